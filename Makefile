@@ -1,0 +1,50 @@
+# Every target is one line of `make help`. What a target does lives in
+# dev/scripts, so that it can be read, run and checked by itself.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.PHONY: help demo up down test lint fmt generate verify check build bench tools
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: build ## run examples/hello on this machine, from app folder to healthy install
+	@dev/scripts/need.sh postgres terraform
+	@dev/scripts/demo.sh
+
+up: build ## start Berth on this machine
+	@dev/scripts/need.sh postgres terraform
+	@.bin/berth up $(ARGS)
+
+down: ## stop it; ARGS=--purge deletes its data
+	@if [ -x .bin/berth ]; then .bin/berth down $(ARGS); else echo "nothing to stop: Berth was not built here"; fi
+
+test: ## run all tests, with what they need (RACE=1: with the race detector)
+	@dev/scripts/test.sh $(ARGS)
+
+lint: ## find mistakes: vet and golangci-lint on every module
+	@dev/scripts/lint.sh
+
+fmt: ## format Go code and imports
+	@dev/scripts/lint.sh fmt
+
+generate: ## regenerate code from openapi/ and the SQL of services/
+	@dev/scripts/generate.sh $(ARGS)
+
+verify: ## fail when generated files or go.mod files are not up to date
+	@dev/scripts/verify.sh
+
+check: ## what must be green before a commit: verify, lint, test
+	@$(MAKE) --no-print-directory verify
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+
+build: ## build all executables into .bin/
+	@dev/scripts/build.sh
+
+bench: build ## measure against the budgets of the design (PKG=./services/...: less)
+	@dev/scripts/need.sh postgres
+	@BERTH_LIBEXEC=$(CURDIR)/.bin go test -run '^$$' -bench . -benchmem -timeout 30m $(ARGS) \
+	  $(or $(PKG),./pkg/... ./services/... ./runner/... ./cli/...)
+
+tools: ## build the pinned development tools into .bin/tools/
+	@dev/scripts/tools.sh

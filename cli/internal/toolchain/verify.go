@@ -1,0 +1,152 @@
+package toolchain
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+)
+
+// vendorKey is the key that HashiCorp signs its releases with, fingerprint
+// C874 011F 0AB4 0511 0D02 1055 3436 5D94 72D7 468F, as their own installer
+// (github.com/hashicorp/hc-install) carries it.
+//
+//go:embed hashicorp.asc
+var vendorKey string
+
+const (
+	maxListBytes    = 1 << 20   // the list of checksums and its signature are a few KB
+	maxArchiveBytes = 300 << 20 // the archive is about 30 MB, the program about 90 MB
+)
+
+// fetch gets the archive of a version, checks it and puts the program at
+// target, in one rename: target is whole or absent.
+func fetch(ctx context.Context, src source, version, key, target string) error {
+	sumsName := "terraform_" + version + "_SHA256SUMS"
+	sums, err := readAll(ctx, src, version, sumsName)
+	if err != nil {
+		return err
+	}
+	sig, err := readAll(ctx, src, version, sumsName+".sig")
+	if err != nil {
+		return err
+	}
+	if err := checkSignature(key, sums, sig); err != nil {
+		return fmt.Errorf("%s: %w: %w", sumsName, ErrUntrusted, err)
+	}
+	name := archiveName(version)
+	want, err := sumOf(sums, name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", sumsName, err)
+	}
+
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	archive, err := os.CreateTemp(filepath.Dir(target), ".archive-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = archive.Close()
+		_ = os.Remove(archive.Name())
+	}()
+	got, err := download(ctx, src, version, name, archive)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%s: %w: sha256 is %s, signed is %s", name, ErrUntrusted, got, want)
+	}
+	return unpack(archive.Name(), target)
+}
+
+func readAll(ctx context.Context, src source, version, name string) ([]byte, error) {
+	r, err := src.open(ctx, version, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(r, maxListBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return raw, nil
+}
+
+// checkSignature says whether sig is a detached signature of list by key.
+func checkSignature(key string, list, sig []byte) error {
+	ring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key))
+	if err != nil {
+		return fmt.Errorf("read public key: %w", err)
+	}
+	_, err = openpgp.CheckDetachedSignature(ring, bytes.NewReader(list), bytes.NewReader(sig), nil)
+	return err
+}
+
+// sumOf finds the checksum of a file in a list of "HEX  NAME" lines.
+func sumOf(list []byte, name string) (string, error) {
+	lines := bufio.NewScanner(bytes.NewReader(list))
+	for lines.Scan() {
+		if sum, file, ok := strings.Cut(lines.Text(), "  "); ok && file == name {
+			return sum, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s is not listed", ErrUntrusted, name)
+}
+
+// download copies a file and returns its sha256 in hex.
+func download(ctx context.Context, src source, version, name string, to io.Writer) (string, error) {
+	r, err := src.open(ctx, version, name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, maxArchiveBytes)); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// unpack takes the program out of a checked archive.
+func unpack(archive, target string) error {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = z.Close() }()
+	program, err := z.Open("terraform")
+	if err != nil {
+		return fmt.Errorf("archive: %w", err)
+	}
+	defer func() { _ = program.Close() }()
+
+	tmp, err := os.CreateTemp(filepath.Dir(target), ".terraform-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }() // fails after the rename, as it should
+	if _, err := io.Copy(tmp, io.LimitReader(program, maxArchiveBytes)); err != nil {
+		_ = tmp.Close()
+		return err
+	}
+	if err := tmp.Chmod(0o755); err != nil {
+		_ = tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), target)
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Regenerates everything that is generated. Usage: generate.sh [openapi|sqlc]...
+# (default: all). BERTH_GENERATE_ROOT generates into another copy of the tree,
+# which is how `make verify` compares.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly tools=$PWD/.bin/tools config=$PWD/dev/openapi
+readonly root=${BERTH_GENERATE_ROOT:-$PWD}
+
+mkdir -p .bin
+exec 8>.bin/generate.lock
+flock 8 # runs that overlap would mix their files
+dev/scripts/tools.sh generate
+cd "$root"
+
+# api SERVICE CLIENT bundles one contract, then generates both of its sides.
+api() {
+  local spec=openapi/$1.yaml dir=services/$1/internal/apigen client=pkg/$2
+  if [ ! -f "$spec" ]; then
+    echo "skip $spec: not there"
+    return
+  fi
+  "$tools/bundle" "$spec" "$dir/openapi.json"
+  "$tools/oapi-codegen" -config "$config/server.yaml" -package apigen -o "$dir/apigen.gen.go" "$dir/openapi.json"
+  mkdir -p "$client"
+  "$tools/oapi-codegen" -config "$config/client.yaml" -package "$2" -o "$client/client.gen.go" "$dir/openapi.json"
+  echo "generated $dir, $client"
+}
+
+openapi() {
+  api ctl-api ctlapi
+  api runner-api runnerapi
+  api log-ingest logapi
+}
+
+sqlc() {
+  local store=services/internal/store
+  if ! compgen -G "$store/migrations/*.sql" >/dev/null || ! compgen -G "$store/queries/*.sql" >/dev/null; then
+    echo "skip $store/db: no migrations or no queries"
+    return
+  fi
+  # A query file that went away must not leave its Go file behind.
+  rm -f "$store"/db/*.sql.go
+  (cd services && "$tools/sqlc" generate)
+  echo "generated $store/db"
+}
+
+[ $# -gt 0 ] || set -- openapi sqlc
+for target in "$@"; do
+  case $target in
+  openapi | sqlc) "$target" ;;
+  *)
+    echo "generate.sh: no target \"$target\"; there are: openapi sqlc" >&2
+    exit 2
+    ;;
+  esac
+done

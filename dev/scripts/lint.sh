@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Lints every module, or formats them: lint.sh [fmt | check-format].
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+dev/scripts/need.sh go
+dev/scripts/tools.sh lint
+readonly lint=$PWD/.bin/tools/golangci-lint config=$PWD/.golangci.yaml
+
+status=0
+# each runs a command in a module; the others still get their turn.
+each() {
+  local dir=$1
+  shift
+  echo "$dir"
+  (cd "$dir" && "$@") || status=1
+}
+
+case ${1:-} in
+fmt) each . "$lint" fmt --config "$config" pkg services runner cli dev ;;
+check-format) each . "$lint" fmt --config "$config" --diff pkg services runner cli dev ;;
+"")
+  for dir in pkg services runner cli; do each "$dir" "$lint" run --config "$config" ./...; done
+  export GOWORK=off
+  each dev "$lint" run --config "$config" ./...
+  each dev/tools "$lint" run --config "$config" ./bundle
+  ;;
+*)
+  echo "usage: lint.sh [fmt | check-format]" >&2
+  exit 2
+  ;;
+esac
+exit "$status"

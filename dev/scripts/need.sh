@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Makes sure that this machine has what a target needs, and installs what it
+# can. Usage: need.sh (go | cc | git | postgres | terraform)...
+#
+# For terraform it prints the path of the one to use; everything else that it
+# says goes to stderr. When something cannot be had it prints one line with the
+# remedy and exits with 1.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+fail() {
+  echo "$1" >&2
+  exit 1
+}
+
+# can_apt: packages are ours to install on a Debian-like machine as root.
+can_apt() {
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
+}
+
+apt_install() {
+  echo "installing $*" >&2
+  local log=.bin/apt.log
+  mkdir -p .bin
+  if ! { DEBIAN_FRONTEND=noninteractive apt-get -q update &&
+    DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; } >"$log" 2>&1; then
+    tail -n 5 "$log" >&2
+    fail "could not install $*; the whole story is in $log"
+  fi
+}
+
+need_go() {
+  local want have
+  want=$(awk '$1=="go"{print $2; exit}' go.work)
+  if ! command -v go >/dev/null; then
+    [ -x /usr/local/go/bin/go ] && fail "Go is in /usr/local/go/bin, which is not on PATH: export PATH=\$PATH:/usr/local/go/bin"
+    fail "Go $want or newer is needed: see https://go.dev/doc/install"
+  fi
+  have=$(go env GOVERSION)
+  have=${have#go}
+  [ "$(printf '%s\n%s\n' "$want" "${have%%[- ]*}" | sort -V | head -n1)" = "$want" ] ||
+    fail "Go $want or newer is needed, this is $have: see https://go.dev/doc/install"
+}
+
+# A C compiler is needed for the race detector and for building sqlc.
+need_cc() {
+  local cc
+  cc=$(go env CC)
+  command -v "${cc%% *}" >/dev/null && return
+  can_apt || fail "a C compiler is needed: install gcc"
+  apt_install gcc libc6-dev
+}
+
+need_git() {
+  command -v git >/dev/null && return
+  can_apt || fail "git is needed: install git"
+  apt_install git ca-certificates
+}
+
+# pg_dirs lists where Postgres binaries may be, best first. It is the order of
+# `berth up` and of the tests.
+pg_dirs() {
+  [ -z "${BERTH_PG_BIN:-}" ] || echo "$BERTH_PG_BIN"
+  local postgres
+  if postgres=$(command -v postgres); then dirname "$(readlink -f "$postgres")"; fi
+  compgen -G '/usr/lib/postgresql/*/bin' | sort -Vr || true
+}
+
+has_postgres() {
+  local dir
+  while read -r dir; do
+    if [ -x "$dir/postgres" ] && [ -x "$dir/initdb" ]; then return 0; fi
+  done < <(pg_dirs)
+  return 1
+}
+
+need_postgres() {
+  [ -z "${DATABASE_URL:-}" ] || return 0
+  if [ -n "${BERTH_PG_BIN:-}" ] && [ ! -x "$BERTH_PG_BIN/postgres" ]; then
+    fail "BERTH_PG_BIN=$BERTH_PG_BIN has no postgres in it"
+  fi
+  has_postgres && return
+  can_apt || fail "Postgres 15 or newer is needed: install its server package, or set BERTH_PG_BIN to the directory of its binaries, or DATABASE_URL to a server"
+  # Only the binaries are wanted, not the cluster that the package makes and
+  # starts on the default port. The file is the first package's own, so it is
+  # edited in between.
+  apt_install postgresql-common
+  sed -ri 's/^#?create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
+  apt_install postgresql
+  has_postgres || fail "Postgres was installed, but its binaries are not in /usr/lib/postgresql/*/bin: set BERTH_PG_BIN"
+}
+
+need_terraform() {
+  mkdir -p .bin/tools
+  CGO_ENABLED=0 go build -o .bin/tools/ensure-terraform ./cli/internal/toolchain/ensure-terraform
+  .bin/tools/ensure-terraform
+}
+
+for what in "$@"; do
+  case $what in
+  go | cc | git | postgres | terraform) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform" ;;
+  esac
+done

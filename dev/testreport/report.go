@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+const (
+	modulePrefix = "github.com/berth-dev/berth/"
+	maxLine      = 64 << 20 // a test may print a whole plan in one line
+)
+
+// An event is one line of `go test -json` (see `go doc test2json`).
+type event struct {
+	Action      string
+	Package     string
+	ImportPath  string // of build events
+	Test        string
+	Output      string
+	Elapsed     float64 // seconds
+	FailedBuild string  // the package that did not compile
+}
+
+// A report collects what a run of the tests said.
+type report struct {
+	out     io.Writer
+	module  string                      // whose header was printed last
+	output  map[string]*strings.Builder // by test, package or build, until its end
+	broken  map[string]bool             // packages in which a test failed
+	passed  int
+	failed  []string
+	skipped []string
+}
+
+func newReport(out io.Writer) *report {
+	return &report{out: out, output: map[string]*strings.Builder{}, broken: map[string]bool{}}
+}
+
+// read takes events until the end of the stream. Lines that are no events are
+// Go's own complaints, and are passed on.
+func (r *report) read(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.Action == "" {
+			r.printf("%s\n", lines.Text())
+			continue
+		}
+		r.take(e)
+	}
+	return lines.Err()
+}
+
+func (r *report) take(e event) {
+	switch e.Action {
+	case "output":
+		if !strings.HasPrefix(e.Output, "=== ") { // which test runs: known
+			r.keep(nameOf(e), e.Output)
+		}
+	case "build-output":
+		r.keep("build "+e.ImportPath, e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.endPackage(e)
+		} else {
+			r.endTest(e)
+		}
+	}
+}
+
+func (r *report) keep(name, text string) {
+	b := r.output[name]
+	if b == nil {
+		b = &strings.Builder{}
+		r.output[name] = b
+	}
+	b.WriteString(text)
+}
+
+// drop forgets and returns what a test or package printed.
+func (r *report) drop(name string) string {
+	b := r.output[name]
+	delete(r.output, name)
+	if b == nil {
+		return ""
+	}
+	return b.String()
+}
+
+func (r *report) endTest(e event) {
+	name := nameOf(e)
+	text := r.drop(name)
+	switch e.Action {
+	case "pass":
+		r.passed++
+	case "skip":
+		r.skipped = append(r.skipped, name)
+	case "fail":
+		r.header(e.Package)
+		r.broken[e.Package] = true
+		r.failed = append(r.failed, name)
+		r.printf("%s", text)
+	}
+}
+
+func (r *report) endPackage(e event) {
+	text := r.drop(nameOf(e))
+	switch e.Action {
+	case "skip":
+		return // it has no tests
+	case "pass":
+		r.header(e.Package)
+		r.printf("  ok    %-50s %7.1fs\n", short(e.Package), e.Elapsed)
+		return
+	}
+	r.header(e.Package)
+	if e.FailedBuild != "" {
+		r.printf("%s", r.drop("build "+e.FailedBuild))
+	}
+	if !r.broken[e.Package] { // it broke outside of a test: build, init, panic, time-out
+		r.failed = append(r.failed, short(e.Package))
+		r.printf("%s", text)
+		for _, left := range r.unfinished(e.Package) {
+			r.printf("%s", r.drop(left))
+		}
+	}
+	r.printf("  FAIL  %-50s %7.1fs\n", short(e.Package), e.Elapsed)
+}
+
+// unfinished lists the tests of a package that never ended.
+func (r *report) unfinished(pkg string) []string {
+	var names []string
+	for name := range r.output {
+		if strings.HasPrefix(name, short(pkg)+".Test") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// header starts the part of a module.
+func (r *report) header(pkg string) {
+	module, _, _ := strings.Cut(short(pkg), "/")
+	if module != r.module {
+		r.module = module
+		r.printf("\n%s\n", module)
+	}
+}
+
+// summary prints the end of the report and says whether the suite is good.
+func (r *report) summary(allowed []skip) bool {
+	lacking := map[string][]string{}
+	var unlisted []string
+	for _, test := range r.skipped {
+		if s, ok := find(allowed, test); ok {
+			lacking[s.engine] = append(lacking[s.engine], test+": "+s.reason)
+		} else {
+			unlisted = append(unlisted, test)
+		}
+	}
+	for _, engine := range engines {
+		r.list("skipped for lack of "+engine, lacking[engine])
+	}
+	r.list("skipped, but not in dev/skips.txt", unlisted)
+	r.list("failed", r.failed)
+	if r.passed+len(r.failed) == 0 {
+		r.printf("\nno test ran\n")
+	}
+	r.printf("\n%d passed, %d failed, %d skipped\n", r.passed, len(r.failed), len(r.skipped))
+	return r.passed > 0 && len(r.failed) == 0 && len(unlisted) == 0
+}
+
+func (r *report) list(title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	slices.Sort(lines)
+	r.printf("\n%s:\n  %s\n", title, strings.Join(lines, "\n  "))
+}
+
+// printf writes to the terminal; that it is gone is no news for anybody.
+func (r *report) printf(format string, args ...any) { _, _ = fmt.Fprintf(r.out, format, args...) }
+
+func short(pkg string) string { return strings.TrimPrefix(pkg, modulePrefix) }
+
+func nameOf(e event) string {
+	if e.Test == "" {
+		return short(e.Package)
+	}
+	return short(e.Package) + "." + e.Test
+}

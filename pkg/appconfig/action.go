@@ -1,0 +1,133 @@
+package appconfig
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// DefaultActionTimeout ends an action that does not say how long it may take.
+	DefaultActionTimeout = 5 * time.Minute
+	// MaxActionTimeout is the longest timeout that is accepted.
+	MaxActionTimeout = time.Hour
+
+	// DefaultUnhealthyAfter failures in a row make a check unhealthy.
+	DefaultUnhealthyAfter = 3
+	// DefaultHealthyAfter successes in a row make a check healthy again.
+	DefaultHealthyAfter = 2
+)
+
+// Action is one file under actions/: a script that runs in an install, by hand,
+// on a cron, or at a point of its life cycle.
+type Action struct {
+	At Place `toml:"-" json:"at" digest:"-"`
+
+	Name             string            `toml:"name" json:"name" rule:"required"`
+	Description      string            `toml:"description" json:"description,omitempty"`
+	Timeout          Duration          `toml:"timeout" json:"timeout"`                     // DefaultActionTimeout when left out
+	Dependencies     []string          `toml:"dependencies" json:"dependencies,omitempty"` // components
+	Role             string            `toml:"role" json:"role,omitempty" template:"true"` // "" is the maintenance role
+	BreakGlassRole   string            `toml:"break_glass_role" json:"break_glass_role,omitempty" template:"true"`
+	EnableKubeConfig bool              `toml:"enable_kube_config" json:"enable_kube_config"` // true when left out
+	Labels           map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
+	Inputs           []ActionInput     `toml:"inputs" json:"inputs,omitempty"`
+	Triggers         []Trigger         `toml:"triggers" json:"triggers,omitempty"`
+	Steps            []Step            `toml:"steps" json:"steps,omitempty" rule:"required"`
+	Berth            *ActionExtension  `toml:"berth" json:"berth,omitempty"`
+}
+
+// ActionInput is asked for when the action is run and passed as environment.
+type ActionInput struct {
+	Name        string `toml:"name" json:"name" rule:"required"`
+	Description string `toml:"description" json:"description,omitempty"`
+	Required    bool   `toml:"required" json:"required,omitempty"`
+}
+
+// Step is one script of an action: either a command or inline contents.
+type Step struct {
+	Name             string            `toml:"name" json:"name" rule:"required"`
+	Command          string            `toml:"command" json:"command,omitempty" template:"true"`
+	InlineContents   *Text             `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
+	EnvVars          map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
+	EnableKubeConfig *bool             `toml:"enable_kube_config" json:"enable_kube_config,omitempty"` // nil: as the action says
+	PublicRepo       *Repo             `toml:"public_repo" json:"public_repo,omitempty"`
+	ConnectedRepo    *Repo             `toml:"connected_repo" json:"connected_repo,omitempty"`
+}
+
+// ActionExtension is the [berth] table of an action: what Berth adds to the
+// public format.
+type ActionExtension struct {
+	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
+}
+
+// HealthCheck says when the runs of an action change a verdict.
+type HealthCheck struct {
+	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after"` // failures in a row
+	HealthyAfter   int `toml:"healthy_after" json:"healthy_after"`     // successes in a row
+}
+
+// HealthCheck returns the thresholds of an action that gives a health verdict,
+// or false for any other action. An action is a health check when it has the
+// label type = "health-check" or a [berth.health_check] table.
+func (a *Action) HealthCheck() (HealthCheck, bool) {
+	if a.Berth != nil && a.Berth.HealthCheck != nil {
+		return *a.Berth.HealthCheck, true
+	}
+	return HealthCheck{UnhealthyAfter: DefaultUnhealthyAfter, HealthyAfter: DefaultHealthyAfter}, a.Labels["type"] == "health-check"
+}
+
+// Digest identifies what the action does and when.
+func (a *Action) Digest() string { return digestOf("action", a, includeAll) }
+
+func (a *Action) check(c *checker) {
+	if a.Timeout == 0 {
+		a.Timeout = Duration(DefaultActionTimeout)
+	}
+	c.name(a.At, "action", a.Name)
+	c.positive(a.At.key("timeout"), a.Timeout)
+	if a.Timeout.Std() > MaxActionTimeout {
+		c.add(Error, CodeValue, a.At.key("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
+	}
+	if hc := a.healthTable(); hc != nil {
+		if hc.UnhealthyAfter == 0 {
+			hc.UnhealthyAfter = DefaultUnhealthyAfter
+		}
+		if hc.HealthyAfter == 0 {
+			hc.HealthyAfter = DefaultHealthyAfter
+		}
+		c.notNegative(a.At.key("berth.health_check.unhealthy_after"), hc.UnhealthyAfter)
+		c.notNegative(a.At.key("berth.health_check.healthy_after"), hc.HealthyAfter)
+	}
+	for i := range a.Triggers {
+		a.Triggers[i].check(c, a, a.At.key("triggers").item(i))
+	}
+	for i := range a.Steps {
+		a.Steps[i].check(c, a, a.At.key("steps").item(i))
+	}
+}
+
+func (a *Action) healthTable() *HealthCheck {
+	if a.Berth == nil {
+		return nil
+	}
+	return a.Berth.HealthCheck
+}
+
+func (s *Step) check(c *checker, a *Action, at Place) {
+	hasRepo := s.PublicRepo != nil || s.ConnectedRepo != nil
+	switch {
+	case s.Command == "" && s.InlineContents == nil:
+		c.add(Error, CodeMissing, at, "step %q needs command or inline_contents", s.Name)
+	case s.Command != "" && s.InlineContents != nil:
+		c.add(Error, CodeExclusive, at, "step %q has both command and inline_contents", s.Name)
+	case s.InlineContents != nil && hasRepo:
+		c.add(Error, CodeExclusive, at, "step %q has a repository, which goes with command, not with inline_contents", s.Name)
+	}
+	if s.PublicRepo != nil && s.ConnectedRepo != nil {
+		c.add(Error, CodeExclusive, at, "step %q has both public_repo and connected_repo", s.Name)
+	}
+	first := slices.IndexFunc(a.Steps, func(other Step) bool { return other.Name == s.Name })
+	if &a.Steps[first] != s {
+		c.add(Error, CodeDuplicate, at.key("name"), "action %q has two steps called %q", a.Name, s.Name)
+	}
+}

@@ -1,0 +1,235 @@
+package appconfig_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+func TestBundleRoundTrip(t *testing.T) {
+	t.Parallel()
+	fsys := folder(map[string]string{
+		"components/deep/a.toml": module("a", "[[var_file]]\ncontents = \"./a.tfvars\""),
+		"components/a.tfvars":    "x = 1\n",
+		"components/unused.txt":  "stays behind",
+		"permissions/p.toml":     "type = \"provision\"\n",
+	})
+	archive, digest, err := appconfig.Bundle(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fsys {
+		f.ModTime = time.Now()
+	}
+	again, sameDigest, _ := appconfig.Bundle(fsys)
+	if !bytes.Equal(archive, again) || digest != sameDigest {
+		t.Error("the same folder gave another bundle")
+	}
+	opened, err := appconfig.OpenBundle(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	_ = fs.WalkDir(opened, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	want := []string{"components/a.tfvars", "components/deep/a.toml", "metadata.toml", "permissions/p.toml", "runner.toml", "sandbox.toml", "stack.toml"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	if err := fstest.TestFS(opened, want...); err != nil {
+		t.Error(err)
+	}
+	here, hereDiags := appconfig.Load(fsys, appconfig.LoadOptions{})
+	there, thereDiags := appconfig.Load(opened, appconfig.LoadOptions{SkipSources: true})
+	a, _ := json.Marshal(here)
+	b, _ := json.Marshal(there)
+	if diff := cmp.Diff(string(a), string(b)); diff != "" {
+		t.Errorf("app from the bundle (-folder +bundle):\n%s", diff)
+	}
+	if diff := cmp.Diff(hereDiags, thereDiags); diff != "" {
+		t.Errorf("diagnostics from the bundle (-folder +bundle):\n%s", diff)
+	}
+}
+
+func TestBundleRefusesErrors(t *testing.T) {
+	t.Parallel()
+	if _, _, err := appconfig.Bundle(folder(map[string]string{"stack.toml": ""})); err == nil {
+		t.Error("a folder with errors was bundled")
+	}
+}
+
+func TestOpenBundleRefuses(t *testing.T) {
+	t.Parallel()
+	file := func(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeReg, Size: 1} }
+	tests := []struct {
+		name    string
+		headers []*tar.Header
+		want    string
+	}{
+		{"a path up", []*tar.Header{file("../x.toml")}, "unsafe name"},
+		{"an absolute path", []*tar.Header{file("/etc/x.toml")}, "unsafe name"},
+		{"a backslash", []*tar.Header{file(`a\..\x`)}, "unsafe name"},
+		{"a symlink", []*tar.Header{{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}}, "not a regular file"},
+		{"a name twice", []*tar.Header{file("x.toml"), file("x.toml")}, "twice"},
+		{"a large file", []*tar.Header{{Name: "x", Typeflag: tar.TypeReg, Size: appconfig.MaxFileBytes + 1}}, "larger than 4 MiB"},
+	}
+	for _, tt := range tests {
+		_, err := appconfig.OpenBundle(pack(t, tt.headers))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	var many, large []*tar.Header
+	for i := range appconfig.MaxFolderFiles + 1 {
+		many = append(many, file(fmt.Sprint(i)))
+	}
+	for i := range appconfig.MaxFolderBytes/appconfig.MaxFileBytes + 1 {
+		large = append(large, &tar.Header{Name: fmt.Sprint(i), Typeflag: tar.TypeReg, Size: appconfig.MaxFileBytes})
+	}
+	if _, err := appconfig.OpenBundle(pack(t, many)); err == nil || !strings.Contains(err.Error(), "more than 10000 files") {
+		t.Errorf("many files: got %v", err)
+	}
+	bomb := pack(t, large)
+	if _, err := appconfig.OpenBundle(bomb); err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
+		t.Errorf("a bomb of %d bytes: got %v", len(bomb), err)
+	}
+	for name, data := range map[string][]byte{"nothing": nil, "text": []byte("hello"), "half": bomb[:len(bomb)/2]} {
+		if _, err := appconfig.OpenBundle(data); err == nil {
+			t.Errorf("%s was opened", name)
+		}
+	}
+}
+
+// pack writes a tar.gz with the headers and zeros for contents.
+func pack(t *testing.T, headers []*tar.Header) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	zipped := gzip.NewWriter(&buf)
+	w := tar.NewWriter(zipped)
+	zeros := make([]byte, appconfig.MaxFileBytes+1)
+	for _, h := range headers {
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(zeros[:h.Size]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func TestSourceArchive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src/mod")
+	for _, name := range []string{
+		"main.tf", "run.sh", "files/a.txt", ".terraform.lock.hcl", ".terraform/providers/x", ".git/HEAD", "terraform.tfstate",
+		"terraform.tfstate.backup", "x.tfplan",
+	} {
+		writeFile(t, filepath.Join(src, name), name)
+	}
+	if err := os.Chmod(filepath.Join(src, "run.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	symlink(t, "../main.tf", filepath.Join(src, "files/link.tf"))
+	archive, digest, err := appconfig.SourceArchive(os.DirFS(dir), "./src/mod/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"-rw-r--r-- .terraform.lock.hcl", "drwxr-xr-x files/", "-rw-r--r-- files/a.txt", "Lrwxrwxrwx files/link.tf → ../main.tf",
+		"-rw-r--r-- main.tf", "-rwxr-xr-x run.sh",
+	}
+	if diff := cmp.Diff(want, list(t, archive)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(src, "main.tf"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(src, "terraform.tfstate"), "other state")
+	if _, again, _ := appconfig.SourceArchive(os.DirFS(dir), "src/mod"); again != digest {
+		t.Error("a time and a state file changed the digest")
+	}
+	writeFile(t, filepath.Join(src, "main.tf"), "changed")
+	if _, again, _ := appconfig.SourceArchive(os.DirFS(dir), "src/mod"); again == digest {
+		t.Error("a changed file did not change the digest")
+	}
+}
+
+func TestSourceArchiveRefuses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, link, want string }{
+		{"absolute", "/etc/passwd", "leaves the source"},
+		{"up and out", "../../outside", "leaves the source"},
+		{"up after a name", "d/../../../outside", "goes up after a name"},
+	}
+	for _, tt := range tests {
+		dir := t.TempDir()
+		writeFile(t, filepath.Join(dir, "app/src/main.tf"), "")
+		symlink(t, tt.link, filepath.Join(dir, "app/src/link"))
+		_, _, err := appconfig.SourceArchive(os.DirFS(filepath.Join(dir, "app")), "src")
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "outside/main.tf"), "")
+	writeFile(t, filepath.Join(dir, "app/file"), "")
+	symlink(t, "../outside", filepath.Join(dir, "app/src"))
+	for _, src := range []string{"src", "../outside", "/etc", "gone", "file"} {
+		if _, _, err := appconfig.SourceArchive(os.DirFS(filepath.Join(dir, "app")), src); err == nil {
+			t.Errorf("source %q was packed", src)
+		}
+	}
+}
+
+func list(t *testing.T, archive []byte) []string {
+	t.Helper()
+	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []string
+	for r := tar.NewReader(unzipped); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			return entries
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := fmt.Sprintf("%s %s", h.FileInfo().Mode(), h.Name)
+		if h.Linkname != "" {
+			entry += " → " + h.Linkname
+		}
+		if !h.ModTime.Equal(time.Unix(0, 0)) || h.Uid != 0 || h.Uname != "" {
+			entry += " has a time or an owner"
+		}
+		entries = append(entries, entry)
+	}
+}

@@ -1,0 +1,181 @@
+package appconfig_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// TestDiagnostics changes the minimal folder in one way per case and keeps
+// every line that is said about it in one golden file.
+func TestDiagnostics(t *testing.T) {
+	t.Parallel()
+	step := "\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n"
+	tests := []struct {
+		name  string
+		files map[string]string
+	}{
+		{"no app folder", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": ""}},
+		{"no metadata", map[string]string{"metadata.toml": ""}},
+		{"empty sandbox", map[string]string{"sandbox.toml": "# nothing\n"}},
+		{"not TOML", map[string]string{"runner.toml": "runner_type = local\n"}},
+		{"key twice", map[string]string{"runner.toml": "runner_type = \"local\"\nrunner_type = \"aws\"\n"}},
+		{"misspelt key", map[string]string{"components/api.toml": module("api", `dependancies = []`)}},
+		{"misspelt required key", map[string]string{"stack.toml": "tipe = \"local\"\nname = \"n\"\ndescription = \"d\"\n"}},
+		{"misspelt nested key", map[string]string{"sandbox.toml": "terraform_version = \"1.11.4\"\n[public_repo]\nrepo = \"a/b\"\ndir = \"x\"\n"}},
+		{"wrong types, all at once", map[string]string{"components/api.toml": "name = 3\ntype = \"terraform_module\"\nterraform_version = 1.11\n" +
+			"max_auto_retries = \"two\"\ntoggleable = \"yes\"\ndependencies = \"db\"\ndeploy_timeout = \"soon\"\npublic_repo = \"a/b\"\n[vars]\nlist = [1]\n"}},
+		{"misspelt file", map[string]string{"sandbx.toml": "x = 1\n"}},
+		{"legacy whole file", map[string]string{"nuon.shop.toml": "x = 1\n"}},
+		{"kinds of later versions", map[string]string{"permissions/p.toml": "type = \"provision\"\n", "policies.toml": "x = 1\n", "lint.toml": "x = 1\n"}},
+		{"component types of later versions", map[string]string{"components/c.toml": "name = \"chart\"\ntype = \"helm_chart\"\n",
+			"components/a.toml": module("a", `dependencies = ["chart"]`)}},
+		{"no such component type", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"terraform\"\n"}},
+		{"sandbox type of later versions", map[string]string{"sandbox.toml": "type = \"pulumi\"\n"}},
+		{"merged file", map[string]string{"components/a.toml": module("a", `source = "./other.toml"`)}},
+		{"file and folder", map[string]string{
+			"secrets.toml": "[[secret]]\nname = \"a\"\ndescription = \"d\"\n", "secrets/b.toml": "name = \"b\"\ndescription = \"d\"\n"}},
+		{"names", map[string]string{"components/a.toml": module("my api"), "actions/a.toml": "name = \"-x\"" + step}},
+		{"duplicate names", map[string]string{"components/a.toml": module("api"), "components/b.toml": module("api"),
+			"actions/a.toml": "name = \"x\"" + step, "actions/b.toml": "name = \"x\"" + step}},
+		{"var_name taken", map[string]string{"components/a.toml": module("api"), "components/b.toml": module("b", `var_name = "api"`)}},
+		{"unknown dependency", map[string]string{"components/a.toml": module("api"), "components/b.toml": module("b", "dependencies = [\n  \"api\",\n  \"apj\",\n  \"api\",\n]")}},
+		{"depends on itself", map[string]string{"components/a.toml": module("a", `dependencies = ["a"]`)}},
+		{"cycle", map[string]string{"components/a.toml": module("a", `dependencies = ["b"]`),
+			"components/b.toml": module("b", "[vars]\nx = \"{{ .nuon.components.c.outputs.y }}\""),
+			"components/c.toml": module("c", "[[var_file]]\ncontents = \"./c.tfvars\""), "components/c.tfvars": "# c\nx = \"{{ .nuon.components.a.outputs.y }}\"\n"}},
+		{"references", map[string]string{"components/a.toml": module("a", "[vars]\nx = \"\"\"\n\n{{ .nuon.components.gone.outputs.y }}\n{{ .nuon.inputs.inputs.gone }}\"\"\"\n"+
+			"y = \"{{ .nuon.secrets.gone.arn }} {{ .nuon.actions.workflows.gone.outputs.x }}\"\nz = \"{{ .nuon.inputs.domain }} {{ .nuon.instal.id }}\"\n"+
+			"self = \"{{ .nuon.components.a.outputs.x }}\"\naction = \"{{ .action.inputs.x }}\"\nroot = \"{{ .Values.x }}{{ .nuon.id }}\"\n"+
+			"dotless = \"{{nuon.install.id}}\"\nany = \"{{ toJson .nuon.components }}\"")}},
+		{"template syntax", map[string]string{"components/a.toml": module("a", "[vars]\nx = \"{{ .nuon.id \"\ny = \"{{ env .nuon.id }}\"")}},
+		{"readme is forgiven", map[string]string{"metadata.toml": "version = \"v2\"\nreadme = \"./README.md\"\n", "README.md": "a\n{{ .nuon.components.gone.outputs.x }}\n"}},
+		{"sandbox before components", map[string]string{"components/a.toml": module("a"), "sandbox.toml": minimal["sandbox.toml"] + "x = \"{{ .nuon.components.a.outputs.y }}\"\n"}},
+		{"stack before everything", map[string]string{"stack.toml": minimal["stack.toml"] + "[[custom_nested_stacks]]\nname = \"x\"\nindex = 1\ntemplate_url = \"u\"\n[custom_nested_stacks.parameters]\nP = \"{{ .nuon.sandbox.outputs.x }}\"\n"}},
+		{"action inputs", map[string]string{"actions/x.toml": "name = \"x\"\n[[inputs]]\nname = \"version\"\n[[steps]]\nname = \"s\"\ncommand = \"echo {{ .action.inputs.version }} {{ .action.inputs.versoin }}\"\n"}},
+		{"crons", map[string]string{"components/a.toml": module("a", `drift_schedule = "every day"`),
+			"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"61 * * * *\"\n[[triggers]]\ntype = \"cron\"\n[[triggers]]\ntype = \"manual\"\ncron_schedule = \"* * * * *\"\n" + step}},
+		{"triggers", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"post-provison\"\n[[triggers]]\ntype = \"pre-deploy-component\"\ncomponent_name = \"gone\"\n" + step}},
+		{"steps", map[string]string{"actions/x.toml": "name = \"x\"\ntimeout = \"2h\"\n[[steps]]\nname = \"a\"\n[[steps]]\nname = \"a\"\ncommand = \"x\"\ninline_contents = \"y\"\n"}},
+		{"no steps", map[string]string{"actions/x.toml": "name = \"x\"\n"}},
+		{"terraform versions", map[string]string{"components/a.toml": strings.Replace(module("a"), "1.11.4", ">= 1.11", 1),
+			"sandbox.toml": strings.Replace(minimal["sandbox.toml"], "1.11.4", "1.11", 1)}},
+		{"negative numbers", map[string]string{"components/a.toml": module("a", "max_auto_retries = -1", "deploy_timeout = \"-5m\"", "default_enabled = false")}},
+		{"operation roles", map[string]string{"components/a.toml": module("a", "[[operation_roles]]\noperation = \"provision\"\nrole = \"r\"\n[[operation_roles]]\noperation = \"deploy\"\nrole = \"r\"\n[[operation_roles]]\noperation = \"deploy\"\nrole = \"q\"")}},
+		{"no source", map[string]string{"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\n"}},
+		{"two sources", map[string]string{"components/a.toml": module("a", "[public_repo]\nrepo = \"x/y\"")}},
+		{"local source is not there", map[string]string{"components/a.toml": strings.Replace(module("a"), "src/base", "src/bsae", 1)}},
+		{"local source leaves the folder", map[string]string{"components/a.toml": strings.Replace(module("a"), "src/base", "../elsewhere", 1),
+			"components/b.toml": strings.Replace(module("b"), "src/base", "/etc", 1)}},
+		{"loaded files", map[string]string{"components/a.toml": module("a", "[[var_file]]\ncontents = \"./gone.tfvars\"\n[[var_file]]\ncontents = \"../../../etc/passwd\"\n[[var_file]]\ncontents = \"https://x.test/a.tfvars\"")}},
+		{"inputs", map[string]string{"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n" +
+			"[[input]]\nname = \"a\"\ndisplay_name = \"A\"\ndescription = \"d\"\ngroup = \"h\"\ntype = \"number\"\ndefault = \"many\"\n" +
+			"[[input]]\nname = \"a\"\ndisplay_name = \"A\"\ndescription = \"d\"\ngroup = \"g\"\ntype = \"int\"\n"}},
+		{"secrets", map[string]string{"secrets.toml": "[[secret]]\nname = \"a\"\ndescription = \"d\"\nrequired = true\nauto_generate = true\n[[secret]]\nname = \"b\"\ndescription = \"d\"\nkubernetes_sync = true\nformat = \"hex\"\n"}},
+		{"an unreadable component is not unknown too", map[string]string{"components/a.toml": "name = \n", "components/b.toml": module("b", `dependencies = ["a"]`)}},
+	}
+	var b strings.Builder
+	for _, tt := range tests {
+		_, diags := appconfig.Check(folder(tt.files), appconfig.LoadOptions{})
+		if len(diags) == 0 {
+			t.Errorf("%s: nothing was reported", tt.name)
+		}
+		fmt.Fprintf(&b, "# %s\n%s\n", tt.name, render(diags))
+	}
+	golden(t, "diagnostics.txt", b.String())
+}
+
+func TestDiagnosticFormat(t *testing.T) {
+	t.Parallel()
+	_, diags := appconfig.Check(folder(map[string]string{
+		"components/api.toml": module("api", "# a line", `dependancies = []`),
+	}), appconfig.LoadOptions{})
+	want := `components/api.toml:5:1 warning unknown key "dependancies": did you mean "dependencies"?` + "\n"
+	if got := render(diags); got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+	if appconfig.HasErrors(diags) || !appconfig.HasErrors(appconfig.Strict(diags)) {
+		t.Error("an unknown key is a warning, and an error when strict")
+	}
+}
+
+func TestSymlinksStayInside(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	app := filepath.Join(dir, "app")
+	for name, contents := range minimal {
+		writeFile(t, filepath.Join(app, name), contents)
+	}
+	writeFile(t, filepath.Join(dir, "secret.tfvars"), "outside")
+	writeFile(t, filepath.Join(app, "shared.tfvars"), "inside")
+	writeFile(t, filepath.Join(app, "components/a.toml"), module("a",
+		"[[var_file]]\ncontents = \"./in.tfvars\"\n[[var_file]]\ncontents = \"./out.tfvars\"\n[[var_file]]\ncontents = \"./up/secret.tfvars\""))
+	symlink(t, "../shared.tfvars", filepath.Join(app, "components/in.tfvars"))
+	symlink(t, "../../secret.tfvars", filepath.Join(app, "components/out.tfvars"))
+	symlink(t, "../..", filepath.Join(app, "components/up"))
+
+	_, diags := appconfig.Check(os.DirFS(app), appconfig.LoadOptions{})
+	want := `components/a.toml:7:1 error contents: file "./out.tfvars": leaves the app folder
+components/a.toml:9:1 error contents: file "./up/secret.tfvars": leaves the app folder
+`
+	if got := render(diags); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	large := folder(map[string]string{"components/a.toml": module("a", "[[var_file]]\ncontents = \"./a.tfvars\"")})
+	large["components/a.tfvars"] = &fstest.MapFile{Data: make([]byte, appconfig.MaxFileBytes+1)}
+
+	many := folder()
+	for i := range appconfig.MaxFolderFiles + 1 {
+		many[fmt.Sprintf("components/%d.txt", i)] = &fstest.MapFile{}
+	}
+
+	together := folder()
+	filler := []byte("# " + strings.Repeat("x", appconfig.MaxFileBytes-2))
+	for i := range appconfig.MaxFolderBytes/appconfig.MaxFileBytes + 1 {
+		together[fmt.Sprintf("components/%02d.toml", i)] = &fstest.MapFile{Data: filler}
+	}
+	shaped := func(contents string) fstest.MapFS { return folder(map[string]string{"components/a.toml": contents}) }
+	for name, tt := range map[string]struct {
+		fsys fstest.MapFS
+		want string
+	}{
+		"one file":      {large, "is larger than 4 MiB"},
+		"files":         {many, "has more than 10000 files"},
+		"together":      {together, "together larger than 64 MiB"},
+		"dotted keys":   {shaped("x" + strings.Repeat(".a", 100_000) + " = 1"), "nests them deeper than 32"},
+		"dotted tables": {shaped("[x" + strings.Repeat(".a", 100_000) + "]"), "nests them deeper than 32"},
+		"arrays":        {shaped("x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), "nests them deeper than 32"},
+		"headers":       {shaped(strings.Repeat("[[a]]\n", 100_000)), "more than 50000 keys"},
+	} {
+		_, diags := appconfig.Load(tt.fsys, appconfig.LoadOptions{})
+		if got := render(diags); !appconfig.HasErrors(diags) || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func writeFile(t *testing.T, path, contents string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(contents), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func symlink(t *testing.T, target, path string) {
+	t.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,94 @@
+package appconfig_test
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// TestEveryKeyIsBuildOrDeploy walks the blocks that are built: a field belongs
+// to exactly one digest, so a new key cannot be forgotten.
+func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
+	t.Parallel()
+	build := map[string][]string{
+		"Component":       {"Type", "PublicRepo", "ConnectedRepo", "Berth"},
+		"TerraformModule": {"TerraformVersion"},
+		"Sandbox":         {"Type", "TerraformVersion", "PublicRepo", "ConnectedRepo", "Berth"},
+	}
+	for _, block := range []any{appconfig.Component{}, appconfig.TerraformModule{}, appconfig.Sandbox{}} {
+		typ := reflect.TypeOf(block)
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if f.Name == "At" {
+				continue // where it is written, not what it says
+			}
+			want := "deploy"
+			if slices.Contains(build[typ.Name()], f.Name) {
+				want = "build"
+			}
+			if typ.Name() == "Component" && f.Type.Kind() == reflect.Pointer && f.Tag.Get("toml") == "-" {
+				want = "inside" // the keys of one type, walked on their own
+			}
+			if got := f.Tag.Get("digest"); got != want {
+				t.Errorf("%s.%s: has the digest tag %q, want %q: decide whether the key changes what is built", typ.Name(), f.Name, got, want)
+			}
+		}
+	}
+}
+
+// TestChangedFieldChangesOneDigest sets every field and watches the digests.
+func TestChangedFieldChangesOneDigest(t *testing.T) {
+	t.Parallel()
+	zero := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
+	check := func(name, tag string, changed *appconfig.Component) {
+		build := zero.BuildDigest("src") != changed.BuildDigest("src")
+		deploy := zero.DeployDigest() != changed.DeployDigest()
+		if build != (tag == "build") || deploy != (tag == "deploy") {
+			t.Errorf("%s is tagged %q: build digest changed %v, deploy digest changed %v", name, tag, build, deploy)
+		}
+	}
+	for i := range reflect.TypeFor[appconfig.Component]().NumField() {
+		f := reflect.TypeFor[appconfig.Component]().Field(i)
+		if f.Name == "TerraformModule" {
+			continue
+		}
+		changed := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
+		fill(reflect.ValueOf(changed).Elem().Field(i))
+		check(f.Name, f.Tag.Get("digest"), changed)
+	}
+	for i := range reflect.TypeFor[appconfig.TerraformModule]().NumField() {
+		f := reflect.TypeFor[appconfig.TerraformModule]().Field(i)
+		changed := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
+		fill(reflect.ValueOf(changed.TerraformModule).Elem().Field(i))
+		check(f.Name, f.Tag.Get("digest"), changed)
+	}
+	if zero.BuildDigest("a") == zero.BuildDigest("b") {
+		t.Error("the source's digest is not part of the build digest")
+	}
+}
+
+// fill gives a field some value other than its zero value.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0))
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{"k": "v"}))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	}
+}

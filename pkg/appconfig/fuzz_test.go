@@ -1,0 +1,39 @@
+package appconfig_test
+
+import (
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// FuzzLoad holds that no TOML file makes the loader panic, and that what it
+// accepts survives a bundle.
+func FuzzLoad(f *testing.F) {
+	f.Add(module("a", "dependencies = [\"a\"]\n[vars]\nx = \"{{ .nuon.components.b.outputs.c }}\"\n[[var_file]]\ncontents = \"./a\""))
+	f.Add("name = 'x'\nsteps = [{name = \"a\", command = '''\nx\n''', env_vars = {a = 1, b.c = 2}}]\n[berth]\nhealth_check.healthy_after = 3\n")
+	f.Add("[[triggers]]\ntype = 'cron'\n[[triggers]]\n[[steps]]\n[steps.env_vars]\n\"a.b\" = 1979-05-27T07:32:00Z\n[[steps]]\n")
+	f.Fuzz(func(t *testing.T, contents string) {
+		fsys := folder(map[string]string{"components/x.toml": contents, "actions/x.toml": contents, "inputs.toml": contents, "secrets/x.toml": contents})
+		app, diags := appconfig.Check(fsys, appconfig.LoadOptions{})
+		for _, d := range diags {
+			if d.File == "" || d.Message == "" {
+				t.Fatalf("diagnostic without a place or a message: %+v", d)
+			}
+		}
+		if appconfig.HasErrors(diags) {
+			return
+		}
+		archive, _, err := appconfig.Bundle(fsys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := appconfig.OpenBundle(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _ := appconfig.Load(opened, appconfig.LoadOptions{SkipSources: true})
+		if app.Digest() != again.Digest() {
+			t.Fatal("the bundle means something else")
+		}
+	})
+}

@@ -1,0 +1,78 @@
+package appconfig
+
+import (
+	"path"
+	"strings"
+)
+
+// Repo is a public_repo or connected_repo table.
+type Repo struct {
+	Repo      string `toml:"repo" json:"repo" rule:"required"`
+	Directory string `toml:"directory" json:"directory,omitempty"` // inside the repository; "" or "." is its root
+	Branch    string `toml:"branch" json:"branch,omitempty"`       // a branch, a tag or a commit; "" is the default branch
+}
+
+// SourceExtension is the [berth] table of a sandbox or a component: what Berth
+// adds to the public format.
+type SourceExtension struct {
+	// LocalSource is a directory of the app folder that holds the source.
+	LocalSource string `toml:"local_source" json:"local_source,omitempty"`
+}
+
+// SourceKind says how a source is fetched.
+type SourceKind string
+
+const (
+	SourceLocal SourceKind = "local" // a directory of the app folder
+	SourceGit   SourceKind = "git"   // a directory of a git repository
+)
+
+// Blocks that have a source to build.
+const (
+	BlockSandbox   = "sandbox"
+	BlockComponent = "component"
+)
+
+// Source is where one buildable's files come from.
+type Source struct {
+	Block     string     `json:"block"`          // "sandbox" or "component"
+	Name      string     `json:"name,omitempty"` // the component's name
+	Kind      SourceKind `json:"kind"`
+	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written
+	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit; "" is the default branch
+	Connected bool       `json:"connected,omitempty"` // git: through the org's own connection
+	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root
+}
+
+// Sources lists the source of every buildable: the sandbox, then the components
+// in order of their names. Buildables without a valid source are left out.
+func Sources(app *App) []Source {
+	var all []Source
+	if app.Sandbox != nil {
+		if src, ok := app.Sandbox.Source(); ok {
+			all = append(all, src)
+		}
+	}
+	for i := range app.Components {
+		if src, ok := app.Components[i].Source(); ok {
+			all = append(all, src)
+		}
+	}
+	return all
+}
+
+func sourceOf(public, connected *Repo, ext *SourceExtension) (Source, bool) {
+	switch {
+	case ext != nil && ext.LocalSource != "":
+		return Source{Kind: SourceLocal, Directory: cleanDirectory(ext.LocalSource)}, true
+	case public != nil:
+		return Source{Kind: SourceGit, Repo: public.Repo, Ref: public.Branch, Directory: cleanDirectory(public.Directory)}, true
+	case connected != nil:
+		return Source{Kind: SourceGit, Repo: connected.Repo, Ref: connected.Branch, Connected: true,
+			Directory: cleanDirectory(connected.Directory)}, true
+	}
+	return Source{}, false
+}
+
+// cleanDirectory makes "", ".", "./x/" and "x" comparable.
+func cleanDirectory(dir string) string { return path.Clean(strings.ReplaceAll(dir, "\\", "/")) }

@@ -1,0 +1,73 @@
+package appconfig
+
+import (
+	"slices"
+	"strings"
+)
+
+// TriggerType says what starts an action.
+type TriggerType string
+
+const (
+	TriggerManual TriggerType = "manual"
+	TriggerCron   TriggerType = "cron"
+	// TriggerRoleEnabled and TriggerRoleDisabled fire when a break-glass or
+	// custom role is switched on or off in the stack.
+	TriggerRoleEnabled  TriggerType = "role-enabled"
+	TriggerRoleDisabled TriggerType = "role-disabled"
+)
+
+// lifecyclePoints each have a trigger before ("pre-") and after ("post-") them.
+var lifecyclePoints = []string{
+	"provision", "reprovision", "deprovision", "reprovision-sandbox", "deprovision-sandbox",
+	"deploy-all-components", "teardown-all-components", "deploy-component", "teardown-component",
+	"update-inputs", "secrets-sync",
+}
+
+// Trigger is one way in which an action starts.
+type Trigger struct {
+	Type          TriggerType `toml:"type" json:"type" rule:"required"`
+	Index         int         `toml:"index" json:"index,omitempty"` // order among the actions of one trigger
+	CronSchedule  string      `toml:"cron_schedule" alias:"schedule" json:"cron_schedule,omitempty"`
+	ComponentName string      `toml:"component_name" json:"component_name,omitempty"`
+}
+
+// check rewrites old names and reports what does not fit together.
+func (t *Trigger) check(c *checker, a *Action, at Place) {
+	switch t.Type {
+	case "pre-component-deploy":
+		t.Type = "pre-deploy-component"
+	case "post-component-deploy":
+		t.Type = "post-deploy-component"
+	}
+	known := triggerTypes()
+	if t.Type != "" && !slices.Contains(known, string(t.Type)) {
+		d := c.at(Error, CodeValue, at.key("type"), "trigger type %q does not exist", t.Type)
+		if near := nearest(string(t.Type), known); near != "" {
+			d = d.remedy("did you mean %q?", near)
+		}
+		c.diags = append(c.diags, d)
+		return
+	}
+	if a.BreakGlassRole != "" && t.Type != TriggerManual {
+		c.add(Error, CodeExclusive, at.key("type"), "action %q runs under a break-glass role, so only the manual trigger is allowed", a.Name)
+	}
+	isCron, isComponent := t.Type == TriggerCron, strings.HasSuffix(string(t.Type), "-component")
+	switch {
+	case isCron && t.CronSchedule == "":
+		c.add(Error, CodeMissing, at, "a cron trigger needs cron_schedule")
+	case !isCron && t.CronSchedule != "":
+		c.add(Warning, CodeValue, at.key("cron_schedule"), "cron_schedule does nothing on a trigger of type %q", t.Type)
+	case !isComponent && t.ComponentName != "":
+		c.add(Warning, CodeValue, at.key("component_name"), "component_name does nothing on a trigger of type %q", t.Type)
+	}
+	c.cron(at.key("cron_schedule"), t.CronSchedule)
+}
+
+func triggerTypes() []string {
+	all := []string{string(TriggerManual), string(TriggerCron), string(TriggerRoleEnabled), string(TriggerRoleDisabled)}
+	for _, point := range lifecyclePoints {
+		all = append(all, "pre-"+point, "post-"+point)
+	}
+	return all
+}

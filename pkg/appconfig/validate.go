@@ -1,0 +1,131 @@
+package appconfig
+
+import (
+	"slices"
+)
+
+// Validate checks the rules between blocks: names are used once, and what is
+// named exists, in templates too; no component waits for itself. It is pure:
+// it reads nothing but the App. Load has checked each block on its own.
+func Validate(app *App) []Diagnostic {
+	v := &validator{checker: checker{origin: &app.Origin}, app: app}
+	v.names()
+	v.groups()
+	v.dependencies()
+	v.actions()
+	v.templates()
+	_, cycles := NewGraph(app)
+	return SortDiagnostics(append(v.diags, cycles...))
+}
+
+type validator struct {
+	checker
+	app *App
+}
+
+// names reports names that are used twice.
+func (v *validator) names() {
+	inputs, groups, secrets, actions := v.once("input"), v.once("input group"), v.once("secret"), v.once("action")
+	for _, in := range v.app.Inputs {
+		inputs(in.At, in.Name)
+	}
+	for _, g := range v.app.InputGroups {
+		groups(g.At, g.Name)
+	}
+	for _, s := range v.app.Secrets {
+		secrets(s.At, s.Name)
+	}
+	for _, a := range v.app.Actions {
+		actions(a.At, a.Name)
+	}
+	components := v.once("component")
+	for _, c := range v.app.Components {
+		components(c.At, c.Name)
+	}
+	for _, c := range v.app.Components {
+		if c.VarName == "" || c.VarName == c.Name {
+			continue
+		}
+		for _, other := range v.app.Components {
+			if other.At != c.At && (other.Name == c.VarName || other.VarName == c.VarName && other.Name < c.Name) {
+				v.add(Error, CodeDuplicate, c.At.key("var_name"), "var_name %q is already a name of component %q", c.VarName, other.Name)
+			}
+		}
+	}
+}
+
+// once returns a function that reports the second use of a name.
+func (v *validator) once(what string) func(at Place, name string) {
+	first := map[string]Place{}
+	return func(at Place, name string) {
+		if name == "" {
+			return
+		}
+		if other, taken := first[name]; taken {
+			v.add(Error, CodeDuplicate, at.key("name"), "%s %q is already defined at %s", what, name, v.origin.where(other.key("name")))
+			return
+		}
+		first[name] = at
+	}
+}
+
+func (v *validator) groups() {
+	var names []string
+	for _, g := range v.app.InputGroups {
+		names = append(names, g.Name)
+	}
+	for _, in := range v.app.Inputs {
+		v.exists(in.At.key("group"), "input group", in.Group, names, "input_groups", "inputs")
+	}
+}
+
+func (v *validator) dependencies() {
+	names := v.componentNames()
+	for _, c := range v.app.Components {
+		for i, dep := range c.Dependencies {
+			at := c.At.key("dependencies").item(i)
+			if dep == c.Name {
+				v.add(Error, CodeCycle, at, "component %q depends on itself", c.Name)
+				continue
+			}
+			v.exists(at, "component", dep, names, "components")
+		}
+	}
+}
+
+func (v *validator) actions() {
+	names := v.componentNames()
+	for _, a := range v.app.Actions {
+		for i, dep := range a.Dependencies {
+			v.exists(a.At.key("dependencies").item(i), "component", dep, names, "components")
+		}
+		for i, t := range a.Triggers {
+			v.exists(a.At.key("triggers").item(i).key("component_name"), "component", t.ComponentName, names, "components")
+		}
+	}
+}
+
+// exists reports a name that is not among those defined. It stays silent when a
+// file that may define it could not be read.
+func (v *validator) exists(at Place, what, name string, defined []string, kinds ...string) {
+	if name == "" || slices.Contains(defined, name) || v.partlyUnreadable(kinds...) {
+		return
+	}
+	d := v.at(Error, CodeReference, at, "%s %q does not exist", what, name)
+	if near := nearest(name, defined); near != "" {
+		d = d.remedy("did you mean %q?", near)
+	}
+	v.diags = append(v.diags, d)
+}
+
+func (v *validator) partlyUnreadable(kinds ...string) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool { return v.app.unreadable[kind] })
+}
+
+func (v *validator) componentNames() []string {
+	var names []string
+	for _, c := range v.app.Components {
+		names = append(names, c.Name)
+	}
+	return names
+}

@@ -1,0 +1,36 @@
+package appconfig
+
+import (
+	"fmt"
+	"time"
+)
+
+// Text is the value of a key that may hold its contents or name a file of the
+// app folder ("./values.yaml"). Contents are as written, not rendered.
+type Text struct {
+	Contents string `json:"contents"`
+	// File is the file that the contents came from, "" when they stand in the
+	// TOML file itself.
+	File string `json:"file,omitempty" digest:"-"`
+}
+
+// Duration is a time.Duration written as "90s" or "1h30m", in TOML and in JSON.
+type Duration time.Duration
+
+// Std returns the standard library's type.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes the canonical form: "1h0m0s" for "60m" too.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as \"90s\", \"5m\" or \"1h30m\"", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}

@@ -1,0 +1,234 @@
+// Command berth-verify checks a chain of Berth offline: whether each record
+// follows the one before, is signed, and agrees with the heads that others
+// kept, and which effects have no recorded outcome. It needs the file and
+// nothing else; it opens no network connection and writes no file.
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
+)
+
+// Exit codes.
+const (
+	exitOK    = 0
+	exitBad   = 1  // the chain is bad or cannot be read
+	exitUsage = 64 // as everywhere in Berth
+)
+
+const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--anchor-key FILE] [-o text|json]
+
+Checks a chain, as "berth-runner" writes it, without any network. FILE may be
+"-" for standard input.
+
+  --key FILE         public key of the chain's writer (PEM or base64); may be repeated
+  --head FILE        heads that somebody else kept: signed heads, or that side's own
+                     chain with its anchors, as JSON lines; may be repeated
+  --anchor-key FILE  public key of the writer of the chains anchored in FILE
+  -o text|json       what to print (text)
+
+Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
+`
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// files is a flag that may be repeated.
+type files []string
+
+func (f *files) String() string     { return fmt.Sprint(*f) }
+func (f *files) Set(v string) error { *f = append(*f, v); return nil }
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	var keys, anchorKeys, heads files
+	var format string
+	flags := flag.NewFlagSet("berth-verify", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Var(&keys, "key", "")
+	flags.Var(&anchorKeys, "anchor-key", "")
+	flags.Var(&heads, "head", "")
+	flags.StringVar(&format, "o", "text", "")
+
+	positional, err := parse(flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		_, _ = io.WriteString(stdout, usage)
+		return exitOK
+	case err == nil && format != "text" && format != "json":
+		err = fmt.Errorf("-o is text or json, not %q", format)
+	case err == nil && (len(positional) != 2 || positional[0] != "chain"):
+		err = errors.New(`want "chain" and one file`)
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n\n%s", err, usage)
+		return exitUsage
+	}
+
+	report, err := verify(positional[1], stdin, keys, anchorKeys, heads)
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)
+		return exitBad
+	}
+	if format == "json" {
+		err = printJSON(stdout, report)
+	} else {
+		err = printText(stdout, report, len(heads) > 0)
+	}
+	if err != nil || !report.OK() {
+		return exitBad
+	}
+	return exitOK
+}
+
+// parse takes flags before, between and behind the other arguments.
+func parse(flags *flag.FlagSet, args []string) (positional []string, err error) {
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, err
+		}
+		if flags.NArg() == 0 {
+			return positional, nil
+		}
+		positional = append(positional, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+}
+
+func verify(path string, stdin io.Reader, keys, anchorKeys, heads []string) (chain.Report, error) {
+	var o chain.VerifyOptions
+	var err error
+	if o.Keys, err = readKeys(keys); err != nil {
+		return chain.Report{}, err
+	}
+	if o.AnchorKeys, err = readKeys(anchorKeys); err != nil {
+		return chain.Report{}, err
+	}
+	for _, file := range heads {
+		kept, err := readHeads(file)
+		if err != nil {
+			return chain.Report{}, err
+		}
+		o.Heads = append(o.Heads, kept...)
+	}
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return chain.Report{}, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return chain.Verify(in, o)
+}
+
+func readKeys(paths []string) (map[string]ed25519.PublicKey, error) {
+	keys := map[string]ed25519.PublicKey{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		key, err := capsule.ParsePublicKey(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		keys[capsule.KeyID(key)] = key
+	}
+	return keys, nil
+}
+
+// readHeads reads signed heads, one JSON value after the other. A record that
+// anchors a head counts as that head, and other records are skipped, so that
+// the other side's whole chain can be given.
+func readHeads(path string) ([]chain.SignedHead, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var heads []chain.SignedHead
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var entry struct {
+			chain.SignedHead
+			Kind     string            `json:"kind"`
+			Anchored *chain.SignedHead `json:"anchored"`
+		}
+		switch err := d.Decode(&entry); {
+		case errors.Is(err, io.EOF) && len(heads) == 0:
+			return nil, fmt.Errorf("%s: no heads in it", path)
+		case errors.Is(err, io.EOF):
+			return heads, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: not a signed head or a chain: %w", path, err)
+		case entry.Anchored != nil:
+			heads = append(heads, *entry.Anchored)
+		case entry.Kind == "":
+			heads = append(heads, entry.SignedHead)
+		}
+	}
+}
+
+func printJSON(w io.Writer, report chain.Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		OK bool `json:"ok"`
+		chain.Report
+	}{report.OK(), report})
+}
+
+// printText prints one line for a good chain, and one more for each thing that
+// a person should look at.
+func printText(w io.Writer, report chain.Report, headsGiven bool) error {
+	var out bytes.Buffer
+	if !report.OK() {
+		if report.FirstBad > 0 {
+			_, _ = fmt.Fprintf(&out, "bad: record %s %s\n", thousands(report.FirstBad), report.Problem)
+		} else {
+			_, _ = fmt.Fprintf(&out, "bad: %s\n", report.Problem)
+		}
+		_, _ = fmt.Fprintf(&out, "%s records before it are good\n", thousands(report.Records))
+		_, err := w.Write(out.Bytes())
+		return err
+	}
+	_, _ = fmt.Fprintf(&out, "%s records", thousands(report.Records))
+	switch {
+	case headsGiven && report.LastAgreed == report.Head.Seq:
+		_, _ = fmt.Fprint(&out, " · head agrees with the vendor's anchor")
+	case headsGiven:
+		_, _ = fmt.Fprintf(&out, " · agrees with the vendor's anchor at record %s", thousands(report.LastAgreed))
+	}
+	_, _ = fmt.Fprintf(&out, " · %s effects without record\n", thousands(int64(len(report.Unfinished))))
+	for _, intent := range report.Unfinished {
+		_, _ = fmt.Fprintf(&out, "  record %d: %q by %q at %s has no outcome\n",
+			intent.Seq, intent.What, intent.Actor, intent.Time.Format("2006-01-02 15:04:05Z07:00"))
+	}
+	if !report.Signed {
+		_, _ = fmt.Fprintln(&out, "signatures were not checked: give --key")
+	}
+	if !headsGiven {
+		_, _ = fmt.Fprintln(&out, "no kept head was given (--head): records cut off the end would not be seen")
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// thousands writes 1284 as 1,284.
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

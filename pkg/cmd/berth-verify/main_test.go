@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
+)
+
+// fixture is a chain on disk with its writer's key and heads that the vendor kept.
+type fixture struct{ chain, key, otherKey, head, oldHead, otherHead, vendorChain string }
+
+func newFixture(t *testing.T) fixture {
+	t.Helper()
+	dir := t.TempDir()
+	put := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	must := func(v any, err error) []byte {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if raw, ok := v.([]byte); ok {
+			return raw
+		}
+		raw, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	signer := func(id string, seed byte) chain.Signer {
+		return chain.Signer{Chain: id, Key: ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, 32)),
+			Now: func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }}
+	}
+	runner, vendor := signer("ins_1", 1), signer("org_1", 2)
+	pub := func(s chain.Signer) []byte {
+		raw, err := capsule.MarshalPublicKey(s.Key.Public().(ed25519.PublicKey))
+		return must(raw, err)
+	}
+	f := fixture{chain: filepath.Join(dir, "acme.jsonl"), key: put("acme.pub", pub(runner)), otherKey: put("other.pub", pub(vendor))}
+	w, err := chain.Open(f.chain, runner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for _, r := range []chain.Record{
+		{Actor: "customer", Kind: chain.Event, What: "enrolled"},
+		{Actor: "ada", Kind: chain.Intent, What: "deploy api", Effect: "sha256:e"},
+		{Actor: "runner", Kind: chain.Outcome, What: "deploy api", Intent: 2, Result: "applied"},
+	} {
+		f.oldHead = string(must(w.SignedHead(), nil))
+		if _, err := w.Append(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.oldHead = put("old.json", []byte(f.oldHead))
+	head := w.SignedHead()
+	f.head = put("head.json", must(head, nil))
+	f.otherHead = put("other.json", must(chain.SignHead(w.Head(), vendor), nil))
+	line, err := chain.Next(chain.Head{}, chain.Record{Actor: "vendor", Kind: chain.Anchor, What: "head of acme", Anchored: &head}, vendor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.vendorChain = put("vendor.jsonl", append(line.Raw, '\n'))
+	return f
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	raw, err := os.ReadFile(f.chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	unfinished := string(lines[0]) + string(lines[1])
+	changed := strings.Replace(string(raw), `"ada"`, `"eve"`, 1)
+	tests := []struct {
+		name   string
+		args   []string
+		stdin  string
+		code   int
+		stdout string
+		stderr string
+	}{
+		{name: "good", args: []string{"chain", f.chain, "--key", f.key, "--head", f.head},
+			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n"},
+		{name: "the vendor's chain as head, flags first", args: []string{"--head", f.vendorChain, "-key", f.key, "chain", f.chain},
+			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n"},
+		{name: "an older head", args: []string{"chain", f.chain, "--key", f.key, "--head", f.oldHead},
+			stdout: "3 records · agrees with the vendor's anchor at record 2 · 0 effects without record\n"},
+		{name: "without key and head", args: []string{"chain", f.chain},
+			stdout: "3 records · 0 effects without record\nsignatures were not checked: give --key\n" +
+				"no kept head was given (--head): records cut off the end would not be seen\n"},
+		{name: "effect without outcome", args: []string{"chain", "-", "--key", f.key, "--head", f.oldHead}, stdin: unfinished,
+			stdout: "2 records · head agrees with the vendor's anchor · 1 effects without record\n" +
+				"  record 2: \"deploy api\" by \"ada\" at 2026-11-21 12:00:00Z has no outcome\n"},
+		{name: "changed", args: []string{"chain", "-", "--key", f.key}, stdin: changed, code: 1,
+			stdout: "bad: record 2 is not signed by a given key\n1 records before it are good\n"},
+		{name: "cut off", args: []string{"chain", "-", "--key", f.key, "--head", f.head}, stdin: unfinished, code: 1,
+			stdout: "bad: record 3 is missing: the head of record 3 was kept, but the chain ends at 2\n2 records before it are good\n"},
+		{name: "key of another", args: []string{"chain", f.chain, "--key", f.otherKey}, code: 1,
+			stdout: "bad: record 1 is not signed by a given key\n0 records before it are good\n"},
+		{name: "head of another chain", args: []string{"chain", f.chain, "--head", f.otherHead}, code: 1,
+			stdout: "bad: none of the kept heads is of this chain\n3 records before it are good\n"},
+		{name: "no such file", args: []string{"chain", f.chain + "x"}, code: 1, stderr: "no such file"},
+		{name: "key file is no key", args: []string{"chain", f.chain, "--key", f.head}, code: 1, stderr: "public key is neither"},
+		{name: "head file is no head", args: []string{"chain", f.chain, "--head", f.key}, code: 1, stderr: "not a signed head"},
+		{name: "no arguments", code: 64, stderr: `want "chain" and one file`},
+		{name: "unknown command", args: []string{"plan", f.chain}, code: 64, stderr: `want "chain"`},
+		{name: "two files", args: []string{"chain", "a", "b"}, code: 64, stderr: "one file"},
+		{name: "unknown flag", args: []string{"chain", f.chain, "--force"}, code: 64, stderr: "-force"},
+		{name: "unknown format", args: []string{"chain", f.chain, "-o", "xml"}, code: 64, stderr: "text or json"},
+		{name: "help", args: []string{"--help"}, stdout: usage},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(tt.args, strings.NewReader(tt.stdin), &stdout, &stderr)
+			if code != tt.code || stdout.String() != tt.stdout || !strings.Contains(stderr.String(), tt.stderr) || tt.stderr == "" && stderr.Len() > 0 {
+				t.Errorf("exit %d, want %d\nstdout %q\n  want %q\nstderr %q", code, tt.code, stdout.String(), tt.stdout, stderr.String())
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"chain", f.chain, "--key", f.key, "-o", "json"}, nil, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr.String())
+	}
+	var got struct {
+		OK      bool
+		Records int
+		Signed  bool
+		Effects int
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil || !got.OK || got.Records != 3 || !got.Signed || got.Effects != 1 {
+		t.Errorf("%v: %s", err, stdout.String())
+	}
+}

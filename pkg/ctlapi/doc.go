@@ -1,0 +1,5 @@
+// Package ctlapi is the client of ctl-api, generated from openapi/ctl-api.yaml by
+// `make generate`. Nothing here is written by hand; what a call needs beyond the
+// contract (signing, retries, tokens) is given as request editors and an
+// *http.Client by whoever makes the client.
+package ctlapi

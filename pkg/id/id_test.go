@@ -1,0 +1,103 @@
+package id_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/id"
+)
+
+func TestNewIsValidUniqueAndRising(t *testing.T) {
+	t.Parallel()
+	const n = 20_000 // many within one millisecond
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = id.New(id.Install)
+	}
+	for i, s := range ids {
+		if !id.Valid(id.Install, s) {
+			t.Fatalf("Valid(%q) = false", s)
+		}
+		if i > 0 && ids[i-1] >= s {
+			t.Fatalf("id %d: %q is not above %q", i, s, ids[i-1])
+		}
+	}
+}
+
+func TestNewIsUniqueAcrossGoroutines(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var all []string
+	for range 8 {
+		wg.Go(func() {
+			var mine []string
+			for range 2000 {
+				mine = append(mine, id.New(id.Job))
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, mine...)
+		})
+	}
+	wg.Wait()
+	slices.Sort(all)
+	if got := len(slices.Compact(all)); got != 16_000 {
+		t.Errorf("%d distinct ids, want 16000", got)
+	}
+}
+
+func TestValid(t *testing.T) {
+	t.Parallel()
+	good := id.New(id.Org)
+	body := strings.TrimPrefix(good, "org_")
+	tests := []struct {
+		name   string
+		prefix string
+		in     string
+		want   bool
+	}{
+		{"fresh id", id.Org, good, true},
+		{"all zero", id.Org, "org_" + strings.Repeat("0", 26), true},
+		{"largest 128-bit value", id.Org, "org_7" + strings.Repeat("z", 25), true},
+		{"more than 128 bits", id.Org, "org_8" + strings.Repeat("0", 25), false},
+		{"prefix of another kind", id.App, good, false},
+		{"no prefix", id.Org, body, false},
+		{"empty", id.Org, "", false},
+		{"prefix only", id.Org, "org_", false},
+		{"one character short", id.Org, good[:len(good)-1], false},
+		{"one character more", id.Org, good + "0", false},
+		{"upper case", id.Org, "org_" + strings.ToUpper(body), false},
+		{"letter outside the alphabet", id.Org, "org_" + strings.Repeat("0", 25) + "u", false},
+		{"path inside", id.Org, "org_../" + body[3:], false},
+		{"line feed at the end", id.Org, good[:len(good)-1] + "\n", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := id.Valid(tt.prefix, tt.in); got != tt.want {
+				t.Errorf("Valid(%q, %q) = %v, want %v", tt.prefix, tt.in, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	t.Parallel()
+	if got := id.Prefix(id.New(id.Change)); got != id.Change {
+		t.Errorf("Prefix of a change id = %q", got)
+	}
+	for _, name := range []string{"", "acme", "my_install", "chg_7"} {
+		if got := id.Prefix(name); got != "" {
+			t.Errorf("Prefix(%q) = %q, want none", name, got)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		id.New(id.Job)
+	}
+}

@@ -1,0 +1,41 @@
+// Package jobspec is the job contract: what a runner is asked to do and what it
+// answers. The control plane writes a Spec, runner-api hands it out with a
+// lease, the agent turns it into a job directory, an engine works on that
+// directory, and a Result goes the way back.
+//
+// # The job directory
+//
+// A job is a directory. Everything an engine reads and writes is in it:
+//
+//	job.json          the Spec, sealed leaves opened, mode 0600, the engine's user
+//	in/artifact/      the unpacked artifact (plan, apply)
+//	in/source/        the unpacked source archive (build from a local directory)
+//	in/pinned/        what the plan of this change pinned (apply only)
+//	work/             scratch, the engine's own; HOME and TMPDIR point into it
+//	out/result.json   the engine's Result, written last, by rename
+//	out/pinned/       what the apply needs again, byte for byte: the saved plan,
+//	                  the rendered inputs; the agent packs, seals and keeps it
+//	out/plan.canonical.json  the plan without what differs between two plans of
+//	                  the same thing; its salted digest goes into the effect
+//	out/plan.summary.json    a PlanSummary, for people
+//	out/inputs.json   the rendered inputs; their salted digest goes into the effect
+//	out/artifact/     what a build made: a directory that the agent packs and pushes
+//	out/outputs.json  an Outputs
+//	stdout.log        stdout and stderr of the engine, files, tailed by the agent
+//	stderr.log
+//
+// The engine is started in the directory as `berth-engine run DIR` with a clean
+// environment (PATH, HOME, TMPDIR, TRACEPARENT, BERTH_INSTALL_DIR, the TF_HTTP_*
+// settings, BERTH_TERRAFORM). SIGTERM means: stop at the next safe point, then
+// write the result. Exit codes: ExitFinished, ExitFailed, ExitRefused.
+//
+// The engine gets no credential of Berth: registry, state backend and log are
+// reached by the agent for it.
+package jobspec
+
+// Exit codes of an engine.
+const (
+	ExitFinished = 0  // did what was asked; out/result.json says what came of it
+	ExitFailed   = 1  // tried and failed; out/result.json says why
+	ExitRefused  = 10 // did nothing, because the order was not acceptable
+)

@@ -1,0 +1,126 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Outcome is how an attempt ended.
+type Outcome string
+
+// The outcomes. Uncertain is never written by an engine: the agent says it of
+// an attempt whose engine ended without a result after the intent was recorded.
+const (
+	OutcomeSucceeded Outcome = "succeeded"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeRefused   Outcome = "refused"   // nothing was done; Error and Differs say why
+	OutcomeCancelled Outcome = "cancelled" // stopped at a safe point on request
+	OutcomeUncertain Outcome = "uncertain" // an effect may have happened
+	// OutcomeNotStarted: provably nothing happened; the job may be leased again.
+	OutcomeNotStarted Outcome = "not_started"
+	// OutcomeStale: the live state moved since the plan; nothing was done.
+	OutcomeStale Outcome = "stale"
+)
+
+// Result is what came of one attempt. The engine writes it to out/result.json;
+// the agent completes, seals and redacts it, and reports it once.
+type Result struct {
+	JobID    string  `json:"job_id"`
+	Attempt  int     `json:"attempt"`
+	Outcome  Outcome `json:"outcome"`
+	ExitCode int     `json:"exit_code"`
+	// Error is one line for people, redacted; Remedy says what to do.
+	Error  string `json:"error,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+	// Differs names the fields because of which a job was refused or stale.
+	Differs []Difference `json:"differs,omitempty"`
+	// NoChange: a plan that would do nothing.
+	NoChange bool `json:"no_change,omitempty"`
+	// Tool is what did the work.
+	Tool *Tool `json:"tool,omitempty"`
+	// Lineage and Serial are of the Terraform state that the plan read (plan) or
+	// that the apply left (apply).
+	Lineage string `json:"lineage,omitempty"`
+	Serial  int64  `json:"serial,omitempty"`
+	// Outputs has sensitive leaves sealed once it has left the agent.
+	Outputs Outputs `json:"outputs,omitempty"`
+	// Artifact is what a build pushed.
+	Artifact *BuiltArtifact `json:"artifact,omitempty"`
+	// Steps tells the parts of an action.
+	Steps      []StepResult `json:"steps,omitempty"`
+	StartedAt  time.Time    `json:"started_at"`
+	FinishedAt time.Time    `json:"finished_at"`
+	// FirstInstructionAt is when the engine's main began.
+	FirstInstructionAt time.Time `json:"first_instruction_at,omitzero"`
+}
+
+// Difference is a field that is not as it was approved.
+type Difference struct {
+	Field string `json:"field"`
+	Want  string `json:"want"`
+	Got   string `json:"got"`
+}
+
+// Tool is an executable that an engine used.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Digest  string `json:"digest"`
+}
+
+// Outputs are named values. In out/outputs.json Value is in clear; when
+// Sensitive is set the agent seals it before it leaves.
+type Outputs map[string]Output
+
+// Output is one named value.
+type Output struct {
+	Value     json.RawMessage `json:"value"`
+	Sensitive bool            `json:"sensitive,omitempty"`
+}
+
+// BuiltArtifact is what the agent pushed for a build.
+type BuiltArtifact struct {
+	Repository string `json:"repository"`
+	Digest     string `json:"digest"`
+	SizeBytes  int64  `json:"size_bytes"`
+}
+
+// StepResult is how one script of an action ended.
+type StepResult struct {
+	Name     string          `json:"name"`
+	ExitCode int             `json:"exit_code"`
+	Outputs  map[string]any  `json:"outputs,omitempty"`
+	Took     json.RawMessage `json:"took,omitempty"`
+}
+
+// PlanSummary is what people are shown of a plan. It holds no secret: values of
+// sensitive attributes and of everything the redactor knows are replaced.
+type PlanSummary struct {
+	NoChange bool `json:"no_change"`
+	Create   int  `json:"create"`
+	Update   int  `json:"update"`
+	Replace  int  `json:"replace"`
+	Delete   int  `json:"delete"`
+	// Objects are the things that change, in a stable order.
+	Objects []ObjectChange `json:"objects,omitempty"`
+	// Outputs are the outputs that change.
+	Outputs []FieldChange `json:"outputs,omitempty"`
+	// Text is what the tool itself shows of the plan, redacted.
+	Text string `json:"text,omitempty"`
+}
+
+// ObjectChange is one thing that a plan creates, updates, replaces or deletes.
+type ObjectChange struct {
+	Address string        `json:"address"`
+	Action  string        `json:"action"` // create, update, replace, delete, run
+	Fields  []FieldChange `json:"fields,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+}
+
+// FieldChange is one field of it. Before and After are JSON, "(sensitive)" or
+// "(known after apply)".
+type FieldChange struct {
+	Path   string `json:"path"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}

@@ -1,0 +1,60 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// SettingsLifetime is how long a runner may act on settings without newer ones.
+const SettingsLifetime = 7 * 24 * time.Hour
+
+// Settings are what a runner works from by itself, also while the control plane
+// is away: what to run on which schedule, and the state that its templates
+// read. They are signed with the org's dispatch key (a DSSE envelope, package
+// capsule) and versioned; a runner never takes a lower version.
+type Settings struct {
+	Version   int64     `json:"version"`
+	OrgID     string    `json:"org_id"`
+	InstallID string    `json:"install_id"`
+	IssuedAt  time.Time `json:"issued_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+	// Schedule is empty until the install is live, and again after it is gone.
+	Schedule []Scheduled `json:"schedule"`
+	// State is what the templates of the scheduled actions read, sealed leaves
+	// included.
+	State        json.RawMessage `json:"state,omitempty"`
+	StateVersion int             `json:"state_version"`
+	// MinRunnerVersion is the oldest runner that the control plane works with.
+	MinRunnerVersion string `json:"min_runner_version,omitempty"`
+}
+
+// Scheduled is an action that the runner runs at its own initiative.
+type Scheduled struct {
+	Action Action `json:"action"`
+	// Cron is a standard five-field expression, read in UTC.
+	Cron           string `json:"cron"`
+	TimeoutSeconds int    `json:"timeout_seconds"`
+	// HealthCheck: the outcome is judged, see Thresholds.
+	HealthCheck bool `json:"health_check,omitempty"`
+}
+
+// Run is the report of an action that the runner started itself. It is accepted
+// once per Key.
+type Run struct {
+	// Action and ScheduledAt make the key: "<action>@<RFC 3339 UTC>".
+	Action      string    `json:"action"`
+	ScheduledAt time.Time `json:"scheduled_at"`
+	// State is running, succeeded, failed or missed. Missed: the runner was not
+	// running at that time and says so afterwards.
+	State      string         `json:"state"`
+	ExitCode   int            `json:"exit_code"`
+	Error      string         `json:"error,omitempty"`
+	Outputs    map[string]any `json:"outputs,omitempty"`
+	StartedAt  time.Time      `json:"started_at,omitzero"`
+	FinishedAt time.Time      `json:"finished_at,omitzero"`
+}
+
+// RunKey is the idempotency key of a scheduled run.
+func RunKey(action string, scheduled time.Time) string {
+	return action + "@" + scheduled.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,181 @@
+package jobspec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Version is the version of this contract that Spec.Version carries.
+const Version = 1
+
+// Kind says which engine works on a job.
+type Kind string
+
+// The kinds that the built-in engines know.
+const (
+	KindTerraformModule Kind = "terraform_module"
+	KindAction          Kind = "action"
+)
+
+// Operation says what the engine does.
+type Operation string
+
+// The operations. A teardown is a plan and an apply with Destroy set.
+const (
+	OperationBuild Operation = "build" // make an artifact of a source
+	OperationPlan  Operation = "plan"  // say what an apply would do; mutates nothing
+	OperationApply Operation = "apply" // do what in/pinned holds
+	OperationRun   Operation = "run"   // run a read-only action at once
+)
+
+// Spec is what a runner is asked to do. Strings in it may be templates, which
+// the engine renders with State; leaves of State may be sealed to the install
+// ({"$sealed": …}, package seal), which the agent opens.
+type Spec struct {
+	Version   int       `json:"version"`
+	JobID     string    `json:"job_id"`
+	OrgID     string    `json:"org_id"`
+	InstallID string    `json:"install_id,omitempty"` // empty for builds
+	Kind      Kind      `json:"kind"`
+	Operation Operation `json:"operation"`
+	// Destroy makes plan and apply remove the resource.
+	Destroy bool `json:"destroy,omitempty"`
+	// ChangeID is set for plan and apply; BuildID for build.
+	ChangeID string `json:"change_id,omitempty"`
+	BuildID  string `json:"build_id,omitempty"`
+	// Resource is what plan and apply are about. Absent for actions and builds.
+	Resource *Resource `json:"resource,omitempty"`
+	// Artifact is pulled into the install's own registry before a plan.
+	Artifact *Artifact `json:"artifact,omitempty"`
+	// Pinned names what the plan kept, for apply: the digest of the sealed blob
+	// in the install's own registry.
+	Pinned string `json:"pinned,omitempty"`
+	// Exactly one of these is set, by Kind.
+	TerraformModule *TerraformModule `json:"terraform_module,omitempty"`
+	Action          *Action          `json:"action,omitempty"`
+	// Source is set for builds.
+	Source *Source `json:"source,omitempty"`
+	// State is what templates read: the value of `.nuon` (package interpolate).
+	State        json.RawMessage `json:"state,omitempty"`
+	StateVersion int             `json:"state_version,omitempty"`
+	// InputsVersion is the version of the install's inputs in State.
+	InputsVersion  int `json:"inputs_version,omitempty"`
+	TimeoutSeconds int `json:"timeout_seconds"`
+}
+
+// Resource names a row of an install.
+type Resource struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"` // sandbox or component
+	Name string `json:"name"`
+}
+
+// Artifact names an artifact of the org's registry, by digest.
+type Artifact struct {
+	Repository string `json:"repository"` // "<org_id>/<app>/<component>"
+	Digest     string `json:"digest"`     // "sha256:…", of the manifest
+}
+
+// TerraformModule is what the Terraform engine needs. Values of Vars are
+// strings, booleans, numbers, lists or tables as in the app folder; strings may
+// be templates.
+type TerraformModule struct {
+	// TerraformVersion is an exact version or a semver range; empty takes any.
+	TerraformVersion string            `json:"terraform_version,omitempty"`
+	Vars             map[string]any    `json:"vars,omitempty"`
+	EnvVars          map[string]string `json:"env_vars,omitempty"`
+	VarFiles         []string          `json:"var_files,omitempty"` // contents, templates
+}
+
+// Action is a script or several, run one after the other.
+type Action struct {
+	Name  string       `json:"name"`
+	Steps []ActionStep `json:"steps"`
+	// Inputs are given at run time and reach the scripts as environment.
+	Inputs map[string]string `json:"inputs,omitempty"`
+	// ReadOnly marks a check: it may run without a decision.
+	ReadOnly bool `json:"read_only,omitempty"`
+}
+
+// ActionStep is one script. InlineContents or Command is set.
+type ActionStep struct {
+	Name           string            `json:"name"`
+	InlineContents string            `json:"inline_contents,omitempty"`
+	Command        string            `json:"command,omitempty"`
+	EnvVars        map[string]string `json:"env_vars,omitempty"`
+}
+
+// Source is what a build is made from: either an archive in the org's registry,
+// which the agent unpacks to in/source, or a git commit, which the engine
+// fetches itself.
+type Source struct {
+	Kind      string    `json:"kind"` // "archive" or "git"
+	Archive   *Artifact `json:"archive,omitempty"`
+	Repo      string    `json:"repo,omitempty"`
+	Ref       string    `json:"ref,omitempty"`    // as written by the vendor
+	Commit    string    `json:"commit,omitempty"` // 40 hex digits, resolved by builder
+	Directory string    `json:"directory,omitempty"`
+	// Push is where the agent pushes out/artifact to.
+	Push string `json:"push"` // repository
+}
+
+// Timeout is how long the engine may take.
+func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutSeconds) * time.Second }
+
+// Mutates says whether the job may change something in the customer's account,
+// so that it needs a fence, a capsule and records in the chain.
+func (s Spec) Mutates() bool { return s.Operation == OperationApply }
+
+// Validate reports everything that makes s unfit to be worked on.
+func (s Spec) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if s.Version != Version {
+		fail("version is %d, this runner knows %d", s.Version, Version)
+	}
+	if s.JobID == "" || s.OrgID == "" {
+		fail("job_id and org_id are required")
+	}
+	if s.TimeoutSeconds <= 0 {
+		fail("timeout_seconds must be positive")
+	}
+	switch s.Kind {
+	case KindTerraformModule:
+		if s.TerraformModule == nil && s.Operation != OperationBuild {
+			fail("kind %s needs terraform_module", s.Kind)
+		}
+	case KindAction:
+		if s.Action == nil || len(s.Action.Steps) == 0 {
+			fail("kind %s needs action with steps", s.Kind)
+		}
+	default:
+		fail("kind %q is not known", s.Kind)
+	}
+	switch s.Operation {
+	case OperationBuild:
+		if s.Source == nil || s.Source.Push == "" || s.BuildID == "" {
+			fail("a build needs build_id, source and where to push")
+		}
+	case OperationPlan, OperationApply:
+		if s.ChangeID == "" || s.InstallID == "" {
+			fail("operation %s needs change_id and install_id", s.Operation)
+		}
+		if s.Kind == KindTerraformModule && (s.Resource == nil || s.Artifact == nil) {
+			fail("operation %s needs resource and artifact", s.Operation)
+		}
+		if s.Operation == OperationApply && s.Pinned == "" {
+			fail("an apply needs what its plan pinned")
+		}
+	case OperationRun:
+		if s.Kind != KindAction || !s.Action.readOnly() {
+			fail("only a read-only action runs without a plan")
+		}
+	default:
+		fail("operation %q is not known", s.Operation)
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Action) readOnly() bool { return a != nil && a.ReadOnly }

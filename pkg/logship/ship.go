@@ -1,0 +1,193 @@
+package logship
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	// defaultInterval is the least time between two batches of one stream: the
+	// first line leaves at once, a flood is sent in few requests, and a tail
+	// stays well under its 250 ms.
+	defaultInterval = 100 * time.Millisecond
+
+	minBackoff = 100 * time.Millisecond
+	// maxBackoff keeps recovery after an outage under 15 s.
+	maxBackoff = 5 * time.Second
+	// sendTimeout is for one batch of 1 MiB over a slow line.
+	sendTimeout = 30 * time.Second
+)
+
+// What a Sink answers when a batch cannot be taken now or ever. Any other error
+// is an outage: the batch is sent again.
+var (
+	// ErrClosed: the attempt was voided; nobody wants its lines any more.
+	ErrClosed = errors.New("log stream is closed")
+	// ErrConflict: the other side has other lines under the same numbers.
+	ErrConflict = errors.New("log stream has other lines")
+)
+
+// GapError says that lines before the batch, or before the end, are missing.
+type GapError struct {
+	NextSeq int64 // the line that is wanted
+}
+
+func (e *GapError) Error() string { return fmt.Sprintf("log stream wants line %d first", e.NextSeq) }
+
+// End is how a stream ends.
+type End struct {
+	TotalLines    int64
+	Hash          Hash
+	LateRedaction bool
+}
+
+// A Sink takes the lines of one stream: log-ingest, through [HTTPSink].
+type Sink interface {
+	// Append answers the number of the next line that is wanted.
+	Append(ctx context.Context, b Batch) (nextSeq int64, err error)
+	Finish(ctx context.Context, end End) error
+}
+
+// A Shipper sends what a spool holds to a sink.
+type Shipper struct {
+	Spool *Spool
+	Sink  Sink
+	// Log gets one line when sending begins to fail and one when it works again.
+	Log *slog.Logger
+	// Interval is the least time between two batches; 0 means 100 ms.
+	Interval time.Duration
+}
+
+// Run sends until the spool is finished and the sink has agreed to its end;
+// then it returns nil, and the spool can be removed. It returns ErrClosed,
+// ErrConflict or an OutOfRangeError when sending can never go on (the spool is
+// kept), and the cause of ctx when that ends. Outages are waited for.
+func (s Shipper) Run(ctx context.Context) error {
+	if s.Interval == 0 {
+		s.Interval = defaultInterval
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	at, err := s.Spool.seek(0)
+	if err != nil {
+		return err
+	}
+	for {
+		changed := s.Spool.changes()
+		batch, after, err := s.Spool.read(at)
+		if err != nil {
+			return err
+		}
+		switch pos := s.Spool.Position(); {
+		case len(batch.Frames) > 0:
+			if at, err = s.send(ctx, batch, after); err != nil {
+				return err
+			}
+			if len(batch.Frames) > MaxBatch/2 {
+				continue // a backlog: no reason to collect more
+			}
+			if err := sleep(ctx, s.Interval); err != nil {
+				return err
+			}
+		case pos.Final && pos.Head == after.head:
+			again, err := s.finish(ctx, End{TotalLines: pos.Head.NextSeq - 1, Hash: pos.Head.Hash, LateRedaction: pos.LateRedaction})
+			if again == nil {
+				return err
+			}
+			at = *again
+		default:
+			at = after
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-changed:
+			}
+		}
+	}
+}
+
+// send sends one batch, again and again while the other side is away, and
+// returns where to go on.
+func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, error) {
+	var next int64
+	err := s.retry(ctx, func(ctx context.Context) (err error) {
+		next, err = s.Sink.Append(ctx, batch)
+		return err
+	})
+	var gap *GapError
+	switch {
+	case errors.As(err, &gap):
+		return s.Spool.seek(gap.NextSeq)
+	case err != nil:
+		return cursor{}, err
+	}
+	if err := s.Spool.ack(next); err != nil {
+		return cursor{}, err
+	}
+	if next == after.head.NextSeq {
+		return after, nil
+	}
+	return s.Spool.seek(next) // it has more of us than we knew
+}
+
+// finish says the end. It returns a cursor when lines must be sent again first.
+func (s Shipper) finish(ctx context.Context, end End) (*cursor, error) {
+	err := s.retry(ctx, func(ctx context.Context) error { return s.Sink.Finish(ctx, end) })
+	var gap *GapError
+	if !errors.As(err, &gap) {
+		return nil, err
+	}
+	at, err := s.Spool.seek(gap.NextSeq)
+	if err != nil {
+		return nil, err
+	}
+	return &at, nil
+}
+
+// retry calls do until it answers something that another try cannot change.
+func (s Shipper) retry(ctx context.Context, do func(context.Context) error) error {
+	since := time.Now()
+	for try := 0; ; try++ {
+		tryCtx, cancel := context.WithTimeout(ctx, sendTimeout)
+		err := do(tryCtx)
+		cancel()
+		var gap *GapError
+		switch {
+		case err == nil, errors.As(err, &gap), errors.Is(err, ErrClosed), errors.Is(err, ErrConflict):
+			if try > 0 && err == nil {
+				s.Log.InfoContext(ctx, "log shipping works again", "after", time.Since(since), "tries", try+1)
+			}
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case try == 0:
+			s.Log.WarnContext(ctx, "log shipping fails, lines wait in the spool", "err", err)
+		}
+		if err := sleep(ctx, backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// backoff doubles up to maxBackoff; the random half keeps many agents from
+// coming back in one moment.
+func backoff(try int) time.Duration {
+	d := min(minBackoff<<min(try, 10), maxBackoff)
+	return d/2 + rand.N(d/2)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,214 @@
+package oci
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+)
+
+// TransferOptions of Push, Pull and Copy; the zero value is good.
+type TransferOptions struct {
+	// Progress is told how many bytes of the artifact are at the destination
+	// and how many there are in all; what was there before counts as done. It
+	// is called from one goroutine at a time and should return soon.
+	Progress func(done, total int64)
+	// Concurrency is the number of blobs under way at once; 0 means 3.
+	Concurrency int
+	// MaxBytes refuses an artifact that says it is larger; 0 means no limit.
+	MaxBytes int64
+}
+
+const (
+	defaultConcurrency = 3
+
+	// blobAttempts is how often one blob is tried within a transfer; it goes
+	// on where it broke off.
+	blobAttempts = 3
+)
+
+// Push copies the artifact that ref (a digest or a tag) names in the layout to
+// a registry, and tags it there unless tag is "". Blobs that the registry has
+// are not sent again, so a push that broke off is simply repeated.
+func Push(ctx context.Context, src *Layout, ref string, dst Remote, tag string, opt TransferOptions) (digest.Digest, error) {
+	root, err := src.Resolve(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	repo, err := dst.open()
+	if err != nil {
+		return "", err
+	}
+	t := transfer{src: src, dst: repo, opt: opt}
+	if err := t.run(ctx, root); err != nil {
+		return "", fmt.Errorf("push %s to %s: %w", root.Digest, dst, err)
+	}
+	return root.Digest, tagRemote(ctx, repo, root, tag)
+}
+
+// Pull copies an artifact from a registry into the layout, verifies every blob
+// of it, also those that were there before, and replaces what was changed on
+// disk. Afterwards the layout resolves dgst. It may be repeated; a download
+// that broke off, even with the process, goes on where it was.
+func Pull(ctx context.Context, src Remote, dgst digest.Digest, dst *Layout, opt TransferOptions) error {
+	repo, err := src.open()
+	if err != nil {
+		return err
+	}
+	root, err := resolveDigest(ctx, repo, dgst)
+	if err != nil {
+		return fmt.Errorf("pull from %s: %w", src, err)
+	}
+	w, err := dst.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.end()
+	w.unsynced = true
+	t := transfer{src: repo, dst: healing{w}, opt: opt}
+	if err := t.run(ctx, root); err != nil {
+		return fmt.Errorf("pull %s from %s: %w", dgst, src, err)
+	}
+	return dst.list(ctx, root)
+}
+
+// Copy copies an artifact between registries, or between repositories of one,
+// where blobs are mounted instead of sent if the registry allows it.
+func Copy(ctx context.Context, src Remote, dgst digest.Digest, dst Remote, tag string, opt TransferOptions) error {
+	from, err := src.open()
+	if err != nil {
+		return err
+	}
+	to, err := dst.open()
+	if err != nil {
+		return err
+	}
+	root, err := resolveDigest(ctx, from, dgst)
+	if err != nil {
+		return fmt.Errorf("copy from %s: %w", src, err)
+	}
+	t := transfer{src: from, dst: to, opt: opt}
+	if src.Registry == dst.Registry {
+		t.mountFrom = src.Repository
+	}
+	if err := t.run(ctx, root); err != nil {
+		return fmt.Errorf("copy %s from %s to %s: %w", dgst, src, dst, err)
+	}
+	return tagRemote(ctx, to, root, tag)
+}
+
+func resolveDigest(ctx context.Context, repo *remote.Repository, dgst digest.Digest) (ocispec.Descriptor, error) {
+	if err := dgst.Validate(); err != nil {
+		return ocispec.Descriptor{}, fmt.Errorf("digest %q: %w", dgst, err)
+	}
+	desc, err := repo.Resolve(ctx, dgst.String())
+	if err == nil && desc.Digest != dgst {
+		err = fmt.Errorf("the registry answered %s for %s", desc.Digest, dgst)
+	}
+	return desc, err
+}
+
+func tagRemote(ctx context.Context, repo *remote.Repository, root ocispec.Descriptor, tag string) error {
+	if tag == "" {
+		return nil
+	}
+	if err := repo.Tag(ctx, root, tag); err != nil {
+		return fmt.Errorf("tag %s: %w", tag, err)
+	}
+	return nil
+}
+
+// transfer copies one artifact: manifests are read first, so that sizes are
+// known; then blobs go side by side; then manifests, referred before
+// referring. So an artifact whose manifest is at the destination is complete.
+type transfer struct {
+	src       content.ReadOnlyStorage
+	dst       content.Storage
+	mountFrom string // repository of the same registry, or ""
+	opt       TransferOptions
+	meter     meter
+}
+
+func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
+	g, err := readGraph(ctx, t.src, root)
+	if err != nil {
+		return err
+	}
+	if t.opt.MaxBytes > 0 && g.bytes > t.opt.MaxBytes {
+		return fmt.Errorf("artifact has %d bytes, at most %d allowed", g.bytes, t.opt.MaxBytes)
+	}
+	t.meter.start(g.bytes, t.opt.Progress)
+
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(cmp.Or(t.opt.Concurrency, defaultConcurrency))
+	for _, desc := range g.blobs {
+		group.Go(func() error { return t.blob(groupCtx, desc) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, m := range g.manifests {
+		if err := ignoreExisting(t.dst.Push(ctx, m.desc, bytes.NewReader(m.raw))); err != nil {
+			return fmt.Errorf("manifest %s: %w", m.desc.Digest, err)
+		}
+		t.meter.add(m.desc.Size)
+	}
+	return nil
+}
+
+// blob brings one blob over, in several attempts if the connection breaks.
+func (t *transfer) blob(ctx context.Context, desc ocispec.Descriptor) error {
+	exists, err := t.dst.Exists(ctx, desc)
+	if err != nil {
+		return fmt.Errorf("look for blob %s: %w", desc.Digest, err)
+	}
+	p := &position{meter: &t.meter}
+	if !exists {
+		for attempt := 1; ; attempt++ {
+			err := ignoreExisting(t.send(ctx, desc, p))
+			if err == nil {
+				break
+			}
+			if attempt == blobAttempts || ctx.Err() != nil || !brokeOff(err) {
+				return fmt.Errorf("blob %s: %w", desc.Digest, err)
+			}
+		}
+	}
+	p.set(desc.Size)
+	return nil
+}
+
+func (t *transfer) send(ctx context.Context, desc ocispec.Descriptor, p *position) error {
+	p.set(0)
+	fetch := func() (io.ReadCloser, error) {
+		rc, err := t.src.Fetch(ctx, desc)
+		if err != nil {
+			return nil, err
+		}
+		return p.measure(rc), nil
+	}
+	if mounter, ok := t.dst.(registry.Mounter); ok && t.mountFrom != "" {
+		return mounter.Mount(ctx, desc, t.mountFrom, fetch)
+	}
+	rc, err := fetch()
+	if err != nil {
+		return err
+	}
+	defer rc.Close()
+	return t.dst.Push(ctx, desc, rc)
+}
+
+// brokeOff tells an interrupted connection from an answer.
+func brokeOff(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}

@@ -1,0 +1,393 @@
+package redact_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/redact"
+)
+
+func named(pairs ...string) *redact.Set {
+	s := redact.New()
+	for i := 0; i < len(pairs); i += 2 {
+		s.Add([]byte(pairs[i+1]), pairs[i])
+	}
+	return s
+}
+
+func TestString(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		set  *redact.Set
+		in   string
+		want string
+	}{
+		{"no secrets", redact.New(), "nothing to hide", "nothing to hide"},
+		{"empty text", named("a", "swordfish"), "", ""},
+		{"raw", named("pw", "swordfish"), "pw=swordfish;", "pw=(redacted:pw);"},
+		{"without a name", redact.New([]byte("swordfish")), "swordfish swordfish", "(redacted) (redacted)"},
+		{"side by side", named("", "swordfish"), "swordfishswordfish", "(redacted)(redacted)"},
+		{"short values stay", named("pw", "true"), "it is true", "it is true"},
+		{"eight bytes are enough", named("pw", "12345678"), "a12345678b", "a(redacted:pw)b"},
+		{"only the beginning", named("pw", "swordfish"), "swordfis", "swordfis"},
+		{"beginning, then all of it", named("pw", "swordfish"), "swordswordfish", "sword(redacted:pw)"},
+		{"longest first", named("short", "hunter22", "long", "hunter22-and-more"), "hunter22-and-more", "(redacted:long)"},
+		{"shorter when the longer breaks off", named("short", "hunter22", "long", "hunter22-and-more"), "hunter22-and-mor!", "(redacted:short)-and-mor!"},
+		{"shorter inside the longer", named("short", "hunter22", "long", "my-hunter22-and"), "my-hunter22-and", "(redacted:long)"},
+		{"shorter in a broken longer", named("short", "hunter22", "long", "my-hunter22-and"), "my-hunter22-an", "my-(redacted:short)-an"},
+		{"overlapping leave nothing", named("a", "abcdefgh", "b", "efghijklm"), "x abcdefghijklm y", "x (redacted:b) y"},
+		{"overlapping with itself", named("", "aaaaaaaa"), strings.Repeat("a", 100), "(redacted)"},
+		{"several lines as one", named("pem", "first line\nsecond line\n"), ">first line\nsecond line\n<", ">(redacted:pem)<"},
+		{"several lines, one by one", named("pem", "first line\nsecond line\n"), "  first line\n  second line", "  (redacted:pem)\n  (redacted:pem)"},
+		{"several lines, other line ends", named("pem", "first\nsecond"), "first\r\nsecond", "(redacted:pem)"},
+		{"rulers of PEM stay", named("key", "-----BEGIN KEY-----\nMC4CAQAwBQYD\n-----END KEY-----\n"), "-----BEGIN KEY-----\nx", "-----BEGIN KEY-----\nx"},
+		{"secret stored with a line feed", named("pw", "swordfish\n"), "pw=swordfish", "pw=(redacted:pw)"},
+		{"not UTF-8", redact.New([]byte("\xff\xfe\x00\x01\x02\x03\x04\x05")), "a\xff\xfe\x00\x01\x02\x03\x04\x05b", "a(redacted)b"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, tt.set.String(tt.in)); diff != "" {
+				t.Errorf("String(%q) (-want +got):\n%s", tt.in, diff)
+			}
+		})
+	}
+}
+
+// secrets are values with everything that escapes look at.
+var secrets = []string{
+	"swordfish",
+	"p@ss w0rd/+&=?#%",
+	`quo"te's \back\slash $HOME ` + "`cmd`!",
+	"<html> & 'more' / ünïcödé ☃",
+	"tab\tand\nlines\nof some length here\r\nend of it",
+	strings.Repeat("0123456789abcdef", 40),
+}
+
+// spellings are made here with the encoders of others, as a tool would.
+func spellings(secret string) map[string]string {
+	quoted, _ := json.Marshal(secret)
+	nested, _ := json.Marshal(string(quoted))
+	b64 := base64.StdEncoding.EncodeToString
+	return map[string]string{
+		"raw":             secret,
+		"hex":             hex.EncodeToString([]byte(secret)),
+		"HEX":             strings.ToUpper(hex.EncodeToString([]byte(secret))),
+		"base64":          b64([]byte(secret)),
+		"base64 raw url":  base64.RawURLEncoding.EncodeToString([]byte(secret)),
+		"query":           url.QueryEscape(secret),
+		"path":            url.PathEscape(secret),
+		"json":            string(quoted),
+		"json in json":    string(nested),
+		"go":              strconv.Quote(secret),
+		"single quotes":   "'" + strings.ReplaceAll(secret, "'", `'\''`) + "'",
+		"basic auth 0":    b64([]byte("abc" + secret + "xyz")),
+		"basic auth 1":    b64([]byte("abcd" + secret + "xyz")),
+		"basic auth 2":    b64([]byte("abcde" + secret + "xyz")),
+		"url basic 1":     base64.URLEncoding.EncodeToString([]byte("u" + secret)),
+		"wrapped base64":  wrap(b64([]byte(secret)), 76),
+		"wrapped as PEM":  wrap(b64([]byte(secret)), 64),
+		"inside a string": "x" + secret + "y",
+	}
+}
+
+func wrap(s string, width int) string {
+	var b strings.Builder
+	for len(s) > width {
+		b.WriteString(s[:width] + "\n")
+		s = s[width:]
+	}
+	return b.String() + s
+}
+
+// hidden fails when a piece of the secret's spelling is left in out. Pieces of
+// 12 characters are long enough not to be there by chance.
+func hidden(t *testing.T, form, spelling, out string) {
+	t.Helper()
+	const piece = 12
+	if !strings.Contains(out, "(redacted") {
+		t.Errorf("%s: nothing was replaced in %.200q", form, out)
+	}
+	clean := strings.NewReplacer("\n", "", "\r", "").Replace(spelling)
+	for i := 0; i+piece <= len(clean); i++ {
+		if strings.Contains(out, clean[i:i+piece]) {
+			t.Errorf("%s: %q is left in %.200q", form, clean[i:i+piece], out)
+			return
+		}
+	}
+}
+
+func TestAllForms(t *testing.T) {
+	t.Parallel()
+	for _, secret := range secrets {
+		set := redact.New([]byte(secret))
+		for form, spelling := range spellings(secret) {
+			hidden(t, fmt.Sprintf("%.12q as %s", secret, form), spelling, set.String("before "+spelling+" after"))
+		}
+	}
+}
+
+// inChunks writes text to a Writer in pieces cut by r.
+func inChunks(t testing.TB, set *redact.Set, text string, r *rand.Rand) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := redact.NewWriter(&out, set)
+	for rest := text; rest != ""; {
+		n := 1 + r.IntN(min(len(rest), 1+r.IntN(40)))
+		if got, err := w.Write([]byte(rest[:n])); err != nil || got != n {
+			t.Fatalf("Write = %d, %v", got, err)
+		}
+		rest = rest[n:]
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestWriterIsAsStringWhateverTheChunks(t *testing.T) {
+	t.Parallel()
+	set := redact.New()
+	var text strings.Builder
+	for i, secret := range secrets {
+		set.Add([]byte(secret), "s"+strconv.Itoa(i))
+		for _, spelling := range spellings(secret) {
+			text.WriteString("words between " + spelling + spelling[:len(spelling)/2] + "\n")
+		}
+	}
+	want := set.String(text.String())
+	for seed := range uint64(200) {
+		got := inChunks(t, set, text.String(), rand.New(rand.NewPCG(seed, 1)))
+		// Names may differ where stretches overlap; what is shown may not.
+		if plain(got) != plain(want) {
+			t.Fatalf("seed %d: %s", seed, cmp.Diff(plain(want), plain(got)))
+		}
+	}
+}
+
+// plain drops the names from replacements.
+func plain(s string) string {
+	for i := range secrets {
+		s = strings.ReplaceAll(s, "(redacted:s"+strconv.Itoa(i)+")", "(redacted)")
+	}
+	return s
+}
+
+// FuzzChunks looks for a secret that survives chunk borders in any form.
+func FuzzChunks(f *testing.F) {
+	for i, secret := range secrets {
+		f.Add([]byte(secret), []byte("some text"), uint64(i))
+	}
+	f.Add([]byte("aaaaaaaaa"), []byte("aaaa"), uint64(9))
+	f.Add([]byte("abababab"), []byte("ab"), uint64(9))
+	f.Add([]byte("(redacted)"), []byte("(red"), uint64(9))
+	f.Add([]byte("(renacted\x00"), []byte("(r"), uint64(9))
+	f.Fuzz(func(t *testing.T, secret, filler []byte, seed uint64) {
+		if len(bytes.TrimSpace(secret)) < redact.MinLen || len(secret) > 4096 {
+			t.Skip()
+		}
+		r := rand.New(rand.NewPCG(seed, 2))
+		set := redact.New(secret)
+		for form, spelling := range spellings(string(secret)) {
+			text := string(filler) + spelling + string(filler) + spelling[:r.IntN(len(spelling))] + spelling
+			got := inChunks(t, set, text, r)
+			// Between two replacements stands text as it came; across one,
+			// only what its own text spells.
+			for part := range strings.SplitSeq(got, "(redacted)") {
+				if strings.Contains(part, string(secret)) || strings.Contains(part, spelling) && !strings.HasPrefix(form, "wrapped") {
+					t.Fatalf("%s of %q survives in %q", form, secret, got)
+				}
+			}
+			if whole := set.String(text); whole != got {
+				t.Fatalf("in chunks %q, in one %q", got, whole)
+			}
+		}
+	})
+}
+
+func TestWriterHoldsBackOnlyBeginnings(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := redact.NewWriter(&out, named("pw", "swordfish", "key", "short\nsecond line"))
+	for _, s := range []struct{ write, want string }{
+		{"a complete line\n", "a complete line\n"},
+		{"ends in sword", "ends in "},
+		{"\n", "sword\n"},
+		{"ends in sword", "ends in "},
+		{"fish", ""}, // could begin an overlapping one
+		{" and goes on", "(redacted:pw) and goes on"},
+		{"\nshort\n", "\n"},
+	} {
+		out.Reset()
+		if _, err := w.Write([]byte(s.write)); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != s.want {
+			t.Errorf("after %q: %q, want %q", s.write, out.String(), s.want)
+		}
+	}
+	out.Reset()
+	if err := w.FlushLine(); err != nil || out.String() != "short\n" {
+		t.Errorf("FlushLine: %q, %v, want the held line", out.String(), err)
+	}
+	out.Reset()
+	if _, err := w.Write([]byte("second line")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil || out.String() != "(redacted:key)" {
+		t.Errorf("a line of the secret after FlushLine: %q, %v", out.String(), err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, err := w.Write([]byte("x")); err == nil {
+		t.Error("Write after Close: no error")
+	}
+}
+
+func TestLateSecrets(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	set := redact.New()
+	if set.Add([]byte("known before"), "early") {
+		t.Error("Add before the first byte is late")
+	}
+	w := redact.NewWriter(&out, set)
+	_, _ = w.Write([]byte("learned late, kno"))
+	if !set.Add([]byte("learned late"), "token") {
+		t.Error("Add after the first byte is not late")
+	}
+	if set.Add([]byte("learned late"), "token") {
+		t.Error("Add of a known secret is late again")
+	}
+	_, _ = w.Write([]byte("wn before, learned late"))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "learned late, (redacted:early), (redacted:token)"; out.String() != want {
+		t.Errorf("stream %q, want %q", out.String(), want)
+	}
+	if diff := cmp.Diff([]string{"token"}, set.Late()); diff != "" {
+		t.Errorf("Late (-want +got):\n%s", diff)
+	}
+}
+
+func TestAddWhileWriting(t *testing.T) {
+	t.Parallel()
+	set := redact.New()
+	var out bytes.Buffer
+	w := redact.NewWriter(&out, set)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 50 {
+			set.Add(fmt.Appendf(nil, "secret number %03d", i), "n")
+		}
+	}()
+	for i := range 50 {
+		_, _ = fmt.Fprintf(w, "line %d\n", i)
+	}
+	<-done
+	_, _ = w.Write([]byte("secret number 049"))
+	if err := w.Close(); err != nil || !strings.HasSuffix(out.String(), "line 49\n(redacted:n)") {
+		t.Errorf("stream ends in %q, %v", out.String()[max(0, out.Len()-40):], err)
+	}
+}
+
+func TestField(t *testing.T) {
+	t.Parallel()
+	set := named("pw", "swordfish", "num", "1234567890")
+	type login struct {
+		User string `json:"user"`
+		PIN  string `json:"pin"`
+	}
+	got := set.Field(map[string]any{
+		"PIN":       "0000",
+		"port":      8080,
+		"account":   json.Number("1234567890"),
+		"note":      "pw is swordfish",
+		"swordfish": true,
+		"list":      []any{login{User: "a", PIN: "1"}, nil, map[string]any{"pin": map[string]any{"deep": 1}}},
+		"func":      func() {},
+	}, "pin")
+	want := map[string]any{
+		"PIN":           "(redacted)",
+		"port":          8080,
+		"account":       "(redacted:num)",
+		"note":          "pw is (redacted:pw)",
+		"(redacted:pw)": true,
+		"list":          []any{map[string]any{"user": "a", "pin": "(redacted)"}, nil, map[string]any{"pin": "(redacted)"}},
+		"func":          "(redacted)",
+	}
+	if diff := cmp.Diff(any(want), got); diff != "" {
+		t.Errorf("Field (-want +got):\n%s", diff)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestErrorOfTheWriterBelowStays(t *testing.T) {
+	t.Parallel()
+	full := errors.New("disk full")
+	w := redact.NewWriter(failing{full}, redact.New())
+	for range 2 {
+		if _, err := w.Write([]byte("x")); !errors.Is(err, full) {
+			t.Errorf("Write: %v, want %v", err, full)
+		}
+	}
+	if err := w.Close(); !errors.Is(err, full) {
+		t.Errorf("Close: %v, want %v", err, full)
+	}
+}
+
+// BenchmarkWriter runs an ordinary log through 1, 20 and 200 secrets.
+func BenchmarkWriter(b *testing.B) {
+	line := []byte("2026-11-21T12:00:00Z terraform_data.api: Still creating... [id=0c1f3a52-77aa-4d0e, 10s elapsed]\n")
+	chunk := bytes.Repeat(line, 300)
+	for _, n := range []int{1, 20, 200} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			set := redact.New()
+			for range n {
+				secret := make([]byte, 24)
+				for i := range secret {
+					secret[i] = byte(r.UintN(256))
+				}
+				set.Add([]byte(base64.StdEncoding.EncodeToString(secret)), "s")
+			}
+			w := redact.NewWriter(discard{}, set)
+			b.SetBytes(int64(len(chunk)))
+			for b.Loop() {
+				_, _ = w.Write(chunk)
+			}
+		})
+	}
+}
+
+func BenchmarkBuild(b *testing.B) {
+	for b.Loop() {
+		set := redact.New()
+		for i := range 200 {
+			set.Add(fmt.Appendf(nil, "a secret of ordinary length %d", i), "s")
+		}
+		set.String("x")
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }

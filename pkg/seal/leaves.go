@@ -1,0 +1,195 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// leafKey is the only key of the object that stands for a sealed value.
+const leafKey = "$sealed"
+
+// Redacted is what RedactLeaves puts in the place of a sealed value.
+const Redacted = "(sealed)"
+
+// padTo is the multiple, in bytes, to which a leaf is filled up with spaces
+// before it is sealed, so that the ciphertext of a short secret does not tell
+// its length.
+const padTo = 64
+
+// SealLeaves returns a copy of a JSON tree (maps, slices, scalars; anything
+// else is taken through encoding/json) in which each value whose path is
+// sensitive is replaced by {"$sealed": "<base64>"}. It asks from the top down,
+// with map keys and decimal indexes as path; a sensitive object or list is
+// sealed as one. The root has the empty path. Values that are sealed already
+// stay as they are.
+func SealLeaves(recipient string, tree any, sensitive func(path []string) bool) (any, error) {
+	if err := ValidRecipient(recipient); err != nil {
+		return nil, err
+	}
+	return walk(tree, nil, func(path []string, v any) (any, bool, error) {
+		if _, sealed := leaf(v); sealed || !sensitive(path) {
+			return v, sealed, nil
+		}
+		out, err := sealLeaf(recipient, v)
+		return out, true, err
+	})
+}
+
+// OpenLeaves returns a copy of tree with each sealed value in clear. Numbers
+// come back as json.Number, with all their digits. The first leaf that cannot
+// be opened fails the whole, naming its path.
+func OpenLeaves(id *Identity, tree any) (any, error) {
+	return walk(tree, nil, func(path []string, v any) (any, bool, error) {
+		sealed, ok := leaf(v)
+		if !ok {
+			return v, false, nil
+		}
+		out, err := openLeaf(id, sealed)
+		return out, true, err
+	})
+}
+
+// RedactLeaves returns a copy of tree with the string "(sealed)" in the place
+// of each sealed value: what may be shown to people.
+func RedactLeaves(tree any) any {
+	out, err := walk(tree, nil, func(_ []string, v any) (any, bool, error) {
+		if _, ok := leaf(v); ok {
+			return Redacted, true, nil
+		}
+		return v, false, nil
+	})
+	if err != nil {
+		return Redacted // not JSON at all: show nothing rather than too much
+	}
+	return out
+}
+
+// HasSealed reports whether tree contains a sealed value anywhere. What is
+// not JSON counts as sealed.
+func HasSealed(tree any) bool {
+	found := false
+	_, err := walk(tree, nil, func(_ []string, v any) (any, bool, error) {
+		_, ok := leaf(v)
+		found = found || ok
+		return v, found, nil
+	})
+	return found || err != nil
+}
+
+// leaf returns the base64 text of a sealed value. An object with further keys
+// is not one.
+func leaf(v any) (string, bool) {
+	m, ok := v.(map[string]any)
+	if !ok || len(m) != 1 {
+		return "", false
+	}
+	s, ok := m[leafKey].(string)
+	return s, ok
+}
+
+func sealLeaf(recipient string, v any) (any, error) {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if rest := len(plain) % padTo; rest != 0 {
+		plain = append(plain, bytes.Repeat([]byte{' '}, padTo-rest)...)
+	}
+	sealed, err := Seal(recipient, plain)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{leafKey: base64.StdEncoding.EncodeToString(sealed)}, nil
+}
+
+func openLeaf(id *Identity, text string) (any, error) {
+	sealed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("sealed value is not base64")
+	}
+	plain, err := Open(id, sealed)
+	if err != nil {
+		return nil, err
+	}
+	out, err := decode(plain)
+	if err != nil {
+		return nil, fmt.Errorf("sealed value is not JSON") // the cause could quote the secret
+	}
+	return out, nil
+}
+
+// walk copies a tree. visit may replace a value and says whether that is final
+// or its children are to be visited too.
+func walk(v any, path []string, visit func(path []string, v any) (any, bool, error)) (any, error) {
+	v, err := plainJSON(v)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	out, final, err := visit(path, v)
+	if err != nil {
+		return nil, at(path, err)
+	}
+	if final {
+		return out, nil
+	}
+	switch node := out.(type) {
+	case map[string]any:
+		next := make(map[string]any, len(node))
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			if next[key], err = walk(node[key], append(slices.Clip(path), key), visit); err != nil {
+				return nil, err
+			}
+		}
+		return next, nil
+	case []any:
+		next := make([]any, len(node))
+		for i, child := range node {
+			if next[i], err = walk(child, append(slices.Clip(path), strconv.Itoa(i)), visit); err != nil {
+				return nil, err
+			}
+		}
+		return next, nil
+	default:
+		return out, nil
+	}
+}
+
+// plainJSON lets the usual tree types pass and takes everything else (structs,
+// typed maps, raw messages) through encoding/json.
+func plainJSON(v any) (any, error) {
+	switch v.(type) {
+	case nil, bool, string, json.Number, float64, int, int64, map[string]any, []any:
+		return v, nil
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
+func decode(raw []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, err
+	}
+	if d.More() {
+		return nil, fmt.Errorf("more than one JSON value")
+	}
+	return v, nil
+}
+
+func at(path []string, err error) error {
+	if len(path) == 0 {
+		return err
+	}
+	return fmt.Errorf("at %s: %w", strings.Join(path, "."), err)
+}

@@ -1,0 +1,156 @@
+package datadir
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/seal"
+)
+
+// saltBytes is the length of the salt: as much as the digest under it.
+const saltBytes = 32
+
+// Keys are the secrets that a runner makes for itself at its first start. None
+// of them ever leaves the machine.
+type Keys struct {
+	// Sign proves who the runner is, and signs its chain.
+	Sign ed25519.PrivateKey
+	// Seal opens what was sealed to the install.
+	Seal *seal.Identity
+	// Salt goes into digests of what could be guessed.
+	Salt []byte
+}
+
+// Public is the half of Sign that others know.
+func (k Keys) Public() ed25519.PublicKey {
+	public, _ := k.Sign.Public().(ed25519.PublicKey)
+	return public
+}
+
+// Keys reads the runner's keys; missing ones are made. A damaged one is an
+// error and stays as it is: a new key would be another runner.
+func (d Dir) Keys() (Keys, error) {
+	signPEM, err := loadOrMake(d.identity(), func() ([]byte, error) {
+		_, private, err := capsule.GenerateKey()
+		if err != nil {
+			return nil, err
+		}
+		return capsule.MarshalPrivateKey(private)
+	})
+	if err != nil {
+		return Keys{}, fmt.Errorf("identity of the runner: %w", err)
+	}
+	sign, err := capsule.ParsePrivateKey(signPEM)
+	if err != nil {
+		return Keys{}, fmt.Errorf("identity of the runner: %w", err)
+	}
+	sealText, err := loadOrMake(d.sealIdentity(), func() ([]byte, error) {
+		id, err := seal.GenerateIdentity()
+		if err != nil {
+			return nil, err
+		}
+		return []byte(id.String() + "\n"), nil
+	})
+	if err != nil {
+		return Keys{}, fmt.Errorf("seal identity: %w", err)
+	}
+	id, err := seal.ParseIdentity(string(sealText))
+	if err != nil {
+		return Keys{}, fmt.Errorf("seal identity: %w", err)
+	}
+	salt, err := loadOrMake(d.salt(), func() ([]byte, error) {
+		b := make([]byte, saltBytes)
+		_, _ = rand.Read(b) // never fails: crypto/rand ends the program instead
+		return b, nil
+	})
+	if err != nil {
+		return Keys{}, fmt.Errorf("salt: %w", err)
+	}
+	if len(salt) != saltBytes {
+		return Keys{}, fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
+	}
+	return Keys{Sign: sign, Seal: id, Salt: salt}, nil
+}
+
+func loadOrMake(path string, make func() ([]byte, error)) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return data, err
+	}
+	if data, err = make(); err != nil {
+		return nil, err
+	}
+	return data, Write(path, data)
+}
+
+// Runner is who the runner is. It is known once the runner is enrolled.
+type Runner struct {
+	RunnerID  string `json:"runner_id"`
+	OrgID     string `json:"org_id"`
+	InstallID string `json:"install_id,omitempty"` // empty for Build Runners
+	Kind      string `json:"kind"`                 // install or build
+}
+
+// LoadRunner returns the identity, or found false before the enrolment.
+func (d Dir) LoadRunner() (r Runner, found bool, err error) {
+	found, err = ReadJSON(d.Runner(), &r)
+	return r, found, err
+}
+
+// EnrolmentSecret returns the single-use secret that the customer's side put
+// into the directory.
+func (d Dir) EnrolmentSecret() (string, error) {
+	data, err := os.ReadFile(d.Enrolment())
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// Trust is what the runner believes. Only the customer's side writes it.
+type Trust struct {
+	DispatchKeys  []TrustedKey `json:"dispatch_keys"`
+	RunnerAPIURL  string       `json:"runner_api_url"`
+	PrivateCAFile string       `json:"private_ca_file,omitempty"`
+}
+
+// TrustedKey is a public key with the id under which it signs.
+type TrustedKey struct {
+	KeyID     string `json:"key_id"`
+	PublicKey string `json:"public_key"` // base64 or PEM
+}
+
+// LoadTrust reads the trust file. It must be there.
+func (d Dir) LoadTrust() (Trust, error) {
+	var t Trust
+	found, err := ReadJSON(d.Trust(), &t)
+	switch {
+	case err != nil:
+		return t, err
+	case !found:
+		return t, fmt.Errorf("%s is missing: it says which control plane and which keys this runner trusts", d.Trust())
+	case t.RunnerAPIURL == "":
+		return t, fmt.Errorf("%s: runner_api_url is missing", d.Trust())
+	}
+	_, err = t.Keys()
+	return t, err
+}
+
+// Keys returns the dispatch keys by their ids.
+func (t Trust) Keys() (map[string]ed25519.PublicKey, error) {
+	keys := make(map[string]ed25519.PublicKey, len(t.DispatchKeys))
+	for _, k := range t.DispatchKeys {
+		public, err := capsule.ParsePublicKey(k.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("dispatch key %q: %w", k.KeyID, err)
+		}
+		keys[k.KeyID] = public
+	}
+	return keys, nil
+}

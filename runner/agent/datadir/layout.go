@@ -1,0 +1,163 @@
+// Package datadir owns the runner's data directory: where things are, who may
+// read them, and how they are written so that a crash leaves the old or the new
+// contents, never half of them. What the files mean is the business of the
+// packages that keep them there.
+//
+//	DIR/
+//	  trust.json          written by the customer: what the runner believes
+//	  config.json         optional settings of the runner, the customer's too
+//	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
+//	  identity            Ed25519 key of the runner, PKCS#8 in PEM
+//	  seal-identity       age key that opens what is sealed to the install
+//	  salt                32 bytes: makes digests of inputs unguessable
+//	  runner.json         who the runner is, once it is enrolled
+//	  chain.jsonl         the install's chain; this runner is its one writer
+//	  nonces, fences.json which orders were used, which grants were seen
+//	  settings.json       the last good signed settings
+//	  schedule.json       the last tick of each scheduled action
+//	  switch.json         the customer's switch
+//	  claim.json          the claim whose answer is still awaited
+//	  status.json         what `berth-runner status` shows of the running agent
+//	  plans/<change>.json what was planned, in the runner's own words
+//	  jobs/<job>.<attempt>/  see package job
+//	  runs/<run>.json     reports of scheduled runs that wait to be delivered
+//	  spool/<job>.<attempt>/ log lines that wait to be delivered
+//	  evidence/<job>.<attempt>/ what a refused or lost attempt left
+//	  artifacts/          the install's own registry, an OCI layout
+//	  install/            durable scratch of the install, the engine's own
+//	  locks/<resource>    held while an engine works on the resource
+//	  lock                held by the one active agent
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrBusy is returned by Lock while another agent works on the directory.
+var ErrBusy = errors.New("another agent is active on this data directory")
+
+// Dir is a data directory.
+type Dir struct{ path string }
+
+// At names the data directory at path without touching it.
+func At(path string) (Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Dir{}, fmt.Errorf("data directory: %w", err)
+	}
+	return Dir{path: abs}, nil
+}
+
+// Make creates what is missing of the directory, closed to everybody else.
+// With an engine group, its members may pass through to the directories that
+// are theirs, without being able to list anything.
+func (d Dir) Make(engineGID int) error {
+	for _, name := range []string{"", "secrets", "plans", "runs", "spool", "evidence", "locks"} {
+		if err := os.MkdirAll(d.join(name), 0o700); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	passage := os.FileMode(0o700)
+	if engineGID > 0 {
+		passage = 0o710
+	}
+	for _, name := range []string{"", "jobs"} {
+		if err := os.MkdirAll(d.join(name), passage); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+		if engineGID > 0 {
+			if err := os.Chown(d.join(name), -1, engineGID); err != nil {
+				return fmt.Errorf("data directory: %w", err)
+			}
+		}
+		if err := os.Chmod(d.join(name), passage); err != nil {
+			return fmt.Errorf("data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// Path is the directory itself.
+func (d Dir) Path() string { return d.path }
+
+// The files and directories; see the package comment.
+func (d Dir) Trust() string         { return d.join("trust.json") }
+func (d Dir) Config() string        { return d.join("config.json") }
+func (d Dir) Enrolment() string     { return d.join("secrets", "enrolment") }
+func (d Dir) Runner() string        { return d.join("runner.json") }
+func (d Dir) Chain() string         { return d.join("chain.jsonl") }
+func (d Dir) Nonces() string        { return d.join("nonces") }
+func (d Dir) Fences() string        { return d.join("fences.json") }
+func (d Dir) Settings() string      { return d.join("settings.json") }
+func (d Dir) Schedule() string      { return d.join("schedule.json") }
+func (d Dir) Switch() string        { return d.join("switch.json") }
+func (d Dir) Claim() string         { return d.join("claim.json") }
+func (d Dir) Status() string        { return d.join("status.json") }
+func (d Dir) Plan(id string) string { return d.join("plans", id+".json") }
+func (d Dir) Jobs() string          { return d.join("jobs") }
+func (d Dir) Runs() string          { return d.join("runs") }
+func (d Dir) Spool(name string) string {
+	return d.join("spool", name)
+}
+func (d Dir) Evidence(name string) string {
+	return d.join("evidence", name)
+}
+func (d Dir) Artifacts() string { return d.join("artifacts") }
+func (d Dir) Install() string   { return d.join("install") }
+func (d Dir) ResourceLock(id string) string {
+	return d.join("locks", id)
+}
+
+func (d Dir) identity() string     { return d.join("identity") }
+func (d Dir) sealIdentity() string { return d.join("seal-identity") }
+func (d Dir) salt() string         { return d.join("salt") }
+
+func (d Dir) join(parts ...string) string {
+	return filepath.Join(append([]string{d.path}, parts...)...)
+}
+
+// Lock makes the caller the one active agent until the file is closed or the
+// process ends.
+func (d Dir) Lock() (*os.File, error) {
+	return Flock(d.join("lock"), ErrBusy)
+}
+
+// Locked reports whether an agent is active, without waiting for it.
+func (d Dir) Locked() bool { return Held(d.join("lock")) }
+
+// Flock takes the lock file at path, made when missing, or returns busy while
+// somebody else has it. The lock lasts until every copy of the file is closed,
+// also those that child processes inherited.
+func Flock(path string, busy error) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, busy
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Held reports whether somebody has the lock file at path.
+func Held(path string) bool {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil {
+		return true // cannot tell: take the safe side
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}

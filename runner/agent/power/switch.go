@@ -1,0 +1,78 @@
+// Package power owns the customer's switch: the file that says how much the
+// runner may do, above anything that the control plane asks for. The customer
+// writes it with the runner's command line; the agent watches it. What each
+// position allows is decided by the methods of Mode, and nowhere else.
+package power
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// Mode is a position of the switch. Each allows less than the one before.
+type Mode string
+
+// The positions.
+const (
+	// Run: work as asked.
+	Run Mode = "run"
+	// Pause: what runs ends, nothing new begins; health checks go on.
+	Pause Mode = "pause"
+	// ReadOnly: nothing that mutates begins; plans, drift and checks do.
+	ReadOnly Mode = "read_only"
+	// StopNow: engines stop at their next safe point, nothing begins.
+	StopNow Mode = "stop_now"
+	// Sever is StopNow, and nothing is sent or fetched either.
+	Sever Mode = "sever"
+)
+
+// Modes are all positions.
+func Modes() []Mode { return []Mode{Run, Pause, ReadOnly, StopNow, Sever} }
+
+// State is the switch as it was set.
+type State struct {
+	Mode   Mode      `json:"mode"`
+	Reason string    `json:"reason,omitempty"`
+	By     string    `json:"by,omitempty"` // the user of the command line
+	At     time.Time `json:"at,omitzero"`
+}
+
+// Claims says whether new work may be asked for.
+func (m Mode) Claims() bool { return m == Run || m == ReadOnly }
+
+// Job says whether a job of the control plane may begin.
+func (m Mode) Job(mutates bool) bool { return m == Run || m == ReadOnly && !mutates }
+
+// Scheduled says whether a scheduled action may begin. All of them only read.
+func (m Mode) Scheduled(healthCheck bool) bool {
+	return m == Run || m == ReadOnly || m == Pause && healthCheck
+}
+
+// Stops says whether engines that run are to stop.
+func (m Mode) Stops() bool { return m == StopNow || m == Sever }
+
+// Network says whether anything may be sent or fetched.
+func (m Mode) Network() bool { return m != Sever }
+
+// Load reads the switch. Without a file it stands at Run. A file that cannot
+// be understood stops everything: somebody wanted something, and less is safe.
+func Load(d datadir.Dir) (State, error) {
+	s := State{}
+	found, err := datadir.ReadJSON(d.Switch(), &s)
+	switch {
+	case err != nil:
+		return State{Mode: StopNow, Reason: "the switch file cannot be read"}, err
+	case !found:
+		return State{Mode: Run}, nil
+	case !slices.Contains(Modes(), s.Mode):
+		return State{Mode: StopNow, Reason: "the switch file has an unknown mode"},
+			fmt.Errorf("%s: mode %q is not one of %v", d.Switch(), s.Mode, Modes())
+	}
+	return s, nil
+}
+
+// Set writes the switch. The running agent, or the next one, obeys it.
+func Set(d datadir.Dir, s State) error { return datadir.WriteJSON(d.Switch(), s) }

@@ -1,0 +1,92 @@
+// Package deps_test holds the import rules of the module runner (ARCHITECTURE.md)
+// against what is really linked, also indirectly.
+package deps_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const berth = "github.com/berth-dev/berth/"
+
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		packages string
+		never    []string // prefixes of import paths
+	}{
+		{
+			name:     "the runner knows the control plane by its API only",
+			packages: "./...",
+			never: []string{
+				berth + "services/",
+				berth + "cli/",
+				"github.com/jackc/pgx/",
+				"github.com/gin-gonic/",
+				"github.com/riverqueue/",
+			},
+		},
+		{
+			name:     "the agent stays small",
+			packages: "./cmd/runner",
+			never: []string{
+				"helm.sh/",
+				"k8s.io/client-go/",
+				"github.com/kyverno/",
+				"github.com/hashicorp/terraform-exec/",
+			},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range list(t, tc.packages) {
+				for _, dep := range p.Deps {
+					for _, never := range tc.never {
+						if dep == strings.TrimSuffix(never, "/") || strings.HasPrefix(dep, never) {
+							t.Errorf("%s links %s; go mod why %s says through what", p.ImportPath, dep, dep)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// A listed package is a package of ours with everything it links.
+type listed struct {
+	ImportPath string
+	Deps       []string
+}
+
+// list asks Go about the packages that match a pattern. There must be some: a
+// rule for nothing would hold forever.
+func list(t *testing.T, pattern string) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Deps", pattern)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v\n%s", pattern, err, stderr.Bytes())
+	}
+	var found []listed
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("go list %s: %v", pattern, err)
+		}
+		found = append(found, p)
+	}
+	if len(found) == 0 {
+		t.Fatalf("no package matches %s: %s", pattern, stderr.Bytes())
+	}
+	return found
+}

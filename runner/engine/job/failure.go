@@ -1,0 +1,43 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// Failure is an error that says how the attempt ended and what to do about it.
+// Any other error of an engine is a plain failure, or a cancellation when the
+// engine was told to stop.
+type Failure struct {
+	Outcome  jobspec.Outcome // "" lets the runner of the engine decide
+	Message  string
+	Remedy   string
+	Differs  []jobspec.Difference
+	ExitCode int // of the tool or the script; 0 when it is not known
+}
+
+func (f *Failure) Error() string { return f.Message }
+
+// Failf is a failure with a remedy.
+func Failf(remedy, format string, args ...any) *Failure {
+	return &Failure{Outcome: jobspec.OutcomeFailed, Remedy: remedy, Message: fmt.Sprintf(format, args...)}
+}
+
+// Refusef is for an order that cannot be accepted: nothing was done.
+func Refusef(remedy, format string, args ...any) *Failure {
+	return &Failure{Outcome: jobspec.OutcomeRefused, Remedy: remedy, Message: fmt.Sprintf(format, args...)}
+}
+
+// Differing adds the field because of which the order is refused.
+func (f *Failure) Differing(field, want, got string) *Failure {
+	f.Differs = append(f.Differs, jobspec.Difference{Field: field, Want: want, Got: got})
+	return f
+}
+
+// Why an engine stops before its time, as the cause of its context.
+var (
+	ErrStopped = errors.New("stopped on request")
+	ErrTimeout = errors.New("took longer than it may")
+)

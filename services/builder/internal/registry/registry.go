@@ -1,0 +1,175 @@
+// Package registry is the OCI registry of the builder: one for all orgs, with
+// a wall between them.
+//
+//	request ─▶ route ─▶ authenticate ─▶ authorise ─▶ limit ─▶ referrers ─▶ distribution ─▶ files
+//
+// A repository is "<org_id>/<anything>". Whoever asks for another org's is told
+// that it does not exist, whether it does or not. Who a token belongs to is
+// found by an [Authenticator]; how tokens are made and stored is the matter of
+// its owner.
+//
+// Storage and the distribution API are distribution/v3's. This package adds
+// what it lacks: access by token, the referrers API, a size limit for
+// uploads, and silence in the log. Which artifacts are kept is decided by the
+// builder.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/distribution/distribution/v3/configuration"
+	"github.com/distribution/distribution/v3/registry/handlers"
+	"github.com/distribution/distribution/v3/registry/storage"
+	"github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
+)
+
+// DefaultMaxBlobBytes is large enough for images with model weights.
+const DefaultMaxBlobBytes = 16 << 30
+
+// Config of a registry. Dir, Auth and Secret are required.
+type Config struct {
+	// Dir holds the contents; made when missing.
+	Dir string
+	// Auth decides who asks.
+	Auth Authenticator
+	// Secret signs the state of uploads that clients hold. Replicas that share
+	// Dir share it, and it should outlive a restart, or running uploads start over.
+	Secret string
+	// MaxBlobBytes limits one blob; 0 means DefaultMaxBlobBytes. Manifests are
+	// limited to 4 MiB by distribution.
+	MaxBlobBytes int64
+	// Logger gets what an operator should see; nil means slog.Default.
+	// Distribution logs by a logger of the whole process: the last registry
+	// made gets its errors.
+	Logger *slog.Logger
+}
+
+// Registry is an http.Handler for /v2/. It keeps all state in Config.Dir:
+// killed and started again it serves what was completely pushed.
+type Registry struct {
+	auth   Authenticator
+	app    *handlers.App
+	files  *filesystem.Driver
+	dir    string
+	limit  int64
+	log    *slog.Logger
+	refers referrerIndex
+}
+
+// New opens the registry in config.Dir.
+func New(config Config) (r *Registry, err error) {
+	if config.Dir == "" || config.Auth == nil || config.Secret == "" {
+		return nil, errors.New("registry: directory, authenticator and secret are required")
+	}
+	if config.MaxBlobBytes < 0 {
+		return nil, errors.New("registry: the blob limit is negative")
+	}
+	dir, err := filepath.Abs(config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	r = &Registry{
+		auth: config.Auth, dir: dir, limit: config.MaxBlobBytes, log: config.Logger,
+		files: filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 100}),
+	}
+	if r.limit == 0 {
+		r.limit = DefaultMaxBlobBytes
+	}
+	if r.log == nil {
+		r.log = slog.Default()
+	}
+	redirectLogs(r.log)
+	if r.app, err = newApp(dir, config.Secret); err != nil {
+		return nil, err
+	}
+	r.refers = referrerIndex{app: r.app, lockFile: filepath.Join(dir, ".referrers.lock")}
+	return r, nil
+}
+
+// newApp configures distribution, which panics where others return an error.
+func newApp(dir, secret string) (app *handlers.App, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("registry: %v", p)
+		}
+	}()
+	config := &configuration.Configuration{
+		Version: "0.1",
+		Storage: configuration.Storage{
+			"filesystem": {"rootdirectory": dir},
+			"delete":     {"enabled": true},
+			// Its own purging is a goroutine with a random delay that nobody
+			// owns; see PurgeUploads.
+			"maintenance": {"uploadpurging": map[any]any{"enabled": false}},
+		},
+	}
+	config.Log.AccessLog.Disabled = true
+	config.HTTP.Secret = secret
+	// Locations then do not depend on a Host header that the client chose.
+	config.HTTP.RelativeURLs = true
+	return handlers.NewApp(context.Background(), config), nil
+}
+
+// PurgeUploads removes uploads that were begun before the given time and never
+// finished, and returns how many. Call it now and then.
+func (r *Registry) PurgeUploads(ctx context.Context, before time.Time) (int, error) {
+	removed, errs := storage.PurgeUploads(ctx, r.files, before, true)
+	if err := errors.Join(errs...); err != nil {
+		return len(removed), fmt.Errorf("purge uploads: %w", err)
+	}
+	return len(removed), nil
+}
+
+// Close ends what distribution started; requests must have ended before.
+func (r *Registry) Close() error { return r.app.Shutdown() }
+
+// ServeHTTP implements the distribution API for tokens.
+func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	grant, err := r.authenticate(req)
+	if err != nil {
+		r.refuseCredential(w, req, err)
+		return
+	}
+	target, ok := parseRoute(req)
+	if !ok {
+		writeError(w, http.StatusNotFound, codeUnsupported, "not found")
+		return
+	}
+	if target.repository != "" { // all but the version check
+		switch grant.decide(target.repository, target.action) {
+		case hidden:
+			writeError(w, http.StatusNotFound, codeNameUnknown, "repository name not known to registry")
+			return
+		case denied:
+			writeError(w, http.StatusForbidden, codeDenied, "the token does not allow "+string(target.action))
+			return
+		}
+	}
+	req, err = sanitise(req, target, grant)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, codeUnsupported, err.Error())
+		return
+	}
+	switch {
+	case target.name == routeReferrers:
+		r.refers.list(w, req, target)
+	case target.name == routeTags:
+		listTags(w, req, r.app)
+	case target.name == routeManifest && req.Method == http.MethodPut:
+		r.refers.putManifest(w, req, target)
+	case target.upload != "" && (req.Method == http.MethodPatch || req.Method == http.MethodPut):
+		r.serveUpload(w, req, target)
+	default:
+		r.app.ServeHTTP(w, req)
+	}
+}

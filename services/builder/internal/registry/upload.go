@@ -1,0 +1,107 @@
+package registry
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+var errTooLarge = errors.New("the blob is larger than the registry allows")
+
+// serveUpload passes the bytes of a blob on as long as all chunks of it
+// together stay within the limit. An upload past it is gone.
+func (r *Registry) serveUpload(w http.ResponseWriter, req *http.Request, target route) {
+	if req.ContentLength == 0 {
+		r.app.ServeHTTP(w, req)
+		return
+	}
+	left := r.limit - r.uploaded(req)
+	if req.ContentLength > left {
+		r.dropUpload(req, target)
+		writeError(w, http.StatusRequestEntityTooLarge, codeSizeInvalid, errTooLarge.Error())
+		return
+	}
+	body := &limitedBody{ReadCloser: req.Body, left: left}
+	req.Body = body
+	answer := &limitedAnswer{ResponseWriter: w, body: body}
+	r.app.ServeHTTP(answer, req)
+	if body.exceeded {
+		r.dropUpload(req, target)
+	}
+}
+
+// uploaded asks distribution how much of the upload is there.
+func (r *Registry) uploaded(req *http.Request) int64 {
+	status := req.Clone(req.Context())
+	status.Method, status.Body, status.ContentLength = http.MethodGet, http.NoBody, 0
+	answer := newRecorder()
+	r.app.ServeHTTP(answer, status)
+	_, end, _ := strings.Cut(answer.Header().Get("Range"), "-")
+	last, err := strconv.ParseInt(end, 10, 64)
+	if err != nil || last == 0 { // unknown upload, or "0-0": nothing, or one byte
+		return 0
+	}
+	return last + 1
+}
+
+// dropUpload removes the files of an upload. Distribution's own way wants the
+// state that the refused request would have given.
+func (r *Registry) dropUpload(req *http.Request, target route) {
+	dir := path.Join("/docker/registry/v2/repositories", target.repository, "_uploads", target.upload)
+	if err := r.files.Delete(req.Context(), dir); err != nil {
+		r.log.WarnContext(req.Context(), "refused upload not removed", "repository", target.repository, "err", err)
+	}
+}
+
+// limitedBody fails once more than left bytes were read.
+type limitedBody struct {
+	io.ReadCloser
+	left     int64
+	exceeded bool
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.exceeded {
+		return 0, errTooLarge
+	}
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		b.exceeded = true
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// limitedAnswer replaces distribution's answer, an internal error, when the
+// limit was the reason.
+type limitedAnswer struct {
+	http.ResponseWriter
+	body     *limitedBody
+	replaced bool
+}
+
+func (a *limitedAnswer) WriteHeader(status int) {
+	if !a.body.exceeded {
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	if !a.replaced {
+		a.replaced = true
+		a.Header().Set("Connection", "close") // the rest of the body is not wanted
+		writeError(a.ResponseWriter, http.StatusRequestEntityTooLarge, codeSizeInvalid, errTooLarge.Error())
+	}
+}
+
+func (a *limitedAnswer) Write(p []byte) (int, error) {
+	if a.body.exceeded {
+		a.WriteHeader(http.StatusRequestEntityTooLarge)
+		return len(p), nil
+	}
+	return a.ResponseWriter.Write(p)
+}

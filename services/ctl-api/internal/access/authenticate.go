@@ -1,0 +1,148 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+const (
+	// cacheTTL bounds how long a revoked token still works when the
+	// notification of its revocation was lost.
+	cacheTTL = 3 * time.Second
+	// maxCached bounds the memory of the cache; when it is full it starts anew.
+	maxCached = 10_000
+)
+
+// RevokedChannel is notified with the id of a token that was revoked, or of an
+// account or runner that lost all its rights.
+const RevokedChannel = "berth_revoked"
+
+// Authenticator turns tokens into principals. It is safe for concurrent use.
+type Authenticator struct {
+	store *store.Store
+	now   func() time.Time
+
+	mu     sync.Mutex
+	cached map[[sha256.Size]byte]cachedPrincipal
+}
+
+type cachedPrincipal struct {
+	Principal
+	until time.Time
+}
+
+// NewAuthenticator makes an authenticator. now may be nil.
+func NewAuthenticator(st *store.Store, now func() time.Time) *Authenticator {
+	if now == nil {
+		now = time.Now
+	}
+	return &Authenticator{store: st, now: now, cached: map[[sha256.Size]byte]cachedPrincipal{}}
+}
+
+var errToken = fault.With(fault.Newf(fault.ErrUnauthenticated, "the token is missing, unknown, expired or revoked"),
+	fault.Remedy("send a token of a member as `Authorization: Bearer brt_…`; make one with `berth tokens create`"))
+
+// Authenticate answers who holds the token. All tokens that are not good get
+// the same answer.
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (Principal, error) {
+	if !strings.HasPrefix(token, TokenPrefix) {
+		return Principal{}, errToken
+	}
+	hash := [sha256.Size]byte(HashSecret(token))
+	if p, ok := a.fromCache(hash); ok {
+		return p, nil
+	}
+	p, err := a.fromStore(ctx, hash[:])
+	if err != nil {
+		return Principal{}, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.cached) >= maxCached {
+		clear(a.cached)
+	}
+	a.cached[hash] = cachedPrincipal{Principal: p, until: a.now().Add(cacheTTL)}
+	return p, nil
+}
+
+// Revoked drops what is cached of a token or of all tokens of an account. It
+// does not block.
+func (a *Authenticator) Revoked(ref string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for hash, p := range a.cached {
+		if p.TokenID == ref || p.AccountID == ref {
+			delete(a.cached, hash)
+		}
+	}
+}
+
+func (a *Authenticator) fromCache(hash [sha256.Size]byte) (Principal, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, ok := a.cached[hash]
+	now := a.now()
+	if !ok || !now.Before(c.until) || (!c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)) {
+		return Principal{}, false
+	}
+	return c.Principal, true
+}
+
+func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (Principal, error) {
+	var org string
+	err := a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+		org, err = q.OrgOfSecret(ctx, db.OrgOfSecretParams{Kind: "token", SecretHash: hash})
+		return err
+	})
+	if err != nil {
+		return Principal{}, err
+	}
+	if org == "" {
+		return Principal{}, errToken
+	}
+	var p Principal
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.AuthenticateToken(ctx, hash)
+		if errors.Is(err, fault.ErrNotFound) {
+			return errToken
+		}
+		if err != nil {
+			return err
+		}
+		grants, err := tx.ListGrantsOfAccounts(ctx, []string{row.AccountID})
+		if err != nil {
+			return err
+		}
+		p = Principal{
+			OrgID: row.OrgID, OrgName: row.OrgName,
+			AccountID: row.AccountID, AccountName: row.AccountName, AccountKind: row.AccountKind,
+			TokenID: row.TokenID,
+		}
+		if row.ExpiresAt != nil {
+			p.ExpiresAt = *row.ExpiresAt
+		}
+		for _, g := range grants {
+			p.Grants = append(p.Grants, grantOf(g))
+		}
+		return tx.TouchToken(ctx, row.TokenID)
+	})
+	return p, err
+}
+
+func grantOf(g db.Grant) Grant {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	return Grant{Role: Role(g.Role), CustomerID: text(g.CustomerID), AppID: text(g.AppID), InstallID: text(g.InstallID)}
+}

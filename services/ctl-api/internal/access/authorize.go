@@ -1,0 +1,71 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// Target is what a request names: its path parameters, and the install that
+// its query is limited to.
+type Target struct {
+	Param func(name string) string
+	Query func(name string) string
+}
+
+// Authorize refuses a request that the principal may not make. What somebody
+// must not know about is answered as if it did not exist.
+func Authorize(ctx context.Context, st *store.Store, p Principal, route Route, target Target) error {
+	scope := p.May(route.Permission)
+	switch {
+	case scope.Everywhere, route.Where == WhereList && !scope.Empty():
+		return nil
+	case scope.Empty(), route.Where == WhereOrg:
+		return forbidden(route.Permission)
+	}
+	ref := ""
+	if route.Where == WhereFilter {
+		if ref = target.Query("install"); ref == "" {
+			return fault.With(fault.Newf(fault.ErrForbidden, "your rights are limited to some installs"), fault.Remedy("name one of them: ?install="))
+		}
+	} else {
+		ref = target.Param(route.Where.ParamOf())
+	}
+	var at Location
+	err := st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *store.Tx) (err error) {
+		at, err = locate(ctx, tx, route.Where, ref)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !scope.Includes(at) {
+		if p.May(PermitRead).Includes(at) {
+			return forbidden(route.Permission)
+		}
+		return fault.ErrNotFound
+	}
+	return nil
+}
+
+func locate(ctx context.Context, tx *store.Tx, where Where, ref string) (Location, error) {
+	if where == WhereApp {
+		app, err := tx.FindApp(ctx, ref)
+		return Location{AppID: app.ID}, err
+	}
+	row, err := tx.LocateObject(ctx, ref)
+	if err != nil {
+		if errors.Is(err, fault.ErrNotFound) {
+			return Location{}, fault.ErrNotFound
+		}
+		return Location{}, err
+	}
+	return Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.InstallID}, nil
+}
+
+func forbidden(p Permission) error {
+	return fault.With(fault.Newf(fault.ErrForbidden, "your role does not include the permission %q here", string(p)),
+		fault.Remedy("ask an admin of your org for a role that does"))
+}

@@ -1,0 +1,94 @@
+package access
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"sync"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Keyring opens and closes what is sealed for orgs at rest, and holds their
+// dispatch keys once they are opened. It is safe for concurrent use.
+type Keyring struct {
+	master *seal.MasterKey
+
+	mu       sync.Mutex
+	dispatch map[string]ed25519.PrivateKey // by org
+}
+
+// NewKeyring makes a keyring of the control plane's master key.
+func NewKeyring(master *seal.MasterKey) *Keyring {
+	return &Keyring{master: master, dispatch: map[string]ed25519.PrivateKey{}}
+}
+
+// Seal closes bytes for the org, to be stored.
+func (k *Keyring) Seal(orgID string, plain []byte) ([]byte, error) {
+	identity, err := k.master.Org(orgID)
+	if err != nil {
+		return nil, err
+	}
+	return seal.Seal(identity.Recipient(), plain)
+}
+
+// Open opens what Seal closed for the same org.
+func (k *Keyring) Open(orgID string, sealed []byte) ([]byte, error) {
+	identity, err := k.master.Org(orgID)
+	if err != nil {
+		return nil, err
+	}
+	return seal.Open(identity, sealed)
+}
+
+// Dispatch returns the key with which the control plane signs orders, settings
+// and the chain of the transaction's org.
+func (k *Keyring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKey, error) {
+	k.mu.Lock()
+	key := k.dispatch[tx.OrgID()]
+	k.mu.Unlock()
+	if key != nil {
+		return key, nil
+	}
+	row, err := tx.GetDispatchKey(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read dispatch key: %w", err)
+	}
+	text, err := k.Open(tx.OrgID(), row.PrivateSealed)
+	if err != nil {
+		return nil, fmt.Errorf("open dispatch key: %w", err)
+	}
+	key, err = capsule.ParsePrivateKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("open dispatch key: %w", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.dispatch[tx.OrgID()] = key
+	return key, nil
+}
+
+// createDispatch makes the dispatch key of a new org.
+func (k *Keyring) createDispatch(ctx context.Context, tx *store.Tx) error {
+	public, private, err := capsule.GenerateKey()
+	if err != nil {
+		return err
+	}
+	text, err := capsule.MarshalPrivateKey(private)
+	if err != nil {
+		return err
+	}
+	sealed, err := k.Seal(tx.OrgID(), text)
+	if err != nil {
+		return err
+	}
+	_, err = tx.InsertKey(ctx, db.InsertKeyParams{
+		ID: id.New(id.Key), Purpose: "dispatch", Algorithm: "ed25519",
+		KeyID: capsule.KeyID(public), PublicKey: capsule.EncodePublicKey(public), PrivateSealed: sealed,
+	})
+	return err
+}

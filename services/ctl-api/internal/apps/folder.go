@@ -1,0 +1,67 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// maxFaults is how many diagnostics one answer carries.
+const maxFaults = 200
+
+// readFolder opens an uploaded bundle and checks it with the code that the
+// command line checks with. The second result are the warnings.
+func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appconfig.App, []appconfig.Diagnostic, error) {
+	archive, err := tx.ReadBlob(ctx, bundleDigest)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil, missingBlob("the bundle of the app folder", "/bundle_digest", bundleDigest)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read bundle: %w", err)
+	}
+	folder, err := appconfig.OpenBundle(archive)
+	if err != nil {
+		return nil, nil, fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Code("bundle_invalid"),
+			fault.Remedy("sync with a `berth` of this release"))
+	}
+	app, diagnostics := appconfig.Check(folder, appconfig.LoadOptions{SkipSources: true})
+	if appconfig.HasErrors(diagnostics) {
+		return nil, nil, invalidFolder(diagnostics)
+	}
+	return app, diagnostics, nil
+}
+
+// invalidFolder tells all errors of a folder at once.
+func invalidFolder(diagnostics []appconfig.Diagnostic) error {
+	var fields []fault.FieldError
+	count := 0
+	for _, d := range diagnostics {
+		if d.Severity != appconfig.Error {
+			continue
+		}
+		if count++; len(fields) == maxFaults {
+			continue
+		}
+		message := d.Message
+		if d.Remedy != "" {
+			message += ": " + d.Remedy
+		}
+		fields = append(fields, fault.FieldError{File: d.File, Line: d.Line, Column: d.Column, Code: string(d.Code), Detail: message})
+	}
+	noun := "errors"
+	if count == 1 {
+		noun = "error"
+	}
+	return fault.With(fault.Newf(fault.ErrInvalid, "the app folder has %d %s", count, noun),
+		fault.Code("config_invalid"), fault.Fields(fields...), fault.Remedy("correct them and sync again"))
+}
+
+func missingBlob(what, pointer, digest string) error {
+	return fault.With(fault.Newf(fault.ErrInvalid, "%s is not uploaded", what), fault.Code("blob_missing"),
+		fault.Fields(fault.FieldError{Pointer: pointer, Code: "blob_missing", Detail: digest + " is not uploaded"}),
+		fault.Remedy("PUT /blobs/%s first", digest))
+}

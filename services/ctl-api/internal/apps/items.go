@@ -1,0 +1,121 @@
+package apps
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+// SandboxName is what the sandbox is called among the components.
+const SandboxName = "sandbox"
+
+// Kinds of component rows.
+const (
+	KindSandbox   = "sandbox"
+	KindComponent = "component"
+)
+
+// Source is where a build takes its files from, as stored in builds.source.
+type Source struct {
+	Kind      string `json:"kind"`             // local or git
+	Digest    string `json:"digest,omitempty"` // local: the blob
+	Repo      string `json:"repo,omitempty"`
+	Ref       string `json:"ref,omitempty"`
+	Connected bool   `json:"connected,omitempty"`
+	Directory string `json:"directory,omitempty"`
+}
+
+// item is one thing of a config that is built and deployed: the sandbox or a
+// component.
+type item struct {
+	Kind, Name   string
+	Type         string
+	BuildDigest  string
+	DeployDigest string
+	Source       Source
+	Spec         json.RawMessage // appconfig.Sandbox or appconfig.Component
+}
+
+// key tells the sandbox from a component called sandbox.
+func (i item) key() string { return i.Kind + "/" + i.Name }
+
+// itemsOf lists what a config consists of, the sandbox first. sources holds the
+// digest of the archive of each local source, by name of its component.
+func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
+	var items []item
+	var faults []fault.FieldError
+	local := map[string]bool{}
+	add := func(it item, src appconfig.Source, hasSource bool, digest func(string) string) {
+		if !hasSource {
+			return // Check has refused a folder without it
+		}
+		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Connected: src.Connected, Directory: src.Directory}
+		content := ""
+		if src.Kind == appconfig.SourceLocal {
+			local[it.Name] = true
+			if content = sources[it.Name]; content == "" {
+				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is a directory, and its archive is not named here", it.Name)})
+				return
+			}
+			it.Source = Source{Kind: string(src.Kind), Digest: content}
+		}
+		it.BuildDigest = digest(content)
+		items = append(items, it)
+	}
+	if s := app.Sandbox; s != nil {
+		src, ok := s.Source()
+		add(item{Kind: KindSandbox, Name: SandboxName, Type: string(jobspec.KindTerraformModule), DeployDigest: s.DeployDigest(), Spec: mustJSON(s)}, src, ok, s.BuildDigest)
+	}
+	for i := range app.Components {
+		c := &app.Components[i]
+		src, ok := c.Source()
+		add(item{Kind: KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c)}, src, ok, c.BuildDigest)
+	}
+	for name := range sources {
+		if !local[name] {
+			faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_unknown", Detail: fmt.Sprintf("the config has no local source of %q", name)})
+		}
+	}
+	if len(faults) > 0 {
+		slices.SortFunc(faults, func(a, b fault.FieldError) int { return compareText(a.Detail, b.Detail) })
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the archives do not fit the config"), fault.Code("sources_invalid"), fault.Fields(faults...))
+	}
+	return items, nil
+}
+
+// configDigest identifies a config with its local sources: the same digest, the
+// same config.
+func configDigest(app *appconfig.App, sources map[string]string) string {
+	return digestJSON([]any{"berth/config/v1", app.Digest(), sources})
+}
+
+// commitRef is a ref that cannot move.
+var commitRef = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// moves says whether the content behind the source may change while its
+// description stays the same: a branch or a tag.
+func (s Source) moves() bool {
+	return s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
+}
+
+// digestJSON hashes a value; maps are written in the order of their keys.
+func digestJSON(v any) string {
+	sum := sha256.Sum256(mustJSON(v))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// mustJSON encodes our own plain structs, which always can be.
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,191 @@
+package apps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// How a release came to be.
+const (
+	madeBySync      = "sync"
+	madeByPromotion = "promotion"
+)
+
+// locked is a component in a release: which build stands for it.
+type locked struct {
+	db.AddReleaseItemParams
+	name string
+}
+
+// makeRelease makes the release of a config, its own builds replaced by the
+// given ones, unless there is one of just these builds. The app's row is locked
+// by the caller. made tells a new release from one that was there.
+func makeRelease(ctx context.Context, tx *store.Tx, appID string, config db.Config, madeBy string, instead []string) (_ db.Release, made bool, _ error) {
+	items, err := lockItems(ctx, tx, appID, config, instead)
+	if err != nil {
+		return db.Release{}, false, err
+	}
+	digest := releaseDigest(config, items)
+	release, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: appID, Digest: digest})
+	if err == nil || !errors.Is(err, fault.ErrNotFound) {
+		return release, false, err
+	}
+	release, err = tx.AddRelease(ctx, db.AddReleaseParams{ID: id.New(id.Release), AppID: appID, ConfigID: config.ID, MadeBy: madeBy, Digest: digest})
+	if err != nil {
+		return release, false, fmt.Errorf("store release: %w", err)
+	}
+	for _, it := range items {
+		it.ReleaseID = release.ID
+		if err := tx.AddReleaseItem(ctx, it.AddReleaseItemParams); err != nil {
+			return release, false, fmt.Errorf("store release item: %w", err)
+		}
+	}
+	return release, true, nil
+}
+
+// lockItems finds the succeeded build of each item.
+func lockItems(ctx context.Context, tx *store.Tx, appID string, config db.Config, instead []string) ([]locked, error) {
+	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := chosenBuilds(ctx, tx, appID, instead)
+	if err != nil {
+		return nil, err
+	}
+	var items []locked
+	for _, row := range rows {
+		it := locked{name: row.Name, AddReleaseItemParams: db.AddReleaseItemParams{
+			ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
+			ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
+		}}
+		state := row.BuildState
+		if b, ok := chosen[row.ComponentID]; ok {
+			delete(chosen, row.ComponentID)
+			state, it.BuildID = b.State, b.ID
+			it.ArtifactRepository, it.ArtifactDigest = orEmpty(b.ArtifactRepository), orEmpty(b.ArtifactDigest)
+		}
+		if state != "succeeded" {
+			return nil, fault.With(fault.Newf(fault.ErrConflict, "build %s of %q is %s", it.BuildID, row.Name, state),
+				fault.Code("build_not_succeeded"), fault.Remedy("wait for it, or choose another build"))
+		}
+		items = append(items, it)
+	}
+	for _, b := range chosen {
+		return nil, fault.Newf(fault.ErrInvalid, "build %s is of a component that config %d does not have", b.ID, config.Number)
+	}
+	return items, nil
+}
+
+func chosenBuilds(ctx context.Context, tx *store.Tx, appID string, ids []string) (map[string]db.Build, error) {
+	chosen := map[string]db.Build{}
+	for _, id := range ids {
+		rows, err := tx.ShowBuilds(ctx, db.ShowBuildsParams{ID: id, AppID: appID, Most: 1})
+		if err != nil {
+			return nil, err
+		}
+		if id == "" || len(rows) == 0 {
+			return nil, fault.Newf(fault.ErrNotFound, "the app has no build %q", id)
+		}
+		b := rows[0].Build
+		if _, twice := chosen[b.ComponentID]; twice {
+			return nil, fault.Newf(fault.ErrInvalid, "two builds are of component %q", rows[0].ComponentName)
+		}
+		chosen[b.ComponentID] = b
+	}
+	return chosen, nil
+}
+
+// releaseDigest identifies a release: a config and its artifacts.
+func releaseDigest(config db.Config, items []locked) string {
+	artifacts := map[string]string{}
+	for _, it := range items {
+		artifacts[it.ComponentID] = it.ArtifactDigest
+	}
+	return digestJSON([]any{"berth/release/v1", config.Digest, artifacts})
+}
+
+// Promote makes a release of chosen builds; number 0 is the newest config.
+func Promote(ctx context.Context, tx *store.Tx, appRef string, number int, builds []string) (db.Release, bool, error) {
+	app, config, err := lockNewest(ctx, tx, appRef, number)
+	if err != nil {
+		return db.Release{}, false, err
+	}
+	return makeRelease(ctx, tx, app.ID, config, madeByPromotion, builds)
+}
+
+// Rebuild queues new builds of components of an app's newest config, of all
+// when none is named. It returns their ids.
+func Rebuild(ctx context.Context, tx *store.Tx, appRef string, names []string, actor string) (db.App, []string, error) {
+	app, config, err := lockNewest(ctx, tx, appRef, 0)
+	if err != nil {
+		return app, nil, err
+	}
+	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
+	if err != nil {
+		return app, nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(rows, func(row db.ListConfigItemsRow) bool { return row.Name == name }) {
+			return app, nil, fault.Newf(fault.ErrInvalid, "app %s has no component %q", app.Name, name)
+		}
+	}
+	var ids []string
+	for _, row := range rows {
+		if len(names) > 0 && !slices.Contains(names, row.Name) {
+			continue
+		}
+		build, err := queueBuild(ctx, tx, db.InsertBuildParams{
+			AppID: app.ID, ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildDigest: row.BuildDigest,
+			Source: row.BuildSource, Reason: "asked for", RequestedBy: actor,
+		})
+		if err != nil {
+			return app, nil, err
+		}
+		ids = append(ids, build)
+	}
+	return app, ids, nil
+}
+
+// lockNewest locks an app and finds one of its configs, the newest with number 0.
+func lockNewest(ctx context.Context, tx *store.Tx, appRef string, number int) (db.App, db.Config, error) {
+	app, err := tx.FindApp(ctx, appRef)
+	if errors.Is(err, fault.ErrNotFound) {
+		return app, db.Config{}, fault.Newf(fault.ErrNotFound, "there is no app %q", appRef)
+	}
+	if err != nil {
+		return app, db.Config{}, err
+	}
+	if app, err = tx.LockApp(ctx, app.ID); err != nil {
+		return app, db.Config{}, err
+	}
+	var config db.Config
+	if number > 0 {
+		config, err = tx.ConfigOfApp(ctx, db.ConfigOfAppParams{AppID: app.ID, Number: int32(number)})
+	} else {
+		config, err = tx.NewestConfig(ctx, app.ID)
+	}
+	if errors.Is(err, fault.ErrNotFound) {
+		return app, config, NoConfig(app.Name)
+	}
+	return app, config, err
+}
+
+// NoConfig is what is said of an app without a config.
+func NoConfig(app string) error {
+	return fault.With(fault.Newf(fault.ErrConflict, "app %s has no such config yet", app), fault.Code("no_config"), fault.Remedy("run `berth sync` in its folder"))
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

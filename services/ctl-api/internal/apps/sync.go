@@ -1,0 +1,297 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// SyncRequest asks for a config of an uploaded app folder.
+type SyncRequest struct {
+	App          string // id or name
+	BundleDigest string
+	Sources      map[string]string // digest of the archive of each local source, by component
+	CLIVersion   string
+	CreateApp    bool
+	Prune        bool
+	DryRun       bool
+	Actor        string
+}
+
+// SyncResult is what a sync made, found, or (dry run) would make.
+type SyncResult struct {
+	App      db.App
+	Config   *db.Config // nil in a dry run that would make it
+	Release  *db.Release
+	Created  bool
+	Decision Decision
+	Warnings []appconfig.Diagnostic
+}
+
+// Sync makes the config of an app folder, its revisions and its queued builds,
+// and the release when nothing must be built: all or nothing. The same folder
+// again finds the same config. Two syncs of one app go one after the other.
+func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error) {
+	folder, warnings, err := readFolder(ctx, tx, req.BundleDigest)
+	if err != nil {
+		return SyncResult{}, err
+	}
+	items, err := itemsOf(folder, req.Sources)
+	if err != nil {
+		return SyncResult{}, err
+	}
+	if err := haveSources(ctx, tx, req.Sources); err != nil {
+		return SyncResult{}, err
+	}
+	s := syncing{tx: tx, req: req, folder: folder, items: items}
+	if err := s.findApp(ctx); err != nil {
+		return SyncResult{}, err
+	}
+	s.out.Warnings = warnings
+	return s.out, s.run(ctx)
+}
+
+// haveSources checks that every archive is there before anything refers to it.
+func haveSources(ctx context.Context, tx *store.Tx, sources map[string]string) error {
+	var digests []string
+	for _, digest := range sources {
+		digests = append(digests, digest)
+	}
+	found, err := tx.HaveBlobs(ctx, digests)
+	if err != nil {
+		return err
+	}
+	have := map[string]bool{}
+	for _, digest := range found {
+		have[digest] = true
+	}
+	for name, digest := range sources {
+		if !have[digest] {
+			return missingBlob(fmt.Sprintf("the source of %q", name), "/sources", digest)
+		}
+	}
+	return nil
+}
+
+// syncing is one sync under way, inside its transaction.
+type syncing struct {
+	tx     *store.Tx
+	req    SyncRequest
+	folder *appconfig.App
+	items  []item
+	out    SyncResult
+}
+
+// appName is what a new app may be called; the contract says the same.
+var appName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// findApp finds or makes the app and locks its row.
+func (s *syncing) findApp(ctx context.Context) error {
+	found, err := s.tx.FindApp(ctx, s.req.App)
+	switch {
+	case errors.Is(err, fault.ErrNotFound) && !s.req.CreateApp:
+		return fault.With(fault.Newf(fault.ErrNotFound, "there is no app %q", s.req.App), fault.Code("app_not_found"),
+			fault.Remedy("make it with `berth apps create %s`, or sync with --create", s.req.App))
+	case errors.Is(err, fault.ErrNotFound):
+		if !appName.MatchString(s.req.App) {
+			return fault.Newf(fault.ErrInvalid, "%q cannot be the name of an app: lower-case letters, digits and dashes, at most 63", s.req.App)
+		}
+		found, err = s.tx.InsertApp(ctx, db.InsertAppParams{
+			ID: id.New(id.App), Name: s.req.App, Labels: json.RawMessage(`{}`),
+			DisplayName: s.folder.Metadata.DisplayName, Description: s.folder.Metadata.Description,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	s.out.App, err = s.tx.LockApp(ctx, found.ID)
+	return err
+}
+
+func (s *syncing) run(ctx context.Context) error {
+	digest := configDigest(s.folder, s.req.Sources)
+	existing, err := s.tx.FindConfigByDigest(ctx, db.FindConfigByDigestParams{AppID: s.out.App.ID, Digest: digest})
+	again := err == nil
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return err
+	}
+	components, before, err := s.history(ctx)
+	if err != nil {
+		return err
+	}
+	s.out.Decision = decide(s.items, before, again)
+	s.out.Created = !again
+	if len(s.out.Decision.Removed) > 0 && !s.req.Prune && !s.req.DryRun && !again {
+		return wouldRemove(s.out.Decision.Removed)
+	}
+	if again {
+		s.out.Config = &existing
+	}
+	if s.req.DryRun {
+		return s.findRelease(ctx)
+	}
+	if s.req.Prune && !again {
+		if err := s.prune(ctx, components); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, digest)
+}
+
+// history reads what was there before, for decide.
+func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error) {
+	components, err := s.tx.ListComponents(ctx, s.out.App.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []string
+	for _, c := range components {
+		ids = append(ids, c.ID)
+	}
+	builds, err := s.tx.NewestBuilds(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	before := map[string]previous{}
+	newest, err := s.tx.NewestConfig(ctx, s.out.App.ID)
+	switch {
+	case errors.Is(err, fault.ErrNotFound):
+	case err != nil:
+		return nil, nil, err
+	default:
+		rows, err := s.tx.ListConfigItems(ctx, []string{newest.ID})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, row := range rows {
+			before[row.ComponentID] = previous{BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: sourceFrom(row.BuildSource)}
+		}
+	}
+	all := make([]history, 0, len(components))
+	for _, c := range components {
+		h := history{Kind: c.Kind, Name: c.Name, Tombstoned: c.TombstonedAt != nil}
+		for _, b := range builds {
+			if b.ComponentID == c.ID {
+				h.Builds = append(h.Builds, build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source)})
+			}
+		}
+		if p, ok := before[c.ID]; ok {
+			h.Previous = &p
+		}
+		all = append(all, h)
+	}
+	return components, all, nil
+}
+
+func (s *syncing) prune(ctx context.Context, components []db.Component) error {
+	gone := map[string]bool{}
+	for _, name := range s.out.Decision.Removed {
+		gone[name] = true
+	}
+	var ids []string
+	for _, c := range components {
+		if gone[c.Name] && c.Kind == KindComponent {
+			ids = append(ids, c.ID)
+		}
+	}
+	return s.tx.TombstoneComponents(ctx, ids)
+}
+
+// write stores the decision. A config that exists already keeps its items; its
+// new builds stand in for those that came to nothing, by their build digest.
+func (s *syncing) write(ctx context.Context, digest string) error {
+	if s.out.Created {
+		config, err := s.tx.InsertConfig(ctx, db.InsertConfigParams{
+			ID: id.New(id.Config), AppID: s.out.App.ID, Digest: digest, BundleDigest: s.req.BundleDigest,
+			Body: mustJSON(s.folder), CliVersion: s.req.CLIVersion, CreatedBy: s.req.Actor,
+		})
+		if err != nil {
+			return fmt.Errorf("store config: %w", err)
+		}
+		s.out.Config = &config
+	}
+	for i := range s.out.Decision.Items {
+		if err := s.writeItem(ctx, &s.out.Decision.Items[i]); err != nil {
+			return fmt.Errorf("store %s: %w", s.out.Decision.Items[i].Name, err)
+		}
+	}
+	if !s.out.Decision.released() {
+		return s.findRelease(ctx)
+	}
+	release, _, err := makeRelease(ctx, s.tx, s.out.App.ID, *s.out.Config, madeBySync, nil)
+	s.out.Release = &release
+	return err
+}
+
+func (s *syncing) writeItem(ctx context.Context, it *ItemDecision) error {
+	component, err := s.tx.UpsertComponent(ctx, db.UpsertComponentParams{ID: id.New(id.Component), AppID: s.out.App.ID, Kind: it.Kind, Name: it.Name})
+	if err != nil {
+		return err
+	}
+	revision, err := s.tx.UpsertRevision(ctx, db.UpsertRevisionParams{
+		ID: id.New(id.Revision), ComponentID: component.ID, Type: it.Type,
+		BuildDigest: it.BuildDigest, DeployDigest: it.DeployDigest, Spec: it.Spec,
+	})
+	if err != nil {
+		return err
+	}
+	if it.Action == ActionBuild {
+		if it.BuildID, err = queueBuild(ctx, s.tx, db.InsertBuildParams{
+			AppID: s.out.App.ID, ComponentID: component.ID, RevisionID: revision.ID, BuildDigest: it.BuildDigest,
+			Source: mustJSON(it.Source), Reason: it.Reason, RequestedBy: s.req.Actor,
+		}); err != nil {
+			return err
+		}
+	}
+	if !s.out.Created {
+		return nil
+	}
+	return s.tx.InsertConfigItem(ctx, db.InsertConfigItemParams{
+		ConfigID: s.out.Config.ID, ComponentID: component.ID, RevisionID: revision.ID, BuildID: it.BuildID,
+	})
+}
+
+// findRelease fills in the release that the config has already.
+func (s *syncing) findRelease(ctx context.Context) error {
+	if s.out.Config == nil {
+		return nil
+	}
+	rows, err := s.tx.NewestReleaseOfConfigs(ctx, []string{s.out.Config.ID})
+	for _, row := range rows {
+		s.out.Release = &db.Release{ID: row.ID, Number: row.Number}
+	}
+	return err
+}
+
+// queueBuild stores a queued build and wakes builder.
+func queueBuild(ctx context.Context, tx *store.Tx, build db.InsertBuildParams) (string, error) {
+	build.ID = id.New(id.Build)
+	trace := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, trace)
+	build.Trace = mustJSON(trace)
+	if _, err := tx.InsertBuild(ctx, build); err != nil {
+		return "", err
+	}
+	return build.ID, tx.WakeBuild(ctx, build.ID)
+}
+
+func sourceFrom(raw json.RawMessage) Source {
+	var src Source
+	_ = json.Unmarshal(raw, &src) // our own rows; an odd one compares as different
+	return src
+}
+
+func wouldRemove(names []string) error {
+	return fault.With(fault.Newf(fault.ErrConflict, "the folder no longer has the components %q, which the app has", names),
+		fault.Code("would_remove"), fault.Remedy("put them back, or take them out of the app with `berth sync --prune`"))
+}

@@ -1,0 +1,133 @@
+package installs
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// States of an install that decide what may be done with it.
+const (
+	stateNew           = "new"
+	stateDeprovisioned = "deprovisioned"
+	stateForgotten     = "forgotten"
+)
+
+// InputsView is what people see of the inputs of an install: every input that
+// the app defines, and the version that is in force.
+type InputsView struct {
+	Defined []appconfig.Input
+	Values  Inputs
+	Row     db.InstallInput // zero when version 0
+}
+
+// ReadInputs reads the inputs in force.
+func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Install) (InputsView, error) {
+	config, err := s.configOf(ctx, tx, install)
+	if err != nil {
+		return InputsView{}, err
+	}
+	view := InputsView{Defined: config.app.Inputs}
+	if install.InputsVersion == 0 {
+		return view, nil
+	}
+	if view.Row, err = tx.GetInputs(ctx, db.GetInputsParams{InstallID: install.ID, Version: install.InputsVersion}); err != nil {
+		return view, err
+	}
+	view.Values, err = decode(s.Keys, tx.OrgID(), view.Row.Values, view.Row.Sealed)
+	return view, err
+}
+
+// SetInputs makes a new version of the inputs. A change that changes nothing
+// makes none.
+func (s *Service) SetInputs(ctx context.Context, tx *store.Tx, installID string, change Change, actor string) (view InputsView, changed bool, err error) {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return view, false, err
+	}
+	if view, err = s.ReadInputs(ctx, tx, install); err != nil {
+		return view, false, err
+	}
+	next, err := Apply(view.Defined, view.Values, change)
+	if err != nil || equal(next, view.Values) {
+		return view, false, err
+	}
+	view.Values = next
+	view.Row, err = s.storeInputs(ctx, tx, install.ID, install.InputsVersion+1, next, actor)
+	if err != nil {
+		return view, false, err
+	}
+	return view, true, tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
+}
+
+func (s *Service) storeInputs(ctx context.Context, tx *store.Tx, installID string, version int32, in Inputs, actor string) (db.InstallInput, error) {
+	plain, sealed, err := in.encode(s.Keys, tx.OrgID())
+	if err != nil {
+		return db.InstallInput{}, err
+	}
+	return tx.AddInputs(ctx, db.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, CreatedBy: actor})
+}
+
+// configOf is the config of the app's newest release: what the next workflow
+// takes its inputs for.
+func (s *Service) configOf(ctx context.Context, tx *store.Tx, install db.Install) (config, error) {
+	c, _, err := configFor(ctx, tx, db.App{ID: install.AppID}, "", false)
+	return c, err
+}
+
+// Forget takes an install out of sight and its runner out of service. Nothing
+// may be left of it on the customer's side.
+func (s *Service) Forget(ctx context.Context, tx *store.Tx, installID string) error {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return err
+	}
+	if install.State == stateForgotten {
+		return nil
+	}
+	if !slices.Contains([]string{stateNew, stateDeprovisioned}, install.State) {
+		return fault.With(fault.Newf(fault.ErrConflict, "install %s is %s", install.Name, install.State), fault.Code("not_deprovisioned"),
+			fault.Remedy("remove what it made first: `berth installs deprovision %s`", install.Name))
+	}
+	open, err := tx.CountOpenWorkflows(ctx, install.ID)
+	if err != nil {
+		return err
+	}
+	if open > 0 {
+		return fault.With(fault.Newf(fault.ErrConflict, "install %s has a workflow that is not finished", install.Name), fault.Code("workflow_open"),
+			fault.Remedy("wait for it or cancel it"))
+	}
+	if err := tx.ForgetInstall(ctx, install.ID); err != nil {
+		return err
+	}
+	return s.Stacks.Remove(ctx, tx, install)
+}
+
+// Find finds an install by id or name. One that is forgotten is found by id.
+func Find(ctx context.Context, tx *store.Tx, ref string) (db.Install, error) {
+	install, err := tx.FindInstall(ctx, ref)
+	if errors.Is(err, fault.ErrNotFound) {
+		return install, fault.Newf(fault.ErrNotFound, "there is no install %q", ref)
+	}
+	return install, err
+}
+
+func equal(a, b Inputs) bool {
+	same := func(x, y Values) bool {
+		if len(x) != len(y) {
+			return false
+		}
+		for name, value := range x {
+			if other, ok := y[name]; !ok || other != value {
+				return false
+			}
+		}
+		return true
+	}
+	return same(a.Plain, b.Plain) && same(a.Sensitive, b.Sensitive)
+}

@@ -1,0 +1,197 @@
+package installs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// CreateRequest asks for an install.
+type CreateRequest struct {
+	Name           string
+	App            string // id or name
+	Customer       string // id or name
+	CreateCustomer bool
+	Stack          string
+	Inputs         Values
+	Labels         map[string]string
+	ApprovalOption string
+	Release        string // id or number; empty for the newest
+	Provision      bool   // there must be a release
+	Actor          string
+}
+
+// Created is an install with the release that it would be provisioned with.
+type Created struct {
+	Install db.Install
+	Release string // id; empty when the app has none yet
+}
+
+// Service makes and changes installs.
+type Service struct {
+	Keys   sealer
+	Stacks *stacks.Service
+}
+
+// Create makes an install with its resources, its stack, and the runner that
+// the stack lets in.
+func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (Created, error) {
+	if req.Stack != stacks.KindLocal {
+		return Created{}, fault.With(fault.Newf(fault.ErrInvalid, "stack %q is not there yet", req.Stack),
+			fault.Code("stack_unsupported"), fault.Remedy("use the stack %q, which runs the install on this machine", stacks.KindLocal))
+	}
+	app, err := tx.FindApp(ctx, req.App)
+	if err != nil {
+		return Created{}, named(err, "there is no app %q", req.App)
+	}
+	config, release, err := configFor(ctx, tx, app, req.Release, req.Provision)
+	if err != nil {
+		return Created{}, err
+	}
+	inputs, err := Apply(config.app.Inputs, Inputs{}, Change{Set: req.Inputs})
+	if err != nil {
+		return Created{}, err
+	}
+	customer, err := customerFor(ctx, tx, req.Customer, req.CreateCustomer)
+	if err != nil {
+		return Created{}, err
+	}
+	labels, err := json.Marshal(orEmptyMap(req.Labels))
+	if err != nil {
+		return Created{}, err
+	}
+	install, err := tx.InsertInstall(ctx, db.InsertInstallParams{
+		ID: id.New(id.Install), CustomerID: customer.ID, AppID: app.ID, Name: req.Name, StackKind: req.Stack,
+		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor,
+	})
+	if err != nil {
+		return Created{}, err
+	}
+	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Actor); err != nil {
+		return Created{}, err
+	}
+	if err := EnsureResources(ctx, tx, install, config.id); err != nil {
+		return Created{}, err
+	}
+	if err := s.Stacks.Create(ctx, tx, install, req.Actor); err != nil {
+		return Created{}, fmt.Errorf("create stack: %w", err)
+	}
+	return Created{Install: install, Release: release}, nil
+}
+
+// EnsureResources makes the rows of the stack, the sandbox and each component
+// of a config that the install does not have yet.
+func EnsureResources(ctx context.Context, tx *store.Tx, install db.Install, configID string) error {
+	if err := tx.EnsureResource(ctx, db.EnsureResourceParams{ID: id.New(id.Resource), InstallID: install.ID, Kind: "stack", Name: "stack", Type: install.StackKind}); err != nil {
+		return fmt.Errorf("make resource: %w", err)
+	}
+	items, err := tx.ListConfigItems(ctx, []string{configID})
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
+			ID: id.New(id.Resource), InstallID: install.ID, Kind: it.Kind, ComponentID: &it.ComponentID, Name: it.Name, Type: it.Type,
+		})
+		if err != nil {
+			return fmt.Errorf("make resource: %w", err)
+		}
+	}
+	return nil
+}
+
+// config is a config with its parsed app.
+type config struct {
+	id  string
+	app appconfig.App
+}
+
+// configFor finds the release that an install of the app would have, and its
+// config: that of the newest sync while there is no release yet.
+func configFor(ctx context.Context, tx *store.Tx, app db.App, ref string, needRelease bool) (config, string, error) {
+	release, err := FindRelease(ctx, tx, app, ref)
+	switch {
+	case err == nil:
+		row, err := tx.FindConfig(ctx, db.FindConfigParams{ID: release.ConfigID})
+		if err != nil {
+			return config{}, "", err
+		}
+		c, err := parseConfig(row.Config)
+		return c, release.ID, err
+	case !errors.Is(err, fault.ErrNotFound) || ref != "" || needRelease:
+		return config{}, "", err
+	}
+	row, err := tx.NewestConfig(ctx, app.ID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return config{}, "", fault.With(fault.Newf(fault.ErrConflict, "app %s has no config yet", app.Name), fault.Code("no_config"), fault.Remedy("run `berth sync` in its folder"))
+	}
+	if err != nil {
+		return config{}, "", err
+	}
+	c, err := parseConfig(row)
+	return c, "", err
+}
+
+// FindRelease finds a release of an app by id or number, the newest with an
+// empty ref.
+func FindRelease(ctx context.Context, tx *store.Tx, app db.App, ref string) (db.Release, error) {
+	params := db.FindReleaseOfAppParams{AppID: app.ID}
+	if n, err := strconv.ParseInt(ref, 10, 32); err == nil && n > 0 {
+		params.Number = int32(n)
+	} else {
+		params.ID = ref
+	}
+	release, err := tx.FindReleaseOfApp(ctx, params)
+	switch {
+	case errors.Is(err, fault.ErrNotFound) && ref == "":
+		return release, fault.With(fault.Newf(fault.ErrNotFound, "app %s has no release yet", app.Name), fault.Code("no_release"),
+			fault.Remedy("sync it, and wait until its builds have succeeded"))
+	case errors.Is(err, fault.ErrNotFound):
+		return release, fault.Newf(fault.ErrNotFound, "app %s has no release %q", app.Name, ref)
+	}
+	return release, err
+}
+
+func parseConfig(row db.Config) (config, error) {
+	c := config{id: row.ID}
+	if err := json.Unmarshal(row.Body, &c.app); err != nil {
+		return c, fmt.Errorf("decode config %s: %w", row.ID, err)
+	}
+	return c, nil
+}
+
+func customerFor(ctx context.Context, tx *store.Tx, ref string, create bool) (db.Customer, error) {
+	customer, err := tx.FindCustomer(ctx, ref)
+	switch {
+	case errors.Is(err, fault.ErrNotFound) && create:
+		return tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: id.New(id.Customer), Name: ref, Labels: json.RawMessage(`{}`)})
+	case errors.Is(err, fault.ErrNotFound):
+		return customer, fault.With(fault.Newf(fault.ErrNotFound, "there is no customer %q", ref), fault.Code("customer_not_found"),
+			fault.Remedy("add the customer first, or ask for it with create_customer"))
+	}
+	return customer, err
+}
+
+// named gives a missing thing a name.
+func named(err error, format string, args ...any) error {
+	if errors.Is(err, fault.ErrNotFound) {
+		return fault.Newf(fault.ErrNotFound, format, args...)
+	}
+	return err
+}
+
+func orEmptyMap(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
+}

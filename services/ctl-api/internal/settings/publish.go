@@ -1,0 +1,91 @@
+// Package settings publishes what a runner works from by itself: the schedule
+// of its checks and the state that their templates read, signed and numbered.
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Channel is notified with a runner's id after a commit that published new
+// settings for it.
+const Channel = "berth_settings"
+
+// renewBefore is how long before they expire settings are signed anew, though
+// nothing changed.
+const renewBefore = jobspec.SettingsLifetime / 2
+
+// Publisher signs with the org's dispatch key.
+type Publisher struct {
+	Master           *seal.MasterKey
+	MinRunnerVersion string
+}
+
+// Publish stores a new version of an install's settings when they differ from
+// the last ones or those are about to expire. next is when it should be called
+// again. app may be nil for an install that is not live.
+func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Install, runner db.Runner, app *appconfig.App, state db.StateVersion, now time.Time) (next time.Time, err error) {
+	s := jobspec.Settings{
+		OrgID: install.OrgID, InstallID: install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
+		State: state.Tree, StateVersion: int(state.Version),
+	}
+	if install.State == "live" && app != nil {
+		s.Schedule = schedule(app)
+	}
+	digest, err := capsule.DigestOf(s) // without version and times, which always differ
+	if err != nil {
+		return time.Time{}, fmt.Errorf("digest settings: %w", err)
+	}
+	last, err := tx.LatestSettings(ctx, install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return time.Time{}, fmt.Errorf("read settings: %w", err)
+	}
+	if last.Version > 0 && last.Digest == digest && now.Before(last.ExpiresAt.Add(-renewBefore)) {
+		return last.ExpiresAt.Add(-renewBefore), nil
+	}
+	s.Version, s.IssuedAt, s.ExpiresAt = last.Version+1, now, now.Add(jobspec.SettingsLifetime)
+	envelope, err := workflow.Sign(ctx, tx, p.Master, capsule.SettingsType, s)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("sign settings: %w", err)
+	}
+	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("store settings: %w", err)
+	}
+	tx.NotifyAfterCommit(Channel, runner.ID)
+	return s.ExpiresAt.Add(-renewBefore), nil
+}
+
+// schedule lists the health checks with a cron trigger. Other actions may
+// mutate, so each of their runs is a change that somebody decides on.
+func schedule(app *appconfig.App) []jobspec.Scheduled {
+	out := []jobspec.Scheduled{}
+	for i := range app.Actions {
+		a := &app.Actions[i]
+		if _, ok := a.HealthCheck(); !ok {
+			continue
+		}
+		for _, t := range a.Triggers {
+			if t.Type != appconfig.TriggerCron {
+				continue
+			}
+			action, timeout, err := workflow.ActionSpec(app, a.Name, nil)
+			if err != nil {
+				continue // it is there: we just found it
+			}
+			out = append(out, jobspec.Scheduled{Action: *action, Cron: t.CronSchedule, TimeoutSeconds: int(timeout / time.Second), HealthCheck: true})
+		}
+	}
+	return out
+}

@@ -1,0 +1,9 @@
+// Package stacks owns how a runner gets into an install: the stack's versions,
+// the runner's row, its enrolment secrets, and handing all that to whoever
+// starts the runner.
+//
+// With the local stack that is the supervisor of `berth up`, over a unix socket.
+// The secrets are made in the transaction that makes the install, kept sealed
+// until the supervisor has taken them over, and forgotten then; a River job
+// makes the call, again and again until it works.
+package stacks

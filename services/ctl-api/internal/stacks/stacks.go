@@ -1,0 +1,168 @@
+package stacks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// KindLocal is the stack that runs an install on the machine of `berth up`.
+const KindLocal = "local"
+
+// stackPrefix starts the ids of stack versions; berth.org_of knows it.
+const stackPrefix = "stk"
+
+const (
+	// secretTTL is how long a machine has to phone home and to enrol.
+	secretTTL = 7 * 24 * time.Hour
+)
+
+// inserter queues River jobs as part of a transaction.
+type inserter interface {
+	InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error)
+}
+
+// Service makes stacks.
+type Service struct {
+	Keys *access.Keyring
+	Jobs inserter
+	// RunnerAPIURL and LogURL are where runners find the control plane.
+	RunnerAPIURL string
+	LogURL       string
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (s *Service) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// Create makes the first version of an install's stack, its runner and the
+// runner's enrolment, and queues the handover.
+func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, actor string) error {
+	runner, err := tx.InsertInstallRunner(ctx, db.InsertInstallRunnerParams{ID: id.New(id.Runner), InstallID: &install.ID, Name: install.Name})
+	if err != nil {
+		return fmt.Errorf("make runner: %w", err)
+	}
+	enrolment, err := s.enrol(ctx, tx, runner.ID, false, actor)
+	if err != nil {
+		return err
+	}
+	phoneHome, phoneHomeHash := access.NewSecret(access.PhoneHomePrefix)
+	body, err := s.sealHandover(tx.OrgID(), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
+	if err != nil {
+		return err
+	}
+	stack, err := tx.InsertStackVersion(ctx, db.InsertStackVersionParams{
+		ID: id.New(stackPrefix), InstallID: install.ID, Kind: install.StackKind, Body: body,
+		PhoneHomeHash: phoneHomeHash, ExpiresAt: s.now().Add(secretTTL),
+	})
+	if err != nil {
+		return fmt.Errorf("make stack version: %w", err)
+	}
+	_, err = s.Jobs.InsertTx(ctx, tx.Raw(), HandoverArgs{StackVersionID: stack.ID}, nil)
+	return err
+}
+
+// NewEnrolment is an enrolment whose secret has not been shown yet.
+type NewEnrolment struct {
+	Row    db.Enrolment
+	Secret string
+}
+
+// Enrol makes a new enrolment secret for the runner of an install; those before
+// it become worthless. When a machine has enrolled already, replaces must say
+// that it is gone.
+func (s *Service) Enrol(ctx context.Context, tx *store.Tx, install db.Install, replaces bool, actor string) (NewEnrolment, error) {
+	runner, err := tx.StackRunner(ctx, &install.ID)
+	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == "revoked" {
+		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "the runner of install %s is revoked", install.Name), fault.Code("runner_revoked"))
+	}
+	if err != nil {
+		return NewEnrolment{}, err
+	}
+	if runner.PublicKey != nil && !replaces {
+		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "a machine is the runner of install %s already", install.Name), fault.Code("already_enrolled"),
+			fault.Remedy("if that machine is gone, say so with replaces: what it was doing then counts as uncertain"))
+	}
+	if err := tx.ExpireEnrolments(ctx, runner.ID); err != nil {
+		return NewEnrolment{}, err
+	}
+	return s.enrol(ctx, tx, runner.ID, replaces, actor)
+}
+
+func (s *Service) enrol(ctx context.Context, tx *store.Tx, runnerID string, replaces bool, actor string) (NewEnrolment, error) {
+	secret, hash := access.NewSecret(access.EnrolmentPrefix)
+	row, err := tx.InsertEnrolment(ctx, db.InsertEnrolmentParams{
+		ID: id.New(id.Enrolment), RunnerID: runnerID, SecretHash: hash, Replaces: replaces, CreatedBy: actor, ExpiresAt: s.now().Add(secretTTL),
+	})
+	if err != nil {
+		return NewEnrolment{}, fmt.Errorf("make enrolment: %w", err)
+	}
+	return NewEnrolment{Row: row, Secret: secret}, nil
+}
+
+// Remove takes the runner of a forgotten install out of service and queues the
+// order to stop it.
+func (s *Service) Remove(ctx context.Context, tx *store.Tx, install db.Install) error {
+	runner, err := tx.StackRunner(ctx, &install.ID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	reason := "the install was forgotten"
+	if err := tx.ExpireEnrolments(ctx, runner.ID); err != nil {
+		return err
+	}
+	if err := tx.CloseRunnerSessions(ctx, db.CloseRunnerSessionsParams{RunnerID: runner.ID, Reason: &reason}); err != nil {
+		return err
+	}
+	if err := tx.RevokeRunnerOfInstall(ctx, runner.ID); err != nil {
+		return err
+	}
+	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
+	_, err = s.Jobs.InsertTx(ctx, tx.Raw(), RemovalArgs{RunnerID: runner.ID}, nil)
+	return err
+}
+
+// secrets are what the supervisor needs and nobody else may see.
+type secrets struct {
+	Runner    string `json:"runner_id"`
+	Enrolment string `json:"enrolment_secret"`
+	PhoneHome string `json:"phone_home_secret"`
+}
+
+// stackBody is stack_versions.body of a local stack. Handover is sealed to the
+// org at rest, and gone once the supervisor has acknowledged.
+type stackBody struct {
+	Handover []byte `json:"handover,omitempty"`
+}
+
+func (s *Service) sealHandover(orgID string, plain secrets) (json.RawMessage, error) {
+	raw, err := json.Marshal(plain)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := s.Keys.Seal(orgID, raw)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(stackBody{Handover: sealed})
+}

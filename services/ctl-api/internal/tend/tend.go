@@ -1,0 +1,121 @@
+// Package tend looks after installs outside their workflows: it lets workflows
+// go on that wait for the stack or the runner, judges health, and keeps the
+// runner's signed settings fresh. It is worked by the River job install_advance
+// and, like workflow.Advance, trusts rows only.
+package tend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Tender looks after installs. Any number may run side by side.
+type Tender struct {
+	Store     *store.Store
+	Waker     workflow.Waker
+	Publisher *settings.Publisher
+	Log       *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Advance does all that is due for an install. An install that does not exist
+// is no error.
+func (t *Tender) Advance(ctx context.Context, installID string) error {
+	now := time.Now().UTC()
+	if t.Now != nil {
+		now = t.Now().UTC()
+	}
+	var org string
+	err := t.Store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		org, err = tx.OrgOfObject(ctx, installID)
+		return err
+	})
+	if err != nil || org == "" {
+		return err
+	}
+	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, installID, now) })
+	if err != nil {
+		return fmt.Errorf("tend install %s: %w", installID, err)
+	}
+	return nil
+}
+
+// look does it in one transaction, under the install's row.
+func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now time.Time) error {
+	install, err := tx.LockInstallRow(ctx, installID)
+	if err != nil {
+		return err
+	}
+	for _, reason := range []string{"stack", "runner"} {
+		waiting, err := tx.StepsWaitingFor(ctx, db.StepsWaitingForParams{InstallID: installID, Reason: &reason})
+		if err != nil {
+			return err
+		}
+		for _, id := range waiting {
+			if err := tx.WakeWorkflow(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	runner, err := tx.InstallRunner(ctx, installID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if runner.SealRecipient == nil || install.State == "forgotten" {
+		return nil // nobody to publish for
+	}
+	var app *appconfig.App
+	var state db.StateVersion
+	if install.ReleaseID != nil {
+		if app, err = workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID); err != nil {
+			return err
+		}
+		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Master, install, install.InputsVersion, *install.ReleaseID, "settings")
+		if err != nil {
+			return err
+		}
+	}
+	silentAt, err := health.Judge(ctx, tx, install, orEmpty(app), now)
+	if err != nil {
+		return err
+	}
+	renewAt, err := t.Publisher.Publish(ctx, tx, install, runner, app, state, now)
+	if err != nil {
+		return err
+	}
+	return t.again(ctx, tx, installID, silentAt, renewAt)
+}
+
+// again asks to be called at the earlier of the two times that is set.
+func (t *Tender) again(ctx context.Context, tx *store.Tx, installID string, silentAt, renewAt time.Time) error {
+	at := renewAt
+	if !silentAt.IsZero() && (at.IsZero() || silentAt.Before(at)) {
+		at = silentAt
+	}
+	if at.IsZero() {
+		return nil
+	}
+	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
+}
+
+func orEmpty(app *appconfig.App) *appconfig.App {
+	if app == nil {
+		return &appconfig.App{}
+	}
+	return app
+}

@@ -1,0 +1,208 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// rest writes what the workflow's row shall read while nothing can be done.
+func (r *round) rest(ctx context.Context, d Decision) error {
+	if d.WorkflowState != WorkflowRunning && d.WorkflowState != WorkflowWaiting {
+		return nil
+	}
+	p := db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState}
+	if d.WorkflowState == WorkflowWaiting {
+		step := r.step(d.StepID)
+		p.WaitReason, p.WaitOn, p.WaitDeadline = step.WaitReason, step.WaitOn, step.WaitDeadline
+	}
+	if r.workflow.State == p.State && deref(r.workflow.WaitOn) == deref(p.WaitOn) && deref(r.workflow.WaitReason) == deref(p.WaitReason) {
+		return nil
+	}
+	if err := r.tx.SetWorkflowState(ctx, p); err != nil {
+		return err
+	}
+	return r.event(ctx, "workflow", map[string]any{"state": p.State, "wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline)})
+}
+
+// act does the one thing that was decided.
+func (r *round) act(ctx context.Context, d Decision) error {
+	step := r.step(d.StepID)
+	switch d.Do {
+	case DoStartWorkflow:
+		return r.startWorkflow(ctx)
+	case DoFinishWorkflow:
+		return r.finishWorkflow(ctx, d)
+	case DoStartStep:
+		return r.setStep(ctx, step, StepRunning, Wait{}, "", "")
+	case DoWaitStep:
+		if err := r.Waker.WakeWorkflowAt(ctx, r.tx, r.workflow.ID, d.Wait.Deadline); err != nil {
+			return err
+		}
+		return r.setStep(ctx, step, StepWaiting, d.Wait, "", "")
+	case DoSucceedStep, DoFailStep, DoCancelStep:
+		return r.endStep(ctx, step, d)
+	case DoPlan:
+		return r.planChange(ctx, step)
+	case DoRunCheck:
+		return r.runCheck(ctx, step)
+	case DoPropose:
+		return r.propose(ctx, step)
+	case DoNoChange:
+		return r.noChange(ctx, step)
+	case DoPlanned:
+		return r.planned(ctx, step)
+	case DoApprove:
+		return r.approve(ctx, r.changes[step.ID], d.Rule)
+	case DoExecute:
+		return r.execute(ctx, step)
+	case DoSettleChange:
+		return r.settleChange(ctx, step, d)
+	case DoCancelJob:
+		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
+			return err
+		}
+		r.tx.NotifyAfterCommit("berth_jobs", deref(r.runnerID()))
+		return r.event(ctx, "job", map[string]any{"job_id": d.JobID, "step": step.Name, "cancel": true})
+	}
+	return fmt.Errorf("no act for decision %q", d.Do)
+}
+
+// setStep writes a step's state with its wait and tells it.
+func (r *round) setStep(ctx context.Context, step db.Step, state string, w Wait, errText, remedy string) error {
+	p := db.SetStepStateParams{ID: step.ID, State: state, Error: ptr(errText), Remedy: ptr(remedy)}
+	if state == StepWaiting {
+		p.WaitReason, p.WaitOn, p.WaitDeadline = ptr(w.Reason), ptr(w.On), ptr(w.Deadline)
+		if w.On == "" { // who can end it is always named
+			p.WaitOn = ptr("operator")
+		}
+	}
+	if err := r.tx.SetStepState(ctx, p); err != nil {
+		return fmt.Errorf("set step %s to %s: %w", step.Name, state, err)
+	}
+	return r.event(ctx, "step", map[string]any{
+		"step_id": step.ID, "step": step.Name, "state": state, "error": errText, "remedy": remedy,
+		"wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline),
+	})
+}
+
+func (r *round) endStep(ctx context.Context, step db.Step, d Decision) error {
+	if StepKind(step.Kind) == StepCheck {
+		if err := r.settleCheckRun(ctx, step); err != nil {
+			return err
+		}
+	}
+	switch d.Do {
+	case DoSucceedStep:
+		return r.setStep(ctx, step, StepSucceeded, Wait{}, "", "")
+	case DoFailStep:
+		return r.setStep(ctx, step, StepFailed, Wait{}, d.Error, d.Remedy)
+	}
+	if c, ok := r.changes[step.ID]; ok && !changeEnded(c.State) {
+		err := r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
+			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: ptr("the workflow was cancelled"),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.setStep(ctx, step, StepCancelled, Wait{}, "", "")
+}
+
+func changeEnded(state string) bool {
+	switch state {
+	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
+		return false
+	}
+	return true
+}
+
+func (r *round) startWorkflow(ctx context.Context) error {
+	if err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: WorkflowRunning}); err != nil {
+		return err
+	}
+	if state := installDuring(Kind(r.workflow.Kind)); state != "" && !r.workflow.PlanOnly {
+		if err := r.tx.MoveInstall(ctx, db.MoveInstallParams{ID: r.install.ID, State: state}); err != nil {
+			return err
+		}
+	}
+	return r.event(ctx, "workflow", map[string]any{"state": WorkflowRunning})
+}
+
+// installDuring is what an install is while a workflow of a kind is at work;
+// empty leaves it.
+func installDuring(k Kind) string {
+	switch k {
+	case KindProvision:
+		return "provisioning"
+	case KindDeprovision:
+		return "deprovisioning"
+	}
+	return ""
+}
+
+// finishWorkflow ends the workflow and moves the install.
+func (r *round) finishWorkflow(ctx context.Context, d Decision) error {
+	err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState, Error: ptr(d.Error)})
+	if err != nil {
+		return err
+	}
+	if d.WorkflowState == WorkflowSucceeded && !r.workflow.PlanOnly {
+		move := db.MoveInstallParams{ID: r.install.ID, State: r.install.State}
+		switch Kind(r.workflow.Kind) {
+		case KindProvision:
+			move.State, move.ReleaseID = "live", r.workflow.ReleaseID
+		case KindDeploy:
+			move.ReleaseID = r.workflow.ReleaseID
+		case KindDeprovision:
+			move.State = "deprovisioned"
+		}
+		if err := r.tx.MoveInstall(ctx, move); err != nil {
+			return err
+		}
+	}
+	if err := r.event(ctx, "workflow", map[string]any{"state": d.WorkflowState, "error": d.Error}); err != nil {
+		return err
+	}
+	// What the runner does by itself depends on what is deployed.
+	return r.tx.WakeInstall(ctx, r.install.ID)
+}
+
+// event appends to the workflow's gapless record and wakes who follows it.
+func (r *round) event(ctx context.Context, kind string, body map[string]any) error {
+	for k, v := range body {
+		if v == nil || v == "" {
+			delete(body, k)
+		}
+	}
+	return appendEvent(ctx, r.tx, r.workflow.ID, kind, body)
+}
+
+func waitBody(reason, on *string, deadline *time.Time) any {
+	if reason == nil {
+		return nil
+	}
+	return map[string]any{"reason": *reason, "on": deref(on), "deadline": deadline}
+}
+
+func (r *round) runnerID() *string {
+	if r.runner == nil {
+		return nil
+	}
+	return &r.runner.ID
+}
+
+// newID is id.New; a variable name of its own keeps the calls short.
+func newID(prefix string) string { return id.New(prefix) }
+
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil { // only our own structs and maps come here
+		panic(fmt.Sprintf("marshal %T: %v", v, err))
+	}
+	return raw
+}

@@ -1,0 +1,154 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Answer is a person's decision on a change.
+type Answer struct {
+	ChangeID string
+	Approve  bool
+	// EffectDigest is what the person saw; another one than the proposed is
+	// refused.
+	EffectDigest string
+	Actor        string
+	Note         string
+}
+
+// Decide records a decision and wakes the workflow.
+//
+// Errors: ErrConflict with code not_proposed when the change waits for no
+// decision, effect_changed when the digest is not the proposed one.
+func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
+	c, err := tx.GetChange(ctx, a.ChangeID)
+	if err != nil {
+		return fmt.Errorf("read change: %w", err)
+	}
+	// The workflow's row is what the engine holds while it moves the change.
+	if _, err := tx.LockWorkflow(ctx, c.WorkflowID); err != nil {
+		return fmt.Errorf("lock workflow: %w", err)
+	}
+	if c, err = tx.LockChange(ctx, a.ChangeID); err != nil {
+		return fmt.Errorf("lock change: %w", err)
+	}
+	if c.State != ChangeProposed {
+		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
+	}
+	if a.EffectDigest != deref(c.EffectDigest) {
+		return fault.With(
+			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, deref(c.EffectDigest), a.EffectDigest),
+			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
+	}
+	answer, state := "approve", ChangeApproved
+	if a.Approve {
+		err = tx.ApproveChange(ctx, c.ID)
+	} else {
+		answer, state = "deny", ChangeDenied
+		reason := "denied by " + a.Actor
+		if a.Note != "" {
+			reason += ": " + a.Note
+		}
+		err = tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: &reason})
+	}
+	if err != nil {
+		return fmt.Errorf("%s change: %w", answer, err)
+	}
+	err = tx.InsertDecision(ctx, db.InsertDecisionParams{
+		ID: id.New(id.Decision), ChangeID: c.ID, Answer: answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: "person", Note: a.Note,
+	})
+	if err != nil {
+		return fmt.Errorf("record decision: %w", err)
+	}
+	body := map[string]any{"change_id": c.ID, "state": state, "actor": a.Actor}
+	if err := appendEvent(ctx, tx, c.WorkflowID, "change", body); err != nil {
+		return err
+	}
+	return tx.WakeWorkflow(ctx, c.WorkflowID)
+}
+
+// ApproveAll makes a standing answer for a workflow: what it proposes now and
+// later is approved.
+func ApproveAll(ctx context.Context, tx *store.Tx, workflowID, actor, note string) error {
+	w, err := tx.LockWorkflow(ctx, workflowID)
+	if err != nil {
+		return fmt.Errorf("lock workflow: %w", err)
+	}
+	if finished(w.State) {
+		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
+	}
+	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
+		return err
+	}
+	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"approve_all": true, "actor": actor, "note": note}); err != nil {
+		return err
+	}
+	return tx.WakeWorkflow(ctx, w.ID)
+}
+
+// Cancel asks a workflow to stop at the next safe point. One that is finished
+// stays as it is.
+func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
+	w, err := tx.LockWorkflow(ctx, workflowID)
+	if err != nil {
+		return fmt.Errorf("lock workflow: %w", err)
+	}
+	if finished(w.State) || w.CancelRequestedAt != nil {
+		return nil
+	}
+	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
+		return err
+	}
+	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"cancel_requested": true, "actor": actor}); err != nil {
+		return err
+	}
+	return tx.WakeWorkflow(ctx, w.ID)
+}
+
+// Retry begins a failed step again, with a new change. The workflow goes on
+// with it and with everything behind it.
+//
+// Errors: ErrConflict unless the step failed.
+func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID string, err error) {
+	step, err := tx.GetStep(ctx, stepID)
+	if err != nil {
+		return "", fmt.Errorf("read step: %w", err)
+	}
+	if _, err := tx.LockWorkflow(ctx, step.WorkflowID); err != nil {
+		return "", fmt.Errorf("lock workflow: %w", err)
+	}
+	if step, err = tx.GetStep(ctx, stepID); err != nil {
+		return "", fmt.Errorf("read step: %w", err)
+	}
+	if step.State != StepFailed {
+		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step is retried", step.Name, step.State)
+	}
+	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
+	if err != nil {
+		return "", fmt.Errorf("read workflow: %w", err)
+	}
+	if w.State == WorkflowCancelled {
+		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
+	}
+	if err := tx.RetryStep(ctx, step.ID); err != nil {
+		return "", fmt.Errorf("retry step: %w", err)
+	}
+	if w.State == WorkflowFailed {
+		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: WorkflowRunning}); err != nil {
+			return "", err
+		}
+	}
+	if err := appendEvent(ctx, tx, w.ID, "step", map[string]any{"step_id": step.ID, "step": step.Name, "state": StepPending, "retried_by": actor}); err != nil {
+		return "", err
+	}
+	return w.ID, tx.WakeWorkflow(ctx, w.ID)
+}
+
+func finished(state string) bool {
+	return state == WorkflowSucceeded || state == WorkflowFailed || state == WorkflowCancelled
+}

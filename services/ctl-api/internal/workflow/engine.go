@@ -1,0 +1,116 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+const (
+	// maxMoves bounds one run of Advance. A provision of hundreds of components
+	// makes a few moves for each; more than this is a decision that does not
+	// change the rows it was made from.
+	maxMoves = 10_000
+
+	// approvalTime is how long a proposal waits for its decision.
+	approvalTime = 30 * 24 * time.Hour
+	// stackTime is how long a workflow waits for the customer to apply the stack.
+	stackTime = 24 * time.Hour
+	// runnerTime is how long it then waits for the runner to come.
+	runnerTime = time.Hour
+)
+
+// Waker makes Advance run again for a workflow, or an install be looked at, at
+// a later time.
+type Waker interface {
+	WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error
+	WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error
+}
+
+// Engine moves workflows. It keeps no state of its own: any number of them may
+// run side by side on one database.
+type Engine struct {
+	Store *store.Store
+	Waker Waker
+	// Master opens what is sealed per org at rest: sensitive inputs and the
+	// private half of the dispatch key.
+	Master *seal.MasterKey
+	// MinRunnerVersion goes into every capsule; empty lets all runners pass.
+	MinRunnerVersion string
+	Log              *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+var tracer = otel.Tracer("berth/workflow")
+
+func (e *Engine) now() time.Time {
+	if e.Now != nil {
+		return e.Now().UTC()
+	}
+	return time.Now().UTC()
+}
+
+// Advance brings a workflow as far as it can go now. It is safe to run twice,
+// side by side and after a crash at any point. A workflow that does not exist
+// is no error: its wake-up outlived it.
+func (e *Engine) Advance(ctx context.Context, workflowID string) error {
+	ctx, span := tracer.Start(ctx, "workflow.advance")
+	defer span.End()
+	span.SetAttributes(attribute.String("workflow_id", workflowID))
+
+	org, err := e.orgOf(ctx, workflowID)
+	if err != nil || org == "" {
+		return err
+	}
+	for range maxMoves {
+		done, err := e.move(ctx, org, workflowID)
+		if err != nil {
+			return fmt.Errorf("advance workflow %s: %w", workflowID, err)
+		}
+		if done {
+			return nil
+		}
+	}
+	return fmt.Errorf("advance workflow %s: still moving after %d moves", workflowID, maxMoves)
+}
+
+// move does the one next thing, in one transaction.
+func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, err error) {
+	err = e.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		done = false
+		r, err := e.load(ctx, tx, workflowID)
+		if errors.Is(err, fault.ErrNotFound) {
+			done = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		d := Next(r.state)
+		if d.Do == DoNothing {
+			done = true
+			return r.rest(ctx, d)
+		}
+		e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
+		return r.act(ctx, d)
+	})
+	return done, err
+}
+
+func (e *Engine) orgOf(ctx context.Context, id string) (org string, err error) {
+	err = e.Store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		org, err = tx.OrgOfObject(ctx, id)
+		return err
+	})
+	return org, err
+}

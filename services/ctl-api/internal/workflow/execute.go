@@ -1,0 +1,195 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// capsuleTime is how long a runner may take to begin with what a capsule
+// orders. Longer than any outage that a queued job shall survive by itself.
+const capsuleTime = 24 * time.Hour
+
+// execute gives the exclusive grant: in one transaction, under the install's
+// row, it looks again at the locks, raises the resource's fence, signs the
+// capsule and stores the apply job.
+func (r *round) execute(ctx context.Context, step db.Step) error {
+	if _, err := r.tx.LockInstallRow(ctx, r.install.ID); err != nil {
+		return fmt.Errorf("lock install: %w", err)
+	}
+	c := r.changes[step.ID]
+	var fence int64
+	if c.ResourceID != nil {
+		resources, err := r.tx.ResourcesOfInstall(ctx, r.install.ID)
+		if err != nil {
+			return fmt.Errorf("read resources: %w", err)
+		}
+		if r.takenSince(resources, *c.ResourceID) {
+			return r.tx.WakeWorkflow(ctx, r.workflow.ID) // the next look waits for the lock
+		}
+		if fence, err = r.tx.GrantResource(ctx, db.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
+			return fmt.Errorf("grant resource: %w", err)
+		}
+		if err := r.tx.FreeTerraformLock(ctx, db.FreeTerraformLockParams{ResourceID: *c.ResourceID, Fence: fence}); err != nil {
+			return fmt.Errorf("free terraform lock: %w", err)
+		}
+	}
+	spec, err := r.applySpec(ctx, c)
+	if err != nil {
+		return err
+	}
+	envelope, err := r.sign(ctx, c, spec, fence)
+	if err != nil {
+		return err
+	}
+	runID, err := r.actionRunFor(ctx, step, c)
+	if err != nil {
+		return err
+	}
+	if err := r.tx.ExecuteChange(ctx, db.ExecuteChangeParams{ID: c.ID, Fence: &fence, ApplyJobID: &spec.JobID}); err != nil {
+		return fmt.Errorf("execute change: %w", err)
+	}
+	if step.State == StepWaiting {
+		if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
+			return err
+		}
+	}
+	if err := r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeExecuting, "fence": fence}); err != nil {
+		return err
+	}
+	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) {
+		p.Capsule, p.Fence, p.ActionRunID = envelope, &fence, runID
+	})
+}
+
+// takenSince says whether a lock that excludes the resource was taken between
+// the look and the install's lock.
+func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
+	s := State{LockedBy: map[string]string{}}
+	for _, res := range resources {
+		if res.LockedBy != nil {
+			s.LockedBy[res.ID] = *res.LockedBy
+		}
+		if res.Kind == "sandbox" {
+			s.SandboxID = res.ID
+		}
+	}
+	return s.holder(resourceID) != ""
+}
+
+// applySpec is the spec of the plan job, turned into the order to apply it.
+func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error) {
+	raw, err := r.tx.JobSpec(ctx, deref(c.PlanJobID))
+	if err != nil {
+		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
+	}
+	var spec jobspec.Spec
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return jobspec.Spec{}, fmt.Errorf("read spec of plan job: %w", err)
+	}
+	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, deref(c.Pinned)
+	return spec, nil
+}
+
+// sign makes the one-time order for the runner.
+func (r *round) sign(ctx context.Context, c db.Change, spec jobspec.Spec, fence int64) (json.RawMessage, error) {
+	order := capsule.Capsule{
+		EffectDigest: deref(c.EffectDigest), PlanBytesDigest: deref(c.PlanBytesDigest), JobID: spec.JobID,
+		ResourceID: deref(c.ResourceID), Fence: fence, RunnerID: deref(r.runnerID()), MinRunnerVersion: r.MinRunnerVersion,
+		ExpiresAt: r.now().Add(capsuleTime), Nonce: capsule.NewNonce(), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
+		Operation: string(jobspec.OperationApply),
+	}
+	return Sign(ctx, r.tx, r.Master, capsule.PayloadType, order)
+}
+
+// Sign signs a payload with the dispatch key of the transaction's org and
+// returns the DSSE envelope as JSON.
+func Sign(ctx context.Context, tx *store.Tx, master *seal.MasterKey, payloadType string, payload any) (json.RawMessage, error) {
+	row, err := tx.DispatchKey(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read dispatch key: %w", err)
+	}
+	identity, err := master.Org(tx.OrgID())
+	if err != nil {
+		return nil, fmt.Errorf("derive org key: %w", err)
+	}
+	pem, err := seal.Open(identity, row.PrivateSealed)
+	if err != nil {
+		return nil, fmt.Errorf("open dispatch key %s: %w", row.KeyID, err)
+	}
+	key, err := capsule.ParsePrivateKey(pem)
+	if err != nil {
+		return nil, fmt.Errorf("read dispatch key %s: %w", row.KeyID, err)
+	}
+	envelope, err := capsule.Sign(key, row.KeyID, payloadType, payload)
+	if err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	return json.Marshal(envelope)
+}
+
+// actionRunFor records that an action is being run, for steps that run one.
+func (r *round) actionRunFor(ctx context.Context, step db.Step, c db.Change) (*string, error) {
+	if StepKind(step.Kind) != StepAction {
+		return nil, nil
+	}
+	return r.insertRun(ctx, step, &c.ID)
+}
+
+// runCheck has the runner run a health check once, now. It mutates nothing, so
+// it needs no decision.
+func (r *round) runCheck(ctx context.Context, step db.Step) error {
+	if err := r.settleCheckRun(ctx, step); err != nil {
+		return err
+	}
+	state, err := r.ensureState(ctx, "check "+step.Name)
+	if err != nil {
+		return err
+	}
+	app, err := r.app(ctx)
+	if err != nil {
+		return err
+	}
+	action, timeout, err := ActionSpec(app, deref(step.Action), r.actionInputs())
+	if err != nil {
+		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error()})
+	}
+	runID, err := r.insertRun(ctx, step, nil)
+	if err != nil {
+		return err
+	}
+	if err := r.tx.CountStepAttempt(ctx, step.ID); err != nil {
+		return err
+	}
+	spec := r.baseSpec(jobspec.KindAction, jobspec.OperationRun, timeout)
+	spec.Action, spec.State, spec.StateVersion = action, state.Tree, int(state.Version)
+	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) { p.ActionRunID = runID })
+}
+
+func (r *round) insertRun(ctx context.Context, step db.Step, changeID *string) (*string, error) {
+	runID := newID(id.ActionRun)
+	trigger := "manual"
+	if Kind(r.workflow.Kind) != KindActionRun {
+		trigger = r.workflow.Kind
+	}
+	inputs := r.actionInputs()
+	if inputs == nil {
+		inputs = map[string]string{}
+	}
+	err := r.tx.InsertActionRun(ctx, db.InsertActionRunParams{
+		ID: runID, InstallID: r.install.ID, Action: deref(step.Action), Trigger: trigger, ChangeID: changeID,
+		WorkflowID: &r.workflow.ID, RunnerID: r.runnerID(), Inputs: mustJSON(inputs), CreatedBy: r.workflow.CreatedBy,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("insert action run: %w", err)
+	}
+	return &runID, nil
+}

@@ -1,0 +1,187 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// round is one look at a workflow's rows and the acts that follow from it,
+// within one transaction that holds the workflow's row.
+type round struct {
+	*Engine
+	tx        *store.Tx
+	workflow  db.Workflow
+	install   db.Install
+	steps     []db.Step
+	changes   map[string]db.Change // by step id
+	resources []db.Resource
+	runner    *db.Runner
+	state     State
+}
+
+// load locks the workflow's row and reads what Next needs.
+func (e *Engine) load(ctx context.Context, tx *store.Tx, workflowID string) (*round, error) {
+	r := &round{Engine: e, tx: tx, changes: map[string]db.Change{}}
+	var err error
+	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
+		return nil, fmt.Errorf("lock workflow: %w", err)
+	}
+	if r.install, err = tx.FindInstall(ctx, r.workflow.InstallID); err != nil {
+		return nil, fmt.Errorf("read install: %w", err)
+	}
+	if r.steps, err = tx.StepsOfWorkflow(ctx, workflowID); err != nil {
+		return nil, fmt.Errorf("read steps: %w", err)
+	}
+	changes, err := tx.CurrentChanges(ctx, workflowID)
+	if err != nil {
+		return nil, fmt.Errorf("read changes: %w", err)
+	}
+	for _, c := range changes {
+		r.changes[c.StepID] = c
+	}
+	if r.resources, err = tx.ResourcesOfInstall(ctx, r.install.ID); err != nil {
+		return nil, fmt.Errorf("read resources: %w", err)
+	}
+	jobs, err := tx.JobsOfWorkflow(ctx, &workflowID)
+	if err != nil {
+		return nil, fmt.Errorf("read jobs: %w", err)
+	}
+	counts, err := tx.CountStepChanges(ctx, workflowID)
+	if err != nil {
+		return nil, fmt.Errorf("count changes: %w", err)
+	}
+	stack, err := tx.NewestStack(ctx, r.install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, fmt.Errorf("read stack: %w", err)
+	}
+	runner, err := tx.InstallRunner(ctx, r.install.ID)
+	switch {
+	case err == nil:
+		r.runner = &runner
+	case !errors.Is(err, fault.ErrNotFound):
+		return nil, fmt.Errorf("read runner: %w", err)
+	}
+	r.state = r.assemble(jobs, counts, stack)
+	return r, nil
+}
+
+// assemble turns rows into what Next looks at.
+func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) State {
+	began := r.workflow.CreatedAt
+	if r.workflow.StartedAt != nil {
+		began = *r.workflow.StartedAt
+	}
+	s := State{
+		Now:             r.now(),
+		WorkflowState:   r.workflow.State,
+		PlanOnly:        r.workflow.PlanOnly,
+		ApproveAll:      r.workflow.ApproveAll || r.install.ApprovalOption == "approve_all",
+		CancelRequested: r.workflow.CancelRequestedAt != nil,
+		StackActive:     stack.State == "active",
+		StackDeadline:   began.Add(stackTime),
+		RunnerDeadline:  began.Add(runnerTime),
+		LockedBy:        map[string]string{},
+	}
+	if r.runner != nil {
+		s.RunnerID = r.runner.ID
+		s.RunnerActive = r.runner.State == "active" && r.runner.Epoch > 0
+	}
+	for _, res := range r.resources {
+		if res.LockedBy != nil {
+			s.LockedBy[res.ID] = *res.LockedBy
+		}
+		if res.Kind == "sandbox" {
+			s.SandboxID = res.ID
+		}
+	}
+	byID := map[string]*Job{}
+	runs := map[string]*Job{} // the newest check job of a step
+	for _, j := range jobs {
+		job := &Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
+		byID[j.ID] = job
+		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
+			runs[*j.StepID] = job
+		}
+	}
+	for _, row := range r.steps {
+		step := Step{
+			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: deref(row.ResourceID), Needs: row.Needs,
+			State: row.State, WaitReason: deref(row.WaitReason), WaitOn: deref(row.WaitOn),
+			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
+		}
+		for _, c := range counts {
+			if c.StepID != row.ID {
+				continue
+			}
+			switch c.State {
+			case ChangeUncertain:
+				step.Uncertain = int(c.Count)
+			case ChangeStale:
+				step.Stale = int(c.Count)
+			case ChangeFailed:
+				step.Failed = int(c.Count)
+			}
+		}
+		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
+			change := &Change{
+				ID: c.ID, State: c.State, EffectDigest: deref(c.EffectDigest), ApprovedDigest: deref(c.ApprovedEffectDigest), Error: deref(c.Error),
+				Plan: byID[deref(c.PlanJobID)], Apply: byID[deref(c.ApplyJobID)],
+			}
+			if c.WaitDeadline != nil {
+				change.Deadline = *c.WaitDeadline
+			}
+			step.Change = change
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s
+}
+
+// beforeRetry says whether something of a step was made before a person asked
+// for a retry: the step begins again without it.
+func beforeRetry(step db.Step, made time.Time) bool {
+	return step.RetriedAt != nil && made.Before(*step.RetriedAt)
+}
+
+// step returns the row of a step of this workflow.
+func (r *round) step(id string) db.Step {
+	for _, s := range r.steps {
+		if s.ID == id {
+			return s
+		}
+	}
+	return db.Step{}
+}
+
+// resource returns the row of a resource of this install.
+func (r *round) resource(id string) db.Resource {
+	for _, res := range r.resources {
+		if res.ID == id {
+			return res
+		}
+	}
+	return db.Resource{}
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// ptr returns nil for the zero value, which the tables keep as NULL.
+func ptr[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}

@@ -1,0 +1,164 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+const (
+	// defaultDeployTimeout bounds a plan or an apply that the app says nothing
+	// about.
+	defaultDeployTimeout = time.Hour
+)
+
+// subject is what a change is about: the revision to bring about (or, for a
+// teardown, the one that is live) and its artifact.
+type subject struct {
+	resource   db.Resource
+	releaseID  string
+	revisionID string
+	repository string
+	digest     string
+	typ        string
+	spec       json.RawMessage
+}
+
+// subjectOf finds what a deploy or teardown step is about.
+func (r *round) subjectOf(ctx context.Context, step db.Step) (subject, error) {
+	resource := r.resource(deref(step.ResourceID))
+	release := deref(r.workflow.ReleaseID)
+	if StepKind(step.Kind) == StepTeardown {
+		release = deref(resource.LiveReleaseID)
+	}
+	items, err := r.tx.ReleaseItemsOf(ctx, release)
+	if err != nil {
+		return subject{}, fmt.Errorf("read release items: %w", err)
+	}
+	for _, item := range items {
+		if resource.ComponentID != nil && item.ComponentID == *resource.ComponentID {
+			return subject{
+				resource: resource, releaseID: release, revisionID: item.RevisionID,
+				repository: item.ArtifactRepository, digest: item.ArtifactDigest, typ: item.Type, spec: item.Spec,
+			}, nil
+		}
+	}
+	return subject{}, fmt.Errorf("release %s has no item for resource %s", release, resource.Name)
+}
+
+// terraformSpec turns the revision of a sandbox or a terraform_module into what
+// the engine works from.
+func terraformSpec(kind string, raw json.RawMessage) (*jobspec.TerraformModule, time.Duration, error) {
+	if kind == "sandbox" {
+		var s appconfig.Sandbox
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, 0, fmt.Errorf("read sandbox revision: %w", err)
+		}
+		return module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles), defaultDeployTimeout, nil
+	}
+	var c appconfig.Component
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return nil, 0, fmt.Errorf("read component revision: %w", err)
+	}
+	if c.TerraformModule == nil {
+		return nil, 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
+	}
+	timeout := defaultDeployTimeout
+	if c.DeployTimeout.Std() > 0 {
+		timeout = c.DeployTimeout.Std()
+	}
+	m := c.TerraformModule
+	return module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles), timeout, nil
+}
+
+func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
+	m := &jobspec.TerraformModule{TerraformVersion: version, EnvVars: env}
+	if len(vars) > 0 {
+		m.Vars = make(map[string]any, len(vars))
+		for k, v := range vars {
+			m.Vars[k] = v
+		}
+	}
+	for _, f := range files {
+		m.VarFiles = append(m.VarFiles, f.Contents.Contents)
+	}
+	return m
+}
+
+// ActionSpec finds an action of the app and turns it into what the engine works
+// from.
+func ActionSpec(app *appconfig.App, name string, inputs map[string]string) (*jobspec.Action, time.Duration, error) {
+	a := app.Action(name)
+	if a == nil {
+		return nil, 0, fmt.Errorf("the release has no action %q", name)
+	}
+	_, check := a.HealthCheck()
+	spec := &jobspec.Action{Name: a.Name, Inputs: inputs, ReadOnly: check}
+	for _, s := range a.Steps {
+		step := jobspec.ActionStep{Name: s.Name, Command: s.Command, EnvVars: s.EnvVars}
+		if s.InlineContents != nil {
+			step.InlineContents = s.InlineContents.Contents
+		}
+		spec.Steps = append(spec.Steps, step)
+	}
+	return spec, a.Timeout.Std(), nil
+}
+
+// app reads the app as the workflow's release pins it.
+func (r *round) app(ctx context.Context) (*appconfig.App, error) {
+	return AppOfRelease(ctx, r.tx.Queries, deref(r.workflow.ReleaseID))
+}
+
+// AppOfRelease reads the app as a release pins it.
+func AppOfRelease(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App, error) {
+	row, err := q.ConfigBodyOfRelease(ctx, releaseID)
+	if err != nil {
+		return nil, fmt.Errorf("read config of release %s: %w", releaseID, err)
+	}
+	var app appconfig.App
+	if err := json.Unmarshal(row.Body, &app); err != nil {
+		return nil, fmt.Errorf("read config of release %s: %w", releaseID, err)
+	}
+	return &app, nil
+}
+
+// baseSpec fills what all jobs of the install have in common.
+func (r *round) baseSpec(kind jobspec.Kind, op jobspec.Operation, timeout time.Duration) jobspec.Spec {
+	return jobspec.Spec{
+		Version: jobspec.Version, JobID: newID(id.Job), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
+		Kind: kind, Operation: op, InputsVersion: int(r.workflow.InputsVersion),
+		TimeoutSeconds: int(timeout / time.Second),
+	}
+}
+
+// dispatch stores a job for the install's runner and wakes the runner once it
+// is committed.
+func (r *round) dispatch(ctx context.Context, step db.Step, spec jobspec.Spec, add func(*db.InsertRunnerJobParams)) error {
+	if err := spec.Validate(); err != nil {
+		return fmt.Errorf("job for step %s: %w", step.Name, err)
+	}
+	if r.runner == nil {
+		return fmt.Errorf("job for step %s: install %s has no runner", step.Name, r.install.ID)
+	}
+	p := db.InsertRunnerJobParams{
+		ID: spec.JobID, RunnerID: r.runner.ID, InstallID: &r.install.ID, StepID: &step.ID, WorkflowID: &r.workflow.ID,
+		ChangeID: ptr(spec.ChangeID), ResourceID: step.ResourceID,
+		Kind: string(spec.Kind), Operation: string(spec.Operation), Mutates: spec.Mutates(),
+		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
+	}
+	if add != nil {
+		add(&p)
+	}
+	if err := r.tx.InsertRunnerJob(ctx, p); err != nil {
+		return fmt.Errorf("store job for step %s: %w", step.Name, err)
+	}
+	r.tx.NotifyAfterCommit("berth_jobs", r.runner.ID)
+	return r.event(ctx, "job", map[string]any{"job_id": spec.JobID, "step": step.Name, "operation": string(spec.Operation)})
+}

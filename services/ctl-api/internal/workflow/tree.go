@@ -1,0 +1,245 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ensureState returns the newest version of the install's state tree, making a
+// new one when what it is made of has moved.
+func (r *round) ensureState(ctx context.Context, cause string) (db.StateVersion, error) {
+	return EnsureState(ctx, r.tx, r.Master, r.install, r.workflow.InputsVersion, deref(r.workflow.ReleaseID), cause)
+}
+
+// EnsureState makes the tree that templates of an install read, from its rows,
+// and stores it as a new version unless it is what the newest one holds.
+// Sensitive leaves are sealed to the install's own key; without one (no runner
+// yet) an install with sensitive inputs has no tree: ErrConflict.
+func EnsureState(ctx context.Context, tx *store.Tx, master *seal.MasterKey, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
+	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: install.ID})
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
+	}
+	b := treeBuilder{tx: tx, master: master, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
+	if last.Version > 0 && last.InputsVersion == inputsVersion {
+		b.inputs = inputsOf(last.Tree) // sealed leaves differ each time they are made
+	}
+	tree, err := b.build(ctx)
+	if err != nil {
+		return db.StateVersion{}, err
+	}
+	raw, err := capsule.Canonical(tree)
+	if err != nil {
+		return db.StateVersion{}, fmt.Errorf("encode state: %w", err)
+	}
+	if last.Version > 0 && last.InputsVersion == inputsVersion {
+		old, err := capsule.Canonical(json.RawMessage(last.Tree))
+		if err == nil && bytes.Equal(old, raw) {
+			return last, nil
+		}
+	}
+	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, Cause: cause}
+	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
+		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion, Cause: cause,
+	})
+	if err != nil {
+		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
+	}
+	return next, tx.SetInstallStateVersion(ctx, db.SetInstallStateVersionParams{ID: install.ID, Version: next.Version})
+}
+
+type treeBuilder struct {
+	tx            *store.Tx
+	master        *seal.MasterKey
+	install       db.Install
+	releaseID     string
+	inputsVersion int32
+	inputs        map[string]any
+}
+
+func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
+	parts := interpolate.Parts{
+		Install: interpolate.Install{ID: b.install.ID, Name: b.install.Name},
+		Org:     interpolate.Named{ID: b.install.OrgID, Status: "active"},
+		App:     interpolate.App{ID: b.install.AppID, Status: "active"},
+	}
+	org, err := b.tx.GetOrg(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read org: %w", err)
+	}
+	parts.Org.Name = org.Name
+	varNames := map[string]string{}
+	if b.releaseID != "" {
+		row, err := b.tx.ConfigBodyOfRelease(ctx, b.releaseID)
+		if err != nil {
+			return nil, fmt.Errorf("read release: %w", err)
+		}
+		parts.App.Name = row.AppName
+		app, err := AppOfRelease(ctx, b.tx.Queries, b.releaseID)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range app.Components {
+			varNames[c.Name] = c.VarName
+		}
+	}
+	runner, err := b.tx.InstallRunner(ctx, b.install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, fmt.Errorf("read runner: %w", err)
+	}
+	if err == nil {
+		parts.Runner = interpolate.Runner{Populated: true, ID: runner.ID, Status: runner.State}
+	}
+	if parts.Inputs, err = b.readInputs(ctx, deref(runner.SealRecipient)); err != nil {
+		return nil, err
+	}
+	stack, err := b.tx.NewestStack(ctx, b.install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return nil, fmt.Errorf("read stack: %w", err)
+	}
+	if err == nil {
+		parts.Stack = interpolate.Stack{Populated: stack.State == "active", Status: stack.State, Outputs: object(stack.Outputs)}
+	}
+	if err := b.resources(ctx, &parts, varNames); err != nil {
+		return nil, err
+	}
+	if err := b.actions(ctx, &parts); err != nil {
+		return nil, err
+	}
+	return interpolate.NewTree(parts), nil
+}
+
+// readInputs joins plain and sensitive inputs; the latter are opened with the
+// org's key and sealed to the install's at once.
+func (b *treeBuilder) readInputs(ctx context.Context, recipient string) (map[string]any, error) {
+	if b.inputs != nil {
+		return b.inputs, nil
+	}
+	inputs := map[string]any{}
+	if b.inputsVersion == 0 {
+		return inputs, nil
+	}
+	row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.install.ID, Version: b.inputsVersion})
+	if err != nil {
+		return nil, fmt.Errorf("read inputs: %w", err)
+	}
+	for name, value := range object(row.Values) {
+		inputs[name] = value
+	}
+	if len(row.Sealed) == 0 {
+		return inputs, nil
+	}
+	if recipient == "" {
+		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive inputs and no runner yet that they could be sealed to", b.install.Name)
+	}
+	identity, err := b.master.Org(b.install.OrgID)
+	if err != nil {
+		return nil, fmt.Errorf("derive org key: %w", err)
+	}
+	plain, err := seal.Open(identity, row.Sealed)
+	if err != nil {
+		return nil, fmt.Errorf("open inputs: %w", err)
+	}
+	sealed, err := seal.SealLeaves(recipient, any(object(plain)), func([]string) bool { return true })
+	if err != nil {
+		return nil, fmt.Errorf("seal inputs: %w", err)
+	}
+	for name, value := range sealed.(map[string]any) {
+		inputs[name] = value
+	}
+	return inputs, nil
+}
+
+// resources adds the sandbox and the components that are there.
+func (b *treeBuilder) resources(ctx context.Context, parts *interpolate.Parts, varNames map[string]string) error {
+	rows, err := b.tx.ResourcesOfInstall(ctx, b.install.ID)
+	if err != nil {
+		return fmt.Errorf("read resources: %w", err)
+	}
+	parts.Components = map[string]interpolate.Component{}
+	for _, row := range rows {
+		populated := row.LiveReleaseID != nil
+		outputs, err := outputValues(row.Outputs)
+		if err != nil {
+			return fmt.Errorf("read outputs of %s: %w", row.Name, err)
+		}
+		// A state that only says "being changed" is no news to a template.
+		status := "absent"
+		if populated {
+			status = "active"
+		}
+		switch row.Kind {
+		case "sandbox":
+			parts.Sandbox = interpolate.Sandbox{Populated: populated, Status: status, Type: row.Type, Outputs: outputs}
+		case "component":
+			parts.Components[row.Name] = interpolate.Component{
+				Populated: populated, VarName: varNames[row.Name], Status: status,
+				ComponentID: deref(row.ComponentID), InstallComponentID: row.ID, Outputs: outputs,
+			}
+		}
+	}
+	return nil
+}
+
+func (b *treeBuilder) actions(ctx context.Context, parts *interpolate.Parts) error {
+	rows, err := b.tx.LastActionRuns(ctx, b.install.ID)
+	if err != nil {
+		return fmt.Errorf("read action runs: %w", err)
+	}
+	parts.Actions = map[string]interpolate.Action{}
+	for _, row := range rows {
+		a := interpolate.Action{Populated: true, Status: row.State, ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
+		for step, values := range object(row.Outputs) {
+			if m, ok := values.(map[string]any); ok {
+				a.Steps[step] = m
+				for k, v := range m {
+					a.Outputs[k] = v
+				}
+			}
+		}
+		parts.Actions[row.Action] = a
+	}
+	return nil
+}
+
+// outputValues strips outputs of what is said about them: sensitive ones are
+// sealed leaves already.
+func outputValues(raw json.RawMessage) (map[string]any, error) {
+	var outputs jobspec.Outputs
+	if err := json.Unmarshal(raw, &outputs); err != nil {
+		return nil, err
+	}
+	values := map[string]any{}
+	for name, o := range outputs {
+		var v any
+		if err := json.Unmarshal(o.Value, &v); err != nil {
+			return nil, err
+		}
+		values[name] = v
+	}
+	return values, nil
+}
+
+// inputsOf picks the inputs of a stored tree, sealed leaves as they are.
+func inputsOf(tree json.RawMessage) map[string]any {
+	inputs, _ := object(tree)["inputs"].(map[string]any)
+	values, _ := inputs["inputs"].(map[string]any)
+	return values
+}
+
+func object(raw []byte) map[string]any {
+	var m map[string]any
+	_ = json.Unmarshal(raw, &m) // the column is an object by our own writing
+	return m
+}

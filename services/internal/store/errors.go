@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+// conflicts says in users' words what a unique constraint or index protects.
+// A constraint that is not here gets a sentence made from its columns.
+var conflicts = map[string]string{
+	"accounts_name":  "an account with this name already exists",
+	"customers_name": "a customer with this name already exists",
+	"installs_name":  "an install with this name already exists",
+	"orgs_name":      "an org with this name already exists",
+}
+
+// raised are the codes with which SQL functions speak to users:
+// RAISE EXCEPTION USING ERRCODE = 'BE409', MESSAGE = '…'. The message is shown.
+var raised = map[string]error{
+	"BE403": fault.ErrForbidden,
+	"BE404": fault.ErrNotFound,
+	"BE409": fault.ErrConflict,
+	"BE422": fault.ErrInvalid,
+}
+
+// SQLSTATE codes; https://www.postgresql.org/docs/current/errcodes-appendix.html
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	foreignKeyViolation  = "23503"
+	uniqueViolation      = "23505"
+	checkViolation       = "23514"
+	exclusionViolation   = "23P01"
+	tooManyConnections   = "53300"
+	adminShutdown        = "57P01"
+	crashShutdown        = "57P02"
+	cannotConnectNow     = "57P03"
+	connectionExceptions = "08" // the whole class
+)
+
+// translate gives an error of Postgres its kind. It is idempotent, and leaves
+// alone what already has a kind and what is a mistake of ours, such as a
+// missing grant: that is an internal error.
+func translate(err error) error {
+	if err == nil || fault.KindOf(err) != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if errors.Is(err, pgx.ErrNoRows) {
+		return fault.Wrap(fault.ErrNotFound, err, "not found")
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return translateSQLState(pg, err)
+	}
+	if lostConnection(err) {
+		return unavailable(err)
+	}
+	return err
+}
+
+func translateSQLState(pg *pgconn.PgError, err error) error {
+	switch {
+	case pg.Code == uniqueViolation, pg.Code == exclusionViolation:
+		return fault.With(fault.Wrap(fault.ErrConflict, err, "%s", conflictText(pg)), fault.Code("already_exists"))
+	case pg.Code == foreignKeyViolation && strings.HasPrefix(pg.Detail, "Key") && strings.Contains(pg.Detail, "still referenced"):
+		return fault.Wrap(fault.ErrConflict, err, "this is still in use")
+	case pg.Code == foreignKeyViolation:
+		return fault.Wrap(fault.ErrInvalid, err, "this refers to something that does not exist")
+	case pg.Code == checkViolation:
+		return fault.Wrap(fault.ErrInvalid, err, "a value is not allowed here (%s)", pg.ConstraintName)
+	case raised[pg.Code] != nil:
+		return fault.Wrap(raised[pg.Code], err, "%s", pg.Message)
+	case strings.HasPrefix(pg.Code, connectionExceptions),
+		pg.Code == adminShutdown, pg.Code == crashShutdown, pg.Code == cannotConnectNow, pg.Code == tooManyConnections:
+		return unavailable(err)
+	}
+	return err
+}
+
+func unavailable(err error) error {
+	return fault.With(fault.Wrap(fault.ErrUnavailable, err, "the database is not available"),
+		fault.Code("database_unavailable"), fault.Remedy("try again in a few seconds"))
+}
+
+func lostConnection(err error) bool {
+	var connect *pgconn.ConnectError
+	var network net.Error
+	return errors.As(err, &connect) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, puddle.ErrClosedPool) || pgconn.SafeToRetry(err) || strings.HasSuffix(err.Error(), "conn closed")
+}
+
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)
+}
+
+var keyColumns = regexp.MustCompile(`^Key \(([^)]*)\)=`)
+
+// conflictText never shows the values, which may be another tenant's.
+func conflictText(pg *pgconn.PgError) string {
+	if text := conflicts[pg.ConstraintName]; text != "" {
+		return text
+	}
+	columns := "key"
+	if m := keyColumns.FindStringSubmatch(pg.Detail); m != nil {
+		columns = strings.TrimPrefix(m[1], "org_id, ")
+	}
+	return fmt.Sprintf("%s with the same %s already exists", strings.ReplaceAll(pg.TableName, "_", " "), columns)
+}

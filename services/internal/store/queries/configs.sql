@@ -1,0 +1,54 @@
+-- Configs: the immutable, numbered versions of an app folder.
+
+-- name: InsertConfig :one
+-- Under the lock of the app's row, which makes the number unique.
+INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by)
+SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce(max(number), 0) + 1, sqlc.arg(digest)::text,
+       sqlc.arg(bundle_digest)::text, sqlc.arg(body)::jsonb, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text
+FROM configs WHERE app_id = sqlc.arg(app_id)
+RETURNING *;
+
+-- name: InsertConfigItem :exec
+INSERT INTO config_items (org_id, config_id, component_id, revision_id, build_id)
+VALUES (berth.current_org(), sqlc.arg(config_id), sqlc.arg(component_id), sqlc.arg(revision_id), sqlc.arg(build_id));
+
+-- name: FindConfigByDigest :one
+SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) AND digest = sqlc.arg(digest);
+
+-- name: NewestConfig :one
+SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) ORDER BY number DESC LIMIT 1;
+
+-- name: FindConfig :one
+-- A config by id, or by the name of its app and its number.
+SELECT sqlc.embed(c), a.name AS app_name
+FROM configs c JOIN apps a ON a.org_id = c.org_id AND a.id = c.app_id
+WHERE c.id = sqlc.arg(id) OR (a.name = sqlc.arg(app_name) AND c.number = sqlc.arg(number) AND a.deleted_at IS NULL);
+
+-- name: ConfigOfApp :one
+SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) AND number = sqlc.arg(number);
+
+-- name: ListConfigs :many
+-- Newest first; before 0 starts with the newest.
+SELECT id, app_id, number, digest, bundle_digest, cli_version, created_by, created_at FROM configs
+WHERE app_id = sqlc.arg(app_id) AND (sqlc.arg(before)::int = 0 OR number < sqlc.arg(before))
+ORDER BY number DESC LIMIT sqlc.arg(most);
+
+-- name: ListConfigItems :many
+-- What stands in these configs, each with the build that counts: the newest one
+-- of the same component and build digest, which is that of the item itself
+-- until somebody asks for a rebuild.
+SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest, r.spec,
+       b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,
+       coalesce(b.artifact_repository, '')::text AS artifact_repository, coalesce(b.artifact_digest, '')::text AS artifact_digest
+FROM config_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions r ON r.org_id = i.org_id AND r.id = i.revision_id
+JOIN LATERAL (
+    SELECT * FROM builds x WHERE x.component_id = i.component_id AND x.build_digest = r.build_digest ORDER BY x.id DESC LIMIT 1
+) b ON true
+WHERE i.config_id = ANY (sqlc.arg(config_ids)::text[])
+ORDER BY i.config_id, c.kind DESC, c.name;
+
+-- name: NewestReleaseOfConfigs :many
+SELECT DISTINCT ON (config_id) config_id, id, number FROM releases
+WHERE config_id = ANY (sqlc.arg(config_ids)::text[]) ORDER BY config_id, number DESC;

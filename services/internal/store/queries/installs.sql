@@ -1,0 +1,49 @@
+-- Installs, as people see them.
+
+-- name: InsertInstall :one
+INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(customer_id), sqlc.arg(app_id), sqlc.arg(name), sqlc.arg(stack_kind),
+        sqlc.arg(approval_option), sqlc.arg(labels), sqlc.arg(inputs_version), sqlc.arg(created_by))
+RETURNING *;
+
+-- name: FindInstall :one
+-- An install by id or name; one that is forgotten only by id.
+SELECT * FROM installs
+WHERE id = sqlc.arg(ref) OR (name = sqlc.arg(ref) AND forgotten_at IS NULL)
+ORDER BY id = sqlc.arg(ref) DESC LIMIT 1;
+
+-- name: LockInstallRow :one
+SELECT * FROM installs WHERE id = sqlc.arg(id) FOR UPDATE;
+
+-- name: ShowInstalls :many
+-- Installs with the names around them, by name; a filter that is empty lets all
+-- pass. The three lists are the scopes of the caller's grants; all NULL for a
+-- caller who sees the whole org.
+SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+       (SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
+        ORDER BY w.number DESC LIMIT 1) AS workflow_id,
+       -- The worst verdict of its checks; healthy only when one says so.
+       coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
+                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health
+FROM installs i
+JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
+JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
+LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
+WHERE (sqlc.arg(id)::text = '' OR i.id = sqlc.arg(id))
+  AND (sqlc.arg(id)::text <> '' OR i.forgotten_at IS NULL)
+  AND (sqlc.arg(app_id)::text = '' OR i.app_id = sqlc.arg(app_id))
+  AND (sqlc.arg(customer_id)::text = '' OR i.customer_id = sqlc.arg(customer_id))
+  AND (sqlc.arg(state)::text = '' OR i.state = sqlc.arg(state))
+  AND i.labels @> sqlc.arg(labels)::jsonb
+  AND (sqlc.arg(everywhere)::bool OR i.customer_id = ANY (sqlc.arg(customer_ids)::text[]) OR i.app_id = ANY (sqlc.arg(app_ids)::text[]) OR i.id = ANY (sqlc.arg(install_ids)::text[]))
+  AND i.name > sqlc.arg(after)
+ORDER BY i.name, i.id LIMIT sqlc.arg(most);
+
+-- name: UpdateInstallSettings :exec
+UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels) WHERE id = sqlc.arg(id);
+
+-- name: ForgetInstall :exec
+UPDATE installs SET state = 'forgotten', forgotten_at = now() WHERE id = sqlc.arg(id);
+
+-- name: CountOpenWorkflows :one
+SELECT count(*) FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('queued', 'running', 'waiting');

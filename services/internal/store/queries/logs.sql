@@ -1,0 +1,106 @@
+-- Log streams. runner-api opens them and mints tokens at claim, closes them
+-- when an attempt is voided; log-ingest appends, finishes and reads. All run
+-- inside store.Tx of the org, but the two that say so.
+
+-- name: OpenLogStream :one
+-- The stream of this attempt, made now unless a lost reply has made it before.
+INSERT INTO log_streams (id, org_id, install_id, job_id, attempt)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.narg(install_id), sqlc.arg(job_id)::text, sqlc.arg(attempt))
+ON CONFLICT (org_id, job_id, attempt) DO UPDATE SET state = log_streams.state
+RETURNING id;
+
+-- name: OpenRunLogStream :one
+-- The stream of an action run that the runner started itself, made now unless a
+-- lost reply has made it before.
+INSERT INTO log_streams (id, org_id, install_id, run_id)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.narg(install_id), sqlc.arg(run_id)::text)
+ON CONFLICT (org_id, run_id) DO UPDATE SET state = log_streams.state
+RETURNING id;
+
+-- name: MintLogToken :exec
+-- A token for one stream. A repeated claim mints another one: only the hash is
+-- kept, so the first cannot be shown again; both work.
+INSERT INTO log_tokens (hash, org_id, stream_id, runner_id, session_id, expires_at)
+VALUES (sqlc.arg(hash), berth.current_org(), sqlc.arg(stream_id), sqlc.arg(runner_id), sqlc.arg(session_id), sqlc.arg(expires_at));
+
+-- name: CloseLogStreams :exec
+-- The attempts of these streams are voided: no line is taken any more. A stream
+-- that was finished stays finished.
+UPDATE log_streams SET state = 'closed', finished_at = now()
+WHERE id = ANY (sqlc.arg(stream_ids)::text[]) AND state = 'open';
+
+-- name: RevokeLogTokensOfStreams :exec
+-- The tokens of voided attempts; belongs to CloseLogStreams.
+UPDATE log_tokens SET revoked_at = now()
+WHERE stream_id = ANY (sqlc.arg(stream_ids)::text[]) AND revoked_at IS NULL;
+
+-- name: RevokeLogTokensOfRunner :exec
+-- The runner was revoked: none of its tokens is good any more.
+UPDATE log_tokens SET revoked_at = now()
+WHERE runner_id = sqlc.arg(runner_id) AND revoked_at IS NULL;
+
+-- name: OrgOfLogToken :one
+-- The org that a log token belongs to, before any org is set; empty when there
+-- is no such token.
+SELECT coalesce(berth.org_of_log_token(sqlc.arg(hash)::bytea), '')::text;
+
+-- name: LockLogStream :one
+-- The head of a stream for an append, and whether this token may write to it.
+-- The row stays locked until the transaction ends, so appends and the voiding
+-- of the attempt come one after the other.
+SELECT s.state, s.next_seq, s.head_hash, s.total_lines, s.created_at,
+       (t.expires_at <= now())::boolean AS token_expired,
+       (t.revoked_at IS NOT NULL)::boolean AS token_revoked
+FROM log_streams s JOIN log_tokens t ON t.org_id = s.org_id AND t.stream_id = s.id
+WHERE s.id = sqlc.arg(stream_id) AND t.hash = sqlc.arg(token_hash)
+FOR UPDATE OF s;
+
+-- name: InsertLogChunk :exec
+INSERT INTO log_chunks (org_id, stream_id, first_seq, last_seq, prev_hash, raw_bytes, lost_lines, body)
+VALUES (berth.current_org(), sqlc.arg(stream_id), sqlc.arg(first_seq), sqlc.arg(last_seq), sqlc.arg(prev_hash),
+        sqlc.arg(raw_bytes), sqlc.arg(lost_lines), sqlc.arg(body));
+
+-- name: MoveLogHead :exec
+-- The head after the chunk that was just inserted.
+UPDATE log_streams
+SET next_seq = sqlc.arg(next_seq), head_hash = sqlc.arg(head_hash),
+    bytes = bytes + sqlc.arg(added_bytes)::bigint, lost_lines = lost_lines + sqlc.arg(added_lost)::bigint
+WHERE id = sqlc.arg(stream_id);
+
+-- name: FinishLogStream :exec
+-- The end as the agent said it; the caller has compared it with the head.
+UPDATE log_streams
+SET state = 'finished', total_lines = next_seq - 1, sha256 = head_hash, finished_at = now(),
+    late_redaction = sqlc.arg(late_redaction)
+WHERE id = sqlc.arg(stream_id) AND state = 'open';
+
+-- name: GetLogStream :one
+SELECT * FROM log_streams WHERE id = sqlc.arg(stream_id);
+
+-- name: ListLogChunks :many
+-- The chunks that hold lines after this one, oldest first. since is the time
+-- the stream was made; it leaves out older partitions.
+SELECT first_seq, last_seq, prev_hash, body
+FROM log_chunks
+WHERE stream_id = sqlc.arg(stream_id) AND last_seq > sqlc.arg(after_seq) AND created_at >= sqlc.arg(since)
+ORDER BY last_seq
+LIMIT sqlc.arg(most);
+
+-- name: FirstLogSeq :one
+-- The first line that retention has left; 0 when there is none.
+SELECT coalesce((SELECT first_seq FROM log_chunks
+                 WHERE stream_id = sqlc.arg(stream_id) AND created_at >= sqlc.arg(since)
+                 ORDER BY last_seq LIMIT 1), 0)::bigint;
+
+-- name: ListLossyLogChunks :many
+-- The chunks in which an agent says that it dropped lines.
+SELECT first_seq, last_seq, prev_hash, body
+FROM log_chunks
+WHERE stream_id = sqlc.arg(stream_id) AND created_at >= sqlc.arg(since) AND lost_lines > 0
+ORDER BY last_seq
+LIMIT sqlc.arg(most);
+
+-- name: KeepLogPartitions :one
+-- Makes partitions ahead and drops expired ones, outside any org. NULL: another
+-- replica is at it.
+SELECT berth.keep_log_partitions(sqlc.arg(keep_days)::int, sqlc.arg(ahead_days)::int)::text[] AS dropped;

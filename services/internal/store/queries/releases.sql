@@ -1,0 +1,46 @@
+-- Releases: a config and the exact build of each component.
+
+-- name: AddRelease :one
+-- Under the lock of the app's row, which makes the number unique.
+INSERT INTO releases (id, org_id, app_id, number, config_id, made_by, digest)
+SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce(max(number), 0) + 1, sqlc.arg(config_id)::text, sqlc.arg(made_by)::text, sqlc.arg(digest)::text
+FROM releases WHERE app_id = sqlc.arg(app_id)
+RETURNING *;
+
+-- name: AddReleaseItem :exec
+INSERT INTO release_items (org_id, release_id, component_id, revision_id, build_id, artifact_repository, artifact_digest)
+VALUES (berth.current_org(), sqlc.arg(release_id), sqlc.arg(component_id), sqlc.arg(revision_id), sqlc.arg(build_id), sqlc.arg(artifact_repository), sqlc.arg(artifact_digest));
+
+-- name: FindReleaseByDigest :one
+SELECT * FROM releases WHERE app_id = sqlc.arg(app_id) AND digest = sqlc.arg(digest);
+
+-- name: ShowReleases :many
+-- Releases with the names around them, newest first; a filter that is empty or
+-- 0 lets all pass.
+SELECT sqlc.embed(r), a.name AS app_name, c.number AS config_number
+FROM releases r
+JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
+JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
+WHERE (sqlc.arg(id)::text = '' OR r.id = sqlc.arg(id))
+  AND (sqlc.arg(app_id)::text = '' OR r.app_id = sqlc.arg(app_id))
+  AND (sqlc.arg(app_name)::text = '' OR (a.name = sqlc.arg(app_name) AND a.deleted_at IS NULL))
+  AND (sqlc.arg(number)::int = 0 OR r.number = sqlc.arg(number))
+  AND (sqlc.arg(before)::int = 0 OR r.number < sqlc.arg(before))
+ORDER BY r.number DESC LIMIT sqlc.arg(most);
+
+-- name: ShowReleaseItems :many
+SELECT i.build_id, i.artifact_repository, i.artifact_digest, c.kind, c.name, v.type, b.artifact_size_bytes
+FROM release_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions v ON v.org_id = i.org_id AND v.id = i.revision_id
+JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
+WHERE i.release_id = sqlc.arg(release_id)
+ORDER BY c.kind DESC, c.name;
+
+-- name: FindReleaseOfApp :one
+-- A release of an app by id or number; the newest with both empty.
+SELECT * FROM releases
+WHERE app_id = sqlc.arg(app_id)
+  AND (sqlc.arg(id)::text = '' OR id = sqlc.arg(id))
+  AND (sqlc.arg(number)::int = 0 OR number = sqlc.arg(number))
+ORDER BY number DESC LIMIT 1;

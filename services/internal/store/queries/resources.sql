@@ -1,0 +1,15 @@
+-- Resources of installs: the stack, the sandbox and each component.
+
+-- name: EnsureResource :exec
+-- Makes the row when it is not there.
+INSERT INTO resources (id, org_id, install_id, kind, component_id, name, type)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(kind), sqlc.narg(component_id), sqlc.arg(name), sqlc.arg(type))
+ON CONFLICT (org_id, install_id, kind, name) DO NOTHING;
+
+-- name: ShowResources :many
+-- Resources with the number of the release that is live; one by id or name, or
+-- all with an empty ref.
+SELECT sqlc.embed(r), l.number AS live_release_number
+FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
+WHERE r.install_id = sqlc.arg(install_id) AND (sqlc.arg(ref)::text = '' OR r.id = sqlc.arg(ref) OR r.name = sqlc.arg(ref))
+ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name;

@@ -1,0 +1,20 @@
+-- Runs that a runner started by itself and reports.
+
+-- name: RunnerAddRun :exec
+-- The first report of a run makes it; its key is action and scheduled time.
+INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action), 'cron', sqlc.arg(key), sqlc.arg(scheduled_at)::timestamptz,
+        sqlc.arg(runner_id), 'queued', sqlc.arg(created_by))
+ON CONFLICT (org_id, install_id, key) DO NOTHING;
+
+-- name: RunnerRunByKey :one
+SELECT id, state, exit_code, coalesce(error, '')::text AS error, started_at, finished_at
+FROM action_runs WHERE install_id = sqlc.arg(install_id) AND key = sqlc.arg(key)
+FOR UPDATE;
+
+-- name: RunnerReportRun :exec
+UPDATE action_runs
+SET state = sqlc.arg(state), exit_code = sqlc.narg(exit_code), outputs = sqlc.arg(outputs), error = sqlc.narg(error),
+    started_at = coalesce(sqlc.narg(started_at), started_at), finished_at = sqlc.narg(finished_at),
+    runner_id = sqlc.arg(runner_id), reported_at = now()
+WHERE id = sqlc.arg(id);

@@ -1,0 +1,14 @@
+-- The versions of an install's state tree. All run inside store.Tx of the org.
+
+-- name: InsertStateVersion :exec
+INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, cause)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(tree), sqlc.arg(inputs_version), sqlc.arg(cause));
+
+-- name: SetInstallStateVersion :exec
+UPDATE installs SET state_version = sqlc.arg(version) WHERE id = sqlc.arg(id);
+
+-- name: LastActionRuns :many
+-- The last run of each action that ended well or badly, for the tree.
+SELECT DISTINCT ON (action) * FROM action_runs
+WHERE install_id = sqlc.arg(install_id) AND state IN ('succeeded', 'failed') AND trigger <> 'cron'
+ORDER BY action, created_at DESC;

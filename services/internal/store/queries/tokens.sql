@@ -1,0 +1,37 @@
+-- Tokens of accounts. Only their SHA-256 is here.
+
+-- name: InsertToken :one
+INSERT INTO tokens (id, org_id, account_id, name, prefix, hash, expires_at)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(account_id), sqlc.arg(name), sqlc.arg(prefix), sqlc.arg(hash), sqlc.narg(expires_at))
+RETURNING *;
+
+-- name: AuthenticateToken :one
+-- The account behind a token that is good now.
+SELECT t.id AS token_id, t.expires_at, t.last_used_at, a.id AS account_id, a.name AS account_name, a.kind AS account_kind, o.org_id, o.name AS org_name
+FROM tokens t
+JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
+JOIN orgs o ON o.org_id = t.org_id
+WHERE t.hash = sqlc.arg(hash) AND t.revoked_at IS NULL AND a.disabled_at IS NULL
+  AND (t.expires_at IS NULL OR t.expires_at > now());
+
+-- name: TouchToken :exec
+-- Written at most once a minute per token.
+UPDATE tokens SET last_used_at = now()
+WHERE id = sqlc.arg(id) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
+
+-- name: GetToken :one
+SELECT * FROM tokens WHERE id = sqlc.arg(id);
+
+-- name: ListTokens :many
+-- Of one account, or of all with an empty one.
+SELECT sqlc.embed(t), a.name AS account_name
+FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
+WHERE (sqlc.arg(account_id)::text = '' OR t.account_id = sqlc.arg(account_id)) AND t.id > sqlc.arg(after)
+ORDER BY t.id LIMIT sqlc.arg(most);
+
+-- name: RevokeToken :exec
+UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = sqlc.arg(id);
+
+-- name: RevokeTokensOfAccount :many
+UPDATE tokens SET revoked_at = now() WHERE account_id = sqlc.arg(account_id) AND revoked_at IS NULL
+RETURNING id;

@@ -1,0 +1,219 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// A HeadError says that a batch, or an end, does not fit the stream, and where
+// the stream stands. Code is one of logship's.
+type HeadError struct {
+	Code   string
+	Detail string
+	Head   logship.Head
+}
+
+func (e *HeadError) Error() string { return e.Code + ": " + e.Detail }
+
+// Packed is a batch as it arrived: frames compressed with zstd, or plain.
+type Packed struct {
+	FirstSeq int64
+	PrevHash logship.Hash
+	Body     []byte
+	Zstd     bool
+}
+
+// Append appends a batch to a stream, for the owner of a log token, and returns
+// where the stream stands then. It may be repeated. It returns a HeadError when
+// the batch does not fit, and fault.ErrForbidden with the code stream_closed
+// when the attempt was voided.
+func (s *Streams) Append(ctx context.Context, token [32]byte, id string, in Packed) (logship.Head, error) {
+	start := time.Now()
+	batch, err := s.open(in)
+	if err != nil {
+		return logship.Head{}, err
+	}
+	var after logship.Head
+	var added int64
+	err = s.write(ctx, token, id, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+		head := headOf(row)
+		d, err := head.Decide(batch)
+		if err != nil {
+			return fault.Newf(fault.ErrInvalid, "%w", err)
+		}
+		after, added = head, 0
+		switch d.Verdict {
+		case logship.Duplicate:
+			return nil
+		case logship.Gap:
+			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("the batch begins at line %d, line %d comes next", batch.FirstSeq, head.NextSeq), Head: head}
+		case logship.Conflict:
+			return conflict(head)
+		case logship.Inside:
+			same, err := s.endsInside(ctx, tx, id, row, d.After)
+			if err == nil && !same {
+				err = conflict(head)
+			}
+			return err
+		}
+		if row.State != "open" {
+			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
+		}
+		after, added = d.After, d.After.NextSeq-head.NextSeq
+		return s.insert(ctx, tx, id, head, d, in, len(batch.Frames))
+	})
+	if err != nil {
+		return logship.Head{}, err
+	}
+	s.meter.appended(ctx, added, int64(len(batch.Frames)), since(start))
+	return after, nil
+}
+
+// open unpacks a batch, within its limits.
+func (s *Streams) open(in Packed) (logship.Batch, error) {
+	batch := logship.Batch{FirstSeq: in.FirstSeq, PrevHash: in.PrevHash, Frames: in.Body}
+	if in.Zstd {
+		frames, err := s.unpacker.DecodeAll(in.Body, nil)
+		if err != nil {
+			return batch, fault.Wrap(fault.ErrInvalid, err, "the body is not the zstd of at most %d bytes of frames", logship.MaxBatch)
+		}
+		batch.Frames = frames
+	}
+	switch {
+	case len(batch.Frames) == 0:
+		return batch, fault.Newf(fault.ErrInvalid, "the batch has no frames")
+	case len(batch.Frames) > logship.MaxBatch:
+		return batch, fault.Newf(fault.ErrTooLarge, "the batch has %d bytes of frames, at most %d are taken", len(batch.Frames), logship.MaxBatch)
+	}
+	return batch, nil
+}
+
+// insert stores the new frames of a batch as one chunk and moves the head.
+func (s *Streams) insert(ctx context.Context, tx *store.Tx, id string, head logship.Head, d logship.Decision, in Packed, size int) error {
+	body := in.Body
+	if !in.Zstd || len(d.New) != size {
+		body = s.packer.EncodeAll(d.New, nil)
+	}
+	lost := lostLines(d.New)
+	err := tx.InsertLogChunk(ctx, db.InsertLogChunkParams{
+		StreamID: id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
+		RawBytes: int32(len(d.New)), LostLines: lost, Body: body,
+	})
+	if err != nil {
+		return fmt.Errorf("insert log chunk: %w", err)
+	}
+	err = tx.MoveLogHead(ctx, db.MoveLogHeadParams{
+		StreamID: id, NextSeq: d.After.NextSeq, HeadHash: d.After.Hash[:], AddedBytes: int64(len(d.New)), AddedLost: lost,
+	})
+	if err != nil {
+		return fmt.Errorf("move log head: %w", err)
+	}
+	tx.NotifyAfterCommit(Channel, id)
+	return nil
+}
+
+// endsInside says whether the stream's running hash was at once what a batch
+// says, at a line before the last: the hash is computed again in its chunk. A
+// chunk that retention has dropped cannot be compared; its lines were accepted
+// once, and nothing is stored, so the batch passes.
+func (s *Streams) endsInside(ctx context.Context, tx *store.Tx, id string, row db.LockLogStreamRow, want logship.Head) (bool, error) {
+	chunks, err := tx.ListLogChunks(ctx, db.ListLogChunksParams{StreamID: id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
+	if err != nil {
+		return false, err
+	}
+	if len(chunks) == 0 || chunks[0].FirstSeq >= want.NextSeq {
+		return true, nil
+	}
+	frames, err := s.unpacker.DecodeAll(chunks[0].Body, nil)
+	if err != nil {
+		return false, fmt.Errorf("unpack log chunk: %w", err)
+	}
+	at := logship.Head{NextSeq: chunks[0].FirstSeq, Hash: logship.Hash(chunks[0].PrevHash)}
+	at, _, err = at.Advance(frames, want.NextSeq)
+	return at == want, err
+}
+
+// Finish says the end of a stream. It may be repeated with the same end.
+func (s *Streams) Finish(ctx context.Context, token [32]byte, id string, end logship.End) (Stream, error) {
+	var stream Stream
+	err := s.write(ctx, token, id, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+		head := headOf(row)
+		stored := head.NextSeq - 1
+		same := end.TotalLines == stored && end.Hash == head.Hash
+		switch {
+		case row.State == "finished" && !same:
+			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", stored), Head: head}
+		case end.TotalLines > stored:
+			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("%d of %d lines have arrived", stored, end.TotalLines), Head: head}
+		case !same:
+			return conflict(head)
+		}
+		if row.State == "open" {
+			if err := tx.FinishLogStream(ctx, db.FinishLogStreamParams{StreamID: id, LateRedaction: end.LateRedaction}); err != nil {
+				return fmt.Errorf("finish log stream: %w", err)
+			}
+			tx.NotifyAfterCommit(Channel, id)
+		}
+		now, err := get(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		stream, err = s.withGaps(ctx, tx, now)
+		return err
+	})
+	return stream, err
+}
+
+// write runs fn with the stream's row locked, if the token may write to it.
+func (s *Streams) write(ctx context.Context, token [32]byte, id string, fn func(context.Context, *store.Tx, db.LockLogStreamRow) error) error {
+	org, err := s.orgOf(ctx, token)
+	if err != nil {
+		return err
+	}
+	return s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: id, TokenHash: token[:]})
+		switch {
+		case errors.Is(err, fault.ErrNotFound):
+			return noStream(id) // also for a stream that exists, but is not the token's
+		case err != nil:
+			return fmt.Errorf("lock log stream: %w", err)
+		case row.TokenRevoked || row.State == "closed":
+			return fault.With(
+				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; its lines are not taken any more"),
+				fault.Code(logship.CodeClosed))
+		case row.TokenExpired:
+			return fault.Newf(fault.ErrUnauthenticated, "the log token is not valid")
+		}
+		return fn(ctx, tx, row)
+	})
+}
+
+func headOf(row db.LockLogStreamRow) logship.Head {
+	return logship.Head{NextSeq: row.NextSeq, Hash: logship.Hash(row.HeadHash)}
+}
+
+func conflict(head logship.Head) error {
+	return &HeadError{Code: logship.CodeConflict, Detail: "the stream has other lines under these numbers", Head: head}
+}
+
+// lostLines sums what the records of the agent say about dropped lines.
+func lostLines(frames []byte) (lost int64) {
+	for len(frames) > 0 {
+		frame, rest, err := logship.CutFrame(frames)
+		if err != nil {
+			return lost // cannot be: they were just hashed
+		}
+		if logship.IsLost(frame) {
+			lost += logship.DecodeFrame(frame).LostLines()
+		}
+		frames = rest
+	}
+	return lost
+}

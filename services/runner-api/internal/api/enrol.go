@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/secret"
+)
+
+// Enrol binds a runner to the key that signs this request.
+func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.EnrolResponseObject, error) {
+	pub, err := capsule.ParsePublicKey(req.Body.PublicKey)
+	if err != nil {
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Fields(fault.FieldError{Pointer: "/public_key", Detail: err.Error()}))
+	}
+	if err := gate.VerifySigned(ctx, pub, capsule.KeyID(pub)); err != nil {
+		return nil, err
+	}
+	hash := secret.Hash(req.Body.Secret)
+	org, err := a.orgOfSecret(ctx, "enrolment", hash)
+	if err != nil {
+		return nil, err
+	}
+	var runner db.RunnerLockRow
+	var decision enrol.Decision
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		enrolment, err := tx.RunnerEnrolmentBySecret(ctx, hash)
+		if err != nil {
+			return err
+		}
+		if runner, err = tx.RunnerLock(ctx, enrolment.RunnerID); err != nil {
+			return err
+		}
+		decision = decideEnrolment(pub, enrolment, runner)
+		switch decision {
+		case enrol.Bind, enrol.Replace:
+			return a.bind(ctx, tx, decision, req.Body, pub, enrolment.ID, runner)
+		case enrol.RefuseBound, enrol.RefuseEnrolled:
+			return a.alarm(ctx, tx, enrolment.ID, runner)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("enrol: %w", err)
+	}
+	if err := enrolmentRefused(decision); err != nil {
+		return nil, err
+	}
+	a.log.InfoContext(ctx, "runner enrolled", "org_id", org, "runner_id", runner.ID, "decision", decision)
+	return apigen.Enrol200JSONResponse{
+		RunnerID: runner.ID, OrgID: org, InstallID: runner.InstallID, Kind: apigen.RunnerKind(runner.Kind),
+	}, nil
+}
+
+func decideEnrolment(pub ed25519.PublicKey, e db.RunnerEnrolmentBySecretRow, r db.RunnerLockRow) enrol.Decision {
+	request := enrol.Request{
+		Key: capsule.EncodePublicKey(pub), Replaces: e.Replaces, RunnerRevoked: r.State == "revoked",
+		// The database has compared its own clock.
+		ExpiresAt: e.ExpiresAt, Now: e.ExpiresAt.Add(-time.Nanosecond),
+	}
+	if e.Expired || e.State == "expired" {
+		request.Now = e.ExpiresAt
+	}
+	if e.BoundKey != nil {
+		request.BoundKey = *e.BoundKey
+	}
+	if r.PublicKey != nil {
+		request.RunnerKey = *r.PublicKey
+	}
+	return enrol.Decide(request)
+}
+
+// bind makes the key the runner's. On a replacement all that the machine before
+// had ends first.
+func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, body *apigen.Enrolment, pub ed25519.PublicKey, enrolmentID string, runner db.RunnerLockRow) error {
+	if decision == enrol.Replace {
+		if err := a.endMachine(ctx, tx, runner.ID); err != nil {
+			return err
+		}
+	}
+	facts, err := json.Marshal(body.Facts)
+	if err != nil {
+		return err
+	}
+	key := capsule.EncodePublicKey(pub)
+	if err := tx.RunnerEnrolled(ctx, db.RunnerEnrolledParams{
+		ID: runner.ID, PublicKey: key, SealRecipient: body.SealRecipient, Version: body.Version, Facts: facts,
+	}); err != nil {
+		return err
+	}
+	if err := tx.RunnerAddKey(ctx, db.RunnerAddKeyParams{
+		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "runner", Algorithm: "ed25519", KeyID: capsule.KeyID(pub), PublicKey: key,
+	}); err != nil {
+		return err
+	}
+	if err := tx.RunnerAddKey(ctx, db.RunnerAddKeyParams{
+		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "seal", Algorithm: "x25519", KeyID: body.SealRecipient, PublicKey: body.SealRecipient,
+	}); err != nil {
+		return err
+	}
+	if err := tx.RunnerBindEnrolment(ctx, db.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
+		return err
+	}
+	return wake(ctx, tx, nil, nil, runner.InstallID)
+}
+
+// endMachine ends the sessions and attempts of a machine that is gone.
+func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) error {
+	const reason = "replaced"
+	if err := tx.RunnerVoidEpoch(ctx, runnerID); err != nil {
+		return err
+	}
+	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: runnerID, Reason: reason}); err != nil {
+		return err
+	}
+	if err := tx.RunnerRevokeRegistryTokens(ctx, &runnerID); err != nil {
+		return err
+	}
+	if err := tx.RevokeLogTokensOfRunner(ctx, runnerID); err != nil {
+		return err
+	}
+	if _, err := a.settle(ctx, tx, runnerID, nil, reason); err != nil {
+		return err
+	}
+	tx.NotifyAfterCommit(ChannelRevoked, runnerID)
+	return nil
+}
+
+// alarm records that a secret is in the hands of somebody else. It commits; the
+// refusal follows.
+func (a *API) alarm(ctx context.Context, tx *store.Tx, enrolmentID string, runner db.RunnerLockRow) error {
+	first, err := tx.RunnerAlarmEnrolment(ctx, enrolmentID)
+	if err != nil || first == 0 {
+		return err
+	}
+	tx.AfterCommit(func() {
+		a.metrics.enrolAlarms.Add(ctx, 1)
+		a.log.ErrorContext(ctx, "enrolment secret used with another key", "org_id", tx.OrgID(), "runner_id", runner.ID, "enrolment_id", enrolmentID)
+	})
+	return wake(ctx, tx, nil, nil, runner.InstallID)
+}
+
+func enrolmentRefused(d enrol.Decision) error {
+	refuse := func(code, remedy, format string, args ...any) error {
+		return fault.With(fault.Newf(fault.ErrForbidden, format, args...), fault.Code(code), fault.Remedy("%s", remedy))
+	}
+	switch d {
+	case enrol.RefuseExpired:
+		return refuse("enrolment_expired", "make a new enrolment secret", "the enrolment secret has expired")
+	case enrol.RefuseBound:
+		return refuse("enrolment_bound", "find out who used it; then make a new enrolment secret", "the enrolment secret was used with another key")
+	case enrol.RefuseEnrolled:
+		return refuse("runner_enrolled", "let the customer consent to a replacement", "the runner is enrolled on another machine")
+	case enrol.RefuseSuperseded:
+		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has taken the place of this one")
+	case enrol.RefuseRevoked:
+		return refuse("runner_revoked", "create a new runner", "the runner was revoked")
+	}
+	return nil
+}

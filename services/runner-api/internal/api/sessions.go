@@ -1,0 +1,189 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/secret"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+// OpenSession starts a life of the runner's process and ends the one before.
+func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObject) (apigen.OpenSessionResponseObject, error) {
+	org, key, err := a.provenRunner(ctx, req.Body.RunnerID)
+	if err != nil {
+		return nil, err
+	}
+	if !reaches(req.Body.Version, a.MinVersion) {
+		return nil, fault.With(fault.Newf(fault.ErrForbidden, "runner %s is older than %s", req.Body.Version, a.MinVersion),
+			fault.Code("runner_outdated"), fault.Remedy("update the runner"))
+	}
+	var answer apigen.OpenSession200JSONResponse
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		runner, err := tx.RunnerLock(ctx, req.Body.RunnerID)
+		if err != nil {
+			return err
+		}
+		// Between the proof and the lock the machine may have been replaced.
+		if runner.State != "active" || runner.PublicKey == nil || *runner.PublicKey != key {
+			return unproven()
+		}
+		answer, err = a.openSession(ctx, tx, runner, req.Body)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open session: %w", err)
+	}
+	a.metrics.sessions.Add(ctx, 1)
+	a.log.InfoContext(ctx, "session opened", "org_id", org, "runner_id", req.Body.RunnerID, "epoch", answer.Epoch, "version", req.Body.Version)
+	return answer, nil
+}
+
+// provenRunner checks that the request is signed by the key of the runner that
+// it names. An unknown runner is told the same as a wrong key.
+func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key string, _ error) {
+	err := a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+		org, err = q.RunnerOrgOf(ctx, runnerID)
+		return err
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("find runner: %w", err)
+	}
+	if org == "" {
+		return "", "", unproven()
+	}
+	var row db.RunnerByIDRow
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+		row, err = tx.RunnerByID(ctx, runnerID)
+		return err
+	})
+	if err != nil {
+		return "", "", fmt.Errorf("read runner: %w", err)
+	}
+	if row.PublicKey == nil {
+		return "", "", unproven()
+	}
+	pub, err := capsule.ParsePublicKey(*row.PublicKey)
+	if err != nil {
+		return "", "", fmt.Errorf("key of runner %s: %w", runnerID, err)
+	}
+	if err := gate.VerifySigned(ctx, pub, runnerID); err != nil {
+		return "", "", err
+	}
+	if row.State == "revoked" { // said only to who has proved to be the runner
+		return "", "", fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
+	}
+	return org, *row.PublicKey, nil
+}
+
+func unproven() error {
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "the request is not signed by the runner's key"), fault.Code("signature_refused"))
+}
+
+// openSession does it, with the runner's row locked.
+func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest) (answer apigen.OpenSession200JSONResponse, _ error) {
+	facts, err := json.Marshal(body.Facts)
+	if err != nil {
+		return answer, err
+	}
+	epoch, err := tx.RunnerStarted(ctx, db.RunnerStartedParams{
+		ID: runner.ID, Version: body.Version, Slots: int32(body.Slots), Trust: string(body.Trust), Switch: string(body.Switch), Facts: facts,
+	})
+	if err != nil {
+		return answer, err
+	}
+	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: runner.ID, Reason: "new_session"}); err != nil {
+		return answer, err
+	}
+	if err := tx.RunnerRevokeRegistryTokens(ctx, &runner.ID); err != nil {
+		return answer, err
+	}
+	token, hash := secret.New(secret.Session)
+	sessionID := id.New(id.Session)
+	err = tx.RunnerOpenSession(ctx, db.RunnerOpenSessionParams{ID: sessionID, RunnerID: runner.ID, Epoch: epoch, TokenHash: hash, Version: body.Version})
+	if err != nil {
+		return answer, err
+	}
+	jobs, err := a.resume(ctx, tx, runner.ID, sessionID, body.Running)
+	if err != nil {
+		return answer, err
+	}
+	var settings int64
+	if runner.InstallID != nil {
+		if settings, err = tx.RunnerSettingsVersion(ctx, *runner.InstallID); err != nil {
+			return answer, err
+		}
+	}
+	// All replicas drop what they know of the older session.
+	tx.NotifyAfterCommit(ChannelRevoked, runner.ID)
+	return apigen.OpenSession200JSONResponse{
+		SessionID: sessionID, Token: token, Epoch: epoch, Jobs: jobs, SettingsVersion: settings,
+		LeaseSeconds: int(a.Lease.Seconds()), RenewSeconds: max(1, int(a.Lease.Seconds()/3)),
+		Registry: a.Registry, LogURL: a.LogURL, MinVersion: a.MinVersion,
+	}, nil
+}
+
+// resume answers for each attempt that the runner named, and hands the leases
+// of those that go on over to the new session.
+func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID string, named []apigen.Attempt) ([]apigen.ResumedJob, error) {
+	running := make([]session.Attempt, len(named))
+	for i, n := range named {
+		running[i] = session.Attempt{JobID: n.JobID, Attempt: n.Attempt}
+	}
+	rows, err := a.settle(ctx, tx, runnerID, running, "new_session")
+	if err != nil {
+		return nil, err
+	}
+	leases := make([]string, len(rows))
+	resumed := map[session.Attempt]db.RunnerOpenAttemptsRow{}
+	for i, row := range rows {
+		leases[i] = row.LeaseID
+		resumed[session.Attempt{JobID: row.ID, Attempt: int(row.Attempt)}] = row
+	}
+	var expires time.Time
+	if len(leases) > 0 {
+		expires, err = tx.RunnerResumeLeases(ctx, db.RunnerResumeLeasesParams{IDs: leases, SessionID: sessionID, LeaseSeconds: a.Lease.Seconds()})
+		if err != nil {
+			return nil, err
+		}
+	}
+	answers := make([]apigen.ResumedJob, len(running))
+	for i, attempt := range running {
+		answers[i] = apigen.ResumedJob{JobID: attempt.JobID, Attempt: attempt.Attempt, State: apigen.ResumedStateVoid}
+		row, ok := resumed[attempt]
+		if !ok {
+			continue
+		}
+		token, hash := secret.New(secret.Log)
+		err := tx.MintLogToken(ctx, db.MintLogTokenParams{
+			Hash: hash, StreamID: row.StreamID, RunnerID: runnerID, SessionID: sessionID, ExpiresAt: time.Now().Add(logTokenLifetime),
+		})
+		if err != nil {
+			return nil, err
+		}
+		answers[i].State, answers[i].StreamID, answers[i].LogToken, answers[i].LeaseExpiresAt = apigen.ResumedStateResumed, &row.StreamID, &token, &expires
+	}
+	return answers, nil
+}
+
+// reaches reports whether version is at least floor. One that cannot be read
+// (a build from a source tree) is taken for new.
+func reaches(version, floor string) bool {
+	least, err := semver.NewVersion(floor)
+	if err != nil {
+		return true
+	}
+	have, err := semver.NewVersion(version)
+	return err != nil || !have.LessThan(least)
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+// settle decides on all leased attempts of a runner whose process is another
+// one from now on, and writes what was decided. It returns those that go on:
+// their leases are still to be handed over. why says what showed the others
+// dead: "new_session" or "replaced".
+func (a *API) settle(ctx context.Context, tx *store.Tx, runnerID string, running []session.Attempt, why string) (resumed []db.RunnerOpenAttemptsRow, _ error) {
+	rows, err := tx.RunnerOpenAttempts(ctx, runnerID)
+	if err != nil {
+		return nil, err
+	}
+	leased := make([]session.Leased, len(rows))
+	for i, row := range rows {
+		leased[i] = session.Leased{
+			JobID: row.ID, Attempt: int(row.Attempt), Mutates: row.Mutates, CancelRequested: row.CancelRequested,
+			Superseded: row.Fence != nil && row.ResourceFence > *row.Fence,
+		}
+	}
+	var streams []string
+	for i, fate := range session.Resume(leased, running) {
+		if fate == session.Resumed {
+			resumed = append(resumed, rows[i])
+		} else {
+			if err := endAttempt(ctx, tx, runnerID, rows[i], fate, why); err != nil {
+				return nil, fmt.Errorf("end attempt of job %s: %w", rows[i].ID, err)
+			}
+			streams = append(streams, rows[i].StreamID)
+		}
+		tx.AfterCommit(func() {
+			a.metrics.settledByFate.Add(ctx, 1, metric.WithAttributes(attribute.String("fate", string(fate))))
+			if fate != session.Resumed {
+				a.metrics.ended.Add(ctx, 1)
+				a.log.WarnContext(ctx, "attempt ended with its process", "job_id", rows[i].ID, "runner_id", runnerID, "attempt", rows[i].Attempt, "fate", fate, "why", why)
+			}
+		})
+	}
+	if len(streams) > 0 {
+		if err := tx.CloseLogStreams(ctx, streams); err != nil {
+			return nil, err
+		}
+		if err := tx.RevokeLogTokensOfStreams(ctx, streams); err != nil {
+			return nil, err
+		}
+	}
+	return resumed, nil
+}
+
+// endAttempt writes the fate of an attempt that was shown dead.
+func endAttempt(ctx context.Context, tx *store.Tx, runnerID string, row db.RunnerOpenAttemptsRow, fate session.Fate, why string) error {
+	if err := tx.RunnerEndLease(ctx, db.RunnerEndLeaseParams{ID: row.LeaseID, Reason: why}); err != nil {
+		return err
+	}
+	if fate == session.Requeued {
+		tx.NotifyAfterCommit(ChannelJobs, runnerID)
+		return tx.RunnerRequeueJob(ctx, db.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
+	}
+	state, result := obituary(row, fate)
+	body, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	err = tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: row.ID, State: state, Result: body, Error: optional(result.Error)})
+	if err != nil {
+		return err
+	}
+	return wake(ctx, tx, row.WorkflowID, row.BuildID, row.InstallID)
+}
+
+// obituary is the result of an attempt that cannot report one itself.
+func obituary(row db.RunnerOpenAttemptsRow, fate session.Fate) (state string, _ jobspec.Result) {
+	result := jobspec.Result{JobID: row.ID, Attempt: int(row.Attempt), FinishedAt: time.Now().UTC()}
+	switch fate {
+	case session.Cancelled:
+		result.Outcome, state = jobspec.OutcomeCancelled, "cancelled"
+	case session.Exhausted:
+		result.Outcome, state = jobspec.OutcomeFailed, "failed"
+		result.Error = fmt.Sprintf("the runner died %d times while it worked on this", row.Attempt)
+		result.Remedy = "look at the runner's own log and at the resources of its machine"
+	default:
+		result.Outcome, state = jobspec.OutcomeUncertain, "failed"
+		result.Error = "the runner died while it worked on this; an effect may have happened"
+		result.Remedy = "a new plan shows what is there"
+	}
+	return state, result
+}

@@ -1,0 +1,157 @@
+// Package gate checks who asks: the signature of the request, then the session
+// behind its bearer token. What it finds out goes into the context; handlers
+// trust nothing else about identity.
+package gate
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/httpsig"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/secret"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+const (
+	// MaxSkew is how far a runner's clock may be off, and how long a signature
+	// is good.
+	MaxSkew = 60 * time.Second
+
+	// noncesPerKey bounds what one runner can make us remember: 34 requests
+	// per second, which none comes near to.
+	noncesPerKey = 4096
+
+	// loadAttempts is how often a session is looked up again when its runner
+	// was revoked or restarted during the look-up.
+	loadAttempts = 3
+)
+
+// Gate checks requests. Safe for concurrent use.
+type Gate struct {
+	store    *store.Store
+	sessions *session.Cache
+	nonces   *httpsig.NonceCache
+	now      func() time.Time
+}
+
+// New returns a gate; now is the clock of signatures, time.Now when nil.
+func New(s *store.Store, sessions *session.Cache, now func() time.Time) *Gate {
+	if now == nil {
+		now = time.Now
+	}
+	return &Gate{store: s, sessions: sessions, nonces: httpsig.NewNonceCache(MaxSkew, noncesPerKey), now: now}
+}
+
+// Session finds the live session of a request and checks that the runner
+// signed it. The errors are those that a runner may see.
+func (g *Gate) Session(ctx context.Context, r *http.Request, body []byte) (*session.Session, error) {
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || !strings.HasPrefix(token, secret.Session) {
+		return nil, fault.With(fault.Newf(fault.ErrUnauthenticated, "a session token is needed"), fault.Remedy("open a session"))
+	}
+	s, err := g.Live(ctx, session.Hash(token))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.verify(r, body, s.PublicKey, s.RunnerID); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Live returns the session of a token as it is now, from memory when it is
+// there.
+func (g *Gate) Live(ctx context.Context, hash session.TokenHash) (*session.Session, error) {
+	for range loadAttempts {
+		s, started := g.sessions.Get(hash)
+		if s != nil {
+			return s, nil
+		}
+		s, err := g.load(ctx, hash)
+		if err != nil {
+			return nil, err
+		}
+		if g.sessions.Put(hash, s, started) {
+			return s, nil
+		}
+	}
+	return nil, fault.Newf(fault.ErrUnavailable, "the session is changing; try again")
+}
+
+func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Session, error) {
+	unknown := fault.With(fault.Newf(fault.ErrUnauthenticated, "the session is not known"), fault.Remedy("open a new session"))
+	var org string
+	err := g.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+		org, err = q.RunnerOrgOfSecret(ctx, db.RunnerOrgOfSecretParams{Kind: "session", Hash: hash[:]})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find session: %w", err)
+	}
+	if org == "" {
+		return nil, unknown
+	}
+	var row db.RunnerSessionByTokenRow
+	err = g.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+		row, err = tx.RunnerSessionByToken(ctx, hash[:])
+		return err
+	})
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, unknown
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read session: %w", err)
+	}
+	s := &session.Session{
+		ID: row.ID, OrgID: org, RunnerID: row.RunnerID, Kind: row.Kind, Epoch: row.Epoch,
+		InstallID: deref(row.InstallID),
+	}
+	if err := s.Check(row.RunnerState, row.RunnerEpoch); err != nil {
+		return nil, err
+	}
+	if row.ClosedAt != nil {
+		return nil, session.ErrVoid()
+	}
+	if s.PublicKey, err = capsule.ParsePublicKey(deref(row.PublicKey)); err != nil {
+		return nil, fmt.Errorf("key of runner %s: %w", row.RunnerID, err)
+	}
+	return s, nil
+}
+
+// verify checks a signature and that it was not used before.
+func (g *Gate) verify(r *http.Request, body []byte, pub ed25519.PublicKey, keyID string) error {
+	now := g.now()
+	params, err := httpsig.Verify(r, body, pub, now, MaxSkew)
+	switch {
+	case errors.Is(err, httpsig.ErrStale):
+		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the signature is more than %s old or ahead", MaxSkew),
+			fault.Code("signature_stale"), fault.Remedy("set the clock of the machine"))
+	case err != nil:
+		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the request is not signed by the runner's key"), fault.Code("signature_refused"))
+	case params.KeyID != keyID:
+		return fault.With(fault.Newf(fault.ErrUnauthenticated, "the signature names another key"), fault.Code("signature_refused"))
+	}
+	switch err := g.nonces.Use(params, now); {
+	case errors.Is(err, httpsig.ErrTooMany):
+		return fault.Wrap(fault.ErrRateLimited, err, "too many requests of one runner")
+	case err != nil:
+		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "this request was seen before"), fault.Code("signature_replayed"))
+	}
+	return nil
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

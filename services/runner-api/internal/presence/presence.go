@@ -1,0 +1,172 @@
+// Package presence knows which runners are there. Every few seconds it asks, in
+// one statement per org, about all of them: it writes that they were seen and
+// reads what a lost notification would have told. So an idle runner costs no
+// statement of its own, and nothing that was lost stays lost.
+package presence
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+const (
+	// Interval is how often all runners that are there are asked about. A
+	// lost wake-up costs at most this much, which is within the 15 s that
+	// recovery may take.
+	Interval = 10 * time.Second
+
+	// freshFor is how old last_seen_at may be before it is written again.
+	freshFor = 15 * time.Second
+
+	// retryAfter an outage: the database is back, or will be soon.
+	retryAfter = time.Second
+
+	// sweepTimeout bounds one org.
+	sweepTimeout = 20 * time.Second
+)
+
+// News is what a sweep found out about a runner.
+type News struct {
+	RunnerID        string
+	Epoch           int64
+	Active          bool
+	Queued          bool // a job waits
+	SettingsVersion int64
+}
+
+// Register holds the runners that are there. Safe for concurrent use.
+type Register struct {
+	store *store.Store
+	log   *slog.Logger
+	news  func(News)
+	now   chan struct{}
+
+	mu   sync.Mutex
+	orgs map[string]map[string]*presence // org, runner
+}
+
+type presence struct {
+	holds int  // requests that are being held
+	seen  bool // called since the last sweep
+}
+
+// New returns a register that hands news to fn. fn must not block.
+func New(s *store.Store, log *slog.Logger, fn func(News)) *Register {
+	return &Register{store: s, log: log, news: fn, now: make(chan struct{}, 1), orgs: map[string]map[string]*presence{}}
+}
+
+// Saw notes that a runner called.
+func (r *Register) Saw(orgID, runnerID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of(orgID, runnerID).seen = true
+}
+
+// Hold notes that a runner is there until release is called.
+func (r *Register) Hold(orgID, runnerID string) (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.of(orgID, runnerID)
+	p.holds++
+	p.seen = true
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		p.holds--
+	}
+}
+
+func (r *Register) of(orgID, runnerID string) *presence {
+	if r.orgs[orgID] == nil {
+		r.orgs[orgID] = map[string]*presence{}
+	}
+	p := r.orgs[orgID][runnerID]
+	if p == nil {
+		p = &presence{}
+		r.orgs[orgID][runnerID] = p
+	}
+	return p
+}
+
+// Now asks for a sweep at once: notifications may have been lost.
+func (r *Register) Now() {
+	select {
+	case r.now <- struct{}{}:
+	default:
+	}
+}
+
+// Run sweeps until ctx is done, and returns nil then.
+func (r *Register) Run(ctx context.Context) error {
+	wait := Interval
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.now:
+		case <-time.After(wait):
+		}
+		wait = Interval
+		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+			r.log.WarnContext(ctx, "presence not recorded", "err", err, "retry_in", retryAfter)
+			wait = retryAfter
+		}
+	}
+}
+
+// sweep asks about everybody. Orgs that it could not ask about stay seen.
+func (r *Register) sweep(ctx context.Context) error {
+	var failed error
+	for org, runners := range r.present() {
+		if err := r.ask(ctx, org, runners); err != nil {
+			failed = err
+			for _, runner := range runners {
+				r.Saw(org, runner)
+			}
+		}
+	}
+	return failed
+}
+
+// present takes down who is there, and forgets who has left.
+func (r *Register) present() map[string][]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	there := map[string][]string{}
+	for org, runners := range r.orgs {
+		for id, p := range runners {
+			if !p.seen && p.holds == 0 {
+				delete(runners, id)
+				continue
+			}
+			p.seen = false
+			there[org] = append(there[org], id)
+		}
+		if len(runners) == 0 {
+			delete(r.orgs, org)
+		}
+	}
+	return there
+}
+
+func (r *Register) ask(ctx context.Context, org string, runners []string) error {
+	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+	defer cancel()
+	var rows []db.RunnerPresenceRow
+	err := r.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = tx.RunnerPresence(ctx, db.RunnerPresenceParams{IDs: runners, FreshSeconds: freshFor.Seconds()})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		r.news(News{RunnerID: row.ID, Epoch: row.Epoch, Active: row.State == "active", Queued: row.Queued, SettingsVersion: row.SettingsVersion})
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package run_test
+
+import (
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/runner-api/internal/run"
+)
+
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		stored run.Stored
+		report jobspec.Run
+		want   run.Verdict
+	}{
+		{"the first report of a run that has begun", run.Stored{State: "queued"}, jobspec.Run{State: "running"}, run.Recorded},
+		{"the only report of a run, after an outage", run.Stored{State: "queued"}, jobspec.Run{State: "failed", ExitCode: 1}, run.Recorded},
+		{"the end", run.Stored{State: "running"}, jobspec.Run{State: "succeeded"}, run.Recorded},
+		{"the begin again", run.Stored{State: "running"}, jobspec.Run{State: "running"}, run.Replayed},
+		{"the end again", run.Stored{State: "failed", ExitCode: 2, Error: "x"}, jobspec.Run{State: "failed", ExitCode: 2, Error: "x"}, run.Replayed},
+		{"the begin after the end", run.Stored{State: "succeeded"}, jobspec.Run{State: "running"}, run.Replayed},
+		{"another end", run.Stored{State: "failed"}, jobspec.Run{State: "succeeded"}, run.Finished},
+		{"missed, and yet it ran", run.Stored{State: "missed"}, jobspec.Run{State: "succeeded"}, run.Finished},
+		{"the same end for another reason", run.Stored{State: "failed", Error: "x"}, jobspec.Run{State: "failed", Error: "y"}, run.Finished},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := run.Accept(tt.stored, tt.report); got != tt.want {
+				t.Errorf("Accept(%+v, %+v) = %s, want %s", tt.stored, tt.report, got, tt.want)
+			}
+		})
+	}
+}
