@@ -1192,9 +1192,6 @@ type Build struct {
 
 	// Version Rises when the state changes.
 	Version int64 `json:"version"`
-
-	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
-	Wait *Waiting `json:"wait,omitempty"`
 }
 
 // BuildPage defines model for BuildPage.

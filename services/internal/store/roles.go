@@ -101,10 +101,8 @@ func EnsureRoles(ctx context.Context, adminDSN string, opts RoleOptions) (DSNs, 
 }
 
 func ensureGroupRoles(ctx context.Context, admin *pgx.Conn, _ RoleOptions) error {
-	// NOINHERIT: the owner may become berth_sys, but does not see all rows by
-	// being itself.
 	for _, role := range []string{systemRole, ownerRole} {
-		if err := ensureRole(ctx, admin, role, "NOLOGIN NOINHERIT"); err != nil {
+		if err := ensureRole(ctx, admin, role, "NOLOGIN"); err != nil {
 			return err
 		}
 	}

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
@@ -24,20 +22,14 @@ const KindLocal = "local"
 // stackPrefix starts the ids of stack versions; berth.org_of knows it.
 const stackPrefix = "stk"
 
-const (
-	// secretTTL is how long a machine has to phone home and to enrol.
-	secretTTL = 7 * 24 * time.Hour
-)
-
-// inserter queues River jobs as part of a transaction.
-type inserter interface {
-	InsertTx(ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error)
-}
+// secretTTL is how long a machine has to phone home and to enrol.
+const secretTTL = 7 * 24 * time.Hour
 
 // Service makes stacks.
 type Service struct {
 	Keys *access.Keyring
-	Jobs inserter
+	// Insert queues a River job as part of the transaction.
+	Insert func(ctx context.Context, tx *store.Tx, args river.JobArgs) error
 	// RunnerAPIURL and LogURL are where runners find the control plane.
 	RunnerAPIURL string
 	LogURL       string
@@ -75,8 +67,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 	if err != nil {
 		return fmt.Errorf("make stack version: %w", err)
 	}
-	_, err = s.Jobs.InsertTx(ctx, tx.Raw(), HandoverArgs{StackVersionID: stack.ID}, nil)
-	return err
+	return s.Insert(ctx, tx, HandoverArgs{StackVersionID: stack.ID})
 }
 
 // NewEnrolment is an enrolment whose secret has not been shown yet.
@@ -138,8 +129,7 @@ func (s *Service) Remove(ctx context.Context, tx *store.Tx, install db.Install) 
 		return err
 	}
 	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
-	_, err = s.Jobs.InsertTx(ctx, tx.Raw(), RemovalArgs{RunnerID: runner.ID}, nil)
-	return err
+	return s.Insert(ctx, tx, RemovalArgs{RunnerID: runner.ID})
 }
 
 // secrets are what the supervisor needs and nobody else may see.

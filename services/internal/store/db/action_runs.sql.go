@@ -44,65 +44,6 @@ func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (Actio
 	return i, err
 }
 
-const getActionRun = `-- name: GetActionRun :one
-SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id WHERE a.id = $1
-`
-
-type GetActionRunRow struct {
-	ID          string
-	OrgID       string
-	InstallID   string
-	Action      string
-	Trigger     string
-	Key         string
-	ScheduledAt *time.Time
-	ChangeID    *string
-	WorkflowID  *string
-	RunnerID    *string
-	State       string
-	ExitCode    *int32
-	Outputs     json.RawMessage
-	Inputs      json.RawMessage
-	Error       *string
-	StreamID    *string
-	CreatedBy   string
-	CreatedAt   time.Time
-	StartedAt   *time.Time
-	FinishedAt  *time.Time
-	ReportedAt  *time.Time
-	InstallName string
-}
-
-func (q *Queries) GetActionRun(ctx context.Context, id string) (GetActionRunRow, error) {
-	row := q.db.QueryRow(ctx, getActionRun, id)
-	var i GetActionRunRow
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.InstallID,
-		&i.Action,
-		&i.Trigger,
-		&i.Key,
-		&i.ScheduledAt,
-		&i.ChangeID,
-		&i.WorkflowID,
-		&i.RunnerID,
-		&i.State,
-		&i.ExitCode,
-		&i.Outputs,
-		&i.Inputs,
-		&i.Error,
-		&i.StreamID,
-		&i.CreatedBy,
-		&i.CreatedAt,
-		&i.StartedAt,
-		&i.FinishedAt,
-		&i.ReportedAt,
-		&i.InstallName,
-	)
-	return i, err
-}
-
 const getCheck = `-- name: GetCheck :one
 SELECT org_id, install_id, name, verdict, since, recent, silent_at, updated_at FROM checks WHERE install_id = $1 AND name = $2
 `
@@ -166,13 +107,15 @@ func (q *Queries) InsertActionRun(ctx context.Context, arg InsertActionRunParams
 
 const listActionRuns = `-- name: ListActionRuns :many
 SELECT a.id, a.org_id, a.install_id, a.action, a.trigger, a.key, a.scheduled_at, a.change_id, a.workflow_id, a.runner_id, a.state, a.exit_code, a.outputs, a.inputs, a.error, a.stream_id, a.created_by, a.created_at, a.started_at, a.finished_at, a.reported_at, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
-WHERE ($1::text IS NULL OR a.install_id = $1)
-  AND ($2::text IS NULL OR a.action = $2)
-  AND ($3::text IS NULL OR a.id < $3)
-ORDER BY a.id DESC LIMIT $4
+WHERE ($1::text IS NULL OR a.id = $1)
+  AND ($2::text IS NULL OR a.install_id = $2)
+  AND ($3::text IS NULL OR a.action = $3)
+  AND ($4::text IS NULL OR a.id < $4)
+ORDER BY a.id DESC LIMIT $5
 `
 
 type ListActionRunsParams struct {
+	ID        *string
 	InstallID *string
 	Action    *string
 	After     *string
@@ -180,32 +123,14 @@ type ListActionRunsParams struct {
 }
 
 type ListActionRunsRow struct {
-	ID          string
-	OrgID       string
-	InstallID   string
-	Action      string
-	Trigger     string
-	Key         string
-	ScheduledAt *time.Time
-	ChangeID    *string
-	WorkflowID  *string
-	RunnerID    *string
-	State       string
-	ExitCode    *int32
-	Outputs     json.RawMessage
-	Inputs      json.RawMessage
-	Error       *string
-	StreamID    *string
-	CreatedBy   string
-	CreatedAt   time.Time
-	StartedAt   *time.Time
-	FinishedAt  *time.Time
-	ReportedAt  *time.Time
+	ActionRun   ActionRun
 	InstallName string
 }
 
+// A page, newest first, behind the id `after`; one by id.
 func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) ([]ListActionRunsRow, error) {
 	rows, err := q.db.Query(ctx, listActionRuns,
+		arg.ID,
 		arg.InstallID,
 		arg.Action,
 		arg.After,
@@ -219,27 +144,27 @@ func (q *Queries) ListActionRuns(ctx context.Context, arg ListActionRunsParams) 
 	for rows.Next() {
 		var i ListActionRunsRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.InstallID,
-			&i.Action,
-			&i.Trigger,
-			&i.Key,
-			&i.ScheduledAt,
-			&i.ChangeID,
-			&i.WorkflowID,
-			&i.RunnerID,
-			&i.State,
-			&i.ExitCode,
-			&i.Outputs,
-			&i.Inputs,
-			&i.Error,
-			&i.StreamID,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.StartedAt,
-			&i.FinishedAt,
-			&i.ReportedAt,
+			&i.ActionRun.ID,
+			&i.ActionRun.OrgID,
+			&i.ActionRun.InstallID,
+			&i.ActionRun.Action,
+			&i.ActionRun.Trigger,
+			&i.ActionRun.Key,
+			&i.ActionRun.ScheduledAt,
+			&i.ActionRun.ChangeID,
+			&i.ActionRun.WorkflowID,
+			&i.ActionRun.RunnerID,
+			&i.ActionRun.State,
+			&i.ActionRun.ExitCode,
+			&i.ActionRun.Outputs,
+			&i.ActionRun.Inputs,
+			&i.ActionRun.Error,
+			&i.ActionRun.StreamID,
+			&i.ActionRun.CreatedBy,
+			&i.ActionRun.CreatedAt,
+			&i.ActionRun.StartedAt,
+			&i.ActionRun.FinishedAt,
+			&i.ActionRun.ReportedAt,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

@@ -11,7 +11,8 @@ import (
 )
 
 const appHeads = `-- name: AppHeads :many
-SELECT a.id AS app_id, c.id AS config_id, c.number AS config_number, r.id AS release_id, r.number AS release_number
+SELECT a.id AS app_id, coalesce(c.id, '')::text AS config_id, coalesce(c.number, 0)::int AS config_number,
+       coalesce(r.id, '')::text AS release_id, coalesce(r.number, 0)::int AS release_number
 FROM apps a
 LEFT JOIN LATERAL (SELECT id, number FROM configs WHERE app_id = a.id ORDER BY number DESC LIMIT 1) c ON true
 LEFT JOIN LATERAL (SELECT id, number FROM releases WHERE app_id = a.id ORDER BY number DESC LIMIT 1) r ON true
@@ -26,7 +27,7 @@ type AppHeadsRow struct {
 	ReleaseNumber int32
 }
 
-// The newest config and release of each of these apps.
+// The newest config and release of each of these apps; empty and 0 for none.
 func (q *Queries) AppHeads(ctx context.Context, appIds []string) ([]AppHeadsRow, error) {
 	rows, err := q.db.Query(ctx, appHeads, appIds)
 	if err != nil {

@@ -308,16 +308,18 @@ func (q *Queries) InsertDecision(ctx context.Context, arg InsertDecisionParams) 
 }
 
 const listChanges = `-- name: ListChanges :many
-SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, i.name AS install_name, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
-FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id
-WHERE ($1::text IS NULL OR c.install_id = $1)
-  AND ($2::text IS NULL OR c.workflow_id = $2)
-  AND ($3::text IS NULL OR c.state = $3)
-  AND ($4::text IS NULL OR c.id < $4)
-ORDER BY c.id DESC LIMIT $5
+SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id LEFT JOIN releases l ON l.id = c.release_id
+WHERE ($1::text IS NULL OR c.id = $1)
+  AND ($2::text IS NULL OR c.install_id = $2)
+  AND ($3::text IS NULL OR c.workflow_id = $3)
+  AND ($4::text IS NULL OR c.state = $4)
+  AND ($5::text IS NULL OR c.id < $5)
+ORDER BY c.id DESC LIMIT $6
 `
 
 type ListChangesParams struct {
+	ID         *string
 	InstallID  *string
 	WorkflowID *string
 	State      *string
@@ -326,49 +328,17 @@ type ListChangesParams struct {
 }
 
 type ListChangesRow struct {
-	ID                   string
-	OrgID                string
-	InstallID            string
-	WorkflowID           string
-	StepID               string
-	ResourceID           *string
-	Kind                 string
-	State                string
-	ReleaseID            *string
-	RevisionID           *string
-	ArtifactRepository   *string
-	ArtifactDigest       *string
-	InputsVersion        int32
-	StateVersion         int32
-	PlanJobID            *string
-	ApplyJobID           *string
-	Fence                *int64
-	Effect               json.RawMessage
-	EffectDigest         *string
-	PlanBytesDigest      *string
-	Plan                 json.RawMessage
-	ApprovedEffectDigest *string
-	Result               json.RawMessage
-	Error                *string
-	Remedy               *string
-	Differs              json.RawMessage
-	Pinned               *string
-	Replaces             *string
-	WaitReason           *string
-	WaitOn               *string
-	WaitDeadline         *time.Time
-	CreatedAt            time.Time
-	ProposedAt           *time.Time
-	DecidedAt            *time.Time
-	ExecutedAt           *time.Time
-	FinishedAt           *time.Time
-	InstallName          string
-	ResourceName         string
-	ResourceKind         string
+	Change        Change
+	InstallName   string
+	ReleaseNumber *int32
+	ResourceName  string
+	ResourceKind  string
 }
 
+// A page, newest first, behind the id `after`; one by id.
 func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]ListChangesRow, error) {
 	rows, err := q.db.Query(ctx, listChanges,
+		arg.ID,
 		arg.InstallID,
 		arg.WorkflowID,
 		arg.State,
@@ -383,43 +353,44 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 	for rows.Next() {
 		var i ListChangesRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.InstallID,
-			&i.WorkflowID,
-			&i.StepID,
-			&i.ResourceID,
-			&i.Kind,
-			&i.State,
-			&i.ReleaseID,
-			&i.RevisionID,
-			&i.ArtifactRepository,
-			&i.ArtifactDigest,
-			&i.InputsVersion,
-			&i.StateVersion,
-			&i.PlanJobID,
-			&i.ApplyJobID,
-			&i.Fence,
-			&i.Effect,
-			&i.EffectDigest,
-			&i.PlanBytesDigest,
-			&i.Plan,
-			&i.ApprovedEffectDigest,
-			&i.Result,
-			&i.Error,
-			&i.Remedy,
-			&i.Differs,
-			&i.Pinned,
-			&i.Replaces,
-			&i.WaitReason,
-			&i.WaitOn,
-			&i.WaitDeadline,
-			&i.CreatedAt,
-			&i.ProposedAt,
-			&i.DecidedAt,
-			&i.ExecutedAt,
-			&i.FinishedAt,
+			&i.Change.ID,
+			&i.Change.OrgID,
+			&i.Change.InstallID,
+			&i.Change.WorkflowID,
+			&i.Change.StepID,
+			&i.Change.ResourceID,
+			&i.Change.Kind,
+			&i.Change.State,
+			&i.Change.ReleaseID,
+			&i.Change.RevisionID,
+			&i.Change.ArtifactRepository,
+			&i.Change.ArtifactDigest,
+			&i.Change.InputsVersion,
+			&i.Change.StateVersion,
+			&i.Change.PlanJobID,
+			&i.Change.ApplyJobID,
+			&i.Change.Fence,
+			&i.Change.Effect,
+			&i.Change.EffectDigest,
+			&i.Change.PlanBytesDigest,
+			&i.Change.Plan,
+			&i.Change.ApprovedEffectDigest,
+			&i.Change.Result,
+			&i.Change.Error,
+			&i.Change.Remedy,
+			&i.Change.Differs,
+			&i.Change.Pinned,
+			&i.Change.Replaces,
+			&i.Change.WaitReason,
+			&i.Change.WaitOn,
+			&i.Change.WaitDeadline,
+			&i.Change.CreatedAt,
+			&i.Change.ProposedAt,
+			&i.Change.DecidedAt,
+			&i.Change.ExecutedAt,
+			&i.Change.FinishedAt,
 			&i.InstallName,
+			&i.ReleaseNumber,
 			&i.ResourceName,
 			&i.ResourceKind,
 		); err != nil {

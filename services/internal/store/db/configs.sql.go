@@ -174,6 +174,9 @@ func (q *Queries) InsertConfigItem(ctx context.Context, arg InsertConfigItemPara
 const listConfigItems = `-- name: ListConfigItems :many
 SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest, r.spec,
        b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,
+       -- Rises with every build of it and every state that one reaches.
+       (SELECT sum(CASE x.state WHEN 'queued' THEN 1 WHEN 'running' THEN 2 ELSE 3 END) FROM builds x
+        WHERE x.component_id = i.component_id AND x.build_digest = r.build_digest)::bigint AS build_version,
        coalesce(b.artifact_repository, '')::text AS artifact_repository, coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM config_items i
 JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
@@ -199,6 +202,7 @@ type ListConfigItemsRow struct {
 	BuildState         string
 	BuildError         *string
 	BuildSource        json.RawMessage
+	BuildVersion       int64
 	ArtifactRepository string
 	ArtifactDigest     string
 }
@@ -229,6 +233,7 @@ func (q *Queries) ListConfigItems(ctx context.Context, configIds []string) ([]Li
 			&i.BuildState,
 			&i.BuildError,
 			&i.BuildSource,
+			&i.BuildVersion,
 			&i.ArtifactRepository,
 			&i.ArtifactDigest,
 		); err != nil {

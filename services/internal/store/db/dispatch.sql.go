@@ -24,6 +24,20 @@ func (q *Queries) CancelJob(ctx context.Context, id string) error {
 	return err
 }
 
+const closeSessionsOfRunner = `-- name: CloseSessionsOfRunner :exec
+UPDATE runner_sessions SET closed_at = now(), close_reason = $1 WHERE runner_id = $2 AND closed_at IS NULL
+`
+
+type CloseSessionsOfRunnerParams struct {
+	Reason   *string
+	RunnerID string
+}
+
+func (q *Queries) CloseSessionsOfRunner(ctx context.Context, arg CloseSessionsOfRunnerParams) error {
+	_, err := q.db.Exec(ctx, closeSessionsOfRunner, arg.Reason, arg.RunnerID)
+	return err
+}
+
 const configBodyOfRelease = `-- name: ConfigBodyOfRelease :one
 SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
 FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = $1
@@ -555,6 +569,25 @@ func (q *Queries) ResourcesOfInstall(ctx context.Context, installID string) ([]R
 	return items, nil
 }
 
+const revokeRegistryTokensOfRunner = `-- name: RevokeRegistryTokensOfRunner :exec
+UPDATE registry_tokens SET revoked_at = now() WHERE runner_id = $1::text AND revoked_at IS NULL
+`
+
+func (q *Queries) RevokeRegistryTokensOfRunner(ctx context.Context, runnerID string) error {
+	_, err := q.db.Exec(ctx, revokeRegistryTokensOfRunner, runnerID)
+	return err
+}
+
+const revokeRunnerByID = `-- name: RevokeRunnerByID :exec
+UPDATE runners SET state = 'revoked', revoked_at = coalesce(revoked_at, now()) WHERE id = $1
+`
+
+// runner-api is told by berth_revoked and ends sessions and polls at once.
+func (q *Queries) RevokeRunnerByID(ctx context.Context, id string) error {
+	_, err := q.db.Exec(ctx, revokeRunnerByID, id)
+	return err
+}
+
 const setResourceHealth = `-- name: SetResourceHealth :exec
 UPDATE resources SET health = $1::text, health_since = now(), version = version + 1, updated_at = now()
 WHERE install_id = $2 AND kind <> 'stack' AND state = 'live' AND health <> $1::text
@@ -585,4 +618,70 @@ type SettleResourceParams struct {
 func (q *Queries) SettleResource(ctx context.Context, arg SettleResourceParams) error {
 	_, err := q.db.Exec(ctx, settleResource, arg.State, arg.ID, arg.ChangeID)
 	return err
+}
+
+const showRunners = `-- name: ShowRunners :many
+SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, coalesce(i.name, '')::text AS install_name
+FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
+WHERE ($1::text IS NULL OR r.id = $1)
+  AND ($2::text IS NULL OR r.install_id = $2)
+  AND ($3::text IS NULL OR r.id < $3)
+ORDER BY r.id DESC LIMIT $4
+`
+
+type ShowRunnersParams struct {
+	ID        *string
+	InstallID *string
+	After     *string
+	Most      int32
+}
+
+type ShowRunnersRow struct {
+	Runner      Runner
+	InstallName string
+}
+
+// Runners with the install's name, newest first; one by id, or all with NULL.
+func (q *Queries) ShowRunners(ctx context.Context, arg ShowRunnersParams) ([]ShowRunnersRow, error) {
+	rows, err := q.db.Query(ctx, showRunners,
+		arg.ID,
+		arg.InstallID,
+		arg.After,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ShowRunnersRow{}
+	for rows.Next() {
+		var i ShowRunnersRow
+		if err := rows.Scan(
+			&i.Runner.ID,
+			&i.Runner.OrgID,
+			&i.Runner.InstallID,
+			&i.Runner.Kind,
+			&i.Runner.Name,
+			&i.Runner.State,
+			&i.Runner.PublicKey,
+			&i.Runner.SealRecipient,
+			&i.Runner.Version,
+			&i.Runner.Trust,
+			&i.Runner.Facts,
+			&i.Runner.Epoch,
+			&i.Runner.Slots,
+			&i.Runner.Switch,
+			&i.Runner.LastSeenAt,
+			&i.Runner.CreatedAt,
+			&i.Runner.RevokedAt,
+			&i.InstallName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const runnerAttempt = `-- name: RunnerAttempt :one
-SELECT j.id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
+SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
        j.state, j.fence, j.attempt, (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested,
        coalesce(j.result, '{}')::jsonb AS result,
        coalesce(l.id, '')::text AS lease_id, coalesce(l.state, '')::text AS lease_state,
@@ -33,6 +33,7 @@ type RunnerAttemptParams struct {
 
 type RunnerAttemptRow struct {
 	ID              string
+	RunnerID        string
 	InstallID       *string
 	BuildID         *string
 	ChangeID        *string
@@ -58,6 +59,7 @@ func (q *Queries) RunnerAttempt(ctx context.Context, arg RunnerAttemptParams) (R
 	var i RunnerAttemptRow
 	err := row.Scan(
 		&i.ID,
+		&i.RunnerID,
 		&i.InstallID,
 		&i.BuildID,
 		&i.ChangeID,
@@ -113,15 +115,15 @@ WITH again AS (
     UPDATE builds b SET state = 'running', started_at = coalesce(b.started_at, now())
     FROM leased j WHERE b.id = j.build_id AND b.state = 'queued'
 ), offered AS (
-    SELECT o.job_id, o.attempt, o.stream_id, o.expires_at, row_number() OVER (ORDER BY o.job_id) AS n
-    FROM (SELECT job_id, attempt, stream_id, expires_at FROM granted UNION ALL SELECT job_id, attempt, stream_id, expires_at FROM again) o
+    SELECT o.job_id, o.attempt, o.stream_id, o.expires_at, o.again, row_number() OVER (ORDER BY o.job_id) AS n
+    FROM (SELECT job_id, attempt, stream_id, expires_at, false AS again FROM granted UNION ALL SELECT job_id, attempt, stream_id, expires_at, true FROM again) o
 ), tokens AS (
     INSERT INTO log_tokens (hash, org_id, stream_id, runner_id, session_id, expires_at)
     SELECT ($9::bytea[])[o.n], berth.current_org(), o.stream_id, $1, $3,
            now() + make_interval(secs => $10::float8)
     FROM offered o
 )
-SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n,
+SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n, o.again::boolean AS again,
        j.operation, j.spec, j.capsule, j.fence, j.trace,
        extract(epoch FROM now() - j.queued_at)::float8 AS waited_seconds
 FROM offered o JOIN runner_jobs j ON j.id = o.job_id
@@ -147,6 +149,7 @@ type RunnerClaimJobsRow struct {
 	StreamID      string
 	ExpiresAt     time.Time
 	N             int32
+	Again         bool
 	Operation     string
 	Spec          json.RawMessage
 	Capsule       json.RawMessage
@@ -187,6 +190,7 @@ func (q *Queries) RunnerClaimJobs(ctx context.Context, arg RunnerClaimJobsParams
 			&i.StreamID,
 			&i.ExpiresAt,
 			&i.N,
+			&i.Again,
 			&i.Operation,
 			&i.Spec,
 			&i.Capsule,

@@ -277,6 +277,41 @@ func (q *Queries) LockLogStream(ctx context.Context, arg LockLogStreamParams) (L
 	return i, err
 }
 
+const mayReadLogStream = `-- name: MayReadLogStream :one
+SELECT coalesce(bool_or(g.id IS NOT NULL), false)::boolean AS reads,
+       coalesce(bool_or(s.id IS NOT NULL AND (
+           num_nonnulls(g.customer_id, g.app_id, g.install_id) = 0
+           OR g.install_id = i.id OR g.customer_id = i.customer_id OR g.app_id = i.app_id)), false)::boolean AS inside
+FROM tokens t
+JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
+LEFT JOIN grants g ON g.org_id = a.org_id AND g.account_id = a.id AND g.role IN ('admin', 'operator', 'viewer', 'customer')
+LEFT JOIN log_streams s ON s.org_id = t.org_id AND s.id = $1
+LEFT JOIN installs i ON i.org_id = s.org_id AND i.id = s.install_id
+WHERE t.hash = $2 AND t.revoked_at IS NULL AND a.disabled_at IS NULL
+  AND (t.expires_at IS NULL OR t.expires_at > now())
+GROUP BY t.id
+`
+
+type MayReadLogStreamParams struct {
+	StreamID  string
+	TokenHash []byte
+}
+
+type MayReadLogStreamRow struct {
+	Reads  bool
+	Inside bool
+}
+
+// What a user token is worth for reading a stream: no row when the token is not
+// good; reads, the account may read somewhere in the org; inside, it may read
+// this stream, which exists.
+func (q *Queries) MayReadLogStream(ctx context.Context, arg MayReadLogStreamParams) (MayReadLogStreamRow, error) {
+	row := q.db.QueryRow(ctx, mayReadLogStream, arg.StreamID, arg.TokenHash)
+	var i MayReadLogStreamRow
+	err := row.Scan(&i.Reads, &i.Inside)
+	return i, err
+}
+
 const mintLogToken = `-- name: MintLogToken :exec
 INSERT INTO log_tokens (hash, org_id, stream_id, runner_id, session_id, expires_at)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5)

@@ -230,18 +230,17 @@ func (q *Queries) RunnerPresence(ctx context.Context, arg RunnerPresenceParams) 
 }
 
 const runnerReports = `-- name: RunnerReports :exec
-UPDATE runners SET slots = $1, switch = $2 WHERE id = $3
+UPDATE runners SET switch = $1 WHERE id = $2
 `
 
 type RunnerReportsParams struct {
-	Slots  int32
 	Switch string
 	ID     string
 }
 
-// What a claim says of the runner, when it differs from before.
+// The switch that a claim reports, when it is another than before.
 func (q *Queries) RunnerReports(ctx context.Context, arg RunnerReportsParams) error {
-	_, err := q.db.Exec(ctx, runnerReports, arg.Slots, arg.Switch, arg.ID)
+	_, err := q.db.Exec(ctx, runnerReports, arg.Switch, arg.ID)
 	return err
 }
 

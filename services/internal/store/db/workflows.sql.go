@@ -143,13 +143,15 @@ func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEve
 const listWorkflows = `-- name: ListWorkflows :many
 SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
-WHERE ($1::text IS NULL OR w.install_id = $1)
-  AND ($2::text IS NULL OR w.state = $2)
-  AND ($3::text IS NULL OR w.id < $3)
-ORDER BY w.id DESC LIMIT $4
+WHERE ($1::text IS NULL OR w.id = $1)
+  AND ($2::text IS NULL OR w.install_id = $2)
+  AND ($3::text IS NULL OR w.state = $3)
+  AND ($4::text IS NULL OR w.id < $4)
+ORDER BY w.id DESC LIMIT $5
 `
 
 type ListWorkflowsParams struct {
+	ID        *string
 	InstallID *string
 	State     *string
 	After     *string
@@ -157,35 +159,15 @@ type ListWorkflowsParams struct {
 }
 
 type ListWorkflowsRow struct {
-	ID                string
-	OrgID             string
-	InstallID         string
-	Number            int32
-	Kind              string
-	State             string
-	ReleaseID         *string
-	InputsVersion     int32
-	PlanOnly          bool
-	ApproveAll        bool
-	Params            json.RawMessage
-	WaitReason        *string
-	WaitOn            *string
-	WaitDeadline      *time.Time
-	Error             *string
-	EventSeq          int64
-	Trace             json.RawMessage
-	CreatedBy         string
-	CreatedAt         time.Time
-	StartedAt         *time.Time
-	FinishedAt        *time.Time
-	CancelRequestedAt *time.Time
-	InstallName       string
-	ReleaseNumber     *int32
+	Workflow      Workflow
+	InstallName   string
+	ReleaseNumber *int32
 }
 
-// A page, newest first, behind the id `after`.
+// A page, newest first, behind the id `after`; one by id.
 func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([]ListWorkflowsRow, error) {
 	rows, err := q.db.Query(ctx, listWorkflows,
+		arg.ID,
 		arg.InstallID,
 		arg.State,
 		arg.After,
@@ -199,28 +181,28 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 	for rows.Next() {
 		var i ListWorkflowsRow
 		if err := rows.Scan(
-			&i.ID,
-			&i.OrgID,
-			&i.InstallID,
-			&i.Number,
-			&i.Kind,
-			&i.State,
-			&i.ReleaseID,
-			&i.InputsVersion,
-			&i.PlanOnly,
-			&i.ApproveAll,
-			&i.Params,
-			&i.WaitReason,
-			&i.WaitOn,
-			&i.WaitDeadline,
-			&i.Error,
-			&i.EventSeq,
-			&i.Trace,
-			&i.CreatedBy,
-			&i.CreatedAt,
-			&i.StartedAt,
-			&i.FinishedAt,
-			&i.CancelRequestedAt,
+			&i.Workflow.ID,
+			&i.Workflow.OrgID,
+			&i.Workflow.InstallID,
+			&i.Workflow.Number,
+			&i.Workflow.Kind,
+			&i.Workflow.State,
+			&i.Workflow.ReleaseID,
+			&i.Workflow.InputsVersion,
+			&i.Workflow.PlanOnly,
+			&i.Workflow.ApproveAll,
+			&i.Workflow.Params,
+			&i.Workflow.WaitReason,
+			&i.Workflow.WaitOn,
+			&i.Workflow.WaitDeadline,
+			&i.Workflow.Error,
+			&i.Workflow.EventSeq,
+			&i.Workflow.Trace,
+			&i.Workflow.CreatedBy,
+			&i.Workflow.CreatedAt,
+			&i.Workflow.StartedAt,
+			&i.Workflow.FinishedAt,
+			&i.Workflow.CancelRequestedAt,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {

@@ -3,9 +3,9 @@
 -- function into one that works across orgs.
 --
 -- Roles are made outside migrations (store.EnsureRoles). Migrations run as
--- berth_owner with search_path = berth. berth_owner may act as berth_sys, but
--- does not inherit from it: a migration that must see the rows of all orgs says
--- SET LOCAL ROLE berth_sys.
+-- berth_owner with search_path = berth. berth_owner is a member of berth_sys, so
+-- that a migration sees the rows of all orgs: a backfill that silently found
+-- none would be worse. No service can become either of them.
 
 -- +goose Up
 
@@ -39,8 +39,8 @@ CREATE FUNCTION berth.current_org() RETURNS text
 GRANT EXECUTE ON FUNCTION berth.current_org() TO berth_ctl, berth_runner, berth_builder, berth_log, berth_sys;
 
 -- tenant_table puts the wall around a table with a column org_id: rows of the
--- present org only, for everybody and for its owner too; all rows for the
--- functions of berth_sys. Grants are written beside the table. On a partitioned
+-- present org only, for every service; all rows for berth_sys, which owns the
+-- functions that work across orgs. Grants are written beside the table. On a partitioned
 -- table it covers what is reached through the parent; grant nothing on
 -- partitions.
 -- +goose StatementBegin
@@ -77,12 +77,9 @@ BEGIN
     END IF;
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', fn);
     EXECUTE format('ALTER FUNCTION %s OWNER TO berth_sys', fn);
-    -- From here on only berth_sys may grant on it.
-    SET LOCAL ROLE berth_sys;
     FOREACH caller IN ARRAY callers LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', fn, caller);
     END LOOP;
-    SET LOCAL ROLE berth_owner;
 END
 $$;
 -- +goose StatementEnd

@@ -93,7 +93,9 @@ GRANT SELECT ON log_streams, log_tokens TO berth_log;
 GRANT UPDATE (state, next_seq, head_hash, bytes, lost_lines, total_lines, sha256, late_redaction, finished_at)
     ON log_streams TO berth_log;
 GRANT SELECT, INSERT ON log_chunks TO berth_log;
-GRANT SELECT ON log_tokens, log_streams TO berth_sys;
+GRANT SELECT ON log_tokens TO berth_sys;
+-- Grants may be limited to a customer, an app or an install.
+GRANT SELECT (org_id, id, customer_id, app_id) ON installs TO berth_log;
 
 -- org_of_log_token names the org that a log token belongs to, and nothing else;
 -- NULL when there is no such token. Whether it is still good is read in the

@@ -16,12 +16,11 @@ WHERE id = sqlc.arg(id) AND state IN ('queued', 'running');
 -- name: ActionRunOfChange :one
 SELECT * FROM action_runs WHERE change_id = sqlc.arg(change_id)::text;
 
--- name: GetActionRun :one
-SELECT a.*, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id WHERE a.id = sqlc.arg(id);
-
 -- name: ListActionRuns :many
-SELECT a.*, i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
-WHERE (sqlc.narg(install_id)::text IS NULL OR a.install_id = sqlc.narg(install_id))
+-- A page, newest first, behind the id `after`; one by id.
+SELECT sqlc.embed(a), i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
+WHERE (sqlc.narg(id)::text IS NULL OR a.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR a.install_id = sqlc.narg(install_id))
   AND (sqlc.narg(action)::text IS NULL OR a.action = sqlc.narg(action))
   AND (sqlc.narg(after)::text IS NULL OR a.id < sqlc.narg(after))
 ORDER BY a.id DESC LIMIT sqlc.arg(most);

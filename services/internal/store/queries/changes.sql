@@ -69,9 +69,11 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(change_id), sqlc.arg(answer)
 SELECT * FROM decisions WHERE change_id = sqlc.arg(change_id) ORDER BY created_at, id;
 
 -- name: ListChanges :many
-SELECT c.*, i.name AS install_name, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
-FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id
-WHERE (sqlc.narg(install_id)::text IS NULL OR c.install_id = sqlc.narg(install_id))
+-- A page, newest first, behind the id `after`; one by id.
+SELECT sqlc.embed(c), i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id LEFT JOIN releases l ON l.id = c.release_id
+WHERE (sqlc.narg(id)::text IS NULL OR c.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR c.install_id = sqlc.narg(install_id))
   AND (sqlc.narg(workflow_id)::text IS NULL OR c.workflow_id = sqlc.narg(workflow_id))
   AND (sqlc.narg(state)::text IS NULL OR c.state = sqlc.narg(state))
   AND (sqlc.narg(after)::text IS NULL OR c.id < sqlc.narg(after))

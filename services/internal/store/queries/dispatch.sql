@@ -104,3 +104,22 @@ SELECT spec FROM runner_jobs WHERE id = sqlc.arg(id);
 -- name: InstallRunner :one
 -- The runner of an install: the one that is not revoked, else the last.
 SELECT * FROM runners WHERE install_id = sqlc.arg(install_id)::text ORDER BY state = 'revoked', id DESC LIMIT 1;
+
+-- name: ShowRunners :many
+-- Runners with the install's name, newest first; one by id, or all with NULL.
+SELECT sqlc.embed(r), coalesce(i.name, '')::text AS install_name
+FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
+WHERE (sqlc.narg(id)::text IS NULL OR r.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR r.install_id = sqlc.narg(install_id))
+  AND (sqlc.narg(after)::text IS NULL OR r.id < sqlc.narg(after))
+ORDER BY r.id DESC LIMIT sqlc.arg(most);
+
+-- name: RevokeRunnerByID :exec
+-- runner-api is told by berth_revoked and ends sessions and polls at once.
+UPDATE runners SET state = 'revoked', revoked_at = coalesce(revoked_at, now()) WHERE id = sqlc.arg(id);
+
+-- name: CloseSessionsOfRunner :exec
+UPDATE runner_sessions SET closed_at = now(), close_reason = sqlc.arg(reason) WHERE runner_id = sqlc.arg(runner_id) AND closed_at IS NULL;
+
+-- name: RevokeRegistryTokensOfRunner :exec
+UPDATE registry_tokens SET revoked_at = now() WHERE runner_id = sqlc.arg(runner_id)::text AND revoked_at IS NULL;

@@ -40,14 +40,14 @@ WITH again AS (
     FROM leased j WHERE b.id = j.build_id AND b.state = 'queued'
 ), offered AS (
     SELECT o.*, row_number() OVER (ORDER BY o.job_id) AS n
-    FROM (SELECT * FROM granted UNION ALL SELECT * FROM again) o
+    FROM (SELECT *, false AS again FROM granted UNION ALL SELECT *, true FROM again) o
 ), tokens AS (
     INSERT INTO log_tokens (hash, org_id, stream_id, runner_id, session_id, expires_at)
     SELECT (sqlc.arg(token_hashes)::bytea[])[o.n], berth.current_org(), o.stream_id, sqlc.arg(runner_id), sqlc.arg(session_id),
            now() + make_interval(secs => sqlc.arg(token_seconds)::float8)
     FROM offered o
 )
-SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n,
+SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n, o.again::boolean AS again,
        j.operation, j.spec, j.capsule, j.fence, j.trace,
        extract(epoch FROM now() - j.queued_at)::float8 AS waited_seconds
 FROM offered o JOIN runner_jobs j ON j.id = o.job_id
@@ -56,7 +56,7 @@ ORDER BY j.queued_at, j.id;
 -- name: RunnerAttempt :one
 -- A job of this runner with the lease of one attempt, locked. lease_state is
 -- empty when there never was that attempt.
-SELECT j.id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
+SELECT j.id, j.runner_id, j.install_id, j.build_id, j.change_id, j.workflow_id, j.resource_id, j.operation, j.mutates,
        j.state, j.fence, j.attempt, (j.cancel_requested_at IS NOT NULL)::boolean AS cancel_requested,
        coalesce(j.result, '{}')::jsonb AS result,
        coalesce(l.id, '')::text AS lease_id, coalesce(l.state, '')::text AS lease_state,

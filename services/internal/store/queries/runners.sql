@@ -42,8 +42,8 @@ WHERE id = sqlc.arg(id)
 RETURNING epoch;
 
 -- name: RunnerReports :exec
--- What a claim says of the runner, when it differs from before.
-UPDATE runners SET slots = sqlc.arg(slots), switch = sqlc.arg(switch) WHERE id = sqlc.arg(id);
+-- The switch that a claim reports, when it is another than before.
+UPDATE runners SET switch = sqlc.arg(switch) WHERE id = sqlc.arg(id);
 
 -- name: RunnerPresence :many
 -- One statement for all runners of the org that called since the last time:

@@ -33,10 +33,11 @@ UPDATE workflows SET cancel_requested_at = coalesce(cancel_requested_at, now()) 
 UPDATE workflows SET approve_all = true WHERE id = sqlc.arg(id);
 
 -- name: ListWorkflows :many
--- A page, newest first, behind the id `after`.
-SELECT w.*, i.name AS install_name, r.number AS release_number
+-- A page, newest first, behind the id `after`; one by id.
+SELECT sqlc.embed(w), i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
-WHERE (sqlc.narg(install_id)::text IS NULL OR w.install_id = sqlc.narg(install_id))
+WHERE (sqlc.narg(id)::text IS NULL OR w.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR w.install_id = sqlc.narg(install_id))
   AND (sqlc.narg(state)::text IS NULL OR w.state = sqlc.narg(state))
   AND (sqlc.narg(after)::text IS NULL OR w.id < sqlc.narg(after))
 ORDER BY w.id DESC LIMIT sqlc.arg(most);

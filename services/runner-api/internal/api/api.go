@@ -54,7 +54,6 @@ type API struct {
 	jobs     *waiting.Room // claims
 	settings *waiting.Room
 	metrics  *Metrics
-	closing  <-chan struct{}
 }
 
 // Deps are what an API works with.
@@ -66,15 +65,13 @@ type Deps struct {
 	Jobs     *waiting.Room // woken by ChannelJobs
 	Settings *waiting.Room // woken by ChannelSettings
 	Metrics  *Metrics
-	// Closing is closed when the server shuts down: held requests answer.
-	Closing <-chan struct{}
 }
 
 // New returns the API.
 func New(d Deps, c Config) *API {
 	return &API{
 		Config: c, store: d.Store, log: d.Log, gate: d.Gate, presence: d.Presence,
-		jobs: d.Jobs, settings: d.Settings, metrics: d.Metrics, closing: d.Closing,
+		jobs: d.Jobs, settings: d.Settings, metrics: d.Metrics,
 	}
 }
 

@@ -153,7 +153,7 @@ func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID stri
 	}
 	var expires time.Time
 	if len(leases) > 0 {
-		expires, err = tx.RunnerResumeLeases(ctx, db.RunnerResumeLeasesParams{IDs: leases, SessionID: sessionID, LeaseSeconds: a.Lease.Seconds()})
+		expires, err = tx.RunnerResumeLeases(ctx, db.RunnerResumeLeasesParams{Ids: leases, SessionID: sessionID, LeaseSeconds: a.Lease.Seconds()})
 		if err != nil {
 			return nil, err
 		}

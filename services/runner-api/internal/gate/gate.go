@@ -113,8 +113,9 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	}
 	s := &session.Session{
 		ID: row.ID, OrgID: org, RunnerID: row.RunnerID, Kind: row.Kind, Epoch: row.Epoch,
-		InstallID: deref(row.InstallID),
+		InstallID: deref(row.InstallID), TokenHash: hash,
 	}
+	s.NoteSwitch(row.Switch)
 	if err := s.Check(row.RunnerState, row.RunnerEpoch); err != nil {
 		return nil, err
 	}

@@ -159,7 +159,7 @@ func (r *Register) ask(ctx context.Context, org string, runners []string) error 
 	defer cancel()
 	var rows []db.RunnerPresenceRow
 	err := r.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = tx.RunnerPresence(ctx, db.RunnerPresenceParams{IDs: runners, FreshSeconds: freshFor.Seconds()})
+		rows, err = tx.RunnerPresence(ctx, db.RunnerPresenceParams{Ids: runners, FreshSeconds: freshFor.Seconds()})
 		return err
 	})
 	if err != nil {

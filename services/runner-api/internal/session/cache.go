@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 )
 
 // TokenHash is how the store knows a token.
@@ -16,6 +17,7 @@ func Hash(token string) TokenHash { return sha256.Sum256([]byte(token)) }
 // Session is a live session of a runner, as long as Voided is open. Its fields
 // never change.
 type Session struct {
+	TokenHash TokenHash
 	ID        string
 	OrgID     string
 	RunnerID  string
@@ -25,7 +27,19 @@ type Session struct {
 	PublicKey ed25519.PublicKey
 
 	voided chan struct{}
+	// reported is the switch that the last claim reported.
+	reported atomic.Pointer[string]
 }
+
+// NoteSwitch remembers the switch that the runner reports, and says whether it
+// is another than before.
+func (s *Session) NoteSwitch(now string) (changed bool) {
+	before := s.reported.Swap(&now)
+	return before == nil || *before != now
+}
+
+// ForgetSwitch makes the next NoteSwitch report a change.
+func (s *Session) ForgetSwitch() { s.reported.Store(nil) }
 
 // Voided is closed when something happened because of which the session must
 // be looked up again: it may be over, or was only forgotten. A held request

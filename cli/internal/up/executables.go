@@ -1,0 +1,167 @@
+package up
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The other executables of Berth.
+const (
+	exeCtlAPI    = "berth-ctl-api"
+	exeRunnerAPI = "berth-runner-api"
+	exeBuilder   = "berth-builder"
+	exeLogIngest = "berth-log-ingest"
+	exeRunner    = "berth-runner"
+	exeEngine    = "berth-engine"
+)
+
+var allExecutables = []string{exeCtlAPI, exeRunnerAPI, exeBuilder, exeLogIngest, exeRunner, exeEngine}
+
+// findExecutables returns the folder that has all of them: the one of this
+// executable, else BERTH_LIBEXEC; else, in a source tree, they are built.
+func findExecutables(ctx context.Context, getenv func(string) string, say func(string)) (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find the own executable: %w", err)
+	}
+	var lacking []string
+	for _, dir := range []string{filepath.Dir(self), getenv("BERTH_LIBEXEC")} {
+		if dir == "" {
+			continue
+		}
+		missing := missingIn(dir)
+		if len(missing) == 0 {
+			return dir, nil
+		}
+		lacking = append(lacking, fmt.Sprintf("%s has no %s", dir, strings.Join(missing, ", ")))
+	}
+	if root, ok := sourceTree(filepath.Dir(self)); ok {
+		return build(ctx, root, say)
+	}
+	return "", problem(nil, "set BERTH_LIBEXEC to the folder where they are, or run make build in a clone",
+		"the executables of Berth are not all here: %s", strings.Join(lacking, "; "))
+}
+
+func missingIn(dir string) (missing []string) {
+	for _, name := range allExecutables {
+		if !isExecutable(filepath.Join(dir, name)) {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// sourceTree looks for a clone around a folder, then around the current one.
+func sourceTree(start string) (root string, ok bool) {
+	starts := []string{start}
+	if cwd, err := os.Getwd(); err == nil {
+		starts = append(starts, cwd)
+	}
+	for _, dir := range starts {
+		for {
+			script := filepath.Join(dir, "dev", "scripts", "build.sh")
+			if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil && isExecutable(script) {
+				return dir, true
+			}
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				break
+			}
+			dir = parent
+		}
+	}
+	return "", false
+}
+
+func build(ctx context.Context, root string, say func(string)) (string, error) {
+	say("building the executables in " + root + " (minutes the first time)")
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "dev", "scripts", "build.sh"), allExecutables...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", problem(err, "run make build to see all of it", "building the executables: %v: %s", err, lastLine(string(out)))
+	}
+	return filepath.Join(root, ".bin"), nil
+}
+
+// shared returns a path to the executable that other users can use as well:
+// itself, or a copy in the data folder when it lies where they cannot get.
+func (l Layout) shared(path string) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	if os.Geteuid() != 0 || passable(filepath.Dir(real)) {
+		return path, nil
+	}
+	to := filepath.Join(l.Executable(), filepath.Base(path))
+	if same, err := sameContents(real, to); err != nil || same {
+		return to, err
+	}
+	return to, onDisk(l.Shared, copyExecutable(real, to))
+}
+
+func sameContents(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.Stat(b)
+	if err != nil || x.Size() != y.Size() {
+		return false, nil
+	}
+	first, err := os.Open(a)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = first.Close() }()
+	second, err := os.Open(b)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = second.Close() }()
+	p, q := make([]byte, 1<<20), make([]byte, 1<<20)
+	for {
+		n, errFirst := io.ReadFull(first, p)
+		m, _ := io.ReadFull(second, q)
+		if !bytes.Equal(p[:n], q[:m]) {
+			return false, nil
+		}
+		if errFirst != nil {
+			return true, nil
+		}
+	}
+}
+
+// copyExecutable replaces to by a rename: it may be running.
+func copyExecutable(from, to string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.CreateTemp(filepath.Dir(to), ".copy.*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(out.Name())
+		}
+	}()
+	_, copyErr := io.Copy(out, in)
+	if err := errors.Join(copyErr, out.Chmod(0o755), out.Sync(), out.Close()); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), to)
+}
+

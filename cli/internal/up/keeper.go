@@ -1,0 +1,218 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+const (
+	firstDelay = 100 * time.Millisecond // before the first restart
+	maxDelay   = 5 * time.Second        // between restarts in a crash loop
+
+	// steady is how long a part must have run for its death to be a new story.
+	steady = 30 * time.Second
+
+	// crashLoop is how many quick deaths in a row are called that.
+	crashLoop = 4
+
+	readyInterval = 50 * time.Millisecond // between questions while a part starts
+)
+
+// nextDelay decides how long to wait before a restart, from how many quick
+// deaths there were in a row and how long the process lived this time.
+func nextDelay(quickDeaths int, lived time.Duration) (delay time.Duration, deaths int) {
+	if lived >= steady {
+		quickDeaths = 0
+	}
+	delay = firstDelay
+	for range quickDeaths {
+		delay = min(2*delay, maxDelay)
+	}
+	return delay, quickDeaths + 1
+}
+
+// keeper keeps one part running until it is stopped.
+type keeper struct {
+	part   Part
+	ledger *ledger
+	say    func(string) // for people: one line
+
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu     sync.Mutex
+	status PartStatus
+}
+
+// PartStatus is what is known of a part without asking it.
+type PartStatus struct {
+	Name     string `json:"name"`
+	PID      int    `json:"pid,omitempty"` // 0 while it does not run
+	Adopted  bool   `json:"adopted,omitempty"`
+	Restarts int    `json:"restarts"`
+	// Looping says that it dies soon after each start.
+	Looping bool   `json:"looping,omitempty"`
+	Last    string `json:"last,omitempty"` // how it ended last
+	Log     string `json:"log"`
+}
+
+// keep starts the part, or takes over the process that an earlier supervisor
+// left, and returns at once.
+func keep(part Part, l *ledger, say func(string)) *keeper {
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &keeper{part: part, ledger: l, say: say, cancel: cancel, done: make(chan struct{})}
+	k.status = PartStatus{Name: part.Name, Log: part.Log}
+	go func() {
+		defer close(k.done)
+		k.run(ctx)
+	}()
+	return k
+}
+
+// stop ends the process and returns when it is gone.
+func (k *keeper) stop() {
+	k.cancel()
+	<-k.done
+}
+
+// Status returns a copy.
+func (k *keeper) Status() PartStatus {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.status
+}
+
+func (k *keeper) set(fn func(*PartStatus)) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fn(&k.status)
+}
+
+func (k *keeper) run(ctx context.Context) {
+	deaths := 0
+	for ctx.Err() == nil {
+		began := time.Now()
+		why := k.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		var delay time.Duration
+		delay, deaths = nextDelay(deaths, time.Since(began))
+		k.set(func(s *PartStatus) {
+			s.PID, s.Adopted, s.Last, s.Looping = 0, false, why, deaths >= crashLoop
+			s.Restarts++
+		})
+		switch deaths {
+		case 1:
+			k.say(fmt.Sprintf("! %s ended (%s); starting it again", k.part.Name, why))
+		case crashLoop:
+			k.say(fmt.Sprintf("! %s keeps ending (%s); trying on, see %s", k.part.Name, why, k.part.Log))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(delay):
+		}
+	}
+}
+
+// once runs the part one time and says how it ended. When the context ends, it
+// ends the process first.
+func (k *keeper) once(ctx context.Context) (why string) {
+	process, ended, err := k.adoptOrStart()
+	if err != nil {
+		return err.Error()
+	}
+	select {
+	case why = <-ended:
+	case <-ctx.Done():
+		if process.end(k.part.Polite, k.part.Grace) {
+			k.say(fmt.Sprintf("! %s (pid %d) did not stop within %s and was killed", k.part.Name, process.PID, k.part.Grace))
+		}
+		why = <-ended
+	}
+	// Written down after the fact: between the two, the start time tells.
+	if err := k.ledger.change(func(s *State) { delete(s.Parts, k.part.Name) }); err != nil {
+		k.say("! " + err.Error())
+	}
+	return why
+}
+
+// adoptOrStart returns the process and a channel that says how it ended.
+func (k *keeper) adoptOrStart() (Process, <-chan string, error) {
+	ended := make(chan string, 1)
+	digest := k.part.digest()
+	if left, ok := k.ledger.read().Parts[k.part.Name]; ok && left.Running() && left.Digest == digest {
+		k.set(func(s *PartStatus) { s.PID, s.Adopted = left.PID, true })
+		go func() {
+			_ = left.wait(context.Background()) // only a missing process ends it
+			ended <- "ended while nobody was its parent"
+		}()
+		return left.Process, ended, nil
+	}
+	cmd, err := k.part.start()
+	if err != nil {
+		return Process{}, nil, err
+	}
+	process, err := identify(cmd.Process.Pid)
+	if err == nil {
+		err = k.ledger.change(func(s *State) {
+			s.Parts[k.part.Name] = PartRecord{Process: process, Order: k.part.Order, Digest: digest}
+		})
+	}
+	go func() { ended <- howEnded(cmd.Wait()) }()
+	if err != nil {
+		// Not written down, so nobody would find it: it may not run.
+		_ = cmd.Process.Kill()
+		return Process{}, nil, errors.New(<-ended + ": " + err.Error())
+	}
+	k.set(func(s *PartStatus) { s.PID, s.Adopted = process.PID, false })
+	return process, ended, nil
+}
+
+func howEnded(err error) string {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "exit status 0"
+	case errors.As(err, &exit):
+		return exit.Error()
+	}
+	return err.Error()
+}
+
+// waitReady returns when the part can be used, or why it will not be soon.
+func (k *keeper) waitReady(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	tick := time.NewTicker(readyInterval)
+	defer tick.Stop()
+	for {
+		err := k.part.Ready(ctx)
+		if err == nil && k.Status().PID != 0 {
+			return nil
+		}
+		if s := k.Status(); s.Looping {
+			return problem(nil, "read "+k.part.Log, "%s does not start (%s)%s", k.part.Name, s.Last, quoteLog(k.part.Log))
+		}
+		select {
+		case <-ctx.Done():
+			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+				return cause
+			}
+			return problem(err, "read "+k.part.Log, "%s is not ready after %s (%v)%s", k.part.Name, within, err, quoteLog(k.part.Log))
+		case <-tick.C:
+		}
+	}
+}
+
+// quoteLog is the last line of a log, where an error may gain by it.
+func quoteLog(path string) string {
+	if lines := lastLines(path, 1); len(lines) > 0 {
+		return ": " + lines[0]
+	}
+	return ""
+}

@@ -1,0 +1,212 @@
+package up
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+const (
+	// markerFile makes a folder recognisable as ours: only such a folder is
+	// ever deleted, and only an empty one becomes ours.
+	markerFile = ".berth-data"
+
+	// A unix socket's path has at most 103 bytes on every system.
+	maxSocketPath = 103
+
+	// minFreeBytes is what a start needs at least: a fresh Postgres takes 40
+	// MiB, and one that runs into a full disk stops.
+	minFreeBytes = 256 << 20
+)
+
+// Layout says where things are.
+type Layout struct {
+	// Dir is the data folder.
+	Dir string
+
+	// Shared is the folder for what runs as another user than us: Postgres and
+	// the runners. It is Dir, unless Dir lies where others cannot get (as in
+	// root's home directory).
+	Shared string
+
+	// Sockets is the folder of the unix sockets, with a path that is short.
+	Sockets string
+}
+
+// DefaultDir is the data folder of this user: BERTH_DATA, /var/lib/berth for
+// root, else ~/.local/share/berth.
+func DefaultDir() (string, error) {
+	if dir := os.Getenv("BERTH_DATA"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if os.Geteuid() == 0 {
+		const system = "/var/lib/berth"
+		if _, err := os.Stat(system); err == nil || writable("/var/lib") {
+			return system, nil
+		}
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "berth"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", problem(err, "set BERTH_DATA to a folder for Berth's data", "there is no home directory to keep data in")
+	}
+	return filepath.Join(home, ".local", "share", "berth"), nil
+}
+
+func writable(dir string) bool {
+	const write = 2 // W_OK
+	return syscall.Access(dir, write) == nil
+}
+
+// LayoutAt names everything in the data folder at dir, without touching it.
+func LayoutAt(dir string) (Layout, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Layout{}, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	sum := sha256.Sum256([]byte(dir))
+	key := hex.EncodeToString(sum[:6])
+	l := Layout{Dir: dir, Shared: dir}
+	if os.Geteuid() == 0 && !passable(filepath.Dir(dir)) {
+		l.Shared = filepath.Join("/var/lib", "berth-"+key)
+	}
+	l.Sockets = filepath.Join(l.Shared, "run")
+	if len(filepath.Join(l.Sockets, postgresSocket)) > maxSocketPath {
+		l.Sockets = filepath.Join("/tmp", "berth-"+key)
+	}
+	return l, nil
+}
+
+// passable tells whether every user may pass through dir and what is above.
+func passable(dir string) bool {
+	for {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			return false
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return true
+		}
+		dir = parent
+	}
+}
+
+// The files and folders.
+func (l Layout) Lock() string       { return l.in("lock") }
+func (l Layout) State() string      { return l.in("state.json") }
+func (l Layout) DSNs() string       { return l.in("dsn") }
+func (l Layout) MasterKey() string  { return l.in("keys", "master.key") }
+func (l Layout) Registry() string   { return l.in("registry") }
+func (l Layout) Log() string        { return l.in("log") }
+func (l Layout) Token() string      { return l.in("token") }
+func (l Layout) Terraform() string  { return filepath.Join(l.Shared, "terraform") }
+func (l Layout) Executable() string { return filepath.Join(l.Shared, "bin") }
+func (l Layout) Postgres() string   { return filepath.Join(l.Shared, "postgres") }
+func (l Layout) Runners() string    { return filepath.Join(l.Shared, "runners") }
+func (l Layout) Builder() string    { return filepath.Join(l.Shared, "builder") }
+func (l Layout) PostgresSocketDir() string {
+	return filepath.Join(l.Sockets, "postgres")
+}
+
+// Socket is the supervisor's, in a folder that only its user can enter.
+func (l Layout) Socket() string { return filepath.Join(l.Sockets, "supervisor", "up.sock") }
+
+func (l Layout) in(parts ...string) string {
+	return filepath.Join(append([]string{l.Dir}, parts...)...)
+}
+
+// LogFile is where a part writes to.
+func (l Layout) LogFile(part string) string { return filepath.Join(l.Log(), part+".log") }
+
+type marker struct {
+	What    string `json:"what"`
+	Dir     string `json:"dir"` // of the data folder that it belongs to
+	Version int    `json:"version"`
+}
+
+// Exists tells whether there is a data folder of ours.
+func (l Layout) Exists() bool { return marked(l.Dir) }
+
+func marked(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, markerFile))
+	var m marker
+	return err == nil && json.Unmarshal(data, &m) == nil && m.Version > 0
+}
+
+// Make creates the data folder, or makes sure that the one that is there is
+// ours and can be written.
+func (l Layout) Make() error {
+	for _, dir := range slices.Compact([]string{l.Dir, l.Shared}) {
+		if err := claim(dir, l.Dir); err != nil {
+			return err
+		}
+		if err := enoughSpace(dir); err != nil {
+			return err
+		}
+	}
+	for dir, mode := range map[string]os.FileMode{
+		l.DSNs():                       0o700,
+		filepath.Dir(l.MasterKey()):    0o700,
+		l.Registry():                   0o700,
+		l.Log():                        0o700,
+		l.Runners():                    0o711, // engines pass through to their own
+		l.Builder():                    0o711,
+		l.Terraform():                  0o755,
+		l.Executable():                 0o755,
+		l.Sockets:                      0o711,
+		filepath.Dir(l.Socket()):       0o700,
+	} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return onDisk(l.Dir, err)
+		}
+		if err := os.Chmod(dir, mode); err != nil { // whatever the umask says
+			return onDisk(l.Dir, err)
+		}
+	}
+	return nil
+}
+
+// claim makes dir ours when it is empty or new, and leaves it alone when it is.
+func claim(dir, owner string) error {
+	if !marked(dir) {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return onDisk(dir, err)
+		}
+		if len(entries) > 0 {
+			return problem(nil, "set BERTH_DATA to a folder that is empty or does not exist",
+				"%s is not empty and not a data folder of Berth", dir)
+		}
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return onDisk(dir, err)
+		}
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // others pass through, and list nothing
+		return onDisk(dir, err)
+	}
+	// Written every time: it is also the proof that the folder can be.
+	return onDisk(dir, writeJSON(filepath.Join(dir, markerFile), marker{What: "data folder of berth up", Dir: owner, Version: 1}))
+}
+
+func enoughSpace(dir string) error {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		return nil // cannot tell, so it is not the reason to stop
+	}
+	if free := int64(stat.Bavail) * int64(stat.Bsize); free < minFreeBytes { //nolint:gosec,unconvert // sizes of disks; the types differ by system
+		return problem(syscall.ENOSPC, "free some space there, or set BERTH_DATA to another folder",
+			"the disk of the data folder %s has only %d MiB left, %d MiB are needed", dir, free>>20, minFreeBytes>>20)
+	}
+	return nil
+}

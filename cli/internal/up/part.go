@@ -1,0 +1,66 @@
+package up
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// Part is a process that is kept running.
+type Part struct {
+	Name string   // ctl-api; also the name of its log
+	Path string   // of the executable
+	Args []string // without the name
+	Env  []string // all of it, sorted: nothing else is passed on
+	Dir  string   // working directory
+	Log  string   // file that stdout and stderr are appended to
+	// User is whom it runs as; nil for the supervisor's user.
+	User *syscall.Credential
+	// Polite is the signal that asks it to stop, Grace how long it then has.
+	Polite syscall.Signal
+	Grace  time.Duration
+	// Ready answers nil when it can be used. It must return soon.
+	Ready func(context.Context) error
+	// Order is where it stands in the start; later ones are stopped first.
+	Order int
+}
+
+// digest identifies what is run. A process of the same digest may be taken
+// over; one of another digest is of an older build or configuration.
+func (p Part) digest() string {
+	exe := p.Path
+	if info, err := os.Stat(p.Path); err == nil {
+		exe = fmt.Sprintf("%s %d %d", p.Path, info.Size(), info.ModTime().UnixNano())
+	}
+	var user uint32
+	if p.User != nil {
+		user = p.User.Uid
+	}
+	data, _ := json.Marshal([]any{exe, p.Args, p.Env, p.Dir, user}) // strings and numbers: cannot fail
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// start runs the part in a process group of its own, so that Ctrl-C in the
+// terminal reaches the supervisor only, and the parts stop in order. The log is
+// a file and not a pipe: the part outlives a supervisor that is killed.
+func (p Part) start() (*exec.Cmd, error) {
+	if err := rotate(p.Log); err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(p.Log, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = log.Close() }() // the child has its own
+	cmd := exec.Command(p.Path, p.Args...)
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.User}
+	return cmd, cmd.Start()
+}

@@ -1,0 +1,154 @@
+package control
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+)
+
+// Enrol binds the runner's key. It may be repeated.
+func (c *Client) Enrol(ctx context.Context, in runnerapi.Enrolment) (runnerapi.Identity, error) {
+	const what = "enrol"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.EnrolWithResponse(ctx, in)
+	switch {
+	case err != nil:
+		return runnerapi.Identity{}, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return runnerapi.Identity{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return *resp.JSON200, nil
+}
+
+// OpenSession starts a session; the client carries its token from now on.
+func (c *Client) OpenSession(ctx context.Context, in runnerapi.SessionRequest) (runnerapi.Session, error) {
+	const what = "open session"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	c.SetToken("")
+	resp, err := c.api.OpenSessionWithResponse(ctx, in)
+	switch {
+	case err != nil:
+		return runnerapi.Session{}, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return runnerapi.Session{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	c.SetToken(resp.JSON200.Token)
+	return *resp.JSON200, nil
+}
+
+// Claim asks for work and waits for it.
+func (c *Client) Claim(ctx context.Context, in runnerapi.ClaimRequest) ([]runnerapi.Assignment, error) {
+	const what = "claim jobs"
+	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
+	defer cancel()
+	resp, err := c.api.ClaimJobsWithResponse(ctx, in)
+	switch {
+	case err != nil:
+		return nil, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return nil, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return resp.JSON200.Jobs, nil
+}
+
+// Renew keeps leases.
+func (c *Client) Renew(ctx context.Context, leases []runnerapi.Attempt) ([]runnerapi.RenewedLease, error) {
+	const what = "renew leases"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.RenewLeasesWithResponse(ctx, runnerapi.RenewRequest{Leases: leases})
+	switch {
+	case err != nil:
+		return nil, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return nil, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return resp.JSON200.Leases, nil
+}
+
+// Settings waits for settings newer than version; found is false when there
+// are none.
+func (c *Client) Settings(ctx context.Context, version int64) (env capsule.Envelope, found bool, err error) {
+	const what = "get settings"
+	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
+	defer cancel()
+	wait := WaitSeconds
+	resp, err := c.api.GetSettingsWithResponse(ctx, &runnerapi.GetSettingsParams{AfterVersion: &version, WaitSeconds: &wait})
+	switch {
+	case err != nil:
+		return env, false, unreachable(what, err)
+	case resp.JSON200 != nil:
+		return resp.JSON200.Envelope, true, nil
+	case resp.StatusCode() == http.StatusNoContent:
+		return env, false, nil
+	}
+	return env, false, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+}
+
+// ReportRun reports a run of a scheduled action.
+func (c *Client) ReportRun(ctx context.Context, runID string, run runnerapi.Run) (runnerapi.RunRecorded, error) {
+	const what = "report run"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.PutRunWithResponse(ctx, runID, run)
+	switch {
+	case err != nil:
+		return runnerapi.RunRecorded{}, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return runnerapi.RunRecorded{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return *resp.JSON200, nil
+}
+
+// RegistryToken returns a token for the org's registry.
+func (c *Client) RegistryToken(ctx context.Context, actions ...runnerapi.RegistryAction) (runnerapi.RegistryToken, error) {
+	const what = "get registry token"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.CreateRegistryTokenWithResponse(ctx, runnerapi.RegistryTokenRequest{Actions: actions})
+	switch {
+	case err != nil:
+		return runnerapi.RegistryToken{}, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return runnerapi.RegistryToken{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return *resp.JSON200, nil
+}
+
+// ChainHead says where the copy of the chain ends.
+func (c *Client) ChainHead(ctx context.Context) (runnerapi.ChainHead, error) {
+	const what = "get chain head"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.GetChainHeadWithResponse(ctx)
+	switch {
+	case err != nil:
+		return runnerapi.ChainHead{}, unreachable(what, err)
+	case resp.JSON200 == nil:
+		return runnerapi.ChainHead{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return *resp.JSON200, nil
+}
+
+// AppendChain copies records. After a refusal, head is where the copy ends.
+func (c *Client) AppendChain(ctx context.Context, records []runnerapi.ChainRecord) (head runnerapi.ChainHead, err error) {
+	const what = "copy chain"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.AppendChainWithResponse(ctx, runnerapi.ChainAppend{Records: records})
+	switch {
+	case err != nil:
+		return head, unreachable(what, err)
+	case resp.JSON200 != nil:
+		return *resp.JSON200, nil
+	case resp.ApplicationProblemJSON409 != nil:
+		p := resp.ApplicationProblemJSON409
+		return runnerapi.ChainHead{Seq: p.Seq, Hash: p.Hash},
+			&Error{What: what, Status: resp.StatusCode(), Code: p.Code, Detail: deref(p.Detail), Remedy: deref(p.Remedy)}
+	}
+	return head, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+}

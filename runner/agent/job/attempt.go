@@ -1,0 +1,129 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
+)
+
+// Attempt is what is on disk of an attempt, beside what the engine made.
+type Attempt struct {
+	Assignment runnerapi.Assignment `json:"assignment"`
+	// Tick is set for a run that this runner started by its schedule; such an
+	// attempt has no lease, and its job is named by the run.
+	Tick  *Tick          `json:"tick,omitempty"`
+	Phase recovery.Phase `json:"phase"`
+
+	Process   *process.ID       `json:"process,omitempty"`
+	Isolation process.Isolation `json:"isolation,omitzero"`
+	StartedAt time.Time         `json:"started_at,omitzero"`
+	// Deadline is when the engine is asked to stop.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Proxy is how the engine reaches the state proxy, nil without one.
+	Proxy *stateproxy.Access `json:"proxy,omitempty"`
+
+	// Intent is the number of the chain's record of the intent, 0 without one.
+	// Effect and Capsule are digests that its outcome names again.
+	Intent  int64  `json:"intent,omitempty"`
+	Effect  string `json:"effect,omitempty"`
+	Capsule string `json:"capsule,omitempty"`
+}
+
+// Tick is a scheduled moment of an action.
+type Tick struct {
+	Action      string    `json:"action"`
+	At          time.Time `json:"at"`
+	HealthCheck bool      `json:"health_check,omitempty"`
+}
+
+// Spec is what is to be done.
+func (a Attempt) Spec() jobspec.Spec { return a.Assignment.Spec }
+
+// Name is the name of the attempt's directories.
+func (a Attempt) Name() string {
+	return fmt.Sprintf("%s.%d", a.Assignment.JobID, a.Assignment.Attempt)
+}
+
+// Key names the attempt to the control plane.
+func (a Attempt) Key() runnerapi.Attempt {
+	return runnerapi.Attempt{JobID: a.Assignment.JobID, Attempt: a.Assignment.Attempt}
+}
+
+// folder is the directory of an attempt.
+type folder struct{ path string }
+
+func (f folder) attempt() string       { return filepath.Join(f.path, "attempt.json") }
+func (f folder) report() string        { return filepath.Join(f.path, "report.json") }
+func (f folder) plan() string          { return filepath.Join(f.path, "plan.json") }
+func (f folder) lock() string          { return filepath.Join(f.path, "lock") }
+func (f folder) stdout() string        { return filepath.Join(f.path, "stdout.log") }
+func (f folder) stderr() string        { return filepath.Join(f.path, "stderr.log") }
+func (f folder) engine() string        { return filepath.Join(f.path, "engine") }
+func (f folder) in(name string) string { return filepath.Join(f.path, "engine", "in", name) }
+
+// make makes the directory and writes the attempt down. Only then does the
+// attempt exist for a later agent.
+func (f folder) make(a Attempt, gid int) error {
+	mode := os.FileMode(0o700)
+	if gid > 0 {
+		mode = 0o710
+	}
+	if err := os.MkdirAll(f.path, mode); err != nil {
+		return err
+	}
+	if err := os.Chmod(f.path, mode); err != nil {
+		return err
+	}
+	if gid > 0 {
+		if err := os.Chown(f.path, -1, gid); err != nil {
+			return err
+		}
+	}
+	if err := f.write(a); err != nil {
+		return err
+	}
+	return datadir.Sync(filepath.Dir(f.path))
+}
+
+func (f folder) write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a) }
+
+// load reads the attempt of a directory. found is false for a directory that
+// was never finished being made.
+func (f folder) load() (a Attempt, found bool, err error) {
+	found, err = datadir.ReadJSON(f.attempt(), &a)
+	return a, found, err
+}
+
+// readOut reads a file that the engine wrote below its directory. Whatever the
+// engine put there instead (a symlink out of its directory, a pipe, a file
+// without end) cannot make the agent read anything else. found is false when
+// there is none.
+func (f folder) readOut(name string, limit int64) (data []byte, found bool, err error) {
+	root, err := os.OpenRoot(f.engine())
+	if err != nil {
+		return nil, false, err
+	}
+	defer root.Close()
+	return readRegular(root, name, limit)
+}
+
+// readOutJSON is readOut of a JSON document.
+func (f folder) readOutJSON(name string, limit int64, v any) (found bool, err error) {
+	data, found, err := f.readOut(name, limit)
+	if err != nil || !found {
+		return found, err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return true, fmt.Errorf("%s of the engine is not what the job contract says", name)
+	}
+	return true, nil
+}

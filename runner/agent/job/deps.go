@@ -1,0 +1,80 @@
+package job
+
+import (
+	"context"
+	"crypto/ed25519"
+	"log/slog"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/power"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
+)
+
+// API is what attempts need of the control plane.
+type API interface {
+	stateproxy.States
+	Plan(ctx context.Context, jobID string, plan runnerapi.Plan) error
+	Result(ctx context.Context, jobID string, report runnerapi.ResultReport) error
+	ReportRun(ctx context.Context, runID string, run runnerapi.Run) (runnerapi.RunRecorded, error)
+}
+
+// Registry names the org's registry. Both methods wait while the control plane
+// is away.
+type Registry interface {
+	Remote(ctx context.Context, repository string, action runnerapi.RegistryAction) (oci.Remote, error)
+}
+
+// Chain records effects before and after.
+type Chain interface {
+	Append(ctx context.Context, r chain.Record) (chain.Head, error)
+	OpenIntents() []chain.Record
+}
+
+// Sinks says where the lines of a stream go. It waits while that is not known.
+type Sinks interface {
+	Sink(ctx context.Context, streamID string, token func() string) (logship.Sink, error)
+}
+
+// Engine is what is started for each job.
+type Engine struct {
+	Path string
+	// Terraform is the executable that engines use, "" when there is none.
+	Terraform string
+	// SearchPath is the PATH of engines.
+	SearchPath string
+	Isolation  process.Isolation
+	Limits     process.Limits
+	// Grace is the time between asking an engine to stop and ending it.
+	Grace time.Duration
+}
+
+// Deps are what attempts share.
+type Deps struct {
+	Dir      datadir.Dir
+	Keys     datadir.Keys
+	Runner   datadir.Runner
+	Version  string
+	Trusted  map[string]ed25519.PublicKey
+	Engine   Engine
+	API      API
+	Registry Registry
+	Layout   *oci.Layout
+	Sinks    Sinks
+	Switch   *power.Switch
+	Digests  *order.Digests
+	Log      *slog.Logger
+	Now      func() time.Time
+
+	// The rest is absent for Build Runners, which change nothing.
+	Chain  Chain
+	Nonces *capsule.NonceFile
+	Fences *order.Fences
+}

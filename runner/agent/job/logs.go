@@ -1,0 +1,81 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/logship"
+)
+
+// logs bring the output of one attempt to log-ingest.
+type logs struct {
+	spool   *logship.Spool
+	secrets *secrets
+	log     *slog.Logger
+	token   atomic.Pointer[string]
+
+	ended chan struct{} // closed when nobody writes to the files any more
+	tails sync.WaitGroup
+}
+
+func openLogs(dir string, known *secrets, log *slog.Logger) (*logs, error) {
+	spool, err := logship.OpenSpool(dir, logship.Options{})
+	if err != nil {
+		return nil, err
+	}
+	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{})}
+	l.setToken("")
+	return l, nil
+}
+
+func (l *logs) setToken(token string) { l.token.Store(&token) }
+
+// remark adds a line of the agent's own.
+func (l *logs) remark(text string, at time.Time) {
+	if err := l.spool.Remark(l.secrets.set.String(text), at); err != nil {
+		l.log.Warn("log line is lost", "err", err)
+	}
+}
+
+// follow tails the files of the engine until finish.
+func (l *logs) follow(ctx context.Context, stdout, stderr string) {
+	for source, path := range map[logship.Source]string{logship.Stdout: stdout, logship.Stderr: stderr} {
+		l.tails.Go(func() {
+			tail := logship.Tail{Spool: l.spool, Path: path, Source: source, Redact: l.secrets}
+			if err := tail.Run(ctx, l.ended); err != nil && ctx.Err() == nil {
+				l.log.WarnContext(ctx, "output of the engine cannot be followed", "source", source, "err", err)
+			}
+		})
+	}
+}
+
+// drain takes what is left of the files. Nobody may write to them any more.
+func (l *logs) drain() {
+	close(l.ended)
+	l.tails.Wait()
+}
+
+// ship sends the lines until the stream is finished; then nothing is left of
+// them on this machine. It returns early only with ctx.
+func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
+	sink, err := sinks.Sink(ctx, stream, func() string { return *l.token.Load() })
+	if err != nil {
+		return
+	}
+	err = logship.Shipper{Spool: l.spool, Sink: sink, Log: l.log}.Run(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil, errors.Is(err, logship.ErrClosed):
+		if err := l.spool.Remove(); err != nil {
+			l.log.WarnContext(ctx, "log spool cannot be removed", "err", err)
+		}
+	default:
+		l.log.ErrorContext(ctx, "log cannot be delivered and stays in the spool", "stream_id", stream, "err", err)
+		_ = l.spool.Close()
+	}
+}

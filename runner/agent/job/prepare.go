@@ -1,0 +1,191 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/order"
+)
+
+// progressEvery is the least time between two lines about a transfer.
+const progressEvery = 2 * time.Second
+
+// prepare fills the engine's directory: artifact, source, pinned plan, and last
+// job.json with its leaves opened. It may be repeated on the same directory.
+func (j *job) prepare(ctx context.Context) error {
+	for _, dir := range []string{"in", "out", "work/home", "work/tmp"} {
+		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
+			return err
+		}
+	}
+	spec, err := openState(j.deps.Keys.Seal, j.spec, j.secrets)
+	if err != nil {
+		return err
+	}
+	if spec.Artifact != nil {
+		if err := j.bring(ctx, *spec.Artifact, j.dir.in("artifact")); err != nil {
+			return fmt.Errorf("artifact: %w", err)
+		}
+	}
+	if spec.Source != nil && spec.Source.Archive != nil {
+		if err := j.bring(ctx, *spec.Source.Archive, j.dir.in("source")); err != nil {
+			return fmt.Errorf("source: %w", err)
+		}
+	}
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("job.json: %w", err)
+	}
+	return os.WriteFile(filepath.Join(j.dir.engine(), "job.json"), raw, 0o600)
+}
+
+// bring makes sure that an artifact is in the own registry, and unpacks it.
+func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
+	want, err := digest.Parse(a.Digest)
+	if err != nil {
+		return fmt.Errorf("digest %q: %w", a.Digest, err)
+	}
+	if j.deps.Layout.Verify(ctx, want) != nil { // missing or damaged: fetch what is not right
+		if err := j.pull(ctx, a.Repository, want); err != nil {
+			return err
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil { // of an earlier try
+		return err
+	}
+	return oci.Unpack(ctx, j.deps.Layout, want, dir, oci.Limits{})
+}
+
+func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
+	started, last := time.Now(), time.Now()
+	var total int64
+	opt := oci.TransferOptions{Progress: func(done, all int64) {
+		total = all
+		if time.Since(last) >= progressEvery {
+			last = time.Now()
+			j.remark(fmt.Sprintf("pulling %s: %s of %s", repository, size(done), size(all)))
+		}
+	}}
+	for try := 0; ; try++ {
+		from, err := j.deps.Registry.Remote(ctx, repository, runnerapi.Pull)
+		if err != nil {
+			return err
+		}
+		err = oci.Pull(ctx, from, want, j.deps.Layout, opt)
+		switch {
+		case err == nil:
+			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, size(total), time.Since(started).Round(time.Millisecond)))
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, oci.ErrNotFound) || try == 9:
+			return err
+		}
+		j.remark("the registry does not answer, trying again: " + err.Error())
+		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// unpin opens what the plan kept and puts it where the engine expects it.
+// sealed are the bytes whose digest the order was checked against.
+func (j *job) unpin(ctx context.Context, sealed []byte) error {
+	plain, err := seal.Open(j.deps.Keys.Seal, sealed)
+	if err != nil {
+		return fmt.Errorf("pinned plan: %w", err)
+	}
+	// A layout for this moment: it unpacks with all its checks.
+	tmp := filepath.Join(j.dir.path, "unpin")
+	defer os.RemoveAll(tmp)
+	layout, err := oci.Open(tmp)
+	if err != nil {
+		return err
+	}
+	packed, err := oci.Pack(ctx, layout, oci.PackInput{Kind: oci.KindPlan, Archive: bytes.NewReader(plain), TempDir: j.dir.path})
+	if err != nil {
+		return fmt.Errorf("pinned plan: %w", err)
+	}
+	if err := os.RemoveAll(j.dir.in("pinned")); err != nil {
+		return err
+	}
+	return oci.Unpack(ctx, layout, packed.Digest, j.dir.in("pinned"), oci.Limits{})
+}
+
+// pinned reads the sealed bytes that the plan of this change kept; nil when
+// they are gone.
+func (j *job) pinned(ctx context.Context, r *order.Record) []byte {
+	if r == nil || r.Blob == "" {
+		return nil
+	}
+	_, sealed, err := j.deps.Layout.GetBlob(ctx, oci.KindPlan.ArtifactType(), digest.Digest(r.Blob))
+	if err != nil {
+		j.log.WarnContext(ctx, "pinned plan is not readable", "err", err)
+		return nil
+	}
+	return sealed
+}
+
+// handOver gives the engine's directory to the engine's user.
+func (j *job) handOver() error {
+	iso := j.deps.Engine.Isolation
+	if iso.UID == 0 {
+		return nil
+	}
+	return filepath.WalkDir(j.dir.engine(), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, iso.UID, iso.GID)
+	})
+}
+
+// measure digests the executables that the effect names.
+func (j *job) measure() (order.Place, error) {
+	p := order.Place{Target: order.Target(j.spec.InstallID)}
+	var err error
+	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {
+		return p, fmt.Errorf("engine: %w", err)
+	}
+	if j.deps.Engine.Terraform != "" {
+		if p.TerraformDigest, err = j.deps.Digests.Of(j.deps.Engine.Terraform); err != nil {
+			return p, fmt.Errorf("terraform: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func digestOfPinned(sealed []byte) string {
+	if sealed == nil {
+		return ""
+	}
+	return capsule.DigestBytes(sealed)
+}
+
+func size(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	div, exp := int64(unit), 0
+	for n/div >= unit {
+		div *= unit
+		exp++
+	}
+	return fmt.Sprintf("%.1f %ciB", float64(n)/float64(div), "KMGT"[exp])
+}

@@ -1,0 +1,174 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/redact"
+	"github.com/berth-dev/berth/pkg/seal"
+)
+
+// secrets are what must not be seen of an attempt. It is a redactor of its log.
+// Safe for concurrent use.
+type secrets struct {
+	set *redact.Set
+
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+func newSecrets() *secrets { return &secrets{set: redact.New(), known: map[string]bool{}} }
+
+// add registers every text in value, and says whether any was new.
+func (s *secrets) add(value any, name string) (fresh bool) {
+	walkText(value, func(text string) {
+		if len(text) < redact.MinLen {
+			return
+		}
+		s.mu.Lock()
+		seen := s.known[text]
+		s.known[text] = true
+		s.mu.Unlock()
+		if !seen {
+			s.set.Add([]byte(text), name)
+			fresh = true
+		}
+	})
+	return fresh
+}
+
+// shows reports whether data holds a secret.
+func (s *secrets) shows(data []byte) bool { return !bytes.Equal(s.set.Bytes(data), data) }
+
+// Redact replaces secrets in output.
+func (s *secrets) Redact(raw []byte) []byte { return s.set.Bytes(raw) }
+
+// Hold is the length of the longest end of raw that begins a secret.
+func (s *secrets) Hold(raw []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	longest := 0
+	for secret := range s.known {
+		longest = max(longest, overlap(raw, secret))
+	}
+	return longest
+}
+
+// overlap is the length of the longest end of raw that is a beginning of
+// secret, but not all of it (Knuth, Morris, Pratt).
+func overlap(raw []byte, secret string) int {
+	if len(raw) >= len(secret) {
+		raw = raw[len(raw)-len(secret)+1:]
+	}
+	if len(raw) == 0 || !strings.Contains(secret, string(raw[len(raw)-1:])) {
+		return 0
+	}
+	fail := make([]int, len(secret)) // fail[i]: longest proper border of secret[:i+1]
+	for i, k := 1, 0; i < len(secret); i++ {
+		for k > 0 && secret[i] != secret[k] {
+			k = fail[k-1]
+		}
+		if secret[i] == secret[k] {
+			k++
+		}
+		fail[i] = k
+	}
+	k := 0
+	for _, c := range raw {
+		for k > 0 && c != secret[k] {
+			k = fail[k-1]
+		}
+		if c == secret[k] {
+			k++
+		}
+	}
+	return k
+}
+
+// openState puts the sealed leaves of a spec's state in clear and registers
+// their values, so that they are known before the engine's first byte.
+func openState(id *seal.Identity, spec jobspec.Spec, known *secrets) (jobspec.Spec, error) {
+	if len(spec.State) == 0 {
+		return spec, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(spec.State))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return spec, fmt.Errorf("state of the job is not JSON")
+	}
+	opened, err := seal.OpenLeaves(id, tree)
+	if err != nil {
+		return spec, fmt.Errorf("sealed values of the job: %w", err)
+	}
+	learnOpened(tree, opened, known)
+	if spec.State, err = json.Marshal(opened); err != nil {
+		return spec, fmt.Errorf("state of the job: %w", err)
+	}
+	return spec, nil
+}
+
+// learnOpened registers what was sealed in before and is in clear in after.
+func learnOpened(before, after any, known *secrets) {
+	if !seal.HasSealed(before) {
+		return
+	}
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok && !isLeaf(b) {
+			for key := range b {
+				learnOpened(b[key], a[key], known)
+			}
+			return
+		}
+	case []any:
+		if a, ok := after.([]any); ok && len(a) == len(b) {
+			for i := range b {
+				learnOpened(b[i], a[i], known)
+			}
+			return
+		}
+	}
+	known.add(after, "")
+}
+
+// isLeaf reports whether the object is itself a sealed value.
+func isLeaf(m map[string]any) bool {
+	for _, child := range m {
+		if seal.HasSealed(child) {
+			return false
+		}
+	}
+	return true
+}
+
+// walkText calls visit with each scalar of a JSON tree as text.
+func walkText(v any, visit func(string)) {
+	switch node := v.(type) {
+	case string:
+		visit(node)
+	case json.Number:
+		visit(node.String())
+	case map[string]any:
+		for _, child := range node {
+			walkText(child, visit)
+		}
+	case []any:
+		for _, child := range node {
+			walkText(child, visit)
+		}
+	case float64, int, int64:
+		visit(fmt.Sprint(node))
+	case json.RawMessage:
+		d := json.NewDecoder(bytes.NewReader(node))
+		d.UseNumber()
+		var tree any
+		if d.Decode(&tree) == nil {
+			walkText(tree, visit)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+)
+
+// CanIsolate finds out what this machine allows: uid is the wanted user of
+// engines, 0 for the agent's own. probe is an executable that any user may run
+// and that ends at once when it is called with probeArgs.
+func CanIsolate(uid int, probe string, probeArgs ...string) Isolation {
+	if os.Geteuid() != 0 {
+		return Isolation{}
+	}
+	iso := Isolation{UID: uid, GID: uid}
+	cmd := exec.Command(probe, probeArgs...) //nolint:noctx // ends at once
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	iso.PIDNamespace = cmd.Run() == nil
+	return iso
+}
+
+// Reachable checks that the user uid may pass through all directories above
+// path, and read it: an engine of another user must get to its job directory
+// and to its executable. gid is a group that the user is in.
+func Reachable(path string, uid, gid int) error {
+	if uid == 0 {
+		return nil
+	}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		stat, ok := info.Sys().(*syscall.Stat_t)
+		if !ok {
+			return nil
+		}
+		search := info.Mode().Perm() & 0o001
+		switch {
+		case int(stat.Uid) == uid:
+			search = info.Mode().Perm() & 0o100
+		case int(stat.Gid) == gid:
+			search = info.Mode().Perm() & 0o010
+		}
+		if search == 0 {
+			return fmt.Errorf("user %d, as whom engines run, cannot get to %s through %s (chmod o+x %s)", uid, path, dir, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,186 @@
+// Package process starts engines, finds them again, waits for them and ends
+// them: one process tree per attempt, isolated as far as the machine allows.
+//
+// As root an engine runs as another user, as the first process of a PID
+// namespace of its own. Whatever it starts dies with it, and it lives on when
+// the agent dies: the next agent adopts it. Without root an engine shares the
+// agent's user, and is asked to stop when the agent dies.
+//
+// The package knows nothing of jobs. It is for Linux.
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Isolation is how engines are kept apart from the agent.
+type Isolation struct {
+	// UID and GID are the engine's user; 0 means the agent's own.
+	UID, GID int
+	// PIDNamespace gives each engine a process namespace.
+	PIDNamespace bool
+}
+
+// Spec is what to start.
+type Spec struct {
+	Path string
+	Args []string // without the name of the executable
+	Dir  string
+	// Env is all that the process sees of the environment.
+	Env            []string
+	Stdout, Stderr *os.File
+	// Inherit are further files that the process and its children keep open:
+	// locks, so that these are held as long as any of them lives.
+	Inherit   []*os.File
+	Isolation Isolation
+	Group     *Group // nil: no limits
+}
+
+// ID names a process for good: numbers are given again, start times and boots
+// are not.
+type ID struct {
+	PID       int    `json:"pid"`
+	StartTime uint64 `json:"start_time"` // clock ticks after boot
+	BootID    string `json:"boot_id"`
+}
+
+// Process is an engine that runs or has run.
+type Process struct {
+	id    ID
+	own   *exec.Cmd // nil when adopted
+	pidfd int       // -1 for children: package os has its own
+	iso   Isolation
+	group *Group
+
+	done chan struct{}
+	code int // valid after done; -1 when it is not known
+}
+
+// Start starts a process. It belongs to nobody's ctx: see Stop and Kill.
+func Start(s Spec) (*Process, error) {
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it outlives the agent on purpose
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = s.Dir, s.Env, s.Stdout, s.Stderr, s.Inherit
+	if cmd.Env == nil {
+		cmd.Env = []string{}
+	}
+	// A session of its own: no terminal's signal reaches it.
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if s.Isolation.UID > 0 {
+		attr.Credential = &syscall.Credential{Uid: uint32(s.Isolation.UID), Gid: uint32(s.Isolation.GID)}
+	}
+	if s.Isolation.PIDNamespace {
+		attr.Cloneflags = syscall.CLONE_NEWPID
+	} else {
+		attr.Pdeathsig = syscall.SIGTERM
+	}
+	closeGroup := s.Group.attach(attr)
+	defer closeGroup()
+	cmd.SysProcAttr = attr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
+	p.id = ID{PID: cmd.Process.Pid}
+	s.Group.add(p.id.PID)
+	// The child cannot have been reaped yet, so its number is still its own.
+	p.id.StartTime, _ = startTime(p.id.PID)
+	p.id.BootID = bootID()
+	go p.reap()
+	return p, nil
+}
+
+func (p *Process) reap() {
+	var info unix.Siginfo
+	for { // look without reaping, so that the group's number cannot be given to others yet
+		err := unix.Waitid(unix.P_PID, p.id.PID, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	p.killRest()
+	_ = p.own.Wait()
+	p.code = p.own.ProcessState.ExitCode()
+	close(p.done)
+}
+
+// Adopt takes over a process that an earlier agent started. found is false when
+// it does not live any more.
+func Adopt(id ID, iso Isolation, group *Group) (p *Process, found bool, err error) {
+	fd, err := unix.PidfdOpen(id.PID, 0)
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EINVAL) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("adopt process %d: %w", id.PID, err)
+	}
+	if !Alive(id) { // asked after the descriptor was taken: it is this one or none
+		unix.Close(fd)
+		return nil, false, nil
+	}
+	p = &Process{id: id, pidfd: fd, iso: iso, group: group, done: make(chan struct{}), code: -1}
+	go p.watch()
+	return p, true, nil
+}
+
+func (p *Process) watch() {
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}, -1)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	p.killRest()
+	close(p.done)
+}
+
+// ID names the process.
+func (p *Process) ID() ID { return p.id }
+
+// Done is closed when the process, and all that it started, is over.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// ExitCode is known after Done, but not of adopted processes: -1.
+func (p *Process) ExitCode() int { return p.code }
+
+// Stop asks the process to stop at its next safe point, and ends it when it did
+// not within grace. It returns at once; Done tells the rest.
+func (p *Process) Stop(grace time.Duration) {
+	p.signal(unix.SIGTERM)
+	timer := time.AfterFunc(grace, p.Kill)
+	go func() {
+		<-p.done
+		timer.Stop()
+	}()
+}
+
+// Kill ends the process and all that it started.
+func (p *Process) Kill() {
+	p.signal(unix.SIGKILL)
+	if !p.iso.PIDNamespace {
+		_ = unix.Kill(-p.id.PID, unix.SIGKILL)
+	}
+	p.group.kill()
+}
+
+func (p *Process) signal(s unix.Signal) {
+	if p.own != nil {
+		_ = p.own.Process.Signal(s)
+		return
+	}
+	_ = unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+}
+
+// killRest ends what the process left behind. In a namespace the kernel does.
+func (p *Process) killRest() {
+	if !p.iso.PIDNamespace {
+		_ = unix.Kill(-p.id.PID, unix.SIGKILL)
+	}
+	p.group.kill()
+}

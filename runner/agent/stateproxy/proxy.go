@@ -1,0 +1,384 @@
+// Package stateproxy is the Terraform state backend that an engine sees: one
+// listener on the loopback per job, speaking Terraform's HTTP backend on one
+// side and runner-api on the other. On the way out a state is sealed to the
+// install's own key and carries attempt and fence; on the way in it is opened.
+// Terraform never learns of either.
+//
+// While the control plane is away the proxy holds the request and tries again,
+// so that an apply survives an outage. A written state is on disk, sealed,
+// until the control plane has it; one that is refused stays as evidence.
+//
+// A plan locks nothing and writes nothing: its locks are answered here.
+package stateproxy
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// maxState bounds a state document: far above any that Terraform can handle.
+const maxState = 256 << 20
+
+// States is where states are kept: runner-api.
+type States interface {
+	State(ctx context.Context, resource string, a runnerapi.Attempt) (*runnerapi.State, error)
+	PutState(ctx context.Context, resource string, w runnerapi.StateWrite) error
+	LockState(ctx context.Context, resource string, in runnerapi.LockRequest) (*runnerapi.Lock, error)
+	UnlockState(ctx context.Context, resource string, in runnerapi.UnlockRequest) error
+}
+
+// Access is how an engine reaches its proxy. It is kept with the attempt, so
+// that a restarted agent listens on the same port with the same password.
+type Access struct {
+	Port     int    `json:"port"`
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// NewAccess makes up a user and a password; the port is chosen by Listen.
+func NewAccess() Access {
+	random := func() string {
+		var b [24]byte
+		_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+		return hex.EncodeToString(b[:])
+	}
+	return Access{Username: random()[:16], Password: random()}
+}
+
+// Env are the settings by which Terraform finds the proxy.
+func (a Access) Env() []string {
+	address := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
+	return []string{
+		"TF_HTTP_ADDRESS=" + address + "/",
+		"TF_HTTP_LOCK_ADDRESS=" + address + "/lock",
+		"TF_HTTP_UNLOCK_ADDRESS=" + address + "/lock",
+		"TF_HTTP_LOCK_METHOD=POST",
+		"TF_HTTP_UNLOCK_METHOD=DELETE",
+		"TF_HTTP_USERNAME=" + a.Username,
+		"TF_HTTP_PASSWORD=" + a.Password,
+		"TF_HTTP_RETRY_MAX=10",
+		"TF_HTTP_RETRY_WAIT_MIN=1",
+		"TF_HTTP_RETRY_WAIT_MAX=5",
+	}
+}
+
+// Config makes a Proxy.
+type Config struct {
+	States   States
+	Resource string
+	Attempt  runnerapi.Attempt
+	// Fence is the grant on the resource; Mutates is false for plans.
+	Fence   int64
+	Mutates bool
+	Seal    *seal.Identity
+	Salt    []byte
+	// Dir is where states wait that were not accepted yet, the agent's own.
+	Dir string
+	// Learn is told every value that a state marks as sensitive; written says
+	// that it comes from Terraform, which may have shown it before.
+	Learn func(value any, written bool)
+	Log   *slog.Logger
+}
+
+// Proxy is the state backend of one attempt.
+type Proxy struct {
+	Config
+	access Access
+
+	mu      sync.Mutex
+	served  bool // a state, or that there is none, was given out
+	lineage string
+	serial  int64
+}
+
+// New makes the proxy of one attempt; nobody can reach it before Serve.
+func New(c Config, a Access) *Proxy { return &Proxy{Config: c, access: a} }
+
+// Listen opens the port of the loopback that a wants, or any when it wants
+// none, and returns a with the port.
+func Listen(ctx context.Context, a Access) (net.Listener, Access, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port)))
+	if err != nil {
+		return nil, a, fmt.Errorf("state proxy: %w", err)
+	}
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		l.Close()
+		return nil, a, errors.New("state proxy: no TCP address")
+	}
+	a.Port = addr.Port
+	return l, a, nil
+}
+
+// Serve answers Terraform until ctx ends. Requests that are being held end
+// with it.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler:           p.handler(),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("state proxy: %w", err)
+	}
+	return nil
+}
+
+// Present is the lineage and serial of the state that was last given out or
+// accepted; ok is false when Terraform never asked.
+func (p *Proxy) Present() (lineage string, serial int64, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lineage, p.serial, p.served
+}
+
+// Finish is called once the engine is over: it delivers a state that is still
+// on disk and frees a lock that was left behind.
+func (p *Proxy) Finish(ctx context.Context) error {
+	if !p.Mutates {
+		return nil
+	}
+	var waiting runnerapi.StateWrite
+	found, err := datadir.ReadJSON(p.pendingPath(), &waiting)
+	if err != nil {
+		return err
+	}
+	if found {
+		if err := p.deliver(ctx, waiting); err != nil {
+			return err
+		}
+	}
+	var held heldLock
+	if found, err = datadir.ReadJSON(p.lockPath(), &held); err != nil || !found {
+		return err
+	}
+	return p.unlock(ctx, held.ID)
+}
+
+func (p *Proxy) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.get)
+	mux.HandleFunc("POST /{$}", p.post)
+	mux.HandleFunc("POST /lock", p.lock)
+	mux.HandleFunc("DELETE /lock", p.unlockHTTP)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		same := subtle.ConstantTimeCompare([]byte(user), []byte(p.access.Username)) &
+			subtle.ConstantTimeCompare([]byte(password), []byte(p.access.Password))
+		if same != 1 {
+			http.Error(w, "not this job's", http.StatusUnauthorized)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func (p *Proxy) get(w http.ResponseWriter, r *http.Request) {
+	body, err := p.read(r.Context())
+	switch {
+	case err != nil:
+		p.fail(w, r, "read", err)
+	case body == nil:
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	}
+}
+
+// read fetches and opens the state; nil when there is none.
+func (p *Proxy) read(ctx context.Context) ([]byte, error) {
+	var state *runnerapi.State
+	err := control.Retry(ctx, p.Log, "read state", func(ctx context.Context) (err error) {
+		state, err = p.States.State(ctx, p.Resource, p.Attempt)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if state == nil {
+		p.note("", 0)
+		return nil, nil
+	}
+	body, err := seal.Open(p.Seal, state.Body)
+	if err != nil {
+		return nil, fmt.Errorf("state of %s: %w", p.Resource, err)
+	}
+	d, err := parse(body)
+	if err != nil {
+		return nil, err
+	}
+	d.secrets(func(v any) { p.Learn(v, false) })
+	p.note(d.Lineage, d.Serial)
+	return body, nil
+}
+
+func (p *Proxy) note(lineage string, serial int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lineage, p.serial, p.served = lineage, serial, true
+}
+
+func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
+	if !p.Mutates {
+		http.Error(w, "a plan writes no state", http.StatusForbidden)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxState))
+	if err != nil {
+		http.Error(w, "state is not readable", http.StatusBadRequest)
+		return
+	}
+	d, err := parse(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	d.secrets(func(v any) { p.Learn(v, true) }) // before Terraform prints the next line
+	sealed, err := seal.Seal(p.Seal.Recipient(), body)
+	if err != nil {
+		p.fail(w, r, "seal", err)
+		return
+	}
+	summary := d.summary()
+	write := runnerapi.StateWrite{
+		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: r.URL.Query().Get("ID"),
+		Serial: d.Serial, Lineage: d.Lineage, Digest: digest(p.Salt, body), Body: sealed, Summary: &summary,
+	}
+	if err := datadir.WriteJSON(p.pendingPath(), write); err != nil {
+		p.fail(w, r, "keep", err)
+		return
+	}
+	if err := p.deliver(r.Context(), write); err != nil {
+		p.fail(w, r, "write", err)
+		return
+	}
+	p.note(d.Lineage, d.Serial)
+}
+
+// deliver hands in a state that is on disk, and moves it out of the way of the
+// next one when it is refused.
+func (p *Proxy) deliver(ctx context.Context, write runnerapi.StateWrite) error {
+	err := control.Retry(ctx, p.Log, "write state", func(ctx context.Context) error {
+		return p.States.PutState(ctx, p.Resource, write)
+	})
+	if err == nil {
+		return datadir.Remove(p.pendingPath())
+	}
+	if ctx.Err() != nil || control.Away(err) {
+		return err // stays pending
+	}
+	kept := filepath.Join(p.Dir, fmt.Sprintf("refused-state-%d.json", write.Serial))
+	if keep := datadir.WriteJSON(kept, refusedState{Reason: err.Error(), At: time.Now().UTC(), Write: write}); keep != nil {
+		return errors.Join(err, keep)
+	}
+	return errors.Join(err, datadir.Remove(p.pendingPath()))
+}
+
+// refusedState is a state that the control plane did not take: evidence, and
+// with the install's key the way back to what Terraform knew.
+type refusedState struct {
+	Reason string               `json:"reason"`
+	At     time.Time            `json:"at"`
+	Write  runnerapi.StateWrite `json:"write"`
+}
+
+// heldLock is the lock that Terraform took and did not give back yet.
+type heldLock struct {
+	ID string `json:"id"`
+}
+
+func (p *Proxy) lock(w http.ResponseWriter, r *http.Request) {
+	var info map[string]any
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&info); err != nil {
+		http.Error(w, "lock is not JSON", http.StatusBadRequest)
+		return
+	}
+	id, _ := info["ID"].(string)
+	if !p.Mutates {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	in := runnerapi.LockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: id, Info: info}
+	if err := datadir.WriteJSON(p.lockPath(), heldLock{ID: id}); err != nil {
+		p.fail(w, r, "keep", err)
+		return
+	}
+	var holder *runnerapi.Lock
+	err := control.Retry(r.Context(), p.Log, "lock state", func(ctx context.Context) (err error) {
+		holder, err = p.States.LockState(ctx, p.Resource, in)
+		return err
+	})
+	switch {
+	case err == nil:
+		w.WriteHeader(http.StatusOK)
+	case holder != nil:
+		_ = datadir.Remove(p.lockPath())
+		w.WriteHeader(http.StatusLocked)
+		_ = json.NewEncoder(w).Encode(holder.Info)
+	default:
+		p.fail(w, r, "lock", err)
+	}
+}
+
+func (p *Proxy) unlockHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.Mutates {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	var info struct{ ID string }
+	_ = json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&info) // an empty body is a forced unlock
+	if info.ID == "" {
+		http.Error(w, "only the holder of a lock frees it", http.StatusBadRequest)
+		return
+	}
+	if err := p.unlock(r.Context(), info.ID); err != nil {
+		p.fail(w, r, "unlock", err)
+	}
+}
+
+func (p *Proxy) unlock(ctx context.Context, id string) error {
+	in := runnerapi.UnlockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, LockID: id}
+	err := control.Retry(ctx, p.Log, "unlock state", func(ctx context.Context) error {
+		return p.States.UnlockState(ctx, p.Resource, in)
+	})
+	if err != nil {
+		return err
+	}
+	return datadir.Remove(p.lockPath())
+}
+
+// fail answers Terraform, which shows the text to people.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, what string, err error) {
+	status := control.Status(err)
+	if status < 400 || status == http.StatusUnauthorized {
+		status = http.StatusServiceUnavailable
+	}
+	p.Log.WarnContext(r.Context(), "state proxy refused", "what", what, "status", status, "err", err)
+	http.Error(w, err.Error(), status)
+}
+
+func (p *Proxy) pendingPath() string { return filepath.Join(p.Dir, "pending-state.json") }
+func (p *Proxy) lockPath() string    { return filepath.Join(p.Dir, "state-lock.json") }

@@ -1,0 +1,105 @@
+package stateproxy
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// document is the part of a Terraform state, version 4, that the proxy reads.
+type document struct {
+	Serial  int64  `json:"serial"`
+	Lineage string `json:"lineage"`
+	Outputs map[string]struct {
+		Value     any  `json:"value"`
+		Sensitive bool `json:"sensitive"`
+	} `json:"outputs"`
+	Resources []struct {
+		Mode      string `json:"mode"`
+		Type      string `json:"type"`
+		Instances []struct {
+			Attributes map[string]any `json:"attributes"`
+			Sensitive  []any          `json:"sensitive_attributes"`
+		} `json:"instances"`
+	} `json:"resources"`
+}
+
+func parse(body []byte) (document, error) {
+	var d document
+	if err := json.Unmarshal(body, &d); err != nil {
+		// The cause could quote the state.
+		return d, fmt.Errorf("terraform state is not JSON of a known form")
+	}
+	return d, nil
+}
+
+// secrets calls learn with each value that the state itself marks as sensitive.
+func (d document) secrets(learn func(value any)) {
+	for _, out := range d.Outputs {
+		if out.Sensitive {
+			learn(out.Value)
+		}
+	}
+	for _, r := range d.Resources {
+		for _, instance := range r.Instances {
+			for _, path := range instance.Sensitive {
+				if value, ok := follow(instance.Attributes, path); ok {
+					learn(value)
+				}
+			}
+		}
+	}
+}
+
+// follow walks a path as the state writes them: a list of steps, each
+// {"type": "get_attr", "value": name} or {"type": "index", "value": {"value": key}}.
+func follow(node any, path any) (any, bool) {
+	steps, ok := path.([]any)
+	if !ok {
+		return nil, false
+	}
+	for _, step := range steps {
+		s, _ := step.(map[string]any)
+		key := s["value"]
+		if inner, ok := key.(map[string]any); ok {
+			key = inner["value"]
+		}
+		switch at := node.(type) {
+		case map[string]any:
+			name, _ := key.(string)
+			if node, ok = at[name]; !ok {
+				return nil, false
+			}
+		case []any:
+			i, isNumber := key.(float64)
+			if !isNumber || i < 0 || int(i) >= len(at) {
+				return nil, false
+			}
+			node = at[int(i)]
+		default:
+			return node, true // the whole of what cannot be entered is sensitive
+		}
+	}
+	return node, true
+}
+
+// summary counts resources by type: what may be shown of a state.
+func (d document) summary() map[string]any {
+	counts := map[string]any{}
+	for _, r := range d.Resources {
+		if r.Mode == "managed" {
+			n, _ := counts[r.Type].(int)
+			counts[r.Type] = n + len(r.Instances)
+		}
+	}
+	return map[string]any{"resources": counts}
+}
+
+// digest tells two states apart without telling what is in them.
+func digest(salt, body []byte) string {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write(body)
+	return "sha256:" + hex.EncodeToString(mac.Sum(nil))
+}

@@ -1,0 +1,69 @@
+// Command berth-engine works on one job and ends. The runner starts it:
+//
+//	berth-engine run DIR
+//
+// See package jobspec for what DIR holds and what the exit code says.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/codes"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/runner/engine"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+func main() {
+	started := time.Now()
+	// First of all: without handlers, signals do nothing to process 1 of a pid
+	// namespace, and end any other process without a result.
+	ctx, stop := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	go func() {
+		<-signals
+		stop(job.ErrStopped)
+	}()
+	os.Exit(run(ctx, os.Args[1:], started))
+}
+
+func run(ctx context.Context, args []string, started time.Time) int {
+	if len(args) == 1 && args[0] == "version" {
+		fmt.Println(version.Get().Version)
+		return jobspec.ExitFinished
+	}
+	if len(args) != 2 || args[0] != "run" {
+		fmt.Fprintln(os.Stderr, "usage: berth-engine run DIR")
+		return jobspec.ExitRefused
+	}
+	// A tracer that cannot be set up is no reason not to work.
+	shutdown, err := telemetry.Setup(ctx, "berth-engine")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "no telemetry:", err)
+		shutdown = func(context.Context) error { return nil }
+	}
+	ctx, span := otel.Tracer("berth-engine").Start(telemetry.FromEnviron(ctx, os.Getenv), "engine run")
+	code := engine.Run(ctx, engine.Config{
+		Dir: args[1], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr, StartedAt: started,
+	})
+	if code != jobspec.ExitFinished {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+
+	const flushTimeout = 2 * time.Second // the result is written; nobody should wait for a collector
+	flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	defer cancel()
+	_ = shutdown(flush)
+	return code
+}

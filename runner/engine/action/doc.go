@@ -1,0 +1,9 @@
+// Package action runs the scripts of an action, one after the other.
+//
+// A plan renders every script with its environment and pins them; an apply runs
+// exactly those. A read-only action is rendered and run at once.
+//
+// Each script runs in a process group of its own, under bash, whatever it calls
+// its shell: apps write `#!/usr/bin/env sh` and use what bash has. What a script
+// writes to the file in BERTH_ACTIONS_OUTPUT_FILEPATH (NUON_…) becomes outputs.
+package action

@@ -1,0 +1,126 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+const (
+	pinnedFile   = "action.json"
+	pinnedFormat = 1
+)
+
+// script is a rendered step. It may hold secrets.
+type script struct {
+	Name string `json:"name"`
+	// Text is what is run; a command line is a script of one line.
+	Text    string            `json:"text"`
+	EnvVars map[string]string `json:"env_vars"`
+}
+
+// pinned is pinned/action.json.
+type pinned struct {
+	Format  int               `json:"format"`
+	Name    string            `json:"name"`
+	Inputs  map[string]string `json:"inputs"`
+	Scripts []script          `json:"scripts"`
+}
+
+// Plan renders the scripts and pins them. It runs nothing.
+func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
+	p, err := render(j)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	for path, v := range map[string]any{
+		j.Out("pinned", pinnedFile):  p,
+		j.Out("plan.canonical.json"): p,
+		j.Out("inputs.json"):         inputsOf(p),
+		j.Out("plan.summary.json"):   summarize(p),
+	} {
+		if err := job.WriteJSON(path, v); err != nil {
+			return jobspec.Result{}, err
+		}
+	}
+	j.Logf("%s: %d scripts rendered", j.Subject(), len(p.Scripts))
+	return jobspec.Result{}, nil
+}
+
+func render(j *job.Job) (pinned, error) {
+	a := j.Spec.Action
+	p := pinned{Format: pinnedFormat, Name: a.Name, Inputs: a.Inputs}
+	if p.Inputs == nil {
+		p.Inputs = map[string]string{}
+	}
+	for i, step := range a.Steps {
+		name := step.Name
+		if name == "" {
+			name = fmt.Sprintf("step %d", i+1)
+		}
+		src := step.InlineContents
+		if src == "" {
+			src = step.Command
+		}
+		if strings.TrimSpace(src) == "" {
+			return p, job.Refusef("give it inline_contents or a command", "%s: step %q has nothing to run", j.Subject(), name)
+		}
+		if step.InlineContents == "" && ofRepository(step.Command) {
+			return p, job.Refusef("put the script into inline_contents",
+				"%s: step %q runs a file of a repository, which this runner does not support yet", j.Subject(), name)
+		}
+		text, err := j.Render(fmt.Sprintf("step %q", name), src)
+		if err != nil {
+			return p, err
+		}
+		env, err := j.RenderEnv(fmt.Sprintf("step %q: env_vars", name), step.EnvVars)
+		if err != nil {
+			return p, err
+		}
+		p.Scripts = append(p.Scripts, script{Name: name, Text: text, EnvVars: env})
+	}
+	return p, nil
+}
+
+// ofRepository tells whether a command is a file beside the action.
+func ofRepository(command string) bool {
+	c := strings.TrimSpace(command)
+	return strings.HasPrefix(c, "./") || strings.HasPrefix(c, "../")
+}
+
+// inputsOf are the values that went in beside the scripts.
+func inputsOf(p pinned) map[string]any {
+	steps := map[string]any{}
+	for i, s := range p.Scripts {
+		steps[fmt.Sprintf("%d %s", i+1, s.Name)] = s.EnvVars
+	}
+	return map[string]any{"inputs": p.Inputs, "env_vars": steps}
+}
+
+// summarize shows the scripts as they will run, and of the environment the
+// names only.
+func summarize(p pinned) jobspec.PlanSummary {
+	var s jobspec.PlanSummary
+	var text strings.Builder
+	for _, sc := range p.Scripts {
+		fields := []jobspec.FieldChange{{Path: "script", After: sc.Text}}
+		names := slices.Sorted(maps.Keys(sc.EnvVars))
+		if len(names) > 0 {
+			fields = append(fields, jobspec.FieldChange{Path: "env_vars", After: strings.Join(names, ", ")})
+		}
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: p.Name + "/" + sc.Name, Action: "run", Fields: fields})
+		fmt.Fprintf(&text, "# %s\n%s\n", sc.Name, strings.TrimRight(sc.Text, "\n"))
+	}
+	if len(p.Inputs) > 0 {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: p.Name, Action: "run", Fields: []jobspec.FieldChange{
+			{Path: "inputs", After: strings.Join(slices.Sorted(maps.Keys(p.Inputs)), ", ")},
+		}})
+	}
+	s.Text = text.String()
+	return s
+}

@@ -1,0 +1,115 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// Apply runs the scripts that the plan pinned.
+func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	var p pinned
+	if err := job.ReadJSON(j.In("pinned", pinnedFile), &p); err != nil {
+		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned cannot be read: %v", err)
+	}
+	if p.Format != pinnedFormat {
+		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
+	}
+	return run(ctx, j, p)
+}
+
+// Run renders and runs a read-only action.
+func Run(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	p, err := render(j)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	return run(ctx, j, p)
+}
+
+// run runs the scripts until one fails. The outputs of all that ran are kept:
+// together in Result.Outputs, where a later step wins, and by step.
+func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
+	result := jobspec.Result{Outputs: jobspec.Outputs{}}
+	sh, err := newShell(j)
+	if err != nil {
+		return result, err
+	}
+	dir := j.Work("action")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return result, err
+	}
+	for i, sc := range p.Scripts {
+		if ctx.Err() != nil {
+			return result, &job.Failure{Message: fmt.Sprintf("%s: step %q was not started", j.Subject(), sc.Name)}
+		}
+		step, err := runStep(ctx, j, sh, dir, i, sc, p.Inputs)
+		result.Steps = append(result.Steps, step)
+		if addErr := addOutputs(result.Outputs, step.Outputs); err == nil {
+			err = addErr
+		}
+		result.ExitCode = step.ExitCode
+		if err != nil {
+			return result, errors.Join(err, job.WriteJSON(j.Out("outputs.json"), result.Outputs))
+		}
+	}
+	return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+}
+
+func addOutputs(all jobspec.Outputs, step map[string]any) error {
+	for name, v := range step {
+		value, err := job.Marshal(v)
+		if err != nil {
+			return err
+		}
+		all[name] = jobspec.Output{Value: value}
+	}
+	return nil
+}
+
+func runStep(ctx context.Context, j *job.Job, sh shell, dir string, i int, sc script, inputs map[string]string) (jobspec.StepResult, error) {
+	step := jobspec.StepResult{Name: sc.Name, ExitCode: -1}
+	base := fmt.Sprintf("%02d", i+1)
+	scriptPath := j.Work("scripts", base)
+	outputPath := j.Work("outputs", base)
+	if err := errors.Join(job.WriteFile(scriptPath, []byte(sc.Text)), job.WriteFile(outputPath, nil)); err != nil {
+		return step, err
+	}
+	env, err := j.BaseEnv()
+	if err != nil {
+		return step, err
+	}
+	maps.Copy(env, inputs)
+	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath})
+	maps.Copy(env, sc.EnvVars)
+	env["PATH"] = sh.bin + string(filepath.ListSeparator) + env["PATH"]
+
+	j.Logf("step %q", sc.Name)
+	began := time.Now()
+	code, runErr := sh.run(ctx, j, scriptPath, dir, env)
+	took := time.Since(began)
+	step.ExitCode = code
+	step.Took, _ = json.Marshal(took.Round(time.Millisecond).String())
+
+	outputs, outErr := readOutputs(outputPath)
+	step.Outputs = outputs
+	switch {
+	case runErr != nil:
+		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q: %v", j.Subject(), sc.Name, runErr)}
+	case code != 0:
+		return step, &job.Failure{ExitCode: code, Message: fmt.Sprintf("%s: step %q ended with exit code %d", j.Subject(), sc.Name, code)}
+	case outErr != nil:
+		return step, job.Failf("write a JSON object, or lines of name=value",
+			"%s: the outputs of step %q: %v", j.Subject(), sc.Name, outErr)
+	}
+	j.Logf("step %q done in %s", sc.Name, took.Round(time.Millisecond))
+	return step, nil
+}

@@ -1,0 +1,10 @@
+// Package engine works on one job and ends: it reads the order, gives it to the
+// engine for its kind and operation, and writes the result. What the directory
+// looks like is said in package jobspec.
+//
+//	terraform_module  build → package build       plan, apply → package terraform
+//	action            plan, apply, run → package action
+//
+// An engine decides nothing about leases, approval or secrecy: the agent gives
+// it orders that were checked, and redacts and seals what it leaves behind.
+package engine

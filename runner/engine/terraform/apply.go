@@ -1,0 +1,177 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// Apply does what in/pinned holds: the saved plan, with the environment,
+// providers and files that it was made with.
+func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	var p pinned
+	if err := job.ReadJSON(j.In("pinned", pinnedFile), &p); err != nil {
+		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned cannot be read: %v", err)
+	}
+	if p.Format != pinnedFormat {
+		return jobspec.Result{}, job.Refusef("plan again", "what the plan pinned has format %d, this engine knows %d", p.Format, pinnedFormat)
+	}
+	w, err := open(ctx, j, p.EnvVars)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	result := jobspec.Result{Tool: w.tool()}
+	if w.version != p.TerraformVersion {
+		return result, job.Refusef("plan again", "the plan of %s was made with terraform %s, the runner has %s now",
+			j.Subject(), p.TerraformVersion, w.version).Differing("tool", p.TerraformVersion, w.version)
+	}
+	if err := w.restore(j); err != nil {
+		return result, err
+	}
+	if err := w.init(ctx, j); err != nil {
+		return result, err
+	}
+	if err := w.checkProviders(j); err != nil {
+		return result, err
+	}
+	applyErr := w.apply(ctx, j, p)
+	if failure, ok := errors.AsType[*job.Failure](applyErr); ok && failure.Outcome == jobspec.OutcomeStale {
+		return result, applyErr
+	}
+	// Also a failed or interrupted apply leaves a state behind.
+	return w.readState(ctx, j, result, applyErr)
+}
+
+// checkProviders refuses to go on when init had to choose other providers than
+// the plan was made with.
+func (w *workspace) checkProviders(j *job.Job) error {
+	want, err := readOptional(j.In("pinned", lockFile))
+	if err != nil {
+		return err
+	}
+	got, err := readOptional(filepath.Join(w.dir, lockFile))
+	if err != nil {
+		return err
+	}
+	if string(want) == string(got) {
+		return nil
+	}
+	return job.Refusef("plan again", "the providers of %s are not those of the plan", j.Subject()).
+		Differing("providers", digestOf(want), digestOf(got))
+}
+
+func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
+	options := []tfexec.ApplyOption{tfexec.DirOrPlan(j.In("pinned", planFile))}
+	if p.Ephemeral {
+		options = append(options, tfexec.VarFile(j.In("pinned", ephemeralFile)))
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	events := newEvents(j.Stdout)
+	applyCtx, cancel := onceStarted(ctx, events.started)
+	defer cancel()
+	w.tf.SetStderr(j.Stderr)
+	err := w.tf.ApplyJSON(applyCtx, events, options...)
+	w.tf.SetStdout(io.Discard)
+	w.tf.SetStderr(io.Discard)
+	events.flush()
+	if err == nil || events.completed() && ctx.Err() != nil {
+		return nil // an interrupt that came after the last effect interrupts nothing
+	}
+	return w.applyFailure(j, events, err)
+}
+
+// onceStarted is ctx, but cancelled not before Terraform has said its first
+// word: a process that is interrupted while it starts ends without notice, and
+// terraform-exec does not wait for one that starts while its context ends.
+func onceStarted(ctx context.Context, started <-chan struct{}) (context.Context, context.CancelFunc) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		for _, wait := range []<-chan struct{}{ctx.Done(), started} {
+			select {
+			case <-wait:
+			case <-done:
+				return
+			}
+		}
+		cancel(context.Cause(ctx))
+	}()
+	return late, func() { close(done); cancel(nil) }
+}
+
+// applyFailure explains an apply that did not end well.
+func (w *workspace) applyFailure(j *job.Job, events *events, err error) error {
+	if d, ok := events.find(staleSummaries...); ok {
+		return &job.Failure{
+			Outcome: jobspec.OutcomeStale, Remedy: "plan again",
+			Message: fmt.Sprintf("the state of %s moved since the plan: %s", j.Subject(), d.Summary),
+		}
+	}
+	if d, ok := events.find(lockedSummary); ok {
+		return job.Failf("try again when it has ended; a lock that nobody holds any more is freed by the next attempt",
+			"the state of %s is locked by %s", j.Subject(), lockHolder(d.Detail))
+	}
+	failure := job.Failf("", "terraform apply of %s: %s", j.Subject(), events.firstError(err))
+	if kept, keepErr := w.keepState(j); keepErr != nil {
+		failure.Message = fmt.Sprintf("%s; its state could not be saved nor kept: %v", failure.Message, keepErr)
+	} else if kept {
+		failure.Message = "terraform changed " + j.Subject() + " but could not save its state; " + failure.Message
+		failure.Remedy = "the state is kept in out/" + erroredState + " of the job; push it before anything else is applied"
+	}
+	return failure
+}
+
+// erroredState is where Terraform leaves a state that the backend did not take.
+const erroredState = "errored.tfstate"
+
+func (w *workspace) keepState(j *job.Job) (bool, error) {
+	err := copyFile(filepath.Join(w.dir, erroredState), j.Out(erroredState))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// readTimeout is how long the state may take to be read after an interrupt,
+// when the job's own time is over.
+const readTimeout = 30 * time.Second
+
+// readState completes the result with the state that an apply left.
+func (w *workspace) readState(ctx context.Context, j *job.Job, result jobspec.Result, applyErr error) (jobspec.Result, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	text, err := w.tf.StatePull(ctx)
+	if err != nil {
+		err = fmt.Errorf("read the state of %s: %s", j.Subject(), firstError(err))
+	}
+	var state stateFile
+	if err == nil {
+		state, err = parseState([]byte(text))
+	}
+	if applyErr != nil && err != nil {
+		return result, applyErr // the first trouble is the one to tell
+	}
+	if err != nil {
+		return result, err
+	}
+	result.Lineage, result.Serial = state.Lineage, state.Serial
+	if applyErr != nil {
+		return result, applyErr
+	}
+	result.Outputs = jobspec.Outputs{}
+	for name, o := range state.Outputs {
+		result.Outputs[name] = jobspec.Output{Value: o.Value, Sensitive: o.Sensitive}
+	}
+	return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+}

@@ -1,0 +1,145 @@
+package terraform
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/module"
+)
+
+// inputs are the rendered values that a module is run with. They may hold
+// secrets.
+type inputs struct {
+	Vars     map[string]any    `json:"vars"`
+	VarFiles []string          `json:"var_files"`
+	EnvVars  map[string]string `json:"env_vars"`
+}
+
+// varPrefix marks environment variables that Terraform takes for variables.
+const varPrefix = "TF_VAR_"
+
+// renderEnv renders the environment of a component, TF_VAR_… included.
+func renderEnv(j *job.Job, spec *jobspec.TerraformModule) (map[string]string, error) {
+	env, err := j.RenderEnv("env_vars", spec.EnvVars)
+	if err != nil {
+		return nil, err
+	}
+	plain := map[string]string{}
+	for name, v := range env {
+		if !strings.HasPrefix(name, varPrefix) {
+			plain[name] = v
+		}
+	}
+	return env, checkEnvVars(plain)
+}
+
+// renderInputs renders everything that the module reads. A TF_VAR_… of the
+// environment becomes a variable, below vars of the same name.
+func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, error) {
+	spec := j.Spec.TerraformModule
+	in := inputs{Vars: map[string]any{}, VarFiles: []string{}, EnvVars: map[string]string{}}
+	for name, v := range env {
+		variable, isVar := strings.CutPrefix(name, varPrefix)
+		if !isVar {
+			in.EnvVars[name] = v
+			continue
+		}
+		// Terraform ignores those that are not declared.
+		if declared, ok := m.Variables[variable]; ok {
+			value, err := declared.Parse(v)
+			if err != nil {
+				return in, job.Failf("", "env_vars.%s: %v", name, err)
+			}
+			in.Vars[variable] = value
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Vars)) {
+		declared, ok := m.Variables[name]
+		if !ok {
+			return in, job.Failf(undeclaredRemedy(name, m), "vars.%s: the module of %s declares no variable %q", name, j.Subject(), name)
+		}
+		value, err := renderVar(j, declared, spec.Vars[name])
+		if err != nil {
+			return in, err
+		}
+		in.Vars[name] = value
+	}
+	for i, contents := range spec.VarFiles {
+		text, err := j.Render(fmt.Sprintf("var_file %d", i+1), contents)
+		if err != nil {
+			return in, err
+		}
+		in.VarFiles = append(in.VarFiles, text)
+	}
+	return in, nil
+}
+
+func renderVar(j *job.Job, declared module.Variable, given any) (any, error) {
+	what := "vars." + declared.Name
+	text, isText := given.(string)
+	if !isText {
+		return j.RenderTree(what, given) // a list or a table of the app folder keeps its shape
+	}
+	if declared.Kind == module.Collection || declared.Kind == module.Any {
+		value, ok, err := j.RenderValue(what, text)
+		if err != nil {
+			return nil, err
+		}
+		if _, isText := value.(string); ok && !isText {
+			return value, nil
+		}
+	}
+	rendered, err := j.Render(what, text)
+	if err != nil {
+		return nil, err
+	}
+	value, err := declared.Parse(rendered)
+	if err != nil {
+		return nil, job.Failf(fmt.Sprintf("the module declares it in %s", declared.At), "%s: %v", what, err)
+	}
+	return value, nil
+}
+
+func undeclaredRemedy(name string, m *module.Module) string {
+	var similar []string
+	squeezed := strings.NewReplacer("_", "", "-", "")
+	for declared := range m.Variables {
+		if strings.EqualFold(squeezed.Replace(declared), squeezed.Replace(name)) {
+			similar = append(similar, declared)
+		}
+	}
+	if len(similar) > 0 {
+		return fmt.Sprintf("did you mean %q?", slices.Sorted(slices.Values(similar))[0])
+	}
+	if len(m.Variables) == 0 {
+		return "the module declares no variables at all: remove it, or declare it"
+	}
+	return "it declares " + strings.Join(slices.Sorted(maps.Keys(m.Variables)), ", ")
+}
+
+// write writes the inputs as files that Terraform reads, and returns their
+// paths, the one that wins last.
+func (in inputs) write(dir string) ([]string, error) {
+	var paths []string
+	for i, contents := range in.VarFiles {
+		name := fmt.Sprintf("var_file_%02d.tfvars", i+1)
+		if strings.HasPrefix(strings.TrimSpace(contents), "{") {
+			name += ".json"
+		}
+		path := filepath.Join(dir, name)
+		if err := job.WriteFile(path, []byte(contents)); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	path := filepath.Join(dir, "vars.tfvars.json")
+	if err := job.WriteJSON(path, in.Vars); err != nil {
+		return nil, err
+	}
+	return append(paths, path), nil
+}

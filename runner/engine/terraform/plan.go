@@ -1,0 +1,145 @@
+package terraform
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// Plan says what an apply would do and pins what it needs. It changes nothing
+// and takes no lock.
+func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	env, err := renderEnv(j, j.Spec.TerraformModule)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	var in inputs
+	in.EnvVars = withoutVars(env)
+	w, err := open(ctx, j, in.EnvVars)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	result := jobspec.Result{Tool: w.tool()}
+	if in, err = renderInputs(j, w.module, env); err != nil {
+		return result, err
+	}
+	varFiles, err := in.write(j.Work("vars"))
+	if err != nil {
+		return result, err
+	}
+	before, err := listFiles(w.dir)
+	if err != nil {
+		return result, err
+	}
+	if err := w.init(ctx, j); err != nil {
+		return result, err
+	}
+	if err := w.plan(ctx, j, varFiles); err != nil {
+		return result, err
+	}
+	plan, raw, err := w.show(ctx, j)
+	if err != nil {
+		return result, err
+	}
+	if result.Lineage, result.Serial, err = priorState(planPath(j)); err != nil {
+		return result, err
+	}
+	if err := w.pin(j, in, before); err != nil {
+		return result, err
+	}
+	if err := w.writePlan(ctx, j, plan, raw, in); err != nil {
+		return result, err
+	}
+	result.NoChange = !changes(plan)
+	if result.NoChange {
+		j.Logf("nothing to do for %s", j.Subject())
+		if result.Outputs, err = plannedOutputs(plan); err != nil {
+			return result, err
+		}
+		return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+	}
+	return result, nil
+}
+
+func planPath(j *job.Job) string { return j.Out("pinned", planFile) }
+
+func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) error {
+	if err := os.MkdirAll(j.Out("pinned"), 0o700); err != nil {
+		return err
+	}
+	options := []tfexec.PlanOption{tfexec.Out(planPath(j)), tfexec.Lock(false), tfexec.Destroy(j.Spec.Destroy)}
+	for _, path := range varFiles {
+		options = append(options, tfexec.VarFile(path))
+	}
+	err := w.loudly(j, func() error {
+		_, err := w.tf.Plan(ctx, options...)
+		return err
+	})
+	if err != nil {
+		return job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
+	}
+	return os.Chmod(planPath(j), 0o600)
+}
+
+// show returns the plan, also in the bytes that Terraform gave.
+func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte, error) {
+	var raw bytes.Buffer
+	w.tf.SetStdout(&raw)
+	defer w.tf.SetStdout(io.Discard)
+	plan, err := w.tf.ShowPlanFile(ctx, planPath(j), tfexec.JSONNumber(true))
+	if err != nil {
+		return nil, nil, job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
+	}
+	return plan, raw.Bytes(), nil
+}
+
+// writePlan writes what is told about the plan: to the agent, which salts and
+// hashes it, and to people.
+func (w *workspace) writePlan(ctx context.Context, j *job.Job, plan *tfjson.Plan, raw []byte, in inputs) error {
+	lock, err := os.ReadFile(filepath.Join(w.dir, lockFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	canonical, err := canonicalPlan(raw, lock)
+	if err != nil {
+		return err
+	}
+	if err := job.WriteFile(j.Out("plan.canonical.json"), canonical); err != nil {
+		return err
+	}
+	if err := job.WriteJSON(j.Out("inputs.json"), in); err != nil {
+		return err
+	}
+	summary := summarize(plan)
+	text, err := w.tf.ShowPlanFileRaw(ctx, planPath(j))
+	if err != nil {
+		return job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
+	}
+	summary.Text = capText(text)
+	return job.WriteJSON(j.Out("plan.summary.json"), summary)
+}
+
+// plannedOutputs are the outputs as they are after a plan that changes nothing.
+func plannedOutputs(plan *tfjson.Plan) (jobspec.Outputs, error) {
+	outputs := jobspec.Outputs{}
+	if plan.PlannedValues == nil {
+		return outputs, nil
+	}
+	for name, o := range plan.PlannedValues.Outputs {
+		value, err := job.Marshal(o.Value)
+		if err != nil {
+			return nil, err
+		}
+		outputs[name] = jobspec.Output{Value: value, Sensitive: o.Sensitive}
+	}
+	return outputs, nil
+}

@@ -1,0 +1,256 @@
+package terraform
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+const (
+	sensitive = "(sensitive)"
+	unknown   = "(known after apply)"
+
+	maxText  = 256 << 10 // bytes of PlanSummary.Text
+	maxValue = 4 << 10   // bytes of one value in it
+)
+
+// changes tells whether an apply of the plan would do anything, also to the
+// state alone: outputs, moves, imports.
+func changes(plan *tfjson.Plan) bool {
+	for _, r := range plan.ResourceChanges {
+		if action(r) != "" {
+			return true
+		}
+	}
+	for _, c := range plan.OutputChanges {
+		if !c.Actions.NoOp() {
+			return true
+		}
+	}
+	return len(plan.DeferredChanges) > 0 || len(plan.ActionInvocations) > 0
+}
+
+// summarize tells people what a plan does. What Terraform knows to be
+// sensitive is masked; the agent's redactor sees the rest.
+func summarize(plan *tfjson.Plan) jobspec.PlanSummary {
+	s := jobspec.PlanSummary{NoChange: !changes(plan)}
+	for _, r := range plan.ResourceChanges {
+		object := jobspec.ObjectChange{Address: r.Address, Action: action(r), Reason: reason(r)}
+		switch object.Action {
+		case "":
+			continue
+		case "create":
+			s.Create++
+		case "update":
+			s.Update++
+		case "replace":
+			s.Replace++
+		case "delete":
+			s.Delete++
+		}
+		if r.DeposedKey != "" {
+			object.Address += " (deposed " + r.DeposedKey + ")"
+		}
+		object.Fields = fields(r.Change)
+		s.Objects = append(s.Objects, object)
+	}
+	slices.SortStableFunc(s.Objects, func(a, b jobspec.ObjectChange) int { return strings.Compare(a.Address, b.Address) })
+	for _, name := range slices.Sorted(maps.Keys(plan.OutputChanges)) {
+		if c := plan.OutputChanges[name]; !c.Actions.NoOp() {
+			d := differ{}
+			d.compare(name, side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown})
+			s.Outputs = append(s.Outputs, d.found...)
+		}
+	}
+	return s
+}
+
+// action names what happens to a resource, "" for nothing. Reading a data
+// source changes nothing.
+func action(r *tfjson.ResourceChange) string {
+	switch a := r.Change.Actions; {
+	case a.Replace():
+		return "replace"
+	case a.Create():
+		return "create"
+	case a.Update():
+		return "update"
+	case a.Delete():
+		return "delete"
+	case a.Forget():
+		return "forget"
+	case a.Read():
+		return ""
+	case !a.NoOp():
+		return "update" // an action of a newer Terraform: better shown than not
+	case r.Change.Importing != nil:
+		return "import"
+	case r.PreviousAddress != "":
+		return "move"
+	}
+	return ""
+}
+
+func reason(r *tfjson.ResourceChange) string {
+	var parts []string
+	if r.ActionReason != "" {
+		parts = append(parts, strings.ReplaceAll(string(r.ActionReason), "_", " "))
+	}
+	if r.PreviousAddress != "" && r.PreviousAddress != r.Address {
+		parts = append(parts, "moved from "+r.PreviousAddress)
+	}
+	if r.Change.Importing != nil {
+		parts = append(parts, "imported")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func fields(c *tfjson.Change) []jobspec.FieldChange {
+	d := differ{}
+	d.compare("", side{c.Before, c.BeforeSensitive, nil}, side{c.After, c.AfterSensitive, c.AfterUnknown})
+	return d.found
+}
+
+// side is a value before or after, with what is hidden and not known of it: the
+// marks have the same shape, with true where they hold.
+type side struct{ value, sensitive, unknown any }
+
+func (s side) hidden() bool     { return s.sensitive == true }
+func (s side) notYet() bool     { return s.unknown == true }
+func (s side) absent() bool     { return s.value == nil && !s.notYet() && !s.anyUnknown() }
+func (s side) anyUnknown() bool { return marked(s.unknown) }
+
+// at returns the side of an attribute, or of an element of a list.
+func (s side) at(key string, index int) side {
+	pick := func(v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			return v[key]
+		case []any:
+			if index >= 0 && index < len(v) {
+				return v[index]
+			}
+		case bool:
+			return v // a mark on the whole holds for all parts
+		}
+		return nil
+	}
+	return side{pick(s.value), pick(s.sensitive), pick(s.unknown)}
+}
+
+func (s side) show() string {
+	switch {
+	case s.notYet():
+		return unknown
+	case s.absent():
+		return ""
+	case marked(s.sensitive):
+		return sensitive
+	}
+	data, err := job.Marshal(s.value)
+	if err != nil {
+		return fmt.Sprintf("(%v)", err)
+	}
+	if len(data) > maxValue {
+		return strings.ToValidUTF8(string(data[:maxValue]), "") + fmt.Sprintf("… (%d bytes)", len(data))
+	}
+	return string(data)
+}
+
+// marked tells whether a mark holds anywhere inside.
+func marked(mark any) bool {
+	switch m := mark.(type) {
+	case bool:
+		return m
+	case map[string]any:
+		for _, v := range m {
+			if marked(v) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(m, marked)
+	}
+	return false
+}
+
+// differ collects the fields in which two values differ.
+type differ struct{ found []jobspec.FieldChange }
+
+func (d *differ) compare(path string, before, after side) {
+	if !before.hidden() && !after.hidden() && !after.notYet() {
+		if keys, ok := objectKeys(before, after); ok {
+			for _, key := range keys {
+				d.compare(join(path, key), before.at(key, -1), after.at(key, -1))
+			}
+			return
+		}
+		if n, ok := listLength(before, after); ok {
+			for i := range n {
+				d.compare(fmt.Sprintf("%s[%d]", path, i), before.at("", i), after.at("", i))
+			}
+			return
+		}
+	}
+	if reflect.DeepEqual(before.value, after.value) && !after.anyUnknown() && before.hidden() == after.hidden() {
+		return
+	}
+	d.found = append(d.found, jobspec.FieldChange{Path: path, Before: before.show(), After: after.show()})
+}
+
+// objectKeys returns the keys of both sides when each is an object or absent,
+// and one of them has keys.
+func objectKeys(before, after side) ([]string, bool) {
+	keys := map[string]bool{}
+	for _, v := range []any{before.value, after.value} {
+		m, isObject := v.(map[string]any)
+		if v != nil && !isObject {
+			return nil, false
+		}
+		for key := range m {
+			keys[key] = true
+		}
+	}
+	if m, ok := after.unknown.(map[string]any); ok {
+		for key := range m {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys)), len(keys) > 0
+}
+
+// listLength is the same for lists. A list that is only on one side is shown as
+// one value.
+func listLength(before, after side) (int, bool) {
+	a, isList := before.value.([]any)
+	b, alsoList := after.value.([]any)
+	return max(len(a), len(b)), isList && alsoList
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	if strings.ContainsAny(key, ".[]\" ") {
+		quoted, _ := json.Marshal(key)
+		return path + "[" + string(quoted) + "]"
+	}
+	return path + "." + key
+}
+
+// capText cuts a long text at the end of a line.
+func capText(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	cut := max(strings.LastIndexByte(text[:maxText], '\n'), 0)
+	return fmt.Sprintf("%s\n… %d bytes more", text[:cut], len(text)-cut)
+}

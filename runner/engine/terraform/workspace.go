@@ -1,0 +1,159 @@
+package terraform
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/terraform-exec/tfexec"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/module"
+)
+
+const (
+	backendFile = "berth_backend_override.tf.json"
+	lockFile    = ".terraform.lock.hcl"
+	dataDir     = ".terraform"
+)
+
+// workspace is a copy of the module in which Terraform is run.
+type workspace struct {
+	dir     string
+	module  *module.Module
+	tf      *tfexec.Terraform
+	version string
+}
+
+// open copies the artifact to work/module, points it to the agent's backend and
+// finds a Terraform that fits.
+func open(ctx context.Context, j *job.Job, envVars map[string]string) (*workspace, error) {
+	w := &workspace{dir: j.Work("module")}
+	if err := os.CopyFS(w.dir, os.DirFS(j.In("artifact"))); err != nil {
+		return nil, fmt.Errorf("copy the module: %w", err)
+	}
+	var err error
+	if w.module, err = module.Read(w.dir); err != nil {
+		return nil, job.Failf("correct the module and build it again", "the module of %s cannot be read: %v", j.Subject(), err)
+	}
+	if b := w.module.Backend; b != "" && b != "http" {
+		return nil, job.Failf("remove that block: Berth keeps the state for the install",
+			"the module of %s declares where its state is kept (%q, %s)", j.Subject(), b, w.module.BackendAt)
+	}
+	override := map[string]any{"terraform": map[string]any{"backend": map[string]any{"http": map[string]any{}}}}
+	if err := job.WriteJSON(filepath.Join(w.dir, backendFile), override); err != nil {
+		return nil, err
+	}
+	return w, w.findTerraform(ctx, j, envVars)
+}
+
+func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[string]string) error {
+	binary := j.Env["BERTH_TERRAFORM"]
+	if binary == "" {
+		return job.Refusef("set BERTH_TERRAFORM of the runner to a terraform executable", "the runner has no terraform")
+	}
+	env, err := toolEnv(j, envVars)
+	if err != nil {
+		return err
+	}
+	if w.tf, err = tfexec.NewTerraform(w.dir, binary); err != nil {
+		return err
+	}
+	if err := w.tf.SetEnv(env); err != nil {
+		return err
+	}
+	// No limit: Terraform ends by itself after an interrupt, and killing it in
+	// an apply loses what it did. The agent knows how long it wants to wait.
+	if err := w.tf.SetWaitDelay(0); err != nil {
+		return err
+	}
+	v, _, err := w.tf.Version(ctx, false)
+	if err != nil {
+		return job.Refusef("check that BERTH_TERRAFORM of the runner is a terraform executable", "%s cannot be run: %s", binary, firstError(err))
+	}
+	w.version = v.String()
+	j.Logf("terraform %s, %s", w.version, j.Subject())
+	return checkVersion(j.Spec.TerraformModule.TerraformVersion, w.version, j.Subject())
+}
+
+// tool says in results what did the work. Its digest is measured by the agent:
+// the word of an engine, which runs the vendor's code, would prove nothing.
+func (w *workspace) tool() *jobspec.Tool {
+	return &jobspec.Tool{Name: "terraform", Version: w.version}
+}
+
+// loudly lets Terraform write to the log of the job; what it says to the engine
+// (JSON with values in clear) never goes there.
+func (w *workspace) loudly(j *job.Job, do func() error) error {
+	w.tf.SetStdout(j.Stdout)
+	w.tf.SetStderr(j.Stderr)
+	defer w.tf.SetStdout(io.Discard)
+	defer w.tf.SetStderr(io.Discard)
+	return do()
+}
+
+func (w *workspace) init(ctx context.Context, j *job.Job) error {
+	err := w.loudly(j, func() error { return w.tf.Init(ctx) })
+	if err != nil {
+		return job.Failf(initRemedy(err), "terraform init of %s: %s", j.Subject(), firstError(err))
+	}
+	return nil
+}
+
+func initRemedy(err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "Failed to query available provider packages"), strings.Contains(text, "Failed to install provider"):
+		return "let the runner reach the provider registry, or give it a mirror (TF_CLI_CONFIG_FILE)"
+	case strings.Contains(text, "Failed to download module"), strings.Contains(text, "Error accessing remote module registry"):
+		return "let the runner reach the module's source, or keep the module inside the component's directory"
+	}
+	return ""
+}
+
+// passedToTerraform are variables of the engine's environment beside those of
+// every tool: the agent's state backend, and the operator's mirrors and caches.
+var passedToTerraform = []string{"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR"}
+
+// toolEnv is the whole environment of Terraform and its providers.
+func toolEnv(j *job.Job, envVars map[string]string) (map[string]string, error) {
+	env, err := j.BaseEnv()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range passedToTerraform {
+		if v := j.Env[name]; v != "" {
+			env[name] = v
+		}
+	}
+	for name, v := range j.Env {
+		if strings.HasPrefix(name, "TF_HTTP_") {
+			env[name] = v
+		}
+	}
+	if env["TF_HTTP_ADDRESS"] == "" {
+		return nil, errors.New("the runner gave no address for the state (TF_HTTP_ADDRESS)")
+	}
+	maps.Copy(env, envVars)
+	env["CHECKPOINT_DISABLE"] = "1"
+	return env, nil
+}
+
+// checkEnvVars refuses variables of a component that would change how Terraform
+// is run, or where its state is.
+func checkEnvVars(envVars map[string]string) error {
+	for name := range envVars {
+		reserved := strings.HasPrefix(name, "TF_HTTP_") || name == "TF_DATA_DIR" || name == "TF_CLI_CONFIG_FILE" ||
+			len(tfexec.ProhibitedEnv(map[string]string{name: ""})) > 0
+		if reserved {
+			return job.Failf("remove it from env_vars", "env_vars.%s: this variable is set by Berth", name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// load locks the app and the build, in this order, and reads what Next needs.
+func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
+	app, err := tx.BuilderLockApp(ctx, buildID)
+	if err != nil {
+		return State{}, fmt.Errorf("lock app: %w", err)
+	}
+	row, err := tx.BuilderLockBuild(ctx, buildID)
+	if err != nil {
+		return State{}, fmt.Errorf("lock build: %w", err)
+	}
+	s := State{Build: buildOf(row, app.Name)}
+	if s.Build.Status.ended() {
+		return s, nil
+	}
+	if s.Build.JobID != "" {
+		s.Job, err = loadJob(ctx, tx, s.Build.JobID)
+		return s, err
+	}
+	if s.Build.Resolved == "" {
+		return s, nil
+	}
+	made, err := tx.BuilderReusable(ctx, db.BuilderReusableParams{ResolvedDigest: s.Build.Resolved, ComponentID: s.Build.ComponentID})
+	if err != nil {
+		return s, fmt.Errorf("find artifacts: %w", err)
+	}
+	for _, m := range made {
+		s.Reusable = append(s.Reusable, Made{
+			BuildID:    m.ID,
+			Artifact:   jobspec.BuiltArtifact{Repository: deref(m.ArtifactRepository), Digest: deref(m.ArtifactDigest), SizeBytes: deref(m.ArtifactSizeBytes)},
+			Provenance: provenanceFrom(m.Provenance),
+		})
+	}
+	return s, nil
+}
+
+func buildOf(row db.BuilderLockBuildRow, app string) Build {
+	b := Build{
+		ID: row.Build.ID, OrgID: row.Build.OrgID, AppID: row.Build.AppID, App: app,
+		ComponentID: row.Build.ComponentID, Component: row.ComponentName, ComponentKind: row.ComponentKind,
+		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
+		Commit: deref(row.Build.SourceCommit), Resolved: deref(row.Build.ResolvedDigest),
+		Provenance: provenanceFrom(row.Build.Provenance), Status: Status(row.Build.State), JobID: deref(row.Build.JobID),
+		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), StartedAt: deref(row.Build.StartedAt),
+	}
+	var err error
+	if b.Source, err = source.Parse(row.Build.Source); err != nil {
+		b.SourceFault = err.Error()
+	}
+	return b
+}
+
+func loadJob(ctx context.Context, tx *store.Tx, jobID string) (*Job, error) {
+	row, err := tx.BuilderJob(ctx, jobID)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read job: %w", err)
+	}
+	job := &Job{
+		ID: row.ID, State: row.State, Attempt: int(row.Attempt), RunnerID: row.RunnerID,
+		CancelRequested: row.CancelRequested, Error: deref(row.Error),
+	}
+	if len(row.Result) > 0 {
+		// A result that is none leaves a job without an artifact, which Next
+		// knows what to do with.
+		_ = json.Unmarshal(row.Result, &job.Result)
+	}
+	return job, nil
+}
+
+// provenanceFrom reads what this package wrote; nothing before.
+func provenanceFrom(raw json.RawMessage) Provenance {
+	var p Provenance
+	_ = json.Unmarshal(raw, &p)
+	return p
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}

@@ -1,0 +1,177 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+)
+
+// Act is what is to be done.
+type Act string
+
+// Acts that look outside, and write nothing.
+const (
+	Resolve     Act = "resolve"      // find the commit of the source
+	Look        Act = "look"         // ask the registry for Artifact
+	Stage       Act = "stage"        // push the source archive
+	StartRunner Act = "start_runner" // see that the org's Build Runner lives
+)
+
+// Acts that write, in the transaction in which they were decided.
+const (
+	RecordSource  Act = "record_source"  // Commit, Resolved
+	RecordArchive Act = "record_archive" // Archive
+	QueueJob      Act = "queue_job"      // Spec, for RunnerID
+	StopJob       Act = "stop_job"       // ask for the end of the job
+	Reuse         Act = "reuse"          // succeed with Made
+	Succeed       Act = "succeed"        // with Artifact
+	Fail          Act = "fail"           // Error
+	Cancel        Act = "cancel"         // the end, on request
+	Note          Act = "note"           // Error, and try again later
+)
+
+// Acts that do nothing.
+const (
+	Wait Act = "wait" // somebody will wake us
+	Done Act = "done" // the build has ended
+)
+
+// Decision is one act with what it needs.
+type Decision struct {
+	Act      Act
+	Commit   string                // RecordSource
+	Resolved string                // RecordSource
+	Archive  *jobspec.Artifact     // RecordArchive
+	RunnerID string                // QueueJob
+	Spec     *jobspec.Spec         // QueueJob; its JobID is given by the worker
+	Made     Made                  // Reuse
+	Artifact jobspec.BuiltArtifact // Look, Succeed
+	Error    string                // Fail, Note; Cancel, when the job failed on the way
+}
+
+// Next decides the one thing to do now for a build. It does no I/O.
+func Next(s State) Decision {
+	b := s.Build
+	switch {
+	case b.Status.ended():
+		return Decision{Act: Done}
+	case b.JobID != "":
+		return follow(s)
+	case b.CancelRequested:
+		return Decision{Act: Cancel}
+	case b.SourceFault != "":
+		return Decision{Act: Fail, Error: b.SourceFault}
+	case s.Facts.Trouble != nil:
+		return giveUpOrNote(*s.Facts.Trouble, s.LastTry)
+	case b.Resolved == "":
+		return resolve(s)
+	}
+	if made, ok := s.usable(); ok {
+		if !s.Facts.There[made.Artifact.Digest] {
+			return Decision{Act: Look, Artifact: made.Artifact}
+		}
+		return Decision{Act: Reuse, Made: made}
+	}
+	return order(s)
+}
+
+// resolve finds out what exactly is to be built. A local source is exact as it
+// is.
+func resolve(s State) Decision {
+	b, commit := s.Build, s.Facts.Commit.Hash
+	if b.Source.Kind == source.KindGit && commit == "" {
+		return Decision{Act: Resolve}
+	}
+	return Decision{Act: RecordSource, Commit: commit, Resolved: resolvedDigest(b.BuildDigest, b.Source.Content(commit))}
+}
+
+// order has the Build Runner do it.
+func order(s State) Decision {
+	b := s.Build
+	if b.Source.Kind == source.KindLocal && b.Provenance.Source.Archive == nil {
+		if s.Facts.Archive == nil {
+			return Decision{Act: Stage}
+		}
+		return Decision{Act: RecordArchive, Archive: s.Facts.Archive}
+	}
+	// The address that is cloned is not stored: the operator may change it. So
+	// another worker, or a later one, asks again.
+	if b.Source.Kind == source.KindGit && s.Facts.Commit.URL == "" {
+		return Decision{Act: Resolve}
+	}
+	if s.Facts.RunnerID == "" {
+		return Decision{Act: StartRunner}
+	}
+	spec := specOf(b, s.Facts.Commit.URL)
+	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}
+}
+
+var artifactDigest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// follow looks what became of the job. A Build Runner works for one org only,
+// and yet is not believed: what it says it pushed must be where it had to be.
+func follow(s State) Decision {
+	b, job := s.Build, s.Job
+	if job == nil {
+		return Decision{Act: Fail, Error: fmt.Sprintf("job %s of this build is gone", b.JobID)}
+	}
+	switch job.State {
+	case jobQueued, jobLeased:
+		if b.CancelRequested && !job.CancelRequested {
+			return Decision{Act: StopJob}
+		}
+		return Decision{Act: Wait}
+	case jobSucceeded:
+		return accept(s, *job)
+	case jobCancelled:
+		if b.CancelRequested {
+			return Decision{Act: Cancel}
+		}
+		return Decision{Act: Fail, Error: "the job of this build was cancelled"}
+	}
+	if b.CancelRequested {
+		return Decision{Act: Cancel, Error: jobError(*job)}
+	}
+	return Decision{Act: Fail, Error: jobError(*job)}
+}
+
+func accept(s State, job Job) Decision {
+	made := job.Result.Artifact
+	if made == nil || !artifactDigest.MatchString(made.Digest) {
+		return Decision{Act: Fail, Error: "the Build Runner names no artifact"}
+	}
+	if want := repositoryOf(s.Build); made.Repository != want {
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner names an artifact in %q; it had to be in %s", made.Repository, want)}
+	}
+	there, asked := s.Facts.There[made.Digest]
+	switch {
+	case !asked:
+		return Decision{Act: Look, Artifact: *made}
+	case !there:
+		return Decision{Act: Fail, Error: fmt.Sprintf("artifact %s is not in the registry, although the Build Runner says so", made.Digest)}
+	}
+	return Decision{Act: Succeed, Artifact: *made}
+}
+
+func jobError(job Job) string {
+	text := job.Error
+	if text == "" {
+		text = job.Result.Error
+	}
+	if text == "" {
+		text = "the Build Runner " + job.State + " the job without saying why"
+	}
+	if job.Result.Remedy != "" {
+		text += "; " + job.Result.Remedy
+	}
+	return text
+}
+
+func giveUpOrNote(t Trouble, last bool) Decision {
+	if t.Passing && !last {
+		return Decision{Act: Note, Error: t.Text + "; trying again"}
+	}
+	return Decision{Act: Fail, Error: t.Text}
+}

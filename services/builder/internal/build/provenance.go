@@ -1,0 +1,51 @@
+package build
+
+import (
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// Provenance says how an artifact came to be, as stored in builds.provenance
+// and shown by the API. A build that took over an artifact shows the provenance
+// of the build that made it.
+type Provenance struct {
+	BuildID        string           `json:"build_id,omitempty"`
+	ResolvedDigest string           `json:"resolved_digest,omitempty"`
+	Source         ProvenanceSource `json:"source"`
+	// RunnerID, JobID and Attempt say who did it; the log of the attempt has
+	// the rest.
+	RunnerID string `json:"runner_id,omitempty"`
+	JobID    string `json:"job_id,omitempty"`
+	Attempt  int    `json:"attempt,omitempty"`
+	// Tool is what the engine used.
+	Tool       *jobspec.Tool `json:"tool,omitempty"`
+	StartedAt  time.Time     `json:"started_at,omitzero"`
+	FinishedAt time.Time     `json:"finished_at,omitzero"`
+}
+
+// ProvenanceSource is what the artifact was made from, exactly.
+type ProvenanceSource struct {
+	Kind string `json:"kind,omitempty"`
+	// Digest is of the uploaded archive, Archive the artifact made of it.
+	Digest  string            `json:"digest,omitempty"`
+	Archive *jobspec.Artifact `json:"archive,omitempty"`
+	// Repo and Ref are as the vendor wrote them, Commit is what they meant.
+	Repo      string `json:"repo,omitempty"`
+	Ref       string `json:"ref,omitempty"`
+	Commit    string `json:"commit,omitempty"`
+	Directory string `json:"directory,omitempty"`
+}
+
+// provenanceOf is that of a build whose job has succeeded.
+func provenanceOf(b Build, job Job) Provenance {
+	return Provenance{
+		BuildID: b.ID, ResolvedDigest: b.Resolved,
+		Source: ProvenanceSource{
+			Kind: string(b.Source.Kind), Digest: b.Source.Digest, Archive: b.Provenance.Source.Archive,
+			Repo: b.Source.Repo, Ref: b.Source.Ref, Commit: b.Commit, Directory: b.Source.Directory,
+		},
+		RunnerID: job.RunnerID, JobID: job.ID, Attempt: job.Attempt, Tool: job.Result.Tool,
+		StartedAt: job.Result.StartedAt, FinishedAt: job.Result.FinishedAt,
+	}
+}

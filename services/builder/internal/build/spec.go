@@ -1,0 +1,76 @@
+package build
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+)
+
+// defaultTimeout of a build that sets none.
+const defaultTimeout = 30 * time.Minute
+
+// timeoutOf reads build_timeout of a revision; the sandbox has none.
+func timeoutOf(revision json.RawMessage) time.Duration {
+	var keys struct {
+		BuildTimeout appconfig.Duration `json:"build_timeout"`
+	}
+	if err := json.Unmarshal(revision, &keys); err != nil || keys.BuildTimeout <= 0 {
+		return defaultTimeout
+	}
+	return keys.BuildTimeout.Std()
+}
+
+// specOf is the job that builds b. What to deploy with it (variables, values) is
+// no part of it. url is what a git source is cloned from.
+func specOf(b Build, url string) jobspec.Spec {
+	src := jobspec.Source{Push: repositoryOf(b)}
+	switch b.Source.Kind {
+	case source.KindLocal:
+		src.Kind, src.Archive = "archive", b.Provenance.Source.Archive
+	case source.KindGit:
+		src.Kind, src.Repo, src.Ref, src.Commit, src.Directory = "git", url, b.Source.Ref, b.Commit, b.Source.Directory
+	}
+	return jobspec.Spec{
+		Version: jobspec.Version, OrgID: b.OrgID, BuildID: b.ID,
+		Kind: jobspec.Kind(b.Type), Operation: jobspec.OperationBuild,
+		Source: &src, TimeoutSeconds: int(b.Timeout.Seconds()),
+	}
+}
+
+// pathElement is what registries accept between two slashes.
+var pathElement = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
+
+// repositoryOf is where the artifact of b belongs: "<org_id>/<app>/<component>".
+// A name that registries do not accept is replaced by the id.
+func repositoryOf(b Build) string {
+	app, component := b.App, b.Component
+	if !pathElement.MatchString(app) {
+		app = b.AppID
+	}
+	if !pathElement.MatchString(component) {
+		component = b.ComponentID
+	}
+	return b.OrgID + "/" + app + "/" + component
+}
+
+// resolvedDigest identifies what is built, and of what exactly: builds with the
+// same one make the same artifact.
+func resolvedDigest(buildDigest, content string) string {
+	return digestJSON([]any{"berth/build/v1", buildDigest, content})
+}
+
+// digestJSON hashes a value; maps are written in the order of their keys.
+func digestJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // only lists, maps and strings go in
+	}
+	sum := sha256.Sum256(raw)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

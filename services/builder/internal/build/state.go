@@ -1,0 +1,122 @@
+package build
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+)
+
+// Status is the state of a build.
+type Status string
+
+// The states of a build.
+const (
+	Queued    Status = "queued"    // nobody works on it yet
+	Running   Status = "running"   // a job of the Build Runner
+	Succeeded Status = "succeeded" // its artifact is in the registry
+	Failed    Status = "failed"    // error says why
+	Cancelled Status = "cancelled" // on request
+)
+
+func (s Status) ended() bool { return s != Queued && s != Running }
+
+// The states of runner jobs, see table runner_jobs.
+const (
+	jobQueued    = "queued"
+	jobLeased    = "leased"
+	jobSucceeded = "succeeded"
+	jobCancelled = "cancelled"
+)
+
+// State is everything that Next decides from.
+type State struct {
+	Build Build
+	// Reusable are artifacts of exactly the same, the best first; read once the
+	// source is resolved.
+	Reusable []Made
+	// Job is the build's runner job; nil before there is one.
+	Job *Job
+	// Facts were learned outside the database.
+	Facts Facts
+	// LastTry: trouble that might pass is not waited for any longer.
+	LastTry bool
+}
+
+// Build is a row with what it is a build of.
+type Build struct {
+	ID            string
+	OrgID         string
+	AppID         string
+	App           string
+	ComponentID   string
+	Component     string
+	ComponentKind string // sandbox or component
+	Type          string // jobspec.Kind
+	BuildDigest   string
+	Source        source.Source
+	// SourceFault says why Source is not one.
+	SourceFault     string
+	Commit          string
+	Resolved        string // resolved_digest
+	Provenance      Provenance
+	Status          Status
+	JobID           string
+	CancelRequested bool
+	Timeout         time.Duration
+	// StartedAt is zero before.
+	StartedAt time.Time
+}
+
+// Made is an artifact that an earlier build made.
+type Made struct {
+	BuildID    string
+	Artifact   jobspec.BuiltArtifact
+	Provenance Provenance
+}
+
+// Job is a runner job of operation build.
+type Job struct {
+	ID              string
+	State           string
+	Attempt         int
+	RunnerID        string
+	CancelRequested bool
+	Error           string
+	Result          jobspec.Result
+}
+
+// Facts are about the world outside the rows, learned by this worker just now.
+type Facts struct {
+	// Commit is where the source stands.
+	Commit source.Commit
+	// Trouble is why the last look outside came to nothing.
+	Trouble *Trouble
+	// There says of artifacts, by digest, whether the registry has them.
+	There map[string]bool
+	// Archive is the source archive in the registry.
+	Archive *jobspec.Artifact
+	// RunnerID is the org's Build Runner, which is kept alive.
+	RunnerID string
+}
+
+// Trouble is why something outside did not work, for people.
+type Trouble struct {
+	Text string
+	// Passing: the same may work later.
+	Passing bool
+}
+
+// usable is the first artifact of which the registry is not known to have lost
+// it.
+func (s State) usable() (Made, bool) {
+	i := slices.IndexFunc(s.Reusable, func(m Made) bool {
+		there, asked := s.Facts.There[m.Artifact.Digest]
+		return there || !asked
+	})
+	if i < 0 {
+		return Made{}, false
+	}
+	return s.Reusable[i], true
+}

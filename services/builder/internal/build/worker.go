@@ -1,0 +1,158 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/depot"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// maxSteps ends a worker that goes in circles: a build needs a dozen steps, and
+// some more when artifacts were lost.
+const maxSteps = 50
+
+// MaxTries is how often trouble that may pass is tried again, by River, with
+// growing pauses: about two minutes in all.
+const MaxTries = 4
+
+// Resolver finds commits: *source.Resolver.
+type Resolver interface {
+	Resolve(ctx context.Context, s source.Source) (source.Commit, error)
+}
+
+// Registry is the builder's own way into it: *depot.Depot.
+type Registry interface {
+	Has(ctx context.Context, orgID, repository, digest string) (bool, error)
+	PushSource(ctx context.Context, orgID, blob string) (jobspec.Artifact, error)
+}
+
+// Runners keeps one Build Runner per org alive: *fleet.Fleet.
+type Runners interface {
+	// Ensure returns the id of the org's Build Runner, made at the first time.
+	Ensure(ctx context.Context, orgID string) (string, error)
+}
+
+// Worker advances builds. It is safe for concurrent use.
+type Worker struct {
+	Store    *store.Store
+	Resolver Resolver
+	Registry Registry
+	Runners  Runners
+	Log      *slog.Logger
+}
+
+// ErrTryAgain means: the build is not finished, nobody will wake it, and it
+// shows why.
+var ErrTryAgain = errors.New("build will be tried again")
+
+// Advance does what can be done now for a build. try counts from 1 and says how
+// often it was tried in vain before. A build that does not exist is none.
+func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
+	var org string
+	err := w.Store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+		org, err = q.BuilderOrgOf(ctx, buildID)
+		return err
+	})
+	if err != nil || org == "" {
+		return err
+	}
+	var facts Facts
+	for range maxSteps {
+		s, d, err := w.step(ctx, org, buildID, facts, try >= MaxTries)
+		if err != nil {
+			return fmt.Errorf("advance build %s: %w", buildID, err)
+		}
+		switch d.Act {
+		case Wait, Done:
+			return nil
+		case Note:
+			return fmt.Errorf("build %s: %w: %s", buildID, ErrTryAgain, d.Error)
+		case Resolve, Look, Stage, StartRunner:
+			if facts, err = w.lookOutside(ctx, s, d); err != nil {
+				return fmt.Errorf("advance build %s: %w", buildID, err)
+			}
+		}
+	}
+	return fmt.Errorf("build %s does not come to an end", buildID)
+}
+
+// step takes one decision and, when it writes, does it in the same transaction.
+func (w *Worker) step(ctx context.Context, org, buildID string, facts Facts, lastTry bool) (s State, d Decision, err error) {
+	err = w.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		if s, err = load(ctx, tx, buildID); err != nil {
+			return err
+		}
+		s.Facts, s.LastTry = facts, lastTry
+		d = Next(s)
+		return w.write(ctx, tx, s, d)
+	})
+	if err == nil {
+		w.Log.DebugContext(ctx, "build step", "org_id", org, "build_id", buildID, "act", d.Act)
+	}
+	return s, d, err
+}
+
+// lookOutside does a decision that writes nothing and returns what is known
+// then.
+func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, error) {
+	facts, b := s.Facts, s.Build
+	switch d.Act {
+	case Resolve:
+		src := b.Source
+		if b.Commit != "" {
+			src.Ref = b.Commit // resolved before; the branch may have moved since
+		}
+		commit, err := w.Resolver.Resolve(ctx, src)
+		facts.Commit = commit
+		return facts.orTrouble(err)
+	case Look:
+		there, err := w.Registry.Has(ctx, b.OrgID, d.Artifact.Repository, d.Artifact.Digest)
+		if err != nil {
+			return facts, err
+		}
+		known := maps.Clone(facts.There)
+		if known == nil {
+			known = map[string]bool{}
+		}
+		known[d.Artifact.Digest] = there
+		facts.There = known
+	case Stage:
+		archive, err := w.Registry.PushSource(ctx, b.OrgID, b.Source.Digest)
+		facts.Archive = &archive
+		return facts.orTrouble(err)
+	case StartRunner:
+		runner, err := w.Runners.Ensure(ctx, b.OrgID)
+		if err != nil {
+			return facts, err
+		}
+		facts.RunnerID = runner
+	}
+	return facts, nil
+}
+
+// orTrouble tells what a vendor should see from what an operator should.
+func (f Facts) orTrouble(err error) (Facts, error) {
+	var unresolved *source.Error
+	var archive *depot.BadArchive
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.As(err, &unresolved):
+		f.Trouble = &Trouble{Text: unresolved.Error(), Passing: unresolved.Transient}
+	case errors.As(err, &archive):
+		f.Trouble = &Trouble{Text: archive.Error()}
+	case errors.Is(err, fault.ErrNotFound):
+		f.Trouble = &Trouble{Text: "the uploaded source is gone"}
+	default:
+		return f, err
+	}
+	return f, nil
+}

@@ -1,0 +1,104 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// jobsChannel wakes runner-api for a runner, see its claim.
+const jobsChannel = "berth_jobs"
+
+// write does a decision that changes rows; others change nothing.
+func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) error {
+	b := s.Build
+	switch d.Act {
+	case RecordSource:
+		return tx.BuilderSetSource(ctx, db.BuilderSetSourceParams{ID: b.ID, SourceCommit: orNil(d.Commit), ResolvedDigest: d.Resolved})
+	case RecordArchive:
+		p := b.Provenance
+		p.Source.Kind, p.Source.Digest, p.Source.Archive = string(b.Source.Kind), b.Source.Digest, d.Archive
+		return tx.BuilderSetProvenance(ctx, db.BuilderSetProvenanceParams{ID: b.ID, Provenance: mustJSON(p)})
+	case QueueJob:
+		return queueJob(ctx, tx, b, d)
+	case StopJob:
+		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
+			return fmt.Errorf("stop job: %w", err)
+		}
+		tx.NotifyAfterCommit(jobsChannel, s.Job.RunnerID)
+		return nil
+	case Reuse:
+		return w.succeed(ctx, tx, b, d.Made.Artifact, d.Made.Provenance, d.Made.BuildID)
+	case Succeed:
+		return w.succeed(ctx, tx, b, d.Artifact, provenanceOf(b, *s.Job), "")
+	case Fail:
+		w.log(ctx, tx, b, Failed, d.Error)
+		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
+	case Cancel:
+		w.log(ctx, tx, b, Cancelled, d.Error)
+		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: orNil(d.Error)})
+	case Note:
+		return tx.BuilderSetTrouble(ctx, db.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
+	}
+	return nil
+}
+
+// queueJob gives the build to the Build Runner.
+func queueJob(ctx context.Context, tx *store.Tx, b Build, d Decision) error {
+	spec := *d.Spec
+	spec.JobID = id.New(id.Job)
+	if err := spec.Validate(); err != nil {
+		return fmt.Errorf("job of build: %w", err)
+	}
+	err := tx.BuilderAddJob(ctx, db.BuilderAddJobParams{
+		ID: spec.JobID, RunnerID: d.RunnerID, BuildID: b.ID, Kind: string(spec.Kind), Operation: string(spec.Operation),
+		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
+	})
+	if err != nil {
+		return fmt.Errorf("queue job: %w", err)
+	}
+	tx.NotifyAfterCommit(jobsChannel, d.RunnerID)
+	return tx.BuilderSetJob(ctx, db.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
+}
+
+// succeed ends the build well, and makes what releases that completes.
+func (w *Worker) succeed(ctx context.Context, tx *store.Tx, b Build, made jobspec.BuiltArtifact, p Provenance, from string) error {
+	err := tx.BuilderSucceed(ctx, db.BuilderSucceedParams{
+		ID: b.ID, ReusedFrom: orNil(from), Provenance: mustJSON(p),
+		ArtifactRepository: made.Repository, ArtifactDigest: made.Digest, ArtifactSizeBytes: made.SizeBytes,
+	})
+	if err != nil {
+		return fmt.Errorf("succeed: %w", err)
+	}
+	w.log(ctx, tx, b, Succeeded, "")
+	return w.release(ctx, tx, b)
+}
+
+// log says that the build ended, once that is so.
+func (w *Worker) log(ctx context.Context, tx *store.Tx, b Build, status Status, text string) {
+	tx.AfterCommit(func() {
+		w.Log.InfoContext(ctx, "build ended", "org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status, "err", text)
+	})
+}
+
+func orNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// mustJSON encodes our own plain structs, which always can be.
+func mustJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}

@@ -1,0 +1,81 @@
+package source
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Kind says how a source is fetched.
+type Kind string
+
+// The kinds.
+const (
+	KindLocal Kind = "local" // an uploaded archive
+	KindGit   Kind = "git"   // a directory of a git repository
+)
+
+// Source is what a build is made from, as stored in builds.source.
+type Source struct {
+	Kind   Kind   `json:"kind"`
+	Digest string `json:"digest,omitempty"` // local: the uploaded archive, "sha256:…"
+
+	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written
+	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit; "" is the default branch
+	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
+	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// maxRefLength is more than any file system lets git store.
+const maxRefLength = 1024
+
+// Parse reads a stored source and checks it. Its errors are for people.
+func Parse(raw json.RawMessage) (Source, error) {
+	var s Source
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return s, fmt.Errorf("the source of this build cannot be read: %w", err)
+	}
+	switch s.Kind {
+	case KindLocal:
+		if !digestForm.MatchString(s.Digest) {
+			return s, fmt.Errorf("the source archive has no valid digest: %q", s.Digest)
+		}
+	case KindGit:
+		s.Directory = path.Clean(s.Directory)
+		return s, s.checkGit()
+	default:
+		return s, fmt.Errorf("a source of kind %q is not known", s.Kind)
+	}
+	return s, nil
+}
+
+func (s Source) checkGit() error {
+	switch {
+	case s.Repo == "":
+		return errors.New("the source names no repository")
+	case path.IsAbs(s.Directory) || s.Directory == ".." || strings.HasPrefix(s.Directory, "../"):
+		return fmt.Errorf("directory %q is not inside the repository", s.Directory)
+	case len(s.Ref) > maxRefLength || strings.ContainsFunc(s.Ref, notInRef) || strings.HasPrefix(s.Ref, "-") || strings.Contains(s.Ref, ".."):
+		return fmt.Errorf("%q cannot be a branch, a tag or a commit", s.Ref)
+	}
+	return nil
+}
+
+// notInRef tells the characters that git allows in no ref.
+func notInRef(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }
+
+var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// Content identifies the exact content behind the source: equal contents have
+// equal strings. commit is what the Resolver found; local sources need none.
+func (s Source) Content(commit string) string {
+	if s.Kind == KindLocal {
+		return s.Digest
+	}
+	return commit + ":" + s.Directory
+}

@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListActions answers the actions of the release that an install has.
+func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestObject) (apigen.ListActionsResponseObject, error) {
+	out := apigen.ListActions200JSONResponse{Items: []apigen.Action{}}
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		install, err := installs.Find(ctx, tx, req.Install)
+		if err != nil || install.ReleaseID == nil {
+			return err
+		}
+		app, err := workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID)
+		if err != nil {
+			return err
+		}
+		for i := range app.Actions {
+			view := actionView(&app.Actions[i])
+			last, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{InstallID: &install.ID, Action: &view.Name, Most: 1})
+			if err != nil {
+				return err
+			}
+			if len(last) > 0 {
+				run := actionRunView(last[0])
+				view.LastRun = &run
+			}
+			out.Items = append(out.Items, view)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// RunAction starts a workflow that runs an action once.
+func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObject) (apigen.RunActionResponseObject, error) {
+	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
+		Kind: workflow.KindActionRun, Action: req.Action, Inputs: value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
+	}, "")
+	return apigen.RunAction202JSONResponse(w), err
+}
+
+// ListActionRuns answers runs, newest first.
+func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRequestObject) (apigen.ListActionRunsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListActionRuns200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		installID, err := installFilter(ctx, tx, req.Params.Install)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{
+			InstallID: installID, Action: req.Params.Action, After: present(value(req.Params.After)), Most: int32(limit + 1),
+		})
+		rows, out.Next = page(rows, limit, func(r db.ListActionRunsRow) string { return r.ActionRun.ID })
+		out.Items = convert(rows, actionRunView)
+		return err
+	})
+	return out, err
+}
+
+// GetActionRun answers one run.
+func (s *Server) GetActionRun(ctx context.Context, req apigen.GetActionRunRequestObject) (apigen.GetActionRunResponseObject, error) {
+	var out apigen.GetActionRun200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{ID: &req.Run, Most: 1})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return fault.Newf(fault.ErrNotFound, "there is no run %q", req.Run)
+		}
+		out = apigen.GetActionRun200JSONResponse(actionRunView(rows[0]))
+		return nil
+	})
+	return out, err
+}
+
+func actionView(a *appconfig.Action) apigen.Action {
+	_, check := a.HealthCheck()
+	return apigen.Action{
+		Name: a.Name, Description: a.Description, HealthCheck: check,
+		Triggers: convert(a.Triggers, func(t appconfig.Trigger) apigen.ActionTrigger {
+			return apigen.ActionTrigger{Type: string(t.Type), CronSchedule: present(t.CronSchedule), Component: present(t.ComponentName)}
+		}),
+		Inputs: convert(a.Inputs, func(in appconfig.ActionInput) apigen.ActionInput {
+			return apigen.ActionInput{Name: in.Name, Description: in.Description, Required: in.Required}
+		}),
+		Steps: convert(a.Steps, func(st appconfig.Step) string { return st.Name }),
+	}
+}
+
+func actionRunView(r db.ListActionRunsRow) apigen.ActionRun {
+	a := r.ActionRun
+	out := apigen.ActionRun{
+		ID: a.ID, Install: ref(a.InstallID, r.InstallName), Action: a.Action, Trigger: a.Trigger, ScheduledAt: a.ScheduledAt,
+		State: apigen.ActionRunState(a.State), Outputs: a.Outputs, Error: a.Error, ChangeID: a.ChangeID, WorkflowID: a.WorkflowID,
+		StreamID: a.StreamID, CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt, StartedAt: a.StartedAt, FinishedAt: a.FinishedAt, ReportedAt: a.ReportedAt,
+	}
+	if a.ExitCode != nil {
+		code := int(*a.ExitCode)
+		out.ExitCode = &code
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package api
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListApps answers apps by name.
+func (s *Server) ListApps(ctx context.Context, req apigen.ListAppsRequestObject) (apigen.ListAppsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListApps200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.ListApps(ctx, db.ListAppsParams{After: value(req.Params.After), Most: int32(limit + 1)})
+		if err != nil {
+			return err
+		}
+		rows, out.Next = page(rows, limit, func(a db.App) string { return a.Name })
+		out.Items, err = appViews(ctx, tx, rows...)
+		return err
+	})
+	return out, err
+}
+
+// CreateApp makes an empty app.
+func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObject) (apigen.CreateAppResponseObject, error) {
+	var out apigen.CreateApp201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		row, err := tx.InsertApp(ctx, db.InsertAppParams{
+			ID: id.New(id.App), Name: req.Body.Name, DisplayName: value(req.Body.DisplayName),
+			Description: value(req.Body.Description), Labels: labelsJSON(req.Body.Labels),
+		})
+		out = apigen.CreateApp201JSONResponse(appView(row, db.AppHeadsRow{}))
+		return "create app " + row.Name, err
+	})
+	return out, err
+}
+
+// GetApp answers one app.
+func (s *Server) GetApp(ctx context.Context, req apigen.GetAppRequestObject) (apigen.GetAppResponseObject, error) {
+	var out apigen.GetApp200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := oneApp(ctx, tx, req.App)
+		out = apigen.GetApp200JSONResponse(app)
+		return err
+	})
+	return out, err
+}
+
+// UpdateApp changes how an app is shown.
+func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObject) (apigen.UpdateAppResponseObject, error) {
+	var out apigen.UpdateApp200JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		row, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return "", err
+		}
+		change := db.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}
+		if req.Body.Labels != nil {
+			change.Labels = labelsJSON(req.Body.Labels)
+		}
+		if _, err := tx.UpdateApp(ctx, change); err != nil {
+			return "", err
+		}
+		app, err := oneApp(ctx, tx, row.ID)
+		out = apigen.UpdateApp200JSONResponse(app)
+		return "change app " + row.Name, err
+	})
+	return out, err
+}
+
+// DeleteApp deletes an app that no install uses.
+func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObject) (apigen.DeleteAppResponseObject, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		row, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return "", err
+		}
+		if _, err := tx.LockApp(ctx, row.ID); err != nil {
+			return "", err
+		}
+		n, err := tx.CountInstallsOfApp(ctx, row.ID)
+		if err != nil {
+			return "", err
+		}
+		if n > 0 {
+			return "", fault.With(fault.Newf(fault.ErrConflict, "app %s has %d installs", row.Name, n), fault.Code("app_in_use"),
+				fault.Remedy("deprovision and forget them first"))
+		}
+		return "delete app " + row.Name, tx.DeleteApp(ctx, row.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return apigen.DeleteApp204Response{}, nil
+}
+
+func findApp(ctx context.Context, tx *store.Tx, ref string) (db.App, error) {
+	app, err := tx.FindApp(ctx, ref)
+	return app, missing(err, "there is no app %q", ref)
+}
+
+// appID is the id of an app that a filter names; empty for no filter.
+func appID(ctx context.Context, tx *store.Tx, ref *string) (string, error) {
+	if value(ref) == "" {
+		return "", nil
+	}
+	app, err := findApp(ctx, tx, *ref)
+	return app.ID, err
+}
+
+func oneApp(ctx context.Context, tx *store.Tx, ref string) (apigen.App, error) {
+	row, err := findApp(ctx, tx, ref)
+	if err != nil {
+		return apigen.App{}, err
+	}
+	views, err := appViews(ctx, tx, row)
+	if err != nil {
+		return apigen.App{}, err
+	}
+	return views[0], nil
+}
+
+func appViews(ctx context.Context, tx *store.Tx, rows ...db.App) ([]apigen.App, error) {
+	heads, err := tx.AppHeads(ctx, convert(rows, func(a db.App) string { return a.ID }))
+	byID := map[string]db.AppHeadsRow{}
+	for _, h := range heads {
+		byID[h.AppID] = h
+	}
+	return convert(rows, func(a db.App) apigen.App { return appView(a, byID[a.ID]) }), err
+}
+
+func appView(a db.App, h db.AppHeadsRow) apigen.App {
+	return apigen.App{
+		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labelsOf(a.Labels), CreatedAt: a.CreatedAt,
+		Config: numberRef(present(h.ConfigID), &h.ConfigNumber), Release: numberRef(present(h.ReleaseID), &h.ReleaseNumber),
+	}
+}

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListBuilds answers builds, newest first.
+func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObject) (apigen.ListBuildsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListBuilds200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := appID(ctx, tx, req.Params.App)
+		if err != nil {
+			return err
+		}
+		filter := db.ShowBuildsParams{AppID: app, State: string(value(req.Params.State)), Before: value(req.Params.After), Most: int32(limit + 1)}
+		if config := value(req.Params.Config); config != "" {
+			found, err := oneConfig(ctx, tx, config)
+			if err != nil {
+				return err
+			}
+			filter.ConfigID = found.ID
+		}
+		rows, err := tx.ShowBuilds(ctx, filter)
+		if err != nil {
+			return err
+		}
+		rows, out.Next = page(rows, limit, func(r db.ShowBuildsRow) string { return r.Build.ID })
+		out.Items, err = buildViews(ctx, tx, rows)
+		return err
+	})
+	return out, err
+}
+
+// CreateBuilds builds components anew.
+func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
+	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, access.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out.Items = out.Items[:0]
+		for _, id := range ids {
+			build, err := oneBuild(ctx, tx, id)
+			if err != nil {
+				return "", err
+			}
+			out.Items = append(out.Items, build)
+		}
+		tx.NotifyAfterCommit(BuildChannel, app.ID)
+		return fmt.Sprintf("build %d components of app %s again", len(ids), app.Name), nil
+	})
+	return out, err
+}
+
+// GetBuild answers a build, held back until its state changes when asked to.
+func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject) (apigen.GetBuildResponseObject, error) {
+	var view apigen.Build
+	look := func(ctx context.Context) (int64, error) {
+		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			view, err = oneBuild(ctx, tx, req.Build)
+			return err
+		})
+		return view.Version, err
+	}
+	err := s.wait(ctx, req.Params.Wait, req.Params.AfterVersion, BuildChannel, func() string { return view.App.ID }, look)
+	return apigen.GetBuild200JSONResponse(view), err
+}
+
+// CancelBuild asks builder to stop a build.
+func (s *Server) CancelBuild(ctx context.Context, req apigen.CancelBuildRequestObject) (apigen.CancelBuildResponseObject, error) {
+	var out apigen.CancelBuild202JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		if _, err := oneBuild(ctx, tx, req.Build); err != nil {
+			return "", err
+		}
+		if err := tx.RequestBuildCancel(ctx, req.Build); err != nil {
+			return "", err
+		}
+		view, err := oneBuild(ctx, tx, req.Build)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.CancelBuild202JSONResponse(view)
+		return "cancel build " + view.ID, tx.WakeBuild(ctx, view.ID)
+	})
+	return out, err
+}
+
+func oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.Build, error) {
+	rows, err := tx.ShowBuilds(ctx, db.ShowBuildsParams{ID: id, Most: 1})
+	if err != nil {
+		return apigen.Build{}, err
+	}
+	if id == "" || len(rows) == 0 {
+		return apigen.Build{}, fault.Newf(fault.ErrNotFound, "there is no build %q", id)
+	}
+	views, err := buildViews(ctx, tx, rows)
+	if err != nil {
+		return apigen.Build{}, err
+	}
+	return views[0], nil
+}
+
+func buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]apigen.Build, error) {
+	jobs, err := tx.ShowJobsOfBuilds(ctx, convert(rows, func(r db.ShowBuildsRow) string { return r.Build.ID }))
+	byBuild := map[string]*apigen.Job{}
+	for _, j := range jobs {
+		byBuild[value(j.BuildID)] = &apigen.Job{
+			ID: j.ID, Operation: j.Operation, State: apigen.JobState(j.State), Attempt: int(j.Attempt), StreamIds: j.StreamIds,
+			Error: j.Error, QueuedAt: j.QueuedAt, StartedAt: j.LeasedAt, FinishedAt: j.FinishedAt,
+		}
+	}
+	return convert(rows, func(r db.ShowBuildsRow) apigen.Build {
+		view := buildView(r)
+		view.Job = byBuild[r.Build.ID]
+		return view
+	}), err
+}
+
+func buildView(r db.ShowBuildsRow) apigen.Build {
+	b := r.Build
+	view := apigen.Build{
+		ID: b.ID, App: ref(b.AppID, r.AppName), Component: ref(b.ComponentID, r.ComponentName), State: apigen.BuildState(b.State),
+		Version: buildVersion(b.State), Reason: b.Reason, Source: sourceView(b), ReusedFrom: b.ReusedFrom, Error: b.Error,
+		RequestedBy: b.RequestedBy, CreatedAt: b.CreatedAt, StartedAt: b.StartedAt, FinishedAt: b.FinishedAt, CancelRequestedAt: b.CancelRequestedAt,
+	}
+	if b.ArtifactDigest != nil {
+		view.Artifact = &apigen.Artifact{Repository: value(b.ArtifactRepository), Digest: *b.ArtifactDigest, SizeBytes: b.ArtifactSizeBytes}
+	}
+	if len(b.Provenance) > 0 {
+		view.Provenance = &b.Provenance
+	}
+	return view
+}
+
+func sourceView(b db.Build) apigen.BuildSource {
+	var src apps.Source
+	_ = json.Unmarshal(b.Source, &src) // our own rows; shown as far as it goes
+	return apigen.BuildSource{
+		Kind: apigen.BuildSourceKind(src.Kind), Digest: present(src.Digest), Repo: present(src.Repo), Ref: present(src.Ref),
+		Directory: present(src.Directory), Commit: b.SourceCommit,
+	}
+}
+
+// buildVersion rises with the states that a build goes through.
+func buildVersion(state string) int64 {
+	switch state {
+	case "queued":
+		return 1
+	case "running":
+		return 2
+	}
+	return 3
+}
+
+// beforeNumber reads the `after` of a list that goes down by number.
+func beforeNumber(after *string) (int32, error) {
+	if value(after) == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(*after, 10, 32)
+	if err != nil || n < 1 {
+		return 0, fault.Newf(fault.ErrInvalid, "after is not the next of a page of this list")
+	}
+	return int32(n), nil
+}

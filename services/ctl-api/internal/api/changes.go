@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListChanges answers changes, newest first.
+func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestObject) (apigen.ListChangesResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListChanges200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		installID, err := installFilter(ctx, tx, req.Params.Install)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ListChanges(ctx, db.ListChangesParams{
+			InstallID: installID, WorkflowID: req.Params.Workflow, State: (*string)(req.Params.State),
+			After: present(value(req.Params.After)), Most: int32(limit + 1),
+		})
+		rows, out.Next = page(rows, limit, func(r db.ListChangesRow) string { return r.Change.ID })
+		out.Items = convert(rows, func(r db.ListChangesRow) apigen.ChangeSummary {
+			return changeSummary(r.Change, ref(r.Change.InstallID, r.InstallName), resourceOfChange(r))
+		})
+		return err
+	})
+	return out, err
+}
+
+// GetChange answers a change with its effect, plan and decisions.
+func (s *Server) GetChange(ctx context.Context, req apigen.GetChangeRequestObject) (apigen.GetChangeResponseObject, error) {
+	var out apigen.Change
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		out, err = changeView(ctx, tx, req.Change)
+		return err
+	})
+	return apigen.GetChange200JSONResponse(out), err
+}
+
+// GetPlan answers what a change would do.
+func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (apigen.GetPlanResponseObject, error) {
+	var out apigen.GetPlan200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		c, err := tx.GetChange(ctx, req.Change)
+		if err != nil {
+			return missing(err, "there is no change %q", req.Change)
+		}
+		if len(c.Plan) == 0 {
+			return fault.Newf(fault.ErrNotFound, "change %s is not planned yet", c.ID)
+		}
+		return json.Unmarshal(c.Plan, &out)
+	})
+	return out, err
+}
+
+// Decide records an approval or a denial.
+func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (apigen.DecideResponseObject, error) {
+	var out apigen.Change
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		err := workflow.Decide(ctx, tx, workflow.Answer{
+			ChangeID: req.Change, Approve: string(req.Body.Answer) == "approve", EffectDigest: req.Body.EffectDigest,
+			Actor: access.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
+		})
+		if err != nil {
+			return "", err
+		}
+		out, err = changeView(ctx, tx, req.Change)
+		return string(req.Body.Answer) + " change " + req.Change + " with effect " + req.Body.EffectDigest, err
+	})
+	return apigen.Decide201JSONResponse(out), err
+}
+
+func changeView(ctx context.Context, tx *store.Tx, id string) (apigen.Change, error) {
+	rows, err := tx.ListChanges(ctx, db.ListChangesParams{ID: &id, Most: 1})
+	if err != nil || len(rows) == 0 {
+		return apigen.Change{}, missing(orNotFound(err), "there is no change %q", id)
+	}
+	c := rows[0].Change
+	out := apigen.Change{
+		ID: c.ID, Install: ref(c.InstallID, rows[0].InstallName), WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resourceOfChange(rows[0]),
+		Kind: apigen.ChangeKind(c.Kind), State: apigen.ChangeState(c.State), Release: releaseRef(c.ReleaseID, rows[0].ReleaseNumber),
+		InputsVersion: int(c.InputsVersion), StateVersion: int(c.StateVersion), EffectDigest: c.EffectDigest, ApprovedEffectDigest: c.ApprovedEffectDigest,
+		Replaces: c.Replaces, Fence: c.Fence, Error: c.Error, Remedy: c.Remedy, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
+		ExpiresAt: c.WaitDeadline, CreatedAt: c.CreatedAt, ProposedAt: c.ProposedAt, DecidedAt: c.DecidedAt, ExecutedAt: c.ExecutedAt, FinishedAt: c.FinishedAt,
+		Differs: []apigen.Difference{},
+	}
+	if c.ArtifactDigest != nil {
+		out.Artifact = &apigen.Artifact{Repository: value(c.ArtifactRepository), Digest: *c.ArtifactDigest}
+	}
+	if len(c.Effect) > 0 {
+		out.Effect = &c.Effect
+	}
+	if len(c.Plan) > 0 {
+		out.Plan = new(apigen.PlanSummary)
+		if err := json.Unmarshal(c.Plan, out.Plan); err != nil {
+			return out, err
+		}
+	}
+	if err := json.Unmarshal(c.Differs, &out.Differs); err != nil {
+		return out, err
+	}
+	decisions, err := tx.DecisionsOfChange(ctx, c.ID)
+	if err != nil {
+		return out, err
+	}
+	out.Decisions = convert(decisions, func(d db.Decision) apigen.Decision {
+		return apigen.Decision{
+			ID: d.ID, Answer: apigen.DecisionAnswer(d.Answer), EffectDigest: d.EffectDigest, Actor: d.Actor,
+			Rule: apigen.DecisionRule(d.Rule), Note: d.Note, CreatedAt: d.CreatedAt,
+		}
+	})
+	jobs, err := tx.JobsOfChange(ctx, &c.ID)
+	out.Jobs = convert(jobs, func(j db.JobsOfChangeRow) apigen.Job {
+		return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
+	})
+	return out, err
+}
+
+func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef) apigen.ChangeSummary {
+	out := apigen.ChangeSummary{
+		ID: c.ID, Install: install, WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resource, Kind: apigen.ChangeKind(c.Kind),
+		State: apigen.ChangeState(c.State), EffectDigest: c.EffectDigest, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
+		ExpiresAt: c.WaitDeadline, Error: c.Error, CreatedAt: c.CreatedAt,
+	}
+	if len(c.Plan) > 0 {
+		out.Counts = new(apigen.PlanCounts)
+		_ = json.Unmarshal(c.Plan, out.Counts) // our own row
+	}
+	return out
+}
+
+// releaseRef is nil where there is no release.
+func releaseRef(id *string, number *int32) *apigen.NumberRef {
+	if id == nil || number == nil {
+		return nil
+	}
+	return &apigen.NumberRef{ID: *id, Number: int(*number)}
+}
+
+func resourceOfChange(r db.ListChangesRow) *apigen.ResourceRef {
+	if r.Change.ResourceID == nil {
+		return nil
+	}
+	return &apigen.ResourceRef{ID: *r.Change.ResourceID, Kind: apigen.ResourceRefKind(r.ResourceKind), Name: r.ResourceName}
+}
+
+// installFilter turns the query's install, an id or a name, into an id.
+func installFilter(ctx context.Context, tx *store.Tx, install *string) (*string, error) {
+	if value(install) == "" {
+		return nil, nil
+	}
+	row, err := installs.Find(ctx, tx, *install)
+	if err != nil {
+		return nil, err
+	}
+	return &row.ID, nil
+}
+
+// orNotFound is ErrNotFound for a look-up that found no row without an error.
+func orNotFound(err error) error {
+	if err == nil {
+		return fault.ErrNotFound
+	}
+	return err
+}
+
+func invalidWait(err error) error {
+	return fault.Wrap(fault.ErrInvalid, errors.Unwrap(err), "wait is a duration such as 30s")
+}

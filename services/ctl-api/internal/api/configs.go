@@ -1,0 +1,236 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// SyncApp makes the config of an uploaded app folder, or says what it would be.
+func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
+	sync := apps.SyncRequest{
+		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, CLIVersion: req.Body.CliVersion,
+		CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: value(req.Params.DryRun), Actor: access.PrincipalOf(ctx).AccountName,
+	}
+	for _, src := range req.Body.Sources {
+		sync.Sources[src.Component] = src.Digest
+	}
+	var result apps.SyncResult
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (_ string, err error) {
+		if result, err = apps.Sync(ctx, tx, sync); err != nil {
+			return "", err
+		}
+		if sync.DryRun {
+			return "", errRollback
+		}
+		tx.NotifyAfterCommit(BuildChannel, result.App.ID)
+		if !result.Created {
+			return "sync app " + result.App.Name + ": nothing new", nil
+		}
+		return fmt.Sprintf("sync app %s: config %d", result.App.Name, result.Config.Number), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if out := syncView(result, sync.DryRun); result.Created && !sync.DryRun {
+		return apigen.SyncApp201JSONResponse(out), nil
+	} else {
+		return apigen.SyncApp200JSONResponse(out), nil
+	}
+}
+
+// ListConfigs answers the configs of an app, newest first.
+func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestObject) (apigen.ListConfigsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	before, err := beforeNumber(req.Params.After)
+	if err != nil {
+		return nil, err
+	}
+	var out apigen.ListConfigs200JSONResponse
+	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ListConfigs(ctx, db.ListConfigsParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
+		if err != nil {
+			return err
+		}
+		rows, out.Next = page(rows, limit, func(c db.ListConfigsRow) string { return strconv.Itoa(int(c.Number)) })
+		configs := convert(rows, func(c db.ListConfigsRow) db.Config {
+			return db.Config{ID: c.ID, AppID: c.AppID, Number: c.Number, Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt}
+		})
+		standing, err := standingOf(ctx, tx, configs...)
+		out.Items = convert(configs, func(c db.Config) apigen.Config { return configView(c, app.Name, standing[c.ID]) })
+		return err
+	})
+	return out, err
+}
+
+// GetConfig answers a config with its items, held back until something moves
+// when asked to wait.
+func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObject) (apigen.GetConfigResponseObject, error) {
+	var view apigen.Config
+	look := func(ctx context.Context) (int64, error) {
+		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			view, err = oneConfig(ctx, tx, req.Config)
+			return err
+		})
+		return view.Version, err
+	}
+	err := s.wait(ctx, req.Params.Wait, req.Params.AfterVersion, BuildChannel, func() string { return view.App.ID }, look)
+	return apigen.GetConfig200JSONResponse(view), err
+}
+
+func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, error) {
+	find := db.FindConfigParams{ID: ref}
+	if app, number, ok := numbered(ref); ok {
+		find = db.FindConfigParams{AppName: app, Number: number}
+	}
+	row, err := tx.FindConfig(ctx, find)
+	if err != nil {
+		return apigen.Config{}, missing(err, "there is no config %q", ref)
+	}
+	standing, err := standingOf(ctx, tx, row.Config)
+	if err != nil {
+		return apigen.Config{}, err
+	}
+	var folder appconfig.App
+	if err := json.Unmarshal(row.Config.Body, &folder); err != nil {
+		return apigen.Config{}, fmt.Errorf("decode config %s: %w", row.Config.ID, err)
+	}
+	view := configView(row.Config, row.AppName, standing[row.Config.ID])
+	view.Items = configItems(&folder, standing[row.Config.ID].items)
+	view.Inputs = convert(folder.Inputs, inputDefinition)
+	view.Actions = convert(folder.Actions, func(a appconfig.Action) string { return a.Name })
+	return view, nil
+}
+
+// standing is how far a config has come.
+type standing struct {
+	items   []db.ListConfigItemsRow
+	release *apigen.NumberRef
+}
+
+func standingOf(ctx context.Context, tx *store.Tx, configs ...db.Config) (map[string]standing, error) {
+	ids := convert(configs, func(c db.Config) string { return c.ID })
+	items, err := tx.ListConfigItems(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	releases, err := tx.NewestReleaseOfConfigs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]standing{}
+	for _, it := range items {
+		st := all[it.ConfigID]
+		st.items = append(st.items, it)
+		all[it.ConfigID] = st
+	}
+	for _, r := range releases {
+		st := all[r.ConfigID]
+		st.release = &apigen.NumberRef{ID: r.ID, Number: int(r.Number)}
+		all[r.ConfigID] = st
+	}
+	return all, nil
+}
+
+// state says what has become of a config, and a version that rises with it.
+func (st standing) state() (apigen.ConfigState, int64) {
+	state, version := apigen.ConfigStateBuilding, int64(1)
+	for _, it := range st.items {
+		version += it.BuildVersion
+		if it.BuildState == "failed" || it.BuildState == "cancelled" {
+			state = apigen.ConfigStateFailed
+		}
+	}
+	if st.release != nil {
+		return apigen.ConfigStateReleased, version + int64(st.release.Number)
+	}
+	return state, version
+}
+
+func configView(c db.Config, app string, st standing) apigen.Config {
+	state, version := st.state()
+	return apigen.Config{
+		ID: c.ID, App: ref(c.AppID, app), Number: int(c.Number), Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion,
+		State: state, Version: version, Release: st.release, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt,
+	}
+}
+
+// configItems lists the sandbox and the components, dependencies first.
+func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) []apigen.ConfigItem {
+	graph, _ := appconfig.NewGraph(folder)
+	order := map[string]int{}
+	for i, name := range graph.Order() {
+		order[name] = i
+	}
+	items := convert(rows, func(r db.ListConfigItemsRow) apigen.ConfigItem {
+		it := apigen.ConfigItem{
+			Component: r.Name, Kind: apigen.ConfigItemKind(r.Kind), Type: r.Type, Dependencies: []string{},
+			BuildID: r.BuildID, BuildState: apigen.BuildState(r.BuildState), BuildError: r.BuildError,
+		}
+		if r.Kind == apps.KindComponent {
+			it.Dependencies = append(it.Dependencies, graph.Needs(r.Name)...)
+		}
+		return it
+	})
+	slices.SortStableFunc(items, func(a, b apigen.ConfigItem) int {
+		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(order[a.Component], order[b.Component])) // sandbox before component
+	})
+	return items
+}
+
+func inputDefinition(in appconfig.Input) apigen.InputDefinition {
+	def := apigen.InputDefinition{
+		Name: in.Name, DisplayName: in.DisplayName, Description: in.Description, Group: in.Group,
+		Type: apigen.InputDefinitionType(in.Type), Required: in.Required, Sensitive: in.Sensitive,
+	}
+	if !in.Sensitive {
+		def.Default = in.Default
+	}
+	return def
+}
+
+func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
+	out := apigen.SyncResult{
+		App: ref(r.App.ID, r.App.Name), Created: r.Created, DryRun: dryRun, Removed: append([]string{}, r.Decision.Removed...),
+		Items: convert(r.Decision.Items, func(it apps.ItemDecision) apigen.SyncItem {
+			return apigen.SyncItem{
+				Component: it.Name, Type: it.Type, Action: apigen.SyncItemAction(it.Action), Reason: it.Reason,
+				DeployChanged: it.DeployChanged, BuildID: present(it.BuildID),
+			}
+		}),
+		Warnings: convert(r.Warnings, func(d appconfig.Diagnostic) apigen.Warning {
+			return apigen.Warning{
+				File: present(d.File), Line: present(d.Line), Column: present(d.Column), Code: string(d.Code), Message: d.Message, Remedy: present(d.Remedy),
+			}
+		}),
+	}
+	if r.Config != nil {
+		out.Config = &apigen.NumberRef{ID: r.Config.ID, Number: int(r.Config.Number)}
+	}
+	if r.Release != nil {
+		out.Release = &apigen.NumberRef{ID: r.Release.ID, Number: int(r.Release.Number)}
+	}
+	return out
+}
+
+// numbered splits "hello@3".
+func numbered(ref string) (app string, number int32, ok bool) {
+	app, digits, ok := strings.Cut(ref, "@")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return app, int32(n), ok && err == nil && n > 0
+}

@@ -1,0 +1,84 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+)
+
+// defaultLimit is the contract's, for requests that the validator has not
+// filled in.
+const defaultLimit = 50
+
+// limitOf is how many items a page has at most.
+func limitOf(limit *int) int {
+	if limit == nil || *limit < 1 {
+		return defaultLimit
+	}
+	return *limit
+}
+
+// page cuts off the one item that was read too many, to know whether there is
+// a next page, and says where that starts: after the last item shown.
+func page[T any](items []T, limit int, key func(T) string) ([]T, string) {
+	if len(items) <= limit {
+		return items, ""
+	}
+	items = items[:limit]
+	return items, key(items[limit-1])
+}
+
+func value[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// present is nil for a zero value.
+func present[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func ref(id, name string) apigen.Ref { return apigen.Ref{ID: id, Name: name} }
+
+// numberRef is nil when there is none.
+func numberRef(id *string, number *int32) *apigen.NumberRef {
+	if id == nil || number == nil {
+		return nil
+	}
+	return &apigen.NumberRef{ID: *id, Number: int(*number)}
+}
+
+// labelsOf decodes a column of labels; our own rows are always objects.
+func labelsOf(raw json.RawMessage) apigen.Labels {
+	labels := apigen.Labels{}
+	_ = json.Unmarshal(raw, &labels)
+	return labels
+}
+
+// labelsJSON encodes labels for a column; nil is the empty object.
+func labelsJSON(labels *apigen.Labels) json.RawMessage {
+	all := map[string]string{}
+	maps.Copy(all, value(labels))
+	raw, err := json.Marshal(all)
+	if err != nil {
+		panic(err) // strings only
+	}
+	return raw
+}
+
+// convert turns the items of a list; never nil, so that JSON shows [].
+func convert[A, B any](items []A, fn func(A) B) []B {
+	out := make([]B, 0, len(items))
+	for _, item := range items {
+		out = append(out, fn(item))
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListCustomers answers customers by name.
+func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequestObject) (apigen.ListCustomersResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListCustomers200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.ListCustomers(ctx, db.ListCustomersParams{After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(c db.Customer) string { return c.Name })
+		out.Items = convert(rows, customerView)
+		return err
+	})
+	return out, err
+}
+
+// CreateCustomer adds a customer.
+func (s *Server) CreateCustomer(ctx context.Context, req apigen.CreateCustomerRequestObject) (apigen.CreateCustomerResponseObject, error) {
+	var out apigen.CreateCustomer201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		row, err := tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: id.New(id.Customer), Name: req.Body.Name, Labels: labelsJSON(req.Body.Labels)})
+		out = apigen.CreateCustomer201JSONResponse(customerView(row))
+		return "add customer " + row.Name, err
+	})
+	return out, err
+}
+
+// GetCustomer answers one customer.
+func (s *Server) GetCustomer(ctx context.Context, req apigen.GetCustomerRequestObject) (apigen.GetCustomerResponseObject, error) {
+	var out apigen.GetCustomer200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.FindCustomer(ctx, req.Customer)
+		out = apigen.GetCustomer200JSONResponse(customerView(row))
+		return missing(err, "there is no customer %q", req.Customer)
+	})
+	return out, err
+}
+
+func customerView(c db.Customer) apigen.Customer {
+	return apigen.Customer{ID: c.ID, Name: c.Name, Labels: labelsOf(c.Labels), CreatedAt: c.CreatedAt}
+}

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// GetHealth answers the verdict on an install, with the checks behind it.
+func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObject) (apigen.GetHealthResponseObject, error) {
+	var out apigen.Health
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		install, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return err
+		}
+		checks, err := tx.ListChecks(ctx, install.ID)
+		if err != nil {
+			return err
+		}
+		resources, err := tx.ResourcesOfInstall(ctx, install.ID)
+		out = healthView(install, checks, resources)
+		return err
+	})
+	return apigen.GetHealth200JSONResponse(out), err
+}
+
+// healthView joins the rows. An install that is not live has no verdict, though
+// checks that once ran are still shown.
+func healthView(install db.Install, checks []db.Check, resources []db.Resource) apigen.Health {
+	var verdicts []health.Verdict
+	var since time.Time
+	for _, c := range checks {
+		verdicts = append(verdicts, health.Verdict(c.Verdict))
+		if c.Since.After(since) {
+			since = c.Since
+		}
+	}
+	verdict := health.Worst(verdicts)
+	if install.State != "live" {
+		verdict = health.Unknown
+	}
+	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: present(since)}
+	out.Checks = convert(checks, func(c db.Check) apigen.Check {
+		var recent []health.Outcome
+		_ = json.Unmarshal(c.Recent, &recent) // our own row
+		return apigen.Check{
+			Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt,
+			Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
+				return apigen.CheckOutcome{RunID: present(o.RunID), Ok: o.Good, At: o.At}
+			}),
+		}
+	})
+	out.Resources = []apigen.ResourceHealth{}
+	for _, r := range resources {
+		if r.Kind == "stack" {
+			continue
+		}
+		out.Resources = append(out.Resources, apigen.ResourceHealth{
+			ID: r.ID, Kind: apigen.ResourceHealthKind(r.Kind), Name: r.Name, Health: apigen.HealthVerdict(r.Health), Since: r.HealthSince,
+		})
+	}
+	return out
+}

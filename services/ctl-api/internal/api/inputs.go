@@ -1,0 +1,76 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// GetInputs answers the inputs of an install without sensitive values.
+func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObject) (apigen.GetInputsResponseObject, error) {
+	var out apigen.GetInputs200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return err
+		}
+		view, err := s.Installs.ReadInputs(ctx, tx, found)
+		out = apigen.GetInputs200JSONResponse(inputsView(view))
+		return err
+	})
+	return out, err
+}
+
+// SetInputs makes a new version of the inputs, or says what it would be.
+func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObject) (apigen.SetInputsResponseObject, error) {
+	change := installs.Change{Set: installs.Values(value(req.Body.Values)), Unset: req.Body.Unset}
+	var out apigen.SetInputs200JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return "", err
+		}
+		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change, access.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.SetInputs200JSONResponse(inputsView(view))
+		switch {
+		case value(req.Params.DryRun):
+			return "", errRollback
+		case !changed:
+			return "", nil
+		}
+		return fmt.Sprintf("set inputs of install %s: version %d", found.Name, view.Row.Version), tx.WakeInstall(ctx, found.ID)
+	})
+	return out, err
+}
+
+func inputsView(v installs.InputsView) apigen.Inputs {
+	out := apigen.Inputs{Version: int(v.Row.Version), Items: convert(v.Defined, func(in appconfig.Input) apigen.InputValue {
+		item := apigen.InputValue{Name: in.Name, Type: apigen.InputValueType(in.Type), Sensitive: in.Sensitive, Required: in.Required, From: apigen.InputValueFromNone}
+		plain, set := v.Values.Plain[in.Name]
+		_, sealed := v.Values.Sensitive[in.Name]
+		switch {
+		case set:
+			item.From, item.Value = apigen.InputValueFromSet, &plain
+		case sealed:
+			item.From = apigen.InputValueFromSet
+		case in.Default != nil:
+			item.From, item.Value = apigen.InputValueFromDefault, in.Default
+		}
+		if in.Sensitive {
+			item.Value = nil
+		}
+		return item
+	})}
+	if v.Row.Version > 0 {
+		out.CreatedBy, out.CreatedAt = &v.Row.CreatedBy, &v.Row.CreatedAt
+	}
+	return out
+}

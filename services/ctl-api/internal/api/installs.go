@@ -1,0 +1,192 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListInstalls answers the installs that the caller may see, by name.
+func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsRequestObject) (apigen.ListInstallsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	labels, err := labelFilter(value(req.Params.Label))
+	if err != nil {
+		return nil, err
+	}
+	scope := access.PrincipalOf(ctx).May(access.PermitRead)
+	var out apigen.ListInstalls200JSONResponse
+	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		filter := db.ShowInstallsParams{
+			State: string(value(req.Params.State)), Labels: labels, After: value(req.Params.After), Most: int32(limit + 1),
+			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
+		}
+		if filter.AppID, err = appID(ctx, tx, req.Params.App); err != nil {
+			return err
+		}
+		if name := value(req.Params.Customer); name != "" {
+			customer, err := tx.FindCustomer(ctx, name)
+			if err != nil {
+				return missing(err, "there is no customer %q", name)
+			}
+			filter.CustomerID = customer.ID
+		}
+		rows, err := tx.ShowInstalls(ctx, filter)
+		rows, out.Next = page(rows, limit, func(r db.ShowInstallsRow) string { return r.Install.Name })
+		out.Items = convert(rows, installView)
+		return err
+	})
+	return out, err
+}
+
+// CreateInstall makes an install, and starts its provisioning when asked to.
+func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequestObject) (apigen.CreateInstallResponseObject, error) {
+	actor := access.PrincipalOf(ctx).AccountName
+	create := installs.CreateRequest{
+		Name: req.Body.Name, App: req.Body.App, Customer: req.Body.Customer, CreateCustomer: req.Body.CreateCustomer,
+		Stack: stacks.KindLocal, Inputs: installs.Values(value(req.Body.Inputs)), Labels: value(req.Body.Labels),
+		ApprovalOption: string(apigen.ApprovalOptionPrompt), Release: value(req.Body.Release), Provision: req.Body.Provision, Actor: actor,
+	}
+	if req.Body.Stack != nil {
+		create.Stack = string(*req.Body.Stack)
+	}
+	if req.Body.ApprovalOption != nil {
+		create.ApprovalOption = string(*req.Body.ApprovalOption)
+	}
+	var out apigen.CreateInstall201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		made, err := s.Installs.Create(ctx, tx, create)
+		if err != nil {
+			return "", err
+		}
+		if req.Body.Provision {
+			_, err = workflow.Start(ctx, tx, workflow.Request{
+				InstallID: made.Install.ID, Kind: workflow.KindProvision, ReleaseID: made.Release, ApproveAll: req.Body.ApproveAll, Actor: actor,
+			})
+			if err != nil {
+				return "", err
+			}
+		}
+		view, err := oneInstall(ctx, tx, made.Install.ID)
+		out = apigen.CreateInstall201JSONResponse(view)
+		return "create install " + made.Install.Name, err
+	})
+	return out, err
+}
+
+// GetInstall answers one install.
+func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObject) (apigen.GetInstallResponseObject, error) {
+	var view apigen.Install
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		view, err = oneInstall(ctx, tx, req.Install)
+		return err
+	})
+	tag := installTag(view)
+	return apigen.GetInstall200JSONResponse{Body: view, Headers: apigen.GetInstall200ResponseHeaders{ETag: &tag}}, err
+}
+
+// UpdateInstall changes the settings that are given.
+func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequestObject) (apigen.UpdateInstallResponseObject, error) {
+	var view apigen.Install
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return "", err
+		}
+		if found, err = tx.LockInstallRow(ctx, found.ID); err != nil {
+			return "", err
+		}
+		if view, err = oneInstall(ctx, tx, found.ID); err != nil {
+			return "", err
+		}
+		if want := value(req.Params.IfMatch); want != "" && want != installTag(view) {
+			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s was changed meanwhile", found.Name), fault.Code("precondition_failed"),
+				fault.Remedy("read it again and repeat the change"))
+		}
+		change := db.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}
+		if req.Body.ApprovalOption != nil {
+			change.ApprovalOption = string(*req.Body.ApprovalOption)
+		}
+		if req.Body.Labels != nil {
+			change.Labels = labelsJSON(req.Body.Labels)
+		}
+		if err := tx.UpdateInstallSettings(ctx, change); err != nil {
+			return "", err
+		}
+		view, err = oneInstall(ctx, tx, found.ID)
+		return "change settings of install " + found.Name, err
+	})
+	tag := installTag(view)
+	return apigen.UpdateInstall200JSONResponse{Body: view, Headers: apigen.UpdateInstall200ResponseHeaders{ETag: &tag}}, err
+}
+
+// ForgetInstall takes an install out of sight, once nothing is left of it.
+func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequestObject) (apigen.ForgetInstallResponseObject, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return "", err
+		}
+		return "forget install " + found.Name, s.Installs.Forget(ctx, tx, found.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return apigen.ForgetInstall204Response{}, nil
+}
+
+func oneInstall(ctx context.Context, tx *store.Tx, ref string) (apigen.Install, error) {
+	found, err := installs.Find(ctx, tx, ref)
+	if err != nil {
+		return apigen.Install{}, err
+	}
+	rows, err := tx.ShowInstalls(ctx, db.ShowInstallsParams{ID: found.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	if err != nil {
+		return apigen.Install{}, err
+	}
+	if len(rows) == 0 {
+		return apigen.Install{}, fault.ErrNotFound
+	}
+	return installView(rows[0]), nil
+}
+
+func installView(r db.ShowInstallsRow) apigen.Install {
+	i := r.Install
+	return apigen.Install{
+		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
+		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), State: apigen.InstallState(i.State),
+		Health: apigen.HealthVerdict(r.Health), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
+		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: present(r.WorkflowID),
+		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
+	}
+}
+
+// installTag names the version of what PATCH changes.
+func installTag(i apigen.Install) string {
+	raw, _ := json.Marshal([]any{i.ID, i.ApprovalOption, i.Labels}) // strings only
+	sum := sha256.Sum256(raw)
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+}
+
+// labelFilter turns "key=value" texts into what the labels column must contain.
+func labelFilter(texts []string) (json.RawMessage, error) {
+	want := apigen.Labels{}
+	for _, text := range texts {
+		key, val, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, fault.Newf(fault.ErrInvalid, "label %q is not key=value", text)
+		}
+		want[key] = val
+	}
+	return labelsJSON(&want), nil
+}

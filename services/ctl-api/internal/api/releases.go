@@ -1,0 +1,104 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListReleases answers the releases of an app, newest first.
+func (s *Server) ListReleases(ctx context.Context, req apigen.ListReleasesRequestObject) (apigen.ListReleasesResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	before, err := beforeNumber(req.Params.After)
+	if err != nil {
+		return nil, err
+	}
+	var out apigen.ListReleases200JSONResponse
+	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ShowReleases(ctx, db.ShowReleasesParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r db.ShowReleasesRow) string { return strconv.Itoa(int(r.Release.Number)) })
+		out.Items = convert(rows, releaseView)
+		return err
+	})
+	return out, err
+}
+
+// CreateRelease makes a release of chosen builds.
+func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequestObject) (apigen.CreateReleaseResponseObject, error) {
+	var view apigen.Release
+	var made bool
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		release, fresh, err := apps.Promote(ctx, tx, req.App, value(req.Body.Config), req.Body.Builds)
+		if err != nil {
+			return "", err
+		}
+		if view, err = oneRelease(ctx, tx, release.ID); err != nil {
+			return "", err
+		}
+		if made = fresh; !made {
+			return "", nil
+		}
+		tx.NotifyAfterCommit(BuildChannel, release.AppID)
+		return fmt.Sprintf("make release %d of app %s", view.Number, view.App.Name), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		return apigen.CreateRelease201JSONResponse(view), nil
+	}
+	return apigen.CreateRelease200JSONResponse(view), nil
+}
+
+// GetRelease answers one release.
+func (s *Server) GetRelease(ctx context.Context, req apigen.GetReleaseRequestObject) (apigen.GetReleaseResponseObject, error) {
+	var out apigen.GetRelease200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		view, err := oneRelease(ctx, tx, req.Release)
+		out = apigen.GetRelease200JSONResponse(view)
+		return err
+	})
+	return out, err
+}
+
+// oneRelease finds a release by id or as "hello@4".
+func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, error) {
+	find := db.ShowReleasesParams{ID: ref, Most: 1}
+	if app, number, ok := numbered(ref); ok {
+		find = db.ShowReleasesParams{AppName: app, Number: number, Most: 1}
+	}
+	rows, err := tx.ShowReleases(ctx, find)
+	if err != nil {
+		return apigen.Release{}, err
+	}
+	if ref == "" || len(rows) == 0 {
+		return apigen.Release{}, fault.Newf(fault.ErrNotFound, "there is no release %q", ref)
+	}
+	view := releaseView(rows[0])
+	items, err := tx.ShowReleaseItems(ctx, view.ID)
+	view.Items = convert(items, func(it db.ShowReleaseItemsRow) apigen.ReleaseItem {
+		return apigen.ReleaseItem{
+			Component: it.Name, Kind: apigen.ReleaseItemKind(it.Kind), Type: it.Type, BuildID: it.BuildID,
+			Artifact: apigen.Artifact{Repository: it.ArtifactRepository, Digest: it.ArtifactDigest, SizeBytes: it.ArtifactSizeBytes},
+		}
+	})
+	return view, err
+}
+
+func releaseView(r db.ShowReleasesRow) apigen.Release {
+	return apigen.Release{
+		ID: r.Release.ID, App: ref(r.Release.AppID, r.AppName), Number: int(r.Release.Number),
+		Config: apigen.NumberRef{ID: r.Release.ConfigID, Number: int(r.ConfigNumber)}, MadeBy: apigen.ReleaseMadeBy(r.Release.MadeBy),
+		Digest: r.Release.Digest, CreatedAt: r.Release.CreatedAt,
+	}
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListResources answers the stack, the sandbox and the components.
+func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequestObject) (apigen.ListResourcesResponseObject, error) {
+	var out apigen.ListResources200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := resourcesOf(ctx, tx, req.Install, "")
+		out.Items = convert(rows, resourceView)
+		return err
+	})
+	return out, err
+}
+
+// GetResource answers one resource by id or name.
+func (s *Server) GetResource(ctx context.Context, req apigen.GetResourceRequestObject) (apigen.GetResourceResponseObject, error) {
+	var out apigen.GetResource200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := resourcesOf(ctx, tx, req.Install, req.Resource)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return fault.Newf(fault.ErrNotFound, "install %s has no resource %q", req.Install, req.Resource)
+		}
+		out = apigen.GetResource200JSONResponse(resourceView(rows[0]))
+		return nil
+	})
+	return out, err
+}
+
+func resourcesOf(ctx context.Context, tx *store.Tx, install, ref string) ([]db.ShowResourcesRow, error) {
+	found, err := installs.Find(ctx, tx, install)
+	if err != nil {
+		return nil, err
+	}
+	return tx.ShowResources(ctx, db.ShowResourcesParams{InstallID: found.ID, Ref: ref})
+}
+
+// GetState answers a version of the state tree, the newest when none is named.
+func (s *Server) GetState(ctx context.Context, req apigen.GetStateRequestObject) (apigen.GetStateResponseObject, error) {
+	var out apigen.GetState200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return err
+		}
+		row, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: found.ID, Version: int32(value(req.Params.At))})
+		if errors.Is(err, fault.ErrNotFound) {
+			return fault.Newf(fault.ErrNotFound, "install %s has no such version of its state yet", found.Name)
+		}
+		out = apigen.GetState200JSONResponse{Version: int(row.Version), Cause: row.Cause, CreatedAt: row.CreatedAt, Tree: redacted(row.Tree)}
+		return err
+	})
+	return out, err
+}
+
+func resourceView(r db.ShowResourcesRow) apigen.Resource {
+	res := r.Resource
+	view := apigen.Resource{
+		ID: res.ID, Kind: apigen.ResourceKind(res.Kind), Name: res.Name, Type: res.Type, State: apigen.ResourceState(res.State),
+		Health: apigen.HealthVerdict(res.Health), HealthSince: res.HealthSince, Drift: apigen.ResourceDrift(res.Drift), Fence: res.Fence,
+		LockedBy: res.LockedBy, LiveRelease: numberRef(res.LiveReleaseID, r.LiveReleaseNumber),
+		LiveArtifactDigest: res.LiveArtifactDigest, LiveChangeID: res.LiveChangeID, Outputs: redacted(res.Outputs),
+		Version: res.Version, UpdatedAt: res.UpdatedAt,
+	}
+	if res.LiveInputsVersion != nil {
+		n := int(*res.LiveInputsVersion)
+		view.LiveInputsVersion = &n
+	}
+	return view
+}
+
+// redacted shows "(sealed)" in the place of what only the install can open.
+func redacted(raw json.RawMessage) json.RawMessage {
+	out, err := json.Marshal(seal.RedactLeaves(raw))
+	if err != nil {
+		return json.RawMessage(fmt.Sprintf("%q", seal.Redacted))
+	}
+	return out
+}

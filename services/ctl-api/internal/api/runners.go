@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// onlineWithin is how recently a runner must have been heard of to be called
+// online. While it polls, that is written every 15 s.
+const onlineWithin = 2 * time.Minute
+
+// revokedChannel is notified with the id of a revoked runner.
+const revokedChannel = "berth_revoked"
+
+// ListRunners answers runners, newest first.
+func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestObject) (apigen.ListRunnersResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListRunners200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		installID, err := installFilter(ctx, tx, req.Params.Install)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{InstallID: installID, After: present(value(req.Params.After)), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r db.ShowRunnersRow) string { return r.Runner.ID })
+		out.Items = convert(rows, func(r db.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
+		return err
+	})
+	return out, err
+}
+
+// GetRunner answers one runner.
+func (s *Server) GetRunner(ctx context.Context, req apigen.GetRunnerRequestObject) (apigen.GetRunnerResponseObject, error) {
+	var out apigen.Runner
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		out, err = s.findRunner(ctx, tx, req.Runner)
+		return err
+	})
+	return apigen.GetRunner200JSONResponse(out), err
+}
+
+// RevokeRunner takes a runner's identity away: its sessions and tokens end.
+func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerRequestObject) (apigen.RevokeRunnerResponseObject, error) {
+	var out apigen.Runner
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		if _, err := s.findRunner(ctx, tx, req.Runner); err != nil {
+			return "", err
+		}
+		if err := tx.RevokeRunnerByID(ctx, req.Runner); err != nil {
+			return "", err
+		}
+		reason := "revoked"
+		if err := tx.CloseSessionsOfRunner(ctx, db.CloseSessionsOfRunnerParams{RunnerID: req.Runner, Reason: &reason}); err != nil {
+			return "", err
+		}
+		if err := tx.RevokeRegistryTokensOfRunner(ctx, req.Runner); err != nil {
+			return "", err
+		}
+		tx.NotifyAfterCommit(revokedChannel, req.Runner)
+		var err error
+		out, err = s.findRunner(ctx, tx, req.Runner)
+		return "revoke runner " + req.Runner, err
+	})
+	return apigen.RevokeRunner200JSONResponse(out), err
+}
+
+func (s *Server) findRunner(ctx context.Context, tx *store.Tx, id string) (apigen.Runner, error) {
+	rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{ID: &id, Most: 1})
+	if err != nil {
+		return apigen.Runner{}, err
+	}
+	if len(rows) == 0 {
+		return apigen.Runner{}, fault.Newf(fault.ErrNotFound, "there is no runner %q", id)
+	}
+	return s.runnerView(rows[0].Runner, rows[0].InstallName), nil
+}
+
+func (s *Server) runnerView(r db.Runner, installName string) apigen.Runner {
+	out := apigen.Runner{
+		ID: r.ID, Kind: apigen.RunnerKind(r.Kind), Name: r.Name, State: apigen.RunnerState(r.State), Version: r.Version,
+		Trust: apigen.RunnerTrust(r.Trust), Switch: apigen.RunnerSwitch(r.Switch), Slots: int(r.Slots), Epoch: r.Epoch,
+		Facts: &r.Facts, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
+		Online: r.State == "active" && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+	}
+	if r.InstallID != nil {
+		install := ref(*r.InstallID, installName)
+		out.Install = &install
+	}
+	return out
+}

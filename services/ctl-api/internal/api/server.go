@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// Server implements the routes.
+type Server struct {
+
+	Store    *store.Store
+	Keys     *access.Keyring
+	Auth     *access.Authenticator
+	Installs *installs.Service
+	Stacks   *stacks.Service
+	// Listener wakes requests that wait; it listens on the Channels.
+	Listener *store.Listener
+	// Version and LogURL are told by GET /me.
+	Version string
+	LogURL  string
+	Log     *slog.Logger
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+func (s *Server) now() time.Time {
+	if s.Now != nil {
+		return s.Now()
+	}
+	return time.Now()
+}
+
+// read runs fn in a transaction of the caller's org.
+func (s *Server) read(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) error) error {
+	return s.Store.Tx(ctx, access.PrincipalOf(ctx).OrgID, fn)
+}
+
+// All routes of the contract are implemented; one that is not does not compile.
+var _ apigen.StrictServerInterface = (*Server)(nil)
+
+// errRollback ends a transaction that was only tried, such as a dry run.
+var errRollback = errors.New("roll back")
+
+// write runs fn in a transaction of the caller's org and, as part of it,
+// records in the org's chain what fn says was done, and that the request's
+// Idempotency-Key was carried out. Nothing is recorded when fn says "" or fails.
+func (s *Server) write(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) (what string, err error)) error {
+	caller := access.PrincipalOf(ctx)
+	err := s.Store.Tx(ctx, caller.OrgID, func(ctx context.Context, tx *store.Tx) error {
+		what, err := fn(ctx, tx)
+		if err != nil || what == "" {
+			return err
+		}
+		if err := markCarriedOut(ctx, tx); err != nil {
+			return err
+		}
+		return s.Keys.Audit(ctx, tx, caller.AccountName, what)
+	})
+	if errors.Is(err, errRollback) {
+		return nil
+	}
+	return err
+}

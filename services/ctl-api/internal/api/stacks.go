@@ -1,0 +1,72 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// GetStack answers how the runner of an install gets in.
+func (s *Server) GetStack(ctx context.Context, req apigen.GetStackRequestObject) (apigen.GetStackResponseObject, error) {
+	var out apigen.GetStack200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return err
+		}
+		stack, err := tx.NewestStack(ctx, found.ID)
+		if err != nil {
+			return missing(err, "install %s has no stack", found.Name)
+		}
+		out = apigen.GetStack200JSONResponse(stackView(stack))
+		runner, err := tx.StackRunner(ctx, &found.ID)
+		if errors.Is(err, fault.ErrNotFound) {
+			return nil
+		}
+		view := s.runnerView(runner, found.Name)
+		out.Runner = &view
+		return err
+	})
+	return out, err
+}
+
+// CreateEnrolment makes a secret with which a machine becomes the runner.
+func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolmentRequestObject) (apigen.CreateEnrolmentResponseObject, error) {
+	var out apigen.CreateEnrolment201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return "", err
+		}
+		made, err := s.Stacks.Enrol(ctx, tx, found, req.Body.Replaces, access.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.CreateEnrolment201JSONResponse{
+			ID: made.Row.ID, RunnerID: made.Row.RunnerID, Secret: made.Secret, Replaces: made.Row.Replaces, ExpiresAt: made.Row.ExpiresAt,
+		}
+		what := "make an enrolment of install " + found.Name
+		if made.Row.Replaces {
+			what += " that replaces its machine"
+		}
+		return what, nil
+	})
+	return out, err
+}
+
+func stackView(v db.StackVersion) apigen.Stack {
+	view := apigen.Stack{
+		ID: v.ID, Kind: apigen.StackKind(v.Kind), Version: int(v.Version), State: apigen.StackState(v.State), Outputs: redacted(v.Outputs),
+		CreatedAt: v.CreatedAt, ExpiresAt: v.ExpiresAt, PhonedHomeAt: v.PhonedHomeAt,
+	}
+	if v.State == "pending" {
+		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "whoever applies the stack", Deadline: v.ExpiresAt}
+	}
+	return view
+}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// GetMe answers who the caller is.
+func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen.GetMeResponseObject, error) {
+	p := access.PrincipalOf(ctx)
+	return apigen.GetMe200JSONResponse{
+		Account: ref(p.AccountID, p.AccountName), Kind: apigen.MeKind(p.AccountKind), Org: ref(p.OrgID, p.OrgName),
+		Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
+	}, nil
+}
+
+// ListTokens answers the caller's tokens, those of the org to an admin.
+func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObject) (apigen.ListTokensResponseObject, error) {
+	p := access.PrincipalOf(ctx)
+	owner := p.AccountID
+	if p.May(access.PermitAdminister).Everywhere {
+		owner = ""
+	}
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListTokens200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		rows, err := tx.ListTokens(ctx, db.ListTokensParams{AccountID: owner, After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r db.ListTokensRow) string { return r.Token.ID })
+		out.Items = convert(rows, func(r db.ListTokensRow) apigen.Token { return tokenView(r.Token, r.AccountName) })
+		return err
+	})
+	return out, err
+}
+
+// CreateToken makes a token for the caller or, by an admin, for another member.
+func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestObject) (apigen.CreateTokenResponseObject, error) {
+	p := access.PrincipalOf(ctx)
+	var expires *time.Time
+	if days := req.Body.ExpiresInDays; days != nil {
+		at := s.now().Add(time.Duration(*days) * 24 * time.Hour)
+		expires = &at
+	}
+	var out apigen.CreateToken201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		owner, err := tx.FindAccount(ctx, p.AccountID)
+		if err != nil {
+			return "", err
+		}
+		if member := value(req.Body.Member); member != "" && member != owner.ID && member != owner.Name {
+			if !p.May(access.PermitAdminister).Everywhere {
+				return "", fault.Newf(fault.ErrForbidden, "only an admin makes tokens for others")
+			}
+			if owner, err = findMember(ctx, tx, member); err != nil {
+				return "", err
+			}
+		}
+		made, err := access.CreateToken(ctx, tx, owner.ID, req.Body.Name, expires)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.CreateToken201JSONResponse{Token: tokenView(made.Row, owner.Name), Secret: made.Secret}
+		return "create token " + made.Row.ID + " of " + owner.Name, nil
+	})
+	return out, err
+}
+
+// RevokeToken ends a token of the caller or, by an admin, of anybody.
+func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestObject) (apigen.RevokeTokenResponseObject, error) {
+	p := access.PrincipalOf(ctx)
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		token, err := tx.GetToken(ctx, req.Token)
+		if err != nil {
+			return "", err
+		}
+		if token.AccountID != p.AccountID && !p.May(access.PermitAdminister).Everywhere {
+			return "", fault.ErrNotFound // tokens of others are not shown either
+		}
+		if token.RevokedAt != nil {
+			return "", nil
+		}
+		s.revoked(tx, token.ID)
+		return "revoke token " + token.ID, tx.RevokeToken(ctx, token.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return apigen.RevokeToken204Response{}, nil
+}
+
+// revoked has every replica drop what it cached of a token or account.
+func (s *Server) revoked(tx *store.Tx, ref string) {
+	tx.AfterCommit(func() { s.Auth.Revoked(ref) })
+	tx.NotifyAfterCommit(access.RevokedChannel, ref)
+}
+
+func tokenView(t db.Token, account string) apigen.Token {
+	return apigen.Token{
+		ID: t.ID, Name: t.Name, Prefix: t.Prefix, Account: ref(t.AccountID, account),
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, RevokedAt: t.RevokedAt,
+	}
+}
+
+func grantView(g access.Grant) apigen.Grant {
+	return apigen.Grant{Role: apigen.Role(g.Role), CustomerID: present(g.CustomerID), AppID: present(g.AppID), InstallID: present(g.InstallID)}
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// WhyWorkflow answers what keeps a workflow from going on.
+func (s *Server) WhyWorkflow(ctx context.Context, req apigen.WhyWorkflowRequestObject) (apigen.WhyWorkflowResponseObject, error) {
+	var out apigen.Why
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		reasons, name, err := s.whyWorkflow(ctx, tx, req.Workflow)
+		out = whyView(name, reasons)
+		return err
+	})
+	return apigen.WhyWorkflow200JSONResponse(out), err
+}
+
+// WhyInstall answers what keeps an install from being where it should be: its
+// open workflows, or the last one when that failed.
+func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObject) (apigen.WhyInstallResponseObject, error) {
+	var out apigen.Why
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		install, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return err
+		}
+		ids, err := tx.OpenWorkflowsOfInstall(ctx, install.ID)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			last, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{InstallID: &install.ID, Most: 1})
+			if err != nil {
+				return err
+			}
+			for _, w := range last {
+				ids = append(ids, w.Workflow.ID)
+			}
+		}
+		var all []workflow.Reason
+		for _, id := range ids {
+			reasons, _, err := s.whyWorkflow(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			all = append(all, reasons...)
+		}
+		out = whyView(install.Name, all)
+		return nil
+	})
+	return apigen.WhyInstall200JSONResponse(out), err
+}
+
+func (s *Server) whyWorkflow(ctx context.Context, tx *store.Tx, id string) ([]workflow.Reason, string, error) {
+	w, err := tx.GetWorkflow(ctx, id)
+	if err != nil {
+		return nil, "", missing(err, "there is no workflow %q", id)
+	}
+	in := workflow.WhyInput{Workflow: w, Now: s.now()}
+	if in.Steps, err = tx.StepsOfWorkflow(ctx, id); err != nil {
+		return nil, "", err
+	}
+	if in.Jobs, err = tx.JobsOfWorkflow(ctx, &id); err != nil {
+		return nil, "", err
+	}
+	runner, err := tx.InstallRunner(ctx, w.InstallID)
+	switch {
+	case err == nil:
+		in.Runner = &runner
+	case !errors.Is(err, fault.ErrNotFound):
+		return nil, "", err
+	}
+	return workflow.Why(in), "workflow " + w.ID, nil
+}
+
+func whyView(name string, reasons []workflow.Reason) apigen.Why {
+	out := apigen.Why{Summary: name + " waits for nothing", Items: []apigen.WhyItem{}}
+	decisions := 0
+	for _, r := range reasons {
+		if r.On == "an approver" {
+			decisions++
+		}
+		out.Items = append(out.Items, apigen.WhyItem{
+			What: r.What, ID: present(r.ID), Reason: r.Reason, On: present(r.On), Deadline: r.Deadline, RetryAt: r.RetryAt, Unblock: present(r.Unblock),
+		})
+	}
+	switch {
+	case len(reasons) == 1:
+		out.Summary = fmt.Sprintf("%s: %s, %s", name, reasons[0].What, reasons[0].Reason)
+	case decisions > 0:
+		out.Summary = fmt.Sprintf("%s waits for %d decisions and %d other things", name, decisions, len(reasons)-decisions)
+	case len(reasons) > 0:
+		out.Summary = fmt.Sprintf("%s waits for %d things", name, len(reasons))
+	}
+	return out
+}

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// CreateWorkflow starts a workflow.
+func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
+	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
+		Kind: workflow.Kind(req.Body.Kind), Components: req.Body.Components, Action: value(req.Body.Action),
+		Inputs: value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+	}, value(req.Body.Release))
+	return apigen.CreateWorkflow202JSONResponse(w), err
+}
+
+// startWorkflow starts a workflow on an install and answers it. release is an
+// id or a number, empty for the one that the kind takes by itself.
+func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflow.Request, release string) (apigen.Workflow, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		install, err := installs.Find(ctx, tx, installRef)
+		if err != nil {
+			return "", err
+		}
+		if release != "" {
+			number, _ := strconv.Atoi(release) // 0 when it is an id
+			find := db.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
+			if number == 0 {
+				find.ID = release
+			}
+			row, err := tx.FindReleaseOfApp(ctx, find)
+			if err != nil {
+				return "", missing(err, "the app has no release %q", release)
+			}
+			r.ReleaseID = row.ID
+		}
+		r.InstallID, r.Actor = install.ID, access.PrincipalOf(ctx).AccountName
+		id, err := workflow.Start(ctx, tx, r)
+		if err != nil {
+			return "", err
+		}
+		out, err = workflowView(ctx, tx, id)
+		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
+	})
+	return out, err
+}
+
+// ListWorkflows answers workflows, newest first.
+func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequestObject) (apigen.ListWorkflowsResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListWorkflows200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		installID, err := installFilter(ctx, tx, req.Params.Install)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{
+			InstallID: installID, State: (*string)(req.Params.State), After: present(value(req.Params.After)), Most: int32(limit + 1),
+		})
+		rows, out.Next = page(rows, limit, func(r db.ListWorkflowsRow) string { return r.Workflow.ID })
+		out.Items = convert(rows, workflowHead)
+		return err
+	})
+	return out, err
+}
+
+// GetWorkflow answers a workflow with its steps; with wait, once it moved.
+func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestObject) (apigen.GetWorkflowResponseObject, error) {
+	look := func() (apigen.Workflow, error) {
+		var out apigen.Workflow
+		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			out, err = workflowView(ctx, tx, req.Workflow)
+			return err
+		})
+		return out, err
+	}
+	if value(req.Params.Wait) == "" {
+		out, err := look()
+		return apigen.GetWorkflow200JSONResponse(out), err
+	}
+	wait, err := time.ParseDuration(*req.Params.Wait)
+	if err != nil {
+		return nil, invalidWait(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	sub := s.Listener.Subscribe(workflow.EventsChannel, req.Workflow)
+	defer sub.Close()
+	for {
+		out, err := look()
+		if err != nil || out.Version > value(req.Params.AfterVersion) || finishedWorkflow(out.State) {
+			return apigen.GetWorkflow200JSONResponse(out), err
+		}
+		select {
+		case <-sub.C:
+		case <-ctx.Done():
+			return apigen.GetWorkflow200JSONResponse(out), nil
+		}
+	}
+}
+
+// CancelWorkflow asks a workflow to stop.
+func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRequestObject) (apigen.CancelWorkflowResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		if err := workflow.Cancel(ctx, tx, req.Workflow, access.PrincipalOf(ctx).AccountName); err != nil {
+			return "", err
+		}
+		var err error
+		out, err = workflowView(ctx, tx, req.Workflow)
+		return "cancel workflow " + req.Workflow, err
+	})
+	return apigen.CancelWorkflow202JSONResponse(out), err
+}
+
+// ApproveAll makes a standing answer for a workflow.
+func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObject) (apigen.ApproveAllResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		if err := workflow.ApproveAll(ctx, tx, req.Workflow, access.PrincipalOf(ctx).AccountName, req.Body.Note); err != nil {
+			return "", err
+		}
+		var err error
+		out, err = workflowView(ctx, tx, req.Workflow)
+		return "approve all changes of workflow " + req.Workflow, err
+	})
+	return apigen.ApproveAll202JSONResponse(out), err
+}
+
+// GetStep answers a step with the jobs that worked on it.
+func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (apigen.GetStepResponseObject, error) {
+	var out apigen.GetStep200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.GetStep(ctx, req.Step)
+		if err != nil {
+			return missing(err, "there is no step %q", req.Step)
+		}
+		w, err := workflowView(ctx, tx, row.WorkflowID)
+		if err != nil {
+			return err
+		}
+		for _, step := range w.Steps {
+			if step.ID == row.ID {
+				out = apigen.GetStep200JSONResponse(step)
+			}
+		}
+		jobs, err := tx.JobsOfStep(ctx, &row.ID)
+		out.Jobs = convert(jobs, func(j db.JobsOfStepRow) apigen.Job {
+			return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
+		})
+		return err
+	})
+	return out, err
+}
+
+// RetryStep begins a failed step again.
+func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObject) (apigen.RetryStepResponseObject, error) {
+	var out apigen.Workflow
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		id, err := workflow.Retry(ctx, tx, req.Step, access.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out, err = workflowView(ctx, tx, id)
+		return "retry step " + req.Step, err
+	})
+	return apigen.RetryStep202JSONResponse(out), err
+}
+
+// workflowView shows a workflow with its steps and the change of each.
+func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow, error) {
+	rows, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{ID: &id, Most: 1})
+	if err != nil || len(rows) == 0 {
+		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
+	}
+	out := workflowHead(rows[0])
+	steps, err := tx.StepsOfWorkflow(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	resources, err := tx.ResourcesOfInstall(ctx, rows[0].Workflow.InstallID)
+	if err != nil {
+		return out, err
+	}
+	changes, err := tx.CurrentChanges(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	jobs, err := tx.JobsOfWorkflow(ctx, &id)
+	if err != nil {
+		return out, err
+	}
+	byID := map[string]db.Resource{}
+	for _, r := range resources {
+		byID[r.ID] = r
+	}
+	byStep := map[string]db.Change{}
+	for _, c := range changes {
+		byStep[c.StepID] = c
+	}
+	out.Steps = convert(steps, func(row db.Step) apigen.Step {
+		step := stepView(row)
+		if row.ResourceID != nil {
+			step.Resource = resourceRef(byID[*row.ResourceID])
+		}
+		if c, ok := byStep[row.ID]; ok {
+			summary := changeSummary(c, out.Install, step.Resource)
+			step.Change = &summary
+		}
+		for _, j := range jobs {
+			if value(j.StepID) == row.ID && j.ActionRunID != nil {
+				step.ActionRunID = j.ActionRunID
+			}
+		}
+		return step
+	})
+	return out, nil
+}
+
+func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
+	w := r.Workflow
+	out := apigen.Workflow{
+		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
+		State: apigen.WorkflowState(w.State), Wait: waiting(w.WaitReason, w.WaitOn, w.WaitDeadline, nil),
+		Release: releaseRef(w.ReleaseID, r.ReleaseNumber), InputsVersion: int(w.InputsVersion), PlanOnly: w.PlanOnly, ApproveAll: w.ApproveAll,
+		Error: w.Error, Version: w.EventSeq, CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt, StartedAt: w.StartedAt,
+		FinishedAt: w.FinishedAt, CancelRequestedAt: w.CancelRequestedAt,
+	}
+	var params struct {
+		Action string `json:"action"`
+	}
+	_ = json.Unmarshal(w.Params, &params) // our own row
+	out.Action = present(params.Action)
+	return out
+}
+
+func stepView(row db.Step) apigen.Step {
+	return apigen.Step{
+		ID: row.ID, WorkflowID: row.WorkflowID, Name: row.Name, Kind: row.Kind, Action: row.Action, Needs: row.Needs, Reason: row.Reason,
+		State: apigen.StepState(row.State), Wait: waiting(row.WaitReason, row.WaitOn, row.WaitDeadline, row.WaitRetryAt),
+		Attempt: int(row.Attempt), Error: row.Error, Remedy: row.Remedy, StartedAt: row.StartedAt, FinishedAt: row.FinishedAt,
+	}
+}
+
+func waiting(reason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
+	if reason == nil || deadline == nil {
+		return nil
+	}
+	return &apigen.Waiting{Reason: *reason, On: value(on), Deadline: *deadline, RetryAt: retryAt}
+}
+
+func resourceRef(r db.Resource) *apigen.ResourceRef {
+	return &apigen.ResourceRef{ID: r.ID, Kind: apigen.ResourceRefKind(r.Kind), Name: r.Name}
+}
+
+func jobView(id, operation, state string, attempt int32, queued time.Time, leased, finished *time.Time, errText, stream string) apigen.Job {
+	j := apigen.Job{
+		ID: id, Operation: operation, State: apigen.JobState(state), Attempt: int(attempt), QueuedAt: queued,
+		StartedAt: leased, FinishedAt: finished, Error: present(errText), StreamIds: []string{},
+	}
+	if stream != "" {
+		j.StreamIds = append(j.StreamIds, stream)
+	}
+	return j
+}
+
+func finishedWorkflow(state apigen.WorkflowState) bool {
+	switch string(state) {
+	case workflow.WorkflowSucceeded, workflow.WorkflowFailed, workflow.WorkflowCancelled:
+		return true
+	}
+	return false
+}

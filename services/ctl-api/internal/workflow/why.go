@@ -1,0 +1,99 @@
+package workflow
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Reason is one thing that a workflow waits for or stumbled over.
+type Reason struct {
+	What     string // for people: `component "api"`
+	ID       string
+	Reason   string
+	On       string // who can end it
+	Deadline *time.Time
+	RetryAt  *time.Time
+	Unblock  string // the command that ends it
+}
+
+// WhyInput is what Why looks at.
+type WhyInput struct {
+	Workflow db.Workflow
+	Steps    []db.Step
+	Jobs     []db.JobsOfWorkflowRow
+	Runner   *db.Runner
+	Now      time.Time
+}
+
+// offlineAfter is how long a runner may be silent before it is called offline.
+// It is written every 15 s while the runner polls.
+const offlineAfter = 2 * time.Minute
+
+// Why explains everything that keeps a workflow from going on. It is empty for
+// one that succeeded; every other state that is not final has a reason, which a
+// test holds.
+func Why(in WhyInput) []Reason {
+	var out []Reason
+	for _, step := range in.Steps {
+		switch step.State {
+		case StepWaiting:
+			out = append(out, waitingReason(step))
+		case StepFailed:
+			out = append(out, Reason{
+				What: step.Name, ID: step.ID, Reason: orElse(deref(step.Error), "it failed"), On: "operator",
+				Unblock: "berth retry " + step.ID,
+			})
+		case StepRunning:
+			out = append(out, in.runningReason(step))
+		}
+	}
+	if len(out) == 0 && !finished(in.Workflow.State) {
+		out = append(out, Reason{What: "workflow " + in.Workflow.ID, ID: in.Workflow.ID, Reason: "it is about to be looked at", On: "ctl-api"})
+	}
+	return out
+}
+
+func waitingReason(step db.Step) Reason {
+	r := Reason{What: step.Name, ID: step.ID, On: deref(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
+	switch deref(step.WaitReason) {
+	case "decision":
+		r.ID, r.On = deref(step.WaitOn), "an approver"
+		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+deref(step.WaitOn)
+	case "lock":
+		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", deref(step.WaitOn)), "berth why "+deref(step.WaitOn)
+	case "stack":
+		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account"
+	case "runner":
+		r.Reason, r.Unblock = "the install's runner has not come yet", "start the runner, or see its log"
+	default:
+		r.Reason = deref(step.WaitReason)
+	}
+	return r
+}
+
+// runningReason tells what a running step is at: mostly a job at the runner.
+func (in WhyInput) runningReason(step db.Step) Reason {
+	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
+	for _, j := range in.Jobs {
+		if deref(j.StepID) != step.ID || j.State != JobQueued && j.State != JobLeased {
+			continue
+		}
+		r.ID, r.On = j.ID, "the runner"
+		switch {
+		case j.State == JobLeased:
+			r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
+		case in.offline():
+			r.Reason = fmt.Sprintf("its %s is queued and the runner is not heard of", j.Operation)
+			r.Unblock = "start the runner, or see its log"
+		default:
+			r.Reason = fmt.Sprintf("its %s is queued for the runner", j.Operation)
+		}
+	}
+	return r
+}
+
+func (in WhyInput) offline() bool {
+	return in.Runner == nil || in.Runner.LastSeenAt == nil || in.Now.Sub(*in.Runner.LastSeenAt) > offlineAfter
+}

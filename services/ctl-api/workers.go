@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// workflowAdvance wakes the engine for one workflow. runner-api inserts the
+// same by berth.wake_workflow.
+type workflowAdvance struct {
+	WorkflowID string `json:"workflow_id"`
+}
+
+// Kind is fixed by the SQL function berth.wake_workflow.
+func (workflowAdvance) Kind() string { return "workflow_advance" }
+
+// installAdvance has an install looked after. The SQL function
+// berth.wake_install inserts the same.
+type installAdvance struct {
+	InstallID string `json:"install_id"`
+}
+
+// Kind is fixed by the SQL function berth.wake_install.
+func (installAdvance) Kind() string { return "install_advance" }
+
+type workflowWorker struct {
+	river.WorkerDefaults[workflowAdvance]
+	engine *workflow.Engine
+}
+
+func (w *workflowWorker) Work(ctx context.Context, job *river.Job[workflowAdvance]) error {
+	return w.engine.Advance(ctx, job.Args.WorkflowID)
+}
+
+type installWorker struct {
+	river.WorkerDefaults[installAdvance]
+	tender *tend.Tender
+}
+
+func (w *installWorker) Work(ctx context.Context, job *river.Job[installAdvance]) error {
+	return w.tender.Advance(ctx, job.Args.InstallID)
+}
+
+// waker schedules wake-ups with River. Its client is set once that exists: the
+// engine is one of the client's workers.
+type waker struct{ client *jobs.Client }
+
+func (w *waker) WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error {
+	return jobs.InsertAt(ctx, tx, w.client, workflowAdvance{WorkflowID: workflowID}, at)
+}
+
+func (w *waker) WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error {
+	return jobs.InsertAt(ctx, tx, w.client, installAdvance{InstallID: installID}, at)
+}
+
+// wakeAll has a look at everything that is open, once at start: a wake-up that
+// a crash of the database lost is made up for.
+func wakeAll(ctx context.Context, st *store.Store) error {
+	return st.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+		for kind, wake := range map[string]func(context.Context, string) error{"workflow": tx.WakeWorkflow, "install": tx.WakeInstall} {
+			ids, err := tx.OpenWork(ctx, kind)
+			if err != nil {
+				return err
+			}
+			for _, id := range ids {
+				if err := wake(ctx, id); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

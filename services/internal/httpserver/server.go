@@ -1,0 +1,209 @@
+// Package httpserver is the edge of every service that speaks HTTP: one gin
+// engine with tracing, request ids, an access log, limits and time-outs, one
+// writer for every kind of problem, validation against the OpenAPI contract,
+// the reference page, health, and a graceful end.
+//
+// It knows operations (what the contract calls them), not what they do: who may
+// call them is package auth's or the service's own business, given to it as
+// middleware.
+//
+//	request ─▶ id, trace, log, recover ─▶ Config.Middleware ─▶ validate ─▶ handler
+//	                     ▲                  (who asks? may they?)              │
+//	                     └────────────── WriteProblem ◀── any error ───────────┘
+package httpserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+const (
+	defaultMaxBody   = 1 << 20  // JSON that people or programs write by hand is far below
+	defaultMaxStream = 64 << 20 // bodies that are streamed, not held in memory
+
+	headerTimeout = 10 * time.Second // whoever is slower to send headers is not a client of ours
+	idleTimeout   = 2 * time.Minute  // longer than the pauses of a long-polling client
+	maxHeaders    = 64 << 10
+
+	// stallTimeout bounds one read of a body or one write of an answer, never
+	// the whole request: long-polls and event streams live as long as they like.
+	stallTimeout = 30 * time.Second
+
+	// DefaultDrain is long enough for a transaction, and for a long-poll to
+	// notice Draining and answer.
+	DefaultDrain = 10 * time.Second
+
+	readyTimeout = 2 * time.Second
+)
+
+// Config of a Server. Name, Log and Spec are required.
+type Config struct {
+	// Name of the service in traces, e.g. "berth-ctl-api".
+	Name string
+	Log  *slog.Logger
+	// Spec is the bundled contract, as apigen.GetSpec returns it.
+	Spec *openapi3.T
+	// BasePath goes before every path of the contract; usually empty.
+	BasePath string
+	// Middleware runs for every operation, before validation: authentication,
+	// authorisation, idempotency.
+	Middleware []gin.HandlerFunc
+	// Listen is the address to listen on, unless Listener is given.
+	Listen   string
+	Listener net.Listener
+	// TLS is nil on loopback only.
+	TLS *tls.Config
+	// BodyLimits in bytes by operation id; else 1 MiB for JSON, 64 MiB for
+	// what is streamed.
+	BodyLimits map[string]int64
+	// Ready says why the service cannot work now; nil when it can.
+	Ready func(ctx context.Context) error
+	// Reference serves the contract at /reference and /openapi.json.
+	Reference bool
+	// Drain is how long requests may go on after the end was asked for;
+	// DefaultDrain when zero.
+	Drain time.Duration
+}
+
+// Server is one HTTP door.
+type Server struct {
+	cfg        Config
+	engine     *gin.Engine
+	router     *gin.RouterGroup
+	operations operations
+	draining   chan struct{}
+	isDraining atomic.Bool
+}
+
+// New builds the engine. It panics when the contract is unusable, which is a
+// mistake at build time.
+func New(cfg Config) *Server {
+	if cfg.Drain == 0 {
+		cfg.Drain = DefaultDrain
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	gin.SetMode(gin.ReleaseMode)
+	s := &Server{cfg: cfg, engine: gin.New(), operations: operationsOf(cfg.Spec, cfg.BasePath), draining: make(chan struct{})}
+	e := s.engine
+	e.ContextWithFallback = true // else handlers lose cancellation and trace
+	e.HandleMethodNotAllowed = true
+	e.RedirectTrailingSlash = false // a redirect would lose the body and answer outside of the contract
+	e.UseRawPath = true             // so that an escaped slash is part of a value
+	e.UnescapePathValues = true
+	_ = e.SetTrustedProxies(nil) // nil cannot be refused
+
+	e.Use(s.identify, otelgin.Middleware(cfg.Name, otelgin.WithFilter(isTraced)), s.logAccess, s.recoverPanic)
+	e.NoRoute(func(c *gin.Context) {
+		WriteProblem(c, fault.With(fault.Newf(fault.ErrNotFound, "there is no route %s", c.Request.URL.Path), fault.Code("no_route")))
+	})
+	e.NoMethod(func(c *gin.Context) {
+		writeProblem(c, fault.Problem{
+			Type: "about:blank", Title: http.StatusText(http.StatusMethodNotAllowed), Status: http.StatusMethodNotAllowed, Code: "method_not_allowed",
+			Detail: fmt.Sprintf("%s is not a method of %s", c.Request.Method, c.Request.URL.Path),
+		})
+	})
+	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
+	e.GET("/readyz", s.readyz)
+	if cfg.Reference {
+		s.serveReference()
+	}
+	s.router = e.Group(cfg.BasePath, append([]gin.HandlerFunc{s.operations.find, s.limitBody}, append(cfg.Middleware, s.validate)...)...)
+	return s
+}
+
+// Router is where the generated handlers are registered.
+func (s *Server) Router() gin.IRouter { return s.router }
+
+// Engine is for what is not in the contract, such as the dashboard's files:
+// without Config.Middleware and without validation.
+func (s *Server) Engine() *gin.Engine { return s.engine }
+
+// Handler is the whole door as an http.Handler, as Run serves it.
+func (s *Server) Handler() http.Handler { return unstall(s.engine) }
+
+// Run serves until ctx ends, then lets requests finish for Config.Drain. It
+// panics when an operation of the contract has no handler.
+func (s *Server) Run(ctx context.Context) error {
+	s.operations.mustBeServed(s.engine)
+	listener := s.cfg.Listener
+	if listener == nil {
+		var err error
+		if listener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
+	}
+	// Requests outlive ctx by the drain time, so they do not descend from it.
+	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server := &http.Server{
+		Handler:           s.Handler(),
+		TLSConfig:         s.cfg.TLS,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaders,
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // broken handshakes and the like
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- serve(server, listener) }()
+	s.cfg.Log.InfoContext(ctx, "listening", "address", listener.Addr().String())
+
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	s.isDraining.Store(true)
+	close(s.draining)
+	drained, stop := context.WithTimeout(base, s.cfg.Drain)
+	defer stop()
+	if err := server.Shutdown(drained); err != nil {
+		cancel() // whoever still works is told, then cut off
+		_ = server.Close()
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+func serve(server *http.Server, listener net.Listener) error {
+	if server.TLSConfig != nil {
+		return server.ServeTLS(listener, "", "")
+	}
+	return server.Serve(listener)
+}
+
+func (s *Server) readyz(c *gin.Context) {
+	if s.isDraining.Load() {
+		WriteProblem(c, fault.With(fault.Newf(fault.ErrUnavailable, "shutting down"), fault.Code("draining")))
+		return
+	}
+	if s.cfg.Ready != nil {
+		ctx, cancel := context.WithTimeout(c, readyTimeout)
+		defer cancel()
+		if err := s.cfg.Ready(ctx); err != nil {
+			if fault.KindOf(err) == nil {
+				err = fault.Wrap(fault.ErrUnavailable, err, "not ready")
+			}
+			WriteProblem(c, err)
+			return
+		}
+	}
+	c.JSON(http.StatusOK, gin.H{"status": "ready"})
+}

@@ -1,0 +1,200 @@
+// Package api answers the routes of openapi/log-ingest.yaml: it checks the
+// caller, calls package streams, and converts. It decides nothing about logs.
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/log-ingest/internal/access"
+	"github.com/berth-dev/berth/services/log-ingest/internal/apigen"
+	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
+)
+
+const (
+	// maxBody is a batch that zstd could not make smaller, and its framing.
+	maxBody = logship.MaxBatch + 64<<10
+
+	defaultLimit, maxLimit = 1000, 5000
+)
+
+type server struct {
+	running context.Context // of the service, not of a request
+	streams *streams.Streams
+	tails   tailLimits
+}
+
+var _ apigen.StrictServerInterface = server{}
+
+// GetStream answers how long a stream is and what is missing.
+func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject) (apigen.GetStreamResponseObject, error) {
+	stream, err := s.streams.Get(ctx, access.CallerOf(ctx).OrgID, req.Stream)
+	if err != nil {
+		return nil, err
+	}
+	return apigen.GetStream200JSONResponse(streamOut(stream)), nil
+}
+
+// ListRecords answers a page.
+func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestObject) (apigen.ListRecordsResponseObject, error) {
+	limit := defaultLimit
+	if req.Params.Limit != nil {
+		limit = *req.Params.Limit
+	}
+	if limit < 1 || limit > maxLimit {
+		return nil, fault.Newf(fault.ErrInvalid, "limit must be 1 to %d", maxLimit)
+	}
+	after, err := afterOf(req.Params.After)
+	if err != nil {
+		return nil, err
+	}
+	page, more, err := s.streams.Records(ctx, access.CallerOf(ctx).OrgID, req.Stream, after, limit)
+	if err != nil {
+		return nil, err
+	}
+	out := apigen.RecordPage{Items: make([]apigen.Record, len(page))}
+	for i, r := range page {
+		out.Items[i] = recordOut(r)
+	}
+	if more {
+		out.Next = &page[len(page)-1].Seq
+	}
+	return apigen.ListRecords200JSONResponse(out), nil
+}
+
+func afterOf(after *int64) (int64, error) {
+	if after == nil {
+		return 0, nil
+	}
+	if *after < 0 {
+		return 0, fault.Newf(fault.ErrInvalid, "after must not be negative")
+	}
+	return *after, nil
+}
+
+// AppendRecords stores a batch.
+func (s server) AppendRecords(ctx context.Context, req apigen.AppendRecordsRequestObject) (apigen.AppendRecordsResponseObject, error) {
+	prev, err := logship.ParseHash(req.Params.PrevHash)
+	if err != nil {
+		return nil, fault.Newf(fault.ErrInvalid, "prev_hash: %w", err)
+	}
+	if req.Params.FirstSeq < 1 {
+		return nil, fault.Newf(fault.ErrInvalid, "first_seq must be at least 1")
+	}
+	encoding := req.Params.ContentEncoding
+	if encoding != nil && !encoding.Valid() {
+		return nil, fault.Newf(fault.ErrInvalid, "Content-Encoding must be zstd, or absent")
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody+1))
+	if err != nil {
+		return nil, fault.Wrap(fault.ErrInvalid, err, "the body ended early")
+	}
+	if len(body) > maxBody {
+		return nil, fault.Newf(fault.ErrTooLarge, "the body is larger than %d bytes", maxBody)
+	}
+	head, err := s.streams.Append(ctx, access.CallerOf(ctx).TokenHash, req.Stream, streams.Packed{
+		FirstSeq: req.Params.FirstSeq, PrevHash: prev, Body: body,
+		Zstd: encoding != nil && *encoding == apigen.AppendRecordsParamsContentEncodingZstd,
+	})
+	var unfit *streams.HeadError
+	if errors.As(err, &unfit) {
+		return apigen.AppendRecords409ApplicationProblemPlusJSONResponse(headProblem(ctx, unfit)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return apigen.AppendRecords200JSONResponse{NextSeq: head.NextSeq, Hash: head.Hash.String()}, nil
+}
+
+// FinishStream takes the end of a stream.
+func (s server) FinishStream(ctx context.Context, req apigen.FinishStreamRequestObject) (apigen.FinishStreamResponseObject, error) {
+	hash, err := logship.ParseHash(req.Body.Hash)
+	if err != nil {
+		return nil, fault.Newf(fault.ErrInvalid, "hash: %w", err)
+	}
+	if req.Body.TotalLines < 0 {
+		return nil, fault.Newf(fault.ErrInvalid, "total_lines must not be negative")
+	}
+	end := logship.End{TotalLines: req.Body.TotalLines, Hash: hash, LateRedaction: req.Body.LateRedaction != nil && *req.Body.LateRedaction}
+	stream, err := s.streams.Finish(ctx, access.CallerOf(ctx).TokenHash, req.Stream, end)
+	var unfit *streams.HeadError
+	if errors.As(err, &unfit) {
+		return apigen.FinishStream409ApplicationProblemPlusJSONResponse(headProblem(ctx, unfit)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return apigen.FinishStream200JSONResponse(streamOut(stream)), nil
+}
+
+// TailStream follows a stream.
+func (s server) TailStream(ctx context.Context, req apigen.TailStreamRequestObject) (apigen.TailStreamResponseObject, error) {
+	after, err := afterOf(req.Params.After)
+	if err != nil {
+		return nil, err
+	}
+	if id := req.Params.LastEventID; id != nil {
+		if after, err = strconv.ParseInt(*id, 10, 64); err != nil || after < 0 {
+			return nil, fault.Newf(fault.ErrInvalid, "Last-Event-ID must be the id of a record")
+		}
+	}
+	tail, err := s.streams.Tail(ctx, access.CallerOf(ctx).OrgID, req.Stream, after)
+	if err != nil {
+		return nil, err
+	}
+	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(ctx, s.running, tail, s.tails)}, nil
+}
+
+func recordOut(r streams.Numbered) apigen.Record {
+	out := apigen.Record{Seq: r.Seq, Time: r.Time, Source: apigen.Source(r.Source.String()), Text: r.Text}
+	if r.Continues {
+		out.Continues = &r.Continues
+	}
+	if lost := r.LostLines(); lost > 0 {
+		out.LostLines = &lost
+	}
+	return out
+}
+
+func streamOut(s streams.Stream) apigen.Stream {
+	out := apigen.Stream{
+		ID: s.ID, InstallID: s.InstallID, JobID: s.JobID, RunID: s.RunID, Attempt: s.Attempt,
+		State: apigen.StreamState(s.State), Lines: s.NextSeq - 1, Bytes: s.Bytes, Sha256: logship.Hash(s.HeadHash).String(),
+		Complete: s.Complete(), Gaps: make([]apigen.Gap, len(s.Gaps)), LateRedaction: s.LateRedaction, CreatedAt: s.CreatedAt.UTC(),
+	}
+	if s.FinishedAt != nil {
+		at := s.FinishedAt.UTC()
+		out.FinishedAt = &at
+	}
+	for i, g := range s.Gaps {
+		reason := apigen.GapReasonDropped
+		if g.Expired {
+			reason = apigen.GapReasonExpired
+		}
+		out.Gaps[i] = apigen.Gap{Reason: reason, Seq: g.Seq, Lines: g.Lines}
+	}
+	return out
+}
+
+func headProblem(ctx context.Context, e *streams.HeadError) apigen.HeadProblem {
+	request := requestID(ctx)
+	return apigen.HeadProblem{
+		Type: "about:blank", Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict,
+		Code: e.Code, Detail: &e.Detail, RequestID: &request, NextSeq: e.Head.NextSeq, Hash: e.Head.Hash.String(),
+	}
+}
+
+// tailLimits are the times of a tail.
+type tailLimits struct {
+	// beat is how often a silent tail says that it lives, and looks at the rows
+	// without being woken.
+	beat time.Duration
+	// age is when a tail ends so that its reader must show its token again.
+	age time.Duration
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
+)
+
+// events is a tail as server-sent events. It is pulled: a reader that is slow
+// holds up its own tail and keeps no lines in memory beyond one look.
+type events struct {
+	ctx    context.Context // of the request: a Reader has no other way to get it
+	cancel func()
+	tail   *streams.Tail
+	limits tailLimits
+	until  time.Time
+	buf    bytes.Buffer
+	ended  bool
+}
+
+func newEvents(ctx, running context.Context, tail *streams.Tail, limits tailLimits) *events {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(running, cancel)
+	e := &events{ctx: ctx, cancel: func() { stop(); cancel() }, tail: tail, limits: limits, until: time.Now().Add(limits.age)}
+	// Sent at once, so that the reader knows that it is connected.
+	e.buf.WriteString("retry: 1000\n\n")
+	return e
+}
+
+// Read returns what is there and waits only when there is nothing.
+func (e *events) Read(p []byte) (int, error) {
+	for e.buf.Len() == 0 {
+		if e.ended || time.Now().After(e.until) {
+			return 0, io.EOF
+		}
+		if err := e.more(); err != nil {
+			if e.ctx.Err() != nil {
+				return 0, io.EOF // the reader went away, or the service stops
+			}
+			return 0, err
+		}
+	}
+	return e.buf.Read(p)
+}
+
+func (e *events) more() error {
+	records, end, err := e.tail.Next(e.ctx, e.limits.beat)
+	if err != nil {
+		return err
+	}
+	encode := json.NewEncoder(&e.buf) // ends each value with a line end
+	for _, r := range records {
+		fmt.Fprintf(&e.buf, "id: %d\nevent: record\ndata: ", r.Seq)
+		if err := encode.Encode(recordOut(r)); err != nil {
+			return err
+		}
+		e.buf.WriteByte('\n')
+	}
+	switch {
+	case end != nil:
+		e.ended = true
+		e.buf.WriteString("event: end\ndata: ")
+		if err := encode.Encode(streamOut(*end)); err != nil {
+			return err
+		}
+		e.buf.WriteByte('\n')
+	case len(records) == 0:
+		e.buf.WriteString(": still here\n\n")
+	}
+	return nil
+}
+
+// Close ends the tail.
+func (e *events) Close() error {
+	e.cancel()
+	e.tail.Close()
+	return nil
+}

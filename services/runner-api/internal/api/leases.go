@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/lease"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+// RenewLeases keeps leases and says which jobs are to stop.
+func (a *API) RenewLeases(ctx context.Context, req apigen.RenewLeasesRequestObject) (apigen.RenewLeasesResponseObject, error) {
+	s, err := gate.SessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer := apigen.RenewLeases200JSONResponse{Leases: []apigen.RenewedLease{}}
+	if len(req.Body.Leases) == 0 {
+		return answer, nil
+	}
+	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+		var err error
+		answer.Leases, err = a.renew(ctx, tx, s, req.Body.Leases)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("renew leases: %w", err)
+	}
+	return answer, nil
+}
+
+func (a *API) renew(ctx context.Context, tx *store.Tx, s *session.Session, named []apigen.Attempt) ([]apigen.RenewedLease, error) {
+	jobs := make([]string, len(named))
+	for i, n := range named {
+		jobs[i] = n.JobID
+	}
+	rows, err := tx.RunnerLeasesToRenew(ctx, db.RunnerLeasesToRenewParams{RunnerID: s.RunnerID, JobIds: jobs})
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[apigen.Attempt]db.RunnerLeasesToRenewRow, len(rows))
+	for _, row := range rows {
+		known[apigen.Attempt{JobID: row.JobID, Attempt: int(row.Attempt)}] = row
+	}
+	answers := make([]apigen.RenewedLease, len(named))
+	var kept []string
+	for i, n := range named {
+		row, ok := known[n]
+		answer := lease.Renew(lease.Lease{
+			Open:            ok,
+			OwnSession:      row.SessionID == s.ID,
+			Current:         row.JobState == "leased" && row.JobAttempt == row.Attempt,
+			CancelRequested: row.CancelRequested,
+			Superseded:      row.Fence != nil && row.ResourceFence > *row.Fence,
+		})
+		answers[i] = apigen.RenewedLease{JobID: n.JobID, Attempt: n.Attempt, Answer: apigen.LeaseAnswer(answer)}
+		if answer != lease.Lost {
+			kept = append(kept, row.ID)
+		}
+	}
+	if len(kept) == 0 {
+		return answers, nil
+	}
+	expires, err := tx.RunnerExtendLeases(ctx, db.RunnerExtendLeasesParams{Ids: kept, LeaseSeconds: a.Lease.Seconds()})
+	if err != nil {
+		return nil, err
+	}
+	for i := range answers {
+		if answers[i].Answer != apigen.LeaseAnswerLost {
+			answers[i].ExpiresAt = &expires
+		}
+	}
+	return answers, nil
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+// storedPlan is the member "plan" of a job's result, which ctl-api moves to the
+// change when the job has ended.
+type storedPlan struct {
+	Attempt         int                 `json:"attempt"`
+	Effect          capsule.Effect      `json:"effect"`
+	EffectDigest    string              `json:"effect_digest"`
+	Pinned          string              `json:"pinned"`
+	PlanBytesDigest string              `json:"plan_bytes_digest"`
+	Summary         jobspec.PlanSummary `json:"summary"`
+}
+
+// PutPlan records what a plan would do.
+func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (apigen.PutPlanResponseObject, error) {
+	s, err := gate.SessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
+		if err != nil {
+			return err
+		}
+		return putPlan(ctx, tx, s, at, storedPlan(*req.Body))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put plan: %w", err)
+	}
+	return apigen.PutPlan204Response{}, nil
+}
+
+func putPlan(ctx context.Context, tx *store.Tx, s *session.Session, at attempt, plan storedPlan) error {
+	body, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	before, err := at.reports()
+	if err != nil {
+		return err
+	}
+	if before.Plan != nil && before.Plan.Attempt == plan.Attempt {
+		known, err := json.Marshal(before.Plan)
+		if err != nil {
+			return err
+		}
+		if string(known) == string(body) {
+			return nil // a lost reply
+		}
+		return fault.With(fault.Newf(fault.ErrConflict, "this attempt has handed in another plan"), fault.Code("plan_differs"))
+	}
+	if !at.open() {
+		return errSuperseded("attempt %d of the job is over", plan.Attempt)
+	}
+	if err := checkPlan(s, at, plan); err != nil {
+		return err
+	}
+	return tx.RunnerSetPlan(ctx, db.RunnerSetPlanParams{ID: at.ID, Plan: body})
+}
+
+// checkPlan holds the effect against the job: people must not approve an
+// effect on something else than they look at.
+func checkPlan(s *session.Session, at attempt, plan storedPlan) error {
+	if at.Operation != string(jobspec.OperationPlan) {
+		return fault.Newf(fault.ErrInvalid, "a job of operation %s has no plan", at.Operation)
+	}
+	var wrong []fault.FieldError
+	check := func(pointer, got, want string) {
+		if got != want {
+			wrong = append(wrong, fault.FieldError{Pointer: pointer, Detail: fmt.Sprintf("is %q, want %q", got, want)})
+		}
+	}
+	resource := ""
+	if at.ResourceID != nil {
+		resource = *at.ResourceID
+	}
+	check("/effect/org_id", plan.Effect.OrgID, s.OrgID)
+	check("/effect/install_id", plan.Effect.InstallID, s.InstallID)
+	check("/effect/resource_id", plan.Effect.ResourceID, resource)
+	check("/effect_digest", plan.EffectDigest, plan.Effect.Digest())
+	if wrong != nil {
+		return fault.With(fault.Newf(fault.ErrInvalid, "the effect is not about this job"), fault.Fields(wrong...))
+	}
+	return nil
+}

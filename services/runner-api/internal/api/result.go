@@ -1,0 +1,140 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/result"
+)
+
+// lateReports is how many reports that came too late are kept with a job.
+const lateReports = 8
+
+// lateReport is a member of "late" in a job's result: evidence, nothing else.
+type lateReport struct {
+	Attempt int            `json:"attempt"`
+	Fence   *int64         `json:"fence,omitempty"`
+	Digest  string         `json:"digest"`
+	At      time.Time      `json:"at"`
+	Session string         `json:"session_id"`
+	Result  jobspec.Result `json:"result"`
+}
+
+// PutResult accepts the end of an attempt, once.
+func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) (apigen.PutResultResponseObject, error) {
+	s, err := gate.SessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if req.Body.Result.JobID != req.Job || req.Body.Result.Attempt != req.Body.Attempt {
+		return nil, fault.Newf(fault.ErrInvalid, "the result is of another job or attempt than the report")
+	}
+	digest, err := digestOf(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	report := result.Report{Attempt: req.Body.Attempt, Fence: req.Body.Fence, Outcome: req.Body.Result.Outcome, Digest: digest}
+	var verdict result.Verdict
+	var state string
+	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
+		if err != nil {
+			return err
+		}
+		before, err := at.reports()
+		if err != nil {
+			return err
+		}
+		verdict, state = result.Accept(result.Job{
+			State: at.State, Attempt: int(at.Attempt), Mutates: at.Mutates, Fence: at.Fence, CancelRequested: at.CancelRequested,
+			LeaseOpen: at.leaseOpen, Superseded: at.superseded(), Reported: before.Reported,
+		}, report)
+		switch verdict {
+		case result.Accepted:
+			if needsPlan(at, report.Outcome) && (before.Plan == nil || before.Plan.Attempt != report.Attempt) {
+				return fault.With(fault.Newf(fault.ErrConflict, "a plan that succeeded must be handed in first"), fault.Code("plan_missing"))
+			}
+			return a.accept(ctx, tx, at, state, req.Body.Result, result.Reported{Attempt: report.Attempt, Digest: digest})
+		case result.Superseded:
+			late := []lateReport{{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}}
+			return a.keepLate(ctx, tx, at, late, digest)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put result: %w", err)
+	}
+	if verdict == result.Superseded {
+		return nil, errSuperseded("attempt %d of the job is over; the report is kept as evidence", report.Attempt)
+	}
+	return apigen.PutResult200JSONResponse{State: apigen.JobState(state)}, nil
+}
+
+func needsPlan(at attempt, outcome jobspec.Outcome) bool {
+	return at.Operation == string(jobspec.OperationPlan) && outcome == jobspec.OutcomeSucceeded
+}
+
+// accept moves the job, ends the lease and wakes who waits.
+func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string, r jobspec.Result, reported result.Reported) error {
+	if err := tx.RunnerEndLease(ctx, db.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(r.Outcome)}); err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		a.metrics.ended.Add(ctx, 1)
+		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", r.Outcome, "state", state)
+	})
+	if state == "queued" {
+		body, err := json.Marshal(map[string]any{"reported": reported})
+		if err != nil {
+			return err
+		}
+		tx.NotifyAfterCommit(ChannelJobs, at.RunnerID)
+		return tx.RunnerRequeueJob(ctx, db.RunnerRequeueJobParams{ID: at.ID, Result: body})
+	}
+	body, err := json.Marshal(struct {
+		jobspec.Result
+		Reported result.Reported `json:"reported"`
+	}{r, reported})
+	if err != nil {
+		return err
+	}
+	err = tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: at.ID, State: state, Result: body, Error: optional(r.Error)})
+	if err != nil {
+		return err
+	}
+	return wake(ctx, tx, at.WorkflowID, at.BuildID, at.InstallID)
+}
+
+// keepLate commits the evidence; the refusal follows.
+func (a *API) keepLate(ctx context.Context, tx *store.Tx, at attempt, late []lateReport, digest string) error {
+	body, err := json.Marshal(late)
+	if err != nil {
+		return err
+	}
+	tx.AfterCommit(func() {
+		a.metrics.superseded.Add(ctx, 1)
+		a.log.WarnContext(ctx, "report came too late", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "job_state", at.State, "job_attempt", at.Attempt, "digest", digest)
+	})
+	return tx.RunnerKeepLate(ctx, db.RunnerKeepLateParams{ID: at.ID, Report: body, Most: lateReports, Digest: digest})
+}
+
+// digestOf recognises a report that is sent again. Encoding is stable: fields
+// are in the order of the struct, keys of maps are sorted.
+func digestOf(report *apigen.ResultReport) (string, error) {
+	body, err := json.Marshal(report)
+	if err != nil {
+		return "", fmt.Errorf("encode report: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/run"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
+)
+
+// PutRun records a run that the runner started by itself.
+func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apigen.PutRunResponseObject, error) {
+	s, err := gate.SessionOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	install, err := installOf(s)
+	if err != nil {
+		return nil, err
+	}
+	var runID string
+	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) (err error) {
+		runID, err = putRun(ctx, tx, s, install, req.Run, *req.Body)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("put run: %w", err)
+	}
+	return apigen.PutRun200JSONResponse{RunID: runID}, nil
+}
+
+// putRun returns the id under which the run is known.
+func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (string, error) {
+	key := jobspec.RunKey(r.Action, r.ScheduledAt)
+	err := tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
+		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
+	})
+	if err != nil {
+		return "", err
+	}
+	stored, err := tx.RunnerRunByKey(ctx, db.RunnerRunByKeyParams{InstallID: install, Key: key})
+	if err != nil {
+		return "", err
+	}
+	before := run.Stored{State: stored.State, Error: stored.Error}
+	if stored.ExitCode != nil {
+		before.ExitCode = int(*stored.ExitCode)
+	}
+	switch run.Accept(before, r) {
+	case run.Replayed:
+		return stored.ID, nil
+	case run.Finished:
+		return "", fault.With(fault.Newf(fault.ErrConflict, "this run has ended as %s", stored.State), fault.Code("run_finished"))
+	}
+	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
+		return "", err
+	}
+	if !run.Ended(r.State) {
+		return stored.ID, nil
+	}
+	return stored.ID, tx.WakeInstall(ctx, install)
+}
+
+func report(runID, runnerID string, r jobspec.Run) db.RunnerReportRunParams {
+	params := db.RunnerReportRunParams{
+		ID: runID, RunnerID: &runnerID, State: r.State, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
+		StartedAt: known(r.StartedAt), FinishedAt: known(r.FinishedAt),
+	}
+	if run.Ended(r.State) && r.State != "missed" {
+		code := int32(r.ExitCode)
+		params.ExitCode = &code
+	}
+	if len(r.Outputs) > 0 {
+		// Decoded from JSON a moment ago, so it encodes.
+		params.Outputs, _ = json.Marshal(r.Outputs)
+	}
+	return params
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

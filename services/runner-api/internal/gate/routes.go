@@ -1,0 +1,59 @@
+package gate
+
+// Proof is what a route asks of a request.
+type Proof string
+
+// The proofs.
+const (
+	// Secret: a single-use secret in the body is the whole credential.
+	Secret Proof = "secret"
+	// Signature: the handler finds the key and calls VerifySigned.
+	Signature Proof = "signature"
+	// LiveSession: signed by the runner, with the token of its live session.
+	LiveSession Proof = "session"
+)
+
+const (
+	mebibyte = 1 << 20
+
+	// largestState is a Terraform state of 32 MiB in base64.
+	largestState = 48 * mebibyte
+)
+
+// Route is what an operation of the contract asks for.
+type Route struct {
+	Proof Proof
+	// MaxBodyBytes bounds the body, which is read whole: it is signed.
+	MaxBodyBytes int64
+}
+
+// Routes lists every operation. One that is not here is not served. Within a
+// session there are no further rights: a runner reaches what belongs to
+// itself, and nothing else exists for it.
+var Routes = map[string]Route{
+	"phoneHome":           {Secret, mebibyte},
+	"enrol":               {Signature, mebibyte},
+	"openSession":         {Signature, mebibyte},
+	"claimJobs":           {LiveSession, mebibyte},
+	"renewLeases":         {LiveSession, mebibyte},
+	"putPlan":             {LiveSession, 16 * mebibyte},
+	"putResult":           {LiveSession, 16 * mebibyte},
+	"getSettings":         {LiveSession, mebibyte},
+	"putRun":              {LiveSession, 4 * mebibyte},
+	"getState":            {LiveSession, mebibyte},
+	"putState":            {LiveSession, largestState},
+	"lockState":           {LiveSession, mebibyte},
+	"unlockState":         {LiveSession, mebibyte},
+	"createRegistryToken": {LiveSession, mebibyte},
+	"appendChain":         {LiveSession, 16 * mebibyte},
+	"getChainHead":        {LiveSession, mebibyte},
+}
+
+// BodyLimits are the limits by operation.
+func BodyLimits() map[string]int64 {
+	limits := make(map[string]int64, len(Routes))
+	for operation, route := range Routes {
+		limits[operation] = route.MaxBodyBytes
+	}
+	return limits
+}
