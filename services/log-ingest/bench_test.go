@@ -32,26 +32,14 @@ func benchLines(n int) []logship.Record {
 }
 
 // BenchmarkIngest brings 100,000 lines of 20 streams into Postgres: through the
-// HTTP API as agents do, 1 and 4 at a time, and beside it as raw COPY of the
+// HTTP API as agents do (framing, hashing and compressing included), 1 and 4 at
+// a time, and beside it as raw COPY of the
 // same lines into one table with an index, over one connection and over 4.
 //
 //	go test -run xxx -bench Ingest ./log-ingest
 func BenchmarkIngest(b *testing.B) {
 	const total, perStream, perBatch = 100_000, 5_000, 2_500
 	lines := benchLines(total)
-	var batches [][]logship.Batch // of each stream
-	for first := 0; first < total; first += perStream {
-		at, of := logship.Start(), []logship.Batch(nil)
-		for n := first; n < first+perStream; n += perBatch {
-			next := logship.Batch{FirstSeq: at.NextSeq, PrevHash: at.Hash}
-			for _, line := range lines[n : n+perBatch] {
-				next.Frames = logship.AppendFrame(next.Frames, line)
-			}
-			at, _, _ = at.Advance(next.Frames, 0)
-			of = append(of, next)
-		}
-		batches = append(batches, of)
-	}
 	pg := pgtest.New(b)
 	r, org := start(b, pg, "127.0.0.1:0"), newTenant(b, pg, "bench")
 	report := func(b *testing.B) {
@@ -63,7 +51,7 @@ func BenchmarkIngest(b *testing.B) {
 		var wg sync.WaitGroup
 		for w := range workers {
 			wg.Go(func() {
-				for s := w; s < len(batches); s += workers {
+				for s := w; s < total/perStream; s += workers {
 					do(s)
 				}
 			})
@@ -74,13 +62,19 @@ func BenchmarkIngest(b *testing.B) {
 		b.Run("api/clients="+strconv.Itoa(workers), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				sinks := make([]logship.HTTPSink, len(batches))
+				sinks := make([]logship.HTTPSink, total/perStream)
 				for i := range sinks {
 					sinks[i] = org.attempt(b).sink(b, r)
 				}
 				b.StartTimer()
 				inParallel(workers, func(s int) {
-					for _, batch := range batches[s] {
+					at := logship.Start()
+					for n := s * perStream; n < (s+1)*perStream; n += perBatch {
+						batch := logship.Batch{FirstSeq: at.NextSeq, PrevHash: at.Hash}
+						for _, line := range lines[n : n+perBatch] {
+							batch.Frames = logship.AppendFrame(batch.Frames, line)
+						}
+						at, _, _ = at.Advance(batch.Frames, 0)
 						if _, err := sinks[s].Append(context.Background(), batch); err != nil {
 							b.Error(err)
 						}

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/logapi"
 	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -115,10 +115,9 @@ func newTenant(t testing.TB, pg *pgtest.DB, name string) tenant {
 func (n tenant) account(t testing.TB, name string) (token string) {
 	t.Helper()
 	account := id.New(id.Account)
-	token = "brt_" + account
-	hash := sha256.Sum256([]byte(token))
+	token, hash, _ := auth.NewToken()
 	exec(t, n.pg, `insert into accounts (id, org_id, kind, name) values ($1, $2, 'user', $3)`, account, n.org, name)
-	exec(t, n.pg, `insert into tokens (id, org_id, account_id, name, prefix, hash) values ($1, $2, $3, 'test', 'brt_', $4)`, id.New(id.Token), n.org, account, hash[:])
+	exec(t, n.pg, `insert into tokens (id, org_id, account_id, name, prefix, hash) values ($1, $2, $3, 'test', 'brt_', $4)`, id.New(id.Token), n.org, account, hash)
 	return token
 }
 
@@ -132,15 +131,16 @@ func (n tenant) attempt(t testing.TB) attempt {
 	t.Helper()
 	job := id.New(id.Job)
 	exec(t, n.pg, `insert into runner_jobs (id, org_id, runner_id, kind, operation, spec, timeout_seconds) values ($1, $2, $3, 'build', 'run', '{}', 60)`, job, n.org, n.runner)
-	a := attempt{token: "blt_" + job}
-	hash := sha256.Sum256([]byte(a.token))
+	var a attempt
+	var hash []byte
+	a.token, hash = auth.NewSecret(auth.LogPrefix)
 	err := n.pg.AsRole(store.RoleRunner).Tx(context.Background(), n.org, func(ctx context.Context, tx *store.Tx) (err error) {
 		a.stream, err = tx.OpenLogStream(ctx, db.OpenLogStreamParams{ID: id.New(id.Stream), JobID: job, Attempt: 1})
 		if err != nil {
 			return err
 		}
 		return tx.MintLogToken(ctx, db.MintLogTokenParams{
-			Hash: hash[:], StreamID: a.stream, RunnerID: n.runner, SessionID: n.session, ExpiresAt: time.Now().Add(time.Hour),
+			Hash: hash, StreamID: a.stream, RunnerID: n.runner, SessionID: n.session, ExpiresAt: time.Now().Add(time.Hour),
 		})
 	})
 	if err != nil {

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,13 +11,6 @@ import (
 	"github.com/berth-dev/berth/services/log-ingest/internal/api"
 	"github.com/berth-dev/berth/services/log-ingest/internal/retention"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
-)
-
-const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-	// drainTimeout is for appends that are under way at shutdown.
-	drainTimeout = 10 * time.Second
 )
 
 // Run serves on listener, which it closes, until ctx ends; then it lets
@@ -49,31 +38,15 @@ func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	server := &http.Server{
-		Handler:           api.Handler(ctx, st, str, log),
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	door, err := api.New(listener, st, str, log)
+	if err != nil {
+		return err
 	}
 
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return wakeups.Run(groupCtx) })
 	group.Go(func() error { return keeper.Run(groupCtx) })
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-groupCtx.Done()
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
-		defer cancel()
-		if err := server.Shutdown(drain); err != nil {
-			return errors.Join(fmt.Errorf("shut down: %w", err), server.Close())
-		}
-		return nil
-	})
+	group.Go(func() error { return door.Run(groupCtx) })
 	log.InfoContext(ctx, "log-ingest is ready", "listen", listener.Addr().String(), "keep_days", config.KeepDays)
 	return group.Wait()
 }

@@ -164,4 +164,3 @@ func copyExecutable(from, to string) (err error) {
 	}
 	return os.Rename(out.Name(), to)
 }
-

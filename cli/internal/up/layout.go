@@ -156,16 +156,16 @@ func (l Layout) Make() error {
 		}
 	}
 	for dir, mode := range map[string]os.FileMode{
-		l.DSNs():                       0o700,
-		filepath.Dir(l.MasterKey()):    0o700,
-		l.Registry():                   0o700,
-		l.Log():                        0o700,
-		l.Runners():                    0o711, // engines pass through to their own
-		l.Builder():                    0o711,
-		l.Terraform():                  0o755,
-		l.Executable():                 0o755,
-		l.Sockets:                      0o711,
-		filepath.Dir(l.Socket()):       0o700,
+		l.DSNs():                    0o700,
+		filepath.Dir(l.MasterKey()): 0o700,
+		l.Registry():                0o700,
+		l.Log():                     0o700,
+		l.Runners():                 0o711, // engines pass through to their own
+		l.Builder():                 0o711,
+		l.Terraform():               0o755,
+		l.Executable():              0o755,
+		l.Sockets:                   0o711,
+		filepath.Dir(l.Socket()):    0o700,
 	} {
 		if err := os.MkdirAll(dir, mode); err != nil {
 			return onDisk(l.Dir, err)

@@ -88,7 +88,7 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 	if err == nil || events.completed() && ctx.Err() != nil {
 		return nil // an interrupt that came after the last effect interrupts nothing
 	}
-	return w.applyFailure(j, events, err)
+	return w.applyFailure(ctx, j, events, err)
 }
 
 // onceStarted is ctx, but cancelled not before Terraform has said its first
@@ -111,16 +111,16 @@ func onceStarted(ctx context.Context, started <-chan struct{}) (context.Context,
 }
 
 // applyFailure explains an apply that did not end well.
-func (w *workspace) applyFailure(j *job.Job, events *events, err error) error {
+func (w *workspace) applyFailure(ctx context.Context, j *job.Job, events *events, err error) error {
 	if d, ok := events.find(staleSummaries...); ok {
 		return &job.Failure{
 			Outcome: jobspec.OutcomeStale, Remedy: "plan again",
 			Message: fmt.Sprintf("the state of %s moved since the plan: %s", j.Subject(), d.Summary),
 		}
 	}
-	if d, ok := events.find(lockedSummary); ok {
+	if _, ok := events.find(lockedSummary); ok {
 		return job.Failf("try again when it has ended; a lock that nobody holds any more is freed by the next attempt",
-			"the state of %s is locked by %s", j.Subject(), lockHolder(d.Detail))
+			"the state of %s is locked by %s", j.Subject(), lockHolder(ctx, j.Env))
 	}
 	failure := job.Failf("", "terraform apply of %s: %s", j.Subject(), events.firstError(err))
 	if kept, keepErr := w.keepState(j); keepErr != nil {

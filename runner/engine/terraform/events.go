@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -196,27 +195,6 @@ func (e *events) firstError(err error) string {
 		return errs[0].String()
 	}
 	return fmt.Sprintf("%s (and %d more)", errs[0], len(errs)-1)
-}
-
-var lockInfo = regexp.MustCompile(`(?m)^\s*(Operation|Who|Created):\s*(.+?)\s*$`)
-
-// lockHolder reads who holds a lock from what Terraform tells of it.
-func lockHolder(detail string) string {
-	found := map[string]string{}
-	for _, m := range lockInfo.FindAllStringSubmatch(detail, -1) {
-		found[m[1]] = m[2]
-	}
-	holder := found["Who"]
-	if holder == "" {
-		return "somebody whose name the lock does not tell"
-	}
-	if found["Operation"] != "" {
-		holder += ", " + found["Operation"]
-	}
-	if found["Created"] != "" {
-		holder += ", since " + found["Created"]
-	}
-	return holder
 }
 
 // firstError takes the first error out of what Terraform wrote to stderr, in

@@ -53,10 +53,12 @@ func privateServer(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if supervised && home.answers(ctx) == nil {
-		return home.dsn(), nil
+	if !supervised || home.answers(ctx) != nil {
+		if err := home.start(ctx); err != nil {
+			return "", err
+		}
 	}
-	return home.dsn(), home.start(ctx)
+	return home.dsn()
 }
 
 // findPostgres looks where Postgres usually is: BERTH_PG_BIN, PATH, and the
@@ -119,13 +121,23 @@ func openHome(bin string) (home, error) {
 
 func (h home) file(name string) string { return filepath.Join(h.dir, name) }
 
-func (h home) dsn() string {
-	q := url.Values{"host": {h.file("socket")}}
-	return "postgres://postgres@/postgres?" + q.Encode()
+// dsn is known once the data has been made.
+func (h home) dsn() (string, error) {
+	password, err := os.ReadFile(h.file("password"))
+	if err != nil {
+		return "", err
+	}
+	u := url.URL{Scheme: "postgres", User: url.UserPassword("postgres", string(password)), Path: "/postgres"}
+	u.RawQuery = url.Values{"host": {h.file("socket")}}.Encode()
+	return u.String(), nil
 }
 
 func (h home) answers(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, h.dsn())
+	dsn, err := h.dsn()
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err
 	}

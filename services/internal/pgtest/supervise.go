@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -192,7 +193,18 @@ func (h home) initData(data string, as *syscall.Credential) error {
 	if err := h.ownedDir(data, as, 0o700); err != nil {
 		return err
 	}
-	out, err := h.command(as, "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput()
+	// With passwords, so that tests log in like the services do, and no other
+	// user of the machine does.
+	password := h.file("password")
+	if err := os.WriteFile(password, []byte(rand.Text()), 0o600); err != nil {
+		return err
+	}
+	if as != nil { // initdb reads it; we are root and may always
+		if err := os.Chown(password, int(as.Uid), int(as.Gid)); err != nil {
+			return err
+		}
+	}
+	out, err := h.command(as, "initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile="+password, "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -17,12 +16,14 @@ import (
 )
 
 // conflicts says in users' words what a unique constraint or index protects.
-// A constraint that is not here gets a sentence made from its columns.
+// One that is not here is shown by its name.
 var conflicts = map[string]string{
-	"accounts_name":  "an account with this name already exists",
-	"customers_name": "a customer with this name already exists",
-	"installs_name":  "an install with this name already exists",
-	"orgs_name":      "an org with this name already exists",
+	"accounts_name":   "a member with this name already exists",
+	"apps_name":       "an app with this name already exists",
+	"components_name": "a component with this name already exists",
+	"customers_name":  "a customer with this name already exists",
+	"installs_name":   "an install with this name already exists",
+	"orgs_name":       "an org with this name already exists",
 }
 
 // raised are the codes with which SQL functions speak to users:
@@ -73,7 +74,7 @@ func translateSQLState(pg *pgconn.PgError, err error) error {
 	switch {
 	case pg.Code == uniqueViolation, pg.Code == exclusionViolation:
 		return fault.With(fault.Wrap(fault.ErrConflict, err, "%s", conflictText(pg)), fault.Code("already_exists"))
-	case pg.Code == foreignKeyViolation && strings.HasPrefix(pg.Detail, "Key") && strings.Contains(pg.Detail, "still referenced"):
+	case pg.Code == foreignKeyViolation && strings.HasPrefix(pg.Message, "update or delete"):
 		return fault.Wrap(fault.ErrConflict, err, "this is still in use")
 	case pg.Code == foreignKeyViolation:
 		return fault.Wrap(fault.ErrInvalid, err, "this refers to something that does not exist")
@@ -106,16 +107,11 @@ func retryable(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)
 }
 
-var keyColumns = regexp.MustCompile(`^Key \(([^)]*)\)=`)
-
-// conflictText never shows the values, which may be another tenant's.
+// conflictText cannot name the columns: behind row-level security Postgres
+// keeps them to itself, as the other row may be another tenant's.
 func conflictText(pg *pgconn.PgError) string {
 	if text := conflicts[pg.ConstraintName]; text != "" {
 		return text
 	}
-	columns := "key"
-	if m := keyColumns.FindStringSubmatch(pg.Detail); m != nil {
-		columns = strings.TrimPrefix(m[1], "org_id, ")
-	}
-	return fmt.Sprintf("%s with the same %s already exists", strings.ReplaceAll(pg.TableName, "_", " "), columns)
+	return fmt.Sprintf("this already exists (%s)", pg.ConstraintName)
 }

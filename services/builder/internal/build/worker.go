@@ -19,9 +19,9 @@ import (
 // some more when artifacts were lost.
 const maxSteps = 50
 
-// MaxTries is how often trouble that may pass is tried again, by River, with
-// growing pauses: about two minutes in all.
-const MaxTries = 4
+// MaxTries is how often trouble that may pass is tried, by River, with growing
+// pauses: about a minute in all.
+const MaxTries = 9
 
 // Resolver finds commits: *source.Resolver.
 type Resolver interface {
@@ -126,7 +126,9 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		facts.There = known
 	case Stage:
 		archive, err := w.Registry.PushSource(ctx, b.OrgID, b.Source.Digest)
-		facts.Archive = &archive
+		if err == nil {
+			facts.Archive = &archive
+		}
 		return facts.orTrouble(err)
 	case StartRunner:
 		runner, err := w.Runners.Ensure(ctx, b.OrgID)

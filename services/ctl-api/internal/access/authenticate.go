@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -35,7 +35,7 @@ type Authenticator struct {
 }
 
 type cachedPrincipal struct {
-	Principal
+	auth.Principal
 	until time.Time
 }
 
@@ -47,29 +47,30 @@ func NewAuthenticator(st *store.Store, now func() time.Time) *Authenticator {
 	return &Authenticator{store: st, now: now, cached: map[[sha256.Size]byte]cachedPrincipal{}}
 }
 
-var errToken = fault.With(fault.Newf(fault.ErrUnauthenticated, "the token is missing, unknown, expired or revoked"),
-	fault.Remedy("send a token of a member as `Authorization: Bearer brt_…`; make one with `berth tokens create`"))
-
 // Authenticate answers who holds the token. All tokens that are not good get
 // the same answer.
-func (a *Authenticator) Authenticate(ctx context.Context, token string) (Principal, error) {
-	if !strings.HasPrefix(token, TokenPrefix) {
-		return Principal{}, errToken
+func (a *Authenticator) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
+	if !auth.WellFormed(auth.TokenPrefix, token) {
+		return auth.Principal{}, auth.ErrBadToken
 	}
-	hash := [sha256.Size]byte(HashSecret(token))
+	hash := [sha256.Size]byte(auth.Hash(token))
 	if p, ok := a.fromCache(hash); ok {
 		return p, nil
 	}
-	p, err := a.fromStore(ctx, hash[:])
+	p, expires, err := a.fromStore(ctx, hash[:])
 	if err != nil {
-		return Principal{}, err
+		return auth.Principal{}, err
+	}
+	until := a.now().Add(cacheTTL)
+	if expires != nil && expires.Before(until) {
+		until = *expires
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.cached) >= maxCached {
 		clear(a.cached)
 	}
-	a.cached[hash] = cachedPrincipal{Principal: p, until: a.now().Add(cacheTTL)}
+	a.cached[hash] = cachedPrincipal{Principal: p, until: until}
 	return p, nil
 }
 
@@ -85,34 +86,32 @@ func (a *Authenticator) Revoked(ref string) {
 	}
 }
 
-func (a *Authenticator) fromCache(hash [sha256.Size]byte) (Principal, bool) {
+func (a *Authenticator) fromCache(hash [sha256.Size]byte) (auth.Principal, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c, ok := a.cached[hash]
-	now := a.now()
-	if !ok || !now.Before(c.until) || (!c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)) {
-		return Principal{}, false
+	if !ok || !a.now().Before(c.until) {
+		return auth.Principal{}, false
 	}
 	return c.Principal, true
 }
 
-func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (Principal, error) {
+func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (p auth.Principal, expires *time.Time, err error) {
 	var org string
-	err := a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+	err = a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
 		org, err = q.OrgOfSecret(ctx, db.OrgOfSecretParams{Kind: "token", SecretHash: hash})
 		return err
 	})
 	if err != nil {
-		return Principal{}, err
+		return p, nil, err
 	}
 	if org == "" {
-		return Principal{}, errToken
+		return p, nil, auth.ErrBadToken
 	}
-	var p Principal
 	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
 		row, err := tx.AuthenticateToken(ctx, hash)
 		if errors.Is(err, fault.ErrNotFound) {
-			return errToken
+			return auth.ErrBadToken
 		}
 		if err != nil {
 			return err
@@ -121,28 +120,22 @@ func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (Principal, 
 		if err != nil {
 			return err
 		}
-		p = Principal{
-			OrgID: row.OrgID, OrgName: row.OrgName,
-			AccountID: row.AccountID, AccountName: row.AccountName, AccountKind: row.AccountKind,
-			TokenID: row.TokenID,
-		}
-		if row.ExpiresAt != nil {
-			p.ExpiresAt = *row.ExpiresAt
-		}
+		expires = row.ExpiresAt
+		p = auth.Principal{Kind: auth.KindUser, OrgID: org, AccountID: row.AccountID, AccountName: row.AccountName, TokenID: row.TokenID}
 		for _, g := range grants {
 			p.Grants = append(p.Grants, grantOf(g))
 		}
 		return tx.TouchToken(ctx, row.TokenID)
 	})
-	return p, err
+	return p, expires, err
 }
 
-func grantOf(g db.Grant) Grant {
+func grantOf(g db.Grant) auth.Grant {
 	text := func(s *string) string {
 		if s == nil {
 			return ""
 		}
 		return *s
 	}
-	return Grant{Role: Role(g.Role), CustomerID: text(g.CustomerID), AppID: text(g.AppID), InstallID: text(g.InstallID)}
+	return auth.Grant{Role: auth.Role(g.Role), CustomerID: text(g.CustomerID), AppID: text(g.AppID), InstallID: text(g.InstallID)}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -32,7 +33,7 @@ func Bootstrap(ctx context.Context, st *store.Store, keys *Keyring, orgName, tok
 		return Bootstrapped{}, err
 	}
 	if org == "" {
-		made, err := CreateOrg(ctx, st, keys, orgName, "admin", bootstrapActor, RolePlatform, RoleAdmin)
+		made, err := CreateOrg(ctx, st, keys, orgName, "admin", bootstrapActor, auth.RolePlatform, auth.RoleAdmin)
 		if err != nil {
 			return Bootstrapped{}, err
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -17,9 +18,9 @@ type NewToken struct {
 
 // CreateToken makes a token of an account. expires may be nil.
 func CreateToken(ctx context.Context, tx *store.Tx, accountID, name string, expires *time.Time) (NewToken, error) {
-	secret, hash := NewSecret(TokenPrefix)
+	secret, hash, shown := auth.NewToken()
 	row, err := tx.InsertToken(ctx, db.InsertTokenParams{
-		ID: id.New(id.Token), AccountID: accountID, Name: name, Prefix: shown(secret), Hash: hash, ExpiresAt: expires,
+		ID: id.New(id.Token), AccountID: accountID, Name: name, Prefix: shown, Hash: hash, ExpiresAt: expires,
 	})
 	return NewToken{Row: row, Secret: secret}, err
 }
@@ -33,7 +34,7 @@ type NewOrg struct {
 
 // CreateOrg makes an org with its dispatch key, an admin with the given roles,
 // and the admin's first token. actor is who asked for it.
-func CreateOrg(ctx context.Context, st *store.Store, keys *Keyring, name, admin, actor string, roles ...Role) (NewOrg, error) {
+func CreateOrg(ctx context.Context, st *store.Store, keys *Keyring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
 	var made NewOrg
 	err := st.Tx(ctx, id.New(id.Org), func(ctx context.Context, tx *store.Tx) (err error) {
 		made, err = createOrg(ctx, tx, keys, name, admin, actor, roles)
@@ -42,7 +43,7 @@ func CreateOrg(ctx context.Context, st *store.Store, keys *Keyring, name, admin,
 	return made, err
 }
 
-func createOrg(ctx context.Context, tx *store.Tx, keys *Keyring, name, admin, actor string, roles []Role) (made NewOrg, err error) {
+func createOrg(ctx context.Context, tx *store.Tx, keys *Keyring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
 	if made.Org, err = tx.InsertOrg(ctx, name); err != nil {
 		return made, err
 	}

@@ -1,18 +1,20 @@
 package access
 
+import "github.com/berth-dev/berth/services/internal/auth"
+
 // Where says what a permission that is limited to one customer, app or install
 // is worth on a route.
 type Where string
 
-// The values of Where. What they name is a path parameter of the route.
+// The values of Where.
 const (
-	// WhereOrg: only those who have the permission everywhere.
+	// WhereOrg: nothing; only those may who have the permission everywhere.
 	WhereOrg Where = "org"
-	// WhereList: the handler leaves out what is outside of the caller's scope.
+	// WhereList: the handler itself leaves out what is outside.
 	WhereList Where = "list"
 	// WhereFilter: the query parameter `install` must name an install inside.
 	WhereFilter Where = "filter"
-	// The object that the path parameter names must be inside.
+	// The object that this path parameter names must be inside.
 	WhereApp      Where = "app"
 	WhereInstall  Where = "install"
 	WhereWorkflow Where = "workflow"
@@ -22,86 +24,93 @@ const (
 	WhereRunner   Where = "runner"
 )
 
-// Route is what a route of openapi/ctl-api.yaml asks of its caller.
+// Route is what an operation of openapi/ctl-api.yaml asks of its caller.
 type Route struct {
-	Method     string
-	Path       string // as in the contract
-	Permission Permission
+	Permission auth.Permission
 	Where      Where
 }
 
-// Routes has one row for every route; a route without a row answers nobody,
-// and fails the test of this table.
-var Routes = []Route{
-	{"GET", "/me", PermitSelf, WhereList},
-	{"GET", "/tokens", PermitSelf, WhereList},
-	{"POST", "/tokens", PermitSelf, WhereList},
-	{"DELETE", "/tokens/{token}", PermitSelf, WhereList},
-	{"GET", "/orgs", PermitSelf, WhereList},
-	{"POST", "/orgs", PermitPlatform, WhereOrg},
-	{"GET", "/members", PermitRead, WhereOrg},
-	{"POST", "/members", PermitAdminister, WhereOrg},
-	{"DELETE", "/members/{member}", PermitAdminister, WhereOrg},
-	{"GET", "/customers", PermitRead, WhereOrg},
-	{"POST", "/customers", PermitOperate, WhereOrg},
-	{"GET", "/customers/{customer}", PermitRead, WhereOrg},
-	{"GET", "/keys", PermitRead, WhereOrg},
-	{"GET", "/chains/{chain}/records", PermitRead, WhereOrg},
+// Routes has one row for every operation, by the name of its handler; one
+// without a row answers nobody, and fails the test of this table.
+var Routes = map[string]Route{
+	"GetMe":            {auth.Self, WhereList},
+	"ListTokens":       {auth.Self, WhereList},
+	"CreateToken":      {auth.Self, WhereList}, // for others: auth.TokensWrite, asked by the handler
+	"RevokeToken":      {auth.Self, WhereList}, // as above
+	"ListOrgs":         {auth.Self, WhereList},
+	"CreateOrg":        {auth.OrgsCreate, WhereOrg},
+	"ListMembers":      {auth.OrgRead, WhereOrg},
+	"CreateMember":     {auth.MembersWrite, WhereOrg},
+	"RemoveMember":     {auth.MembersWrite, WhereOrg},
+	"ListCustomers":    {auth.OrgRead, WhereOrg},
+	"CreateCustomer":   {auth.CustomersWrite, WhereOrg},
+	"GetCustomer":      {auth.OrgRead, WhereOrg},
+	"ListKeys":         {auth.OrgRead, WhereOrg},
+	"ListChainRecords": {auth.OrgRead, WhereOrg},
 
-	{"PUT", "/blobs/{digest}", PermitOperate, WhereOrg},
-	{"POST", "/blobs/missing", PermitOperate, WhereOrg},
-	{"GET", "/apps", PermitRead, WhereOrg},
-	{"POST", "/apps", PermitOperate, WhereOrg},
-	{"GET", "/apps/{app}", PermitRead, WhereApp},
-	{"PATCH", "/apps/{app}", PermitOperate, WhereApp},
-	{"DELETE", "/apps/{app}", PermitOperate, WhereOrg},
-	{"GET", "/apps/{app}/configs", PermitRead, WhereApp},
-	{"POST", "/apps/{app}/configs", PermitOperate, WhereOrg}, // it may make the app, and reads uploads of all
-	{"GET", "/configs/{config}", PermitRead, WhereOrg},
-	{"GET", "/builds", PermitRead, WhereOrg},
-	{"POST", "/builds", PermitOperate, WhereOrg},
-	{"GET", "/builds/{build}", PermitRead, WhereOrg},
-	{"POST", "/builds/{build}/cancel", PermitOperate, WhereOrg},
-	{"GET", "/apps/{app}/releases", PermitRead, WhereApp},
-	{"POST", "/apps/{app}/releases", PermitOperate, WhereApp},
-	{"GET", "/releases/{release}", PermitRead, WhereOrg},
+	"PutBlob":          {auth.AppsWrite, WhereOrg},
+	"FindMissingBlobs": {auth.AppsWrite, WhereOrg},
+	"ListApps":         {auth.AppsRead, WhereOrg},
+	"CreateApp":        {auth.AppsWrite, WhereOrg},
+	"GetApp":           {auth.AppsRead, WhereApp},
+	"UpdateApp":        {auth.AppsWrite, WhereApp},
+	"DeleteApp":        {auth.AppsWrite, WhereOrg},
+	"ListConfigs":      {auth.AppsRead, WhereApp},
+	"SyncApp":          {auth.AppsWrite, WhereOrg}, // it may make the app, and reads uploads of all
+	"GetConfig":        {auth.AppsRead, WhereOrg},
+	"ListBuilds":       {auth.AppsRead, WhereOrg},
+	"CreateBuilds":     {auth.AppsWrite, WhereOrg},
+	"GetBuild":         {auth.AppsRead, WhereOrg},
+	"CancelBuild":      {auth.AppsWrite, WhereOrg},
+	"ListReleases":     {auth.AppsRead, WhereApp},
+	"CreateRelease":    {auth.AppsWrite, WhereApp},
+	"GetRelease":       {auth.AppsRead, WhereOrg},
 
-	{"GET", "/installs", PermitRead, WhereList},
-	{"POST", "/installs", PermitOperate, WhereOrg},
-	{"GET", "/installs/{install}", PermitRead, WhereInstall},
-	{"PATCH", "/installs/{install}", PermitOperate, WhereInstall},
-	{"DELETE", "/installs/{install}", PermitOperate, WhereInstall},
-	{"GET", "/installs/{install}/inputs", PermitRead, WhereInstall},
-	{"PUT", "/installs/{install}/inputs", PermitOperate, WhereInstall},
-	{"GET", "/installs/{install}/resources", PermitRead, WhereInstall},
-	{"GET", "/installs/{install}/resources/{resource}", PermitRead, WhereInstall},
-	{"GET", "/installs/{install}/state", PermitRead, WhereInstall},
-	{"GET", "/installs/{install}/stack", PermitRead, WhereInstall},
-	{"POST", "/installs/{install}/enrolments", PermitOperate, WhereInstall},
-	{"GET", "/installs/{install}/health", PermitRead, WhereInstall},
-	{"GET", "/installs/{install}/why", PermitRead, WhereInstall},
+	"ListInstalls":    {auth.InstallsRead, WhereList},
+	"CreateInstall":   {auth.InstallsWrite, WhereOrg},
+	"GetInstall":      {auth.InstallsRead, WhereInstall},
+	"UpdateInstall":   {auth.InstallsWrite, WhereInstall},
+	"ForgetInstall":   {auth.InstallsWrite, WhereInstall},
+	"GetInputs":       {auth.InstallsRead, WhereInstall},
+	"SetInputs":       {auth.InstallsWrite, WhereInstall},
+	"ListResources":   {auth.InstallsRead, WhereInstall},
+	"GetResource":     {auth.InstallsRead, WhereInstall},
+	"GetState":        {auth.InstallsRead, WhereInstall},
+	"GetStack":        {auth.InstallsRead, WhereInstall},
+	"CreateEnrolment": {auth.RunnersWrite, WhereInstall},
+	"GetHealth":       {auth.InstallsRead, WhereInstall},
+	"WhyInstall":      {auth.InstallsRead, WhereInstall},
 
-	{"POST", "/installs/{install}/workflows", PermitOperate, WhereInstall},
-	{"GET", "/workflows", PermitRead, WhereFilter},
-	{"GET", "/workflows/{workflow}", PermitRead, WhereWorkflow},
-	{"POST", "/workflows/{workflow}/cancel", PermitOperate, WhereWorkflow},
-	{"POST", "/workflows/{workflow}/approve-all", PermitDecide, WhereWorkflow},
-	{"GET", "/workflows/{workflow}/events", PermitRead, WhereWorkflow},
-	{"GET", "/workflows/{workflow}/why", PermitRead, WhereWorkflow},
-	{"GET", "/steps/{step}", PermitRead, WhereStep},
-	{"POST", "/steps/{step}/retry", PermitOperate, WhereStep},
-	{"GET", "/changes", PermitRead, WhereFilter},
-	{"GET", "/changes/{change}", PermitRead, WhereChange},
-	{"GET", "/changes/{change}/plan", PermitRead, WhereChange},
-	{"POST", "/changes/{change}/decisions", PermitDecide, WhereChange},
-	{"GET", "/installs/{install}/actions", PermitRead, WhereInstall},
-	{"POST", "/installs/{install}/actions/{action}/runs", PermitOperate, WhereInstall},
-	{"GET", "/action-runs", PermitRead, WhereFilter},
-	{"GET", "/action-runs/{run}", PermitRead, WhereRun},
+	"CreateWorkflow":       {auth.WorkflowsWrite, WhereInstall},
+	"ListWorkflows":        {auth.InstallsRead, WhereFilter},
+	"GetWorkflow":          {auth.InstallsRead, WhereWorkflow},
+	"CancelWorkflow":       {auth.WorkflowsWrite, WhereWorkflow},
+	"ApproveAll":           {auth.ChangesDecide, WhereWorkflow},
+	"StreamWorkflowEvents": {auth.InstallsRead, WhereWorkflow},
+	"WhyWorkflow":          {auth.InstallsRead, WhereWorkflow},
+	"GetStep":              {auth.InstallsRead, WhereStep},
+	"RetryStep":            {auth.WorkflowsWrite, WhereStep},
+	"ListChanges":          {auth.InstallsRead, WhereFilter},
+	"GetChange":            {auth.InstallsRead, WhereChange},
+	"GetPlan":              {auth.InstallsRead, WhereChange},
+	"Decide":               {auth.ChangesDecide, WhereChange},
+	"ListActions":          {auth.InstallsRead, WhereInstall},
+	"RunAction":            {auth.WorkflowsWrite, WhereInstall},
+	"ListActionRuns":       {auth.InstallsRead, WhereFilter},
+	"GetActionRun":         {auth.InstallsRead, WhereRun},
 
-	{"GET", "/runners", PermitRead, WhereFilter},
-	{"GET", "/runners/{runner}", PermitRead, WhereRunner},
-	{"POST", "/runners/{runner}/revoke", PermitOperate, WhereRunner},
+	"ListRunners":  {auth.RunnersRead, WhereFilter},
+	"GetRunner":    {auth.RunnersRead, WhereRunner},
+	"RevokeRunner": {auth.RunnersWrite, WhereRunner},
+}
+
+// Permissions is the table as package auth takes it.
+func Permissions() auth.Routes {
+	all := auth.Routes{}
+	for operation, route := range Routes {
+		all[operation] = route.Permission
+	}
+	return all
 }
 
 // ParamOf names the path parameter that Where is about; empty when it is about

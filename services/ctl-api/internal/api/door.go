@@ -1,20 +1,26 @@
 package api
 
 import (
-	"strings"
+	"context"
+	"net/http"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// Middleware is what every request passes before it is validated: who asks,
-// may they, and has this been asked before.
-func (s *Server) Middleware() []gin.HandlerFunc {
-	return []gin.HandlerFunc{s.authenticate, s.authorize, s.idempotent}
+// Middleware is what every request passes before it is validated: who asks, may
+// they, may they there, and has this been asked before.
+func (s *Server) Middleware(spec *openapi3.T) []gin.HandlerFunc {
+	return []gin.HandlerFunc{
+		access.Permissions().Authorize(spec, s.Auth), s.confine, auth.Idempotent(memory{s}), nameAttempt,
+	}
 }
 
 // Register adds the handlers of all routes.
@@ -27,44 +33,39 @@ func (s *Server) Register(router gin.IRouter) {
 	apigen.RegisterHandlersWithOptions(router, strict, apigen.GinServerOptions{ErrorHandler: httpserver.ParamError})
 }
 
-// routes is the table of access by method and gin's path.
-var routes = func() map[string]access.Route {
-	byPath := map[string]access.Route{}
-	params := strings.NewReplacer("{", ":", "}", "")
-	for _, r := range access.Routes {
-		byPath[r.Method+" "+params.Replace(r.Path)] = r
-	}
-	return byPath
-}()
+// orgHeader names the org to work in; it can only be the token's own.
+const orgHeader = "Berth-Org"
 
-func (s *Server) authenticate(c *gin.Context) {
-	scheme, token, _ := strings.Cut(c.GetHeader("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		token = ""
-	}
-	p, err := s.Auth.Authenticate(c.Request.Context(), strings.TrimSpace(token))
-	if err != nil {
+// confine holds the caller to the reach of their grants.
+func (s *Server) confine(c *gin.Context) {
+	ctx := c.Request.Context()
+	p := access.PrincipalOf(ctx)
+	if err := s.checkOrg(ctx, c.GetHeader(orgHeader)); err != nil {
 		httpserver.WriteProblem(c, err)
 		return
 	}
-	// An org that is named must be the token's: a member of one org cannot
-	// learn of another by naming it.
-	if org := c.GetHeader("Berth-Org"); org != "" && org != p.OrgID && org != p.OrgName {
-		httpserver.WriteProblem(c, fault.Newf(fault.ErrNotFound, "the token opens no org %q", org))
-		return
+	route := access.Routes[httpserver.OperationID(c)]
+	if err := access.Confine(ctx, s.Store, p, route, access.Target{Param: c.Param, Query: c.Query}); err != nil {
+		httpserver.WriteProblem(c, err)
 	}
-	c.Request = c.Request.WithContext(access.WithPrincipal(c.Request.Context(), p))
 }
 
-func (s *Server) authorize(c *gin.Context) {
-	route, ok := routes[c.Request.Method+" "+c.FullPath()]
-	if !ok {
-		httpserver.WriteProblem(c, fault.Newf(fault.ErrForbidden, "nobody may use this route"))
-		return
+func (s *Server) checkOrg(ctx context.Context, named string) error {
+	if named == "" || named == access.PrincipalOf(ctx).OrgID {
+		return nil
 	}
-	ctx := c.Request.Context()
-	err := access.Authorize(ctx, s.Store, access.PrincipalOf(ctx), route, access.Target{Param: c.Param, Query: c.Query})
-	if err != nil {
-		httpserver.WriteProblem(c, err)
+	return s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		org, err := tx.GetOrg(ctx)
+		if err == nil && org.Name != named {
+			return fault.Newf(fault.ErrNotFound, "the token opens no org %q", named)
+		}
+		return err
+	})
+}
+
+// nameAttempt lets Server.write know the request's Idempotency-Key.
+func nameAttempt(c *gin.Context) {
+	if key := c.GetHeader(auth.IdempotencyHeader); key != "" && c.Request.Method == http.MethodPost {
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), idempotencyKey{}, key))
 	}
 }

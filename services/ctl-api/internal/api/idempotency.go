@@ -1,31 +1,20 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
-	"io"
-	"net/http"
-
-	"github.com/gin-gonic/gin"
+	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-const (
-	idempotencyHeader = "Idempotency-Key"
-	// replayedHeader marks an answer that was given before.
-	replayedHeader = "Idempotency-Replayed"
-
-	// Values of idempotency_keys.status that are no HTTP status.
-	statusWorking    = 0
-	statusCarriedOut = 1 // committed; its answer is not stored, or was lost
-)
+// statusCarriedOut in idempotency_keys.status: committed, and its answer is not
+// stored yet, or was lost.
+const statusCarriedOut = 1
 
 type idempotencyKey struct{}
 
@@ -34,133 +23,78 @@ type idempotencyKey struct{}
 // when the answer was lost.
 func markCarriedOut(ctx context.Context, tx *store.Tx) error {
 	key, ok := ctx.Value(idempotencyKey{}).(string)
-	if !ok || tx.OrgID() != access.PrincipalOf(ctx).OrgID {
+	if !ok {
 		return nil
 	}
 	return tx.MarkIdempotencyKeyDone(ctx, db.MarkIdempotencyKeyDoneParams{AccountID: access.PrincipalOf(ctx).AccountID, Key: key})
 }
 
-// idempotent gives a POST with an Idempotency-Key its first answer again. The
-// answer may hold a secret that is shown once, so it is kept sealed.
-func (s *Server) idempotent(c *gin.Context) {
-	key := c.GetHeader(idempotencyHeader)
-	if c.Request.Method != http.MethodPost || key == "" {
-		return
-	}
-	body, err := io.ReadAll(c.Request.Body)
-	if err != nil {
-		httpserver.RequestError(c, err)
-		return
-	}
-	c.Request.Body = io.NopCloser(bytes.NewReader(body))
-	hash := sha256.Sum256(body)
-	ctx := c.Request.Context()
-	claim := db.ClaimIdempotencyKeyParams{
-		AccountID: access.PrincipalOf(ctx).AccountID, Key: key, Route: c.Request.Method + " " + c.Request.URL.RequestURI(), BodyHash: hash[:],
-	}
-	first, err := s.claim(ctx, claim)
-	if err == nil && !first {
-		if err = s.replay(c, claim); err == nil {
-			c.Abort()
-			return
-		}
-	}
-	if err != nil {
-		httpserver.WriteProblem(c, err)
-		return
-	}
-	recorder := &answerRecorder{ResponseWriter: c.Writer}
-	c.Writer = recorder
-	c.Request = c.Request.WithContext(context.WithValue(ctx, idempotencyKey{}, key))
-	// Also when a handler panics. The caller may be gone; what was done must
-	// be remembered all the same.
-	defer s.remember(context.WithoutCancel(ctx), claim, recorder)
-	c.Next()
-}
+// memory keeps the answers of POSTs with an Idempotency-Key. An answer may hold
+// a secret that is shown once, so it is kept sealed.
+type memory struct{ s *Server }
 
-func (s *Server) claim(ctx context.Context, claim db.ClaimIdempotencyKeyParams) (first bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		n, err := tx.ClaimIdempotencyKey(ctx, claim)
-		first = n == 1
-		return err
-	})
-	return first, err
-}
-
-// answer is what is kept of an answer.
-type answer struct {
+// kept is what is sealed of an answer.
+type kept struct {
 	ContentType string `json:"content_type"`
 	Body        []byte `json:"body"`
 }
 
-func (s *Server) replay(c *gin.Context, claim db.ClaimIdempotencyKeyParams) error {
-	ctx := c.Request.Context()
+// Begin implements auth.Memory.
+func (m memory) Begin(ctx context.Context, a auth.Attempt) (*auth.Remembered, error) {
 	var row db.IdempotencyKey
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		row, err = tx.GetIdempotencyKey(ctx, db.GetIdempotencyKeyParams{AccountID: claim.AccountID, Key: claim.Key})
-		return err
-	})
-	switch {
-	case err != nil:
-		return err
-	case row.Route != claim.Route || !bytes.Equal(row.BodyHash, claim.BodyHash):
-		return fault.With(fault.Newf(fault.ErrConflict, "this Idempotency-Key was used for another request"), fault.Code("idempotency_mismatch"),
-			fault.Remedy("use a new key for a new request"))
-	case row.Status == statusWorking:
-		return fault.With(fault.Newf(fault.ErrConflict, "a request with this Idempotency-Key is being worked on"), fault.Code("idempotency_in_progress"),
-			fault.Remedy("send it again in a moment"))
-	case row.Status == statusCarriedOut:
-		return fault.With(fault.Newf(fault.ErrConflict, "this request was carried out, and its answer was lost"), fault.Code("idempotency_answer_lost"),
-			fault.Remedy("look at what it made"))
-	}
-	raw, err := s.Keys.Open(row.OrgID, row.Response)
-	if err != nil {
-		return err
-	}
-	var kept answer
-	if err := json.Unmarshal(raw, &kept); err != nil {
-		return err
-	}
-	c.Header(replayedHeader, "true")
-	c.Data(int(row.Status), kept.ContentType, kept.Body)
-	return nil
-}
-
-// remember keeps the answer of a request that was served, and frees the key of
-// one that did nothing. A key whose request was carried out without an answer
-// is left as it is.
-func (s *Server) remember(ctx context.Context, claim db.ClaimIdempotencyKeyParams, got *answerRecorder) {
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if status := got.Status(); got.body.Len() > 0 && status < http.StatusBadRequest {
-			raw, err := json.Marshal(answer{ContentType: got.Header().Get("Content-Type"), Body: got.body.Bytes()})
-			if err != nil {
-				return err
-			}
-			sealed, err := s.Keys.Seal(tx.OrgID(), raw)
-			if err != nil {
-				return err
-			}
-			return tx.StoreIdempotentAnswer(ctx, db.StoreIdempotentAnswerParams{AccountID: claim.AccountID, Key: claim.Key, Status: int32(status), Response: sealed})
+	first := false
+	err := m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
+		n, err := tx.ClaimIdempotencyKey(ctx, db.ClaimIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key, Route: a.Route, BodyHash: a.BodyHash})
+		if first = n == 1; err != nil || first {
+			return err
 		}
-		return tx.ReleaseIdempotencyKey(ctx, db.ReleaseIdempotencyKeyParams{AccountID: claim.AccountID, Key: claim.Key})
+		row, err = tx.GetIdempotencyKey(ctx, db.GetIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
+		return err
 	})
-	if err != nil {
-		s.Log.WarnContext(ctx, "answer not kept for repeats", "err", err)
+	if err != nil || first {
+		return nil, err
 	}
+	earlier := &auth.Remembered{Route: row.Route, BodyHash: row.BodyHash, Status: int(row.Status)}
+	switch row.Status {
+	case 0:
+		return earlier, nil
+	case statusCarriedOut:
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "this request was carried out, and its answer was lost"),
+			fault.Code("idempotency_answer_lost"), fault.Remedy("look at what it made"))
+	}
+	raw, err := m.s.Keys.Open(row.OrgID, row.Response)
+	if err != nil {
+		return nil, fmt.Errorf("open kept answer: %w", err)
+	}
+	var answer kept
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, fmt.Errorf("decode kept answer: %w", err)
+	}
+	earlier.ContentType, earlier.Body = answer.ContentType, answer.Body
+	return earlier, nil
 }
 
-// answerRecorder keeps what is written to the caller.
-type answerRecorder struct {
-	gin.ResponseWriter
-	body bytes.Buffer
+// Finish implements auth.Memory.
+func (m memory) Finish(ctx context.Context, a auth.Attempt, answer auth.Remembered) error {
+	raw, err := json.Marshal(kept{ContentType: answer.ContentType, Body: answer.Body})
+	if err != nil {
+		return err
+	}
+	sealed, err := m.s.Keys.Seal(a.Principal.OrgID, raw)
+	if err != nil {
+		return err
+	}
+	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
+		return tx.StoreIdempotentAnswer(ctx, db.StoreIdempotentAnswerParams{
+			AccountID: a.Principal.AccountID, Key: a.Key, Status: int32(answer.Status), Response: sealed,
+		})
+	})
 }
 
-func (r *answerRecorder) Write(p []byte) (int, error) {
-	r.body.Write(p)
-	return r.ResponseWriter.Write(p)
-}
-
-func (r *answerRecorder) WriteString(text string) (int, error) {
-	r.body.WriteString(text)
-	return r.ResponseWriter.WriteString(text)
+// Abandon implements auth.Memory. A key whose request was carried out without
+// an answer stays.
+func (m memory) Abandon(ctx context.Context, a auth.Attempt) error {
+	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
+		return tx.ReleaseIdempotencyKey(ctx, db.ReleaseIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
+	})
 }

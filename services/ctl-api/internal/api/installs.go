@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -24,7 +25,7 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 	if err != nil {
 		return nil, err
 	}
-	scope := access.PrincipalOf(ctx).May(access.PermitRead)
+	scope := access.ScopeOf(access.PrincipalOf(ctx), auth.InstallsRead)
 	var out apigen.ListInstalls200JSONResponse
 	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		filter := db.ShowInstallsParams{

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -80,9 +81,9 @@ func grantFor(ctx context.Context, tx *store.Tx, req apigen.MemberRequest) (db.I
 	switch {
 	case scopes > 1:
 		return grant, fault.Newf(fault.ErrInvalid, "a grant is limited to one customer, one app or one install, not to several")
-	case access.Role(req.Role) == access.RoleCustomer && grant.CustomerID == nil:
+	case auth.Role(req.Role) == auth.RoleCustomer && grant.CustomerID == nil:
 		return grant, fault.Newf(fault.ErrInvalid, "the role customer needs the customer that it is limited to")
-	case access.Role(req.Role) == access.RoleAdmin && scopes > 0:
+	case auth.Role(req.Role) == auth.RoleAdmin && scopes > 0:
 		return grant, fault.Newf(fault.ErrInvalid, "an admin is one of the whole org")
 	}
 	return grant, nil

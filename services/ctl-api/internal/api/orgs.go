@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -28,7 +29,7 @@ func (s *Server) ListOrgs(ctx context.Context, _ apigen.ListOrgsRequestObject) (
 // CreateOrg makes an org. It is recorded in the new org's chain and in that of
 // the caller.
 func (s *Server) CreateOrg(ctx context.Context, req apigen.CreateOrgRequestObject) (apigen.CreateOrgResponseObject, error) {
-	made, err := access.CreateOrg(ctx, s.Store, s.Keys, req.Body.Name, req.Body.Admin, access.PrincipalOf(ctx).AccountName, access.RoleAdmin)
+	made, err := access.CreateOrg(ctx, s.Store, s.Keys, req.Body.Name, req.Body.Admin, access.PrincipalOf(ctx).AccountName, auth.RoleAdmin)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 
 // Server implements the routes.
 type Server struct {
-
 	Store    *store.Store
 	Keys     *access.Keyring
 	Auth     *access.Authenticator

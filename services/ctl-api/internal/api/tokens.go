@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -14,17 +15,26 @@ import (
 // GetMe answers who the caller is.
 func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen.GetMeResponseObject, error) {
 	p := access.PrincipalOf(ctx)
-	return apigen.GetMe200JSONResponse{
-		Account: ref(p.AccountID, p.AccountName), Kind: apigen.MeKind(p.AccountKind), Org: ref(p.OrgID, p.OrgName),
-		Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
-	}, nil
+	out := apigen.GetMe200JSONResponse{
+		Account: ref(p.AccountID, p.AccountName), Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
+	}
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		account, err := tx.FindAccount(ctx, p.AccountID)
+		if err != nil {
+			return err
+		}
+		org, err := tx.GetOrg(ctx)
+		out.Kind, out.Org = apigen.MeKind(account.Kind), ref(org.OrgID, org.Name)
+		return err
+	})
+	return out, err
 }
 
 // ListTokens answers the caller's tokens, those of the org to an admin.
 func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObject) (apigen.ListTokensResponseObject, error) {
 	p := access.PrincipalOf(ctx)
 	owner := p.AccountID
-	if p.May(access.PermitAdminister).Everywhere {
+	if access.ScopeOf(p, auth.TokensWrite).Everywhere {
 		owner = ""
 	}
 	limit := limitOf(req.Params.Limit)
@@ -53,7 +63,7 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 			return "", err
 		}
 		if member := value(req.Body.Member); member != "" && member != owner.ID && member != owner.Name {
-			if !p.May(access.PermitAdminister).Everywhere {
+			if !access.ScopeOf(p, auth.TokensWrite).Everywhere {
 				return "", fault.Newf(fault.ErrForbidden, "only an admin makes tokens for others")
 			}
 			if owner, err = findMember(ctx, tx, member); err != nil {
@@ -78,7 +88,7 @@ func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestO
 		if err != nil {
 			return "", err
 		}
-		if token.AccountID != p.AccountID && !p.May(access.PermitAdminister).Everywhere {
+		if token.AccountID != p.AccountID && !access.ScopeOf(p, auth.TokensWrite).Everywhere {
 			return "", fault.ErrNotFound // tokens of others are not shown either
 		}
 		if token.RevokedAt != nil {
@@ -106,6 +116,6 @@ func tokenView(t db.Token, account string) apigen.Token {
 	}
 }
 
-func grantView(g access.Grant) apigen.Grant {
+func grantView(g auth.Grant) apigen.Grant {
 	return apigen.Grant{Role: apigen.Role(g.Role), CustomerID: present(g.CustomerID), AppID: present(g.AppID), InstallID: present(g.InstallID)}
 }

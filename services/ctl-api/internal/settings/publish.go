@@ -11,7 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -28,7 +28,7 @@ const renewBefore = jobspec.SettingsLifetime / 2
 
 // Publisher signs with the org's dispatch key.
 type Publisher struct {
-	Master           *seal.MasterKey
+	Keys             *access.Keyring
 	MinRunnerVersion string
 }
 
@@ -55,7 +55,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 		return last.ExpiresAt.Add(-renewBefore), nil
 	}
 	s.Version, s.IssuedAt, s.ExpiresAt = last.Version+1, now, now.Add(jobspec.SettingsLifetime)
-	envelope, err := workflow.Sign(ctx, tx, p.Master, capsule.SettingsType, s)
+	envelope, err := workflow.Sign(ctx, tx, p.Keys, capsule.SettingsType, s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("sign settings: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -55,7 +56,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 	if err != nil {
 		return err
 	}
-	phoneHome, phoneHomeHash := access.NewSecret(access.PhoneHomePrefix)
+	phoneHome, phoneHomeHash := auth.NewSecret(auth.PhoneHomePrefix)
 	body, err := s.sealHandover(tx.OrgID(), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (s *Service) Enrol(ctx context.Context, tx *store.Tx, install db.Install, r
 }
 
 func (s *Service) enrol(ctx context.Context, tx *store.Tx, runnerID string, replaces bool, actor string) (NewEnrolment, error) {
-	secret, hash := access.NewSecret(access.EnrolmentPrefix)
+	secret, hash := auth.NewSecret(auth.EnrolmentPrefix)
 	row, err := tx.InsertEnrolment(ctx, db.InsertEnrolmentParams{
 		ID: id.New(id.Enrolment), RunnerID: runnerID, SecretHash: hash, Replaces: replaces, CreatedBy: actor, ExpiresAt: s.now().Add(secretTTL),
 	})

@@ -85,7 +85,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 		if app, err = workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID); err != nil {
 			return err
 		}
-		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Master, install, install.InputsVersion, *install.ReleaseID, "settings")
+		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Keys, install, install.InputsVersion, *install.ReleaseID, "settings")
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 
-	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -41,9 +41,9 @@ type Waker interface {
 type Engine struct {
 	Store *store.Store
 	Waker Waker
-	// Master opens what is sealed per org at rest: sensitive inputs and the
-	// private half of the dispatch key.
-	Master *seal.MasterKey
+	// Keys opens what is sealed per org at rest: sensitive inputs and the private
+	// half of the dispatch key.
+	Keys *access.Keyring
 	// MinRunnerVersion goes into every capsule; empty lets all runners pass.
 	MinRunnerVersion string
 	Log              *slog.Logger

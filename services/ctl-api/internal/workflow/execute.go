@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -9,7 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -107,29 +108,17 @@ func (r *round) sign(ctx context.Context, c db.Change, spec jobspec.Spec, fence 
 		ExpiresAt: r.now().Add(capsuleTime), Nonce: capsule.NewNonce(), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
 		Operation: string(jobspec.OperationApply),
 	}
-	return Sign(ctx, r.tx, r.Master, capsule.PayloadType, order)
+	return Sign(ctx, r.tx, r.Keys, capsule.PayloadType, order)
 }
 
 // Sign signs a payload with the dispatch key of the transaction's org and
 // returns the DSSE envelope as JSON.
-func Sign(ctx context.Context, tx *store.Tx, master *seal.MasterKey, payloadType string, payload any) (json.RawMessage, error) {
-	row, err := tx.DispatchKey(ctx)
+func Sign(ctx context.Context, tx *store.Tx, keys *access.Keyring, payloadType string, payload any) (json.RawMessage, error) {
+	key, err := keys.Dispatch(ctx, tx)
 	if err != nil {
-		return nil, fmt.Errorf("read dispatch key: %w", err)
+		return nil, err
 	}
-	identity, err := master.Org(tx.OrgID())
-	if err != nil {
-		return nil, fmt.Errorf("derive org key: %w", err)
-	}
-	pem, err := seal.Open(identity, row.PrivateSealed)
-	if err != nil {
-		return nil, fmt.Errorf("open dispatch key %s: %w", row.KeyID, err)
-	}
-	key, err := capsule.ParsePrivateKey(pem)
-	if err != nil {
-		return nil, fmt.Errorf("read dispatch key %s: %w", row.KeyID, err)
-	}
-	envelope, err := capsule.Sign(key, row.KeyID, payloadType, payload)
+	envelope, err := capsule.Sign(key, capsule.KeyID(key.Public().(ed25519.PublicKey)), payloadType, payload)
 	if err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}

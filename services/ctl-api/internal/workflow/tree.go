@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -19,19 +20,19 @@ import (
 // ensureState returns the newest version of the install's state tree, making a
 // new one when what it is made of has moved.
 func (r *round) ensureState(ctx context.Context, cause string) (db.StateVersion, error) {
-	return EnsureState(ctx, r.tx, r.Master, r.install, r.workflow.InputsVersion, deref(r.workflow.ReleaseID), cause)
+	return EnsureState(ctx, r.tx, r.Keys, r.install, r.workflow.InputsVersion, deref(r.workflow.ReleaseID), cause)
 }
 
 // EnsureState makes the tree that templates of an install read, from its rows,
 // and stores it as a new version unless it is what the newest one holds.
 // Sensitive leaves are sealed to the install's own key; without one (no runner
 // yet) an install with sensitive inputs has no tree: ErrConflict.
-func EnsureState(ctx context.Context, tx *store.Tx, master *seal.MasterKey, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
+func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
 	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: install.ID})
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
-	b := treeBuilder{tx: tx, master: master, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
+	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
 	if last.Version > 0 && last.InputsVersion == inputsVersion {
 		b.inputs = inputsOf(last.Tree) // sealed leaves differ each time they are made
 	}
@@ -61,7 +62,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, master *seal.MasterKey, inst
 
 type treeBuilder struct {
 	tx            *store.Tx
-	master        *seal.MasterKey
+	keys          *access.Keyring
 	install       db.Install
 	releaseID     string
 	inputsVersion int32
@@ -143,15 +144,11 @@ func (b *treeBuilder) readInputs(ctx context.Context, recipient string) (map[str
 	if recipient == "" {
 		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive inputs and no runner yet that they could be sealed to", b.install.Name)
 	}
-	identity, err := b.master.Org(b.install.OrgID)
-	if err != nil {
-		return nil, fmt.Errorf("derive org key: %w", err)
-	}
-	plain, err := seal.Open(identity, row.Sealed)
+	plain, err := b.keys.Open(b.install.OrgID, row.Sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open inputs: %w", err)
 	}
-	sealed, err := seal.SealLeaves(recipient, any(object(plain)), func([]string) bool { return true })
+	sealed, err := seal.SealLeaves(recipient, any(object(plain)), func(path []string) bool { return len(path) == 1 })
 	if err != nil {
 		return nil, fmt.Errorf("seal inputs: %w", err)
 	}

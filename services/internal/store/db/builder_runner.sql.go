@@ -7,7 +7,6 @@ package db
 
 import (
 	"context"
-	"time"
 )
 
 const builderAddEnrolment = `-- name: BuilderAddEnrolment :exec
@@ -76,6 +75,29 @@ func (q *Queries) BuilderDispatchKeys(ctx context.Context) ([]BuilderDispatchKey
 	return items, nil
 }
 
+const builderEnrolment = `-- name: BuilderEnrolment :one
+SELECT state, (expires_at <= now())::boolean AS expired FROM enrolments
+WHERE runner_id = $1 AND secret_hash = $2
+`
+
+type BuilderEnrolmentParams struct {
+	RunnerID   string
+	SecretHash []byte
+}
+
+type BuilderEnrolmentRow struct {
+	State   string
+	Expired bool
+}
+
+// What became of a secret.
+func (q *Queries) BuilderEnrolment(ctx context.Context, arg BuilderEnrolmentParams) (BuilderEnrolmentRow, error) {
+	row := q.db.QueryRow(ctx, builderEnrolment, arg.RunnerID, arg.SecretHash)
+	var i BuilderEnrolmentRow
+	err := row.Scan(&i.State, &i.Expired)
+	return i, err
+}
+
 const builderExpireEnrolments = `-- name: BuilderExpireEnrolments :exec
 UPDATE enrolments SET state = 'expired', expires_at = least(expires_at, now()) WHERE runner_id = $1 AND state = 'open'
 `
@@ -114,25 +136,19 @@ func (q *Queries) BuilderOrgOf(ctx context.Context, objectID string) (string, er
 }
 
 const builderRunnerOfOrg = `-- name: BuilderRunnerOfOrg :one
-SELECT id, state, public_key, created_at FROM runners WHERE kind = 'build' AND state <> 'revoked'
+SELECT id, state, public_key FROM runners WHERE kind = 'build' AND state <> 'revoked'
 `
 
 type BuilderRunnerOfOrgRow struct {
 	ID        string
 	State     string
 	PublicKey *string
-	CreatedAt time.Time
 }
 
 // The org's Build Runner.
 func (q *Queries) BuilderRunnerOfOrg(ctx context.Context) (BuilderRunnerOfOrgRow, error) {
 	row := q.db.QueryRow(ctx, builderRunnerOfOrg)
 	var i BuilderRunnerOfOrgRow
-	err := row.Scan(
-		&i.ID,
-		&i.State,
-		&i.PublicKey,
-		&i.CreatedAt,
-	)
+	err := row.Scan(&i.ID, &i.State, &i.PublicKey)
 	return i, err
 }

@@ -64,24 +64,6 @@ func (q *Queries) ConfigBodyOfRelease(ctx context.Context, releaseID string) (Co
 	return i, err
 }
 
-const dispatchKey = `-- name: DispatchKey :one
-SELECT key_id, public_key, private_sealed FROM keys WHERE purpose = 'dispatch' AND retired_at IS NULL
-`
-
-type DispatchKeyRow struct {
-	KeyID         string
-	PublicKey     string
-	PrivateSealed []byte
-}
-
-// The org's dispatch key with its sealed private half.
-func (q *Queries) DispatchKey(ctx context.Context) (DispatchKeyRow, error) {
-	row := q.db.QueryRow(ctx, dispatchKey)
-	var i DispatchKeyRow
-	err := row.Scan(&i.KeyID, &i.PublicKey, &i.PrivateSealed)
-	return i, err
-}
-
 const freeTerraformLock = `-- name: FreeTerraformLock :exec
 DELETE FROM tf_locks WHERE resource_id = $1 AND fence < $2
 `

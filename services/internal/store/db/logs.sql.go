@@ -235,6 +235,26 @@ func (q *Queries) ListLossyLogChunks(ctx context.Context, arg ListLossyLogChunks
 	return items, nil
 }
 
+const locateLogStream = `-- name: LocateLogStream :one
+SELECT coalesce(i.id, '')::text AS install_id, coalesce(i.customer_id, '')::text AS customer_id, coalesce(i.app_id, '')::text AS app_id
+FROM log_streams s LEFT JOIN installs i ON i.org_id = s.org_id AND i.id = s.install_id
+WHERE s.id = $1
+`
+
+type LocateLogStreamRow struct {
+	InstallID  string
+	CustomerID string
+	AppID      string
+}
+
+// Where a stream stands: what grants can be limited to. Empty for builds.
+func (q *Queries) LocateLogStream(ctx context.Context, streamID string) (LocateLogStreamRow, error) {
+	row := q.db.QueryRow(ctx, locateLogStream, streamID)
+	var i LocateLogStreamRow
+	err := row.Scan(&i.InstallID, &i.CustomerID, &i.AppID)
+	return i, err
+}
+
 const lockLogStream = `-- name: LockLogStream :one
 SELECT s.state, s.next_seq, s.head_hash, s.total_lines, s.created_at,
        (t.expires_at <= now())::boolean AS token_expired,
@@ -274,41 +294,6 @@ func (q *Queries) LockLogStream(ctx context.Context, arg LockLogStreamParams) (L
 		&i.TokenExpired,
 		&i.TokenRevoked,
 	)
-	return i, err
-}
-
-const mayReadLogStream = `-- name: MayReadLogStream :one
-SELECT coalesce(bool_or(g.id IS NOT NULL), false)::boolean AS reads,
-       coalesce(bool_or(s.id IS NOT NULL AND (
-           num_nonnulls(g.customer_id, g.app_id, g.install_id) = 0
-           OR g.install_id = i.id OR g.customer_id = i.customer_id OR g.app_id = i.app_id)), false)::boolean AS inside
-FROM tokens t
-JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
-LEFT JOIN grants g ON g.org_id = a.org_id AND g.account_id = a.id AND g.role IN ('admin', 'operator', 'viewer', 'customer')
-LEFT JOIN log_streams s ON s.org_id = t.org_id AND s.id = $1
-LEFT JOIN installs i ON i.org_id = s.org_id AND i.id = s.install_id
-WHERE t.hash = $2 AND t.revoked_at IS NULL AND a.disabled_at IS NULL
-  AND (t.expires_at IS NULL OR t.expires_at > now())
-GROUP BY t.id
-`
-
-type MayReadLogStreamParams struct {
-	StreamID  string
-	TokenHash []byte
-}
-
-type MayReadLogStreamRow struct {
-	Reads  bool
-	Inside bool
-}
-
-// What a user token is worth for reading a stream: no row when the token is not
-// good; reads, the account may read somewhere in the org; inside, it may read
-// this stream, which exists.
-func (q *Queries) MayReadLogStream(ctx context.Context, arg MayReadLogStreamParams) (MayReadLogStreamRow, error) {
-	row := q.db.QueryRow(ctx, mayReadLogStream, arg.StreamID, arg.TokenHash)
-	var i MayReadLogStreamRow
-	err := row.Scan(&i.Reads, &i.Inside)
 	return i, err
 }
 
@@ -451,4 +436,16 @@ WHERE stream_id = ANY ($1::text[]) AND revoked_at IS NULL
 func (q *Queries) RevokeLogTokensOfStreams(ctx context.Context, streamIds []string) error {
 	_, err := q.db.Exec(ctx, revokeLogTokensOfStreams, streamIds)
 	return err
+}
+
+const streamOfLogToken = `-- name: StreamOfLogToken :one
+SELECT stream_id FROM log_tokens WHERE hash = $1
+`
+
+// The stream that a log token appends to, whether it is still good or not.
+func (q *Queries) StreamOfLogToken(ctx context.Context, hash []byte) (string, error) {
+	row := q.db.QueryRow(ctx, streamOfLogToken, hash)
+	var stream_id string
+	err := row.Scan(&stream_id)
+	return stream_id, err
 }

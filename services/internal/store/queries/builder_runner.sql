@@ -11,7 +11,7 @@ SELECT berth.open_work(sqlc.arg(kind)::text)::text[];
 
 -- name: BuilderRunnerOfOrg :one
 -- The org's Build Runner.
-SELECT id, state, public_key, created_at FROM runners WHERE kind = 'build' AND state <> 'revoked';
+SELECT id, state, public_key FROM runners WHERE kind = 'build' AND state <> 'revoked';
 
 -- name: BuilderAddRunner :exec
 INSERT INTO runners (id, org_id, kind, name) VALUES (sqlc.arg(id), berth.current_org(), 'build', 'build-runner');
@@ -22,6 +22,11 @@ INSERT INTO runners (id, org_id, kind, name) VALUES (sqlc.arg(id), berth.current
 INSERT INTO enrolments (id, org_id, runner_id, secret_hash, replaces, created_by, expires_at)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.arg(secret_hash), sqlc.arg(replaces), 'builder',
         now() + make_interval(secs => sqlc.arg(seconds)::float8));
+
+-- name: BuilderEnrolment :one
+-- What became of a secret.
+SELECT state, (expires_at <= now())::boolean AS expired FROM enrolments
+WHERE runner_id = sqlc.arg(runner_id) AND secret_hash = sqlc.arg(secret_hash);
 
 -- name: BuilderExpireEnrolments :exec
 -- Secrets that were not used are worth nothing any more.

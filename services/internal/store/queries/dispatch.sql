@@ -94,10 +94,6 @@ WHERE i.release_id = sqlc.arg(release_id) ORDER BY c.kind DESC, c.name;
 SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
 FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = sqlc.arg(release_id);
 
--- name: DispatchKey :one
--- The org's dispatch key with its sealed private half.
-SELECT key_id, public_key, private_sealed FROM keys WHERE purpose = 'dispatch' AND retired_at IS NULL;
-
 -- name: JobSpec :one
 SELECT spec FROM runner_jobs WHERE id = sqlc.arg(id);
 

@@ -44,22 +44,15 @@ WHERE runner_id = sqlc.arg(runner_id) AND revoked_at IS NULL;
 -- is no such token.
 SELECT coalesce(berth.org_of_log_token(sqlc.arg(hash)::bytea), '')::text;
 
--- name: MayReadLogStream :one
--- What a user token is worth for reading a stream: no row when the token is not
--- good; reads, the account may read somewhere in the org; inside, it may read
--- this stream, which exists.
-SELECT coalesce(bool_or(g.id IS NOT NULL), false)::boolean AS reads,
-       coalesce(bool_or(s.id IS NOT NULL AND (
-           num_nonnulls(g.customer_id, g.app_id, g.install_id) = 0
-           OR g.install_id = i.id OR g.customer_id = i.customer_id OR g.app_id = i.app_id)), false)::boolean AS inside
-FROM tokens t
-JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
-LEFT JOIN grants g ON g.org_id = a.org_id AND g.account_id = a.id AND g.role IN ('admin', 'operator', 'viewer', 'customer')
-LEFT JOIN log_streams s ON s.org_id = t.org_id AND s.id = sqlc.arg(stream_id)
-LEFT JOIN installs i ON i.org_id = s.org_id AND i.id = s.install_id
-WHERE t.hash = sqlc.arg(token_hash) AND t.revoked_at IS NULL AND a.disabled_at IS NULL
-  AND (t.expires_at IS NULL OR t.expires_at > now())
-GROUP BY t.id;
+-- name: StreamOfLogToken :one
+-- The stream that a log token appends to, whether it is still good or not.
+SELECT stream_id FROM log_tokens WHERE hash = sqlc.arg(hash);
+
+-- name: LocateLogStream :one
+-- Where a stream stands: what grants can be limited to. Empty for builds.
+SELECT coalesce(i.id, '')::text AS install_id, coalesce(i.customer_id, '')::text AS customer_id, coalesce(i.app_id, '')::text AS app_id
+FROM log_streams s LEFT JOIN installs i ON i.org_id = s.org_id AND i.id = s.install_id
+WHERE s.id = sqlc.arg(stream_id);
 
 -- name: LockLogStream :one
 -- The head of a stream for an append, and whether this token may write to it.

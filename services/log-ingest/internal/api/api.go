@@ -10,31 +10,56 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/log-ingest/internal/access"
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/log-ingest/internal/apigen"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
 
-const (
-	// maxBody is a batch that zstd could not make smaller, and its framing.
-	maxBody = logship.MaxBatch + 64<<10
-
-	defaultLimit, maxLimit = 1000, 5000
-)
+// maxBody is a batch that zstd could not make smaller, and its framing.
+const maxBody = logship.MaxBatch + 64<<10
 
 type server struct {
-	running context.Context // of the service, not of a request
 	streams *streams.Streams
 	tails   tailLimits
 }
 
 var _ apigen.StrictServerInterface = server{}
 
+// org is whose streams the caller sees. It is empty, and shows nothing, outside
+// of an authorised request.
+func org(ctx context.Context) string {
+	p, _ := auth.FromContext(ctx)
+	return p.OrgID
+}
+
+// writerOf is the attempt that shows its log token.
+func writerOf(ctx context.Context, stream string) streams.Writer {
+	w := streams.Writer{Stream: stream, Org: org(ctx)}
+	if c, ok := ctx.(*gin.Context); ok {
+		if bearer, err := auth.Bearer(c.Request); err == nil {
+			w.TokenHash = auth.Hash(bearer)
+		}
+	}
+	return w
+}
+
+// requestContext is for what waits: gin's own context is changed, and used
+// again, while others may still look at it.
+func requestContext(ctx context.Context) context.Context {
+	if c, ok := ctx.(*gin.Context); ok {
+		return c.Request.Context()
+	}
+	return ctx
+}
+
 // GetStream answers how long a stream is and what is missing.
 func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject) (apigen.GetStreamResponseObject, error) {
-	stream, err := s.streams.Get(ctx, access.CallerOf(ctx).OrgID, req.Stream)
+	stream, err := s.streams.Get(ctx, org(ctx), req.Stream)
 	if err != nil {
 		return nil, err
 	}
@@ -43,18 +68,7 @@ func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject
 
 // ListRecords answers a page.
 func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestObject) (apigen.ListRecordsResponseObject, error) {
-	limit := defaultLimit
-	if req.Params.Limit != nil {
-		limit = *req.Params.Limit
-	}
-	if limit < 1 || limit > maxLimit {
-		return nil, fault.Newf(fault.ErrInvalid, "limit must be 1 to %d", maxLimit)
-	}
-	after, err := afterOf(req.Params.After)
-	if err != nil {
-		return nil, err
-	}
-	page, more, err := s.streams.Records(ctx, access.CallerOf(ctx).OrgID, req.Stream, after, limit)
+	page, more, err := s.streams.Records(ctx, org(ctx), req.Stream, *req.Params.After, *req.Params.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -68,37 +82,18 @@ func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestOb
 	return apigen.ListRecords200JSONResponse(out), nil
 }
 
-func afterOf(after *int64) (int64, error) {
-	if after == nil {
-		return 0, nil
-	}
-	if *after < 0 {
-		return 0, fault.Newf(fault.ErrInvalid, "after must not be negative")
-	}
-	return *after, nil
-}
-
 // AppendRecords stores a batch.
 func (s server) AppendRecords(ctx context.Context, req apigen.AppendRecordsRequestObject) (apigen.AppendRecordsResponseObject, error) {
 	prev, err := logship.ParseHash(req.Params.PrevHash)
 	if err != nil {
 		return nil, fault.Newf(fault.ErrInvalid, "prev_hash: %w", err)
 	}
-	if req.Params.FirstSeq < 1 {
-		return nil, fault.Newf(fault.ErrInvalid, "first_seq must be at least 1")
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err // too large, or cut short
 	}
 	encoding := req.Params.ContentEncoding
-	if encoding != nil && !encoding.Valid() {
-		return nil, fault.Newf(fault.ErrInvalid, "Content-Encoding must be zstd, or absent")
-	}
-	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody+1))
-	if err != nil {
-		return nil, fault.Wrap(fault.ErrInvalid, err, "the body ended early")
-	}
-	if len(body) > maxBody {
-		return nil, fault.Newf(fault.ErrTooLarge, "the body is larger than %d bytes", maxBody)
-	}
-	head, err := s.streams.Append(ctx, access.CallerOf(ctx).TokenHash, req.Stream, streams.Packed{
+	head, err := s.streams.Append(ctx, writerOf(ctx, req.Stream), streams.Packed{
 		FirstSeq: req.Params.FirstSeq, PrevHash: prev, Body: body,
 		Zstd: encoding != nil && *encoding == apigen.AppendRecordsParamsContentEncodingZstd,
 	})
@@ -118,11 +113,8 @@ func (s server) FinishStream(ctx context.Context, req apigen.FinishStreamRequest
 	if err != nil {
 		return nil, fault.Newf(fault.ErrInvalid, "hash: %w", err)
 	}
-	if req.Body.TotalLines < 0 {
-		return nil, fault.Newf(fault.ErrInvalid, "total_lines must not be negative")
-	}
 	end := logship.End{TotalLines: req.Body.TotalLines, Hash: hash, LateRedaction: req.Body.LateRedaction != nil && *req.Body.LateRedaction}
-	stream, err := s.streams.Finish(ctx, access.CallerOf(ctx).TokenHash, req.Stream, end)
+	stream, err := s.streams.Finish(ctx, writerOf(ctx, req.Stream), end)
 	var unfit *streams.HeadError
 	if errors.As(err, &unfit) {
 		return apigen.FinishStream409ApplicationProblemPlusJSONResponse(headProblem(ctx, unfit)), nil
@@ -135,20 +127,18 @@ func (s server) FinishStream(ctx context.Context, req apigen.FinishStreamRequest
 
 // TailStream follows a stream.
 func (s server) TailStream(ctx context.Context, req apigen.TailStreamRequestObject) (apigen.TailStreamResponseObject, error) {
-	after, err := afterOf(req.Params.After)
-	if err != nil {
-		return nil, err
-	}
+	after := *req.Params.After
 	if id := req.Params.LastEventID; id != nil {
-		if after, err = strconv.ParseInt(*id, 10, 64); err != nil || after < 0 {
+		var err error
+		if after, err = strconv.ParseInt(*id, 10, 64); err != nil {
 			return nil, fault.Newf(fault.ErrInvalid, "Last-Event-ID must be the id of a record")
 		}
 	}
-	tail, err := s.streams.Tail(ctx, access.CallerOf(ctx).OrgID, req.Stream, after)
+	tail, err := s.streams.Tail(ctx, org(ctx), req.Stream, after)
 	if err != nil {
 		return nil, err
 	}
-	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(ctx, s.running, tail, s.tails)}, nil
+	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(requestContext(ctx), tail, s.tails)}, nil
 }
 
 func recordOut(r streams.Numbered) apigen.Record {
@@ -183,7 +173,7 @@ func streamOut(s streams.Stream) apigen.Stream {
 }
 
 func headProblem(ctx context.Context, e *streams.HeadError) apigen.HeadProblem {
-	request := requestID(ctx)
+	request := httpserver.RequestID(ctx)
 	return apigen.HeadProblem{
 		Type: "about:blank", Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict,
 		Code: e.Code, Detail: &e.Detail, RequestID: &request, NextSeq: e.Head.NextSeq, Hash: e.Head.Hash.String(),

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
 
@@ -15,7 +16,7 @@ import (
 // holds up its own tail and keeps no lines in memory beyond one look.
 type events struct {
 	ctx    context.Context // of the request: a Reader has no other way to get it
-	cancel func()
+	cancel context.CancelFunc
 	tail   *streams.Tail
 	limits tailLimits
 	until  time.Time
@@ -23,10 +24,17 @@ type events struct {
 	ended  bool
 }
 
-func newEvents(ctx, running context.Context, tail *streams.Tail, limits tailLimits) *events {
+func newEvents(ctx context.Context, tail *streams.Tail, limits tailLimits) *events {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(running, cancel)
-	e := &events{ctx: ctx, cancel: func() { stop(); cancel() }, tail: tail, limits: limits, until: time.Now().Add(limits.age)}
+	e := &events{ctx: ctx, cancel: cancel, tail: tail, limits: limits, until: time.Now().Add(limits.age)}
+	// The service waits for its requests when it stops: end this one.
+	go func() {
+		select {
+		case <-httpserver.Draining(ctx):
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	// Sent at once, so that the reader knows that it is connected.
 	e.buf.WriteString("retry: 1000\n\n")
 	return e

@@ -30,11 +30,17 @@ type Packed struct {
 	Zstd     bool
 }
 
-// Append appends a batch to a stream, for the owner of a log token, and returns
+// Writer is the attempt that shows a log token for a stream of its org.
+type Writer struct {
+	Org, Stream string
+	TokenHash   []byte
+}
+
+// Append appends a batch to a stream, for the owner of its log token, and returns
 // where the stream stands then. It may be repeated. It returns a HeadError when
 // the batch does not fit, and fault.ErrForbidden with the code stream_closed
 // when the attempt was voided.
-func (s *Streams) Append(ctx context.Context, token [32]byte, id string, in Packed) (logship.Head, error) {
+func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Head, error) {
 	start := time.Now()
 	batch, err := s.open(in)
 	if err != nil {
@@ -42,7 +48,7 @@ func (s *Streams) Append(ctx context.Context, token [32]byte, id string, in Pack
 	}
 	var after logship.Head
 	var added int64
-	err = s.write(ctx, token, id, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+	err = s.write(ctx, by, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
 		head := headOf(row)
 		d, err := head.Decide(batch)
 		if err != nil {
@@ -57,7 +63,7 @@ func (s *Streams) Append(ctx context.Context, token [32]byte, id string, in Pack
 		case logship.Conflict:
 			return conflict(head)
 		case logship.Inside:
-			same, err := s.endsInside(ctx, tx, id, row, d.After)
+			same, err := s.endsInside(ctx, tx, by.Stream, row, d.After)
 			if err == nil && !same {
 				err = conflict(head)
 			}
@@ -67,7 +73,7 @@ func (s *Streams) Append(ctx context.Context, token [32]byte, id string, in Pack
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
 		}
 		after, added = d.After, d.After.NextSeq-head.NextSeq
-		return s.insert(ctx, tx, id, head, d, in, len(batch.Frames))
+		return s.insert(ctx, tx, by.Stream, head, d, in, len(batch.Frames))
 	})
 	if err != nil {
 		return logship.Head{}, err
@@ -141,9 +147,9 @@ func (s *Streams) endsInside(ctx context.Context, tx *store.Tx, id string, row d
 }
 
 // Finish says the end of a stream. It may be repeated with the same end.
-func (s *Streams) Finish(ctx context.Context, token [32]byte, id string, end logship.End) (Stream, error) {
+func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Stream, error) {
 	var stream Stream
-	err := s.write(ctx, token, id, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+	err := s.write(ctx, by, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
 		head := headOf(row)
 		stored := head.NextSeq - 1
 		same := end.TotalLines == stored && end.Hash == head.Hash
@@ -156,12 +162,12 @@ func (s *Streams) Finish(ctx context.Context, token [32]byte, id string, end log
 			return conflict(head)
 		}
 		if row.State == "open" {
-			if err := tx.FinishLogStream(ctx, db.FinishLogStreamParams{StreamID: id, LateRedaction: end.LateRedaction}); err != nil {
+			if err := tx.FinishLogStream(ctx, db.FinishLogStreamParams{StreamID: by.Stream, LateRedaction: end.LateRedaction}); err != nil {
 				return fmt.Errorf("finish log stream: %w", err)
 			}
-			tx.NotifyAfterCommit(Channel, id)
+			tx.NotifyAfterCommit(Channel, by.Stream)
 		}
-		now, err := get(ctx, tx, id)
+		now, err := get(ctx, tx, by.Stream)
 		if err != nil {
 			return err
 		}
@@ -172,16 +178,12 @@ func (s *Streams) Finish(ctx context.Context, token [32]byte, id string, end log
 }
 
 // write runs fn with the stream's row locked, if the token may write to it.
-func (s *Streams) write(ctx context.Context, token [32]byte, id string, fn func(context.Context, *store.Tx, db.LockLogStreamRow) error) error {
-	org, err := s.orgOf(ctx, token)
-	if err != nil {
-		return err
-	}
-	return s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: id, TokenHash: token[:]})
+func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *store.Tx, db.LockLogStreamRow) error) error {
+	return s.store.Tx(ctx, by.Org, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: by.Stream, TokenHash: by.TokenHash})
 		switch {
 		case errors.Is(err, fault.ErrNotFound):
-			return noStream(id) // also for a stream that exists, but is not the token's
+			return noStream(by.Stream) // also for a stream that exists, but is not the token's
 		case err != nil:
 			return fmt.Errorf("lock log stream: %w", err)
 		case row.TokenRevoked || row.State == "closed":

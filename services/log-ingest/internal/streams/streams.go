@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -34,7 +33,6 @@ const chunksPerLook = 4
 type Streams struct {
 	store    *store.Store
 	listener *store.Listener
-	orgs     tokenOrgs
 	packer   *zstd.Encoder
 	unpacker *zstd.Decoder
 	meter    meter
@@ -201,42 +199,6 @@ func (s *Streams) unpack(first int64, body []byte) ([]Numbered, error) {
 		records, frames = append(records, Numbered{Seq: seq, Record: logship.DecodeFrame(frame)}), rest
 	}
 	return records, nil
-}
-
-// tokenOrgs remembers which org a token belongs to, which never changes. It
-// never answers whether a token is good: that is read under the stream's lock.
-type tokenOrgs struct {
-	mu   sync.Mutex
-	orgs map[[32]byte]string
-}
-
-// maxTokenOrgs is about 10 MB; when it is reached, all is asked again.
-const maxTokenOrgs = 100_000
-
-func (s *Streams) orgOf(ctx context.Context, token [32]byte) (string, error) {
-	s.orgs.mu.Lock()
-	org := s.orgs.orgs[token]
-	s.orgs.mu.Unlock()
-	if org != "" {
-		return org, nil
-	}
-	err := s.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.OrgOfLogToken(ctx, token[:])
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("look up log token: %w", err)
-	}
-	if org == "" {
-		return "", fault.Newf(fault.ErrUnauthenticated, "the log token is not valid")
-	}
-	s.orgs.mu.Lock()
-	defer s.orgs.mu.Unlock()
-	if s.orgs.orgs == nil || len(s.orgs.orgs) >= maxTokenOrgs {
-		s.orgs.orgs = map[[32]byte]string{}
-	}
-	s.orgs.orgs[token] = org
-	return org, nil
 }
 
 // since is for metrics.

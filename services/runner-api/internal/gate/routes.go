@@ -27,26 +27,27 @@ type Route struct {
 	MaxBodyBytes int64
 }
 
-// Routes lists every operation. One that is not here is not served. Within a
+// Routes lists every operation, under the name that the generated contract has
+// for it. One that is not here is not served. Within a
 // session there are no further rights: a runner reaches what belongs to
 // itself, and nothing else exists for it.
 var Routes = map[string]Route{
-	"phoneHome":           {Secret, mebibyte},
-	"enrol":               {Signature, mebibyte},
-	"openSession":         {Signature, mebibyte},
-	"claimJobs":           {LiveSession, mebibyte},
-	"renewLeases":         {LiveSession, mebibyte},
-	"putPlan":             {LiveSession, 16 * mebibyte},
-	"putResult":           {LiveSession, 16 * mebibyte},
-	"getSettings":         {LiveSession, mebibyte},
-	"putRun":              {LiveSession, 4 * mebibyte},
-	"getState":            {LiveSession, mebibyte},
-	"putState":            {LiveSession, largestState},
-	"lockState":           {LiveSession, mebibyte},
-	"unlockState":         {LiveSession, mebibyte},
-	"createRegistryToken": {LiveSession, mebibyte},
-	"appendChain":         {LiveSession, 16 * mebibyte},
-	"getChainHead":        {LiveSession, mebibyte},
+	"PhoneHome":           {Secret, mebibyte},
+	"Enrol":               {Signature, mebibyte},
+	"OpenSession":         {Signature, mebibyte},
+	"ClaimJobs":           {LiveSession, mebibyte},
+	"RenewLeases":         {LiveSession, mebibyte},
+	"PutPlan":             {LiveSession, 16 * mebibyte},
+	"PutResult":           {LiveSession, 16 * mebibyte},
+	"GetSettings":         {LiveSession, mebibyte},
+	"PutRun":              {LiveSession, 4 * mebibyte},
+	"GetState":            {LiveSession, mebibyte},
+	"PutState":            {LiveSession, largestState},
+	"LockState":           {LiveSession, mebibyte},
+	"UnlockState":         {LiveSession, mebibyte},
+	"CreateRegistryToken": {LiveSession, mebibyte},
+	"AppendChain":         {LiveSession, 16 * mebibyte},
+	"GetChainHead":        {LiveSession, mebibyte},
 }
 
 // BodyLimits are the limits by operation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -15,15 +16,16 @@ type Target struct {
 	Query func(name string) string
 }
 
-// Authorize refuses a request that the principal may not make. What somebody
-// must not know about is answered as if it did not exist.
-func Authorize(ctx context.Context, st *store.Store, p Principal, route Route, target Target) error {
-	scope := p.May(route.Permission)
+// Confine refuses a request of somebody whose rights do not reach as far as
+// what it names. What somebody must not know about is answered as if it did not
+// exist.
+func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route, target Target) error {
+	scope := ScopeOf(p, route.Permission)
 	switch {
 	case scope.Everywhere, route.Where == WhereList && !scope.Empty():
 		return nil
 	case scope.Empty(), route.Where == WhereOrg:
-		return forbidden(route.Permission)
+		return auth.Forbidden(route.Permission)
 	}
 	ref := ""
 	if route.Where == WhereFilter {
@@ -42,8 +44,8 @@ func Authorize(ctx context.Context, st *store.Store, p Principal, route Route, t
 		return err
 	}
 	if !scope.Includes(at) {
-		if p.May(PermitRead).Includes(at) {
-			return forbidden(route.Permission)
+		if ScopeOf(p, auth.InstallsRead).Includes(at) {
+			return auth.Forbidden(route.Permission)
 		}
 		return fault.ErrNotFound
 	}
@@ -63,9 +65,4 @@ func locate(ctx context.Context, tx *store.Tx, where Where, ref string) (Locatio
 		return Location{}, err
 	}
 	return Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.InstallID}, nil
-}
-
-func forbidden(p Permission) error {
-	return fault.With(fault.Newf(fault.ErrForbidden, "your role does not include the permission %q here", string(p)),
-		fault.Remedy("ask an admin of your org for a role that does"))
 }

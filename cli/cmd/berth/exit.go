@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+)
+
+// Exit codes. Scripts branch on them, so they never change.
+const (
+	exitOK      = 0  // done
+	exitFailed  = 1  // it did not work
+	exitChanges = 2  // a plan found changes
+	exitWaits   = 3  // it waits for a decision
+	exitRefused = 4  // not allowed, or refused by the runner
+	exitUsage   = 64 // the command line is wrong
+)
+
+// outcome ends a command with a code without there being an error: the command
+// has printed what there is to say.
+type outcome int
+
+// Error implements error.
+func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
+
+// usage marks an error as one of the command line.
+type usage struct{ err error }
+
+// Error implements error.
+func (u usage) Error() string { return u.err.Error() }
+
+// Unwrap returns the cause.
+func (u usage) Unwrap() error { return u.err }
+
+func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+
+// exitCode decides the code for the error of a command.
+func exitCode(err error) int {
+	var (
+		o       outcome
+		u       usage
+		problem *api.Problem
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &o):
+		return int(o)
+	case errors.As(err, &u):
+		return exitUsage
+	case errors.As(err, &problem) && problem.Refused():
+		return exitRefused
+	}
+	return exitFailed
+}
+
+// report writes an error for a person: one line, the single faults of an
+// invalid request, and what to do.
+func report(w io.Writer, err error) {
+	var o outcome
+	if err == nil || errors.As(err, &o) {
+		return
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "berth: interrupted")
+		return
+	}
+	fmt.Fprintln(w, "berth:", strings.TrimSpace(err.Error()))
+	var problem *api.Problem
+	if errors.As(err, &problem) {
+		for _, line := range problem.Lines() {
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
+	var advised interface{ Remedy() string }
+	if errors.As(err, &advised) && advised.Remedy() != "" {
+		fmt.Fprintln(w, "try:", advised.Remedy())
+	}
+}

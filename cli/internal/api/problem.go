@@ -1,0 +1,79 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Problem is an answer of the control plane that says no.
+type Problem struct{ ctlapi.Problem }
+
+// Error says what went wrong, in the server's words.
+func (p *Problem) Error() string {
+	text := value(p.Detail)
+	if text == "" {
+		text = strings.ToLower(p.Title)
+	}
+	// Faults of the server can be looked up in its log.
+	if id := value(p.RequestID); id != "" && p.Status >= http.StatusInternalServerError {
+		text += " (request " + id + ")"
+	}
+	return text
+}
+
+// Remedy says what to do, "" when nobody knows.
+func (p *Problem) Remedy() string {
+	if r := value(p.Problem.Remedy); r != "" {
+		return r
+	}
+	switch p.Status {
+	case http.StatusUnauthorized:
+		return "check BERTH_TOKEN or the context (berth context show); berth up writes the context local"
+	case http.StatusForbidden:
+		return "ask an admin of the org for the role that this needs; berth api /me shows yours"
+	}
+	return ""
+}
+
+// Refused tells whether the caller may not do this, as opposed to it being
+// wrong or broken.
+func (p *Problem) Refused() bool {
+	return p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden
+}
+
+// Lines are the single faults, each with its place.
+func (p *Problem) Lines() []string {
+	if p.Errors == nil {
+		return nil
+	}
+	lines := make([]string, 0, len(*p.Errors))
+	for _, item := range *p.Errors {
+		place := value(item.Pointer)
+		if file := value(item.File); file != "" {
+			place = file
+			if line := value(item.Line); line > 0 {
+				place += fmt.Sprintf(":%d", line)
+				if column := value(item.Column); column > 0 {
+					place += fmt.Sprintf(":%d", column)
+				}
+			}
+		}
+		if place == "" {
+			lines = append(lines, item.Message)
+		} else {
+			lines = append(lines, place+" "+item.Message)
+		}
+	}
+	return lines
+}
+
+func value[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}

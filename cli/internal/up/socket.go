@@ -1,0 +1,119 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+// The supervisor's own small API, on a unix socket in a folder that only its
+// user can enter:
+//
+//	PUT    /runners/{id}  start a runner and keep it running (Order); 202
+//	GET    /runners/{id}  how it is
+//	DELETE /runners/{id}  stop it for good; 204
+//	GET    /status        everything (Status)
+//
+// All of them may be repeated.
+
+const (
+	maxOrderBytes = 1 << 20
+
+	// socketTimeout bounds how long the last answers may take at the end.
+	socketTimeout = 5 * time.Second
+)
+
+// runnerID is what a runner may be called: it becomes the name of a directory.
+var runnerID = regexp.MustCompile(`^rnr_[0-9A-Za-z]{1,60}$`)
+
+// listen serves the socket until the returned function is called.
+func (s *supervisor) listen() (stop func(), err error) {
+	path := s.Layout.Socket()
+	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil { //nolint:gosec // a folder: its user enters it
+		return nil, onDisk(s.Layout.Dir, err)
+	}
+	// The lock is ours, so a socket that is there has nobody behind it.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, onDisk(s.Layout.Dir, err)
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, problem(err, "set BERTH_DATA to another folder", "supervisor socket: %v", err)
+	}
+	server := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends with Shutdown
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), socketTimeout)
+		defer cancel()
+		_ = server.Shutdown(ctx) // what is still open then is cut
+		_ = server.Close()
+		<-done
+	}, nil
+}
+
+func (s *supervisor) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("PUT /runners/{id}", s.putRunner)
+	mux.HandleFunc("GET /runners/{id}", s.getRunner)
+	mux.HandleFunc("DELETE /runners/{id}", s.deleteRunner)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, s.status(r.Context()))
+	})
+	return mux
+}
+
+func (s *supervisor) putRunner(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	var order Order
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrderBytes)).Decode(&order)
+	switch {
+	case err != nil || !runnerID.MatchString(id) || order.RunnerAPIURL == "" || order.Name == "":
+		answer(w, http.StatusUnprocessableEntity, map[string]string{"detail": "not an order for a runner"})
+		return
+	}
+	if err := s.accept(id, order); err != nil {
+		s.Say("! runner " + order.Name + ": " + err.Error())
+		answer(w, http.StatusServiceUnavailable, map[string]string{"detail": err.Error()})
+		return
+	}
+	answer(w, http.StatusAccepted, s.runnerStatuses()[id])
+}
+
+func (s *supervisor) getRunner(w http.ResponseWriter, r *http.Request) {
+	status, ok := s.runnerStatuses()[r.PathValue("id")]
+	if !ok {
+		answer(w, http.StatusNotFound, map[string]string{"detail": "no such runner"})
+		return
+	}
+	answer(w, http.StatusOK, status)
+}
+
+func (s *supervisor) deleteRunner(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	if !runnerID.MatchString(id) {
+		answer(w, http.StatusNotFound, map[string]string{"detail": "no such runner"})
+		return
+	}
+	if err := s.remove(id); err != nil {
+		answer(w, http.StatusServiceUnavailable, map[string]string{"detail": err.Error()})
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the caller is gone when it fails
+}

@@ -1,0 +1,110 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Status is what `berth up --status` shows.
+type Status struct {
+	Running bool         `json:"running"`
+	URL     string       `json:"url,omitempty"`
+	Dir     string       `json:"dir"`
+	PID     int          `json:"pid,omitempty"` // of the supervisor
+	Parts   []PartHealth `json:"parts"`
+}
+
+// PartHealth is a part with its answer to "are you ready?".
+type PartHealth struct {
+	PartStatus
+	Ready bool   `json:"ready"`
+	Why   string `json:"why,omitempty"` // not
+}
+
+// statusTimeout is for asking a supervisor, which asks all its parts.
+const statusTimeout = 5 * time.Second
+
+// status asks every part, side by side.
+func (s *supervisor) status(ctx context.Context) Status {
+	s.mu.Lock()
+	keepers := slices.Clone(s.keepers)
+	ids := make([]string, 0, len(s.runners))
+	for id := range s.runners {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		keepers = append(keepers, s.runners[id].keeper)
+	}
+	s.mu.Unlock()
+
+	out := Status{Running: true, URL: URL(s.Port), Dir: s.Layout.Dir, Parts: make([]PartHealth, len(keepers))}
+	if self := s.ledger.read().Supervisor; self != nil {
+		out.PID = self.PID
+	}
+	done := make(chan struct{}, len(keepers))
+	for i, k := range keepers {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			health := PartHealth{PartStatus: k.Status()}
+			switch err := k.part.Ready(ctx); {
+			case health.PID == 0:
+				health.Why = firstOf(health.Last, "not started")
+			case err != nil:
+				health.Why = err.Error()
+			default:
+				health.Ready = true
+			}
+			out.Parts[i] = health
+		}()
+	}
+	for range keepers {
+		<-done
+	}
+	return out
+}
+
+// AskStatus asks the supervisor of a data folder. Without one it tells from
+// state.json what was left running.
+func AskStatus(ctx context.Context, l Layout) (Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", l.Socket())
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor/status", nil)
+	if err != nil {
+		return Status{}, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return notRunning(l), nil //nolint:nilerr // nobody answers: that is the status
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var s Status
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+		return s, fmt.Errorf("supervisor: %w", err)
+	}
+	return s, nil
+}
+
+func notRunning(l Layout) Status {
+	s := Status{Dir: l.Dir}
+	var state State
+	if found, err := readJSON(l.State(), &state); err != nil || !found {
+		return s
+	}
+	for _, left := range recorded(state) {
+		s.Parts = append(s.Parts, PartHealth{
+			PartStatus: PartStatus{Name: left.name, PID: left.PID},
+			Why:        "left over by a supervisor that is gone; berth up takes it over, berth down ends it",
+		})
+	}
+	return s
+}

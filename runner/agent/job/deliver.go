@@ -1,0 +1,146 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// pushTries is how often a push is tried before the build has failed.
+const pushTries = 8
+
+// handResult reports an attempt to the control plane, a plan before its result.
+func (j *job) handResult(life context.Context, result jobspec.Result) error {
+	if j.spec.Operation == jobspec.OperationPlan && result.Outcome == jobspec.OutcomeSucceeded {
+		var err error
+		if result, err = j.handPlan(life, result); err != nil {
+			return err
+		}
+	}
+	report := runnerapi.ResultReport{Attempt: j.attempt.Assignment.Attempt, Fence: j.attempt.Assignment.Fence, Result: result}
+	return control.Retry(life, j.log, "report result", func(ctx context.Context) error {
+		return j.deps.API.Result(ctx, j.spec.JobID, report)
+	})
+}
+
+// handPlan hands in the plan. When it is not taken, the attempt has failed.
+func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Result, error) {
+	var plan runnerapi.Plan
+	if _, err := datadir.ReadJSON(j.dir.plan(), &plan); err != nil {
+		return result, err
+	}
+	err := control.Retry(life, j.log, "hand in plan", func(ctx context.Context) error {
+		return j.deps.API.Plan(ctx, j.spec.JobID, plan)
+	})
+	if err == nil || life.Err() != nil || control.Away(err) || control.Status(err) == 404 {
+		return result, err
+	}
+	j.log.ErrorContext(life, "plan was not taken", "err", err)
+	result.Outcome, result.Error = jobspec.OutcomeFailed, "the plan was not taken: "+err.Error()
+	return result, datadir.WriteJSON(j.dir.report(), result)
+}
+
+// announce says that a scheduled run has begun, which opens its log. After an
+// outage the report of its end does the same.
+func (j *job) announce(life context.Context) {
+	run := jobspec.Run{Action: j.attempt.Tick.Action, ScheduledAt: j.attempt.Tick.At, State: "running", StartedAt: j.attempt.StartedAt}
+	err := control.Retry(life, j.log, "announce run", func(ctx context.Context) error {
+		select {
+		case <-j.over: // the report of the end follows
+			return nil
+		default:
+		}
+		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, run)
+		if err == nil {
+			j.openStream(recorded)
+		}
+		return err
+	})
+	if err != nil && life.Err() == nil {
+		j.log.WarnContext(life, "run was not announced", "err", err)
+	}
+}
+
+func (j *job) handRun(life context.Context, result jobspec.Result) error {
+	run := runOf(*j.attempt.Tick, result)
+	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
+		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, run)
+		if err == nil {
+			j.openStream(recorded)
+		}
+		if err != nil && !control.Away(err) && control.Status(err) != 401 {
+			j.openStream(runnerapi.RunRecorded{}) // nobody will ask for its log
+		}
+		return err
+	})
+}
+
+// openStream lets the log go where the control plane wants it; when it wants
+// none, the lines are dropped.
+func (j *job) openStream(r runnerapi.RunRecorded) {
+	stream := ""
+	if r.StreamID != nil && r.LogToken != nil {
+		stream = *r.StreamID
+		j.secrets.add(*r.LogToken, "log token")
+		j.logs.setToken(*r.LogToken)
+	}
+	select {
+	case j.stream <- stream:
+	default: // known already
+	}
+}
+
+// runOf is a result as the report of a scheduled run.
+func runOf(tick Tick, r jobspec.Result) jobspec.Run {
+	run := jobspec.Run{
+		Action: tick.Action, ScheduledAt: tick.At, State: "failed", ExitCode: r.ExitCode, Error: cut(r.Error, maxError),
+		StartedAt: r.StartedAt, FinishedAt: r.FinishedAt, Outputs: map[string]any{},
+	}
+	switch r.Outcome {
+	case jobspec.OutcomeSucceeded:
+		run.State = "succeeded"
+	case jobspec.OutcomeNotStarted:
+		run.State, run.StartedAt = "missed", r.FinishedAt
+	}
+	for name, out := range r.Outputs {
+		var value any
+		if json.Unmarshal(out.Value, &value) == nil {
+			run.Outputs[name] = value
+		}
+	}
+	for _, step := range r.Steps {
+		if len(step.Outputs) > 0 {
+			run.Outputs[step.Name] = step.Outputs
+		}
+		if step.ExitCode != 0 && run.ExitCode == 0 {
+			run.ExitCode = step.ExitCode
+		}
+	}
+	return run
+}
+
+func (j *job) push(ctx context.Context, ref string, to oci.Remote) error {
+	for try := 0; ; try++ {
+		_, err := oci.Push(ctx, j.deps.Layout, ref, to, "", oci.TransferOptions{})
+		if err == nil {
+			j.remark("pushed " + to.Repository + "@" + ref)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if try == pushTries {
+			return fmt.Errorf("push artifact: %w", err)
+		}
+		j.remark("the registry does not take the artifact, trying again: " + err.Error())
+		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+)
+
+// Limits of what an engine may hand over.
+const (
+	maxResult  = 16 << 20
+	maxPlan    = 128 << 20
+	maxError   = 4000 // bytes; what the API takes of an error
+	maxText    = 256 << 10
+	maxOutputs = 16 << 20
+)
+
+// finishEngine finishes an attempt whose engine is over.
+func (j *job) finishEngine(life context.Context, exitCode int) error {
+	ending := Ending{Mutates: j.spec.Mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
+	var result jobspec.Result
+	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
+	case err != nil:
+		ending.BadResult = err.Error()
+	case found:
+		ending.Result = &result
+	}
+	if j.proxy != nil {
+		if err := j.proxy.Finish(life); err != nil {
+			if life.Err() != nil {
+				return errDetached
+			}
+			j.remark("the last state of this job was not taken: " + err.Error())
+			j.log.WarnContext(life, "state is kept as evidence", "err", err)
+		}
+	}
+	return j.finish(life, Conclude(ending), ending.Result)
+}
+
+// finish completes the result, puts it on disk, and answers the intent.
+func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspec.Result) error {
+	if engine != nil && result.Outcome == jobspec.OutcomeSucceeded {
+		if err := j.complete(life, &result); err != nil {
+			if life.Err() != nil {
+				return errDetached
+			}
+			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
+			if j.spec.Mutates() {
+				result.Outcome = jobspec.OutcomeUncertain // done, but what came of it cannot be told
+			}
+		}
+	}
+	result.JobID, result.Attempt = j.attempt.Assignment.JobID, j.attempt.Assignment.Attempt
+	if result.StartedAt.IsZero() {
+		result.StartedAt = j.attempt.StartedAt
+	}
+	if result.StartedAt.IsZero() {
+		result.StartedAt = j.deps.Now().UTC()
+	}
+	if result.FinishedAt.IsZero() {
+		result.FinishedAt = j.deps.Now().UTC()
+	}
+	result, err := j.presentable(result)
+	if err != nil {
+		return err
+	}
+	j.log.InfoContext(life, "attempt ended", "operation", string(j.spec.Operation), "outcome", string(result.Outcome),
+		"error", result.Error, "took", result.FinishedAt.Sub(result.StartedAt))
+	observe(life, j.spec, result)
+	text := string(result.Outcome)
+	if result.Error != "" {
+		text += ": " + result.Error
+	}
+	j.remark(text)
+	if err := datadir.WriteJSON(j.dir.report(), result); err != nil {
+		return err
+	}
+	if err := j.advance(recovery.Ended); err != nil {
+		return err
+	}
+	if err := j.recordOutcome(life, result); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return j.finishLogs()
+}
+
+// complete adds what the agent makes of the engine's files.
+func (j *job) complete(ctx context.Context, result *jobspec.Result) error {
+	if _, err := j.dir.readOutJSON("out/outputs.json", maxOutputs, &result.Outputs); err != nil {
+		return err
+	}
+	switch j.spec.Operation {
+	case jobspec.OperationPlan:
+		return j.keepPlan(ctx, result)
+	case jobspec.OperationBuild:
+		return j.pushBuild(ctx, result)
+	}
+	return nil
+}
+
+// presentable seals the sensitive outputs of a result and takes every known
+// secret out of the rest: it may leave the machine.
+func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
+	for _, out := range r.Outputs {
+		if out.Sensitive {
+			j.learn(out.Value, true)
+		}
+	}
+	for name, out := range r.Outputs {
+		if !out.Sensitive && !j.secrets.shows(out.Value) {
+			continue
+		}
+		// One that shows a secret is sensitive, whatever its author says.
+		sealed, err := seal.SealLeaves(j.deps.Keys.Seal.Recipient(), out.Value, func([]string) bool { return true })
+		if err != nil {
+			return r, fmt.Errorf("seal output %q: %w", name, err)
+		}
+		raw, err := json.Marshal(sealed)
+		if err != nil {
+			return r, fmt.Errorf("seal output %q: %w", name, err)
+		}
+		r.Outputs[name] = jobspec.Output{Value: raw, Sensitive: true}
+	}
+	outputs := r.Outputs
+	r.Outputs = nil
+	raw, err := json.Marshal(j.secrets.set.Field(r))
+	if err != nil {
+		return r, err
+	}
+	var clean jobspec.Result
+	if err := json.Unmarshal(raw, &clean); err != nil {
+		// A secret that is also a number or a time of the result: say only how
+		// it ended.
+		clean = jobspec.Result{JobID: r.JobID, Attempt: r.Attempt, Outcome: r.Outcome, ExitCode: r.ExitCode, NoChange: r.NoChange,
+			Lineage: r.Lineage, Serial: r.Serial, Tool: r.Tool, Artifact: r.Artifact, StartedAt: r.StartedAt, FinishedAt: r.FinishedAt}
+	}
+	clean.Outputs = outputs
+	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
+	return clean, nil
+}
+
+func (j *job) finishLogs() error {
+	if err := j.logs.spool.Finish(); err != nil {
+		return fmt.Errorf("log spool: %w", err)
+	}
+	return nil
+}
+
+// deliver hands in what is on disk.
+func (j *job) deliver(life context.Context) error {
+	if j.attempt.Phase == recovery.Delivered {
+		return nil
+	}
+	if j.why() == StopLost {
+		j.log.WarnContext(life, "lease was lost, nothing is reported")
+		return j.advance(recovery.Delivered)
+	}
+	var result jobspec.Result
+	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
+		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
+	}
+	if err := j.hand(life, result); err != nil {
+		if life.Err() != nil || control.Away(err) {
+			return err
+		}
+		j.log.WarnContext(life, "report was refused and is kept as evidence", "err", err)
+		if err := j.keepEvidence("report.json"); err != nil {
+			return err
+		}
+	}
+	return j.advance(recovery.Delivered)
+}
+
+func (j *job) hand(life context.Context, result jobspec.Result) error {
+	if j.attempt.Tick != nil {
+		return j.handRun(life, result)
+	}
+	return j.handResult(life, result)
+}
+
+// keepEvidence moves files of the attempt to where nobody cleans up.
+func (j *job) keepEvidence(patterns ...string) error {
+	for _, pattern := range patterns {
+		paths, err := filepath.Glob(filepath.Join(j.dir.path, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			to := j.deps.Dir.Evidence(j.attempt.Name())
+			if err := os.MkdirAll(to, 0o700); err != nil {
+				return err
+			}
+			if err := os.Rename(path, filepath.Join(to, filepath.Base(path))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove deletes the directory of an attempt of which all was said, but for
+// states that nobody took.
+func (j *job) remove(ctx context.Context) {
+	if err := j.keepEvidence("refused-state-*.json", "pending-state.json"); err != nil {
+		j.log.ErrorContext(ctx, "evidence cannot be kept, the job directory stays", "err", err)
+		return
+	}
+	if err := os.RemoveAll(j.dir.path); err != nil {
+		j.log.WarnContext(ctx, "job directory cannot be removed", "err", err)
+	}
+}
+
+// observe counts how long attempts take.
+func observe(ctx context.Context, spec jobspec.Spec, r jobspec.Result) {
+	meter := otel.Meter("github.com/berth-dev/berth/runner/agent")
+	attrs := metric.WithAttributes(attribute.String("operation", string(spec.Operation)), attribute.String("outcome", string(r.Outcome)))
+	record := func(name, what string, d time.Duration) {
+		if h, err := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what)); err == nil {
+			h.Record(ctx, d.Seconds(), attrs)
+		}
+	}
+	record("runner_job_duration_seconds", "How long attempts took, from the engine's start to its end.", r.FinishedAt.Sub(r.StartedAt))
+	if !r.FirstInstructionAt.IsZero() {
+		record("runner_engine_start_seconds", "How long engines took to come to life.", r.FirstInstructionAt.Sub(r.StartedAt))
+	}
+}
+
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return text[:limit-3] + "…"
+}

@@ -1,0 +1,508 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
+)
+
+const (
+	// lostGrace is what an engine gets whose lease somebody else has: time to
+	// write down what it knows, not to finish.
+	lostGrace = 10 * time.Second
+	// resourceWait is how long an engine of the same resource may take to die
+	// before its successor gives up.
+	resourceWait = time.Minute
+)
+
+// errDetached: the agent ends, the engine goes on and is adopted later.
+var errDetached = errors.New("the agent ends before the engine")
+
+// job is one attempt while this agent works on it.
+type job struct {
+	deps    *Deps
+	dir     folder
+	spec    jobspec.Spec
+	secrets *secrets
+	logs    *logs
+	log     *slog.Logger
+
+	locks []*os.File // of the directory and of the resource
+
+	mu       sync.Mutex
+	attempt  Attempt
+	stopped  Stop
+	engine   *process.Process // nil before it runs
+	breakOff context.CancelFunc
+	stream   chan string // gets the stream's id once it is known
+	proxy    *stateproxy.Proxy
+
+	over chan struct{} // closed when the engine is over and the report on disk
+	done chan struct{} // closed when nothing is left to do
+}
+
+func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
+	j := &job{
+		deps: deps, dir: dir, spec: a.Spec(), attempt: a, secrets: newSecrets(),
+		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
+		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
+		breakOff: func() {},
+	}
+	lock, err := datadir.Flock(dir.lock(), errors.New("job directory is in use"))
+	if err != nil {
+		lock = nil // the engine that is to be adopted has it
+	} else {
+		j.locks = append(j.locks, lock)
+	}
+	j.secrets.add(a.Assignment.LogToken, "log token")
+	if j.logs, err = openLogs(deps.Dir.Spool(a.Name()), j.secrets, j.log); err != nil {
+		j.unlock()
+		return nil, fmt.Errorf("log spool: %w", err)
+	}
+	j.logs.setToken(a.Assignment.LogToken)
+	if a.Assignment.StreamID != "" {
+		j.stream <- a.Assignment.StreamID
+	}
+	return j, nil
+}
+
+// run works on the attempt from where it stands until everything is delivered,
+// or until life ends.
+func (j *job) run(life context.Context, entry recovery.Decision) {
+	defer close(j.done)
+	defer j.unlock()
+	shipped := make(chan struct{})
+	go func() {
+		defer close(shipped)
+		select {
+		case stream := <-j.stream:
+			j.logs.ship(life, j.deps.Sinks, stream)
+		case <-life.Done():
+		}
+	}()
+	if j.attempt.Tick != nil {
+		go j.announce(life)
+	}
+	err := j.work(life, entry)
+	close(j.over)
+	switch {
+	case errors.Is(err, errDetached), life.Err() != nil:
+		return
+	case err != nil:
+		j.log.ErrorContext(life, "attempt cannot be finished and stays for the next start", "err", err)
+		return
+	}
+	if err := j.deliver(life); err != nil {
+		if life.Err() == nil {
+			j.log.ErrorContext(life, "report stays for the next start", "err", err)
+		}
+		return
+	}
+	select {
+	case <-shipped:
+		j.remove(life)
+	case <-life.Done():
+	}
+}
+
+// work brings the attempt to its end: the report is on disk afterwards.
+func (j *job) work(life context.Context, entry recovery.Decision) error {
+	switch {
+	case entry == recovery.Forget, entry == recovery.Report && j.attempt.Phase == recovery.Ended:
+		return j.finishLogs()
+	case entry == "":
+		return j.begin(life)
+	}
+	// Register again what the first agent knew, before any line is read.
+	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
+		j.log.WarnContext(life, "sealed values cannot be opened again", "err", err)
+	}
+	j.log.InfoContext(life, "attempt of an earlier agent", "decision", string(entry), "phase", string(j.attempt.Phase))
+	switch entry {
+	case recovery.Adopt:
+		return j.adopt(life)
+	case recovery.NotStarted:
+		return j.finish(life, j.neverStarted(), nil)
+	default: // report, uncertain
+		j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+		j.logs.drain()
+		if err := j.openProxy(life, nil); err != nil {
+			return err
+		}
+		return j.finishEngine(life, -1)
+	}
+}
+
+// neverStarted is the result of an attempt whose engine provably did not begin.
+func (j *job) neverStarted() jobspec.Result {
+	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "the agent stopped before the engine began"}
+	if j.attempt.Phase == recovery.Ordered {
+		// The order may be used up: giving the job out again would be refused.
+		r.Outcome, r.Remedy = jobspec.OutcomeFailed, "nothing was done; try the change again"
+	}
+	return r
+}
+
+// begin works on an attempt for the first time.
+func (j *job) begin(life context.Context) error {
+	ctx, cancel := context.WithTimeout(life, j.spec.Timeout())
+	defer cancel()
+	j.mu.Lock()
+	j.breakOff = cancel
+	stopped := j.stopped
+	j.mu.Unlock()
+	if stopped != "" {
+		cancel()
+	}
+	ctx, span := j.startSpan(ctx)
+	defer span.End()
+	p, err := j.start(ctx, life)
+	if err != nil {
+		if life.Err() != nil && j.why() == "" {
+			return errDetached
+		}
+		return j.finish(life, j.failure(err), nil)
+	}
+	return j.await(life, p)
+}
+
+// start prepares everything and starts the engine.
+func (j *job) start(ctx, life context.Context) (*process.Process, error) {
+	if err := j.admit(); err != nil {
+		return nil, err
+	}
+	j.remark("preparing " + j.what())
+	if err := j.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if j.spec.Mutates() {
+		if err := j.lockResource(ctx); err != nil {
+			return nil, err
+		}
+		if err := j.obey(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.openProxy(life, ctx); err != nil {
+		return nil, err
+	}
+	if err := j.handOver(); err != nil {
+		return nil, fmt.Errorf("give the job directory to the engine's user: %w", err)
+	}
+	if err := j.askSwitch(); err != nil { // a last look: the switch is above everything
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return j.launch(ctx, life)
+}
+
+func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
+	var files [2]*os.File
+	for i, path := range []string{j.dir.stdout(), j.dir.stderr()} {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	j.attempt.StartedAt = j.deps.Now().UTC()
+	j.attempt.Deadline = j.attempt.StartedAt.Add(j.spec.Timeout())
+	j.attempt.Isolation = j.deps.Engine.Isolation
+	if err := j.advance(recovery.Starting); err != nil {
+		return nil, err
+	}
+	p, err := process.Start(process.Spec{
+		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
+		Env: j.environment(ctx), Stdout: files[0], Stderr: files[1], Inherit: j.locks,
+		Isolation: j.deps.Engine.Isolation, Group: process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits),
+	})
+	if err != nil {
+		j.attempt.Phase = recovery.Ordered
+		return nil, fmt.Errorf("start engine: %w", err)
+	}
+	id := p.ID()
+	j.attempt.Process = &id
+	if err := j.advance(recovery.Started); err != nil {
+		// The disk is full or gone. The engine runs; what it does still counts.
+		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err)
+	}
+	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+	return p, nil
+}
+
+// adopt goes on with an engine that an earlier agent started.
+func (j *job) adopt(life context.Context) error {
+	if j.attempt.Process == nil {
+		if id, found := process.Find("run", j.dir.engine()); found {
+			j.attempt.Process = &id
+		}
+	}
+	if err := j.openProxy(life, nil); err != nil {
+		return err
+	}
+	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
+	if j.attempt.Process != nil {
+		group := process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits)
+		p, found, err := process.Adopt(*j.attempt.Process, j.attempt.Isolation, group)
+		if err != nil {
+			return err
+		}
+		if found {
+			if err := j.advance(recovery.Started); err != nil {
+				return err
+			}
+			j.remark("the runner was started again and goes on with this job")
+			return j.await(life, p)
+		}
+	}
+	j.logs.drain() // it ended between the two looks
+	return j.finishEngine(life, -1)
+}
+
+// await waits for the engine and finishes the attempt.
+func (j *job) await(life context.Context, p *process.Process) error {
+	j.mu.Lock()
+	j.engine = p
+	stopped := j.stopped
+	j.mu.Unlock()
+	if stopped != "" {
+		p.Stop(j.grace(stopped))
+	}
+	timer := time.NewTimer(time.Until(j.attempt.Deadline))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			j.stop(StopTimeout)
+			continue
+		case <-life.Done():
+			return errDetached
+		case <-p.Done():
+		}
+		break
+	}
+	j.logs.drain()
+	process.NewGroup(j.attempt.Name(), process.Limits{}).Remove()
+	return j.finishEngine(life, p.ExitCode())
+}
+
+// stop asks the attempt to end. The first reason counts, but a lost lease is
+// above all: nothing is reported then.
+func (j *job) stop(why Stop) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stopped != "" && why != StopLost {
+		return
+	}
+	j.stopped = why
+	if j.engine == nil {
+		j.breakOff()
+		return
+	}
+	j.log.Info("engine is asked to stop", "reason", string(why))
+	j.engine.Stop(j.grace(why))
+}
+
+func (j *job) grace(why Stop) time.Duration {
+	if why == StopLost {
+		return min(lostGrace, j.deps.Engine.Grace)
+	}
+	return j.deps.Engine.Grace
+}
+
+func (j *job) why() Stop {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.stopped
+}
+
+// failure is the result of an attempt that did not get as far as an engine.
+func (j *job) failure(err error) jobspec.Result {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.result
+	}
+	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
+	switch why := j.why(); {
+	case why == StopCancel, why != "" && used:
+		return jobspec.Result{Outcome: jobspec.OutcomeCancelled, Error: "stopped before the engine began"}
+	case why != "":
+		return jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "stopped before the engine began (" + string(why) + ")"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
+	}
+	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
+}
+
+// lockResource makes sure that no other engine works on the resource. The lock
+// passes to the engine, so it lasts as long as that does.
+func (j *job) lockResource(ctx context.Context) error {
+	if j.spec.Resource == nil {
+		return nil
+	}
+	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
+	ctx, cancel := context.WithTimeout(ctx, resourceWait)
+	defer cancel()
+	for {
+		lock, err := datadir.Flock(j.deps.Dir.ResourceLock(j.spec.Resource.ID), busy)
+		if err == nil {
+			j.locks = append(j.locks, lock)
+			return nil
+		}
+		if !errors.Is(err, busy) {
+			return err
+		}
+		if control.Sleep(ctx, time.Second) != nil { // rare; flock has no deadline
+			return refuse(jobspec.OutcomeNotStarted, "", "%v", busy)
+		}
+	}
+}
+
+// openProxy gives a Terraform job its state backend. until bounds the waiting
+// for the port of an earlier agent; nil waits for it only a moment.
+func (j *job) openProxy(life, _ context.Context) error {
+	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
+		return nil
+	}
+	access := stateproxy.NewAccess()
+	if j.attempt.Proxy != nil {
+		access = *j.attempt.Proxy
+	}
+	j.secrets.add(access.Password, "state proxy")
+	config := stateproxy.Config{
+		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.spec.Mutates(),
+		Seal: j.deps.Keys.Seal, Salt: j.deps.Keys.Salt, Dir: j.dir.path, Log: j.log,
+		Learn: func(value any, written bool) { j.learn(value, written) },
+	}
+	if j.attempt.Assignment.Fence != nil {
+		config.Fence = *j.attempt.Assignment.Fence
+	}
+	listener, access, err := stateproxy.Listen(life, access)
+	if err != nil {
+		if j.attempt.Proxy == nil {
+			return err
+		}
+		// Somebody took the port. Terraform will fail to store its state, and
+		// says so; the password keeps it from talking to a stranger.
+		j.log.ErrorContext(life, "state proxy cannot be opened again", "err", err)
+	}
+	j.proxy = stateproxy.New(config, access)
+	j.attempt.Proxy = &access
+	if listener == nil {
+		return nil
+	}
+	serve, cancel := context.WithCancel(life)
+	go func() {
+		<-j.over
+		cancel()
+	}()
+	go func() {
+		if err := j.proxy.Serve(serve, listener); err != nil {
+			j.log.ErrorContext(life, "state proxy ended", "err", err)
+		}
+	}()
+	return nil
+}
+
+// environment is all that an engine sees of the outside.
+func (j *job) environment(ctx context.Context) []string {
+	e := j.deps.Engine
+	env := []string{
+		"PATH=" + e.SearchPath,
+		"HOME=" + j.dir.engine() + "/work/home",
+		"TMPDIR=" + j.dir.engine() + "/work/tmp",
+	}
+	if j.spec.InstallID != "" {
+		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
+	}
+	if e.Terraform != "" {
+		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
+	}
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	if parent := carrier["traceparent"]; parent != "" {
+		env = append(env, "TRACEPARENT="+parent)
+	} else if parent := j.attempt.Assignment.Trace.Traceparent; parent != nil && *parent != "" {
+		env = append(env, "TRACEPARENT="+*parent)
+	}
+	if j.attempt.Proxy != nil {
+		env = append(env, j.attempt.Proxy.Env()...)
+	}
+	return env
+}
+
+// startSpan goes on with the trace of whoever asked for the job.
+func (j *job) startSpan(ctx context.Context) (context.Context, trace.Span) {
+	carrier := propagation.MapCarrier{}
+	if t := j.attempt.Assignment.Trace; t.Traceparent != nil {
+		carrier["traceparent"] = *t.Traceparent
+		if t.Tracestate != nil {
+			carrier["tracestate"] = *t.Tracestate
+		}
+	}
+	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
+	return otel.Tracer("github.com/berth-dev/berth/runner/agent").Start(ctx, "job "+string(j.spec.Operation),
+		trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithAttributes(attribute.String("job_id", j.spec.JobID), attribute.String("install_id", j.spec.InstallID)))
+}
+
+// learn registers values that became known while the engine runs.
+func (j *job) learn(value any, late bool) {
+	if j.secrets.add(value, "") && late {
+		if err := j.logs.spool.NoteLateRedaction(); err != nil {
+			j.log.Warn("late redaction cannot be noted", "err", err)
+		}
+	}
+}
+
+// advance writes the phase down.
+func (j *job) advance(phase recovery.Phase) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.attempt.Phase = phase
+	return j.dir.write(j.attempt)
+}
+
+// resume takes the log token of a new session.
+func (j *job) resume(r runnerapi.ResumedJob) {
+	if r.LogToken == nil {
+		return
+	}
+	j.secrets.add(*r.LogToken, "log token")
+	j.logs.setToken(*r.LogToken)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.attempt.Assignment.LogToken = *r.LogToken
+	if err := j.dir.write(j.attempt); err != nil {
+		j.log.Warn("attempt cannot be written", "err", err)
+	}
+}
+
+func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
+
+func (j *job) unlock() {
+	for _, lock := range j.locks {
+		_ = lock.Close()
+	}
+	j.locks = nil
+}

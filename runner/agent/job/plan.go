@@ -1,0 +1,162 @@
+package job
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
+)
+
+// keepPlan makes of a finished plan what people approve (the effect) and what
+// an apply needs again (the pinned bytes), and writes both down in the runner's
+// own words.
+func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
+	plan, found, err := j.dir.readOut("out/plan.canonical.json", maxPlan)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return errors.New("the engine left no canonical plan")
+	}
+	inputs, _, err := j.dir.readOut("out/inputs.json", maxPlan)
+	if err != nil {
+		return err
+	}
+	summary, err := j.summary(result)
+	if err != nil {
+		return err
+	}
+	effect, err := j.effect(ctx, *result, plan, inputs)
+	if err != nil {
+		return err
+	}
+	record := order.Record{
+		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID,
+		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
+	}
+	if !result.NoChange {
+		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {
+			return err
+		}
+	}
+	if err := datadir.WriteJSON(j.deps.Dir.Plan(j.spec.ChangeID), record); err != nil {
+		return err
+	}
+	result.Lineage, result.Serial = effect.Lineage, effect.Serial
+	return datadir.WriteJSON(j.dir.plan(), runnerapi.Plan{
+		Attempt: j.attempt.Assignment.Attempt, Effect: effect, EffectDigest: record.EffectDigest,
+		Pinned: record.Pinned, PlanBytesDigest: record.Pinned, Summary: summary,
+	})
+}
+
+func (j *job) effect(ctx context.Context, result jobspec.Result, plan, inputs []byte) (capsule.Effect, error) {
+	place, err := j.measure()
+	if err != nil {
+		return capsule.Effect{}, err
+	}
+	known := false
+	if j.proxy != nil { // what Terraform was given, not what it says
+		place.Lineage, place.Serial, known = j.proxy.Present()
+	}
+	if !known {
+		if place.Lineage, place.Serial, err = j.presentState(ctx); err != nil {
+			return capsule.Effect{}, err
+		}
+	}
+	tool := capsule.Tool{}
+	if result.Tool != nil {
+		tool = capsule.Tool(*result.Tool)
+	}
+	return order.Planned(order.Base(j.spec, place, tool), j.deps.Keys.Salt, plan, inputs)
+}
+
+// summary reads what people are shown, and takes secrets out of it.
+func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
+	var s jobspec.PlanSummary
+	found, err := j.dir.readOutJSON("out/plan.summary.json", maxPlan, &s)
+	if err != nil {
+		return s, err
+	}
+	if !found {
+		return s, errors.New("the engine left no summary of the plan")
+	}
+	raw, err := json.Marshal(j.secrets.set.Field(s))
+	if err != nil {
+		return s, err
+	}
+	var clean jobspec.PlanSummary
+	if err := json.Unmarshal(raw, &clean); err != nil {
+		return s, errors.New("summary of the plan cannot be shown without a secret")
+	}
+	clean.Text = cut(clean.Text, maxText)
+	result.NoChange = result.NoChange || clean.NoChange
+	clean.NoChange = result.NoChange
+	return clean, nil
+}
+
+// pin seals what the engine pinned and keeps it in the own registry. It returns
+// the digest of the sealed bytes and the name of the artifact that holds them.
+func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
+	dir := filepath.Join(j.dir.engine(), "out", "pinned")
+	if info, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return "", "", errors.New("the engine pinned nothing for the apply")
+	}
+	var packed bytes.Buffer
+	if err := oci.PackDir(ctx, &packed, dir, nil); err != nil {
+		return "", "", fmt.Errorf("pin plan: %w", err)
+	}
+	sealed, err := seal.Seal(j.deps.Keys.Seal.Recipient(), packed.Bytes())
+	if err != nil {
+		return "", "", fmt.Errorf("pin plan: %w", err)
+	}
+	name, err := j.deps.Layout.PutBlob(ctx, oci.KindPlan.ArtifactType(), j.spec.ChangeID, sealed)
+	if err != nil {
+		return "", "", fmt.Errorf("pin plan: %w", err)
+	}
+	return capsule.DigestBytes(sealed), name.String(), nil
+}
+
+// pushBuild packs what a build made and pushes it to the org's registry.
+func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
+	dir := filepath.Join(j.dir.engine(), "out", "artifact")
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return errors.New("the engine built no artifact")
+	}
+	kind := oci.KindTerraformModule
+	if j.spec.Kind == jobspec.KindAction {
+		kind = oci.KindActionScript
+	}
+	annotations := map[string]string{}
+	if j.spec.Source.Commit != "" {
+		annotations[oci.AnnotationRevision] = j.spec.Source.Commit
+	}
+	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: kind, Dir: dir, Annotations: annotations, TempDir: j.dir.path})
+	if err != nil {
+		return fmt.Errorf("pack artifact: %w", err)
+	}
+	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.Push)
+	if err != nil {
+		return fmt.Errorf("push artifact: %w", err)
+	}
+	if err := j.push(ctx, packed.Digest.String(), to); err != nil {
+		return err
+	}
+	artifact, err := oci.Inspect(ctx, j.deps.Layout, packed.Digest)
+	if err != nil {
+		return err
+	}
+	result.Artifact = &jobspec.BuiltArtifact{Repository: j.spec.Source.Push, Digest: packed.Digest.String(), SizeBytes: artifact.Size}
+	return nil
+}

@@ -1,0 +1,291 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+)
+
+// Set is all attempts that this agent works on. Safe for concurrent use.
+type Set struct {
+	deps *Deps
+	// life is the agent's own: attempts outlive the request that brought them.
+	life  context.Context //nolint:containedctx // the set is the owner of its goroutines
+	slots int
+
+	mu      sync.Mutex
+	jobs    map[string]*job
+	changed chan struct{}
+	wg      sync.WaitGroup
+}
+
+// NewSet returns a set that works on up to slots jobs of the control plane at
+// once. When life ends, engines are left to the next agent.
+func NewSet(life context.Context, deps *Deps, slots int) *Set {
+	return &Set{deps: deps, life: life, slots: slots, jobs: map[string]*job{}, changed: make(chan struct{})}
+}
+
+// Recover takes over what an earlier agent left. It returns the scheduled runs
+// among it, so that none is started twice.
+func (s *Set) Recover() ([]Tick, error) {
+	entries, err := os.ReadDir(s.deps.Dir.Jobs())
+	if err != nil {
+		return nil, err
+	}
+	var ticks []Tick
+	for _, entry := range entries {
+		dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), entry.Name())}
+		a, found, err := dir.load()
+		if err != nil {
+			s.deps.Log.Error("job directory is damaged and stays as it is", "dir", dir.path, "err", err)
+			continue
+		}
+		if !found { // never finished being made: the attempt does not exist
+			if err := os.RemoveAll(dir.path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if a.Tick != nil {
+			ticks = append(ticks, *a.Tick)
+		}
+		j, err := newJob(s.deps, dir, a)
+		if err != nil {
+			return nil, err
+		}
+		s.add(j, recovery.Decide(j.facts()))
+	}
+	return ticks, nil
+}
+
+// facts looks for what recovery.Decide wants to know.
+func (j *job) facts() recovery.Facts {
+	f := recovery.Facts{Phase: j.attempt.Phase, Mutates: j.spec.Mutates()}
+	_, f.HasResult, _ = j.dir.readOut("out/result.json", maxResult)
+	if f.Phase != recovery.Starting && f.Phase != recovery.Started {
+		return f
+	}
+	if j.attempt.Process != nil {
+		f.Alive = process.Alive(*j.attempt.Process)
+	} else if id, found := process.Find("run", j.dir.engine()); found {
+		j.attempt.Process, f.Alive = &id, true
+	}
+	if !f.Alive && len(j.locks) == 0 {
+		// The engine is over, but something that it started holds its lock:
+		// without a process namespace that can be. It has to go first.
+		if id := j.attempt.Process; id != nil && !j.attempt.Isolation.PIDNamespace {
+			_ = syscall.Kill(-id.PID, syscall.SIGKILL)
+		}
+	}
+	return f
+}
+
+// Start begins an attempt. One that is known already is not begun again.
+func (s *Set) Start(a runnerapi.Assignment) error {
+	return s.start(Attempt{Assignment: a, Phase: recovery.Claimed})
+}
+
+// StartTick begins a scheduled run under the given id. recorded is called once
+// the run exists on disk, before its engine begins.
+func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded func() error) error {
+	a := Attempt{
+		Assignment: runnerapi.Assignment{JobID: runID, Attempt: 1, Operation: string(spec.Operation), Spec: spec},
+		Tick:       &tick, Phase: recovery.Claimed,
+	}
+	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
+	if err := dir.make(a, s.deps.Engine.Isolation.GID); err != nil {
+		return fmt.Errorf("job directory: %w", err)
+	}
+	if err := recorded(); err != nil {
+		return err
+	}
+	return s.start(a)
+}
+
+func (s *Set) start(a Attempt) error {
+	s.mu.Lock()
+	_, known := s.jobs[a.Name()]
+	s.mu.Unlock()
+	if known {
+		return nil
+	}
+	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
+	if err := dir.make(a, s.deps.Engine.Isolation.GID); err != nil {
+		return fmt.Errorf("job directory: %w", err)
+	}
+	j, err := newJob(s.deps, dir, a)
+	if err != nil {
+		return err
+	}
+	s.add(j, "")
+	return nil
+}
+
+func (s *Set) add(j *job, entry recovery.Decision) {
+	name := j.attempt.Name()
+	s.mu.Lock()
+	s.jobs[name] = j
+	s.notify()
+	s.mu.Unlock()
+	s.wg.Go(func() { j.run(s.life, entry) })
+	s.wg.Go(func() {
+		<-j.over
+		s.mu.Lock()
+		s.notify() // a slot is free
+		s.mu.Unlock()
+		<-j.done
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.jobs, name)
+		s.notify()
+	})
+}
+
+// notify tells everybody who waits that something changed. s.mu is held.
+func (s *Set) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Free is how many more jobs fit, with a channel that is closed when that may
+// have changed.
+func (s *Set) Free() (int, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := 0
+	for _, j := range s.jobs {
+		if j.attempt.Tick == nil && !isClosed(j.over) {
+			used++
+		}
+	}
+	return max(s.slots-used, 0), s.changed
+}
+
+// Running is the number of engines that run or are about to.
+func (s *Set) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, j := range s.jobs {
+		if !isClosed(j.over) {
+			n++
+		}
+	}
+	return n
+}
+
+// Busy reports whether a run of the action is under way.
+func (s *Set) Busy(action string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		if j.attempt.Tick != nil && j.attempt.Tick.Action == action && !isClosed(j.over) {
+			return true
+		}
+	}
+	return false
+}
+
+// Held are the attempts whose leases this agent needs: their engines run, or
+// their reports are still to be delivered.
+func (s *Set) Held() []runnerapi.Attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := []runnerapi.Attempt{}
+	for _, name := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[name]
+		j.mu.Lock()
+		if j.attempt.Tick == nil && j.attempt.Phase != recovery.Delivered && j.stopped != StopLost {
+			held = append(held, j.attempt.Key())
+		}
+		j.mu.Unlock()
+	}
+	return held
+}
+
+// Changed is closed when an attempt comes, ends or goes.
+func (s *Set) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Stop asks one attempt to end.
+func (s *Set) Stop(a runnerapi.Attempt, why Stop) {
+	s.mu.Lock()
+	j := s.jobs[(Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
+	s.mu.Unlock()
+	if j != nil {
+		j.stop(why)
+	}
+}
+
+// StopAll asks every attempt to end.
+func (s *Set) StopAll(why Stop) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range s.jobs {
+		if !isClosed(j.over) {
+			j.stop(why)
+		}
+	}
+}
+
+// Resume tells the attempts what a new session says of them.
+func (s *Set) Resume(answers []runnerapi.ResumedJob) {
+	for _, r := range answers {
+		key := runnerapi.Attempt{JobID: r.JobID, Attempt: r.Attempt}
+		if r.State == runnerapi.Void {
+			s.Stop(key, StopLost)
+			continue
+		}
+		s.mu.Lock()
+		j := s.jobs[(Attempt{Assignment: runnerapi.Assignment{JobID: r.JobID, Attempt: r.Attempt}}).Name()]
+		s.mu.Unlock()
+		if j != nil {
+			j.resume(r)
+		}
+	}
+}
+
+// Quiet waits until no engine runs any more, up to limit.
+func (s *Set) Quiet(limit time.Duration) bool {
+	deadline := time.After(limit)
+	for {
+		changed := s.Changed()
+		if s.Running() == 0 {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return false
+		}
+	}
+}
+
+// Wait waits for all that the set still does. Call it after life has ended.
+func (s *Set) Wait() { s.wg.Wait() }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+var _ = datadir.ErrBusy

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Config are the settings of builder. docs/reference/builder.md lists the same
+// ones; a test compares them.
+type Config struct {
+	// DSNFile is a file (0600) with the address of the database.
+	DSNFile string `env:"BERTH_DSN_FILE"`
+	// Data is the folder of this machine's Berth; builder's part is DATA/builder.
+	Data string `env:"BERTH_DATA"`
+	// RegistryListen is the address to serve the registry on.
+	RegistryListen string `env:"BERTH_REGISTRY_LISTEN" default:"127.0.0.1:8703"`
+	// RegistryDir holds the artifacts; DATA/registry when empty.
+	RegistryDir string `env:"BERTH_REGISTRY_DIR"`
+	// RunnerAPIURL is where Build Runners poll for jobs.
+	RunnerAPIURL string `env:"BERTH_RUNNER_API_URL" default:"http://127.0.0.1:8701"`
+	// Libexec is the folder of berth-runner and berth-engine; empty: that of
+	// builder's own executable. It is passed on to the Build Runners.
+	Libexec string `env:"BERTH_LIBEXEC"`
+	// SourceMap is a JSON file that sends git repositories elsewhere.
+	SourceMap string `env:"BERTH_SOURCE_MAP"`
+	// AllowFileSources lets app folders name git repositories on this
+	// machine's disk (file://). Only where every vendor may read it.
+	AllowFileSources bool `env:"BERTH_ALLOW_FILE_SOURCES" default:"false"`
+	// EngineUID is the first user id of build engines, one per org from there
+	// on. Only used when builder runs as root.
+	EngineUID int `env:"BERTH_BUILD_ENGINE_UID" default:"61500"`
+	// Workers is how many builds are advanced at once; engines are not counted,
+	// they are the Build Runners'.
+	Workers int `env:"BERTH_BUILD_WORKERS" default:"8"`
+	// DatabaseConnections bounds the pool.
+	DatabaseConnections int `env:"BERTH_DATABASE_CONNECTIONS" default:"16"`
+
+	// Listener serves the registry in place of RegistryListen when it is set.
+	Listener net.Listener `env:"-"`
+}
+
+// FromEnv reads the settings. It reports every value that cannot be read.
+func FromEnv(getenv func(string) string) (Config, error) {
+	var errs []error
+	value := func(name, otherwise string) string {
+		if v := strings.TrimSpace(getenv(name)); v != "" {
+			return v
+		}
+		return otherwise
+	}
+	number := func(name, otherwise string) int {
+		n, err := strconv.Atoi(value(name, otherwise))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s is not a whole number", name))
+		}
+		return n
+	}
+	allowFile, err := strconv.ParseBool(value("BERTH_ALLOW_FILE_SOURCES", "false"))
+	if err != nil {
+		errs = append(errs, errors.New("BERTH_ALLOW_FILE_SOURCES is neither true nor false"))
+	}
+	return Config{
+		DSNFile:             value("BERTH_DSN_FILE", ""),
+		Data:                value("BERTH_DATA", ""),
+		RegistryListen:      value("BERTH_REGISTRY_LISTEN", "127.0.0.1:8703"),
+		RegistryDir:         value("BERTH_REGISTRY_DIR", ""),
+		RunnerAPIURL:        value("BERTH_RUNNER_API_URL", "http://127.0.0.1:8701"),
+		Libexec:             value("BERTH_LIBEXEC", ""),
+		SourceMap:           value("BERTH_SOURCE_MAP", ""),
+		AllowFileSources:    allowFile,
+		EngineUID:           number("BERTH_BUILD_ENGINE_UID", "61500"),
+		Workers:             number("BERTH_BUILD_WORKERS", "8"),
+		DatabaseConnections: number("BERTH_DATABASE_CONNECTIONS", "16"),
+	}, errors.Join(errs...)
+}
+
+// spareConnections are those of River, the registry and the fleet.
+const spareConnections = 4
+
+// Validate reports every setting that does not work, at once.
+func (c Config) Validate() error {
+	var errs []error
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if c.DSNFile == "" {
+		fail("BERTH_DSN_FILE is not set")
+	}
+	if c.Data == "" {
+		fail("BERTH_DATA is not set")
+	}
+	if _, _, err := net.SplitHostPort(c.RegistryListen); err != nil && c.Listener == nil {
+		fail("BERTH_REGISTRY_LISTEN %q is not host:port", c.RegistryListen)
+	}
+	if u, err := url.Parse(c.RunnerAPIURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		fail("BERTH_RUNNER_API_URL %q is not an http or https URL", c.RunnerAPIURL)
+	}
+	if c.EngineUID < 1 {
+		fail("BERTH_BUILD_ENGINE_UID is %d, want at least 1", c.EngineUID)
+	}
+	if c.Workers < 1 {
+		fail("BERTH_BUILD_WORKERS is %d, want at least 1", c.Workers)
+	}
+	if c.DatabaseConnections < c.Workers+spareConnections {
+		fail("BERTH_DATABASE_CONNECTIONS is %d, want at least %d (BERTH_BUILD_WORKERS + %d)", c.DatabaseConnections, c.Workers+spareConnections, spareConnections)
+	}
+	return errors.Join(errs...)
+}
+
+// dsn reads the address of the database. The error never shows it.
+func (c Config) dsn() (string, error) {
+	text, err := os.ReadFile(c.DSNFile)
+	if err != nil {
+		return "", fmt.Errorf("read BERTH_DSN_FILE: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+func (c Config) registryDir() string {
+	if c.RegistryDir != "" {
+		return c.RegistryDir
+	}
+	return filepath.Join(c.Data, "registry")
+}
+
+// own is builder's own part of the data folder.
+func (c Config) own(parts ...string) string {
+	return filepath.Join(append([]string{c.Data, "builder"}, parts...)...)
+}
+
+// runner is the executable of Build Runners.
+func (c Config) runner() (string, error) {
+	dir := c.Libexec
+	if dir == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("find berth-runner: %w", err)
+		}
+		dir = filepath.Dir(self)
+	}
+	file := filepath.Join(dir, "berth-runner")
+	if info, err := os.Stat(file); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return "", fmt.Errorf("there is no executable %s: set BERTH_LIBEXEC to the folder of berth-runner", file)
+	}
+	return file, nil
+}
+
+// passedOn are the variables that Build Runners get from builder's environment:
+// none of them is a secret of the control plane.
+var passedOn = []string{
+	"PATH", "HOME", "TMPDIR", "LANG", "TZ",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"BERTH_LIBEXEC", "BERTH_TERRAFORM", "BERTH_LOG_FORMAT", "BERTH_LOG_LEVEL",
+}
+
+// runnerEnv is the environment of Build Runners.
+func runnerEnv(environ []string) []string {
+	var env []string
+	for _, pair := range environ {
+		name, _, _ := strings.Cut(pair, "=")
+		for _, passed := range passedOn {
+			if name == passed {
+				env = append(env, pair)
+			}
+		}
+		// The standard switches of telemetry, but not its headers: they may
+		// hold credentials.
+		if strings.HasPrefix(name, "OTEL_") && !strings.Contains(name, "HEADERS") && !strings.Contains(name, "CLIENT_KEY") {
+			env = append(env, pair)
+		}
+	}
+	return env
+}

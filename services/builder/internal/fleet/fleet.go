@@ -1,0 +1,182 @@
+// Package fleet keeps the Build Runners alive: one process per org, never
+// shared, each with a data directory and an engine user of its own.
+//
+//	Ensure(org) ──▶ row in runners ──▶ keeper ──▶ berth-runner --data DIR
+//	Run ──────────▶ rows of all orgs ─────┘           │ ends
+//	                   ▲──────── back-off ◀───────────┘
+//
+// A Build Runner is an ordinary runner: it enrols with a secret, polls
+// runner-api for jobs, and gets nothing from the builder but its directory. The
+// builder is its owner as a customer is an Install Runner's. When the builder
+// dies the runners go on, and the next builder finds them by their lock.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Config of a Fleet. Dir, Executable and RunnerAPIURL are required.
+type Config struct {
+	// Dir has one data directory per Build Runner.
+	Dir string
+	// Executable is berth-runner.
+	Executable string
+	// RunnerAPIURL is where the runners poll.
+	RunnerAPIURL string
+	// Env of the runners, "NAME=value". The builder's own is not passed on.
+	Env []string
+	// EngineUID is the first user id of engines, one per runner from there on;
+	// 0 when engines cannot have users of their own.
+	EngineUID int
+	// MinBackoff is the pause before the first restart of a runner that died;
+	// a second when zero.
+	MinBackoff time.Duration
+	Log        *slog.Logger
+}
+
+const (
+	defaultMinBackoff = time.Second
+	maxBackoff        = 30 * time.Second // a builder that was repaired is waited for no longer
+
+	// A runner that lived this long did not die of how it was started.
+	healthyAfter = time.Minute
+
+	// stopTimeout is how long a runner may take to put its engines down. They
+	// are adopted at its next start if it is cut short.
+	stopTimeout = 20 * time.Second
+)
+
+// Fleet of Build Runners. Ensure may be called before and during Run.
+type Fleet struct {
+	store  *store.Store
+	config Config
+
+	mu     sync.Mutex
+	wanted map[string]string // runner → org, all that Run must keep
+	more   chan struct{}
+	uids   sync.Mutex // held while an engine uid is chosen
+}
+
+// New makes a fleet; nothing runs before Run.
+func New(s *store.Store, config Config) (*Fleet, error) {
+	if config.MinBackoff == 0 {
+		config.MinBackoff = defaultMinBackoff
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	dir, err := filepath.Abs(config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("build runners: %w", err)
+	}
+	config.Dir = dir
+	if err := os.MkdirAll(dir, 0o711); err != nil { // engines pass through, and list nothing
+		return nil, fmt.Errorf("build runners: %w", err)
+	}
+	return &Fleet{store: s, config: config, wanted: map[string]string{}, more: make(chan struct{}, 1)}, nil
+}
+
+// Ensure returns the id of the org's Build Runner and sees that it is kept
+// alive. The first call for an org makes it.
+func (f *Fleet) Ensure(ctx context.Context, orgID string) (string, error) {
+	runnerID, err := f.findOrAdd(ctx, orgID)
+	if errors.Is(err, fault.ErrConflict) {
+		runnerID, err = f.findOrAdd(ctx, orgID) // somebody was faster: it is there now
+	}
+	if err != nil {
+		return "", fmt.Errorf("build runner of %s: %w", orgID, err)
+	}
+	f.keep(orgID, runnerID)
+	return runnerID, nil
+}
+
+func (f *Fleet) findOrAdd(ctx context.Context, orgID string) (runnerID string, err error) {
+	err = f.store.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
+		row, err := tx.BuilderRunnerOfOrg(ctx)
+		if err == nil || !errors.Is(err, fault.ErrNotFound) {
+			runnerID = row.ID
+			return err
+		}
+		runnerID = id.New(id.Runner)
+		return tx.BuilderAddRunner(ctx, runnerID)
+	})
+	return runnerID, err
+}
+
+func (f *Fleet) keep(orgID, runnerID string) {
+	f.mu.Lock()
+	f.wanted[runnerID] = orgID
+	f.mu.Unlock()
+	select {
+	case f.more <- struct{}{}:
+	default:
+	}
+}
+
+// Run keeps all Build Runners alive, also those of builds long ago. When ctx
+// ends it stops them and waits for them.
+func (f *Fleet) Run(ctx context.Context) error {
+	if err := f.recall(ctx); err != nil {
+		return fmt.Errorf("find build runners: %w", err)
+	}
+	var group errgroup.Group
+	kept := map[string]bool{}
+	for ctx.Err() == nil {
+		for runnerID, orgID := range f.all() {
+			if !kept[runnerID] {
+				kept[runnerID] = true
+				group.Go(func() error {
+					f.keeper(orgID, runnerID).run(ctx)
+					return nil
+				})
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-f.more:
+		}
+	}
+	return group.Wait()
+}
+
+// recall reads who was kept before this process.
+func (f *Fleet) recall(ctx context.Context) error {
+	return f.store.System(ctx, func(ctx context.Context, q *db.Queries) error {
+		runners, err := q.BuilderOpenWork(ctx, "build_runner")
+		if err != nil {
+			return err
+		}
+		for _, runnerID := range runners {
+			orgID, err := q.BuilderOrgOf(ctx, runnerID)
+			if err != nil {
+				return err
+			}
+			f.keep(orgID, runnerID)
+		}
+		return nil
+	})
+}
+
+func (f *Fleet) all() map[string]string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make(map[string]string, len(f.wanted))
+	for runnerID, orgID := range f.wanted {
+		all[runnerID] = orgID
+	}
+	return all
+}

@@ -1,0 +1,122 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// keeper keeps one Build Runner alive.
+type keeper struct {
+	fleet    *Fleet
+	orgID    string
+	runnerID string
+	dir      dataDir
+	log      *slog.Logger
+}
+
+func (f *Fleet) keeper(orgID, runnerID string) *keeper {
+	return &keeper{
+		fleet: f, orgID: orgID, runnerID: runnerID, dir: dataDir(filepath.Join(f.config.Dir, runnerID)),
+		log: f.config.Log.With("org_id", orgID, "runner_id", runnerID),
+	}
+}
+
+// run starts the runner, again and again, until ctx ends or the runner is not
+// wanted any more.
+func (k *keeper) run(ctx context.Context) {
+	backoff := k.fleet.config.MinBackoff
+	for {
+		began := time.Now()
+		err := k.once(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errRevoked):
+			k.log.InfoContext(ctx, "build runner is not wanted any more")
+			return
+		}
+		if time.Since(began) > healthyAfter {
+			backoff = k.fleet.config.MinBackoff
+		}
+		k.log.WarnContext(ctx, "build runner ended", "err", err, "restart_in", backoff)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(backoff):
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// once is one life of the runner's process. One that a builder before us
+// started, and that still lives, is watched in place of a new one.
+func (k *keeper) once(ctx context.Context) error {
+	if err := k.provide(ctx); err != nil {
+		return err
+	}
+	if k.dir.locked() {
+		k.log.InfoContext(ctx, "build runner found alive")
+		return adopt(ctx, k.dir)
+	}
+	return k.start(ctx)
+}
+
+// start runs a new process and waits for its end. What it writes goes to a
+// file: a pipe would kill it when the builder dies.
+func (k *keeper) start(ctx context.Context) error {
+	out, err := k.dir.openLog()
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	// Not CommandContext: it would kill, and we ask.
+	cmd := exec.Command(k.fleet.config.Executable, "--data", string(k.dir)) //nolint:gosec // the executable is the operator's choice
+	cmd.Dir = string(k.dir)
+	cmd.Env = k.fleet.config.Env
+	cmd.Stdout, cmd.Stderr = out, out
+	// A group of its own: Ctrl-C in a terminal is ours to pass on, once.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	k.log.InfoContext(ctx, "build runner started", "pid", cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		return orExit(err)
+	case <-ctx.Done():
+		return stop(cmd.Process, ended)
+	}
+}
+
+// orExit gives an end without an error one: a runner has no reason to end.
+func orExit(err error) error {
+	if err == nil {
+		return errors.New("exit status 0")
+	}
+	return err
+}
+
+// stop asks for the end and insists after a while. Engines are not touched:
+// they are the runner's.
+func stop(process *os.Process, ended <-chan error) error {
+	if err := process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(stopTimeout):
+	}
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return <-ended
+}

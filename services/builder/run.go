@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/services/builder/internal/build"
+	"github.com/berth-dev/berth/services/builder/internal/depot"
+	"github.com/berth-dev/berth/services/builder/internal/fleet"
+	"github.com/berth-dev/berth/services/builder/internal/registry"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+const (
+	// drainTimeout is how long a push may go on at a shutdown; it is resumed or
+	// repeated by its client.
+	drainTimeout = 10 * time.Second
+
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+
+	// Uploads that nobody finished are removed after a day: no push takes that
+	// long.
+	purgeInterval = time.Hour
+	uploadsExpire = 24 * time.Hour
+)
+
+// Run builds and serves until ctx is done, then ends what it started and
+// returns nil.
+func Run(ctx context.Context, cfg Config) error {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	dsn, err := cfg.dsn()
+	if err != nil {
+		return err
+	}
+	log := slog.Default()
+	st, err := store.Open(ctx, dsn, store.Options{Name: "berth-builder", MaxConns: int32(cfg.DatabaseConnections), Log: log})
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if err := st.CheckSchema(ctx); err != nil {
+		return err
+	}
+	s := service{cfg: cfg, store: st, log: log}
+	return s.run(ctx)
+}
+
+// service is a builder that has its database.
+type service struct {
+	cfg   Config
+	store *store.Store
+	log   *slog.Logger
+}
+
+func (s service) run(ctx context.Context) error {
+	if err := s.makeFolders(); err != nil {
+		return err
+	}
+	reg, err := s.openRegistry()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := reg.Close(); err != nil {
+			s.log.WarnContext(ctx, "registry not closed", "err", err)
+		}
+	}()
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() // also when nobody came to serve on it
+	runners, err := s.newFleet()
+	if err != nil {
+		return err
+	}
+	worker, err := s.newWorker(listener.Addr(), runners)
+	if err != nil {
+		return err
+	}
+	river, err := jobs.New(s.store, jobs.Config{Schema: store.RiverBuilder, Workers: workers(worker), MaxWorkers: s.cfg.Workers, Log: s.log})
+	if err != nil {
+		return err
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.serve(ctx, listener, reg) })
+	group.Go(func() error { return s.purge(ctx, reg) })
+	group.Go(func() error { return runners.Run(ctx) })
+	group.Go(func() error { return river.Run(ctx) })
+	group.Go(func() error { return wakeOpenBuilds(ctx, s.store) })
+	return group.Wait()
+}
+
+// makeFolders makes builder's own folder. Engines of Build Runners pass through
+// it, and must not see what else is there.
+func (s service) makeFolders() error {
+	if err := os.MkdirAll(s.cfg.own(), 0o711); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	if err := os.MkdirAll(s.cfg.own("tmp"), 0o700); err != nil {
+		return fmt.Errorf("make data folder: %w", err)
+	}
+	return nil
+}
+
+func (s service) openRegistry() (*registry.Registry, error) {
+	secret, err := registrySecret(s.cfg.own("registry.secret"))
+	if err != nil {
+		return nil, err
+	}
+	return registry.New(registry.Config{
+		Dir: s.cfg.registryDir(), Secret: secret, Logger: s.log,
+		Auth: registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
+	})
+}
+
+func (s service) listen(ctx context.Context) (net.Listener, error) {
+	if s.cfg.Listener != nil {
+		return s.cfg.Listener, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.cfg.RegistryListen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return listener, nil
+}
+
+func (s service) newFleet() (*fleet.Fleet, error) {
+	executable, err := s.cfg.runner()
+	if err != nil {
+		return nil, err
+	}
+	config := fleet.Config{
+		Dir: s.cfg.own("runners"), Executable: executable, RunnerAPIURL: s.cfg.RunnerAPIURL,
+		Env: runnerEnv(os.Environ()), Log: s.log,
+	}
+	if os.Geteuid() == 0 {
+		config.EngineUID = s.cfg.EngineUID
+	}
+	return fleet.New(s.store, config)
+}
+
+func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet) (*build.Worker, error) {
+	var mapped source.Map
+	if s.cfg.SourceMap != "" {
+		var err error
+		if mapped, err = source.ReadMap(s.cfg.SourceMap); err != nil {
+			return nil, err
+		}
+	}
+	return &build.Worker{
+		Store:    s.store,
+		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
+		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
+		Runners:  runners,
+		Log:      s.log,
+	}, nil
+}
+
+// loopback is how this process reaches its own registry, whatever it listens on.
+func loopback(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return net.JoinHostPort("127.0.0.1", fmt.Sprint(tcp.Port))
+}
+
+// serve is the one door: the registry, and whether builder is well.
+func (s service) serve(ctx context.Context, listener net.Listener, reg *registry.Registry) error {
+	mux := http.NewServeMux()
+	mux.Handle("/v2/", reg)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.store.Ping(r.Context()); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, `{"status":"the database is not available"}`)
+			return
+		}
+		fmt.Fprintln(w, `{"status":"ready"}`)
+	})
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	s.log.InfoContext(ctx, "registry serves", "address", listener.Addr().String())
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("drain: %w", err), server.Close())
+	}
+	return nil
+}
+
+// purge removes uploads that nobody finished, now and then.
+func (s service) purge(ctx context.Context, reg *registry.Registry) error {
+	tick := time.NewTicker(purgeInterval)
+	defer tick.Stop()
+	for {
+		removed, err := reg.PurgeUploads(ctx, time.Now().Add(-uploadsExpire))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			s.log.WarnContext(ctx, "unfinished uploads not removed", "err", err)
+		case removed > 0:
+			s.log.InfoContext(ctx, "unfinished uploads removed", "count", removed)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package access
+
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/services/internal/auth"
+)
+
+// Scope is where in the org somebody may do something.
+type Scope struct {
+	Everywhere bool
+	Customers  []string
+	Apps       []string
+	Installs   []string
+}
+
+// Empty: nowhere.
+func (s Scope) Empty() bool {
+	return !s.Everywhere && len(s.Customers)+len(s.Apps)+len(s.Installs) == 0
+}
+
+// Location is where an object stands; fields that do not apply are empty.
+type Location struct {
+	CustomerID string
+	AppID      string
+	InstallID  string
+}
+
+// Includes says whether what stands at l is within the scope.
+func (s Scope) Includes(l Location) bool {
+	in := func(ids []string, id string) bool { return id != "" && slices.Contains(ids, id) }
+	return s.Everywhere || in(s.Customers, l.CustomerID) || in(s.Apps, l.AppID) || in(s.Installs, l.InstallID)
+}
+
+// ScopeOf says where the principal has a permission.
+func ScopeOf(p auth.Principal, permission auth.Permission) Scope {
+	var s Scope
+	for _, g := range p.GrantsOf(permission) {
+		switch {
+		case g.Everywhere():
+			return Scope{Everywhere: true}
+		case g.CustomerID != "":
+			s.Customers = append(s.Customers, g.CustomerID)
+		case g.AppID != "":
+			s.Apps = append(s.Apps, g.AppID)
+		default:
+			s.Installs = append(s.Installs, g.InstallID)
+		}
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// From nothing to a schema, by several processes at once, and again.
+func TestEnsureRolesAndMigrate(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	database := fmt.Sprintf("berth_test_%d_roles", time.Now().UnixNano())
+	t.Cleanup(func() {
+		if _, err := pg.Admin().Exec(context.Background(), "drop database if exists "+database+" with (force)"); err != nil {
+			t.Error(err)
+		}
+	})
+	opts := store.RoleOptions{
+		Database: database,
+		Dir:      t.TempDir(),
+		// Roles belong to the server, which other tests use at the same time.
+		Password: func(role store.Role) (string, error) { return password(t, pg.DSN(role)), nil },
+	}
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			dsns, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts)
+			if err != nil {
+				t.Errorf("ensure roles: %v", err)
+				return
+			}
+			if _, err := store.Migrate(t.Context(), dsns[store.RoleMigrate], slog.New(slog.DiscardHandler)); err != nil {
+				t.Errorf("migrate: %v", err)
+			}
+		})
+	}
+	all.Wait()
+
+	latest, err := store.LatestVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dsn := readDSN(t, opts.Dir, store.RoleMigrate)
+	again, err := store.Migrate(t.Context(), dsn, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(store.Migrated{From: latest, To: latest}, again); diff != "" {
+		t.Errorf("second migration (-want +got):\n%s", diff)
+	}
+	for _, role := range store.LoginRoles {
+		conn, err := pgx.Connect(t.Context(), readDSN(t, opts.Dir, role))
+		if err != nil {
+			t.Fatalf("%s cannot log in with its file: %v", role, err)
+		}
+		if got := conn.Config().Database; got != database {
+			t.Errorf("%s: database %s, want %s", role, got, database)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestEnsureRolesKeepsFilesThatWork(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	asked := map[store.Role]int{}
+	opts := store.RoleOptions{
+		Database: pg.Admin().Config().ConnConfig.Database,
+		Dir:      t.TempDir(),
+		Password: func(role store.Role) (string, error) { asked[role]++; return password(t, pg.DSN(role)), nil },
+	}
+	ensure := func() {
+		t.Helper()
+		if _, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ensure()
+	if err := os.Remove(filepath.Join(opts.Dir, store.RoleCtl.DSNFile())); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(opts.Dir, store.RoleLog.DSNFile()), []byte("postgres://berth_log@/nowhere?host=/nowhere"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ensure()
+	want := map[store.Role]int{store.RoleMigrate: 1, store.RoleCtl: 2, store.RoleRunner: 1, store.RoleBuilder: 1, store.RoleLog: 2}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("new passwords by role (-want +got):\n%s", diff)
+	}
+	for _, role := range store.LoginRoles {
+		info, err := os.Stat(filepath.Join(opts.Dir, role.DSNFile()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, want 0600", role.DSNFile(), info.Mode().Perm())
+		}
+	}
+}
+
+func password(t *testing.T, dsn string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	word, _ := u.User.Password()
+	return word
+}
+
+func readDSN(t *testing.T, dir string, role store.Role) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, role.DSNFile()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+)
+
+func TestClaimIsRepeatable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	second := w.replica()
+	a := w.agent(w.org(), "install")
+	apply := a.queue(job{fence: 7})
+	plan := a.queue(job{})
+	later := a.queue(job{})
+
+	first := a.claim("claim-one", 2, 0)
+	again := a.at(second).claim("claim-one", 2, 0) // the reply was lost
+	if len(first) != 2 || len(again) != 2 {
+		t.Fatalf("claimed %d, then %d; want 2 and the same 2", len(first), len(again))
+	}
+	for i, want := range []string{apply, plan} {
+		if first[i].JobID != want || again[i].JobID != want || first[i].Attempt != 1 || again[i].Attempt != 1 || first[i].StreamID != again[i].StreamID {
+			t.Errorf("job %d: got %+v, then %+v; want attempt 1 of %s both times", i, first[i], again[i], want)
+		}
+	}
+	if first[0].Fence == nil || *first[0].Fence != 7 || first[0].Capsule == nil || first[1].Fence != nil || first[1].Capsule != nil {
+		t.Errorf("fence and capsule: %+v; want them with the apply only", first)
+	}
+	if first[0].Trace.Traceparent == nil || first[0].Spec.JobID != apply || first[0].Operation != string(jobspec.OperationApply) {
+		t.Errorf("assignment is not complete: %+v", first[0])
+	}
+	if w.jobState(later) != "queued/0" {
+		t.Error("a repeated claim took one more job")
+	}
+	if next := a.claim("claim-two", 2, 0); len(next) != 1 || next[0].JobID != later {
+		t.Errorf("the next claim got %+v, want %s", next, later)
+	}
+	tokens := one[int](w, `select count(*) from log_tokens`)
+	if tokens != 5 {
+		t.Errorf("%d log tokens, want one per answered job", tokens)
+	}
+}
+
+func TestAHeldClaimIsWoken(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	second := w.replica()
+	a := w.agent(w.org(), "install")
+	if jobs := a.claim("claim-nothing", 1, 0); len(jobs) != 0 {
+		t.Fatalf("claimed %+v of nothing", jobs)
+	}
+	for i, url := range []string{w.url, second, w.url} {
+		claims := make(chan []runnerapi.Assignment, 1)
+		go func() { claims <- a.at(url).claim(fmt.Sprintf("claim-held-%d", i), 1, 50) }()
+		jobID := a.queue(job{})
+		select {
+		case jobs := <-claims:
+			if len(jobs) != 1 || jobs[0].JobID != jobID {
+				t.Errorf("claimed %+v, want %s", jobs, jobID)
+			}
+		case <-time.After(patience):
+			t.Fatal("the claim was not woken")
+		}
+	}
+}
+
+// The notification of a job may be lost with the process that was to send it.
+func TestALostWakeUpIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	a.claim("claim-nothing", 1, 0)
+	jobID := id.New(id.Job)
+	w.exec(`insert into runner_jobs (id, org_id, runner_id, kind, operation, spec, timeout_seconds) values ($1, $2, $3, 'action', 'run', '{}', 60)`, jobID, a.o.id, a.id)
+	if jobs := a.claim("claim-held", 1, 50); len(jobs) != 1 || jobs[0].JobID != jobID {
+		t.Errorf("claimed %+v, want %s", jobs, jobID)
+	}
+}
+
+func TestNoJobIsLeasedTwice(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	second := w.replica()
+	a := w.agent(w.org(), "install")
+	const jobs, claimers = 60, 50
+	for range jobs {
+		a.queue(job{})
+	}
+	var mu sync.Mutex
+	got := map[string]int{}
+	var wg sync.WaitGroup
+	for i := range claimers {
+		caller := a.at([]string{w.url, second}[i%2])
+		wg.Go(func() {
+			for n := 0; ; n++ {
+				claimed := caller.claim(fmt.Sprintf("claimer-%d-%d", i, n), 2, 0)
+				if len(claimed) == 0 {
+					return
+				}
+				mu.Lock()
+				for _, j := range claimed {
+					got[j.JobID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for jobID, n := range got {
+		if n != 1 {
+			t.Errorf("job %s was leased %d times", jobID, n)
+		}
+	}
+	if len(got) != jobs {
+		t.Errorf("%d jobs were leased, want %d", len(got), jobs)
+	}
+	if open := one[int](w, `select count(*) from leases where state = 'active'`); open != jobs {
+		t.Errorf("%d leases, want %d", open, jobs)
+	}
+}
+
+func TestWhatIsNotHandedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	cancelled := a.queue(job{})
+	w.exec(`update runner_jobs set cancel_requested_at = now() where id = $1`, cancelled)
+	apply := a.queue(job{fence: 1})
+	plan := a.queue(job{})
+
+	claim := func(claimID string, s runnerapi.Switch) []string {
+		t.Helper()
+		resp, err := a.ClaimJobsWithResponse(t.Context(), runnerapi.ClaimRequest{ClaimID: claimID, Slots: 4, Switch: s})
+		must(t, resp, err, http.StatusOK)
+		ids := []string{}
+		for _, j := range resp.JSON200.Jobs {
+			ids = append(ids, j.JobID)
+		}
+		return ids
+	}
+	for _, s := range []runnerapi.Switch{runnerapi.SwitchPause, runnerapi.SwitchStopNow, runnerapi.SwitchSever} {
+		if got := claim("claim-"+string(s), s); len(got) != 0 {
+			t.Errorf("%s: got %v, want nothing", s, got)
+		}
+	}
+	if got := one[string](w, `select switch from runners where id = $1`, a.id); got != "sever" {
+		t.Errorf("switch is shown as %q, want sever", got)
+	}
+	if diff := cmp.Diff([]string{plan}, claim("claim-read-only", runnerapi.SwitchReadOnly)); diff != "" {
+		t.Errorf("read_only (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{apply}, claim("claim-run", runnerapi.SwitchRun)); diff != "" {
+		t.Errorf("run (-want +got):\n%s", diff)
+	}
+}
+
+func TestSpecAndCapsuleAreNotReencoded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	jobID := a.queue(job{})
+	w.exec(`update runner_jobs set spec = spec || '{"later": {"big": 123456789012345678901234567890}}' where id = $1`, jobID)
+	resp, err := a.ClaimJobsWithResponse(t.Context(), runnerapi.ClaimRequest{ClaimID: "claim-raw", Slots: 1, Switch: runnerapi.SwitchRun})
+	must(t, resp, err, http.StatusOK)
+	var raw struct {
+		Jobs []struct {
+			Spec struct {
+				Later struct {
+					Big json.RawMessage `json:"big"`
+				} `json:"later"`
+			} `json:"spec"`
+		} `json:"jobs"`
+	}
+	if err := json.Unmarshal(resp.Body, &raw); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(raw.Jobs[0].Spec.Later.Big); got != "123456789012345678901234567890" {
+		t.Errorf("a number of the spec arrived as %s", got)
+	}
+}
+
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Lease = time.Hour })
+	a := w.agent(w.org(), "install")
+	good, expired, cancelled := a.lease(job{}), a.lease(job{fence: 1}), a.lease(job{})
+	superseded := a.lease(job{fence: 1})
+	w.exec(`update leases set state = 'lost', expires_at = now() - interval '1 minute' where job_id = $1`, expired.JobID)
+	w.exec(`update runner_jobs set cancel_requested_at = now() where id = $1`, cancelled.JobID)
+	renew := func() map[string]runnerapi.LeaseAnswer {
+		t.Helper()
+		named := []runnerapi.Attempt{
+			{JobID: good.JobID, Attempt: 1}, {JobID: expired.JobID, Attempt: 1}, {JobID: cancelled.JobID, Attempt: 1},
+			{JobID: superseded.JobID, Attempt: 1}, {JobID: good.JobID, Attempt: 2},
+		}
+		resp, err := a.RenewLeasesWithResponse(t.Context(), runnerapi.RenewRequest{Leases: named})
+		must(t, resp, err, http.StatusOK)
+		got := map[string]runnerapi.LeaseAnswer{}
+		for i, l := range resp.JSON200.Leases {
+			if l.JobID != named[i].JobID || (l.ExpiresAt == nil) != (l.Answer == runnerapi.LeaseAnswerLost) {
+				t.Errorf("answer %d is %+v", i, l)
+			}
+			got[fmt.Sprintf("%s/%d", l.JobID, l.Attempt)] = l.Answer
+		}
+		return got
+	}
+	want := map[string]runnerapi.LeaseAnswer{
+		good.JobID + "/1": "ok", expired.JobID + "/1": "ok", cancelled.JobID + "/1": "cancel", superseded.JobID + "/1": "ok", good.JobID + "/2": "lost",
+	}
+	if diff := cmp.Diff(want, renew()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := one[string](w, `select state from leases where job_id = $1`, expired.JobID); got != "active" {
+		t.Errorf("a renewed lease is %s", got)
+	}
+	// Once the resource is granted anew, the older grant is over, in all jobs.
+	w.exec(`update resources set fence = 2 where id = $1`, a.o.resource)
+	want[superseded.JobID+"/1"], want[expired.JobID+"/1"] = "lost", "lost"
+	if diff := cmp.Diff(want, renew()); diff != "" {
+		t.Errorf("after a newer grant (-want +got):\n%s", diff)
+	}
+}
