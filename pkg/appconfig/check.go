@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/robfig/cron/v3"
 )
 
@@ -65,12 +66,19 @@ func (c *checker) cron(at Place, expr string) {
 
 var exactVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
 
+// terraformVersion accepts an exact version and, as Berth's own addition to the
+// format, a range, which any Terraform within it satisfies.
 func (c *checker) terraformVersion(at Place, version string) {
 	if version == "" || exactVersion.MatchString(version) {
 		return
 	}
-	c.diags = append(c.diags, c.at(Error, CodeValue, at, "terraform_version %q is not an exact version", version).
-		remedy(`write all three numbers, such as "1.11.4"`))
+	if strings.ContainsAny(version[:1], "<>=~^") {
+		if _, err := semver.NewConstraint(version); err == nil {
+			return
+		}
+	}
+	c.diags = append(c.diags, c.at(Error, CodeValue, at, "terraform_version %q is neither an exact version nor a range", version).
+		remedy(`write all three numbers, such as "1.11.4", or a range, such as ">= 1.5.0, < 2.0.0"`))
 }
 
 func (c *checker) notNegative(at Place, n int) {

@@ -63,7 +63,7 @@ func TestDiagnostics(t *testing.T) {
 		{"triggers", map[string]string{"actions/x.toml": "name = \"x\"\nbreak_glass_role = \"r\"\n[[triggers]]\ntype = \"post-provison\"\n[[triggers]]\ntype = \"pre-deploy-component\"\ncomponent_name = \"gone\"\n" + step}},
 		{"steps", map[string]string{"actions/x.toml": "name = \"x\"\ntimeout = \"2h\"\n[[steps]]\nname = \"a\"\n[[steps]]\nname = \"a\"\ncommand = \"x\"\ninline_contents = \"y\"\n"}},
 		{"no steps", map[string]string{"actions/x.toml": "name = \"x\"\n"}},
-		{"terraform versions", map[string]string{"components/a.toml": strings.Replace(module("a"), "1.11.4", ">= 1.11", 1),
+		{"terraform versions", map[string]string{"components/a.toml": strings.Replace(module("a"), "1.11.4", ">= one", 1),
 			"sandbox.toml": strings.Replace(minimal["sandbox.toml"], "1.11.4", "1.11", 1)}},
 		{"negative numbers", map[string]string{"components/a.toml": module("a", "max_auto_retries = -1", "deploy_timeout = \"-5m\"", "default_enabled = false")}},
 		{"operation roles", map[string]string{"components/a.toml": module("a", "[[operation_roles]]\noperation = \"provision\"\nrole = \"r\"\n[[operation_roles]]\noperation = \"deploy\"\nrole = \"r\"\n[[operation_roles]]\noperation = \"deploy\"\nrole = \"q\"")}},

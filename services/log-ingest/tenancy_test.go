@@ -86,15 +86,15 @@ func call(t *testing.T, r replica, operation, token, stream string) (status int,
 	t.Helper()
 	method, path, contentType, in := http.MethodGet, "", "", ""
 	switch operation {
-	case "getStream":
-	case "listRecords":
+	case "GetStream":
+	case "ListRecords":
 		path = "/records"
-	case "tailStream":
+	case "TailStream":
 		path = "/tail"
-	case "appendRecords":
+	case "AppendRecords":
 		method, contentType, in = http.MethodPost, "application/octet-stream", string(frames(1, 2))
 		path = "/records?first_seq=1&prev_hash=" + logship.Hash{}.String()
-	case "finishStream":
+	case "FinishStream":
 		method, contentType, in = http.MethodPost, "application/json", fmt.Sprintf(`{"total_lines":2,"hash":%q}`, head(t, 2).Hash)
 		path = "/finish"
 	default:

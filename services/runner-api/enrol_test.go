@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/runnerapi"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
+	"github.com/berth-dev/berth/services/internal/auth"
 )
 
 func TestEnrolIsRepeatable(t *testing.T) {
@@ -81,13 +81,13 @@ func TestEnrolRefusals(t *testing.T) {
 	o := w.org()
 	t.Run("an unknown secret", func(t *testing.T) {
 		a := w.machine(o, w.url)
-		text, _ := secret.New("ben_")
+		text, _ := auth.NewSecret(auth.EnrolmentPrefix)
 		resp, err := a.EnrolWithResponse(t.Context(), a.enrolment(text))
 		refused(t, resp, err, http.StatusUnauthorized, "secret_unknown")
 	})
 	t.Run("a key that did not sign", func(t *testing.T) {
 		a, other := w.machine(o, w.url), w.machine(o, w.url)
-		resp, err := a.EnrolWithResponse(t.Context(), other.enrolment(w.enrolment(o, w.runner(w.org(), "build"), false)))
+		resp, err := a.EnrolWithResponse(t.Context(), other.enrolment(w.enrolment(o, w.runner(o, "build"), false)))
 		refused(t, resp, err, http.StatusUnauthorized, "signature_refused")
 	})
 	t.Run("an expired secret", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestPhoneHome(t *testing.T) {
 	w := newWorld(t)
 	o := w.org()
 	stack := func(version int, expires string) string {
-		text, hash := secret.New("bph_")
+		text, hash := auth.NewSecret(auth.PhoneHomePrefix)
 		w.exec(`insert into stack_versions (id, org_id, install_id, version, kind, phone_home_hash, expires_at)
 			values ($1, $2, $3, $4, 'local', $5, now() + $6::interval)`, id.New("stk"), o.id, o.install, version, hash, expires)
 		return text
@@ -171,7 +171,7 @@ func TestPhoneHome(t *testing.T) {
 	}
 	refused(t, call(first, map[string]any{"install_dir": "/y"}), nil, http.StatusConflict, "phone_home_used")
 	refused(t, call(expired, outputs), nil, http.StatusForbidden, "phone_home_expired")
-	unknown, _ := secret.New("bph_")
+	unknown, _ := auth.NewSecret(auth.PhoneHomePrefix)
 	refused(t, call(unknown, outputs), nil, http.StatusUnauthorized, "secret_unknown")
 
 	must(t, call(second, outputs), nil, http.StatusOK)

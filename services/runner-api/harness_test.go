@@ -18,9 +18,9 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/runnerclient"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 )
 
 // recipient is a well-formed age recipient; nothing is sealed to it here.
@@ -141,7 +141,7 @@ func (w *world) runner(o org, kind string) (runnerID string) {
 // enrolment makes a secret for a runner.
 func (w *world) enrolment(o org, runnerID string, replaces bool) (text string) {
 	w.t.Helper()
-	text, hash := secret.New("ben_")
+	text, hash := auth.NewSecret(auth.EnrolmentPrefix)
 	w.exec(`insert into enrolments (id, org_id, runner_id, secret_hash, replaces, created_by, expires_at)
 		values ($1, $2, $3, $4, $5, 'test', now() + interval '1 hour')`, id.New(id.Enrolment), o.id, runnerID, hash, replaces)
 	return text

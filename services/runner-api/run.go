@@ -72,6 +72,9 @@ func serve(ctx context.Context, cfg Config, st *store.Store, log *slog.Logger) e
 	if err != nil {
 		return fmt.Errorf("read contract: %w", err)
 	}
+	if err := gate.Permissions().Check(spec); err != nil {
+		return err
+	}
 	server := httpserver.New(httpserver.Config{
 		Name: "berth-runner-api", Log: log, Spec: spec, Listen: cfg.Listen, Listener: cfg.Listener,
 		Middleware: []gin.HandlerFunc{doors.Admit(here.Saw)}, BodyLimits: gate.BodyLimits(), Ready: st.Ping,

@@ -35,6 +35,9 @@ type Config struct {
 	DatabaseURL string
 	Getenv      func(string) string
 	Environ     []string
+	// Terraform says where to look for the one that runners use. It is kept
+	// in the data folder when it must be fetched.
+	Terraform toolchain.Options
 	// Say gets one line per thing that happens.
 	Say func(string)
 	// Ready is called once everything is up.
@@ -170,9 +173,8 @@ func (s *supervisor) find(ctx context.Context) error {
 	if s.around.engine, err = s.Layout.shared(filepath.Join(libexec, exeEngine)); err != nil {
 		return err
 	}
-	options := toolchain.OptionsFromEnv()
-	options.CacheDir = s.Layout.Terraform()
-	options.Progress = s.Say
+	options := s.Terraform
+	options.CacheDir, options.Progress = s.Layout.Terraform(), s.Say
 	terraform, err := toolchain.EnsureTerraform(ctx, options)
 	if err == nil {
 		terraform, err = s.Layout.shared(terraform)

@@ -5,7 +5,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
@@ -17,11 +16,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/httpsig"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/runnerclient"
 )
 
 const (
@@ -41,84 +39,28 @@ type Gate interface {
 	WhileNetwork(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// Config makes a Client.
-type Config struct {
-	URL  string
-	Key  ed25519.PrivateKey
-	Gate Gate
-	// HTTP carries the requests: see NewHTTP.
-	HTTP *http.Client
-	Now  func() time.Time // nil means time.Now
-}
-
 // Client talks to runner-api. Safe for concurrent use.
 type Client struct {
-	api   *runnerapi.ClientWithResponses
-	key   ed25519.PrivateKey
-	keyID atomic.Pointer[string]
-	token atomic.Pointer[string]
-	http  *http.Client
-	gate  Gate
-	now   func() time.Time
+	api    *runnerapi.ClientWithResponses
+	signer *runnerclient.Transport
 }
 
-// New returns a client that signs as keyID until Identify names the runner.
-func New(c Config, keyID string) (*Client, error) {
-	client := &Client{key: c.Key, http: c.HTTP, gate: c.Gate, now: c.Now}
-	if client.now == nil {
-		client.now = time.Now
-	}
-	client.Identify(keyID)
-	client.SetToken("")
-	api, err := runnerapi.NewClientWithResponses(strings.TrimRight(c.URL, "/"), runnerapi.WithHTTPClient(client))
+// New returns a client of the runner-api at url, for the runner with this key.
+// base carries the requests (see NewHTTP), when gate lets them.
+func New(url string, key ed25519.PrivateKey, base *http.Client, gate Gate) (*Client, error) {
+	c := &Client{signer: runnerclient.New(base.Transport, key)}
+	// The gate comes first: a signature is good for a minute only.
+	doer := &http.Client{Transport: gatedTransport{base: c.signer, gate: gate}, CheckRedirect: base.CheckRedirect}
+	api, err := runnerapi.NewClientWithResponses(strings.TrimRight(url, "/"), runnerapi.WithHTTPClient(doer))
 	if err != nil {
 		return nil, fmt.Errorf("runner-api url: %w", err)
 	}
-	client.api = api
-	return client, nil
+	c.api = api
+	return c, nil
 }
 
-// Identify changes the name under which requests are signed.
-func (c *Client) Identify(keyID string) { c.keyID.Store(&keyID) }
-
-// SetToken changes the session's token; "" sends none.
-func (c *Client) SetToken(token string) { c.token.Store(&token) }
-
-// Do signs and sends one request, when the switch lets it.
-func (c *Client) Do(req *http.Request) (*http.Response, error) {
-	var body []byte
-	if req.Body != nil {
-		var err error
-		if body, err = io.ReadAll(req.Body); err != nil {
-			return nil, err
-		}
-		_ = req.Body.Close()
-	}
-	if err := c.gate.WaitNetwork(req.Context()); err != nil {
-		return nil, err
-	}
-	ctx, cancel := c.gate.WhileNetwork(req.Context())
-	req = req.Clone(ctx)
-	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	req.GetBody = nil // a retry by net/http would repeat the nonce
-	if len(body) == 0 {
-		req.Body = http.NoBody
-	}
-	if err := httpsig.Sign(req, body, c.key, *c.keyID.Load(), c.now()); err != nil {
-		cancel()
-		return nil, err
-	}
-	if token := *c.token.Load(); token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	resp.Body = &closer{ReadCloser: resp.Body, done: cancel}
-	return resp, nil
-}
+// Identify signs as the enrolled runner from now on.
+func (c *Client) Identify(runnerID string) { c.signer.SetRunner(runnerID) }
 
 // closer ends the request's context together with its answer.
 type closer struct {

@@ -28,7 +28,7 @@ func (c *Client) OpenSession(ctx context.Context, in runnerapi.SessionRequest) (
 	const what = "open session"
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	c.SetToken("")
+	c.signer.SetSession("")
 	resp, err := c.api.OpenSessionWithResponse(ctx, in)
 	switch {
 	case err != nil:
@@ -36,7 +36,7 @@ func (c *Client) OpenSession(ctx context.Context, in runnerapi.SessionRequest) (
 	case resp.JSON200 == nil:
 		return runnerapi.Session{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 	}
-	c.SetToken(resp.JSON200.Token)
+	c.signer.SetSession(resp.JSON200.Token)
 	return *resp.JSON200, nil
 }
 

@@ -11,11 +11,11 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -27,6 +27,9 @@ const (
 	// lostGrace is what an engine gets whose lease somebody else has: time to
 	// write down what it knows, not to finish.
 	lostGrace = 10 * time.Second
+	// overtime is what an engine gets beyond its timeout, which it keeps by
+	// itself and explains better than the agent could.
+	overtime = 5 * time.Second
 	// resourceWait is how long an engine of the same resource may take to die
 	// before its successor gives up.
 	resourceWait = time.Minute
@@ -143,7 +146,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 	default: // report, uncertain
 		j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 		j.logs.drain()
-		if err := j.openProxy(life, nil); err != nil {
+		if err := j.openProxy(life); err != nil {
 			return err
 		}
 		return j.finishEngine(life, -1)
@@ -200,7 +203,7 @@ func (j *job) start(ctx, life context.Context) (*process.Process, error) {
 			return nil, err
 		}
 	}
-	if err := j.openProxy(life, ctx); err != nil {
+	if err := j.openProxy(life); err != nil {
 		return nil, err
 	}
 	if err := j.handOver(); err != nil {
@@ -226,7 +229,7 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 		files[i] = f
 	}
 	j.attempt.StartedAt = j.deps.Now().UTC()
-	j.attempt.Deadline = j.attempt.StartedAt.Add(j.spec.Timeout())
+	j.attempt.Deadline = j.attempt.StartedAt.Add(j.spec.Timeout() + overtime)
 	j.attempt.Isolation = j.deps.Engine.Isolation
 	if err := j.advance(recovery.Starting); err != nil {
 		return nil, err
@@ -257,7 +260,7 @@ func (j *job) adopt(life context.Context) error {
 			j.attempt.Process = &id
 		}
 	}
-	if err := j.openProxy(life, nil); err != nil {
+	if err := j.openProxy(life); err != nil {
 		return err
 	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
@@ -378,9 +381,9 @@ func (j *job) lockResource(ctx context.Context) error {
 	}
 }
 
-// openProxy gives a Terraform job its state backend. until bounds the waiting
-// for the port of an earlier agent; nil waits for it only a moment.
-func (j *job) openProxy(life, _ context.Context) error {
+// openProxy gives a Terraform job its state backend, the same one as before
+// when an earlier agent had opened it.
+func (j *job) openProxy(life context.Context) error {
 	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}
@@ -424,6 +427,13 @@ func (j *job) openProxy(life, _ context.Context) error {
 	return nil
 }
 
+// wayOut are the variables by which engines find the way out of the customer's
+// network, as the agent does.
+var wayOut = []string{
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR",
+}
+
 // environment is all that an engine sees of the outside.
 func (j *job) environment(ctx context.Context) []string {
 	e := j.deps.Engine
@@ -438,12 +448,11 @@ func (j *job) environment(ctx context.Context) []string {
 	if e.Terraform != "" {
 		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
 	}
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	if parent := carrier["traceparent"]; parent != "" {
-		env = append(env, "TRACEPARENT="+parent)
-	} else if parent := j.attempt.Assignment.Trace.Traceparent; parent != nil && *parent != "" {
-		env = append(env, "TRACEPARENT="+*parent)
+	env = append(env, telemetry.Environ(ctx)...)
+	for _, name := range wayOut {
+		if value := os.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
 	}
 	if j.attempt.Proxy != nil {
 		env = append(env, j.attempt.Proxy.Env()...)
@@ -453,14 +462,14 @@ func (j *job) environment(ctx context.Context) []string {
 
 // startSpan goes on with the trace of whoever asked for the job.
 func (j *job) startSpan(ctx context.Context) (context.Context, trace.Span) {
-	carrier := propagation.MapCarrier{}
+	carried := map[string]string{}
 	if t := j.attempt.Assignment.Trace; t.Traceparent != nil {
-		carrier["traceparent"] = *t.Traceparent
+		carried["traceparent"] = *t.Traceparent
 		if t.Tracestate != nil {
-			carrier["tracestate"] = *t.Tracestate
+			carried["tracestate"] = *t.Tracestate
 		}
 	}
-	ctx = propagation.TraceContext{}.Extract(ctx, carrier)
+	ctx = telemetry.Extract(ctx, carried)
 	return otel.Tracer("github.com/berth-dev/berth/runner/agent").Start(ctx, "job "+string(j.spec.Operation),
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("job_id", j.spec.JobID), attribute.String("install_id", j.spec.InstallID)))

@@ -44,8 +44,8 @@ func (s *secrets) add(value any, name string) (fresh bool) {
 // shows reports whether data holds a secret.
 func (s *secrets) shows(data []byte) bool { return !bytes.Equal(s.set.Bytes(data), data) }
 
-// Redact replaces secrets in output.
-func (s *secrets) Redact(raw []byte) []byte { return s.set.Bytes(raw) }
+// Bytes replaces secrets in output.
+func (s *secrets) Bytes(raw []byte) []byte { return s.set.Bytes(raw) }
 
 // Hold is the length of the longest end of raw that begins a secret.
 func (s *secrets) Hold(raw []byte) int {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
-	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -287,5 +286,3 @@ func isClosed(c <-chan struct{}) bool {
 		return false
 	}
 }
-
-var _ = datadir.ErrBusy

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
@@ -96,12 +97,13 @@ type home struct {
 }
 
 func openHome(bin string) (home, error) {
-	// Changed binaries (an upgrade of Postgres) must not meet old data.
+	// Other binaries (an upgrade of Postgres) must not meet old data.
 	info, err := os.Stat(filepath.Join(bin, "postgres"))
 	if err != nil {
 		return home{}, err
 	}
-	name := fmt.Sprintf("berth-pgtest-%d-%x", os.Getuid(), info.ModTime().Unix()&0xffffff)
+	which := sha256.Sum256(fmt.Appendf(nil, "%s %d", bin, info.ModTime().Unix()))
+	name := fmt.Sprintf("berth-pgtest-%d-%x", os.Getuid(), which[:4])
 	dir := filepath.Join(os.TempDir(), name)
 	if len(dir) > maxSocketDir || os.Getuid() == 0 { // root's own TMPDIR may be closed to the server's user
 		dir = filepath.Join("/tmp", name)
@@ -147,6 +149,9 @@ func (h home) answers(ctx context.Context) error {
 // start runs the supervisor, which is this executable again, and waits until
 // the server answers. The caller holds start.lock.
 func (h home) start(ctx context.Context) error {
+	if err := h.endLeftover(); err != nil {
+		return err
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ import (
 //	supervisor.lock  held by the supervisor
 //
 // When users.lock is free for a moment, the supervisor stops the server and
-// ends. When the supervisor itself is killed, the next test process starts
-// another, which first ends the server that was left behind.
+// ends. When the supervisor itself is killed, the next test process ends the
+// server that was left behind, and starts another.
 const (
 	superviseEnv = "BERTH_PGTEST_SUPERVISE"
 
@@ -55,9 +55,6 @@ func supervise(h home) error {
 		return err
 	}
 	defer self.Close()
-	if err := h.endLeftover(); err != nil {
-		return err
-	}
 	postgres, err := h.startPostgres()
 	if err != nil {
 		return err

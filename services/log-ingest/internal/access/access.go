@@ -22,11 +22,11 @@ import (
 
 // Routes has one row for every operation of openapi/log-ingest.yaml.
 var Routes = auth.Routes{
-	"getStream":     auth.LogsRead,
-	"listRecords":   auth.LogsRead,
-	"tailStream":    auth.LogsRead,
-	"appendRecords": auth.LogsWrite,
-	"finishStream":  auth.LogsWrite,
+	"GetStream":     auth.LogsRead,
+	"ListRecords":   auth.LogsRead,
+	"TailStream":    auth.LogsRead,
+	"AppendRecords": auth.LogsWrite,
+	"FinishStream":  auth.LogsWrite,
 }
 
 // Authenticator knows user tokens and log tokens. It is safe for concurrent

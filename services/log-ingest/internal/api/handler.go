@@ -35,7 +35,7 @@ func New(listener net.Listener, st *store.Store, str *streams.Streams, log *slog
 			access.Routes.Authorize(spec, access.NewAuthenticator(st)),
 			access.Reach(st),
 		},
-		BodyLimits: map[string]int64{"appendRecords": maxBody},
+		BodyLimits: map[string]int64{"AppendRecords": maxBody},
 		Ready:      st.Ping,
 		Reference:  true,
 	})

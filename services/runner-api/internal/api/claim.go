@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -146,7 +146,7 @@ func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w w
 	}
 	tokens := make([]string, w.slots)
 	for i := range tokens {
-		token, hash := secret.New(secret.Log)
+		token, hash := auth.NewSecret(auth.LogPrefix)
 		tokens[i] = token
 		params.TokenHashes = append(params.TokenHashes, hash)
 		params.LeaseIds = append(params.LeaseIds, id.New(id.Lease))

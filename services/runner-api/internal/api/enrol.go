@@ -9,13 +9,13 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 )
 
 // Enrol binds a runner to the key that signs this request.
@@ -27,7 +27,7 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 	if err := gate.VerifySigned(ctx, pub, capsule.KeyID(pub)); err != nil {
 		return nil, err
 	}
-	hash := secret.Hash(req.Body.Secret)
+	hash := auth.Hash(req.Body.Secret)
 	org, err := a.orgOfSecret(ctx, "enrolment", hash)
 	if err != nil {
 		return nil, err

@@ -6,16 +6,16 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 )
 
 // PhoneHome records the outputs of a stack, once.
 func (a *API) PhoneHome(ctx context.Context, req apigen.PhoneHomeRequestObject) (apigen.PhoneHomeResponseObject, error) {
-	hash := secret.Hash(req.Body.Secret)
+	hash := auth.Hash(req.Body.Secret)
 	org, err := a.orgOfSecret(ctx, "stack", hash)
 	if err != nil {
 		return nil, err

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 )
 
 // CreateRegistryToken hands out a short-lived credential for the registry.
@@ -25,7 +25,7 @@ func (a *API) CreateRegistryToken(ctx context.Context, req apigen.CreateRegistry
 		}
 		actions[i] = string(action)
 	}
-	token, hash := secret.New(secret.Registry)
+	token, hash := auth.NewSecret(auth.RegistryPrefix)
 	answer := apigen.CreateRegistryToken200JSONResponse{Token: token, Registry: a.Registry}
 	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
 		expires, err := tx.RunnerAddRegistryToken(ctx, db.RunnerAddRegistryTokenParams{

@@ -10,12 +10,12 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -109,7 +109,7 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 	if err := tx.RunnerRevokeRegistryTokens(ctx, &runner.ID); err != nil {
 		return answer, err
 	}
-	token, hash := secret.New(secret.Session)
+	token, hash := auth.NewSecret(auth.SessionPrefix)
 	sessionID := id.New(id.Session)
 	err = tx.RunnerOpenSession(ctx, db.RunnerOpenSessionParams{ID: sessionID, RunnerID: runner.ID, Epoch: epoch, TokenHash: hash, Version: body.Version})
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID stri
 		if !ok {
 			continue
 		}
-		token, hash := secret.New(secret.Log)
+		token, hash := auth.NewSecret(auth.LogPrefix)
 		err := tx.MintLogToken(ctx, db.MintLogTokenParams{
 			Hash: hash, StreamID: row.StreamID, RunnerID: runnerID, SessionID: sessionID, ExpiresAt: time.Now().Add(logTokenLifetime),
 		})

@@ -9,15 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/httpsig"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
-	"github.com/berth-dev/berth/services/runner-api/internal/secret"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -54,8 +53,8 @@ func New(s *store.Store, sessions *session.Cache, now func() time.Time) *Gate {
 // Session finds the live session of a request and checks that the runner
 // signed it. The errors are those that a runner may see.
 func (g *Gate) Session(ctx context.Context, r *http.Request, body []byte) (*session.Session, error) {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok || !strings.HasPrefix(token, secret.Session) {
+	token, err := auth.Bearer(r)
+	if err != nil || !auth.WellFormed(auth.SessionPrefix, token) {
 		return nil, fault.With(fault.Newf(fault.ErrUnauthenticated, "a session token is needed"), fault.Remedy("open a session"))
 	}
 	s, err := g.Live(ctx, session.Hash(token))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 )
@@ -46,8 +47,12 @@ func (g *Gate) admit(c *gin.Context, saw func(orgID, runnerID string)) error {
 		if err != nil {
 			return err
 		}
+		principal := s.Principal()
+		if !principal.May(auth.JobsWork) {
+			return auth.Forbidden(auth.JobsWork)
+		}
 		saw(s.OrgID, s.RunnerID)
-		ctx = WithSession(ctx, s)
+		ctx = WithSession(auth.NewContext(ctx, principal), s)
 	}
 	c.Request = c.Request.WithContext(ctx)
 	return nil

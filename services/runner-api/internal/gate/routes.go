@@ -1,5 +1,7 @@
 package gate
 
+import "github.com/berth-dev/berth/services/internal/auth"
+
 // Proof is what a route asks of a request.
 type Proof string
 
@@ -48,6 +50,18 @@ var Routes = map[string]Route{
 	"CreateRegistryToken": {LiveSession, mebibyte},
 	"AppendChain":         {LiveSession, 16 * mebibyte},
 	"GetChainHead":        {LiveSession, mebibyte},
+}
+
+// Permissions are the same table as package auth knows it.
+func Permissions() auth.Routes {
+	permissions := make(auth.Routes, len(Routes))
+	for operation, route := range Routes {
+		permissions[operation] = auth.Public // what its body shows is the credential
+		if route.Proof == LiveSession {
+			permissions[operation] = auth.JobsWork
+		}
+	}
+	return permissions
 }
 
 // BodyLimits are the limits by operation.

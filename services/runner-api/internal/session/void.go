@@ -1,6 +1,16 @@
 package session
 
-import "github.com/berth-dev/berth/services/internal/fault"
+import (
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+// Principal is the bearer of the session, as the rest of Berth knows it.
+func (s *Session) Principal() auth.Principal {
+	return auth.Principal{
+		Kind: auth.KindRunner, OrgID: s.OrgID, RunnerID: s.RunnerID, InstallID: s.InstallID, SessionID: s.ID, Epoch: s.Epoch,
+	}
+}
 
 // Check says whether the session is still the one that counts, from the row of
 // its runner. Inside a transaction, read that row with its lock.

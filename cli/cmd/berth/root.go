@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/contexts"
+)
+
+// Groups of commands in the help.
+const (
+	groupDaily  = "daily"
+	groupNouns  = "nouns"
+	groupSystem = "system"
+)
+
+// cli is what all commands share.
+type cli struct {
+	streams
+	getenv func(string) string
+
+	contextFlag string // --context
+	orgFlag     string // --org
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, s streams, getenv func(string) string) int {
+	c := &cli{streams: s, getenv: getenv}
+	root := c.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	report(s.err, err)
+	return exitCode(err)
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "berth",
+		Short: "Run your product in your customers' own accounts, clusters and machines",
+		Long: `Berth runs your product in your customers' own accounts, clusters and machines,
+and keeps it healthy there, without holding a key to them.
+
+Start here: berth up, then berth sync in an app folder.`,
+		SilenceErrors: true, // report writes them
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // unknown commands get our own error
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	root.CompletionOptions.HiddenDefaultCmd = false
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
+	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
+	root.AddGroup(
+		&cobra.Group{ID: groupDaily, Title: "Every day:"},
+		&cobra.Group{ID: groupNouns, Title: "Everything else, by noun:"},
+		&cobra.Group{ID: groupSystem, Title: "This machine and this program:"},
+	)
+	root.SetHelpCommandGroupID(groupSystem)
+	root.SetCompletionCommandGroupID(groupSystem)
+	c.add(root)
+	return root
+}
+
+// add gives the root its commands, in the order of the help.
+func (c *cli) add(root *cobra.Command) {
+	group := func(id string, commands ...*cobra.Command) {
+		for _, cmd := range commands {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
+	}
+	group(groupSystem, c.upCommand(), c.downCommand(), c.versionCommand())
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		text += "; did you mean " + strings.Join(near, " or ") + "?"
+	} else {
+		text += "; see " + cmd.CommandPath() + " --help"
+	}
+	return usage{errors.New(text)}
+}
+
+// exactly is cobra.ExactArgs with the names of what is missing, and our exit
+// code. Names that start with [ may be left out.
+func exactly(names ...string) cobra.PositionalArgs {
+	least := 0
+	for _, name := range names {
+		if !strings.HasPrefix(name, "[") {
+			least++
+		}
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("%s needs %s; see %s --help", cmd.CommandPath(), names[len(args)], cmd.CommandPath())
+		case len(args) > len(names):
+			return usagef("%s does not take %q; see %s --help", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// target finds out where to go and as whom.
+func (c *cli) target() (contexts.Target, error) {
+	file, err := c.contextFile()
+	if err != nil {
+		return contexts.Target{}, err
+	}
+	target, err := contexts.Resolve(file, c.contextFlag, c.getenv)
+	if c.orgFlag != "" {
+		target.Org = c.orgFlag
+	}
+	return target, err
+}
+
+func (c *cli) contextFile() (*contexts.File, error) {
+	path, err := contexts.Path(c.getenv)
+	if err != nil {
+		// Without a home there are no contexts; variables may still say all.
+		path = ""
+	}
+	return contexts.Load(path)
+}
+
+func (c *cli) client() (*api.Client, error) {
+	target, err := c.target()
+	if err != nil {
+		return nil, err
+	}
+	return api.New(api.Options{URL: target.URL, Token: target.Token, Org: target.Org})
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/toolchain"
+	"github.com/berth-dev/berth/cli/internal/up"
+)
+
+// localContext is the context that `berth up` writes.
+const localContext = "local"
+
+func (c *cli) upCommand() *cobra.Command {
+	var detach, status bool
+	var org string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Start Berth on this machine",
+		Long: `Starts Postgres, the four services and the runners of local installs as processes,
+and keeps them running until Ctrl-C or berth down. Everything listens on loopback
+only, and all data is in one folder: BERTH_DATA, else /var/lib/berth for root and
+~/.local/share/berth for others.
+
+Postgres is the one of DATABASE_URL (an administrator's address), else an own one,
+started from the binaries in BERTH_PG_BIN, on PATH or in the distribution's folder.
+The services listen on 8700 to 8703; BERTH_PORT is the first of four others.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			layout, err := localLayout()
+			if err != nil {
+				return err
+			}
+			switch {
+			case status:
+				return c.upStatus(cmd.Context(), layout)
+			case detach && up.FromDetach() == nil:
+				return c.upDetached(cmd.Context(), layout, org)
+			}
+			return c.upForeground(cmd.Context(), layout, org)
+		},
+	}
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when it is ready")
+	cmd.Flags().BoolVar(&status, "status", false, "only show what runs")
+	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start makes")
+	cmd.MarkFlagsMutuallyExclusive("detach", "status")
+	return cmd
+}
+
+func localLayout() (up.Layout, error) {
+	dir, err := up.DefaultDir()
+	if err != nil {
+		return up.Layout{}, err
+	}
+	return up.LayoutAt(dir)
+}
+
+func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) error {
+	port, err := up.ParsePort(c.getenv("BERTH_PORT"))
+	if err != nil {
+		return err
+	}
+	say := func(line string) { fmt.Fprintln(c.err, line) }
+	ready := func(url string) { c.upReady(layout, url) }
+	background := up.FromDetach()
+	if background != nil {
+		print := say
+		say = func(line string) { print(line); background.Say(line) }
+		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
+	}
+	err = up.Run(ctx, up.Config{
+		Layout: layout, Port: port, Org: org, DatabaseURL: c.getenv("DATABASE_URL"),
+		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
+	})
+	if background != nil && err != nil {
+		var advised interface{ Remedy() string }
+		remedy := ""
+		if errors.As(err, &advised) {
+			remedy = advised.Remedy()
+		}
+		background.Failed(err.Error(), remedy)
+	}
+	return c.orRunning(err)
+}
+
+func (c *cli) upDetached(ctx context.Context, layout up.Layout, org string) error {
+	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
+		return c.orRunning(fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
+	}
+	url, err := up.Detach(ctx, layout, []string{"up", "--name", org}, func(line string) { fmt.Fprintln(c.err, line) })
+	if err != nil {
+		return err
+	}
+	c.upReady(layout, url)
+	return nil
+}
+
+// orRunning makes a second `up` a success: what was asked for is there.
+func (c *cli) orRunning(err error) error {
+	if errors.Is(err, up.ErrRunning) {
+		fmt.Fprintln(c.err, err)
+		return nil
+	}
+	return err
+}
+
+// upReady writes the context and says where everything is.
+func (c *cli) upReady(layout up.Layout, url string) {
+	note, err := c.writeLocalContext(layout, url)
+	if err != nil {
+		fmt.Fprintf(c.err, "! the context %q was not written: %v\n", localContext, err)
+	}
+	if note != "" {
+		fmt.Fprintln(c.err, "  "+note)
+	}
+	fmt.Fprintf(c.out, "%s\n", url)
+}
+
+func (c *cli) writeLocalContext(layout up.Layout, url string) (note string, err error) {
+	path, err := contexts.Path(c.getenv)
+	if err != nil {
+		return "", err
+	}
+	file, err := contexts.Load(path)
+	if err != nil {
+		return "", err
+	}
+	file.Contexts[localContext] = contexts.Context{URL: url, TokenFile: layout.Token()}
+	if file.Current == "" {
+		file.Current = localContext
+	}
+	if file.Current != localContext {
+		note = fmt.Sprintf("the context %q stays the current one; use --context local or berth context use local", file.Current)
+	}
+	return note, file.Save()
+}
+
+func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
+	status, err := up.AskStatus(ctx, layout)
+	if err != nil {
+		return err
+	}
+	if !status.Running {
+		fmt.Fprintf(c.out, "berth does not run (data folder %s)\n", status.Dir)
+	} else {
+		fmt.Fprintf(c.out, "%s  data in %s  supervisor pid %d\n", status.URL, status.Dir, status.PID)
+	}
+	bad := !status.Running
+	for _, part := range status.Parts {
+		mark, detail := "✓", fmt.Sprintf("pid %d", part.PID)
+		if part.Restarts > 0 {
+			detail += fmt.Sprintf(", restarted %d times, last: %s", part.Restarts, part.Last)
+		}
+		if !part.Ready {
+			mark, bad = "✗", true
+			detail += ", " + part.Why
+			if part.Looping {
+				detail += ", keeps ending: see " + part.Log
+			}
+		}
+		fmt.Fprintf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
+	}
+	if bad {
+		return outcome(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+// Package contexts owns which Berth a command talks to, and as whom: the file
+// ~/.config/berth/config.json with named contexts, and the variables BERTH_URL,
+// BERTH_TOKEN, BERTH_CONTEXT and BERTH_ORG that override it.
+//
+// The file names the files of tokens and holds none itself.
+package contexts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Context is one Berth and one credential.
+type Context struct {
+	URL string `json:"url"`
+	// TokenFile holds the token; only its owner may read it.
+	TokenFile string `json:"token_file"`
+	// Org is sent along, for people in several orgs.
+	Org string `json:"org,omitempty"`
+}
+
+// File is the file of contexts.
+type File struct {
+	Current  string             `json:"current,omitempty"`
+	Contexts map[string]Context `json:"contexts,omitempty"`
+
+	path string
+}
+
+// Path is where the file is: in XDG_CONFIG_HOME, else in ~/.config.
+func Path(getenv func(string) string) (string, error) {
+	dir := getenv("XDG_CONFIG_HOME")
+	if !filepath.IsAbs(dir) {
+		home := getenv("HOME")
+		if home == "" {
+			return "", errors.New("there is no home directory to keep contexts in: set HOME, or BERTH_URL and BERTH_TOKEN")
+		}
+		dir = filepath.Join(home, ".config")
+	}
+	return filepath.Join(dir, "berth", "config.json"), nil
+}
+
+// Load reads the file; one that does not exist is empty.
+func Load(path string) (*File, error) {
+	f := &File{path: path, Contexts: map[string]Context{}}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, fmt.Errorf("%s is not a file of contexts: %w", path, err)
+	}
+	if f.Contexts == nil {
+		f.Contexts = map[string]Context{}
+	}
+	return f, nil
+}
+
+// Save replaces the file in one step, mode 0600.
+func (f *File) Save() error {
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writePrivate(f.path, append(data, '\n'))
+}
+
+// Names are the names of all contexts, sorted.
+func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.Contexts)) }
+
+// Use makes a context the current one.
+func (f *File) Use(name string) error {
+	if _, ok := f.Contexts[name]; !ok {
+		return f.unknown(name)
+	}
+	f.Current = name
+	return nil
+}
+
+func (f *File) unknown(name string) error {
+	if len(f.Contexts) == 0 {
+		return fmt.Errorf("there is no context %q, there are none at all", name)
+	}
+	return fmt.Errorf("there is no context %q; there are: %s", name, strings.Join(f.Names(), ", "))
+}
+
+// StoreToken writes a token to its own file beside the file of contexts and
+// returns the path.
+func (f *File) StoreToken(name, token string) (string, error) {
+	path := filepath.Join(filepath.Dir(f.path), "tokens", name)
+	return path, writePrivate(path, []byte(strings.TrimSpace(token)+"\n"))
+}
+
+// Target is where to go and what to show there.
+type Target struct {
+	Name  string // of the context; "" when all comes from variables
+	URL   string
+	Token string
+	Org   string
+}
+
+// NotSet is returned by Resolve when nothing says where to go.
+type NotSet struct{}
+
+// Error implements error.
+func (NotSet) Error() string { return "no Berth to talk to" }
+
+// Remedy says what to do.
+func (NotSet) Remedy() string {
+	return "start one here with berth up, or set BERTH_URL and BERTH_TOKEN, or add a context with berth context add"
+}
+
+// Resolve finds the target. choice is what was asked for by flag, "" for none.
+func Resolve(f *File, choice string, getenv func(string) string) (Target, error) {
+	name := firstOf(choice, getenv("BERTH_CONTEXT"))
+	t := Target{URL: getenv("BERTH_URL"), Token: getenv("BERTH_TOKEN"), Org: getenv("BERTH_ORG")}
+	if name == "" && t.URL == "" {
+		name = f.Current
+	}
+	if name != "" {
+		c, ok := f.Contexts[name]
+		if !ok {
+			return t, f.unknown(name)
+		}
+		t.Name, t.URL, t.Org = name, firstOf(t.URL, c.URL), firstOf(t.Org, c.Org)
+		if t.Token == "" {
+			token, err := readToken(c.TokenFile)
+			if err != nil {
+				return t, err
+			}
+			t.Token = token
+		}
+	}
+	if t.URL == "" {
+		return t, NotSet{}
+	}
+	if u, err := url.Parse(t.URL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return t, fmt.Errorf("%q is not the URL of a Berth: it looks like https://berth.example.com", t.URL)
+	}
+	if t.Token == "" {
+		return t, errors.New("no token: set BERTH_TOKEN")
+	}
+	return t, nil
+}
+
+func readToken(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the token of the context: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func writePrivate(path string, data []byte) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".new.*") // made 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	_, writeErr := tmp.Write(data)
+	if err := errors.Join(writeErr, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

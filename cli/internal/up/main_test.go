@@ -1,0 +1,76 @@
+package up_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// The services and runners of these tests are this executable under other
+// names: what matters here is that they are real processes with real ports.
+// Postgres is Postgres.
+func TestMain(m *testing.M) {
+	name := filepath.Base(os.Args[0])
+	switch {
+	case os.Getenv("BERTH_TEST_SUPERVISE") != "":
+		superviseForTest()
+	case name == "berth-ctl-api" && len(os.Args) > 1 && os.Args[1] != "serve":
+		command(os.Args[1:])
+	case name == "berth-runner":
+		<-terminated()
+	case strings.HasPrefix(name, "berth-"):
+		serve(name)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func terminated() <-chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGTERM)
+	return c
+}
+
+// command is `berth-ctl-api migrate` and `bootstrap`: it leaves a trace of how
+// it was called, and fails when the test wants it to.
+func command(args []string) {
+	if text := os.Getenv("BERTH_TEST_FAIL_" + strings.ToUpper(args[0])); text != "" {
+		_, _ = os.Stderr.WriteString(text + "\n")
+		os.Exit(1)
+	}
+	for i, arg := range args {
+		if arg == "--token-file" {
+			if err := os.WriteFile(args[i+1], []byte("brt_test\n"), 0o600); err != nil {
+				os.Exit(1)
+			}
+		}
+	}
+}
+
+// serve answers /readyz, and takes stacks that phone home.
+func serve(name string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("POST /stacks/phone-home", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var home struct{ Secret string }
+		if json.Unmarshal(body, &home) != nil || home.Secret != "bph_right" {
+			w.WriteHeader(http.StatusConflict)
+			return
+		}
+		_ = os.WriteFile(filepath.Join(os.Getenv("BERTH_UP"), "phoned-home.json"), body, 0o600)
+	})
+	server := &http.Server{Addr: os.Getenv("BERTH_LISTEN"), Handler: mux}
+	go func() {
+		<-terminated()
+		os.Exit(0)
+	}()
+	_, _ = os.Stderr.WriteString(name + ": " + server.ListenAndServe().Error() + "\n")
+	os.Exit(1)
+}

@@ -1,0 +1,253 @@
+package engine_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+func actionJob(t *testing.T, op jobspec.Operation, steps ...jobspec.ActionStep) *jobDir {
+	t.Helper()
+	return newJob(t, jobspec.Spec{
+		Kind: jobspec.KindAction, Operation: op,
+		Action: &jobspec.Action{Name: "check", Steps: steps, ReadOnly: op == jobspec.OperationRun},
+		State: state(t, map[string]any{"id": "ins_1", "name": "acme", "components": map[string]any{
+			"db": map[string]any{"outputs": map[string]any{"host": "db.internal"}},
+		}}),
+	})
+}
+
+func TestScriptsRunUnderBash(t *testing.T) {
+	t.Parallel()
+	const bashisms = "set -euo pipefail\na=(one two)\n[[ ${#a[@]} == 2 ]]\necho \"${a[1]}\" > \"$BERTH_INSTALL_DIR/$BERTH_STEP_NAME\"\n"
+	steps := []jobspec.ActionStep{
+		{Name: "env-sh", InlineContents: "#!/usr/bin/env sh\n" + bashisms},
+		{Name: "bin-sh", InlineContents: "#!/bin/sh -e\n" + bashisms},
+		{Name: "bash", InlineContents: "#!/bin/bash\n" + bashisms + "diff <(echo a) <(echo a)\n"},
+		{Name: "none", InlineContents: bashisms},
+		{Name: "nested", InlineContents: "#!/bin/sh\nsh -c 'a=(one two); echo ${a[1]}' > \"$BERTH_INSTALL_DIR/nested\""},
+		{Name: "command", Command: `printf two > "$BERTH_INSTALL_DIR/command"`},
+		{Name: "awk", InlineContents: "#!/usr/bin/awk -f\nBEGIN { print \"two\" > ENVIRON[\"BERTH_INSTALL_DIR\"] \"/awk\" }\n"},
+	}
+	j := actionJob(t, jobspec.OperationRun, steps...)
+	r := j.must(t)
+	if len(r.Steps) != len(steps) {
+		t.Errorf("ran %d steps of %d", len(r.Steps), len(steps))
+	}
+	for _, s := range steps {
+		data, err := os.ReadFile(filepath.Join(j.env["BERTH_INSTALL_DIR"], s.Name))
+		if err != nil || strings.TrimSpace(string(data)) != "two" {
+			t.Errorf("step %s wrote %q, %v", s.Name, data, err)
+		}
+	}
+}
+
+func TestScriptsSeeTheirEnvironment(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{
+		Name: "env", InlineContents: "env > $BERTH_INSTALL_DIR/env; pwd >> $BERTH_INSTALL_DIR/env",
+		EnvVars: map[string]string{"HOST": "{{ .nuon.components.db.outputs.host }}", "WHO": "{{ .action.inputs.who }}"},
+	})
+	j.spec.Action.Inputs = map[string]string{"who": "sailor"}
+	j.env["AGENT_PRIVATE"] = "not for vendors"
+	j.env["TF_HTTP_PASSWORD"] = "not for scripts"
+	j.must(t)
+	data, err := os.ReadFile(filepath.Join(j.env["BERTH_INSTALL_DIR"], "env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"HOST=db.internal\n", "WHO=sailor\n", "who=sailor\n", "NUON_INSTALL_ID=ins_1\n", "BERTH_INSTALL_ID=ins_1\n", "BERTH_INSTALL_NAME=acme\n",
+		"NUON_ORG_ID=org_1\n", "BERTH_ACTION_NAME=check\n", "NUON_STEP_NAME=env\n", "NUON_ACTIONS_OUTPUT_FILEPATH=" + j.path, "\n" + j.path + "/work/action\n",
+	} {
+		wantContains(t, "environment", string(data), want)
+	}
+	if strings.Contains(string(data), "not for") {
+		t.Errorf("the environment holds what is the engine's own:\n%s", data)
+	}
+}
+
+func TestOutputsOfSteps(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun,
+		jobspec.ActionStep{Name: "lines", InlineContents: "echo files=2 >> $BERTH_ACTIONS_OUTPUT_FILEPATH\necho 'url=https://x/?a=b' >> $NUON_ACTIONS_OUTPUT_FILEPATH"},
+		jobspec.ActionStep{Name: "object", InlineContents: `echo '{"files": 3, "ok": true}' > $BERTH_ACTIONS_OUTPUT_FILEPATH`},
+	)
+	r := j.must(t)
+	want := []jobspec.StepResult{
+		{Name: "lines", Outputs: map[string]any{"files": "2", "url": "https://x/?a=b"}},
+		{Name: "object", Outputs: map[string]any{"files": 3.0, "ok": true}},
+	}
+	if diff := cmp.Diff(want, r.Steps, cmpopts.IgnoreFields(jobspec.StepResult{}, "Took")); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	outputs := jobspec.Outputs{
+		"files": {Value: json.RawMessage("3")}, "ok": {Value: json.RawMessage("true")}, "url": {Value: json.RawMessage(`"https://x/?a=b"`)},
+	}
+	var written jobspec.Outputs
+	j.readJSON(t, "out/outputs.json", &written)
+	if diff := cmp.Diff(outputs, written); diff != "" {
+		t.Errorf("outputs (-want +got):\n%s", diff)
+	}
+}
+
+func TestFailedStepEndsTheAction(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun,
+		jobspec.ActionStep{Name: "first", InlineContents: "echo a=1 >> $BERTH_ACTIONS_OUTPUT_FILEPATH"},
+		jobspec.ActionStep{Name: "second", InlineContents: "echo told why; exit 7"},
+		jobspec.ActionStep{Name: "third", InlineContents: "touch $BERTH_INSTALL_DIR/third"},
+	)
+	r := j.run(t)
+	if r.Outcome != jobspec.OutcomeFailed || r.ExitCode != 7 || r.Error != `action check: step "second" ended with exit code 7` || len(r.Steps) != 2 {
+		t.Errorf("result %+v", r)
+	}
+	wantContains(t, "log", j.log(t), "told why\n")
+	wantContains(t, "outputs", j.read(t, "out/outputs.json"), `"a"`)
+	if _, err := os.Stat(filepath.Join(j.env["BERTH_INSTALL_DIR"], "third")); !os.IsNotExist(err) {
+		t.Error("the third step ran")
+	}
+}
+
+func TestBadOutputsFailTheStepWithoutTellingThem(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "bad", InlineContents: "printf 'a=1\\nhunter2 hunter2\\n' > $BERTH_ACTIONS_OUTPUT_FILEPATH"})
+	r := j.run(t)
+	if want := `action check: the outputs of step "bad": line 2 is neither name=value nor a JSON object`; r.Error != want {
+		t.Errorf("error %q, want %q", r.Error, want)
+	}
+}
+
+func TestActionIsPinnedAndAppliedAsPlanned(t *testing.T) {
+	t.Parallel()
+	step := jobspec.ActionStep{
+		Name: "restart", InlineContents: "echo {{ .nuon.name }} $HOST >> $BERTH_INSTALL_DIR/effects",
+		EnvVars: map[string]string{"HOST": "{{ .nuon.components.db.outputs.host }}"},
+	}
+	plan := actionJob(t, jobspec.OperationPlan, step)
+	plan.must(t)
+	effects := filepath.Join(plan.env["BERTH_INSTALL_DIR"], "effects")
+	if _, err := os.Stat(effects); !os.IsNotExist(err) {
+		t.Error("a plan had an effect")
+	}
+	var s jobspec.PlanSummary
+	plan.readJSON(t, "out/plan.summary.json", &s)
+	want := []jobspec.ObjectChange{{Address: "check/restart", Action: "run", Fields: []jobspec.FieldChange{
+		{Path: "script", After: "echo acme $HOST >> $BERTH_INSTALL_DIR/effects"}, {Path: "env_vars", After: "HOST"},
+	}}}
+	if diff := cmp.Diff(want, s.Objects); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	wantContains(t, "inputs", plan.read(t, "out/inputs.json"), "db.internal")
+
+	apply := actionJob(t, jobspec.OperationApply, jobspec.ActionStep{Name: "restart", InlineContents: "exit 1"})
+	apply.env["BERTH_INSTALL_DIR"] = plan.env["BERTH_INSTALL_DIR"]
+	copyTree(t, filepath.Join(plan.path, "out/pinned"), filepath.Join(apply.path, "in/pinned"))
+	apply.must(t)
+	if data, err := os.ReadFile(effects); err != nil || string(data) != "acme db.internal\n" {
+		t.Errorf("effects %q, %v", data, err)
+	}
+
+	again := actionJob(t, jobspec.OperationPlan, step)
+	again.must(t)
+	if plan.read(t, "out/plan.canonical.json") != again.read(t, "out/plan.canonical.json") {
+		t.Error("two plans of the same action differ")
+	}
+	private(t, plan.path)
+}
+
+func TestStopEndsTheWholeProcessGroup(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "wait", InlineContents: `
+trap 'echo cleaned up; exit 4' TERM
+sleep 1000 &
+echo $! > $BERTH_INSTALL_DIR/pid
+echo ready
+wait
+`}, jobspec.ActionStep{Name: "next", Command: "touch $BERTH_INSTALL_DIR/next"})
+	cmd := j.start(t)
+	waitFor(t, "the script to be ready", contains(filepath.Join(j.path, "stdout.log"), "ready"))
+	stop(t, cmd)
+	r := j.finish(t, cmd)
+	if r.Outcome != jobspec.OutcomeCancelled || r.ExitCode != 4 {
+		t.Errorf("result %+v", r)
+	}
+	wantContains(t, "log", j.log(t), "cleaned up")
+	wantContains(t, "error", r.Error, `stopped on request: action check: step "wait"`)
+	notRunning(t, filepath.Join(j.env["BERTH_INSTALL_DIR"], "pid"))
+}
+
+func TestActionThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "slow", InlineContents: "echo $$ > $BERTH_INSTALL_DIR/pid; exec sleep 1000"})
+	j.spec.TimeoutSeconds = 1
+	r := j.run(t)
+	if r.Outcome != jobspec.OutcomeFailed || r.ExitCode != 128+15 {
+		t.Errorf("result %+v", r)
+	}
+	wantContains(t, "error", r.Error, `action check took longer than the 1s that it may: action check: step "slow"`)
+	notRunning(t, filepath.Join(j.env["BERTH_INSTALL_DIR"], "pid"))
+}
+
+func TestNothingThatAScriptStartedOutlivesIt(t *testing.T) {
+	t.Parallel()
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "daemon", InlineContents: "sleep 1000 & echo $! > $BERTH_INSTALL_DIR/pid"})
+	j.must(t)
+	notRunning(t, filepath.Join(j.env["BERTH_INSTALL_DIR"], "pid"))
+}
+
+func notRunning(t *testing.T, pidFile string) {
+	t.Helper()
+	data, err := os.ReadFile(pidFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if err := json.Unmarshal(data, &pid); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the process to end", func() bool { return !alive(pid) })
+}
+
+func TestActionsThatCannotRun(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		step    jobspec.ActionStep
+		outcome jobspec.Outcome
+		want    string
+	}{
+		{
+			name: "a file of a repository", step: jobspec.ActionStep{Name: "s", Command: "./scripts/run.sh"},
+			outcome: jobspec.OutcomeRefused, want: `action check: step "s" runs a file of a repository, which this runner does not support yet`,
+		},
+		{
+			name: "an interpreter that is not there", step: jobspec.ActionStep{Name: "s", InlineContents: "#!/usr/bin/env no-such-interpreter\n"},
+			outcome: jobspec.OutcomeFailed, want: `action check: step "s": there is no no-such-interpreter on the runner's machine`,
+		},
+		{
+			name: "a template that names what is not there", step: jobspec.ActionStep{Name: "s", InlineContents: "echo {{ .nuon.sandbox.outputs.vpc }}"},
+			outcome: jobspec.OutcomeFailed, want: `step "s": line 1: .nuon.sandbox`,
+		},
+		{
+			name: "nothing to run", step: jobspec.ActionStep{Name: "s", InlineContents: "\n"},
+			outcome: jobspec.OutcomeRefused, want: `action check: step "s" has nothing to run`,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := actionJob(t, jobspec.OperationRun, tc.step).run(t)
+			wantContains(t, "error", r.Error, tc.want)
+			if r.Outcome != tc.outcome {
+				t.Errorf("outcome %s, want %s", r.Outcome, tc.outcome)
+			}
+		})
+	}
+}

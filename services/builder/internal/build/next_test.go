@@ -1,0 +1,169 @@
+package build
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
+)
+
+var (
+	someDigest  = "sha256:" + strings.Repeat("a", 64)
+	otherDigest = "sha256:" + strings.Repeat("b", 64)
+	someCommit  = strings.Repeat("c", 40)
+)
+
+func local(change ...func(*State)) State {
+	s := State{Build: Build{
+		ID: "bld_1", OrgID: "org_1", AppID: "app_1", App: "hello", ComponentID: "cmp_1", Component: "card",
+		ComponentKind: "component", Type: "terraform_module", BuildDigest: otherDigest, Status: Queued, Timeout: defaultTimeout,
+		Source: source.Source{Kind: source.KindLocal, Digest: someDigest},
+	}}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func git(change ...func(*State)) State {
+	return local(append([]func(*State){func(s *State) {
+		s.Build.Source = source.Source{Kind: source.KindGit, Repo: "owner/name", Ref: "main", Directory: "module"}
+	}}, change...)...)
+}
+
+func resolved(s *State) {
+	commit := ""
+	if s.Build.Source.Kind == source.KindGit {
+		commit = someCommit
+	}
+	s.Build.Commit, s.Build.Resolved = commit, resolvedDigest(otherDigest, s.Build.Source.Content(commit))
+}
+
+func staged(s *State) {
+	s.Build.Provenance.Source.Archive = &jobspec.Artifact{Repository: "org_1/sources", Digest: otherDigest}
+}
+
+func cloneable(s *State) { s.Facts.Commit = source.Commit{URL: "https://h/r.git", Hash: someCommit} }
+
+func withRunner(s *State) { s.Facts.RunnerID = "rnr_1" }
+
+func cancelRequested(s *State) { s.Build.CancelRequested = true }
+
+func reusable(s *State) {
+	s.Reusable = append(s.Reusable, Made{BuildID: "bld_0", Artifact: jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 7}})
+}
+
+func there(is bool) func(*State) {
+	return func(s *State) { s.Facts.There = map[string]bool{someDigest: is} }
+}
+
+func job(state string, change ...func(*Job)) func(*State) {
+	return func(s *State) {
+		resolved(s)
+		s.Build.Status, s.Build.JobID = Running, "job_1"
+		s.Job = &Job{ID: "job_1", State: state, RunnerID: "rnr_1"}
+		for _, c := range change {
+			c(s.Job)
+		}
+	}
+}
+
+func pushed(repository, digest string) func(*Job) {
+	return func(j *Job) {
+		j.Result.Artifact = &jobspec.BuiltArtifact{Repository: repository, Digest: digest, SizeBytes: 9}
+	}
+}
+
+func trouble(passing bool) func(*State) {
+	return func(s *State) { s.Facts.Trouble = &Trouble{Text: "no", Passing: passing} }
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	made := jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 9}
+	localSpec := jobspec.Spec{
+		Version: 1, OrgID: "org_1", BuildID: "bld_1", Kind: "terraform_module", Operation: "build", TimeoutSeconds: 1800,
+		Source: &jobspec.Source{Kind: "archive", Archive: &jobspec.Artifact{Repository: "org_1/sources", Digest: otherDigest}, Push: "org_1/hello/card"},
+	}
+	gitSpec := localSpec
+	gitSpec.Source = &jobspec.Source{Kind: "git", Repo: "https://h/r.git", Ref: "main", Commit: someCommit, Directory: "module", Push: "org_1/hello/card"}
+	for _, tc := range []struct {
+		name string
+		s    State
+		want Decision
+	}{
+		{"a local source is exact as it is", local(), Decision{Act: RecordSource, Resolved: resolvedDigest(otherDigest, someDigest)}},
+		{"a branch is looked up", git(), Decision{Act: Resolve}},
+		{"what was found is recorded", git(cloneable), Decision{Act: RecordSource, Commit: someCommit, Resolved: resolvedDigest(otherDigest, someCommit+":module")}},
+		{"trouble that may pass is shown and tried again", git(trouble(true)), Decision{Act: Note, Error: "no; trying again"}},
+		{"but not for ever", git(trouble(true), func(s *State) { s.LastTry = true }), Decision{Act: Fail, Error: "no"}},
+		{"trouble that stays fails at once", git(trouble(false)), Decision{Act: Fail, Error: "no"}},
+		{"a source that is none fails", local(func(s *State) { s.Build.SourceFault = "what is this" }), Decision{Act: Fail, Error: "what is this"}},
+
+		{"an artifact of the same is looked for", local(resolved, reusable), Decision{Act: Look, Artifact: jobspec.BuiltArtifact{Repository: "org_1/hello/card", Digest: someDigest, SizeBytes: 7}}},
+		{"and taken over when it is there", local(resolved, reusable, there(true)), Decision{Act: Reuse, Made: local(reusable).Reusable[0]}},
+		{"a lost artifact is built again", local(resolved, reusable, there(false)), Decision{Act: Stage}},
+		{"an older one will do when the newer is lost", local(resolved, reusable, there(false), func(s *State) {
+			s.Reusable = append(s.Reusable, Made{BuildID: "bld_old", Artifact: jobspec.BuiltArtifact{Digest: otherDigest}})
+		}), Decision{Act: Look, Artifact: jobspec.BuiltArtifact{Digest: otherDigest}}},
+
+		{"a local source is pushed", local(resolved), Decision{Act: Stage}},
+		{"where it is, is recorded", local(resolved, func(s *State) { s.Facts.Archive = &jobspec.Artifact{Digest: someDigest} }), Decision{Act: RecordArchive, Archive: &jobspec.Artifact{Digest: someDigest}}},
+		{"a bad archive fails", local(resolved, trouble(false)), Decision{Act: Fail, Error: "no"}},
+		{"a job needs a runner", local(resolved, staged), Decision{Act: StartRunner}},
+		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
+		{"a later worker asks again what to clone", git(resolved), Decision{Act: Resolve}},
+		{"the job of a commit", git(resolved, cloneable, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &gitSpec}},
+
+		{"a queued job is waited for", local(job("queued")), Decision{Act: Wait}},
+		{"a leased job is waited for", local(job("leased")), Decision{Act: Wait}},
+		{"the artifact of a job is looked for", local(job("succeeded", pushed("org_1/hello/card", someDigest))), Decision{Act: Look, Artifact: made}},
+		{"and accepted", local(job("succeeded", pushed("org_1/hello/card", someDigest)), there(true)), Decision{Act: Succeed, Artifact: made}},
+		{"a claim without a push is not", local(job("succeeded", pushed("org_1/hello/card", someDigest)), there(false)), Decision{Act: Fail, Error: "artifact " + someDigest + " is not in the registry, although the Build Runner says so"}},
+		{"nor one of somewhere else", local(job("succeeded", pushed("org_1/hello/other", someDigest)), there(true)), Decision{Act: Fail, Error: `the Build Runner names an artifact in "org_1/hello/other"; it had to be in org_1/hello/card`}},
+		{"nor nothing", local(job("succeeded")), Decision{Act: Fail, Error: "the Build Runner names no artifact"}},
+		{"a digest must be one", local(job("succeeded", pushed("org_1/hello/card", "sha256:../x"))), Decision{Act: Fail, Error: "the Build Runner names no artifact"}},
+		{"a failed job says why", local(job("failed", func(j *Job) { j.Error = "bad HCL"; j.Result.Remedy = "mend it" })), Decision{Act: Fail, Error: "bad HCL; mend it"}},
+		{"a refused job too", local(job("refused")), Decision{Act: Fail, Error: "the Build Runner refused the job without saying why"}},
+		{"a job that is gone fails", local(job("failed"), func(s *State) { s.Job = nil }), Decision{Act: Fail, Error: "job job_1 of this build is gone"}},
+
+		{"a build without a job is cancelled at once", git(cancelRequested), Decision{Act: Cancel}},
+		{"a job is asked to stop", local(job("leased"), cancelRequested), Decision{Act: StopJob}},
+		{"once", local(job("leased", func(j *Job) { j.CancelRequested = true }), cancelRequested), Decision{Act: Wait}},
+		{"a stopped job is the end", local(job("cancelled"), cancelRequested), Decision{Act: Cancel}},
+		{"a job that nobody asked to stop failed", local(job("cancelled")), Decision{Act: Fail, Error: "the job of this build was cancelled"}},
+		{"a job that failed while stopping was cancelled", local(job("failed", func(j *Job) { j.Error = "killed" }), cancelRequested), Decision{Act: Cancel, Error: "killed"}},
+		{"a job that was done before keeps its artifact", local(job("succeeded", pushed("org_1/hello/card", someDigest)), cancelRequested, there(true)), Decision{Act: Succeed, Artifact: made}},
+
+		{"a succeeded build is done", local(func(s *State) { s.Build.Status = Succeeded }), Decision{Act: Done}},
+		{"a cancelled build is done", local(cancelRequested, func(s *State) { s.Build.Status = Cancelled }), Decision{Act: Done}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, Next(tc.s)); diff != "" {
+				t.Errorf("Next (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRepositoryOf(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, app, component, want string }{
+		{"names", "hello", "card", "org_1/hello/card"},
+		{"dots, dashes and underscores", "my-app", "a.b__c-d", "org_1/my-app/a.b__c-d"},
+		{"what registries do not take is named by id", "hello", "Card", "org_1/hello/cmp_1"},
+		{"nothing climbs out", "..", "a/../../b", "org_1/app_1/cmp_1"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := repositoryOf(Build{OrgID: "org_1", AppID: "app_1", App: tc.app, ComponentID: "cmp_1", Component: tc.component})
+			if got != tc.want {
+				t.Errorf("repositoryOf(%q, %q) = %q, want %q", tc.app, tc.component, got, tc.want)
+			}
+		})
+	}
+}

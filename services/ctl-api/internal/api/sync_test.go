@@ -1,0 +1,337 @@
+package api_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// actions tells what a sync did: "api build, sandbox reuse".
+func actions(r *ctlapi.SyncResult) string {
+	var all []string
+	for _, it := range r.Items {
+		text := it.Component + " " + string(it.Action)
+		if it.DeployChanged {
+			text += "*"
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}
+
+func TestSyncFromFolderToRelease(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	folder := hello()
+
+	first := c.sync("hello", folder)
+	if got, want := actions(first), "api build*, sandbox build*, web build*"; got != want || !first.Created || first.Config.Number != 1 || first.Release != nil {
+		t.Fatalf("first sync: %s (%+v), want %s and config 1 without a release", got, first, want)
+	}
+	if n := d.count(`select count(*) from river_builder.river_job where kind = 'build_advance'`); n != 3 {
+		t.Errorf("%d wake-ups of builder, want 3", n)
+	}
+	if again := c.sync("hello", folder); again.Created || again.Config.ID != first.Config.ID || again.Release != nil {
+		t.Errorf("the same folder made another config or a release: %+v", again)
+	}
+	if n := d.count(`select count(*) from builds`); n != 3 {
+		t.Errorf("%d builds after syncing twice, want 3", n)
+	}
+
+	d.finishBuilds("succeeded")
+	one := c.sync("hello", folder)
+	if one.Release == nil || one.Release.Number != 1 {
+		t.Fatalf("all builds are there, and no release 1: %+v", one)
+	}
+
+	// A changed var makes a release at once and builds nothing.
+	two := c.sync("hello", with(folder, "components/api.toml", strings.Replace(string(folder["components/api.toml"].Data), "text =", "other =", 1)))
+	if got, want := actions(two), "api reuse*, sandbox reuse, web reuse"; got != want || two.Release == nil || two.Release.Number != 2 {
+		t.Errorf("changed var: %s (%+v), want %s and release 2", got, two.Release, want)
+	}
+	// A changed source builds just that component.
+	three := c.sync("hello", with(folder, "src/api/main.tf", "# another api\n"))
+	if got, want := actions(three), "api build*, sandbox reuse, web reuse"; got != want || three.Release != nil {
+		t.Errorf("changed source: %s (%+v), want %s and no release yet", got, three.Release, want)
+	}
+	// The folder as it was first finds its config and its release again.
+	if back := c.sync("hello", folder); back.Created || back.Config.Number != 1 || back.Release == nil || back.Release.Number != 1 {
+		t.Errorf("the first folder again: %+v, want config 1 and release 1", back)
+	}
+
+	config, err := c.GetConfigWithResponse(t.Context(), "hello@3", nil)
+	must(t, config, err, http.StatusOK)
+	var order []string
+	for _, it := range config.JSON200.Items {
+		order = append(order, it.Component)
+	}
+	if diff := cmp.Diff([]string{"sandbox", "api", "web"}, order); diff != "" || config.JSON200.State != ctlapi.ConfigStateBuilding {
+		t.Errorf("items of config 3, dependencies first, %s (-want +got):\n%s", config.JSON200.State, diff)
+	}
+	release, err := c.GetReleaseWithResponse(t.Context(), "hello@2")
+	must(t, release, err, http.StatusOK)
+	if r := release.JSON200; len(r.Items) != 3 || r.Config.Number != 2 || r.MadeBy != "sync" {
+		t.Errorf("release 2: %+v", r)
+	}
+	app, err := c.GetAppWithResponse(t.Context(), "hello")
+	must(t, app, err, http.StatusOK)
+	if a := app.JSON200; a.Config.Number != 3 || a.Release.Number != 2 || a.DisplayName != "Hello" {
+		t.Errorf("app: %+v", a)
+	}
+}
+
+func TestSyncRetriesWhatFailed(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	d.finishBuilds("failed")
+	config, err := c.GetConfigWithResponse(t.Context(), "hello@1", nil)
+	must(t, config, err, http.StatusOK)
+	if config.JSON200.State != ctlapi.ConfigStateFailed {
+		t.Fatalf("state is %s, want failed", config.JSON200.State)
+	}
+	before := config.JSON200.Version
+	again := c.sync("hello", hello())
+	if got, want := actions(again), "api build, sandbox build, web build"; got != want || again.Created {
+		t.Fatalf("after failed builds: %s, want %s of the same config", got, want)
+	}
+	config, err = c.GetConfigWithResponse(t.Context(), "hello@1", nil)
+	must(t, config, err, http.StatusOK)
+	if config.JSON200.State != ctlapi.ConfigStateBuilding || config.JSON200.Version <= before {
+		t.Errorf("state %s version %d, want building and above %d", config.JSON200.State, config.JSON200.Version, before)
+	}
+	d.finishBuilds("succeeded")
+	if got := c.sync("hello", hello()); got.Release == nil {
+		t.Errorf("no release after the retried builds succeeded: %+v", got)
+	}
+}
+
+func TestSyncRefuses(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	good := c.upload(hello())
+	refused := func(t *testing.T, req ctlapi.SyncRequest, status int, code string) ctlapi.Problem {
+		t.Helper()
+		got, err := c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+		return problemOf(t, got, err, status, code)
+	}
+	t.Run("an app that nobody asked to make", func(t *testing.T) {
+		req := good
+		req.CreateApp = false
+		refused(t, req, http.StatusNotFound, "app_not_found")
+	})
+	t.Run("a bundle that is not uploaded", func(t *testing.T) {
+		req := good
+		req.BundleDigest = "sha256:" + strings.Repeat("0", 64)
+		refused(t, req, http.StatusUnprocessableEntity, "blob_missing")
+	})
+	t.Run("a local source without its archive", func(t *testing.T) {
+		req := good
+		req.Sources = nil
+		if p := refused(t, req, http.StatusUnprocessableEntity, "sources_invalid"); len(*p.Errors) != 3 {
+			t.Errorf("%d faults, want one for each of the 3 sources", len(*p.Errors))
+		}
+	})
+	t.Run("a bundle that is not one", func(t *testing.T) {
+		req := good
+		req.BundleDigest = good.Sources[0].Digest // an archive, but not of an app folder
+		refused(t, req, http.StatusUnprocessableEntity, "config_invalid")
+	})
+	if n := d.count(`select (select count(*) from apps) + (select count(*) from configs) + (select count(*) from builds)`); n != 0 {
+		t.Errorf("refused syncs left %d rows", n)
+	}
+}
+
+// What is wrong with a folder is told with file, line and column, as the
+// command line tells it.
+func TestSyncTellsWhereTheFaultIs(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	// The bundle of a folder with errors is not made by our own packer.
+	folder := with(hello(), "components/web.toml", "name = \"web\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\ndependencies = [\"nothing\"]\n[berth]\nlocal_source = \"src/web\"\n")
+	req := c.upload(folder)
+	got, err := c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	p := problemOf(t, got, err, http.StatusUnprocessableEntity, "config_invalid")
+	if p.Errors == nil || len(*p.Errors) != 1 {
+		t.Fatalf("want one fault: %s", got.Body)
+	}
+	if e := (*p.Errors)[0]; *e.File != "components/web.toml" || *e.Line != 4 || *e.Code != "reference" {
+		t.Errorf("fault: %s", got.Body)
+	}
+}
+
+func TestSyncNeverDeletesBySilence(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	smaller := with(with(hello(), "components/web.toml", ""), "src/web/main.tf", "")
+	req := c.upload(smaller)
+	got, err := c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	problemOf(t, got, err, http.StatusConflict, "would_remove")
+
+	req.Prune = true
+	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	must(t, got, err, http.StatusCreated)
+	if diff := cmp.Diff([]string{"web"}, got.JSON201.Removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	// What comes back is part of the app again.
+	if back := c.sync("hello", with(hello(), "src/web/main.tf", "# new web\n")); len(back.Items) != 3 || len(back.Removed) != 0 {
+		t.Errorf("web is back: %+v", back)
+	}
+	if n := d.count(`select count(*) from components where tombstoned_at is not null`); n != 0 {
+		t.Errorf("%d tombstones left, want none", n)
+	}
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	req := c.upload(hello())
+	records := d.count(`select count(*) from chain_records`)
+	got, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: ptr(true)}, req)
+	must(t, got, err, http.StatusOK)
+	if r := got.JSON200; actions(r) != "api build*, sandbox build*, web build*" || !r.DryRun || !r.Created || r.Config != nil {
+		t.Errorf("dry run: %s", got.Body)
+	}
+	if n := d.count(`select (select count(*) from apps) + (select count(*) from builds) + (select count(*) from river_builder.river_job)`); n != 0 {
+		t.Errorf("a dry run left %d rows", n)
+	}
+	if n := d.count(`select count(*) from chain_records`); n != records {
+		t.Errorf("a dry run was recorded as a mutation")
+	}
+}
+
+// Two people sync at once: the app's row makes it one after the other.
+func TestSyncsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	folders := []fstest.MapFS{hello(), with(hello(), "src/api/main.tf", "# 1\n"), with(hello(), "src/api/main.tf", "# 2\n"), with(hello(), "src/api/main.tf", "# 2\n")}
+	reqs := make([]ctlapi.SyncRequest, len(folders))
+	for i, folder := range folders {
+		reqs[i] = c.upload(folder)
+	}
+	var group sync.WaitGroup
+	for _, req := range reqs {
+		group.Go(func() {
+			got, err := c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+			if err != nil || got.StatusCode()/100 != 2 {
+				t.Errorf("sync: %v %s", err, got.Body)
+			}
+		})
+	}
+	group.Wait()
+	configs, err := c.ListConfigsWithResponse(t.Context(), "hello", nil)
+	must(t, configs, err, http.StatusOK)
+	var numbers []int
+	for _, config := range configs.JSON200.Items {
+		numbers = append(numbers, config.Number)
+	}
+	if diff := cmp.Diff([]int{3, 2, 1}, numbers); diff != "" {
+		t.Errorf("three different folders make three configs (-want +got):\n%s", diff)
+	}
+	if n := d.count(`select count(*) from builds`); n != 5 {
+		t.Errorf("%d builds, want 3 and one for each new source", n)
+	}
+}
+
+func TestRebuildAndPromote(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.released("hello", hello())
+
+	builds, err := c.CreateBuildsWithResponse(t.Context(), nil, ctlapi.BuildRequest{App: "hello", Components: []string{"api"}})
+	must(t, builds, err, http.StatusAccepted)
+	if len(builds.JSON202.Items) != 1 || builds.JSON202.Items[0].State != ctlapi.BuildStateQueued {
+		t.Fatalf("rebuild: %s", builds.Body)
+	}
+	fresh := builds.JSON202.Items[0].ID
+	early, err := c.CreateReleaseWithResponse(t.Context(), "hello", nil, ctlapi.ReleaseRequest{Builds: []string{fresh}})
+	problemOf(t, early, err, http.StatusConflict, "build_not_succeeded")
+
+	d.finishBuilds("succeeded")
+	made, err := c.CreateReleaseWithResponse(t.Context(), "hello", nil, ctlapi.ReleaseRequest{Builds: []string{fresh}})
+	must(t, made, err, http.StatusCreated)
+	if r := made.JSON201; r.Number != 2 || r.MadeBy != "promotion" || !slices.ContainsFunc(r.Items, func(it ctlapi.ReleaseItem) bool { return it.BuildID == fresh }) {
+		t.Errorf("release of the new build: %s", made.Body)
+	}
+	same, err := c.CreateReleaseWithResponse(t.Context(), "hello", nil, ctlapi.ReleaseRequest{Builds: []string{fresh}})
+	must(t, same, err, http.StatusOK)
+	if same.JSON200.ID != made.JSON201.ID {
+		t.Errorf("the same choice made another release")
+	}
+
+	cancelled, err := c.CancelBuildWithResponse(t.Context(), fresh, nil)
+	must(t, cancelled, err, http.StatusAccepted)
+	if cancelled.JSON202.CancelRequestedAt != nil {
+		t.Errorf("a finished build was asked to stop")
+	}
+	none, err := c.CreateBuildsWithResponse(t.Context(), nil, ctlapi.BuildRequest{App: "hello", Components: []string{"nothing"}})
+	problemOf(t, none, err, http.StatusUnprocessableEntity, "invalid")
+}
+
+// A request that waits is answered when the build moves, not before and not
+// after a poll of its own.
+func TestWaitForBuild(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	first := c.sync("hello", hello())
+	id := *first.Items[0].BuildID
+	done := make(chan *ctlapi.GetBuildResponse, 1)
+	go func() {
+		got, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: ptr("30s"), AfterVersion: ptr(int64(1))})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- got
+	}()
+	d.finishBuilds("succeeded")
+	got := <-done
+	must(t, got, nil, http.StatusOK)
+	if got.JSON200.State != ctlapi.BuildStateSucceeded || got.JSON200.Version != 3 {
+		t.Errorf("answered %s version %d, want succeeded and 3", got.JSON200.State, got.JSON200.Version)
+	}
+	now, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: ptr("30s"), AfterVersion: ptr(int64(1))})
+	must(t, now, err, http.StatusOK)
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	const digest = "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" // of hello
+	missing, err := c.FindMissingBlobsWithResponse(t.Context(), nil, ctlapi.BlobDigests{Digests: []string{digest, digest}})
+	must(t, missing, err, http.StatusOK)
+	if diff := cmp.Diff([]string{digest}, missing.JSON200.Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	wrong, err := c.PutBlobWithBodyWithResponse(t.Context(), digest, "application/octet-stream", strings.NewReader("hallo"))
+	problemOf(t, wrong, err, http.StatusUnprocessableEntity, "digest_mismatch")
+	for _, status := range []int{http.StatusCreated, http.StatusOK} {
+		got, err := c.PutBlobWithBodyWithResponse(t.Context(), digest, "application/octet-stream", strings.NewReader("hello"))
+		must(t, got, err, status)
+	}
+	missing, err = c.FindMissingBlobsWithResponse(t.Context(), nil, ctlapi.BlobDigests{Digests: []string{digest}})
+	must(t, missing, err, http.StatusOK)
+	if len(missing.JSON200.Missing) != 0 {
+		t.Errorf("still missing: %v", missing.JSON200.Missing)
+	}
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+	"github.com/riverqueue/river"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/api"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// Run serves until ctx ends; then it lets requests and jobs finish.
+func Run(ctx context.Context, config Config, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer listener.Close()
+	st, keys, err := open(ctx, config, log)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	return serve(ctx, config, listener, st, keys, log)
+}
+
+// serve wires the parts together and runs them as one group: whichever fails
+// ends all.
+func serve(ctx context.Context, config Config, listener net.Listener, st *store.Store, keys *access.Keyring, log *slog.Logger) error {
+	stack := &stacks.Service{Keys: keys, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL}
+	supervisor := stacks.NewSupervisor(config.SupervisorSocket)
+	workers := river.NewWorkers()
+	river.AddWorker(workers, &stacks.HandoverWorker{Store: st, Stacks: stack, Supervisor: supervisor})
+	river.AddWorker(workers, &stacks.RemovalWorker{Supervisor: supervisor})
+	wake := &waker{}
+	river.AddWorker(workers, &workflowWorker{engine: &workflow.Engine{
+		Store: st, Waker: wake, Keys: keys, MinRunnerVersion: config.MinRunnerVersion, Log: log,
+	}})
+	river.AddWorker(workers, &installWorker{tender: &tend.Tender{
+		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: keys, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
+	}})
+	client, err := jobs.New(st, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log})
+	if err != nil {
+		return err
+	}
+	wake.client = client
+	stack.Insert = func(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
+		return jobs.Insert(ctx, tx, client, args)
+	}
+
+	authenticator := access.NewAuthenticator(st, nil)
+	wakeups := st.NewListener(api.Channels...)
+	wakeups.Handle(access.RevokedChannel, authenticator.Revoked)
+	server := &api.Server{
+		Store: st, Keys: keys, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: keys, Stacks: stack},
+		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, Log: log,
+	}
+	spec, err := apigen.GetSpec()
+	if err != nil {
+		return fmt.Errorf("read contract: %w", err)
+	}
+	door := httpserver.New(httpserver.Config{
+		Name: "berth-ctl-api", Log: log, Spec: spec, Listener: listener, Middleware: server.Middleware(spec), Ready: st.Ping, Reference: true,
+	})
+	server.Register(door.Router())
+	door.Engine().GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/reference") })
+	if err := wakeAll(ctx, st); err != nil {
+		return fmt.Errorf("wake what is open: %w", err)
+	}
+
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return wakeups.Run(groupCtx) })
+	group.Go(func() error { return client.Run(groupCtx) })
+	group.Go(func() error { return door.Run(groupCtx) })
+	return group.Wait()
+}

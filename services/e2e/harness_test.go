@@ -1,0 +1,383 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	upTimeout   = 2 * time.Minute  // initdb and all migrations on a busy machine
+	cliTimeout  = 3 * time.Minute  // one command
+	goOnTimeout = 15 * time.Second // within which everything goes on after a kill
+)
+
+// system is one `berth up`.
+type system struct {
+	t       *testing.T
+	dir     string // data folder
+	bin     string // folder of the executables
+	port    int    // the first of four
+	env     []string
+	up      *exec.Cmd
+	upLog   *bytes.Buffer
+	ended   chan struct{}
+	tracing string // file that spans go to, when asked for
+}
+
+// start brings a system up and ends it after the test.
+func start(t *testing.T, extraEnv ...string) *system {
+	t.Helper()
+	bin := os.Getenv("BERTH_LIBEXEC")
+	if bin == "" {
+		t.Fatal("BERTH_LIBEXEC names no folder with the executables: run `make test`, or `make build` and set it to .bin")
+	}
+	// Engines run as another user and must be able to pass through.
+	dir, err := os.MkdirTemp("", "berth-e2e-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // see above
+		t.Fatal(err)
+	}
+	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), ended: make(chan struct{})}
+	s.env = append(os.Environ(),
+		"BERTH_DATA="+s.dir, "BERTH_PORT="+strconv.Itoa(s.port), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
+		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "NO_COLOR=1")
+	s.env = append(s.env, extraEnv...)
+	t.Cleanup(func() {
+		s.down()
+		if t.Failed() {
+			s.dump()
+		}
+		_ = os.RemoveAll(dir)
+	})
+	s.launch()
+	return s
+}
+
+// launch starts `berth up` in the foreground and waits until it is ready.
+func (s *system) launch() {
+	s.t.Helper()
+	s.upLog = &bytes.Buffer{}
+	s.up = exec.Command(filepath.Join(s.bin, "berth"), "up")
+	s.up.Env, s.up.Stdout, s.up.Stderr = s.env, s.upLog, s.upLog
+	s.up.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.up.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		_ = cmd.Wait()
+	}(s.up, s.ended)
+	s.eventually(upTimeout, "berth up is ready", func() error {
+		select {
+		case <-s.ended:
+			s.t.Fatalf("berth up ended:\n%s", s.upLog)
+		default:
+		}
+		for _, name := range []string{"ctl-api", "runner-api", "log-ingest", "builder"} {
+			p, ok := s.part(name)
+			if !ok || !p.Ready {
+				return fmt.Errorf("%s is not ready", name)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(s.dir, "token")); err != nil {
+			return err
+		}
+		return nil
+	})
+}
+
+// down ends the system, by its own command first.
+func (s *system) down() {
+	ctx, cancel := context.WithTimeout(context.Background(), cliTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "down")
+	cmd.Env = s.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		s.t.Errorf("berth down: %v\n%s", err, out)
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(30 * time.Second):
+		s.t.Error("berth up did not end after berth down")
+		_ = s.up.Process.Kill()
+	}
+	if left := s.processes(""); len(left) > 0 {
+		s.t.Errorf("berth down left processes running: %v", left)
+	}
+}
+
+// dump shows the end of every log of a failed test.
+func (s *system) dump() {
+	s.t.Logf("berth up said:\n%s", tail(s.upLog.String(), 40))
+	logs, _ := filepath.Glob(filepath.Join(s.dir, "log", "*.log"))
+	for _, file := range logs {
+		data, _ := os.ReadFile(file)
+		s.t.Logf("%s:\n%s", filepath.Base(file), tail(string(data), 40))
+	}
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(all) > lines {
+		all = all[len(all)-lines:]
+	}
+	return strings.Join(all, "\n")
+}
+
+// freePorts finds four free ports in a row.
+func freePorts(t *testing.T) int {
+	t.Helper()
+	for base := 20000 + os.Getpid()%20000; base < 60000; base += 4 {
+		free := true
+		for i := range 4 {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
+			if err != nil {
+				free = false
+				break
+			}
+			_ = l.Close()
+		}
+		if free {
+			return base
+		}
+	}
+	t.Fatal("no four free ports in a row")
+	return 0
+}
+
+// part is what `berth up --status` says of one process.
+type part struct {
+	Name  string `json:"name"`
+	PID   int    `json:"pid"`
+	Ready bool   `json:"ready"`
+}
+
+func (s *system) parts() []part {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "up", "--status", "-o", "json")
+	cmd.Env = s.env
+	out, _ := cmd.Output() // it exits non-zero while not all is ready
+	var status struct {
+		Parts []part `json:"parts"`
+	}
+	_ = json.Unmarshal(out, &status)
+	return status.Parts
+}
+
+func (s *system) part(prefix string) (part, bool) {
+	for _, p := range s.parts() {
+		if strings.HasPrefix(p.Name, prefix) {
+			return p, true
+		}
+	}
+	return part{}, false
+}
+
+// berth runs a command and returns stdout and the exit code.
+func (s *system) berth(args ...string) (string, int) {
+	s.t.Helper()
+	out, errOut, code := s.run(args...)
+	if code != 0 {
+		s.t.Logf("berth %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errOut)
+	}
+	return out, code
+}
+
+func (s *system) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), cliTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), args...)
+	var out, errOut bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &out, &errOut
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		s.t.Fatalf("berth %s did not end within %s:\n%s%s", strings.Join(args, " "), cliTimeout, out.String(), errOut.String())
+	}
+	if err != nil && cmd.ProcessState == nil {
+		s.t.Fatalf("berth %s: %v", strings.Join(args, " "), err)
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// must runs a command that has to come out well.
+func (s *system) must(args ...string) string {
+	s.t.Helper()
+	out, errOut, code := s.run(args...)
+	if code != 0 {
+		s.t.Fatalf("berth %s: exit %d\n%s%s", strings.Join(args, " "), code, out, errOut)
+	}
+	return out
+}
+
+// token is the admin's.
+func (s *system) token() string {
+	s.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(s.dir, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(raw))
+}
+
+// call asks the public API and decodes the answer into out (may be nil).
+func (s *system) call(method, path string, body, out any) error {
+	var reader io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		reader = bytes.NewReader(raw)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path), reader)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token())
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, raw)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, out)
+}
+
+func (s *system) get(path string, out any) {
+	s.t.Helper()
+	if err := s.call(http.MethodGet, path, nil, out); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *system) post(path string, body, out any) {
+	s.t.Helper()
+	if err := s.call(http.MethodPost, path, body, out); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// eventually waits until check has no objection.
+func (s *system) eventually(within time.Duration, what string, check func() error) {
+	s.t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: not within %s: %v", what, within, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// processes lists the pids of all processes of this system whose command line
+// has the word; all with "".
+func (s *system) processes(word string) []int {
+	var pids []int
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join("/proc", e.Name(), "cmdline"))
+		if err != nil || len(cmdline) == 0 {
+			continue
+		}
+		line := strings.ReplaceAll(string(cmdline), "\x00", " ")
+		environ, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		ours := strings.Contains(line, s.dir) || bytes.Contains(environ, []byte(s.dir))
+		if ours && strings.Contains(line, word) {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+// signal sends a signal to one process of this system.
+func (s *system) signal(pid int, sig syscall.Signal) {
+	s.t.Helper()
+	if err := syscall.Kill(pid, sig); err != nil {
+		s.t.Fatalf("signal %v to %d: %v", sig, pid, err)
+	}
+}
+
+// folder copies an app folder, so that a test can edit it.
+func folder(t *testing.T, from string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), filepath.Base(from))
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// edit replaces text in a file of a copied folder.
+func edit(t *testing.T, file, old, replacement string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), old) {
+		t.Fatalf("%s does not have %q", file, old)
+	}
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(data), old, replacement)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
