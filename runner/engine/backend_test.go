@@ -19,13 +19,20 @@ type backend struct {
 	lock   []byte
 	writes int
 	full   bool // refuses to take a state
+	away   bool // gives out no state
+	// leave makes it go away with the next state that it takes.
+	leave bool
+	// hold makes reads wait until the test ends.
+	hold    bool
+	holding bool
+	ended   <-chan struct{}
 }
 
 const backendPassword = "backend-password-1234"
 
 func newBackend(t *testing.T) *backend {
 	t.Helper()
-	b := &backend{}
+	b := &backend{ended: t.Context().Done()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /state", b.get)
 	mux.HandleFunc("POST /state", b.put)
@@ -38,6 +45,20 @@ func newBackend(t *testing.T) *backend {
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if b.hold && r.Method == http.MethodGet {
+			b.holding = true
+			b.mu.Unlock()
+			select {
+			case <-b.ended:
+			case <-r.Context().Done():
+			}
+			b.mu.Lock()
+			return
+		}
+		if b.away && r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		mux.ServeHTTP(w, r)
 	}))
 	t.Cleanup(b.server.Close)
@@ -69,6 +90,7 @@ func (b *backend) put(w http.ResponseWriter, r *http.Request) {
 	}
 	b.state = body
 	b.writes++
+	b.away = b.leave
 }
 
 func (b *backend) acquire(w http.ResponseWriter, r *http.Request) {

@@ -62,3 +62,14 @@ func TestUsageIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestSpanBelongsToTheTraceOfTheAgent(t *testing.T) {
+	t.Parallel()
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	j := actionJob(t, jobspec.OperationRun, jobspec.ActionStep{Name: "s", Command: "true"})
+	j.env["TRACEPARENT"] = "00-" + trace + "-00f067aa0ba902b7-01"
+	j.env["OTEL_TRACES_EXPORTER"] = "console"
+	j.must(t)
+	wantContains(t, "exported span", j.log(t), `"TraceID":"`+trace+`"`)
+	wantContains(t, "exported span", j.log(t), `"Name":"engine run"`)
+}

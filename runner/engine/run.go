@@ -45,7 +45,7 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 }
 
 // Run works on the job in a directory, writes out/result.json and returns the
-// exit code for the process. Cancelling ctx with job.ErrStopped means: stop at
+// exit code for the process. Ending ctx with job.ErrStopped means: stop at
 // the next safe point.
 func Run(ctx context.Context, cfg Config) int {
 	j, err := job.Open(cfg.Dir)
@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config) int {
 	} else {
 		result, err = work(ctx, j)
 	}
-	finish(ctx, &result, j, err)
+	finish(&result, j, err)
 
 	if result.Outcome != jobspec.OutcomeSucceeded {
 		fmt.Fprintf(j.Stderr, "%s: %s\n", result.Outcome, result.Error)
@@ -127,7 +127,7 @@ func firstOf(a, b string) string {
 }
 
 // finish completes a result with what is the same for all operations.
-func finish(ctx context.Context, r *jobspec.Result, j *job.Job, err error) {
+func finish(r *jobspec.Result, j *job.Job, err error) {
 	r.JobID = j.Spec.JobID
 	r.Outcome = jobspec.OutcomeSucceeded
 	if err != nil {

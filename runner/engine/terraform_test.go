@@ -1,7 +1,10 @@
 package engine_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,7 +162,7 @@ func TestPlanAndApply(t *testing.T) {
 		t.Errorf("effects %d, locked %v", i.effects(t), i.backend.locked())
 	}
 	wantContains(t, "log", apply.log(t), "terraform_data.file: creating…\n")
-	wantContains(t, "log", apply.log(t), "terraform_data.file: created in 0 s [")
+	wantContains(t, "log", apply.log(t), "terraform_data.file: created in ")
 
 	for name, text := range map[string]string{
 		"log of the plan": plan.log(t), "log of the apply": apply.log(t),
@@ -167,6 +170,21 @@ func TestPlanAndApply(t *testing.T) {
 	} {
 		if strings.Contains(text, "canary-one-two") || strings.Contains(text, backendPassword) {
 			t.Errorf("%s holds a secret:\n%s", name, text)
+		}
+	}
+	// Where the state is, and how to get at it, must not travel with a plan.
+	saved, err := zip.OpenReader(filepath.Join(plan.path, "out/pinned/plan.tfplan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = saved.Close() }()
+	for _, f := range saved.File {
+		data, err := fs.ReadFile(saved, f.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(data, []byte(backendPassword)) || bytes.Contains(data, []byte(i.backend.server.URL)) {
+			t.Errorf("%s in the saved plan tells of the state backend", f.Name)
 		}
 	}
 	private(t, plan.path)
@@ -416,6 +434,61 @@ func TestKilledEngineLeavesNoResultAndNoTerraform(t *testing.T) {
 	}
 }
 
+func TestStopWhileThePlanWaitsForTheState(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, greeting)
+	i.backend.set(func(b *backend) { b.hold = true })
+	plan := i.plan(t, map[string]any{"text": "ahoy"})
+	cmd := plan.start(t)
+	waitFor(t, "terraform to ask for the state", func() bool {
+		i.backend.mu.Lock()
+		defer i.backend.mu.Unlock()
+		return i.backend.holding
+	})
+	stop(t, cmd)
+	if r := plan.finish(t, cmd); r.Outcome != jobspec.OutcomeCancelled {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestStateIsReadWhenTheAgentIsBack(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, `output "text" { value = "ahoy" }`)
+	plan := i.plan(t, nil)
+	plan.must(t)
+	i.backend.set(func(b *backend) { b.leave = true })
+	apply := i.applyOf(t, plan)
+	cmd := apply.start(t)
+	waitFor(t, "the apply to be complete", contains(filepath.Join(apply.path, "stdout.log"), "Apply complete!"))
+	i.backend.set(func(b *backend) { b.away = false })
+	if r := apply.finish(t, cmd); r.Outcome != jobspec.OutcomeSucceeded || string(r.Outputs["text"].Value) != `"ahoy"` {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestTerraformThatIsKilledIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, waiting)
+	plan := i.plan(t, nil)
+	plan.must(t)
+	apply := i.applyOf(t, plan)
+	cmd := apply.start(t)
+	waitFor(t, "the second effect", contains(filepath.Join(i.dir, "effects"), "slow"))
+	for _, pid := range childrenOf(t, cmd.Process.Pid) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(i.dir, "go"), nil, 0o600); err != nil { // for the script that is left
+		t.Fatal(err)
+	}
+	r := apply.finish(t, cmd)
+	wantContains(t, "error", r.Error, "what it did last may be missing in its state")
+	if r.Outcome != jobspec.OutcomeFailed {
+		t.Errorf("outcome %s", r.Outcome)
+	}
+}
+
 func TestFailedApplyTellsWhat(t *testing.T) {
 	t.Parallel()
 	i := newInstall(t, `
@@ -633,15 +706,15 @@ output "all" {
 func TestFilesThatAPlanWritesReachTheApply(t *testing.T) {
 	t.Parallel()
 	i := newInstall(t, `
-data "external" "none" { count = 0 }
-`)
-	i.module = `
 module "child" { source = "./child" }
 output "all" { value = module.child.text }
-`
+`)
 	plan := i.plan(t, nil)
 	plan.write(t, "in/artifact/child/main.tf", `output "text" { value = file("${path.module}/note.txt") }`)
-	plan.write(t, "in/artifact/child/note.txt", "from a file")
+	plan.write(t, "in/artifact/child/real.txt", "from a file")
+	if err := os.Symlink("real.txt", filepath.Join(plan.path, "in/artifact/child/note.txt")); err != nil {
+		t.Fatal(err)
+	}
 	plan.must(t)
 	apply := i.applyOf(t, plan)
 	copyTree(t, filepath.Join(plan.path, "in/artifact/child"), filepath.Join(apply.path, "in/artifact/child"))

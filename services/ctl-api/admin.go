@@ -32,6 +32,9 @@ func migrateCommand() *cobra.Command {
 			if adminURL == "" || dsnDir == "" {
 				return errors.New("migrate needs --admin-url (or " + adminURLEnv + ") and --dsn-dir")
 			}
+			if err := os.MkdirAll(dsnDir, 0o700); err != nil {
+				return fmt.Errorf("make DSN directory: %w", err)
+			}
 			ctx := cmd.Context()
 			dsns, err := store.EnsureRoles(ctx, adminURL, store.RoleOptions{Database: database, Dir: dsnDir})
 			if err != nil {

@@ -32,13 +32,13 @@ const patience = 30 * time.Second
 
 // world is a database with replicas of runner-api in front of it.
 type world struct {
-	t   *testing.T
+	t   testing.TB
 	db  *pgtest.DB
 	sql *pgxpool.Pool
 	url string // of the first replica
 }
 
-func newWorld(t *testing.T, change ...func(*Config)) *world {
+func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	db := pgtest.New(t)
 	w := &world{t: t, db: db, sql: db.Admin()}
@@ -310,7 +310,7 @@ type answer interface {
 }
 
 // must fails the test when a call did not answer with this status.
-func must(t *testing.T, resp answer, err error, status int) {
+func must(t testing.TB, resp answer, err error, status int) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -322,7 +322,7 @@ func must(t *testing.T, resp answer, err error, status int) {
 
 // refused fails the test unless the answer is a problem with this status and
 // code.
-func refused(t *testing.T, resp answer, err error, status int, code string) {
+func refused(t testing.TB, resp answer, err error, status int, code string) {
 	t.Helper()
 	must(t, resp, err, status)
 	var problem struct {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,13 +26,18 @@ type cli struct {
 	streams
 	getenv func(string) string
 
+	now    func() time.Time
+	lines  *bufio.Reader // of in, once somebody was asked
+
 	contextFlag string // --context
 	orgFlag     string // --org
+	outputFlag  string // -o
+	jsonFlag    string // --json
 }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, s streams, getenv func(string) string) int {
-	c := &cli{streams: s, getenv: getenv}
+	c := &cli{streams: s, getenv: getenv, now: time.Now}
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -65,6 +72,8 @@ Start here: berth up, then berth sync in an app folder.`,
 	})
 	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
+	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
+	root.PersistentFlags().StringVar(&c.jsonFlag, "json", "", "print only these fields, as JSON: name,install.name")
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Every day:"},
 		&cobra.Group{ID: groupNouns, Title: "Everything else, by noun:"},
@@ -84,7 +93,27 @@ func (c *cli) add(root *cobra.Command) {
 			root.AddCommand(cmd)
 		}
 	}
-	group(groupSystem, c.upCommand(), c.downCommand(), c.versionCommand())
+	group(groupDaily, c.syncCommand(), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
+		c.denyCommand(), c.retryCommand(), c.rollbackCommand())
+	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
+		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.customersCommand(),
+		c.tokensCommand(), c.orgsCommand())
+	group(groupSystem, c.upCommand(), c.downCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
+}
+
+// noun is a command that only holds verbs. The singular is accepted too.
+func noun(plural, singular, short string, verbs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: plural, Aliases: []string{singular}, Short: short, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

@@ -69,8 +69,8 @@ func ours(pid int, l Layout) (name string, ok bool) {
 	return "", false
 }
 
-// isEngineUser tells whether a process runs as one of the uids that we give
-// to engines.
+// isEngineUser tells whether a process runs as one of the uids that are given
+// to engines, by us or by builder.
 func isEngineUser(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -82,5 +82,5 @@ func isEngineUser(pid int) bool {
 		return false
 	}
 	uid, err := strconv.Atoi(string(fields[0]))
-	return err == nil && uid >= firstEngineUID && uid < firstEngineUID+engineUIDs
+	return err == nil && uid >= firstEngineUID && uid < firstEngineUID+2*engineUIDs
 }

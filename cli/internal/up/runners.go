@@ -16,7 +16,7 @@ const (
 	// Engines of runner n run as firstEngineUID+n; a uid is given once, so that
 	// nobody ever owns what a forgotten runner left.
 	firstEngineUID = 61000
-	engineUIDs     = 1000
+	engineUIDs     = 500 // then come those of builder
 
 	runnerGrace = 40 * time.Second // engines come to a safe point
 

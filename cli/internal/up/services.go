@@ -94,6 +94,7 @@ func (s surroundings) serviceEnv(dsnFile string, port int) []string {
 	return s.env(map[string]string{
 		"BERTH_DSN_FILE":          dsnFile,
 		"BERTH_LISTEN":            onLoopback(port),
+		"BERTH_REGISTRY_LISTEN":   onLoopback(s.ports.Registry),
 		"BERTH_MASTER_KEY_FILE":   s.layout.MasterKey(),
 		"BERTH_RUNNER_API_URL":    URL(s.ports.Runner),
 		"BERTH_LOG_URL":           URL(s.ports.Log),

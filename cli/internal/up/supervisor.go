@@ -296,7 +296,8 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 		}
 		if err != nil {
 			_ = os.WriteFile(s.Layout.LogFile(args[0]), out, 0o600) // to look further; the error says the essence
-			return problem(err, "see "+s.Layout.LogFile(args[0]), "%s: %s", args[0], firstOf(lastLine(string(out)), err.Error()))
+			what, remedy := explained(string(out))
+			return problem(err, firstOf(remedy, "see "+s.Layout.LogFile(args[0])), "%s: %s", args[0], firstOf(what, err.Error()))
 		}
 	}
 	s.Say(fmt.Sprintf("✓ database      %s, schema is up to date", took(began)))
@@ -319,6 +320,17 @@ func (s *supervisor) administrator() (address, password string, err error) {
 		u.User = url.User(u.User.Username())
 	}
 	return u.String(), password, nil
+}
+
+// explained finds the error, and the remedy on the line after it, in what a
+// command of ctl-api wrote.
+func explained(out string) (what, remedy string) {
+	if _, after, ok := strings.Cut("\n"+out, "\n"+exeCtlAPI+": "); ok {
+		what, remedy, _ = strings.Cut(after, "\n")
+		remedy, _, _ = strings.Cut(remedy, "\n")
+		return what, remedy
+	}
+	return lastLine(out), ""
 }
 
 func firstOf(texts ...string) string {

@@ -23,7 +23,7 @@ var allParts = []string{"builder", "ctl-api", "log-ingest", "postgres", "runner-
 
 func names(pids map[string]int) []string { return slices.Sorted(maps.Keys(pids)) }
 
-func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
+func running(pid int) bool { return up.Alive(pid) }
 
 func TestUpStartsEverythingAndStopsIt(t *testing.T) {
 	t.Parallel()
@@ -212,21 +212,9 @@ func TestStartFailsWithOneLineAndStopsWhatItStarted(t *testing.T) {
 			name: "migration fails", env: map[string]string{"BERTH_TEST_FAIL_MIGRATE": "schema is from the future"},
 			want: "migrate: schema is from the future", remedy: "migrate.log",
 		},
-		{
-			name: "executables are missing",
-			prepare: func(t *testing.T, h *house) {
-				if err := os.Remove(filepath.Join(h.libexec, "berth-builder")); err != nil {
-					t.Fatal(err)
-				}
-				t.Chdir(t.TempDir()) // away from the source tree
-			},
-			want: "has no berth-builder", remedy: "BERTH_LIBEXEC",
-		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			if tc.name != "executables are missing" { // it changes the directory
-				t.Parallel()
-			}
+			t.Parallel()
 			h := newHouse(t)
 			if tc.prepare != nil {
 				tc.prepare(t, h)
@@ -249,6 +237,19 @@ func TestStartFailsWithOneLineAndStopsWhatItStarted(t *testing.T) {
 	}
 }
 
+func TestMissingExecutablesAreNamed(t *testing.T) { //nolint:paralleltest // it changes the directory
+	h := newHouse(t)
+	if err := os.Remove(filepath.Join(h.libexec, "berth-builder")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir()) // away from the source tree, where they would be built
+	err := up.Run(t.Context(), h.config(func(string) { t.Error("became ready") }, nil))
+	var problem *up.Problem
+	if !errors.As(err, &problem) || !strings.Contains(problem.Error(), "has no berth-builder") || !strings.Contains(problem.Remedy(), "BERTH_LIBEXEC") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRunnerOrders(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -262,10 +263,8 @@ func TestRunnerOrders(t *testing.T) {
 	if status := h.call("PUT", "/runners/rnr_1", order); status != 202 {
 		t.Fatalf("PUT: %d", status)
 	}
+	h.eventually("the runner runs", func() bool { return h.pids()["runner acme"] != 0 })
 	pid := h.pids()["runner acme"]
-	if pid == 0 {
-		t.Fatalf("no runner among %v", h.pids())
-	}
 	if status := h.call("PUT", "/runners/rnr_1", order); status != 202 || h.pids()["runner acme"] != pid {
 		t.Errorf("same order again: %d, pid %d instead of %d", status, h.pids()["runner acme"], pid)
 	}

@@ -70,23 +70,23 @@ func (c *Client) Renew(ctx context.Context, leases []runnerapi.Attempt) ([]runne
 	return resp.JSON200.Leases, nil
 }
 
-// Settings waits for settings newer than version; found is false when there
-// are none.
-func (c *Client) Settings(ctx context.Context, version int64) (env capsule.Envelope, found bool, err error) {
+// Settings waits for settings newer than after; version is 0 when there are
+// none.
+func (c *Client) Settings(ctx context.Context, after int64) (env capsule.Envelope, version int64, err error) {
 	const what = "get settings"
 	ctx, cancel := context.WithTimeout(ctx, holdTimeout)
 	defer cancel()
 	wait := WaitSeconds
-	resp, err := c.api.GetSettingsWithResponse(ctx, &runnerapi.GetSettingsParams{AfterVersion: &version, WaitSeconds: &wait})
+	resp, err := c.api.GetSettingsWithResponse(ctx, &runnerapi.GetSettingsParams{AfterVersion: &after, WaitSeconds: &wait})
 	switch {
 	case err != nil:
-		return env, false, unreachable(what, err)
+		return env, 0, unreachable(what, err)
 	case resp.JSON200 != nil:
-		return resp.JSON200.Envelope, true, nil
+		return resp.JSON200.Envelope, resp.JSON200.Version, nil
 	case resp.StatusCode() == http.StatusNoContent:
-		return env, false, nil
+		return env, 0, nil
 	}
-	return env, false, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	return env, 0, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 }
 
 // ReportRun reports a run of a scheduled action.

@@ -228,10 +228,12 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 		defer f.Close()
 		files[i] = f
 	}
-	j.attempt.StartedAt = j.deps.Now().UTC()
-	j.attempt.Deadline = j.attempt.StartedAt.Add(j.spec.Timeout() + overtime)
-	j.attempt.Isolation = j.deps.Engine.Isolation
-	if err := j.advance(recovery.Starting); err != nil {
+	err := j.advance(recovery.Starting, func(a *Attempt) {
+		a.StartedAt = j.deps.Now().UTC()
+		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
+		a.Isolation = j.deps.Engine.Isolation
+	})
+	if err != nil {
 		return nil, err
 	}
 	p, err := process.Start(process.Spec{
@@ -240,12 +242,10 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 		Isolation: j.deps.Engine.Isolation, Group: process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits),
 	})
 	if err != nil {
-		j.attempt.Phase = recovery.Ordered
-		return nil, fmt.Errorf("start engine: %w", err)
+		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
 	}
 	id := p.ID()
-	j.attempt.Process = &id
-	if err := j.advance(recovery.Started); err != nil {
+	if err := j.advance(recovery.Started, func(a *Attempt) { a.Process = &id }); err != nil {
 		// The disk is full or gone. The engine runs; what it does still counts.
 		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err)
 	}
@@ -255,18 +255,13 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 
 // adopt goes on with an engine that an earlier agent started.
 func (j *job) adopt(life context.Context) error {
-	if j.attempt.Process == nil {
-		if id, found := process.Find("run", j.dir.engine()); found {
-			j.attempt.Process = &id
-		}
-	}
 	if err := j.openProxy(life); err != nil {
 		return err
 	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
-	if j.attempt.Process != nil {
+	if id := j.attempt.Process; id != nil {
 		group := process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits)
-		p, found, err := process.Adopt(*j.attempt.Process, j.attempt.Isolation, group)
+		p, found, err := process.Adopt(*id, j.attempt.Isolation, group)
 		if err != nil {
 			return err
 		}
@@ -410,7 +405,9 @@ func (j *job) openProxy(life context.Context) error {
 		j.log.ErrorContext(life, "state proxy cannot be opened again", "err", err)
 	}
 	j.proxy = stateproxy.New(config, access)
-	j.attempt.Proxy = &access
+	j.mu.Lock()
+	j.attempt.Proxy = &access // on disk with the next phase
+	j.mu.Unlock()
 	if listener == nil {
 		return nil
 	}
@@ -484,11 +481,14 @@ func (j *job) learn(value any, late bool) {
 	}
 }
 
-// advance writes the phase down.
-func (j *job) advance(phase recovery.Phase) error {
+// advance writes the phase down, with what belongs to it.
+func (j *job) advance(phase recovery.Phase, with ...func(*Attempt)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.attempt.Phase = phase
+	for _, change := range with {
+		change(&j.attempt)
+	}
 	return j.dir.write(j.attempt)
 }
 

@@ -61,7 +61,14 @@ func (l *logs) drain() {
 
 // ship sends the lines until the stream is finished; then nothing is left of
 // them on this machine. It returns early only with ctx.
+// Without a stream nobody wants the lines.
 func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
+	if stream == "" {
+		if err := l.spool.Remove(); err != nil {
+			l.log.WarnContext(ctx, "log spool cannot be removed", "err", err)
+		}
+		return
+	}
 	sink, err := sinks.Sink(ctx, stream, func() string { return *l.token.Load() })
 	if err != nil {
 		return

@@ -41,7 +41,7 @@ func (j *job) admit() error {
 	same("job_id", j.attempt.Assignment.JobID, spec.JobID)
 	same("org_id", runner.OrgID, spec.OrgID)
 	same("install_id", runner.InstallID, spec.InstallID)
-	if build := spec.Operation == jobspec.OperationBuild; build != (runner.Kind == string(runnerapi.Build)) {
+	if build := spec.Operation == jobspec.OperationBuild; build != (runner.Kind == string(runnerapi.RunnerKindBuild)) {
 		differs = append(differs, jobspec.Difference{Field: "operation", Want: "one of a runner of kind " + runner.Kind, Got: string(spec.Operation)})
 	}
 	if len(differs) > 0 {
@@ -159,9 +159,10 @@ func (j *job) presentState(ctx context.Context) (lineage string, serial int64, e
 // commit uses the order up: fence, nonce, intent. From here on the order cannot
 // be given again.
 func (j *job) commit(ctx context.Context, c capsule.Capsule) error {
-	j.attempt.Capsule = j.attempt.Assignment.Capsule.PayloadDigest()
-	j.attempt.Effect = c.EffectDigest
-	if err := j.advance(recovery.Ordered); err != nil {
+	err := j.advance(recovery.Ordered, func(a *Attempt) {
+		a.Capsule, a.Effect = a.Assignment.Capsule.PayloadDigest(), c.EffectDigest
+	})
+	if err != nil {
 		return err
 	}
 	if err := j.deps.Fences.Raise(c.ResourceID, c.Fence); err != nil {
@@ -179,8 +180,7 @@ func (j *job) commit(ctx context.Context, c capsule.Capsule) error {
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect
 	}
-	j.attempt.Intent = head.Seq
-	return j.advance(recovery.Ordered)
+	return j.advance(recovery.Ordered, func(a *Attempt) { a.Intent = head.Seq })
 }
 
 // recordOutcome answers the intent in the chain, once.

@@ -146,7 +146,7 @@ func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return fmt.Errorf("pack artifact: %w", err)
 	}
-	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.Push)
+	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.RegistryActionPush)
 	if err != nil {
 		return fmt.Errorf("push artifact: %w", err)
 	}

@@ -82,7 +82,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 		}
 	}}
 	for try := 0; ; try++ {
-		from, err := j.deps.Registry.Remote(ctx, repository, runnerapi.Pull)
+		from, err := j.deps.Registry.Remote(ctx, repository, runnerapi.RegistryActionPull)
 		if err != nil {
 			return err
 		}

@@ -246,7 +246,7 @@ func (s *Set) StopAll(why Stop) {
 func (s *Set) Resume(answers []runnerapi.ResumedJob) {
 	for _, r := range answers {
 		key := runnerapi.Attempt{JobID: r.JobID, Attempt: r.Attempt}
-		if r.State == runnerapi.Void {
+		if r.State == runnerapi.ResumedStateVoid {
 			s.Stop(key, StopLost)
 			continue
 		}

@@ -131,11 +131,11 @@ func inside(root, path string) error {
 	if err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
 	}
-	if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
+	if rel, err := filepath.Rel(root, target); err != nil || !filepath.IsLocal(rel) {
 		return errors.New("it leads out of the source")
 	}
 	return nil

@@ -82,7 +82,7 @@ func Environ(env map[string]string) []string {
 
 // lookup reads a string of the tree that templates read; "" when it is absent.
 func lookup(state interpolate.State, path ...string) string {
-	var at any = state["nuon"]
+	at := state["nuon"]
 	for _, key := range path {
 		m, _ := at.(map[string]any)
 		at = m[key]

@@ -55,10 +55,14 @@ func Open(dir string) (*Job, error) {
 	return j, nil
 }
 
-// In, Work and Out name a path below in/, work/ and out/.
-func (j *Job) In(path ...string) string   { return j.path("in", path) }
+// In names a path below in/: what the agent gave.
+func (j *Job) In(path ...string) string { return j.path("in", path) }
+
+// Work names a path below work/: scratch.
 func (j *Job) Work(path ...string) string { return j.path("work", path) }
-func (j *Job) Out(path ...string) string  { return j.path("out", path) }
+
+// Out names a path below out/: what the agent takes.
+func (j *Job) Out(path ...string) string { return j.path("out", path) }
 
 func (j *Job) path(top string, path []string) string {
 	return filepath.Join(append([]string{j.Dir, top}, path...)...)

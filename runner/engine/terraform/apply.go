@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
@@ -43,6 +42,9 @@ func Apply(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err := w.checkProviders(j); err != nil {
 		return result, err
 	}
+	if ctx.Err() != nil {
+		return result, &job.Failure{Message: fmt.Sprintf("the apply of %s was not begun", j.Subject())}
+	}
 	applyErr := w.apply(ctx, j, p)
 	if failure, ok := errors.AsType[*job.Failure](applyErr); ok && failure.Outcome == jobspec.OutcomeStale {
 		return result, applyErr
@@ -74,8 +76,10 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 	if p.Ephemeral {
 		options = append(options, tfexec.VarFile(j.In("pinned", ephemeralFile)))
 	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	// No limit: Terraform ends by itself after an interrupt, and killing it
+	// loses what it did. The agent knows how long it wants to wait.
+	if err := w.tf.SetWaitDelay(0); err != nil {
+		return err
 	}
 	events := newEvents(j.Stdout)
 	applyCtx, cancel := onceStarted(ctx, events.started)
@@ -91,7 +95,7 @@ func (w *workspace) apply(ctx context.Context, j *job.Job, p pinned) error {
 	return w.applyFailure(ctx, j, events, err)
 }
 
-// onceStarted is ctx, but cancelled not before Terraform has said its first
+// onceStarted is ctx, but it does not end before Terraform has said its first
 // word: a process that is interrupted while it starts ends without notice, and
 // terraform-exec does not wait for one that starts while its context ends.
 func onceStarted(ctx context.Context, started <-chan struct{}) (context.Context, context.CancelFunc) {
@@ -123,6 +127,10 @@ func (w *workspace) applyFailure(ctx context.Context, j *job.Job, events *events
 			"the state of %s is locked by %s", j.Subject(), lockHolder(ctx, j.Env))
 	}
 	failure := job.Failf("", "terraform apply of %s: %s", j.Subject(), events.firstError(err))
+	if len(events.diagnosticErrors()) == 0 && ctx.Err() == nil {
+		failure.Message += "; it ended without a word, so what it did last may be missing in its state"
+		failure.Remedy = "plan again, and look for what the plan would make a second time"
+	}
 	if kept, keepErr := w.keepState(j); keepErr != nil {
 		failure.Message = fmt.Sprintf("%s; its state could not be saved nor kept: %v", failure.Message, keepErr)
 	} else if kept {
@@ -143,27 +151,16 @@ func (w *workspace) keepState(j *job.Job) (bool, error) {
 	return err == nil, err
 }
 
-// readTimeout is how long the state may take to be read after an interrupt,
-// when the job's own time is over.
-const readTimeout = 30 * time.Second
-
-// readState completes the result with the state that an apply left.
+// readState completes the result with the state that an apply left, also when
+// the job's own time is over.
 func (w *workspace) readState(ctx context.Context, j *job.Job, result jobspec.Result, applyErr error) (jobspec.Result, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
-	defer cancel()
-	text, err := w.tf.StatePull(ctx)
-	if err != nil {
-		err = fmt.Errorf("read the state of %s: %s", j.Subject(), firstError(err))
-	}
-	var state stateFile
-	if err == nil {
-		state, err = parseState([]byte(text))
-	}
+	state, err := presentState(context.WithoutCancel(ctx), j.Env)
 	if applyErr != nil && err != nil {
 		return result, applyErr // the first trouble is the one to tell
 	}
 	if err != nil {
-		return result, err
+		return result, job.Failf("plan again: it shows that nothing is left to do, and its outputs",
+			"%s was applied, but its state could not be read: %v", j.Subject(), err)
 	}
 	result.Lineage, result.Serial = state.Lineage, state.Serial
 	if applyErr != nil {

@@ -1,11 +1,9 @@
 package terraform
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"time"
 )
@@ -20,7 +18,6 @@ type lockInfo struct {
 
 const (
 	lockTimeout  = 5 * time.Second // it is asked on this machine
-	maxLockBytes = 64 << 10
 	unknownOwner = "another run, whose name could not be found out"
 )
 
@@ -54,20 +51,4 @@ func lockHolder(ctx context.Context, env map[string]string) string {
 		text += ", since " + holder.Created
 	}
 	return text
-}
-
-func askBackend(ctx context.Context, env map[string]string, method, address string, body []byte) (int, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	req.SetBasicAuth(env["TF_HTTP_USERNAME"], env["TF_HTTP_PASSWORD"])
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, nil, err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxLockBytes))
-	return resp.StatusCode, answer, err
 }

@@ -3,10 +3,10 @@ package terraform
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 	tfjson "github.com/hashicorp/terraform-json"
@@ -43,7 +43,8 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err := w.init(ctx, j); err != nil {
 		return result, err
 	}
-	if err := w.plan(ctx, j, varFiles); err != nil {
+	shown, err := w.plan(ctx, j, varFiles)
+	if err != nil {
 		return result, err
 	}
 	plan, raw, err := w.show(ctx, j)
@@ -56,7 +57,10 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	if err := w.pin(j, in, before); err != nil {
 		return result, err
 	}
-	if err := w.writePlan(ctx, j, plan, raw, in); err != nil {
+	if err := w.writeSummary(ctx, j, plan, shown); err != nil {
+		return result, err
+	}
+	if err := w.writePlan(j, raw, in); err != nil {
 		return result, err
 	}
 	result.NoChange = !changes(plan)
@@ -72,22 +76,25 @@ func Plan(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 
 func planPath(j *job.Job) string { return j.Out("pinned", planFile) }
 
-func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) error {
+// plan saves a plan and returns what Terraform wrote meanwhile.
+func (w *workspace) plan(ctx context.Context, j *job.Job, varFiles []string) (shown string, err error) {
 	if err := os.MkdirAll(j.Out("pinned"), 0o700); err != nil {
-		return err
+		return "", err
 	}
 	options := []tfexec.PlanOption{tfexec.Out(planPath(j)), tfexec.Lock(false), tfexec.Destroy(j.Spec.Destroy)}
 	for _, path := range varFiles {
 		options = append(options, tfexec.VarFile(path))
 	}
-	err := w.loudly(j, func() error {
+	var stdout strings.Builder
+	err = w.loudly(j, func() error {
+		w.tf.SetStdout(io.MultiWriter(j.Stdout, &stdout))
 		_, err := w.tf.Plan(ctx, options...)
 		return err
 	})
 	if err != nil {
-		return job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
+		return "", job.Failf("", "terraform plan of %s: %s", j.Subject(), firstError(err))
 	}
-	return os.Chmod(planPath(j), 0o600)
+	return stdout.String(), os.Chmod(planPath(j), 0o600)
 }
 
 // show returns the plan, also in the bytes that Terraform gave.
@@ -102,30 +109,34 @@ func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte,
 	return plan, raw.Bytes(), nil
 }
 
-// writePlan writes what is told about the plan: to the agent, which salts and
-// hashes it, and to people.
-func (w *workspace) writePlan(ctx context.Context, j *job.Job, plan *tfjson.Plan, raw []byte, in inputs) error {
-	lock, err := os.ReadFile(filepath.Join(w.dir, lockFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+// writeSummary writes what people are shown.
+func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.Plan, shown string) error {
+	summary := summarize(plan)
+	text, ok := planText(shown)
+	if !ok {
+		var err error
+		if text, err = w.tf.ShowPlanFileRaw(ctx, planPath(j)); err != nil {
+			return job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
+		}
+	}
+	summary.Text = capText(text)
+	return job.WriteJSON(j.Out("plan.summary.json"), summary)
+}
+
+// writePlan writes what the agent salts and hashes.
+func (w *workspace) writePlan(j *job.Job, plan []byte, in inputs) error {
+	lock, err := readOptional(filepath.Join(w.dir, lockFile))
+	if err != nil {
 		return err
 	}
-	canonical, err := canonicalPlan(raw, lock)
+	canonical, err := canonicalPlan(plan, lock)
 	if err != nil {
 		return err
 	}
 	if err := job.WriteFile(j.Out("plan.canonical.json"), canonical); err != nil {
 		return err
 	}
-	if err := job.WriteJSON(j.Out("inputs.json"), in); err != nil {
-		return err
-	}
-	summary := summarize(plan)
-	text, err := w.tf.ShowPlanFileRaw(ctx, planPath(j))
-	if err != nil {
-		return job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
-	}
-	summary.Text = capText(text)
-	return job.WriteJSON(j.Out("plan.summary.json"), summary)
+	return job.WriteJSON(j.Out("inputs.json"), in)
 }
 
 // plannedOutputs are the outputs as they are after a plan that changes nothing.

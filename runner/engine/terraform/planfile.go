@@ -32,7 +32,7 @@ func priorState(planPath string) (lineage string, serial int64, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("read the plan file: %w", err)
 	}
-	defer z.Close()
+	defer func() { _ = z.Close() }()
 	f, err := z.Open("tfstate")
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", 0, errors.New("read the plan file: this version of Terraform keeps no prior state in it")
@@ -40,7 +40,7 @@ func priorState(planPath string) (lineage string, serial int64, err error) {
 	if err != nil {
 		return "", 0, fmt.Errorf("read the plan file: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return "", 0, fmt.Errorf("read the plan file: %w", err)

@@ -246,6 +246,29 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
+// planStarts are the first words of what Terraform shows of a plan.
+var planStarts = []string{
+	"\nTerraform used the selected providers", "\nTerraform will perform the following actions", "\nNo changes.",
+	"\nNote: Objects have changed outside of Terraform", "\nChanges to Outputs:",
+}
+
+// planText takes the plan out of what `terraform plan` wrote, which spares a
+// `terraform show`. ok is false when it is not found there.
+func planText(stdout string) (text string, ok bool) {
+	stdout = "\n" + stdout
+	start := -1
+	for _, words := range planStarts {
+		if i := strings.Index(stdout, words); i >= 0 && (start < 0 || i < start) {
+			start = i
+		}
+	}
+	if start < 0 {
+		return "", false
+	}
+	text, _, _ = strings.Cut(stdout[start:], "\nSaved the plan to:")
+	return strings.TrimRight(strings.TrimSpace(text), "─\n ") + "\n", true
+}
+
 // capText cuts a long text at the end of a line.
 func capText(text string) string {
 	if len(text) <= maxText {

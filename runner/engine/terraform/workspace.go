@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-exec/tfexec"
 
@@ -22,6 +23,10 @@ const (
 	lockFile    = ".terraform.lock.hcl"
 	dataDir     = ".terraform"
 )
+
+// interruptGrace is how long Terraform may take to end after an interrupt while
+// there is nothing to lose. An apply is never killed by the engine.
+const interruptGrace = 5 * time.Second
 
 // workspace is a copy of the module in which Terraform is run.
 type workspace struct {
@@ -68,9 +73,7 @@ func (w *workspace) findTerraform(ctx context.Context, j *job.Job, envVars map[s
 	if err := w.tf.SetEnv(env); err != nil {
 		return err
 	}
-	// No limit: Terraform ends by itself after an interrupt, and killing it in
-	// an apply loses what it did. The agent knows how long it wants to wait.
-	if err := w.tf.SetWaitDelay(0); err != nil {
+	if err := w.tf.SetWaitDelay(interruptGrace); err != nil {
 		return err
 	}
 	v, _, err := w.tf.Version(ctx, false)

@@ -83,7 +83,11 @@ func (w *Worker) succeed(ctx context.Context, tx *store.Tx, b Build, made jobspe
 // log says that the build ended, once that is so.
 func (w *Worker) log(ctx context.Context, tx *store.Tx, b Build, status Status, text string) {
 	tx.AfterCommit(func() {
-		w.Log.InfoContext(ctx, "build ended", "org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status, "err", text)
+		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status)
+		if text != "" {
+			log = log.With("err", text)
+		}
+		log.InfoContext(ctx, "build ended")
 	})
 }
 

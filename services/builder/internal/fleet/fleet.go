@@ -131,6 +131,9 @@ func (f *Fleet) keep(orgID, runnerID string) {
 // ends it stops them and waits for them.
 func (f *Fleet) Run(ctx context.Context) error {
 	if err := f.recall(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
 		return fmt.Errorf("find build runners: %w", err)
 	}
 	var group errgroup.Group

@@ -27,8 +27,12 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/handlers"
 	"github.com/distribution/distribution/v3/registry/storage"
+	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 )
+
+// repositoriesPath is where distribution keeps them below Config.Dir.
+const repositoriesPath = "/docker/registry/v2/repositories"
 
 // DefaultMaxBlobBytes is large enough for images with model weights.
 const DefaultMaxBlobBytes = 16 << 30
@@ -123,6 +127,9 @@ func newApp(dir, secret string) (app *handlers.App, err error) {
 // PurgeUploads removes uploads that were begun before the given time and never
 // finished, and returns how many. Call it now and then.
 func (r *Registry) PurgeUploads(ctx context.Context, before time.Time) (int, error) {
+	if _, err := r.files.Stat(ctx, repositoriesPath); errors.As(err, new(driver.PathNotFoundError)) {
+		return 0, nil // nothing was pushed yet, which distribution takes for an error
+	}
 	removed, errs := storage.PurgeUploads(ctx, r.files, before, true)
 	if err := errors.Join(errs...); err != nil {
 		return len(removed), fmt.Errorf("purge uploads: %w", err)

@@ -38,10 +38,7 @@ type Config struct {
 }
 
 // Resolver finds commits. It is safe for concurrent use.
-type Resolver struct {
-	config Config
-	client transport.Transport
-}
+type Resolver struct{ config Config }
 
 // NewResolver makes a Resolver.
 func NewResolver(config Config) *Resolver {
@@ -54,7 +51,7 @@ func NewResolver(config Config) *Resolver {
 	if config.Transport == nil {
 		config.Transport = http.DefaultTransport
 	}
-	return &Resolver{config: config, client: newClient(config)}
+	return &Resolver{config: config}
 }
 
 // Commit is where a git source stands now.
@@ -86,17 +83,37 @@ func (r *Resolver) Resolve(ctx context.Context, s Source) (Commit, error) {
 	limited, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
 
-	remote, err := r.open(limited, address)
-	if err == nil {
-		var hash string
-		if hash, err = find(limited, remote, s.Ref); err == nil {
-			return Commit{URL: address, Hash: hash}, nil
-		}
-	}
-	if ctx.Err() != nil {
+	g := &guard{next: r.config.Transport, limit: r.config.MaxBytes}
+	hash, err := lookUp(limited, g, address, s.Ref)
+	switch {
+	case ctx.Err() != nil:
 		return Commit{}, ctx.Err()
+	case limited.Err() != nil:
+		err = limited.Err()
+	case g.reason() != nil:
+		err = g.reason()
 	}
-	return Commit{}, explain(err, s, r.config.Timeout)
+	if err != nil {
+		return Commit{}, explain(err, s, r.config.Timeout)
+	}
+	return Commit{URL: address, Hash: hash}, nil
+}
+
+func lookUp(ctx context.Context, g *guard, address, ref string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	var r remote
+	if u.Scheme == "file" {
+		r, err = openDirectory(u.Path)
+	} else {
+		r, err = openServer(ctx, g.client(), address)
+	}
+	if err != nil {
+		return "", err
+	}
+	return find(ctx, r, ref)
 }
 
 // remote is a repository that was asked for its refs.
@@ -107,17 +124,6 @@ type remote interface {
 	names() []string
 	// has tells whether the repository gives out this commit.
 	has(ctx context.Context, hash string) (bool, error)
-}
-
-func (r *Resolver) open(ctx context.Context, address string) (remote, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	if u.Scheme == "file" {
-		return openDirectory(u.Path)
-	}
-	return openServer(ctx, r.client, address)
 }
 
 // find looks for what a vendor wrote as branch, tag or commit, in this order:

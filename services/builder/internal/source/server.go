@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
@@ -22,47 +23,56 @@ var (
 	errRedirect = errors.New("git server: redirect away from https")
 )
 
-// maxRedirects is what net/http allows by itself.
-const maxRedirects = 10
-
-// newClient is go-git's smart HTTP without its globals, bounded.
-func newClient(config Config) transport.Transport {
-	return githttp.NewClient(&http.Client{
-		Transport: bounded{next: config.Transport, limit: config.MaxBytes},
-		CheckRedirect: func(req *http.Request, via []*http.Request) error {
-			if req.URL.Scheme != "https" {
-				return errRedirect
-			}
-			if len(via) >= maxRedirects {
-				return errors.New("too many redirects")
-			}
-			return nil
-		},
-	})
+// guard bounds what a git server may do to us in one resolution. go-git does
+// not hand on why a request was cut off, so it is remembered here.
+type guard struct {
+	next   http.RoundTripper
+	limit  int64
+	broken atomic.Pointer[error]
 }
 
-// bounded cuts off answers that go on and on.
-type bounded struct {
-	next  http.RoundTripper
-	limit int64
+// client is go-git's smart HTTP without its globals.
+func (g *guard) client() transport.Transport {
+	return githttp.NewClient(&http.Client{Transport: g})
 }
 
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := b.next.RoundTrip(req)
-	if err == nil {
-		res.Body = &boundedBody{ReadCloser: res.Body, left: b.limit}
+// reason is why a request was cut off; nil when none was.
+func (g *guard) reason() error {
+	if err := g.broken.Load(); err != nil {
+		return *err
 	}
-	return res, err
+	return nil
+}
+
+func (g *guard) fail(err error) error {
+	g.broken.Store(&err)
+	return err
+}
+
+// RoundTrip stops at a redirect away from https, and cuts off answers that go
+// on and on.
+func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+	res, err := g.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if to, err := res.Location(); err == nil && to.Scheme != "https" {
+		res.Body.Close()
+		return nil, g.fail(errRedirect)
+	}
+	res.Body = &boundedBody{ReadCloser: res.Body, guard: g, left: g.limit}
+	return res, nil
 }
 
 type boundedBody struct {
 	io.ReadCloser
-	left int64
+	guard *guard
+	left  int64
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, b.guard.fail(errTooLarge)
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
@@ -129,8 +139,8 @@ func (s *server) has(ctx context.Context, hash string) (bool, error) {
 	}
 	res, err := s.session.UploadPack(ctx, req)
 	switch {
-	case err != nil && (ctx.Err() != nil || errors.Is(err, errTooLarge)):
-		return false, errors.Join(ctx.Err(), err)
+	case err != nil && ctx.Err() != nil:
+		return false, ctx.Err()
 	case err != nil:
 		return false, nil // "not our ref", in the words of whatever server
 	}
@@ -143,9 +153,6 @@ func packHas(r io.Reader, want plumbing.Hash) (bool, error) {
 	scanner := packfile.NewScanner(r)
 	_, count, err := scanner.Header()
 	if err != nil {
-		if errors.Is(err, errTooLarge) {
-			return false, err
-		}
 		return false, nil // an error message in place of a pack
 	}
 	for range count {

@@ -63,7 +63,9 @@ func newDoor(t *testing.T) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.stacks.Insert = func(ctx context.Context, tx *store.Tx, args river.JobArgs) error { return jobs.Insert(ctx, tx, client, args) }
+	d.stacks.Insert = func(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
+		return jobs.Insert(ctx, tx, client, args)
+	}
 
 	authenticator := access.NewAuthenticator(d.store, nil)
 	listener := d.store.NewListener(api.Channels...)

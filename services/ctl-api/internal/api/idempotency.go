@@ -44,6 +44,9 @@ func (m memory) Begin(ctx context.Context, a auth.Attempt) (*auth.Remembered, er
 	var row db.IdempotencyKey
 	first := false
 	err := m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.ForgetIdempotencyKeys(ctx, a.Principal.AccountID); err != nil {
+			return err
+		}
 		n, err := tx.ClaimIdempotencyKey(ctx, db.ClaimIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key, Route: a.Route, BodyHash: a.BodyHash})
 		if first = n == 1; err != nil || first {
 			return err

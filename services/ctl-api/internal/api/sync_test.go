@@ -287,8 +287,7 @@ func TestRebuildAndPromote(t *testing.T) {
 	problemOf(t, none, err, http.StatusUnprocessableEntity, "invalid")
 }
 
-// A request that waits is answered when the build moves, not before and not
-// after a poll of its own.
+// A request that waits is answered once the build has moved.
 func TestWaitForBuild(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -33,7 +35,8 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
 	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
-	if last.Version > 0 && last.InputsVersion == inputsVersion {
+	same := last.Version > 0 && last.InputsVersion == inputsVersion && deref(last.ReleaseID) == releaseID
+	if same {
 		b.inputs = inputsOf(last.Tree) // sealed leaves differ each time they are made
 	}
 	tree, err := b.build(ctx)
@@ -44,15 +47,15 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 	if err != nil {
 		return db.StateVersion{}, fmt.Errorf("encode state: %w", err)
 	}
-	if last.Version > 0 && last.InputsVersion == inputsVersion {
+	if same {
 		old, err := capsule.Canonical(json.RawMessage(last.Tree))
 		if err == nil && bytes.Equal(old, raw) {
 			return last, nil
 		}
 	}
-	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, Cause: cause}
+	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, ReleaseID: ptr(releaseID), Cause: cause}
 	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
-		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion, Cause: cause,
+		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion, ReleaseID: next.ReleaseID, Cause: cause,
 	})
 	if err != nil {
 		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
@@ -81,6 +84,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	}
 	parts.Org.Name = org.Name
 	varNames := map[string]string{}
+	var declared []appconfig.Input
 	if b.releaseID != "" {
 		row, err := b.tx.ConfigBodyOfRelease(ctx, b.releaseID)
 		if err != nil {
@@ -94,6 +98,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 		for _, c := range app.Components {
 			varNames[c.Name] = c.VarName
 		}
+		declared = app.Inputs
 	}
 	runner, err := b.tx.InstallRunner(ctx, b.install.ID)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
@@ -102,7 +107,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	if err == nil {
 		parts.Runner = interpolate.Runner{Populated: true, ID: runner.ID, Status: runner.State}
 	}
-	if parts.Inputs, err = b.readInputs(ctx, deref(runner.SealRecipient)); err != nil {
+	if parts.Inputs, err = b.readInputs(ctx, declared, deref(runner.SealRecipient)); err != nil {
 		return nil, err
 	}
 	stack, err := b.tx.NewestStack(ctx, b.install.ID)
@@ -121,41 +126,48 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	return interpolate.NewTree(parts), nil
 }
 
-// readInputs joins plain and sensitive inputs; the latter are opened with the
-// org's key and sealed to the install's at once.
-func (b *treeBuilder) readInputs(ctx context.Context, recipient string) (map[string]any, error) {
+// readInputs joins what the install sets with the release's defaults. Sensitive
+// ones are opened with the org's key and sealed to the install's at once.
+func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input, recipient string) (map[string]any, error) {
 	if b.inputs != nil {
 		return b.inputs, nil
 	}
-	inputs := map[string]any{}
-	if b.inputsVersion == 0 {
-		return inputs, nil
+	plain, secret := map[string]any{}, map[string]any{}
+	for _, in := range declared {
+		switch {
+		case in.Default == nil:
+		case in.Sensitive:
+			secret[in.Name] = *in.Default
+		default:
+			plain[in.Name] = *in.Default
+		}
 	}
-	row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.install.ID, Version: b.inputsVersion})
-	if err != nil {
-		return nil, fmt.Errorf("read inputs: %w", err)
+	if b.inputsVersion > 0 {
+		row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.install.ID, Version: b.inputsVersion})
+		if err != nil {
+			return nil, fmt.Errorf("read inputs: %w", err)
+		}
+		maps.Copy(plain, object(row.Values))
+		if len(row.Sealed) > 0 {
+			opened, err := b.keys.Open(b.install.OrgID, row.Sealed)
+			if err != nil {
+				return nil, fmt.Errorf("open inputs: %w", err)
+			}
+			maps.Copy(secret, object(opened))
+		}
 	}
-	for name, value := range object(row.Values) {
-		inputs[name] = value
-	}
-	if len(row.Sealed) == 0 {
-		return inputs, nil
+	if len(secret) == 0 {
+		return plain, nil
 	}
 	if recipient == "" {
 		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive inputs and no runner yet that they could be sealed to", b.install.Name)
 	}
-	plain, err := b.keys.Open(b.install.OrgID, row.Sealed)
-	if err != nil {
-		return nil, fmt.Errorf("open inputs: %w", err)
-	}
-	sealed, err := seal.SealLeaves(recipient, any(object(plain)), func(path []string) bool { return len(path) == 1 })
+	sealed, err := seal.SealLeaves(recipient, any(secret), func(path []string) bool { return len(path) == 1 })
 	if err != nil {
 		return nil, fmt.Errorf("seal inputs: %w", err)
 	}
-	for name, value := range sealed.(map[string]any) {
-		inputs[name] = value
-	}
-	return inputs, nil
+	maps.Copy(plain, sealed.(map[string]any))
+	return plain, nil
 }
 
 // resources adds the sandbox and the components that are there.

@@ -34,16 +34,6 @@ func (q *Queries) WakeBuild(ctx context.Context, buildID string) error {
 	return err
 }
 
-const wakeConfig = `-- name: WakeConfig :exec
-SELECT berth.wake_config($1::text)
-`
-
-// ctl-api looks whether all builds of this config have ended.
-func (q *Queries) WakeConfig(ctx context.Context, configID string) error {
-	_, err := q.db.Exec(ctx, wakeConfig, configID)
-	return err
-}
-
 const wakeInstall = `-- name: WakeInstall :exec
 SELECT berth.wake_install($1::text)
 `

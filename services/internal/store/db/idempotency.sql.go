@@ -42,12 +42,12 @@ func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyK
 }
 
 const forgetIdempotencyKeys = `-- name: ForgetIdempotencyKeys :exec
-DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day'
+DELETE FROM idempotency_keys WHERE account_id = $1 AND created_at < now() - interval '1 day'
 `
 
 // A key is good for a day.
-func (q *Queries) ForgetIdempotencyKeys(ctx context.Context) error {
-	_, err := q.db.Exec(ctx, forgetIdempotencyKeys)
+func (q *Queries) ForgetIdempotencyKeys(ctx context.Context, accountID string) error {
+	_, err := q.db.Exec(ctx, forgetIdempotencyKeys, accountID)
 	return err
 }
 

@@ -146,8 +146,8 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 
 const showInstalls = `-- name: ShowInstalls :many
 SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
-       (SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
-        ORDER BY w.number DESC LIMIT 1) AS workflow_id,
+       coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
+                 ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        -- The worst verdict of its checks; healthy only when one says so.
        coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
                  FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health

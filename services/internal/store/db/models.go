@@ -515,6 +515,7 @@ type StateVersion struct {
 	Version       int32
 	Tree          json.RawMessage
 	InputsVersion int32
+	ReleaseID     *string
 	Cause         string
 	CreatedAt     time.Time
 }

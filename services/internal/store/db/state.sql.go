@@ -11,7 +11,7 @@ import (
 
 const getStateTree = `-- name: GetStateTree :one
 
-SELECT org_id, install_id, version, tree, inputs_version, cause, created_at FROM state_versions
+SELECT org_id, install_id, version, tree, inputs_version, release_id, cause, created_at FROM state_versions
 WHERE install_id = $1 AND ($2::int = 0 OR version = $2)
 ORDER BY version DESC LIMIT 1
 `
@@ -32,6 +32,7 @@ func (q *Queries) GetStateTree(ctx context.Context, arg GetStateTreeParams) (Sta
 		&i.Version,
 		&i.Tree,
 		&i.InputsVersion,
+		&i.ReleaseID,
 		&i.Cause,
 		&i.CreatedAt,
 	)

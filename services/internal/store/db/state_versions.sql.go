@@ -12,8 +12,8 @@ import (
 
 const insertStateVersion = `-- name: InsertStateVersion :exec
 
-INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, cause)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5)
+INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, release_id, cause)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
 `
 
 type InsertStateVersionParams struct {
@@ -21,6 +21,7 @@ type InsertStateVersionParams struct {
 	Version       int32
 	Tree          json.RawMessage
 	InputsVersion int32
+	ReleaseID     *string
 	Cause         string
 }
 
@@ -31,6 +32,7 @@ func (q *Queries) InsertStateVersion(ctx context.Context, arg InsertStateVersion
 		arg.Version,
 		arg.Tree,
 		arg.InputsVersion,
+		arg.ReleaseID,
 		arg.Cause,
 	)
 	return err

@@ -50,18 +50,6 @@ $$;
 -- +goose StatementEnd
 SELECT berth.system_function('berth.wake_install(text)', 'berth_ctl', 'berth_runner');
 
--- Builds of this config have moved.
--- +goose StatementBegin
-CREATE FUNCTION berth.wake_config(config_id text) RETURNS void
-    LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-AS $$
-    INSERT INTO river_ctl.river_job (kind, queue, max_attempts, args, metadata)
-    VALUES ('config_advance', 'default', 100, jsonb_build_object('config_id', config_id), berth.wake_metadata());
-    SELECT pg_notify('river_ctl.river_insert', '{"queue": "default"}');
-$$;
--- +goose StatementEnd
-SELECT berth.system_function('berth.wake_config(text)', 'berth_builder', 'berth_ctl', 'berth_runner');
-
 -- This build is new, was cancelled, or its job has ended.
 -- +goose StatementBegin
 CREATE FUNCTION berth.wake_build(build_id text) RETURNS void

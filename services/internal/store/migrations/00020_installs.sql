@@ -109,6 +109,7 @@ CREATE TABLE state_versions (
     version        int NOT NULL,
     tree           jsonb NOT NULL,
     inputs_version int NOT NULL,
+    release_id     text,
     cause          text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (org_id, install_id, version),

@@ -13,10 +13,6 @@ SELECT berth.wake_workflow(sqlc.arg(workflow_id)::text);
 -- ctl-api looks at the install itself: phone-home, enrolment, health.
 SELECT berth.wake_install(sqlc.arg(install_id)::text);
 
--- name: WakeConfig :exec
--- ctl-api looks whether all builds of this config have ended.
-SELECT berth.wake_config(sqlc.arg(config_id)::text);
-
 -- name: WakeBuild :exec
 -- builder looks at this build: new, cancelled, or its job has ended.
 SELECT berth.wake_build(sqlc.arg(build_id)::text);

@@ -26,4 +26,4 @@ DELETE FROM idempotency_keys WHERE account_id = sqlc.arg(account_id) AND key = s
 
 -- name: ForgetIdempotencyKeys :exec
 -- A key is good for a day.
-DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day';
+DELETE FROM idempotency_keys WHERE account_id = sqlc.arg(account_id) AND created_at < now() - interval '1 day';

@@ -20,8 +20,8 @@ SELECT * FROM installs WHERE id = sqlc.arg(id) FOR UPDATE;
 -- pass. The three lists are the scopes of the caller's grants; all NULL for a
 -- caller who sees the whole org.
 SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS release_number,
-       (SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
-        ORDER BY w.number DESC LIMIT 1) AS workflow_id,
+       coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
+                 ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        -- The worst verdict of its checks; healthy only when one says so.
        coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
                  FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health

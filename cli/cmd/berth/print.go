@@ -1,0 +1,102 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// format reads -o and --json.
+func (c *cli) format() (output.Options, error) {
+	o, err := output.Parse(c.outputFlag, c.jsonFlag)
+	if err != nil {
+		return o, usage{err}
+	}
+	o.Color = c.colorOn(c.out)
+	return o, nil
+}
+
+// colorOn: only a terminal, and only when nobody asked for none.
+func (c *cli) colorOn(w io.Writer) bool {
+	return c.getenv("NO_COLOR") == "" && c.getenv("TERM") != "dumb" && isTerminal(w)
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // descriptors are small
+}
+
+func printList[T any](c *cli, items []T, v output.View[T]) error {
+	o, err := c.format()
+	if err != nil {
+		return err
+	}
+	return output.List(c.out, o, items, v)
+}
+
+func printOne[T any](c *cli, item T, v output.View[T]) error {
+	o, err := c.format()
+	if err != nil {
+		return err
+	}
+	return output.One(c.out, o, item, v)
+}
+
+// forPrograms tells whether stdout is to hold JSON, YAML or names only.
+func (c *cli) forPrograms() bool {
+	return c.jsonFlag != "" || c.outputFlag != string(output.Table) && c.outputFlag != string(output.Wide)
+}
+
+func value[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}
+
+// optional is nil for what was not given.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// age is how long ago something was.
+func (c *cli) age(t time.Time) string { return follow.Duration(c.now().Sub(t)) }
+
+func (c *cli) ageOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return c.age(*t)
+}
+
+func number(ref *ctlapi.NumberRef) string {
+	if ref == nil {
+		return ""
+	}
+	return strconv.Itoa(ref.Number)
+}
+
+func refName(ref *ctlapi.Ref) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+// shortDigest is enough of a digest to compare by eye.
+func shortDigest(digest string) string {
+	const enough = len("sha256:") + 12
+	return digest[:min(len(digest), enough)]
+}

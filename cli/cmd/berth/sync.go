@@ -1,0 +1,350 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/version"
+)
+
+// longPoll is how long one question may be held by the service.
+const longPoll = "30s"
+
+// syncing are the flags of sync.
+type syncing struct {
+	app               string
+	wait, plan        bool
+	noCreate          bool
+	prune, strict     bool
+	watching          watching
+}
+
+func (c *cli) syncCommand() *cobra.Command {
+	var s syncing
+	cmd := &cobra.Command{
+		Use:   "sync [FOLDER]",
+		Short: "Make a config, builds and a release of an app folder",
+		Long: `Checks the app folder, uploads what the control plane does not have, and makes a
+config of it. Components that changed are built; when all builds are done there is
+a new release. The same folder again changes nothing.`,
+		Example: "  berth sync --wait\n  berth sync ./app --plan",
+		Args:    exactly("[FOLDER]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folder := "."
+			if len(args) > 0 {
+				folder = args[0]
+			}
+			return c.sync(cmd.Context(), folder, s)
+		},
+	}
+	cmd.Flags().StringVar(&s.app, "app", "", "name of the app (default: the folder's name)")
+	cmd.Flags().BoolVarP(&s.wait, "wait", "w", false, "follow the builds until the release is made")
+	cmd.Flags().BoolVar(&s.wait, "watch", false, "the same as --wait")
+	cmd.Flags().BoolVar(&s.plan, "plan", false, "only say what would happen; exit code 2 when something would")
+	cmd.Flags().BoolVar(&s.noCreate, "no-create", false, "fail when there is no such app instead of making it")
+	cmd.Flags().BoolVar(&s.prune, "prune", false, "take components that are no longer in the folder out of the app")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "take warnings as errors")
+	s.watching.timeoutFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("plan", "wait")
+	return cmd
+}
+
+func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
+	app, uploads, request, err := c.readFolder(folder, s)
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.watching.within(ctx)
+	defer cancel()
+	if err := upload(ctx, client, uploads); err != nil {
+		return err
+	}
+	resp, err := client.SyncAppWithResponse(ctx, app, &ctlapi.SyncAppParams{DryRun: &s.plan}, request)
+	if err != nil {
+		return err
+	}
+	result, err := api.Body(resp.JSON201, resp.JSON200)
+	if err != nil {
+		return err
+	}
+	for _, w := range result.Warnings {
+		if value(w.File) == "" { // the others were found here, and shown before
+			fmt.Fprintln(c.err, "warning", w.Message)
+		}
+	}
+	if s.plan {
+		return c.showSyncPlan(result)
+	}
+	if !s.wait {
+		if c.forPrograms() {
+			return printOne(c, *result, syncView())
+		}
+		_, err := fmt.Fprintln(c.out, syncLine(result, nil))
+		return err
+	}
+	return c.awaitRelease(ctx, client, result)
+}
+
+// archive is a blob that the control plane must have.
+type archive struct {
+	digest string
+	bytes  []byte
+}
+
+// readFolder checks the folder and packs it. Everything that is wrong is shown
+// at once.
+func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archive, request ctlapi.SyncRequest, err error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", nil, request, err
+	}
+	if info, statErr := os.Stat(abs); statErr != nil || !info.IsDir() {
+		return "", nil, request, usagef("%s is not a folder", folder)
+	}
+	root := os.DirFS(abs)
+	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
+	if s.strict {
+		diagnostics = appconfig.Strict(diagnostics)
+	}
+	for _, d := range diagnostics {
+		fmt.Fprintln(c.err, d)
+	}
+	if appconfig.HasErrors(diagnostics) {
+		return "", nil, request, fmt.Errorf("%s is not an app folder that can be synced: %d errors", folder, errorsIn(diagnostics))
+	}
+	bundle, digest, err := appconfig.Bundle(root)
+	if err != nil {
+		return "", nil, request, err
+	}
+	uploads = []archive{{digest, bundle}}
+	request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
+	packed := map[string]string{} // by directory: components may share one
+	for _, source := range appconfig.Sources(config) {
+		if source.Kind != appconfig.SourceLocal {
+			continue
+		}
+		if _, ok := packed[source.Directory]; !ok {
+			data, digest, err := appconfig.SourceArchive(root, source.Directory)
+			if err != nil {
+				return "", nil, request, err
+			}
+			packed[source.Directory] = digest
+			uploads = append(uploads, archive{digest, data})
+		}
+		name := source.Name
+		if source.Block == appconfig.BlockSandbox {
+			name = appconfig.BlockSandbox
+		}
+		request.Sources = append(request.Sources, ctlapi.SyncSource{Component: name, Digest: packed[source.Directory]})
+	}
+	if app = s.app; app == "" {
+		app = filepath.Base(abs)
+	}
+	return app, uploads, request, nil
+}
+
+func errorsIn(diagnostics []appconfig.Diagnostic) (n int) {
+	for _, d := range diagnostics {
+		if d.Severity == appconfig.Error {
+			n++
+		}
+	}
+	return n
+}
+
+// upload sends those archives that the control plane does not have.
+func upload(ctx context.Context, client *api.Client, archives []archive) error {
+	ask := ctlapi.BlobDigests{}
+	have := map[string][]byte{}
+	for _, a := range archives {
+		if _, ok := have[a.digest]; !ok {
+			ask.Digests = append(ask.Digests, a.digest)
+			have[a.digest] = a.bytes
+		}
+	}
+	resp, err := client.FindMissingBlobsWithResponse(ctx, &ctlapi.FindMissingBlobsParams{}, ask)
+	if err != nil {
+		return err
+	}
+	body, err := api.Body(resp.JSON200)
+	if err != nil {
+		return err
+	}
+	for _, digest := range body.Missing {
+		if _, err := client.PutBlobWithBodyWithResponse(ctx, digest, "application/octet-stream", io.Reader(bytes.NewReader(have[digest]))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cli) showSyncPlan(r *ctlapi.SyncResult) error {
+	if err := printList(c, r.Items, syncItemView()); err != nil {
+		return err
+	}
+	for _, name := range r.Removed {
+		fmt.Fprintf(c.err, "%s is taken out of the app\n", name)
+	}
+	if r.Created {
+		return outcome(exitChanges)
+	}
+	fmt.Fprintln(c.err, "nothing to do")
+	return nil
+}
+
+func syncItemView() output.View[ctlapi.SyncItem] {
+	return output.View[ctlapi.SyncItem]{
+		Name: func(i ctlapi.SyncItem) string { return i.Component },
+		Columns: []output.Column[ctlapi.SyncItem]{
+			{Head: "COMPONENT", Cell: func(i ctlapi.SyncItem) string { return i.Component }},
+			{Head: "TYPE", Cell: func(i ctlapi.SyncItem) string { return i.Type }},
+			{Head: "ACTION", Cell: func(i ctlapi.SyncItem) string { return string(i.Action) }},
+			{Head: "REASON", Cell: func(i ctlapi.SyncItem) string { return i.Reason }},
+			{Head: "DEPLOY", Cell: func(i ctlapi.SyncItem) string {
+				if i.DeployChanged {
+					return "changes"
+				}
+				return "same"
+			}},
+		},
+	}
+}
+
+func syncView() output.View[ctlapi.SyncResult] {
+	return output.View[ctlapi.SyncResult]{Name: func(r ctlapi.SyncResult) string { return value(r.Config).ID }}
+}
+
+// syncLine sums a sync up: "config 3 · api built 4 s · web reused → release 3".
+// Without builds, what is going to be built is said.
+func syncLine(r *ctlapi.SyncResult, builds map[string]ctlapi.Build) string {
+	parts := []string{"config " + number(r.Config)}
+	if !r.Created {
+		parts[0] += " (unchanged)"
+	}
+	var reused []string
+	for _, item := range r.Items {
+		build, known := builds[value(item.BuildID)]
+		switch {
+		case item.Action == ctlapi.SyncItemActionReuse:
+			reused = append(reused, item.Component)
+		case !known || build.FinishedAt == nil:
+			parts = append(parts, item.Component+" is built")
+		default:
+			parts = append(parts, fmt.Sprintf("%s built %s", item.Component, follow.Duration(buildTime(build))))
+		}
+	}
+	if len(reused) > 0 {
+		parts = append(parts, strings.Join(reused, ", ")+" reused")
+	}
+	line := strings.Join(parts, " · ")
+	if r.Release != nil {
+		line += " → release " + number(r.Release)
+	}
+	return line
+}
+
+func buildTime(b ctlapi.Build) time.Duration {
+	from := b.CreatedAt
+	if b.StartedAt != nil {
+		from = *b.StartedAt
+	}
+	return value(b.FinishedAt).Sub(from)
+}
+
+// awaitRelease follows the builds of a config.
+func (c *cli) awaitRelease(ctx context.Context, client *api.Client, result *ctlapi.SyncResult) error {
+	screen := c.screen()
+	told := map[string]ctlapi.BuildState{}
+	var after int64
+	for {
+		params := &ctlapi.GetConfigParams{AfterVersion: &after}
+		if after > 0 {
+			params.Wait = optional(longPoll)
+		}
+		resp, err := client.GetConfigWithResponse(ctx, value(result.Config).ID, params)
+		if err != nil {
+			return err
+		}
+		config, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		after = max(config.Version, 1)
+		c.tellBuilds(screen, config, told)
+		switch config.State {
+		case ctlapi.ConfigStateReleased:
+			screen.Clear()
+			result.Release = config.Release
+			return c.released(ctx, client, result)
+		case ctlapi.ConfigStateFailed:
+			screen.Clear()
+			return failedBuilds(c, config)
+		}
+	}
+}
+
+// tellBuilds shows the builds: all of them on a terminal, what moved elsewhere.
+func (c *cli) tellBuilds(screen *follow.Screen, config *ctlapi.Config, told map[string]ctlapi.BuildState) {
+	block := []string{fmt.Sprintf("config %d of %s", config.Number, config.App.Name)}
+	for _, item := range config.Items {
+		state, id := item.BuildState, value(item.BuildID)
+		block = append(block, fmt.Sprintf("  %s %s", output.Paint(screen.Color, output.StyleOf(string(state)), string(state)), item.Component))
+		if told[item.Component] != state && state != ctlapi.BuildStateQueued && !screen.Terminal {
+			screen.Print(fmt.Sprintf("%s  build of %s: %s (%s)", c.now().Format(time.TimeOnly), item.Component, state, id))
+		}
+		told[item.Component] = state
+	}
+	screen.Draw(block)
+}
+
+func (c *cli) released(ctx context.Context, client *api.Client, result *ctlapi.SyncResult) error {
+	if c.forPrograms() {
+		return printOne(c, *result, syncView())
+	}
+	builds := map[string]ctlapi.Build{}
+	for _, item := range result.Items {
+		if id := value(item.BuildID); id != "" && item.Action == ctlapi.SyncItemActionBuild {
+			resp, err := client.GetBuildWithResponse(ctx, id, &ctlapi.GetBuildParams{})
+			if err != nil {
+				return err
+			}
+			if resp.JSON200 != nil {
+				builds[id] = *resp.JSON200
+			}
+		}
+	}
+	_, err := fmt.Fprintln(c.out, syncLine(result, builds))
+	return err
+}
+
+func failedBuilds(c *cli, config *ctlapi.Config) error {
+	for _, item := range config.Items {
+		if item.BuildState == ctlapi.BuildStateFailed || item.BuildState == ctlapi.BuildStateCancelled {
+			fmt.Fprintf(c.err, "build of %s %s: %s\n  log: berth logs %s\n", item.Component, item.BuildState,
+				firstLine(value(item.BuildError)), value(item.BuildID))
+		}
+	}
+	return fmt.Errorf("config %d has no release: a build did not succeed", config.Number)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

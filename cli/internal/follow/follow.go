@@ -1,0 +1,188 @@
+// Package follow owns watching a workflow until it is finished or needs a
+// person: the live tree on a terminal, plain lines elsewhere, and the decisions
+// that are taken on the way.
+//
+// The event stream says that something moved, without gaps; what is shown and
+// decided on is always read anew.
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// redraw is how often times are brought up to date on a terminal.
+const redraw = 500 * time.Millisecond
+
+// Answer is what is to be done about a change.
+type Answer int
+
+// The answers.
+const (
+	Later Answer = iota // nobody decides here
+	Approve
+	Deny
+)
+
+// Follower watches workflows.
+type Follower struct {
+	Client *api.Client
+	Screen *Screen
+	// Ask decides on a change that was just shown.
+	Ask func(context.Context, ctlapi.Change) (Answer, error)
+	// Automatic says that Ask needs nobody: its decisions are told.
+	Automatic bool
+	Now       func() time.Time
+}
+
+// Run follows a workflow until it is finished, or until it goes on only with a
+// decision that Ask leaves open. It returns the workflow as it is then.
+func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events := make(chan api.Event, 64)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- f.Client.FollowWorkflow(ctx, id, 0, func(e api.Event) error {
+			select {
+			case events <- e:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+	}()
+	tick := time.NewTicker(redraw)
+	defer tick.Stop()
+	handled := map[string]bool{}
+	w, err := f.look(ctx, id, handled)
+	for err == nil {
+		f.draw(w)
+		if OnlyDecisionsHelp(*w) {
+			break
+		}
+		select {
+		case e := <-events:
+			f.tell(e, events)
+			w, err = f.look(ctx, id, handled)
+		case end := <-ended:
+			if end != nil {
+				return w, end
+			}
+			f.tell(api.Event{}, events)
+			w, err = f.look(ctx, id, handled)
+			if err == nil {
+				f.Screen.Clear()
+				f.Screen.Print(Tree(*w, f.Now(), f.Screen.Color)...)
+			}
+			return w, err
+		case <-tick.C:
+		}
+	}
+	return w, err
+}
+
+// tell prints what moved, where there is no tree to see it in.
+func (f *Follower) tell(first api.Event, more <-chan api.Event) {
+	for e := first; ; {
+		if line := Line(e); line != "" && !f.Screen.Terminal {
+			f.Screen.Print(line)
+		}
+		select {
+		case e = <-more:
+		default:
+			return
+		}
+	}
+}
+
+func (f *Follower) draw(w *ctlapi.Workflow) {
+	f.Screen.Draw(Tree(*w, f.Now(), f.Screen.Color))
+}
+
+// look reads the workflow and has decided what there is to decide. After a
+// decision it reads again, as others may be open then.
+func (f *Follower) look(ctx context.Context, id string, handled map[string]bool) (*ctlapi.Workflow, error) {
+	for {
+		resp, err := f.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
+		if err != nil {
+			return nil, err
+		}
+		w, err := api.Body(resp.JSON200)
+		if err != nil {
+			return nil, err
+		}
+		acted := false
+		for _, open := range Undecided(*w) {
+			key := open.ID + " " + *orEmpty(open.EffectDigest)
+			if handled[key] {
+				continue
+			}
+			handled[key] = true
+			decided, err := f.propose(ctx, open.ID)
+			if err != nil {
+				return nil, err
+			}
+			acted = acted || decided
+		}
+		if !acted {
+			return w, nil
+		}
+	}
+}
+
+func (f *Follower) propose(ctx context.Context, id string) (decided bool, err error) {
+	resp, err := f.Client.GetChangeWithResponse(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	change, err := api.Body(resp.JSON200)
+	if err != nil {
+		return false, err
+	}
+	f.Screen.Print(changes.Lines(*change, f.Screen.Color)...)
+	answer, err := f.Ask(ctx, *change)
+	if err != nil || answer == Later {
+		return false, err
+	}
+	if err := Decide(ctx, f.Client, *change, answer, ""); err != nil {
+		return false, ignoreRaces(err)
+	}
+	if f.Automatic {
+		f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, *orEmpty(change.EffectDigest)))
+	}
+	return true, nil
+}
+
+// ignoreRaces: when the change moved while it was looked at, the next look
+// shows what became of it.
+func ignoreRaces(err error) error {
+	var problem *api.Problem
+	if errors.As(err, &problem) && (problem.Code == "effect_changed" || problem.Code == "not_proposed") {
+		return nil
+	}
+	return err
+}
+
+// Decide answers a change, naming the effect that was shown.
+func Decide(ctx context.Context, client *api.Client, change ctlapi.Change, answer Answer, note string) error {
+	body := ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove, EffectDigest: *orEmpty(change.EffectDigest), Note: note}
+	if answer == Deny {
+		body.Answer = ctlapi.DecisionAnswerDeny
+	}
+	_, err := client.DecideWithResponse(ctx, change.ID, &ctlapi.DecideParams{}, body)
+	return err
+}
+
+func orEmpty(s *string) *string {
+	if s == nil {
+		return new(string)
+	}
+	return s
+}

@@ -1,0 +1,189 @@
+package follow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Finished tells whether nothing moves in a workflow any more.
+func Finished(s ctlapi.WorkflowState) bool {
+	return s == ctlapi.WorkflowStateSucceeded || s == ctlapi.WorkflowStateFailed || s == ctlapi.WorkflowStateCancelled
+}
+
+// Title names a workflow: "provision acme (wfl_…)".
+func Title(w ctlapi.Workflow) string {
+	title := strings.ReplaceAll(string(w.Kind), "_", " ") + " " + w.Install.Name
+	if w.Action != nil {
+		title = "run " + *w.Action + " in " + w.Install.Name
+	}
+	if w.PlanOnly {
+		title = "plan of " + title
+	}
+	return title + " (" + w.ID + ")"
+}
+
+// Tree are the lines of a workflow and its steps, as of now.
+func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
+	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(string(w.State)), string(w.State)) + span(w.StartedAt, w.FinishedAt, now)}
+	width := 0
+	for _, s := range w.Steps {
+		width = max(width, utf8.RuneCountInString(s.Name))
+	}
+	for _, s := range w.Steps {
+		mark, style := Mark(s.State)
+		line := "  " + output.Paint(color, style, mark) + " " + s.Name + strings.Repeat(" ", width-utf8.RuneCountInString(s.Name))
+		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
+	}
+	return lines
+}
+
+// Mark is the sign before a step.
+func Mark(s ctlapi.StepState) (string, output.Style) {
+	switch s {
+	case ctlapi.StepStateSucceeded:
+		return "✓", output.Good
+	case ctlapi.StepStateFailed:
+		return "✗", output.Bad
+	case ctlapi.StepStateRunning:
+		return "▸", output.Notice
+	case ctlapi.StepStateWaiting:
+		return "…", output.Notice
+	case ctlapi.StepStateSkipped, ctlapi.StepStateCancelled:
+		return "-", output.Dim
+	}
+	return "·", output.Dim
+}
+
+func detail(s ctlapi.Step, now time.Time) string {
+	took := span(s.StartedAt, s.FinishedAt, now)
+	switch s.State {
+	case ctlapi.StepStatePending:
+		return ""
+	case ctlapi.StepStateWaiting:
+		if s.Wait != nil {
+			return took + "  waits: " + s.Wait.Reason
+		}
+	case ctlapi.StepStateFailed:
+		if s.Error != nil {
+			return took + "  " + strings.Join(strings.Fields(*s.Error), " ")
+		}
+	case ctlapi.StepStateSkipped, ctlapi.StepStateCancelled:
+		return "  " + string(s.State)
+	case ctlapi.StepStateRunning:
+		if s.Change != nil {
+			return took + "  " + strings.ReplaceAll(string(s.Change.State), "_", " ")
+		}
+	case ctlapi.StepStateSucceeded:
+		if s.Change != nil && s.Change.Counts != nil {
+			return took + "  " + changes.Counts(s.Change.Counts)
+		}
+	}
+	return took
+}
+
+// span is how long something took, or takes by now.
+func span(from, to *time.Time, now time.Time) string {
+	if from == nil {
+		return ""
+	}
+	if to != nil {
+		now = *to
+	}
+	return "  " + Duration(now.Sub(*from))
+}
+
+// Duration is a duration as people say it.
+func Duration(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 s"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// Line says what an event is about, "" for those that only matter to programs.
+func Line(e api.Event) string {
+	var body struct {
+		Step, State, Error, Actor string
+		ChangeID                  string `json:"change_id"`
+		Wait                      *struct{ Reason string }
+		ApproveAll                bool   `json:"approve_all"`
+		CancelRequested           bool   `json:"cancel_requested"`
+		RetriedBy                 string `json:"retried_by"`
+	}
+	if json.Unmarshal(e.Body, &body) != nil {
+		return ""
+	}
+	var text string
+	switch {
+	case body.ApproveAll:
+		text = "all changes approved by " + body.Actor
+	case body.CancelRequested:
+		text = "cancelled by " + body.Actor
+	case body.RetriedBy != "":
+		text = body.Step + " retried by " + body.RetriedBy
+	case body.State == "" || e.Kind == "job":
+		return ""
+	case e.Kind == "workflow":
+		text = "workflow " + body.State
+	case e.Kind == "step":
+		text = body.Step + ": " + body.State
+	case e.Kind == "change":
+		text = "change " + body.ChangeID + ": " + strings.ReplaceAll(body.State, "_", " ")
+		if body.Step != "" {
+			text = body.Step + ": " + text
+		}
+	default:
+		return ""
+	}
+	if body.Wait != nil && body.Wait.Reason != "" {
+		text += ", " + body.Wait.Reason
+	}
+	if body.Error != "" {
+		text += ", " + strings.Join(strings.Fields(body.Error), " ")
+	}
+	return e.At.Local().Format(time.TimeOnly) + "  " + text
+}
+
+// Undecided are the changes of a workflow that wait for a decision.
+func Undecided(w ctlapi.Workflow) []ctlapi.ChangeSummary {
+	var open []ctlapi.ChangeSummary
+	for _, s := range w.Steps {
+		if s.Change != nil && s.Change.State == ctlapi.ChangeStateProposed && s.State == ctlapi.StepStateWaiting {
+			open = append(open, *s.Change)
+		}
+	}
+	return open
+}
+
+// OnlyDecisionsHelp tells whether a workflow goes on only when somebody
+// decides: something waits for a decision, and nothing else moves.
+func OnlyDecisionsHelp(w ctlapi.Workflow) bool {
+	for _, s := range w.Steps {
+		switch s.State {
+		case ctlapi.StepStateRunning:
+			return false
+		case ctlapi.StepStateWaiting:
+			if s.Change == nil || s.Change.State != ctlapi.ChangeStateProposed {
+				return false
+			}
+		}
+	}
+	return len(Undecided(w)) > 0 && w.State == ctlapi.WorkflowStateWaiting
+}

@@ -1,0 +1,168 @@
+// Package output owns how things are printed: tables for people, JSON, YAML and
+// names for programs.
+//
+// A View says once, per noun, which columns it has; everything else follows
+// from the options. What programs get is the API's own JSON, all of it or
+// the fields that they name.
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Format is one of the formats of -o.
+type Format string
+
+// The formats.
+const (
+	Table Format = "table" // for people
+	Wide  Format = "wide"  // a table with every column
+	JSON  Format = "json"
+	YAML  Format = "yaml"
+	Name  Format = "name" // one name per line, for xargs
+)
+
+// Formats are all of them.
+var Formats = []Format{Table, Wide, JSON, YAML, Name}
+
+// Options say how to print.
+type Options struct {
+	Format Format
+	// Fields are the paths (install.name) to print as JSON; all when empty.
+	Fields []string
+	Color  bool
+}
+
+// Parse reads -o and --json.
+func Parse(format string, fields string) (Options, error) {
+	o := Options{Format: Format(format)}
+	if !slices.Contains(Formats, o.Format) {
+		return o, fmt.Errorf("-o %s is no format; there are table, wide, json, yaml and name", format)
+	}
+	if fields != "" {
+		if o.Format != Table && o.Format != JSON {
+			return o, fmt.Errorf("--json and -o %s exclude each other", format)
+		}
+		o.Format = JSON
+		for field := range strings.SplitSeq(fields, ",") {
+			if field = strings.TrimSpace(field); field != "" {
+				o.Fields = append(o.Fields, field)
+			}
+		}
+	}
+	return o, nil
+}
+
+// View says how a noun looks to people.
+type View[T any] struct {
+	Columns []Column[T]
+	Name    func(T) string // what -o name prints
+	// None is printed instead of an empty table.
+	None string
+}
+
+// Column is one column of a table.
+type Column[T any] struct {
+	Head string
+	Cell func(T) string
+	Wide bool // only with -o wide, and when one thing is shown
+}
+
+// List prints things.
+func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
+	switch o.Format {
+	case JSON, YAML:
+		if items == nil {
+			items = []T{}
+		}
+		return program(w, o, items)
+	case Name:
+		for _, item := range items {
+			if _, err := fmt.Fprintln(w, v.Name(item)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(items) == 0 && v.None != "" {
+		_, err := fmt.Fprintln(w, v.None)
+		return err
+	}
+	var columns []Column[T]
+	for _, c := range v.Columns {
+		if !c.Wide || o.Format == Wide {
+			columns = append(columns, c)
+		}
+	}
+	rows := make([][]string, 1, 1+len(items))
+	for _, c := range columns {
+		rows[0] = append(rows[0], c.Head)
+	}
+	for _, item := range items {
+		row := make([]string, len(columns))
+		for i, c := range columns {
+			row[i] = cell(c.Cell(item))
+		}
+		rows = append(rows, row)
+	}
+	return align(w, rows, o.Color, true)
+}
+
+// One prints one thing, to people as a list of its columns.
+func One[T any](w io.Writer, o Options, item T, v View[T]) error {
+	switch o.Format {
+	case JSON, YAML:
+		return program(w, o, item)
+	case Name:
+		_, err := fmt.Fprintln(w, v.Name(item))
+		return err
+	}
+	rows := make([][]string, len(v.Columns))
+	for i, c := range v.Columns {
+		rows[i] = []string{strings.ToLower(c.Head), cell(c.Cell(item))}
+	}
+	return align(w, rows, o.Color, false)
+}
+
+// Program prints a thing that only programs, or people who read JSON, get.
+func Program(w io.Writer, o Options, v any) error {
+	if o.Format != YAML {
+		o.Format = JSON
+	}
+	return program(w, o, v)
+}
+
+func program(w io.Writer, o Options, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(o.Fields) > 0 {
+		if data, err = pick(data, o.Fields); err != nil {
+			return err
+		}
+	}
+	if o.Format == YAML {
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	var tree any
+	decoder := json.NewDecoder(strings.NewReader(string(data)))
+	decoder.UseNumber() // numbers stay as they were written
+	if err := decoder.Decode(&tree); err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(tree)
+}

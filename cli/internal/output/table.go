@@ -1,0 +1,88 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// gap is what stands between two columns.
+const gap = "   "
+
+// cell makes sure that a value is one line and never empty, so that columns
+// can be counted.
+func cell(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// align prints rows in columns. Colours are added after the widths are known.
+func align(w io.Writer, rows [][]string, color, head bool) error {
+	var widths []int
+	for _, row := range rows {
+		for i, text := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+		}
+	}
+	for n, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			shown := text
+			switch {
+			case color && (n == 0 && head || i == 0 && !head):
+				shown = Paint(true, Dim, text)
+			case color:
+				shown = Paint(true, StyleOf(text), text)
+			}
+			line.WriteString(shown)
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text)))
+				line.WriteString(gap)
+			}
+		}
+		if _, err := fmt.Fprintln(w, line.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Style is how text looks on a terminal.
+type Style string
+
+// The styles.
+const (
+	Plain  Style = ""
+	Dim    Style = "2"
+	Good   Style = "32" // green
+	Bad    Style = "31" // red
+	Notice Style = "33" // yellow
+)
+
+// StyleOf colours the words that states are made of.
+func StyleOf(word string) Style {
+	switch word {
+	case "healthy", "live", "succeeded", "released", "applied", "online", "active", "✓":
+		return Good
+	case "unhealthy", "failed", "refused", "uncertain", "denied", "revoked", "✗":
+		return Bad
+	case "waiting", "proposed", "provisioning", "deprovisioning", "building", "running", "executing", "stale", "unknown", "queued", "pending":
+		return Notice
+	}
+	return Plain
+}
+
+// Paint gives text a style when color is on.
+func Paint(color bool, s Style, text string) string {
+	if !color || s == Plain {
+		return text
+	}
+	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/power"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/schedule"
+)
+
+// deliverTimeout is how long an agent that is told to end tries to hand in what
+// its engines left; the rest waits on disk.
+const deliverTimeout = 10 * time.Second
+
+// Why an agent ends by itself, for errors.Is.
+var (
+	ErrRevoked = errors.New("this runner was revoked")
+	// ErrSuperseded: another process opened a session with the same key.
+	ErrSuperseded = errors.New("another process works as this runner")
+	ErrEnrolment  = errors.New("enrolment refused")
+)
+
+// agent is one life of the program.
+type agent struct {
+	cfg     Config
+	dir     datadir.Dir
+	keys    datadir.Keys
+	runner  datadir.Runner
+	trust   datadir.Trust
+	http    *http.Client
+	api     *control.Client
+	power   *power.Switch
+	iso     process.Isolation
+	jobs    *job.Set
+	link    *link
+	chain   *recorder      // nil for Build Runners
+	book    *schedule.Book // likewise
+	reports *reports
+
+	mu       sync.Mutex
+	settings jobspec.Settings
+	renewed  chan struct{} // closed when settings change
+}
+
+// Run works until ctx ends: then engines are asked to stop, and what they leave
+// is handed in if that goes quickly. It returns earlier when the runner may not
+// work any more; errors.Is tells why.
+func Run(ctx context.Context, cfg Config) error {
+	cfg, err := cfg.Complete()
+	if err != nil {
+		return err
+	}
+	a := &agent{cfg: cfg, link: newLink(), renewed: make(chan struct{})}
+	if a.dir, err = datadir.At(cfg.Data); err != nil {
+		return err
+	}
+	a.iso = process.CanIsolate(cfg.EngineUID, cfg.Executable, "version")
+	if err := a.dir.Make(a.iso.GID); err != nil {
+		return err
+	}
+	lock, err := a.dir.Lock()
+	if err != nil {
+		return fmt.Errorf("%s: %w", cfg.Data, err)
+	}
+	defer lock.Close()
+	if err := a.open(); err != nil {
+		return err
+	}
+	// What belongs to the whole life goes on while ctx has ended already.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	if err := a.enrol(ctx); err != nil {
+		return err
+	}
+	closeAll, err := a.assemble(life)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	return a.work(ctx, life, end)
+}
+
+// open reads what the customer's side wrote, and the keys.
+func (a *agent) open() (err error) {
+	if a.trust, err = a.dir.LoadTrust(); err != nil {
+		return err
+	}
+	if a.keys, err = a.dir.Keys(); err != nil {
+		return err
+	}
+	a.power = power.Open(a.dir, a.cfg.Log)
+	if a.http, err = control.NewHTTP(a.trust.PrivateCAFile); err != nil {
+		return err
+	}
+	a.api, err = control.New(a.trust.RunnerAPIURL, a.keys.Sign, a.http, a.power)
+	return err
+}
+
+// assemble opens everything that an enrolled runner works with.
+func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
+	closers := []func() error{}
+	closeAll = func() {
+		for _, c := range closers {
+			_ = c()
+		}
+	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
+	trusted, err := a.trust.Keys()
+	if err != nil {
+		return nil, err
+	}
+	layout, err := oci.Open(a.dir.Artifacts())
+	if err != nil {
+		return nil, fmt.Errorf("own registry: %w", err)
+	}
+	deps := &job.Deps{
+		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
+		Engine: job.Engine{
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
+			Limits: process.Limits{MemoryBytes: a.cfg.EngineMemory, PIDs: a.cfg.EnginePIDs}, Grace: a.cfg.Grace,
+		},
+		API: a.api, Registry: &registry{agent: a}, Layout: layout, Sinks: &sinks{agent: a},
+		Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+	}
+	if err := a.reachable(); err != nil {
+		return nil, err
+	}
+	a.reports = newReports(a.dir, a.api, a.cfg.Log)
+	if a.runner.InstallID != "" {
+		if err := a.makeInstallDir(); err != nil {
+			return nil, err
+		}
+		writer, err := chain.Open(a.dir.Chain(), chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign, Now: a.cfg.Now})
+		if err != nil {
+			return nil, fmt.Errorf("chain: %w", err)
+		}
+		closers = append(closers, writer.Close)
+		a.chain = newRecorder(writer)
+		deps.Chain = a.chain
+		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
+			return nil, fmt.Errorf("used orders: %w", err)
+		}
+		closers = append(closers, deps.Nonces.Close)
+		if err := deps.Nonces.Prune(a.cfg.Now()); err != nil {
+			return nil, fmt.Errorf("used orders: %w", err)
+		}
+		if deps.Fences, err = order.OpenFences(a.dir.Fences()); err != nil {
+			return nil, fmt.Errorf("fences: %w", err)
+		}
+		if a.book, err = schedule.OpenBook(a.dir.Schedule()); err != nil {
+			return nil, fmt.Errorf("schedule: %w", err)
+		}
+		a.loadSettings(trusted)
+		if torn := writer.Torn(); torn != nil {
+			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
+		}
+	}
+	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
+	return closeAll, nil
+}
+
+// work runs all loops until one of them cannot go on, or ctx ends.
+func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
+	ticks, err := a.jobs.Recover()
+	if err != nil {
+		return fmt.Errorf("recover jobs: %w", err)
+	}
+	for _, t := range ticks {
+		if err := a.book.Advance(t.Action, t.At); err != nil {
+			return err
+		}
+	}
+	a.closeIntents(life)
+	a.cfg.Log.InfoContext(ctx, "runner started", "runner_id", a.runner.RunnerID, "install_id", a.runner.InstallID,
+		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine)
+	g, lifeLoops := errgroup.WithContext(life)
+	g.Go(func() error { return a.power.Watch(lifeLoops) })
+	g.Go(func() error { return a.obeySwitch(lifeLoops) })
+	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
+	if a.runner.InstallID != "" {
+		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
+		g.Go(func() error { return a.reports.deliver(lifeLoops) })
+	}
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+			a.shutDown(life)
+		case <-lifeLoops.Done():
+		}
+		end()
+		return nil
+	})
+	err = g.Wait()
+	end()
+	if errors.Is(err, ErrRevoked) { // nobody wants what the engines do any more
+		a.jobs.StopAll(job.StopLost)
+		a.jobs.Quiet(a.cfg.Grace)
+	}
+	a.jobs.Wait()
+	a.writeStatus(func(s *Status) { s.SessionID, s.Connected = "", false })
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// shutDown lets engines stop and hands in what they leave.
+func (a *agent) shutDown(life context.Context) {
+	a.cfg.Log.InfoContext(life, "runner stops", "engines", a.jobs.Running())
+	a.jobs.StopAll(job.StopShutdown)
+	if !a.jobs.Quiet(a.cfg.Grace + 5*time.Second) {
+		return
+	}
+	deadline := time.After(deliverTimeout)
+	for a.link.open() && len(a.jobs.Held()) > 0 {
+		changed := a.jobs.Changed()
+		if len(a.jobs.Held()) == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			return
+		}
+	}
+}
+
+// obeySwitch stops engines when the customer says so, and records each change.
+func (a *agent) obeySwitch(life context.Context) error {
+	last, changed := a.power.Now()
+	for {
+		if last.Mode.Stops() {
+			a.jobs.StopAll(job.StopSwitch)
+		}
+		select {
+		case <-life.Done():
+			return context.Cause(life)
+		case <-changed:
+		}
+		var now power.State
+		now, changed = a.power.Now()
+		if now.Mode != last.Mode {
+			a.cfg.Log.InfoContext(life, "switch was set", "mode", string(now.Mode), "reason", now.Reason)
+			a.note(life, "switch: "+string(now.Mode), now.Reason)
+		}
+		last = now
+	}
+}
+
+// makeInstallDir makes the durable scratch of the install, the engine's own.
+func (a *agent) makeInstallDir() error {
+	if err := os.MkdirAll(a.dir.Install(), 0o700); err != nil {
+		return fmt.Errorf("install directory: %w", err)
+	}
+	if a.iso.UID == 0 {
+		return nil
+	}
+	if err := os.Chown(a.dir.Install(), a.iso.UID, a.iso.GID); err != nil {
+		return fmt.Errorf("install directory: %w", err)
+	}
+	return nil
+}
+
+// reachable checks that engines of another user get to what they need.
+func (a *agent) reachable() error {
+	for _, path := range []string{a.cfg.Engine, a.cfg.Terraform, a.dir.Install()} {
+		if path == "" {
+			continue
+		}
+		if err := process.Reachable(path, a.iso.UID, a.iso.GID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

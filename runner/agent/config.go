@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// Config is how an agent is set up. Each setting is a flag of `berth-runner`,
+// an environment variable, or a key of DIR/config.json, in this order; only
+// main reads the environment.
+type Config struct {
+	// Data is the data directory: --data, BERTH_RUNNER_DATA.
+	Data string
+	// Slots is how many jobs are worked on at once: --slots, BERTH_SLOTS,
+	// slots; default 4.
+	Slots int
+	// Engine is the executable that works on jobs: --engine, BERTH_ENGINE,
+	// engine; default berth-engine beside the runner, else in BERTH_LIBEXEC.
+	Engine string
+	// Terraform is the executable that engines use: --terraform,
+	// BERTH_TERRAFORM, terraform; default none.
+	Terraform string
+	// EngineUID is the user (and group) of engines when the agent is root:
+	// --engine-uid, BERTH_ENGINE_UID, engine_uid; 0 means the agent's own.
+	EngineUID int
+	// Grace is the time between asking an engine to stop and ending it:
+	// --grace, BERTH_GRACE, grace_seconds; default 30 s.
+	Grace time.Duration
+	// EngineMemory is the most memory of one engine, in bytes, where the
+	// machine can hold it to that: --engine-memory, BERTH_ENGINE_MEMORY,
+	// engine_memory_bytes; default 4 GiB.
+	EngineMemory int64
+	// EnginePIDs is the most processes and threads of one engine, likewise:
+	// --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default 4096.
+	EnginePIDs int64
+
+	// Executable is the runner itself; Libexec and SearchPath are
+	// BERTH_LIBEXEC and PATH.
+	Executable, Libexec, SearchPath string
+	Version                         string
+	Log                             *slog.Logger
+	Now                             func() time.Time // nil means time.Now
+}
+
+// fileConfig is DIR/config.json. Absent keys leave the default.
+type fileConfig struct {
+	Slots        int    `json:"slots"`
+	Engine       string `json:"engine"`
+	Terraform    string `json:"terraform"`
+	EngineUID    int    `json:"engine_uid"`
+	GraceSeconds int    `json:"grace_seconds"`
+	EngineMemory int64  `json:"engine_memory_bytes"`
+	EnginePIDs   int64  `json:"engine_pids"`
+}
+
+// Complete fills what is not set from DIR/config.json and the defaults, and
+// reports everything that is wrong.
+func (c Config) Complete() (Config, error) {
+	if c.Data == "" {
+		return c, errors.New("no data directory: use --data or BERTH_RUNNER_DATA")
+	}
+	dir, err := datadir.At(c.Data)
+	if err != nil {
+		return c, err
+	}
+	var file fileConfig
+	if _, err := datadir.ReadJSON(dir.Config(), &file); err != nil {
+		return c, err
+	}
+	c.Slots = first(c.Slots, file.Slots, 4)
+	c.Engine = first(c.Engine, file.Engine)
+	c.Terraform = first(c.Terraform, file.Terraform)
+	c.EngineUID = first(c.EngineUID, file.EngineUID)
+	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second, 30*time.Second)
+	c.EngineMemory = first(c.EngineMemory, file.EngineMemory, 4<<30)
+	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs, 4096)
+	c.SearchPath = first(c.SearchPath, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Engine == "" {
+		c.Engine = c.findEngine()
+	}
+	var errs []error
+	for name, path := range map[string]*string{"engine": &c.Engine, "terraform": &c.Terraform} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
+			errs = append(errs, err)
+		} else if info, err := os.Stat(*path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+			errs = append(errs, fmt.Errorf("%s: %s is not an executable", name, *path))
+		}
+	}
+	if c.Engine == "" {
+		errs = append(errs, errors.New("no engine: berth-engine is neither beside the runner nor in BERTH_LIBEXEC; use --engine"))
+	}
+	if c.Slots < 1 || c.Slots > 256 {
+		errs = append(errs, fmt.Errorf("slots is %d, not within 1 and 256", c.Slots))
+	}
+	if c.EngineUID < 0 {
+		errs = append(errs, fmt.Errorf("engine_uid is %d", c.EngineUID))
+	}
+	return c, errors.Join(errs...)
+}
+
+func (c Config) findEngine() string {
+	for _, dir := range []string{filepath.Dir(c.Executable), c.Libexec} {
+		path := filepath.Join(dir, "berth-engine")
+		if info, err := os.Stat(path); dir != "" && err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// first returns the first value that is not zero.
+func first[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}

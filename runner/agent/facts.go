@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/process"
+)
+
+// facts describe the machine, for people.
+func (a *agent) facts() runnerapi.Facts {
+	host, _ := os.Hostname()
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	return runnerapi.Facts{
+		"hostname":      host,
+		"os":            runtime.GOOS,
+		"arch":          runtime.GOARCH,
+		"kernel":        strings.TrimSpace(string(kernel)),
+		"cpus":          runtime.NumCPU(),
+		"cgroups":       process.Hierarchies(),
+		"engine_uid":    a.iso.UID,
+		"pid_namespace": a.iso.PIDNamespace,
+	}
+}
+
+// trustLevel says whether vendor code is kept apart from the agent's keys.
+func (a *agent) trustLevel() runnerapi.Trust {
+	if a.iso.UID != 0 {
+		return runnerapi.TrustIsolated
+	}
+	return runnerapi.TrustDevelopment
+}
+
+// Status is what the agent tells `berth-runner status` about itself.
+type Status struct {
+	PID             int       `json:"pid"`
+	Version         string    `json:"version"`
+	Connected       bool      `json:"connected"`
+	Since           time.Time `json:"since,omitzero"`
+	SessionID       string    `json:"session_id,omitempty"`
+	Trust           string    `json:"trust"`
+	Error           string    `json:"error,omitempty"`
+	SettingsVersion int64     `json:"settings_version,omitempty"`
+	SettingsExpire  time.Time `json:"settings_expire,omitzero"`
+}
+
+// writeStatus changes the status on disk. It is only for people: a failure is
+// not worth stopping for.
+func (a *agent) writeStatus(change func(*Status)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var s Status
+	_, _ = datadir.ReadJSON(a.dir.Status(), &s)
+	s.PID, s.Version, s.Trust = os.Getpid(), a.cfg.Version, string(a.trustLevel())
+	change(&s)
+	if err := datadir.WriteJSON(a.dir.Status(), s); err != nil {
+		a.cfg.Log.Debug("status cannot be written", "err", err)
+	}
+}

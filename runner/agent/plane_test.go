@@ -1,0 +1,448 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+)
+
+// plane answers the calls of one runner: as much of runner-api and log-ingest as
+// these tests need, and what no real one can be asked to do (lose an answer, be
+// away). The whole is tested against the real services in services/e2e.
+type plane struct {
+	*httptest.Server
+	kind      runnerapi.RunnerKind
+	runnerID  string
+	orgID     string
+	installID string
+
+	mu       sync.Mutex
+	changed  chan struct{}
+	away     bool
+	dropped  int // claims whose answers are still to be lost
+	queue    []runnerapi.Assignment
+	claims   map[string][]runnerapi.Assignment
+	answers  map[string]runnerapi.LeaseAnswer // by job; ok when absent
+	sessions []runnerapi.SessionRequest
+	enrolled []runnerapi.Enrolment
+	asked    []runnerapi.ClaimRequest
+	plans    map[string]runnerapi.Plan
+	results  map[string][]runnerapi.ResultReport
+	runs     map[string][]jobspec.Run
+	streams  map[string]*stream
+	state    *runnerapi.State
+	lock     *runnerapi.LockRequest
+	settings *runnerapi.SettingsVersion
+	chain    []runnerapi.ChainRecord
+	requests int
+}
+
+type stream struct {
+	head     logship.Head
+	lines    []string
+	finished bool
+}
+
+func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
+	t.Helper()
+	p := &plane{
+		kind: kind, runnerID: id.New(id.Runner), orgID: id.New(id.Org), changed: make(chan struct{}),
+		claims: map[string][]runnerapi.Assignment{}, answers: map[string]runnerapi.LeaseAnswer{},
+		plans: map[string]runnerapi.Plan{}, results: map[string][]runnerapi.ResultReport{},
+		runs: map[string][]jobspec.Run{}, streams: map[string]*stream{},
+	}
+	if kind == runnerapi.RunnerKindInstall {
+		p.installID = id.New(id.Install)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /enrol", p.enrol)
+	mux.HandleFunc("POST /sessions", p.openSession)
+	mux.HandleFunc("POST /jobs/claim", p.claim)
+	mux.HandleFunc("POST /leases/renew", p.renew)
+	mux.HandleFunc("PUT /jobs/{job}/plan", p.putPlan)
+	mux.HandleFunc("PUT /jobs/{job}/result", p.putResult)
+	mux.HandleFunc("PUT /runs/{run}", p.putRun)
+	mux.HandleFunc("GET /settings", p.getSettings)
+	mux.HandleFunc("GET /states/{resource}", p.getState)
+	mux.HandleFunc("PUT /states/{resource}", p.putState)
+	mux.HandleFunc("POST /states/{resource}/lock", p.lockState)
+	mux.HandleFunc("DELETE /states/{resource}/lock", p.unlockState)
+	mux.HandleFunc("GET /chain/head", p.chainHead)
+	mux.HandleFunc("POST /chain", p.appendChain)
+	mux.HandleFunc("POST /streams/{stream}/records", p.appendLog)
+	mux.HandleFunc("POST /streams/{stream}/finish", p.finishLog)
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.requests++
+		away := p.away
+		p.mu.Unlock()
+		if away {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		p.CloseClientConnections()
+		p.Close()
+	})
+	return p
+}
+
+// change makes a change that others may wait for.
+func (p *plane) change(do func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	do()
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// until waits for a condition on the plane.
+func (p *plane) until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		p.mu.Lock()
+		ok, changed := holds(), p.changed
+		p.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("waited 30 s for %s", what)
+		}
+	}
+}
+
+// give queues a job and returns its id.
+func (p *plane) give(spec jobspec.Spec, with ...func(*runnerapi.Assignment)) string {
+	spec.Version, spec.OrgID, spec.InstallID = jobspec.Version, p.orgID, p.installID
+	if spec.JobID == "" {
+		spec.JobID = id.New(id.Job)
+	}
+	if spec.TimeoutSeconds == 0 {
+		spec.TimeoutSeconds = 60
+	}
+	a := runnerapi.Assignment{
+		JobID: spec.JobID, Attempt: 1, Operation: string(spec.Operation), Spec: spec, StreamID: id.New(id.Stream),
+		LogToken: "blt_" + strings.Repeat("x", 39) + spec.JobID[len(spec.JobID)-4:], LeaseExpiresAt: time.Now().Add(time.Minute),
+	}
+	for _, change := range with {
+		change(&a)
+	}
+	p.change(func() { p.queue = append(p.queue, a) })
+	return spec.JobID
+}
+
+// result waits for the report of a job.
+func (p *plane) result(t *testing.T, job string) jobspec.Result {
+	t.Helper()
+	p.until(t, "the result of "+job, func() bool { return len(p.results[job]) > 0 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.results[job][0].Result
+}
+
+// log waits for the finished log of a job and returns its lines.
+func (p *plane) log(t *testing.T, streamID string) []string {
+	t.Helper()
+	p.until(t, "the end of the log", func() bool { s := p.streams[streamID]; return s != nil && s.finished })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.streams[streamID].lines)
+}
+
+func (p *plane) streamOf(job string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, jobs := range p.claims {
+		for _, a := range jobs {
+			if a.JobID == job {
+				return a.StreamID
+			}
+		}
+	}
+	return ""
+}
+
+func (p *plane) enrol(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.Enrolment](r)
+	p.change(func() { p.enrolled = append(p.enrolled, in) })
+	out := runnerapi.Identity{RunnerID: p.runnerID, OrgID: p.orgID, Kind: p.kind}
+	if p.installID != "" {
+		out.InstallID = &p.installID
+	}
+	answer(w, http.StatusOK, out)
+}
+
+func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.SessionRequest](r)
+	out := runnerapi.Session{
+		SessionID: id.New(id.Session), Token: "brs_token", LeaseSeconds: 60, RenewSeconds: 1,
+		Jobs: []runnerapi.ResumedJob{}, Registry: runnerapi.Registry{Host: "127.0.0.1:1", PlainHTTP: true}, LogURL: p.URL,
+	}
+	for _, a := range in.Running {
+		out.Jobs = append(out.Jobs, runnerapi.ResumedJob{JobID: a.JobID, Attempt: a.Attempt, State: runnerapi.ResumedStateResumed})
+	}
+	p.change(func() {
+		p.sessions = append(p.sessions, in)
+		out.Epoch = int64(len(p.sessions))
+	})
+	answer(w, http.StatusOK, out)
+}
+
+func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.ClaimRequest](r)
+	p.change(func() { p.asked = append(p.asked, in) })
+	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		p.mu.Lock()
+		jobs, again := p.claims[in.ClaimID]
+		if n := min(in.Slots, len(p.queue)); !again && n > 0 {
+			jobs = slices.Clone(p.queue[:n])
+			p.queue = p.queue[n:]
+			p.claims[in.ClaimID] = jobs
+		}
+		lose := len(jobs) > 0 && p.dropped > 0
+		if lose {
+			p.dropped--
+		}
+		changed := p.changed
+		p.mu.Unlock()
+		switch {
+		case lose:
+			panic(http.ErrAbortHandler)
+		case len(jobs) > 0:
+			answer(w, http.StatusOK, runnerapi.Claim{Jobs: jobs})
+			return
+		}
+		select {
+		case <-wait.Done():
+			answer(w, http.StatusOK, runnerapi.Claim{Jobs: []runnerapi.Assignment{}})
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (p *plane) renew(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.RenewRequest](r)
+	out := runnerapi.Renewal{Leases: []runnerapi.RenewedLease{}}
+	p.mu.Lock()
+	for _, a := range in.Leases {
+		said := p.answers[a.JobID]
+		if said == "" {
+			said = runnerapi.LeaseAnswerOk
+		}
+		out.Leases = append(out.Leases, runnerapi.RenewedLease{JobID: a.JobID, Attempt: a.Attempt, Answer: said})
+	}
+	p.mu.Unlock()
+	answer(w, http.StatusOK, out)
+}
+
+func (p *plane) putPlan(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.Plan](r)
+	p.change(func() { p.plans[r.PathValue("job")] = in })
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (p *plane) putResult(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.ResultReport](r)
+	p.change(func() { p.results[r.PathValue("job")] = append(p.results[r.PathValue("job")], in) })
+	answer(w, http.StatusOK, runnerapi.ResultAccepted{State: runnerapi.JobStateSucceeded})
+}
+
+func (p *plane) putRun(w http.ResponseWriter, r *http.Request) {
+	in := read[jobspec.Run](r)
+	streamID, token := "str_"+strings.TrimPrefix(r.PathValue("run"), "arn_"), "blt_of_a_run"
+	p.change(func() {
+		key := jobspec.RunKey(in.Action, in.ScheduledAt)
+		p.runs[key] = append(p.runs[key], in)
+	})
+	answer(w, http.StatusOK, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &streamID, LogToken: &token})
+}
+
+func (p *plane) getSettings(w http.ResponseWriter, r *http.Request) {
+	var after int64
+	_, _ = fmt.Sscan(r.URL.Query().Get("after_version"), &after)
+	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		p.mu.Lock()
+		s, changed := p.settings, p.changed
+		p.mu.Unlock()
+		if s != nil && s.Version > after {
+			answer(w, http.StatusOK, s)
+			return
+		}
+		select {
+		case <-wait.Done():
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case <-changed:
+		}
+	}
+}
+
+func (p *plane) getState(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.state == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	answer(w, http.StatusOK, p.state)
+}
+
+func (p *plane) putState(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.StateWrite](r)
+	p.mu.Lock()
+	held := p.lock != nil && p.lock.LockID == in.LockID
+	p.mu.Unlock()
+	if !held {
+		refuse(w, http.StatusConflict, "state_refused", "the state is not locked")
+		return
+	}
+	p.change(func() {
+		p.state = &runnerapi.State{StateID: "stv", Serial: in.Serial, Lineage: in.Lineage, Digest: in.Digest, Body: in.Body}
+	})
+	answer(w, http.StatusOK, runnerapi.StateStored{StateID: "stv", Serial: in.Serial})
+}
+
+func (p *plane) lockState(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.LockRequest](r)
+	p.change(func() { p.lock = &in })
+	answer(w, http.StatusOK, runnerapi.Lock{LockID: in.LockID, JobID: in.JobID, Attempt: in.Attempt, Fence: in.Fence, Info: in.Info})
+}
+
+func (p *plane) unlockState(w http.ResponseWriter, _ *http.Request) {
+	p.change(func() { p.lock = nil })
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (p *plane) chainHead(w http.ResponseWriter, _ *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	answer(w, http.StatusOK, runnerapi.ChainHead{Seq: int64(len(p.chain))})
+}
+
+func (p *plane) appendChain(w http.ResponseWriter, r *http.Request) {
+	in := read[runnerapi.ChainAppend](r)
+	var n int
+	p.change(func() {
+		for _, record := range in.Records {
+			if record.Seq == int64(len(p.chain))+1 {
+				p.chain = append(p.chain, record)
+			}
+		}
+		n = len(p.chain)
+	})
+	answer(w, http.StatusOK, runnerapi.ChainHead{Seq: int64(n)})
+}
+
+func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "bad", err.Error())
+		return
+	}
+	if r.Header.Get("Content-Encoding") == "zstd" {
+		d, _ := zstd.NewReader(nil)
+		defer d.Close()
+		if raw, err = d.DecodeAll(raw, nil); err != nil {
+			refuse(w, http.StatusBadRequest, "bad", err.Error())
+			return
+		}
+	}
+	batch := logship.Batch{Frames: raw}
+	_, _ = fmt.Sscan(first(r.Header.Get("Berth-First-Seq"), r.URL.Query().Get("first_seq")), &batch.FirstSeq)
+	if batch.PrevHash, err = logship.ParseHash(first(r.Header.Get("Berth-Prev-Hash"), r.URL.Query().Get("prev_hash"))); err != nil {
+		refuse(w, http.StatusBadRequest, "bad", err.Error())
+		return
+	}
+	var next int64
+	p.change(func() {
+		s := p.streams[r.PathValue("stream")]
+		if s == nil {
+			s = &stream{head: logship.Start()}
+			p.streams[r.PathValue("stream")] = s
+		}
+		decision, _ := s.head.Decide(batch)
+		if decision.Verdict == logship.Extends {
+			for rest := decision.New; len(rest) > 0; {
+				var frame []byte
+				if frame, rest, err = logship.CutFrame(rest); err != nil {
+					return
+				}
+				s.lines = append(s.lines, logship.DecodeFrame(frame).Text)
+			}
+			s.head = decision.After
+		}
+		next = s.head.NextSeq
+	})
+	answer(w, http.StatusOK, map[string]any{"next_seq": next})
+}
+
+func (p *plane) finishLog(w http.ResponseWriter, r *http.Request) {
+	p.change(func() {
+		s := p.streams[r.PathValue("stream")]
+		if s == nil {
+			s = &stream{head: logship.Start()}
+			p.streams[r.PathValue("stream")] = s
+		}
+		s.finished = true
+	})
+	answer(w, http.StatusOK, map[string]any{"total_lines": 0})
+}
+
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func read[T any](r *http.Request) T {
+	var v T
+	if err := json.NewDecoder(r.Body).Decode(&v); err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "code": code, "detail": detail, "state_id": "x"})
+}
+
+// effectOf is a helper for orders: the digest that people approved.
+func effectOf(p runnerapi.Plan) string { return capsule.Effect(p.Effect).Digest() }

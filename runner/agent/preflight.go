@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/process"
+)
+
+// Finding is one thing that an agent needs, and what is wrong with it.
+type Finding struct {
+	What string
+	Err  error
+}
+
+// Preflight looks whether an agent could work here. It changes nothing.
+func Preflight(ctx context.Context, cfg Config) []Finding {
+	var findings []Finding
+	found := func(what string, err error) { findings = append(findings, Finding{What: what, Err: err}) }
+	done, err := cfg.Complete()
+	found("configuration", err)
+	if err != nil {
+		return findings
+	}
+	dir, err := datadir.At(done.Data)
+	if err != nil {
+		found("data directory", err)
+		return findings
+	}
+	trust, err := dir.LoadTrust()
+	found("trust file", err)
+	if done.EngineUID > 0 {
+		found(fmt.Sprintf("engine can be reached by user %d", done.EngineUID), process.Reachable(done.Engine, done.EngineUID, done.EngineUID))
+		found(fmt.Sprintf("data directory can be passed by user %d", done.EngineUID), process.Reachable(dir.Path(), done.EngineUID, done.EngineUID))
+	}
+	if trust.RunnerAPIURL != "" {
+		found("control plane at "+trust.RunnerAPIURL, reach(ctx, trust))
+	}
+	return findings
+}
+
+// reach asks for anything: that somebody answers is enough.
+func reach(ctx context.Context, trust datadir.Trust) error {
+	client, err := control.NewHTTP(trust.PrivateCAFile)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, trust.RunnerAPIURL+"/chain/head", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}

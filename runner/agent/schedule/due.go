@@ -1,0 +1,108 @@
+// Package schedule decides when the runner starts actions by itself. It works
+// from settings that the control plane has signed, so that with the control
+// plane away nothing changes but the reporting.
+//
+// Each tick of an action is one run, also over restarts: the run's directory is
+// on disk first, then the book says that the tick is done, then the engine
+// starts.
+package schedule
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+const (
+	// MaxMissed is how many missed ticks of one action are told at once: the
+	// newest ones. Nobody reads more.
+	MaxMissed = 100
+	// lateness is how old a tick may be to be run still: a busy machine is
+	// late, a machine that slept has missed it.
+	lateness = 30 * time.Second
+)
+
+// Ticks are the ticks of one action since it was last looked at.
+type Ticks struct {
+	// Missed are to be told, oldest first.
+	Missed []time.Time
+	// Fire is to be run now; zero for none.
+	Fire time.Time
+	// Next is when to look again.
+	Next time.Time
+}
+
+// Due lists the ticks in (last, now]. starting says that the agent was not
+// running in that time, so that all of them were missed.
+func Due(s cron.Schedule, last, now time.Time, starting bool) Ticks {
+	var t Ticks
+	at := s.Next(last.UTC())
+	for ; !at.IsZero() && !at.After(now); at = s.Next(at) {
+		if !t.Fire.IsZero() {
+			t.Missed = append(t.Missed, t.Fire)
+			t.Fire = time.Time{}
+		}
+		if len(t.Missed) > MaxMissed {
+			t.Missed = append(t.Missed[:0], t.Missed[1:]...)
+		}
+		if starting || now.Sub(at) > lateness {
+			t.Missed = append(t.Missed, at)
+		} else {
+			t.Fire = at
+		}
+	}
+	if n := len(t.Missed); n > MaxMissed {
+		t.Missed = t.Missed[n-MaxMissed:]
+	}
+	t.Next = at
+	return t
+}
+
+// Parse reads a standard expression of five fields, in UTC.
+func Parse(expression string) (cron.Schedule, error) {
+	s, err := cron.ParseStandard("CRON_TZ=UTC " + expression)
+	if err != nil {
+		return nil, fmt.Errorf("schedule %q: %w", expression, err)
+	}
+	return s, nil
+}
+
+// Why settings are not taken, for errors.Is.
+var (
+	ErrForeign = errors.New("settings are for another install")
+	ErrOlder   = errors.New("settings are not newer than those in force")
+	ErrExpired = errors.New("settings have expired")
+)
+
+// Accept verifies signed settings and compares them with the version in force;
+// 0 when there is none.
+func Accept(keys map[string]ed25519.PublicKey, env capsule.Envelope, orgID, installID string, inForce int64, now time.Time) (jobspec.Settings, error) {
+	var s jobspec.Settings
+	if _, err := capsule.Verify(keys, capsule.SettingsType, env, &s); err != nil {
+		return jobspec.Settings{}, err
+	}
+	switch {
+	case s.OrgID != orgID || s.InstallID != installID:
+		return jobspec.Settings{}, ErrForeign
+	case s.Version <= inForce:
+		return jobspec.Settings{}, fmt.Errorf("%w: %d, not above %d", ErrOlder, s.Version, inForce)
+	case !now.Before(Expiry(s)):
+		return jobspec.Settings{}, ErrExpired
+	}
+	return s, nil
+}
+
+// Expiry is until when settings are good: what they say, but no longer than
+// any settings may last.
+func Expiry(s jobspec.Settings) time.Time {
+	if limit := s.IssuedAt.Add(jobspec.SettingsLifetime); limit.Before(s.ExpiresAt) {
+		return limit
+	}
+	return s.ExpiresAt
+}

@@ -1,0 +1,170 @@
+package schedule_test
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/schedule"
+)
+
+func at(clock string) time.Time {
+	t, err := time.Parse("15:04:05", clock)
+	if err != nil {
+		panic(err)
+	}
+	return time.Date(2026, 11, 20, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
+}
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name      string
+		cron      string
+		last, now string
+		starting  bool
+		want      schedule.Ticks
+	}{
+		{"nothing yet", "*/5 * * * *", "10:00:00", "10:04:59", false, schedule.Ticks{Next: at("10:05:00")}},
+		{"on the tick", "*/5 * * * *", "10:00:00", "10:05:00", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
+		{"the tick that was run is not run again", "*/5 * * * *", "10:05:00", "10:05:01", false, schedule.Ticks{Next: at("10:10:00")}},
+		{"a little late", "*/5 * * * *", "10:00:00", "10:05:29", false, schedule.Ticks{Fire: at("10:05:00"), Next: at("10:10:00")}},
+		{"too late: the machine slept", "*/5 * * * *", "10:00:00", "10:06:00", false, schedule.Ticks{Missed: []time.Time{at("10:05:00")}, Next: at("10:10:00")}},
+		{"only the newest of several is run", "* * * * *", "10:00:00", "10:03:01", false, schedule.Ticks{
+			Missed: []time.Time{at("10:01:00"), at("10:02:00")}, Fire: at("10:03:00"), Next: at("10:04:00"),
+		}},
+		{"what the agent did not live through is missed, however fresh", "* * * * *", "10:00:00", "10:02:01", true, schedule.Ticks{
+			Missed: []time.Time{at("10:01:00"), at("10:02:00")}, Next: at("10:03:00"),
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cron, err := schedule.Parse(tc.cron)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := schedule.Due(cron, at(tc.last), at(tc.now), tc.starting)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Due (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDueTellsAtMostAHundred(t *testing.T) {
+	t.Parallel()
+	cron, err := schedule.Parse("* * * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, now := at("00:00:00"), at("10:00:00")
+	for _, starting := range []bool{true, false} {
+		got := schedule.Due(cron, last, now, starting)
+		if len(got.Missed) != schedule.MaxMissed {
+			t.Fatalf("starting %v: %d missed, want %d", starting, len(got.Missed), schedule.MaxMissed)
+		}
+		want := now
+		if !starting {
+			want = now.Add(-time.Minute) // the newest is run
+		}
+		if newest := got.Missed[len(got.Missed)-1]; !newest.Equal(want) {
+			t.Errorf("starting %v: newest missed = %s, want %s", starting, newest, want)
+		}
+	}
+}
+
+func TestSchedulesAreInUTC(t *testing.T) {
+	t.Parallel()
+	cron, err := schedule.Parse("0 12 * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := time.FixedZone("far", 9*3600)
+	got := schedule.Due(cron, at("00:00:00").In(zone), at("00:00:01").In(zone), false).Next
+	if !got.Equal(at("12:00:00")) {
+		t.Errorf("next = %s, want 12:00 UTC", got)
+	}
+	if _, err := schedule.Parse("every now and then"); err == nil {
+		t.Error("nonsense was parsed")
+	}
+}
+
+func TestAccept(t *testing.T) {
+	t.Parallel()
+	public, private, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stranger, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]ed25519.PublicKey{"key_1": public}
+	now := at("10:00:00")
+	good := jobspec.Settings{Version: 4, OrgID: "org_1", InstallID: "ins_1", IssuedAt: now, ExpiresAt: now.Add(jobspec.SettingsLifetime)}
+	for _, tc := range []struct {
+		name    string
+		change  func(*jobspec.Settings)
+		signer  ed25519.PrivateKey
+		inForce int64
+		now     time.Time
+		want    error
+	}{
+		{name: "newer settings", inForce: 3, now: now},
+		{name: "the first settings", inForce: 0, now: now},
+		{name: "the same version again", inForce: 4, now: now, want: schedule.ErrOlder},
+		{name: "an older version", inForce: 5, now: now, want: schedule.ErrOlder},
+		{name: "another install", change: func(s *jobspec.Settings) { s.InstallID = "ins_2" }, now: now, want: schedule.ErrForeign},
+		{name: "another org", change: func(s *jobspec.Settings) { s.OrgID = "org_2" }, now: now, want: schedule.ErrForeign},
+		{name: "expired", now: now.Add(jobspec.SettingsLifetime), want: schedule.ErrExpired},
+		{name: "good for a year, but none is good for longer than a week", change: func(s *jobspec.Settings) { s.ExpiresAt = now.AddDate(1, 0, 0) }, now: now.Add(jobspec.SettingsLifetime), want: schedule.ErrExpired},
+		{name: "a stranger's signature", signer: stranger, now: now, want: capsule.ErrSignature},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, signer := good, private
+			if tc.change != nil {
+				tc.change(&s)
+			}
+			if tc.signer != nil {
+				signer = tc.signer
+			}
+			env, err := capsule.Sign(signer, "key_1", capsule.SettingsType, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = schedule.Accept(keys, env, "org_1", "ins_1", tc.inForce, tc.now)
+			if !errors.Is(err, tc.want) {
+				t.Errorf("Accept = %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestBookIsKept(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir() + "/schedule.json"
+	book, err := schedule.OpenBook(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, known := book.Last("health"); known {
+		t.Error("an empty book knows an action")
+	}
+	for _, clock := range []string{"10:00:00", "10:05:00", "10:01:00"} {
+		if err := book.Advance("health", at(clock)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if book, err = schedule.OpenBook(path); err != nil {
+		t.Fatal(err)
+	}
+	if last, known := book.Last("health"); !known || !last.Equal(at("10:05:00")) {
+		t.Errorf("last = %s, %v; want 10:05", last, known)
+	}
+}

@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/schedule"
+)
+
+const (
+	// maxSleep is the longest time between two looks at the clock: it may be
+	// set, or the machine may have slept.
+	maxSleep = time.Minute
+	// runTimeout is for actions whose settings name none.
+	runTimeout = 5 * time.Minute
+)
+
+// runSchedule starts actions at their ticks until work ends.
+func (a *agent) runSchedule(work, life context.Context) error {
+	started := a.cfg.Now()
+	expired := false
+	for {
+		settings, renewed := a.current()
+		now := a.cfg.Now()
+		next := now.Add(maxSleep)
+		if settings.Version > 0 {
+			if !now.Before(schedule.Expiry(settings)) {
+				if !expired {
+					expired = true
+					a.cfg.Log.WarnContext(life, "settings have expired, nothing is scheduled any more", "version", settings.Version)
+				}
+			} else {
+				expired = false
+				for _, s := range settings.Schedule {
+					if at := a.look(life, settings, s, started, now); !at.IsZero() && at.Before(next) {
+						next = at
+					}
+				}
+			}
+		}
+		timer := time.NewTimer(next.Sub(a.cfg.Now()))
+		select {
+		case <-timer.C:
+		case <-renewed:
+		case <-work.Done():
+			timer.Stop()
+			<-life.Done()
+			return context.Cause(life)
+		case <-life.Done():
+			timer.Stop()
+			return context.Cause(life)
+		}
+		timer.Stop()
+	}
+}
+
+// look does what is due of one action and returns when to look again.
+func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, started, now time.Time) time.Time {
+	name := s.Action.Name
+	log := a.cfg.Log.With("action", name)
+	cron, err := schedule.Parse(s.Cron)
+	if err != nil {
+		log.ErrorContext(ctx, "action is not scheduled", "err", err)
+		return time.Time{}
+	}
+	last, known := a.book.Last(name)
+	if !known { // seen for the first time: its past is not ours
+		if err := a.book.Advance(name, now); err != nil {
+			log.ErrorContext(ctx, "schedule cannot be written", "err", err)
+		}
+		return cron.Next(now.UTC())
+	}
+	if last.Before(started) { // what the agent did not live through
+		down := schedule.Due(cron, last, started, true)
+		for _, tick := range down.Missed {
+			a.miss(ctx, name, tick, "the runner was not running")
+		}
+		if n := len(down.Missed); n > 0 {
+			last = down.Missed[n-1]
+		}
+	}
+	ticks := schedule.Due(cron, last, now, false)
+	for _, tick := range ticks.Missed {
+		a.miss(ctx, name, tick, "the machine was asleep")
+	}
+	if !ticks.Fire.IsZero() {
+		a.fire(ctx, settings, s, ticks.Fire)
+	}
+	return ticks.Next
+}
+
+// fire starts the run of a tick, unless something stands against it.
+func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick time.Time) {
+	state := a.power.Read()
+	switch {
+	case !state.Mode.Scheduled(s.HealthCheck):
+		a.miss(ctx, s.Action.Name, tick, "the customer's switch is at "+string(state.Mode))
+		return
+	case a.jobs.Busy(s.Action.Name):
+		a.miss(ctx, s.Action.Name, tick, "the run before was still going on")
+		return
+	}
+	timeout := s.TimeoutSeconds
+	if timeout <= 0 {
+		timeout = int(runTimeout / time.Second)
+	}
+	action, runID := s.Action, id.New(id.ActionRun)
+	spec := jobspec.Spec{
+		Version: jobspec.Version, JobID: runID, OrgID: settings.OrgID, InstallID: settings.InstallID,
+		Kind: jobspec.KindAction, Operation: jobspec.OperationRun, Action: &action,
+		State: settings.State, StateVersion: settings.StateVersion, TimeoutSeconds: timeout,
+	}
+	err := a.jobs.StartTick(runID, job.Tick{Action: action.Name, At: tick, HealthCheck: s.HealthCheck}, spec, func() error {
+		return a.book.Advance(action.Name, tick)
+	})
+	if err != nil {
+		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", action.Name, "err", err)
+	}
+}
+
+// miss tells of a tick that was not run. The report is on disk before the book
+// says that the tick is done: told twice is told once, by its key.
+func (a *agent) miss(ctx context.Context, action string, tick time.Time, why string) {
+	err := a.reports.add(jobspec.Run{Action: action, ScheduledAt: tick, State: "missed", Error: why})
+	if err = errors.Join(err, a.book.Advance(action, tick)); err != nil {
+		a.cfg.Log.ErrorContext(ctx, "missed run cannot be told", "action", action, "err", err)
+	}
+}

@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/power"
+)
+
+// errReopen: the session is over, for no fault of ours.
+var errReopen = errors.New("session is over")
+
+// sessions keeps one session open after the other. work ends when no new jobs
+// are wanted, life when nothing is.
+func (a *agent) sessions(work, life context.Context) error {
+	for try := 0; ; try++ {
+		session, err := a.openSession(life)
+		if err == nil {
+			try = 0
+			err = a.serve(work, life, session)
+			a.link.close()
+			a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
+		}
+		switch {
+		case life.Err() != nil:
+			return context.Cause(life)
+		case errors.Is(err, ErrRevoked), errors.Is(err, ErrSuperseded):
+			return err
+		}
+		if err := control.Sleep(life, control.Backoff(try)); err != nil {
+			return err
+		}
+	}
+}
+
+// openSession opens a session, however long that takes.
+func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
+	var session runnerapi.Session
+	err := control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
+		session, err = a.api.OpenSession(ctx, runnerapi.SessionRequest{
+			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
+			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(),
+		})
+		return verdict(err)
+	})
+	if err != nil {
+		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
+		return session, err
+	}
+	a.cfg.Log.InfoContext(life, "session is open", "session_id", session.SessionID, "epoch", session.Epoch, "resumed", len(session.Jobs))
+	a.writeStatus(func(s *Status) {
+		s.SessionID, s.Connected, s.Since, s.Error = session.SessionID, true, a.cfg.Now().UTC(), ""
+	})
+	a.jobs.Resume(session.Jobs)
+	a.link.set(session)
+	return session, nil
+}
+
+// serve runs all loops that need the session until one of them ends it.
+func (a *agent) serve(work, life context.Context, session runnerapi.Session) error {
+	g, ctx := errgroup.WithContext(life)
+	g.Go(func() error {
+		claims, stop := both(ctx, work)
+		defer stop()
+		return a.claim(claims, ctx)
+	})
+	g.Go(func() error { return a.renew(ctx, time.Duration(session.RenewSeconds)*time.Second) })
+	if a.runner.InstallID != "" {
+		g.Go(func() error { return a.followSettings(ctx) })
+		g.Go(func() error { return a.chain.ship(ctx, a.api, a.cfg.Log) })
+	}
+	return g.Wait()
+}
+
+// verdict turns answers that end a session, or the runner, into errors that
+// say so.
+func verdict(err error) error {
+	switch {
+	case control.Is(err, "runner_revoked"):
+		return fmt.Errorf("%w: %s", ErrRevoked, err.Error())
+	case control.Is(err, "session_void"):
+		return fmt.Errorf("%w: %s", ErrSuperseded, err.Error())
+	}
+	return err
+}
+
+// again decides what a loop of a session does after an error: try again after a
+// while, or end the session.
+func (a *agent) again(ctx context.Context, err error, try int) error {
+	err = verdict(err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrRevoked), errors.Is(err, ErrSuperseded):
+		return err
+	case control.Status(err) == 401:
+		return errReopen
+	case try == 0:
+		a.cfg.Log.WarnContext(ctx, "control plane does not answer, trying again", "err", err)
+	}
+	return control.Sleep(ctx, control.Backoff(try))
+}
+
+// pendingClaim is the claim whose answer is awaited, on disk so that a lost
+// answer gives the same jobs again.
+type pendingClaim struct {
+	ClaimID string `json:"claim_id"`
+}
+
+// claim asks for work until ctx ends. Jobs that came are begun even then.
+func (a *agent) claim(ctx, session context.Context) error {
+	pending := pendingClaim{}
+	if _, err := datadir.ReadJSON(a.dir.Claim(), &pending); err != nil {
+		a.cfg.Log.WarnContext(ctx, "pending claim is not readable", "err", err)
+	}
+	for try := 0; ; {
+		state, switched := a.power.Now()
+		free, changed := a.jobs.Free()
+		if !state.Mode.Claims() {
+			free = 0
+		} else if free == 0 {
+			select {
+			case <-changed:
+			case <-switched:
+			case <-ctx.Done():
+				return idle(ctx, session)
+			}
+			continue
+		}
+		if pending.ClaimID == "" {
+			pending.ClaimID = newClaimID()
+			if err := datadir.WriteJSON(a.dir.Claim(), pending); err != nil {
+				return err
+			}
+		}
+		asked := time.Now()
+		jobs, err := a.ask(ctx, pending, free, state.Mode)
+		if err != nil {
+			if ctx.Err() != nil {
+				return idle(ctx, session)
+			}
+			if a.power.Mode() != state.Mode {
+				continue // the same claim again, with the switch as it is now
+			}
+			if err := a.again(ctx, err, try); err != nil {
+				return idleOr(ctx, session, err)
+			}
+			try++
+			continue
+		}
+		try = 0
+		for _, assignment := range jobs {
+			if err := a.jobs.Start(assignment); err != nil {
+				return fmt.Errorf("begin job %s: %w", assignment.JobID, err)
+			}
+			a.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
+		}
+		pending.ClaimID = ""
+		if len(jobs) == 0 && time.Since(asked) < time.Second {
+			// It was not held: wait here, unless something changes.
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return idle(ctx, session)
+			}
+			if free == 0 {
+				select {
+				case <-switched:
+				case <-time.After(control.WaitSeconds * time.Second):
+				case <-ctx.Done():
+					return idle(ctx, session)
+				}
+			}
+		}
+	}
+}
+
+// ask sends one claim. It is broken off when the switch moves.
+func (a *agent) ask(ctx context.Context, pending pendingClaim, free int, mode power.Mode) ([]runnerapi.Assignment, error) {
+	ctx, cancel := a.power.While(ctx, func(m power.Mode) bool { return m == mode })
+	defer cancel()
+	return a.api.Claim(ctx, runnerapi.ClaimRequest{
+		ClaimID: pending.ClaimID, Slots: free, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(mode),
+	})
+}
+
+// idle waits for the end of the session once no more work is wanted.
+func idle(ctx, session context.Context) error { return idleOr(ctx, session, context.Cause(ctx)) }
+
+func idleOr(ctx, session context.Context, err error) error {
+	if ctx.Err() == nil || session.Err() != nil {
+		return err
+	}
+	<-session.Done()
+	return context.Cause(session)
+}
+
+// renew keeps all leases in one call, every so often.
+func (a *agent) renew(ctx context.Context, every time.Duration) error {
+	if every <= 0 {
+		every = 20 * time.Second
+	}
+	for try := 0; ; {
+		if err := control.Sleep(ctx, every); err != nil {
+			return err
+		}
+		for {
+			held := a.jobs.Held()
+			if len(held) == 0 {
+				break
+			}
+			answers, err := a.api.Renew(ctx, held)
+			if err == nil {
+				a.heed(answers)
+				try = 0
+				break
+			}
+			if err := a.again(ctx, err, try); err != nil {
+				return err
+			}
+			try++
+		}
+	}
+}
+
+// heed does what the answers of a renewal say.
+func (a *agent) heed(answers []runnerapi.RenewedLease) {
+	for _, answer := range answers {
+		key := runnerapi.Attempt{JobID: answer.JobID, Attempt: answer.Attempt}
+		switch answer.Answer {
+		case runnerapi.LeaseAnswerCancel:
+			a.jobs.Stop(key, job.StopCancel)
+		case runnerapi.LeaseAnswerLost:
+			a.jobs.Stop(key, job.StopLost)
+		}
+	}
+}
+
+func newClaimID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
+	return hex.EncodeToString(b[:])
+}
+
+// both returns a context that ends with either.
+func both(a, b context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(a)
+	stop := context.AfterFunc(b, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"os"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/schedule"
+)
+
+// loadSettings takes the last good settings from disk. They are verified again:
+// the file proves nothing.
+func (a *agent) loadSettings(keys map[string]ed25519.PublicKey) {
+	var env capsule.Envelope
+	found, err := datadir.ReadJSON(a.dir.Settings(), &env)
+	if err == nil && found {
+		var s jobspec.Settings
+		if s, err = schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, 0, a.cfg.Now()); err == nil {
+			a.settings = s
+		}
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		a.cfg.Log.Warn("stored settings are not used", "err", err)
+	}
+}
+
+// current returns the settings in force, with a channel that is closed when
+// they change. Version 0 means none.
+func (a *agent) current() (jobspec.Settings, <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.settings, a.renewed
+}
+
+// followSettings waits for newer settings for as long as a session lasts.
+func (a *agent) followSettings(ctx context.Context) error {
+	keys, err := a.trust.Keys()
+	if err != nil {
+		return err
+	}
+	var refused int64 // the highest version that was not taken
+	for try := 0; ; {
+		have, _ := a.current()
+		env, version, err := a.api.Settings(ctx, max(have.Version, refused))
+		if err != nil {
+			if err := a.again(ctx, err, try); err != nil {
+				return err
+			}
+			try++
+			continue
+		}
+		try = 0
+		if version == 0 {
+			continue
+		}
+		s, err := schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, have.Version, a.cfg.Now())
+		if err != nil {
+			a.cfg.Log.ErrorContext(ctx, "settings are refused, the old ones stay in force", "version", version, "err", err)
+			a.note(ctx, "settings were refused", err.Error())
+			refused = max(refused, version) // wait for newer ones
+			continue
+		}
+		if err := datadir.WriteJSON(a.dir.Settings(), env); err != nil {
+			return err
+		}
+		a.mu.Lock()
+		a.settings = s
+		close(a.renewed)
+		a.renewed = make(chan struct{})
+		a.mu.Unlock()
+		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", schedule.Expiry(s))
+		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, schedule.Expiry(s) })
+	}
+}

@@ -1,0 +1,102 @@
+// Command berth-runner is the customer-side agent of Berth: it asks the control
+// plane for work, checks each order by itself, and starts one engine per job.
+// Its other subcommands are for the customer: the switch, the state of things,
+// the record of what was done.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// Exit codes.
+const (
+	exitFailed     = 1
+	exitBusy       = 3 // another agent is active on the data directory
+	exitRevoked    = 4 // this runner is not wanted any more
+	exitEnrolment  = 5 // the enrolment was refused
+	exitSuperseded = 6 // another process works as this runner
+	exitUsage      = 64
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is main with an exit code. A first signal asks to end, a second one ends
+// at once: engines are then left to the next agent.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "berth-runner: "+err.Error())
+	}
+	return exitCode(err)
+}
+
+// usageError is a mistake on the command line.
+type usageError struct{ error }
+
+func exitCode(err error) int {
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, datadir.ErrBusy):
+		return exitBusy
+	case errors.Is(err, agent.ErrRevoked):
+		return exitRevoked
+	case errors.Is(err, agent.ErrEnrolment):
+		return exitEnrolment
+	case errors.Is(err, agent.ErrSuperseded):
+		return exitSuperseded
+	}
+	return exitFailed
+}
+
+func newRoot() *cobra.Command {
+	s := &settings{}
+	root := &cobra.Command{
+		Use:           "berth-runner",
+		Short:         "The customer-side agent of Berth",
+		Args:          noArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          s.runAgent,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.DisableDefaultCmd = true
+	s.flags(root.PersistentFlags())
+	root.AddCommand(
+		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.chainCommand(),
+		&cobra.Command{
+			Use: "version", Short: "Show the version", Args: noArgs,
+			Run: func(cmd *cobra.Command, _ []string) {
+				fmt.Fprintln(cmd.OutOrStdout(), "berth-runner "+version.Get().String())
+			},
+		},
+	)
+	root.AddCommand(s.switchCommands()...)
+	return root
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unknown argument %q; see %s --help", args[0], cmd.CommandPath())}
+	}
+	return nil
+}

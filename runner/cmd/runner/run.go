@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/power"
+)
+
+// telemetryTimeout is for sending what is still buffered at the end.
+const telemetryTimeout = 5 * time.Second
+
+// settings are the flags of all subcommands.
+type settings struct {
+	cfg    agent.Config
+	reason string
+}
+
+func (s *settings) flags(f *pflag.FlagSet) {
+	f.StringVar(&s.cfg.Data, "data", "", "data directory (BERTH_RUNNER_DATA)")
+	f.IntVar(&s.cfg.Slots, "slots", 0, "jobs at once (BERTH_SLOTS; default 4)")
+	f.StringVar(&s.cfg.Engine, "engine", "", "executable that works on jobs (BERTH_ENGINE; default berth-engine beside this one, else in BERTH_LIBEXEC)")
+	f.StringVar(&s.cfg.Terraform, "terraform", "", "executable of Terraform (BERTH_TERRAFORM)")
+	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of engines when this is root (BERTH_ENGINE_UID)")
+	f.DurationVar(&s.cfg.Grace, "grace", 0, "time between asking an engine to stop and ending it (BERTH_GRACE; default 30s)")
+	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
+	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine (BERTH_ENGINE_PIDS; default 4096)")
+}
+
+// config is what the flags say, and the environment where they say nothing.
+func (s *settings) config() (agent.Config, error) {
+	c := s.cfg
+	var errs []error
+	text := func(name string, to *string) {
+		if *to == "" {
+			*to = os.Getenv(name)
+		}
+	}
+	number := func(name string, isSet bool, set func(int64)) {
+		value := os.Getenv(name)
+		if isSet || value == "" {
+			return
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %q is not a number", name, value))
+			return
+		}
+		set(n)
+	}
+	text("BERTH_RUNNER_DATA", &c.Data)
+	text("BERTH_ENGINE", &c.Engine)
+	text("BERTH_TERRAFORM", &c.Terraform)
+	text("BERTH_LIBEXEC", &c.Libexec)
+	text("PATH", &c.SearchPath)
+	number("BERTH_SLOTS", c.Slots != 0, func(n int64) { c.Slots = int(n) })
+	number("BERTH_ENGINE_UID", c.EngineUID != 0, func(n int64) { c.EngineUID = int(n) })
+	number("BERTH_ENGINE_MEMORY", c.EngineMemory != 0, func(n int64) { c.EngineMemory = n })
+	number("BERTH_ENGINE_PIDS", c.EnginePIDs != 0, func(n int64) { c.EnginePIDs = n })
+	if value := os.Getenv("BERTH_GRACE"); c.Grace == 0 && value != "" {
+		var err error
+		if c.Grace, err = time.ParseDuration(value); err != nil {
+			errs = append(errs, fmt.Errorf("BERTH_GRACE: %q is not a duration such as 30s", value))
+		}
+	}
+	c.Version = version.Get().Version
+	executable, err := os.Executable()
+	if err != nil {
+		errs = append(errs, err)
+	}
+	c.Executable = executable
+	if c.Data == "" {
+		errs = append(errs, errors.New("no data directory: use --data or BERTH_RUNNER_DATA"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return c, usageError{err}
+	}
+	return c, nil
+}
+
+// runCommand is both: the agent, and with --reason the switch set to run.
+func (s *settings) runCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the agent; with --reason: set the switch to run",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("reason") {
+				return s.setSwitch(cmd, power.Run)
+			}
+			return s.runAgent(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&s.reason, "reason", "", "why; sets the switch instead of running the agent")
+	return cmd
+}
+
+func (s *settings) runAgent(cmd *cobra.Command, _ []string) error {
+	cfg, err := s.config()
+	if err != nil {
+		return err
+	}
+	// Small rather than fast: the agent waits most of its life.
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+	ctx := cmd.Context()
+	shutdown, err := telemetry.Setup(ctx, "berth-runner")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), telemetryTimeout)
+		defer cancel()
+		if err := shutdown(ctx); err != nil {
+			slog.WarnContext(ctx, "telemetry was not sent", "err", err)
+		}
+	}()
+	cfg.Log = slog.Default()
+	return agent.Run(ctx, cfg)
+}

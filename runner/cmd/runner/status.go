@@ -1,0 +1,192 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/power"
+)
+
+// status is what is known of a runner from its data directory alone.
+type status struct {
+	Active bool           `json:"active"`
+	Runner datadir.Runner `json:"runner"`
+	Switch power.State    `json:"switch"`
+	Agent  agent.Status   `json:"agent"`
+	Jobs   []string       `json:"jobs"`
+}
+
+func (s *settings) statusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show what the runner of this data directory does", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := s.dir()
+			if err != nil {
+				return err
+			}
+			st, err := look(dir)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(st)
+			}
+			return st.print(cmd)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func look(dir datadir.Dir) (status, error) {
+	st := status{Active: dir.Locked(), Jobs: []string{}}
+	var err error
+	if st.Runner, _, err = dir.LoadRunner(); err != nil {
+		return st, err
+	}
+	if st.Switch, err = power.Load(dir); err != nil {
+		return st, err
+	}
+	if _, err := datadir.ReadJSON(dir.Status(), &st.Agent); err != nil {
+		return st, err
+	}
+	entries, err := os.ReadDir(dir.Jobs())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return st, err
+	}
+	for _, e := range entries {
+		st.Jobs = append(st.Jobs, e.Name())
+	}
+	return st, nil
+}
+
+func (st status) print(cmd *cobra.Command) error {
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	if st.Runner.RunnerID == "" {
+		line("runner", "not enrolled yet")
+	} else {
+		line("runner", "%s (%s)", st.Runner.RunnerID, st.Runner.Kind)
+		if st.Runner.InstallID != "" {
+			line("install", "%s", st.Runner.InstallID)
+		}
+	}
+	switch {
+	case !st.Active:
+		line("agent", "not running")
+	case st.Agent.Connected:
+		line("agent", "running, connected since %s", st.Agent.Since.Format(time.RFC3339))
+	default:
+		line("agent", "running, not connected: %s", st.Agent.Error)
+	}
+	if st.Agent.Trust != "" {
+		line("trust", "%s", st.Agent.Trust)
+	}
+	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
+	if st.Agent.SettingsVersion > 0 {
+		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+	}
+	line("jobs", "%d", len(st.Jobs))
+	for _, name := range st.Jobs {
+		line("", "%s", name)
+	}
+	return w.Flush()
+}
+
+func (s *settings) chainCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "chain", Short: "The record of what was done to this install", Args: noArgs}
+	cmd.AddCommand(&cobra.Command{
+		Use: "verify", Short: "Check the record: each line follows the one before and is signed", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := s.dir()
+			if err != nil {
+				return err
+			}
+			return verifyChain(cmd, dir)
+		},
+	})
+	return cmd
+}
+
+func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
+	runner, enrolled, err := dir.LoadRunner()
+	if err != nil {
+		return err
+	}
+	if !enrolled {
+		return errors.New("the runner is not enrolled: it has no chain")
+	}
+	keys, err := dir.Keys()
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(dir.Chain())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	report, err := chain.Verify(f, chain.VerifyOptions{
+		Chain: runner.InstallID, Keys: capsuleKeys(keys),
+	})
+	switch {
+	case err != nil:
+		return err
+	case !report.OK() && report.FirstBad > 0:
+		return fmt.Errorf("chain is bad at record %d: %s", report.FirstBad, report.Problem)
+	case !report.OK():
+		return fmt.Errorf("chain is bad: %s", report.Problem)
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "chain %s is good: %d records, %d effects, head %s\n", report.Chain, report.Records, report.Effects, report.Head.Hash)
+	for _, r := range report.Unfinished {
+		fmt.Fprintf(cmd.OutOrStdout(), "  without outcome: %d %s (%s)\n", r.Seq, r.What, r.Job)
+	}
+	return nil
+}
+
+func (s *settings) preflightCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "preflight", Short: "Check what the agent needs, without starting it", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := s.config()
+			if err != nil {
+				return err
+			}
+			findings := agent.Preflight(cmd.Context(), cfg)
+			bad := 0
+			for _, f := range findings {
+				mark := "ok  "
+				if f.Err != nil {
+					bad, mark = bad+1, "FAIL"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s", mark, f.What)
+				if f.Err != nil {
+					fmt.Fprintf(cmd.OutOrStdout(), ": %v", f.Err)
+				}
+				fmt.Fprintln(cmd.OutOrStdout())
+			}
+			if bad > 0 {
+				return fmt.Errorf("%d of %d checks failed", bad, len(findings))
+			}
+			return nil
+		},
+	}
+}
+
+// capsuleKeys are the keys that may write the runner's chain.
+func capsuleKeys(k datadir.Keys) map[string]ed25519.PublicKey {
+	return map[string]ed25519.PublicKey{capsule.KeyID(k.Public()): k.Public()}
+}

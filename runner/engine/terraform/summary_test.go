@@ -1,0 +1,192 @@
+package terraform
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	tfjson "github.com/hashicorp/terraform-json"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+type object = map[string]any
+
+func TestFieldsOfAChange(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change tfjson.Change
+		want   []jobspec.FieldChange
+	}{
+		{
+			name:   "only what differs, by path",
+			change: tfjson.Change{Before: object{"a": "1", "b": object{"c": "x", "d": "y"}}, After: object{"a": "1", "b": object{"c": "x", "d": "z"}}},
+			want:   []jobspec.FieldChange{{Path: "b.d", Before: `"y"`, After: `"z"`}},
+		},
+		{
+			name:   "elements of a list, also when it grows",
+			change: tfjson.Change{Before: object{"l": []any{"a", "b"}}, After: object{"l": []any{"a", "c", "d"}}},
+			want:   []jobspec.FieldChange{{Path: "l[1]", Before: `"b"`, After: `"c"`}, {Path: "l[2]", After: `"d"`}},
+		},
+		{
+			name:   "a key with a dot",
+			change: tfjson.Change{Before: object{"labels": object{"app.io/x": "1"}}, After: object{"labels": object{"app.io/x": "2"}}},
+			want:   []jobspec.FieldChange{{Path: `labels["app.io/x"]`, Before: `"1"`, After: `"2"`}},
+		},
+		{
+			name: "a sensitive leaf",
+			change: tfjson.Change{
+				Before: object{"password": "old", "user": "a"}, After: object{"password": "new", "user": "a"},
+				BeforeSensitive: object{"password": true}, AfterSensitive: object{"password": true},
+			},
+			want: []jobspec.FieldChange{{Path: "password", Before: "(sensitive)", After: "(sensitive)"}},
+		},
+		{
+			name: "a sensitive leaf deep inside of a value that is shown whole",
+			change: tfjson.Change{
+				Before: object{"v": "text"}, After: object{"v": []any{object{"token": "secret"}}},
+				AfterSensitive: object{"v": []any{object{"token": true}}},
+			},
+			want: []jobspec.FieldChange{{Path: "v", Before: `"text"`, After: "(sensitive)"}},
+		},
+		{
+			name: "what becomes sensitive is a change",
+			change: tfjson.Change{
+				Before: object{"a": "x"}, After: object{"a": "x"}, AfterSensitive: object{"a": true},
+			},
+			want: []jobspec.FieldChange{{Path: "a", Before: `"x"`, After: "(sensitive)"}},
+		},
+		{
+			name:   "not known yet",
+			change: tfjson.Change{Before: object{"id": "1"}, After: object{}, AfterUnknown: object{"id": true}},
+			want:   []jobspec.FieldChange{{Path: "id", Before: `"1"`, After: "(known after apply)"}},
+		},
+		{
+			name: "a sensitive value that is not known yet",
+			change: tfjson.Change{
+				Before: object{"id": "1"}, After: object{}, AfterUnknown: object{"id": true},
+				BeforeSensitive: object{"id": true}, AfterSensitive: object{"id": true},
+			},
+			want: []jobspec.FieldChange{{Path: "id", Before: "(sensitive)", After: "(known after apply)"}},
+		},
+		{
+			name:   "a new object, without its empty fields",
+			change: tfjson.Change{After: object{"a": false, "b": nil}, AfterUnknown: object{"id": true}},
+			want:   []jobspec.FieldChange{{Path: "a", After: "false"}, {Path: "id", After: "(known after apply)"}},
+		},
+		{
+			name:   "an object that goes",
+			change: tfjson.Change{Before: object{"a": "x"}},
+			want:   []jobspec.FieldChange{{Path: "a", Before: `"x"`}},
+		},
+		{
+			name:   "false and true",
+			change: tfjson.Change{Before: object{"a": false}, After: object{"a": true}},
+			want:   []jobspec.FieldChange{{Path: "a", Before: "false", After: "true"}},
+		},
+		{
+			name:   "a value too long to show",
+			change: tfjson.Change{After: object{"a": strings.Repeat("x", 5000)}},
+			want:   []jobspec.FieldChange{{Path: "a", After: `"` + strings.Repeat("x", maxValue-1) + "… (5002 bytes)"}},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, fields(&tc.change)); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChangesOfAPlan(t *testing.T) {
+	t.Parallel()
+	resource := func(r tfjson.ResourceChange, actions ...tfjson.Action) *tfjson.Plan {
+		if r.Change == nil {
+			r.Change = &tfjson.Change{}
+		}
+		r.Change.Actions, r.Address = actions, "a.b"
+		return &tfjson.Plan{ResourceChanges: []*tfjson.ResourceChange{&r}}
+	}
+	for _, tc := range []struct {
+		name   string
+		plan   *tfjson.Plan
+		action string // "" means that there is nothing to do
+	}{
+		{"nothing", &tfjson.Plan{}, ""},
+		{"no-op", resource(tfjson.ResourceChange{}, tfjson.ActionNoop), ""},
+		{"a data source is read", resource(tfjson.ResourceChange{}, tfjson.ActionRead), ""},
+		{"create", resource(tfjson.ResourceChange{}, tfjson.ActionCreate), "create"},
+		{"update", resource(tfjson.ResourceChange{}, tfjson.ActionUpdate), "update"},
+		{"delete", resource(tfjson.ResourceChange{}, tfjson.ActionDelete), "delete"},
+		{"delete, then create", resource(tfjson.ResourceChange{}, tfjson.ActionDelete, tfjson.ActionCreate), "replace"},
+		{"create, then delete", resource(tfjson.ResourceChange{}, tfjson.ActionCreate, tfjson.ActionDelete), "replace"},
+		{"forget", resource(tfjson.ResourceChange{}, tfjson.ActionForget), "forget"},
+		{"a move alone", resource(tfjson.ResourceChange{PreviousAddress: "a.old"}, tfjson.ActionNoop), "move"},
+		{"an import alone", resource(tfjson.ResourceChange{Change: &tfjson.Change{Importing: &tfjson.Importing{ID: "x"}}}, tfjson.ActionNoop), "import"},
+		{"an action of a newer terraform", resource(tfjson.ResourceChange{}, "transmute"), "update"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := summarize(tc.plan)
+			got := ""
+			if len(s.Objects) > 0 {
+				got = s.Objects[0].Action
+			}
+			if got != tc.action || changes(tc.plan) != (tc.action != "") || s.NoChange == (tc.action != "") {
+				t.Errorf("action %q, want %q; changes %v, no change %v", got, tc.action, changes(tc.plan), s.NoChange)
+			}
+		})
+	}
+}
+
+func TestOutputChangesAreChanges(t *testing.T) {
+	t.Parallel()
+	plan := &tfjson.Plan{OutputChanges: map[string]*tfjson.Change{
+		"same": {Actions: tfjson.Actions{tfjson.ActionNoop}, Before: "x", After: "x"},
+		"url":  {Actions: tfjson.Actions{tfjson.ActionUpdate}, Before: "a", After: "b"},
+		"key":  {Actions: tfjson.Actions{tfjson.ActionCreate}, After: "secret", AfterSensitive: true},
+	}}
+	want := jobspec.PlanSummary{Outputs: []jobspec.FieldChange{{Path: "key", After: "(sensitive)"}, {Path: "url", Before: `"a"`, After: `"b"`}}}
+	if diff := cmp.Diff(want, summarize(plan)); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestTextOfAPlan(t *testing.T) {
+	t.Parallel()
+	const body = "Terraform used the selected providers to generate the following execution\nplan.\n\n  # a.b will be created\n\nPlan: 1 to add.\n"
+	got, ok := planText("a.b: Refreshing state... [id=1]\n\n" + body + "\n─────────\n\nSaved the plan to: /tmp/x\n")
+	if !ok || got != body {
+		t.Errorf("text %q, %v", got, ok)
+	}
+	if _, ok := planText("something else\n"); ok {
+		t.Error("a plan was found where none is")
+	}
+	long := strings.Repeat("0123456789\n", maxText/11+10)
+	capped := capText(long)
+	if len(capped) > maxText+100 || !strings.HasSuffix(capped, "bytes more") || strings.Contains(capped, "9\n…") == false {
+		t.Errorf("capped to %d bytes, ending in %q", len(capped), capped[len(capped)-40:])
+	}
+}
+
+func TestCanonicalPlanIgnoresTimeAndOrderOfSets(t *testing.T) {
+	t.Parallel()
+	canonical := func(raw, lock string) string {
+		t.Helper()
+		data, err := canonicalPlan([]byte(raw), []byte(lock))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	a := canonical(`{"timestamp":"2026-11-21T00:00:00Z","relevant_attributes":[{"resource":"b"},{"resource":"a"}],"n":12345678901234567890,"list":[2,1],"t":"<&>"}`, "")
+	b := canonical(`{"t":"<&>","list":[2,1],"n":12345678901234567890,"relevant_attributes":[{"resource":"a"},{"resource":"b"}],"timestamp":"2027-01-01T00:00:00Z"}`, "")
+	if want := `{"plan":{"list":[2,1],"n":12345678901234567890,"relevant_attributes":[{"resource":"a"},{"resource":"b"}],"t":"<&>"}}`; a != want || b != want {
+		t.Errorf("canonical plans\n%s\n%s, want\n%s", a, b, want)
+	}
+	if c := canonical(`{"list":[1,2]}`, "x"); c == canonical(`{"list":[2,1]}`, "x") || c == canonical(`{"list":[1,2]}`, "y") {
+		t.Error("another list or another lock file gives the same plan")
+	}
+}

@@ -1,0 +1,313 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+)
+
+// canary is a sensitive input that must be seen nowhere.
+const canary = "canary-8f2e61c4"
+
+func acme() ctlapi.InstallRequest {
+	return ctlapi.InstallRequest{
+		Name: "acme", App: "hello", Customer: "acme", CreateCustomer: true,
+		Inputs: &ctlapi.InputValues{"greeting": "Hello", "api_key": canary},
+	}
+}
+
+func TestCreateInstall(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.released("hello", hello())
+	req := acme()
+	req.Provision = true
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, req)
+	must(t, made, err, http.StatusCreated)
+	in := made.JSON201
+	if in.WorkflowID == nil || in.Customer.Name != "acme" || in.Stack != ctlapi.StackKindLocal || in.InputsVersion != 1 || in.Health != ctlapi.HealthVerdictUnknown {
+		t.Errorf("install: %s", made.Body)
+	}
+	resources, err := c.ListResourcesWithResponse(t.Context(), "acme")
+	must(t, resources, err, http.StatusOK)
+	var names []string
+	for _, r := range resources.JSON200.Items {
+		names = append(names, string(r.Kind)+" "+r.Name+" "+string(r.State))
+	}
+	if diff := cmp.Diff([]string{"stack stack absent", "sandbox sandbox absent", "component api absent", "component web absent"}, names); diff != "" {
+		t.Errorf("resources (-want +got):\n%s", diff)
+	}
+	stack, err := c.GetStackWithResponse(t.Context(), "acme")
+	must(t, stack, err, http.StatusOK)
+	if s := stack.JSON200; s.State != ctlapi.StackStatePending || s.Wait == nil || s.Runner.State != ctlapi.RunnerStatePending || s.Runner.Online {
+		t.Errorf("stack: %s", stack.Body)
+	}
+
+	twice, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	problemOf(t, twice, err, http.StatusConflict, "already_exists")
+	if n := d.count(`select count(*) from installs`); n != 1 {
+		t.Errorf("%d installs, want 1", n)
+	}
+}
+
+func TestCreateInstallRefuses(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	empty, err := c.CreateAppWithResponse(t.Context(), nil, ctlapi.AppRequest{Name: "empty"})
+	must(t, empty, err, http.StatusCreated)
+	c.sync("hello", hello())
+	tests := []struct {
+		name   string
+		change func(*ctlapi.InstallRequest)
+		status int
+		code   string
+	}{
+		{"an unknown app", func(r *ctlapi.InstallRequest) { r.App = "nothing" }, 404, "not_found"},
+		{"an app that was never synced", func(r *ctlapi.InstallRequest) { r.App = "empty" }, 409, "no_config"},
+		{"provisioning without a release", func(r *ctlapi.InstallRequest) { r.Provision = true }, 404, "no_release"},
+		{"a customer that nobody asked to add", func(r *ctlapi.InstallRequest) { r.CreateCustomer = false }, 404, "customer_not_found"},
+		{"a stack that is not there yet", func(r *ctlapi.InstallRequest) { r.Stack = ptr(ctlapi.StackKindAws) }, 422, "stack_unsupported"},
+		{"inputs that do not fit", func(r *ctlapi.InstallRequest) { r.Inputs = &ctlapi.InputValues{"port": "many", "nothing": "1"} }, 422, "inputs_invalid"},
+		{"a name that is none", func(r *ctlapi.InstallRequest) { r.Name = "Acme Corp" }, 422, "invalid"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			req := acme()
+			tt.change(&req)
+			got, err := c.CreateInstallWithResponse(t.Context(), nil, req)
+			problemOf(t, got, err, tt.status, tt.code)
+		})
+	}
+	if n := d.count(`select (select count(*) from installs) + (select count(*) from customers) + (select count(*) from runners)`); n != 0 {
+		t.Errorf("refused requests left %d rows", n)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+
+	shown := func(in *ctlapi.Inputs) map[string]string {
+		all := map[string]string{}
+		for _, it := range in.Items {
+			text := string(it.From)
+			if it.Value != nil {
+				text += " " + *it.Value
+			}
+			all[it.Name] = text
+		}
+		return all
+	}
+	got, err := c.GetInputsWithResponse(t.Context(), "acme")
+	must(t, got, err, http.StatusOK)
+	if diff := cmp.Diff(map[string]string{"greeting": "set Hello", "api_key": "set", "port": "none"}, shown(got.JSON200)); diff != "" {
+		t.Errorf("inputs (-want +got):\n%s", diff)
+	}
+	update := ctlapi.InputsUpdate{Values: &ctlapi.InputValues{"port": "8080"}, Unset: []string{"greeting"}}
+	dry, err := c.SetInputsWithResponse(t.Context(), "acme", &ctlapi.SetInputsParams{DryRun: ptr(true)}, update)
+	must(t, dry, err, http.StatusOK)
+	want := map[string]string{"greeting": "default Ahoy", "api_key": "set", "port": "set 8080"}
+	if diff := cmp.Diff(want, shown(dry.JSON200)); diff != "" {
+		t.Errorf("dry run (-want +got):\n%s", diff)
+	}
+	for range 2 { // the second time nothing changes, so there is no new version
+		set, err := c.SetInputsWithResponse(t.Context(), "acme", nil, update)
+		must(t, set, err, http.StatusOK)
+		if diff := cmp.Diff(want, shown(set.JSON200)); diff != "" || set.JSON200.Version != 2 {
+			t.Errorf("set, version %d (-want +got):\n%s", set.JSON200.Version, diff)
+		}
+	}
+	bad, err := c.SetInputsWithResponse(t.Context(), "acme", nil, ctlapi.InputsUpdate{Values: &ctlapi.InputValues{"port": "many"}})
+	problemOf(t, bad, err, http.StatusUnprocessableEntity, "inputs_invalid")
+
+	// Neither the sensitive input nor a secret of the runner is in any row.
+	for _, table := range []string{"install_inputs", "stack_versions", "enrolments", "runners", "chain_records", "idempotency_keys", "river_ctl.river_job"} {
+		for _, text := range []string{canary, "ben_", "bph_"} {
+			n := d.count(`select count(*) from `+table+` x where x::text like '%' || $1 || '%'
+				or x::text like '%' || encode(convert_to($1, 'utf8'), 'hex') || '%'`, text) // bytea is shown in hex
+			if n != 0 {
+				t.Errorf("%q is in %d rows of %s", text, n, table)
+			}
+		}
+	}
+}
+
+func TestUpdateInstall(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	got, err := c.GetInstallWithResponse(t.Context(), made.JSON201.ID)
+	must(t, got, err, http.StatusOK)
+	tag := got.HTTPResponse.Header.Get("ETag")
+
+	changed, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{Labels: &ctlapi.Labels{"ring": "canary"}})
+	must(t, changed, err, http.StatusOK)
+	if diff := cmp.Diff(ctlapi.Labels{"ring": "canary"}, changed.JSON200.Labels); diff != "" || changed.JSON200.ApprovalOption != ctlapi.ApprovalOptionPrompt {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ApprovalOption: ptr(ctlapi.ApprovalOptionApproveAll)})
+	problemOf(t, late, err, http.StatusConflict, "precondition_failed")
+
+	for label, want := range map[string]int{"ring=canary": 1, "ring=stable": 0} {
+		list, err := c.ListInstallsWithResponse(t.Context(), &ctlapi.ListInstallsParams{Label: &ctlapi.Label{label}})
+		must(t, list, err, http.StatusOK)
+		if n := len(list.JSON200.Items); n != want {
+			t.Errorf("%d installs with label %s, want %d", n, label, want)
+		}
+	}
+}
+
+func TestForgetInstall(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	set := func(state string) {
+		if _, err := d.db.Admin().Exec(t.Context(), `update installs set state = $1`, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("live")
+	early, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	problemOf(t, early, err, http.StatusConflict, "not_deprovisioned")
+	used, err := c.DeleteAppWithResponse(t.Context(), "hello")
+	problemOf(t, used, err, http.StatusConflict, "app_in_use")
+
+	set("deprovisioned")
+	gone, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	must(t, gone, err, http.StatusNoContent)
+	byName, err := c.GetInstallWithResponse(t.Context(), "acme")
+	problemOf(t, byName, err, http.StatusNotFound, "not_found")
+	byID, err := c.GetInstallWithResponse(t.Context(), made.JSON201.ID)
+	must(t, byID, err, http.StatusOK)
+	if byID.JSON200.State != ctlapi.InstallStateForgotten {
+		t.Errorf("state is %s, want forgotten", byID.JSON200.State)
+	}
+	if n := d.count(`select count(*) from runners where state <> 'revoked'`); n != 0 {
+		t.Errorf("%d runners are not revoked", n)
+	}
+	if n := d.count(`select count(*) from river_ctl.river_job where kind = 'stack_removal'`); n != 1 {
+		t.Errorf("%d orders to stop the runner, want 1", n)
+	}
+	again, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, again, err, http.StatusCreated) // the name is free
+}
+
+func TestEnrolments(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	first, err := c.CreateEnrolmentWithResponse(t.Context(), "acme", nil, ctlapi.EnrolmentRequest{})
+	must(t, first, err, http.StatusCreated)
+	if !strings.HasPrefix(first.JSON201.Secret, "ben_") {
+		t.Errorf("secret: %s", first.Body)
+	}
+	if n := d.count(`select count(*) from enrolments where state = 'open'`); n != 1 {
+		t.Errorf("%d open enrolments, want just the newest", n)
+	}
+	if _, err := d.db.Admin().Exec(t.Context(), `update runners set public_key = 'k', state = 'active'`); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := c.CreateEnrolmentWithResponse(t.Context(), "acme", nil, ctlapi.EnrolmentRequest{})
+	problemOf(t, taken, err, http.StatusConflict, "already_enrolled")
+	consent, err := c.CreateEnrolmentWithResponse(t.Context(), "acme", nil, ctlapi.EnrolmentRequest{Replaces: true})
+	must(t, consent, err, http.StatusCreated)
+	if !consent.JSON201.Replaces {
+		t.Errorf("enrolment: %s", consent.Body)
+	}
+}
+
+// The supervisor gets everything it needs, over its socket; a call that failed
+// is made again with the same secrets; afterwards they are gone.
+func TestHandover(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	c.sync("hello", hello())
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	var stackID string
+	if err := d.db.Admin().QueryRow(t.Context(), `select args->>'stack_version_id' from river_ctl.river_job where kind = 'stack_handover'`).Scan(&stackID); err != nil {
+		t.Fatal(err)
+	}
+
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	var bodies [][]byte
+	answers := []int{http.StatusInternalServerError, http.StatusAccepted}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body bytes.Buffer
+		_, _ = body.ReadFrom(r.Body)
+		paths, bodies = append(paths, r.Method+" "+r.URL.Path), append(bodies, body.Bytes())
+		w.WriteHeader(answers[len(bodies)-1])
+	})}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+
+	supervisor := stacks.NewSupervisor(socket)
+	handover := func() error { return d.stacks.Handover(context.Background(), d.store, supervisor, stackID) }
+	if err := handover(); err == nil || strings.Contains(err.Error(), "ben_") {
+		t.Fatalf("a refused handover: %v", err)
+	}
+	if err := handover(); err != nil {
+		t.Fatal(err)
+	}
+	if err := handover(); err != nil { // nothing left to hand over
+		t.Fatal(err)
+	}
+	if len(bodies) != 2 || !bytes.Equal(bodies[0], bodies[1]) || !strings.HasPrefix(paths[0], "PUT /runners/rnr_") {
+		t.Fatalf("calls: %v", paths)
+	}
+	var order struct {
+		Kind, Name      string
+		InstallID       string `json:"install_id"`
+		EnrolmentSecret string `json:"enrolment_secret"`
+		PhoneHomeSecret string `json:"phone_home_secret"`
+		RunnerAPIURL    string `json:"runner_api_url"`
+		LogURL          string `json:"log_url"`
+		DispatchKeys    []struct {
+			KeyID     string `json:"key_id"`
+			PublicKey string `json:"public_key"`
+		} `json:"dispatch_keys"`
+	}
+	if err := json.Unmarshal(bodies[1], &order); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := c.ListKeysWithResponse(t.Context(), &ctlapi.ListKeysParams{Purpose: ptr(ctlapi.KeyPurposeDispatch)})
+	must(t, keys, err, http.StatusOK)
+	if order.Kind != "install" || order.InstallID != made.JSON201.ID || !strings.HasPrefix(order.EnrolmentSecret, "ben_") || !strings.HasPrefix(order.PhoneHomeSecret, "bph_") ||
+		order.RunnerAPIURL == "" || order.LogURL == "" || len(order.DispatchKeys) != 1 || order.DispatchKeys[0].PublicKey != keys.JSON200.Items[0].PublicKey {
+		t.Errorf("order: %+v", order)
+	}
+	if n := d.count(`select count(*) from stack_versions where body <> '{}'`); n != 0 {
+		t.Errorf("the secrets are still kept")
+	}
+}

@@ -1,0 +1,282 @@
+package api_test
+
+import (
+	"bytes"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+)
+
+// tenant is an org with one object of every kind.
+type tenant struct {
+	caller
+	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
+	Workflow, Step, Change, Run, Runner, Digest                                  string
+}
+
+func (d *door) tenant(name string) tenant {
+	d.t.Helper()
+	ctx, t := d.t.Context(), d.t
+	o := tenant{caller: d.org(name)}
+	o.released("app-"+name, hello())
+	made, err := o.CreateInstallWithResponse(ctx, nil, ctlapi.InstallRequest{
+		Name: "install-" + name, App: "app-" + name, Customer: "customer-" + name, CreateCustomer: true,
+		Inputs: &ctlapi.InputValues{"api_key": "secret-of-" + name}, Provision: true,
+	})
+	must(t, made, err, http.StatusCreated)
+	one := func(sql string) (id string) {
+		if err := d.db.Admin().QueryRow(ctx, sql, name).Scan(&id); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return id
+	}
+	of := ` where org_id = (select org_id from orgs where name = $1) order by 1 limit 1`
+	o.Org, o.Member = one(`select org_id from orgs`+of), one(`select id from accounts`+of)
+	// A token and a member that may go: the test revokes and removes them.
+	bob := o.member(ctlapi.MemberRequest{Name: "bob-" + name, Kind: ctlapi.MemberRequestKindService, Role: ctlapi.MemberRequestRoleViewer})
+	me, err := bob.GetMeWithResponse(ctx)
+	must(t, me, err, http.StatusOK)
+	o.Member, o.Token = me.JSON200.Account.ID, me.JSON200.TokenID
+	o.Customer, o.App, o.Config = one(`select id from customers`+of), one(`select id from apps`+of), one(`select id from configs`+of)
+	o.Build, o.Release, o.Install = one(`select id from builds`+of), one(`select id from releases`+of), one(`select id from installs`+of)
+	o.Workflow, o.Step, o.Runner = one(`select id from workflows`+of), one(`select id from steps`+of), one(`select id from runners`+of)
+	o.Resource = one(`select id from resources where kind = 'component' and org_id = (select org_id from orgs where name = $1) order by 1 limit 1`)
+	o.Digest = "sha256:" + strings.Repeat("ab", 32)
+	// What the engine and the runner would make.
+	o.Change, o.Run = "chg_of_"+name, "arn_of_"+name
+	insert := func(sql string, args ...any) {
+		if _, err := d.db.Admin().Exec(ctx, sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	insert(`insert into changes (id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, inputs_version, state_version,
+			effect_digest, effect, plan, wait_reason, wait_on, wait_deadline)
+		values ($1, $2, $3, $4, $5, $6, 'deploy', 'proposed', 1, 1, $7, '{}',
+			'{"no_change":false,"create":1,"update":0,"replace":0,"delete":0}', 'decision', 'an approver', now() + interval '1 day')`,
+		o.Change, o.Org, o.Install, o.Workflow, o.Step, o.Resource, o.Digest)
+	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
+		o.Run, o.Org, o.Install)
+	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
+	return o
+}
+
+// visit is how a route is asked for somebody else's object. query and body are
+// templates over the tenant whose objects they name. A route without anything
+// of another's in path, query or body is visited too: its answer must not show
+// anything of the other.
+type visit struct {
+	query string
+	body  string
+	// owner is what the owner gets when that is not a success: the object is
+	// found, and then something else is in the way. It is never 404.
+	owner int
+	// stranger is what a stranger gets when that is not 404.
+	stranger int
+}
+
+// visits has a row for every operation; a new one without a row fails the test.
+var visits = map[string]visit{
+	"GetMe":      {stranger: 200},
+	"ListTokens": {stranger: 200}, "CreateToken": {body: `{"name":"x","member":"{{.Member}}"}`}, "RevokeToken": {},
+	"ListOrgs": {stranger: 200}, "CreateOrg": {body: `{"name":"umbrella","admin":"x"}`, stranger: 409, owner: 409},
+	"ListMembers": {stranger: 200}, "CreateMember": {body: `{"name":"x","kind":"user","role":"viewer","install":"{{.Install}}"}`}, "RemoveMember": {},
+	"ListCustomers": {stranger: 200}, "CreateCustomer": {body: `{"name":"new"}`, stranger: 201}, "GetCustomer": {},
+	"ListKeys": {stranger: 200}, "ListChainRecords": {},
+
+	"PutBlob": {stranger: 422, owner: 422}, "FindMissingBlobs": {body: `{"digests":["{{.Digest}}"]}`, stranger: 200},
+	"ListApps": {stranger: 200}, "CreateApp": {body: `{"name":"new"}`, stranger: 201}, "GetApp": {},
+	"UpdateApp": {body: `{"description":"x"}`}, "DeleteApp": {owner: 409},
+	"ListConfigs": {}, "SyncApp": {body: `{"bundle_digest":"{{.Digest}}"}`, stranger: 422, owner: 422}, "GetConfig": {},
+	"ListBuilds": {query: "app={{.App}}"}, "CreateBuilds": {body: `{"app":"{{.App}}"}`}, "GetBuild": {}, "CancelBuild": {},
+	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
+
+	"ListInstalls":  {query: "app={{.App}}"},
+	"CreateInstall": {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
+	"GetInstall":    {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
+	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
+	"GetStack": {}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
+
+	"CreateWorkflow": {body: `{"kind":"deploy"}`},
+	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},
+	"StreamWorkflowEvents": {}, "WhyWorkflow": {}, "GetStep": {}, "RetryStep": {owner: 409},
+	"ListChanges": {query: "install={{.Install}}"}, "GetChange": {}, "GetPlan": {},
+	"Decide":      {body: `{"answer":"deny","effect_digest":"{{.Digest}}"}`},
+	"ListActions": {}, "RunAction": {body: `{}`}, "ListActionRuns": {query: "install={{.Install}}"}, "GetActionRun": {},
+
+	"ListRunners": {query: "install={{.Install}}"}, "GetRunner": {}, "RevokeRunner": {},
+}
+
+// last are visited by the owner after all others, because they take away.
+var last = []string{"ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+
+var pathParam = regexp.MustCompile(`\{(\w+)\}`)
+
+// request fills in a route with the objects of a tenant.
+func request(t *testing.T, path string, v visit, o tenant) (target, body string) {
+	t.Helper()
+	fill := func(text string) string {
+		var out bytes.Buffer
+		if err := template.Must(template.New("").Parse(text)).Execute(&out, o); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	params := map[string]string{
+		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
+		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
+		"change": o.Change, "action": "look", "run": o.Run, "runner": o.Runner,
+	}
+	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
+		id := params[strings.Trim(p, "{}")]
+		if id == "" {
+			t.Fatalf("%s: the test knows no %s", path, p)
+		}
+		return id
+	})
+	if v.query != "" {
+		target += "?" + fill(v.query)
+	}
+	return target, fill(v.body)
+}
+
+// operation is one route of the contract.
+type operation struct{ id, method, path string }
+
+func operationsOf(t *testing.T) []operation {
+	t.Helper()
+	spec, err := apigen.GetSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []operation
+	for path, item := range spec.Paths.Map() {
+		for method, op := range item.Operations() {
+			all = append(all, operation{op.OperationID, method, path})
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int {
+		return 1000*(slices.Index(last, a.id)-slices.Index(last, b.id)) + strings.Compare(a.path+a.method, b.path+b.method)
+	})
+	return all
+}
+
+// Every route, with the token of one org and the objects of another: refused,
+// and nothing is told. The same requests by the owner show that the objects are
+// there to be found.
+func TestTenancy(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	stranger, owner := d.tenant("initech"), d.tenant("umbrella")
+	traces := []string{"umbrella", owner.Org, owner.Install, owner.App, owner.Customer, owner.Workflow, owner.Runner, owner.Member, owner.Token, owner.Release}
+	ops := operationsOf(t)
+	if len(ops) != len(visits) || len(ops) != len(access.Routes) {
+		t.Fatalf("%d operations, %d visits, %d rows in the table of routes", len(ops), len(visits), len(access.Routes))
+	}
+	before := d.fingerprint(owner.Org)
+	for _, op := range ops {
+		v, ok := visits[op.id]
+		if !ok {
+			t.Errorf("%s has no row in visits", op.id)
+			continue
+		}
+		target, body := request(t, op.path, v, owner)
+		header := []string{"Content-Type", "application/json"}
+		if op.id == "PutBlob" {
+			header[1], body = "application/octet-stream", "not these bytes"
+		}
+		want := v.stranger
+		if want == 0 {
+			want = http.StatusNotFound
+		}
+		status, _, answer := stranger.raw(op.method, target, body, header...)
+		if status != want {
+			t.Errorf("%s (%s %s) answered a stranger %d, want %d: %s", op.id, op.method, op.path, status, want, answer)
+		}
+		sent := target + body
+		for _, trace := range traces {
+			if bytes.Contains(answer, []byte(trace)) && !strings.Contains(sent, trace) {
+				t.Errorf("%s shows a stranger %q: %s", op.id, trace, answer)
+			}
+		}
+		status, _, answer = d.as("").raw(op.method, target, body, header...)
+		if status != http.StatusUnauthorized {
+			t.Errorf("%s answered nobody %d, want 401: %s", op.id, status, answer)
+		}
+	}
+	if after := d.fingerprint(owner.Org); after != before {
+		t.Errorf("a stranger changed rows of another org: %s, was %s", after, before)
+	}
+	for _, op := range ops {
+		v := visits[op.id]
+		target, body := request(t, op.path, v, owner)
+		header := []string{"Content-Type", "application/json"}
+		if op.id == "PutBlob" {
+			header[1], body = "application/octet-stream", "not these bytes"
+		}
+		status, _, answer := owner.raw(op.method, target, body, header...)
+		if v.owner != 0 && status != v.owner || v.owner == 0 && status/100 != 2 {
+			t.Errorf("%s (%s %s) answered the owner %d: %s", op.id, op.method, op.path, status, answer)
+		}
+	}
+}
+
+// Who only reads changes nothing, on every route.
+func TestViewerOnlyReads(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	o := d.tenant("initech")
+	viewer := o.member(ctlapi.MemberRequest{Name: "vic", Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleViewer})
+	before := d.fingerprint(o.Org)
+	for _, op := range operationsOf(t) {
+		if op.method == http.MethodGet {
+			continue
+		}
+		v := visits[op.id]
+		target, body := request(t, op.path, v, o)
+		header := []string{"Content-Type", "application/json"}
+		if op.id == "PutBlob" {
+			header[1], body = "application/octet-stream", "not these bytes"
+		}
+		want := http.StatusForbidden
+		if op.id == "RevokeToken" { // tokens of others are not there for them
+			want = http.StatusNotFound
+		}
+		if status, _, answer := viewer.raw(op.method, target, body, header...); status != want {
+			t.Errorf("%s answered a viewer %d, want %d: %s", op.id, status, want, answer)
+		}
+	}
+	if after := d.fingerprint(o.Org); after != before {
+		t.Errorf("a viewer changed rows: %s, was %s", after, before)
+	}
+}
+
+// fingerprint is one digest over all rows of an org, except for the time at
+// which its tokens were last used.
+func (d *door) fingerprint(org string) string {
+	d.t.Helper()
+	rows, err := d.db.Admin().Query(d.t.Context(), `select table_name::text from information_schema.columns where table_schema = 'berth' and column_name = 'org_id' order by 1`)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer rows.Close()
+	var parts []string
+	for rows.Next() {
+		var table string
+		if err := rows.Scan(&table); err != nil {
+			d.t.Fatal(err)
+		}
+		parts = append(parts, `(select coalesce(md5(string_agg((to_jsonb(x) - 'last_used_at')::text, ',' order by x::text)), '-') from berth.`+table+` x where x.org_id = $1)`)
+	}
+	var digest string
+	if err := d.db.Admin().QueryRow(d.t.Context(), `select md5(`+strings.Join(parts, ` || `)+`)`, org).Scan(&digest); err != nil {
+		d.t.Fatal(err)
+	}
+	return digest
+}

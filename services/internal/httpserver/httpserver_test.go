@@ -1,0 +1,346 @@
+package httpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/gin-gonic/gin"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/httpserver"
+)
+
+const contract = `
+openapi: 3.0.3
+info: {title: Boats, version: "1", description: What floats.}
+security: [{token: []}]
+tags: [{name: Boats, description: Floating things.}]
+paths:
+  /boats/{boat}:
+    get:
+      operationId: getBoat
+      tags: [Boats]
+      summary: One boat
+      parameters:
+        - {name: boat, in: path, required: true, schema: {type: string, pattern: '^boa_'}}
+        - {name: limit, in: query, description: How many at most., schema: {type: integer, maximum: 500, default: 50}}
+      responses: {"200": {description: It.}}
+    put:
+      operationId: putBoat
+      tags: [Boats]
+      summary: Change a boat
+      parameters:
+        - {name: boat, in: path, required: true, schema: {type: string}}
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema:
+              type: object
+              additionalProperties: false
+              required: [name]
+              properties:
+                name: {type: string, maxLength: 10, example: Albatros}
+                masts: {type: integer, default: 2}
+      responses: {"200": {description: It.}}
+  /boats/{boat}/cargo:
+    put:
+      operationId: putCargo
+      parameters:
+        - {name: boat, in: path, required: true, schema: {type: string}}
+      requestBody:
+        required: true
+        content: {application/octet-stream: {schema: {type: string, format: binary}}}
+      responses: {"200": {description: Taken.}}
+components:
+  securitySchemes: {token: {type: http, scheme: bearer}}
+`
+
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, httpserver.Config{BodyLimits: map[string]int64{"putBoat": 100}, Ready: func(context.Context) error { return errors.New("dial tcp 10.0.0.7") }})
+	tests := []struct {
+		name, method, path, body string
+		want                     fault.Problem
+	}{
+		{
+			name: "no such route", method: "GET", path: "/ships",
+			want: fault.Problem{Status: 404, Code: "no_route", Detail: "there is no route /ships"},
+		},
+		{
+			name: "no such method", method: "DELETE", path: "/boats/boa_1",
+			want: fault.Problem{Status: 405, Code: "method_not_allowed", Detail: "DELETE is not a method of /boats/boa_1"},
+		},
+		{
+			name: "a parameter is wrong", method: "GET", path: "/boats/boa_1?limit=5000",
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: `query parameter "limit": number must be at most 500`,
+				Errors: []fault.FieldError{{Detail: `query parameter "limit": number must be at most 500`}},
+			},
+		},
+		{
+			name: "a parameter is no number", method: "GET", path: "/boats/boa_1?limit=many",
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: `query parameter "limit": an invalid integer`,
+				Errors: []fault.FieldError{{Detail: `query parameter "limit": an invalid integer`}},
+			},
+		},
+		{
+			name: "all faults of a body at once, without its values", method: "PUT", path: "/boats/boa_1", body: `{"name": "hunter2hunter2", "masts": "x", "oars": 1}`,
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: "3 things are wrong with the request",
+				Errors: []fault.FieldError{
+					{Pointer: "/masts", Detail: "value must be an integer"},
+					{Pointer: "/name", Detail: "maximum string length is 10"},
+					{Pointer: "/oars", Detail: `property "oars" is unsupported`},
+				},
+			},
+		},
+		{
+			name: "a required field is missing", method: "PUT", path: "/boats/boa_1", body: `{}`,
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: `/name: property "name" is missing`,
+				Errors: []fault.FieldError{{Pointer: "/name", Detail: `property "name" is missing`}},
+			},
+		},
+		{
+			name: "no JSON", method: "PUT", path: "/boats/boa_1", body: `{`,
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: "body: failed to decode request body",
+				Errors: []fault.FieldError{{Detail: "body: failed to decode request body"}},
+			},
+		},
+		{
+			name: "no body", method: "PUT", path: "/boats/boa_1",
+			want: fault.Problem{
+				Status: 422, Code: "invalid", Detail: "body: is required",
+				Errors: []fault.FieldError{{Detail: "body: is required"}},
+			},
+		},
+		{
+			name: "a body over the limit", method: "PUT", path: "/boats/boa_1", body: `{"name": "` + strings.Repeat("x", 200) + `"}`,
+			want: fault.Problem{Status: 413, Code: "too_large", Detail: "the body is larger than 100 bytes"},
+		},
+		{
+			name: "the handler's error", method: "GET", path: "/boats/boa_gone",
+			want: fault.Problem{Status: 404, Code: "not_found", Detail: `there is no boat "boa_gone"`},
+		},
+		{
+			name: "an error that is ours to know", method: "GET", path: "/boats/boa_broken",
+			want: fault.Problem{Status: 500, Code: "internal", Detail: "internal error"},
+		},
+		{
+			name: "a panic", method: "GET", path: "/boats/boa_panic",
+			want: fault.Problem{Status: 500, Code: "internal", Detail: "internal error"},
+		},
+		{
+			name: "not ready, without saying where", method: "GET", path: "/readyz",
+			want: fault.Problem{Status: 503, Code: "unavailable", Detail: "not ready"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			answer := do(t, s, tt.method, tt.path, "application/json", tt.body)
+			var got fault.Problem
+			if err := json.Unmarshal(answer.Body.Bytes(), &got); err != nil {
+				t.Fatalf("%q is not a problem: %v", answer.Body, err)
+			}
+			tt.want.Type, tt.want.Title = "about:blank", http.StatusText(tt.want.Status)
+			sort := cmpopts.SortSlices(func(a, b fault.FieldError) bool { return a.Pointer < b.Pointer })
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(fault.Problem{}, "RequestID"), sort); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if got.RequestID == "" || got.RequestID != answer.Header().Get(httpserver.RequestIDHeader) {
+				t.Errorf("request_id: got %q, header %q; want the same, not empty", got.RequestID, answer.Header().Get(httpserver.RequestIDHeader))
+			}
+			if answer.Code != got.Status || answer.Header().Get("Content-Type") != "application/problem+json" {
+				t.Errorf("got status %d of type %s", answer.Code, answer.Header().Get("Content-Type"))
+			}
+		})
+	}
+}
+
+func TestDefaultsAreFilledIn(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, httpserver.Config{})
+	if got, want := do(t, s, "GET", "/boats/boa_1", "", "").Body.String(), "getBoat limit=50"; got != want {
+		t.Errorf("query: got %q, want %q", got, want)
+	}
+	if got, want := do(t, s, "PUT", "/boats/boa_1", "application/json", `{"name": "Ann"}`).Body.String(), `putBoat {"masts":2,"name":"Ann"}`; got != want {
+		t.Errorf("body: got %q, want %q", got, want)
+	}
+}
+
+// A stream reaches the handler byte by byte: nobody holds it in memory first.
+func TestStreamedBodiesAreNotReadBefore(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newServer(t, httpserver.Config{}).Handler())
+	t.Cleanup(server.Close)
+	body, write := io.Pipe()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/boats/boa_1/cargo", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	go func() {
+		// The handler answers after the first half; had somebody read the
+		// whole body before, it would never come to that.
+		_, _ = write.Write([]byte("half"))
+	}()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	write.Close()
+	got, err := io.ReadAll(resp.Body)
+	if err != nil || string(got) != "putCargo half" {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+func TestReferenceNeedsNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, httpserver.Config{Reference: true})
+	page := do(t, s, "GET", "/reference", "", "").Body.String()
+	for _, want := range []string{"What floats.", "Floating things.", "Change a boat", "/boats/{boat}", "How many at most.", "integer, default 50", "Albatros"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, banned := range []string{"<script", "http://", "https://", "src=", "@import"} {
+		if strings.Contains(page, banned) {
+			t.Errorf("the page has %q", banned)
+		}
+	}
+	spec, err := openapi3.NewLoader().LoadFromData(do(t, s, "GET", "/openapi.json", "", "").Body.Bytes())
+	if err != nil || spec.Info.Title != "Boats" {
+		t.Errorf("openapi.json: %+v, %v", spec, err)
+	}
+}
+
+// At the end, whoever waits is asked to answer, and answers.
+func TestRunDrains(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := make(chan struct{})
+	s := newServer(t, httpserver.Config{Listener: listener, Drain: 30 * time.Second})
+	s.Engine().GET("/wait", func(c *gin.Context) {
+		close(waiting)
+		select {
+		case <-httpserver.Draining(c):
+			c.String(http.StatusOK, "drained")
+		case <-c.Done():
+			c.String(http.StatusOK, "cut off")
+		}
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	answered := make(chan string, 1)
+	go func() {
+		resp, err := http.Get("http://" + listener.Addr().String() + "/wait")
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answered <- string(body)
+	}()
+	<-waiting
+	cancel()
+	if got := <-answered; got != "drained" {
+		t.Errorf("the waiting request got %q, want %q", got, "drained")
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestRunRefusesAContractThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	s := httpserver.New(httpserver.Config{Name: "test", Log: slog.New(slog.DiscardHandler), Spec: loadContract(t)})
+	defer func() {
+		if got := fmt.Sprint(recover()); !strings.Contains(got, "GET /boats/:boat") {
+			t.Errorf("panic: got %q, want the operation named", got)
+		}
+	}()
+	_ = s.Run(t.Context())
+}
+
+func newServer(t *testing.T, cfg httpserver.Config) *httpserver.Server {
+	t.Helper()
+	cfg.Name, cfg.Log, cfg.Spec = "test", slog.New(slog.DiscardHandler), loadContract(t)
+	s := httpserver.New(cfg)
+	s.Router().GET("/boats/:boat", func(c *gin.Context) {
+		switch boat := c.Param("boat"); boat {
+		case "boa_gone":
+			httpserver.HandlerError(c, fault.Newf(fault.ErrNotFound, "there is no boat %q", boat))
+		case "boa_broken":
+			httpserver.HandlerError(c, errors.New("password=hunter2"))
+		case "boa_panic":
+			panic("password=hunter2")
+		default:
+			c.String(http.StatusOK, "%s limit=%s", httpserver.OperationID(c), c.Query("limit"))
+		}
+	})
+	s.Router().PUT("/boats/:boat", func(c *gin.Context) {
+		body, err := io.ReadAll(c.Request.Body)
+		if err != nil {
+			httpserver.RequestError(c, err)
+			return
+		}
+		c.String(http.StatusOK, "%s %s", httpserver.OperationID(c), body)
+	})
+	s.Router().PUT("/boats/:boat/cargo", func(c *gin.Context) {
+		first := make([]byte, 4)
+		if _, err := io.ReadFull(c.Request.Body, first); err != nil {
+			httpserver.RequestError(c, err)
+			return
+		}
+		c.String(http.StatusOK, "%s %s", httpserver.OperationID(c), first)
+	})
+	return s
+}
+
+func loadContract(t *testing.T) *openapi3.T {
+	t.Helper()
+	spec, err := openapi3.NewLoader().LoadFromData([]byte(contract))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func do(t *testing.T, s *httpserver.Server, method, path, contentType, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), method, path, reader)
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	answer := httptest.NewRecorder()
+	s.Handler().ServeHTTP(answer, req)
+	return answer
+}

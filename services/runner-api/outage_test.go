@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/runnerapi"
+)
+
+// The database goes away and comes back under a held claim: the claim is
+// answered with the job that was queued meanwhile, whose notification nobody
+// heard.
+func TestAHeldClaimOutlivesAnOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	a.claim("claim-nothing", 1, 0)
+	claims := make(chan []runnerapi.Assignment, 1)
+	go func() { claims <- a.claim("claim-held", 1, 50) }()
+
+	w.exec(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'berth-runner-api' and datname = current_database()`)
+	jobID := a.queue(job{})
+	select {
+	case jobs := <-claims:
+		if len(jobs) != 1 || jobs[0].JobID != jobID {
+			t.Errorf("claimed %+v, want %s", jobs, jobID)
+		}
+	case <-time.After(patience):
+		t.Fatal("the claim was not answered")
+	}
+}
+
+func TestExpiredIsLostAndNotDead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Lease = 2 * time.Second })
+	a := w.agent(w.org(), "install")
+	j := a.lease(job{fence: 1})
+	plan := a.lease(job{})
+	w.until("both leases to be lost", `select count(*) = 2 from leases where state = 'lost'`)
+	// It re-dispatches nothing…
+	if jobs := a.claim("claim-more", 4, 0); len(jobs) != 0 {
+		t.Errorf("claimed %+v after the leases expired, want nothing", jobs)
+	}
+	for _, jobID := range []string{j.JobID, plan.JobID} {
+		if got := w.jobState(jobID); got != "leased/1" {
+			t.Errorf("job is %s, want leased/1", got)
+		}
+	}
+	// …and the runner goes on.
+	resp, err := a.RenewLeasesWithResponse(t.Context(), runnerapi.RenewRequest{Leases: []runnerapi.Attempt{{JobID: j.JobID, Attempt: 1}}})
+	must(t, resp, err, 200)
+	if answer := resp.JSON200.Leases[0].Answer; answer != runnerapi.LeaseAnswerOk {
+		t.Errorf("a lost lease is answered %s, want ok", answer)
+	}
+}
+
+// After a start nothing expires for one lease time: runners could not renew.
+func TestExpiryIsHeldBackAfterAStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Lease = time.Hour })
+	a := w.agent(w.org(), "install")
+	a.lease(job{})
+	w.exec(`update leases set expires_at = now() - interval '1 minute'`)
+	w.replica(func(c *Config) { c.Lease = time.Hour })
+	// The watch has begun by the time that a held claim ended.
+	for i := range 2 {
+		a.claim(fmt.Sprintf("claim-held-%d", i), 1, 1)
+	}
+	if got := one[string](w, `select state from leases`); got != "active" {
+		t.Errorf("lease is %s, want active: expiry is held back", got)
+	}
+}
+
+// Idle runners cost one statement per sweep, however many they are.
+func TestLastSeenIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	w.exec(`update runners set last_seen_at = now() - interval '1 hour'`)
+	go a.claim("claim-idle", 1, 30)
+	w.until("last_seen_at to be written", `select last_seen_at > now() - interval '1 minute' from runners where id = $1`, a.id)
+	a.queue(job{}) // ends the claim
+	w.until("the claim to end", `select count(*) = 1 from leases`)
+}
