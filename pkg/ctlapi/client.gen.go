@@ -1192,6 +1192,9 @@ type Build struct {
 
 	// Version Rises when the state changes.
 	Version int64 `json:"version"`
+
+	// Wait For what a build that nobody works on waits. It has no deadline; it waits until it is cancelled.
+	Wait *BuildWait `json:"wait,omitempty"`
 }
 
 // BuildPage defines model for BuildPage.
@@ -1235,6 +1238,15 @@ type BuildSourceKind string
 
 // BuildState defines model for BuildState.
 type BuildState string
+
+// BuildWait For what a build that nobody works on waits. It has no deadline; it waits until it is cancelled.
+type BuildWait struct {
+	// On Example: the Build Runner
+	On string `json:"on"`
+
+	// Reason Example: it is queued for the Build Runner
+	Reason string `json:"reason"`
+}
 
 // ChainRecord defines model for ChainRecord.
 type ChainRecord struct {

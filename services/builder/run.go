@@ -82,7 +82,7 @@ func (s service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() // also when nobody came to serve on it
+	defer func() { _ = listener.Close() }() // for when nobody came to serve on it; else it is closed already
 	runners, err := s.newFleet()
 	if err != nil {
 		return err
@@ -108,10 +108,8 @@ func (s service) run(ctx context.Context) error {
 // makeFolders makes builder's own folder. Engines of Build Runners pass through
 // it, and must not see what else is there.
 func (s service) makeFolders() error {
-	if err := os.MkdirAll(s.cfg.own(), 0o711); err != nil {
-		return fmt.Errorf("make data folder: %w", err)
-	}
-	if err := os.MkdirAll(s.cfg.own("tmp"), 0o700); err != nil {
+	err := errors.Join(os.MkdirAll(s.cfg.own("tmp"), 0o700), os.Chmod(s.cfg.own(), 0o711)) //nolint:gosec // see above
+	if err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}
 	return nil

@@ -170,16 +170,27 @@ type part struct {
 	Ready bool   `json:"ready"`
 }
 
+// parts asks the supervisor itself, which is what the command does too.
 func (s *system) parts() []part {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "up", "--status", "-o", "json")
-	cmd.Env = s.env
-	out, _ := cmd.Output() // it exits non-zero while not all is ready
+	socket := filepath.Join(s.dir, "run", "supervisor", "up.sock")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://supervisor/status", nil)
+	if err != nil {
+		return nil
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil // not up yet
+	}
+	defer func() { _ = resp.Body.Close() }()
 	var status struct {
 		Parts []part `json:"parts"`
 	}
-	_ = json.Unmarshal(out, &status)
+	_ = json.NewDecoder(resp.Body).Decode(&status) // no parts is the answer to anything odd
 	return status.Parts
 }
 

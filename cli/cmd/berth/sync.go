@@ -304,7 +304,7 @@ func (c *cli) awaitRelease(ctx context.Context, client *api.Client, result *ctla
 func (c *cli) tellBuilds(screen *follow.Screen, config *ctlapi.Config, told map[string]ctlapi.BuildState) {
 	block := []string{fmt.Sprintf("config %d of %s", config.Number, config.App.Name)}
 	for _, item := range config.Items {
-		state, id := item.BuildState, value(item.BuildID)
+		state, id := item.BuildState, item.BuildID
 		block = append(block, fmt.Sprintf("  %s %s", output.Paint(screen.Color, output.StyleOf(string(state)), string(state)), item.Component))
 		if told[item.Component] != state && state != ctlapi.BuildStateQueued && !screen.Terminal {
 			screen.Print(fmt.Sprintf("%s  build of %s: %s (%s)", c.now().Format(time.TimeOnly), item.Component, state, id))
@@ -338,7 +338,7 @@ func failedBuilds(c *cli, config *ctlapi.Config) error {
 	for _, item := range config.Items {
 		if item.BuildState == ctlapi.BuildStateFailed || item.BuildState == ctlapi.BuildStateCancelled {
 			fmt.Fprintf(c.err, "build of %s %s: %s\n  log: berth logs %s\n", item.Component, item.BuildState,
-				firstLine(value(item.BuildError)), value(item.BuildID))
+				firstLine(value(item.BuildError)), item.BuildID)
 		}
 	}
 	return fmt.Errorf("config %d has no release: a build did not succeed", config.Number)

@@ -286,7 +286,7 @@ func (j *job) await(life context.Context, p *process.Process) error {
 	if stopped != "" {
 		p.Stop(j.grace(stopped))
 	}
-	timer := time.NewTimer(time.Until(j.attempt.Deadline))
+	timer := time.NewTimer(j.attempt.Deadline.Sub(j.deps.Now()))
 	defer timer.Stop()
 	for {
 		select {

@@ -51,6 +51,9 @@ func writeProblem(c *gin.Context, problem fault.Problem) {
 
 // withKind gives kinds to what net/http and encoding/json say.
 func withKind(err error) error {
+	if fault.KindOf(err) != nil {
+		return err
+	}
 	var tooLarge *http.MaxBytesError
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError

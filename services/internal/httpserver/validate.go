@@ -1,8 +1,10 @@
 package httpserver
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -72,11 +74,7 @@ func fieldErrors(err error, in *openapi3filter.RequestError) []fault.FieldError 
 		}
 		return []fault.FieldError{place(in, e.JSONPointer(), e.Reason)}
 	case *openapi3filter.ParseError:
-		reason := e.Reason
-		if reason == "" {
-			reason = "cannot be parsed"
-		}
-		return []fault.FieldError{place(in, nil, reason)}
+		return []fault.FieldError{place(in, nil, parseReason(e))}
 	}
 	switch {
 	case errors.Is(err, openapi3filter.ErrInvalidRequired):
@@ -87,6 +85,19 @@ func fieldErrors(err error, in *openapi3filter.RequestError) []fault.FieldError 
 		return []fault.FieldError{place(in, nil, in.Reason)}
 	}
 	return []fault.FieldError{place(in, nil, "is not valid")}
+}
+
+func parseReason(e *openapi3filter.ParseError) string {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(e.Cause, &syntax):
+		return fmt.Sprintf("is not JSON: error at byte %d", syntax.Offset)
+	case errors.Is(e.Cause, io.ErrUnexpectedEOF):
+		return "is not JSON: it ends too early"
+	case e.Reason != "":
+		return e.Reason
+	}
+	return "cannot be parsed"
 }
 
 // place says where: a pointer into the body, or which parameter.

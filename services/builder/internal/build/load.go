@@ -51,11 +51,11 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 func buildOf(row db.BuilderLockBuildRow, app string) Build {
 	b := Build{
 		ID: row.Build.ID, OrgID: row.Build.OrgID, AppID: row.Build.AppID, App: app,
-		ComponentID: row.Build.ComponentID, Component: row.ComponentName, ComponentKind: row.ComponentKind,
+		ComponentID: row.Build.ComponentID, Component: row.ComponentName,
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
 		Commit: deref(row.Build.SourceCommit), Resolved: deref(row.Build.ResolvedDigest),
 		Provenance: provenanceFrom(row.Build.Provenance), Status: Status(row.Build.State), JobID: deref(row.Build.JobID),
-		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), StartedAt: deref(row.Build.StartedAt),
+		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
 	var err error
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {

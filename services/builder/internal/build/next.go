@@ -15,7 +15,7 @@ type Act string
 const (
 	Resolve     Act = "resolve"      // find the commit of the source
 	Look        Act = "look"         // ask the registry for Artifact
-	Stage       Act = "stage"        // push the source archive
+	Stage       Act = "stage"        // push a source that travels as an archive
 	StartRunner Act = "start_runner" // see that the org's Build Runner lives
 )
 
@@ -90,16 +90,17 @@ func resolve(s State) Decision {
 // order has the Build Runner do it.
 func order(s State) Decision {
 	b := s.Build
-	if b.Source.Kind == source.KindLocal && b.Provenance.Source.Archive == nil {
-		if s.Facts.Archive == nil {
-			return Decision{Act: Stage}
-		}
-		return Decision{Act: RecordArchive, Archive: s.Facts.Archive}
-	}
 	// The address that is cloned is not stored: the operator may change it. So
 	// another worker, or a later one, asks again.
 	if b.Source.Kind == source.KindGit && s.Facts.Commit.URL == "" {
 		return Decision{Act: Resolve}
+	}
+	travels := b.Source.Kind == source.KindLocal || s.Facts.Commit.OnDisk()
+	switch {
+	case travels && b.Provenance.Source.Archive == nil && s.Facts.Archive == nil:
+		return Decision{Act: Stage}
+	case travels && b.Provenance.Source.Archive == nil:
+		return Decision{Act: RecordArchive, Archive: s.Facts.Archive}
 	}
 	if s.Facts.RunnerID == "" {
 		return Decision{Act: StartRunner}

@@ -19,7 +19,7 @@ var (
 func local(change ...func(*State)) State {
 	s := State{Build: Build{
 		ID: "bld_1", OrgID: "org_1", AppID: "app_1", App: "hello", ComponentID: "cmp_1", Component: "card",
-		ComponentKind: "component", Type: "terraform_module", BuildDigest: otherDigest, Status: Queued, Timeout: defaultTimeout,
+		Type: "terraform_module", BuildDigest: otherDigest, Status: Queued, Timeout: defaultTimeout,
 		Source: source.Source{Kind: source.KindLocal, Digest: someDigest},
 	}}
 	for _, c := range change {
@@ -47,6 +47,8 @@ func staged(s *State) {
 }
 
 func cloneable(s *State) { s.Facts.Commit = source.Commit{URL: "https://h/r.git", Hash: someCommit} }
+
+func onDisk(s *State) { s.Facts.Commit = source.Commit{URL: "file:///srv/r", Hash: someCommit} }
 
 func withRunner(s *State) { s.Facts.RunnerID = "rnr_1" }
 
@@ -115,6 +117,8 @@ func TestNext(t *testing.T) {
 		{"a bad archive fails", local(resolved, trouble(false)), Decision{Act: Fail, Error: "no"}},
 		{"a job needs a runner", local(resolved, staged), Decision{Act: StartRunner}},
 		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
+		{"a commit on disk travels as an archive", git(resolved, onDisk), Decision{Act: Stage}},
+		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
 		{"a later worker asks again what to clone", git(resolved), Decision{Act: Resolve}},
 		{"the job of a commit", git(resolved, cloneable, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &gitSpec}},
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
 // defaultTimeout of a build that sets none.
@@ -30,10 +29,9 @@ func timeoutOf(revision json.RawMessage) time.Duration {
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
 	src := jobspec.Source{Push: repositoryOf(b)}
-	switch b.Source.Kind {
-	case source.KindLocal:
-		src.Kind, src.Archive = "archive", b.Provenance.Source.Archive
-	case source.KindGit:
+	if archive := b.Provenance.Source.Archive; archive != nil {
+		src.Kind, src.Archive = "archive", archive
+	} else {
 		src.Kind, src.Repo, src.Ref, src.Commit, src.Directory = "git", url, b.Source.Ref, b.Commit, b.Source.Directory
 	}
 	return jobspec.Spec{

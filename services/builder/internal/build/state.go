@@ -1,6 +1,7 @@
 package build
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -52,7 +53,6 @@ type Build struct {
 	App           string
 	ComponentID   string
 	Component     string
-	ComponentKind string // sandbox or component
 	Type          string // jobspec.Kind
 	BuildDigest   string
 	Source        source.Source
@@ -65,8 +65,8 @@ type Build struct {
 	JobID           string
 	CancelRequested bool
 	Timeout         time.Duration
-	// StartedAt is zero before.
-	StartedAt time.Time
+	// Trace is that of the request that asked for it, see package telemetry.
+	Trace json.RawMessage
 }
 
 // Made is an artifact that an earlier build made.

@@ -23,15 +23,17 @@ const maxSteps = 50
 // pauses: about a minute in all.
 const MaxTries = 9
 
-// Resolver finds commits: *source.Resolver.
+// Resolver finds commits, and reads those on disk: *source.Resolver.
 type Resolver interface {
 	Resolve(ctx context.Context, s source.Source) (source.Commit, error)
+	Export(ctx context.Context, c source.Commit, directory, dest string) error
 }
 
 // Registry is the builder's own way into it: *depot.Depot.
 type Registry interface {
 	Has(ctx context.Context, orgID, repository, digest string) (bool, error)
-	PushSource(ctx context.Context, orgID, blob string) (jobspec.Artifact, error)
+	PushArchive(ctx context.Context, orgID, blob string) (jobspec.Artifact, error)
+	PushDirectory(ctx context.Context, orgID string, fill func(dir string) error) (jobspec.Artifact, error)
 }
 
 // Runners keeps one Build Runner per org alive: *fleet.Fleet.
@@ -125,7 +127,7 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 		known[d.Artifact.Digest] = there
 		facts.There = known
 	case Stage:
-		archive, err := w.Registry.PushSource(ctx, b.OrgID, b.Source.Digest)
+		archive, err := w.stage(ctx, s)
 		if err == nil {
 			facts.Archive = &archive
 		}
@@ -140,17 +142,28 @@ func (w *Worker) lookOutside(ctx context.Context, s State, d Decision) (Facts, e
 	return facts, nil
 }
 
+// stage pushes what travels as an archive.
+func (w *Worker) stage(ctx context.Context, s State) (jobspec.Artifact, error) {
+	b := s.Build
+	if b.Source.Kind == source.KindLocal {
+		return w.Registry.PushArchive(ctx, b.OrgID, b.Source.Digest)
+	}
+	return w.Registry.PushDirectory(ctx, b.OrgID, func(dir string) error {
+		return w.Resolver.Export(ctx, s.Facts.Commit, b.Source.Directory, dir)
+	})
+}
+
 // orTrouble tells what a vendor should see from what an operator should.
 func (f Facts) orTrouble(err error) (Facts, error) {
 	var unresolved *source.Error
-	var archive *depot.BadArchive
+	var bad *depot.BadSource
 	switch {
 	case err == nil:
 		return f, nil
 	case errors.As(err, &unresolved):
 		f.Trouble = &Trouble{Text: unresolved.Error(), Passing: unresolved.Transient}
-	case errors.As(err, &archive):
-		f.Trouble = &Trouble{Text: archive.Error()}
+	case errors.As(err, &bad):
+		f.Trouble = &Trouble{Text: bad.Error()}
 	case errors.Is(err, fault.ErrNotFound):
 		f.Trouble = &Trouble{Text: "the uploaded source is gone"}
 	default:

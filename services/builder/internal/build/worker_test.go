@@ -136,7 +136,10 @@ func TestMovedBranchIsBuiltAgain(t *testing.T) {
 	_, builds := w.addConfig(card)
 	w.advance(builds["card"])
 	_, spec := w.jobOf(builds["card"])
-	want := &jobspec.Source{Kind: "git", Repo: "file://" + dir, Ref: "master", Commit: first, Directory: ".", Push: w.org + "/hello/card"}
+	want := &jobspec.Source{
+		Kind: "archive", Push: w.org + "/hello/card",
+		Archive: &jobspec.Artifact{Repository: w.org + "/sources", Digest: spec.Source.Archive.Digest},
+	}
 	if diff := cmp.Diff(want, spec.Source); diff != "" {
 		t.Errorf("source of the job (-want +got):\n%s", diff)
 	}
@@ -212,7 +215,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		got := w.ended(builds["card"])
-		if tc.want.Error == "" && strings.HasPrefix(got.Error, "the uploaded source cannot be used: ") {
+		if tc.want.Error == "" && strings.HasPrefix(got.Error, "the source cannot be used: ") {
 			got.Error = ""
 		}
 		if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -49,7 +49,9 @@ func newWorld(t *testing.T) *world {
 	server := httptest.NewServer(reg)
 	t.Cleanup(func() {
 		server.Close()
-		reg.Close()
+		if err := reg.Close(); err != nil {
+			t.Errorf("close registry: %v", err)
+		}
 	})
 	runners, err := fleet.New(st, fleet.Config{Dir: t.TempDir(), Executable: "/nonexistent", RunnerAPIURL: "http://127.0.0.1:1"})
 	if err != nil {

@@ -56,9 +56,13 @@ func queueJob(ctx context.Context, tx *store.Tx, b Build, d Decision) error {
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job of build: %w", err)
 	}
+	trace := b.Trace // a builder that came back works outside of any trace
+	if carried := telemetry.Inject(ctx); len(carried) > 0 {
+		trace = mustJSON(carried)
+	}
 	err := tx.BuilderAddJob(ctx, db.BuilderAddJobParams{
 		ID: spec.JobID, RunnerID: d.RunnerID, BuildID: b.ID, Kind: string(spec.Kind), Operation: string(spec.Operation),
-		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
+		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: trace,
 	})
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)

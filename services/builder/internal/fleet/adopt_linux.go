@@ -23,7 +23,7 @@ func adopt(ctx context.Context, dir dataDir) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(handle)
+	defer func() { _ = unix.Close(handle) }() // it only watches
 	ended, err := watch(ctx, handle, -1)
 	if err != nil || ended {
 		return errors.Join(err, fmt.Errorf("process %d has ended", pid))
@@ -59,7 +59,7 @@ func find(dir dataDir) (pid, handle int, _ error) {
 		if runs(file, dir) {
 			return pid, handle, nil
 		}
-		unix.Close(handle)
+		_ = unix.Close(handle) // it is another process by now
 	}
 	return 0, 0, errNotFound
 }
@@ -77,11 +77,11 @@ func runs(cmdline string, dir dataDir) bool {
 // watch waits for the end of a process, of ctx or of the time; a negative time
 // has no end.
 func watch(ctx context.Context, handle int, limit time.Duration) (ended bool, _ error) {
-	cancelled, cancel, err := os.Pipe()
+	end, cancel, err := os.Pipe()
 	if err != nil {
 		return false, err
 	}
-	defer cancelled.Close()
+	defer end.Close()
 	release := context.AfterFunc(ctx, func() { cancel.Close() })
 	defer func() {
 		if release() {
@@ -94,7 +94,7 @@ func watch(ctx context.Context, handle int, limit time.Duration) (ended bool, _ 
 		if limit >= 0 {
 			wait = max(0, int(time.Until(deadline).Milliseconds()))
 		}
-		fds := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}, {Fd: int32(cancelled.Fd()), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(handle), Events: unix.POLLIN}, {Fd: int32(end.Fd()), Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, wait)
 		switch {
 		case errors.Is(err, unix.EINTR):

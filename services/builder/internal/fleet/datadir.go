@@ -97,7 +97,7 @@ func writeFile(name string, contents []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			os.Remove(tmp.Name())
+			_ = os.Remove(tmp.Name()) // the first error is the one that matters
 		}
 	}()
 	_, err = tmp.Write(contents)

@@ -84,7 +84,8 @@ func New(s *store.Store, config Config) (*Fleet, error) {
 		return nil, fmt.Errorf("build runners: %w", err)
 	}
 	config.Dir = dir
-	if err := os.MkdirAll(dir, 0o711); err != nil { // engines pass through, and list nothing
+	// Engines pass through, and list nothing, whatever the umask is.
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o711)); err != nil { //nolint:gosec // see above
 		return nil, fmt.Errorf("build runners: %w", err)
 	}
 	return &Fleet{store: s, config: config, wanted: map[string]string{}, more: make(chan struct{}, 1)}, nil
@@ -130,10 +131,7 @@ func (f *Fleet) keep(orgID, runnerID string) {
 // Run keeps all Build Runners alive, also those of builds long ago. When ctx
 // ends it stops them and waits for them.
 func (f *Fleet) Run(ctx context.Context) error {
-	if err := f.recall(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	if err := f.recall(ctx); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("find build runners: %w", err)
 	}
 	var group errgroup.Group

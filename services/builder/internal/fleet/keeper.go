@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -75,8 +74,10 @@ func (k *keeper) start(ctx context.Context) error {
 		return err
 	}
 	defer out.Close()
-	// Not CommandContext: it would kill, and we ask.
-	cmd := exec.Command(k.fleet.config.Executable, "--data", string(k.dir)) //nolint:gosec // the executable is the operator's choice
+	cmd := exec.CommandContext(ctx, k.fleet.config.Executable, "--data", string(k.dir))
+	// Engines are not touched at the end: they are the runner's.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopTimeout
 	cmd.Dir = string(k.dir)
 	cmd.Env = k.fleet.config.Env
 	cmd.Stdout, cmd.Stderr = out, out
@@ -86,14 +87,7 @@ func (k *keeper) start(ctx context.Context) error {
 		return err
 	}
 	k.log.InfoContext(ctx, "build runner started", "pid", cmd.Process.Pid)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		return orExit(err)
-	case <-ctx.Done():
-		return stop(cmd.Process, ended)
-	}
+	return orExit(cmd.Wait())
 }
 
 // orExit gives an end without an error one: a runner has no reason to end.
@@ -102,21 +96,4 @@ func orExit(err error) error {
 		return errors.New("exit status 0")
 	}
 	return err
-}
-
-// stop asks for the end and insists after a while. Engines are not touched:
-// they are the runner's.
-func stop(process *os.Process, ended <-chan error) error {
-	if err := process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(stopTimeout):
-	}
-	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return <-ended
 }

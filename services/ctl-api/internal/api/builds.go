@@ -125,6 +125,7 @@ func buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]a
 	return convert(rows, func(r db.ShowBuildsRow) apigen.Build {
 		view := buildView(r)
 		view.Job = byBuild[r.Build.ID]
+		view.Wait = buildWait(view)
 		return view
 	}), err
 }
@@ -143,6 +144,19 @@ func buildView(r db.ShowBuildsRow) apigen.Build {
 		view.Provenance = &b.Provenance
 	}
 	return view
+}
+
+// buildWait says why nobody works on a build that is not finished.
+func buildWait(b apigen.Build) *apigen.BuildWait {
+	switch {
+	case b.FinishedAt != nil:
+		return nil
+	case b.Job == nil && b.State == apigen.BuildStateQueued:
+		return &apigen.BuildWait{Reason: "builder has not taken it up yet", On: "builder"}
+	case b.Job != nil && b.Job.State == apigen.JobStateQueued:
+		return &apigen.BuildWait{Reason: "it is queued for the Build Runner", On: "the Build Runner"}
+	}
+	return nil
 }
 
 func sourceView(b db.Build) apigen.BuildSource {

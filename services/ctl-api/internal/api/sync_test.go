@@ -294,6 +294,11 @@ func TestWaitForBuild(t *testing.T) {
 	c := d.org("initech")
 	first := c.sync("hello", hello())
 	id := *first.Items[0].BuildID
+	queued, err := c.GetBuildWithResponse(t.Context(), id, nil)
+	must(t, queued, err, http.StatusOK)
+	if w := queued.JSON200.Wait; w == nil || w.On != "builder" {
+		t.Errorf("a queued build does not say what it waits for: %s", queued.Body)
+	}
 	done := make(chan *ctlapi.GetBuildResponse, 1)
 	go func() {
 		got, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: ptr("30s"), AfterVersion: ptr(int64(1))})

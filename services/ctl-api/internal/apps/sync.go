@@ -101,7 +101,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 	switch {
 	case errors.Is(err, fault.ErrNotFound) && !s.req.CreateApp:
 		return fault.With(fault.Newf(fault.ErrNotFound, "there is no app %q", s.req.App), fault.Code("app_not_found"),
-			fault.Remedy("make it with `berth apps create %s`, or sync with --create", s.req.App))
+			fault.Remedy("make it with `berth apps create %s`, or let the sync make it (create_app)", s.req.App))
 	case errors.Is(err, fault.ErrNotFound):
 		if !appName.MatchString(s.req.App) {
 			return fault.Newf(fault.ErrInvalid, "%q cannot be the name of an app: lower-case letters, digits and dashes, at most 63", s.req.App)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) appsCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List apps", Args: exactly()}
+	limit := limitFlag(list)
+	list.RunE = func(cmd *cobra.Command, _ []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.App, string, error) {
+			resp, err := client.ListAppsWithResponse(cmd.Context(), &ctlapi.ListAppsParams{Limit: &limit, After: after})
+			if err != nil {
+				return nil, "", err
+			}
+			page, err := api.Body(resp.JSON200)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Next, nil
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.appView())
+	}
+	show := &cobra.Command{Use: "show APP", Short: "Show an app", Args: exactly("APP")}
+	show.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		resp, err := client.GetAppWithResponse(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		app, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *app, c.appView())
+	}
+	var displayName, description string
+	create := &cobra.Command{Use: "create NAME", Short: "Make an empty app (berth sync makes it too)", Args: exactly("NAME")}
+	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
+	create.Flags().StringVar(&description, "description", "", "what it is")
+	create.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		resp, err := client.CreateAppWithResponse(cmd.Context(), &ctlapi.CreateAppParams{},
+			ctlapi.AppRequest{Name: args[0], DisplayName: optional(displayName), Description: optional(description)})
+		if err != nil {
+			return err
+		}
+		app, err := api.Body(resp.JSON201)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *app, c.appView())
+	}
+	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app without installs", Args: exactly("APP")}
+	remove.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		if _, err := client.DeleteAppWithResponse(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.out, "app %s is deleted\n", args[0])
+		return err
+	}
+	return noun("apps", "app", "What is shipped", list, show, create, remove)
+}
+
+func (c *cli) appView() output.View[ctlapi.App] {
+	return output.View[ctlapi.App]{
+		Name: func(a ctlapi.App) string { return a.Name },
+		None: "no apps yet: berth sync in an app folder makes one",
+		Columns: []output.Column[ctlapi.App]{
+			{Head: "NAME", Cell: func(a ctlapi.App) string { return a.Name }},
+			{Head: "DISPLAY NAME", Cell: func(a ctlapi.App) string { return a.DisplayName }},
+			{Head: "CONFIG", Cell: func(a ctlapi.App) string { return number(a.Config) }},
+			{Head: "RELEASE", Cell: func(a ctlapi.App) string { return number(a.Release) }},
+			{Head: "AGE", Cell: func(a ctlapi.App) string { return c.age(a.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(a ctlapi.App) string { return a.ID }},
+			{Head: "DESCRIPTION", Wide: true, Cell: func(a ctlapi.App) string { return a.Description }},
+		},
+	}
+}

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) changesCommand() *cobra.Command {
+	var install, workflow, state string
+	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly(), Example: "  berth changes list --state proposed"}
+	limit := limitFlag(list)
+	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
+	list.Flags().StringVar(&state, "state", "", "only in this state; proposed: what waits for a decision")
+	list.RunE = func(cmd *cobra.Command, _ []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
+			resp, err := client.ListChangesWithResponse(cmd.Context(), &ctlapi.ListChangesParams{
+				Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)), Limit: &limit, After: after,
+			})
+			if err != nil {
+				return nil, "", err
+			}
+			page, err := api.Body(resp.JSON200)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Next, nil
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.changeView())
+	}
+	var text bool
+	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
+	show.Flags().BoolVar(&text, "text", false, "also what the tool itself says")
+	show.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		change, err := getChange(cmd.Context(), client, args[0])
+		if err != nil {
+			return err
+		}
+		return c.printChange(change, text)
+	}
+	approve, deny := c.approveCommand(), c.denyCommand()
+	return noun("changes", "change", "What people decide on", list, show, approve, deny)
+}
+
+func getChange(ctx context.Context, client *api.Client, id string) (*ctlapi.Change, error) {
+	resp, err := client.GetChangeWithResponse(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON200)
+}
+
+func (c *cli) printChange(change *ctlapi.Change, text bool) error {
+	if c.forPrograms() {
+		return printOne(c, *change, output.View[ctlapi.Change]{Name: func(x ctlapi.Change) string { return x.ID }})
+	}
+	for _, line := range changes.Lines(*change, c.colorOn(c.out)) {
+		fmt.Fprintln(c.out, line)
+	}
+	fmt.Fprintf(c.out, "state %s%s\n", change.State, forReason(change))
+	for _, d := range change.Decisions {
+		fmt.Fprintf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
+	}
+	if text && change.Plan != nil && change.Plan.Text != "" {
+		fmt.Fprintf(c.out, "\n%s\n", change.Plan.Text)
+	}
+	return nil
+}
+
+func forReason(change *ctlapi.Change) string {
+	switch {
+	case value(change.Error) != "":
+		return ": " + value(change.Error)
+	case change.Wait != nil:
+		return ": " + change.Wait.Reason
+	}
+	return ""
+}
+
+// deciding are the flags of approve and deny.
+type deciding struct {
+	autoApprove, all bool
+	note             string
+}
+
+func (c *cli) approveCommand() *cobra.Command {
+	var how deciding
+	cmd := &cobra.Command{
+		Use:   "approve CHANGE | --all WORKFLOW",
+		Short: "Show a change and approve it",
+		Long: `Shows what the change would do, asks, and approves exactly that: the decision names
+the digest of the effect that was shown, and another one is refused.
+
+With --all, everything that a workflow proposes now and later is approved.`,
+		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
+		Args:    exactly("CHANGE, or --all WORKFLOW"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := c.client()
+			if err != nil {
+				return err
+			}
+			if how.all {
+				return c.approveAll(cmd.Context(), client, args[0], how)
+			}
+			return c.decide(cmd.Context(), client, args[0], follow.Approve, how)
+		},
+	}
+	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
+	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, those to come included")
+	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	return cmd
+}
+
+func (c *cli) denyCommand() *cobra.Command {
+	var how deciding
+	cmd := &cobra.Command{
+		Use:   "deny CHANGE",
+		Short: "Deny a change; nothing is changed",
+		Args:  exactly("CHANGE"),
+		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
+			how.autoApprove = true // a no needs no second thought
+			return c.decide(cmd.Context(), client, args[0], follow.Deny, how)
+		}),
+	}
+	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	return cmd
+}
+
+// decide shows a change and answers it.
+func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer follow.Answer, how deciding) error {
+	change, err := getChange(ctx, client, id)
+	if err != nil {
+		return err
+	}
+	for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
+		fmt.Fprintln(c.err, line)
+	}
+	if change.State != ctlapi.ChangeStateProposed {
+		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
+	}
+	if !how.autoApprove {
+		if !c.canAsk() {
+			return usagef("nobody can be asked here: use --auto-approve to approve what was just shown")
+		}
+		if answer, err = c.ask(ctx, "Approve? [y]es, [n]o (deny), [l]ater: "); err != nil {
+			return err
+		}
+		if answer == follow.Later {
+			fmt.Fprintln(c.err, "nothing was decided")
+			return outcome(exitWaits)
+		}
+	}
+	if err := follow.Decide(ctx, client, *change, answer, how.note); err != nil {
+		return err
+	}
+	if change, err = getChange(ctx, client, id); err != nil {
+		return err
+	}
+	if c.forPrograms() {
+		return c.printChange(change, false)
+	}
+	word := "approved"
+	if answer == follow.Deny {
+		word = "denied"
+	}
+	_, err = fmt.Fprintf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
+	return err
+}
+
+func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {
+	resp, err := client.GetWorkflowWithResponse(ctx, workflow, &ctlapi.GetWorkflowParams{})
+	if err != nil {
+		return err
+	}
+	w, err := api.Body(resp.JSON200)
+	if err != nil {
+		return err
+	}
+	for _, open := range follow.Undecided(*w) {
+		change, err := getChange(ctx, client, open.ID)
+		if err != nil {
+			return err
+		}
+		for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
+			fmt.Fprintln(c.err, line)
+		}
+	}
+	if !how.autoApprove {
+		if !c.canAsk() {
+			return usagef("nobody can be asked here: use --auto-approve")
+		}
+		answer, err := c.ask(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
+		if err != nil {
+			return err
+		}
+		if answer != follow.Approve {
+			fmt.Fprintln(c.err, "nothing was decided")
+			return outcome(exitWaits)
+		}
+	}
+	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+	return err
+}
+
+func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
+	return output.View[ctlapi.ChangeSummary]{
+		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
+		None: "no changes",
+		Columns: []output.Column[ctlapi.ChangeSummary]{
+			{Head: "ID", Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
+			{Head: "INSTALL", Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
+			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return value(x.Resource).Name }},
+			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
+			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
+			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Counts) }},
+			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
+			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return shortDigest(value(x.EffectDigest)) }},
+			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},
+		},
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) releasesCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list APP", Short: "List the releases of an app", Args: exactly("APP")}
+	limit := limitFlag(list)
+	list.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Release, string, error) {
+			resp, err := client.ListReleasesWithResponse(cmd.Context(), args[0], &ctlapi.ListReleasesParams{Limit: &limit, After: after})
+			if err != nil {
+				return nil, "", err
+			}
+			page, err := api.Body(resp.JSON200)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Next, nil
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.releaseView())
+	}
+	show := &cobra.Command{Use: "show RELEASE", Short: "Show a release by id, or by app and number as in hello@4", Args: exactly("RELEASE")}
+	show.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		resp, err := client.GetReleaseWithResponse(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		release, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if err := printOne(c, *release, c.releaseView()); err != nil || c.forPrograms() {
+			return err
+		}
+		return printList(c, release.Items, releaseItemView())
+	}
+	var config int
+	var builds []string
+	create := &cobra.Command{Use: "create APP", Short: "Make a release of chosen builds", Args: exactly("APP")}
+	create.Flags().IntVar(&config, "config", 0, "number of the config (default: the newest)")
+	create.Flags().StringSliceVar(&builds, "build", nil, "a build that stands in for the config's own")
+	create.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		resp, err := client.CreateReleaseWithResponse(cmd.Context(), args[0], &ctlapi.CreateReleaseParams{},
+			ctlapi.ReleaseRequest{Config: optional(config), Builds: builds})
+		if err != nil {
+			return err
+		}
+		release, err := api.Body(resp.JSON201, resp.JSON200)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *release, c.releaseView())
+	}
+	return noun("releases", "release", "Configs with the exact build of each component", list, show, create)
+}
+
+func (c *cli) releaseView() output.View[ctlapi.Release] {
+	return output.View[ctlapi.Release]{
+		Name: func(r ctlapi.Release) string { return r.ID },
+		None: "no releases yet: berth sync --wait makes one",
+		Columns: []output.Column[ctlapi.Release]{
+			{Head: "APP", Cell: func(r ctlapi.Release) string { return r.App.Name }},
+			{Head: "NUMBER", Cell: func(r ctlapi.Release) string { return number(&ctlapi.NumberRef{Number: r.Number}) }},
+			{Head: "CONFIG", Cell: func(r ctlapi.Release) string { return number(&r.Config) }},
+			{Head: "MADE BY", Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
+			{Head: "AGE", Cell: func(r ctlapi.Release) string { return c.age(r.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(r ctlapi.Release) string { return r.ID }},
+			{Head: "DIGEST", Wide: true, Cell: func(r ctlapi.Release) string { return shortDigest(r.Digest) }},
+		},
+	}
+}
+
+func releaseItemView() output.View[ctlapi.ReleaseItem] {
+	return output.View[ctlapi.ReleaseItem]{
+		Name: func(i ctlapi.ReleaseItem) string { return i.Component },
+		Columns: []output.Column[ctlapi.ReleaseItem]{
+			{Head: "COMPONENT", Cell: func(i ctlapi.ReleaseItem) string { return i.Component }},
+			{Head: "TYPE", Cell: func(i ctlapi.ReleaseItem) string { return i.Type }},
+			{Head: "ARTIFACT", Cell: func(i ctlapi.ReleaseItem) string { return shortDigest(i.Artifact.Digest) }},
+			{Head: "BUILD", Cell: func(i ctlapi.ReleaseItem) string { return i.BuildID }},
+		},
+	}
+}

@@ -1,0 +1,449 @@
+package agent_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// TestMain lets the test binary be what the agent starts: the job contract is
+// any executable, so `<binary> run DIR` is an engine. `<binary> agent CONFIG` is
+// an agent that can be killed.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "run":
+		os.Exit(engine(os.Args[2]))
+	case len(os.Args) == 3 && os.Args[1] == "agent":
+		os.Exit(agentProcess(os.Args[2]))
+	case len(os.Args) == 2 && os.Args[1] == "version":
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// engine works on a job directory. A plan and an apply do what a module would:
+// read, lock and write the state, and leave an effect in the install directory.
+// An action is a list of commands, one per line.
+func engine(dir string) int {
+	var spec jobspec.Spec
+	raw, err := os.ReadFile(filepath.Join(dir, "job.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &spec)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return jobspec.ExitFailed
+	}
+	result := jobspec.Result{JobID: spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: time.Now(), FirstInstructionAt: time.Now()}
+	e := testEngine{dir: dir, spec: spec, result: &result}
+	switch spec.Operation {
+	case jobspec.OperationPlan:
+		err = e.plan()
+	case jobspec.OperationApply:
+		err = e.apply()
+	default:
+		err = e.script(spec.Action.Steps[0].InlineContents)
+	}
+	if err != nil {
+		result.Outcome, result.Error = jobspec.OutcomeFailed, err.Error()
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if result.Outcome == "" { // as one that died
+		return 7
+	}
+	result.FinishedAt = time.Now()
+	e.leave("result.json", result)
+	if result.Outcome != jobspec.OutcomeSucceeded {
+		return jobspec.ExitFailed
+	}
+	return jobspec.ExitFinished
+}
+
+type testEngine struct {
+	dir    string
+	spec   jobspec.Spec
+	result *jobspec.Result
+}
+
+func (e testEngine) leave(name string, v any) {
+	path := filepath.Join(e.dir, "out", name)
+	raw, err := json.Marshal(v)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(path+".new", raw, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+func (e testEngine) plan() error {
+	state, err := e.backend(http.MethodGet, os.Getenv("TF_HTTP_ADDRESS"), nil)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("planning on %d bytes of state\n", len(state))
+	e.result.Tool = &jobspec.Tool{Name: "terraform", Version: "1.0.0", Digest: "sha256:claimed"}
+	e.leave("plan.canonical.json", map[string]any{"create": e.spec.Resource.Name})
+	e.leave("inputs.json", e.spec.TerraformModule.Vars)
+	e.leave("plan.summary.json", jobspec.PlanSummary{Create: 1, Text: "+ " + e.secret()})
+	e.leave("pinned/plan", map[string]any{"planned": e.spec.Resource.Name})
+	return nil
+}
+
+// secret is what the template of the test renders: a sealed value of the state.
+func (e testEngine) secret() string {
+	var state struct {
+		Secret string `json:"secret"`
+	}
+	_ = json.Unmarshal(e.spec.State, &state)
+	return state.Secret
+}
+
+func (e testEngine) apply() error {
+	if _, err := os.Stat(filepath.Join(e.dir, "in", "pinned", "plan")); err != nil {
+		return err
+	}
+	lock := []byte(`{"ID":"lock-1","Operation":"OperationTypeApply"}`)
+	if _, err := e.backend(http.MethodPost, os.Getenv("TF_HTTP_LOCK_ADDRESS"), lock); err != nil {
+		return err
+	}
+	effects, err := os.OpenFile(filepath.Join(os.Getenv("BERTH_INSTALL_DIR"), "effects"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer effects.Close()
+	fmt.Fprintln(effects, e.spec.JobID)
+	for _, command := range e.spec.TerraformModule.VarFiles { // what the test wants to happen now
+		if err := e.script(command); err != nil || e.result.Outcome == "" {
+			return err
+		}
+	}
+	state := []byte(`{"version":4,"serial":8,"lineage":"lin","outputs":{"password":{"value":"s3cret-of-output","sensitive":true}},"resources":[]}`)
+	if _, err := e.backend(http.MethodPost, os.Getenv("TF_HTTP_ADDRESS")+"?ID=lock-1", state); err != nil {
+		return err
+	}
+	if _, err := e.backend(http.MethodDelete, os.Getenv("TF_HTTP_UNLOCK_ADDRESS"), lock); err != nil {
+		return err
+	}
+	e.leave("outputs.json", jobspec.Outputs{
+		"url":      {Value: json.RawMessage(`"http://127.0.0.1"`)},
+		"password": {Value: json.RawMessage(`"s3cret-of-output"`), Sensitive: true},
+		"dsn":      {Value: json.RawMessage(`"postgres://u:s3cret-of-output@db"`)},
+	})
+	e.result.Lineage, e.result.Serial = "lin", 8
+	return nil
+}
+
+// backend is one request to the state backend, repeated like Terraform does.
+func (e testEngine) backend(method, address string, body []byte) ([]byte, error) {
+	var last error
+	for range 20 {
+		req, err := http.NewRequestWithContext(context.Background(), method, address, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		req.SetBasicAuth(os.Getenv("TF_HTTP_USERNAME"), os.Getenv("TF_HTTP_PASSWORD"))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			last = err
+			time.Sleep(300 * time.Millisecond)
+			continue
+		}
+		raw, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode/100 != 2 {
+			return nil, fmt.Errorf("state backend: %s %s", resp.Status, raw)
+		}
+		return raw, err
+	}
+	return nil, last
+}
+
+// script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
+// append FILE, wait FILE, hang, die, fail.
+func (e testEngine) script(text string) error {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM)
+	defer signal.Stop(stop)
+	lines := bufio.NewScanner(strings.NewReader(text))
+	for lines.Scan() {
+		command, arg, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		switch command {
+		case "print":
+			fmt.Println(arg)
+		case "secret":
+			fmt.Println("the secret is " + e.secret())
+		case "env":
+			for _, kv := range os.Environ() {
+				name, _, _ := strings.Cut(kv, "=")
+				fmt.Println("env " + name)
+			}
+		case "whoami":
+			fmt.Printf("uid %d pid %d\n", os.Getuid(), os.Getpid())
+		case "read":
+			_, err := os.ReadFile(arg)
+			fmt.Printf("readable %v\n", err == nil)
+		case "touch":
+			if err := os.WriteFile(arg, nil, 0o600); err != nil {
+				return err
+			}
+		case "append":
+			f, err := os.OpenFile(arg, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(f, e.spec.JobID)
+			f.Close()
+		case "wait":
+			for {
+				if _, err := os.Stat(arg); err == nil {
+					break
+				}
+				select {
+				case <-stop:
+					fmt.Println("stopping at a safe point")
+					e.result.Outcome, e.result.Error = jobspec.OutcomeCancelled, "stopped on request"
+					return nil
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+		case "hang":
+			signal.Ignore(syscall.SIGTERM)
+			select {}
+		case "die":
+			e.result.Outcome = ""
+			return nil
+		case "fail":
+			return fmt.Errorf("failed: %s", arg)
+		}
+	}
+	return nil
+}
+
+// processConfig is what an agent of its own process is started with.
+type processConfig struct {
+	Data      string `json:"data"`
+	EngineUID int    `json:"engine_uid"`
+	// Clock is what the clock says at the start; zero for the real one.
+	Clock time.Time `json:"clock,omitzero"`
+}
+
+func agentProcess(text string) int {
+	var c processConfig
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 64
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	self, err := os.Executable()
+	if err != nil {
+		return 1
+	}
+	err = agent.Run(ctx, agent.Config{
+		Data: c.Data, Engine: self, Executable: self, EngineUID: c.EngineUID, Version: "1.2.0", Grace: 2 * time.Second,
+		Now: clock(c.Clock), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// clock is one that says at now, and goes on from there.
+func clock(at time.Time) func() time.Time {
+	if at.IsZero() {
+		return time.Now
+	}
+	began := time.Now()
+	return func() time.Time { return at.Add(time.Since(began)) }
+}
+
+// ground is a place where engines of another user can work, with the test
+// binary in it.
+type ground struct {
+	binary string
+	uid    int // of engines; 0 when the tests do not run as root
+}
+
+var users atomic.Int64
+
+func newGround(t *testing.T) (dir string, g ground) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "berth-agent-*") // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.binary = filepath.Join(dir, "engine")
+	if out, err := exec.CommandContext(t.Context(), "cp", self, g.binary).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := os.Chmod(g.binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		g.uid = 64000 + int(users.Add(1))
+	}
+	return dir, g
+}
+
+// runner is an agent under test with its data directory.
+type runner struct {
+	t     *testing.T
+	plane *plane
+	ground
+	dir      datadir.Dir
+	dispatch dispatch
+	clock    time.Time // what the next agent's clock says at its start
+}
+
+// dispatch is the key that the customer pinned.
+type dispatch struct {
+	id  string
+	key []byte
+}
+
+func newRunner(t *testing.T, kind runnerapi.RunnerKind) *runner {
+	t.Helper()
+	base, g := newGround(t)
+	r := &runner{t: t, plane: newPlane(t, kind), ground: g}
+	data := filepath.Join(base, "data")
+	if err := os.MkdirAll(filepath.Join(data, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	public, private, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.dispatch = dispatch{id: "key_dispatch", key: private}
+	trust := datadir.Trust{
+		DispatchKeys: []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}},
+		RunnerAPIURL: r.plane.URL,
+	}
+	if r.dir, err = datadir.At(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := datadir.WriteJSON(r.dir.Trust(), trust); err != nil {
+		t.Fatal(err)
+	}
+	if err := datadir.Write(r.dir.Enrolment(), []byte("ben_"+strings.Repeat("a", 43)+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// start runs the agent in this process until stop is called.
+func (r *runner) start() (stop func() error) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- agent.Run(ctx, agent.Config{
+			Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
+			Grace: 2 * time.Second, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
+		})
+	}()
+	stopped := false
+	stop = func() error {
+		if stopped {
+			return nil
+		}
+		stopped = true
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(30 * time.Second):
+			r.t.Error("the agent does not stop")
+			return nil
+		}
+	}
+	r.t.Cleanup(func() { _ = stop() })
+	return stop
+}
+
+// startProcess runs the agent as a process of its own, which can be killed.
+func (r *runner) startProcess() *exec.Cmd {
+	r.t.Helper()
+	config, err := json.Marshal(processConfig{Data: r.dir.Path(), EngineUID: r.uid, Clock: r.clock})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := exec.Command(r.binary, "agent", string(config)) //nolint:noctx // it is killed by the test
+	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+// file is a path in the install directory, where engine and test meet.
+func (r *runner) file(name string) string { return filepath.Join(r.dir.Install(), name) }
+
+// appears waits until a file is there.
+func (r *runner) appears(path string) {
+	r.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("waited 20 s for %s", path)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func (r *runner) touch(name string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.file(name), nil, 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func script(lines ...string) jobspec.Spec {
+	return jobspec.Spec{
+		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
+		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "one", InlineContents: strings.Join(lines, "\n")}}},
+	}
+}

@@ -1,0 +1,217 @@
+package agent_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/power"
+)
+
+// minute is a time on the day of these tests.
+func minute(clock string) time.Time {
+	t, err := time.Parse("2006-01-02 15:04:05", "2026-11-20 "+clock)
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+// schedule signs settings with one action that runs each minute.
+func (r *runner) schedule(version int64, healthCheck bool, lines ...string) {
+	r.t.Helper()
+	action := script(lines...).Action
+	env, err := capsule.Sign(r.dispatch.key, r.dispatch.id, capsule.SettingsType, jobspec.Settings{
+		Version: version, OrgID: r.plane.orgID, InstallID: r.plane.installID,
+		IssuedAt: minute("00:00:00"), ExpiresAt: minute("23:59:59"),
+		Schedule: []jobspec.Scheduled{{Action: *action, Cron: "* * * * *", TimeoutSeconds: 30, HealthCheck: healthCheck}},
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.plane.change(func() { r.plane.settings = &runnerapi.SettingsVersion{Version: version, Envelope: env} })
+}
+
+// ran waits for the end of a run and returns it.
+func (r *runner) ran(clock string) jobspec.Run {
+	r.t.Helper()
+	key := jobspec.RunKey("check", minute(clock))
+	var end jobspec.Run
+	r.plane.until(r.t, "the run of "+clock, func() bool {
+		for _, run := range r.plane.runs[key] {
+			if run.State != "running" {
+				end = run
+				return true
+			}
+		}
+		return false
+	})
+	return end
+}
+
+// count is how often the action really ran.
+func (r *runner) count() int {
+	raw, err := os.ReadFile(r.file("effects"))
+	if err != nil && !os.IsNotExist(err) {
+		r.t.Fatal(err)
+	}
+	return strings.Count(string(raw), "\n")
+}
+
+func TestEachTickIsOneRunOverRestarts(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.schedule(1, true, "append "+r.file("effects"), "print checked")
+
+	r.clock = minute("10:00:58")
+	stop := r.start()
+	if run := r.ran("10:01:00"); run.State != "succeeded" {
+		t.Fatalf("run = %+v", run)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// The same minute again: it was run.
+	r.clock = minute("10:01:10")
+	stop = r.start()
+	r.plane.until(t, "the second session", func() bool { return len(r.plane.sessions) == 2 })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	// Two ticks were slept through, the next one is run.
+	r.clock = minute("10:03:58")
+	r.start()
+	if run := r.ran("10:04:00"); run.State != "succeeded" {
+		t.Errorf("run = %+v", run)
+	}
+	for _, clock := range []string{"10:02:00", "10:03:00"} {
+		if run := r.ran(clock); run.State != "missed" {
+			t.Errorf("run of %s = %+v, want it missed", clock, run)
+		}
+	}
+	if got := r.count(); got != 2 {
+		t.Errorf("the action ran %d times, want 2", got)
+	}
+	r.plane.mu.Lock()
+	defer r.plane.mu.Unlock()
+	if got := len(r.plane.runs); got != 4 {
+		t.Errorf("%d runs were reported, want 4: %v", got, r.plane.runs)
+	}
+}
+
+func TestRunSurvivesTheAgent(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("without root an engine is asked to stop when its agent dies")
+	}
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.schedule(1, true, "append "+r.file("effects"), "touch "+r.file("begun"), "wait "+r.file("go"), "print checked")
+	r.clock = minute("10:00:59")
+	agent := r.startProcess()
+	r.appears(r.file("begun"))
+	_ = agent.Process.Signal(syscall.SIGKILL)
+	_ = agent.Wait()
+
+	r.clock = minute("10:01:10")
+	r.startProcess()
+	r.touch("go")
+	if run := r.ran("10:01:00"); run.State != "succeeded" {
+		t.Errorf("run = %+v", run)
+	}
+	if got := r.count(); got != 1 {
+		t.Errorf("the action ran %d times, want 1", got)
+	}
+}
+
+// With the control plane away nothing changes but the reporting.
+func TestScheduleGoesOnInAnOutage(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.schedule(1, true, "append "+r.file("effects"), "touch "+r.file("begun"))
+	r.clock = minute("10:00:30")
+	stop := r.start()
+	r.appears(r.dir.Settings())
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	r.plane.change(func() { r.plane.away = true })
+	r.clock = minute("10:00:59")
+	r.start()
+	r.appears(r.file("begun"))
+	r.plane.change(func() { r.plane.away = false })
+	if run := r.ran("10:01:00"); run.State != "succeeded" {
+		t.Errorf("run = %+v", run)
+	}
+}
+
+func TestPauseKeepsHealthChecks(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		mode        power.Mode
+		healthCheck bool
+		want        string
+	}{
+		{"a health check goes on in a pause", power.Pause, true, "succeeded"},
+		{"another action does not", power.Pause, false, "missed"},
+		{"both do when only reading is allowed", power.ReadOnly, false, "succeeded"},
+		{"nothing begins after stop now", power.StopNow, true, "missed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRunner(t, runnerapi.RunnerKindInstall)
+			r.schedule(1, tc.healthCheck, "print checked")
+			r.turn(tc.mode)
+			r.clock = minute("10:00:57")
+			r.start()
+			if run := r.ran("10:01:00"); run.State != tc.want {
+				t.Errorf("run = %+v, want it %s", run, tc.want)
+			}
+		})
+	}
+}
+
+func TestSettingsHaveNoWayBack(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.schedule(7, true, "print seven")
+	r.clock = minute("10:00:30")
+	stop := r.start()
+	r.appears(r.dir.Settings())
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(r.dir.Settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A control plane that was taken over hands out an older document under a
+	// higher number.
+	r.schedule(6, true, "print six")
+	r.plane.change(func() { r.plane.settings.Version = 8 })
+	r.start()
+	r.plane.until(t, "the record of the refusal", func() bool {
+		for _, line := range r.plane.chain {
+			if strings.Contains(string(line.Body), "settings were refused") {
+				return true
+			}
+		}
+		return false
+	})
+	after, err := os.ReadFile(r.dir.Settings())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(after)); diff != "" {
+		t.Errorf("settings changed (-before +after):\n%s", diff)
+	}
+}

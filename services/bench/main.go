@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+// The budget of job dispatch, with budgetWaiting runners waiting.
+const (
+	budgetP50     = 5 * time.Millisecond
+	budgetP99     = 50 * time.Millisecond
+	budgetWaiting = 1000
+)
+
+// warmUp samples are not counted: plans get cached and connections opened.
+const warmUp = 20
+
+type options struct {
+	bin     string
+	waiting []int
+	samples int // per number of waiting runners
+	engines int // likewise, of the real agent
+}
+
+func main() {
+	opts := options{bin: os.Getenv("BERTH_LIBEXEC")}
+	waiting := flag.String("waiting", "1,100,1000", "how many runners wait, rising")
+	flag.IntVar(&opts.samples, "samples", 1000, "jobs to waiters for each of these")
+	flag.IntVar(&opts.engines, "engines", 100, "jobs to the real agent for each of these")
+	limit := flag.Duration("limit", 10*time.Minute, "give up after this time")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, *limit)
+	defer cancel()
+	err := opts.read(*waiting)
+	if err == nil {
+		err = run(ctx, opts, os.Stdout, os.Stderr)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// read completes the options from what was written, and checks them.
+func (o *options) read(waiting string) error {
+	if o.bin == "" {
+		return errors.New("BERTH_LIBEXEC names no folder with the executables: run `make bench`, or `make build` and set it to .bin")
+	}
+	var err error
+	if o.bin, err = filepath.Abs(o.bin); err != nil {
+		return err
+	}
+	for text := range strings.SplitSeq(waiting, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || (len(o.waiting) > 0 && n <= o.waiting[len(o.waiting)-1]) {
+			return fmt.Errorf("-waiting %q is not a list of rising numbers such as 1,100,1000", waiting)
+		}
+		o.waiting = append(o.waiting, n)
+	}
+	if o.samples < 1 || o.engines < 1 {
+		return errors.New("-samples and -engines must be at least 1")
+	}
+	return nil
+}
+
+// run starts a system, measures, prints the table to out and stops the system.
+func run(ctx context.Context, opts options, out, progress io.Writer) (err error) {
+	fmt.Fprintln(progress, "starting Berth")
+	s, err := startSystem(ctx, opts.bin)
+	if s != nil {
+		defer func() { err = errors.Join(err, s.stop()) }()
+	}
+	if err != nil {
+		return err
+	}
+	st, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	river, err := newBareRiver(st)
+	if err != nil {
+		return err
+	}
+	if err := river.client.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, river.client.Stop(context.WithoutCancel(ctx))) }()
+
+	before := load()
+	b := &bench{options: opts, system: s, store: st, river: river, progress: progress}
+	group, ctx := errgroup.WithContext(ctx)
+	measuring, done := context.WithCancel(ctx)
+	b.waiters = func(w *waiter) {
+		group.Go(func() error {
+			if err := w.run(measuring); measuring.Err() == nil {
+				return err
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		defer done()
+		return b.measure(measuring)
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return b.print(out, before)
+}
+
+// bench is one run.
+type bench struct {
+	options
+	system   *system
+	store    *store.Store
+	river    *bareRiver
+	waiters  func(*waiter) // lets it wait, in the background
+	progress io.Writer
+
+	results []*figures
+	hands   *figures // of the last number of waiting runners
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	most := b.waiting[len(b.waiting)-1]
+	runners, err := seed(ctx, b.store, most+2)
+	if err != nil {
+		return err
+	}
+	agent, runners := runners[0], runners[1:]
+	if err := b.system.startAgent(ctx, agent); err != nil {
+		return err
+	}
+	base := &http.Transport{MaxIdleConns: most + 1, MaxIdleConnsPerHost: most + 1}
+	defer base.CloseIdleConnections()
+
+	fmt.Fprintf(b.progress, "a runner that asks every %s\n", pollEvery)
+	poller, err := newWaiter(ctx, base, b.system.runnerAPIURL(), runners[0])
+	if err != nil {
+		return err
+	}
+	poll := &figures{what: "commit → hands, asking every " + pollEvery.String(), waiting: 1}
+	if err := polled(ctx, b.store, poller, poll); err != nil {
+		return err
+	}
+	var waiters []*waiter
+	for _, n := range b.waiting {
+		fmt.Fprintf(b.progress, "%d waiting\n", n)
+		for len(waiters) < n {
+			w, err := newWaiter(ctx, base, b.system.runnerAPIURL(), runners[1+len(waiters)])
+			if err != nil {
+				return err
+			}
+			waiters = append(waiters, w)
+			b.waiters(w)
+		}
+		if err := b.measureWith(ctx, waiters, agent); err != nil {
+			return err
+		}
+	}
+	poll.against = b.results[0]
+	b.results = append(b.results, poll)
+	return nil
+}
+
+// measureWith measures while these wait. Each sample of a dispatch is followed
+// by one of River alone.
+func (b *bench) measureWith(ctx context.Context, waiters []*waiter, agent runner) error {
+	n := len(waiters)
+	bare := &figures{what: "River alone, commit → worker", waiting: n}
+	hands := &figures{what: "commit → job in the runner's hands", waiting: n, against: bare}
+	engine := &figures{what: "commit → engine's first instruction", waiting: n, against: bare}
+	start := &figures{what: "engine alone, exec → exit", waiting: n, against: bare}
+	for _, w := range waiters {
+		if err := w.untilHeld(ctx); err != nil {
+			return err
+		}
+	}
+	err := sample(b.samples,
+		measurement{hands, func() (time.Duration, error) {
+			return toWaiter(ctx, b.store, waiters[rand.IntN(n)]) //nolint:gosec // any
+		}},
+		measurement{bare, func() (time.Duration, error) { return b.river.sample(ctx, b.store) }})
+	if err != nil {
+		return err
+	}
+	err = sample(b.engines,
+		measurement{engine, func() (time.Duration, error) { return toEngine(ctx, b.store, agent) }},
+		measurement{start, func() (time.Duration, error) { return engineStart(ctx, b.bin) }})
+	if err != nil {
+		return err
+	}
+	b.results = append(b.results, bare, hands, engine, start)
+	b.hands = hands
+	return nil
+}
+
+type measurement struct {
+	into *figures
+	once func() (time.Duration, error)
+}
+
+// sample takes turns between measurements, n times each.
+func sample(n int, all ...measurement) error {
+	for i := range warmUp + n {
+		for _, m := range all {
+			took, err := m.once()
+			if err != nil {
+				return fmt.Errorf("%s: %w", m.into.what, err)
+			}
+			if i >= warmUp {
+				m.into.add(took)
+			}
+		}
+	}
+	return nil
+}
+
+func (b *bench) print(out io.Writer, before string) error {
+	conn, err := b.store.Pool().Acquire(context.Background())
+	if err != nil {
+		return err
+	}
+	version := conn.Conn().PgConn().ParameterStatus("server_version")
+	conn.Release()
+	fmt.Fprintf(out, "\nJob dispatch. %d CPUs, load %s before and %s after; Postgres %s, %s, %s/%s.\n\n",
+		runtime.NumCPU(), before, load(), version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err := table(out, b.results); err != nil {
+		return err
+	}
+	verdict := "missed"
+	if b.hands.within(budgetP50, budgetP99) {
+		verdict = "kept"
+	}
+	if b.hands.waiting < budgetWaiting {
+		verdict += fmt.Sprintf(", but with %d only", b.hands.waiting)
+	}
+	_, err = fmt.Fprintf(out, "\nBudget: p50 ≤ %d ms and p99 ≤ %d ms in the runner's hands with %d waiting: %s.\n",
+		budgetP50.Milliseconds(), budgetP99.Milliseconds(), budgetWaiting, verdict)
+	return err
+}
+
+// load is the machine's load average over one minute, where that is known.
+func load() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	if first == "" {
+		return "unknown"
+	}
+	return first
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+const (
+	madeBy       = "bench"
+	enrolWithin  = time.Hour
+	installBatch = 100 // per transaction
+)
+
+// runner is the row of an Install Runner with its unused enrolment secret.
+type runner struct {
+	id, orgID, installID string
+	secret               string
+}
+
+// seed makes an org with an app, and n installs of it with a runner each.
+func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
+	orgID, customer, app := id.New(id.Org), id.New(id.Customer), id.New(id.App)
+	err := st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
+		if _, err := tx.InsertOrg(ctx, "bench"); err != nil {
+			return err
+		}
+		if _, err := tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: customer, Name: "bench", Labels: none}); err != nil {
+			return err
+		}
+		_, err := tx.InsertApp(ctx, db.InsertAppParams{ID: app, Name: "bench", Labels: none})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make org and app: %w", err)
+	}
+	runners := make([]runner, n)
+	for from := 0; from < n; from += installBatch {
+		err := st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
+			for i := from; i < min(from+installBatch, n); i++ {
+				if runners[i], err = seedRunner(ctx, tx, customer, app, fmt.Sprintf("bench-%d", i)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("make installs: %w", err)
+		}
+	}
+	return runners, nil
+}
+
+// none is an empty document.
+var none = json.RawMessage(`{}`)
+
+func seedRunner(ctx context.Context, tx *store.Tx, customer, app, name string) (runner, error) {
+	r := runner{id: id.New(id.Runner), orgID: tx.OrgID(), installID: id.New(id.Install)}
+	_, err := tx.InsertInstall(ctx, db.InsertInstallParams{
+		ID: r.installID, CustomerID: customer, AppID: app, Name: name, StackKind: "local", ApprovalOption: "prompt", Labels: none, CreatedBy: madeBy,
+	})
+	if err != nil {
+		return r, err
+	}
+	if _, err := tx.InsertInstallRunner(ctx, db.InsertInstallRunnerParams{ID: r.id, InstallID: &r.installID, Name: name}); err != nil {
+		return r, err
+	}
+	var hash []byte
+	r.secret, hash = auth.NewSecret(auth.EnrolmentPrefix)
+	_, err = tx.InsertEnrolment(ctx, db.InsertEnrolmentParams{
+		ID: id.New(id.Enrolment), RunnerID: r.id, SecretHash: hash, CreatedBy: madeBy, ExpiresAt: time.Now().Add(enrolWithin),
+	})
+	return r, err
+}

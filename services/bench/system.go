@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/services/internal/store"
+)
+
+const (
+	downTimeout = time.Minute
+	lookEvery   = 20 * time.Millisecond // between looks at what has no wake-up for us
+)
+
+// system is one `berth up` on a data folder of its own.
+type system struct {
+	dir, bin string
+	port     int
+	env      []string
+	up       *exec.Cmd
+	ended    chan struct{}
+	output   bytes.Buffer
+}
+
+// startSystem returns once everything is up. stop must be called, also after
+// an error.
+func startSystem(ctx context.Context, bin string) (*system, error) {
+	dir, err := os.MkdirTemp("", "berth-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &system{dir: dir, bin: bin}
+	// Postgres and the engines run as other users and must pass through.
+	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // see above
+		return s, err
+	}
+	if s.port, err = freePorts(); err != nil {
+		return s, err
+	}
+	s.env = append(os.Environ(),
+		"BERTH_DATA="+s.data(), "BERTH_PORT="+strconv.Itoa(s.port), "DATABASE_URL=", "BERTH_LIBEXEC="+bin,
+		"HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "NO_COLOR=1")
+	// In a group of its own: an interrupt reaches it through stop, in order.
+	s.up = exec.Command(filepath.Join(bin, "berth"), "up")
+	s.up.Env, s.up.Stdout, s.up.Stderr = s.env, &s.output, &s.output
+	s.up.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := s.up.Start(); err != nil {
+		return s, fmt.Errorf("start berth up: %w", err)
+	}
+	s.ended = make(chan struct{})
+	go func() {
+		defer close(s.ended)
+		_ = s.up.Wait() // what it said tells more than its exit code
+	}()
+	return s, s.untilReady(ctx)
+}
+
+func (s *system) data() string         { return filepath.Join(s.dir, "data") }
+func (s *system) runnerAPIURL() string { return fmt.Sprintf("http://127.0.0.1:%d", s.port+1) }
+func (s *system) logURL() string       { return fmt.Sprintf("http://127.0.0.1:%d", s.port+2) }
+
+// untilReady waits until `berth up --status` finds nothing missing.
+func (s *system) untilReady(ctx context.Context) error {
+	for {
+		status := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "up", "--status")
+		status.Env = s.env
+		if err := status.Run(); err == nil {
+			return nil
+		}
+		select {
+		case <-s.ended:
+			return fmt.Errorf("berth up ended:\n%s", s.output.Bytes())
+		default:
+		}
+		if err := pause(ctx, lookEvery); err != nil {
+			return fmt.Errorf("berth up is not ready: %w", err)
+		}
+	}
+}
+
+// stop ends everything and deletes the data.
+func (s *system) stop() error {
+	var err error
+	if s.ended != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
+		defer cancel()
+		down := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "down")
+		down.Env = s.env
+		if out, failed := down.CombinedOutput(); failed != nil {
+			err = fmt.Errorf("berth down: %w\n%s", failed, out)
+			_ = s.up.Process.Signal(syscall.SIGTERM)
+		}
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			return errors.Join(err, fmt.Errorf("berth up (pid %d) does not end; its data stays in %s", s.up.Process.Pid, s.dir))
+		}
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
+}
+
+// open is the database with the rights of ctl-api.
+func (s *system) open(ctx context.Context) (*store.Store, error) {
+	dsn, err := os.ReadFile(filepath.Join(s.data(), "dsn", store.RoleCtl.DSNFile()))
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, string(bytes.TrimSpace(dsn)), store.Options{Name: "berth-bench"})
+}
+
+// startAgent asks the supervisor for an Install Runner, as ctl-api does. It
+// gets a dispatch key because a trust file has one; no job here needs an order.
+func (s *system) startAgent(ctx context.Context, r runner) error {
+	public, _, err := capsule.GenerateKey()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{
+		"kind": "install", "org_id": r.orgID, "install_id": r.installID, "name": "bench", "enrolment_secret": r.secret,
+		"dispatch_keys":  []map[string]string{{"key_id": capsule.KeyID(public), "public_key": capsule.EncodePublicKey(public)}},
+		"runner_api_url": s.runnerAPIURL(), "log_url": s.logURL(),
+	})
+	if err != nil {
+		return err
+	}
+	socket := filepath.Join(s.data(), "run", "supervisor", "up.sock")
+	client := http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://supervisor/runners/"+r.id, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask for a runner: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("ask for a runner: %s", resp.Status)
+	}
+	return nil
+}
+
+// freePorts finds four free ports in a row.
+func freePorts() (int, error) {
+	for base := 20000 + os.Getpid()%20000; base < 60000; base += 4 {
+		free := true
+		for i := range 4 {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
+			if err != nil {
+				free = false
+				break
+			}
+			_ = l.Close()
+		}
+		if free {
+			return base, nil
+		}
+	}
+	return 0, errors.New("no four free ports in a row")
+}
+
+// pause waits, unless ctx ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
