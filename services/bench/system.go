@@ -29,9 +29,6 @@ type system struct {
 	dir, bin string
 	port     int
 	env      []string
-	up       *exec.Cmd
-	ended    chan struct{}
-	output   bytes.Buffer
 }
 
 // startSystem returns once everything is up. stop must be called, also after
@@ -52,63 +49,33 @@ func startSystem(ctx context.Context, bin string) (*system, error) {
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.data(), "BERTH_PORT="+strconv.Itoa(s.port), "DATABASE_URL=", "BERTH_LIBEXEC="+bin,
 		"HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "NO_COLOR=1")
-	// In a group of its own: an interrupt reaches it through stop, in order.
-	s.up = exec.Command(filepath.Join(bin, "berth"), "up")
-	s.up.Env, s.up.Stdout, s.up.Stderr = s.env, &s.output, &s.output
-	s.up.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := s.up.Start(); err != nil {
-		return s, fmt.Errorf("start berth up: %w", err)
-	}
-	s.ended = make(chan struct{})
-	go func() {
-		defer close(s.ended)
-		_ = s.up.Wait() // what it said tells more than its exit code
-	}()
-	return s, s.untilReady(ctx)
+	return s, s.berth(ctx, "up", "--detach")
 }
 
 func (s *system) data() string         { return filepath.Join(s.dir, "data") }
 func (s *system) runnerAPIURL() string { return fmt.Sprintf("http://127.0.0.1:%d", s.port+1) }
 func (s *system) logURL() string       { return fmt.Sprintf("http://127.0.0.1:%d", s.port+2) }
 
-// untilReady waits until `berth up --status` finds nothing missing.
-func (s *system) untilReady(ctx context.Context) error {
-	for {
-		status := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "up", "--status")
-		status.Env = s.env
-		if err := status.Run(); err == nil {
-			return nil
-		}
-		select {
-		case <-s.ended:
-			return fmt.Errorf("berth up ended:\n%s", s.output.Bytes())
-		default:
-		}
-		if err := pause(ctx, lookEvery); err != nil {
-			return fmt.Errorf("berth up is not ready: %w", err)
-		}
+// stop ends everything and deletes the data; when something does not end, the
+// data stays to look into.
+func (s *system) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
+	defer cancel()
+	if err := s.berth(ctx, "down"); err != nil {
+		return fmt.Errorf("%w\nits data is in %s", err, s.dir)
 	}
+	return os.RemoveAll(s.dir)
 }
 
-// stop ends everything and deletes the data.
-func (s *system) stop() error {
-	var err error
-	if s.ended != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), downTimeout)
-		defer cancel()
-		down := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), "down")
-		down.Env = s.env
-		if out, failed := down.CombinedOutput(); failed != nil {
-			err = fmt.Errorf("berth down: %w\n%s", failed, out)
-			_ = s.up.Process.Signal(syscall.SIGTERM)
-		}
-		select {
-		case <-s.ended:
-		case <-ctx.Done():
-			return errors.Join(err, fmt.Errorf("berth up (pid %d) does not end; its data stays in %s", s.up.Process.Pid, s.dir))
-		}
+func (s *system) berth(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), args...)
+	cmd.Env = s.env
+	// In a group of its own: an interrupt of ours must not meet what it starts.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("berth %s: %w\n%s", args[0], err, out)
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return nil
 }
 
 // open is the database with the rights of ctl-api.

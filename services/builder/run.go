@@ -108,7 +108,7 @@ func (s service) run(ctx context.Context) error {
 // makeFolders makes builder's own folder. Engines of Build Runners pass through
 // it, and must not see what else is there.
 func (s service) makeFolders() error {
-	err := errors.Join(os.MkdirAll(s.cfg.own("tmp"), 0o700), os.Chmod(s.cfg.own(), 0o711)) //nolint:gosec // see above
+	err := errors.Join(os.MkdirAll(s.cfg.own("tmp"), 0o700), os.Chmod(s.cfg.own(), 0o711))
 	if err != nil {
 		return fmt.Errorf("make data folder: %w", err)
 	}

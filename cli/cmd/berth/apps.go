@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,13 +14,9 @@ import (
 func (c *cli) appsCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: "List apps", Args: exactly()}
 	limit := limitFlag(list)
-	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.App, string, error) {
-			resp, err := client.ListAppsWithResponse(cmd.Context(), &ctlapi.ListAppsParams{Limit: &limit, After: after})
+			resp, err := client.ListAppsWithResponse(ctx, &ctlapi.ListAppsParams{Limit: &limit, After: after})
 			if err != nil {
 				return nil, "", err
 			}
@@ -33,14 +30,10 @@ func (c *cli) appsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.appView())
-	}
+	})
 	show := &cobra.Command{Use: "show APP", Short: "Show an app", Args: exactly("APP")}
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.GetAppWithResponse(cmd.Context(), args[0])
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetAppWithResponse(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -49,17 +42,13 @@ func (c *cli) appsCommand() *cobra.Command {
 			return err
 		}
 		return printOne(c, *app, c.appView())
-	}
+	})
 	var displayName, description string
 	create := &cobra.Command{Use: "create NAME", Short: "Make an empty app (berth sync makes it too)", Args: exactly("NAME")}
 	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
 	create.Flags().StringVar(&description, "description", "", "what it is")
-	create.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.CreateAppWithResponse(cmd.Context(), &ctlapi.CreateAppParams{},
+	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CreateAppWithResponse(ctx, &ctlapi.CreateAppParams{},
 			ctlapi.AppRequest{Name: args[0], DisplayName: optional(displayName), Description: optional(description)})
 		if err != nil {
 			return err
@@ -69,19 +58,15 @@ func (c *cli) appsCommand() *cobra.Command {
 			return err
 		}
 		return printOne(c, *app, c.appView())
-	}
+	})
 	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app without installs", Args: exactly("APP")}
-	remove.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
+	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if _, err := client.DeleteAppWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		if _, err := client.DeleteAppWithResponse(cmd.Context(), args[0]); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(c.out, "app %s is deleted\n", args[0])
+		_, err := fmt.Fprintf(c.out, "app %s is deleted\n", args[0])
 		return err
-	}
+	})
 	return noun("apps", "app", "What is shipped", list, show, create, remove)
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -16,13 +18,9 @@ func (c *cli) buildsCommand() *cobra.Command {
 	list.Flags().StringVar(&app, "app", "", "only of this app")
 	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
 	list.Flags().StringVar(&state, "state", "", "only in this state: queued, running, succeeded, failed, cancelled")
-	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Build, string, error) {
-			resp, err := client.ListBuildsWithResponse(cmd.Context(), &ctlapi.ListBuildsParams{
+			resp, err := client.ListBuildsWithResponse(ctx, &ctlapi.ListBuildsParams{
 				App: optional(app), Config: optional(config), State: optional(ctlapi.BuildState(state)), Limit: &limit, After: after,
 			})
 			if err != nil {
@@ -38,14 +36,10 @@ func (c *cli) buildsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.buildView())
-	}
+	})
 	show := &cobra.Command{Use: "show BUILD", Short: "Show a build", Args: exactly("BUILD")}
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.GetBuildWithResponse(cmd.Context(), args[0], &ctlapi.GetBuildParams{})
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetBuildWithResponse(ctx, args[0], &ctlapi.GetBuildParams{})
 		if err != nil {
 			return err
 		}
@@ -54,14 +48,10 @@ func (c *cli) buildsCommand() *cobra.Command {
 			return err
 		}
 		return printOne(c, *build, c.buildView())
-	}
+	})
 	create := &cobra.Command{Use: "create APP [COMPONENT]...", Short: "Build components of the newest config again", Args: cobra.MinimumNArgs(1)}
-	create.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.CreateBuildsWithResponse(cmd.Context(), &ctlapi.CreateBuildsParams{}, ctlapi.BuildRequest{App: args[0], Components: args[1:]})
+	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CreateBuildsWithResponse(ctx, &ctlapi.CreateBuildsParams{}, ctlapi.BuildRequest{App: args[0], Components: args[1:]})
 		if err != nil {
 			return err
 		}
@@ -70,14 +60,10 @@ func (c *cli) buildsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, page.Items, c.buildView())
-	}
+	})
 	cancel := &cobra.Command{Use: "cancel BUILD", Short: "Cancel a build", Args: exactly("BUILD")}
-	cancel.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.CancelBuildWithResponse(cmd.Context(), args[0], &ctlapi.CancelBuildParams{})
+	cancel.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CancelBuildWithResponse(ctx, args[0], &ctlapi.CancelBuildParams{})
 		if err != nil {
 			return err
 		}
@@ -86,7 +72,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 			return err
 		}
 		return printOne(c, *build, c.buildView())
-	}
+	})
 	return noun("builds", "build", "Artifacts being made", list, show, create, cancel)
 }
 

@@ -20,13 +20,9 @@ func (c *cli) changesCommand() *cobra.Command {
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
 	list.Flags().StringVar(&state, "state", "", "only in this state; proposed: what waits for a decision")
-	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-			resp, err := client.ListChangesWithResponse(cmd.Context(), &ctlapi.ListChangesParams{
+			resp, err := client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{
 				Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)), Limit: &limit, After: after,
 			})
 			if err != nil {
@@ -42,21 +38,17 @@ func (c *cli) changesCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.changeView())
-	}
+	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
 	show.Flags().BoolVar(&text, "text", false, "also what the tool itself says")
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		change, err := getChange(cmd.Context(), client, args[0])
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		change, err := getChange(ctx, client, args[0])
 		if err != nil {
 			return err
 		}
 		return c.printChange(change, text)
-	}
+	})
 	approve, deny := c.approveCommand(), c.denyCommand()
 	return noun("changes", "change", "What people decide on", list, show, approve, deny)
 }
@@ -113,16 +105,12 @@ the digest of the effect that was shown, and another one is refused.
 With --all, everything that a workflow proposes now and later is approved.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("CHANGE, or --all WORKFLOW"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := c.client()
-			if err != nil {
-				return err
-			}
+		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			if how.all {
-				return c.approveAll(cmd.Context(), client, args[0], how)
+				return c.approveAll(ctx, client, args[0], how)
 			}
-			return c.decide(cmd.Context(), client, args[0], follow.Approve, how)
-		},
+			return c.decide(ctx, client, args[0], follow.Approve, how)
+		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
 	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, those to come included")
@@ -138,7 +126,7 @@ func (c *cli) denyCommand() *cobra.Command {
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			how.autoApprove = true // a no needs no second thought
-			return c.decide(cmd.Context(), client, args[0], follow.Deny, how)
+			return c.decide(ctx, client, args[0], follow.Deny, how)
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")

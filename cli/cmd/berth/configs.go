@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,13 +14,9 @@ import (
 func (c *cli) configsCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list APP", Short: "List the configs of an app", Args: exactly("APP")}
 	limit := limitFlag(list)
-	list.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Config, string, error) {
-			resp, err := client.ListConfigsWithResponse(cmd.Context(), args[0], &ctlapi.ListConfigsParams{Limit: &limit, After: after})
+			resp, err := client.ListConfigsWithResponse(ctx, args[0], &ctlapi.ListConfigsParams{Limit: &limit, After: after})
 			if err != nil {
 				return nil, "", err
 			}
@@ -33,14 +30,10 @@ func (c *cli) configsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.configView())
-	}
+	})
 	show := &cobra.Command{Use: "show CONFIG", Short: "Show a config by id, or by app and number as in hello@3", Args: exactly("CONFIG")}
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.GetConfigWithResponse(cmd.Context(), args[0], &ctlapi.GetConfigParams{})
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetConfigWithResponse(ctx, args[0], &ctlapi.GetConfigParams{})
 		if err != nil {
 			return err
 		}
@@ -52,7 +45,7 @@ func (c *cli) configsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, config.Items, configItemView())
-	}
+	})
 	return noun("configs", "config", "Numbered versions of an app folder", list, show)
 }
 

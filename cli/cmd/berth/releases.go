@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -11,13 +13,9 @@ import (
 func (c *cli) releasesCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list APP", Short: "List the releases of an app", Args: exactly("APP")}
 	limit := limitFlag(list)
-	list.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Release, string, error) {
-			resp, err := client.ListReleasesWithResponse(cmd.Context(), args[0], &ctlapi.ListReleasesParams{Limit: &limit, After: after})
+			resp, err := client.ListReleasesWithResponse(ctx, args[0], &ctlapi.ListReleasesParams{Limit: &limit, After: after})
 			if err != nil {
 				return nil, "", err
 			}
@@ -31,14 +29,10 @@ func (c *cli) releasesCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.releaseView())
-	}
+	})
 	show := &cobra.Command{Use: "show RELEASE", Short: "Show a release by id, or by app and number as in hello@4", Args: exactly("RELEASE")}
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.GetReleaseWithResponse(cmd.Context(), args[0])
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetReleaseWithResponse(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -50,18 +44,14 @@ func (c *cli) releasesCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, release.Items, releaseItemView())
-	}
+	})
 	var config int
 	var builds []string
 	create := &cobra.Command{Use: "create APP", Short: "Make a release of chosen builds", Args: exactly("APP")}
 	create.Flags().IntVar(&config, "config", 0, "number of the config (default: the newest)")
 	create.Flags().StringSliceVar(&builds, "build", nil, "a build that stands in for the config's own")
-	create.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.CreateReleaseWithResponse(cmd.Context(), args[0], &ctlapi.CreateReleaseParams{},
+	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CreateReleaseWithResponse(ctx, args[0], &ctlapi.CreateReleaseParams{},
 			ctlapi.ReleaseRequest{Config: optional(config), Builds: builds})
 		if err != nil {
 			return err
@@ -71,7 +61,7 @@ func (c *cli) releasesCommand() *cobra.Command {
 			return err
 		}
 		return printOne(c, *release, c.releaseView())
-	}
+	})
 	return noun("releases", "release", "Configs with the exact build of each component", list, show, create)
 }
 

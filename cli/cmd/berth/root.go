@@ -26,8 +26,8 @@ type cli struct {
 	streams
 	getenv func(string) string
 
-	now    func() time.Time
-	lines  *bufio.Reader // of in, once somebody was asked
+	now   func() time.Time
+	lines *bufio.Reader // of in, once somebody was asked
 
 	contextFlag string // --context
 	orgFlag     string // --org

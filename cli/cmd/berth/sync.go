@@ -25,11 +25,11 @@ const longPoll = "30s"
 
 // syncing are the flags of sync.
 type syncing struct {
-	app               string
-	wait, plan        bool
-	noCreate          bool
-	prune, strict     bool
-	watching          watching
+	app           string
+	wait, plan    bool
+	noCreate      bool
+	prune, strict bool
+	watching      watching
 }
 
 func (c *cli) syncCommand() *cobra.Command {

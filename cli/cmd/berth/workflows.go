@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -15,13 +17,9 @@ func (c *cli) workflowsCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&state, "state", "", "only in this state: queued, running, waiting, succeeded, failed, cancelled")
-	list.RunE = func(cmd *cobra.Command, _ []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Workflow, string, error) {
-			resp, err := client.ListWorkflowsWithResponse(cmd.Context(), &ctlapi.ListWorkflowsParams{
+			resp, err := client.ListWorkflowsWithResponse(ctx, &ctlapi.ListWorkflowsParams{
 				Install: optional(install), State: optional(ctlapi.WorkflowState(state)), Limit: &limit, After: after,
 			})
 			if err != nil {
@@ -37,14 +35,10 @@ func (c *cli) workflowsCommand() *cobra.Command {
 			return err
 		}
 		return printList(c, items, c.workflowView())
-	}
+	})
 	show := &cobra.Command{Use: "show WORKFLOW", Short: "Show a workflow with its steps", Args: exactly("WORKFLOW")}
-	show.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.GetWorkflowWithResponse(cmd.Context(), args[0], &ctlapi.GetWorkflowParams{})
+	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetWorkflowWithResponse(ctx, args[0], &ctlapi.GetWorkflowParams{})
 		if err != nil {
 			return err
 		}
@@ -53,21 +47,17 @@ func (c *cli) workflowsCommand() *cobra.Command {
 			return err
 		}
 		return c.printWorkflow(w)
-	}
+	})
 	var how watching
 	watch := &cobra.Command{Use: "watch WORKFLOW", Short: "Follow a workflow until it is finished or waits for a decision", Args: exactly("WORKFLOW")}
 	watch.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as it was shown, without asking")
 	how.timeoutFlag(watch)
 	watch.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.watch(cmd.Context(), client, args[0], how)
+		return c.watch(ctx, client, args[0], how)
 	})
 	cancel := &cobra.Command{Use: "cancel WORKFLOW", Short: "Start nothing more, and stop at the next safe point", Args: exactly("WORKFLOW")}
-	cancel.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := c.client()
-		if err != nil {
-			return err
-		}
-		resp, err := client.CancelWorkflowWithResponse(cmd.Context(), args[0], &ctlapi.CancelWorkflowParams{})
+	cancel.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CancelWorkflowWithResponse(ctx, args[0], &ctlapi.CancelWorkflowParams{})
 		if err != nil {
 			return err
 		}
@@ -76,7 +66,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 			return err
 		}
 		return c.printWorkflow(w)
-	}
+	})
 	return noun("workflows", "workflow", "What changes installs, step by step", list, show, watch, cancel)
 }
 

@@ -88,6 +88,18 @@ func (f *File) Use(name string) error {
 	return nil
 }
 
+// Remove takes a context out; when it was the current one, there is none.
+func (f *File) Remove(name string) error {
+	if _, ok := f.Contexts[name]; !ok {
+		return f.unknown(name)
+	}
+	delete(f.Contexts, name)
+	if f.Current == name {
+		f.Current = ""
+	}
+	return nil
+}
+
 func (f *File) unknown(name string) error {
 	if len(f.Contexts) == 0 {
 		return fmt.Errorf("there is no context %q, there are none at all", name)

@@ -151,7 +151,7 @@ func (l Layout) Make() error {
 		if err := claim(dir, l.Dir); err != nil {
 			return err
 		}
-		if err := enoughSpace(dir); err != nil {
+		if err := EnoughSpace(dir); err != nil {
 			return err
 		}
 	}
@@ -199,7 +199,12 @@ func claim(dir, owner string) error {
 	return onDisk(dir, writeJSON(filepath.Join(dir, markerFile), marker{What: "data folder of berth up", Dir: owner, Version: 1}))
 }
 
-func enoughSpace(dir string) error {
+// EnoughSpace tells whether the disk of a folder, which need not exist yet, has
+// room for a start.
+func EnoughSpace(dir string) error {
+	for !fileExists(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
 		return nil // cannot tell, so it is not the reason to stop

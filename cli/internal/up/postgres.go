@@ -26,9 +26,9 @@ const (
 	postgresGrace = 30 * time.Second // for the last checkpoint
 )
 
-// findPostgres returns the folder of the server's binaries: BERTH_PG_BIN, PATH,
+// FindPostgres returns the folder of the server's binaries: BERTH_PG_BIN, PATH,
 // or the folders of distributions, newest first.
-func findPostgres(getenv func(string) string) (string, error) {
+func FindPostgres(getenv func(string) string) (string, error) {
 	usable := func(dir string) bool {
 		return isExecutable(filepath.Join(dir, "postgres")) && isExecutable(filepath.Join(dir, "initdb"))
 	}
@@ -70,7 +70,7 @@ type local struct {
 }
 
 func newLocal(layout Layout, getenv func(string) string) (*local, error) {
-	bin, err := findPostgres(getenv)
+	bin, err := FindPostgres(getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (l *local) prepare(ctx context.Context) (fresh bool, err error) {
 	cmd.Env, cmd.Dir = l.env(), making
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: l.user}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		if spaceErr := enoughSpace(l.layout.Shared); spaceErr != nil {
+		if spaceErr := EnoughSpace(l.layout.Shared); spaceErr != nil {
 			return false, spaceErr
 		}
 		return false, fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(lastLine(string(out))))

@@ -47,15 +47,15 @@ type State struct {
 
 // Build is a row with what it is a build of.
 type Build struct {
-	ID            string
-	OrgID         string
-	AppID         string
-	App           string
-	ComponentID   string
-	Component     string
-	Type          string // jobspec.Kind
-	BuildDigest   string
-	Source        source.Source
+	ID          string
+	OrgID       string
+	AppID       string
+	App         string
+	ComponentID string
+	Component   string
+	Type        string // jobspec.Kind
+	BuildDigest string
+	Source      source.Source
 	// SourceFault says why Source is not one.
 	SourceFault     string
 	Commit          string

@@ -85,7 +85,7 @@ func New(s *store.Store, config Config) (*Fleet, error) {
 	}
 	config.Dir = dir
 	// Engines pass through, and list nothing, whatever the umask is.
-	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o711)); err != nil { //nolint:gosec // see above
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.Chmod(dir, 0o711)); err != nil {
 		return nil, fmt.Errorf("build runners: %w", err)
 	}
 	return &Fleet{store: s, config: config, wanted: map[string]string{}, more: make(chan struct{}, 1)}, nil

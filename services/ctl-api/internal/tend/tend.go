@@ -58,15 +58,15 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	if err != nil {
 		return err
 	}
-	for _, reason := range []string{"stack", "runner"} {
-		waiting, err := tx.StepsWaitingFor(ctx, db.StepsWaitingForParams{InstallID: installID, Reason: &reason})
-		if err != nil {
+	// All open ones, not only those whose row waits for stack or runner: one that
+	// is about to wait has not committed that yet, and looks again because of this.
+	open, err := tx.OpenWorkflowsOfInstall(ctx, installID)
+	if err != nil {
+		return err
+	}
+	for _, id := range open {
+		if err := tx.WakeWorkflow(ctx, id); err != nil {
 			return err
-		}
-		for _, id := range waiting {
-			if err := tx.WakeWorkflow(ctx, id); err != nil {
-				return err
-			}
 		}
 	}
 	runner, err := tx.InstallRunner(ctx, installID)

@@ -87,12 +87,21 @@ func (r *round) settleResource(ctx context.Context, c db.Change, state string, r
 			return err
 		}
 	}
-	waiting, err := r.tx.StepsWaitingForLock(ctx, r.install.ID)
+	return r.wakeOthers(ctx)
+}
+
+// wakeOthers has the install's other open workflows look again: all of them,
+// because one that is about to wait for the lock has not committed that yet.
+func (r *round) wakeOthers(ctx context.Context) error {
+	open, err := r.tx.OpenWorkflowsOfInstall(ctx, r.install.ID)
 	if err != nil {
 		return err
 	}
-	for _, workflowID := range waiting {
-		if err := r.tx.WakeWorkflow(ctx, workflowID); err != nil {
+	for _, id := range open {
+		if id == r.workflow.ID {
+			continue
+		}
+		if err := r.tx.WakeWorkflow(ctx, id); err != nil {
 			return err
 		}
 	}

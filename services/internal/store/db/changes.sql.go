@@ -14,7 +14,7 @@ import (
 const approveChange = `-- name: ApproveChange :exec
 UPDATE changes SET state = 'approved', approved_effect_digest = effect_digest, decided_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = $1
+WHERE id = $1 AND state = 'proposed'
 `
 
 func (q *Queries) ApproveChange(ctx context.Context, id string) error {
@@ -121,7 +121,7 @@ func (q *Queries) DecisionsOfChange(ctx context.Context, changeID string) ([]Dec
 const denyChange = `-- name: DenyChange :exec
 UPDATE changes SET state = 'denied', error = $1, decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = $2
+WHERE id = $2 AND state = 'proposed'
 `
 
 type DenyChangeParams struct {

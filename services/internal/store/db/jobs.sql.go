@@ -232,7 +232,7 @@ func (q *Queries) RunnerFinishJob(ctx context.Context, arg RunnerFinishJobParams
 	return err
 }
 
-const runnerKeepLate = `-- name: RunnerKeepLate :exec
+const runnerKeepLate = `-- name: RunnerKeepLate :execrows
 UPDATE runner_jobs
 SET result = jsonb_set(coalesce(result, '{}'), '{late}', coalesce(result -> 'late', '[]') || $1::jsonb)
 WHERE id = $2 AND jsonb_array_length(coalesce(result -> 'late', '[]')) < $3::int
@@ -247,14 +247,17 @@ type RunnerKeepLateParams struct {
 }
 
 // A report that came too late changes nothing, and is kept: the first few.
-func (q *Queries) RunnerKeepLate(ctx context.Context, arg RunnerKeepLateParams) error {
-	_, err := q.db.Exec(ctx, runnerKeepLate,
+func (q *Queries) RunnerKeepLate(ctx context.Context, arg RunnerKeepLateParams) (int64, error) {
+	result, err := q.db.Exec(ctx, runnerKeepLate,
 		arg.Report,
 		arg.ID,
 		arg.Most,
 		arg.Digest,
 	)
-	return err
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const runnerOpenAttempts = `-- name: RunnerOpenAttempts :many

@@ -43,6 +43,17 @@ type ActionRun struct {
 	ReportedAt  *time.Time
 }
 
+type Alarm struct {
+	ID         string
+	OrgID      string
+	RunnerID   string
+	Kind       string
+	Subject    string
+	Detail     json.RawMessage
+	CreatedAt  time.Time
+	RecordedAt *time.Time
+}
+
 type App struct {
 	ID          string
 	OrgID       string

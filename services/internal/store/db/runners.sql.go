@@ -13,7 +13,8 @@ import (
 const runnerAddKey = `-- name: RunnerAddKey :exec
 INSERT INTO keys (id, org_id, install_id, purpose, algorithm, key_id, public_key)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6)
-ON CONFLICT (org_id, key_id) DO NOTHING
+ON CONFLICT (org_id, key_id) DO UPDATE SET retired_at = NULL
+WHERE keys.purpose = excluded.purpose AND keys.install_id IS NOT DISTINCT FROM excluded.install_id AND keys.retired_at IS NOT NULL
 `
 
 type RunnerAddKeyParams struct {
@@ -25,7 +26,8 @@ type RunnerAddKeyParams struct {
 	PublicKey string
 }
 
-// Keeps the public half of a key that a runner enrolled with.
+// Keeps the public half of a key that a runner enrolled with. A machine that
+// comes back brings its retired keys back to use.
 func (q *Queries) RunnerAddKey(ctx context.Context, arg RunnerAddKeyParams) error {
 	_, err := q.db.Exec(ctx, runnerAddKey,
 		arg.ID,
@@ -166,69 +168,6 @@ func (q *Queries) RunnerOrgOfSecret(ctx context.Context, arg RunnerOrgOfSecretPa
 	return column_1, err
 }
 
-const runnerPresence = `-- name: RunnerPresence :many
-WITH late AS (
-    SELECT r.id FROM runners r
-    WHERE r.id = ANY ($1::text[])
-      AND (r.last_seen_at IS NULL OR r.last_seen_at < now() - make_interval(secs => $2::float8))
-    ORDER BY r.id
-    FOR NO KEY UPDATE SKIP LOCKED
-), seen AS (
-    UPDATE runners r SET last_seen_at = now() FROM late WHERE r.id = late.id
-)
-SELECT r.id, r.epoch, r.state,
-       EXISTS (SELECT FROM runner_jobs j
-               WHERE j.org_id = r.org_id AND j.runner_id = r.id AND j.state = 'queued'
-                 AND j.cancel_requested_at IS NULL)::boolean AS queued,
-       coalesce((SELECT max(v.version) FROM settings_versions v
-                 WHERE v.org_id = r.org_id AND v.install_id = r.install_id), 0)::bigint AS settings_version
-FROM runners r
-WHERE r.id = ANY ($1::text[])
-`
-
-type RunnerPresenceParams struct {
-	Ids          []string
-	FreshSeconds float64
-}
-
-type RunnerPresenceRow struct {
-	ID              string
-	Epoch           int64
-	State           string
-	Queued          bool
-	SettingsVersion int64
-}
-
-// One statement for all runners of the org that called since the last time:
-// writes that they were seen (at most every fresh_seconds each), and reads what
-// a lost notification would have told: their epoch, whether work waits, and the
-// version of their settings.
-func (q *Queries) RunnerPresence(ctx context.Context, arg RunnerPresenceParams) ([]RunnerPresenceRow, error) {
-	rows, err := q.db.Query(ctx, runnerPresence, arg.Ids, arg.FreshSeconds)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []RunnerPresenceRow{}
-	for rows.Next() {
-		var i RunnerPresenceRow
-		if err := rows.Scan(
-			&i.ID,
-			&i.Epoch,
-			&i.State,
-			&i.Queued,
-			&i.SettingsVersion,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const runnerReports = `-- name: RunnerReports :exec
 UPDATE runners SET switch = $1 WHERE id = $2
 `
@@ -241,6 +180,26 @@ type RunnerReportsParams struct {
 // The switch that a claim reports, when it is another than before.
 func (q *Queries) RunnerReports(ctx context.Context, arg RunnerReportsParams) error {
 	_, err := q.db.Exec(ctx, runnerReports, arg.Switch, arg.ID)
+	return err
+}
+
+const runnerRetireKeys = `-- name: RunnerRetireKeys :exec
+UPDATE keys k SET retired_at = now()
+FROM runners r
+WHERE r.id = $1 AND k.purpose IN ('runner', 'seal') AND k.retired_at IS NULL
+  AND k.public_key IN (r.public_key, r.seal_recipient)
+  AND k.public_key <> ALL ($2::text[])
+`
+
+type RunnerRetireKeysParams struct {
+	RunnerID string
+	Kept     []string
+}
+
+// The runner's present keys are not used any more, but for those that the next
+// machine has too.
+func (q *Queries) RunnerRetireKeys(ctx context.Context, arg RunnerRetireKeysParams) error {
+	_, err := q.db.Exec(ctx, runnerRetireKeys, arg.RunnerID, arg.Kept)
 	return err
 }
 
@@ -284,4 +243,51 @@ UPDATE runners SET epoch = epoch + 1 WHERE id = $1
 func (q *Queries) RunnerVoidEpoch(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, runnerVoidEpoch, id)
 	return err
+}
+
+const runnersPresent = `-- name: RunnersPresent :many
+SELECT p.id::text AS id, p.epoch::bigint AS epoch, p.active::boolean AS active, p.queued::boolean AS queued,
+       p.settings_version::bigint AS settings_version
+FROM berth.runners_present($1::text[], $2::float8) p
+`
+
+type RunnersPresentParams struct {
+	Ids          []string
+	FreshSeconds float64
+}
+
+type RunnersPresentRow struct {
+	ID              string
+	Epoch           int64
+	Active          bool
+	Queued          bool
+	SettingsVersion int64
+}
+
+// One statement for all runners that called since the last time, of all orgs
+// and before any org is set: see berth.runners_present.
+func (q *Queries) RunnersPresent(ctx context.Context, arg RunnersPresentParams) ([]RunnersPresentRow, error) {
+	rows, err := q.db.Query(ctx, runnersPresent, arg.Ids, arg.FreshSeconds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RunnersPresentRow{}
+	for rows.Next() {
+		var i RunnersPresentRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Epoch,
+			&i.Active,
+			&i.Queued,
+			&i.SettingsVersion,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

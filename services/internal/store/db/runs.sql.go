@@ -78,7 +78,7 @@ func (q *Queries) RunnerReportRun(ctx context.Context, arg RunnerReportRunParams
 }
 
 const runnerRunByKey = `-- name: RunnerRunByKey :one
-SELECT id, state, exit_code, coalesce(error, '')::text AS error, started_at, finished_at
+SELECT id, state, exit_code, coalesce(error, '')::text AS error, started_at, finished_at, stream_id
 FROM action_runs WHERE install_id = $1 AND key = $2
 FOR UPDATE
 `
@@ -95,6 +95,7 @@ type RunnerRunByKeyRow struct {
 	Error      string
 	StartedAt  *time.Time
 	FinishedAt *time.Time
+	StreamID   *string
 }
 
 func (q *Queries) RunnerRunByKey(ctx context.Context, arg RunnerRunByKeyParams) (RunnerRunByKeyRow, error) {
@@ -107,6 +108,22 @@ func (q *Queries) RunnerRunByKey(ctx context.Context, arg RunnerRunByKeyParams) 
 		&i.Error,
 		&i.StartedAt,
 		&i.FinishedAt,
+		&i.StreamID,
 	)
 	return i, err
+}
+
+const runnerSetRunStream = `-- name: RunnerSetRunStream :exec
+UPDATE action_runs SET stream_id = $1::text WHERE id = $2
+`
+
+type RunnerSetRunStreamParams struct {
+	StreamID string
+	ID       string
+}
+
+// Where the log of this run goes.
+func (q *Queries) RunnerSetRunStream(ctx context.Context, arg RunnerSetRunStreamParams) error {
+	_, err := q.db.Exec(ctx, runnerSetRunStream, arg.StreamID, arg.ID)
+	return err
 }

@@ -45,6 +45,26 @@ func (q *Queries) RunnerCurrentState(ctx context.Context, resourceID string) (Ru
 	return i, err
 }
 
+const runnerDropOrphanedBodies = `-- name: RunnerDropOrphanedBodies :exec
+UPDATE tf_states SET body = NULL
+WHERE id IN (SELECT o.id FROM tf_states o
+             WHERE o.resource_id = $1 AND o.kind = 'orphaned'
+             ORDER BY o.created_at DESC, o.id DESC OFFSET $2::int)
+  AND body IS NOT NULL
+`
+
+type RunnerDropOrphanedBodiesParams struct {
+	ResourceID string
+	Whole      int32
+}
+
+// Of the orphaned states of a resource the newest stay whole; of the older ones
+// everything but the bytes.
+func (q *Queries) RunnerDropOrphanedBodies(ctx context.Context, arg RunnerDropOrphanedBodiesParams) error {
+	_, err := q.db.Exec(ctx, runnerDropOrphanedBodies, arg.ResourceID, arg.Whole)
+	return err
+}
+
 const runnerFreeStateLock = `-- name: RunnerFreeStateLock :exec
 DELETE FROM tf_locks
 WHERE resource_id = $1 AND lock_id = $2 AND job_id = $3 AND attempt = $4

@@ -132,7 +132,7 @@ CREATE INDEX leases_expiry ON leases (expires_at) WHERE state = 'active';
 CREATE UNIQUE INDEX leases_one_open ON leases (org_id, job_id) WHERE state IN ('active', 'lost');
 
 -- Terraform states, ciphertext only. One current row per resource; a write that
--- came too late is kept as orphaned evidence.
+-- came too late is kept as orphaned evidence, the older ones without a body.
 CREATE TABLE tf_states (
     id          text PRIMARY KEY,
     org_id      text NOT NULL REFERENCES orgs,
@@ -140,7 +140,7 @@ CREATE TABLE tf_states (
     serial      bigint NOT NULL,
     lineage     text NOT NULL,
     kind        text NOT NULL DEFAULT 'current' CHECK (kind IN ('current', 'superseded', 'orphaned')),
-    body        bytea NOT NULL,
+    body        bytea,
     digest      text NOT NULL,
     summary     jsonb NOT NULL DEFAULT '{}',
     job_id      text NOT NULL,
@@ -150,9 +150,11 @@ CREATE TABLE tf_states (
     created_at  timestamptz NOT NULL DEFAULT now(),
     UNIQUE (org_id, id),
     FOREIGN KEY (org_id, resource_id) REFERENCES resources (org_id, id),
-    FOREIGN KEY (org_id, job_id) REFERENCES runner_jobs (org_id, id)
+    FOREIGN KEY (org_id, job_id) REFERENCES runner_jobs (org_id, id),
+    CONSTRAINT tf_states_body CHECK (body IS NOT NULL OR kind = 'orphaned')
 );
 CREATE UNIQUE INDEX tf_states_current ON tf_states (org_id, resource_id) WHERE kind = 'current';
+CREATE INDEX tf_states_orphaned ON tf_states (org_id, resource_id, created_at, id) WHERE kind = 'orphaned';
 
 CREATE TABLE tf_locks (
     org_id      text NOT NULL REFERENCES orgs,
@@ -194,6 +196,25 @@ CREATE TABLE registry_tokens (
     FOREIGN KEY (org_id, runner_id) REFERENCES runners (org_id, id)
 );
 
+-- What runner-api saw that must end in the org's chain, which only ctl-api can
+-- sign: it records them there and says so in recorded_at. subject is what an
+-- alarm is about; about one thing there is one alarm of a kind. detail holds
+-- ids, numbers and digests, since chains are shown to others.
+CREATE TABLE alarms (
+    id          text PRIMARY KEY,
+    org_id      text NOT NULL REFERENCES orgs,
+    runner_id   text NOT NULL,
+    kind        text NOT NULL CHECK (kind IN ('late_result', 'enrolment', 'chain_fork')),
+    subject     text NOT NULL,
+    detail      jsonb NOT NULL DEFAULT '{}',
+    created_at  timestamptz NOT NULL DEFAULT now(),
+    recorded_at timestamptz,
+    UNIQUE (org_id, id),
+    UNIQUE (org_id, runner_id, kind, subject),
+    FOREIGN KEY (org_id, runner_id) REFERENCES runners (org_id, id)
+);
+CREATE INDEX alarms_unrecorded ON alarms (org_id, runner_id) WHERE recorded_at IS NULL;
+
 SELECT berth.tenant_table('runners');
 SELECT berth.tenant_table('enrolments');
 SELECT berth.tenant_table('runner_sessions');
@@ -203,6 +224,7 @@ SELECT berth.tenant_table('tf_states');
 SELECT berth.tenant_table('tf_locks');
 SELECT berth.tenant_table('settings_versions');
 SELECT berth.tenant_table('registry_tokens');
+SELECT berth.tenant_table('alarms');
 
 GRANT SELECT, INSERT, UPDATE ON runners, enrolments, runner_jobs TO berth_ctl;
 GRANT SELECT ON leases, runner_sessions, tf_locks TO berth_ctl;
@@ -214,12 +236,16 @@ GRANT UPDATE (state, ended_at, end_reason) ON leases TO berth_ctl;
 GRANT UPDATE (revoked_at) ON registry_tokens TO berth_ctl;
 GRANT SELECT ON registry_tokens TO berth_ctl;
 GRANT SELECT, INSERT ON settings_versions TO berth_ctl;
+GRANT SELECT, UPDATE (recorded_at) ON alarms TO berth_ctl;
 
 GRANT SELECT, UPDATE ON runners, enrolments, runner_jobs TO berth_runner;
 GRANT SELECT, INSERT, UPDATE ON runner_sessions, leases, tf_states TO berth_runner;
 GRANT SELECT, INSERT, UPDATE, DELETE ON tf_locks TO berth_runner;
 GRANT SELECT ON settings_versions TO berth_runner;
 GRANT SELECT, INSERT, UPDATE ON registry_tokens TO berth_runner;
+GRANT INSERT ON alarms TO berth_runner;
+-- A machine that was replaced leaves its keys behind.
+GRANT UPDATE (retired_at) ON keys TO berth_runner;
 
 GRANT SELECT, INSERT, UPDATE ON runners, enrolments TO berth_builder;
 GRANT SELECT, INSERT, UPDATE ON runner_jobs TO berth_builder;
@@ -228,6 +254,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON registry_tokens TO berth_builder;
 GRANT SELECT ON runners, leases, runner_sessions TO berth_log;
 
 GRANT SELECT ON runners, enrolments, runner_sessions, runner_jobs, leases, registry_tokens, settings_versions TO berth_sys;
+GRANT UPDATE (last_seen_at) ON runners TO berth_sys;
 
 -- org_of names the org that an id belongs to, and nothing else. It is how a
 -- worker or a runner request, which starts from an id, gets to the org whose
@@ -239,6 +266,7 @@ DECLARE
     found text;
 BEGIN
     CASE split_part(object_id, '_', 1)
+        WHEN 'org' THEN SELECT org_id INTO found FROM orgs WHERE org_id = object_id;
         WHEN 'wfl' THEN SELECT org_id INTO found FROM workflows WHERE id = object_id;
         WHEN 'stp' THEN SELECT org_id INTO found FROM steps WHERE id = object_id;
         WHEN 'chg' THEN SELECT org_id INTO found FROM changes WHERE id = object_id;
@@ -303,7 +331,42 @@ BEGIN
     END CASE;
     RETURN coalesce(found, '{}');
 END $$;
+
+-- runners_present writes that these runners were seen, each at most every
+-- fresh_seconds, and tells of each what a lost notification would have told:
+-- whether it still is the runner that it was, whether work waits, and the
+-- version of its settings. Waiting runners of all orgs cost this one statement.
+-- A row that somebody else has locked is written the next time.
+CREATE FUNCTION berth.runners_present(ids text[], fresh_seconds float8)
+    RETURNS TABLE (id text, epoch bigint, active boolean, queued boolean, settings_version bigint)
+    LANGUAGE sql SECURITY DEFINER SET search_path = berth, pg_temp AS $$
+    WITH late AS (
+        SELECT r.id FROM runners r
+        WHERE r.id = ANY (ids)
+          AND (r.last_seen_at IS NULL OR r.last_seen_at < now() - make_interval(secs => fresh_seconds))
+        ORDER BY r.id
+        FOR NO KEY UPDATE SKIP LOCKED
+    ), seen AS (
+        UPDATE runners r SET last_seen_at = now() FROM late WHERE r.id = late.id
+    )
+    SELECT r.id, r.epoch, r.state = 'active',
+           EXISTS (SELECT FROM runner_jobs j
+                   WHERE j.org_id = r.org_id AND j.runner_id = r.id AND j.state = 'queued' AND j.cancel_requested_at IS NULL),
+           coalesce((SELECT max(v.version) FROM settings_versions v
+                     WHERE v.org_id = r.org_id AND v.install_id = r.install_id), 0)
+    FROM runners r WHERE r.id = ANY (ids)
+$$;
+
+-- Something of the org has changed that is of none of its installs, such as an
+-- alarm of its Build Runner. It is the same job: ctl-api looks after an install
+-- or an org, as the id says.
+CREATE FUNCTION berth.wake_org(org_id text) RETURNS void
+    LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT berth.wake_install(org_id)
+$$;
 -- +goose StatementEnd
+SELECT berth.system_function('berth.runners_present(text[], float8)', 'berth_runner');
+SELECT berth.system_function('berth.wake_org(text)', 'berth_runner');
 
 ALTER FUNCTION berth.org_of(text) OWNER TO berth_sys;
 ALTER FUNCTION berth.org_of_secret(text, bytea) OWNER TO berth_sys;

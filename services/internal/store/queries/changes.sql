@@ -36,12 +36,12 @@ WHERE id = sqlc.arg(id);
 -- name: ApproveChange :exec
 UPDATE changes SET state = 'approved', approved_effect_digest = effect_digest, decided_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = sqlc.arg(id);
+WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: DenyChange :exec
 UPDATE changes SET state = 'denied', error = sqlc.arg(error), decided_at = now(), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
-WHERE id = sqlc.arg(id);
+WHERE id = sqlc.arg(id) AND state = 'proposed';
 
 -- name: ExecuteChange :exec
 UPDATE changes SET state = 'executing', fence = sqlc.narg(fence), apply_job_id = sqlc.arg(apply_job_id), executed_at = now()

@@ -99,7 +99,7 @@ UPDATE runner_jobs
 SET state = 'queued', result = jsonb_strip_nulls(jsonb_build_object('late', result -> 'late')) || sqlc.arg(result)::jsonb
 WHERE id = sqlc.arg(id);
 
--- name: RunnerKeepLate :exec
+-- name: RunnerKeepLate :execrows
 -- A report that came too late changes nothing, and is kept: the first few.
 UPDATE runner_jobs
 SET result = jsonb_set(coalesce(result, '{}'), '{late}', coalesce(result -> 'late', '[]') || sqlc.arg(report)::jsonb)

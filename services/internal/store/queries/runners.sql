@@ -45,31 +45,26 @@ RETURNING epoch;
 -- The switch that a claim reports, when it is another than before.
 UPDATE runners SET switch = sqlc.arg(switch) WHERE id = sqlc.arg(id);
 
--- name: RunnerPresence :many
--- One statement for all runners of the org that called since the last time:
--- writes that they were seen (at most every fresh_seconds each), and reads what
--- a lost notification would have told: their epoch, whether work waits, and the
--- version of their settings.
-WITH late AS (
-    SELECT r.id FROM runners r
-    WHERE r.id = ANY (sqlc.arg(ids)::text[])
-      AND (r.last_seen_at IS NULL OR r.last_seen_at < now() - make_interval(secs => sqlc.arg(fresh_seconds)::float8))
-    ORDER BY r.id
-    FOR NO KEY UPDATE SKIP LOCKED
-), seen AS (
-    UPDATE runners r SET last_seen_at = now() FROM late WHERE r.id = late.id
-)
-SELECT r.id, r.epoch, r.state,
-       EXISTS (SELECT FROM runner_jobs j
-               WHERE j.org_id = r.org_id AND j.runner_id = r.id AND j.state = 'queued'
-                 AND j.cancel_requested_at IS NULL)::boolean AS queued,
-       coalesce((SELECT max(v.version) FROM settings_versions v
-                 WHERE v.org_id = r.org_id AND v.install_id = r.install_id), 0)::bigint AS settings_version
+-- name: RunnersPresent :many
+-- One statement for all runners that called since the last time, of all orgs
+-- and before any org is set: see berth.runners_present.
+SELECT p.id::text AS id, p.epoch::bigint AS epoch, p.active::boolean AS active, p.queued::boolean AS queued,
+       p.settings_version::bigint AS settings_version
+FROM berth.runners_present(sqlc.arg(ids)::text[], sqlc.arg(fresh_seconds)::float8) p;
+
+-- name: RunnerRetireKeys :exec
+-- The runner's present keys are not used any more, but for those that the next
+-- machine has too.
+UPDATE keys k SET retired_at = now()
 FROM runners r
-WHERE r.id = ANY (sqlc.arg(ids)::text[]);
+WHERE r.id = sqlc.arg(runner_id) AND k.purpose IN ('runner', 'seal') AND k.retired_at IS NULL
+  AND k.public_key IN (r.public_key, r.seal_recipient)
+  AND k.public_key <> ALL (sqlc.arg(kept)::text[]);
 
 -- name: RunnerAddKey :exec
--- Keeps the public half of a key that a runner enrolled with.
+-- Keeps the public half of a key that a runner enrolled with. A machine that
+-- comes back brings its retired keys back to use.
 INSERT INTO keys (id, org_id, install_id, purpose, algorithm, key_id, public_key)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.narg(install_id), sqlc.arg(purpose), sqlc.arg(algorithm), sqlc.arg(key_id), sqlc.arg(public_key))
-ON CONFLICT (org_id, key_id) DO NOTHING;
+ON CONFLICT (org_id, key_id) DO UPDATE SET retired_at = NULL
+WHERE keys.purpose = excluded.purpose AND keys.install_id IS NOT DISTINCT FROM excluded.install_id AND keys.retired_at IS NOT NULL;

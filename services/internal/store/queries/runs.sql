@@ -8,7 +8,7 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action
 ON CONFLICT (org_id, install_id, key) DO NOTHING;
 
 -- name: RunnerRunByKey :one
-SELECT id, state, exit_code, coalesce(error, '')::text AS error, started_at, finished_at
+SELECT id, state, exit_code, coalesce(error, '')::text AS error, started_at, finished_at, stream_id
 FROM action_runs WHERE install_id = sqlc.arg(install_id) AND key = sqlc.arg(key)
 FOR UPDATE;
 
@@ -18,3 +18,7 @@ SET state = sqlc.arg(state), exit_code = sqlc.narg(exit_code), outputs = sqlc.ar
     started_at = coalesce(sqlc.narg(started_at), started_at), finished_at = sqlc.narg(finished_at),
     runner_id = sqlc.arg(runner_id), reported_at = now()
 WHERE id = sqlc.arg(id);
+
+-- name: RunnerSetRunStream :exec
+-- Where the log of this run goes.
+UPDATE action_runs SET stream_id = sqlc.arg(stream_id)::text WHERE id = sqlc.arg(id);

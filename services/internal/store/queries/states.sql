@@ -27,6 +27,15 @@ WHERE resource_id = sqlc.arg(resource_id) AND kind = 'orphaned' AND job_id = sql
   AND serial = sqlc.arg(serial) AND digest = sqlc.arg(digest)
 LIMIT 1;
 
+-- name: RunnerDropOrphanedBodies :exec
+-- Of the orphaned states of a resource the newest stay whole; of the older ones
+-- everything but the bytes.
+UPDATE tf_states SET body = NULL
+WHERE id IN (SELECT o.id FROM tf_states o
+             WHERE o.resource_id = sqlc.arg(resource_id) AND o.kind = 'orphaned'
+             ORDER BY o.created_at DESC, o.id DESC OFFSET sqlc.arg(whole)::int)
+  AND body IS NOT NULL;
+
 -- name: RunnerStateLock :one
 -- Who holds the state of a resource, locked.
 SELECT lock_id, info, job_id, attempt, fence, locked_at

@@ -35,16 +35,6 @@ UPDATE steps SET attempt = attempt + 1 WHERE id = sqlc.arg(id);
 -- before now does not count any more.
 UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = NULL, retried_at = clock_timestamp() WHERE id = sqlc.arg(id);
 
--- name: StepsWaitingForLock :many
--- Workflows that have a step waiting for the lock that this change held.
-SELECT DISTINCT workflow_id FROM steps
-WHERE install_id = sqlc.arg(install_id) AND state = 'waiting' AND wait_reason = 'lock';
-
--- name: StepsWaitingFor :many
--- Open workflows of the install with a step that waits for this.
-SELECT DISTINCT workflow_id FROM steps
-WHERE install_id = sqlc.arg(install_id) AND state = 'waiting' AND wait_reason = sqlc.arg(reason);
-
 -- name: CountStepChanges :many
 -- How the changes of each step ended since its last retry by a person.
 SELECT c.step_id, c.state, count(*)::int AS count

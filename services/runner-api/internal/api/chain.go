@@ -65,7 +65,10 @@ func (a *API) AppendChain(ctx context.Context, req apigen.AppendChainRequestObje
 	var problem string
 	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
 		head, problem, err = appendChain(ctx, tx, install, records)
-		return err
+		if err != nil || problem != chainFork {
+			return err
+		}
+		return raise(ctx, tx, s.RunnerID, &install, forkAlarm(head, records))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("append chain: %w", err)
@@ -83,6 +86,15 @@ func (a *API) AppendChain(ctx context.Context, req apigen.AppendChainRequestObje
 		Type: "about:blank", Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict,
 		Code: problem, Detail: &detail, Seq: head.Seq, Hash: head.Hash,
 	}, nil
+}
+
+// forkAlarm is about the stored history, of which there is one, and not about
+// the others, of which a runner can make as many as it likes.
+func forkAlarm(stored chain.Head, offered []apigen.ChainRecord) alarm {
+	return alarm{
+		kind: alarmChainFork, subject: fmt.Sprintf("record %d %s", stored.Seq, stored.Hash),
+		detail: map[string]any{"first_seq": offered[0].Seq, "records": len(offered), "first_digest": capsule.DigestBytes(offered[0].Body)},
+	}
 }
 
 // appendChain returns the head after the records, or the present one and what

@@ -31,7 +31,7 @@ func (a *API) ClaimJobs(ctx context.Context, req apigen.ClaimJobsRequestObject) 
 	if err := a.noteSwitch(ctx, s, req.Body); err != nil {
 		return nil, err
 	}
-	defer a.presence.Hold(s.OrgID, s.RunnerID)()
+	defer a.presence.Hold(s.RunnerID)()
 	a.metrics.waiting.Add(ctx, 1)
 	defer a.metrics.waiting.Add(ctx, -1)
 

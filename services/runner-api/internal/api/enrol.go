@@ -47,7 +47,7 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 		case enrol.Bind, enrol.Replace:
 			return a.bind(ctx, tx, decision, req.Body, pub, enrolment.ID, runner)
 		case enrol.RefuseBound, enrol.RefuseEnrolled:
-			return a.alarm(ctx, tx, enrolment.ID, runner)
+			return a.alarm(ctx, tx, decision, enrolment.ID, runner, capsule.KeyID(pub))
 		}
 		return nil
 	})
@@ -94,6 +94,9 @@ func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, b
 		return err
 	}
 	key := capsule.EncodePublicKey(pub)
+	if err := tx.RunnerRetireKeys(ctx, db.RunnerRetireKeysParams{RunnerID: runner.ID, Kept: []string{key, body.SealRecipient}}); err != nil {
+		return err
+	}
 	if err := tx.RunnerEnrolled(ctx, db.RunnerEnrolledParams{
 		ID: runner.ID, PublicKey: key, SealRecipient: body.SealRecipient, Version: body.Version, Facts: facts,
 	}); err != nil {
@@ -139,7 +142,7 @@ func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) err
 
 // alarm records that a secret is in the hands of somebody else. It commits; the
 // refusal follows.
-func (a *API) alarm(ctx context.Context, tx *store.Tx, enrolmentID string, runner db.RunnerLockRow) error {
+func (a *API) alarm(ctx context.Context, tx *store.Tx, decision enrol.Decision, enrolmentID string, runner db.RunnerLockRow, keyID string) error {
 	first, err := tx.RunnerAlarmEnrolment(ctx, enrolmentID)
 	if err != nil || first == 0 {
 		return err
@@ -148,7 +151,9 @@ func (a *API) alarm(ctx context.Context, tx *store.Tx, enrolmentID string, runne
 		a.metrics.enrolAlarms.Add(ctx, 1)
 		a.log.ErrorContext(ctx, "enrolment secret used with another key", "org_id", tx.OrgID(), "runner_id", runner.ID, "enrolment_id", enrolmentID)
 	})
-	return wake(ctx, tx, nil, nil, runner.InstallID)
+	return raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+		kind: alarmEnrolment, subject: enrolmentID, detail: map[string]any{"refused": decision, "key_id": keyID},
+	})
 }
 
 func enrolmentRefused(d enrol.Decision) error {

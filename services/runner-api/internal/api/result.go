@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
 // lateReports is how many reports that came too late are kept with a job.
@@ -66,8 +67,8 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 			}
 			return a.accept(ctx, tx, at, state, req.Body.Result, result.Reported{Attempt: report.Attempt, Digest: digest})
 		case result.Superseded:
-			late := []lateReport{{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}}
-			return a.keepLate(ctx, tx, at, late, digest)
+			late := lateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
+			return a.keepLate(ctx, tx, s, at, late)
 		}
 		return nil
 	})
@@ -116,16 +117,23 @@ func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string
 }
 
 // keepLate commits the evidence; the refusal follows.
-func (a *API) keepLate(ctx context.Context, tx *store.Tx, at attempt, late []lateReport, digest string) error {
-	body, err := json.Marshal(late)
+func (a *API) keepLate(ctx context.Context, tx *store.Tx, s *session.Session, at attempt, late lateReport) error {
+	body, err := json.Marshal([]lateReport{late})
 	if err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
 		a.metrics.superseded.Add(ctx, 1)
-		a.log.WarnContext(ctx, "report came too late", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "job_state", at.State, "job_attempt", at.Attempt, "digest", digest)
+		a.log.WarnContext(ctx, "report came too late", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "job_state", at.State, "job_attempt", at.Attempt, "digest", late.Digest)
 	})
-	return tx.RunnerKeepLate(ctx, db.RunnerKeepLateParams{ID: at.ID, Report: body, Most: lateReports, Digest: digest})
+	kept, err := tx.RunnerKeepLate(ctx, db.RunnerKeepLateParams{ID: at.ID, Report: body, Most: lateReports, Digest: late.Digest})
+	if err != nil || kept == 0 {
+		return err
+	}
+	return raise(ctx, tx, s.RunnerID, optional(s.InstallID), alarm{
+		kind: alarmLateResult, subject: fmt.Sprintf("%s/%d %s", at.ID, late.Attempt, late.Digest),
+		detail: map[string]any{"outcome": late.Result.Outcome, "fence": late.Fence, "job_state": at.State, "job_attempt": at.Attempt},
+	})
 }
 
 // digestOf recognises a report that is sent again. Encoding is stable: fields

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -26,29 +28,38 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 	if err != nil {
 		return nil, err
 	}
-	var runID string
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) (err error) {
-		runID, err = putRun(ctx, tx, s, install, req.Run, *req.Body)
+	var recorded apigen.PutRun200JSONResponse
+	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+		stored, err := putRun(ctx, tx, s, install, req.Run, *req.Body)
+		if err != nil {
+			return err
+		}
+		recorded = apigen.PutRun200JSONResponse{RunID: stored.ID}
+		if !run.HasLog(req.Body.State, stored.StreamID != nil) {
+			return nil
+		}
+		stream, token, err := openRunLog(ctx, tx, s, install, stored)
+		recorded.StreamID, recorded.LogToken = &stream, &token
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put run: %w", err)
 	}
-	return apigen.PutRun200JSONResponse{RunID: runID}, nil
+	return recorded, nil
 }
 
-// putRun returns the id under which the run is known.
-func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (string, error) {
+// putRun returns the run as it was known before this report, if it was.
+func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored db.RunnerRunByKeyRow, _ error) {
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
 	err := tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
 		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
 	})
 	if err != nil {
-		return "", err
+		return stored, err
 	}
-	stored, err := tx.RunnerRunByKey(ctx, db.RunnerRunByKeyParams{InstallID: install, Key: key})
+	stored, err = tx.RunnerRunByKey(ctx, db.RunnerRunByKeyParams{InstallID: install, Key: key})
 	if err != nil {
-		return "", err
+		return stored, err
 	}
 	before := run.Stored{State: stored.State, Error: stored.Error}
 	if stored.ExitCode != nil {
@@ -56,17 +67,35 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 	}
 	switch run.Accept(before, r) {
 	case run.Replayed:
-		return stored.ID, nil
+		return stored, nil
 	case run.Finished:
-		return "", fault.With(fault.Newf(fault.ErrConflict, "this run has ended as %s", stored.State), fault.Code("run_finished"))
+		return stored, fault.With(fault.Newf(fault.ErrConflict, "this run has ended as %s", stored.State), fault.Code("run_finished"))
 	}
 	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
-		return "", err
+		return stored, err
 	}
 	if !run.Ended(r.State) {
-		return stored.ID, nil
+		return stored, nil
 	}
-	return stored.ID, tx.WakeInstall(ctx, install)
+	return stored, tx.WakeInstall(ctx, install)
+}
+
+// openRunLog opens the log of a run, once, and mints a token that appends to
+// it, each time: only its hash is kept, so a lost one cannot be shown again.
+func openRunLog(ctx context.Context, tx *store.Tx, s *session.Session, install string, stored db.RunnerRunByKeyRow) (stream, token string, _ error) {
+	stream, err := tx.OpenRunLogStream(ctx, db.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
+	if err != nil {
+		return "", "", err
+	}
+	if stored.StreamID == nil {
+		if err := tx.RunnerSetRunStream(ctx, db.RunnerSetRunStreamParams{ID: stored.ID, StreamID: stream}); err != nil {
+			return "", "", err
+		}
+	}
+	token, hash := auth.NewSecret(auth.LogPrefix)
+	return stream, token, tx.MintLogToken(ctx, db.MintLogTokenParams{
+		Hash: hash, StreamID: stream, RunnerID: s.RunnerID, SessionID: s.ID, ExpiresAt: time.Now().Add(logTokenLifetime),
+	})
 }
 
 func report(runID, runnerID string, r jobspec.Run) db.RunnerReportRunParams {

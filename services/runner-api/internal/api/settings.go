@@ -32,7 +32,7 @@ func (a *API) GetSettings(ctx context.Context, req apigen.GetSettingsRequestObje
 	if req.Params.WaitSeconds != nil {
 		wait = *req.Params.WaitSeconds
 	}
-	defer a.presence.Hold(s.OrgID, s.RunnerID)()
+	defer a.presence.Hold(s.RunnerID)()
 	waiter := a.settings.Enter(s.RunnerID)
 	defer waiter.Leave()
 	end := time.NewTimer(time.Duration(wait) * time.Second)

@@ -16,6 +16,11 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/state"
 )
 
+// wholeOrphans is how many refused states of a resource are kept with their
+// bytes, the newest: a runner that goes on and on must not fill the disk. Of
+// older ones the digest says which they were.
+const wholeOrphans = 20
+
 // resourceAttempt is attemptOf for jobs of this resource; other jobs do not
 // exist here.
 func resourceAttempt(ctx context.Context, tx *store.Tx, s *session.Session, resource, jobID string, number int) (attempt, error) {
@@ -152,5 +157,8 @@ func putState(ctx context.Context, tx *store.Tx, at attempt, resource string, w 
 		return verdict, *known, reason, nil
 	}
 	keep.Kind = "orphaned"
-	return verdict, keep.ID, reason, tx.RunnerKeepState(ctx, keep)
+	if err := tx.RunnerKeepState(ctx, keep); err != nil {
+		return "", "", "", err
+	}
+	return verdict, keep.ID, reason, tx.RunnerDropOrphanedBodies(ctx, db.RunnerDropOrphanedBodiesParams{ResourceID: resource, Whole: wholeOrphans})
 }

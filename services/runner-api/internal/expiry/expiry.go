@@ -18,12 +18,16 @@ const (
 	// batch is how many leases are marked per turn.
 	batch = 200
 
-	// longest is the longest sleep: a lease that is granted meanwhile ends no
-	// sooner than one lease time from now, but another replica's may.
+	// longest is the longest time between two looks: a lease that is granted
+	// meanwhile ends no sooner than one lease time from now, but another
+	// replica's may.
 	longest = 15 * time.Second
 
 	// shortest keeps turns apart when leases end one after the other.
 	shortest = 200 * time.Millisecond
+
+	// retry is how often a database is asked that is away.
+	retry = time.Second
 )
 
 // Watch is the loop. Every replica runs one; they take turns by an advisory
@@ -34,6 +38,7 @@ type Watch struct {
 	lease time.Duration
 	lost  func(n int64)
 	now   func() time.Time
+	away  bool // the database did not answer the last time; only Look uses it
 
 	mu   sync.Mutex
 	held time.Time // no lease is marked before
@@ -77,33 +82,50 @@ func (w *Watch) heldFor() time.Duration {
 	return w.held.Sub(w.now())
 }
 
-// Run marks expired leases until ctx is done, and returns nil then.
+// Run looks for expired leases until ctx is done, and returns nil then.
 func (w *Watch) Run(ctx context.Context) error {
-	for {
-		wait := w.heldFor()
-		if wait <= 0 {
-			next, err := w.Turn(ctx)
-			switch {
-			case ctx.Err() != nil:
-				return nil
-			case err != nil:
-				w.log.WarnContext(ctx, "expiry of leases held back", "err", err)
-				w.HoldBack()
-				next = longest
-			}
-			wait = min(max(next, shortest), longest)
-		}
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-time.After(wait):
+		case <-time.After(w.Look(ctx)):
 		}
 	}
+	return nil
 }
 
-// Turn marks what has expired by now, unless another replica is at it, and
+// Look does what is due, and says in how long to look again. An outage of the
+// database that no look falls into is shorter than a quarter of a lease: no
+// lease ends by that alone, as each is renewed when a third of it is over. All
+// others are noticed, and held back after.
+func (w *Watch) Look(ctx context.Context) (next time.Duration) {
+	if err := w.store.Ping(ctx); err != nil {
+		return w.outage(ctx, err)
+	}
+	if w.away {
+		w.away = false
+		w.HoldBack()
+	}
+	next = w.heldFor()
+	if next <= 0 {
+		var err error
+		if next, err = w.turn(ctx); err != nil {
+			return w.outage(ctx, err)
+		}
+	}
+	return min(max(next, shortest), longest, w.lease/4)
+}
+
+func (w *Watch) outage(ctx context.Context, err error) (next time.Duration) {
+	if !w.away && ctx.Err() == nil {
+		w.log.WarnContext(ctx, "expiry of leases held back", "err", err)
+	}
+	w.away = true
+	return min(retry, w.lease/4)
+}
+
+// turn marks what has expired by now, unless another replica is at it, and
 // says in how long the next lease ends.
-func (w *Watch) Turn(ctx context.Context) (next time.Duration, _ error) {
+func (w *Watch) turn(ctx context.Context) (next time.Duration, _ error) {
 	err := w.store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
 		mine, err := tx.RunnerExpiryTurn(ctx)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 // Admit is the middleware that lets a request through to validation and its
 // handler: first the proof, so that strangers learn nothing else. saw is told
 // which runner has proved to be itself.
-func (g *Gate) Admit(saw func(orgID, runnerID string)) gin.HandlerFunc {
+func (g *Gate) Admit(saw func(runnerID string)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := g.admit(c, saw); err != nil {
 			httpserver.WriteProblem(c, err)
@@ -22,7 +22,7 @@ func (g *Gate) Admit(saw func(orgID, runnerID string)) gin.HandlerFunc {
 	}
 }
 
-func (g *Gate) admit(c *gin.Context, saw func(orgID, runnerID string)) error {
+func (g *Gate) admit(c *gin.Context, saw func(runnerID string)) error {
 	route, ok := Routes[httpserver.OperationID(c)]
 	if !ok {
 		return fault.With(fault.Newf(fault.ErrNotFound, "there is no such route"), fault.Code("no_route"))
@@ -51,7 +51,7 @@ func (g *Gate) admit(c *gin.Context, saw func(orgID, runnerID string)) error {
 		if !principal.May(auth.JobsWork) {
 			return auth.Forbidden(auth.JobsWork)
 		}
-		saw(s.OrgID, s.RunnerID)
+		saw(s.RunnerID)
 		ctx = WithSession(auth.NewContext(ctx, principal), s)
 	}
 	c.Request = c.Request.WithContext(ctx)

@@ -1,12 +1,13 @@
-// Package presence knows which runners are there. Every few seconds it asks, in
-// one statement per org, about all of them: it writes that they were seen and
-// reads what a lost notification would have told. So an idle runner costs no
-// statement of its own, and nothing that was lost stays lost.
+// Package presence knows which runners are there. Every few seconds it asks
+// about all of them at once, whatever their orgs: it writes that they were seen
+// and reads what a lost notification would have told. So an idle runner costs
+// no statement of its own, and nothing that was lost stays lost.
 package presence
 
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,8 +27,13 @@ const (
 	// retryAfter an outage: the database is back, or will be soon.
 	retryAfter = time.Second
 
-	// sweepTimeout bounds one org.
-	sweepTimeout = 20 * time.Second
+	// batch is how many runners one transaction asks about: few enough that
+	// none of them waits long for its row, many enough that 10,000 cost two
+	// statements per second.
+	batch = 2000
+
+	// batchTimeout bounds one batch.
+	batchTimeout = 20 * time.Second
 )
 
 // News is what a sweep found out about a runner.
@@ -46,8 +52,8 @@ type Register struct {
 	news  func(News)
 	now   chan struct{}
 
-	mu   sync.Mutex
-	orgs map[string]map[string]*presence // org, runner
+	mu      sync.Mutex
+	runners map[string]*presence
 }
 
 type presence struct {
@@ -57,21 +63,21 @@ type presence struct {
 
 // New returns a register that hands news to fn. fn must not block.
 func New(s *store.Store, log *slog.Logger, fn func(News)) *Register {
-	return &Register{store: s, log: log, news: fn, now: make(chan struct{}, 1), orgs: map[string]map[string]*presence{}}
+	return &Register{store: s, log: log, news: fn, now: make(chan struct{}, 1), runners: map[string]*presence{}}
 }
 
 // Saw notes that a runner called.
-func (r *Register) Saw(orgID, runnerID string) {
+func (r *Register) Saw(runnerID string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of(orgID, runnerID).seen = true
+	r.of(runnerID).seen = true
 }
 
 // Hold notes that a runner is there until release is called.
-func (r *Register) Hold(orgID, runnerID string) (release func()) {
+func (r *Register) Hold(runnerID string) (release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.of(orgID, runnerID)
+	p := r.of(runnerID)
 	p.holds++
 	p.seen = true
 	return func() {
@@ -81,14 +87,11 @@ func (r *Register) Hold(orgID, runnerID string) (release func()) {
 	}
 }
 
-func (r *Register) of(orgID, runnerID string) *presence {
-	if r.orgs[orgID] == nil {
-		r.orgs[orgID] = map[string]*presence{}
-	}
-	p := r.orgs[orgID][runnerID]
+func (r *Register) of(runnerID string) *presence {
+	p := r.runners[runnerID]
 	if p == nil {
 		p = &presence{}
-		r.orgs[orgID][runnerID] = p
+		r.runners[runnerID] = p
 	}
 	return p
 }
@@ -112,21 +115,22 @@ func (r *Register) Run(ctx context.Context) error {
 		case <-time.After(wait):
 		}
 		wait = Interval
-		if err := r.sweep(ctx); err != nil && ctx.Err() == nil {
+		if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
 			r.log.WarnContext(ctx, "presence not recorded", "err", err, "retry_in", retryAfter)
 			wait = retryAfter
 		}
 	}
 }
 
-// sweep asks about everybody. Orgs that it could not ask about stay seen.
-func (r *Register) sweep(ctx context.Context) error {
+// Sweep asks about everybody, and hands out the news. Those that it could not
+// ask about stay seen.
+func (r *Register) Sweep(ctx context.Context) error {
 	var failed error
-	for org, runners := range r.present() {
-		if err := r.ask(ctx, org, runners); err != nil {
+	for runners := range slices.Chunk(r.present(), batch) {
+		if err := r.ask(ctx, runners); err != nil {
 			failed = err
 			for _, runner := range runners {
-				r.Saw(org, runner)
+				r.Saw(runner)
 			}
 		}
 	}
@@ -134,39 +138,33 @@ func (r *Register) sweep(ctx context.Context) error {
 }
 
 // present takes down who is there, and forgets who has left.
-func (r *Register) present() map[string][]string {
+func (r *Register) present() (there []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	there := map[string][]string{}
-	for org, runners := range r.orgs {
-		for id, p := range runners {
-			if !p.seen && p.holds == 0 {
-				delete(runners, id)
-				continue
-			}
-			p.seen = false
-			there[org] = append(there[org], id)
+	for id, p := range r.runners {
+		if !p.seen && p.holds == 0 {
+			delete(r.runners, id)
+			continue
 		}
-		if len(runners) == 0 {
-			delete(r.orgs, org)
-		}
+		p.seen = false
+		there = append(there, id)
 	}
 	return there
 }
 
-func (r *Register) ask(ctx context.Context, org string, runners []string) error {
-	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
+func (r *Register) ask(ctx context.Context, runners []string) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	var rows []db.RunnerPresenceRow
-	err := r.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = tx.RunnerPresence(ctx, db.RunnerPresenceParams{Ids: runners, FreshSeconds: freshFor.Seconds()})
+	var rows []db.RunnersPresentRow
+	err := r.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
+		rows, err = q.RunnersPresent(ctx, db.RunnersPresentParams{Ids: runners, FreshSeconds: freshFor.Seconds()})
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		r.news(News{RunnerID: row.ID, Epoch: row.Epoch, Active: row.State == "active", Queued: row.Queued, SettingsVersion: row.SettingsVersion})
+		r.news(News{RunnerID: row.ID, Epoch: row.Epoch, Active: row.Active, Queued: row.Queued, SettingsVersion: row.SettingsVersion})
 	}
 	return nil
 }

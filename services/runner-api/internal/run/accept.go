@@ -39,5 +39,9 @@ func Accept(stored Stored, r jobspec.Run) Verdict {
 	return Finished
 }
 
+// HasLog reports whether a log is kept of a run that is reported so. One that
+// never began has nothing to say, unless it said something already.
+func HasLog(state string, open bool) bool { return state != "missed" || open }
+
 // Ended reports whether a run in this state is over.
 func Ended(state string) bool { return state != "queued" && state != "running" }

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/output"
+)
+
+func (c *cli) contextCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List contexts", Args: exactly()}
+	list.RunE = func(*cobra.Command, []string) error {
+		file, err := c.contextFile()
+		if err != nil {
+			return err
+		}
+		var rows []namedContext
+		for _, name := range file.Names() {
+			rows = append(rows, namedContext{Name: name, Context: file.Contexts[name], Current: name == file.Current})
+		}
+		return printList(c, rows, contextView())
+	}
+	use := &cobra.Command{Use: "use NAME", Short: "Make a context the current one", Args: exactly("NAME")}
+	use.RunE = func(_ *cobra.Command, args []string) error {
+		file, err := c.contextFile()
+		if err != nil {
+			return err
+		}
+		if err := file.Use(args[0]); err != nil {
+			return err
+		}
+		return file.Save()
+	}
+	show := &cobra.Command{Use: "show", Short: "Show where commands go, and as whom", Args: exactly()}
+	show.RunE = func(cmd *cobra.Command, _ []string) error { return c.contextShow(cmd.Context()) }
+	remove := &cobra.Command{Use: "remove NAME", Short: "Remove a context; its token stays valid", Args: exactly("NAME")}
+	remove.RunE = func(_ *cobra.Command, args []string) error {
+		file, err := c.contextFile()
+		if err != nil {
+			return err
+		}
+		if err := file.Remove(args[0]); err != nil {
+			return err
+		}
+		return file.Save()
+	}
+	return noun("context", "contexts", "Which Berth commands talk to", list, show, use, c.contextAdd(), remove)
+}
+
+func (c *cli) contextAdd() *cobra.Command {
+	var url, tokenFile, org string
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Add a context and make it the current one", Args: exactly("NAME"),
+		Long:    "The token is read from --token-file, or from stdin, never from an argument. It is kept in\na file of its own that only you can read.",
+		Example: "  berth context add prod --url https://berth.example.com < token",
+	}
+	cmd.Flags().StringVar(&url, "url", "", "address of the control plane")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "use the token in this file, where it is")
+	cmd.Flags().StringVar(&org, "in-org", "", "org, for people in several")
+	_ = cmd.MarkFlagRequired("url")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		name := args[0]
+		if strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") {
+			return usagef("%q cannot be the name of a context", name)
+		}
+		file, err := c.contextFile()
+		if err != nil {
+			return err
+		}
+		if tokenFile == "" {
+			if isTerminal(c.in) {
+				fmt.Fprintln(c.err, "paste the token, then press Enter and Ctrl-D:")
+			}
+			token, err := io.ReadAll(io.LimitReader(c.in, 4096))
+			if err != nil {
+				return err
+			}
+			if len(strings.TrimSpace(string(token))) == 0 {
+				return usagef("no token: give it on stdin or with --token-file")
+			}
+			if tokenFile, err = file.StoreToken(name, string(token)); err != nil {
+				return err
+			}
+		} else if _, err := os.Stat(tokenFile); err != nil {
+			return err
+		}
+		file.Contexts[name] = contexts.Context{URL: url, TokenFile: tokenFile, Org: org}
+		file.Current = name
+		return file.Save()
+	}
+	return cmd
+}
+
+func (c *cli) contextShow(ctx context.Context) error {
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	resp, err := client.GetMeWithResponse(ctx)
+	if err != nil {
+		return err
+	}
+	me, err := api.Body(resp.JSON200)
+	if err != nil {
+		return err
+	}
+	if c.forPrograms() {
+		o, err := c.format()
+		if err != nil {
+			return err
+		}
+		return output.Program(c.out, o, me)
+	}
+	var roles []string
+	for _, grant := range me.Grants {
+		roles = append(roles, string(grant.Role))
+	}
+	_, err = fmt.Fprintf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
+		strings.Join(roles, ", "), firstOf(target.Name, "none: from BERTH_URL"))
+	return err
+}
+
+type namedContext struct {
+	Name string `json:"name"`
+	contexts.Context
+	Current bool `json:"current"`
+}
+
+func contextView() output.View[namedContext] {
+	return output.View[namedContext]{
+		Name: func(x namedContext) string { return x.Name },
+		None: "no contexts yet: berth up makes one, berth context add others",
+		Columns: []output.Column[namedContext]{
+			{Head: "NAME", Cell: func(x namedContext) string { return x.Name }},
+			{Head: "URL", Cell: func(x namedContext) string { return x.URL }},
+			{Head: "ORG", Cell: func(x namedContext) string { return x.Org }},
+			{Head: "CURRENT", Cell: func(x namedContext) string {
+				if x.Current {
+					return "✓"
+				}
+				return ""
+			}},
+			{Head: "TOKEN FILE", Wide: true, Cell: func(x namedContext) string { return x.TokenFile }},
+		},
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) deployCommand() *cobra.Command {
+	var how watching
+	var to string
+	var plan bool
+	cmd := &cobra.Command{
+		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
+		Short: "Bring an install to a release",
+		Long: `Brings all components of an install, or only those that are named, to a release: the
+newest, or the one of --to. Each change is planned and shown before it is made. What
+is already as it should be is left alone.`,
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
+		Args:    cobra.ArbitraryArgs,
+	}
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 when something would")
+	how.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("%s needs INSTALL; see %s --help", cmd.CommandPath(), cmd.CommandPath())
+		}
+		install, components := deployTarget(args)
+		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+			how.watch = how.watch || plan
+			return c.start(ctx, client, install, ctlapi.WorkflowRequest{
+				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
+			}, how)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// deployTarget reads acme, acme/api, and acme api db.
+func deployTarget(args []string) (install string, components []string) {
+	install, component, found := strings.Cut(args[0], "/")
+	if found && component != "" {
+		components = append(components, component)
+	}
+	return install, append(components, args[1:]...)
+}
+
+func (c *cli) rollbackCommand() *cobra.Command {
+	var how watching
+	var to string
+	cmd := &cobra.Command{
+		Use:     "rollback INSTALL --to RELEASE",
+		Short:   "Deploy an older release again",
+		Long:    "A rollback is a deploy of an older release: planned, shown and decided on like any other.",
+		Example: "  berth rollback acme --to 3 --watch",
+		Args:    exactly("INSTALL"),
+	}
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id")
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if to == "" {
+			return usagef("say which release with --to; berth releases list shows them")
+		}
+		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how)
+	})
+	return cmd
+}

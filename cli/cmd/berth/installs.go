@@ -1,0 +1,433 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) installsCommand() *cobra.Command {
+	return noun("installs", "install", "Where apps run",
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsResources(), c.installsState(),
+		c.installsHealth(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
+}
+
+func (c *cli) installsList() *cobra.Command {
+	var app, customer, state string
+	var labels []string
+	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
+	limit := limitFlag(cmd)
+	cmd.Flags().StringVar(&app, "app", "", "only of this app")
+	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
+	cmd.Flags().StringVar(&state, "state", "", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
+	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := listInstalls(ctx, client, *limit, ctlapi.ListInstallsParams{
+			App: optional(app), Customer: optional(customer), State: optional(ctlapi.InstallState(state)), Label: optionalList(labels),
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.installView())
+	})
+	return cmd
+}
+
+func listInstalls(ctx context.Context, client *api.Client, limit int, params ctlapi.ListInstallsParams) ([]ctlapi.Install, error) {
+	return collect(limit, func(limit int, after *string) ([]ctlapi.Install, string, error) {
+		params.Limit, params.After = &limit, after
+		resp, err := client.ListInstallsWithResponse(ctx, &params)
+		if err != nil {
+			return nil, "", err
+		}
+		page, err := api.Body(resp.JSON200)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Next, nil
+	})
+}
+
+func optionalList(items []string) *[]string {
+	if len(items) == 0 {
+		return nil
+	}
+	return &items
+}
+
+func getInstall(ctx context.Context, client *api.Client, name string) (*ctlapi.Install, error) {
+	resp, err := client.GetInstallWithResponse(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON200)
+}
+
+func (c *cli) installsShow() *cobra.Command {
+	cmd := &cobra.Command{Use: "show INSTALL", Short: "Show an install and its resources", Args: exactly("INSTALL")}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		install, err := getInstall(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		if err := printOne(c, *install, c.installView()); err != nil || c.forPrograms() {
+			return err
+		}
+		return c.printResources(ctx, client, install.ID)
+	})
+	return cmd
+}
+
+func (c *cli) installsCreate() *cobra.Command {
+	var how watching
+	var app, customer, stack, release string
+	var inputs, labels []string
+	var noProvision, approveAll bool
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an install and provision it",
+		Long: `Makes an install of an app for a customer, with its runner, and provisions it: the
+sandbox and all components, each change shown before it is made. The customer is
+made when there is none of this name; by default it is called like the install.`,
+		Example: "  berth installs create acme --app hello --watch\n  berth installs create acme --app hello --input greeting=Ahoy --auto-approve",
+		Args:    exactly("NAME"),
+	}
+	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
+	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
+	cmd.Flags().StringVar(&stack, "stack", "local", "how the runner gets in")
+	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
+	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input, name=value")
+	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
+	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only make it; berth installs provision does the rest")
+	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "let all changes of this install pass by themselves, from now on")
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		values, err := pairs[ctlapi.InputValues]("--input", inputs)
+		if err != nil {
+			return err
+		}
+		marks, err := pairs[ctlapi.Labels]("--label", labels)
+		if err != nil {
+			return err
+		}
+		if app == "" {
+			if app, err = onlyApp(ctx, client); err != nil {
+				return err
+			}
+		}
+		if customer == "" {
+			customer = args[0]
+		}
+		request := ctlapi.InstallRequest{
+			Name: args[0], App: app, Customer: customer, CreateCustomer: true, Stack: optional(ctlapi.StackKind(stack)),
+			Inputs: values, Labels: marks, Release: optional(release), Provision: !noProvision,
+		}
+		if approveAll {
+			request.ApprovalOption = optional(ctlapi.ApprovalOptionApproveAll)
+		}
+		resp, err := client.CreateInstallWithResponse(ctx, &ctlapi.CreateInstallParams{}, request)
+		if err != nil {
+			return err
+		}
+		install, err := api.Body(resp.JSON201)
+		if err != nil {
+			return err
+		}
+		workflow := value(install.WorkflowID)
+		if workflow == "" || !how.watch && !how.autoApprove {
+			return printOne(c, *install, c.installView())
+		}
+		return c.watch(ctx, client, workflow, how)
+	})
+	return cmd
+}
+
+// pairs reads repeated name=value flags; nil when there are none.
+func pairs[M ~map[string]string](flag string, list []string) (*M, error) {
+	if len(list) == 0 {
+		return nil, nil //nolint:nilnil // nothing was given
+	}
+	m := M{}
+	for _, entry := range list {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			return nil, usagef("%s %q is not name=value", flag, entry)
+		}
+		m[name] = value
+	}
+	return &m, nil
+}
+
+// onlyApp saves typing where there is no choice.
+func onlyApp(ctx context.Context, client *api.Client) (string, error) {
+	resp, err := client.ListAppsWithResponse(ctx, &ctlapi.ListAppsParams{})
+	if err != nil {
+		return "", err
+	}
+	page, err := api.Body(resp.JSON200)
+	if err != nil {
+		return "", err
+	}
+	switch len(page.Items) {
+	case 0:
+		return "", fmt.Errorf("there are no apps yet: berth sync in an app folder makes one")
+	case 1:
+		return page.Items[0].Name, nil
+	}
+	return "", usagef("there are several apps: say which with --app")
+}
+
+func (c *cli) installsInputs() *cobra.Command {
+	var set, unset []string
+	cmd := &cobra.Command{
+		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
+		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
+and --unset a new version of the inputs is made. Nothing is deployed by that: the next
+berth deploy takes the new values.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
+	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		values, err := pairs[ctlapi.InputValues]("--set", set)
+		if err != nil {
+			return err
+		}
+		var inputs *ctlapi.Inputs
+		if values == nil && len(unset) == 0 {
+			resp, err := client.GetInputsWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+		} else {
+			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
+		}
+		return printList(c, inputs.Items, inputView())
+	})
+	return cmd
+}
+
+func inputView() output.View[ctlapi.InputValue] {
+	return output.View[ctlapi.InputValue]{
+		Name: func(i ctlapi.InputValue) string { return i.Name },
+		None: "the app has no inputs",
+		Columns: []output.Column[ctlapi.InputValue]{
+			{Head: "NAME", Cell: func(i ctlapi.InputValue) string { return i.Name }},
+			{Head: "VALUE", Cell: func(i ctlapi.InputValue) string {
+				if i.Sensitive && i.From != ctlapi.InputValueFromNone {
+					return "(sensitive)"
+				}
+				return value(i.Value)
+			}},
+			{Head: "FROM", Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
+			{Head: "TYPE", Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
+			{Head: "REQUIRED", Wide: true, Cell: func(i ctlapi.InputValue) string { return fmt.Sprint(i.Required) }},
+		},
+	}
+}
+
+func (c *cli) installsResources() *cobra.Command {
+	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox, each component", Args: exactly("INSTALL")}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		return c.printResources(ctx, client, args[0])
+	})
+	return cmd
+}
+
+func (c *cli) printResources(ctx context.Context, client *api.Client, install string) error {
+	resp, err := client.ListResourcesWithResponse(ctx, install)
+	if err != nil {
+		return err
+	}
+	page, err := api.Body(resp.JSON200)
+	if err != nil {
+		return err
+	}
+	return printList(c, page.Items, c.resourceView())
+}
+
+func (c *cli) resourceView() output.View[ctlapi.Resource] {
+	return output.View[ctlapi.Resource]{
+		Name: func(r ctlapi.Resource) string { return r.Name },
+		Columns: []output.Column[ctlapi.Resource]{
+			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
+			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return firstOf(r.Type, string(r.Kind)) }},
+			{Head: "STATE", Cell: func(r ctlapi.Resource) string { return string(r.State) }},
+			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
+			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return number(r.LiveRelease) }},
+			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return c.age(r.UpdatedAt) }},
+			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
+			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return value(r.LiveChangeID) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return shortDigest(value(r.LiveArtifactDigest)) }},
+		},
+	}
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (c *cli) installsState() *cobra.Command {
+	var at int
+	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read (JSON, or -o yaml)", Args: exactly("INSTALL")}
+	cmd.Flags().IntVar(&at, "at", 0, "an older version of the tree")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: optional(at)})
+		if err != nil {
+			return err
+		}
+		state, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		o, err := c.format()
+		if err != nil {
+			return err
+		}
+		return output.Program(c.out, o, state.Tree)
+	})
+	return cmd
+}
+
+func (c *cli) installsHealth() *cobra.Command {
+	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show the verdict on an install and the checks behind it", Args: exactly("INSTALL")}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetHealthWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		health, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if c.forPrograms() {
+			return printOne(c, *health, output.View[ctlapi.Health]{Name: func(h ctlapi.Health) string { return string(h.Verdict) }})
+		}
+		since := ""
+		if health.Since != nil {
+			since = " since " + c.age(*health.Since)
+		}
+		fmt.Fprintf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
+		return printList(c, health.Checks, c.checkView())
+	})
+	return cmd
+}
+
+func (c *cli) checkView() output.View[ctlapi.Check] {
+	return output.View[ctlapi.Check]{
+		Name: func(x ctlapi.Check) string { return x.Name },
+		None: "the app has no health checks",
+		Columns: []output.Column[ctlapi.Check]{
+			{Head: "CHECK", Cell: func(x ctlapi.Check) string { return x.Name }},
+			{Head: "VERDICT", Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
+			{Head: "SINCE", Cell: func(x ctlapi.Check) string { return c.age(x.Since) }},
+			{Head: "LAST", Cell: func(x ctlapi.Check) string {
+				marks := ""
+				for _, outcome := range x.Recent {
+					if outcome.Ok {
+						marks += "✓"
+					} else {
+						marks += "✗"
+					}
+				}
+				return marks
+			}},
+		},
+	}
+}
+
+func (c *cli) installsProvision() *cobra.Command {
+	var how watching
+	var release string
+	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: exactly("INSTALL")}
+	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how)
+	})
+	return cmd
+}
+
+func (c *cli) installsDeprovision() *cobra.Command {
+	var how watching
+	var plan bool
+	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 when something would")
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		how.watch = how.watch || plan
+		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how)
+	})
+	return cmd
+}
+
+// start starts a workflow, through the one door that there is.
+func (c *cli) start(ctx context.Context, client *api.Client, install string, request ctlapi.WorkflowRequest, how watching) error {
+	resp, err := client.CreateWorkflowWithResponse(ctx, install, &ctlapi.CreateWorkflowParams{}, request)
+	if err != nil {
+		return err
+	}
+	w, err := api.Body(resp.JSON202)
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, client, w, how)
+}
+
+func (c *cli) installsForget() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "forget INSTALL", Short: "Take a deprovisioned install off the books", Args: exactly("INSTALL"),
+		Long: "Removes the install from lists, frees its name and stops its runner. Nothing is removed\non the customer's side; that is what deprovision is for.",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if _, err := client.ForgetInstallWithResponse(ctx, args[0]); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(c.out, "install %s is forgotten\n", args[0])
+		return err
+	})
+	return cmd
+}
+
+func (c *cli) installView() output.View[ctlapi.Install] {
+	return output.View[ctlapi.Install]{
+		Name: func(i ctlapi.Install) string { return i.Name },
+		None: "no installs yet: berth installs create makes one",
+		Columns: []output.Column[ctlapi.Install]{
+			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
+			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
+			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
+			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
+			{Head: "HEALTH", Cell: func(i ctlapi.Install) string { return string(i.Health) }},
+			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return number(i.Release) }},
+			{Head: "AGE", Cell: func(i ctlapi.Install) string { return c.age(i.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
+			{Head: "STACK", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.Stack) }},
+			{Head: "APPROVAL", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.ApprovalOption) }},
+			{Head: "WORKFLOW", Wide: true, Cell: func(i ctlapi.Install) string { return value(i.WorkflowID) }},
+		},
+	}
+}

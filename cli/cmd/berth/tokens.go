@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) tokensCommand() *cobra.Command {
+	list := &cobra.Command{Use: "list", Short: "List tokens", Args: exactly()}
+	limit := limitFlag(list)
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Token, string, error) {
+			resp, err := client.ListTokensWithResponse(ctx, &ctlapi.ListTokensParams{Limit: &limit, After: after})
+			if err != nil {
+				return nil, "", err
+			}
+			page, err := api.Body(resp.JSON200)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Next, nil
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.tokenView())
+	})
+	var member string
+	var days int
+	create := &cobra.Command{
+		Use: "create NAME", Short: "Make a token; it is shown once", Args: exactly("NAME"),
+		Long: "Prints the token on stdout, and nothing else: berth tokens create ci > ci.token",
+	}
+	create.Flags().StringVar(&member, "member", "", "for another member, by name or id")
+	create.Flags().IntVar(&days, "days", 0, "valid for so many days (0: until it is revoked)")
+	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.CreateTokenWithResponse(ctx, &ctlapi.CreateTokenParams{},
+			ctlapi.TokenRequest{Name: args[0], Member: optional(member), ExpiresInDays: optional(days)})
+		if err != nil {
+			return err
+		}
+		secret, err := api.Body(resp.JSON201)
+		if err != nil {
+			return err
+		}
+		if c.forPrograms() {
+			return printOne(c, *secret, output.View[ctlapi.TokenSecret]{Name: func(s ctlapi.TokenSecret) string { return s.Token.ID }})
+		}
+		fmt.Fprintf(c.err, "token %s of %s; it is not shown again:\n", secret.Token.ID, secret.Token.Account.Name)
+		_, err = fmt.Fprintln(c.out, secret.Secret)
+		return err
+	})
+	revoke := &cobra.Command{Use: "revoke TOKEN", Short: "Revoke a token by its id (tok_…)", Args: exactly("TOKEN")}
+	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if _, err := client.RevokeTokenWithResponse(ctx, args[0]); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(c.out, "token %s is revoked\n", args[0])
+		return err
+	})
+	return noun("tokens", "token", "Credentials of people and machines", list, create, revoke)
+}
+
+func (c *cli) tokenView() output.View[ctlapi.Token] {
+	return output.View[ctlapi.Token]{
+		Name: func(t ctlapi.Token) string { return t.ID },
+		Columns: []output.Column[ctlapi.Token]{
+			{Head: "ID", Cell: func(t ctlapi.Token) string { return t.ID }},
+			{Head: "NAME", Cell: func(t ctlapi.Token) string { return t.Name }},
+			{Head: "MEMBER", Cell: func(t ctlapi.Token) string { return t.Account.Name }},
+			{Head: "PREFIX", Cell: func(t ctlapi.Token) string { return t.Prefix + "…" }},
+			{Head: "STATE", Cell: func(t ctlapi.Token) string {
+				switch {
+				case t.RevokedAt != nil:
+					return "revoked"
+				case t.ExpiresAt != nil && t.ExpiresAt.Before(c.now()):
+					return "expired"
+				}
+				return "active"
+			}},
+			{Head: "USED", Cell: func(t ctlapi.Token) string { return c.ageOf(t.LastUsedAt) }},
+			{Head: "AGE", Cell: func(t ctlapi.Token) string { return c.age(t.CreatedAt) }},
+		},
+	}
+}

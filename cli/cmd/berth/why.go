@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) whyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "why INSTALL | WORKFLOW", Short: "Say why something does not go on, and what unblocks it",
+		Args: exactly("INSTALL or WORKFLOW"),
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		var why *ctlapi.Why
+		if strings.HasPrefix(args[0], "wfl_") {
+			resp, err := client.WhyWorkflowWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if why, err = api.Body(resp.JSON200); err != nil {
+				return err
+			}
+		} else {
+			resp, err := client.WhyInstallWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if why, err = api.Body(resp.JSON200); err != nil {
+				return err
+			}
+		}
+		if c.forPrograms() {
+			return printOne(c, *why, output.View[ctlapi.Why]{Name: func(w ctlapi.Why) string { return w.Summary }})
+		}
+		c.printWhy(why)
+		return nil
+	})
+	return cmd
+}
+
+func (c *cli) printWhy(why *ctlapi.Why) {
+	fmt.Fprintln(c.out, why.Summary)
+	for _, item := range why.Items {
+		line := fmt.Sprintf("  %s: %s", item.What, item.Reason)
+		if on := value(item.On); on != "" {
+			line += "; waits for " + on
+		}
+		if item.Deadline != nil {
+			line += ", until " + item.Deadline.Local().Format("2006-01-02 15:04")
+		}
+		fmt.Fprintln(c.out, line)
+		if unblock := value(item.Unblock); unblock != "" {
+			fmt.Fprintln(c.out, "    "+unblock)
+		}
+	}
+}

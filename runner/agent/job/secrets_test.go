@@ -1,0 +1,131 @@
+package job
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+)
+
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, raw, secret string
+		want              int
+	}{
+		{"nothing in common", "hello", "secret", 0},
+		{"the beginning at the end", "see: sec", "secret", 3},
+		{"all of it is no beginning", "secret", "secret", 0},
+		{"the longest of two beginnings", "ababa", "ababab", 5},
+		{"a beginning inside another one", "aab", "abc", 2},
+		{"raw is shorter than the secret", "s", "secret", 1},
+		{"over a line end", "line one\n", "one\ntwo", 4},
+		{"empty", "", "secret", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := overlap([]byte(tc.raw), tc.secret); got != tc.want {
+				t.Errorf("overlap(%q, %q) = %d, want %d", tc.raw, tc.secret, got, tc.want)
+			}
+		})
+	}
+}
+
+// Only what was sealed is a secret; everything that was is.
+func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
+	t.Parallel()
+	id, err := seal.GenerateIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := map[string]any{
+		"name":    "open-to-everybody",
+		"deep":    map[string]any{"list": []any{"open-as-well", "sealed-in-a-list"}},
+		"object":  map[string]any{"user": "sealed-user", "port": 123456789},
+		"numbers": 987654321,
+	}
+	sealed, err := seal.SealLeaves(id.Recipient(), tree, func(path []string) bool {
+		p := strings.Join(path, ".")
+		return p == "deep.list.1" || p == "object"
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := newSecrets()
+	spec, err := openState(id, jobspec.Spec{State: raw}, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened map[string]any
+	if err := json.Unmarshal(spec.State, &opened); err != nil {
+		t.Fatal(err)
+	}
+	if user := opened["object"].(map[string]any)["user"]; user != "sealed-user" {
+		t.Errorf("user = %v, want it in clear", user)
+	}
+	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "123456789": true}
+	if diff := cmp.Diff(want, known.known); diff != "" {
+		t.Errorf("known secrets (-want +got):\n%s", diff)
+	}
+	stranger, err := seal.GenerateIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openState(stranger, jobspec.Spec{State: raw}, newSecrets()); err == nil {
+		t.Error("another identity opened it")
+	}
+}
+
+// An engine cannot make the agent read what is not its own, or wait forever.
+func TestReadOutIsNotFooled(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := folder{path: dir}
+	out := filepath.Join(f.engine(), "out")
+	if err := os.MkdirAll(out, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "identity"), []byte(`"key"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "good"), []byte(`"result"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"absolute": filepath.Join(dir, "identity"), "relative": "../../identity"} {
+		if err := os.Symlink(target, filepath.Join(out, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(out, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(out, "large"), make([]byte, 101), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name  string
+		found bool
+		ok    bool
+	}{
+		{"good", true, true}, {"none", false, true}, {"absolute", true, false}, {"relative", true, false}, {"pipe", true, false}, {"large", true, false},
+	} {
+		data, found, err := f.readOut("out/"+tc.name, 100)
+		if found != tc.found || (err == nil) != tc.ok {
+			t.Errorf("%s: %q, found %v, %v", tc.name, data, found, err)
+		}
+		if strings.Contains(string(data), "key") {
+			t.Errorf("%s: the agent's key was read", tc.name)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/power"
+)
+
+const reference = "../../../docs/reference/runner.md"
+
+// The reference page and the command line name the same settings and commands.
+func TestReferenceIsComplete(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(raw)
+	root := newRoot()
+	flags := map[string]bool{}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		flags[f.Name] = true
+		env, _, _ := strings.Cut(f.Usage[strings.Index(f.Usage, "BERTH_"):], ";")
+		env = strings.TrimSuffix(env, ")")
+		if !strings.Contains(page, fmt.Sprintf("| `--%s` | `%s` |", f.Name, env)) {
+			t.Errorf("%s has no row for --%s with %s", reference, f.Name, env)
+		}
+	})
+	for line := range strings.Lines(page) {
+		if name, isRow := strings.CutPrefix(line, "| `--"); isRow {
+			name, _, _ = strings.Cut(name, "`")
+			if !flags[name] {
+				t.Errorf("%s has --%s, which does not exist", reference, name)
+			}
+		}
+	}
+	for _, cmd := range root.Commands() {
+		if !strings.Contains(page, cmd.Name()) {
+			t.Errorf("%s does not name the command %s", reference, cmd.Name())
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"all is well", nil, 0},
+		{"anything", errors.New("x"), exitFailed},
+		{"busy", fmt.Errorf("dir: %w", datadir.ErrBusy), exitBusy},
+		{"revoked", fmt.Errorf("session: %w", agent.ErrRevoked), exitRevoked},
+		{"enrolment", fmt.Errorf("enrol: %w", agent.ErrEnrolment), exitEnrolment},
+		{"superseded", fmt.Errorf("session: %w", agent.ErrSuperseded), exitSuperseded},
+		{"usage", usageError{errors.New("x")}, exitUsage},
+	} {
+		if got := exitCode(tc.err); got != tc.want {
+			t.Errorf("%s: exit code %d, want %d", tc.name, got, tc.want)
+		}
+	}
+}
+
+// call runs a command line and returns what it printed.
+func call(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&out)
+	err := root.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestSwitchCommands(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	dir, err := datadir.At(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		want power.Mode
+	}{
+		{[]string{"pause", "--reason", "holidays"}, power.Pause},
+		{[]string{"read-only"}, power.ReadOnly},
+		{[]string{"stop-now"}, power.StopNow},
+		{[]string{"sever"}, power.Sever},
+		{[]string{"resume"}, power.Run},
+		{[]string{"pause"}, power.Pause},
+		{[]string{"run", "--reason", "back again"}, power.Run},
+	} {
+		if out, err := call(t, append(tc.args, "--data", data)...); err != nil || !strings.Contains(out, "switch: "+string(tc.want)) {
+			t.Errorf("%v: %q, %v", tc.args, out, err)
+		}
+		state, err := power.Load(dir)
+		if err != nil || state.Mode != tc.want {
+			t.Errorf("%v: switch = %+v, %v; want %s", tc.args, state, err, tc.want)
+		}
+	}
+	out, err := call(t, "status", "--data", data)
+	if err != nil || !strings.Contains(out, "not enrolled yet") || !strings.Contains(out, "back again") {
+		t.Errorf("status: %v\n%s", err, out)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, args := range [][]string{{"status", "extra", "--data", "x"}, {"--unknown"}, {"nonsense"}} {
+		_, err := call(t, args...)
+		if got := exitCode(err); got != exitUsage {
+			t.Errorf("%v: exit code %d (%v), want %d", args, got, err, exitUsage)
+		}
+	}
+	t.Setenv("BERTH_RUNNER_DATA", "")
+	if _, err := call(t, "status"); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--data") {
+		t.Errorf("no data directory: %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Kinds of alarms: what the org must be able to prove later.
+const (
+	alarmLateResult = "late_result" // a report of an attempt that is over
+	alarmEnrolment  = "enrolment"   // a secret, or a runner, and another key
+	alarmChainFork  = "chain_fork"  // a second history of an install
+)
+
+// alarm is one of these. It is for the org's chain, which is shown to others:
+// ids, numbers and digests only.
+type alarm struct {
+	kind string
+	// subject is what it is about; there is one alarm of a kind about it.
+	subject string
+	detail  map[string]any
+}
+
+// raise leaves an alarm for ctl-api, which records it in the org's chain, and
+// wakes it: only ctl-api can sign. install is nil for a Build Runner.
+func raise(ctx context.Context, tx *store.Tx, runnerID string, install *string, a alarm) error {
+	detail, err := json.Marshal(a.detail)
+	if err != nil {
+		return fmt.Errorf("encode alarm: %w", err)
+	}
+	fresh, err := tx.RaiseAlarm(ctx, db.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: a.kind, Subject: a.subject, Detail: detail})
+	if err != nil || fresh == 0 {
+		return err
+	}
+	if install == nil {
+		return tx.WakeOrg(ctx, tx.OrgID())
+	}
+	return tx.WakeInstall(ctx, *install)
+}
