@@ -7,13 +7,15 @@ SHELL := /bin/bash
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: build ## run examples/hello on this machine, from app folder to healthy install
-	@dev/scripts/need.sh postgres terraform
+# What runs in a clone keeps its data there.
+demo up down: export BERTH_DATA ?= $(CURDIR)/.berth
+
+demo: ## run examples/hello on this machine, from app folder to healthy install
 	@dev/scripts/demo.sh
 
 up: build ## start Berth on this machine
-	@dev/scripts/need.sh postgres terraform
-	@.bin/berth up $(ARGS)
+	@dev/scripts/need.sh postgres
+	@BERTH_TERRAFORM=$$(dev/scripts/need.sh terraform) .bin/berth up $(ARGS)
 
 down: ## stop it; ARGS=--purge deletes its data
 	@if [ -x .bin/berth ]; then .bin/berth down $(ARGS); else echo "nothing to stop: Berth was not built here"; fi
@@ -41,10 +43,8 @@ check: ## what must be green before a commit: verify, lint, test
 build: ## build all executables into .bin/
 	@dev/scripts/build.sh
 
-bench: build ## measure against the budgets of the design (PKG=./services/...: less)
-	@dev/scripts/need.sh postgres
-	@BERTH_LIBEXEC=$(CURDIR)/.bin go test -run '^$$' -bench . -benchmem -timeout 30m $(ARGS) \
-	  $(or $(PKG),./pkg/... ./services/... ./runner/... ./cli/...)
+bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that)
+	@dev/scripts/bench.sh $(ARGS) $(PKG)
 
 tools: ## build the pinned development tools into .bin/tools/
 	@dev/scripts/tools.sh

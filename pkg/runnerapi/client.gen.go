@@ -584,13 +584,13 @@ type Run = jobspec.Run
 
 // RunRecorded defines model for RunRecorded.
 type RunRecorded struct {
-	// LogToken Set together with the stream.
+	// LogToken Set together with the stream; a new one each time, and the ones before stay good.
 	LogToken *string `json:"log_token,omitempty"`
 
 	// RunID The id that the run has; maybe one that was reported before.
 	RunID string `json:"run_id"`
 
-	// StreamID Where its log goes; absent when no log of such runs is kept.
+	// StreamID Where its log goes; absent for a run that never began.
 	StreamID *string `json:"stream_id,omitempty"`
 }
 
@@ -1075,7 +1075,7 @@ type ClientInterface interface {
 
 	// PutRunWithBody Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1084,7 +1084,7 @@ type ClientInterface interface {
 
 	// PutRun Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1547,7 +1547,7 @@ func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTok
 
 // PutRunWithBody Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1566,7 +1566,7 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 
 // PutRun Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2774,7 +2774,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithBodyWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2783,7 +2783,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3974,7 +3974,7 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 
 // PutRunWithBodyWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -3989,7 +3989,7 @@ func (c *ClientWithResponses) PutRunWithBodyWithResponse(ctx context.Context, ru
 
 // PutRunWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -46,6 +46,7 @@ type agent struct {
 	http    *http.Client
 	api     *control.Client
 	power   *power.Switch
+	layout  *oci.Layout
 	iso     process.Isolation
 	jobs    *job.Set
 	link    *link
@@ -129,8 +130,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	layout, err := oci.Open(a.dir.Artifacts())
-	if err != nil {
+	if a.layout, err = oci.Open(a.dir.Artifacts()); err != nil {
 		return nil, fmt.Errorf("own registry: %w", err)
 	}
 	deps := &job.Deps{
@@ -139,7 +139,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
 			Limits: process.Limits{MemoryBytes: a.cfg.EngineMemory, PIDs: a.cfg.EnginePIDs}, Grace: a.cfg.Grace,
 		},
-		API: a.api, Registry: &registry{agent: a}, Layout: layout, Sinks: &sinks{agent: a},
+		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
 		Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	if err := a.reachable(); err != nil {
@@ -191,6 +191,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		}
 	}
 	a.closeIntents(life)
+	a.prune(life)
 	a.cfg.Log.InfoContext(ctx, "runner started", "runner_id", a.runner.RunnerID, "install_id", a.runner.InstallID,
 		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine)
 	g, lifeLoops := errgroup.WithContext(life)

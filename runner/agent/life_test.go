@@ -311,8 +311,8 @@ func TestSwitch(t *testing.T) {
 		job := r.plane.give(script("touch "+r.file("begun"), "wait "+r.file("never")))
 		r.appears(r.file("begun"))
 		r.turn(power.StopNow)
-		if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeCancelled {
-			t.Errorf("result = %+v, want it cancelled", result)
+		if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeNotStarted {
+			t.Errorf("result = %+v, want it given back", result)
 		}
 	})
 	t.Run("sever sends nothing, and tells everything afterwards", func(t *testing.T) {
@@ -325,9 +325,13 @@ func TestSwitch(t *testing.T) {
 		r.hasPhase(job, `"phase": "ended"`)
 		r.plane.mu.Lock()
 		before := r.plane.requests
+		quiet, changed := time.After(1500*time.Millisecond), r.plane.changed // longer than a renewal
 		r.plane.mu.Unlock()
-		// A second attempt of anything would come within a renewal.
-		time.Sleep(1500 * time.Millisecond)
+		select {
+		case <-changed:
+			t.Error("something was sent")
+		case <-quiet:
+		}
 		r.plane.mu.Lock()
 		after := r.plane.requests
 		r.plane.mu.Unlock()
@@ -335,8 +339,8 @@ func TestSwitch(t *testing.T) {
 			t.Errorf("%d requests were sent", after-before)
 		}
 		r.turn(power.Run)
-		if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeCancelled {
-			t.Errorf("result = %+v, want it cancelled", result)
+		if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeNotStarted {
+			t.Errorf("result = %+v, want it given back", result)
 		}
 	})
 }
@@ -345,5 +349,64 @@ func (r *runner) turn(mode power.Mode) {
 	r.t.Helper()
 	if err := power.Set(r.dir, power.State{Mode: mode, Reason: "test", At: time.Now()}); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// Without root the engine shares the agent's user and cannot be left alone: it
+// is asked to stop when the agent dies, and the next agent tells how it ended.
+func TestWithoutRoot(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	var user *syscall.Credential
+	if os.Geteuid() == 0 {
+		user = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
+		err := filepath.WalkDir(r.dir.Path(), func(path string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chown(path, r.uid, r.uid)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := r.startProcessAs(user)
+	job := r.plane.give(script("touch "+r.file("begun"), "print before", "wait "+r.file("never")))
+	r.appears(r.file("begun"))
+	r.hasPhase(job, `"phase": "started"`)
+	_ = first.Process.Signal(syscall.SIGKILL)
+	_ = first.Wait()
+	r.startProcessAs(user)
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeNotStarted {
+		t.Errorf("result = %+v, want it given back", result)
+	}
+	if lines := r.plane.log(t, r.plane.streamOf(job)); !slices.Contains(lines, "stopping at a safe point") {
+		t.Errorf("log:\n%s", strings.Join(lines, "\n"))
+	}
+	r.plane.mu.Lock()
+	defer r.plane.mu.Unlock()
+	if got := r.plane.sessions[0].Trust; got != runnerapi.TrustDevelopment {
+		t.Errorf("trust = %s, want development", got)
+	}
+}
+
+// Names that a hostile control plane makes up become no paths.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.start()
+	outside := r.dir.Path() + "/../outside"
+	spec := script("print hello")
+	spec.JobID = "job_/../../../outside"
+	r.plane.give(spec)
+	spec = script("print hello")
+	spec.Operation, spec.ChangeID = jobspec.OperationPlan, "../../outside"
+	job := r.plane.give(spec)
+	result := r.plane.result(t, job)
+	if result.Outcome != jobspec.OutcomeRefused || len(result.Differs) != 1 || result.Differs[0].Field != "change_id" {
+		t.Errorf("result = %+v, want the change's id refused", result)
+	}
+	if left, _ := filepath.Glob(outside + "*"); len(left) > 0 {
+		t.Errorf("written outside of the data directory: %v", left)
 	}
 }

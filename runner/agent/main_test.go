@@ -400,12 +400,19 @@ func (r *runner) start() (stop func() error) {
 // startProcess runs the agent as a process of its own, which can be killed.
 func (r *runner) startProcess() *exec.Cmd {
 	r.t.Helper()
+	return r.startProcessAs(nil)
+}
+
+// startProcessAs is startProcess as another user; nil for our own.
+func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
+	r.t.Helper()
 	config, err := json.Marshal(processConfig{Data: r.dir.Path(), EngineUID: r.uid, Clock: r.clock})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	cmd := exec.Command(r.binary, "agent", string(config)) //nolint:noctx // it is killed by the test
+	cmd := exec.Command(r.binary, "agent", string(config))
 	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -422,13 +429,13 @@ func (r *runner) file(name string) string { return filepath.Join(r.dir.Install()
 // appears waits until a file is there.
 func (r *runner) appears(path string) {
 	r.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for {
 		if _, err := os.Stat(path); err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatalf("waited 20 s for %s", path)
+			r.t.Fatalf("waited 60 s for %s", path)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/logship"
@@ -117,7 +116,7 @@ func (p *plane) change(do func()) {
 // until waits for a condition on the plane.
 func (p *plane) until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		p.mu.Lock()
 		ok, changed := holds(), p.changed
@@ -128,7 +127,7 @@ func (p *plane) until(t *testing.T, what string, holds func() bool) {
 		select {
 		case <-changed:
 		case <-deadline:
-			t.Fatalf("waited 30 s for %s", what)
+			t.Fatalf("waited a minute for %s", what)
 		}
 	}
 }
@@ -443,6 +442,3 @@ func refuse(w http.ResponseWriter, status int, code, detail string) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "code": code, "detail": detail, "state_id": "x"})
 }
-
-// effectOf is a helper for orders: the digest that people approved.
-func effectOf(p runnerapi.Plan) string { return capsule.Effect(p.Effect).Digest() }

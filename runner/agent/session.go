@@ -161,7 +161,8 @@ func (a *agent) claim(ctx, session context.Context) error {
 		try = 0
 		for _, assignment := range jobs {
 			if err := a.jobs.Start(assignment); err != nil {
-				return fmt.Errorf("begin job %s: %w", assignment.JobID, err)
+				a.cfg.Log.ErrorContext(ctx, "job cannot be begun", "job_id", assignment.JobID, "err", err)
+				continue
 			}
 			a.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
 		}

@@ -75,48 +75,55 @@ func (b *bareRiver) sample(ctx context.Context, st *store.Store) (time.Duration,
 // second. They are queued at random moments of that second.
 func polled(ctx context.Context, st *store.Store, w *waiter, into *figures) error {
 	arrivals := make(chan arrival, pollerJobs)
-	polling, stop := context.WithCancel(ctx)
-	defer stop()
-	var group errgroup.Group
+	committed := map[string]time.Time{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.poll(ctx, pollerJobs, arrivals) })
 	group.Go(func() error {
-		for n := 0; ; n++ {
-			if pause(polling, pollEvery) != nil {
-				return nil
-			}
-			jobs, at, err := w.claim(ctx, fmt.Sprintf("polls-%06d", n), pollerJobs, 0)
+		for range pollerJobs {
+			jobID, at, err := queue(ctx, st, w.runner)
 			if err != nil {
-				close(arrivals)
 				return err
 			}
-			for _, job := range jobs {
-				arrivals <- arrival{job.JobID, at}
-				if err := w.report(ctx, job); err != nil {
-					close(arrivals)
-					return err
-				}
+			committed[jobID] = at
+			if err := pause(ctx, rand.N(pollEvery/10)); err != nil { //nolint:gosec // spread, not a secret
+				return err
 			}
 		}
+		return nil
 	})
-	committed := map[string]time.Time{}
-	for range pollerJobs {
-		jobID, at, err := queue(ctx, st, w.runner)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for got := range arrivals {
+		into.add(got.at.Sub(committed[got.jobID]))
+	}
+	return nil
+}
+
+// poll asks once a second until it has had n jobs; then it closes into.
+func (w *waiter) poll(ctx context.Context, n int, into chan<- arrival) error {
+	defer close(into)
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for asked := 0; n > 0; asked++ {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		jobs, at, err := w.claim(ctx, fmt.Sprintf("polls-%06d", asked), n, 0)
 		if err != nil {
 			return err
 		}
-		committed[jobID] = at
-		if err := pause(ctx, rand.N(2*pollEvery/20)); err != nil { //nolint:gosec // spread, not a secret
-			return err
+		for _, job := range jobs {
+			into <- arrival{job.JobID, at}
+			if err := w.report(ctx, job); err != nil {
+				return err
+			}
 		}
+		n -= len(jobs)
 	}
-	for range pollerJobs {
-		got, ok := <-arrivals
-		if !ok {
-			return group.Wait()
-		}
-		into.add(got.at.Sub(committed[got.jobID]))
-	}
-	stop()
-	return group.Wait()
+	return nil
 }
 
 // engineStart measures the engine's executable alone, from exec to exit.

@@ -38,7 +38,7 @@ func queue(ctx context.Context, st *store.Store, r runner) (jobID string, commit
 	err = st.Tx(ctx, r.orgID, func(ctx context.Context, tx *store.Tx) error {
 		err := tx.InsertRunnerJob(ctx, db.InsertRunnerJobParams{
 			ID: spec.JobID, RunnerID: r.id, InstallID: &r.installID, Kind: string(spec.Kind), Operation: string(spec.Operation),
-			Spec: body, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none, //nolint:gosec // a constant
+			Spec: body, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none,
 		})
 		if err != nil {
 			return err

@@ -91,5 +91,12 @@ func ratio(a, b time.Duration) string {
 	if b == 0 {
 		return ""
 	}
-	return fmt.Sprintf("× %.2g", float64(a)/float64(b))
+	times, digits := float64(a)/float64(b), 2
+	switch {
+	case times >= 10:
+		digits = 0
+	case times >= 1:
+		digits = 1
+	}
+	return fmt.Sprintf("× %.*f", digits, times)
 }

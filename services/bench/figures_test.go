@@ -76,3 +76,20 @@ func TestTable(t *testing.T) {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
+
+func TestRatio(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b time.Duration
+		want string
+	}{
+		{a: time.Second, b: time.Millisecond, want: "× 1000"},
+		{a: 25 * time.Millisecond, b: 10 * time.Millisecond, want: "× 2.5"},
+		{a: 5 * time.Millisecond, b: 100 * time.Millisecond, want: "× 0.05"},
+		{a: time.Second, b: 0, want: ""},
+	} {
+		if got := ratio(tt.a, tt.b); got != tt.want {
+			t.Errorf("%s to %s: %q, want %q", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

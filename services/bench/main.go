@@ -29,8 +29,14 @@ const (
 	budgetWaiting = 1000
 )
 
-// warmUp samples are not counted: plans get cached and connections opened.
-const warmUp = 20
+const (
+	// warmUp samples are not counted: plans get cached and connections opened.
+	warmUp = 20
+
+	// rest comes after each turn. Without it River's figures would be those of
+	// its cool-down of 10 ms, within which it misses what is inserted.
+	rest = 25 * time.Millisecond
+)
 
 type options struct {
 	bin     string
@@ -166,7 +172,7 @@ func (b *bench) measure(ctx context.Context) error {
 	}
 	var waiters []*waiter
 	for _, n := range b.waiting {
-		fmt.Fprintf(b.progress, "%d waiting\n", n)
+		fmt.Fprintf(b.progress, "enrolling %d runners\n", n-len(waiters))
 		for len(waiters) < n {
 			w, err := newWaiter(ctx, base, b.system.runnerAPIURL(), runners[1+len(waiters)])
 			if err != nil {
@@ -197,7 +203,8 @@ func (b *bench) measureWith(ctx context.Context, waiters []*waiter, agent runner
 			return err
 		}
 	}
-	err := sample(b.samples,
+	fmt.Fprintf(b.progress, "%d waiting\n", n)
+	err := sample(ctx, b.samples,
 		measurement{hands, func() (time.Duration, error) {
 			return toWaiter(ctx, b.store, waiters[rand.IntN(n)]) //nolint:gosec // any
 		}},
@@ -205,7 +212,7 @@ func (b *bench) measureWith(ctx context.Context, waiters []*waiter, agent runner
 	if err != nil {
 		return err
 	}
-	err = sample(b.engines,
+	err = sample(ctx, b.engines,
 		measurement{engine, func() (time.Duration, error) { return toEngine(ctx, b.store, agent) }},
 		measurement{start, func() (time.Duration, error) { return engineStart(ctx, b.bin) }})
 	if err != nil {
@@ -222,7 +229,7 @@ type measurement struct {
 }
 
 // sample takes turns between measurements, n times each.
-func sample(n int, all ...measurement) error {
+func sample(ctx context.Context, n int, all ...measurement) error {
 	for i := range warmUp + n {
 		for _, m := range all {
 			took, err := m.once()
@@ -232,6 +239,9 @@ func sample(n int, all ...measurement) error {
 			if i >= warmUp {
 				m.into.add(took)
 			}
+		}
+		if err := pause(ctx, rest); err != nil {
+			return err
 		}
 	}
 	return nil

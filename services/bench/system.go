@@ -40,10 +40,10 @@ func startSystem(ctx context.Context, bin string) (*system, error) {
 	}
 	s := &system{dir: dir, bin: bin}
 	// Postgres and the engines run as other users and must pass through.
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // see above
+	if err := os.Chmod(dir, 0o711); err != nil {
 		return s, err
 	}
-	if s.port, err = freePorts(); err != nil {
+	if s.port, err = freePorts(ctx); err != nil {
 		return s, err
 	}
 	s.env = append(os.Environ(),
@@ -123,11 +123,11 @@ func (s *system) startAgent(ctx context.Context, r runner) error {
 }
 
 // freePorts finds four free ports in a row.
-func freePorts() (int, error) {
+func freePorts(ctx context.Context) (int, error) {
 	for base := 20000 + os.Getpid()%20000; base < 60000; base += 4 {
 		free := true
 		for i := range 4 {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
+			l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
 			if err != nil {
 				free = false
 				break

@@ -15,9 +15,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 const (
@@ -142,10 +145,21 @@ func tail(text string, lines int) string {
 	return strings.Join(all, "\n")
 }
 
-// freePorts finds four free ports in a row.
+// nextPort is where the next system looks for its ports: what a system has
+// found is its own before it listens there.
+var nextPort = struct {
+	sync.Mutex
+	base int
+}{base: 20000 + os.Getpid()%750*16}
+
+// freePorts finds four free ports in a row. They are below those that the
+// kernel gives to clients.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for base := 20000 + os.Getpid()%20000; base < 60000; base += 4 {
+	nextPort.Lock()
+	defer nextPort.Unlock()
+	for ; nextPort.base < 60000; nextPort.base += 4 {
+		base := nextPort.base
 		free := true
 		for i := range 4 {
 			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(base+i)))
@@ -156,6 +170,7 @@ func freePorts(t *testing.T) int {
 			_ = l.Close()
 		}
 		if free {
+			nextPort.base += 4
 			return base
 		}
 	}
@@ -300,6 +315,17 @@ func (s *system) post(path string, body, out any) {
 	if err := s.call(http.MethodPost, path, body, out); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// database is the whole database, as its administrator.
+func (s *system) database() *pgxpool.Pool {
+	s.t.Helper()
+	pool, err := pgxpool.New(s.t.Context(), "postgres://postgres@/berth?host="+filepath.Join(s.dir, "run", "postgres"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(pool.Close)
+	return pool
 }
 
 // eventually waits until check has no objection.

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -107,6 +109,9 @@ func TestEnrolRefusals(t *testing.T) {
 	})
 }
 
+// otherRecipient is one more well-formed age recipient.
+const otherRecipient = "age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg"
+
 func TestReplaceWithConsent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,10 +139,32 @@ func TestReplaceWithConsent(t *testing.T) {
 		t.Errorf("%d log tokens of the old machine are still good", n)
 	}
 
+	keyOf := func(a *agent) string { return capsule.KeyID(a.public()) }
+	retired := func() (keys map[string]bool) {
+		if err := json.Unmarshal(one[[]byte](w, `select jsonb_object_agg(key_id, retired_at is not null) from keys where install_id = $1`, o.install), &keys); err != nil {
+			t.Fatal(err)
+		}
+		return keys
+	}
+	// Both machines seal to the same recipient.
+	if diff := cmp.Diff(map[string]bool{keyOf(old): true, keyOf(fresh): false, recipient: false}, retired()); diff != "" {
+		t.Errorf("retired keys (-want +got):\n%s", diff)
+	}
+
 	fresh.start()
 	jobs := fresh.claim("claim-fresh", 4, 10)
 	if len(jobs) != 1 || jobs[0].JobID != plan.JobID || jobs[0].Attempt != 2 {
 		t.Errorf("the new machine got %+v, want attempt 2 of the plan only", jobs)
+	}
+
+	// The first machine comes back, with a key of its own to seal to.
+	again := w.machineWith(o, w.url, old.key)
+	enrolment := again.enrolment(w.enrolment(o, old.id, true))
+	enrolment.SealRecipient = otherRecipient
+	back, err := again.EnrolWithResponse(t.Context(), enrolment)
+	must(t, back, err, http.StatusOK)
+	if diff := cmp.Diff(map[string]bool{keyOf(old): false, keyOf(fresh): true, recipient: true, otherRecipient: false}, retired()); diff != "" {
+		t.Errorf("retired keys after its return (-want +got):\n%s", diff)
 	}
 }
 

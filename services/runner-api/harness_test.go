@@ -201,9 +201,11 @@ func (a *agent) at(url string) *agent {
 	return &other
 }
 
+func (a *agent) public() ed25519.PublicKey { return a.key.Public().(ed25519.PublicKey) }
+
 func (a *agent) enrolment(text string) runnerapi.Enrolment {
 	return runnerapi.Enrolment{
-		Secret: text, PublicKey: capsule.EncodePublicKey(a.key.Public().(ed25519.PublicKey)),
+		Secret: text, PublicKey: capsule.EncodePublicKey(a.public()),
 		SealRecipient: recipient, Version: "0.1.0", Facts: runnerapi.Facts{"hostname": "test"},
 	}
 }

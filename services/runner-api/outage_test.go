@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -55,24 +54,56 @@ func TestExpiredIsLostAndNotDead(t *testing.T) {
 	}
 }
 
+// cutOff ends all connections of runner-api; none can be made until allow
+// is called.
+func (w *world) cutOff() (allow func()) {
+	w.t.Helper()
+	name := one[string](w, `select quote_ident(current_database())`)
+	w.exec(`alter database ` + name + ` connection limit 0`) // does not count superusers
+	w.exec(`select pg_terminate_backend(pid, 10000) from pg_stat_activity where usename = 'berth_runner' and datname = current_database()`)
+	return func() {
+		w.t.Helper()
+		w.exec(`alter database ` + name + ` connection limit -1`)
+	}
+}
+
 // After a start nothing expires for one lease time: runners could not renew.
 func TestExpiryIsHeldBackAfterAStart(t *testing.T) {
 	t.Parallel()
+	const lease = 3 * time.Second
 	w := newWorld(t, func(c *Config) { c.Lease = time.Hour })
 	a := w.agent(w.org(), "install")
 	a.lease(job{})
 	w.exec(`update leases set expires_at = now() - interval '1 minute'`)
-	w.replica(func(c *Config) { c.Lease = time.Hour })
-	// The watch has begun by the time that a held claim ended.
-	for i := range 2 {
-		a.claim(fmt.Sprintf("claim-held-%d", i), 1, 1)
-	}
-	if got := one[string](w, `select state from leases`); got != "active" {
-		t.Errorf("lease is %s, want active: expiry is held back", got)
+	before := time.Now()
+	w.replica(func(c *Config) { c.Lease = lease })
+	w.until("the lease to be lost", `select state = 'lost' from leases`)
+	if took := time.Since(before); took < lease {
+		t.Errorf("a lease was lost %s after a start, want not before %s", took, lease)
 	}
 }
 
-// Idle runners cost one statement per sweep, however many they are.
+// Nor for one lease time after the database was away.
+func TestExpiryIsHeldBackAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	const lease = 3 * time.Second
+	w := newWorld(t, func(c *Config) { c.Lease = lease })
+	a := w.agent(w.org(), "install")
+	j := a.lease(job{fence: 1})
+	w.until("the hold-back after the start to end", `select state = 'lost' from leases`)
+	resp, err := a.RenewLeasesWithResponse(t.Context(), runnerapi.RenewRequest{Leases: []runnerapi.Attempt{{JobID: j.JobID, Attempt: 1}}})
+	must(t, resp, err, 200)
+
+	allow := w.cutOff()
+	w.until("the lease to run out", `select expires_at < now() - interval '1 second' from leases`)
+	back := time.Now()
+	allow()
+	w.until("the lease to be lost", `select state = 'lost' from leases`)
+	if took := time.Since(back); took < lease {
+		t.Errorf("a lease was lost %s after the outage, want not before %s", took, lease)
+	}
+}
+
 func TestLastSeenIsWritten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -144,4 +145,22 @@ func TestAnExpiredLeaseKeepsItsLock(t *testing.T) {
 	must(t, a.putState(apply, "L", 1, 1, "a"), nil, http.StatusOK)
 	other := a.lease(job{fence: 1})
 	refused(t, a.lock(other, "M", 1), nil, http.StatusLocked, "locked")
+}
+
+// A runner that goes on and on does not fill the disk.
+func TestOlderEvidenceKeepsItsDigestOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	apply := a.lease(job{fence: 1})
+	const refusedStates, whole = 23, 20
+	for serial := range int64(refusedStates) { // it never locked
+		refused(t, a.putState(apply, "L", 1, serial+1, "a"), nil, http.StatusConflict, "state_refused")
+	}
+	refused(t, a.putState(apply, "L", 1, 1, "a"), nil, http.StatusConflict, "state_refused") // known by its digest
+	got := one[string](w, `select count(*) || ' kept, ' || count(body) || ' whole, from serial ' || min(serial) filter (where body is not null)
+		|| ', digests ' || count(*) filter (where digest = $1) from tf_states`, digest("a"))
+	if diff := cmp.Diff(fmt.Sprintf("%d kept, %d whole, from serial %d, digests %d", refusedStates, whole, refusedStates-whole+1, refusedStates), got); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
 }

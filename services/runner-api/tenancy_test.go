@@ -116,6 +116,8 @@ func (v victim) footprint() string {
 		'states', (select jsonb_agg(to_jsonb(s) order by id) from tf_states s where org_id = $1),
 		'locks', (select jsonb_agg(to_jsonb(k)) from tf_locks k where org_id = $1),
 		'runs', (select jsonb_agg(to_jsonb(r)) from action_runs r where org_id = $1),
+		'streams', (select jsonb_agg(to_jsonb(s) order by id) from log_streams s where org_id = $1),
+		'alarms', (select jsonb_agg(to_jsonb(a) order by id) from alarms a where org_id = $1),
 		'tokens', (select count(*) from log_tokens t where org_id = $1),
 		'registry', (select count(*) from registry_tokens t where org_id = $1),
 		'chain', (select jsonb_agg(to_jsonb(h)) from chain_heads h where org_id = $1)))`, v.o.id)

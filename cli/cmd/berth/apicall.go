@@ -20,7 +20,7 @@ func (c *cli) apiCommand() *cobra.Command {
 		Use:   "api PATH",
 		Short: "Call the API and print the answer",
 		Long: `Sends one request with the credentials of the context and prints the answer. The
-reference of the API is served by the control plane at /docs.`,
+reference of the API is served by the control plane at /reference.`,
 		Example: "  berth api /me\n  berth api /installs/acme/workflows --data '{\"kind\":\"deploy\"}'\n  berth api /apps/hello -X DELETE",
 		Args:    exactly("PATH"),
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +33,10 @@ is deleted too: the database, the artifacts, and what local installs keep in it.
 }
 
 func (c *cli) down(layout up.Layout, purge bool) error {
+	if _, err := os.Stat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
+		_, err := fmt.Fprintf(c.out, "nothing to stop: there is no data folder %s\n", layout.Dir)
+		return err
+	}
 	ended := 0
 	err := up.Down(layout, func(e up.Ended) {
 		ended++

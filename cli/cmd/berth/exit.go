@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -63,10 +62,6 @@ func exitCode(err error) int {
 func report(w io.Writer, err error) {
 	var o outcome
 	if err == nil || errors.As(err, &o) {
-		return
-	}
-	if errors.Is(err, context.Canceled) {
-		fmt.Fprintln(w, "berth: interrupted")
 		return
 	}
 	fmt.Fprintln(w, "berth:", strings.TrimSpace(err.Error()))

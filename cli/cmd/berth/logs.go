@@ -261,9 +261,10 @@ func (l *logging) ofRun(ctx context.Context, id string) (*source, error) {
 	s := &source{}
 	if stream := value(run.StreamID); stream != "" {
 		s.add(run.Action, stream)
+		return s, nil
 	}
-	if run.FinishedAt == nil && run.WorkflowID != nil {
-		s.moved = l.whenWorkflowMoves(*run.WorkflowID)
+	if run.WorkflowID != nil { // somebody asked for it: the log is that of the job
+		return l.ofWorkflow(ctx, *run.WorkflowID)
 	}
 	return s, nil
 }

@@ -41,6 +41,10 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	root := c.root()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintln(s.err, "berth: interrupted")
+		return exitFailed
+	}
 	report(s.err, err)
 	return exitCode(err)
 }
@@ -117,6 +121,7 @@ func noun(plural, singular, short string, verbs ...*cobra.Command) *cobra.Comman
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
+	cmd.SuggestionsMinimumDistance = 2 // letters
 	text := fmt.Sprintf("unknown command %q for %q", name, cmd.CommandPath())
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		text += "; did you mean " + strings.Join(near, " or ") + "?"

@@ -270,6 +270,9 @@ func buildTime(b ctlapi.Build) time.Duration {
 
 // awaitRelease follows the builds of a config.
 func (c *cli) awaitRelease(ctx context.Context, client *api.Client, result *ctlapi.SyncResult) error {
+	if result.Release != nil {
+		return c.released(ctx, client, result) // nothing had to be built
+	}
 	screen := c.screen()
 	told := map[string]ctlapi.BuildState{}
 	var after int64

@@ -26,13 +26,14 @@ func (p *Problem) Error() string {
 
 // Remedy says what to do, "" when nobody knows.
 func (p *Problem) Remedy() string {
+	// What the server says of headers is no help to people.
+	if p.Status == http.StatusUnauthorized {
+		return "check BERTH_TOKEN or the context (berth context show); berth up writes the context local"
+	}
 	if r := value(p.Problem.Remedy); r != "" {
 		return r
 	}
-	switch p.Status {
-	case http.StatusUnauthorized:
-		return "check BERTH_TOKEN or the context (berth context show); berth up writes the context local"
-	case http.StatusForbidden:
+	if p.Status == http.StatusForbidden {
 		return "ask an admin of the org for the role that this needs; berth api /me shows yours"
 	}
 	return ""

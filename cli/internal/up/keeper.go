@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -54,6 +56,8 @@ type PartStatus struct {
 	PID      int    `json:"pid,omitempty"` // 0 while it does not run
 	Adopted  bool   `json:"adopted,omitempty"`
 	Restarts int    `json:"restarts"`
+	// Given up says that it ended for good.
+	GivenUp bool `json:"given_up,omitempty"`
 	// Looping says that it dies soon after each start.
 	Looping bool   `json:"looping,omitempty"`
 	Last    string `json:"last,omitempty"` // how it ended last
@@ -96,8 +100,13 @@ func (k *keeper) run(ctx context.Context) {
 	deaths := 0
 	for ctx.Err() == nil {
 		began := time.Now()
-		why := k.once(ctx)
+		why, code := k.once(ctx)
 		if ctx.Err() != nil {
+			return
+		}
+		if slices.Contains(k.part.Final, code) {
+			k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.GivenUp = 0, false, why, true })
+			k.say(fmt.Sprintf("! %s ended for good (%s): %s", k.part.Name, why, firstOf(strings.Join(lastLines(k.part.Log, 1), ""), "see "+k.part.Log)))
 			return
 		}
 		var delay time.Duration
@@ -121,35 +130,45 @@ func (k *keeper) run(ctx context.Context) {
 
 // once runs the part one time and says how it ended. When the context ends, it
 // ends the process first.
-func (k *keeper) once(ctx context.Context) (why string) {
+func (k *keeper) once(ctx context.Context) (why string, code int) {
 	process, ended, err := k.adoptOrStart()
 	if err != nil {
-		return err.Error()
+		return err.Error(), unknownCode
 	}
+	var how end
 	select {
-	case why = <-ended:
+	case how = <-ended:
 	case <-ctx.Done():
 		if process.end(k.part.Polite, k.part.Grace) {
 			k.say(fmt.Sprintf("! %s (pid %d) did not stop within %s and was killed", k.part.Name, process.PID, k.part.Grace))
 		}
-		why = <-ended
+		how = <-ended
 	}
 	// Written down after the fact: between the two, the start time tells.
 	if err := k.ledger.change(func(s *State) { delete(s.Parts, k.part.Name) }); err != nil {
 		k.say("! " + err.Error())
 	}
-	return why
+	return how.why, how.code
 }
 
+// An end is how a process ended.
+type end struct {
+	why  string
+	code int // exit code, or unknownCode
+}
+
+// unknownCode stands for signals, and for processes that were not our children.
+const unknownCode = -1
+
 // adoptOrStart returns the process and a channel that says how it ended.
-func (k *keeper) adoptOrStart() (Process, <-chan string, error) {
-	ended := make(chan string, 1)
+func (k *keeper) adoptOrStart() (Process, <-chan end, error) {
+	ended := make(chan end, 1)
 	digest := k.part.digest()
 	if left, ok := k.ledger.read().Parts[k.part.Name]; ok && left.Running() && left.Digest == digest {
 		k.set(func(s *PartStatus) { s.PID, s.Adopted = left.PID, true })
 		go func() {
 			_ = left.wait(context.Background()) // only a missing process ends it
-			ended <- "ended while nobody was its parent"
+			ended <- end{"ended while nobody was its parent", unknownCode}
 		}()
 		return left.Process, ended, nil
 	}
@@ -167,21 +186,21 @@ func (k *keeper) adoptOrStart() (Process, <-chan string, error) {
 	if err != nil {
 		// Not written down, so nobody would find it: it may not run.
 		_ = cmd.Process.Kill()
-		return Process{}, nil, errors.New(<-ended + ": " + err.Error())
+		return Process{}, nil, fmt.Errorf("%s: %w", (<-ended).why, err)
 	}
 	k.set(func(s *PartStatus) { s.PID, s.Adopted = process.PID, false })
 	return process, ended, nil
 }
 
-func howEnded(err error) string {
+func howEnded(err error) end {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return "exit status 0"
+		return end{"exit status 0", 0}
 	case errors.As(err, &exit):
-		return exit.Error()
+		return end{exit.Error(), exit.ExitCode()}
 	}
-	return err.Error()
+	return end{err.Error(), unknownCode}
 }
 
 // waitReady returns when the part can be used, or why it will not be soon.
@@ -195,7 +214,7 @@ func (k *keeper) waitReady(ctx context.Context, within time.Duration) error {
 		if err == nil && k.Status().PID != 0 {
 			return nil
 		}
-		if s := k.Status(); s.Looping {
+		if s := k.Status(); s.Looping || s.GivenUp {
 			return problem(nil, "read "+k.part.Log, "%s does not start (%s)%s", k.part.Name, s.Last, quoteLog(k.part.Log))
 		}
 		select {

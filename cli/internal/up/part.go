@@ -27,6 +27,9 @@ type Part struct {
 	Grace  time.Duration
 	// Ready answers nil when it can be used. It must return soon.
 	Ready func(context.Context) error
+	// Final are the exit codes with which it says that it is not wanted any
+	// more: it is not started again.
+	Final []int
 	// Order is where it stands in the start; later ones are stopped first.
 	Order int
 }

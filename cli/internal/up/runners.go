@@ -21,6 +21,12 @@ const (
 	runnerGrace = 40 * time.Second // engines come to a safe point
 
 	runnerOrder = 10 // after the services
+
+	// Exit codes of berth-runner after which starting it again is no use, or
+	// worse: a machine that was replaced must stay away.
+	exitRevoked    = 4
+	exitEnrolment  = 5
+	exitSuperseded = 6
 )
 
 // Order asks for a runner: the body of PUT /runners/{id}.
@@ -152,6 +158,7 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 		Polite: syscall.SIGTERM,
 		Grace:  runnerGrace,
 		Ready:  func(context.Context) error { return nil },
+		Final:  []int{exitRevoked, exitEnrolment, exitSuperseded},
 		Order:  runnerOrder,
 	}
 }

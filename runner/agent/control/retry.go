@@ -18,7 +18,7 @@ const (
 // 8 s, with a random half, so that many agents do not come back in one moment.
 func Backoff(try int) time.Duration {
 	d := min(minBackoff<<min(try, 10), maxBackoff)
-	return d/2 + rand.N(d/2)
+	return d/2 + rand.N(d/2) //nolint:gosec // G404: spreads requests, protects nothing
 }
 
 // Sleep waits for d or until ctx ends.

@@ -21,7 +21,7 @@ func (t gatedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ctx, cancel := t.gate.WhileNetwork(req.Context())
-	resp, err := t.base.RoundTrip(req.WithContext(ctx)) //nolint:bodyclose // the caller closes it
+	resp, err := t.base.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -78,12 +78,12 @@ func (d Dir) Keys() (Keys, error) {
 	return Keys{Sign: sign, Seal: id, Salt: salt}, nil
 }
 
-func loadOrMake(path string, make func() ([]byte, error)) ([]byte, error) {
+func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return data, err
 	}
-	if data, err = make(); err != nil {
+	if data, err = generate(); err != nil {
 		return nil, err
 	}
 	return data, Write(path, data)

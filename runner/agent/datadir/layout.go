@@ -86,33 +86,68 @@ func (d Dir) Make(engineGID int) error {
 // Path is the directory itself.
 func (d Dir) Path() string { return d.path }
 
-// The files and directories; see the package comment.
-func (d Dir) Trust() string         { return d.join("trust.json") }
-func (d Dir) Config() string        { return d.join("config.json") }
-func (d Dir) Enrolment() string     { return d.join("secrets", "enrolment") }
-func (d Dir) Runner() string        { return d.join("runner.json") }
-func (d Dir) Chain() string         { return d.join("chain.jsonl") }
-func (d Dir) Nonces() string        { return d.join("nonces") }
-func (d Dir) Fences() string        { return d.join("fences.json") }
-func (d Dir) Settings() string      { return d.join("settings.json") }
-func (d Dir) Schedule() string      { return d.join("schedule.json") }
-func (d Dir) Switch() string        { return d.join("switch.json") }
-func (d Dir) Claim() string         { return d.join("claim.json") }
-func (d Dir) Status() string        { return d.join("status.json") }
-func (d Dir) Plan(id string) string { return d.join("plans", id+".json") }
-func (d Dir) Jobs() string          { return d.join("jobs") }
-func (d Dir) Runs() string          { return d.join("runs") }
-func (d Dir) Spool(name string) string {
-	return d.join("spool", name)
-}
-func (d Dir) Evidence(name string) string {
-	return d.join("evidence", name)
-}
+// Trust is what the customer's side wrote down to be believed.
+func (d Dir) Trust() string { return d.join("trust.json") }
+
+// Config holds settings of the runner.
+func (d Dir) Config() string { return d.join("config.json") }
+
+// Enrolment is the single-use secret, until the runner is enrolled.
+func (d Dir) Enrolment() string { return d.join("secrets", "enrolment") }
+
+// Runner says who the runner is.
+func (d Dir) Runner() string { return d.join("runner.json") }
+
+// Chain is the install's chain.
+func (d Dir) Chain() string { return d.join("chain.jsonl") }
+
+// Nonces are the orders that were used.
+func (d Dir) Nonces() string { return d.join("nonces") }
+
+// Fences are the grants that were seen.
+func (d Dir) Fences() string { return d.join("fences.json") }
+
+// Settings is the envelope of the last good settings.
+func (d Dir) Settings() string { return d.join("settings.json") }
+
+// Schedule is the last tick of each action.
+func (d Dir) Schedule() string { return d.join("schedule.json") }
+
+// Switch is the customer's switch.
+func (d Dir) Switch() string { return d.join("switch.json") }
+
+// Claim is the claim whose answer is awaited.
+func (d Dir) Claim() string { return d.join("claim.json") }
+
+// Status is what the agent tells of itself.
+func (d Dir) Status() string { return d.join("status.json") }
+
+// Jobs has a directory for each attempt.
+func (d Dir) Jobs() string { return d.join("jobs") }
+
+// Runs has the reports of runs that never began.
+func (d Dir) Runs() string { return d.join("runs") }
+
+// Artifacts is the install's own registry.
 func (d Dir) Artifacts() string { return d.join("artifacts") }
-func (d Dir) Install() string   { return d.join("install") }
-func (d Dir) ResourceLock(id string) string {
-	return d.join("locks", id)
-}
+
+// Install is the durable scratch of the install.
+func (d Dir) Install() string { return d.join("install") }
+
+// Plan is the record of what was planned for a change.
+func (d Dir) Plan(change string) string { return d.join("plans", change+".json") }
+
+// Plans has all such records.
+func (d Dir) Plans() string { return d.join("plans") }
+
+// Spool has the log lines of an attempt that wait to be delivered.
+func (d Dir) Spool(attempt string) string { return d.join("spool", attempt) }
+
+// Evidence has what nobody took of an attempt.
+func (d Dir) Evidence(attempt string) string { return d.join("evidence", attempt) }
+
+// ResourceLock is held while an engine works on the resource.
+func (d Dir) ResourceLock(id string) string { return d.join("locks", id) }
 
 func (d Dir) identity() string     { return d.join("identity") }
 func (d Dir) sealIdentity() string { return d.join("seal-identity") }

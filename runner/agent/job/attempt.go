@@ -112,7 +112,7 @@ func (f folder) readOut(name string, limit int64) (data []byte, found bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	return readRegular(root, name, limit)
 }
 

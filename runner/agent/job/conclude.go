@@ -59,6 +59,10 @@ func Conclude(e Ending) jobspec.Result {
 		if e.Mutates {
 			r.Outcome = jobspec.OutcomeUncertain
 		}
+	case r.Outcome == jobspec.OutcomeCancelled && !e.Mutates && e.Stop != StopCancel && e.Stop != StopTimeout:
+		// Nobody wanted this job to end, only its engine: the agent, the machine
+		// or the switch did. It changed nothing, so it may begin again.
+		r.Outcome, r.Error = jobspec.OutcomeNotStarted, "was stopped before it was done, and changed nothing"
 	case r.Outcome == jobspec.OutcomeCancelled && e.Stop == StopTimeout:
 		r.Outcome, r.Error = jobspec.OutcomeFailed, fmt.Sprintf("timed out after %s and stopped at a safe point", e.Timeout)
 	}

@@ -49,7 +49,7 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 // announce says that a scheduled run has begun, which opens its log. After an
 // outage the report of its end does the same.
 func (j *job) announce(life context.Context) {
-	run := jobspec.Run{Action: j.attempt.Tick.Action, ScheduledAt: j.attempt.Tick.At, State: "running", StartedAt: j.attempt.StartedAt}
+	run := jobspec.Run{Action: j.attempt.Tick.Action, ScheduledAt: j.attempt.Tick.At, State: "running", StartedAt: j.deps.Now().UTC()}
 	err := control.Retry(life, j.log, "announce run", func(ctx context.Context) error {
 		select {
 		case <-j.over: // the report of the end follows

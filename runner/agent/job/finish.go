@@ -99,6 +99,19 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	return j.finishLogs()
 }
 
+// finishAgain does what finish may not have come to after the report was on
+// disk.
+func (j *job) finishAgain(life context.Context) error {
+	var result jobspec.Result
+	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
+		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
+	}
+	if err := j.recordOutcome(life, result); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return j.finishLogs()
+}
+
 // complete adds what the agent makes of the engine's files.
 func (j *job) complete(ctx context.Context, result *jobspec.Result) error {
 	if _, err := j.dir.readOutJSON("out/outputs.json", maxOutputs, &result.Outputs); err != nil {

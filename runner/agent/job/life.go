@@ -68,10 +68,9 @@ func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
 		breakOff: func() {},
 	}
+	// Without the lock, an engine that is to be adopted has it.
 	lock, err := datadir.Flock(dir.lock(), errors.New("job directory is in use"))
-	if err != nil {
-		lock = nil // the engine that is to be adopted has it
-	} else {
+	if err == nil {
 		j.locks = append(j.locks, lock)
 	}
 	j.secrets.add(a.Assignment.LogToken, "log token")
@@ -128,8 +127,10 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 // work brings the attempt to its end: the report is on disk afterwards.
 func (j *job) work(life context.Context, entry recovery.Decision) error {
 	switch {
-	case entry == recovery.Forget, entry == recovery.Report && j.attempt.Phase == recovery.Ended:
+	case entry == recovery.Forget:
 		return j.finishLogs()
+	case entry == recovery.Report && j.attempt.Phase == recovery.Ended:
+		return j.finishAgain(life)
 	case entry == "":
 		return j.begin(life)
 	}
@@ -219,16 +220,17 @@ func (j *job) start(ctx, life context.Context) (*process.Process, error) {
 }
 
 func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
-	var files [2]*os.File
-	for i, path := range []string{j.dir.stdout(), j.dir.stderr()} {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		files[i] = f
+	stdout, err := output(j.dir.stdout())
+	if err != nil {
+		return nil, err
 	}
-	err := j.advance(recovery.Starting, func(a *Attempt) {
+	defer stdout.Close()
+	stderr, err := output(j.dir.stderr())
+	if err != nil {
+		return nil, err
+	}
+	defer stderr.Close()
+	err = j.advance(recovery.Starting, func(a *Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
 		a.Isolation = j.deps.Engine.Isolation
@@ -238,7 +240,7 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 	}
 	p, err := process.Start(process.Spec{
 		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
-		Env: j.environment(ctx), Stdout: files[0], Stderr: files[1], Inherit: j.locks,
+		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr, Inherit: j.locks,
 		Isolation: j.deps.Engine.Isolation, Group: process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits),
 	})
 	if err != nil {
@@ -251,6 +253,11 @@ func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
 	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 	return p, nil
+}
+
+// output opens a file that the engine writes to.
+func output(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
 // adopt goes on with an engine that an earlier agent started.

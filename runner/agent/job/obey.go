@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -41,6 +42,15 @@ func (j *job) admit() error {
 	same("job_id", j.attempt.Assignment.JobID, spec.JobID)
 	same("org_id", runner.OrgID, spec.OrgID)
 	same("install_id", runner.InstallID, spec.InstallID)
+	valid := func(field, prefix, value string) { // these become file names
+		if value != "" && !id.Valid(prefix, value) {
+			differs = append(differs, jobspec.Difference{Field: field, Want: prefix + "_…", Got: value})
+		}
+	}
+	valid("change_id", id.Change, spec.ChangeID)
+	if spec.Resource != nil {
+		valid("resource.id", id.Resource, spec.Resource.ID)
+	}
 	if build := spec.Operation == jobspec.OperationBuild; build != (runner.Kind == string(runnerapi.RunnerKindBuild)) {
 		differs = append(differs, jobspec.Difference{Field: "operation", Want: "one of a runner of kind " + runner.Kind, Got: string(spec.Operation)})
 	}

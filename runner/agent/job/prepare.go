@@ -112,7 +112,7 @@ func (j *job) unpin(ctx context.Context, sealed []byte) error {
 	}
 	// A layout for this moment: it unpacks with all its checks.
 	tmp := filepath.Join(j.dir.path, "unpin")
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	layout, err := oci.Open(tmp)
 	if err != nil {
 		return err

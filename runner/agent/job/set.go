@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -78,14 +79,14 @@ func (j *job) facts() recovery.Facts {
 	}
 	if j.attempt.Process != nil {
 		f.Alive = process.Alive(*j.attempt.Process)
-	} else if id, found := process.Find("run", j.dir.engine()); found {
-		j.attempt.Process, f.Alive = &id, true
+	} else if pid, found := process.Find("run", j.dir.engine()); found {
+		j.attempt.Process, f.Alive = &pid, true
 	}
 	if !f.Alive && len(j.locks) == 0 {
 		// The engine is over, but something that it started holds its lock:
 		// without a process namespace that can be. It has to go first.
-		if id := j.attempt.Process; id != nil && !j.attempt.Isolation.PIDNamespace {
-			_ = syscall.Kill(-id.PID, syscall.SIGKILL)
+		if p := j.attempt.Process; p != nil && !j.attempt.Isolation.PIDNamespace {
+			_ = syscall.Kill(-p.PID, syscall.SIGKILL)
 		}
 	}
 	return f
@@ -93,6 +94,9 @@ func (j *job) facts() recovery.Facts {
 
 // Start begins an attempt. One that is known already is not begun again.
 func (s *Set) Start(a runnerapi.Assignment) error {
+	if !id.Valid(id.Job, a.JobID) || a.Attempt < 1 {
+		return fmt.Errorf("%q is not a job, or %d not an attempt", a.JobID, a.Attempt) // both become file names
+	}
 	return s.start(Attempt{Assignment: a, Phase: recovery.Claimed})
 }
 

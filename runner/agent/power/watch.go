@@ -89,12 +89,12 @@ func (s *Switch) Watch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(wake)
+	defer func() { _ = unix.Close(wake) }()
 	// The file is replaced by rename, so its directory is what is watched.
 	if _, err := unix.InotifyAddWatch(fd, s.dir.Path(), unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_DELETE); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *Switch) Watch(ctx context.Context) error {
 // mentions reports whether one of the inotify events is about the name.
 func mentions(events []byte, name string) bool {
 	for len(events) >= unix.SizeofInotifyEvent {
-		head := (*unix.InotifyEvent)(unsafe.Pointer(&events[0])) //nolint:gosec // G103: the kernel's own layout, aligned by it
+		head := (*unix.InotifyEvent)(unsafe.Pointer(&events[0])) // the kernel aligns them
 		end := unix.SizeofInotifyEvent + int(head.Len)
 		if unix.ByteSliceToString(events[unix.SizeofInotifyEvent:end]) == name {
 			return true

@@ -103,7 +103,8 @@ func (g *Group) attach(attr *syscall.SysProcAttr) (done func()) {
 	return func() { f.Close() }
 }
 
-// add moves a process into the group, where it was not born there.
+// add moves a process into the group, where it was not born there (v1). What it
+// started before that is not limited; it has had no time to.
 func (g *Group) add(pid int) {
 	if g == nil || g.v2 {
 		return

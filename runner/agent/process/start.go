@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -55,9 +56,11 @@ type ID struct {
 type Process struct {
 	id    ID
 	own   *exec.Cmd // nil when adopted
-	pidfd int       // -1 for children: package os has its own
 	iso   Isolation
 	group *Group
+
+	mu    sync.Mutex
+	pidfd int // of an adopted process; -1 for children and after the end
 
 	done chan struct{}
 	code int // valid after done; -1 when it is not known
@@ -121,22 +124,26 @@ func Adopt(id ID, iso Isolation, group *Group) (p *Process, found bool, err erro
 		return nil, false, fmt.Errorf("adopt process %d: %w", id.PID, err)
 	}
 	if !Alive(id) { // asked after the descriptor was taken: it is this one or none
-		unix.Close(fd)
+		_ = unix.Close(fd)
 		return nil, false, nil
 	}
 	p = &Process{id: id, pidfd: fd, iso: iso, group: group, done: make(chan struct{}), code: -1}
-	go p.watch()
+	go p.watch(fd)
 	return p, true, nil
 }
 
-func (p *Process) watch() {
+func (p *Process) watch(fd int) {
 	for {
-		_, err := unix.Poll([]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}, -1)
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
 	p.killRest()
+	p.mu.Lock()
+	_ = unix.Close(p.pidfd)
+	p.pidfd = -1
+	p.mu.Unlock()
 	close(p.done)
 }
 
@@ -174,7 +181,11 @@ func (p *Process) signal(s unix.Signal) {
 		_ = p.own.Process.Signal(s)
 		return
 	}
-	_ = unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pidfd >= 0 {
+		_ = unix.PidfdSendSignal(p.pidfd, s, nil, 0)
+	}
 }
 
 // killRest ends what the process left behind. In a namespace the kernel does.

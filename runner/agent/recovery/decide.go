@@ -59,17 +59,13 @@ func Decide(f Facts) Decision {
 		return Report
 	case f.Alive:
 		return Adopt
-	case f.Phase == Starting || f.Phase == Started:
-		switch {
-		case f.HasResult:
-			return Report
-		case f.Mutates:
-			return Uncertain
-		case f.Phase == Started:
-			// Changed nothing, but it did run: as good as never started to the
-			// job, while the report can say the truth.
-			return Uncertain
-		}
+	case f.Phase != Starting && f.Phase != Started:
+		return NotStarted
+	case f.HasResult:
+		return Report
+	case f.Mutates, f.Phase == Started:
+		return Uncertain
+	default: // it changes nothing, and maybe did not even begin
+		return NotStarted
 	}
-	return NotStarted
 }

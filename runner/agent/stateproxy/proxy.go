@@ -122,7 +122,7 @@ func Listen(ctx context.Context, a Access) (net.Listener, Access, error) {
 	}
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
-		l.Close()
+		_ = l.Close()
 		return nil, a, errors.New("state proxy: no TCP address")
 	}
 	a.Port = addr.Port

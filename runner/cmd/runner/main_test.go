@@ -29,7 +29,8 @@ func TestReferenceIsComplete(t *testing.T) {
 	flags := map[string]bool{}
 	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		flags[f.Name] = true
-		env, _, _ := strings.Cut(f.Usage[strings.Index(f.Usage, "BERTH_"):], ";")
+		_, env, _ := strings.Cut(f.Usage, "(BERTH_")
+		env, _, _ = strings.Cut("BERTH_"+env, ";")
 		env = strings.TrimSuffix(env, ")")
 		if !strings.Contains(page, fmt.Sprintf("| `--%s` | `%s` |", f.Name, env)) {
 			t.Errorf("%s has no row for --%s with %s", reference, f.Name, env)

@@ -38,6 +38,16 @@ const (
 	Done Act = "done" // the build has ended
 )
 
+// moves says whether the act puts the build into another state, for which
+// others wait.
+func (a Act) moves() bool {
+	switch a {
+	case QueueJob, Reuse, Succeed, Fail, Cancel:
+		return true
+	}
+	return false
+}
+
 // Decision is one act with what it needs.
 type Decision struct {
 	Act      Act

@@ -2,26 +2,18 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// How a release came to be.
-const (
-	madeBySync    = "sync"
-	madeByRebuild = "rebuild"
-)
-
-// release makes the release of each config that b, which has just succeeded,
+// releaseWhatIsDone makes the release of each config that b, which has just succeeded,
 // completes. The app is locked, so of two last builds that end at once the
 // second one sees the first, and numbers follow each other. A config that was
 // released before gets another release only while it is the app's newest.
-func (w *Worker) release(ctx context.Context, tx *store.Tx, b Build) error {
+func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *store.Tx, b Build) error {
 	configs, err := tx.BuilderConfigsOf(ctx, db.BuilderConfigsOfParams{AppID: b.AppID, ComponentID: b.ComponentID, BuildDigest: b.BuildDigest})
 	if err != nil {
 		return fmt.Errorf("find configs: %w", err)
@@ -52,47 +44,23 @@ func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []db.Ad
 		if row.BuildState != string(Succeeded) {
 			return nil, false, nil
 		}
-		items = append(items, db.AddReleaseItemParams{
-			ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
-			ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
-		})
+		items = append(items, release.Item(row))
 	}
 	return items, len(items) > 0, nil
 }
 
 // makeRelease does nothing when there is a release of just these artifacts.
 func (w *Worker) makeRelease(ctx context.Context, tx *store.Tx, b Build, config db.BuilderConfigsOfRow, items []db.AddReleaseItemParams) error {
-	digest := releaseDigest(config.Digest, items)
-	_, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: b.AppID, Digest: digest})
-	if err == nil || !errors.Is(err, fault.ErrNotFound) {
-		return err
-	}
-	madeBy := madeBySync
+	by := release.BySync
 	if config.Released {
-		madeBy = madeByRebuild
+		by = release.ByRebuild
 	}
-	release, err := tx.AddRelease(ctx, db.AddReleaseParams{ID: id.New(id.Release), AppID: b.AppID, ConfigID: config.ID, MadeBy: madeBy, Digest: digest})
-	if err != nil {
+	row, made, err := release.Make(ctx, tx, release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, by, items)
+	if err != nil || !made {
 		return err
-	}
-	for _, item := range items {
-		item.ReleaseID = release.ID
-		if err := tx.AddReleaseItem(ctx, item); err != nil {
-			return err
-		}
 	}
 	tx.AfterCommit(func() {
-		w.Log.InfoContext(ctx, "release made", "org_id", b.OrgID, "app_id", b.AppID, "release_id", release.ID, "number", release.Number, "config", config.Number)
+		w.Log.InfoContext(ctx, "release made", "org_id", b.OrgID, "app_id", b.AppID, "release_id", row.ID, "number", row.Number, "config", config.Number)
 	})
 	return nil
-}
-
-// releaseDigest identifies a release by its config and its artifacts. ctl-api
-// makes releases too, and computes the same: see its package apps.
-func releaseDigest(configDigest string, items []db.AddReleaseItemParams) string {
-	artifacts := map[string]string{}
-	for _, item := range items {
-		artifacts[item.ComponentID] = item.ArtifactDigest
-	}
-	return digestJSON([]any{"berth/release/v1", configDigest, artifacts})
 }

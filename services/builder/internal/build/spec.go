@@ -1,13 +1,12 @@
 package build
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
@@ -60,15 +59,5 @@ func repositoryOf(b Build) string {
 // resolvedDigest identifies what is built, and of what exactly: builds with the
 // same one make the same artifact.
 func resolvedDigest(buildDigest, content string) string {
-	return digestJSON([]any{"berth/build/v1", buildDigest, content})
-}
-
-// digestJSON hashes a value; maps are written in the order of their keys.
-func digestJSON(v any) string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // only lists, maps and strings go in
-	}
-	sum := sha256.Sum256(raw)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return capsule.DigestBytes(mustJSON([]any{"berth/build/v1", buildDigest, content}))
 }

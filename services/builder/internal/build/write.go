@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -18,6 +19,9 @@ const jobsChannel = "berth_jobs"
 // write does a decision that changes rows; others change nothing.
 func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) error {
 	b := s.Build
+	if d.Act.moves() {
+		tx.NotifyAfterCommit(release.Channel, b.AppID)
+	}
 	switch d.Act {
 	case RecordSource:
 		return tx.BuilderSetSource(ctx, db.BuilderSetSourceParams{ID: b.ID, SourceCommit: orNil(d.Commit), ResolvedDigest: d.Resolved})
@@ -81,7 +85,7 @@ func (w *Worker) succeed(ctx context.Context, tx *store.Tx, b Build, made jobspe
 		return fmt.Errorf("succeed: %w", err)
 	}
 	w.log(ctx, tx, b, Succeeded, "")
-	return w.release(ctx, tx, b)
+	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
 // log says that the build ended, once that is so.

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -36,7 +38,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 			return err
 		}
 		rows, out.Next = page(rows, limit, func(r db.ShowBuildsRow) string { return r.Build.ID })
-		out.Items, err = buildViews(ctx, tx, rows)
+		out.Items, err = s.buildViews(ctx, tx, rows)
 		return err
 	})
 	return out, err
@@ -52,13 +54,13 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 		}
 		out.Items = out.Items[:0]
 		for _, id := range ids {
-			build, err := oneBuild(ctx, tx, id)
+			build, err := s.oneBuild(ctx, tx, id)
 			if err != nil {
 				return "", err
 			}
 			out.Items = append(out.Items, build)
 		}
-		tx.NotifyAfterCommit(BuildChannel, app.ID)
+		tx.NotifyAfterCommit(release.Channel, app.ID)
 		return fmt.Sprintf("build %d components of app %s again", len(ids), app.Name), nil
 	})
 	return out, err
@@ -67,14 +69,14 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 // GetBuild answers a build, held back until its state changes when asked to.
 func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject) (apigen.GetBuildResponseObject, error) {
 	var view apigen.Build
-	look := func(ctx context.Context) (int64, error) {
+	look := func(ctx context.Context) (bool, error) {
 		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			view, err = oneBuild(ctx, tx, req.Build)
+			view, err = s.oneBuild(ctx, tx, req.Build)
 			return err
 		})
-		return view.Version, err
+		return view.Version > value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, req.Params.AfterVersion, BuildChannel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
 	return apigen.GetBuild200JSONResponse(view), err
 }
 
@@ -82,13 +84,13 @@ func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject)
 func (s *Server) CancelBuild(ctx context.Context, req apigen.CancelBuildRequestObject) (apigen.CancelBuildResponseObject, error) {
 	var out apigen.CancelBuild202JSONResponse
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		if _, err := oneBuild(ctx, tx, req.Build); err != nil {
+		if _, err := s.oneBuild(ctx, tx, req.Build); err != nil {
 			return "", err
 		}
 		if err := tx.RequestBuildCancel(ctx, req.Build); err != nil {
 			return "", err
 		}
-		view, err := oneBuild(ctx, tx, req.Build)
+		view, err := s.oneBuild(ctx, tx, req.Build)
 		if err != nil {
 			return "", err
 		}
@@ -98,7 +100,7 @@ func (s *Server) CancelBuild(ctx context.Context, req apigen.CancelBuildRequestO
 	return out, err
 }
 
-func oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.Build, error) {
+func (s *Server) oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.Build, error) {
 	rows, err := tx.ShowBuilds(ctx, db.ShowBuildsParams{ID: id, Most: 1})
 	if err != nil {
 		return apigen.Build{}, err
@@ -106,17 +108,19 @@ func oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.Build, error
 	if id == "" || len(rows) == 0 {
 		return apigen.Build{}, fault.Newf(fault.ErrNotFound, "there is no build %q", id)
 	}
-	views, err := buildViews(ctx, tx, rows)
+	views, err := s.buildViews(ctx, tx, rows)
 	if err != nil {
 		return apigen.Build{}, err
 	}
 	return views[0], nil
 }
 
-func buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]apigen.Build, error) {
+func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]apigen.Build, error) {
 	jobs, err := tx.ShowJobsOfBuilds(ctx, convert(rows, func(r db.ShowBuildsRow) string { return r.Build.ID }))
 	byBuild := map[string]*apigen.Job{}
+	silent := map[string]time.Duration{}
 	for _, j := range jobs {
+		silent[value(j.BuildID)] = s.silence(j)
 		byBuild[value(j.BuildID)] = &apigen.Job{
 			ID: j.ID, Operation: j.Operation, State: apigen.JobState(j.State), Attempt: int(j.Attempt), StreamIds: j.StreamIds,
 			Error: j.Error, QueuedAt: j.QueuedAt, StartedAt: j.LeasedAt, FinishedAt: j.FinishedAt,
@@ -125,7 +129,7 @@ func buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]a
 	return convert(rows, func(r db.ShowBuildsRow) apigen.Build {
 		view := buildView(r)
 		view.Job = byBuild[r.Build.ID]
-		view.Wait = buildWait(view)
+		view.Wait = buildWait(view, silent[r.Build.ID])
 		return view
 	}), err
 }
@@ -146,13 +150,29 @@ func buildView(r db.ShowBuildsRow) apigen.Build {
 	return view
 }
 
-// buildWait says why nobody works on a build that is not finished.
-func buildWait(b apigen.Build) *apigen.BuildWait {
+// silence is for how long a job's Build Runner was not heard of: since it was
+// made when it never was.
+func (s *Server) silence(j db.ShowJobsOfBuildsRow) time.Duration {
+	since := j.RunnerSince
+	if j.RunnerSeenAt != nil {
+		since = *j.RunnerSeenAt
+	}
+	return s.now().Sub(since)
+}
+
+// buildWait says why nobody works on a build that is not finished. silence is
+// that of the Build Runner.
+func buildWait(b apigen.Build, silence time.Duration) *apigen.BuildWait {
 	switch {
 	case b.FinishedAt != nil:
 		return nil
 	case b.Job == nil && b.State == apigen.BuildStateQueued:
 		return &apigen.BuildWait{Reason: "builder has not taken it up yet", On: "builder"}
+	case b.Job != nil && b.Job.State == apigen.JobStateQueued && silence >= onlineWithin:
+		return &apigen.BuildWait{
+			Reason: fmt.Sprintf("the Build Runner was not heard of for %s; builder keeps it alive: see whether builder runs and what its log says", silence.Round(time.Second)),
+			On:     "builder",
+		}
 	case b.Job != nil && b.Job.State == apigen.JobStateQueued:
 		return &apigen.BuildWait{Reason: "it is queued for the Build Runner", On: "the Build Runner"}
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
@@ -171,8 +170,4 @@ func orNotFound(err error) error {
 		return fault.ErrNotFound
 	}
 	return err
-}
-
-func invalidWait(err error) error {
-	return fault.Wrap(fault.ErrInvalid, errors.Unwrap(err), "wait is a duration such as 30s")
 }

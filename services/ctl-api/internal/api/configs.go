@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -34,7 +35,7 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 		if sync.DryRun {
 			return "", errRollback
 		}
-		tx.NotifyAfterCommit(BuildChannel, result.App.ID)
+		tx.NotifyAfterCommit(release.Channel, result.App.ID)
 		if !result.Created {
 			return "sync app " + result.App.Name + ": nothing new", nil
 		}
@@ -82,14 +83,14 @@ func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestO
 // when asked to wait.
 func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObject) (apigen.GetConfigResponseObject, error) {
 	var view apigen.Config
-	look := func(ctx context.Context) (int64, error) {
+	look := func(ctx context.Context) (bool, error) {
 		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
 			view, err = oneConfig(ctx, tx, req.Config)
 			return err
 		})
-		return view.Version, err
+		return view.Version > value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, req.Params.AfterVersion, BuildChannel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
 	return apigen.GetConfig200JSONResponse(view), err
 }
 

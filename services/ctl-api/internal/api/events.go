@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -60,7 +61,8 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	return apigen.StreamWorkflowEvents200TextEventStreamResponse{Body: r}, nil
 }
 
-// sendEvents writes events until the workflow is finished or ctx is over.
+// sendEvents writes events until the workflow is finished, the server ends or
+// ctx is over.
 func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, workflowID string, after int64) error {
 	for {
 		var rows []db.WorkflowEventsAfterRow
@@ -104,6 +106,8 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 			}
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-httpserver.Draining(ctx):
+			return nil // the reader comes back with Last-Event-ID, to another replica
 		}
 	}
 }

@@ -48,7 +48,6 @@ func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequ
 		if made = fresh; !made {
 			return "", nil
 		}
-		tx.NotifyAfterCommit(BuildChannel, release.AppID)
 		return fmt.Sprintf("make release %d of app %s", view.Number, view.App.Name), nil
 	})
 	if err != nil {

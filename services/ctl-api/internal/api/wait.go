@@ -5,39 +5,33 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/release"
 )
 
-// Channels that wake requests which wait.
-const (
-	// WorkflowChannel carries the id of a workflow that got an event.
-	WorkflowChannel = "berth_workflow"
-	// BuildChannel carries the id of the app of which a build has moved or a
-	// release was made.
-	BuildChannel = "berth_build"
-)
-
-// Channels is what the Server's Listener must listen on.
-var Channels = []string{WorkflowChannel, BuildChannel, access.RevokedChannel}
+// Channels is what the Server's Listener must listen on: what wakes requests
+// that wait, and revocations.
+var Channels = []string{workflow.EventsChannel, release.Channel, access.RevokedChannel}
 
 const (
 	// maxWait is the contract's.
 	maxWait = 60 * time.Second
 	// lookAgain bounds how late a waiting request answers when the wake-up
 	// was lost with the process that should have sent it.
-	lookAgain = 2 * time.Second
+	lookAgain = 30 * time.Second
 )
 
-// wait calls look until it returns a version above after, the wait is over or
-// the caller is gone; look keeps what it saw. Without a wait it looks once.
-func (s *Server) wait(ctx context.Context, wait *string, after *int64, channel string, key func() string, look func(ctx context.Context) (version int64, err error)) error {
+// wait calls look until it has seen a move, the wait is over, the caller is gone
+// or the server ends; look keeps what it saw. Without a wait it looks once. key
+// is asked after the first look, and wakes the next ones on channel.
+func (s *Server) wait(ctx context.Context, wait *string, channel string, key func() string, look func(ctx context.Context) (moved bool, err error)) error {
 	limit, err := waitOf(wait)
 	if err != nil {
 		return err
 	}
-	version, err := look(ctx)
-	if err != nil || limit == 0 || version > value(after) {
+	if moved, err := look(ctx); err != nil || limit == 0 || moved {
 		return err
 	}
 	sub := s.Listener.Subscribe(channel, key())
@@ -47,7 +41,7 @@ func (s *Server) wait(ctx context.Context, wait *string, after *int64, channel s
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		if version, err = look(ctx); err != nil || version > value(after) {
+		if moved, err := look(ctx); err != nil || moved {
 			return err
 		}
 		select {

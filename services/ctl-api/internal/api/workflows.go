@@ -74,39 +74,19 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 	return out, err
 }
 
-// GetWorkflow answers a workflow with its steps; with wait, once it moved.
+// GetWorkflow answers a workflow with its steps; with wait, once it moved or is
+// finished.
 func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestObject) (apigen.GetWorkflowResponseObject, error) {
-	look := func() (apigen.Workflow, error) {
-		var out apigen.Workflow
+	var view apigen.Workflow
+	look := func(ctx context.Context) (bool, error) {
 		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			out, err = workflowView(ctx, tx, req.Workflow)
+			view, err = workflowView(ctx, tx, req.Workflow)
 			return err
 		})
-		return out, err
+		return view.Version > value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
 	}
-	if value(req.Params.Wait) == "" {
-		out, err := look()
-		return apigen.GetWorkflow200JSONResponse(out), err
-	}
-	wait, err := time.ParseDuration(*req.Params.Wait)
-	if err != nil {
-		return nil, invalidWait(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	sub := s.Listener.Subscribe(workflow.EventsChannel, req.Workflow)
-	defer sub.Close()
-	for {
-		out, err := look()
-		if err != nil || out.Version > value(req.Params.AfterVersion) || finishedWorkflow(out.State) {
-			return apigen.GetWorkflow200JSONResponse(out), err
-		}
-		select {
-		case <-sub.C:
-		case <-ctx.Done():
-			return apigen.GetWorkflow200JSONResponse(out), nil
-		}
-	}
+	err := s.wait(ctx, req.Params.Wait, workflow.EventsChannel, func() string { return req.Workflow }, look)
+	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
 // CancelWorkflow asks a workflow to stop.

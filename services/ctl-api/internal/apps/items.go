@@ -1,14 +1,13 @@
 package apps
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
@@ -93,7 +92,7 @@ func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
 // configDigest identifies a config with its local sources: the same digest, the
 // same config.
 func configDigest(app *appconfig.App, sources map[string]string) string {
-	return digestJSON([]any{"berth/config/v1", app.Digest(), sources})
+	return capsule.DigestBytes(mustJSON([]any{"berth/config/v1", app.Digest(), sources})) // maps are written in the order of their keys
 }
 
 // commitRef is a ref that cannot move.
@@ -103,12 +102,6 @@ var commitRef = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // description stays the same: a branch or a tag.
 func (s Source) moves() bool {
 	return s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
-}
-
-// digestJSON hashes a value; maps are written in the order of their keys.
-func digestJSON(v any) string {
-	sum := sha256.Sum256(mustJSON(v))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // mustJSON encodes our own plain structs, which always can be.

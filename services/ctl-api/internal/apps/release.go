@@ -3,69 +3,38 @@ package apps
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// How a release came to be.
-const (
-	madeBySync      = "sync"
-	madeByPromotion = "promotion"
-)
-
-// locked is a component in a release: which build stands for it.
-type locked struct {
-	db.AddReleaseItemParams
-	name string
-}
-
 // makeRelease makes the release of a config, its own builds replaced by the
-// given ones, unless there is one of just these builds. The app's row is locked
-// by the caller. made tells a new release from one that was there.
-func makeRelease(ctx context.Context, tx *store.Tx, appID string, config db.Config, madeBy string, instead []string) (_ db.Release, made bool, _ error) {
-	items, err := lockItems(ctx, tx, appID, config, instead)
+// given ones, unless there is one of just these artifacts. The app's row is
+// locked by the caller. made tells a new release from one that was there.
+func makeRelease(ctx context.Context, tx *store.Tx, config db.Config, by release.MadeBy, instead []string) (_ db.Release, made bool, _ error) {
+	items, err := lockItems(ctx, tx, config, instead)
 	if err != nil {
 		return db.Release{}, false, err
 	}
-	digest := releaseDigest(config, items)
-	release, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: appID, Digest: digest})
-	if err == nil || !errors.Is(err, fault.ErrNotFound) {
-		return release, false, err
-	}
-	release, err = tx.AddRelease(ctx, db.AddReleaseParams{ID: id.New(id.Release), AppID: appID, ConfigID: config.ID, MadeBy: madeBy, Digest: digest})
-	if err != nil {
-		return release, false, fmt.Errorf("store release: %w", err)
-	}
-	for _, it := range items {
-		it.ReleaseID = release.ID
-		if err := tx.AddReleaseItem(ctx, it.AddReleaseItemParams); err != nil {
-			return release, false, fmt.Errorf("store release item: %w", err)
-		}
-	}
-	return release, true, nil
+	return release.Make(ctx, tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, by, items)
 }
 
 // lockItems finds the succeeded build of each item.
-func lockItems(ctx context.Context, tx *store.Tx, appID string, config db.Config, instead []string) ([]locked, error) {
+func lockItems(ctx context.Context, tx *store.Tx, config db.Config, instead []string) ([]db.AddReleaseItemParams, error) {
 	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := chosenBuilds(ctx, tx, appID, instead)
+	chosen, err := chosenBuilds(ctx, tx, config.AppID, instead)
 	if err != nil {
 		return nil, err
 	}
-	var items []locked
+	var items []db.AddReleaseItemParams
 	for _, row := range rows {
-		it := locked{name: row.Name, AddReleaseItemParams: db.AddReleaseItemParams{
-			ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
-			ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
-		}}
+		it := release.Item(row)
 		state := row.BuildState
 		if b, ok := chosen[row.ComponentID]; ok {
 			delete(chosen, row.ComponentID)
@@ -103,22 +72,13 @@ func chosenBuilds(ctx context.Context, tx *store.Tx, appID string, ids []string)
 	return chosen, nil
 }
 
-// releaseDigest identifies a release: a config and its artifacts.
-func releaseDigest(config db.Config, items []locked) string {
-	artifacts := map[string]string{}
-	for _, it := range items {
-		artifacts[it.ComponentID] = it.ArtifactDigest
-	}
-	return digestJSON([]any{"berth/release/v1", config.Digest, artifacts})
-}
-
 // Promote makes a release of chosen builds; number 0 is the newest config.
 func Promote(ctx context.Context, tx *store.Tx, appRef string, number int, builds []string) (db.Release, bool, error) {
-	app, config, err := lockNewest(ctx, tx, appRef, number)
+	_, config, err := lockNewest(ctx, tx, appRef, number)
 	if err != nil {
 		return db.Release{}, false, err
 	}
-	return makeRelease(ctx, tx, app.ID, config, madeByPromotion, builds)
+	return makeRelease(ctx, tx, config, release.ByPromotion, builds)
 }
 
 // Rebuild queues new builds of components of an app's newest config, of all

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"regexp"
 
-	"go.opentelemetry.io/otel/propagation"
-
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -228,8 +228,8 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 	if !s.out.Decision.released() {
 		return s.findRelease(ctx)
 	}
-	release, _, err := makeRelease(ctx, s.tx, s.out.App.ID, *s.out.Config, madeBySync, nil)
-	s.out.Release = &release
+	made, _, err := makeRelease(ctx, s.tx, *s.out.Config, release.BySync, nil)
+	s.out.Release = &made
 	return err
 }
 
@@ -276,9 +276,7 @@ func (s *syncing) findRelease(ctx context.Context) error {
 // queueBuild stores a queued build and wakes builder.
 func queueBuild(ctx context.Context, tx *store.Tx, build db.InsertBuildParams) (string, error) {
 	build.ID = id.New(id.Build)
-	trace := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, trace)
-	build.Trace = mustJSON(trace)
+	build.Trace = mustJSON(telemetry.Inject(ctx))
 	if _, err := tx.InsertBuild(ctx, build); err != nil {
 		return "", err
 	}

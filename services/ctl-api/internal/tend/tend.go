@@ -1,6 +1,7 @@
 // Package tend looks after installs outside their workflows: it lets workflows
-// go on that wait for the stack or the runner, judges health, and keeps the
-// runner's signed settings fresh. It is worked by the River job install_advance
+// go on that wait for the stack or the runner, judges health, keeps the
+// runner's signed settings fresh, and records in the org's chain what
+// runner-api raised an alarm about. It is worked by the River job install_advance
 // and, like workflow.Advance, trusts rows only.
 package tend
 
@@ -30,24 +31,35 @@ type Tender struct {
 	Now func() time.Time
 }
 
-// Advance does all that is due for an install. An install that does not exist
-// is no error.
-func (t *Tender) Advance(ctx context.Context, installID string) error {
+// Advance does all that is due for an install or, given the id of an org, for
+// what is the org's own: the alarms of its Build Runner. One that does not
+// exist is no error.
+func (t *Tender) Advance(ctx context.Context, objectID string) error {
 	now := time.Now().UTC()
 	if t.Now != nil {
 		now = t.Now().UTC()
 	}
 	var org string
 	err := t.Store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		org, err = tx.OrgOfObject(ctx, installID)
+		org, err = tx.OrgOfObject(ctx, objectID)
 		return err
 	})
 	if err != nil || org == "" {
 		return err
 	}
-	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, installID, now) })
+	if objectID == org {
+		if err := t.recordAlarms(ctx, org, nil); err != nil {
+			return fmt.Errorf("tend org %s: %w", org, err)
+		}
+		return nil
+	}
+	// Evidence first: what follows may fail for reasons of its own.
+	if err := t.recordAlarms(ctx, org, &objectID); err != nil {
+		return fmt.Errorf("tend install %s: %w", objectID, err)
+	}
+	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, objectID, now) })
 	if err != nil {
-		return fmt.Errorf("tend install %s: %w", installID, err)
+		return fmt.Errorf("tend install %s: %w", objectID, err)
 	}
 	return nil
 }

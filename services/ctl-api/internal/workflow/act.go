@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -164,12 +165,34 @@ func (r *round) finishWorkflow(ctx context.Context, d Decision) error {
 		if err := r.tx.MoveInstall(ctx, move); err != nil {
 			return err
 		}
+		if err := r.judge(ctx, move); err != nil {
+			return err
+		}
 	}
 	if err := r.event(ctx, "workflow", map[string]any{"state": d.WorkflowState, "error": d.Error}); err != nil {
 		return err
 	}
 	// What the runner does by itself depends on what is deployed.
 	return r.tx.WakeInstall(ctx, r.install.ID)
+}
+
+// judge makes the verdicts on the install's health before the workflow is seen
+// as finished: whoever waited for it asks for them next.
+func (r *round) judge(ctx context.Context, moved db.MoveInstallParams) error {
+	install := r.install
+	install.State = moved.State
+	if moved.ReleaseID != nil {
+		install.ReleaseID = moved.ReleaseID
+	}
+	if install.ReleaseID == nil {
+		return nil
+	}
+	app, err := AppOfRelease(ctx, r.tx.Queries, *install.ReleaseID)
+	if err != nil {
+		return err
+	}
+	_, err = health.Judge(ctx, r.tx, install, app, r.now())
+	return err
 }
 
 // event appends to the workflow's gapless record and wakes who follows it.

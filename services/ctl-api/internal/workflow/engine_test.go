@@ -331,6 +331,9 @@ func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	if got := r.value(`select state || ' ' || release_id from installs where id = $1`, r.install); got != "live "+r.release {
 		t.Errorf("install is %q, want live on its release", got)
 	}
+	if got := r.value(`select verdict from checks where name = 'files_intact'`); got != "healthy" {
+		t.Errorf("the check is %q when the workflow has ended, want healthy", got)
+	}
 	if got := r.value(`select string_agg(distinct state, ',') from action_runs`); got != "succeeded" {
 		t.Errorf("action runs are %q, want succeeded", got)
 	}

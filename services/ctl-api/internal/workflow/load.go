@@ -90,7 +90,8 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 	}
 	if r.runner != nil {
 		s.RunnerID = r.runner.ID
-		s.RunnerActive = r.runner.State == "active" && r.runner.Epoch > 0
+		// Enrolling is what wakes us; the session follows, and jobs wait for it.
+		s.RunnerActive = r.runner.State == "active"
 	}
 	for _, res := range r.resources {
 		if res.LockedBy != nil {

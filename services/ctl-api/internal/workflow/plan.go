@@ -23,7 +23,7 @@ type StepKind string
 // The kinds of steps.
 const (
 	StepAwaitStack  StepKind = "await_stack"  // the customer applies the stack, which phones home
-	StepAwaitRunner StepKind = "await_runner" // the runner enrols and opens a session
+	StepAwaitRunner StepKind = "await_runner" // the runner enrols
 	StepDeploy      StepKind = "deploy"       // plan, decision, apply of a resource
 	StepTeardown    StepKind = "teardown"     // the same, to remove it
 	StepAction      StepKind = "action"       // run an action

@@ -60,7 +60,7 @@ type State struct {
 	// Stack and Runner are those of the install.
 	StackActive    bool
 	StackDeadline  time.Time
-	RunnerActive   bool // enrolled, with a session of this or an earlier time
+	RunnerActive   bool // enrolled: its keys are known
 	RunnerDeadline time.Time
 	RunnerID       string
 	// LockedBy names, per resource, the change that holds it, whatever workflow

@@ -15,7 +15,9 @@ SELECT a.id AS app_id, coalesce(c.id, '')::text AS config_id, coalesce(c.number,
        coalesce(r.id, '')::text AS release_id, coalesce(r.number, 0)::int AS release_number
 FROM apps a
 LEFT JOIN LATERAL (SELECT id, number FROM configs WHERE app_id = a.id ORDER BY number DESC LIMIT 1) c ON true
-LEFT JOIN LATERAL (SELECT id, number FROM releases WHERE app_id = a.id ORDER BY number DESC LIMIT 1) r ON true
+LEFT JOIN LATERAL (
+    SELECT l.id, l.number FROM releases l JOIN configs o ON o.org_id = l.org_id AND o.id = l.config_id
+    WHERE l.app_id = a.id ORDER BY o.number DESC, l.number DESC LIMIT 1) r ON true
 WHERE a.id = ANY ($1::text[])
 `
 
@@ -27,7 +29,8 @@ type AppHeadsRow struct {
 	ReleaseNumber int32
 }
 
-// The newest config and release of each of these apps; empty and 0 for none.
+// The newest config of each of these apps, and the release that is deployed when
+// nobody names one, as FindReleaseOfApp has it; empty and 0 for none.
 func (q *Queries) AppHeads(ctx context.Context, appIds []string) ([]AppHeadsRow, error) {
 	rows, err := q.db.Query(ctx, appHeads, appIds)
 	if err != nil {

@@ -214,26 +214,31 @@ func (q *Queries) ShowBuilds(ctx context.Context, arg ShowBuildsParams) ([]ShowB
 
 const showJobsOfBuilds = `-- name: ShowJobsOfBuilds :many
 SELECT DISTINCT ON (j.build_id) j.build_id, j.id, j.operation, j.state, j.attempt, j.error, j.queued_at, j.leased_at, j.finished_at,
-       (SELECT coalesce(array_agg(l.stream_id ORDER BY l.attempt), '{}')::text[] FROM leases l WHERE l.org_id = j.org_id AND l.job_id = j.id) AS stream_ids
+       (SELECT coalesce(array_agg(l.stream_id ORDER BY l.attempt), '{}')::text[] FROM leases l WHERE l.org_id = j.org_id AND l.job_id = j.id) AS stream_ids,
+       n.last_seen_at AS runner_seen_at, n.created_at AS runner_since
 FROM runner_jobs j
+JOIN runners n ON n.org_id = j.org_id AND n.id = j.runner_id
 WHERE j.build_id = ANY ($1::text[])
 ORDER BY j.build_id, j.id DESC
 `
 
 type ShowJobsOfBuildsRow struct {
-	BuildID    *string
-	ID         string
-	Operation  string
-	State      string
-	Attempt    int32
-	Error      *string
-	QueuedAt   time.Time
-	LeasedAt   *time.Time
-	FinishedAt *time.Time
-	StreamIds  []string
+	BuildID      *string
+	ID           string
+	Operation    string
+	State        string
+	Attempt      int32
+	Error        *string
+	QueuedAt     time.Time
+	LeasedAt     *time.Time
+	FinishedAt   *time.Time
+	StreamIds    []string
+	RunnerSeenAt *time.Time
+	RunnerSince  time.Time
 }
 
-// The newest runner job of each build, with the streams of its attempts.
+// The newest runner job of each build, with the streams of its attempts and
+// when its Build Runner was heard of last.
 func (q *Queries) ShowJobsOfBuilds(ctx context.Context, buildIds []string) ([]ShowJobsOfBuildsRow, error) {
 	rows, err := q.db.Query(ctx, showJobsOfBuilds, buildIds)
 	if err != nil {
@@ -254,6 +259,8 @@ func (q *Queries) ShowJobsOfBuilds(ctx context.Context, buildIds []string) ([]Sh
 			&i.LeasedAt,
 			&i.FinishedAt,
 			&i.StreamIds,
+			&i.RunnerSeenAt,
+			&i.RunnerSince,
 		); err != nil {
 			return nil, err
 		}

@@ -101,11 +101,12 @@ func (q *Queries) FindReleaseByDigest(ctx context.Context, arg FindReleaseByDige
 }
 
 const findReleaseOfApp = `-- name: FindReleaseOfApp :one
-SELECT id, org_id, app_id, number, config_id, made_by, digest, created_at FROM releases
-WHERE app_id = $1
-  AND ($2::text = '' OR id = $2)
-  AND ($3::int = 0 OR number = $3)
-ORDER BY number DESC LIMIT 1
+SELECT r.id, r.org_id, r.app_id, r.number, r.config_id, r.made_by, r.digest, r.created_at FROM releases r
+JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
+WHERE r.app_id = $1
+  AND ($2::text = '' OR r.id = $2)
+  AND ($3::int = 0 OR r.number = $3)
+ORDER BY c.number DESC, r.number DESC LIMIT 1
 `
 
 type FindReleaseOfAppParams struct {
@@ -114,7 +115,9 @@ type FindReleaseOfAppParams struct {
 	Number int32
 }
 
-// A release of an app by id or number; the newest with both empty.
+// A release of an app by id or number. With both empty the newest release of
+// the newest config that has one: a slow older config that was finished later
+// does not come before it.
 func (q *Queries) FindReleaseOfApp(ctx context.Context, arg FindReleaseOfAppParams) (Release, error) {
 	row := q.db.QueryRow(ctx, findReleaseOfApp, arg.AppID, arg.ID, arg.Number)
 	var i Release

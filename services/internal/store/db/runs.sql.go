@@ -44,6 +44,17 @@ func (q *Queries) RunnerAddRun(ctx context.Context, arg RunnerAddRunParams) erro
 	return err
 }
 
+const runnerCloseRunStreams = `-- name: RunnerCloseRunStreams :exec
+UPDATE log_streams SET state = 'closed', finished_at = now()
+WHERE state = 'open' AND run_id IN (SELECT r.id FROM action_runs r WHERE r.runner_id = $1::text AND r.stream_id IS NOT NULL)
+`
+
+// The machine is gone: no line of the runs that it started will come any more.
+func (q *Queries) RunnerCloseRunStreams(ctx context.Context, runnerID string) error {
+	_, err := q.db.Exec(ctx, runnerCloseRunStreams, runnerID)
+	return err
+}
+
 const runnerReportRun = `-- name: RunnerReportRun :exec
 UPDATE action_runs
 SET state = $1, exit_code = $2, outputs = $3, error = $4,

@@ -30,10 +30,13 @@ WHERE (sqlc.arg(id)::text = '' OR b.id = sqlc.arg(id))
 ORDER BY b.id DESC LIMIT sqlc.arg(most);
 
 -- name: ShowJobsOfBuilds :many
--- The newest runner job of each build, with the streams of its attempts.
+-- The newest runner job of each build, with the streams of its attempts and
+-- when its Build Runner was heard of last.
 SELECT DISTINCT ON (j.build_id) j.build_id, j.id, j.operation, j.state, j.attempt, j.error, j.queued_at, j.leased_at, j.finished_at,
-       (SELECT coalesce(array_agg(l.stream_id ORDER BY l.attempt), '{}')::text[] FROM leases l WHERE l.org_id = j.org_id AND l.job_id = j.id) AS stream_ids
+       (SELECT coalesce(array_agg(l.stream_id ORDER BY l.attempt), '{}')::text[] FROM leases l WHERE l.org_id = j.org_id AND l.job_id = j.id) AS stream_ids,
+       n.last_seen_at AS runner_seen_at, n.created_at AS runner_since
 FROM runner_jobs j
+JOIN runners n ON n.org_id = j.org_id AND n.id = j.runner_id
 WHERE j.build_id = ANY (sqlc.arg(build_ids)::text[])
 ORDER BY j.build_id, j.id DESC;
 

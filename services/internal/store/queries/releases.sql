@@ -38,9 +38,12 @@ WHERE i.release_id = sqlc.arg(release_id)
 ORDER BY c.kind DESC, c.name;
 
 -- name: FindReleaseOfApp :one
--- A release of an app by id or number; the newest with both empty.
-SELECT * FROM releases
-WHERE app_id = sqlc.arg(app_id)
-  AND (sqlc.arg(id)::text = '' OR id = sqlc.arg(id))
-  AND (sqlc.arg(number)::int = 0 OR number = sqlc.arg(number))
-ORDER BY number DESC LIMIT 1;
+-- A release of an app by id or number. With both empty the newest release of
+-- the newest config that has one: a slow older config that was finished later
+-- does not come before it.
+SELECT r.* FROM releases r
+JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
+WHERE r.app_id = sqlc.arg(app_id)
+  AND (sqlc.arg(id)::text = '' OR r.id = sqlc.arg(id))
+  AND (sqlc.arg(number)::int = 0 OR r.number = sqlc.arg(number))
+ORDER BY c.number DESC, r.number DESC LIMIT 1;

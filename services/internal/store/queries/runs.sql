@@ -19,6 +19,11 @@ SET state = sqlc.arg(state), exit_code = sqlc.narg(exit_code), outputs = sqlc.ar
     runner_id = sqlc.arg(runner_id), reported_at = now()
 WHERE id = sqlc.arg(id);
 
+-- name: RunnerCloseRunStreams :exec
+-- The machine is gone: no line of the runs that it started will come any more.
+UPDATE log_streams SET state = 'closed', finished_at = now()
+WHERE state = 'open' AND run_id IN (SELECT r.id FROM action_runs r WHERE r.runner_id = sqlc.arg(runner_id)::text AND r.stream_id IS NOT NULL);
+
 -- name: RunnerSetRunStream :exec
 -- Where the log of this run goes.
 UPDATE action_runs SET stream_id = sqlc.arg(stream_id)::text WHERE id = sqlc.arg(id);

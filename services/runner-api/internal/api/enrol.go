@@ -133,6 +133,9 @@ func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) err
 	if err := tx.RevokeLogTokensOfRunner(ctx, runnerID); err != nil {
 		return err
 	}
+	if err := tx.RunnerCloseRunStreams(ctx, runnerID); err != nil {
+		return err
+	}
 	if _, err := a.settle(ctx, tx, runnerID, nil, reason); err != nil {
 		return err
 	}

@@ -34,3 +34,22 @@ func TestAccept(t *testing.T) {
 		})
 	}
 }
+
+func TestHasLog(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		state string
+		open  bool
+		want  bool
+	}{
+		{"running", false, true},
+		{"succeeded", false, true}, // the first that is heard of it, after an outage
+		{"failed", true, true},
+		{"missed", false, false},
+		{"missed", true, true},
+	} {
+		if got := run.HasLog(tc.state, tc.open); got != tc.want {
+			t.Errorf("HasLog(%q, open %t) = %t, want %t", tc.state, tc.open, got, tc.want)
+		}
+	}
+}

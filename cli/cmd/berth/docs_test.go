@@ -1,0 +1,108 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+var update = flag.Bool("update", false, "rewrite docs/reference/cli.md")
+
+const reference = "../../../docs/reference/cli.md"
+
+// The reference page is what the commands say of themselves.
+func TestReferencePage(t *testing.T) {
+	t.Parallel()
+	c := &cli{getenv: func(string) string { return "" }}
+	root := c.root()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var page strings.Builder
+	page.WriteString(`<!-- Generated from the commands: go test ./cli/cmd/berth -run TestReferencePage -update -->
+# The command line
+
+Every command takes ` + "`-o table|wide|json|yaml|name`" + `, ` + "`--json field,field`" + `, ` + "`--context`" + ` and ` + "`--org`" + `. Nouns may be
+written in the singular. What a command prints goes to stdout, its progress to stderr.
+
+| exit code | means |
+|---|---|
+| 0 | done |
+| 1 | it did not work |
+| 2 | a plan found changes |
+| 3 | it waits for a decision |
+| 4 | not allowed, or refused by the runner |
+| 64 | the command line is wrong |
+
+| variable | means |
+|---|---|
+| ` + "`BERTH_URL`, `BERTH_TOKEN`" + ` | where to go and as whom, instead of a context |
+| ` + "`BERTH_CONTEXT`, `BERTH_ORG`" + ` | which context of ~/.config/berth/config.json; which org |
+| ` + "`BERTH_DATA`, `BERTH_PORT`" + ` | berth up: the data folder; the first of its four ports (8700) |
+| ` + "`DATABASE_URL`, `BERTH_PG_BIN`" + ` | berth up: a Postgres to use; the folder of its binaries |
+| ` + "`BERTH_LIBEXEC`, `BERTH_TERRAFORM`" + ` | berth up: the folder of the other executables; the Terraform of runners |
+| ` + "`NO_COLOR`" + ` | no colours |
+
+`)
+	write(&page, root)
+	if *update {
+		if err := os.WriteFile(reference, []byte(page.String()), 0o644); err != nil { //nolint:gosec // a page for everybody
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), page.String()); diff != "" {
+		t.Errorf("%s is out of date, run with -update (-page +commands):\n%s", reference, diff)
+	}
+}
+
+func write(page *strings.Builder, cmd *cobra.Command) {
+	if cmd.HasParent() && cmd.Name() != "help" && cmd.Name() != "completion" && cmd.Parent().Name() != "completion" {
+		fmt.Fprintf(page, "## berth%s\n\n%s.\n\n", strings.TrimPrefix(cmd.CommandPath(), "berth"), cmd.Short)
+		if cmd.Long != "" {
+			page.WriteString(cmd.Long + "\n\n")
+		}
+		if !cmd.HasSubCommands() {
+			fmt.Fprintf(page, "```\n%s\n```\n\n", cmd.UseLine())
+		}
+		if cmd.Example != "" {
+			fmt.Fprintf(page, "```\n%s\n```\n\n", strings.ReplaceAll(strings.TrimPrefix(cmd.Example, "  "), "\n  ", "\n"))
+		}
+		writeFlags(page, cmd)
+	}
+	for _, sub := range cmd.Commands() {
+		write(page, sub)
+	}
+}
+
+func writeFlags(page *strings.Builder, cmd *cobra.Command) {
+	rows := 0
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" || f.Hidden {
+			return
+		}
+		if rows++; rows == 1 {
+			page.WriteString("| flag | means |\n|---|---|\n")
+		}
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand + ", " + name
+		}
+		usage := strings.ReplaceAll(f.Usage, "|", "\\|")
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" && f.DefValue != "0s" {
+			usage += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(page, "| `%s` | %s |\n", name, usage)
+	})
+	if rows > 0 {
+		page.WriteString("\n")
+	}
+}

@@ -1,0 +1,180 @@
+package follow_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/changes"
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var now = time.Date(2026, 11, 20, 10, 1, 0, 0, time.UTC)
+
+func ago(d time.Duration) *time.Time { t := now.Add(-d); return &t }
+
+func ptr[T any](v T) *T { return &v }
+
+func golden(t *testing.T, file string, lines []string) {
+	t.Helper()
+	got := strings.Join(lines, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func workflow() ctlapi.Workflow {
+	proposed := &ctlapi.ChangeSummary{ID: "chg_2", State: ctlapi.ChangeStateProposed, Counts: &ctlapi.PlanCounts{Update: 2}}
+	return ctlapi.Workflow{
+		ID: "wfl_1", Install: ctlapi.Ref{Name: "acme"}, Kind: ctlapi.WorkflowKindDeploy, State: ctlapi.WorkflowStateWaiting, StartedAt: ago(42 * time.Second),
+		Steps: []ctlapi.Step{
+			{Name: "sandbox", State: ctlapi.StepStateSucceeded, StartedAt: ago(41 * time.Second), FinishedAt: ago(39 * time.Second),
+				Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateNoChange, Counts: &ctlapi.PlanCounts{NoChange: true}}},
+			{Name: "component/api", State: ctlapi.StepStateWaiting, StartedAt: ago(30 * time.Second), Change: proposed, Wait: &ctlapi.Waiting{Reason: "decision"}},
+			{Name: "component/db", State: ctlapi.StepStateRunning, StartedAt: ago(5 * time.Second), Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateExecuting}},
+			{Name: "component/gone", State: ctlapi.StepStateFailed, StartedAt: ago(5 * time.Minute), FinishedAt: ago(time.Minute), Error: ptr("terraform apply:\nexit status 1")},
+			{Name: "component/off", State: ctlapi.StepStateSkipped},
+			{Name: "check/answers", State: ctlapi.StepStatePending},
+		},
+	}
+}
+
+func TestTree(t *testing.T) {
+	t.Parallel()
+	golden(t, "testdata/tree.txt", follow.Tree(workflow(), now, false))
+	golden(t, "testdata/tree_in_colour.txt", follow.Tree(workflow(), now, true))
+}
+
+func TestOnlyDecisionsHelp(t *testing.T) {
+	t.Parallel()
+	step := func(s ctlapi.StepState, c ctlapi.ChangeState) ctlapi.Step {
+		if c == "" {
+			return ctlapi.Step{State: s}
+		}
+		return ctlapi.Step{State: s, Change: &ctlapi.ChangeSummary{State: c}}
+	}
+	proposed := step(ctlapi.StepStateWaiting, ctlapi.ChangeStateProposed)
+	for _, tc := range []struct {
+		name  string
+		state ctlapi.WorkflowState
+		steps []ctlapi.Step
+		want  bool
+	}{
+		{"one proposal, nothing else", ctlapi.WorkflowStateWaiting, []ctlapi.Step{step(ctlapi.StepStateSucceeded, ""), proposed, step(ctlapi.StepStatePending, "")}, true},
+		{"another step is at work", ctlapi.WorkflowStateWaiting, []ctlapi.Step{proposed, step(ctlapi.StepStateRunning, "")}, false},
+		{"another step waits for a runner", ctlapi.WorkflowStateWaiting, []ctlapi.Step{proposed, step(ctlapi.StepStateWaiting, "")}, false},
+		{"decided, not yet taken up", ctlapi.WorkflowStateWaiting, []ctlapi.Step{step(ctlapi.StepStateWaiting, ctlapi.ChangeStateApproved)}, false},
+		{"the workflow has not looked yet", ctlapi.WorkflowStateRunning, []ctlapi.Step{proposed}, false},
+		{"finished", ctlapi.WorkflowStateSucceeded, []ctlapi.Step{step(ctlapi.StepStateSucceeded, ctlapi.ChangeStateApplied)}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := follow.OnlyDecisionsHelp(ctlapi.Workflow{State: tc.state, Steps: tc.steps}); got != tc.want {
+				t.Errorf("got %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, kind, body, want string }{
+		{"step", "step", `{"step":"component/api","state":"running"}`, "component/api: running"},
+		{"step that waits", "step", `{"step":"component/api","state":"waiting","wait":{"reason":"needs a decision"}}`, "component/api: waiting, needs a decision"},
+		{"step that failed", "step", `{"step":"component/api","state":"failed","error":"exit\nstatus 1"}`, "component/api: failed, exit status 1"},
+		{"change", "change", `{"change_id":"chg_1","step":"sandbox","state":"no_change"}`, "sandbox: change chg_1: no change"},
+		{"workflow", "workflow", `{"state":"running"}`, "workflow running"},
+		{"approve all", "workflow", `{"approve_all":true,"actor":"ada"}`, "all changes approved by ada"},
+		{"retry", "step", `{"step":"sandbox","state":"pending","retried_by":"ada"}`, "sandbox retried by ada"},
+		{"job", "job", `{"job_id":"job_1","step":"sandbox"}`, ""},
+		{"of a later version", "weather", `{"state":"rain"}`, ""},
+		{"not an object", "step", `[]`, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := follow.Line(api.Event{At: now, Kind: tc.kind, Body: json.RawMessage(tc.body)})
+			if tc.want != "" {
+				tc.want = now.Local().Format(time.TimeOnly) + "  " + tc.want
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestScreenDrawsOverItsBlockOnly(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	s := follow.Screen{W: &out, Terminal: true, Columns: 8}
+	s.Draw([]string{"one", "\x1b[32mlonger than eight\x1b[0m"})
+	s.Draw([]string{"one"})
+	s.Print("stays")
+	s.Draw([]string{"two"})
+	s.Clear()
+	want := "one\n\x1b[32mlonger …\x1b[0m\n" + "\x1b[2A\x1b[Jone\n" + "\x1b[1A\x1b[Jstays\n" + "two\n" + "\x1b[1A\x1b[J"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("written (-want +got):\n%q", diff)
+	}
+	out.Reset()
+	plain := follow.Screen{W: &out}
+	plain.Draw([]string{"block"})
+	plain.Print("line")
+	if out.String() != "line\n" {
+		t.Errorf("without a terminal: %q", out.String())
+	}
+}
+
+func TestDuration(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 0: "0.0 s", 1500 * time.Millisecond: "1.5 s", 42 * time.Second: "42 s",
+		5 * time.Minute: "5 min", 3 * time.Hour: "3 h", 72 * time.Hour: "3 d",
+	} {
+		if got := follow.Duration(d); got != want {
+			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestChangeLines(t *testing.T) {
+	t.Parallel()
+	change := ctlapi.Change{
+		ID: "chg_7", Kind: ctlapi.ChangeKindDeploy, Install: ctlapi.Ref{Name: "acme"},
+		Resource: &ctlapi.ResourceRef{Kind: ctlapi.ResourceRefKindComponent, Name: "api"},
+		Plan: &ctlapi.PlanSummary{
+			Create: 1, Update: 1, Replace: 1, Delete: 1,
+			Objects: []ctlapi.ObjectChange{
+				{Address: "terraform_data.new", Action: "create", Fields: []ctlapi.FieldChange{{Path: "input", After: `"Ahoy"`}}},
+				{Address: "terraform_data.old", Action: "update", Fields: []ctlapi.FieldChange{{Path: "input", Before: `"Hello"`, After: `"Ahoy"`}, {Path: "note", Before: `"x"`}}},
+				{Address: "terraform_data.swap", Action: "replace", Reason: "cannot update"},
+				{Address: "terraform_data.gone", Action: "delete"},
+			},
+			Outputs: []ctlapi.FieldChange{{Path: "text", Before: "(sensitive)", After: "(sensitive)"}},
+		},
+		Differs: []ctlapi.Difference{{Field: "artifact_digest", Want: "sha256:a", Got: "sha256:b"}},
+	}
+	golden(t, "testdata/change.txt", changes.Lines(change, false))
+	removal := ctlapi.Change{ID: "chg_8", Kind: ctlapi.ChangeKindTeardown, Install: ctlapi.Ref{Name: "acme"},
+		Resource: &ctlapi.ResourceRef{Kind: ctlapi.ResourceRefKindSandbox, Name: "sandbox"}}
+	golden(t, "testdata/removal.txt", changes.Lines(removal, false))
+}

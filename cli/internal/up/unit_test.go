@@ -1,0 +1,201 @@
+package up
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestNextDelay(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		deaths int
+		lived  time.Duration
+		delay  time.Duration
+		next   int
+	}{
+		{"first death", 0, time.Second, 100 * time.Millisecond, 1},
+		{"each is waited for twice as long", 3, time.Second, 800 * time.Millisecond, 4},
+		{"but never long", 20, time.Second, 5 * time.Second, 21},
+		{"after a steady life it is a new story", 20, time.Minute, 100 * time.Millisecond, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if delay, next := nextDelay(tc.deaths, tc.lived); delay != tc.delay || next != tc.next {
+				t.Errorf("got %s, %d; want %s, %d", delay, next, tc.delay, tc.next)
+			}
+		})
+	}
+}
+
+func TestEnvironmentOfParts(t *testing.T) {
+	t.Parallel()
+	s := surroundings{
+		layout: Layout{Dir: "/data", Shared: "/shared"}, engine: "/lib/berth-engine",
+		environ: []string{
+			"PATH=/bin", "OTEL_TRACES_EXPORTER=none", "BERTH_LEASE_TTL=5s", "HTTPS_PROXY=http://proxy", // for the parts
+			"DATABASE_URL=postgres://u:secret@h/", "PGPASSWORD=secret", "BERTH_TOKEN=brt_secret", "AWS_SECRET_ACCESS_KEY=secret", // secrets
+			"SHLVL=2", "BERTH_UP_DETACHED=1", // differ from start to start
+			"BERTH_DATA=/elsewhere", // said by us
+		},
+	}
+	want := []string{
+		"BERTH_DATA=/shared", "BERTH_ENGINE=/lib/berth-engine", "BERTH_LEASE_TTL=5s", "BERTH_LISTEN=x", "BERTH_UP=/data",
+		"HTTPS_PROXY=http://proxy", "OTEL_TRACES_EXPORTER=none", "PATH=/bin",
+	}
+	if diff := cmp.Diff(want, s.env(map[string]string{"BERTH_LISTEN": "x"})); diff != "" {
+		t.Errorf("environment (-want +got):\n%s", diff)
+	}
+}
+
+func TestAdministratorsPasswordIsNoArgument(t *testing.T) {
+	t.Parallel()
+	s := supervisor{Config: Config{DatabaseURL: "postgres://root:s3cret@db.test:5432/postgres?sslmode=require"}}
+	address, password, err := s.administrator()
+	if err != nil || address != "postgres://root@db.test:5432/postgres?sslmode=require" || password != "s3cret" {
+		t.Errorf("got %q, %q, %v", address, password, err)
+	}
+	for _, bad := range []string{"host=db password=s3cret", "postgres://db/?password=s3cret", "postgres://u:s3cret@%zz"} {
+		s.DatabaseURL = bad
+		if _, _, err := s.administrator(); err == nil || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%q: got %v, want an error without the password", bad, err)
+		}
+	}
+}
+
+func TestExplained(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, out, what, remedy string }{
+		{"with remedy", "time=… level=INFO\nberth-ctl-api: connect as administrator: refused\ncheck the address\n", "connect as administrator: refused", "check the address"},
+		{"without", "berth-ctl-api: no such org\n", "no such org", ""},
+		{"a panic", "panic: x\n\ngoroutine 1\nexit 2\n", "exit 2", ""},
+		{"nothing", "", "", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if what, remedy := explained(tc.out); what != tc.what || remedy != tc.remedy {
+				t.Errorf("got %q, %q", what, remedy)
+			}
+		})
+	}
+}
+
+func TestMajorVersion(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)": "15",
+		"postgres (PostgreSQL) 18beta1":                        "",
+		"postgres (PostgreSQL) 17":                             "17",
+	} {
+		if got := majorVersion(line); got != want {
+			t.Errorf("%s: got %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestLogsAreTurnedOverWhileTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "part.log")
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for n := range oldLogs + 2 {
+		if _, err := log.Write(bytes.Repeat([]byte{byte('a' + n)}, maxLogBytes)); err != nil {
+			t.Fatal(err)
+		}
+		if err := rotateAll(filepath.Dir(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.WriteString("new\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "new\n" {
+		t.Errorf("the log itself: %d bytes, %v; want the new line only", len(got), err)
+	}
+	var kept string
+	for _, n := range []string{"1", "2", "3", "4"} {
+		if data, err := os.ReadFile(path + "." + n); err == nil {
+			kept += string(data[0])
+		}
+	}
+	if kept != "edc" {
+		t.Errorf("old logs, newest first: %q, want edc", kept)
+	}
+}
+
+func TestLedgerSurvivesAndIsPrivate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.json")
+	l, err := openLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.change(func(s *State) {
+		s.Port = 8700
+		s.Parts["ctl-api"] = PartRecord{Process: Process{PID: 1, Started: "boot/1"}, Digest: "d"}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := openLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l.read(), again.read()); diff != "" {
+		t.Errorf("read again (-want +got):\n%s", diff)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode: %v, %v", info.Mode(), err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openLedger(path); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("damaged file: %v", err)
+	}
+}
+
+func TestProcessIsNamedForGood(t *testing.T) {
+	t.Parallel()
+	self, err := identify(os.Getpid())
+	if err != nil || !self.Running() {
+		t.Fatalf("the test itself: %+v, %v", self, err)
+	}
+	other := self
+	other.Started += "0" // the same pid, of an earlier process
+	if other.Running() {
+		t.Error("a pid that somebody else has now passes for the older process")
+	}
+	if killed := other.end(0, time.Minute); killed {
+		t.Error("a process that is gone was killed")
+	}
+}
+
+func TestRecordedStopInReverseOrder(t *testing.T) {
+	t.Parallel()
+	self, err := identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := State{Parts: map[string]PartRecord{
+		"postgres": {Process: self, Order: 0}, "runner b": {Process: self, Order: 10}, "runner a": {Process: self, Order: 10},
+		"builder": {Process: self, Order: 4}, "gone": {Process: Process{PID: self.PID, Started: "earlier"}, Order: 20},
+	}}
+	var got []string
+	for _, l := range recorded(s) {
+		got = append(got, l.name)
+	}
+	if want := []string{"runner a", "runner b", "builder", "postgres"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
+)
+
+// planLifetime is how long a plan may wait for its approval. An older one has
+// to be made again.
+const planLifetime = 90 * 24 * time.Hour
+
+// prune forgets old plans. Artifacts stay: with the control plane gone for good
+// the install must still be able to take itself down.
+func (a *agent) prune(ctx context.Context) {
+	log := a.cfg.Log
+	records, err := filepath.Glob(filepath.Join(a.dir.Plans(), "*.json"))
+	if err != nil {
+		return
+	}
+	var keep []digest.Digest
+	pruned := 0
+	for _, path := range records {
+		var r order.Record
+		if _, err := datadir.ReadJSON(path, &r); err != nil {
+			log.WarnContext(ctx, "record of a plan is damaged", "err", err)
+			continue
+		}
+		if a.cfg.Now().Sub(r.PlannedAt) < planLifetime {
+			keep = append(keep, digest.Digest(r.Blob))
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			log.WarnContext(ctx, "old plan stays", "err", err)
+		}
+		pruned++
+	}
+	if pruned == 0 {
+		return
+	}
+	artifacts, err := a.layout.Artifacts()
+	if err != nil {
+		log.WarnContext(ctx, "own registry cannot be listed", "err", err)
+		return
+	}
+	for _, artifact := range artifacts {
+		found, err := oci.Inspect(ctx, a.layout, artifact.Digest)
+		if err != nil || found.Kind != oci.KindPlan {
+			keep = append(keep, artifact.Digest)
+		}
+	}
+	freed, err := a.layout.GC(ctx, oci.GCOptions{Keep: keep})
+	log.InfoContext(ctx, "old plans were forgotten", "plans", pruned, "freed_bytes", freed, "err", err)
+}

@@ -1,0 +1,266 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// TestZombie freezes agent and engine in the middle of an apply, until their
+// lease is over and another machine has taken their place and changed the same
+// resource. When they wake up, nothing that they say counts any more.
+func TestZombie(t *testing.T) {
+	t.Parallel()
+	s := start(t, "BERTH_LEASE_TTL=10s")
+	in := s.probe("acme")
+	db := s.database()
+
+	in.change("zombie")
+	w := in.deploy(true, "one")
+	in.sinceEffect("begin one zombie")
+	frozen := in.freeze()
+	t.Cleanup(func() { in.thaw(frozen) }) // a frozen process cannot be asked to go
+	zombie := in.onlyJob(db, `operation = 'apply' and state = 'leased'`)
+	c := step(in.workflow(w.ID), "component/one").Change
+
+	in.eventually(time.Minute, "the lease is lost", func() error {
+		return in.expect(db, `select state from berth.leases where job_id = $1`, zombie, "lost")
+	})
+	// Expired is not dead: nobody else gets the job or the resource.
+	if err := in.expect(db, `select j.state || ' ' || c.state || ' ' || (r.locked_by = c.id) from berth.runner_jobs j
+		join berth.changes c on c.apply_job_id = j.id join berth.resources r on r.id = c.resource_id where j.id = $1`, zombie, "leased executing true"); err != nil {
+		t.Errorf("after the lease expired: %v", err)
+	}
+
+	in.replaceMachine()
+	if got := in.finished(w.ID, 2*time.Minute); got.State != "succeeded" {
+		t.Fatalf("the other machine did not go on: %s", in.explain(got))
+	}
+	if got := in.changeState(c.ID); got != "uncertain" {
+		t.Errorf("the zombie's change is %s, want uncertain", got)
+	}
+	in.change("living")
+	if got := in.finished(in.deploy(true, "one").ID, 2*time.Minute); got.State != "succeeded" {
+		t.Fatalf("the other workflow: %s", in.explain(got))
+	}
+
+	before := in.snapshot(db, zombie)
+	if slices.Contains(in.effects(), "end one zombie") && count(in.effects(), "end one zombie") != 1 {
+		t.Fatalf("the zombie was not frozen: %v", in.effects())
+	}
+	in.thaw(frozen)
+	in.eventually(time.Minute, "the zombie's engine came to its end", func() error {
+		if left := in.enginesOf(in.runnerDir()); len(left) > 0 {
+			return fmt.Errorf("%d processes are left", len(left))
+		}
+		return nil
+	})
+	in.eventually(time.Minute, "the zombie was told that it is over", func() error {
+		raw, err := os.ReadFile(filepath.Join(in.dir, "log", "runner-"+in.runner+".log"))
+		if err != nil {
+			return err
+		}
+		for _, word := range []string{"session_void", "superseded", "signature_refused"} {
+			if bytes.Contains(raw, []byte(word)) {
+				return nil
+			}
+		}
+		return errors.New("its log does not say so")
+	})
+	if diff := cmp.Diff(before, in.snapshot(db, zombie)); diff != "" {
+		t.Errorf("the zombie changed what is known (-before +after):\n%s", diff)
+	}
+	if got := in.output("one")["value"]; got != "living" {
+		t.Errorf("the live value is %v", got)
+	}
+	t.Logf("effects: %v", in.effects())
+	out, _ := exec.Command("bash", "-c", "ls -lR "+in.runnerDir()+"/evidence "+in.runnerDir()+"/jobs "+in.runnerDir()+"/spool; tail -40 "+filepath.Join(in.dir, "log", "runner-"+in.runner+".log")).CombinedOutput()
+	t.Logf("%s", out)
+
+	// What is live is the other's, also for the next plan.
+	if got := in.finished(in.deploy(true, "one").ID, time.Minute); step(got, "component/one").Change.State != "no_change" {
+		t.Errorf("the next plan is not empty: %s", in.explain(got))
+	}
+}
+
+func (in *install) runnerDir() string { return filepath.Join(in.dir, "runners", in.runner) }
+
+// freeze stops the agent, its engines and all that they started.
+func (in *install) freeze() []int {
+	in.t.Helper()
+	agent := in.pid("runner " + in.name)
+	in.signal(agent, syscall.SIGSTOP)
+	frozen := []int{agent}
+	in.eventually(10*time.Second, "everything of the runner is frozen", func() error {
+		for _, pid := range in.enginesOf(in.runnerDir()) {
+			if !slices.Contains(frozen, pid) {
+				frozen = append(frozen, pid)
+			}
+			if processState(pid) != 'T' {
+				_ = syscall.Kill(pid, syscall.SIGSTOP) // one that is over needs none
+				return fmt.Errorf("process %d still runs", pid)
+			}
+		}
+		return nil
+	})
+	if len(frozen) < 3 {
+		in.t.Fatalf("froze only %v", frozen)
+	}
+	return frozen
+}
+
+func (in *install) thaw(pids []int) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// enginesOf lists the processes that an agent started: all that know its
+// directory, but for itself.
+func (s *system) enginesOf(runnerDir string) []int {
+	var pids []int
+	for _, pid := range s.processes("") {
+		cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if bytes.Contains(cmdline, []byte("--data\x00")) || processState(pid) == 'Z' {
+			continue
+		}
+		if bytes.Contains(append(cmdline, environ...), []byte(runnerDir+"/")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// processState is R, S, T (stopped) and so on; 0 when there is no process.
+func processState(pid int) byte {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
+	return rest[0]
+}
+
+// replaceMachine starts another machine in place of the runner's: with the
+// customer's consent, and with the keys of the install from the customer's
+// backup. Its identity is its own.
+func (in *install) replaceMachine() {
+	in.t.Helper()
+	var enrolment ctlapi.EnrolmentSecret
+	in.post("/installs/"+in.name+"/enrolments", map[string]any{"replaces": true}, &enrolment)
+	dir := in.runnerDir() + "-second"
+	files := map[string][]byte{"secrets/enrolment": []byte(enrolment.Secret + "\n")}
+	for _, name := range []string{"trust.json", "config.json", "seal-identity", "salt"} {
+		data, err := os.ReadFile(filepath.Join(in.runnerDir(), name))
+		if err != nil && !(name == "config.json" && errors.Is(err, os.ErrNotExist)) {
+			in.t.Fatal(err)
+		}
+		files[name] = data
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "secrets"), 0o700); err != nil {
+		in.t.Fatal(err)
+	}
+	for name, data := range files {
+		if len(data) == 0 {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			in.t.Fatal(err)
+		}
+	}
+	// The same surroundings as the first one's.
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", in.pid("runner "+in.name)))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(in.dir, "log", "second.log"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(in.bin, "berth-runner"), "--data", dir)
+	cmd.Env = strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		_ = log.Close()
+	})
+}
+
+// onlyJob names the one job of the install for which a condition holds.
+func (in *install) onlyJob(db *pgxpool.Pool, condition string) string {
+	in.t.Helper()
+	jobs := column(in.t, db, `select id from berth.runner_jobs where install_id = $1 and `+condition, in.id)
+	if len(jobs) != 1 {
+		in.t.Fatalf("jobs with %s: %v, want one", condition, jobs)
+	}
+	return jobs[0]
+}
+
+// expect compares one text from the database.
+func (in *install) expect(db *pgxpool.Pool, query, id, want string) error {
+	var got string
+	if err := db.QueryRow(in.t.Context(), query, id).Scan(&got); err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("%q, want %q", got, want)
+	}
+	return nil
+}
+
+func (in *install) changeState(id string) ctlapi.ChangeState {
+	in.t.Helper()
+	var c ctlapi.Change
+	in.get("/changes/"+id, &c)
+	return c.State
+}
+
+// snapshot is all that is known of a job, and of the resource that it changes.
+// What is kept as evidence beside it is not part of it.
+func (in *install) snapshot(db *pgxpool.Pool, job string) map[string][]string {
+	in.t.Helper()
+	const resource = `(select resource_id from berth.runner_jobs where id = $1)`
+	rows := map[string][]string{}
+	for what, query := range map[string]string{
+		"states":   `select concat_ws(' ', id, kind, serial, lineage, digest, job_id, fence) from berth.tf_states where resource_id = ` + resource + ` and kind <> 'orphaned' order by id`,
+		"locks":    `select concat_ws(' ', lock_id, job_id, fence) from berth.tf_locks where resource_id = ` + resource,
+		"resource": `select concat_ws(' ', state, fence, coalesce(locked_by, 'free'), live_change_id, live_effect_digest, outputs) from berth.resources where id = ` + resource,
+		"changes":  `select concat_ws(' ', id, state, error, result) from berth.changes where resource_id = ` + resource + ` order by id`,
+		"job":      `select concat_ws(' ', state, attempt, error, result - 'late') from berth.runner_jobs where id = $1`,
+		"streams":  `select concat_ws(' ', id, state, next_seq, encode(head_hash, 'hex')) from berth.log_streams where job_id = $1`,
+		"lines":    `select concat_ws(' ', first_seq, last_seq) from berth.log_chunks where stream_id in (select id from berth.log_streams where job_id = $1) order by last_seq`,
+		"leases":   `select concat_ws(' ', id, state, end_reason) from berth.leases where job_id = $1`,
+	} {
+		result, err := db.Query(in.t.Context(), query, job)
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		if rows[what], err = pgx.CollectRows(result, pgx.RowTo[string]); err != nil {
+			in.t.Fatalf("%s: %v", what, err)
+		}
+	}
+	if len(rows["streams"]) != 1 || !strings.Contains(rows["streams"][0], " closed ") {
+		in.t.Errorf("the zombie's log is not closed: %v", rows["streams"])
+	}
+	return rows
+}

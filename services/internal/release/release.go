@@ -1,0 +1,87 @@
+// Package release makes releases: the lockfile of a config, which names the
+// exact build of each of its components. ctl-api makes one when a sync finds
+// all builds there or somebody promotes; builder makes one when the last build
+// of a config is done. Which builds stand in it is for them to say.
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Channel is notified with the id of an app after a commit in which a build of
+// it moved or a release of it was made.
+const Channel = "berth_build"
+
+// MadeBy says how a release came to be.
+type MadeBy string
+
+// The values of MadeBy.
+const (
+	BySync      MadeBy = "sync"      // the first of its config
+	ByRebuild   MadeBy = "rebuild"   // newer builds of a config that had one
+	ByPromotion MadeBy = "promotion" // somebody chose the builds
+)
+
+// Config is what a release is of.
+type Config struct {
+	AppID  string
+	ID     string
+	Digest string
+}
+
+// Item is a component in a release, with the build that stands for it.
+func Item(row db.ListConfigItemsRow) db.AddReleaseItemParams {
+	return db.AddReleaseItemParams{
+		ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
+		ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
+	}
+}
+
+// Make stores the release of a config with these items, all of whose builds
+// have succeeded, unless there is one of just these artifacts. made tells a new
+// release from one that was there. The caller has locked the app's row, so that
+// numbers follow each other.
+func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []db.AddReleaseItemParams) (_ db.Release, made bool, _ error) {
+	digest := Digest(config.Digest, items)
+	release, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
+	if err == nil || !errors.Is(err, fault.ErrNotFound) {
+		return release, false, err
+	}
+	release, err = tx.AddRelease(ctx, db.AddReleaseParams{
+		ID: id.New(id.Release), AppID: config.AppID, ConfigID: config.ID, MadeBy: string(by), Digest: digest,
+	})
+	if err != nil {
+		return release, false, fmt.Errorf("store release: %w", err)
+	}
+	for _, item := range items {
+		item.ReleaseID = release.ID
+		if err := tx.AddReleaseItem(ctx, item); err != nil {
+			return release, false, fmt.Errorf("store release item: %w", err)
+		}
+	}
+	tx.NotifyAfterCommit(Channel, config.AppID)
+	return release, true, nil
+}
+
+// Digest identifies a release: a config and its artifacts. The order of the
+// items does not matter.
+func Digest(configDigest string, items []db.AddReleaseItemParams) string {
+	artifacts := map[string]string{} // written in the order of its keys
+	for _, item := range items {
+		artifacts[item.ComponentID] = item.ArtifactDigest
+	}
+	raw, err := json.Marshal([]any{"berth/release/v1", configDigest, artifacts})
+	if err != nil {
+		panic(err) // strings only
+	}
+	return capsule.DigestBytes(raw)
+}

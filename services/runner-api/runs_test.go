@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+var tick = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+
+// reportRun must succeed.
+func (a *agent) reportRun(runID, state string, at time.Time) runnerapi.RunRecorded {
+	a.w.t.Helper()
+	resp, err := a.PutRunWithResponse(a.w.t.Context(), runID, jobspec.Run{Action: "health", ScheduledAt: at, State: state, StartedAt: at})
+	must(a.w.t, resp, err, http.StatusOK)
+	return *resp.JSON200
+}
+
+// appendLine does to a stream what log-ingest does, with its rights.
+func (w *world) appendLine(stream, token string) (expired, revoked bool) {
+	w.t.Helper()
+	st, hash := w.db.AsRole(store.RoleLog), auth.Hash(token)
+	var org string
+	err := st.System(w.t.Context(), func(ctx context.Context, q *db.Queries) (err error) {
+		org, err = q.OrgOfLogToken(ctx, hash)
+		return err
+	})
+	if err != nil || org == "" {
+		w.t.Fatalf("the log token is of org %q: %v", org, err)
+	}
+	err = st.Tx(w.t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
+		head, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: stream, TokenHash: hash})
+		if err != nil {
+			return err
+		}
+		expired, revoked = head.TokenExpired, head.TokenRevoked
+		if err := tx.InsertLogChunk(ctx, db.InsertLogChunkParams{
+			StreamID: stream, FirstSeq: head.NextSeq, LastSeq: head.NextSeq, PrevHash: head.HeadHash, RawBytes: 1, Body: []byte("x"),
+		}); err != nil {
+			return err
+		}
+		return tx.MoveLogHead(ctx, db.MoveLogHeadParams{StreamID: stream, NextSeq: head.NextSeq + 1, HeadHash: head.HeadHash, AddedBytes: 1})
+	})
+	if err != nil {
+		w.t.Fatalf("append to stream %s: %v", stream, err)
+	}
+	return expired, revoked
+}
+
+func TestAScheduledRunHasALog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	runID := id.New(id.ActionRun)
+	first := a.reportRun(runID, "running", tick)
+	again := a.reportRun(runID, "running", tick) // a lost reply
+	// It is known by its tick, whatever a restarted runner calls it.
+	ended := a.reportRun(id.New(id.ActionRun), "succeeded", tick)
+	tokens := map[string]bool{}
+	for _, got := range []runnerapi.RunRecorded{first, again, ended} {
+		if got.StreamID == nil || got.LogToken == nil {
+			t.Fatalf("answered %+v, want a stream and a token", got)
+		}
+		if got.RunID != runID || *got.StreamID != *first.StreamID {
+			t.Errorf("answered run %s with stream %s, want %s with %s", got.RunID, *got.StreamID, runID, *first.StreamID)
+		}
+		tokens[*got.LogToken] = true
+		if expired, revoked := w.appendLine(*got.StreamID, *got.LogToken); expired || revoked {
+			t.Errorf("a fresh token is expired: %t, revoked: %t", expired, revoked)
+		}
+	}
+	if len(tokens) != 3 {
+		t.Errorf("%d tokens for 3 reports", len(tokens))
+	}
+	got := one[string](w, `select s.install_id || ' ' || s.run_id || ' ' || s.next_seq || ' ' || s.state
+		from log_streams s join action_runs r on r.stream_id = s.id`)
+	if diff := cmp.Diff(a.o.install+" "+runID+" 4 open", got); diff != "" {
+		t.Errorf("stream (-want +got):\n%s", diff)
+	}
+
+	// The machine is replaced: its tokens are worth nothing.
+	w.machine(a.o, w.url).enrol(w.enrolment(a.o, a.id, true))
+	if _, revoked := w.appendLine(*ended.StreamID, *ended.LogToken); !revoked {
+		t.Error("a replaced machine's log token is good")
+	}
+	if state := one[string](w, `select state from log_streams`); state != "closed" {
+		t.Errorf("the stream of a replaced machine is %s, want closed", state)
+	}
+}
+
+func TestAMissedRunHasNoLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	if got := a.reportRun(id.New(id.ActionRun), "missed", tick); got.StreamID != nil || got.LogToken != nil {
+		t.Errorf("a run that never began has stream %v", *got.StreamID)
+	}
+	// One that had begun to speak may say the rest.
+	later := tick.Add(time.Minute)
+	began := a.reportRun(id.New(id.ActionRun), "running", later)
+	missed := a.reportRun(began.RunID, "missed", later)
+	if missed.StreamID == nil || *missed.StreamID != *began.StreamID {
+		t.Errorf("answered %+v, want stream %s", missed, *began.StreamID)
+	}
+	if n := one[int](w, `select count(*) from log_streams`); n != 1 {
+		t.Errorf("%d streams, want one", n)
+	}
+}
+
+// The same tick of another install, even of the same org, is another run.
+func TestARunIsOfItsInstall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.agent(w.org(), "install"), w.agent(w.org(), "install")
+	runID := id.New(id.ActionRun)
+	one := a.reportRun(runID, "running", tick)
+	other := b.reportRun(id.New(id.ActionRun), "running", tick)
+	if one.RunID == other.RunID || *one.StreamID == *other.StreamID {
+		t.Errorf("two installs share run %s or stream %s", one.RunID, *one.StreamID)
+	}
+	resp, err := a.PutRunWithResponse(t.Context(), runID, jobspec.Run{Action: "health", ScheduledAt: tick, State: "failed"})
+	must(t, resp, err, http.StatusOK)
+	resp, err = a.PutRunWithResponse(t.Context(), runID, jobspec.Run{Action: "health", ScheduledAt: tick, State: "succeeded"})
+	refused(t, resp, err, http.StatusConflict, "run_finished")
+}
