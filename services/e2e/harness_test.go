@@ -45,10 +45,22 @@ type system struct {
 // start brings a system up and ends it after the test.
 func start(t *testing.T, extraEnv ...string) *system {
 	t.Helper()
+	return startFrom(t, executables(t), extraEnv...)
+}
+
+// executables is the folder of what is tested.
+func executables(t *testing.T) string {
+	t.Helper()
 	bin := os.Getenv("BERTH_LIBEXEC")
 	if bin == "" {
 		t.Fatal("BERTH_LIBEXEC names no folder with the executables: run `make test`, or `make build` and set it to .bin")
 	}
+	return bin
+}
+
+// startFrom is start with the executables of a folder.
+func startFrom(t *testing.T, bin string, extraEnv ...string) *system {
+	t.Helper()
 	// Engines run as another user and must be able to pass through.
 	dir, err := os.MkdirTemp("", "berth-e2e-")
 	if err != nil {

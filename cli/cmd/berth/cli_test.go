@@ -48,13 +48,14 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		{"unknown flag", []string{"status", "--colour"}, 64, "unknown flag: --colour; see berth status --help"},
 		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or WORKFLOW"},
 		{"one argument too many", []string{"why", "a", "b"}, 64, `does not take "b"`},
-		{"unknown format", []string{"status", "-o", "xml"}, 1, "no Berth to talk to"},
+		{"unknown format", []string{"status", "-o", "xml"}, 64, "-o xml is no format"},
 		{"no context", []string{"status"}, 1, "try: start one here with berth up"},
 		{"unknown context", []string{"status", "--context", "prod"}, 1, `there is no context "prod"`},
 		{"folder that is none", []string{"sync", filepath.Join(home, "nowhere")}, 64, "is not a folder"},
 		{"folder with a mistake", []string{"sync", broken}, 1, "metadata.toml:2"},
 		{"--yes is no flag", []string{"deploy", "acme", "--yes"}, 64, "unknown flag: --yes"},
-		{"rollback without a release", []string{"rollback", "acme"}, 1, "no Berth to talk to"},
+		{"rollback without a release", []string{"rollback", "acme"}, 64, `"to" not set`},
+		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "[plan wait]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

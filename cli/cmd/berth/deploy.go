@@ -60,12 +60,10 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Example: "  berth rollback acme --to 3 --watch",
 		Args:    exactly("INSTALL"),
 	}
-	cmd.Flags().StringVar(&to, "to", "", "release, by number or id")
+	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth releases list shows them")
+	_ = cmd.MarkFlagRequired("to")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if to == "" {
-			return usagef("say which release with --to; berth releases list shows them")
-		}
 		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how)
 	})
 	return cmd

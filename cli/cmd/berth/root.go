@@ -29,6 +29,8 @@ type cli struct {
 	now   func() time.Time
 	lines *bufio.Reader // of in, once somebody was asked
 
+	running bool // a command was found, and its flags and arguments are right
+
 	contextFlag string // --context
 	orgFlag     string // --org
 	outputFlag  string // -o
@@ -44,6 +46,9 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(s.err, "berth: interrupted")
 		return exitFailed
+	}
+	if err != nil && !c.running {
+		err = usage{err}
 	}
 	report(s.err, err)
 	return exitCode(err)
@@ -85,8 +90,27 @@ Start here: berth up, then berth sync in an app folder.`,
 	)
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		_, err := c.format() // before anything is done that could not be printed
+		return err
+	}
 	c.add(root)
+	c.watchStart(root)
 	return root
+}
+
+// watchStart notes when a command begins to run: what goes wrong before that is
+// wrong with the command line.
+func (c *cli) watchStart(cmd *cobra.Command) {
+	if inner := cmd.RunE; inner != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			c.running = true
+			return inner(cmd, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		c.watchStart(sub)
+	}
 }
 
 // add gives the root its commands, in the order of the help.

@@ -241,15 +241,14 @@ func (l *local) adminURL() string {
 	return "postgres://postgres@/postgres?" + q.Encode()
 }
 
-// serverReady looks where pg_ctl looks: the eighth line of postmaster.pid.
+// serverReady looks where pg_ctl looks: the eighth line of postmaster.pid. A
+// server that was killed leaves a file that still says ready.
 func serverReady(data string) error {
-	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
-	if err != nil {
+	_, status, ok := postmaster(data)
+	switch {
+	case !ok:
 		return errors.New("not started")
-	}
-	const statusLine = 7
-	lines := strings.Split(string(text), "\n")
-	if len(lines) <= statusLine || strings.TrimSpace(lines[statusLine]) != "ready" {
+	case status != "ready":
 		return errors.New("starting")
 	}
 	return nil
@@ -258,17 +257,27 @@ func serverReady(data string) error {
 // leftover finds a server that runs on this cluster although nothing says that
 // we started it: the supervisor was killed between the two.
 func (l *local) leftover() (Process, bool) {
-	text, err := os.ReadFile(filepath.Join(l.layout.Postgres(), "postmaster.pid"))
+	p, _, ok := postmaster(l.layout.Postgres())
+	return p, ok
+}
+
+// postmaster reads which server runs on a cluster, and how far it is.
+func postmaster(data string) (p Process, status string, ok bool) {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
-		return Process{}, false
+		return p, "", false
 	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(strings.TrimSpace(first))
-	if err != nil || !runsIn(pid, l.layout.Postgres()) {
-		return Process{}, false
+	lines := strings.Split(string(text), "\n")
+	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
+	if err != nil || !runsIn(pid, data) {
+		return p, "", false
 	}
-	p, err := identify(pid)
-	return p, err == nil
+	const statusLine = 7
+	if len(lines) > statusLine {
+		status = strings.TrimSpace(lines[statusLine])
+	}
+	p, err = identify(pid)
+	return p, status, err == nil
 }
 
 func lastLine(text string) string {

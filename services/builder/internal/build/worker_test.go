@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/release"
 )
 
 func TestLocalSourceBecomesARelease(t *testing.T) {
@@ -66,6 +67,42 @@ func TestLocalSourceBecomesARelease(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "main.tf")); err != nil || string(text) != "one" {
 		t.Errorf("main.tf = %q, %v", text, err)
 	}
+}
+
+// Whoever waits for a build or a release is woken at every state, by the app.
+func TestMovesAreNotified(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, builds := w.addConfig(component{name: "card", buildDigest: repeated("1"), source: w.localSource("one")})
+	listener := w.worker.Store.NewListener(release.Channel)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- listener.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	<-listener.Ready()
+	sub := listener.Subscribe(release.Channel, w.app)
+	defer sub.Close()
+	woken := func(state string) {
+		t.Helper()
+		select {
+		case <-sub.C:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("nobody was woken when the build was %s", state)
+		}
+		if got := w.ended(builds["card"]).State; got != state {
+			t.Fatalf("woken when the build is %s, want %s", got, state)
+		}
+	}
+	w.advance(builds["card"])
+	woken("running")
+	w.work(builds["card"])
+	w.advance(builds["card"])
+	woken("succeeded")
 }
 
 func TestSameSourceIsNotBuiltTwice(t *testing.T) {

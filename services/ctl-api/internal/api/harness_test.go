@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,6 +29,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -43,6 +44,9 @@ type door struct {
 	store  *store.Store
 	keys   *access.Keyring
 	stacks *stacks.Service
+	// stop asks the door to end, and returns when it has. It may be called more
+	// than once.
+	stop func()
 }
 
 func newDoor(t *testing.T) *door {
@@ -78,19 +82,35 @@ func newDoor(t *testing.T) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	front := httpserver.New(httpserver.Config{Name: "ctl-api", Log: log, Spec: spec, Middleware: server.Middleware(spec), Reference: true})
+	port, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httpserver.New(httpserver.Config{
+		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: true, Drain: patience,
+	})
 	server.Register(front.Router())
-	web := httptest.NewServer(front.Handler())
-	ctx, stop := context.WithCancel(context.Background())
-	listening := make(chan struct{})
-	go func() {
-		defer close(listening)
-		_ = listener.Run(ctx) // nil once ctx ends
-	}()
-	t.Cleanup(func() { web.Close(); stop(); <-listening })
+	d.url = "http://" + port.Addr().String()
+	ended := runUntilStopped(t, listener.Run)
+	t.Cleanup(ended)
+	d.stop = runUntilStopped(t, front.Run)
+	t.Cleanup(d.stop)
 	<-listener.Ready()
-	d.url = web.URL
 	return d
+}
+
+// runUntilStopped runs in the background until the returned function is called,
+// which waits for the end.
+func runUntilStopped(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // caller is somebody with a token.
@@ -323,6 +343,9 @@ func (d *door) finishBuilds(state string) {
 			artifact_digest = case when $1 = 'succeeded' then 'sha256:' || md5(build_digest) || md5(id) end
 		where state in ('queued', 'running')`, state)
 	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := d.db.Admin().Exec(d.t.Context(), `select pg_notify($1, id) from apps`, release.Channel); err != nil {
 		d.t.Fatal(err)
 	}
 }

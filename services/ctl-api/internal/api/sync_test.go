@@ -287,6 +287,38 @@ func TestRebuildAndPromote(t *testing.T) {
 	problemOf(t, none, err, http.StatusUnprocessableEntity, "invalid")
 }
 
+// A config that took longer to build than the next one is released after it,
+// and is not what gets deployed when nobody names a release.
+func TestNewestReleaseIsThatOfTheNewestConfig(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	older, newer := hello(), with(hello(), "src/api/main.tf", "# another api\n")
+	c.sync("hello", older)
+	c.sync("hello", newer)
+	d.finishBuilds("succeeded")
+	for i, folder := range []fstest.MapFS{newer, older} {
+		if got := c.sync("hello", folder); got.Release == nil || got.Release.Number != i+1 {
+			t.Fatalf("sync %d: %+v, want release %d", i+1, got, i+1)
+		}
+	}
+
+	app, err := c.GetAppWithResponse(t.Context(), "hello")
+	must(t, app, err, http.StatusOK)
+	if a := app.JSON200; a.Config.Number != 2 || a.Release.Number != 1 {
+		t.Errorf("the app stands at config %d with release %d, want 2 with 1", a.Config.Number, a.Release.Number)
+	}
+	req := acme()
+	req.Provision = true
+	install, err := c.CreateInstallWithResponse(t.Context(), nil, req)
+	must(t, install, err, http.StatusCreated)
+	w, err := c.GetWorkflowWithResponse(t.Context(), *install.JSON201.WorkflowID, nil)
+	must(t, w, err, http.StatusOK)
+	if r := w.JSON200.Release; r == nil || r.Number != 1 {
+		t.Errorf("the workflow provisions release %+v, want 1, of config 2", r)
+	}
+}
+
 // A request that waits is answered once the build has moved.
 func TestWaitForBuild(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,98 @@
+package api_test
+
+import (
+	"bufio"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// provisioning makes an install with a workflow that nobody works on.
+func (c caller) provisioning() (workflowID string) {
+	c.d.t.Helper()
+	c.released("hello", hello())
+	req := acme()
+	req.Provision = true
+	made, err := c.CreateInstallWithResponse(c.d.t.Context(), nil, req)
+	must(c.d.t, made, err, http.StatusCreated)
+	return *made.JSON201.WorkflowID
+}
+
+// waitFor asks for the workflow as it will be after the version.
+func (c caller) waitFor(workflowID string, version int64) <-chan *ctlapi.GetWorkflowResponse {
+	answer := make(chan *ctlapi.GetWorkflowResponse, 1)
+	go func() {
+		defer close(answer)
+		got, err := c.GetWorkflowWithResponse(c.d.t.Context(), workflowID, &ctlapi.GetWorkflowParams{Wait: ptr("3600s"), AfterVersion: &version})
+		if err != nil {
+			c.d.t.Error(err)
+			return
+		}
+		answer <- got
+	}()
+	return answer
+}
+
+func TestWaitForWorkflow(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	id := c.provisioning()
+	now, err := c.GetWorkflowWithResponse(t.Context(), id, nil)
+	must(t, now, err, http.StatusOK)
+
+	moved := c.waitFor(id, now.JSON200.Version)
+	if _, err := d.db.Admin().Exec(t.Context(), `
+		with event as (
+			insert into workflow_events (org_id, workflow_id, seq, kind, body)
+			select org_id, id, event_seq + 1, 'workflow', '{}' from workflows where id = $1)
+		update workflows set event_seq = event_seq + 1 where id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.db.Admin().Exec(t.Context(), `select pg_notify('berth_workflow', $1)`, id); err != nil {
+		t.Fatal(err)
+	}
+	got := <-moved
+	must(t, got, nil, http.StatusOK)
+	if got.JSON200.Version != now.JSON200.Version+1 {
+		t.Errorf("answered version %d, want %d", got.JSON200.Version, now.JSON200.Version+1)
+	}
+
+	// One that is finished moves no more, so nobody is held back.
+	if _, err := d.db.Admin().Exec(t.Context(), `update workflows set state = 'failed', finished_at = now() where id = $1`, id); err != nil {
+		t.Fatal(err)
+	}
+	got = <-c.waitFor(id, got.JSON200.Version)
+	must(t, got, nil, http.StatusOK)
+
+	bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: ptr("soon")})
+	problemOf(t, bad, err, http.StatusUnprocessableEntity, "invalid")
+}
+
+// A server that ends lets go of those who follow: they come back to another
+// replica.
+func TestEndLetsGoOfWhoeverFollows(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	stream, err := c.StreamWorkflowEvents(t.Context(), c.provisioning(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	lines := bufio.NewScanner(stream.Body)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "id: ") {
+		t.Fatalf("the stream begins with %q, %v", lines.Text(), lines.Err())
+	}
+	d.stop()
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "event: end") {
+			t.Error("the stream says that the workflow has ended")
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("the stream breaks off: %v", err)
+	}
+}
