@@ -3,6 +3,8 @@ package jobspec
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/chain"
 )
 
 // SettingsLifetime is how long a runner may act on settings without newer ones.
@@ -26,6 +28,9 @@ type Settings struct {
 	StateVersion int             `json:"state_version"`
 	// MinRunnerVersion is the oldest runner that the control plane works with.
 	MinRunnerVersion string `json:"min_runner_version,omitempty"`
+	// OrgHead is how far the org's own chain had come when these settings were
+	// signed, for the runner to record as an anchor in the install's chain.
+	OrgHead *chain.SignedHead `json:"org_head,omitempty"`
 }
 
 // Scheduled is an action that the runner runs at its own initiative.

@@ -52,9 +52,11 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	river.AddWorker(workers, &workflowWorker{engine: &workflow.Engine{
 		Store: st, Waker: wake, Keys: keys, MinRunnerVersion: config.MinRunnerVersion, Log: log,
 	}})
-	river.AddWorker(workers, &installWorker{tender: &tend.Tender{
+	tender := &tend.Tender{
 		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: keys, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
-	}})
+	}
+	river.AddWorker(workers, &installWorker{tender: tender})
+	river.AddWorker(workers, &dueWorker{tender: tender})
 	client, err := jobs.New(st, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log})
 	if err != nil {
 		return err

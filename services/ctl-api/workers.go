@@ -30,6 +30,23 @@ type installAdvance struct {
 // Kind is fixed by the SQL function berth.wake_install.
 func (installAdvance) Kind() string { return "install_advance" }
 
+// installDue is installAdvance at a later time. Whoever looks after an install
+// says when the next look is due, also when that was said before: then there is
+// one look, not one more for each.
+type installDue struct {
+	InstallID string    `json:"install_id"`
+	Due       time.Time `json:"due"`
+}
+
+// Kind is stored with every job; it must not change.
+func (installDue) Kind() string { return "install_due" }
+
+// InsertOpts makes one job of those for the same time. A wake-up for now could
+// be lost so, while an earlier one is being worked; this one lies ahead.
+func (installDue) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}}
+}
+
 type workflowWorker struct {
 	river.WorkerDefaults[workflowAdvance]
 	engine *workflow.Engine
@@ -48,6 +65,15 @@ func (w *installWorker) Work(ctx context.Context, job *river.Job[installAdvance]
 	return w.tender.Advance(ctx, job.Args.InstallID)
 }
 
+type dueWorker struct {
+	river.WorkerDefaults[installDue]
+	tender *tend.Tender
+}
+
+func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error {
+	return w.tender.Advance(ctx, job.Args.InstallID)
+}
+
 // waker schedules wake-ups with River. Its client is set once that exists: the
 // engine is one of the client's workers.
 type waker struct{ client *jobs.Client }
@@ -57,7 +83,8 @@ func (w *waker) WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID str
 }
 
 func (w *waker) WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error {
-	return jobs.InsertAt(ctx, tx, w.client, installAdvance{InstallID: installID}, at)
+	at = at.UTC().Truncate(time.Second).Add(time.Second) // not before, and the same for the same
+	return jobs.InsertAt(ctx, tx, w.client, installDue{InstallID: installID, Due: at}, at)
 }
 
 // wakeAll has a look at everything that is open, once at start: a wake-up that

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -49,9 +50,8 @@ func TestTamper(t *testing.T) {
 		{"the artifact that the job names", "artifact_digest", func(in *install, c ctlapi.Change) func() {
 			return in.swap(db, "'{artifact,digest}'", in.otherArtifact(db, c))
 		}},
-		{"the resource that the job names", "resource_id", func(in *install, c ctlapi.Change) func() {
-			two := column(in.t, db, `select id from berth.resources where install_id = $1 and name = 'two'`, in.id)
-			return in.swap(db, "'{resource,id}'", two[0])
+		{"the plan that the job names", "pinned", func(in *install, _ ctlapi.Change) func() {
+			return in.swap(db, "'{pinned}'", "sha256:"+sha256Hex("another plan"))
 		}},
 	}
 	for i, tt := range tests {
@@ -62,7 +62,8 @@ func TestTamper(t *testing.T) {
 			in.change(value)
 			w := in.deploy(false, "one")
 			c := in.proposed(w.ID, "component/one")
-			restore := tt.tamper(in, c)
+			restore := sync.OnceFunc(tt.tamper(in, c))
+			t.Cleanup(restore) // the next story begins with everything as it was
 			in.decide(c, "approve")
 			refused := in.refused(w.ID, "component/one")
 			if !slices.ContainsFunc(refused.Differs, func(d ctlapi.Difference) bool { return d.Field == tt.field }) || !strings.Contains(*refused.Error, tt.field) {

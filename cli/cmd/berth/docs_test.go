@@ -51,7 +51,7 @@ written in the singular. What a command prints goes to stdout, its progress to s
 `)
 	write(&page, root)
 	if *update {
-		if err := os.WriteFile(reference, []byte(page.String()), 0o644); err != nil { //nolint:gosec // a page for everybody
+		if err := os.WriteFile(reference, []byte(page.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func good(what, format string, args ...any) finding {
 
 func bad(what string, err error) finding {
 	f := finding{What: what, Detail: err.Error()}
-	if advised, ok := err.(interface{ Remedy() string }); ok { //nolint:errorlint // the outermost one knows best
+	if advised, ok := err.(interface{ Remedy() string }); ok {
 		f.Remedy = advised.Remedy()
 	}
 	return f
@@ -124,18 +124,18 @@ func (c *cli) examineMachine(ctx context.Context) []finding {
 			}
 		}
 	default:
-		found = append(found, c.examinePorts()...)
+		found = append(found, c.examinePorts(ctx)...)
 	}
 	return found
 }
 
-func (c *cli) examinePorts() []finding {
+func (c *cli) examinePorts(ctx context.Context) []finding {
 	base, err := up.ParsePort(c.getenv("BERTH_PORT"))
 	if err != nil {
 		return []finding{bad("ports", err)}
 	}
 	for port := base; port < base+4; port++ {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			return []finding{{What: "ports", Detail: fmt.Sprintf("%d is taken by another program", port),
 				Remedy: "stop it, or set BERTH_PORT to the first of four free ports"}}

@@ -9,17 +9,47 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"go.opentelemetry.io/otel"
+
+	"github.com/berth-dev/berth/pkg/telemetry"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Getenv)
+	code := traced(ctx, func(ctx context.Context) int {
+		return run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Getenv)
+	})
 	stop()
 	os.Exit(code)
+}
+
+// flushTimeout is for the last spans. Nobody waits longer for a command that is
+// done.
+const flushTimeout = 2 * time.Second
+
+// traced runs a command inside a span, with which the trace of everything that
+// it sets in motion begins. Off without the standard OTEL_* variables.
+func traced(ctx context.Context, command func(context.Context) int) int {
+	flush, err := telemetry.Setup(ctx, "berth")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "berth: no telemetry:", err)
+		return command(ctx)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+		defer cancel()
+		_ = flush(ctx) // lost spans are no reason to fail
+	}()
+	ctx, span := otel.Tracer("berth/cli").Start(telemetry.FromEnviron(ctx, os.Getenv), "berth")
+	defer span.End()
+	return command(ctx)
 }
 
 // streams are where a command reads from and writes to.

@@ -30,7 +30,7 @@ func (c *cli) colorOn(w io.Writer) bool {
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // descriptors are small
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func printList[T any](c *cli, items []T, v output.View[T]) error {

@@ -70,8 +70,8 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) er
 	ready := func(url string) { c.upReady(layout, url) }
 	background := up.FromDetach()
 	if background != nil {
-		print := say
-		say = func(line string) { print(line); background.Say(line) }
+		show := say
+		say = func(line string) { show(line); background.Say(line) }
 		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
 	}
 	err = up.Run(ctx, up.Config{

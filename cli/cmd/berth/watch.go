@@ -151,7 +151,7 @@ func (c *cli) screen() *follow.Screen {
 	s := &follow.Screen{W: c.err, Color: c.colorOn(c.err)}
 	if f, ok := c.err.(*os.File); ok && isTerminal(f) && c.getenv("TERM") != "dumb" {
 		s.Terminal = true
-		s.Columns, _, _ = term.GetSize(int(f.Fd())) //nolint:gosec // descriptors are small; 0 means no cutting
+		s.Columns, _, _ = term.GetSize(int(f.Fd())) // 0 means no cutting
 	}
 	return s
 }

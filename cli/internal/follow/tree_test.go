@@ -61,7 +61,7 @@ func workflow() ctlapi.Workflow {
 func TestTree(t *testing.T) {
 	t.Parallel()
 	golden(t, "testdata/tree.txt", follow.Tree(workflow(), now, false))
-	golden(t, "testdata/tree_in_colour.txt", follow.Tree(workflow(), now, true))
+	golden(t, "testdata/tree_in_color.txt", follow.Tree(workflow(), now, true))
 }
 
 func TestOnlyDecisionsHelp(t *testing.T) {

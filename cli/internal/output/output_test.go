@@ -46,7 +46,7 @@ func TestFormats(t *testing.T) {
 		items                []ship
 	}{
 		{name: "table", format: "table", items: ships},
-		{name: "table in colour", format: "table", items: ships, color: true},
+		{name: "table in color", format: "table", items: ships, color: true},
 		{name: "wide", format: "wide", items: ships},
 		{name: "json", format: "json", items: ships},
 		{name: "yaml", format: "yaml", items: ships},
@@ -96,7 +96,7 @@ func TestMistakes(t *testing.T) {
 	for _, tc := range []struct{ name, format, fields, want string }{
 		{"no such format", "xml", "", "there are table, wide, json, yaml and name"},
 		{"fields of another format", "yaml", "name", "exclude each other"},
-		{"no such field", "table", "nmae", `no field "nmae"; there are: home, name, state, tons`},
+		{"no such field", "table", "nam", `no field "nam"; there are: home, name, state, tons`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -42,7 +42,7 @@ func Detach(ctx context.Context, l Layout, args []string, say func(string)) (url
 		return "", err
 	}
 	defer func() { _ = reports.Close() }()
-	cmd := exec.Command(self, args...)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), self, args...)
 	cmd.Env = append(os.Environ(), envDetached+"=1")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{theirs}

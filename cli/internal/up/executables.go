@@ -96,18 +96,18 @@ func build(ctx context.Context, root string, say func(string)) (string, error) {
 // shared returns a path to the executable that other users can use as well:
 // itself, or a copy in the data folder when it lies where they cannot get.
 func (l Layout) shared(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
+	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	if os.Geteuid() != 0 || passable(filepath.Dir(real)) {
+	if os.Geteuid() != 0 || passable(filepath.Dir(target)) {
 		return path, nil
 	}
-	to := filepath.Join(l.Executable(), filepath.Base(path))
-	if same, err := sameContents(real, to); err != nil || same {
+	to := filepath.Join(l.binDir(), filepath.Base(path))
+	if same, err := sameContents(target, to); err != nil || same {
 		return to, err
 	}
-	return to, onDisk(l.Shared, copyExecutable(real, to))
+	return to, onDisk(l.Shared, copyExecutable(target, to))
 }
 
 func sameContents(a, b string) (bool, error) {

@@ -72,8 +72,8 @@ func LayoutAt(dir string) (Layout, error) {
 	if err != nil {
 		return Layout{}, err
 	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
 	}
 	sum := sha256.Sum256([]byte(dir))
 	key := hex.EncodeToString(sum[:6])
@@ -102,20 +102,26 @@ func passable(dir string) bool {
 	}
 }
 
-// The files and folders.
-func (l Layout) Lock() string       { return l.in("lock") }
-func (l Layout) State() string      { return l.in("state.json") }
-func (l Layout) DSNs() string       { return l.in("dsn") }
-func (l Layout) MasterKey() string  { return l.in("keys", "master.key") }
-func (l Layout) Registry() string   { return l.in("registry") }
-func (l Layout) Log() string        { return l.in("log") }
-func (l Layout) Token() string      { return l.in("token") }
-func (l Layout) Terraform() string  { return filepath.Join(l.Shared, "terraform") }
-func (l Layout) Executable() string { return filepath.Join(l.Shared, "bin") }
-func (l Layout) Postgres() string   { return filepath.Join(l.Shared, "postgres") }
+// The files and folders, as the package comment tells.
+func (l Layout) lock() string { return l.in("lock") }
+
+// State is the supervisor's memory.
+func (l Layout) State() string     { return l.in("state.json") }
+func (l Layout) dsns() string      { return l.in("dsn") }
+func (l Layout) masterKey() string { return l.in("keys", "master.key") }
+func (l Layout) registry() string  { return l.in("registry") }
+func (l Layout) logDir() string    { return l.in("log") }
+
+// Token holds the token of the first admin.
+func (l Layout) Token() string        { return l.in("token") }
+func (l Layout) terraformDir() string { return filepath.Join(l.Shared, "terraform") }
+func (l Layout) binDir() string       { return filepath.Join(l.Shared, "bin") }
+func (l Layout) postgresDir() string  { return filepath.Join(l.Shared, "postgres") }
+
+// Runners has a folder for each runner.
 func (l Layout) Runners() string    { return filepath.Join(l.Shared, "runners") }
-func (l Layout) Builder() string    { return filepath.Join(l.Shared, "builder") }
-func (l Layout) PostgresSocketDir() string {
+func (l Layout) builderDir() string { return filepath.Join(l.Shared, "builder") }
+func (l Layout) postgresSocketDir() string {
 	return filepath.Join(l.Sockets, "postgres")
 }
 
@@ -127,7 +133,7 @@ func (l Layout) in(parts ...string) string {
 }
 
 // LogFile is where a part writes to.
-func (l Layout) LogFile(part string) string { return filepath.Join(l.Log(), part+".log") }
+func (l Layout) LogFile(part string) string { return filepath.Join(l.logDir(), part+".log") }
 
 type marker struct {
 	What    string `json:"what"`
@@ -156,14 +162,14 @@ func (l Layout) Make() error {
 		}
 	}
 	for dir, mode := range map[string]os.FileMode{
-		l.DSNs():                    0o700,
-		filepath.Dir(l.MasterKey()): 0o700,
-		l.Registry():                0o700,
-		l.Log():                     0o700,
+		l.dsns():                    0o700,
+		filepath.Dir(l.masterKey()): 0o700,
+		l.registry():                0o700,
+		l.logDir():                  0o700,
 		l.Runners():                 0o711, // engines pass through to their own
-		l.Builder():                 0o711,
-		l.Terraform():               0o755,
-		l.Executable():              0o755,
+		l.builderDir():              0o711,
+		l.terraformDir():            0o755,
+		l.binDir():                  0o755,
 		l.Sockets:                   0o711,
 		filepath.Dir(l.Socket()):    0o700,
 	} {
@@ -192,7 +198,7 @@ func claim(dir, owner string) error {
 			return onDisk(dir, err)
 		}
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // others pass through, and list nothing
+	if err := os.Chmod(dir, 0o711); err != nil { // others pass through, and list nothing
 		return onDisk(dir, err)
 	}
 	// Written every time: it is also the proof that the folder can be.
@@ -207,9 +213,9 @@ func EnoughSpace(dir string) error {
 	}
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(dir, &stat); err != nil {
-		return nil // cannot tell, so it is not the reason to stop
+		return nil //nolint:nilerr // cannot tell, so it is not the reason to stop
 	}
-	if free := int64(stat.Bavail) * int64(stat.Bsize); free < minFreeBytes { //nolint:gosec,unconvert // sizes of disks; the types differ by system
+	if free := int64(stat.Bavail) * int64(stat.Bsize); free < minFreeBytes { //nolint:unconvert // the types differ by system
 		return problem(syscall.ENOSPC, "free some space there, or set BERTH_DATA to another folder",
 			"the disk of the data folder %s has only %d MiB left, %d MiB are needed", dir, free>>20, minFreeBytes>>20)
 	}

@@ -60,7 +60,7 @@ func ours(pid int, l Layout) (name string, ok bool) {
 	}
 	cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
 	args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	for _, dir := range []string{l.Runners(), l.Builder()} {
+	for _, dir := range []string{l.Runners(), l.builderDir()} {
 		inside := dir + string(filepath.Separator)
 		if strings.HasPrefix(cwd, inside) || bytes.Contains(args, []byte("\x00"+inside)) {
 			return name, true

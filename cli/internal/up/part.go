@@ -62,7 +62,8 @@ func (p Part) start() (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own
-	cmd := exec.Command(p.Path, p.Args...)
+	// It outlives every context of ours: the keeper ends it.
+	cmd := exec.CommandContext(context.Background(), p.Path, p.Args...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.Env, p.Dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.User}
 	return cmd, cmd.Start()

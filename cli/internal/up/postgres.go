@@ -41,8 +41,8 @@ func FindPostgres(getenv func(string) string) (string, error) {
 	var candidates []string
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
 		// A link on PATH leads to where the server's other files are.
-		if real, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
-			candidates = append(candidates, filepath.Dir(real))
+		if server, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres")); err == nil {
+			candidates = append(candidates, filepath.Dir(server))
 		}
 	}
 	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
@@ -102,12 +102,15 @@ func postgresUser() (*syscall.Credential, error) {
 // prepare makes the cluster unless there is one. A half-made one, of an initdb
 // that was killed, is made again: it was never used.
 func (l *local) prepare(ctx context.Context) (fresh bool, err error) {
-	data := l.layout.Postgres()
-	if err := l.own(l.layout.PostgresSocketDir()); err != nil {
+	data := l.layout.postgresDir()
+	if err := l.own(l.layout.postgresSocketDir()); err != nil {
 		return false, err
 	}
 	if _, err := os.Stat(filepath.Join(data, "PG_VERSION")); err == nil {
 		return false, l.checkVersion(ctx, data)
+	}
+	if have, err := l.version(ctx); err != nil || have < minPostgres {
+		return false, tooOld(l.bin, have, err)
 	}
 	making := data + ".new"
 	if err := os.RemoveAll(making); err != nil {
@@ -173,39 +176,56 @@ func (l *local) checkVersion(ctx context.Context, data string) error {
 		return onDisk(l.layout.Dir, err)
 	}
 	have := strings.TrimSpace(string(cluster))
-	out, err := exec.CommandContext(ctx, filepath.Join(l.bin, "postgres"), "--version").Output()
+	major, err := l.version(ctx)
 	if err != nil {
-		return fmt.Errorf("%s --version: %w", filepath.Join(l.bin, "postgres"), err)
+		return err
 	}
-	if major := majorVersion(string(out)); major != have {
+	if strconv.Itoa(major) != have {
 		return problem(nil, fmt.Sprintf("install Postgres %s, or set BERTH_PG_BIN to it", have),
-			"the data in %s is of Postgres %s, but %s is %s", data, have, l.bin, major)
+			"the data in %s is of Postgres %s, but %s is %d", data, have, l.bin, major)
 	}
 	return nil
 }
 
-// majorVersion finds 15 in "postgres (PostgreSQL) 15.18 (Debian …)".
-func majorVersion(line string) string {
+// version asks the server's binary for its major version.
+func (l *local) version(ctx context.Context) (int, error) {
+	server := filepath.Join(l.bin, "postgres")
+	out, err := exec.CommandContext(ctx, server, "--version").Output()
+	if err != nil {
+		return 0, fmt.Errorf("%s --version: %w", server, err)
+	}
+	return majorVersion(string(out)), nil
+}
+
+func tooOld(bin string, have int, err error) error {
+	if err != nil {
+		return err
+	}
+	return problem(nil, "install a newer one, or set BERTH_PG_BIN to it", "Postgres in %s is version %d, %d or newer is needed", bin, have, minPostgres)
+}
+
+// majorVersion finds 15 in "postgres (PostgreSQL) 15.18 (Debian …)" and in the
+// like of pre-releases, 18beta1; 0 when there is none.
+func majorVersion(line string) int {
 	for field := range strings.FieldsSeq(line) {
-		if major, _, _ := strings.Cut(field, "."); major != "" {
-			if _, err := strconv.Atoi(major); err == nil {
-				return major
-			}
+		digits := len(field) - len(strings.TrimLeft(field, "0123456789"))
+		if major, err := strconv.Atoi(field[:digits]); err == nil {
+			return major
 		}
 	}
-	return ""
+	return 0
 }
 
 // part is the server as a part.
 func (l *local) part() Part {
-	data := l.layout.Postgres()
+	data := l.layout.postgresDir()
 	return Part{
 		Name: postgresPart,
 		Path: filepath.Join(l.bin, "postgres"),
 		Args: []string{
 			"-D", data,
 			"-c", "listen_addresses=", // the socket only
-			"-c", "unix_socket_directories=" + l.layout.PostgresSocketDir(),
+			"-c", "unix_socket_directories=" + l.layout.postgresSocketDir(),
 			"-c", "unix_socket_permissions=0700",
 			"-c", "port=5432",
 			"-c", "fsync=on",
@@ -237,7 +257,7 @@ func (l *local) env() []string {
 // adminURL is the address for the administrator. It holds no secret: the
 // server knows us by our user.
 func (l *local) adminURL() string {
-	q := url.Values{"host": {l.layout.PostgresSocketDir()}, "port": {"5432"}}
+	q := url.Values{"host": {l.layout.postgresSocketDir()}, "port": {"5432"}}
 	return "postgres://postgres@/postgres?" + q.Encode()
 }
 
@@ -257,7 +277,7 @@ func serverReady(data string) error {
 // leftover finds a server that runs on this cluster although nothing says that
 // we started it: the supervisor was killed between the two.
 func (l *local) leftover() (Process, bool) {
-	p, _, ok := postmaster(l.layout.Postgres())
+	p, _, ok := postmaster(l.layout.postgresDir())
 	return p, ok
 }
 

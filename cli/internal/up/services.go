@@ -78,7 +78,7 @@ func (s surroundings) services() []Part {
 			Name:   row.name,
 			Path:   filepath.Join(s.libexec, row.exe),
 			Args:   row.args,
-			Env:    s.serviceEnv(filepath.Join(s.layout.DSNs(), row.dsn), row.port),
+			Env:    s.serviceEnv(filepath.Join(s.layout.dsns(), row.dsn), row.port),
 			Dir:    s.layout.Dir,
 			Log:    s.layout.LogFile(row.name),
 			Polite: syscall.SIGTERM,
@@ -95,11 +95,11 @@ func (s surroundings) serviceEnv(dsnFile string, port int) []string {
 		"BERTH_DSN_FILE":          dsnFile,
 		"BERTH_LISTEN":            onLoopback(port),
 		"BERTH_REGISTRY_LISTEN":   onLoopback(s.ports.Registry),
-		"BERTH_MASTER_KEY_FILE":   s.layout.MasterKey(),
+		"BERTH_MASTER_KEY_FILE":   s.layout.masterKey(),
 		"BERTH_RUNNER_API_URL":    URL(s.ports.Runner),
 		"BERTH_LOG_URL":           URL(s.ports.Log),
 		"BERTH_REGISTRY_URL":      URL(s.ports.Registry),
-		"BERTH_REGISTRY_DIR":      s.layout.Registry(),
+		"BERTH_REGISTRY_DIR":      s.layout.registry(),
 		"BERTH_SUPERVISOR_SOCKET": s.layout.Socket(),
 		"BERTH_LIBEXEC":           s.libexec,
 	})
@@ -171,13 +171,13 @@ var probes = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 // portsFree makes sure that nobody else has the ports of the parts that are to
 // be started.
-func portsFree(parts []Part, ports Ports, taken func(Part) bool) error {
+func portsFree(ctx context.Context, parts []Part, ports Ports, taken func(Part) bool) error {
 	all := []int{ports.Ctl, ports.Runner, ports.Log, ports.Registry}
 	for i, part := range parts {
 		if taken(part) {
 			continue // by the process that is going to be adopted
 		}
-		listener, err := net.Listen("tcp", onLoopback(all[i]))
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", onLoopback(all[i]))
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
 			return problem(err, "stop it, or set BERTH_PORT to the first of four free ports", "port %d, for %s, is taken by another program", all[i], part.Name)

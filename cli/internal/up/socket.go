@@ -36,14 +36,14 @@ var runnerID = regexp.MustCompile(`^rnr_[0-9A-Za-z]{1,60}$`)
 // listen serves the socket until the returned function is called.
 func (s *supervisor) listen() (stop func(), err error) {
 	path := s.Layout.Socket()
-	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil { //nolint:gosec // a folder: its user enters it
+	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {
 		return nil, onDisk(s.Layout.Dir, err)
 	}
 	// The lock is ours, so a socket that is there has nobody behind it.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, onDisk(s.Layout.Dir, err)
 	}
-	listener, err := net.Listen("unix", path)
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "unix", path)
 	if err != nil {
 		return nil, problem(err, "set BERTH_DATA to another folder", "supervisor socket: %v", err)
 	}

@@ -84,7 +84,7 @@ func AskStatus(ctx context.Context, l Layout) (Status, error) {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return notRunning(l), nil //nolint:nilerr // nobody answers: that is the status
+		return notRunning(l), nil // nobody answers: that is the status
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var s Status

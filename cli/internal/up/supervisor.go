@@ -116,14 +116,14 @@ func oneAtATime(say func(string)) func(string) {
 // takeLock makes us the only supervisor of the data folder, however the one
 // before ended. Children do not inherit the lock.
 func takeLock(l Layout) (*os.File, error) {
-	f, err := os.OpenFile(l.Lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(l.lock(), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, onDisk(l.Dir, err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock %s: %w", l.Lock(), err)
+			return nil, fmt.Errorf("lock %s: %w", l.lock(), err)
 		}
 		var st State
 		_, _ = readJSON(l.State(), &st) // for the message only
@@ -141,7 +141,7 @@ func (s *supervisor) start(ctx context.Context) error {
 		s.Say(fmt.Sprintf("  %s cannot be entered by other users, so Postgres and runners keep their data in %s", s.Layout.Dir, s.Layout.Shared))
 	}
 	services := s.around.services()
-	if err := s.settle(services); err != nil {
+	if err := s.settle(ctx, services); err != nil {
 		return err
 	}
 	if err := s.startPostgres(ctx); err != nil {
@@ -174,7 +174,7 @@ func (s *supervisor) find(ctx context.Context) error {
 		return err
 	}
 	options := s.Terraform
-	options.CacheDir, options.Progress = s.Layout.Terraform(), s.Say
+	options.CacheDir, options.Progress = s.Layout.terraformDir(), s.Say
 	terraform, err := toolchain.EnsureTerraform(ctx, options)
 	if err == nil {
 		terraform, err = s.Layout.shared(terraform)
@@ -182,7 +182,7 @@ func (s *supervisor) find(ctx context.Context) error {
 	if err != nil {
 		// Everything but Terraform components works without it.
 		s.Say("! " + err.Error())
-		return nil
+		return nil //nolint:nilerr // it was said
 	}
 	s.around.terraform = terraform
 	return nil
@@ -190,7 +190,7 @@ func (s *supervisor) find(ctx context.Context) error {
 
 // settle deals with what an earlier supervisor left: processes that are what we
 // would start are kept for adoption, all others are ended.
-func (s *supervisor) settle(services []Part) error {
+func (s *supervisor) settle(ctx context.Context, services []Part) error {
 	wanted := map[string]string{}
 	parts := services
 	if s.local != nil {
@@ -239,7 +239,7 @@ func (s *supervisor) settle(services []Part) error {
 		return err
 	}
 	state = s.ledger.read()
-	return portsFree(services, s.around.ports, func(p Part) bool { _, ok := state.Parts[p.Name]; return ok })
+	return portsFree(ctx, services, s.around.ports, func(p Part) bool { _, ok := state.Parts[p.Name]; return ok })
 }
 
 // keep starts a part. The keeper is stopped with everything else.
@@ -266,7 +266,7 @@ func (s *supervisor) startPostgres(ctx context.Context) error {
 	}
 	what := ""
 	if fresh {
-		what = ", new cluster in " + s.Layout.Postgres()
+		what = ", new cluster in " + s.Layout.postgresDir()
 	}
 	s.Say(fmt.Sprintf("✓ postgres      %s%s", took(began), what))
 	return nil
@@ -280,12 +280,12 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 		return err
 	}
 	steps := [][]string{
-		{"migrate", "--admin-url", admin, "--dsn-dir", s.Layout.DSNs()},
+		{"migrate", "--admin-url", admin, "--dsn-dir", s.Layout.dsns()},
 		{"bootstrap", "--org", s.Org, "--token-file", s.Layout.Token()},
 	}
 	for _, args := range steps {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.around.libexec, exeCtlAPI), args...)
-		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.DSNs(), "ctl.dsn"), s.around.ports.Ctl)
+		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.dsns(), "ctl.dsn"), s.around.ports.Ctl)
 		if password != "" {
 			cmd.Env = append(cmd.Env, "PGPASSWORD="+password) // arguments are seen by everybody
 		}
@@ -371,7 +371,7 @@ func (s *supervisor) keepHouse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := rotateAll(s.Layout.Log()); err != nil {
+			if err := rotateAll(s.Layout.logDir()); err != nil {
 				s.Say("! turning over logs: " + err.Error())
 			}
 		}

@@ -1,6 +1,10 @@
 package control
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/berth-dev/berth/pkg/telemetry"
+)
 
 // Gated returns a client like base whose requests leave only while gate lets
 // them: for the registry and the logs, which are not signed.
@@ -15,13 +19,18 @@ type gatedTransport struct {
 	gate Gate
 }
 
-// RoundTrip waits until it may send, and breaks off when it may no more.
+// RoundTrip waits until it may send, and breaks off when it may no more. The
+// trace of the request's context goes with it.
 func (t gatedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := t.gate.WaitNetwork(req.Context()); err != nil {
 		return nil, err
 	}
 	ctx, cancel := t.gate.WhileNetwork(req.Context())
-	resp, err := t.base.RoundTrip(req.WithContext(ctx))
+	sent := req.Clone(ctx) // a RoundTripper leaves the caller's request as it is
+	for name, value := range telemetry.Inject(ctx) {
+		sent.Header.Set(name, value)
+	}
+	resp, err := t.base.RoundTrip(sent)
 	if err != nil {
 		cancel()
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -438,6 +439,22 @@ var wayOut = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
+// traces are the variables that say where spans go. Those with headers or keys
+// are not among them: vendor code runs in engines.
+var traces = []string{
+	"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG",
+	"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+}
+
+// fromOutside names the variables of the agent that its engines get too. Only
+// OTLP traces go on in engines: a console exporter would write into the log.
+func fromOutside() []string {
+	if os.Getenv("OTEL_TRACES_EXPORTER") == "otlp" {
+		return slices.Concat(wayOut, traces)
+	}
+	return wayOut
+}
+
 // environment is all that an engine sees of the outside.
 func (j *job) environment(ctx context.Context) []string {
 	e := j.deps.Engine
@@ -453,7 +470,7 @@ func (j *job) environment(ctx context.Context) []string {
 		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
 	}
 	env = append(env, telemetry.Environ(ctx)...)
-	for _, name := range wayOut {
+	for _, name := range fromOutside() {
 		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}

@@ -3,10 +3,12 @@ package access
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -20,6 +22,51 @@ const hashPrefix = "sha256:"
 // last thing that a transaction does. Neither text may hold a secret: chains
 // are shown to others.
 func (k *Keyring) Audit(ctx context.Context, tx *store.Tx, actor, what string) error {
+	return k.record(ctx, tx, chain.Record{Actor: actor, Kind: chain.Event, What: what})
+}
+
+// Anchor records in the org's chain how far another chain has come, as the
+// control plane sees it. It signs that itself: the other writer's signature is on
+// the record that the head names. It locks like Audit.
+func (k *Keyring) Anchor(ctx context.Context, tx *store.Tx, actor, what, other string, head chain.Head) error {
+	key, err := k.Dispatch(ctx, tx)
+	if err != nil {
+		return err
+	}
+	signed := chain.SignHead(head, chain.Signer{Chain: other, Key: key})
+	return k.record(ctx, tx, chain.Record{Actor: actor, Kind: chain.Anchor, What: what, Anchored: &signed})
+}
+
+// Head is how far the org's own chain has come, signed by its writer for others
+// to record; nil when it has no record yet. It must not be asked in a transaction
+// that records itself: what is signed is stored for good.
+func (k *Keyring) Head(ctx context.Context, tx *store.Tx) (*chain.SignedHead, error) {
+	row, err := tx.GetChainHead(ctx, tx.OrgID())
+	if errors.Is(err, fault.ErrNotFound) || err == nil && row.Seq == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read chain head: %w", err)
+	}
+	key, err := k.Dispatch(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	signed := chain.SignHead(HeadOf(row.Seq, row.Hash), chain.Signer{Chain: tx.OrgID(), Key: key})
+	return &signed, nil
+}
+
+// HeadOf is a head as chains write it, of one as rows hold it.
+func HeadOf(seq int64, hash []byte) chain.Head {
+	head := chain.Head{Seq: seq}
+	if len(hash) > 0 {
+		head.Hash = hashPrefix + hex.EncodeToString(hash)
+	}
+	return head
+}
+
+// record appends to the org's chain.
+func (k *Keyring) record(ctx context.Context, tx *store.Tx, r chain.Record) error {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return err
@@ -32,11 +79,7 @@ func (k *Keyring) Audit(ctx context.Context, tx *store.Tx, actor, what string) e
 	if err != nil {
 		return fmt.Errorf("lock chain: %w", err)
 	}
-	head := chain.Head{Seq: row.Seq}
-	if len(row.Hash) > 0 {
-		head.Hash = hashPrefix + hex.EncodeToString(row.Hash)
-	}
-	line, err := chain.Next(head, chain.Record{Actor: actor, Kind: chain.Event, What: what}, chain.Signer{Chain: org, Key: key})
+	line, err := chain.Next(HeadOf(row.Seq, row.Hash), r, chain.Signer{Chain: org, Key: key})
 	if err != nil {
 		return fmt.Errorf("record in chain: %w", err)
 	}

@@ -43,7 +43,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	if install.State == "live" && app != nil {
 		s.Schedule = schedule(app)
 	}
-	digest, err := capsule.DigestOf(s) // without version and times, which always differ
+	digest, err := capsule.DigestOf(s) // without version, times and head, which always differ
 	if err != nil {
 		return time.Time{}, fmt.Errorf("digest settings: %w", err)
 	}
@@ -53,6 +53,11 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	}
 	if last.Version > 0 && last.Digest == digest && now.Before(last.ExpiresAt.Add(-renewBefore)) {
 		return last.ExpiresAt.Add(-renewBefore), nil
+	}
+	// Not part of the digest: the org's chain grows all the time, and settings
+	// are published for other reasons.
+	if s.OrgHead, err = p.Keys.Head(ctx, tx); err != nil {
+		return time.Time{}, err
 	}
 	s.Version, s.IssuedAt, s.ExpiresAt = last.Version+1, now, now.Add(jobspec.SettingsLifetime)
 	envelope, err := workflow.Sign(ctx, tx, p.Keys, capsule.SettingsType, s)

@@ -1,8 +1,9 @@
 // Package tend looks after installs outside their workflows: it lets workflows
 // go on that wait for the stack or the runner, judges health, keeps the
 // runner's signed settings fresh, and records in the org's chain what
-// runner-api raised an alarm about. It is worked by the River job install_advance
-// and, like workflow.Advance, trusts rows only.
+// runner-api raised an alarm about and how far the install's chain has come. It
+// is worked by the River jobs install_advance and install_due and, like
+// workflow.Advance, trusts rows only.
 package tend
 
 import (
@@ -55,6 +56,9 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 	}
 	// Evidence first: what follows may fail for reasons of its own.
 	if err := t.recordAlarms(ctx, org, &objectID); err != nil {
+		return fmt.Errorf("tend install %s: %w", objectID, err)
+	}
+	if err := t.anchorHead(ctx, org, objectID, now); err != nil {
 		return fmt.Errorf("tend install %s: %w", objectID, err)
 	}
 	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, objectID, now) })

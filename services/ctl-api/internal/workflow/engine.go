@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +10,9 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
+	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -64,14 +67,16 @@ func (e *Engine) now() time.Time {
 // side by side and after a crash at any point. A workflow that does not exist
 // is no error: its wake-up outlived it.
 func (e *Engine) Advance(ctx context.Context, workflowID string) error {
-	ctx, span := tracer.Start(ctx, "workflow.advance")
-	defer span.End()
-	span.SetAttributes(attribute.String("workflow_id", workflowID))
-
 	org, err := e.orgOf(ctx, workflowID)
 	if err != nil || org == "" {
 		return err
 	}
+	// Whoever woke us may be a runner that enrolled or another workflow that
+	// ended; what is done belongs to the call that asked for this workflow.
+	woken := trace.LinkFromContext(ctx)
+	ctx = telemetry.Extract(ctx, e.traceOf(ctx, org, workflowID))
+	ctx, span := tracer.Start(ctx, "workflow.advance", trace.WithLinks(woken), trace.WithAttributes(attribute.String("workflow_id", workflowID)))
+	defer span.End()
 	for range maxMoves {
 		done, err := e.move(ctx, org, workflowID)
 		if err != nil {
@@ -105,6 +110,23 @@ func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, e
 		return r.act(ctx, d)
 	})
 	return done, err
+}
+
+// traceOf is the trace that a workflow was asked for in; none when it cannot be
+// read, which is no reason not to go on.
+func (e *Engine) traceOf(ctx context.Context, org, workflowID string) map[string]string {
+	carried := map[string]string{}
+	err := e.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		raw, err := tx.TraceOfWorkflow(ctx, workflowID)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(raw, &carried)
+	})
+	if err != nil {
+		e.Log.DebugContext(ctx, "workflow has no trace", "workflow_id", workflowID, "err", err)
+	}
+	return carried
 }
 
 func (e *Engine) orgOf(ctx context.Context, id string) (org string, err error) {

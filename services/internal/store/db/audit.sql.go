@@ -50,6 +50,38 @@ func (q *Queries) GetChainHead(ctx context.Context, chain string) (GetChainHeadR
 	return i, err
 }
 
+const headToAnchor = `-- name: HeadToAnchor :one
+SELECT h.seq, h.hash, coalesce(a.seq, 0)::bigint AS anchored_seq, a.updated_at AS anchored_at,
+       EXISTS (SELECT FROM workflows w WHERE w.install_id = h.chain AND w.finished_at > a.updated_at)::boolean AS workflow_ended
+FROM chain_heads h
+LEFT JOIN chain_heads a ON a.org_id = h.org_id AND a.chain = h.chain || '/anchored'
+WHERE h.chain = $1
+`
+
+type HeadToAnchorRow struct {
+	Seq           int64
+	Hash          []byte
+	AnchoredSeq   int64
+	AnchoredAt    *time.Time
+	WorkflowEnded bool
+}
+
+// How far an install's chain has come, and how far it had come when that was
+// recorded in the org's chain last. The latter is kept as the head of a chain of
+// its own name, "<install>/anchored", which has no records.
+func (q *Queries) HeadToAnchor(ctx context.Context, installID string) (HeadToAnchorRow, error) {
+	row := q.db.QueryRow(ctx, headToAnchor, installID)
+	var i HeadToAnchorRow
+	err := row.Scan(
+		&i.Seq,
+		&i.Hash,
+		&i.AnchoredSeq,
+		&i.AnchoredAt,
+		&i.WorkflowEnded,
+	)
+	return i, err
+}
+
 const listChainRecords = `-- name: ListChainRecords :many
 SELECT seq, hash, body, recorded_at FROM chain_records
 WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT $3
@@ -108,6 +140,29 @@ func (q *Queries) LockAuditHead(ctx context.Context, chain string) (LockAuditHea
 	var i LockAuditHeadRow
 	err := row.Scan(&i.Seq, &i.Hash)
 	return i, err
+}
+
+const moveAnchoredHead = `-- name: MoveAnchoredHead :exec
+INSERT INTO chain_heads (org_id, chain, seq, hash, updated_at)
+VALUES (berth.current_org(), $1::text || '/anchored', $2, $3, $4)
+ON CONFLICT (org_id, chain) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, updated_at = excluded.updated_at
+`
+
+type MoveAnchoredHeadParams struct {
+	InstallID  string
+	Seq        int64
+	Hash       []byte
+	AnchoredAt time.Time
+}
+
+func (q *Queries) MoveAnchoredHead(ctx context.Context, arg MoveAnchoredHeadParams) error {
+	_, err := q.db.Exec(ctx, moveAnchoredHead,
+		arg.InstallID,
+		arg.Seq,
+		arg.Hash,
+		arg.AnchoredAt,
+	)
+	return err
 }
 
 const moveAuditHead = `-- name: MoveAuditHead :exec

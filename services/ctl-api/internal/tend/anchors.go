@@ -1,0 +1,68 @@
+package tend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+const (
+	// anchorEvery is how often the head of an install's chain goes into the org's
+	// chain, unless a workflow ends in between.
+	anchorEvery = time.Hour
+	// anchorActor is named in the chain for what nobody asked for.
+	anchorActor = "ctl-api"
+)
+
+// anchorHead records in the org's chain how far the install's chain has come, as
+// runner-api stored it, so that its writer cannot rewrite or cut it unseen. What
+// is not due yet is looked at again when it is.
+func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time.Time) error {
+	err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		install, err := tx.LockInstallRow(ctx, installID) // one at a time
+		if err != nil {
+			return err
+		}
+		head, err := tx.HeadToAnchor(ctx, installID)
+		if errors.Is(err, fault.ErrNotFound) {
+			return nil // it has recorded nothing yet
+		}
+		if err != nil {
+			return err
+		}
+		due, grown := anchorDue(head)
+		switch {
+		case !grown:
+			return nil
+		case due.After(now):
+			return t.Waker.WakeInstallAt(ctx, tx, installID, due)
+		}
+		err = tx.MoveAnchoredHead(ctx, db.MoveAnchoredHeadParams{InstallID: installID, Seq: head.Seq, Hash: head.Hash, AnchoredAt: now})
+		if err != nil {
+			return err
+		}
+		return t.Publisher.Keys.Anchor(ctx, tx, anchorActor, "head of install "+install.Name, installID, access.HeadOf(head.Seq, head.Hash))
+	})
+	if err != nil {
+		return fmt.Errorf("anchor chain: %w", err)
+	}
+	return nil
+}
+
+// anchorDue is when the head should be recorded: the zero time means now. grown
+// is false when the last one says it all.
+func anchorDue(head db.HeadToAnchorRow) (due time.Time, grown bool) {
+	switch {
+	case head.Seq <= head.AnchoredSeq:
+		return time.Time{}, false
+	case head.AnchoredAt == nil, head.WorkflowEnded:
+		return time.Time{}, true
+	}
+	return head.AnchoredAt.Add(anchorEvery), true
+}

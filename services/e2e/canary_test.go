@@ -1,0 +1,459 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// secretText is spelled differently in each encoding, and so is plainText,
+	// which goes the same ways but is no secret: it has to be found.
+	secretText = "canary/4c1e+77d0&do not=look?or tell"
+	plainText  = "marker/5a3c+9b1e&anybody may=see?and tell"
+)
+
+// TestCanary lets a component and an action do everything that they can to give
+// a secret away, and then looks for it in everything that there is outside of
+// the customer's own directory.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	s := start(t, "OTEL_TRACES_EXPORTER=console", "OTEL_BSP_SCHEDULE_DELAY=200", "BERTH_LOG_LEVEL=debug")
+	in := s.probe("acme")
+	db := s.database()
+
+	in.loosen()
+	if err := in.call(http.MethodPut, "/installs/acme/inputs", map[string]any{"values": map[string]string{"canary": secretText}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	in.change("fail")
+	w := in.finished(in.deploy(true, "one").ID, time.Minute)
+	if w.State != "failed" || !strings.Contains(in.explain(w), "on purpose") {
+		t.Fatalf("the component did not fail: %s", in.explain(w))
+	}
+	in.change(plainText)
+	w = in.finished(in.deploy(true, "one", "two", "three").ID, 2*time.Minute)
+	if w.State != "succeeded" {
+		t.Fatalf("deploy: %s", in.explain(w))
+	}
+	if got, want := in.output("three")["secret_sha256"], sha256Hex("derived-"+sha256Hex(secretText)+"-"+secretText); got != want {
+		t.Fatalf("the dependent component got another secret: hash %v, want %s", got, want)
+	}
+	if got := in.output("one")["harmless"]; got != "(sealed)" {
+		t.Errorf("an output that is called harmless and shows the secret is given out as %v", got)
+	}
+	in.eventually(2*time.Minute, "the check ran by its schedule with the secret", func() error {
+		var n int
+		err := db.QueryRow(t.Context(), `select count(*) from berth.action_runs r join berth.log_streams l on l.run_id = r.id
+			where r.trigger = 'cron' and r.state <> 'running' and l.state = 'finished'`).Scan(&n)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("no run yet")
+		}
+		return err
+	})
+	in.eventually(goOnTimeout, "nothing runs any more", func() error {
+		left, err := os.ReadDir(filepath.Join(in.runnerDir(), "jobs"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d job directories are left", len(left))
+		}
+		return err
+	})
+
+	places := map[string]*search{}
+	in.searchAnswers(t, db, place(places, "API"))
+	in.searchCommands(t, db, w.ID, place(places, "commands"))
+	searchDatabase(t, db, place(places, "database"))
+	in.searchFiles(t, func(path string) *search {
+		switch top, _, _ := strings.Cut(path, "/"); top {
+		case "log", "registry", "runners", "builder", "postgres":
+			return place(places, top)
+		default:
+			return place(places, "other files")
+		}
+	})
+
+	for _, name := range slices.Sorted(maps.Keys(places)) {
+		p := places[name]
+		t.Logf("%s: %d pieces, %d bytes", name, p.pieces, p.bytes)
+		for _, where := range p.found[canary] {
+			t.Errorf("the first secret is in the %s: %s", name, where)
+		}
+		for _, where := range p.found[secretText] {
+			t.Errorf("the secret is in the %s: %s", name, where)
+		}
+	}
+	// The secret was really said, and what is no secret went the same ways, so
+	// the search would have found it.
+	log := s.must("logs", "acme/one")
+	for _, line := range []string{"out raw: (redacted)", "err raw: (redacted)", "out hex: (redacted)", "out raw: " + plainText} {
+		if !strings.Contains(log, line) {
+			t.Errorf("the log does not have %q:\n%s", line, tail(log, 30))
+		}
+	}
+	for name, want := range map[string][]string{
+		"API":      {"json", "base64 +0", "base64 +1", "base64 +2", "hex", "url query"},
+		"commands": {"raw", "base64 +0", "base64 +1", "base64 +2", "hex", "url query"},
+		"database": {"raw", "base64 +0", "base64 +1", "base64 +2", "hex", "url query"},
+		"registry": {"raw", "base64 +0", "hex"},
+	} {
+		for _, form := range want {
+			if !slices.ContainsFunc(places[name].found[plainText], func(where string) bool { return strings.HasSuffix(where, "("+form+")") }) {
+				t.Errorf("the search does not find what is no secret as %s in the %s", form, name)
+			}
+		}
+	}
+	if !places["log"].spans {
+		t.Error("there are no traces in the logs of the processes")
+	}
+}
+
+// loosen makes the app give its secret away wherever it can: in what it prints,
+// in errors, in outputs that it calls harmless, in what a plan shows.
+func (in *install) loosen() {
+	in.t.Helper()
+	module := filepath.Join(in.app, "src", "work", "main.tf")
+	edit(in.t, module, "input            = { dir = var.dir, name = var.name, value = var.value }",
+		"input            = { dir = var.dir, name = var.name, value = var.value, leak = nonsensitive(var.secret) }")
+	edit(in.t, module, "  provisioner \"local-exec\" {\n    when        = destroy", `  provisioner "local-exec" {
+    interpreter = ["bash", "-c"]
+    command     = <<-EOT
+      set -e
+      say() {
+        echo "$1 raw: $2"
+        echo "$1 base64: $3"
+        printf '%s hex: %s\n' "$1" "$(printf %s "$2" | od -An -v -tx1 | tr -d ' \n')"
+      }
+      for text in '${nonsensitive(var.secret)}' '${var.value}'; do
+        say out "$text" "$(printf %s "$text" | base64 -w0) $(printf 'x%s' "$text" | base64 -w0) $(printf 'xy%s' "$text" | base64 -w0)"
+        say err "$text" "$(printf %s "$text" | base64 -w0)" >&2
+      done
+      echo '${urlencode(nonsensitive(var.secret))}' '${urlencode(var.value)}'
+      echo '${jsonencode({ secret = nonsensitive(var.secret), value = var.value })}'
+      if [ '${var.value}' = fail ]; then echo 'fails on purpose with ${nonsensitive(var.secret)}' >&2; exit 1; fi
+    EOT
+  }
+  provisioner "local-exec" {
+    when        = destroy`)
+	data, err := os.ReadFile(module)
+	if err == nil {
+		data = append(data, "\noutput \"harmless\" { value = nonsensitive(var.secret) }\n"+
+			"# "+plainText+"\n# "+base64.StdEncoding.EncodeToString([]byte(plainText))+"\n# "+hex.EncodeToString([]byte(plainText))+"\n"...)
+		err = os.WriteFile(module, data, 0o644) //nolint:gosec // an app folder is no secret
+	}
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	check := filepath.Join(in.app, "actions", "alive.toml")
+	edit(in.t, check, "echo alive", `echo \"$SECRET\" && echo \"$SECRET\" >&2 && echo \"said=$SECRET\" >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\"`)
+	edit(in.t, check, "[steps.env_vars]", "[steps.env_vars]\nSECRET = \"{{ .nuon.inputs.inputs.canary }}\"")
+}
+
+// search looks for texts in all their spellings. It remembers where.
+type search struct {
+	found  map[string][]string
+	pieces int
+	bytes  int64
+	spans  bool // traces were among it
+}
+
+func place(all map[string]*search, name string) *search {
+	if all[name] == nil {
+		all[name] = &search{found: map[string][]string{}}
+	}
+	return all[name]
+}
+
+var wanted = map[string][]spelling{canary: spellings(canary), secretText: spellings(secretText), plainText: spellings(plainText)}
+
+// spelling is a text in an encoding.
+type spelling struct {
+	name string
+	text []byte
+}
+
+func spellings(text string) []spelling {
+	quoted, _ := json.Marshal(text) // a string: cannot fail
+	all := []spelling{
+		{"raw", []byte(text)},
+		{"hex", []byte(hex.EncodeToString([]byte(text)))},
+		{"hex in capitals", []byte(strings.ToUpper(hex.EncodeToString([]byte(text))))},
+		{"url query", []byte(url.QueryEscape(text))},
+		{"url path", []byte(url.PathEscape(text))},
+		{"json", quoted[1 : len(quoted)-1]},
+		{"html", []byte(html.EscapeString(text))},
+	}
+	// Inside the base64 of something longer a text begins at one of three
+	// places. What depends on its neighbours is left out.
+	for offset := range 3 {
+		for name, enc := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
+			whole := enc.EncodeToString([]byte(strings.Repeat("x", offset) + text))
+			first := (offset*8 + 5) / 6
+			all = append(all, spelling{fmt.Sprintf("%s +%d", name, offset), []byte(whole[first : (offset+len(text))*8/6])})
+		}
+	}
+	return all
+}
+
+// look searches data, and what is packed in it.
+func (s *search) look(where string, data []byte) {
+	s.pieces++
+	s.bytes += int64(len(data))
+	s.spans = s.spans || bytes.Contains(data, []byte(`"SpanContext"`))
+	for text, forms := range wanted {
+		for _, f := range forms {
+			if bytes.Contains(data, f.text) {
+				if at := where + " (" + f.name + ")"; !slices.Contains(s.found[text], at) {
+					s.found[text] = append(s.found[text], at)
+				}
+			}
+		}
+	}
+	for name, plain := range unpack(data) {
+		s.look(where+" › "+name, plain)
+	}
+}
+
+// maxPlain bounds what is unpacked.
+const maxPlain = 64 << 20
+
+// byteas are bytes as Postgres writes them into JSON.
+var byteas = regexp.MustCompile(`\\\\x(?:[0-9a-f]{2}){8,}`)
+
+// unpack returns what data is the packed form of: gzip, zstd, a tar archive, or
+// text with bytes of Postgres in it.
+func unpack(data []byte) map[string][]byte {
+	plain := map[string][]byte{}
+	switch {
+	case bytes.HasPrefix(data, []byte("\x1f\x8b")):
+		if r, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
+			plain["gzip"], _ = io.ReadAll(io.LimitReader(r, maxPlain))
+		}
+	case bytes.HasPrefix(data, []byte("\x28\xb5\x2f\xfd")):
+		if r, err := zstd.NewReader(bytes.NewReader(data)); err == nil {
+			plain["zstd"], _ = io.ReadAll(io.LimitReader(r, maxPlain))
+			r.Close()
+		}
+	case len(data) > 512 && bytes.Equal(data[257:262], []byte("ustar")):
+		// Its files are in it as they are; only those that are packed are looked
+		// into once more.
+		for r := tar.NewReader(bytes.NewReader(data)); ; {
+			h, err := r.Next()
+			if err != nil {
+				break
+			}
+			if body, _ := io.ReadAll(io.LimitReader(r, maxPlain)); len(unpack(body)) > 0 {
+				plain["tar "+h.Name] = body
+			}
+		}
+	case len(data) > 0 && data[0] == '{':
+		for i, match := range byteas.FindAll(data, -1) {
+			if raw, err := hex.DecodeString(string(match[3:])); err == nil {
+				plain[fmt.Sprintf("bytes %d", i)] = raw
+			}
+		}
+	}
+	return plain
+}
+
+// searchDatabase reads every row of every table.
+func searchDatabase(t *testing.T, db *pgxpool.Pool, s *search) {
+	t.Helper()
+	tables := column(t, db, `select format('%I.%I', n.nspname, c.relname) from pg_class c join pg_namespace n on n.oid = c.relnamespace
+		where c.relkind in ('r', 'm') and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg_toast%' order by 1`)
+	if len(tables) < 40 {
+		t.Errorf("only %d tables: %v", len(tables), tables)
+	}
+	for _, table := range tables {
+		rows, err := db.Query(t.Context(), `select row_to_json(t)::text from `+table+` t`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		for _, text := range texts {
+			s.look(table, []byte(text))
+		}
+	}
+}
+
+// searchFiles reads every file of the system but for the customer's own: the
+// install's directory.
+func (in *install) searchFiles(t *testing.T, placeOf func(path string) *search) {
+	t.Helper()
+	customers := filepath.Join(in.runnerDir(), "install")
+	err := filepath.WalkDir(in.dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case os.IsNotExist(err):
+			return nil // Postgres and agents go on
+		case err != nil:
+			return err
+		case path == customers:
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		rel, err := filepath.Rel(in.dir, path)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			placeOf(rel).look(rel, data)
+		} else if os.IsNotExist(err) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// searchAnswers calls every GET route of both APIs with everything that there
+// is. A parameter that is not known here fails the test.
+func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
+	t.Helper()
+	ids := map[string][]string{
+		"install": {in.name}, "app": {"probe"}, "customer": {in.name}, "chain": {in.id},
+		"resource": column(t, db, `select name from berth.resources where kind <> 'stack' order by name`),
+	}
+	for name, table := range map[string]string{
+		"workflow": "workflows", "change": "changes", "step": "steps", "run": "action_runs", "runner": "runners",
+		"build": "builds", "config": "configs", "release": "releases", "stream": "log_streams",
+	} {
+		ids[name] = column(t, db, `select id from berth.`+table)
+	}
+	placeholder := regexp.MustCompile(`\{(\w+)\}`)
+	for document, port := range map[string]int{"ctl-api": in.port, "log-ingest": in.port + 2} {
+		raw, err := os.ReadFile(filepath.Join("..", document, "internal", "apigen", "openapi.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spec struct {
+			Paths map[string]map[string]json.RawMessage `json:"paths"`
+		}
+		if err := json.Unmarshal(raw, &spec); err != nil {
+			t.Fatal(err)
+		}
+		for _, route := range slices.Sorted(maps.Keys(spec.Paths)) {
+			if _, ok := spec.Paths[route]["get"]; !ok {
+				continue
+			}
+			paths := []string{route}
+			for _, name := range placeholder.FindAllStringSubmatch(route, -1) {
+				if len(ids[name[1]]) == 0 {
+					t.Errorf("%s: the test has no %s", route, name[1])
+				}
+				var filled []string
+				for _, id := range ids[name[1]] {
+					for _, path := range paths {
+						filled = append(filled, strings.Replace(path, name[0], url.PathEscape(id), 1))
+					}
+				}
+				paths = filled
+			}
+			answered := 0
+			for _, path := range paths {
+				status, body := in.read(t, port, path)
+				s.look("GET "+path, body)
+				if status == http.StatusOK {
+					answered++
+				}
+			}
+			if answered == 0 {
+				t.Errorf("GET %s answered to nothing", route)
+			}
+		}
+	}
+}
+
+// read reads an answer; of one that has no end, what comes within a while.
+func (in *install) read(t *testing.T, port int, path string) (status int, body []byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	query := ""
+	if strings.HasSuffix(path, "/records") && strings.HasPrefix(path, "/streams/") {
+		query = "?limit=1000"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s%s", port, path, query), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+in.token())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, _ = io.ReadAll(resp.Body) // cut short: what came counts
+	return resp.StatusCode, body
+}
+
+// searchCommands runs the commands by which people look at things.
+func (in *install) searchCommands(t *testing.T, db *pgxpool.Pool, workflow string, s *search) {
+	t.Helper()
+	commands := [][]string{
+		{"status"},
+		{"status", in.name},
+		{"why", in.name},
+		{"logs", in.name + "/one"},
+		{"logs", in.name + "/three"},
+		{"logs", in.name + "/alive"},
+		{"apps", "show", "probe"},
+		{"configs", "list", "probe"},
+		{"releases", "list", "probe"},
+		{"builds", "list"},
+		{"installs", "show", in.name},
+		{"installs", "inputs", in.name},
+		{"installs", "state", in.name},
+		{"installs", "health", in.name},
+		{"installs", "resources", in.name},
+		{"workflows", "list"},
+		{"workflows", "show", workflow},
+		{"actions", "list", in.name},
+		{"actions", "runs", "--install", in.name},
+		{"runners", "list"},
+		{"changes", "list"},
+	}
+	for _, change := range column(t, db, `select id from berth.changes`) {
+		commands = append(commands, []string{"changes", "show", change, "--text"})
+	}
+	for _, command := range commands {
+		for _, format := range []string{"table", "json"} {
+			if format == "json" && command[0] == "logs" {
+				continue
+			}
+			args := append(slices.Clone(command), "-o", format)
+			out, errOut, code := in.run(args...)
+			if code != 0 {
+				t.Errorf("berth %s: exit %d: %s", strings.Join(args, " "), code, errOut)
+			}
+			s.look("berth "+strings.Join(args, " "), []byte(out+errOut))
+		}
+	}
+}
