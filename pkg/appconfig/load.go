@@ -83,7 +83,7 @@ func (l *loader) loadKind(k kind) {
 		l.diags = append(l.diags, l.at(Error, CodeExclusive, Place{File: k.file}, "%s and %s both have definitions", k.file, fromFolder[0].file).
 			remedy("move everything to one of them"))
 	}
-	docs := append(fromFile, fromFolder...)
+	docs := slices.Concat(fromFile, fromFolder)
 	if k.required && len(docs) == 0 && !l.app.unreadable[k.name] {
 		l.add(Error, CodeMissing, Place{File: k.file}, "is missing or empty, and every app needs it")
 	}

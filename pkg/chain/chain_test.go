@@ -309,7 +309,7 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 	kept := func(ls []chain.Line, seq int) []chain.SignedHead {
 		return []chain.SignedHead{chain.SignHead(ls[seq-1].Head, s)}
 	}
-	change := func(old, new string) []byte { return bytes.Replace(file(good), []byte(old), []byte(new), 1) }
+	change := func(from, to string) []byte { return bytes.Replace(file(good), []byte(from), []byte(to), 1) }
 	withKeys := chain.VerifyOptions{Keys: keysOf(s)}
 	tests := []struct {
 		name    string

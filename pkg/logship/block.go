@@ -66,9 +66,6 @@ type block struct {
 	frames []byte
 }
 
-// first is the number of the block's first line.
-func (b block) first() int64 { return b.after.Head.NextSeq - int64(b.count) }
-
 func (b block) append(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)

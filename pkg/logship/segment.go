@@ -106,12 +106,12 @@ func openSegment(path string) (*segment, Position, error) {
 		b, next, err := readBlock(file, s.size, info.Size())
 		torn := errors.Is(err, errTorn)
 		switch {
-		case (torn || err == io.EOF) && s.size == 0:
+		case (torn || errors.Is(err, io.EOF)) && s.size == 0:
 			_ = file.Close()
 			return nil, Position{}, os.Remove(path)
 		case torn:
 			return s, last, file.Truncate(s.size)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return s, last, nil
 		case err != nil:
 			_ = file.Close()

@@ -178,7 +178,7 @@ func (s Shipper) retry(ctx context.Context, do func(context.Context) error) erro
 // coming back in one moment.
 func backoff(try int) time.Duration {
 	d := min(minBackoff<<min(try, 10), maxBackoff)
-	return d/2 + rand.N(d/2)
+	return d/2 + rand.N(d/2) //nolint:gosec // spreads load, is no secret
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

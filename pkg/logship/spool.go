@@ -279,7 +279,7 @@ func (s *Spool) seek(next int64) (cursor, error) {
 	at := cursor{head: seg.first, seg: seg}
 	for {
 		b, after, err := readBlock(seg.file, at.off, seg.size)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return at, nil
 		}
 		if err != nil {
@@ -315,7 +315,7 @@ func (s *Spool) read(at cursor) (Batch, cursor, error) {
 	}
 	for {
 		b, after, err := readBlock(at.seg.file, at.off, at.seg.size)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			following := s.following(at.seg)
 			if following == nil {
 				break

@@ -184,7 +184,7 @@ func (b *budgetReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	b.x.unpacked += int64(n)
 	limits := b.x.limits
-	if max := limits.MaxBytes + int64(len(b.x.entries)+1)*tarOverheadBytes; b.x.unpacked > max {
+	if most := limits.MaxBytes + int64(len(b.x.entries)+1)*tarOverheadBytes; b.x.unpacked > most {
 		return 0, unsafef("unpacks to more than %d bytes", limits.MaxBytes)
 	}
 	if b.x.unpacked > ratioFreeBytes && b.x.unpacked/limits.MaxRatio > b.x.packed {

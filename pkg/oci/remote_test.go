@@ -204,7 +204,7 @@ func TestPullRefusesWrongBytes(t *testing.T) {
 				}
 				w.Header().Set("Content-Type", ocispec.MediaTypeImageManifest)
 				w.Header().Set("Docker-Content-Digest", tt.target)
-				io.WriteString(w, tt.body)
+				_, _ = io.WriteString(w, tt.body)
 				return true
 			})
 			if err := oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{}); err == nil {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/services/internal/setting"
 )
 
 // Config are the settings of builder. docs/reference/builder.md lists the same
@@ -21,12 +21,12 @@ type Config struct {
 	// RegistryListen is the address to serve the registry on.
 	RegistryListen string `env:"BERTH_REGISTRY_LISTEN" default:"127.0.0.1:8703"`
 	// RegistryDir holds the artifacts; DATA/registry when empty.
-	RegistryDir string `env:"BERTH_REGISTRY_DIR"`
+	RegistryDir string `env:"BERTH_REGISTRY_DIR" shown:"BERTH_DATA/registry"`
 	// RunnerAPIURL is where Build Runners poll for jobs.
 	RunnerAPIURL string `env:"BERTH_RUNNER_API_URL" default:"http://127.0.0.1:8701"`
 	// Libexec is the folder of berth-runner and berth-engine; empty: that of
 	// builder's own executable. It is passed on to the Build Runners.
-	Libexec string `env:"BERTH_LIBEXEC"`
+	Libexec string `env:"BERTH_LIBEXEC" shown:"folder of berth-builder"`
 	// SourceMap is a JSON file that sends git repositories elsewhere.
 	SourceMap string `env:"BERTH_SOURCE_MAP"`
 	// AllowFileSources lets app folders name git repositories on this
@@ -45,59 +45,18 @@ type Config struct {
 	Listener net.Listener `env:"-"`
 }
 
-// FromEnv reads the settings. It reports every value that cannot be read.
-func FromEnv(getenv func(string) string) (Config, error) {
-	var errs []error
-	value := func(name, otherwise string) string {
-		if v := strings.TrimSpace(getenv(name)); v != "" {
-			return v
-		}
-		return otherwise
-	}
-	number := func(name, otherwise string) int {
-		n, err := strconv.Atoi(value(name, otherwise))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s is not a whole number", name))
-		}
-		return n
-	}
-	allowFile, err := strconv.ParseBool(value("BERTH_ALLOW_FILE_SOURCES", "false"))
-	if err != nil {
-		errs = append(errs, errors.New("BERTH_ALLOW_FILE_SOURCES is neither true nor false"))
-	}
-	return Config{
-		DSNFile:             value("BERTH_DSN_FILE", ""),
-		Data:                value("BERTH_DATA", ""),
-		RegistryListen:      value("BERTH_REGISTRY_LISTEN", "127.0.0.1:8703"),
-		RegistryDir:         value("BERTH_REGISTRY_DIR", ""),
-		RunnerAPIURL:        value("BERTH_RUNNER_API_URL", "http://127.0.0.1:8701"),
-		Libexec:             value("BERTH_LIBEXEC", ""),
-		SourceMap:           value("BERTH_SOURCE_MAP", ""),
-		AllowFileSources:    allowFile,
-		EngineUID:           number("BERTH_BUILD_ENGINE_UID", "61500"),
-		Workers:             number("BERTH_BUILD_WORKERS", "8"),
-		DatabaseConnections: number("BERTH_DATABASE_CONNECTIONS", "16"),
-	}, errors.Join(errs...)
-}
-
 // spareConnections are those of River, the registry and the fleet.
 const spareConnections = 4
 
 // Validate reports every setting that does not work, at once.
 func (c Config) Validate() error {
-	var errs []error
+	errs := []error{setting.DSNFile("BERTH_DSN_FILE", c.DSNFile), setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL)}
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if c.DSNFile == "" {
-		fail("BERTH_DSN_FILE is not set")
-	}
 	if c.Data == "" {
 		fail("BERTH_DATA is not set")
 	}
-	if _, _, err := net.SplitHostPort(c.RegistryListen); err != nil && c.Listener == nil {
-		fail("BERTH_REGISTRY_LISTEN %q is not host:port", c.RegistryListen)
-	}
-	if u, err := url.Parse(c.RunnerAPIURL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		fail("BERTH_RUNNER_API_URL %q is not an http or https URL", c.RunnerAPIURL)
+	if c.Listener == nil {
+		errs = append(errs, setting.Address("BERTH_REGISTRY_LISTEN", c.RegistryListen))
 	}
 	if c.EngineUID < 1 {
 		fail("BERTH_BUILD_ENGINE_UID is %d, want at least 1", c.EngineUID)
@@ -109,15 +68,6 @@ func (c Config) Validate() error {
 		fail("BERTH_DATABASE_CONNECTIONS is %d, want at least %d (BERTH_BUILD_WORKERS + %d)", c.DatabaseConnections, c.Workers+spareConnections, spareConnections)
 	}
 	return errors.Join(errs...)
-}
-
-// dsn reads the address of the database. The error never shows it.
-func (c Config) dsn() (string, error) {
-	text, err := os.ReadFile(c.DSNFile)
-	if err != nil {
-		return "", fmt.Errorf("read BERTH_DSN_FILE: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
 }
 
 func (c Config) registryDir() string {

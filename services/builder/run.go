@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -41,19 +42,12 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	dsn, err := cfg.dsn()
-	if err != nil {
-		return err
-	}
 	log := slog.Default()
-	st, err := store.Open(ctx, dsn, store.Options{Name: "berth-builder", MaxConns: int32(cfg.DatabaseConnections), Log: log})
+	st, err := startup.OpenStore(ctx, cfg.DSNFile, store.Options{Name: "berth-builder", MaxConns: int32(cfg.DatabaseConnections), Log: log})
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if err := st.CheckSchema(ctx); err != nil {
-		return err
-	}
 	s := service{cfg: cfg, store: st, log: log}
 	return s.run(ctx)
 }

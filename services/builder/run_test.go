@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/setting"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -62,7 +63,7 @@ func newBuilder(t *testing.T) *builder {
 	if err := os.Symlink(self, filepath.Join(libexec, "berth-runner")); err != nil {
 		t.Fatal(err)
 	}
-	b.cfg, err = FromEnv(func(name string) string {
+	b.cfg, err = setting.Load[Config](func(name string) string {
 		return map[string]string{"BERTH_DSN_FILE": dsn, "BERTH_DATA": t.TempDir(), "BERTH_LIBEXEC": libexec, "BERTH_BUILD_WORKERS": "2"}[name]
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -68,8 +69,8 @@ func bootstrapCommand() *cobra.Command {
 			if org == "" || tokenFile == "" {
 				return errors.New("bootstrap needs --org and --token-file")
 			}
-			config := configFromEnv(os.Getenv)
-			if err := config.Validate(); err != nil {
+			config, err := loadConfig()
+			if err != nil {
 				return err
 			}
 			done, err := bootstrap(cmd.Context(), config, org, tokenFile)
@@ -110,16 +111,8 @@ func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *
 	if err != nil {
 		return nil, nil, err
 	}
-	dsn, err := readDSN(config.DSNFile)
+	st, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: name, MaxConns: int32(config.MaxConns), Log: log})
 	if err != nil {
-		return nil, nil, err
-	}
-	st, err := store.Open(ctx, dsn, store.Options{Name: "berth-ctl-api", MaxConns: int32(config.MaxConns), Log: log})
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := st.CheckSchema(ctx); err != nil {
-		st.Close()
 		return nil, nil, err
 	}
 	return st, access.NewKeyring(master), nil

@@ -16,33 +16,29 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/pkg/version"
-	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/setting"
+	"github.com/berth-dev/berth/services/internal/startup"
 )
 
-// flushTimeout is for the last spans and metrics.
-const flushTimeout = 5 * time.Second
+// name of the service, as its spans and its database sessions say it.
+const name = "berth-ctl-api"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "berth-ctl-api:", err)
-		if p := fault.From(err); p.Remedy != "" {
-			fmt.Fprintln(os.Stderr, p.Remedy)
-		}
+		startup.Report(os.Stderr, name, err)
 		os.Exit(1) //nolint:gocritic // the signals are of no more interest
 	}
 }
 
 func command() *cobra.Command {
 	root := &cobra.Command{
-		Use: "berth-ctl-api", Short: "The control plane of Berth", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
+		Use: name, Short: "The control plane of Berth", SilenceUsage: true, SilenceErrors: true, Args: cobra.NoArgs,
 	}
 	root.AddCommand(serveCommand(), migrateCommand(), bootstrapCommand(), &cobra.Command{
 		Use: "version", Short: "Say which version this is", Args: cobra.NoArgs,
@@ -55,23 +51,19 @@ func serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "serve", Short: "Serve the API and run workflows", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			config := configFromEnv(os.Getenv)
-			if err := config.Validate(); err != nil {
-				return fmt.Errorf("settings:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
-			}
-			flush, err := telemetry.Setup(ctx, "berth-ctl-api")
+			config, err := loadConfig()
 			if err != nil {
 				return err
 			}
-			defer func() {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-				defer cancel()
-				if err := flush(ctx); err != nil {
-					slog.WarnContext(ctx, "telemetry not flushed", "err", err)
-				}
-			}()
-			return Run(ctx, config, slog.Default())
+			return startup.Observed(cmd.Context(), name, func(ctx context.Context) error { return Run(ctx, config, slog.Default()) })
 		},
 	}
+}
+
+func loadConfig() (Config, error) {
+	config, err := setting.Load[Config](os.Getenv)
+	if err != nil {
+		return config, fmt.Errorf("settings:\n  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	}
+	return config, nil
 }

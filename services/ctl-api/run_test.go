@@ -12,13 +12,15 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/setting"
+	"github.com/berth-dev/berth/services/internal/setting/settingtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
 func TestConfigReportsEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"BERTH_LISTEN": "nowhere", "BERTH_DB_MAX_CONNS": "many", "BERTH_LOG_URL": "logs", "BERTH_RUNNER_API_URL": "ftp://x"}
-	err := configFromEnv(func(name string) string { return env[name] }).Validate()
+	_, err := setting.Load[Config](func(name string) string { return env[name] })
 	if err == nil {
 		t.Fatal("a bad configuration was accepted")
 	}
@@ -27,12 +29,17 @@ func TestConfigReportsEveryProblemAtOnce(t *testing.T) {
 			t.Errorf("the error does not name %s:\n%v", name, err)
 		}
 	}
-	good := configFromEnv(func(name string) string {
+	_, err = setting.Load[Config](func(name string) string {
 		return map[string]string{"BERTH_DSN_FILE": "/x", "BERTH_MASTER_KEY_FILE": "/y"}[name]
 	})
-	if err := good.Validate(); err != nil {
+	if err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
+}
+
+func TestSettingsAreDocumented(t *testing.T) {
+	t.Parallel()
+	settingtest.Documented[Config](t, "../../docs/reference/ctl-api.md")
 }
 
 // The whole service: bootstrap, serve, answer the bootstrapped token, end.
@@ -45,7 +52,10 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := map[string]string{"BERTH_DSN_FILE": dsn, "BERTH_MASTER_KEY_FILE": filepath.Join(dir, "master.key")}
-	config := configFromEnv(func(name string) string { return env[name] })
+	config, err := setting.Load[Config](func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
 	tokenFile := filepath.Join(dir, "made", "token")
 	if done, err := bootstrap(t.Context(), config, "initech", tokenFile); err != nil || !done.Created {
 		t.Fatalf("bootstrap: %+v %v", done, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/setting"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -42,7 +43,10 @@ func start(t testing.TB, pg *pgtest.DB, addr string) replica {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	config := configFromEnv(func(name string) string { return map[string]string{"BERTH_DSN_FILE": dsn}[name] })
+	config, err := setting.Load[Config](func(name string) string { return map[string]string{"BERTH_DSN_FILE": dsn}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { done <- Run(ctx, config, listener, slog.New(slog.NewTextHandler(t.Output(), nil))) }()
 	stopped := false
 	stop := func() {

@@ -7,48 +7,24 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
-	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/setting"
+	"github.com/berth-dev/berth/services/internal/startup"
 )
 
-// flushTimeout is for the last spans and metrics.
-const flushTimeout = 5 * time.Second
-
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "berth-log-ingest:", err)
-		os.Exit(1)
-	}
-}
-
-func run() error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	config := configFromEnv(os.Getenv)
-	if err := config.Validate(); err != nil {
-		return err
-	}
-	flush, err := telemetry.Setup(ctx, "berth-log-ingest")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
-		defer cancel()
-		if err := flush(ctx); err != nil {
-			slog.WarnContext(ctx, "telemetry not flushed", "err", err)
+	startup.Main("berth-log-ingest", func(ctx context.Context) error {
+		config, err := setting.Load[Config](os.Getenv)
+		if err != nil {
+			return err
 		}
-	}()
-	listener, err := net.Listen("tcp", config.Listen)
-	if err != nil {
-		return err
-	}
-	return Run(ctx, config, listener, slog.Default())
+		listener, err := net.Listen("tcp", config.Listen)
+		if err != nil {
+			return err
+		}
+		return Run(ctx, config, listener, slog.Default())
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/log-ingest/internal/api"
 	"github.com/berth-dev/berth/services/log-ingest/internal/retention"
@@ -17,18 +18,11 @@ import (
 // requests finish, ends the tails (their readers reconnect), and returns nil.
 func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Logger) error {
 	defer listener.Close()
-	dsn, err := config.dsn()
-	if err != nil {
-		return err
-	}
-	st, err := store.Open(ctx, dsn, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
+	st, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	if err := st.CheckSchema(ctx); err != nil {
-		return err
-	}
 	keeper := retention.Keeper{Store: st, Days: config.KeepDays, Log: log}
 	if err := keeper.Once(ctx); err != nil { // no line is taken without a partition for it
 		return err

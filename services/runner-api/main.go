@@ -42,7 +42,7 @@ func run(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		if err := flush(ctx); err != nil {
-			slog.Warn("telemetry not flushed", "err", err)
+			slog.WarnContext(ctx, "telemetry not flushed", "err", err)
 		}
 	}()
 	cfg, err := FromEnv(os.Getenv)

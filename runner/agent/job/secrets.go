@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -47,47 +46,9 @@ func (s *secrets) shows(data []byte) bool { return !bytes.Equal(s.set.Bytes(data
 // Bytes replaces secrets in output.
 func (s *secrets) Bytes(raw []byte) []byte { return s.set.Bytes(raw) }
 
-// Hold is the length of the longest end of raw that begins a secret.
-func (s *secrets) Hold(raw []byte) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	longest := 0
-	for secret := range s.known {
-		longest = max(longest, overlap(raw, secret))
-	}
-	return longest
-}
-
-// overlap is the length of the longest end of raw that is a beginning of
-// secret, but not all of it (Knuth, Morris, Pratt).
-func overlap(raw []byte, secret string) int {
-	if len(raw) >= len(secret) {
-		raw = raw[len(raw)-len(secret)+1:]
-	}
-	if len(raw) == 0 || !strings.Contains(secret, string(raw[len(raw)-1:])) {
-		return 0
-	}
-	fail := make([]int, len(secret)) // fail[i]: longest proper border of secret[:i+1]
-	for i, k := 1, 0; i < len(secret); i++ {
-		for k > 0 && secret[i] != secret[k] {
-			k = fail[k-1]
-		}
-		if secret[i] == secret[k] {
-			k++
-		}
-		fail[i] = k
-	}
-	k := 0
-	for _, c := range raw {
-		for k > 0 && c != secret[k] {
-			k = fail[k-1]
-		}
-		if c == secret[k] {
-			k++
-		}
-	}
-	return k
-}
+// Hold is how much at the end of raw may be the beginning of a secret, in any
+// of its spellings.
+func (s *secrets) Hold(raw []byte) int { return s.set.Hold(raw) }
 
 // openState puts the sealed leaves of a spec's state in clear and registers
 // their values, so that they are known before the engine's first byte.

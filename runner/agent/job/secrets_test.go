@@ -14,30 +14,6 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 )
 
-func TestOverlap(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name, raw, secret string
-		want              int
-	}{
-		{"nothing in common", "hello", "secret", 0},
-		{"the beginning at the end", "see: sec", "secret", 3},
-		{"all of it is no beginning", "secret", "secret", 0},
-		{"the longest of two beginnings", "ababa", "ababab", 5},
-		{"a beginning inside another one", "aab", "abc", 2},
-		{"raw is shorter than the secret", "s", "secret", 1},
-		{"over a line end", "line one\n", "one\ntwo", 4},
-		{"empty", "", "secret", 0},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := overlap([]byte(tc.raw), tc.secret); got != tc.want {
-				t.Errorf("overlap(%q, %q) = %d, want %d", tc.raw, tc.secret, got, tc.want)
-			}
-		})
-	}
-}
-
 // Only what was sealed is a secret; everything that was is.
 func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	t.Parallel()

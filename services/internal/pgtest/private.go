@@ -29,7 +29,7 @@ const (
 
 // inUse keeps the lock file of this process open, and so its lock held, until
 // the process ends, however it ends.
-var inUse *os.File
+var inUse *os.File //nolint:unused // that it is referred to keeps it open
 
 // privateServer returns the administrator's DSN of the private server, which
 // it starts if no other test process has.
@@ -181,7 +181,7 @@ func (h home) start(ctx context.Context) error {
 		}
 		select {
 		case exit := <-ended:
-			return fmt.Errorf("private Postgres ended at once (%v):\n%s", exit, h.logTail())
+			return fmt.Errorf("private Postgres ended at once (%w):\n%s", exit, h.logTail())
 		case <-deadline:
 			return fmt.Errorf("private Postgres does not answer: %w\n%s", err, h.logTail())
 		case <-ctx.Done():

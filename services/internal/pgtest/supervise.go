@@ -124,15 +124,15 @@ func stop(postgres *os.Process, ended <-chan error) error {
 func (h home) endLeftover() error {
 	text, err := os.ReadFile(h.file("data/postmaster.pid"))
 	if err != nil {
-		return nil // ended in order, or never started
+		return nil //nolint:nilerr // it ended in order, or never started
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	pid, err := strconv.Atoi(first)
 	if err != nil || !h.isOurs(pid) {
-		return nil
+		return nil //nolint:nilerr // it went by itself
 	}
 	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
-		return nil // it went by itself
+		return nil //nolint:nilerr // it went by itself
 	}
 	for deadline := time.Now().Add(stopTimeout); h.isOurs(pid); time.Sleep(pollInterval) {
 		if time.Now().After(deadline) {

@@ -68,7 +68,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		cfg.ConnConfig.RuntimeParams["application_name"] = opts.Name
 	}
 	// Statements have parameters in place of values, so they may be attributes.
-	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTrimSQLInSpanName(), otelpgx.WithDisableConnectionDetailsInAttributes())
+	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes())
 
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {

@@ -97,7 +97,7 @@ func (s *Store) run(ctx context.Context, orgID string, fn func(ctx context.Conte
 		}
 		// The other side needs a moment to finish; apart, so that two who
 		// collided do not collide again.
-		pause := time.Duration(attempt) * time.Duration(5+rand.IntN(20)) * time.Millisecond
+		pause := time.Duration(attempt) * time.Duration(5+rand.IntN(20)) * time.Millisecond //nolint:gosec // no secret
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

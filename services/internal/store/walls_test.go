@@ -158,6 +158,27 @@ func TestTheForbiddenIsForbidden(t *testing.T) {
 	}
 }
 
+func TestRunnerAPIRetiresKeysOfRunnersOnly(t *testing.T) {
+	t.Parallel()
+	db := pgtest.New(t)
+	const org = "org_1"
+	exec(t, db.Admin(), `insert into orgs (org_id, name) values ($1, 'acme')`, org)
+	for _, purpose := range []string{"dispatch", "customer", "runner"} {
+		exec(t, db.Admin(), `insert into keys (id, org_id, purpose, algorithm, key_id, public_key) values ($1, $2, $1, 'ed25519', $1, '')`, purpose, org)
+	}
+	retire := func(purpose string) error {
+		return db.AsRole(store.RoleRunner).Tx(t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Raw().Exec(ctx, `update keys set retired_at = now() where purpose = $1`, purpose)
+			return err
+		})
+	}
+	for purpose, allowed := range map[string]bool{"dispatch": false, "customer": false, "runner": true} {
+		if err := retire(purpose); (err == nil) != allowed {
+			t.Errorf("retire a %s key: %v, want allowed %t", purpose, err, allowed)
+		}
+	}
+}
+
 // A SECURITY DEFINER function that lets its caller choose the search path can
 // be made to do anything.
 func TestSystemFunctionsAreSafe(t *testing.T) {

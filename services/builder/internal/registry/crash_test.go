@@ -49,7 +49,7 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	must(t, err)
 	to.Client = &http.Client{Transport: &killer{after: 2 << 20, kill: func() {
 		must(t, victim.Process.Kill())
-		victim.Wait() // reports the signal
+		_ = victim.Wait() // reports the signal
 	}}}
 	if _, err := oci.Push(t.Context(), l, broken.String(), to, "broken", oci.TransferOptions{}); err == nil {
 		t.Fatal("the push outlived the registry")

@@ -244,8 +244,21 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON tf_locks TO berth_runner;
 GRANT SELECT ON settings_versions TO berth_runner;
 GRANT SELECT, INSERT, UPDATE ON registry_tokens TO berth_runner;
 GRANT INSERT ON alarms TO berth_runner;
--- A machine that was replaced leaves its keys behind.
+-- A machine that was replaced leaves its keys behind: runner-api retires them,
+-- and no others, not the org's dispatch key and not a customer's.
 GRANT UPDATE (retired_at) ON keys TO berth_runner;
+-- +goose StatementBegin
+CREATE FUNCTION berth.runner_retires_only_its_kind() RETURNS trigger
+    LANGUAGE plpgsql SET search_path = berth, pg_temp AS $$
+BEGIN
+    IF OLD.purpose NOT IN ('runner', 'seal') THEN
+        RAISE EXCEPTION 'runner-api may not retire a key of purpose %', OLD.purpose USING ERRCODE = 'insufficient_privilege';
+    END IF;
+    RETURN NEW;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER keys_runner_retires BEFORE UPDATE ON keys
+    FOR EACH ROW WHEN (current_user = 'berth_runner') EXECUTE FUNCTION berth.runner_retires_only_its_kind();
 
 GRANT SELECT, INSERT, UPDATE ON runners, enrolments TO berth_builder;
 GRANT SELECT, INSERT, UPDATE ON runner_jobs TO berth_builder;

@@ -160,8 +160,8 @@ func (a *API) alarm(ctx context.Context, tx *store.Tx, decision enrol.Decision, 
 }
 
 func enrolmentRefused(d enrol.Decision) error {
-	refuse := func(code, remedy, format string, args ...any) error {
-		return fault.With(fault.Newf(fault.ErrForbidden, format, args...), fault.Code(code), fault.Remedy("%s", remedy))
+	refuse := func(code, remedy, text string) error {
+		return fault.With(fault.Newf(fault.ErrForbidden, "%s", text), fault.Code(code), fault.Remedy("%s", remedy))
 	}
 	switch d {
 	case enrol.RefuseExpired:
