@@ -75,9 +75,9 @@ func (d *document) index(data []byte) {
 		expr := p.Expression()
 		switch expr.Kind {
 		case unstable.Table:
-			table = d.header(&p, expr, items, false)
+			table = d.header(expr, items, false)
 		case unstable.ArrayTable:
-			table = d.header(&p, expr, items, true)
+			table = d.header(expr, items, true)
 		case unstable.KeyValue:
 			d.keyValue(&p, table, expr)
 		}
@@ -86,7 +86,7 @@ func (d *document) index(data []byte) {
 
 // header returns the place that a [table] or [[array]] header opens. A header
 // below an array of tables belongs to the array's last element.
-func (d *document) header(p *unstable.Parser, expr *unstable.Node, items map[string]int, array bool) Place {
+func (d *document) header(expr *unstable.Node, items map[string]int, array bool) Place {
 	at := Place{File: d.file}
 	start := Position{}
 	for it := expr.Key(); it.Next(); {

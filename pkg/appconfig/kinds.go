@@ -3,7 +3,6 @@ package appconfig
 import (
 	"path"
 	"slices"
-	"strings"
 )
 
 // kind is one sort of file that an app folder may have.
@@ -62,16 +61,4 @@ func knownRootFiles() []string {
 		}
 	}
 	return names
-}
-
-// title is how messages call the kind's place: "secrets.toml", "components/".
-func (k kind) title() string {
-	var forms []string
-	if k.file != "" {
-		forms = append(forms, k.file)
-	}
-	if k.folder != "" {
-		forms = append(forms, k.folder+"/")
-	}
-	return strings.Join(forms, " or ")
 }

@@ -132,12 +132,12 @@ func TestVerifyReturnsParams(t *testing.T) {
 func TestAttacksAreRefused(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"result":"applied"}`)
-	replace := func(header, old, new string) func(*http.Request) {
+	replace := func(header, from, to string) func(*http.Request) {
 		return func(r *http.Request) {
 			was := r.Header.Get(header)
-			r.Header.Set(header, strings.Replace(was, old, new, 1))
+			r.Header.Set(header, strings.Replace(was, from, to, 1))
 			if r.Header.Get(header) == was {
-				panic("attack changes nothing: " + old)
+				panic("attack changes nothing: " + from)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func main() {
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {
 		startup.Report(os.Stderr, name, err)
-		os.Exit(1) //nolint:gocritic // the signals are of no more interest
+		os.Exit(1)
 	}
 }
 

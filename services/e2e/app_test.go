@@ -228,7 +228,7 @@ func (in *install) change(value string) {
 		in.t.Fatal(err)
 	}
 	changed := regexp.MustCompile(`(?m)^value  = ".*"$`).ReplaceAll(data, []byte(fmt.Sprintf("value  = %q", value)))
-	if err := os.WriteFile(file, changed, 0o644); err != nil { //nolint:gosec // an app folder is no secret
+	if err := os.WriteFile(file, changed, 0o644); err != nil {
 		in.t.Fatal(err)
 	}
 	in.sync("probe", in.app)

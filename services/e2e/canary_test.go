@@ -160,7 +160,7 @@ func (in *install) loosen() {
 	if err == nil {
 		data = append(data, "\noutput \"harmless\" { value = nonsensitive(var.secret) }\n"+
 			"# "+plainText+"\n# "+base64.StdEncoding.EncodeToString([]byte(plainText))+"\n# "+hex.EncodeToString([]byte(plainText))+"\n"...)
-		err = os.WriteFile(module, data, 0o644) //nolint:gosec // an app folder is no secret
+		err = os.WriteFile(module, data, 0o644)
 	}
 	if err != nil {
 		in.t.Fatal(err)

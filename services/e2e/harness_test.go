@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,17 +30,30 @@ const (
 	goOnTimeout = 15 * time.Second // within which everything goes on after a kill
 )
 
+// atOnce is how many stories run at the same time: they wait more than they
+// work. -parallel on the command line wins.
+const atOnce = "5"
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", atOnce) // a number: cannot fail
+	}
+	os.Exit(m.Run())
+}
+
 // system is one `berth up`.
 type system struct {
-	t       *testing.T
-	dir     string // data folder
-	bin     string // folder of the executables
-	port    int    // the first of four
-	env     []string
-	up      *exec.Cmd
-	upLog   *bytes.Buffer
-	ended   chan struct{}
-	tracing string // file that spans go to, when asked for
+	t     *testing.T
+	dir   string // data folder
+	bin   string // folder of the executables
+	port  int    // the first of four
+	env   []string
+	up    *exec.Cmd
+	upLog *bytes.Buffer
+	ended chan struct{}
 }
 
 // start brings a system up and ends it after the test.
@@ -66,7 +80,7 @@ func startFrom(t *testing.T, bin string, extraEnv ...string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // see above
+	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
 	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), ended: make(chan struct{})}

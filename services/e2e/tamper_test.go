@@ -227,7 +227,7 @@ func privateExecutables(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // see above
+	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
 	files, err := filepath.Glob(filepath.Join(from, "berth*"))
@@ -250,7 +250,7 @@ func privateExecutables(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(to, data, 0o755); err != nil { //nolint:gosec // an executable
+		if err := os.WriteFile(to, data, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -401,7 +401,7 @@ func (in *install) touchSource(n int) {
 	file := filepath.Join(in.app, "src", "work", "main.tf")
 	data, err := os.ReadFile(file)
 	if err == nil {
-		err = os.WriteFile(file, append(data, fmt.Sprintf("# %d\n", n)...), 0o644) //nolint:gosec // an app folder is no secret
+		err = os.WriteFile(file, append(data, fmt.Sprintf("# %d\n", n)...), 0o644)
 	}
 	if err != nil {
 		in.t.Fatal(err)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/logapi"
+	"github.com/berth-dev/berth/pkg/logship"
 )
 
 // TestZombie freezes agent and engine in the middle of an apply, until their
@@ -60,9 +63,14 @@ func TestZombie(t *testing.T) {
 	}
 
 	before := in.snapshot(db, zombie)
-	if slices.Contains(in.effects(), "end one zombie") && count(in.effects(), "end one zombie") != 1 {
-		t.Fatalf("the zombie was not frozen: %v", in.effects())
+	if !strings.HasSuffix(strings.Join(before["streams"], ""), " closed") {
+		t.Errorf("the zombie's log is not closed: %v", before["streams"])
 	}
+	if current := before["states"][len(before["states"])-1]; !strings.HasPrefix(current, "current ") || strings.Contains(current, zombie) {
+		t.Errorf("the current state is not the other's: %v", before["states"])
+	}
+	ended := count(in.effects(), "end one zombie")
+	token := in.logToken(zombie)
 	in.thaw(frozen)
 	in.eventually(time.Minute, "the zombie's engine came to its end", func() error {
 		if left := in.enginesOf(in.runnerDir()); len(left) > 0 {
@@ -70,27 +78,40 @@ func TestZombie(t *testing.T) {
 		}
 		return nil
 	})
-	in.eventually(time.Minute, "the zombie was told that it is over", func() error {
+	in.eventually(time.Minute, "the zombie's agent was told that it is over", func() error {
 		raw, err := os.ReadFile(filepath.Join(in.dir, "log", "runner-"+in.runner+".log"))
-		if err != nil {
-			return err
+		if err == nil && !bytes.Contains(raw, []byte("session_void")) {
+			err = errors.New("its log does not say so")
 		}
-		for _, word := range []string{"session_void", "superseded", "signature_refused"} {
-			if bytes.Contains(raw, []byte(word)) {
-				return nil
-			}
-		}
-		return errors.New("its log does not say so")
+		return err
 	})
+	if n := count(in.effects(), "end one zombie"); n != ended+1 {
+		t.Errorf("the zombie did not go on where it was frozen: %v", in.effects())
+	}
+	if err := in.say(db, zombie, token); !errors.Is(err, logship.ErrClosed) {
+		t.Errorf("a line with the zombie's token: %v, want %v", err, logship.ErrClosed)
+	}
 	if diff := cmp.Diff(before, in.snapshot(db, zombie)); diff != "" {
 		t.Errorf("the zombie changed what is known (-before +after):\n%s", diff)
 	}
 	if got := in.output("one")["value"]; got != "living" {
 		t.Errorf("the live value is %v", got)
 	}
-	t.Logf("effects: %v", in.effects())
-	out, _ := exec.Command("bash", "-c", "ls -lR "+in.runnerDir()+"/evidence "+in.runnerDir()+"/jobs "+in.runnerDir()+"/spool; tail -40 "+filepath.Join(in.dir, "log", "runner-"+in.runner+".log")).CombinedOutput()
-	t.Logf("%s", out)
+	// What it wanted to store is not lost: its machine has it, sealed.
+	var kept []string
+	for _, name := range []string{"pending-state.json", "refused-state-*.json"} {
+		for _, dir := range []string{"jobs", "evidence"} {
+			found, err := filepath.Glob(filepath.Join(in.runnerDir(), dir, zombie+".1", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, found...)
+		}
+	}
+	kept = append(kept, column(t, db, `select id from berth.tf_states where kind = 'orphaned' and job_id = $1`, zombie)...)
+	if len(kept) == 0 {
+		t.Error("the zombie's state is nowhere kept as evidence")
+	}
 
 	// What is live is the other's, also for the next plan.
 	if got := in.finished(in.deploy(true, "one").ID, time.Minute); step(got, "component/one").Change.State != "no_change" {
@@ -242,12 +263,12 @@ func (in *install) snapshot(db *pgxpool.Pool, job string) map[string][]string {
 	const resource = `(select resource_id from berth.runner_jobs where id = $1)`
 	rows := map[string][]string{}
 	for what, query := range map[string]string{
-		"states":   `select concat_ws(' ', id, kind, serial, lineage, digest, job_id, fence) from berth.tf_states where resource_id = ` + resource + ` and kind <> 'orphaned' order by id`,
+		"states":   `select concat_ws(' ', kind, id, serial, lineage, digest, job_id, fence) from berth.tf_states where resource_id = ` + resource + ` and kind <> 'orphaned' order by serial`,
 		"locks":    `select concat_ws(' ', lock_id, job_id, fence) from berth.tf_locks where resource_id = ` + resource,
 		"resource": `select concat_ws(' ', state, fence, coalesce(locked_by, 'free'), live_change_id, live_effect_digest, outputs) from berth.resources where id = ` + resource,
 		"changes":  `select concat_ws(' ', id, state, error, result) from berth.changes where resource_id = ` + resource + ` order by id`,
 		"job":      `select concat_ws(' ', state, attempt, error, result - 'late') from berth.runner_jobs where id = $1`,
-		"streams":  `select concat_ws(' ', id, state, next_seq, encode(head_hash, 'hex')) from berth.log_streams where job_id = $1`,
+		"streams":  `select concat_ws(' ', id, next_seq, encode(head_hash, 'hex'), state) from berth.log_streams where job_id = $1`,
 		"lines":    `select concat_ws(' ', first_seq, last_seq) from berth.log_chunks where stream_id in (select id from berth.log_streams where job_id = $1) order by last_seq`,
 		"leases":   `select concat_ws(' ', id, state, end_reason) from berth.leases where job_id = $1`,
 	} {
@@ -259,8 +280,44 @@ func (in *install) snapshot(db *pgxpool.Pool, job string) map[string][]string {
 			in.t.Fatalf("%s: %v", what, err)
 		}
 	}
-	if len(rows["streams"]) != 1 || !strings.Contains(rows["streams"][0], " closed ") {
-		in.t.Errorf("the zombie's log is not closed: %v", rows["streams"])
-	}
 	return rows
+}
+
+// logToken is what the agent was given to store the lines of a job with.
+func (in *install) logToken(job string) string {
+	in.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(in.runnerDir(), "jobs", job+".1", "attempt.json"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	var attempt struct {
+		Assignment struct {
+			LogToken string `json:"log_token"`
+		} `json:"assignment"`
+	}
+	if err := json.Unmarshal(raw, &attempt); err != nil || attempt.Assignment.LogToken == "" {
+		in.t.Fatalf("attempt.json has no log token (%v)", err)
+	}
+	return attempt.Assignment.LogToken
+}
+
+// say appends a line to the log of a job that would fit.
+func (in *install) say(db *pgxpool.Pool, job, token string) error {
+	in.t.Helper()
+	var stream string
+	var hash []byte
+	var batch logship.Batch
+	err := db.QueryRow(in.t.Context(), `select id, next_seq, head_hash from berth.log_streams where job_id = $1`, job).
+		Scan(&stream, &batch.FirstSeq, &hash)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	copy(batch.PrevHash[:], hash)
+	batch.Frames = logship.AppendFrame(nil, logship.Record{Time: time.Now(), Source: logship.Stdout, Text: "I am still here"})
+	client, err := logapi.NewClientWithResponses("http://127.0.0.1:" + strconv.Itoa(in.port+2))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	_, err = logship.HTTPSink{Client: client, Stream: stream, Token: func() string { return token }}.Append(in.t.Context(), batch)
+	return err
 }

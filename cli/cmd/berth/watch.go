@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -175,6 +176,10 @@ func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
 	for {
 		fmt.Fprint(c.err, question)
 		line, err := c.readLine(ctx)
+		if errors.Is(err, io.EOF) { // nobody is there any more
+			fmt.Fprintln(c.err)
+			return follow.Later, nil
+		}
 		if err != nil {
 			return follow.Later, err
 		}

@@ -150,7 +150,7 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 	dir := s.Layout.runnerDir(id)
 	return Part{
 		Name:   "runner " + r.Name,
-		Path:   filepath.Join(s.around.libexec, exeRunner),
+		Path:   filepath.Join(s.around.runners, exeRunner),
 		Args:   []string{"--data", dir},
 		Env:    s.around.env(map[string]string{}),
 		Dir:    s.Layout.Shared,

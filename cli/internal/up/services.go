@@ -54,7 +54,7 @@ type surroundings struct {
 	layout    Layout
 	ports     Ports
 	libexec   string
-	engine    string // path of berth-engine that engines' users can run
+	runners   string // folder of berth-runner and berth-engine, which other users can run
 	terraform string // "" when there is none
 	environ   []string
 }
@@ -101,7 +101,7 @@ func (s surroundings) serviceEnv(dsnFile string, port int) []string {
 		"BERTH_REGISTRY_URL":      URL(s.ports.Registry),
 		"BERTH_REGISTRY_DIR":      s.layout.registry(),
 		"BERTH_SUPERVISOR_SOCKET": s.layout.Socket(),
-		"BERTH_LIBEXEC":           s.libexec,
+		"BERTH_LIBEXEC":           s.runners, // what builder starts
 	})
 }
 
@@ -111,7 +111,7 @@ func (s surroundings) serviceEnv(dsnFile string, port int) []string {
 func (s surroundings) env(own map[string]string) []string {
 	own["BERTH_DATA"] = s.layout.Shared
 	own[envOwner] = s.layout.Dir
-	own["BERTH_ENGINE"] = s.engine
+	own["BERTH_ENGINE"] = filepath.Join(s.runners, exeEngine)
 	if s.terraform != "" {
 		own["BERTH_TERRAFORM"] = s.terraform
 	}

@@ -170,8 +170,12 @@ func (s *supervisor) find(ctx context.Context) error {
 		}
 	}
 	s.around = surroundings{layout: s.Layout, ports: PortsFrom(s.Port), libexec: libexec, environ: s.Environ}
-	if s.around.engine, err = s.Layout.shared(filepath.Join(libexec, exeEngine)); err != nil {
-		return err
+	for _, name := range []string{exeRunner, exeEngine} {
+		path, err := s.Layout.shared(filepath.Join(libexec, name))
+		if err != nil {
+			return err
+		}
+		s.around.runners = filepath.Dir(path)
 	}
 	options := s.Terraform
 	options.CacheDir, options.Progress = s.Layout.terraformDir(), s.Say

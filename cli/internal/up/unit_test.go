@@ -38,7 +38,7 @@ func TestNextDelay(t *testing.T) {
 func TestEnvironmentOfParts(t *testing.T) {
 	t.Parallel()
 	s := surroundings{
-		layout: Layout{Dir: "/data", Shared: "/shared"}, engine: "/lib/berth-engine",
+		layout: Layout{Dir: "/data", Shared: "/shared"}, runners: "/lib",
 		environ: []string{
 			"PATH=/bin", "OTEL_TRACES_EXPORTER=none", "BERTH_LEASE_TTL=5s", "HTTPS_PROXY=http://proxy", // for the parts
 			"DATABASE_URL=postgres://u:secret@h/", "PGPASSWORD=secret", "BERTH_TOKEN=brt_secret", "AWS_SECRET_ACCESS_KEY=secret", // secrets

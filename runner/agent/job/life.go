@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/telemetry"
-	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
@@ -358,127 +356,6 @@ func (j *job) failure(err error) jobspec.Result {
 		return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: fmt.Sprintf("was not ready to start within %s: %v", j.spec.Timeout(), err)}
 	}
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
-}
-
-// lockResource makes sure that no other engine works on the resource. The lock
-// passes to the engine, so it lasts as long as that does.
-func (j *job) lockResource(ctx context.Context) error {
-	if j.spec.Resource == nil {
-		return nil
-	}
-	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
-	ctx, cancel := context.WithTimeout(ctx, resourceWait)
-	defer cancel()
-	for {
-		lock, err := datadir.Flock(j.deps.Dir.ResourceLock(j.spec.Resource.ID), busy)
-		if err == nil {
-			j.locks = append(j.locks, lock)
-			return nil
-		}
-		if !errors.Is(err, busy) {
-			return err
-		}
-		if control.Sleep(ctx, time.Second) != nil { // rare; flock has no deadline
-			return refuse(jobspec.OutcomeNotStarted, "", "%v", busy)
-		}
-	}
-}
-
-// openProxy gives a Terraform job its state backend, the same one as before
-// when an earlier agent had opened it.
-func (j *job) openProxy(life context.Context) error {
-	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
-		return nil
-	}
-	access := stateproxy.NewAccess()
-	if j.attempt.Proxy != nil {
-		access = *j.attempt.Proxy
-	}
-	j.secrets.add(access.Password, "state proxy")
-	config := stateproxy.Config{
-		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.spec.Mutates(),
-		Seal: j.deps.Keys.Seal, Salt: j.deps.Keys.Salt, Dir: j.dir.path, Log: j.log,
-		Learn: func(value any, written bool) { j.learn(value, written) },
-	}
-	if j.attempt.Assignment.Fence != nil {
-		config.Fence = *j.attempt.Assignment.Fence
-	}
-	listener, access, err := stateproxy.Listen(life, access)
-	if err != nil {
-		if j.attempt.Proxy == nil {
-			return err
-		}
-		// Somebody took the port. Terraform will fail to store its state, and
-		// says so; the password keeps it from talking to a stranger.
-		j.log.ErrorContext(life, "state proxy cannot be opened again", "err", err)
-	}
-	j.proxy = stateproxy.New(config, access)
-	j.mu.Lock()
-	j.attempt.Proxy = &access // on disk with the next phase
-	j.mu.Unlock()
-	if listener == nil {
-		return nil
-	}
-	serve, cancel := context.WithCancel(life)
-	go func() {
-		<-j.over
-		cancel()
-	}()
-	go func() {
-		if err := j.proxy.Serve(serve, listener); err != nil {
-			j.log.ErrorContext(life, "state proxy ended", "err", err)
-		}
-	}()
-	return nil
-}
-
-// wayOut are the variables by which engines find the way out of the customer's
-// network, as the agent does.
-var wayOut = []string{
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-	"SSL_CERT_FILE", "SSL_CERT_DIR",
-}
-
-// traces are the variables that say where spans go. Those with headers or keys
-// are not among them: vendor code runs in engines.
-var traces = []string{
-	"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_LOGS_EXPORTER", "OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG",
-	"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-}
-
-// fromOutside names the variables of the agent that its engines get too. Only
-// OTLP traces go on in engines: a console exporter would write into the log.
-func fromOutside() []string {
-	if os.Getenv("OTEL_TRACES_EXPORTER") == "otlp" {
-		return slices.Concat(wayOut, traces)
-	}
-	return wayOut
-}
-
-// environment is all that an engine sees of the outside.
-func (j *job) environment(ctx context.Context) []string {
-	e := j.deps.Engine
-	env := []string{
-		"PATH=" + e.SearchPath,
-		"HOME=" + j.dir.engine() + "/work/home",
-		"TMPDIR=" + j.dir.engine() + "/work/tmp",
-	}
-	if j.spec.InstallID != "" {
-		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
-	}
-	if e.Terraform != "" {
-		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
-	}
-	env = append(env, telemetry.Environ(ctx)...)
-	for _, name := range fromOutside() {
-		if value := os.Getenv(name); value != "" {
-			env = append(env, name+"="+value)
-		}
-	}
-	if j.attempt.Proxy != nil {
-		env = append(env, j.attempt.Proxy.Env()...)
-	}
-	return env
 }
 
 // startSpan goes on with the trace of whoever asked for the job.

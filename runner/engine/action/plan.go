@@ -42,7 +42,7 @@ func Plan(_ context.Context, j *job.Job) (jobspec.Result, error) {
 		j.Out("pinned", pinnedFile):  p,
 		j.Out("plan.canonical.json"): p,
 		j.Out("inputs.json"):         inputsOf(p),
-		j.Out("plan.summary.json"):   summarize(p),
+		j.Out("plan.summary.json"):   summarise(p),
 	} {
 		if err := job.WriteJSON(path, v); err != nil {
 			return jobspec.Result{}, err
@@ -102,9 +102,9 @@ func inputsOf(p pinned) map[string]any {
 	return map[string]any{"inputs": p.Inputs, "env_vars": steps}
 }
 
-// summarize shows the scripts as they will run, and of the environment the
+// summarise shows the scripts as they will run, and of the environment the
 // names only.
-func summarize(p pinned) jobspec.PlanSummary {
+func summarise(p pinned) jobspec.PlanSummary {
 	var s jobspec.PlanSummary
 	var text strings.Builder
 	for _, sc := range p.Scripts {

@@ -111,7 +111,7 @@ func (w *workspace) show(ctx context.Context, j *job.Job) (*tfjson.Plan, []byte,
 
 // writeSummary writes what people are shown.
 func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.Plan, shown string) error {
-	summary := summarize(plan)
+	summary := summarise(plan)
 	text, ok := planText(shown)
 	if !ok {
 		var err error

@@ -38,9 +38,9 @@ func changes(plan *tfjson.Plan) bool {
 	return len(plan.DeferredChanges) > 0 || len(plan.ActionInvocations) > 0
 }
 
-// summarize tells people what a plan does. What Terraform knows to be
+// summarise tells people what a plan does. What Terraform knows to be
 // sensitive is masked; the agent's redactor sees the rest.
-func summarize(plan *tfjson.Plan) jobspec.PlanSummary {
+func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 	s := jobspec.PlanSummary{NoChange: !changes(plan)}
 	for _, r := range plan.ResourceChanges {
 		object := jobspec.ObjectChange{Address: r.Address, Action: action(r), Reason: reason(r)}

@@ -129,7 +129,7 @@ func TestChangesOfAPlan(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := summarize(tc.plan)
+			s := summarise(tc.plan)
 			got := ""
 			if len(s.Objects) > 0 {
 				got = s.Objects[0].Action
@@ -149,7 +149,7 @@ func TestOutputChangesAreChanges(t *testing.T) {
 		"key":  {Actions: tfjson.Actions{tfjson.ActionCreate}, After: "secret", AfterSensitive: true},
 	}}
 	want := jobspec.PlanSummary{Outputs: []jobspec.FieldChange{{Path: "key", After: "(sensitive)"}, {Path: "url", Before: `"a"`, After: `"b"`}}}
-	if diff := cmp.Diff(want, summarize(plan)); diff != "" {
+	if diff := cmp.Diff(want, summarise(plan)); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
 }

@@ -61,8 +61,8 @@ type Memory interface {
 func Idempotent(memory Memory) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		key := c.GetHeader(IdempotencyHeader)
-		principal, known := FromContext(c)
-		if c.Request.Method != http.MethodPost || key == "" || !known || c.ContentType() == "application/octet-stream" {
+		principal := PrincipalOf(c)
+		if c.Request.Method != http.MethodPost || key == "" || principal.Kind == "" || c.ContentType() == "application/octet-stream" {
 			return
 		}
 		if len(key) > maxKeyChars {

@@ -1,8 +1,8 @@
 // Package auth knows who calls a service and what they may do: principals,
 // roles and permissions, tokens, the table of operations, and the middleware
 // that holds callers to it. Who stands behind a token is found by the service's
-// Authenticator; where inside an org a grant reaches is decided by the service
-// that knows its nouns.
+// Authenticator; where inside an org an object stands is found by the service
+// that knows its nouns, and a Scope says whether grants reach there.
 //
 // Identity comes only from the verified credential, never from the request.
 package auth
@@ -86,8 +86,9 @@ func NewContext(ctx context.Context, p Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// FromContext returns who asks; false outside of an authenticated request.
-func FromContext(ctx context.Context) (Principal, bool) {
-	p, ok := ctx.Value(contextKey{}).(Principal)
-	return p, ok
+// PrincipalOf returns who asks. It is the zero Principal, who may do nothing,
+// outside of an authenticated request.
+func PrincipalOf(ctx context.Context) Principal {
+	p, _ := ctx.Value(contextKey{}).(Principal)
+	return p
 }

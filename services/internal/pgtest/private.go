@@ -181,7 +181,7 @@ func (h home) start(ctx context.Context) error {
 		}
 		select {
 		case exit := <-ended:
-			return fmt.Errorf("private Postgres ended at once (%w):\n%s", exit, h.logTail())
+			return fmt.Errorf("private Postgres ended at once (%v):\n%s", exit, h.logTail()) //nolint:errorlint // nil when it ended well
 		case <-deadline:
 			return fmt.Errorf("private Postgres does not answer: %w\n%s", err, h.logTail())
 		case <-ctx.Done():

@@ -116,7 +116,7 @@ func (l *Listener) Run(ctx context.Context) error {
 	for {
 		listened, err := l.listen(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // it was to end
 		}
 		if listened {
 			backoff = minListenBackoff

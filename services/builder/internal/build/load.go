@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -41,7 +42,7 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 	for _, m := range made {
 		s.Reusable = append(s.Reusable, Made{
 			BuildID:    m.ID,
-			Artifact:   jobspec.BuiltArtifact{Repository: deref(m.ArtifactRepository), Digest: deref(m.ArtifactDigest), SizeBytes: deref(m.ArtifactSizeBytes)},
+			Artifact:   jobspec.BuiltArtifact{Repository: optional.Value(m.ArtifactRepository), Digest: optional.Value(m.ArtifactDigest), SizeBytes: optional.Value(m.ArtifactSizeBytes)},
 			Provenance: provenanceFrom(m.Provenance),
 		})
 	}
@@ -53,8 +54,8 @@ func buildOf(row db.BuilderLockBuildRow, app string) Build {
 		ID: row.Build.ID, OrgID: row.Build.OrgID, AppID: row.Build.AppID, App: app,
 		ComponentID: row.Build.ComponentID, Component: row.ComponentName,
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
-		Commit: deref(row.Build.SourceCommit), Resolved: deref(row.Build.ResolvedDigest),
-		Provenance: provenanceFrom(row.Build.Provenance), Status: Status(row.Build.State), JobID: deref(row.Build.JobID),
+		Commit: optional.Value(row.Build.SourceCommit), Resolved: optional.Value(row.Build.ResolvedDigest),
+		Provenance: provenanceFrom(row.Build.Provenance), Status: Status(row.Build.State), JobID: optional.Value(row.Build.JobID),
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
 	var err error
@@ -74,7 +75,7 @@ func loadJob(ctx context.Context, tx *store.Tx, jobID string) (*Job, error) {
 	}
 	job := &Job{
 		ID: row.ID, State: row.State, Attempt: int(row.Attempt), RunnerID: row.RunnerID,
-		CancelRequested: row.CancelRequested, Error: deref(row.Error),
+		CancelRequested: row.CancelRequested, Error: optional.Value(row.Error),
 	}
 	if len(row.Result) > 0 {
 		// A result that is none leaves a job without an artifact, which Next
@@ -89,12 +90,4 @@ func provenanceFrom(raw json.RawMessage) Provenance {
 	var p Provenance
 	_ = json.Unmarshal(raw, &p)
 	return p
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -148,7 +149,7 @@ func (w *world) text(sql string, args ...any) string {
 	if err := w.db.Admin().QueryRow(w.t.Context(), sql, args...).Scan(&out); err != nil {
 		w.t.Fatalf("%s: %v", sql, err)
 	}
-	return deref(out)
+	return optional.Value(out)
 }
 
 func (w *world) count(sql string, args ...any) (n int) {
@@ -266,7 +267,7 @@ func (w *world) report(buildID, state string, result jobspec.Result) {
 		w.t.Fatal(err)
 	}
 	err = w.db.AsRole(store.RoleRunner).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
-		return tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: jobID, State: state, Result: body, Error: orNil(result.Error)})
+		return tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: jobID, State: state, Result: body, Error: optional.Of(result.Error)})
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -24,7 +25,7 @@ func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) e
 	}
 	switch d.Act {
 	case RecordSource:
-		return tx.BuilderSetSource(ctx, db.BuilderSetSourceParams{ID: b.ID, SourceCommit: orNil(d.Commit), ResolvedDigest: d.Resolved})
+		return tx.BuilderSetSource(ctx, db.BuilderSetSourceParams{ID: b.ID, SourceCommit: optional.Of(d.Commit), ResolvedDigest: d.Resolved})
 	case RecordArchive:
 		p := b.Provenance
 		p.Source.Kind, p.Source.Digest, p.Source.Archive = string(b.Source.Kind), b.Source.Digest, d.Archive
@@ -46,7 +47,7 @@ func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) e
 		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
 	case Cancel:
 		w.log(ctx, tx, b, Cancelled, d.Error)
-		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: orNil(d.Error)})
+		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, db.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
 	}
@@ -78,7 +79,7 @@ func queueJob(ctx context.Context, tx *store.Tx, b Build, d Decision) error {
 // succeed ends the build well, and makes what releases that completes.
 func (w *Worker) succeed(ctx context.Context, tx *store.Tx, b Build, made jobspec.BuiltArtifact, p Provenance, from string) error {
 	err := tx.BuilderSucceed(ctx, db.BuilderSucceedParams{
-		ID: b.ID, ReusedFrom: orNil(from), Provenance: mustJSON(p),
+		ID: b.ID, ReusedFrom: optional.Of(from), Provenance: mustJSON(p),
 		ArtifactRepository: made.Repository, ArtifactDigest: made.Digest, ArtifactSizeBytes: made.SizeBytes,
 	})
 	if err != nil {
@@ -97,13 +98,6 @@ func (w *Worker) log(ctx context.Context, tx *store.Tx, b Build, status Status, 
 		}
 		log.InfoContext(ctx, "build ended")
 	})
-}
-
-func orNil(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // mustJSON encodes our own plain structs, which always can be.

@@ -5,7 +5,7 @@ import (
 	"path"
 	"regexp"
 
-	"github.com/distribution/distribution/v3/registry/api/v2"
+	v2 "github.com/distribution/distribution/v3/registry/api/v2"
 	"github.com/gorilla/mux"
 )
 

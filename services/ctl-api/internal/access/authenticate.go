@@ -3,14 +3,11 @@ package access
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/auth"
-	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 const (
@@ -97,45 +94,15 @@ func (a *Authenticator) fromCache(hash [sha256.Size]byte) (auth.Principal, bool)
 }
 
 func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (p auth.Principal, expires *time.Time, err error) {
-	var org string
-	err = a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.OrgOfSecret(ctx, db.OrgOfSecretParams{Kind: "token", SecretHash: hash})
-		return err
-	})
+	org, err := auth.OrgOfToken(ctx, a.store, hash)
 	if err != nil {
 		return p, nil, err
 	}
-	if org == "" {
-		return p, nil, auth.ErrBadToken
-	}
 	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.AuthenticateToken(ctx, hash)
-		if errors.Is(err, fault.ErrNotFound) {
-			return auth.ErrBadToken
-		}
-		if err != nil {
+		if p, expires, err = auth.User(ctx, tx, hash); err != nil {
 			return err
 		}
-		grants, err := tx.ListGrantsOfAccounts(ctx, []string{row.AccountID})
-		if err != nil {
-			return err
-		}
-		expires = row.ExpiresAt
-		p = auth.Principal{Kind: auth.KindUser, OrgID: org, AccountID: row.AccountID, AccountName: row.AccountName, TokenID: row.TokenID}
-		for _, g := range grants {
-			p.Grants = append(p.Grants, grantOf(g))
-		}
-		return tx.TouchToken(ctx, row.TokenID)
+		return tx.TouchToken(ctx, p.TokenID)
 	})
 	return p, expires, err
-}
-
-func grantOf(g db.Grant) auth.Grant {
-	text := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
-	return auth.Grant{Role: auth.Role(g.Role), CustomerID: text(g.CustomerID), AppID: text(g.AppID), InstallID: text(g.InstallID)}
 }

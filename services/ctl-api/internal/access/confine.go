@@ -20,7 +20,7 @@ type Target struct {
 // what it names. What somebody must not know about is answered as if it did not
 // exist.
 func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route, target Target) error {
-	scope := ScopeOf(p, route.Permission)
+	scope := p.Scope(route.Permission)
 	switch {
 	case scope.Everywhere, route.Where == WhereList && !scope.Empty():
 		return nil
@@ -35,7 +35,7 @@ func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route
 	} else {
 		ref = target.Param(route.Where.ParamOf())
 	}
-	var at Location
+	var at auth.Location
 	err := st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *store.Tx) (err error) {
 		at, err = locate(ctx, tx, route.Where, ref)
 		return err
@@ -44,7 +44,7 @@ func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route
 		return err
 	}
 	if !scope.Includes(at) {
-		if ScopeOf(p, auth.InstallsRead).Includes(at) {
+		if p.Scope(auth.InstallsRead).Includes(at) {
 			return auth.Forbidden(route.Permission)
 		}
 		return fault.ErrNotFound
@@ -52,17 +52,17 @@ func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route
 	return nil
 }
 
-func locate(ctx context.Context, tx *store.Tx, where Where, ref string) (Location, error) {
+func locate(ctx context.Context, tx *store.Tx, where Where, ref string) (auth.Location, error) {
 	if where == WhereApp {
 		app, err := tx.FindApp(ctx, ref)
-		return Location{AppID: app.ID}, err
+		return auth.Location{AppID: app.ID}, err
 	}
 	row, err := tx.LocateObject(ctx, ref)
 	if err != nil {
 		if errors.Is(err, fault.ErrNotFound) {
-			return Location{}, fault.ErrNotFound
+			return auth.Location{}, fault.ErrNotFound
 		}
-		return Location{}, err
+		return auth.Location{}, err
 	}
-	return Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.InstallID}, nil
+	return auth.Location{CustomerID: row.CustomerID, AppID: row.AppID, InstallID: row.InstallID}, nil
 }

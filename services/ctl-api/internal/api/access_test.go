@@ -95,8 +95,8 @@ func TestMembersAndRoles(t *testing.T) {
 	user := ctlapi.MemberRequestKindUser
 	viewer := admin.member(ctlapi.MemberRequest{Name: "vic", Kind: user, Role: ctlapi.MemberRequestRoleViewer})
 	operator := admin.member(ctlapi.MemberRequest{Name: "olga", Kind: user, Role: ctlapi.MemberRequestRoleOperator})
-	customer := admin.member(ctlapi.MemberRequest{Name: "carl", Kind: user, Role: ctlapi.MemberRequestRoleCustomer, Customer: ptr("acme")})
-	local := admin.member(ctlapi.MemberRequest{Name: "lena", Kind: user, Role: ctlapi.MemberRequestRoleOperator, Install: ptr("acme")})
+	customer := admin.member(ctlapi.MemberRequest{Name: "carl", Kind: user, Role: ctlapi.MemberRequestRoleCustomer, Customer: new("acme")})
+	local := admin.member(ctlapi.MemberRequest{Name: "lena", Kind: user, Role: ctlapi.MemberRequestRoleOperator, Install: new("acme")})
 
 	const patch, body = "PATCH", `{"labels":{"a":"b"}}`
 	tests := []struct {
@@ -222,7 +222,7 @@ func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	c := d.org("initech")
-	key := &ctlapi.CreateTokenParams{IdempotencyKey: ptr("k1")}
+	key := &ctlapi.CreateTokenParams{IdempotencyKey: new("k1")}
 	first, err := c.CreateTokenWithResponse(t.Context(), key, ctlapi.TokenRequest{Name: "ci"})
 	must(t, first, err, http.StatusCreated)
 	second, err := c.CreateTokenWithResponse(t.Context(), key, ctlapi.TokenRequest{Name: "ci"})
@@ -241,7 +241,7 @@ func TestIdempotencyKey(t *testing.T) {
 
 	// A request that was refused may be tried again with its key.
 	req := ctlapi.InstallRequest{Name: "acme", App: "hello", Customer: "acme", CreateCustomer: true}
-	again := &ctlapi.CreateInstallParams{IdempotencyKey: ptr("k2")}
+	again := &ctlapi.CreateInstallParams{IdempotencyKey: new("k2")}
 	refused, err := c.CreateInstallWithResponse(t.Context(), again, req)
 	must(t, refused, err, http.StatusNotFound)
 	c.sync("hello", hello())

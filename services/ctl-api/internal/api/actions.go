@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -44,7 +45,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 // RunAction starts a workflow that runs an action once.
 func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObject) (apigen.RunActionResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.KindActionRun, Action: req.Action, Inputs: value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
+		Kind: workflow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
 	}, "")
 	return apigen.RunAction202JSONResponse(w), err
 }
@@ -59,7 +60,7 @@ func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRe
 			return err
 		}
 		rows, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{
-			InstallID: installID, Action: req.Params.Action, After: present(value(req.Params.After)), Most: int32(limit + 1),
+			InstallID: installID, Action: req.Params.Action, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListActionRunsRow) string { return r.ActionRun.ID })
 		out.Items = convert(rows, actionRunView)
@@ -90,7 +91,7 @@ func actionView(a *appconfig.Action) apigen.Action {
 	return apigen.Action{
 		Name: a.Name, Description: a.Description, HealthCheck: check,
 		Triggers: convert(a.Triggers, func(t appconfig.Trigger) apigen.ActionTrigger {
-			return apigen.ActionTrigger{Type: string(t.Type), CronSchedule: present(t.CronSchedule), Component: present(t.ComponentName)}
+			return apigen.ActionTrigger{Type: string(t.Type), CronSchedule: optional.Of(t.CronSchedule), Component: optional.Of(t.ComponentName)}
 		}),
 		Inputs: convert(a.Inputs, func(in appconfig.ActionInput) apigen.ActionInput {
 			return apigen.ActionInput{Name: in.Name, Description: in.Description, Required: in.Required}

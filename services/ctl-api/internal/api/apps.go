@@ -6,6 +6,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -15,7 +16,7 @@ func (s *Server) ListApps(ctx context.Context, req apigen.ListAppsRequestObject)
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListApps200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListApps(ctx, db.ListAppsParams{After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, err := tx.ListApps(ctx, db.ListAppsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
@@ -31,8 +32,8 @@ func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObjec
 	var out apigen.CreateApp201JSONResponse
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
 		row, err := tx.InsertApp(ctx, db.InsertAppParams{
-			ID: id.New(id.App), Name: req.Body.Name, DisplayName: value(req.Body.DisplayName),
-			Description: value(req.Body.Description), Labels: labelsJSON(req.Body.Labels),
+			ID: id.New(id.App), Name: req.Body.Name, DisplayName: optional.Value(req.Body.DisplayName),
+			Description: optional.Value(req.Body.Description), Labels: labelsJSON(req.Body.Labels),
 		})
 		out = apigen.CreateApp201JSONResponse(appView(row, db.AppHeadsRow{}))
 		return "create app " + row.Name, err
@@ -106,7 +107,7 @@ func findApp(ctx context.Context, tx *store.Tx, ref string) (db.App, error) {
 
 // appID is the id of an app that a filter names; empty for no filter.
 func appID(ctx context.Context, tx *store.Tx, ref *string) (string, error) {
-	if value(ref) == "" {
+	if optional.Value(ref) == "" {
 		return "", nil
 	}
 	app, err := findApp(ctx, tx, *ref)
@@ -137,6 +138,6 @@ func appViews(ctx context.Context, tx *store.Tx, rows ...db.App) ([]apigen.App, 
 func appView(a db.App, h db.AppHeadsRow) apigen.App {
 	return apigen.App{
 		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labelsOf(a.Labels), CreatedAt: a.CreatedAt,
-		Config: numberRef(present(h.ConfigID), &h.ConfigNumber), Release: numberRef(present(h.ReleaseID), &h.ReleaseNumber),
+		Config: numberRef(optional.Of(h.ConfigID), &h.ConfigNumber), Release: numberRef(optional.Of(h.ReleaseID), &h.ReleaseNumber),
 	}
 }

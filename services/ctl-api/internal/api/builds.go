@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -25,8 +26,8 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 		if err != nil {
 			return err
 		}
-		filter := db.ShowBuildsParams{AppID: app, State: string(value(req.Params.State)), Before: value(req.Params.After), Most: int32(limit + 1)}
-		if config := value(req.Params.Config); config != "" {
+		filter := db.ShowBuildsParams{AppID: app, State: string(optional.Value(req.Params.State)), Before: optional.Value(req.Params.After), Most: int32(limit + 1)}
+		if config := optional.Value(req.Params.Config); config != "" {
 			found, err := oneConfig(ctx, tx, config)
 			if err != nil {
 				return err
@@ -48,7 +49,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
 	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, access.PrincipalOf(ctx).AccountName)
+		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
 		}
@@ -74,7 +75,7 @@ func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject)
 			view, err = s.oneBuild(ctx, tx, req.Build)
 			return err
 		})
-		return view.Version > value(req.Params.AfterVersion), err
+		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
 	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
 	return apigen.GetBuild200JSONResponse(view), err
@@ -120,8 +121,8 @@ func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBui
 	byBuild := map[string]*apigen.Job{}
 	silent := map[string]time.Duration{}
 	for _, j := range jobs {
-		silent[value(j.BuildID)] = s.silence(j)
-		byBuild[value(j.BuildID)] = &apigen.Job{
+		silent[optional.Value(j.BuildID)] = s.silence(j)
+		byBuild[optional.Value(j.BuildID)] = &apigen.Job{
 			ID: j.ID, Operation: j.Operation, State: apigen.JobState(j.State), Attempt: int(j.Attempt), StreamIds: j.StreamIds,
 			Error: j.Error, QueuedAt: j.QueuedAt, StartedAt: j.LeasedAt, FinishedAt: j.FinishedAt,
 		}
@@ -142,7 +143,7 @@ func buildView(r db.ShowBuildsRow) apigen.Build {
 		RequestedBy: b.RequestedBy, CreatedAt: b.CreatedAt, StartedAt: b.StartedAt, FinishedAt: b.FinishedAt, CancelRequestedAt: b.CancelRequestedAt,
 	}
 	if b.ArtifactDigest != nil {
-		view.Artifact = &apigen.Artifact{Repository: value(b.ArtifactRepository), Digest: *b.ArtifactDigest, SizeBytes: b.ArtifactSizeBytes}
+		view.Artifact = &apigen.Artifact{Repository: optional.Value(b.ArtifactRepository), Digest: *b.ArtifactDigest, SizeBytes: b.ArtifactSizeBytes}
 	}
 	if len(b.Provenance) > 0 {
 		view.Provenance = &b.Provenance
@@ -183,8 +184,8 @@ func sourceView(b db.Build) apigen.BuildSource {
 	var src apps.Source
 	_ = json.Unmarshal(b.Source, &src) // our own rows; shown as far as it goes
 	return apigen.BuildSource{
-		Kind: apigen.BuildSourceKind(src.Kind), Digest: present(src.Digest), Repo: present(src.Repo), Ref: present(src.Ref),
-		Directory: present(src.Directory), Commit: b.SourceCommit,
+		Kind: apigen.BuildSourceKind(src.Kind), Digest: optional.Of(src.Digest), Repo: optional.Of(src.Repo), Ref: optional.Of(src.Ref),
+		Directory: optional.Of(src.Directory), Commit: b.SourceCommit,
 	}
 }
 
@@ -201,7 +202,7 @@ func buildVersion(state string) int64 {
 
 // beforeNumber reads the `after` of a list that goes down by number.
 func beforeNumber(after *string) (int32, error) {
-	if value(after) == "" {
+	if optional.Value(after) == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(*after, 10, 32)

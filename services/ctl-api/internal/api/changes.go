@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -24,7 +25,7 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 		}
 		rows, err := tx.ListChanges(ctx, db.ListChangesParams{
 			InstallID: installID, WorkflowID: req.Params.Workflow, State: (*string)(req.Params.State),
-			After: present(value(req.Params.After)), Most: int32(limit + 1),
+			After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListChangesRow) string { return r.Change.ID })
 		out.Items = convert(rows, func(r db.ListChangesRow) apigen.ChangeSummary {
@@ -67,7 +68,7 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
 		err := workflow.Decide(ctx, tx, workflow.Answer{
 			ChangeID: req.Change, Approve: string(req.Body.Answer) == "approve", EffectDigest: req.Body.EffectDigest,
-			Actor: access.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
+			Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
 		})
 		if err != nil {
 			return "", err
@@ -93,7 +94,7 @@ func changeView(ctx context.Context, tx *store.Tx, id string) (apigen.Change, er
 		Differs: []apigen.Difference{},
 	}
 	if c.ArtifactDigest != nil {
-		out.Artifact = &apigen.Artifact{Repository: value(c.ArtifactRepository), Digest: *c.ArtifactDigest}
+		out.Artifact = &apigen.Artifact{Repository: optional.Value(c.ArtifactRepository), Digest: *c.ArtifactDigest}
 	}
 	if len(c.Effect) > 0 {
 		out.Effect = &c.Effect
@@ -154,7 +155,7 @@ func resourceOfChange(r db.ListChangesRow) *apigen.ResourceRef {
 
 // installFilter turns the query's install, an id or a name, into an id.
 func installFilter(ctx context.Context, tx *store.Tx, install *string) (*string, error) {
-	if value(install) == "" {
+	if optional.Value(install) == "" {
 		return nil, nil
 	}
 	row, err := installs.Find(ctx, tx, *install)

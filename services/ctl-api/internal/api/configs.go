@@ -10,9 +10,10 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -22,7 +23,7 @@ import (
 func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
 	sync := apps.SyncRequest{
 		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, CLIVersion: req.Body.CliVersion,
-		CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: value(req.Params.DryRun), Actor: access.PrincipalOf(ctx).AccountName,
+		CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	for _, src := range req.Body.Sources {
 		sync.Sources[src.Component] = src.Digest
@@ -88,7 +89,7 @@ func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObjec
 			view, err = oneConfig(ctx, tx, req.Config)
 			return err
 		})
-		return view.Version > value(req.Params.AfterVersion), err
+		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
 	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
 	return apigen.GetConfig200JSONResponse(view), err
@@ -211,12 +212,12 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 		Items: convert(r.Decision.Items, func(it apps.ItemDecision) apigen.SyncItem {
 			return apigen.SyncItem{
 				Component: it.Name, Type: it.Type, Action: apigen.SyncItemAction(it.Action), Reason: it.Reason,
-				DeployChanged: it.DeployChanged, BuildID: present(it.BuildID),
+				DeployChanged: it.DeployChanged, BuildID: optional.Of(it.BuildID),
 			}
 		}),
 		Warnings: convert(r.Warnings, func(d appconfig.Diagnostic) apigen.Warning {
 			return apigen.Warning{
-				File: present(d.File), Line: present(d.Line), Column: present(d.Column), Code: string(d.Code), Message: d.Message, Remedy: present(d.Remedy),
+				File: optional.Of(d.File), Line: optional.Of(d.Line), Column: optional.Of(d.Column), Code: string(d.Code), Message: d.Message, Remedy: optional.Of(d.Remedy),
 			}
 		}),
 	}

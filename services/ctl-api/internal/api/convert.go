@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/optional"
 )
 
 // defaultLimit is the contract's, for requests that the validator has not
@@ -29,23 +30,6 @@ func page[T any](items []T, limit int, key func(T) string) ([]T, string) {
 	return items, key(items[limit-1])
 }
 
-func value[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// present is nil for a zero value.
-func present[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
 func ref(id, name string) apigen.Ref { return apigen.Ref{ID: id, Name: name} }
 
 // numberRef is nil when there is none.
@@ -66,7 +50,7 @@ func labelsOf(raw json.RawMessage) apigen.Labels {
 // labelsJSON encodes labels for a column; nil is the empty object.
 func labelsJSON(labels *apigen.Labels) json.RawMessage {
 	all := map[string]string{}
-	maps.Copy(all, value(labels))
+	maps.Copy(all, optional.Value(labels))
 	raw, err := json.Marshal(all)
 	if err != nil {
 		panic(err) // strings only

@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -14,7 +15,7 @@ func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequ
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListCustomers200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListCustomers(ctx, db.ListCustomersParams{After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, err := tx.ListCustomers(ctx, db.ListCustomersParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		rows, out.Next = page(rows, limit, func(c db.Customer) string { return c.Name })
 		out.Items = convert(rows, customerView)
 		return err

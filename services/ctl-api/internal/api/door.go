@@ -39,7 +39,7 @@ const orgHeader = "Berth-Org"
 // confine holds the caller to the reach of their grants.
 func (s *Server) confine(c *gin.Context) {
 	ctx := c.Request.Context()
-	p := access.PrincipalOf(ctx)
+	p := auth.PrincipalOf(ctx)
 	if err := s.checkOrg(ctx, c.GetHeader(orgHeader)); err != nil {
 		httpserver.WriteProblem(c, err)
 		return
@@ -51,7 +51,7 @@ func (s *Server) confine(c *gin.Context) {
 }
 
 func (s *Server) checkOrg(ctx context.Context, named string) error {
-	if named == "" || named == access.PrincipalOf(ctx).OrgID {
+	if named == "" || named == auth.PrincipalOf(ctx).OrgID {
 		return nil
 	}
 	return s.read(ctx, func(ctx context.Context, tx *store.Tx) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -35,8 +36,8 @@ type workflowEvent struct {
 
 // StreamWorkflowEvents sends a workflow's events as they come, gapless.
 func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWorkflowEventsRequestObject) (apigen.StreamWorkflowEventsResponseObject, error) {
-	after := value(req.Params.AfterSeq)
-	if last := value(req.Params.LastEventID); last != "" {
+	after := optional.Value(req.Params.AfterSeq)
+	if last := optional.Value(req.Params.LastEventID); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil {
 			return nil, fault.Newf(fault.ErrInvalid, "Last-Event-ID is not the number of an event")

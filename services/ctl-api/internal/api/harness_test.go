@@ -371,5 +371,3 @@ func (d *door) count(sql string, args ...any) int {
 	}
 	return n
 }
-
-func ptr[T any](v T) *T { return &v }

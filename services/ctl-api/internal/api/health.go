@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -46,14 +47,14 @@ func healthView(install db.Install, checks []db.Check, resources []db.Resource) 
 	if install.State != "live" {
 		verdict = health.Unknown
 	}
-	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: present(since)}
+	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
 	out.Checks = convert(checks, func(c db.Check) apigen.Check {
 		var recent []health.Outcome
 		_ = json.Unmarshal(c.Recent, &recent) // our own row
 		return apigen.Check{
 			Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt,
 			Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
-				return apigen.CheckOutcome{RunID: present(o.RunID), Ok: o.Good, At: o.At}
+				return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, At: o.At}
 			}),
 		}
 	})

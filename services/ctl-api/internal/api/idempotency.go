@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -26,7 +25,7 @@ func markCarriedOut(ctx context.Context, tx *store.Tx) error {
 	if !ok {
 		return nil
 	}
-	return tx.MarkIdempotencyKeyDone(ctx, db.MarkIdempotencyKeyDoneParams{AccountID: access.PrincipalOf(ctx).AccountID, Key: key})
+	return tx.MarkIdempotencyKeyDone(ctx, db.MarkIdempotencyKeyDoneParams{AccountID: auth.PrincipalOf(ctx).AccountID, Key: key})
 }
 
 // memory keeps the answers of POSTs with an Idempotency-Key. An answer may hold

@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -28,20 +29,20 @@ func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObjec
 
 // SetInputs makes a new version of the inputs, or says what it would be.
 func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObject) (apigen.SetInputsResponseObject, error) {
-	change := installs.Change{Set: installs.Values(value(req.Body.Values)), Unset: req.Body.Unset}
+	change := installs.Change{Set: installs.Values(optional.Value(req.Body.Values)), Unset: req.Body.Unset}
 	var out apigen.SetInputs200JSONResponse
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
 		}
-		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change, access.PrincipalOf(ctx).AccountName)
+		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
 		}
 		out = apigen.SetInputs200JSONResponse(inputsView(view))
 		switch {
-		case value(req.Params.DryRun):
+		case optional.Value(req.Params.DryRun):
 			return "", errRollback
 		case !changed:
 			return "", nil

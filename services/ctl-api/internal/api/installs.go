@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -21,21 +21,21 @@ import (
 // ListInstalls answers the installs that the caller may see, by name.
 func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsRequestObject) (apigen.ListInstallsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
-	labels, err := labelFilter(value(req.Params.Label))
+	labels, err := labelFilter(optional.Value(req.Params.Label))
 	if err != nil {
 		return nil, err
 	}
-	scope := access.ScopeOf(access.PrincipalOf(ctx), auth.InstallsRead)
+	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
 	var out apigen.ListInstalls200JSONResponse
 	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		filter := db.ShowInstallsParams{
-			State: string(value(req.Params.State)), Labels: labels, After: value(req.Params.After), Most: int32(limit + 1),
+			State: string(optional.Value(req.Params.State)), Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
 			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
 		}
 		if filter.AppID, err = appID(ctx, tx, req.Params.App); err != nil {
 			return err
 		}
-		if name := value(req.Params.Customer); name != "" {
+		if name := optional.Value(req.Params.Customer); name != "" {
 			customer, err := tx.FindCustomer(ctx, name)
 			if err != nil {
 				return missing(err, "there is no customer %q", name)
@@ -52,11 +52,11 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 
 // CreateInstall makes an install, and starts its provisioning when asked to.
 func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequestObject) (apigen.CreateInstallResponseObject, error) {
-	actor := access.PrincipalOf(ctx).AccountName
+	actor := auth.PrincipalOf(ctx).AccountName
 	create := installs.CreateRequest{
 		Name: req.Body.Name, App: req.Body.App, Customer: req.Body.Customer, CreateCustomer: req.Body.CreateCustomer,
-		Stack: stacks.KindLocal, Inputs: installs.Values(value(req.Body.Inputs)), Labels: value(req.Body.Labels),
-		ApprovalOption: string(apigen.ApprovalOptionPrompt), Release: value(req.Body.Release), Provision: req.Body.Provision, Actor: actor,
+		Stack: stacks.KindLocal, Inputs: installs.Values(optional.Value(req.Body.Inputs)), Labels: optional.Value(req.Body.Labels),
+		ApprovalOption: string(apigen.ApprovalOptionPrompt), Release: optional.Value(req.Body.Release), Provision: req.Body.Provision, Actor: actor,
 	}
 	if req.Body.Stack != nil {
 		create.Stack = string(*req.Body.Stack)
@@ -110,7 +110,7 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		if view, err = oneInstall(ctx, tx, found.ID); err != nil {
 			return "", err
 		}
-		if want := value(req.Params.IfMatch); want != "" && want != installTag(view) {
+		if want := optional.Value(req.Params.IfMatch); want != "" && want != installTag(view) {
 			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s was changed meanwhile", found.Name), fault.Code("precondition_failed"),
 				fault.Remedy("read it again and repeat the change"))
 		}
@@ -167,7 +167,7 @@ func installView(r db.ShowInstallsRow) apigen.Install {
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
 		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
-		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: present(r.WorkflowID),
+		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
 	}
 }

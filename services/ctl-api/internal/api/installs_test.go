@@ -78,7 +78,7 @@ func TestCreateInstallRefuses(t *testing.T) {
 		{"an app that was never synced", func(r *ctlapi.InstallRequest) { r.App = "empty" }, 409, "no_config"},
 		{"provisioning without a release", func(r *ctlapi.InstallRequest) { r.Provision = true }, 404, "no_release"},
 		{"a customer that nobody asked to add", func(r *ctlapi.InstallRequest) { r.CreateCustomer = false }, 404, "customer_not_found"},
-		{"a stack that is not there yet", func(r *ctlapi.InstallRequest) { r.Stack = ptr(ctlapi.StackKindAws) }, 422, "stack_unsupported"},
+		{"a stack that is not there yet", func(r *ctlapi.InstallRequest) { r.Stack = new(ctlapi.StackKindAws) }, 422, "stack_unsupported"},
 		{"inputs that do not fit", func(r *ctlapi.InstallRequest) { r.Inputs = &ctlapi.InputValues{"port": "many", "nothing": "1"} }, 422, "inputs_invalid"},
 		{"a name that is none", func(r *ctlapi.InstallRequest) { r.Name = "Acme Corp" }, 422, "invalid"},
 	}
@@ -120,7 +120,7 @@ func TestInputs(t *testing.T) {
 		t.Errorf("inputs (-want +got):\n%s", diff)
 	}
 	update := ctlapi.InputsUpdate{Values: &ctlapi.InputValues{"port": "8080"}, Unset: []string{"greeting"}}
-	dry, err := c.SetInputsWithResponse(t.Context(), "acme", &ctlapi.SetInputsParams{DryRun: ptr(true)}, update)
+	dry, err := c.SetInputsWithResponse(t.Context(), "acme", &ctlapi.SetInputsParams{DryRun: new(true)}, update)
 	must(t, dry, err, http.StatusOK)
 	want := map[string]string{"greeting": "default Ahoy", "api_key": "set", "port": "set 8080"}
 	if diff := cmp.Diff(want, shown(dry.JSON200)); diff != "" {
@@ -164,7 +164,7 @@ func TestUpdateInstall(t *testing.T) {
 	if diff := cmp.Diff(ctlapi.Labels{"ring": "canary"}, changed.JSON200.Labels); diff != "" || changed.JSON200.ApprovalOption != ctlapi.ApprovalOptionPrompt {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ApprovalOption: ptr(ctlapi.ApprovalOptionApproveAll)})
+	late, err := c.UpdateInstallWithResponse(t.Context(), "acme", &ctlapi.UpdateInstallParams{IfMatch: &tag}, ctlapi.InstallUpdate{ApprovalOption: new(ctlapi.ApprovalOptionApproveAll)})
 	problemOf(t, late, err, http.StatusConflict, "precondition_failed")
 
 	for label, want := range map[string]int{"ring=canary": 1, "ring=stable": 0} {
@@ -301,7 +301,7 @@ func TestHandover(t *testing.T) {
 	if err := json.Unmarshal(bodies[1], &order); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := c.ListKeysWithResponse(t.Context(), &ctlapi.ListKeysParams{Purpose: ptr(ctlapi.KeyPurposeDispatch)})
+	keys, err := c.ListKeysWithResponse(t.Context(), &ctlapi.ListKeysParams{Purpose: new(ctlapi.KeyPurposeDispatch)})
 	must(t, keys, err, http.StatusOK)
 	if order.Kind != "install" || order.InstallID != made.JSON201.ID || !strings.HasPrefix(order.EnrolmentSecret, "ben_") || !strings.HasPrefix(order.PhoneHomeSecret, "bph_") ||
 		order.RunnerAPIURL == "" || order.LogURL == "" || len(order.DispatchKeys) != 1 || order.DispatchKeys[0].PublicKey != keys.JSON200.Items[0].PublicKey {

@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -19,7 +19,7 @@ func (s *Server) ListMembers(ctx context.Context, req apigen.ListMembersRequestO
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListMembers200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListAccounts(ctx, db.ListAccountsParams{After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, err := tx.ListAccounts(ctx, db.ListAccountsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (s *Server) CreateMember(ctx context.Context, req apigen.CreateMemberReques
 		if err != nil {
 			return "", err
 		}
-		grant.ID, grant.AccountID, grant.CreatedBy = id.New(id.Grant), account.ID, present(access.PrincipalOf(ctx).AccountName)
+		grant.ID, grant.AccountID, grant.CreatedBy = id.New(id.Grant), account.ID, optional.Of(auth.PrincipalOf(ctx).AccountName)
 		row, err := tx.InsertGrant(ctx, grant)
 		out = apigen.CreateMember201JSONResponse(memberView(account, []db.Grant{row}))
 		return "add member " + account.Name + " as " + row.Role, err
@@ -57,21 +57,21 @@ func (s *Server) CreateMember(ctx context.Context, req apigen.CreateMemberReques
 func grantFor(ctx context.Context, tx *store.Tx, req apigen.MemberRequest) (db.InsertGrantParams, error) {
 	grant := db.InsertGrantParams{Role: string(req.Role)}
 	scopes := 0
-	if ref := value(req.Customer); ref != "" {
+	if ref := optional.Value(req.Customer); ref != "" {
 		row, err := tx.FindCustomer(ctx, ref)
 		if err != nil {
 			return grant, missing(err, "there is no customer %q", ref)
 		}
 		grant.CustomerID, scopes = &row.ID, scopes+1
 	}
-	if ref := value(req.App); ref != "" {
+	if ref := optional.Value(req.App); ref != "" {
 		row, err := tx.FindApp(ctx, ref)
 		if err != nil {
 			return grant, missing(err, "there is no app %q", ref)
 		}
 		grant.AppID, scopes = &row.ID, scopes+1
 	}
-	if ref := value(req.Install); ref != "" {
+	if ref := optional.Value(req.Install); ref != "" {
 		row, err := installs.Find(ctx, tx, ref)
 		if err != nil {
 			return grant, err

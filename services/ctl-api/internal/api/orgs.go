@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -29,7 +30,7 @@ func (s *Server) ListOrgs(ctx context.Context, _ apigen.ListOrgsRequestObject) (
 // CreateOrg makes an org. It is recorded in the new org's chain and in that of
 // the caller.
 func (s *Server) CreateOrg(ctx context.Context, req apigen.CreateOrgRequestObject) (apigen.CreateOrgResponseObject, error) {
-	made, err := access.CreateOrg(ctx, s.Store, s.Keys, req.Body.Name, req.Body.Admin, access.PrincipalOf(ctx).AccountName, auth.RoleAdmin)
+	made, err := access.CreateOrg(ctx, s.Store, s.Keys, req.Body.Name, req.Body.Admin, auth.PrincipalOf(ctx).AccountName, auth.RoleAdmin)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func (s *Server) CreateOrg(ctx context.Context, req apigen.CreateOrgRequestObjec
 func (s *Server) ListKeys(ctx context.Context, req apigen.ListKeysRequestObject) (apigen.ListKeysResponseObject, error) {
 	var out apigen.ListKeys200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListKeys(ctx, string(value(req.Params.Purpose)))
+		rows, err := tx.ListKeys(ctx, string(optional.Value(req.Params.Purpose)))
 		out.Items = convert(rows, func(k db.ListKeysRow) apigen.Key {
 			return apigen.Key{
 				ID: k.ID, KeyID: k.KeyID, Purpose: apigen.KeyPurpose(k.Purpose), Algorithm: apigen.KeyAlgorithm(k.Algorithm),
@@ -79,7 +80,7 @@ func (s *Server) ListChainRecords(ctx context.Context, req apigen.ListChainRecor
 			return err
 		}
 		out.HeadSeq, out.HeadHash = head.Seq, hex.EncodeToString(head.Hash)
-		rows, err := tx.ListChainRecords(ctx, db.ListChainRecordsParams{Chain: chain, AfterSeq: value(req.Params.AfterSeq), Most: int32(limitOf(req.Params.Limit))})
+		rows, err := tx.ListChainRecords(ctx, db.ListChainRecordsParams{Chain: chain, AfterSeq: optional.Value(req.Params.AfterSeq), Most: int32(limitOf(req.Params.Limit))})
 		out.Items = convert(rows, func(r db.ListChainRecordsRow) apigen.ChainRecord {
 			return apigen.ChainRecord{Seq: r.Seq, Hash: hex.EncodeToString(r.Hash), Body: base64.StdEncoding.EncodeToString(r.Body), RecordedAt: r.RecordedAt}
 		})

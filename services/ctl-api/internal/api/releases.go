@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -38,7 +39,7 @@ func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequ
 	var view apigen.Release
 	var made bool
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		release, fresh, err := apps.Promote(ctx, tx, req.App, value(req.Body.Config), req.Body.Builds)
+		release, fresh, err := apps.Promote(ctx, tx, req.App, optional.Value(req.Body.Config), req.Body.Builds)
 		if err != nil {
 			return "", err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -58,7 +59,7 @@ func (s *Server) GetState(ctx context.Context, req apigen.GetStateRequestObject)
 		if err != nil {
 			return err
 		}
-		row, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: found.ID, Version: int32(value(req.Params.At))})
+		row, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: found.ID, Version: int32(optional.Value(req.Params.At))})
 		if errors.Is(err, fault.ErrNotFound) {
 			return fault.Newf(fault.ErrNotFound, "install %s has no such version of its state yet", found.Name)
 		}

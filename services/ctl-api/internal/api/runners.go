@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -26,7 +27,7 @@ func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestO
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{InstallID: installID, After: present(value(req.Params.After)), Most: int32(limit + 1)})
+		rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{InstallID: installID, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1)})
 		rows, out.Next = page(rows, limit, func(r db.ShowRunnersRow) string { return r.Runner.ID })
 		out.Items = convert(rows, func(r db.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
 		return err

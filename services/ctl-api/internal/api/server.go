@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -39,7 +40,7 @@ func (s *Server) now() time.Time {
 
 // read runs fn in a transaction of the caller's org.
 func (s *Server) read(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) error) error {
-	return s.Store.Tx(ctx, access.PrincipalOf(ctx).OrgID, fn)
+	return s.Store.Tx(ctx, auth.PrincipalOf(ctx).OrgID, fn)
 }
 
 // All routes of the contract are implemented; one that is not does not compile.
@@ -52,7 +53,7 @@ var errRollback = errors.New("roll back")
 // records in the org's chain what fn says was done, and that the request's
 // Idempotency-Key was carried out. Nothing is recorded when fn says "" or fails.
 func (s *Server) write(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) (what string, err error)) error {
-	caller := access.PrincipalOf(ctx)
+	caller := auth.PrincipalOf(ctx)
 	err := s.Store.Tx(ctx, caller.OrgID, func(ctx context.Context, tx *store.Tx) error {
 		what, err := fn(ctx, tx)
 		if err != nil || what == "" {

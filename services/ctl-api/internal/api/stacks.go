@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -44,7 +44,7 @@ func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolment
 		if err != nil {
 			return "", err
 		}
-		made, err := s.Stacks.Enrol(ctx, tx, found, req.Body.Replaces, access.PrincipalOf(ctx).AccountName)
+		made, err := s.Stacks.Enrol(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
 		}

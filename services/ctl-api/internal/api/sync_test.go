@@ -203,7 +203,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	c := d.org("initech")
 	req := c.upload(hello())
 	records := d.count(`select count(*) from chain_records`)
-	got, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: ptr(true)}, req)
+	got, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: new(true)}, req)
 	must(t, got, err, http.StatusOK)
 	if r := got.JSON200; actions(r) != "api build*, sandbox build*, web build*" || !r.DryRun || !r.Created || r.Config != nil {
 		t.Errorf("dry run: %s", got.Body)
@@ -333,7 +333,7 @@ func TestWaitForBuild(t *testing.T) {
 	}
 	done := make(chan *ctlapi.GetBuildResponse, 1)
 	go func() {
-		got, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: ptr("30s"), AfterVersion: ptr(int64(1))})
+		got, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: new("30s"), AfterVersion: new(int64(1))})
 		if err != nil {
 			t.Error(err)
 		}
@@ -345,7 +345,7 @@ func TestWaitForBuild(t *testing.T) {
 	if got.JSON200.State != ctlapi.BuildStateSucceeded || got.JSON200.Version != 3 {
 		t.Errorf("answered %s version %d, want succeeded and 3", got.JSON200.State, got.JSON200.Version)
 	}
-	now, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: ptr("30s"), AfterVersion: ptr(int64(1))})
+	now, err := c.GetBuildWithResponse(t.Context(), id, &ctlapi.GetBuildParams{Wait: new("30s"), AfterVersion: new(int64(1))})
 	must(t, now, err, http.StatusOK)
 }
 

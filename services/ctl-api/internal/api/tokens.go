@@ -8,13 +8,14 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // GetMe answers who the caller is.
 func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen.GetMeResponseObject, error) {
-	p := access.PrincipalOf(ctx)
+	p := auth.PrincipalOf(ctx)
 	out := apigen.GetMe200JSONResponse{
 		Account: ref(p.AccountID, p.AccountName), Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
 	}
@@ -32,15 +33,15 @@ func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen
 
 // ListTokens answers the caller's tokens, those of the org to an admin.
 func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObject) (apigen.ListTokensResponseObject, error) {
-	p := access.PrincipalOf(ctx)
+	p := auth.PrincipalOf(ctx)
 	owner := p.AccountID
-	if access.ScopeOf(p, auth.TokensWrite).Everywhere {
+	if p.Scope(auth.TokensWrite).Everywhere {
 		owner = ""
 	}
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListTokens200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListTokens(ctx, db.ListTokensParams{AccountID: owner, After: value(req.Params.After), Most: int32(limit + 1)})
+		rows, err := tx.ListTokens(ctx, db.ListTokensParams{AccountID: owner, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		rows, out.Next = page(rows, limit, func(r db.ListTokensRow) string { return r.Token.ID })
 		out.Items = convert(rows, func(r db.ListTokensRow) apigen.Token { return tokenView(r.Token, r.AccountName) })
 		return err
@@ -50,7 +51,7 @@ func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObj
 
 // CreateToken makes a token for the caller or, by an admin, for another member.
 func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestObject) (apigen.CreateTokenResponseObject, error) {
-	p := access.PrincipalOf(ctx)
+	p := auth.PrincipalOf(ctx)
 	var expires *time.Time
 	if days := req.Body.ExpiresInDays; days != nil {
 		at := s.now().Add(time.Duration(*days) * 24 * time.Hour)
@@ -62,8 +63,8 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 		if err != nil {
 			return "", err
 		}
-		if member := value(req.Body.Member); member != "" && member != owner.ID && member != owner.Name {
-			if !access.ScopeOf(p, auth.TokensWrite).Everywhere {
+		if member := optional.Value(req.Body.Member); member != "" && member != owner.ID && member != owner.Name {
+			if !p.Scope(auth.TokensWrite).Everywhere {
 				return "", fault.Newf(fault.ErrForbidden, "only an admin makes tokens for others")
 			}
 			if owner, err = findMember(ctx, tx, member); err != nil {
@@ -82,13 +83,13 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 
 // RevokeToken ends a token of the caller or, by an admin, of anybody.
 func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestObject) (apigen.RevokeTokenResponseObject, error) {
-	p := access.PrincipalOf(ctx)
+	p := auth.PrincipalOf(ctx)
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
 		token, err := tx.GetToken(ctx, req.Token)
 		if err != nil {
 			return "", err
 		}
-		if token.AccountID != p.AccountID && !access.ScopeOf(p, auth.TokensWrite).Everywhere {
+		if token.AccountID != p.AccountID && !p.Scope(auth.TokensWrite).Everywhere {
 			return "", fault.ErrNotFound // tokens of others are not shown either
 		}
 		if token.RevokedAt != nil {
@@ -117,5 +118,5 @@ func tokenView(t db.Token, account string) apigen.Token {
 }
 
 func grantView(g auth.Grant) apigen.Grant {
-	return apigen.Grant{Role: apigen.Role(g.Role), CustomerID: present(g.CustomerID), AppID: present(g.AppID), InstallID: present(g.InstallID)}
+	return apigen.Grant{Role: apigen.Role(g.Role), CustomerID: optional.Of(g.CustomerID), AppID: optional.Of(g.AppID), InstallID: optional.Of(g.InstallID)}
 }

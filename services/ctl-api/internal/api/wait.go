@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 )
 
@@ -58,7 +59,7 @@ func (s *Server) wait(ctx context.Context, wait *string, channel string, key fun
 }
 
 func waitOf(wait *string) (time.Duration, error) {
-	if value(wait) == "" {
+	if optional.Value(wait) == "" {
 		return 0, nil
 	}
 	limit, err := time.ParseDuration(*wait)

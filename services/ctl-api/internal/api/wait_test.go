@@ -25,7 +25,7 @@ func (c caller) waitFor(workflowID string, version int64) <-chan *ctlapi.GetWork
 	answer := make(chan *ctlapi.GetWorkflowResponse, 1)
 	go func() {
 		defer close(answer)
-		got, err := c.GetWorkflowWithResponse(c.d.t.Context(), workflowID, &ctlapi.GetWorkflowParams{Wait: ptr("3600s"), AfterVersion: &version})
+		got, err := c.GetWorkflowWithResponse(c.d.t.Context(), workflowID, &ctlapi.GetWorkflowParams{Wait: new("3600s"), AfterVersion: &version})
 		if err != nil {
 			c.d.t.Error(err)
 			return
@@ -67,7 +67,7 @@ func TestWaitForWorkflow(t *testing.T) {
 	got = <-c.waitFor(id, got.JSON200.Version)
 	must(t, got, nil, http.StatusOK)
 
-	bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: ptr("soon")})
+	bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: new("soon")})
 	problemOf(t, bad, err, http.StatusUnprocessableEntity, "invalid")
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -90,7 +91,7 @@ func whyView(name string, reasons []workflow.Reason) apigen.Why {
 			decisions++
 		}
 		out.Items = append(out.Items, apigen.WhyItem{
-			What: r.What, ID: present(r.ID), Reason: r.Reason, On: present(r.On), Deadline: r.Deadline, RetryAt: r.RetryAt, Unblock: present(r.Unblock),
+			What: r.What, ID: optional.Of(r.ID), Reason: r.Reason, On: optional.Of(r.On), Deadline: r.Deadline, RetryAt: r.RetryAt, Unblock: optional.Of(r.Unblock),
 		})
 	}
 	switch {

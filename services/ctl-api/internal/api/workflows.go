@@ -6,10 +6,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -17,9 +18,9 @@ import (
 // CreateWorkflow starts a workflow.
 func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.Kind(req.Body.Kind), Components: req.Body.Components, Action: value(req.Body.Action),
-		Inputs: value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
-	}, value(req.Body.Release))
+		Kind: workflow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
+		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+	}, optional.Value(req.Body.Release))
 	return apigen.CreateWorkflow202JSONResponse(w), err
 }
 
@@ -33,7 +34,7 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflo
 			return "", err
 		}
 		if release != "" {
-			number, _ := strconv.Atoi(release) // 0 when it is an id
+			number, _ := strconv.ParseInt(release, 10, 32) // 0 when it is an id
 			find := db.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
 			if number == 0 {
 				find.ID = release
@@ -44,7 +45,7 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflo
 			}
 			r.ReleaseID = row.ID
 		}
-		r.InstallID, r.Actor = install.ID, access.PrincipalOf(ctx).AccountName
+		r.InstallID, r.Actor = install.ID, auth.PrincipalOf(ctx).AccountName
 		id, err := workflow.Start(ctx, tx, r)
 		if err != nil {
 			return "", err
@@ -65,7 +66,7 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 			return err
 		}
 		rows, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{
-			InstallID: installID, State: (*string)(req.Params.State), After: present(value(req.Params.After)), Most: int32(limit + 1),
+			InstallID: installID, State: (*string)(req.Params.State), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListWorkflowsRow) string { return r.Workflow.ID })
 		out.Items = convert(rows, workflowHead)
@@ -83,7 +84,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 			view, err = workflowView(ctx, tx, req.Workflow)
 			return err
 		})
-		return view.Version > value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
+		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
 	}
 	err := s.wait(ctx, req.Params.Wait, workflow.EventsChannel, func() string { return req.Workflow }, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
@@ -93,7 +94,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRequestObject) (apigen.CancelWorkflowResponseObject, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		if err := workflow.Cancel(ctx, tx, req.Workflow, access.PrincipalOf(ctx).AccountName); err != nil {
+		if err := workflow.Cancel(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName); err != nil {
 			return "", err
 		}
 		var err error
@@ -107,7 +108,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObject) (apigen.ApproveAllResponseObject, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		if err := workflow.ApproveAll(ctx, tx, req.Workflow, access.PrincipalOf(ctx).AccountName, req.Body.Note); err != nil {
+		if err := workflow.ApproveAll(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName, req.Body.Note); err != nil {
 			return "", err
 		}
 		var err error
@@ -147,7 +148,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObject) (apigen.RetryStepResponseObject, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		id, err := workflow.Retry(ctx, tx, req.Step, access.PrincipalOf(ctx).AccountName)
+		id, err := workflow.Retry(ctx, tx, req.Step, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
 		}
@@ -198,7 +199,7 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 			step.Change = &summary
 		}
 		for _, j := range jobs {
-			if value(j.StepID) == row.ID && j.ActionRunID != nil {
+			if optional.Value(j.StepID) == row.ID && j.ActionRunID != nil {
 				step.ActionRunID = j.ActionRunID
 			}
 		}
@@ -220,7 +221,7 @@ func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
 		Action string `json:"action"`
 	}
 	_ = json.Unmarshal(w.Params, &params) // our own row
-	out.Action = present(params.Action)
+	out.Action = optional.Of(params.Action)
 	return out
 }
 
@@ -236,7 +237,7 @@ func waiting(reason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
 	if reason == nil || deadline == nil {
 		return nil
 	}
-	return &apigen.Waiting{Reason: *reason, On: value(on), Deadline: *deadline, RetryAt: retryAt}
+	return &apigen.Waiting{Reason: *reason, On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
 }
 
 func resourceRef(r db.Resource) *apigen.ResourceRef {
@@ -246,7 +247,7 @@ func resourceRef(r db.Resource) *apigen.ResourceRef {
 func jobView(id, operation, state string, attempt int32, queued time.Time, leased, finished *time.Time, errText, stream string) apigen.Job {
 	j := apigen.Job{
 		ID: id, Operation: operation, State: apigen.JobState(state), Attempt: int(attempt), QueuedAt: queued,
-		StartedAt: leased, FinishedAt: finished, Error: present(errText), StreamIds: []string{},
+		StartedAt: leased, FinishedAt: finished, Error: optional.Of(errText), StreamIds: []string{},
 	}
 	if stream != "" {
 		j.StreamIds = append(j.StreamIds, stream)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -39,7 +40,7 @@ func lockItems(ctx context.Context, tx *store.Tx, config db.Config, instead []st
 		if b, ok := chosen[row.ComponentID]; ok {
 			delete(chosen, row.ComponentID)
 			state, it.BuildID = b.State, b.ID
-			it.ArtifactRepository, it.ArtifactDigest = orEmpty(b.ArtifactRepository), orEmpty(b.ArtifactDigest)
+			it.ArtifactRepository, it.ArtifactDigest = optional.Value(b.ArtifactRepository), optional.Value(b.ArtifactDigest)
 		}
 		if state != "succeeded" {
 			return nil, fault.With(fault.Newf(fault.ErrConflict, "build %s of %q is %s", it.BuildID, row.Name, state),
@@ -141,11 +142,4 @@ func lockNewest(ctx context.Context, tx *store.Tx, appRef string, number int) (d
 // NoConfig is what is said of an app without a config.
 func NoConfig(app string) error {
 	return fault.With(fault.Newf(fault.ErrConflict, "app %s has no such config yet", app), fault.Code("no_config"), fault.Remedy("run `berth sync` in its folder"))
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -65,10 +65,10 @@ func Worst(all []Verdict) Verdict {
 	}
 	worst := Healthy
 	for _, v := range all {
-		switch {
-		case v == Unhealthy:
+		switch v {
+		case Unhealthy:
 			return Unhealthy
-		case v == Unknown:
+		case Unknown:
 			worst = Unknown
 		}
 	}

@@ -107,11 +107,11 @@ func (in Inputs) encode(keys sealer, orgID string) (plain json.RawMessage, seale
 	if len(in.Sensitive) == 0 {
 		return plain, nil, nil
 	}
-	clear, err := json.Marshal(in.Sensitive)
+	raw, err := json.Marshal(in.Sensitive)
 	if err != nil {
 		return nil, nil, err
 	}
-	sealed, err = keys.Seal(orgID, clear)
+	sealed, err = keys.Seal(orgID, raw)
 	return plain, sealed, err
 }
 
@@ -124,11 +124,11 @@ func decode(keys sealer, orgID string, plain json.RawMessage, sealed []byte) (In
 	if sealed == nil {
 		return in, nil
 	}
-	clear, err := keys.Open(orgID, sealed)
+	raw, err := keys.Open(orgID, sealed)
 	if err != nil {
 		return in, fmt.Errorf("open inputs: %w", err)
 	}
-	if err := json.Unmarshal(clear, &in.Sensitive); err != nil {
+	if err := json.Unmarshal(raw, &in.Sensitive); err != nil {
 		return in, fmt.Errorf("decode sealed inputs") // the cause could quote them
 	}
 	return in, nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,7 +149,7 @@ func TestAlarmsEndInTheOrgsChain(t *testing.T) {
 			t.Fatalf("after the install's wake-up (-want +got):\n%s", diff)
 		}
 	}
-	all := append(ofInstall, r.buildRunner+" alarm enrolment about enr_1")
+	all := append(slices.Clone(ofInstall), r.buildRunner+" alarm enrolment about enr_1")
 	for range 2 {
 		r.advance(r.org)
 		if diff := cmp.Diff(all, r.recorded()); diff != "" {

@@ -99,6 +99,11 @@ func (r *round) endStep(ctx context.Context, step db.Step, d Decision) error {
 	}
 	switch d.Do {
 	case DoSucceedStep:
+		if StepKind(step.Kind) == StepAwaitStack {
+			if err := r.tx.MakeStackLive(ctx, r.install.ID); err != nil {
+				return err
+			}
+		}
 		return r.setStep(ctx, step, StepSucceeded, Wait{}, "", "")
 	case DoFailStep:
 		return r.setStep(ctx, step, StepFailed, Wait{}, d.Error, d.Remedy)
@@ -128,6 +133,10 @@ func (r *round) startWorkflow(ctx context.Context) error {
 	}
 	if state := installDuring(Kind(r.workflow.Kind)); state != "" && !r.workflow.PlanOnly {
 		if err := r.tx.MoveInstall(ctx, db.MoveInstallParams{ID: r.install.ID, State: state}); err != nil {
+			return err
+		}
+		// While it is made or removed, its checks mean nothing.
+		if err := r.tx.WakeInstall(ctx, r.install.ID); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -58,7 +57,7 @@ func newRig(t *testing.T) *rig {
 	}
 	keys := access.NewKeyring(master)
 	r := &rig{t: t, admin: pg.Admin(), ctl: pg.AsRole(store.RoleCtl)}
-	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: keys, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: keys, Log: slog.New(slog.DiscardHandler)}
 	made, err := access.CreateOrg(ctx, r.ctl, keys, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("encode state: %w", err)
 	}
 	if same {
-		old, err := capsule.Canonical(json.RawMessage(last.Tree))
+		old, err := capsule.Canonical(last.Tree)
 		if err == nil && bytes.Equal(old, raw) {
 			return last, nil
 		}

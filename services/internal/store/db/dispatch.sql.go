@@ -435,6 +435,17 @@ func (q *Queries) MakeResourceLive(ctx context.Context, arg MakeResourceLivePara
 	return err
 }
 
+const makeStackLive = `-- name: MakeStackLive :exec
+UPDATE resources SET state = 'live', version = version + 1, updated_at = now()
+WHERE install_id = $1 AND kind = 'stack' AND state <> 'live'
+`
+
+// The stack has phoned home.
+func (q *Queries) MakeStackLive(ctx context.Context, installID string) error {
+	_, err := q.db.Exec(ctx, makeStackLive, installID)
+	return err
+}
+
 const moveInstall = `-- name: MoveInstall :exec
 UPDATE installs SET state = $1, release_id = coalesce($2, release_id) WHERE id = $3
 `

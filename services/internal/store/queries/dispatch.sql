@@ -119,3 +119,8 @@ UPDATE runner_sessions SET closed_at = now(), close_reason = sqlc.arg(reason) WH
 
 -- name: RevokeRegistryTokensOfRunner :exec
 UPDATE registry_tokens SET revoked_at = now() WHERE runner_id = sqlc.arg(runner_id)::text AND revoked_at IS NULL;
+
+-- name: MakeStackLive :exec
+-- The stack has phoned home.
+UPDATE resources SET state = 'live', version = version + 1, updated_at = now()
+WHERE install_id = sqlc.arg(install_id) AND kind = 'stack' AND state <> 'live';

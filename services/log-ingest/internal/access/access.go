@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/gin-gonic/gin"
@@ -62,31 +61,13 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (auth.P
 }
 
 func (a *Authenticator) user(ctx context.Context, hash []byte) (p auth.Principal, err error) {
-	org, err := a.org(ctx, func(ctx context.Context, q *db.Queries) (string, error) {
-		return q.OrgOfSecret(ctx, db.OrgOfSecretParams{Kind: "token", SecretHash: hash})
-	})
+	org, err := auth.OrgOfToken(ctx, a.store, hash)
 	if err != nil {
 		return p, err
 	}
 	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.AuthenticateToken(ctx, hash)
-		if errors.Is(err, fault.ErrNotFound) {
-			return auth.ErrBadToken
-		}
-		if err != nil {
-			return fmt.Errorf("look up user token: %w", err)
-		}
-		grants, err := tx.ListGrantsOfAccounts(ctx, []string{row.AccountID})
-		if err != nil {
-			return fmt.Errorf("read grants: %w", err)
-		}
-		p = auth.Principal{Kind: auth.KindUser, OrgID: org, AccountID: row.AccountID, AccountName: row.AccountName, TokenID: row.TokenID}
-		for _, g := range grants {
-			p.Grants = append(p.Grants, auth.Grant{
-				Role: auth.Role(g.Role), CustomerID: value(g.CustomerID), AppID: value(g.AppID), InstallID: value(g.InstallID),
-			})
-		}
-		return nil
+		p, _, err = auth.User(ctx, tx, hash)
+		return err
 	})
 	return p, err
 }
@@ -98,7 +79,7 @@ func (a *Authenticator) attempt(ctx context.Context, hash [sha256.Size]byte) (au
 	if known {
 		return p, nil
 	}
-	org, err := a.org(ctx, func(ctx context.Context, q *db.Queries) (string, error) { return q.OrgOfLogToken(ctx, hash[:]) })
+	org, err := auth.OrgOf(ctx, a.store, func(ctx context.Context, q *db.Queries) (string, error) { return q.OrgOfLogToken(ctx, hash[:]) })
 	if err != nil {
 		return auth.Principal{}, err
 	}
@@ -119,34 +100,12 @@ func (a *Authenticator) attempt(ctx context.Context, hash [sha256.Size]byte) (au
 	return p, nil
 }
 
-// org asks which org a token belongs to; none makes it a bad token.
-func (a *Authenticator) org(ctx context.Context, ask func(context.Context, *db.Queries) (string, error)) (org string, err error) {
-	err = a.store.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		org, err = ask(ctx, q)
-		return err
-	})
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("look up the org of a token: %w", err)
-	case org == "":
-		return "", auth.ErrBadToken
-	}
-	return org, nil
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
 // Reach is the middleware behind auth.Routes.Authorize. It lets only those
 // through who may use the stream that the route names; to others it does not
 // exist.
 func Reach(st *store.Store) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		p, _ := auth.FromContext(c.Request.Context())
+		p := auth.PrincipalOf(c.Request.Context())
 		if err := reaches(c.Request.Context(), st, p, c.Param("stream")); err != nil {
 			httpserver.WriteProblem(c, err)
 		}
@@ -167,18 +126,10 @@ func reaches(ctx context.Context, st *store.Store, p auth.Principal, stream stri
 			return NoStream(stream)
 		case err != nil:
 			return fmt.Errorf("locate log stream: %w", err)
-		case !inside(p.GrantsOf(auth.LogsRead), at):
+		case !p.Scope(auth.LogsRead).Includes(auth.Location{CustomerID: at.CustomerID, AppID: at.AppID, InstallID: at.InstallID}):
 			return NoStream(stream)
 		}
 		return nil
-	})
-}
-
-// inside reports whether one of the grants reaches to a place.
-func inside(grants []auth.Grant, at db.LocateLogStreamRow) bool {
-	same := func(grant, place string) bool { return grant != "" && grant == place }
-	return slices.ContainsFunc(grants, func(g auth.Grant) bool {
-		return g.Everywhere() || same(g.InstallID, at.InstallID) || same(g.CustomerID, at.CustomerID) || same(g.AppID, at.AppID)
 	})
 }
 

@@ -33,8 +33,7 @@ var _ apigen.StrictServerInterface = server{}
 // org is whose streams the caller sees. It is empty, and shows nothing, outside
 // of an authorised request.
 func org(ctx context.Context) string {
-	p, _ := auth.FromContext(ctx)
-	return p.OrgID
+	return auth.PrincipalOf(ctx).OrgID
 }
 
 // writerOf is the attempt that shows its log token.

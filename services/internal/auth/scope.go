@@ -1,10 +1,6 @@
-package access
+package auth
 
-import (
-	"slices"
-
-	"github.com/berth-dev/berth/services/internal/auth"
-)
+import "slices"
 
 // Scope is where in the org somebody may do something.
 type Scope struct {
@@ -14,7 +10,7 @@ type Scope struct {
 	Installs   []string
 }
 
-// Empty: nowhere.
+// Empty says that it reaches nothing.
 func (s Scope) Empty() bool {
 	return !s.Everywhere && len(s.Customers)+len(s.Apps)+len(s.Installs) == 0
 }
@@ -32,8 +28,8 @@ func (s Scope) Includes(l Location) bool {
 	return s.Everywhere || in(s.Customers, l.CustomerID) || in(s.Apps, l.AppID) || in(s.Installs, l.InstallID)
 }
 
-// ScopeOf says where the principal has a permission.
-func ScopeOf(p auth.Principal, permission auth.Permission) Scope {
+// Scope says where the principal has a permission.
+func (p Principal) Scope(permission Permission) Scope {
 	var s Scope
 	for _, g := range p.GrantsOf(permission) {
 		switch {

@@ -1,0 +1,84 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
+)
+
+// lockResource makes sure that no other engine works on the resource. The lock
+// passes to the engine, so it lasts as long as that does.
+func (j *job) lockResource(ctx context.Context) error {
+	if j.spec.Resource == nil {
+		return nil
+	}
+	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
+	ctx, cancel := context.WithTimeout(ctx, resourceWait)
+	defer cancel()
+	for {
+		lock, err := datadir.Flock(j.deps.Dir.ResourceLock(j.spec.Resource.ID), busy)
+		if err == nil {
+			j.locks = append(j.locks, lock)
+			return nil
+		}
+		if !errors.Is(err, busy) {
+			return err
+		}
+		if control.Sleep(ctx, time.Second) != nil { // rare; flock has no deadline
+			return refuse(jobspec.OutcomeNotStarted, "", "%v", busy)
+		}
+	}
+}
+
+// openProxy gives a Terraform job its state backend, the same one as before
+// when an earlier agent had opened it.
+func (j *job) openProxy(life context.Context) error {
+	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
+		return nil
+	}
+	access := stateproxy.NewAccess()
+	if j.attempt.Proxy != nil {
+		access = *j.attempt.Proxy
+	}
+	j.secrets.add(access.Password, "state proxy")
+	config := stateproxy.Config{
+		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.spec.Mutates(),
+		Seal: j.deps.Keys.Seal, Salt: j.deps.Keys.Salt, Dir: j.dir.path, Log: j.log,
+		Learn: func(value any, written bool) { j.learn(value, written) },
+	}
+	if j.attempt.Assignment.Fence != nil {
+		config.Fence = *j.attempt.Assignment.Fence
+	}
+	listener, access, err := stateproxy.Listen(life, access)
+	if err != nil {
+		if j.attempt.Proxy == nil {
+			return err
+		}
+		// Somebody took the port. Terraform will fail to store its state, and
+		// says so; the password keeps it from talking to a stranger.
+		j.log.ErrorContext(life, "state proxy cannot be opened again", "err", err)
+	}
+	j.proxy = stateproxy.New(config, access)
+	j.mu.Lock()
+	j.attempt.Proxy = &access // on disk with the next phase
+	j.mu.Unlock()
+	if listener == nil {
+		return nil
+	}
+	serve, cancel := context.WithCancel(life)
+	go func() {
+		<-j.over
+		cancel()
+	}()
+	go func() {
+		if err := j.proxy.Serve(serve, listener); err != nil {
+			j.log.ErrorContext(life, "state proxy ended", "err", err)
+		}
+	}()
+	return nil
+}

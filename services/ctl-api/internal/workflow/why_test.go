@@ -1,0 +1,72 @@
+package workflow_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// Whatever is not finished says why, and on whom it waits.
+func TestEveryOpenStateHasAReason(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{workflow.WorkflowQueued, workflow.WorkflowRunning, workflow.WorkflowWaiting} {
+		for _, step := range []string{"", workflow.StepPending, workflow.StepRunning, workflow.StepWaiting, workflow.StepFailed} {
+			in := workflow.WhyInput{Workflow: db.Workflow{ID: "wfl_1", State: state}, Now: now}
+			if step != "" {
+				in.Steps = []db.Step{{ID: "stp_1", Name: "sandbox", State: step, WaitReason: ptr("lock"), WaitOn: ptr("chg_1"), WaitDeadline: &now}}
+			}
+			reasons := workflow.Why(in)
+			if len(reasons) == 0 {
+				t.Errorf("a workflow that is %s with a step that is %q has no reason", state, step)
+			}
+			for _, r := range reasons {
+				if r.What == "" || r.Reason == "" || r.On == "" {
+					t.Errorf("workflow %s, step %q: reason %+v leaves out what, why or on whom", state, step, r)
+				}
+			}
+		}
+	}
+}
+
+func TestWhy(t *testing.T) {
+	t.Parallel()
+	deadline := now.Add(time.Hour)
+	running := db.Step{ID: "stp_1", Name: "component/api", State: workflow.StepRunning}
+	job := func(state string) []db.JobsOfWorkflowRow {
+		return []db.JobsOfWorkflowRow{{ID: "job_1", StepID: ptr("stp_1"), Operation: "plan", State: state, Attempt: 2}}
+	}
+	online := &db.Runner{LastSeenAt: ptr(now.Add(-10 * time.Second))}
+	tests := []struct {
+		name string
+		in   workflow.WhyInput
+		want workflow.Reason
+	}{
+		{name: "a decision names the change and the command",
+			in:   workflow.WhyInput{Steps: []db.Step{{ID: "stp_1", Name: "component/api", State: workflow.StepWaiting, WaitReason: ptr("decision"), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
+			want: workflow.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve chg_1"}},
+		{name: "a failed step offers its retry",
+			in:   workflow.WhyInput{Steps: []db.Step{{ID: "stp_1", Name: "component/api", State: workflow.StepFailed, Error: ptr("boom")}}},
+			want: workflow.Reason{What: "component/api", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry stp_1"}},
+		{name: "a leased job is being worked on", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobLeased), Runner: online},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2", On: "the runner"}},
+		{name: "a queued job at a living runner", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobQueued), Runner: online},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
+		{name: "a queued job at a silent runner says so", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobQueued), Runner: &db.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or see its log"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.in.Workflow, tt.in.Now = db.Workflow{ID: "wfl_1", State: workflow.WorkflowRunning}, now
+			if diff := cmp.Diff([]workflow.Reason{tt.want}, workflow.Why(tt.in)); diff != "" {
+				t.Errorf("reasons differ (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
