@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds executables into .bin/. Usage: build.sh [NAME]... (default: all).
+# Builds executables into .bin/, with RACE=1 into .bin/race with the race
+# detector. Usage: build.sh [NAME]... (default: all).
 # Go decides what has to be rebuilt, so calling it again costs a second.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -37,12 +38,17 @@ readonly pkg=github.com/berth-dev/berth/pkg/version
 
 # One `go build` for all of them: Go names the files after their directories
 # and leaves alone what is up to date; they get their real names as links.
-mkdir -p .bin/build
-exec 7>.bin/build.lock
+out=.bin flags=() cgo=0
+if [ -n "${RACE:-}" ]; then
+  dev/scripts/need.sh cc
+  out=.bin/race flags=(-race) cgo=1
+fi
+mkdir -p "$out/build"
+exec 7>"$out/build.lock"
 flock 7
-CGO_ENABLED=0 go build -ldflags "-s -w -X $pkg.Version=$version -X $pkg.Commit=$commit" -o .bin/build/ "${packages[@]}"
+CGO_ENABLED=$cgo go build "${flags[@]}" -ldflags "-s -w -X $pkg.Version=$version -X $pkg.Commit=$commit" -o "$out/build/" "${packages[@]}"
 for i in "${!names[@]}"; do
-  from=.bin/build/$(basename "${packages[$i]}") to=.bin/${names[$i]}
+  from=$out/build/$(basename "${packages[$i]}") to=$out/${names[$i]}
   if [ ! "$from" -ef "$to" ]; then
     ln -f "$from" "$to.new" # a rename, so that a running executable is no obstacle
     mv -f "$to.new" "$to"

@@ -1,6 +1,7 @@
 package oci_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,8 +218,8 @@ func TestConcurrentWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range processes {
 		wg.Go(func() {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLayoutWriterProcess$")
-			cmd.Env = append(os.Environ(), fmt.Sprintf("BERTH_TEST_LAYOUT=%s", dir), fmt.Sprintf("BERTH_TEST_WRITER=p%d", i))
+			cmd := exec.CommandContext(t.Context(), os.Args[0])
+			cmd.Env = append(os.Environ(), layoutProcess+"="+dir, fmt.Sprintf("BERTH_TEST_WRITER=p%d", i))
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("process %d: %v\n%s", i, err, out)
 			}
@@ -226,7 +227,11 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 	l := value(oci.Open(dir))(t)
 	for i := range goroutines {
-		wg.Go(func() { writeArtifacts(t, l, fmt.Sprintf("g%d", i)) })
+		wg.Go(func() {
+			if err := writeArtifacts(t.Context(), l, fmt.Sprintf("g%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	for range 5 {
 		if _, err := l.GC(t.Context(), oci.GCOptions{MinAge: time.Hour}); err != nil {
@@ -246,21 +251,33 @@ func TestConcurrentWriters(t *testing.T) {
 
 const artifactsPerWriter = 5
 
-func writeArtifacts(t testing.TB, l *oci.Layout, writer string) {
+func writeArtifacts(ctx context.Context, l *oci.Layout, writer string) error {
 	for i := range artifactsPerWriter {
 		for _, name := range []string{writer, "common"} {
-			if _, err := l.PutBlob(t.Context(), planType, fmt.Sprintf("%s-%d", name, i), []byte(strings.Repeat(name, 10_000))); err != nil {
-				t.Error(err)
+			if _, err := l.PutBlob(ctx, planType, fmt.Sprintf("%s-%d", name, i), []byte(strings.Repeat(name, 10_000))); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
-// TestLayoutWriterProcess is one process of TestConcurrentWriters.
-func TestLayoutWriterProcess(t *testing.T) {
-	dir := os.Getenv("BERTH_TEST_LAYOUT")
+// layoutProcess has the folder that this process is to write to.
+const layoutProcess = "BERTH_TEST_LAYOUT"
+
+// TestMain lets the executable of the tests also be one of several processes
+// that write to one layout.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(layoutProcess)
 	if dir == "" {
-		t.Skip("runs in a process of its own")
+		os.Exit(m.Run())
 	}
-	writeArtifacts(t, value(oci.Open(dir))(t), os.Getenv("BERTH_TEST_WRITER"))
+	l, err := oci.Open(dir)
+	if err == nil {
+		err = writeArtifacts(context.Background(), l, os.Getenv("BERTH_TEST_WRITER"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }

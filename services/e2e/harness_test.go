@@ -90,6 +90,9 @@ func startFrom(t *testing.T, bin string, extraEnv ...string) *system {
 	s.env = append(s.env, extraEnv...)
 	t.Cleanup(func() {
 		s.down()
+		for _, report := range s.raceReports() {
+			t.Errorf("data race: %s", report)
+		}
 		if t.Failed() {
 			s.dump()
 		}

@@ -25,8 +25,8 @@ import (
 func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	victim := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRegistryProcess$")
-	victim.Env = append(os.Environ(), "BERTH_TEST_REGISTRY="+dir)
+	victim := exec.CommandContext(t.Context(), os.Args[0])
+	victim.Env = append(os.Environ(), registryProcess+"="+dir)
 	out, err := victim.StdoutPipe()
 	must(t, err)
 	must(t, victim.Start())
@@ -110,17 +110,22 @@ func (anyone) Authenticate(context.Context, string) (registry.Grant, error) {
 	return registry.Grant{OrgID: "org_a", Actions: all}, nil
 }
 
-// TestRegistryProcess is the process that is killed.
-func TestRegistryProcess(t *testing.T) {
-	dir := os.Getenv("BERTH_TEST_REGISTRY")
+// registryProcess has the folder that this process is to be the registry of.
+const registryProcess = "BERTH_TEST_REGISTRY"
+
+// TestMain lets the executable of the tests also be the process that is killed.
+func TestMain(m *testing.M) {
+	dir := os.Getenv(registryProcess)
 	if dir == "" {
-		t.Skip("runs in a process of its own")
+		os.Exit(m.Run())
 	}
 	reg, err := registry.New(registry.Config{Dir: dir, Secret: "secret of the tests", Auth: anyone{}})
-	must(t, err)
+	if err != nil {
+		panic(err)
+	}
 	server := httptest.NewServer(reg)
 	fmt.Printf("listening %s\n", server.URL)
-	<-t.Context().Done() // never: the process is killed
+	select {} // until the process is killed
 }
 
 // TestConnectionLostInTheMiddleOfAPush is the same with only the client gone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -14,9 +15,6 @@ import (
 // onlineWithin is how recently a runner must have been heard of to be called
 // online. While it polls, that is written every 15 s.
 const onlineWithin = 2 * time.Minute
-
-// revokedChannel is notified with the id of a revoked runner.
-const revokedChannel = "berth_revoked"
 
 // ListRunners answers runners, newest first.
 func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestObject) (apigen.ListRunnersResponseObject, error) {
@@ -62,7 +60,7 @@ func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerReques
 		if err := tx.RevokeRegistryTokensOfRunner(ctx, req.Runner); err != nil {
 			return "", err
 		}
-		tx.NotifyAfterCommit(revokedChannel, req.Runner)
+		tx.NotifyAfterCommit(access.RevokedChannel, req.Runner)
 		var err error
 		out, err = s.findRunner(ctx, tx, req.Runner)
 		return "revoke runner " + req.Runner, err

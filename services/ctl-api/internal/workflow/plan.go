@@ -95,14 +95,14 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 	case KindProvision:
 		p.add(PlannedStep{Name: "stack", Kind: StepAwaitStack, Reason: "a runner gets into the account by the stack"})
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.hooks("pre-provision", "")
+		p.hooks("pre-provision")
 		if in.HasSandbox {
 			p.add(PlannedStep{Name: "sandbox", Kind: StepDeploy, Resource: "sandbox", Sandbox: true, Reason: "components stand on the sandbox"})
 		}
 		if err := p.deploy(nil); err != nil {
 			return nil, err
 		}
-		p.hooks("post-provision", "")
+		p.hooks("post-provision")
 		p.checks()
 	case KindDeploy:
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
@@ -141,9 +141,10 @@ func (p *planner) add(s PlannedStep) {
 	p.last = []string{s.Name}
 }
 
-// hooks appends the actions of a trigger, one after the other by index.
-func (p *planner) hooks(trigger, component string) {
-	p.last = p.hooksAfter(p.last, trigger, component)
+// hooks appends the actions of a trigger that is of no component, one after the
+// other by index.
+func (p *planner) hooks(trigger string) {
+	p.last = p.hooksAfter(p.last, trigger, "")
 }
 
 // hooksAfter appends the actions of a trigger behind after and returns what
@@ -189,7 +190,7 @@ func (p *planner) deploy(selected []string) error {
 	}
 	all := len(selected) == 0
 	if all {
-		p.hooks("pre-deploy-all-components", "")
+		p.hooks("pre-deploy-all-components")
 	}
 	base := slices.Clone(p.last)
 	ends := map[string][]string{} // component → what its dependents come after
@@ -217,7 +218,7 @@ func (p *planner) deploy(selected []string) error {
 		p.last = leaves
 	}
 	if all {
-		p.hooks("post-deploy-all-components", "")
+		p.hooks("post-deploy-all-components")
 	}
 	return nil
 }
@@ -246,8 +247,8 @@ func (p *planner) checks() {
 // teardown appends the removal of all that was made: what stands on something
 // goes first, the sandbox last.
 func (p *planner) teardown() {
-	p.hooks("pre-deprovision", "")
-	p.hooks("pre-teardown-all-components", "")
+	p.hooks("pre-deprovision")
+	p.hooks("pre-teardown-all-components")
 	base := slices.Clone(p.last)
 
 	var components []PlanComponent
@@ -279,11 +280,11 @@ func (p *planner) teardown() {
 	if len(leaves) > 0 {
 		p.last = leaves
 	}
-	p.hooks("post-teardown-all-components", "")
+	p.hooks("post-teardown-all-components")
 	if sandbox {
 		p.add(PlannedStep{Name: "sandbox", Kind: StepTeardown, Resource: "sandbox", Sandbox: true, Reason: "it was made; nothing stands on it any more"})
 	}
-	p.hooks("post-deprovision", "")
+	p.hooks("post-deprovision")
 }
 
 // inOrder sorts components so that each comes after its needs, by name where
