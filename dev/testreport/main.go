@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 )
 
 func main() {
@@ -42,9 +43,10 @@ func run(in io.Reader, out io.Writer, skipsFile string) (bool, error) {
 			return false, fmt.Errorf("%s: %w", skipsFile, err)
 		}
 	}
-	r := newReport(out)
+	r, began := newReport(out), time.Now()
 	if err := r.read(in); err != nil {
 		return false, err
 	}
+	r.printf("\nbuilt and ran in %s\n", time.Since(began).Round(time.Second))
 	return r.summary(allowed), nil
 }

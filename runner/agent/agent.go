@@ -207,16 +207,19 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		case <-ctx.Done():
 			a.shutDown(life)
 		case <-lifeLoops.Done():
+			// Before life ends: after that, engines are left to the next agent.
+			if cause := context.Cause(lifeLoops); errors.Is(cause, ErrRevoked) || errors.Is(cause, ErrSuperseded) {
+				a.jobs.StopAll(job.StopLost)
+				if a.jobs.Quiet(a.cfg.Grace) {
+					a.jobs.Gone(deliverTimeout) // what they worked with is in clear
+				}
+			}
 		}
 		end()
 		return nil
 	})
 	err = g.Wait()
 	end()
-	if errors.Is(err, ErrRevoked) { // nobody wants what the engines do any more
-		a.jobs.StopAll(job.StopLost)
-		a.jobs.Quiet(a.cfg.Grace)
-	}
 	a.jobs.Wait()
 	a.writeStatus(func(s *Status) { s.SessionID, s.Connected = "", false })
 	if errors.Is(err, context.Canceled) {

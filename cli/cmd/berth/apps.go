@@ -48,6 +48,9 @@ func (c *cli) appsCommand() *cobra.Command {
 	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
 	create.Flags().StringVar(&description, "description", "", "what it is")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if err := nameable("an app", args[0]); err != nil {
+			return err
+		}
 		resp, err := client.CreateAppWithResponse(ctx, &ctlapi.CreateAppParams{},
 			ctlapi.AppRequest{Name: args[0], DisplayName: optional(displayName), Description: optional(description)})
 		if err != nil {

@@ -17,7 +17,8 @@ func (c *cli) buildsCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&app, "app", "", "only of this app")
 	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
-	list.Flags().StringVar(&state, "state", "", "only in this state: queued, running, succeeded, failed, cancelled")
+	list.Flags().Var(oneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
+		ctlapi.BuildStateFailed, ctlapi.BuildStateCancelled), "state", "only in this state: queued, running, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Build, string, error) {
 			resp, err := client.ListBuildsWithResponse(ctx, &ctlapi.ListBuildsParams{

@@ -19,7 +19,10 @@ func (c *cli) changesCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
-	list.Flags().StringVar(&state, "state", "", "only in this state; proposed: what waits for a decision")
+	list.Flags().Var(oneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
+		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
+		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
+		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
 			resp, err := client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{

@@ -71,8 +71,7 @@ func report(w io.Writer, err error) {
 			fmt.Fprintln(w, "  "+line)
 		}
 	}
-	var advised interface{ Remedy() string }
-	if errors.As(err, &advised) && advised.Remedy() != "" {
-		fmt.Fprintln(w, "try:", advised.Remedy())
+	if remedy := remedyFor(err); remedy != "" {
+		fmt.Fprintln(w, "try:", remedy)
 	}
 }

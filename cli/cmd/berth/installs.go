@@ -25,7 +25,8 @@ func (c *cli) installsList() *cobra.Command {
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&app, "app", "", "only of this app")
 	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
-	cmd.Flags().StringVar(&state, "state", "", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
+	cmd.Flags().Var(oneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
+		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := listInstalls(ctx, client, *limit, ctlapi.ListInstallsParams{

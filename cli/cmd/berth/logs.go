@@ -111,7 +111,7 @@ func (l *logging) find(ctx context.Context, what string) (*source, error) {
 	case "arn":
 		return l.ofRun(ctx, what)
 	case "job":
-		return nil, usagef("a job has no name of its own here: ask for its change, step or build; berth workflows show lists them")
+		return nil, usagef("%s is a job, whose log is found by what it works for: berth logs CHANGE, STEP or BUILD; berth workflows show lists the steps", what)
 	}
 	install, part, found := strings.Cut(what, "/")
 	if !found {

@@ -31,6 +31,9 @@ func (c *cli) orgsCommand() *cobra.Command {
 	}
 	create.Flags().StringVar(&admin, "admin", "admin", "name of the first admin")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if err := nameable("an org", args[0]); err != nil {
+			return err
+		}
 		resp, err := client.CreateOrgWithResponse(ctx, &ctlapi.CreateOrgParams{}, ctlapi.OrgRequest{Name: args[0], Admin: admin})
 		if err != nil {
 			return err

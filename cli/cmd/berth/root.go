@@ -45,6 +45,9 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(s.err, "berth: interrupted")
+		if remedy := remedyFor(err); remedy != "" {
+			fmt.Fprintln(s.err, "try:", remedy)
+		}
 		return exitFailed
 	}
 	if err != nil && !c.running {
@@ -76,9 +79,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagMistake)
 	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
@@ -90,7 +91,10 @@ Start here: berth up, then berth sync in an app folder.`,
 	)
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
-	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := mistakes(cmd, args); err != nil {
+			return err
+		}
 		_, err := c.format() // before anything is done that could not be printed
 		return err
 	}
@@ -202,5 +206,8 @@ func (c *cli) client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.New(api.Options{URL: target.URL, Token: target.Token, Org: target.Org})
+	return api.New(api.Options{
+		URL: target.URL, Token: target.Token, Org: target.Org,
+		Say: func(line string) { fmt.Fprintln(c.err, line) },
+	})
 }

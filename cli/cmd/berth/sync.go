@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +101,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 		_, err := fmt.Fprintln(c.out, syncLine(result, nil))
 		return err
 	}
-	return c.awaitRelease(ctx, client, result)
+	return whileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
 }
 
 // archive is a blob that the control plane must have.
@@ -115,8 +117,10 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	if err != nil {
 		return "", nil, request, err
 	}
-	if info, statErr := os.Stat(abs); statErr != nil || !info.IsDir() {
-		return "", nil, request, usagef("%s is not a folder", folder)
+	if info, statErr := os.Stat(abs); errors.Is(statErr, fs.ErrNotExist) {
+		return "", nil, request, usagef("there is no folder %s", folder)
+	} else if statErr != nil || !info.IsDir() {
+		return "", nil, request, usagef("%s is not a folder: name the one that the app's files are in", folder)
 	}
 	root := os.DirFS(abs)
 	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
@@ -127,7 +131,7 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 		fmt.Fprintln(c.err, d)
 	}
 	if appconfig.HasErrors(diagnostics) {
-		return "", nil, request, fmt.Errorf("%s is not an app folder that can be synced: %d errors", folder, errorsIn(diagnostics))
+		return "", nil, request, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
 	}
 	bundle, digest, err := appconfig.Bundle(root)
 	if err != nil {
@@ -160,13 +164,17 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	return app, uploads, request, nil
 }
 
-func errorsIn(diagnostics []appconfig.Diagnostic) (n int) {
+func errorsIn(diagnostics []appconfig.Diagnostic) string {
+	n := 0
 	for _, d := range diagnostics {
 		if d.Severity == appconfig.Error {
 			n++
 		}
 	}
-	return n
+	if n == 1 {
+		return "1 error"
+	}
+	return fmt.Sprintf("%d errors", n)
 }
 
 // upload sends those archives that the control plane does not have.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/toolchain"
 	"github.com/berth-dev/berth/cli/internal/up"
 )
@@ -36,6 +37,11 @@ The services listen on 8700 to 8703; BERTH_PORT is the first of four others.`,
 			layout, err := localLayout()
 			if err != nil {
 				return err
+			}
+			if org != "" {
+				if err := nameable("an org", org); err != nil {
+					return err
+				}
 			}
 			switch {
 			case status:
@@ -79,12 +85,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) er
 		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
 	})
 	if background != nil && err != nil {
-		var advised interface{ Remedy() string }
-		remedy := ""
-		if errors.As(err, &advised) {
-			remedy = advised.Remedy()
-		}
-		background.Failed(err.Error(), remedy)
+		background.Failed(err.Error(), remedyFor(err))
 	}
 	return c.orRunning(err)
 }
@@ -146,19 +147,27 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 	if err != nil {
 		return err
 	}
+	if c.forPrograms() {
+		if err := printOne(c, status, output.View[up.Status]{Name: func(s up.Status) string { return s.URL }}); err != nil {
+			return err
+		}
+		if !status.Healthy() {
+			return outcome(exitFailed)
+		}
+		return nil
+	}
 	if !status.Running {
 		fmt.Fprintf(c.out, "berth does not run (data folder %s)\n", status.Dir)
 	} else {
 		fmt.Fprintf(c.out, "%s  data in %s  supervisor pid %d\n", status.URL, status.Dir, status.PID)
 	}
-	bad := !status.Running
 	for _, part := range status.Parts {
 		mark, detail := "✓", fmt.Sprintf("pid %d", part.PID)
 		if part.Restarts > 0 {
 			detail += fmt.Sprintf(", restarted %d times, last: %s", part.Restarts, part.Last)
 		}
 		if !part.Ready {
-			mark, bad = "✗", true
+			mark = "✗"
 			detail += ", " + part.Why
 			if part.Looping {
 				detail += ", keeps ending: see " + part.Log
@@ -166,7 +175,10 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 		}
 		fmt.Fprintf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
 	}
-	if bad {
+	if err := up.EnoughSpace(status.Dir); err != nil {
+		fmt.Fprintf(c.out, "! %-22s %v\n", "disk", err)
+	}
+	if !status.Healthy() {
 		return outcome(exitFailed)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/version"
 )
 
@@ -15,6 +16,9 @@ func (c *cli) versionCommand() *cobra.Command {
 		Args:  exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			info := version.Get()
+			if c.forPrograms() {
+				return printOne(c, info, output.View[version.Info]{Name: func(i version.Info) string { return i.Version }})
+			}
 			_, err := fmt.Fprintf(c.out, "berth %s, %s\n", info, info.Go)
 			return err
 		},

@@ -48,7 +48,7 @@ type timeoutError time.Duration
 
 // Error implements error.
 func (t timeoutError) Error() string {
-	return fmt.Sprintf("still not finished after %s; it goes on without being watched", time.Duration(t))
+	return fmt.Sprintf("still not finished after %s", time.Duration(t))
 }
 
 // started reports a workflow that was just started, and follows it when asked.
@@ -70,11 +70,7 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	f := &follow.Follower{Client: client, Screen: c.screen(), Ask: c.asker(how.autoApprove), Automatic: how.autoApprove, Now: c.now}
 	w, err := f.Run(ctx, id)
 	if err != nil {
-		var late timeoutError
-		if errors.As(err, &late) {
-			fmt.Fprintf(c.err, "see berth workflows watch %s, or berth why %s\n", id, id)
-		}
-		return err
+		return whileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
 		if err := c.showPlanned(ctx, client, f.Screen, w); err != nil {

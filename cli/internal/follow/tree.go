@@ -163,6 +163,9 @@ func Line(e api.Event) string {
 
 // Undecided are the changes of a workflow that wait for a decision.
 func Undecided(w ctlapi.Workflow) []ctlapi.ChangeSummary {
+	if w.ApproveAll {
+		return nil // whatever it proposes was answered beforehand
+	}
 	var open []ctlapi.ChangeSummary
 	for _, s := range w.Steps {
 		if s.Change != nil && s.Change.State == ctlapi.ChangeStateProposed && s.State == ctlapi.StepStateWaiting {

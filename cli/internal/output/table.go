@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -13,11 +14,19 @@ const gap = "   "
 // cell makes sure that a value is one line and never empty, so that columns
 // can be counted.
 func cell(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Map(visible, strings.Join(strings.Fields(text), " "))
 	if text == "" {
 		return "-"
 	}
 	return text
+}
+
+// visible takes out what could steer a terminal: values may be anybody's.
+func visible(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // align prints rows in columns. Colours are added after the widths are known.

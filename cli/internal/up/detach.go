@@ -73,7 +73,7 @@ func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log string) (str
 		say(line)
 	}
 	if errors.Is(scanner.Err(), os.ErrClosed) {
-		return "", fmt.Errorf("not waited for: it goes on starting in the background, see %s", log)
+		return "", &Problem{What: "not waited for", Advice: "berth up --status (it goes on starting in the background, see " + log + ")"}
 	}
 	_ = cmd.Wait() // how it ended is told by what it said
 	if problem.What == "" {

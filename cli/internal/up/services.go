@@ -131,6 +131,8 @@ func (s surroundings) env(own map[string]string) []string {
 
 func passedOn(name string) bool {
 	switch name {
+	case "BERTH_TERRAFORM": // ours, or one that is none
+		return false
 	case "BERTH_TOKEN", "BERTH_URL", "BERTH_CONTEXT", "BERTH_ORG", "BERTH_PORT", "BERTH_PG_BIN", envDetached:
 		return false // about this command, or secret
 	case "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",

@@ -19,6 +19,11 @@ type Status struct {
 	Parts   []PartHealth `json:"parts"`
 }
 
+// Healthy tells whether everything runs and is ready.
+func (s Status) Healthy() bool {
+	return s.Running && !slices.ContainsFunc(s.Parts, func(p PartHealth) bool { return !p.Ready })
+}
+
 // PartHealth is a part with its answer to "are you ready?".
 type PartHealth struct {
 	PartStatus
@@ -83,8 +88,11 @@ func AskStatus(ctx context.Context, l Layout) (Status, error) {
 		return Status{}, err
 	}
 	resp, err := client.Do(req)
+	if ctx.Err() != nil {
+		return Status{}, problem(err, "wait and ask again, or berth down, which ends it", "the supervisor of %s does not answer", l.Dir)
+	}
 	if err != nil {
-		return notRunning(l), nil // nobody answers: that is the status
+		return notRunning(l), nil // nobody is there: that is the status
 	}
 	defer func() { _ = resp.Body.Close() }()
 	var s Status

@@ -40,7 +40,7 @@ func (j *job) finishEngine(life context.Context, exitCode int) error {
 	case found:
 		ending.Result = &result
 	}
-	if j.proxy != nil {
+	if j.proxy != nil && j.why() != StopLost { // nobody would take its state: it stays as evidence
 		if err := j.proxy.Finish(life); err != nil {
 			if life.Err() != nil {
 				return errDetached

@@ -38,6 +38,9 @@ func (j *job) prepare(ctx context.Context) error {
 		return err
 	}
 	if spec.Artifact != nil {
+		if err := j.untouched(ctx, *spec.Artifact); err != nil {
+			return err
+		}
 		if err := j.bring(ctx, *spec.Artifact, j.dir.in("artifact")); err != nil {
 			return fmt.Errorf("artifact: %w", err)
 		}
@@ -52,6 +55,24 @@ func (j *job) prepare(ctx context.Context) error {
 		return fmt.Errorf("job.json: %w", err)
 	}
 	return os.WriteFile(filepath.Join(j.dir.engine(), "job.json"), raw, 0o600)
+}
+
+// untouched refuses to apply with an artifact that was changed in the own
+// registry after its plan. The bytes could be fetched again by their digest, but
+// somebody has written where only the agent writes: a new plan looks at
+// everything anew, and mends it.
+func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
+	if !j.spec.Mutates() {
+		return nil
+	}
+	var corrupt *oci.CorruptError
+	if err := j.deps.Layout.Verify(ctx, digest.Digest(a.Digest)); !errors.As(err, &corrupt) {
+		return nil
+	}
+	r := refuse(jobspec.OutcomeRefused, "retry the step: it plans anew, with the artifact as it was built",
+		"artifact_digest: the artifact in the install's own registry is not what was approved: %s", oneLine(corrupt))
+	r.result.Differs = []jobspec.Difference{{Field: "artifact_digest", Want: a.Digest, Got: oneLine(corrupt)}}
+	return r
 }
 
 // bring makes sure that an artifact is in the own registry, and unpacks it.

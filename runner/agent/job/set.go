@@ -265,10 +265,23 @@ func (s *Set) Resume(answers []runnerapi.ResumedJob) {
 
 // Quiet waits until no engine runs any more, up to limit.
 func (s *Set) Quiet(limit time.Duration) bool {
+	return s.until(limit, func() bool { return s.Running() == 0 })
+}
+
+// Gone waits until nothing is left of any attempt, up to limit.
+func (s *Set) Gone(limit time.Duration) bool {
+	return s.until(limit, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.jobs) == 0
+	})
+}
+
+func (s *Set) until(limit time.Duration, reached func() bool) bool {
 	deadline := time.After(limit)
 	for {
 		changed := s.Changed()
-		if s.Running() == 0 {
+		if reached() {
 			return true
 		}
 		select {

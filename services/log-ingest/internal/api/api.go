@@ -47,15 +47,6 @@ func writerOf(ctx context.Context, stream string) streams.Writer {
 	return w
 }
 
-// requestContext is for what waits: gin's own context is changed, and used
-// again, while others may still look at it.
-func requestContext(ctx context.Context) context.Context {
-	if c, ok := ctx.(*gin.Context); ok {
-		return c.Request.Context()
-	}
-	return ctx
-}
-
 // GetStream answers how long a stream is and what is missing.
 func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject) (apigen.GetStreamResponseObject, error) {
 	stream, err := s.streams.Get(ctx, org(ctx), req.Stream)
@@ -137,7 +128,7 @@ func (s server) TailStream(ctx context.Context, req apigen.TailStreamRequestObje
 	if err != nil {
 		return nil, err
 	}
-	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(requestContext(ctx), tail, s.tails)}, nil
+	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(httpserver.RequestContext(ctx), tail, s.tails)}, nil
 }
 
 func recordOut(r streams.Numbered) apigen.Record {
