@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -218,4 +220,44 @@ func TestSettingsHaveNoWayBack(t *testing.T) {
 	if diff := cmp.Diff(string(before), string(after)); diff != "" {
 		t.Errorf("settings changed (-before +after):\n%s", diff)
 	}
+}
+
+// The head of the org's chain, which comes with the settings, is recorded in the
+// install's: once, and only when the org's key signed it.
+func TestSettingsAnchorTheOrgsChain(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.clock = minute("10:00:30")
+	head := func(signer chain.Signer, seq int64) *chain.SignedHead {
+		signed := chain.SignHead(chain.Head{Seq: seq, Hash: "sha256:" + strings.Repeat("0", 64)}, signer)
+		return &signed
+	}
+	_, forged, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendor := chain.Signer{Chain: r.plane.orgID, Key: r.dispatch.key}
+	give := func(version int64, head *chain.SignedHead) {
+		env, err := capsule.Sign(r.dispatch.key, r.dispatch.id, capsule.SettingsType, jobspec.Settings{
+			Version: version, OrgID: r.plane.orgID, InstallID: r.plane.installID, OrgHead: head,
+			IssuedAt: minute("00:00:00"), ExpiresAt: minute("23:59:59"), Schedule: []jobspec.Scheduled{},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.plane.change(func() { r.plane.settings = &runnerapi.SettingsVersion{Version: version, Envelope: env} })
+	}
+	recorded := func(what string) {
+		t.Helper()
+		r.plane.until(t, what, func() bool {
+			return slices.ContainsFunc(r.plane.chain, func(line runnerapi.ChainRecord) bool { return strings.Contains(string(line.Body), what) })
+		})
+	}
+	give(1, head(vendor, 9))
+	r.start()
+	recorded(`"kind":"anchor"`)
+	give(2, head(chain.Signer{Chain: r.plane.orgID, Key: forged}, 10))
+	recorded("the head of the org's chain was refused")
+	give(3, head(vendor, 3))
+	recorded("the head of the org's chain went back")
 }

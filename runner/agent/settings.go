@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/schedule"
@@ -67,6 +69,7 @@ func (a *agent) followSettings(ctx context.Context) error {
 		if err := datadir.WriteJSON(a.dir.Settings(), env); err != nil {
 			return err
 		}
+		a.anchor(ctx, keys, have.OrgHead, s.OrgHead)
 		a.mu.Lock()
 		a.settings = s
 		close(a.renewed)
@@ -74,5 +77,29 @@ func (a *agent) followSettings(ctx context.Context) error {
 		a.mu.Unlock()
 		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", schedule.Expiry(s))
 		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, schedule.Expiry(s) })
+	}
+}
+
+// anchor records the head of the org's chain in the install's: the two hold each
+// other to their word. A head that is not signed by a key of the trust file, or
+// that went back, is recorded as what it is.
+func (a *agent) anchor(ctx context.Context, keys map[string]ed25519.PublicKey, last, head *chain.SignedHead) {
+	if a.chain == nil || head == nil || last != nil && last.Sig == head.Sig {
+		return
+	}
+	byKey := map[string]ed25519.PublicKey{} // a chain names keys by what they are, not as the trust file does
+	for _, key := range keys {
+		byKey[capsule.KeyID(key)] = key
+	}
+	if err := chain.VerifyHead(byKey, *head); err != nil {
+		a.note(ctx, "the head of the org's chain was refused", err.Error())
+		return
+	}
+	if last != nil && head.Seq < last.Seq {
+		a.note(ctx, "the head of the org's chain went back", fmt.Sprintf("from record %d to %d", last.Seq, head.Seq))
+		return
+	}
+	if _, err := a.chain.Append(ctx, chain.Record{Actor: "control plane", Kind: chain.Anchor, What: "head of the org's chain", Anchored: head}); err != nil {
+		a.cfg.Log.ErrorContext(ctx, "chain cannot be written", "err", err)
 	}
 }

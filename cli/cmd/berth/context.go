@@ -70,6 +70,9 @@ func (c *cli) contextAdd() *cobra.Command {
 		if strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") {
 			return usagef("%q cannot be the name of a context", name)
 		}
+		if err := contexts.CheckURL(url); err != nil {
+			return usage{err}
+		}
 		file, err := c.contextFile()
 		if err != nil {
 			return err

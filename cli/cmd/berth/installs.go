@@ -109,6 +109,9 @@ made when there is none of this name; by default it is called like the install.`
 	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "let all changes of this install pass by themselves, from now on")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if err := nameable("an install", args[0]); err != nil {
+			return err
+		}
 		values, err := pairs[ctlapi.InputValues]("--input", inputs)
 		if err != nil {
 			return err

@@ -23,9 +23,11 @@ import (
 )
 
 const (
-	// patience is how long a call is repeated while the service is away: as
-	// long as it may take to come back after a crash.
+	// patience is as long as a service may take to come back after a crash.
 	patience = 20 * time.Second
+
+	// quietly is how long a call is repeated without a word.
+	quietly = 2 * time.Second
 
 	firstPause = 100 * time.Millisecond
 	maxPause   = 2 * time.Second
@@ -40,6 +42,11 @@ type Options struct {
 	URL   string
 	Token string
 	Org   string // "" for the credential's own
+	// Patience is how long a call is repeated while the service is away.
+	// Default: 20 s.
+	Patience time.Duration
+	// Say is told, once per call, that it takes long and why. Default: nobody.
+	Say func(line string)
 }
 
 // Client calls the control plane.
@@ -124,17 +131,28 @@ type doer struct {
 func newDoer(opts Options) *doer {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // keeps the proxy of the environment
 	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	if opts.Patience == 0 {
+		opts.Patience = patience
+	}
+	if opts.Say == nil {
+		opts.Say = func(string) {}
+	}
 	return &doer{http: &http.Client{Transport: transport}, opts: opts}
 }
 
 // Do implements the generated clients' interface.
 func (d *doer) Do(req *http.Request) (*http.Response, error) {
 	d.dress(req)
-	deadline := time.Now().Add(patience)
+	began, told := time.Now(), false
+	deadline := began.Add(d.opts.Patience)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		resp, err := d.http.Do(req)
 		if !d.worthRepeating(req, resp, err) || time.Now().Add(pause).After(deadline) {
 			return d.judge(req, resp, err)
+		}
+		if !told && time.Since(began) > quietly {
+			told = true
+			d.opts.Say(fmt.Sprintf("waiting for Berth, up to %s: %s", d.opts.Patience, whyAway(resp, err)))
 		}
 		if resp != nil {
 			_ = resp.Body.Close()
@@ -183,6 +201,18 @@ func (d *doer) worthRepeating(req *http.Request, resp *http.Response, err error)
 	return false
 }
 
+// whyAway says in a few words what a call that is repeated met.
+func whyAway(resp *http.Response, err error) string {
+	if err != nil {
+		return innermost(err).Error()
+	}
+	problem := &Problem{}
+	if data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes)); err == nil && json.Unmarshal(data, &problem.Problem) == nil && problem.Status != 0 {
+		return value(problem.Detail)
+	}
+	return "it answers " + resp.Status
+}
+
 func (d *doer) judge(req *http.Request, resp *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		if req.Context().Err() != nil {
@@ -195,7 +225,7 @@ func (d *doer) judge(req *http.Request, resp *http.Response, err error) (*http.R
 	if resp.StatusCode/100 == 2 {
 		if resp.StatusCode != http.StatusNoContent && kind == "text/html" {
 			_ = resp.Body.Close()
-			return nil, fmt.Errorf("%s answers, but is not a Berth: check BERTH_URL", req.URL.Host)
+			return nil, &NoBerth{Host: req.URL.Host}
 		}
 		return resp, nil
 	}
@@ -203,11 +233,26 @@ func (d *doer) judge(req *http.Request, resp *http.Response, err error) (*http.R
 	problem := &Problem{}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	if err != nil || json.Unmarshal(data, &problem.Problem) != nil || problem.Status == 0 {
+		if resp.StatusCode == http.StatusNotFound {
+			return nil, &NoBerth{Host: req.URL.Host}
+		}
 		problem.Status, problem.Title = resp.StatusCode, http.StatusText(resp.StatusCode)
 		detail := fmt.Sprintf("%s %s answered %s", req.Method, req.URL.Path, resp.Status)
 		problem.Detail = &detail
 	}
+	problem.name(req.URL.Path)
 	return nil, problem
+}
+
+// NoBerth says that somebody else answers.
+type NoBerth struct{ Host string }
+
+// Error implements error.
+func (n *NoBerth) Error() string { return n.Host + " answers, but is not a Berth" }
+
+// Remedy says what to do.
+func (*NoBerth) Remedy() string {
+	return "check the address (BERTH_URL, or berth context show): it is that of the control plane"
 }
 
 // Unreachable says that nobody answers.
@@ -218,11 +263,14 @@ type Unreachable struct {
 
 // Error names the reason without the request, which may be long.
 func (u *Unreachable) Error() string {
-	err := u.Err
+	return fmt.Sprintf("cannot reach Berth at %s: %v", u.URL, innermost(u.Err))
+}
+
+func innermost(err error) error {
 	for errors.Unwrap(err) != nil {
 		err = errors.Unwrap(err)
 	}
-	return fmt.Sprintf("cannot reach Berth at %s: %v", u.URL, err)
+	return err
 }
 
 // Unwrap returns the cause.

@@ -24,6 +24,16 @@ func (p *Problem) Error() string {
 	return text
 }
 
+// name says what was not found, when the service does not: the first two parts
+// of the path are what and which.
+func (p *Problem) name(path string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if p.Status == http.StatusNotFound && len(parts) > 1 && value(p.Detail) == "not found" {
+		detail := fmt.Sprintf("there is no %s %q", strings.TrimSuffix(parts[0], "s"), parts[1])
+		p.Detail = &detail
+	}
+}
+
 // Remedy says what to do, "" when nobody knows.
 func (p *Problem) Remedy() string {
 	// What the server says of headers is no help to people.
@@ -32,6 +42,9 @@ func (p *Problem) Remedy() string {
 	}
 	if r := value(p.Problem.Remedy); r != "" {
 		return r
+	}
+	if p.Status == http.StatusNotFound && strings.HasPrefix(value(p.Detail), "there is no route ") {
+		return (&NoBerth{}).Remedy()
 	}
 	if p.Status == http.StatusForbidden {
 		return "ask an admin of the org for the role that this needs; berth api /me shows yours"
@@ -47,8 +60,8 @@ func (p *Problem) Refused() bool {
 
 // Lines are the single faults, each with its place.
 func (p *Problem) Lines() []string {
-	if p.Errors == nil {
-		return nil
+	if p.Errors == nil || len(*p.Errors) == 1 && strings.Contains(value(p.Detail), (*p.Errors)[0].Message) {
+		return nil // said already
 	}
 	lines := make([]string, 0, len(*p.Errors))
 	for _, item := range *p.Errors {

@@ -59,7 +59,7 @@ func Load(path string) (*File, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, f); err != nil {
-		return nil, fmt.Errorf("%s is not a file of contexts: %w", path, err)
+		return nil, &Problem{fmt.Sprintf("%s is not a file of contexts: %v", path, err), "repair it, or delete it and add your contexts again"}
 	}
 	if f.Contexts == nil {
 		f.Contexts = map[string]Context{}
@@ -102,9 +102,9 @@ func (f *File) Remove(name string) error {
 
 func (f *File) unknown(name string) error {
 	if len(f.Contexts) == 0 {
-		return fmt.Errorf("there is no context %q, there are none at all", name)
+		return &Problem{fmt.Sprintf("there is no context %q, there are none at all", name), NotSet{}.Remedy()}
 	}
-	return fmt.Errorf("there is no context %q; there are: %s", name, strings.Join(f.Names(), ", "))
+	return &Problem{fmt.Sprintf("there is no context %q", name), "berth context list (there are: " + strings.Join(f.Names(), ", ") + ")"}
 }
 
 // StoreToken writes a token to its own file beside the file of contexts and
@@ -122,14 +122,28 @@ type Target struct {
 	Org   string
 }
 
+// Problem is an error with a remedy.
+type Problem struct{ What, Advice string }
+
+// Error implements error.
+func (p *Problem) Error() string { return p.What }
+
+// Remedy says what to do.
+func (p *Problem) Remedy() string { return p.Advice }
+
 // NotSet is returned by Resolve when nothing says where to go.
-type NotSet struct{}
+type NotSet struct {
+	Known []string // contexts that could be chosen
+}
 
 // Error implements error.
 func (NotSet) Error() string { return "no Berth to talk to" }
 
 // Remedy says what to do.
-func (NotSet) Remedy() string {
+func (n NotSet) Remedy() string {
+	if len(n.Known) > 0 {
+		return "choose a context with berth context use; there are: " + strings.Join(n.Known, ", ")
+	}
 	return "start one here with berth up, or set BERTH_URL and BERTH_TOKEN, or add a context with berth context add"
 }
 
@@ -155,21 +169,32 @@ func Resolve(f *File, choice string, getenv func(string) string) (Target, error)
 		}
 	}
 	if t.URL == "" {
-		return t, NotSet{}
+		return t, NotSet{Known: f.Names()}
 	}
-	if u, err := url.Parse(t.URL); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return t, fmt.Errorf("%q is not the URL of a Berth: it looks like https://berth.example.com", t.URL)
+	if err := CheckURL(t.URL); err != nil {
+		return t, err
 	}
 	if t.Token == "" {
-		return t, errors.New("no token: set BERTH_TOKEN")
+		return t, &Problem{"there is no token for " + t.URL, "set BERTH_TOKEN, or choose a context with berth context use"}
+	}
+	if strings.ContainsFunc(t.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return t, &Problem{"the token has characters that no token has", "copy it again: it begins with brt_ and is one word"}
 	}
 	return t, nil
+}
+
+// CheckURL tells whether an address can be that of a Berth.
+func CheckURL(address string) error {
+	if u, err := url.Parse(address); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return &Problem{fmt.Sprintf("%q is not the URL of a Berth", address), "write it like https://berth.example.com"}
+	}
+	return nil
 }
 
 func readToken(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", fmt.Errorf("read the token of the context: %w", err)
+		return "", &Problem{"the token of the context cannot be read: " + err.Error(), "berth context add makes the context anew; berth up does it for the context local"}
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -38,5 +38,8 @@ func onDisk(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return problem(err, "make it writable for you, "+elsewhere, "the data folder %s cannot be written", path)
 	}
-	return fmt.Errorf("data folder %s: %w", path, err)
+	if errors.Is(err, syscall.ENOTDIR) {
+		return problem(err, "set BERTH_DATA to a folder that is empty or does not exist", "%s cannot be the data folder: it is, or is in, a file", path)
+	}
+	return problem(err, "set BERTH_DATA to another folder", "data folder %s: %v", path, err)
 }

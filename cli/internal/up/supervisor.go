@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -257,7 +258,7 @@ func (s *supervisor) keep(part Part) *keeper {
 
 func (s *supervisor) startPostgres(ctx context.Context) error {
 	if s.local == nil {
-		s.Say("✓ postgres      the one of DATABASE_URL")
+		s.Say("  postgres      the one of DATABASE_URL")
 		return nil
 	}
 	began := time.Now()
@@ -330,9 +331,16 @@ func (s *supervisor) administrator() (address, password string, err error) {
 // command of ctl-api wrote.
 func explained(out string) (what, remedy string) {
 	if _, after, ok := strings.Cut("\n"+out, "\n"+exeCtlAPI+": "); ok {
-		what, remedy, _ = strings.Cut(after, "\n")
-		remedy, _, _ = strings.Cut(remedy, "\n")
-		return what, remedy
+		lines := strings.Split(strings.TrimSpace(after), "\n")
+		// The client of Postgres indents the addresses that it tried.
+		for len(lines) > 1 && strings.HasPrefix(lines[1], "\t") {
+			lines[0] += " " + strings.TrimSpace(lines[1])
+			lines = slices.Delete(lines, 1, 2)
+		}
+		if len(lines) > 1 {
+			remedy = lines[1]
+		}
+		return lines[0], remedy
 	}
 	return lastLine(out), ""
 }
