@@ -112,10 +112,10 @@ func TestSymlinksStayInside(t *testing.T) {
 		writeFile(t, filepath.Join(app, name), contents)
 	}
 	writeFile(t, filepath.Join(dir, "secret.tfvars"), "outside")
-	writeFile(t, filepath.Join(app, "shared.tfvars"), "inside")
+	writeFile(t, filepath.Join(app, "outside.tfvars"), "inside")
 	writeFile(t, filepath.Join(app, "components/a.toml"), module("a",
 		"[[var_file]]\ncontents = \"./in.tfvars\"\n[[var_file]]\ncontents = \"./out.tfvars\"\n[[var_file]]\ncontents = \"./up/secret.tfvars\""))
-	symlink(t, "../shared.tfvars", filepath.Join(app, "components/in.tfvars"))
+	symlink(t, "../outside.tfvars", filepath.Join(app, "components/in.tfvars"))
 	symlink(t, "../../secret.tfvars", filepath.Join(app, "components/out.tfvars"))
 	symlink(t, "../..", filepath.Join(app, "components/up"))
 

@@ -51,11 +51,17 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		{"unknown format", []string{"status", "-o", "xml"}, 64, "-o xml is no format"},
 		{"no context", []string{"status"}, 1, "try: start one here with berth up"},
 		{"unknown context", []string{"status", "--context", "prod"}, 1, `there is no context "prod"`},
-		{"folder that is none", []string{"sync", filepath.Join(home, "nowhere")}, 64, "is not a folder"},
+		{"folder that is none", []string{"sync", filepath.Join(home, "nowhere")}, 64, "there is no folder"},
 		{"folder with a mistake", []string{"sync", broken}, 1, "metadata.toml:2"},
 		{"--yes is no flag", []string{"deploy", "acme", "--yes"}, 64, "unknown flag: --yes"},
-		{"rollback without a release", []string{"rollback", "acme"}, 64, `"to" not set`},
-		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "[plan wait]"},
+		{"rollback without a release", []string{"rollback", "acme"}, 64, "berth rollback needs --to"},
+		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "--plan and --wait exclude each other"},
+		{"empty argument", []string{"installs", "show", ""}, 64, "an argument of berth installs show is empty"},
+		{"number that is none", []string{"changes", "list", "--limit", "x"}, 64, `--limit "x" is not a whole number`},
+		{"number below nothing", []string{"changes", "list", "--limit", "-3"}, 64, "--limit -3 is less than nothing"},
+		{"duration that is none", []string{"deploy", "acme", "--timeout", "abc"}, 64, `--timeout "abc" is not a duration`},
+		{"unknown state", []string{"workflows", "list", "--state", "lost"}, 64, "there are queued, running, waiting"},
+		{"URL that is none", []string{"context", "add", "x", "--url", "foo"}, 64, `"foo" is not the URL of a Berth`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

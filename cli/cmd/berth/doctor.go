@@ -20,6 +20,9 @@ import (
 const (
 	doctorTimeout = 20 * time.Second
 
+	// examinePatience is short: that nobody answers is a finding.
+	examinePatience = 2 * time.Second
+
 	// maxClockSkew is what signatures with a time in them can bear.
 	maxClockSkew = 30 * time.Second
 )
@@ -147,7 +150,7 @@ func (c *cli) examinePorts(ctx context.Context) []finding {
 
 // examineBerth looks at the control plane of the context.
 func (c *cli) examineBerth(ctx context.Context) []finding {
-	client, err := c.client()
+	client, err := c.clientWith(examinePatience)
 	if err != nil {
 		return []finding{bad("context", err)}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/logapi"
 )
@@ -22,7 +24,7 @@ func (c *cli) logsCommand() *cobra.Command {
 		Long: `Shows the log of the newest change of a component, the newest run of an action, or the
 newest workflow of an install; or of a build, change, step, workflow, run or stream by
 its id. Each log ends with how many of its lines there are and their hash, or with what
-is missing.`,
+is missing. With -o json each line is a JSON object.`,
 		Example: "  berth logs acme/api -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("INSTALL or ID"),
 	}
@@ -327,6 +329,9 @@ func (l *logging) pages(ctx context.Context, id string) error {
 }
 
 func (l *logging) print(r logapi.Record) error {
+	if l.outputFlag == string(output.JSON) {
+		return json.NewEncoder(l.out).Encode(r)
+	}
 	if l.times {
 		if _, err := io.WriteString(l.out, r.Time.Local().Format("15:04:05.000 ")); err != nil {
 			return err

@@ -201,13 +201,16 @@ func (c *cli) contextFile() (*contexts.File, error) {
 	return contexts.Load(path)
 }
 
-func (c *cli) client() (*api.Client, error) {
+func (c *cli) client() (*api.Client, error) { return c.clientWith(0) }
+
+// clientWith is a client with other than the usual patience.
+func (c *cli) clientWith(patience time.Duration) (*api.Client, error) {
 	target, err := c.target()
 	if err != nil {
 		return nil, err
 	}
 	return api.New(api.Options{
-		URL: target.URL, Token: target.Token, Org: target.Org,
+		URL: target.URL, Token: target.Token, Org: target.Org, Patience: patience,
 		Say: func(line string) { fmt.Fprintln(c.err, line) },
 	})
 }

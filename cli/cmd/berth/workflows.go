@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,9 @@ func (c *cli) workflowsCommand() *cobra.Command {
 		w, err := api.Body(resp.JSON202)
 		if err != nil {
 			return err
+		}
+		if follow.Finished(w.State) && w.State != ctlapi.WorkflowStateCancelled {
+			fmt.Fprintf(c.err, "nothing to cancel: it has %s\n", w.State)
 		}
 		return c.printWorkflow(w)
 	})

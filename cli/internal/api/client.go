@@ -150,7 +150,7 @@ func (d *doer) Do(req *http.Request) (*http.Response, error) {
 		if !d.worthRepeating(req, resp, err) || time.Now().Add(pause).After(deadline) {
 			return d.judge(req, resp, err)
 		}
-		if !told && time.Since(began) > quietly {
+		if !told && time.Since(began)+pause > quietly {
 			told = true
 			d.opts.Say(fmt.Sprintf("waiting for Berth, up to %s: %s", d.opts.Patience, whyAway(resp, err)))
 		}

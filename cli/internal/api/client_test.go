@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,7 +65,17 @@ func TestProblemsAreErrors(t *testing.T) {
 			body: `{"type":"about:blank","title":"Internal Server Error","status":500,"code":"internal","request_id":"req_1"}`,
 			want: "internal server error (request req_1)",
 		},
-		{name: "no problem at all", kind: "text/plain", status: 404, body: "404 page not found", want: "GET /me answered 404 Not Found"},
+		{name: "no problem at all", kind: "text/plain", status: 404, body: "404 page not found", want: "is not a Berth"},
+		{name: "a proxy", kind: "text/plain", status: 407, body: "who are you?", want: "GET /me answered 407 Proxy Authentication Required"},
+		{
+			name: "nothing but not found", kind: "application/problem+json", status: 404,
+			body: `{"type":"about:blank","title":"Not Found","status":404,"code":"not_found","detail":"not found"}`, want: "not found",
+		},
+		{
+			name: "one fault is not told twice", kind: "application/problem+json", status: 400,
+			body: `{"type":"about:blank","title":"Bad Request","status":400,"code":"invalid","detail":"/name: is too long","errors":[{"pointer":"/name","message":"is too long"}]}`,
+			want: "/name: is too long",
+		},
 		{name: "some web page", kind: "text/html", status: 200, body: "<html>", want: "is not a Berth"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -117,6 +128,40 @@ func TestRestartingServiceIsWaitedForWithTheSameKey(t *testing.T) {
 	}
 	if len(keys) != 3 || keys[0] == "" || len(slices.Compact(keys)) != 1 {
 		t.Errorf("keys of the tries: %q, want one key three times", keys)
+	}
+}
+
+func TestThingsWithoutAWordAreNamedByTheirPath(t *testing.T) {
+	t.Parallel()
+	client := service(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"title":"Not Found","status":404,"detail":"not found"}`)
+	})
+	_, err := client.CancelWorkflowWithResponse(t.Context(), "wfl_1", &ctlapi.CancelWorkflowParams{})
+	if err == nil || err.Error() != `there is no workflow "wfl_1"` {
+		t.Errorf("got %v, want an error that names the workflow", err)
+	}
+}
+
+func TestLongWaitsAreToldOnceWithTheirReason(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = fmt.Fprint(w, `{"title":"Service Unavailable","status":503,"detail":"the database is not available"}`)
+	}))
+	t.Cleanup(server.Close)
+	var told []string
+	client, err := api.New(api.Options{URL: server.URL, Token: "brt_x", Patience: 4 * time.Second, Say: func(line string) { told = append(told, line) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.GetMeWithResponse(t.Context()); err == nil {
+		t.Error("no error from a service that is away")
+	}
+	if diff := cmp.Diff([]string{"waiting for Berth, up to 4s: the database is not available"}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

@@ -45,9 +45,10 @@ func TestResolve(t *testing.T) {
 		{name: "variables alone", file: empty, env: map[string]string{"BERTH_URL": "https://x.test", "BERTH_TOKEN": "brt_x"}, want: contexts.Target{URL: "https://x.test", Token: "brt_x"}},
 		{name: "a URL alone never gets the token of a context", env: map[string]string{"BERTH_URL": "https://x.test"}, err: "no token"},
 		{name: "nothing", file: empty, err: "no Berth to talk to"},
-		{name: "unknown context", choice: "prd", err: `no context "prd"; there are: broken, local, prod`},
+		{name: "unknown context", choice: "prd", err: `no context "prd"`},
 		{name: "not a URL", env: map[string]string{"BERTH_URL": "localhost:8700", "BERTH_TOKEN": "x"}, err: "is not the URL of a Berth"},
-		{name: "token file is gone", choice: "broken", err: "read the token of the context"},
+		{name: "token file is gone", choice: "broken", err: "the token of the context cannot be read"},
+		{name: "token that is none", env: map[string]string{"BERTH_URL": "https://x.test", "BERTH_TOKEN": "brt_a\nb"}, err: "characters that no token has"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -88,6 +88,9 @@ func TestOnlyDecisionsHelp(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
+			if follow.OnlyDecisionsHelp(ctlapi.Workflow{State: tc.state, Steps: tc.steps, ApproveAll: true}) {
+				t.Error("although everything was approved beforehand")
+			}
 			if got := follow.OnlyDecisionsHelp(ctlapi.Workflow{State: tc.state, Steps: tc.steps}); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}

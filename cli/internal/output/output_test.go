@@ -110,3 +110,15 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+func TestValuesDoNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	view := output.View[string]{Columns: []output.Column[string]{{Head: "VALUE", Cell: func(s string) string { return s }}}}
+	if err := output.List(&out, output.Options{Format: output.Table}, []string{"a\x1b[31mred\a\nline", "船"}, view); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("VALUE\na\uFFFD[31mred\uFFFD line\n船\n", out.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}

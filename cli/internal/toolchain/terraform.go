@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -140,6 +141,9 @@ func checkVersion(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, path, "version", "-json")
 	cmd.Env = append(os.Environ(), "CHECKPOINT_DISABLE=1", "TF_CLI_ARGS=", "TF_CLI_ARGS_version=")
 	raw, err := cmd.Output()
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s", path)
+	}
 	if err != nil {
 		return fmt.Errorf("%s version: %w", path, err)
 	}

@@ -187,6 +187,7 @@ func (s *supervisor) find(ctx context.Context) error {
 	if err != nil {
 		// Everything but Terraform components works without it.
 		s.Say("! " + err.Error())
+		s.Say("  until a start finds one, changes of Terraform components are refused; everything else works")
 		return nil //nolint:nilerr // it was said
 	}
 	s.around.terraform = terraform

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,7 @@ func TestEnvironmentOfParts(t *testing.T) {
 			"PATH=/bin", "OTEL_TRACES_EXPORTER=none", "BERTH_LEASE_TTL=5s", "HTTPS_PROXY=http://proxy", // for the parts
 			"DATABASE_URL=postgres://u:secret@h/", "PGPASSWORD=secret", "BERTH_TOKEN=brt_secret", "AWS_SECRET_ACCESS_KEY=secret", // secrets
 			"SHLVL=2", "BERTH_UP_DETACHED=1", // differ from start to start
-			"BERTH_DATA=/elsewhere", // said by us
+			"BERTH_DATA=/elsewhere", "BERTH_TERRAFORM=/none", // said by us, or not at all
 		},
 	}
 	want := []string{
@@ -74,6 +75,7 @@ func TestExplained(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, out, what, remedy string }{
 		{"with remedy", "time=… level=INFO\nberth-ctl-api: connect as administrator: refused\ncheck the address\n", "connect as administrator: refused", "check the address"},
+		{"what the client of Postgres tried", "berth-ctl-api: connect: refused (\n\ta:1: no\n\tb:1: no)\ncheck the address\n", "connect: refused ( a:1: no b:1: no)", "check the address"},
 		{"without", "berth-ctl-api: no such org\n", "no such org", ""},
 		{"a panic", "panic: x\n\ngoroutine 1\nexit 2\n", "exit 2", ""},
 		{"nothing", "", "", ""},
@@ -84,6 +86,21 @@ func TestExplained(t *testing.T) {
 				t.Errorf("got %q, %q", what, remedy)
 			}
 		})
+	}
+}
+
+func TestFolderInAFileIsAProblemWithARemedy(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		err := claim(dir, dir)
+		var known *Problem
+		if !errors.As(err, &known) || !strings.Contains(known.What, "cannot be the data folder") || known.Advice == "" {
+			t.Errorf("%s: got %v, want a problem with a remedy", dir, err)
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ const (
 	uniqueViolation      = "23505"
 	checkViolation       = "23514"
 	exclusionViolation   = "23P01"
+	diskFull             = "53100"
 	tooManyConnections   = "53300"
 	adminShutdown        = "57P01"
 	crashShutdown        = "57P02"
@@ -82,6 +83,9 @@ func translateSQLState(pg *pgconn.PgError, err error) error {
 		return fault.Wrap(fault.ErrInvalid, err, "a value is not allowed here (%s)", pg.ConstraintName)
 	case raised[pg.Code] != nil:
 		return fault.Wrap(raised[pg.Code], err, "%s", pg.Message)
+	case pg.Code == diskFull:
+		return fault.With(fault.Wrap(fault.ErrUnavailable, err, "the disk of the database is full"),
+			fault.Code("database_full"), fault.Remedy("free some space there, then it goes on by itself"))
 	case strings.HasPrefix(pg.Code, connectionExceptions),
 		pg.Code == adminShutdown, pg.Code == crashShutdown, pg.Code == cannotConnectNow, pg.Code == tooManyConnections:
 		return unavailable(err)

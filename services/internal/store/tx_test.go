@@ -128,6 +128,17 @@ func TestTxGivesErrorsTheirKind(t *testing.T) {
 			want: fault.Problem{Type: "about:blank", Title: "Internal Server Error", Status: 500, Code: "internal", Detail: "internal error"},
 		},
 		{
+			name: "no space left for Postgres",
+			fn: func(ctx context.Context, tx *store.Tx) error {
+				_, err := tx.Raw().Exec(ctx, `do $$ begin raise exception using errcode = 'disk_full', message = 'could not extend file'; end $$`)
+				return err
+			},
+			want: fault.Problem{
+				Type: "about:blank", Title: "Service Unavailable", Status: 503, Code: "database_full",
+				Detail: "the disk of the database is full", Remedy: "free some space there, then it goes on by itself",
+			},
+		},
+		{
 			name: "a lost connection",
 			fn: func(ctx context.Context, tx *store.Tx) error {
 				_, err := tx.Raw().Exec(ctx, `select pg_terminate_backend(pg_backend_pid())`)
