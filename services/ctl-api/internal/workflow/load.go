@@ -131,7 +131,7 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		}
 		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
 			change := &Change{
-				ID: c.ID, State: c.State, EffectDigest: deref(c.EffectDigest), ApprovedDigest: deref(c.ApprovedEffectDigest), Error: deref(c.Error),
+				ID: c.ID, State: c.State, EffectDigest: deref(c.EffectDigest), ApprovedDigest: deref(c.ApprovedEffectDigest), Error: deref(c.Error), Remedy: deref(c.Remedy),
 				Plan: byID[deref(c.PlanJobID)], Apply: byID[deref(c.ApplyJobID)],
 			}
 			if c.WaitDeadline != nil {

@@ -273,10 +273,10 @@ func nextOfChange(s State, step Step) (Decision, bool) {
 			d.Do = DoPlan
 			return d, true
 		}
-		d.Do, d.Error, d.Remedy = DoFailStep, orElse(c.Error, "the change failed"), "read its log, mend the cause, then retry the step: it plans anew"
+		d.Do, d.Error, d.Remedy = DoFailStep, orElse(c.Error, "the change failed"), orElse(c.Remedy, "read its log, mend the cause, then retry the step: it plans anew")
 		return d, true
 	case ChangeRefused:
-		d.Do, d.Error, d.Remedy = DoFailStep, orElse(c.Error, "the runner refused the change"), "retry the step: it plans anew"
+		d.Do, d.Error, d.Remedy = DoFailStep, orElse(c.Error, "the runner refused the change"), orElse(c.Remedy, "retry the step: it plans anew")
 		return d, true
 	case ChangeDenied:
 		d.Do, d.Error = DoFailStep, orElse(c.Error, "the change was denied")

@@ -105,6 +105,8 @@ type Change struct {
 	// Deadline is when a proposal expires.
 	Deadline time.Time
 	Error    string
+	// Remedy is what the runner or its engine advise.
+	Remedy string
 }
 
 // Job is a row of runner_jobs.
