@@ -66,6 +66,9 @@ func TestOutage(t *testing.T) {
 	if err := in.call(http.MethodGet, "/me", nil, nil); err == nil {
 		t.Fatal("the control plane was there all the time")
 	}
+	// Only the runner's own scheduler can have run the check up to here; once the
+	// control plane is back, the deploy runs it too.
+	ran := in.ran()
 	in.signal(in.up.Process.Pid, syscall.SIGCONT)
 	for _, name := range services {
 		in.back(name)
@@ -87,12 +90,12 @@ func TestOutage(t *testing.T) {
 		})
 		// What the rows say is what happened: the check counted for itself.
 		perMinute := map[string]int{}
-		for _, at := range in.ran() {
+		for _, at := range ran {
 			perMinute[at[:len("2006-01-02T15:04")]]++
 		}
 		for at := first; !at.After(last); at = at.Add(time.Minute) {
 			if n := perMinute[at.UTC().Format("2006-01-02T15:04")]; n != 1 {
-				t.Errorf("at %s the check ran %d times: %v", at, n, in.ran())
+				t.Errorf("at %s the check ran %d times: %v", at, n, ran)
 			}
 		}
 	})
