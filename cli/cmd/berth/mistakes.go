@@ -51,7 +51,7 @@ func flagMistake(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return usagef("%w%s", err, see)
 	}
-	what := ""
+	var what string
 	switch invalid.GetFlag().Value.Type() {
 	case "int":
 		what = "is not a whole number"
