@@ -21,8 +21,9 @@
 //	out/inputs.json   the rendered inputs; their salted digest goes into the effect
 //	out/artifact/     what a build made: a directory that the agent packs and pushes
 //	out/outputs.json  an Outputs
-//	stdout.log        stdout and stderr of the engine, files, tailed by the agent
-//	stderr.log
+//
+// stdout and stderr of the engine are files that the agent tails. They lie outside
+// of the directory, where the engine cannot put a link in their place.
 //
 // The engine is started in the directory as `berth-engine run DIR` with a clean
 // environment (PATH, HOME, TMPDIR, TRACEPARENT, BERTH_INSTALL_DIR, the TF_HTTP_*
