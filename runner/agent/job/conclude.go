@@ -45,9 +45,14 @@ var engineOutcomes = []jobspec.Outcome{
 func Conclude(e Ending) jobspec.Result {
 	if e.Result == nil {
 		r := jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: e.ExitCode, Error: e.silent()}
-		if e.Mutates {
+		switch {
+		case e.Mutates:
 			r.Outcome = jobspec.OutcomeUncertain
 			r.Remedy = "the change may have happened in part; a new plan shows what is there"
+		case e.ExitCode < 0 && e.Stop == "" && e.BadResult == "":
+			// It was ended, with its agent or by somebody: not by what it had to do.
+			// It changed nothing, so it may begin again; runner-api counts attempts.
+			r.Outcome = jobspec.OutcomeNotStarted
 		}
 		return r
 	}
