@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -21,7 +22,7 @@ func (r *round) rest(ctx context.Context, d Decision) error {
 		step := r.step(d.StepID)
 		p.WaitReason, p.WaitOn, p.WaitDeadline = step.WaitReason, step.WaitOn, step.WaitDeadline
 	}
-	if r.workflow.State == p.State && deref(r.workflow.WaitOn) == deref(p.WaitOn) && deref(r.workflow.WaitReason) == deref(p.WaitReason) {
+	if r.workflow.State == p.State && optional.Value(r.workflow.WaitOn) == optional.Value(p.WaitOn) && optional.Value(r.workflow.WaitReason) == optional.Value(p.WaitReason) {
 		return nil
 	}
 	if err := r.tx.SetWorkflowState(ctx, p); err != nil {
@@ -67,7 +68,7 @@ func (r *round) act(ctx context.Context, d Decision) error {
 		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
 			return err
 		}
-		r.tx.NotifyAfterCommit("berth_jobs", deref(r.runnerID()))
+		r.tx.NotifyAfterCommit("berth_jobs", optional.Value(r.runnerID()))
 		return r.event(ctx, "job", map[string]any{"job_id": d.JobID, "step": step.Name, "cancel": true})
 	}
 	return fmt.Errorf("no act for decision %q", d.Do)
@@ -75,11 +76,11 @@ func (r *round) act(ctx context.Context, d Decision) error {
 
 // setStep writes a step's state with its wait and tells it.
 func (r *round) setStep(ctx context.Context, step db.Step, state string, w Wait, errText, remedy string) error {
-	p := db.SetStepStateParams{ID: step.ID, State: state, Error: ptr(errText), Remedy: ptr(remedy)}
+	p := db.SetStepStateParams{ID: step.ID, State: state, Error: optional.Of(errText), Remedy: optional.Of(remedy)}
 	if state == StepWaiting {
-		p.WaitReason, p.WaitOn, p.WaitDeadline = ptr(w.Reason), ptr(w.On), ptr(w.Deadline)
+		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(w.Reason), optional.Of(w.On), optional.Of(w.Deadline)
 		if w.On == "" { // who can end it is always named
-			p.WaitOn = ptr("operator")
+			p.WaitOn = optional.Of("operator")
 		}
 	}
 	if err := r.tx.SetStepState(ctx, p); err != nil {
@@ -110,7 +111,7 @@ func (r *round) endStep(ctx context.Context, step db.Step, d Decision) error {
 	}
 	if c, ok := r.changes[step.ID]; ok && !changeEnded(c.State) {
 		err := r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: ptr("the workflow was cancelled"),
+			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of("the workflow was cancelled"),
 		})
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func installDuring(k Kind) string {
 
 // finishWorkflow ends the workflow and moves the install.
 func (r *round) finishWorkflow(ctx context.Context, d Decision) error {
-	err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState, Error: ptr(d.Error)})
+	err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func waitBody(reason, on *string, deadline *time.Time) any {
 	if reason == nil {
 		return nil
 	}
-	return map[string]any{"reason": *reason, "on": deref(on), "deadline": deadline}
+	return map[string]any{"reason": *reason, "on": optional.Value(on), "deadline": deadline}
 }
 
 func (r *round) runnerID() *string {

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -58,7 +59,7 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err := r.tx.SetStepChange(ctx, db.SetStepChangeParams{ID: step.ID, ChangeID: &changeID}); err != nil {
 		return err
 	}
-	body := map[string]any{"change_id": changeID, "step": step.Name, "state": ChangePreparing, "replaces": deref(insert.Replaces)}
+	body := map[string]any{"change_id": changeID, "step": step.Name, "state": ChangePreparing, "replaces": optional.Value(insert.Replaces)}
 	if err := r.event(ctx, "change", body); err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertCha
 		if err != nil {
 			return jobspec.Spec{}, err
 		}
-		action, timeout, err := ActionSpec(app, deref(step.Action), r.actionInputs())
+		action, timeout, err := ActionSpec(app, optional.Value(step.Action), r.actionInputs())
 		if err != nil {
 			return jobspec.Spec{}, err
 		}
@@ -104,7 +105,7 @@ func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertCha
 
 // readPlan returns what the plan job of a change found.
 func (r *round) readPlan(ctx context.Context, c db.Change) (jobResult, error) {
-	job, err := r.tx.JobResult(ctx, deref(c.PlanJobID))
+	job, err := r.tx.JobResult(ctx, optional.Value(c.PlanJobID))
 	if err != nil {
 		return jobResult{}, fmt.Errorf("read plan job: %w", err)
 	}
@@ -133,7 +134,7 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 	deadline := r.now().Add(approvalTime)
 	err = r.tx.ProposeChange(ctx, db.ProposeChangeParams{
 		ID: c.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
-		PlanBytesDigest: ptr(res.Plan.PlanBytesDigest), Pinned: ptr(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),
+		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),
 		Differs: mustJSON(differs), Deadline: &deadline,
 	})
 	if err != nil {
@@ -160,7 +161,7 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 // effect is the same.
 func (r *round) voided(ctx context.Context, c db.Change, plan *plannedResult) ([]jobspec.Difference, error) {
 	differs := []jobspec.Difference{}
-	approved := deref(c.ApprovedEffectDigest)
+	approved := optional.Value(c.ApprovedEffectDigest)
 	if approved == "" || approved == plan.EffectDigest {
 		return differs, nil
 	}
@@ -172,7 +173,7 @@ func (r *round) voided(ctx context.Context, c db.Change, plan *plannedResult) ([
 			}
 			return nil, err
 		}
-		if deref(old.EffectDigest) == approved {
+		if optional.Value(old.EffectDigest) == approved {
 			var was capsule.Effect
 			if err := json.Unmarshal(old.Effect, &was); err != nil {
 				return nil, fmt.Errorf("read effect of %s: %w", old.ID, err)
@@ -221,7 +222,7 @@ func (r *round) planned(ctx context.Context, step db.Step) error {
 	}
 	err = r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
 		ID: c.ID, State: ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
-		Plan: mustJSON(res.Plan.Summary), Error: ptr("plan only"),
+		Plan: mustJSON(res.Plan.Summary), Error: optional.Of("plan only"),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
@@ -234,7 +235,7 @@ func (r *round) approve(ctx context.Context, c db.Change, rule string) error {
 	if err := r.tx.ApproveChange(ctx, c.ID); err != nil {
 		return fmt.Errorf("approve change: %w", err)
 	}
-	if err := r.decision(ctx, c.ID, "approve", deref(c.EffectDigest), r.workflow.CreatedBy, rule, ""); err != nil {
+	if err := r.decision(ctx, c.ID, "approve", optional.Value(c.EffectDigest), r.workflow.CreatedBy, rule, ""); err != nil {
 		return err
 	}
 	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "state": ChangeApproved, "rule": rule})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -40,9 +41,9 @@ func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
 	if c.State != ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
-	if a.EffectDigest != deref(c.EffectDigest) {
+	if a.EffectDigest != optional.Value(c.EffectDigest) {
 		return fault.With(
-			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, deref(c.EffectDigest), a.EffectDigest),
+			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
 	}
 	answer, state := "approve", ChangeApproved

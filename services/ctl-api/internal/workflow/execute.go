@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -88,7 +89,7 @@ func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
 
 // applySpec is the spec of the plan job, turned into the order to apply it.
 func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error) {
-	raw, err := r.tx.JobSpec(ctx, deref(c.PlanJobID))
+	raw, err := r.tx.JobSpec(ctx, optional.Value(c.PlanJobID))
 	if err != nil {
 		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
 	}
@@ -96,15 +97,15 @@ func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error
 	if err := json.Unmarshal(raw, &spec); err != nil {
 		return jobspec.Spec{}, fmt.Errorf("read spec of plan job: %w", err)
 	}
-	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, deref(c.Pinned)
+	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, optional.Value(c.Pinned)
 	return spec, nil
 }
 
 // sign makes the one-time order for the runner.
 func (r *round) sign(ctx context.Context, c db.Change, spec jobspec.Spec, fence int64) (json.RawMessage, error) {
 	order := capsule.Capsule{
-		EffectDigest: deref(c.EffectDigest), PlanBytesDigest: deref(c.PlanBytesDigest), JobID: spec.JobID,
-		ResourceID: deref(c.ResourceID), Fence: fence, RunnerID: deref(r.runnerID()), MinRunnerVersion: r.MinRunnerVersion,
+		EffectDigest: optional.Value(c.EffectDigest), PlanBytesDigest: optional.Value(c.PlanBytesDigest), JobID: spec.JobID,
+		ResourceID: optional.Value(c.ResourceID), Fence: fence, RunnerID: optional.Value(r.runnerID()), MinRunnerVersion: r.MinRunnerVersion,
 		ExpiresAt: r.now().Add(capsuleTime), Nonce: capsule.NewNonce(), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
 		Operation: string(jobspec.OperationApply),
 	}
@@ -147,7 +148,7 @@ func (r *round) runCheck(ctx context.Context, step db.Step) error {
 	if err != nil {
 		return err
 	}
-	action, timeout, err := ActionSpec(app, deref(step.Action), r.actionInputs())
+	action, timeout, err := ActionSpec(app, optional.Value(step.Action), r.actionInputs())
 	if err != nil {
 		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error()})
 	}
@@ -174,7 +175,7 @@ func (r *round) insertRun(ctx context.Context, step db.Step, changeID *string) (
 		inputs = map[string]string{}
 	}
 	err := r.tx.InsertActionRun(ctx, db.InsertActionRunParams{
-		ID: runID, InstallID: r.install.ID, Action: deref(step.Action), Trigger: trigger, ChangeID: changeID,
+		ID: runID, InstallID: r.install.ID, Action: optional.Value(step.Action), Trigger: trigger, ChangeID: changeID,
 		WorkflowID: &r.workflow.ID, RunnerID: r.runnerID(), Inputs: mustJSON(inputs), CreatedBy: r.workflow.CreatedBy,
 	})
 	if err != nil {

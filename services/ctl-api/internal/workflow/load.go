@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -112,8 +113,8 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 	}
 	for _, row := range r.steps {
 		step := Step{
-			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: deref(row.ResourceID), Needs: row.Needs,
-			State: row.State, WaitReason: deref(row.WaitReason), WaitOn: deref(row.WaitOn),
+			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: optional.Value(row.ResourceID), Needs: row.Needs,
+			State: row.State, WaitReason: optional.Value(row.WaitReason), WaitOn: optional.Value(row.WaitOn),
 			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
 		}
 		for _, c := range counts {
@@ -131,8 +132,8 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		}
 		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
 			change := &Change{
-				ID: c.ID, State: c.State, EffectDigest: deref(c.EffectDigest), ApprovedDigest: deref(c.ApprovedEffectDigest), Error: deref(c.Error), Remedy: deref(c.Remedy),
-				Plan: byID[deref(c.PlanJobID)], Apply: byID[deref(c.ApplyJobID)],
+				ID: c.ID, State: c.State, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
+				Plan: byID[optional.Value(c.PlanJobID)], Apply: byID[optional.Value(c.ApplyJobID)],
 			}
 			if c.WaitDeadline != nil {
 				change.Deadline = *c.WaitDeadline
@@ -168,21 +169,4 @@ func (r *round) resource(id string) db.Resource {
 		}
 	}
 	return db.Resource{}
-}
-
-func deref[T any](p *T) T {
-	if p == nil {
-		var zero T
-		return zero
-	}
-	return *p
-}
-
-// ptr returns nil for the zero value, which the tables keep as NULL.
-func ptr[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -64,7 +65,7 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 		return "", fault.Newf(fault.ErrInvalid, "%s", err)
 	}
 	row, err := tx.InsertWorkflow(ctx, db.InsertWorkflowParams{
-		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: ptr(releaseID), InputsVersion: install.InputsVersion,
+		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
 		PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
@@ -74,7 +75,7 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 	for i, s := range steps {
 		p := db.InsertStepParams{
 			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind),
-			Action: ptr(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(struct{}{}), MaxRetries: int32(s.MaxRetries),
+			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(struct{}{}), MaxRetries: int32(s.MaxRetries),
 		}
 		if s.Resource != "" {
 			resource, ok := resources[resourceKey(s.Sandbox, s.Resource)]
@@ -148,7 +149,7 @@ func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID str
 			continue
 		}
 		made := PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
-		if live := deref(row.LiveReleaseID); live != "" && !made.Sandbox {
+		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
 			if graphs[live] == nil {
 				if graphs[live], err = needsInRelease(ctx, tx, live); err != nil {
 					return in, nil, err

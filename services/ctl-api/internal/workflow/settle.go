@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -16,7 +17,7 @@ import (
 func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) error {
 	c := r.changes[step.ID]
 	if d.ChangeState == ChangeDenied {
-		if err := r.tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: ptr(d.Error)}); err != nil {
+		if err := r.tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
 			return err
 		}
 		return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeDenied, "error": d.Error})
@@ -30,7 +31,7 @@ func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) erro
 		differs = mustJSON(res.Differs)
 	}
 	err = r.tx.SettleChange(ctx, db.SettleChangeParams{
-		ID: c.ID, State: d.ChangeState, Result: mustJSON(res.Result), Error: ptr(d.Error), Remedy: ptr(d.Remedy), Differs: differs,
+		ID: c.ID, State: d.ChangeState, Result: mustJSON(res.Result), Error: optional.Of(d.Error), Remedy: optional.Of(d.Remedy), Differs: differs,
 	})
 	if err != nil {
 		return fmt.Errorf("settle change: %w", err)
@@ -51,9 +52,9 @@ func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) erro
 // endedResult is what the last job of a change reported; empty when it was
 // cancelled before any runner took it.
 func (r *round) endedResult(ctx context.Context, c db.Change) (jobResult, error) {
-	jobID := deref(c.PlanJobID)
+	jobID := optional.Value(c.PlanJobID)
 	if c.State == ChangeExecuting {
-		jobID = deref(c.ApplyJobID)
+		jobID = optional.Value(c.ApplyJobID)
 	}
 	job, err := r.tx.JobResult(ctx, jobID)
 	if err != nil {
@@ -83,7 +84,7 @@ func (r *round) settleResource(ctx context.Context, c db.Change, state string, r
 		if outputs == nil {
 			outputs = jobspec.Outputs{}
 		}
-		if err := r.landed(ctx, c, deref(c.EffectDigest), outputs); err != nil {
+		if err := r.landed(ctx, c, optional.Value(c.EffectDigest), outputs); err != nil {
 			return err
 		}
 	}
@@ -135,7 +136,7 @@ func (r *round) landed(ctx context.Context, c db.Change, effectDigest string, ou
 	}
 	p := db.MakeResourceLiveParams{
 		ID: *c.ResourceID, Type: r.resource(*c.ResourceID).Type, ReleaseID: c.ReleaseID, RevisionID: c.RevisionID, ArtifactDigest: c.ArtifactDigest,
-		InputsVersion: c.InputsVersion, EffectDigest: ptr(effectDigest), ChangeID: c.ID,
+		InputsVersion: c.InputsVersion, EffectDigest: optional.Of(effectDigest), ChangeID: c.ID,
 	}
 	if outputs != nil {
 		p.Outputs = mustJSON(outputs)
@@ -179,7 +180,7 @@ func (r *round) settleCheckRun(ctx context.Context, step db.Step) error {
 				return fmt.Errorf("read result of job %s: %w", j.ID, err)
 			}
 		} else {
-			res.Outcome, res.Error = jobspec.OutcomeCancelled, deref(row.Error)
+			res.Outcome, res.Error = jobspec.OutcomeCancelled, optional.Value(row.Error)
 		}
 		if err := r.settleRun(ctx, j.ActionRunID, res.Result); err != nil {
 			return err
@@ -204,7 +205,7 @@ func (r *round) settleRun(ctx context.Context, runID string, res jobspec.Result)
 		}
 	}
 	code := int32(res.ExitCode)
-	p := db.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: ptr(res.Error), Outputs: mustJSON(steps)}
+	p := db.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: optional.Of(res.Error), Outputs: mustJSON(steps)}
 	if !res.StartedAt.IsZero() {
 		p.StartedAt, p.FinishedAt = &res.StartedAt, &res.FinishedAt
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -33,10 +34,10 @@ type subject struct {
 
 // subjectOf finds what a deploy or teardown step is about.
 func (r *round) subjectOf(ctx context.Context, step db.Step) (subject, error) {
-	resource := r.resource(deref(step.ResourceID))
-	release := deref(r.workflow.ReleaseID)
+	resource := r.resource(optional.Value(step.ResourceID))
+	release := optional.Value(r.workflow.ReleaseID)
 	if StepKind(step.Kind) == StepTeardown {
-		release = deref(resource.LiveReleaseID)
+		release = optional.Value(resource.LiveReleaseID)
 	}
 	items, err := r.tx.ReleaseItemsOf(ctx, release)
 	if err != nil {
@@ -113,7 +114,7 @@ func ActionSpec(app *appconfig.App, name string, inputs map[string]string) (*job
 
 // app reads the app as the workflow's release pins it.
 func (r *round) app(ctx context.Context) (*appconfig.App, error) {
-	return AppOfRelease(ctx, r.tx.Queries, deref(r.workflow.ReleaseID))
+	return AppOfRelease(ctx, r.tx.Queries, optional.Value(r.workflow.ReleaseID))
 }
 
 // AppOfRelease reads the app as a release pins it.
@@ -149,7 +150,7 @@ func (r *round) dispatch(ctx context.Context, step db.Step, spec jobspec.Spec, a
 	}
 	p := db.InsertRunnerJobParams{
 		ID: spec.JobID, RunnerID: r.runner.ID, InstallID: &r.install.ID, StepID: &step.ID, WorkflowID: &r.workflow.ID,
-		ChangeID: ptr(spec.ChangeID), ResourceID: step.ResourceID,
+		ChangeID: optional.Of(spec.ChangeID), ResourceID: step.ResourceID,
 		Kind: string(spec.Kind), Operation: string(spec.Operation), Mutates: spec.Mutates(),
 		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -22,7 +23,7 @@ import (
 // ensureState returns the newest version of the install's state tree, making a
 // new one when what it is made of has moved.
 func (r *round) ensureState(ctx context.Context, cause string) (db.StateVersion, error) {
-	return EnsureState(ctx, r.tx, r.Keys, r.install, r.workflow.InputsVersion, deref(r.workflow.ReleaseID), cause)
+	return EnsureState(ctx, r.tx, r.Keys, r.install, r.workflow.InputsVersion, optional.Value(r.workflow.ReleaseID), cause)
 }
 
 // EnsureState makes the tree that templates of an install read, from its rows,
@@ -35,7 +36,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
 	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
-	same := last.Version > 0 && last.InputsVersion == inputsVersion && deref(last.ReleaseID) == releaseID
+	same := last.Version > 0 && last.InputsVersion == inputsVersion && optional.Value(last.ReleaseID) == releaseID
 	if same {
 		b.inputs = inputsOf(last.Tree) // sealed leaves differ each time they are made
 	}
@@ -53,7 +54,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 			return last, nil
 		}
 	}
-	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, ReleaseID: ptr(releaseID), Cause: cause}
+	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, ReleaseID: optional.Of(releaseID), Cause: cause}
 	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
 		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion, ReleaseID: next.ReleaseID, Cause: cause,
 	})
@@ -107,7 +108,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	if err == nil {
 		parts.Runner = interpolate.Runner{Populated: true, ID: runner.ID, Status: runner.State}
 	}
-	if parts.Inputs, err = b.readInputs(ctx, declared, deref(runner.SealRecipient)); err != nil {
+	if parts.Inputs, err = b.readInputs(ctx, declared, optional.Value(runner.SealRecipient)); err != nil {
 		return nil, err
 	}
 	stack, err := b.tx.NewestStack(ctx, b.install.ID)
@@ -194,7 +195,7 @@ func (b *treeBuilder) resources(ctx context.Context, parts *interpolate.Parts, v
 		case "component":
 			parts.Components[row.Name] = interpolate.Component{
 				Populated: populated, VarName: varNames[row.Name], Status: status,
-				ComponentID: deref(row.ComponentID), InstallComponentID: row.ID, Outputs: outputs,
+				ComponentID: optional.Value(row.ComponentID), InstallComponentID: row.ID, Outputs: outputs,
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -42,7 +43,7 @@ func Why(in WhyInput) []Reason {
 			out = append(out, waitingReason(step))
 		case StepFailed:
 			out = append(out, Reason{
-				What: step.Name, ID: step.ID, Reason: orElse(deref(step.Error), "it failed"), On: "operator",
+				What: step.Name, ID: step.ID, Reason: orElse(optional.Value(step.Error), "it failed"), On: "operator",
 				Unblock: "berth retry " + step.ID,
 			})
 		case StepRunning:
@@ -56,19 +57,19 @@ func Why(in WhyInput) []Reason {
 }
 
 func waitingReason(step db.Step) Reason {
-	r := Reason{What: step.Name, ID: step.ID, On: deref(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
-	switch deref(step.WaitReason) {
+	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
+	switch optional.Value(step.WaitReason) {
 	case "decision":
-		r.ID, r.On = deref(step.WaitOn), "an approver"
-		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+deref(step.WaitOn)
+		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
+		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
 	case "lock":
-		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", deref(step.WaitOn)), "berth why "+deref(step.WaitOn)
+		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
 	case "stack":
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account"
 	case "runner":
 		r.Reason, r.Unblock = "the install's runner has not come yet", "start the runner, or see its log"
 	default:
-		r.Reason = deref(step.WaitReason)
+		r.Reason = optional.Value(step.WaitReason)
 	}
 	return r
 }
@@ -77,7 +78,7 @@ func waitingReason(step db.Step) Reason {
 func (in WhyInput) runningReason(step db.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
 	for _, j := range in.Jobs {
-		if deref(j.StepID) != step.ID || j.State != JobQueued && j.State != JobLeased {
+		if optional.Value(j.StepID) != step.ID || j.State != JobQueued && j.State != JobLeased {
 			continue
 		}
 		r.ID, r.On = j.ID, "the runner"
