@@ -41,6 +41,18 @@ func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
 	return b.finish()
 }
 
+// Archive packs a source that travels with a sync: its directory of the app
+// folder, or its one file.
+func (s Source) Archive(fsys fs.FS) (archive []byte, digest string, err error) {
+	if s.Kind != SourceText {
+		return SourceArchive(fsys, s.Directory)
+	}
+	var b archiveBuilder
+	b.open()
+	b.add(&tar.Header{Name: s.File, Mode: 0o644, Size: int64(len(s.Text)), Typeflag: tar.TypeReg}, []byte(s.Text))
+	return b.finish()
+}
+
 // SourceArchive packs a directory of the app folder. The same files give the
 // same bytes: entries are sorted, times and owners are zero, and of the mode
 // only "executable" is kept. State, plans, caches and version control are left

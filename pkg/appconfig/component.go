@@ -5,9 +5,17 @@ import "slices"
 // ComponentType says which engine deploys a component.
 type ComponentType string
 
-// TypeTerraformModule is the component type of this version; the other names
-// are recognised, see componentTypes.
-const TypeTerraformModule ComponentType = "terraform_module"
+// The component types of this version; the other names are recognised, see
+// componentTypes.
+const (
+	TypeContainerImage     ComponentType = "container_image"
+	TypeTerraformModule    ComponentType = "terraform_module"
+	TypeHelmChart          ComponentType = "helm_chart"
+	TypeKubernetesManifest ComponentType = "kubernetes_manifest"
+
+	// typeExternalImage is another name of TypeContainerImage.
+	typeExternalImage ComponentType = "external_image"
+)
 
 // componentTypes knows every component type. A type without a block is
 // recognised but not supported yet. The rank orders components that do not
@@ -16,14 +24,14 @@ var componentTypes = map[ComponentType]struct {
 	rank  int
 	block func(*Component) any
 }{
-	"container_image":     {rank: 0},
-	"external_image":      {rank: 0},
-	"docker_build":        {rank: 1},
-	TypeTerraformModule:   {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
-	"helm_chart":          {rank: 3},
-	"kubernetes_manifest": {rank: 4},
-	"pulumi":              {rank: 4},
-	"job":                 {rank: 4},
+	TypeContainerImage:     {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	typeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	"docker_build":         {rank: 1},
+	TypeTerraformModule:    {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
+	TypeHelmChart:          {rank: 3, block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
+	TypeKubernetesManifest: {rank: 4, block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
+	"pulumi":               {rank: 4},
+	"job":                  {rank: 4},
 }
 
 func componentTypeNames() []string {
@@ -41,7 +49,8 @@ func componentTypeNames() []string {
 // A field tagged build is part of what the build makes; changing it builds
 // anew. A field tagged deploy only changes how the built artifact is deployed.
 //
-//	build   type, public_repo, connected_repo, berth.local_source, terraform_version
+//	build   type, public_repo, connected_repo, berth.local_source, terraform_version,
+//	        helm_repo, manifest, kustomize, public, aws_ecr
 //	deploy  everything else
 //
 // build_timeout is on the deploy side on purpose: more patience does not make
@@ -67,8 +76,11 @@ type Component struct {
 	ConnectedRepo  *Repo             `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
 	Berth          *SourceExtension  `toml:"berth" json:"berth,omitempty" digest:"build"`
 
-	// TerraformModule holds the keys of TypeTerraformModule, else nil.
-	TerraformModule *TerraformModule `toml:"-" json:"terraform_module,omitempty" digest:"inside"`
+	// The keys of the component's own type; the others are nil.
+	TerraformModule    *TerraformModule    `toml:"-" json:"terraform_module,omitempty" digest:"inside"`
+	HelmChart          *HelmChart          `toml:"-" json:"helm_chart,omitempty" digest:"inside"`
+	KubernetesManifest *KubernetesManifest `toml:"-" json:"kubernetes_manifest,omitempty" digest:"inside"`
+	ContainerImage     *ContainerImage     `toml:"-" json:"container_image,omitempty" digest:"inside"`
 }
 
 // BuildDigest is what the component's build depends on: its build keys and the
@@ -86,6 +98,12 @@ func (c *Component) DeployDigest() string {
 // Source says where the component's files stand; false when none is given.
 func (c *Component) Source() (Source, bool) {
 	src, ok := sourceOf(c.PublicRepo, c.ConnectedRepo, c.Berth)
+	switch {
+	case c.KubernetesManifest != nil && c.KubernetesManifest.Manifest != nil:
+		src, ok = Source{Kind: SourceText, File: manifestFile, Text: c.KubernetesManifest.Manifest.Contents}, true
+	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
+		src, ok = Source{Kind: SourceImage, Repo: c.ContainerImage.Public.ImageURL, Ref: c.ContainerImage.Public.Tag}, true
+	}
 	src.Block, src.Name = BlockComponent, c.Name
 	return src, ok
 }
@@ -112,7 +130,14 @@ func (c *Component) check(ch *checker) {
 			ch.add(Error, CodeDuplicate, c.At.key("dependencies").item(i), "component %q depends on %q twice", c.Name, dep)
 		}
 	}
-	if c.TerraformModule != nil {
+	switch {
+	case c.TerraformModule != nil:
 		c.TerraformModule.check(ch, c)
+	case c.HelmChart != nil:
+		c.HelmChart.check(ch, c)
+	case c.KubernetesManifest != nil:
+		c.KubernetesManifest.check(ch, c)
+	case c.ContainerImage != nil:
+		c.ContainerImage.check(ch, c)
 	}
 }

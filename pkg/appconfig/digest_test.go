@@ -13,11 +13,16 @@ import (
 func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 	t.Parallel()
 	build := map[string][]string{
-		"Component":       {"Type", "PublicRepo", "ConnectedRepo", "Berth"},
-		"TerraformModule": {"TerraformVersion"},
-		"Sandbox":         {"Type", "TerraformVersion", "PublicRepo", "ConnectedRepo", "Berth"},
+		"Component":          {"Type", "PublicRepo", "ConnectedRepo", "Berth"},
+		"TerraformModule":    {"TerraformVersion"},
+		"HelmChart":          {"HelmRepo"},
+		"KubernetesManifest": {"Manifest", "Kustomize"},
+		"ContainerImage":     {"Public", "ECR"},
+		"Sandbox":            {"Type", "TerraformVersion", "PublicRepo", "ConnectedRepo", "Berth"},
 	}
-	for _, block := range []any{appconfig.Component{}, appconfig.TerraformModule{}, appconfig.Sandbox{}} {
+	for _, block := range []any{
+		appconfig.Component{}, appconfig.TerraformModule{}, appconfig.HelmChart{}, appconfig.KubernetesManifest{}, appconfig.ContainerImage{}, appconfig.Sandbox{},
+	} {
 		typ := reflect.TypeOf(block)
 		for i := range typ.NumField() {
 			f := typ.Field(i)
@@ -41,7 +46,13 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 // TestChangedFieldChangesOneDigest sets every field and watches the digests.
 func TestChangedFieldChangesOneDigest(t *testing.T) {
 	t.Parallel()
-	zero := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
+	empty := func() *appconfig.Component {
+		return &appconfig.Component{
+			TerraformModule: &appconfig.TerraformModule{}, HelmChart: &appconfig.HelmChart{},
+			KubernetesManifest: &appconfig.KubernetesManifest{}, ContainerImage: &appconfig.ContainerImage{},
+		}
+	}
+	zero := empty()
 	check := func(name, tag string, changed *appconfig.Component) {
 		build := zero.BuildDigest("src") != changed.BuildDigest("src")
 		deploy := zero.DeployDigest() != changed.DeployDigest()
@@ -51,18 +62,18 @@ func TestChangedFieldChangesOneDigest(t *testing.T) {
 	}
 	for i := range reflect.TypeFor[appconfig.Component]().NumField() {
 		f := reflect.TypeFor[appconfig.Component]().Field(i)
-		if f.Name == "TerraformModule" {
+		if f.Tag.Get("digest") != "inside" {
+			changed := empty()
+			fill(reflect.ValueOf(changed).Elem().Field(i))
+			check(f.Name, f.Tag.Get("digest"), changed)
 			continue
 		}
-		changed := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
-		fill(reflect.ValueOf(changed).Elem().Field(i))
-		check(f.Name, f.Tag.Get("digest"), changed)
-	}
-	for i := range reflect.TypeFor[appconfig.TerraformModule]().NumField() {
-		f := reflect.TypeFor[appconfig.TerraformModule]().Field(i)
-		changed := &appconfig.Component{TerraformModule: &appconfig.TerraformModule{}}
-		fill(reflect.ValueOf(changed.TerraformModule).Elem().Field(i))
-		check(f.Name, f.Tag.Get("digest"), changed)
+		for k := range f.Type.Elem().NumField() {
+			inner := f.Type.Elem().Field(k)
+			changed := empty()
+			fill(reflect.ValueOf(changed).Elem().Field(i).Elem().Field(k))
+			check(f.Name+"."+inner.Name, inner.Tag.Get("digest"), changed)
+		}
 	}
 	if zero.BuildDigest("a") == zero.BuildDigest("b") {
 		t.Error("the source's digest is not part of the build digest")

@@ -113,6 +113,9 @@ func (l *loader) component(doc *document) {
 		targets = append(targets, known.block(&c))
 	}
 	l.table(c.At, doc.values, targets...)
+	if c.Type == typeExternalImage {
+		c.Type = TypeContainerImage
+	}
 	c.check(&l.checker)
 	l.keepComponent(c)
 }

@@ -23,17 +23,20 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := map[string][]string{
-		"metadata.toml":    keysOf(appconfig.Metadata{}, ""),
-		"sandbox.toml":     keysOf(appconfig.Sandbox{}, ""),
-		"runner.toml":      keysOf(appconfig.Runner{}, ""),
-		"stack.toml":       keysOf(appconfig.Stack{}, ""),
-		"inputs.toml":      append(keysOf(appconfig.InputGroup{}, "group[]."), keysOf(appconfig.Input{}, "input[].")...),
-		"secrets.toml":     keysOf(appconfig.Secret{}, "secret[]."),
-		"components/":      keysOf(appconfig.Component{}, ""),
-		"terraform_module": keysOf(appconfig.TerraformModule{}, ""),
-		"actions/":         keysOf(appconfig.Action{}, ""),
+		"metadata.toml":       keysOf(appconfig.Metadata{}, ""),
+		"sandbox.toml":        keysOf(appconfig.Sandbox{}, ""),
+		"runner.toml":         keysOf(appconfig.Runner{}, ""),
+		"stack.toml":          keysOf(appconfig.Stack{}, ""),
+		"inputs.toml":         append(keysOf(appconfig.InputGroup{}, "group[]."), keysOf(appconfig.Input{}, "input[].")...),
+		"secrets.toml":        keysOf(appconfig.Secret{}, "secret[]."),
+		"components/":         keysOf(appconfig.Component{}, ""),
+		"terraform_module":    keysOf(appconfig.TerraformModule{}, ""),
+		"helm_chart":          keysOf(appconfig.HelmChart{}, ""),
+		"kubernetes_manifest": keysOf(appconfig.KubernetesManifest{}, ""),
+		"container_image":     keysOf(appconfig.ContainerImage{}, ""),
+		"actions/":            keysOf(appconfig.Action{}, ""),
 		"Shared tables": slices.Concat(keysOf(appconfig.Repo{}, "public_repo."), keysOf(appconfig.Repo{}, "connected_repo."),
-			keysOf(appconfig.SourceExtension{}, "berth."), keysOf(appconfig.VarFile{}, "var_file[]."),
+			keysOf(appconfig.SourceExtension{}, "berth."), keysOf(appconfig.VarFile{}, "var_file[]."), keysOf(appconfig.ValuesFile{}, "values_file[]."),
 			keysOf(appconfig.OperationRole{}, "operation_roles[].")),
 	}
 	written := map[string][]string{}
@@ -57,7 +60,7 @@ func TestReferencePage(t *testing.T) {
 // keysOf lists the key paths of a block. Tables that many blocks share are
 // listed by their name only.
 func keysOf(block any, prefix string) []string {
-	shared := []any{appconfig.Repo{}, appconfig.SourceExtension{}, appconfig.VarFile{}, appconfig.OperationRole{}, appconfig.Text{}}
+	shared := []any{appconfig.Repo{}, appconfig.SourceExtension{}, appconfig.VarFile{}, appconfig.ValuesFile{}, appconfig.OperationRole{}, appconfig.Text{}}
 	var keys []string
 	typ := reflect.TypeOf(block)
 	for i := range typ.NumField() {

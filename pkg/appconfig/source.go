@@ -25,6 +25,8 @@ type SourceKind string
 const (
 	SourceLocal SourceKind = "local" // a directory of the app folder
 	SourceGit   SourceKind = "git"   // a directory of a git repository
+	SourceText  SourceKind = "text"  // a file whose text the config holds
+	SourceImage SourceKind = "image" // an image of a registry
 )
 
 // Blocks that have a source to build.
@@ -38,11 +40,19 @@ type Source struct {
 	Block     string     `json:"block"`          // "sandbox" or "component"
 	Name      string     `json:"name,omitempty"` // the component's name
 	Kind      SourceKind `json:"kind"`
-	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written
-	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit; "" is the default branch
+	Repo      string     `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"
+	Ref       string     `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag
 	Connected bool       `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string     `json:"directory"`           // cleaned, slash-separated; "." is the root
+	File      string     `json:"file,omitempty"`      // text: what the file is called
+	Text      string     `json:"-"`                   // text: what is in it
 }
+
+// manifestFile is what a manifest is called in its artifact.
+const manifestFile = "manifest.yaml"
+
+// Uploaded tells whether the source travels with a sync, as what Archive packs.
+func (s Source) Uploaded() bool { return s.Kind == SourceLocal || s.Kind == SourceText }
 
 // Sources lists the source of every buildable: the sandbox, then the components
 // in order of their names. Buildables without a valid source are left out.

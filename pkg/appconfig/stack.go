@@ -4,7 +4,8 @@ package appconfig
 type StackType string
 
 const (
-	StackLocal             StackType = "local" // a process on this machine (Berth)
+	StackLocal             StackType = "local"      // a process on this machine (Berth)
+	StackKubernetes        StackType = "kubernetes" // a Deployment in a cluster (Berth)
 	StackAWSCloudFormation StackType = "aws-cloudformation"
 	StackAzureBicep        StackType = "azure-bicep"
 	StackGCPTerraform      StackType = "gcp-terraform"
@@ -31,7 +32,7 @@ type NestedStack struct {
 }
 
 func (s *Stack) check(c *checker) {
-	c.oneOf(s.At.key("type"), string(s.Type), string(StackLocal), string(StackAWSCloudFormation),
+	c.oneOf(s.At.key("type"), string(s.Type), string(StackLocal), string(StackKubernetes), string(StackAWSCloudFormation),
 		string(StackAzureBicep), string(StackGCPTerraform))
 	indexes := map[int]bool{}
 	for i, nested := range s.CustomNestedStacks {

@@ -11,6 +11,9 @@
 //	in/artifact/      the unpacked artifact (plan, apply)
 //	in/source/        the unpacked source archive (build from a local directory)
 //	in/pinned/        what the plan of this change pinned (apply only)
+//	in/previous/      what a change of uncertain outcome pinned, which this plan
+//	                  follows (plan only, when it is still there)
+//	in/kubeconfig     how to reach the cluster, for kinds and actions that need one
 //	work/             scratch, the engine's own; HOME and TMPDIR point into it
 //	out/result.json   the engine's Result, written last, by rename
 //	out/pinned/       what the apply needs again, byte for byte: the saved plan,
@@ -20,6 +23,8 @@
 //	out/plan.summary.json    a PlanSummary, for people
 //	out/inputs.json   the rendered inputs; their salted digest goes into the effect
 //	out/artifact/     what a build made: a directory that the agent packs and pushes
+//	out/image/        an OCI image layout with one image that a build copied; the
+//	                  agent pushes it as it is
 //	out/outputs.json  an Outputs
 //
 // stdout and stderr of the engine are files that the agent tails. They lie outside
@@ -27,7 +32,8 @@
 //
 // The engine is started in the directory as `berth-engine run DIR` with a clean
 // environment (PATH, HOME, TMPDIR, TRACEPARENT, BERTH_INSTALL_DIR, the TF_HTTP_*
-// settings, BERTH_TERRAFORM). SIGTERM means: stop at the next safe point, then
+// settings, BERTH_TERRAFORM, KUBECONFIG, BERTH_REGISTRY: the install's own
+// registry as kubelets call it). SIGTERM means: stop at the next safe point, then
 // write the result. Exit codes: ExitFinished, ExitFailed, ExitRefused.
 //
 // The engine gets no credential of Berth: registry, state backend and log are

@@ -15,9 +15,15 @@ type Kind string
 
 // The kinds that the built-in engines know.
 const (
-	KindTerraformModule Kind = "terraform_module"
-	KindAction          Kind = "action"
+	KindTerraformModule    Kind = "terraform_module"
+	KindHelmChart          Kind = "helm_chart"
+	KindKubernetesManifest Kind = "kubernetes_manifest"
+	KindContainerImage     Kind = "container_image"
+	KindAction             Kind = "action"
 )
+
+// OnCluster says whether jobs of the kind need a Kubernetes cluster.
+func (k Kind) OnCluster() bool { return k == KindHelmChart || k == KindKubernetesManifest }
 
 // Operation says what the engine does.
 type Operation string
@@ -52,9 +58,19 @@ type Spec struct {
 	// Pinned names what the plan kept, for apply: the digest of the sealed blob
 	// in the install's own registry.
 	Pinned string `json:"pinned,omitempty"`
+	// Continues is set for a plan that follows a change of uncertain outcome: the
+	// id of that change. The agent gives what it pinned as in/previous/, if it
+	// still has it.
+	Continues string `json:"continues,omitempty"`
+	// Fence is the one that an apply was granted. The agent sets it in job.json;
+	// it is 0 in plans, and in what the control plane writes.
+	Fence int64 `json:"fence,omitempty"`
 	// Exactly one of these is set, by Kind.
-	TerraformModule *TerraformModule `json:"terraform_module,omitempty"`
-	Action          *Action          `json:"action,omitempty"`
+	TerraformModule    *TerraformModule    `json:"terraform_module,omitempty"`
+	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
+	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
+	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
+	Action             *Action             `json:"action,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).
@@ -89,6 +105,40 @@ type TerraformModule struct {
 	VarFiles         []string          `json:"var_files,omitempty"` // contents, templates
 }
 
+// HelmChart is what the Helm engine needs. The chart itself is the artifact,
+// its dependencies inside.
+type HelmChart struct {
+	// ReleaseName is chart_name of the app folder.
+	ReleaseName string `json:"release_name"`
+	// Namespace is a template; empty means the id of the install.
+	Namespace string `json:"namespace,omitempty"`
+	// CreateNamespace makes the namespace when it is not there.
+	CreateNamespace bool `json:"create_namespace,omitempty"`
+	// StorageDriver is where Helm keeps its releases: "configmap" or "secret".
+	StorageDriver string `json:"storage_driver"`
+	// Values are paths as `helm --set` takes them, with templates as values.
+	Values map[string]string `json:"values,omitempty"`
+	// ValuesFiles are contents, templates; later ones win, Values over all.
+	ValuesFiles []string `json:"values_files,omitempty"`
+	// TakeOwnership adopts objects that are there and belong to no release.
+	TakeOwnership bool `json:"take_ownership,omitempty"`
+}
+
+// KubernetesManifest is what the manifest engine needs. The artifact holds
+// manifest.yaml, a template of one or more objects.
+type KubernetesManifest struct {
+	// Namespace is a template; it is the one of objects that name none.
+	Namespace string `json:"namespace"`
+	// CreateNamespace makes the namespace when it is not there.
+	CreateNamespace bool `json:"create_namespace,omitempty"`
+}
+
+// ContainerImage is what is known of an image beside its artifact.
+type ContainerImage struct {
+	// Tag is the one that the build resolved, for people.
+	Tag string `json:"tag,omitempty"`
+}
+
 // Action is a script or several, run one after the other.
 type Action struct {
 	Name  string       `json:"name"`
@@ -105,18 +155,24 @@ type ActionStep struct {
 	InlineContents string            `json:"inline_contents,omitempty"`
 	Command        string            `json:"command,omitempty"`
 	EnvVars        map[string]string `json:"env_vars,omitempty"`
+	// NoKubeConfig keeps the cluster's credentials from the script.
+	NoKubeConfig bool `json:"no_kube_config,omitempty"`
 }
 
-// Source is what a build is made from: either an archive in the org's registry,
-// which the agent unpacks to in/source, or a git commit, which the engine
-// fetches itself.
+// Source is what a build is made from: an archive in the org's registry, which
+// the agent unpacks to in/source, a git commit, which the engine fetches itself,
+// or an image, which the engine copies.
 type Source struct {
-	Kind      string    `json:"kind"` // "archive" or "git"
+	Kind      string    `json:"kind"` // "archive", "git" or "image"
 	Archive   *Artifact `json:"archive,omitempty"`
 	Repo      string    `json:"repo,omitempty"`
 	Ref       string    `json:"ref,omitempty"`    // as written by the vendor
 	Commit    string    `json:"commit,omitempty"` // 40 hex digits, resolved by builder
 	Directory string    `json:"directory,omitempty"`
+	// Image and ImageDigest are of an image: "host/name" and what builder found
+	// behind Ref, its tag.
+	Image       string `json:"image,omitempty"`
+	ImageDigest string `json:"image_digest,omitempty"`
 	// Push is where the agent pushes out/artifact to.
 	Push string `json:"push"` // repository
 }
@@ -146,6 +202,18 @@ func (s Spec) Validate() error {
 		if s.TerraformModule == nil && s.Operation != OperationBuild {
 			fail("kind %s needs terraform_module", s.Kind)
 		}
+	case KindHelmChart:
+		if s.HelmChart == nil && s.Operation != OperationBuild {
+			fail("kind %s needs helm_chart", s.Kind)
+		}
+	case KindKubernetesManifest:
+		if s.KubernetesManifest == nil && s.Operation != OperationBuild {
+			fail("kind %s needs kubernetes_manifest", s.Kind)
+		}
+	case KindContainerImage:
+		if s.ContainerImage == nil && s.Operation != OperationBuild {
+			fail("kind %s needs container_image", s.Kind)
+		}
 	case KindAction:
 		if s.Action == nil || len(s.Action.Steps) == 0 {
 			fail("kind %s needs action with steps", s.Kind)
@@ -162,7 +230,7 @@ func (s Spec) Validate() error {
 		if s.ChangeID == "" || s.InstallID == "" {
 			fail("operation %s needs change_id and install_id", s.Operation)
 		}
-		if s.Kind == KindTerraformModule && (s.Resource == nil || s.Artifact == nil) {
+		if s.Kind != KindAction && (s.Resource == nil || s.Artifact == nil) {
 			fail("operation %s needs resource and artifact", s.Operation)
 		}
 		if s.Operation == OperationApply && s.Pinned == "" {

@@ -32,11 +32,13 @@ type Kind string
 
 // The kinds that Berth itself makes. Plugins may add others.
 const (
-	KindTerraformModule Kind = "terraform_module" // a module directory, ready for init
-	KindSource          Kind = "source"           // an uploaded or checked-out source tree
-	KindConfigBundle    Kind = "config_bundle"    // an app folder as it was synced
-	KindActionScript    Kind = "action_script"    // the scripts of an action
-	KindPlan            Kind = "plan"             // a sealed plan file
+	KindTerraformModule Kind = "terraform_module"    // a module directory, ready for init
+	KindHelmChart       Kind = "helm_chart"          // a chart directory with its dependencies
+	KindManifest        Kind = "kubernetes_manifest" // manifest.yaml, a template
+	KindSource          Kind = "source"              // an uploaded or checked-out source tree
+	KindConfigBundle    Kind = "config_bundle"       // an app folder as it was synced
+	KindActionScript    Kind = "action_script"       // the scripts of an action
+	KindPlan            Kind = "plan"                // a sealed plan file
 )
 
 const (

@@ -139,24 +139,20 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	}
 	uploads = []archive{{digest, bundle}}
 	request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
-	packed := map[string]string{} // by directory: components may share one
 	for _, source := range appconfig.Sources(config) {
-		if source.Kind != appconfig.SourceLocal {
+		if !source.Uploaded() {
 			continue
 		}
-		if _, ok := packed[source.Directory]; !ok {
-			data, digest, err := appconfig.SourceArchive(root, source.Directory)
-			if err != nil {
-				return "", nil, request, err
-			}
-			packed[source.Directory] = digest
-			uploads = append(uploads, archive{digest, data})
+		data, digest, err := source.Archive(root)
+		if err != nil {
+			return "", nil, request, err
 		}
+		uploads = append(uploads, archive{digest, data})
 		name := source.Name
 		if source.Block == appconfig.BlockSandbox {
 			name = appconfig.BlockSandbox
 		}
-		request.Sources = append(request.Sources, ctlapi.SyncSource{Component: name, Digest: packed[source.Directory]})
+		request.Sources = append(request.Sources, ctlapi.SyncSource{Component: name, Digest: digest})
 	}
 	if app = s.app; app == "" {
 		app = filepath.Base(abs)

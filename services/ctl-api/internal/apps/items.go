@@ -23,7 +23,7 @@ const (
 
 // Source is where a build takes its files from, as stored in builds.source.
 type Source struct {
-	Kind      string `json:"kind"`             // local or git
+	Kind      string `json:"kind"`             // local, git or image
 	Digest    string `json:"digest,omitempty"` // local: the blob
 	Repo      string `json:"repo,omitempty"`
 	Ref       string `json:"ref,omitempty"`
@@ -57,13 +57,13 @@ func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
 		}
 		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Connected: src.Connected, Directory: src.Directory}
 		content := ""
-		if src.Kind == appconfig.SourceLocal {
+		if src.Uploaded() {
 			local[it.Name] = true
 			if content = sources[it.Name]; content == "" {
-				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is a directory, and its archive is not named here", it.Name)})
+				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is uploaded, and its archive is not named here", it.Name)})
 				return
 			}
-			it.Source = Source{Kind: string(src.Kind), Digest: content}
+			it.Source = Source{Kind: string(appconfig.SourceLocal), Digest: content}
 		}
 		it.BuildDigest = digest(content)
 		items = append(items, it)
@@ -101,7 +101,7 @@ var commitRef = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // moves says whether the content behind the source may change while its
 // description stays the same: a branch or a tag.
 func (s Source) moves() bool {
-	return s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
+	return s.Kind == string(appconfig.SourceImage) || s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
 }
 
 // mustJSON encodes our own plain structs, which always can be.

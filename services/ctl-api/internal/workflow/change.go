@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
@@ -48,6 +49,9 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 		insert.Replaces, insert.ApprovedEffectDigest = &old.ID, old.ApprovedEffectDigest
 	}
 	spec, err := r.planSpec(ctx, step, &insert)
+	if err == nil {
+		spec.Continues, err = r.continues(ctx, step)
+	}
 	if err != nil {
 		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
@@ -86,21 +90,49 @@ func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertCha
 	if err != nil {
 		return jobspec.Spec{}, err
 	}
-	tf, timeout, err := terraformSpec(sub.resource.Kind, sub.spec)
+	app, err := AppOfRelease(ctx, r.tx.Queries, sub.releaseID)
 	if err != nil {
 		return jobspec.Spec{}, err
 	}
 	insert.Kind = "deploy"
-	spec := r.baseSpec(jobspec.KindTerraformModule, jobspec.OperationPlan, timeout)
+	spec := r.baseSpec("", jobspec.OperationPlan, 0)
+	timeout, err := sub.fill(&spec, app)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	spec.TimeoutSeconds = int(timeout / time.Second)
 	if StepKind(step.Kind) == StepTeardown {
 		insert.Kind, spec.Destroy = "teardown", true
 	}
 	insert.ReleaseID, insert.RevisionID = &sub.releaseID, &sub.revisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &sub.repository, &sub.digest
-	spec.TerraformModule = tf
 	spec.Resource = &jobspec.Resource{ID: sub.resource.ID, Kind: sub.resource.Kind, Name: sub.resource.Name}
 	spec.Artifact = &jobspec.Artifact{Repository: sub.repository, Digest: sub.digest}
 	return spec, nil
+}
+
+// continues names the change of uncertain outcome that a new plan for the step
+// follows: the one before, or the one that a plan before followed and did not
+// come to apply.
+func (r *round) continues(ctx context.Context, step db.Step) (string, error) {
+	old, ok := r.changes[step.ID]
+	switch {
+	case !ok:
+		return "", nil
+	case old.State == ChangeUncertain:
+		return old.ID, nil
+	case old.ApplyJobID != nil:
+		return "", nil
+	}
+	raw, err := r.tx.JobSpec(ctx, optional.Value(old.PlanJobID))
+	if err != nil {
+		return "", fmt.Errorf("read plan job: %w", err)
+	}
+	var spec jobspec.Spec
+	if err := json.Unmarshal(raw, &spec); err != nil {
+		return "", fmt.Errorf("read spec of plan job: %w", err)
+	}
+	return spec.Continues, nil
 }
 
 // readPlan returns what the plan job of a change found.
@@ -206,7 +238,7 @@ func (r *round) noChange(ctx context.Context, step db.Step) error {
 		return err
 	}
 	if c.ResourceID != nil && !r.workflow.PlanOnly {
-		if err := r.landed(ctx, c, res.Plan.EffectDigest, nil); err != nil {
+		if err := r.landed(ctx, c, res.Plan.EffectDigest, res.Outputs); err != nil {
 			return err
 		}
 	}

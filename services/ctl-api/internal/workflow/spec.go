@@ -54,29 +54,62 @@ func (r *round) subjectOf(ctx context.Context, step db.Step) (subject, error) {
 	return subject{}, fmt.Errorf("release %s has no item for resource %s", release, resource.Name)
 }
 
-// terraformSpec turns the revision of a sandbox or a terraform_module into what
-// the engine works from.
-func terraformSpec(kind string, raw json.RawMessage) (*jobspec.TerraformModule, time.Duration, error) {
-	if kind == "sandbox" {
+// fill completes the spec of a plan with what the engine of the subject's type
+// works from, and returns how long the engine may take.
+func (sub subject) fill(spec *jobspec.Spec, app *appconfig.App) (time.Duration, error) {
+	if sub.resource.Kind == "sandbox" {
 		var s appconfig.Sandbox
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, 0, fmt.Errorf("read sandbox revision: %w", err)
+		if err := json.Unmarshal(sub.spec, &s); err != nil {
+			return 0, fmt.Errorf("read sandbox revision: %w", err)
 		}
-		return module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles), defaultDeployTimeout, nil
+		spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+		return defaultDeployTimeout, nil
 	}
 	var c appconfig.Component
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, 0, fmt.Errorf("read component revision: %w", err)
+	if err := json.Unmarshal(sub.spec, &c); err != nil {
+		return 0, fmt.Errorf("read component revision: %w", err)
 	}
-	if c.TerraformModule == nil {
-		return nil, 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
+	switch {
+	case c.TerraformModule != nil:
+		m := c.TerraformModule
+		spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	case c.HelmChart != nil:
+		spec.Kind, spec.HelmChart = jobspec.KindHelmChart, helmChart(c.HelmChart, app.Runner)
+	case c.KubernetesManifest != nil:
+		spec.Kind = jobspec.KindKubernetesManifest
+		spec.KubernetesManifest = &jobspec.KubernetesManifest{
+			Namespace: c.KubernetesManifest.Namespace, CreateNamespace: c.KubernetesManifest.InNewNamespace(),
+		}
+	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
+		spec.Kind, spec.ContainerImage = jobspec.KindContainerImage, &jobspec.ContainerImage{Tag: c.ContainerImage.Public.Tag}
+	default:
+		return 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
 	}
-	timeout := defaultDeployTimeout
 	if c.DeployTimeout.Std() > 0 {
-		timeout = c.DeployTimeout.Std()
+		return c.DeployTimeout.Std(), nil
 	}
-	m := c.TerraformModule
-	return module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles), timeout, nil
+	return defaultDeployTimeout, nil
+}
+
+// helmChart says where releases are kept when the component does not: as
+// runner.toml says, else in Secrets. They hold what was rendered, secrets
+// included, and it is where Helm's own commands look.
+func helmChart(h *appconfig.HelmChart, runner *appconfig.Runner) *jobspec.HelmChart {
+	driver := h.StorageDriver
+	if driver == "" && runner != nil {
+		driver = runner.HelmDriver
+	}
+	if driver == "" {
+		driver = appconfig.StorageSecret
+	}
+	spec := &jobspec.HelmChart{
+		ReleaseName: h.ChartName, Namespace: h.Namespace, CreateNamespace: h.InNewNamespace(),
+		StorageDriver: driver, Values: h.Values, TakeOwnership: h.TakeOwnership,
+	}
+	for _, f := range h.ValuesFiles {
+		spec.ValuesFiles = append(spec.ValuesFiles, f.Contents.Contents)
+	}
+	return spec
 }
 
 func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
@@ -103,7 +136,11 @@ func ActionSpec(app *appconfig.App, name string, inputs map[string]string) (*job
 	_, check := a.HealthCheck()
 	spec := &jobspec.Action{Name: a.Name, Inputs: inputs, ReadOnly: check}
 	for _, s := range a.Steps {
-		step := jobspec.ActionStep{Name: s.Name, Command: s.Command, EnvVars: s.EnvVars}
+		withCluster := a.EnableKubeConfig
+		if s.EnableKubeConfig != nil {
+			withCluster = *s.EnableKubeConfig
+		}
+		step := jobspec.ActionStep{Name: s.Name, Command: s.Command, EnvVars: s.EnvVars, NoKubeConfig: !withCluster}
 		if s.InlineContents != nil {
 			step.InlineContents = s.InlineContents.Contents
 		}
