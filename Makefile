@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo up down test lint fmt generate verify check build bench tools
+.PHONY: help demo up down kube kube-down test lint fmt generate verify check build bench tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,8 +17,15 @@ up: build ## start Berth on this machine
 	@dev/scripts/need.sh postgres
 	@BERTH_TERRAFORM=$$(dev/scripts/need.sh terraform) .bin/berth up $(ARGS)
 
-down: ## stop it; ARGS=--purge deletes its data
+down: ## stop it, and the cluster of make kube; ARGS=--purge deletes its data
 	@if [ -x .bin/berth ]; then .bin/berth down $(ARGS); else echo "nothing to stop: Berth was not built here"; fi
+	@if [ -d "$${BERTH_KUBE_DIR:-.berth-kube}" ]; then dev/scripts/kube.sh down; fi
+
+kube: ## build and start a real Kubernetes on this machine (Linux, root)
+	@dev/scripts/kube.sh up
+
+kube-down: ## stop it and put the machine back
+	@dev/scripts/kube.sh down
 
 test: ## run all tests, with what they need (RACE=1: with the race detector)
 	@dev/scripts/test.sh $(ARGS)

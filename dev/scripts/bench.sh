@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Measures against the budgets of the design: first job dispatch on the real
-# executables, then the Go benchmarks. Usage: bench.sh [FLAG | PACKAGE]...
+# executables, then deploys on the cluster of KUBECONFIG or of `make kube`, then
+# the Go benchmarks. Usage: bench.sh [FLAG | PACKAGE]...
 #
-#	dev/scripts/bench.sh                                # all
-#	dev/scripts/bench.sh ./services/bench -samples 200  # only job dispatch
-#	dev/scripts/bench.sh -count 5 ./pkg/redact          # only Go benchmarks of these
+#	dev/scripts/bench.sh                                    # all
+#	dev/scripts/bench.sh ./services/bench -samples 200      # only job dispatch
+#	dev/scripts/bench.sh ./services/bench -components 1,10  # only deploys
+#	dev/scripts/bench.sh -count 5 ./pkg/redact              # only Go benchmarks of these
 #
 # docs/reference/benchmarks.md has the figures and says how to read them.
 set -euo pipefail
@@ -22,18 +24,38 @@ dev/scripts/need.sh go postgres
 dev/scripts/build.sh
 export BERTH_LIBEXEC=$PWD/.bin
 
+# with_cluster finds the cluster to measure on, and the tools to compare with.
+with_cluster() {
+  BERTH_TERRAFORM=$(dev/scripts/need.sh terraform) || exit # it says why
+  export BERTH_TERRAFORM
+  if [ -z "${KUBECONFIG:-}" ]; then
+    KUBECONFIG=$(dev/scripts/kube.sh status 2>/dev/null) || return 1
+    export KUBECONFIG
+    export NO_PROXY=${NO_PROXY:+$NO_PROXY,}localhost,127.0.0.1,10.0.0.0/8
+  fi
+  [ ! -x .bin/kube/helm ] || export HELM=${HELM:-$PWD/.bin/kube/helm} KUBECTL=${KUBECTL:-$PWD/.bin/kube/kubectl}
+}
+
 # Built rather than `go run`, which would not pass an interrupt on.
-dispatch() {
+measure() {
   go build -o .bin/build/bench ./services/bench
   .bin/build/bench "$@"
 }
 
 if [ "${packages[*]}" = ./services/bench ]; then
-  dispatch "${flags[@]}"
+  if [[ " ${flags[*]}" = *" -components"* ]]; then
+    with_cluster || true # it says itself what is missing
+  fi
+  measure "${flags[@]}"
   exit
 fi
 if [ ${#packages[@]} = 0 ]; then
-  dispatch
+  measure
+  if with_cluster; then
+    measure -components 1,10,50
+  else
+    echo "NO CLUSTER, deploys are not measured: make kube starts one, or set KUBECONFIG" >&2
+  fi
   packages=(./pkg/... ./services/... ./runner/... ./cli/...)
 fi
 go test -run '^$' -bench . -benchmem -timeout 30m "${flags[@]}" "${packages[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | postgres | terraform)...
+# can. Usage: need.sh (go | cc | git | postgres | terraform | kube)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -22,11 +22,14 @@ apt_install() {
   echo "installing $*" >&2
   local log=.bin/apt.log
   mkdir -p .bin
+  exec 9>.bin/apt.lock
+  flock 9 # apt itself fails when it runs already
   if ! { DEBIAN_FRONTEND=noninteractive apt-get -q update &&
     DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; } >"$log" 2>&1; then
     tail -n 5 "$log" >&2
     fail "could not install $*; the whole story is in $log"
   fi
+  exec 9>&-
 }
 
 need_go() {
@@ -96,9 +99,38 @@ need_terraform() {
   .bin/tools/ensure-terraform
 }
 
+# What the processes of a Kubernetes node and dev/scripts/kube.sh call; Debian
+# has the network plugins in /usr/lib/cni, others in /opt/cni/bin.
+has_kube() {
+  local program
+  for program in containerd ctr runc iptables ip sysctl openssl curl; do
+    command -v "$program" >/dev/null || return
+  done
+  [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ]
+}
+
+need_kube() {
+  has_kube && return
+  local -r packages=(containerd runc containernetworking-plugins iptables iproute2 procps openssl curl)
+  can_apt || fail "install ${packages[*]}"
+  # Only the executables are wanted, not services that the packages start.
+  local policy=/usr/sbin/policy-rc.d
+  if [ -e "$policy" ]; then
+    apt_install "${packages[@]}"
+  else
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    apt_install "${packages[@]}"
+    rm -f "$policy"
+    trap - EXIT
+  fi
+  has_kube || fail "containerd and its like were installed, but are not where they are looked for: see has_kube in dev/scripts/need.sh"
+}
+
 for what in "$@"; do
   case $what in
-  go | cc | git | postgres | terraform) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform" ;;
+  go | cc | git | postgres | terraform | kube) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube" ;;
   esac
 done

@@ -5,6 +5,12 @@
 #
 #	dev/scripts/test.sh -run TestClaim ./services/runner-api/...
 #
+# All tests get a real Kubernetes when the machine can run one: the one of
+# `make kube` if it is up, or one that is started here and stopped at the end.
+# Chosen packages get it only if there is one. Tests make and delete namespaces,
+# so a KUBECONFIG of the shell is not taken: name another cluster by
+# BERTH_TEST_KUBECONFIG.
+#
 # RACE=1 turns the race detector on, in the executables too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -36,6 +42,36 @@ export BERTH_TERRAFORM
 # The end-to-end tests start the real executables, found here.
 dev/scripts/build.sh
 export BERTH_LIBEXEC=$PWD/.bin${RACE:+/race}
+
+# with_cluster tells the tests of a cluster and of what belongs to it.
+with_cluster() {
+  export KUBECONFIG=$1
+  dev/scripts/kube.sh build
+  export HELM=$PWD/.bin/kube/helm KUBECTL=$PWD/.bin/kube/kubectl BERTH_DEV_REGISTRY=127.0.0.1:16452
+}
+
+# stop_cluster says nothing when all is well: the report is the last that is seen.
+stop_cluster() {
+  local log=.bin/kube-down.log
+  dev/scripts/kube.sh down >"$log" 2>&1 || cat "$log" >&2
+}
+
+unset KUBECONFIG
+if [ -n "${BERTH_TEST_KUBECONFIG:-}" ]; then
+  export KUBECONFIG=$BERTH_TEST_KUBECONFIG
+  echo "tests use the cluster of BERTH_TEST_KUBECONFIG" >&2
+  [ ! -x .bin/kube/helm ] || export HELM=${HELM:-$PWD/.bin/kube/helm} KUBECTL=${KUBECTL:-$PWD/.bin/kube/kubectl}
+elif cluster=$(dev/scripts/kube.sh status 2>/dev/null); then
+  with_cluster "$cluster"
+elif [ -z "$all" ]; then
+  echo "no cluster runs here: tests that need one skip (make kube starts one)" >&2
+elif lacks=$(dev/scripts/kube.sh can); then
+  trap stop_cluster EXIT
+  cluster=$(dev/scripts/kube.sh up)
+  with_cluster "$cluster"
+else
+  echo "NO KUBERNETES, its tests skip: $lacks" >&2
+fi
 
 mkdir -p .bin/tools
 (cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)

@@ -2343,6 +2343,21 @@ type Stack struct {
 // StackState `pending` until it phones home.
 type StackState string
 
+// StackCode defines model for StackCode.
+type StackCode struct {
+	// Code Shown now and never again; `berth-runner manifest --code` takes it.
+	//
+	// Example: berth1.eyJ1cmwiOi….c3VtLi4u
+	Code      string    `json:"code"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID Example: stk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID       string `json:"id"`
+	Replaces bool   `json:"replaces"`
+	RunnerID string `json:"runner_id"`
+	Version  int    `json:"version"`
+}
+
 // StackKind defines model for StackKind.
 type StackKind string
 
@@ -2954,6 +2969,12 @@ type SetInputsParams struct {
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 }
 
+// CreateStackVersionParams defines parameters for CreateStackVersion.
+type CreateStackVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
 	// At An older version of the tree; absent for the newest.
@@ -3115,6 +3136,9 @@ type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
+
+// CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
+type CreateStackVersionJSONRequestBody = EnrolmentRequest
 
 // CreateWorkflowJSONRequestBody defines body for CreateWorkflow for application/json ContentType.
 type CreateWorkflowJSONRequestBody = WorkflowRequest
@@ -3500,7 +3524,7 @@ type ClientInterface interface {
 
 	// CreateInstallWithBody Make an install
 	//
-	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -3509,7 +3533,7 @@ type ClientInterface interface {
 
 	// CreateInstall Make an install
 	//
-	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -3643,6 +3667,24 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/stack (the `GetStack` operationId).
 	GetStack(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateStackVersionWithBody Make a code for the customer's cluster
+	//
+	// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+	CreateStackVersionWithBody(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateStackVersion Make a code for the customer's cluster
+	//
+	// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+	CreateStackVersion(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, body CreateStackVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetState Show the state tree of an install
 	//
@@ -4540,7 +4582,7 @@ func (c *Client) ListInstalls(ctx context.Context, params *ListInstallsParams, r
 
 // CreateInstallWithBody Make an install
 //
-// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 //
 // Takes any type of body and a specified content type.
 //
@@ -4559,7 +4601,7 @@ func (c *Client) CreateInstallWithBody(ctx context.Context, params *CreateInstal
 
 // CreateInstall Make an install
 //
-// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 //
 // Takes a body of the `application/json` content type.
 //
@@ -4854,6 +4896,44 @@ func (c *Client) GetResource(ctx context.Context, install InstallIDOrName, resou
 // Corresponds with GET /installs/{install}/stack (the `GetStack` operationId).
 func (c *Client) GetStack(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetStackRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateStackVersionWithBody Make a code for the customer's cluster
+//
+// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+func (c *Client) CreateStackVersionWithBody(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateStackVersionRequestWithBody(c.Server, install, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateStackVersion Make a code for the customer's cluster
+//
+// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+func (c *Client) CreateStackVersion(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, body CreateStackVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateStackVersionRequest(c.Server, install, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7689,6 +7769,68 @@ func NewGetStackRequest(server string, install InstallIDOrName) (*http.Request, 
 	return req, nil
 }
 
+// NewCreateStackVersionRequest calls the generic CreateStackVersion builder with application/json body
+func NewCreateStackVersionRequest(server string, install InstallIDOrName, params *CreateStackVersionParams, body CreateStackVersionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateStackVersionRequestWithBody(server, install, params, "application/json", bodyReader)
+}
+
+// NewCreateStackVersionRequestWithBody constructs an http.Request for the CreateStackVersion method, with any body, and a specified content type
+func NewCreateStackVersionRequestWithBody(server string, install InstallIDOrName, params *CreateStackVersionParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/stack/versions", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewGetStateRequest constructs an http.Request for the GetState method
 func NewGetStateRequest(server string, install InstallIDOrName, params *GetStateParams) (*http.Request, error) {
 	var err error
@@ -9356,7 +9498,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInstallWithBodyWithResponse Make an install
 	//
-	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9365,7 +9507,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateInstallWithResponse Make an install
 	//
-	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+	// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9515,6 +9657,24 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /installs/{install}/stack (the `GetStack` operationId).
 	GetStackWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetStackResponse, error)
+
+	// CreateStackVersionWithBodyWithResponse Make a code for the customer's cluster
+	//
+	// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+	CreateStackVersionWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateStackVersionResponse, error)
+
+	// CreateStackVersionWithResponse Make a code for the customer's cluster
+	//
+	// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+	CreateStackVersionWithResponse(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, body CreateStackVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateStackVersionResponse, error)
 
 	// GetStateWithResponse Show the state tree of an install
 	//
@@ -11748,6 +11908,54 @@ func (r GetStackResponse) ContentType() string {
 	return ""
 }
 
+type CreateStackVersionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *StackCode
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateStackVersionResponse) GetJSON201() *StackCode {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r CreateStackVersionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateStackVersionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateStackVersionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateStackVersionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateStackVersionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetStateResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13468,7 +13676,7 @@ func (c *ClientWithResponses) ListInstallsWithResponse(ctx context.Context, para
 
 // CreateInstallWithBodyWithResponse Make an install
 //
-// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13483,7 +13691,7 @@ func (c *ClientWithResponses) CreateInstallWithBodyWithResponse(ctx context.Cont
 
 // CreateInstallWithResponse Make an install
 //
-// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, only `local` is there yet.
+// Makes an install of an app for a customer, with its resources, its stack and its runner's enrolment, and provisions it when asked to. Inputs are checked against the app. Of the stacks, `local` and `kubernetes` are there; the runner of a `kubernetes` one comes with a code, see [the stack's versions](#tag/Install/operation/createStackVersion).
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13734,6 +13942,36 @@ func (c *ClientWithResponses) GetStackWithResponse(ctx context.Context, install 
 		return nil, err
 	}
 	return ParseGetStackResponse(rsp)
+}
+
+// CreateStackVersionWithBodyWithResponse Make a code for the customer's cluster
+//
+// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+func (c *ClientWithResponses) CreateStackVersionWithBodyWithResponse(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateStackVersionResponse, error) {
+	rsp, err := c.CreateStackVersionWithBody(ctx, install, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateStackVersionResponse(rsp)
+}
+
+// CreateStackVersionWithResponse Make a code for the customer's cluster
+//
+// Makes a version of a `kubernetes` stack, and the code with which the customer's cluster makes its runner: where the control plane is, which keys to believe, and two secrets that work once. The versions and secrets before it become worthless. `replaces` is the consent that the machine before it is gone, as for an enrolment.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /installs/{install}/stack/versions (the `CreateStackVersion` operationId).
+func (c *ClientWithResponses) CreateStackVersionWithResponse(ctx context.Context, install InstallIDOrName, params *CreateStackVersionParams, body CreateStackVersionJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateStackVersionResponse, error) {
+	rsp, err := c.CreateStackVersion(ctx, install, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateStackVersionResponse(rsp)
 }
 
 // GetStateWithResponse Show the state tree of an install
@@ -15552,6 +15790,39 @@ func ParseGetStackResponse(rsp *http.Response) (*GetStackResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateStackVersionResponse parses an HTTP response from a CreateStackVersionWithResponse call
+func ParseCreateStackVersionResponse(rsp *http.Response) (*CreateStackVersionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateStackVersionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest StackCode
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -33,9 +33,12 @@ type Settings struct {
 	OrgHead *chain.SignedHead `json:"org_head,omitempty"`
 }
 
-// Scheduled is an action that the runner runs at its own initiative.
+// Scheduled is what the runner runs at its own initiative: an action, or a look
+// at the objects of a component.
 type Scheduled struct {
 	Action Action `json:"action"`
+	// Probe, when it is set, stands in the action's place.
+	Probe *Probe `json:"probe,omitempty"`
 	// Cron is a standard five-field expression, read in UTC.
 	Cron           string `json:"cron"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
@@ -43,10 +46,32 @@ type Scheduled struct {
 	HealthCheck bool `json:"health_check,omitempty"`
 }
 
+// Probe asks whether the objects of a component in a cluster are ready. Exactly
+// one of the last two is set, by Kind.
+type Probe struct {
+	Resource           Resource            `json:"resource"`
+	Kind               Kind                `json:"kind"`
+	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
+	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
+}
+
+// ProbePrefix begins the names under which probes are reported. No action can
+// have such a name.
+const ProbePrefix = "component/"
+
+// Name is what the runs of a scheduled thing are reported under.
+func (s Scheduled) Name() string {
+	if s.Probe != nil {
+		return ProbePrefix + s.Probe.Resource.Name
+	}
+	return s.Action.Name
+}
+
 // Run is the report of an action that the runner started itself. It is accepted
 // once per Key.
 type Run struct {
-	// Action and ScheduledAt make the key: "<action>@<RFC 3339 UTC>".
+	// Action, a Scheduled.Name, and ScheduledAt make the key:
+	// "<action>@<RFC 3339 UTC>".
 	Action      string    `json:"action"`
 	ScheduledAt time.Time `json:"scheduled_at"`
 	// State is running, succeeded, failed or missed. Missed: the runner was not

@@ -33,7 +33,7 @@ const (
 	OperationBuild Operation = "build" // make an artifact of a source
 	OperationPlan  Operation = "plan"  // say what an apply would do; mutates nothing
 	OperationApply Operation = "apply" // do what in/pinned holds
-	OperationRun   Operation = "run"   // run a read-only action at once
+	OperationRun   Operation = "run"   // run a read-only action, or look whether objects are ready
 )
 
 // Spec is what a runner is asked to do. Strings in it may be templates, which
@@ -237,7 +237,10 @@ func (s Spec) Validate() error {
 			fail("an apply needs what its plan pinned")
 		}
 	case OperationRun:
-		if s.Kind != KindAction || !s.Action.readOnly() {
+		switch {
+		case s.Kind.OnCluster() && s.Resource == nil:
+			fail("a probe needs the resource that it looks at")
+		case !s.Kind.OnCluster() && (s.Kind != KindAction || !s.Action.readOnly()):
 			fail("only a read-only action runs without a plan")
 		}
 	default:

@@ -43,14 +43,14 @@ func (g *graph) add(ctx context.Context, src content.Fetcher, desc ocispec.Descr
 		return nil
 	}
 	g.seen[desc.Digest] = true
-	if isManifest(desc.MediaType) {
+	if IsManifest(desc.MediaType) {
 		g.manifestBytes += desc.Size
 	}
 	if len(g.seen) > maxParts || g.manifestBytes > maxGraphManifestBytes {
 		return fmt.Errorf("artifact has more than %d parts or %d bytes of manifests", maxParts, maxGraphManifestBytes)
 	}
 	g.bytes += desc.Size
-	if !isManifest(desc.MediaType) {
+	if !IsManifest(desc.MediaType) {
 		g.blobs = append(g.blobs, desc)
 		return nil
 	}
@@ -71,8 +71,9 @@ func (g *graph) add(ctx context.Context, src content.Fetcher, desc ocispec.Descr
 	return nil
 }
 
-// isManifest tells whether a blob refers to others.
-func isManifest(mediaType string) bool {
+// IsManifest tells whether a blob of the media type refers to others: it is the
+// manifest of an artifact, or an index.
+func IsManifest(mediaType string) bool {
 	switch mediaType {
 	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, mediaTypeDockerManifest, mediaTypeDockerList:
 		return true
@@ -88,7 +89,7 @@ const (
 
 // successors returns what a manifest refers to; nothing for other blobs.
 func successors(ctx context.Context, src content.Fetcher, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-	if !isManifest(desc.MediaType) {
+	if !IsManifest(desc.MediaType) {
 		return nil, nil
 	}
 	raw, err := fetchManifest(ctx, src, desc)

@@ -102,7 +102,7 @@ func (h healing) Exists(ctx context.Context, desc ocispec.Descriptor) (bool, err
 
 // Push replaces a changed manifest too: [transfer] pushes those unasked.
 func (h healing) Push(ctx context.Context, desc ocispec.Descriptor, r io.Reader) error {
-	if isManifest(desc.MediaType) {
+	if IsManifest(desc.MediaType) {
 		if exists, err := h.Exists(ctx, desc); exists || err != nil {
 			return err
 		}

@@ -83,13 +83,23 @@ func (l *Layout) Exists(_ context.Context, desc ocispec.Descriptor) (bool, error
 // Fetch opens a blob. The reader does not verify it; content.FetchAll does, and
 // so do Verify, GetBlob and Unpack.
 func (l *Layout) Fetch(_ context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
-	file, err := l.blobPath(desc.Digest)
+	f, err := l.Open(desc.Digest)
+	if err != nil {
+		return nil, err // not a nil *os.File in an interface
+	}
+	return f, nil
+}
+
+// Open opens the file of a blob, which is read only. What is in it is not
+// verified.
+func (l *Layout) Open(dgst digest.Digest) (*os.File, error) {
+	file, err := l.blobPath(dgst)
 	if err != nil {
 		return nil, err
 	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("blob %s: %w", desc.Digest, ErrNotFound)
+		return nil, fmt.Errorf("blob %s: %w", dgst, ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
@@ -112,7 +122,7 @@ func (l *Layout) Push(ctx context.Context, desc ocispec.Descriptor, r io.Reader)
 	if err := w.Push(ctx, desc, r); err != nil {
 		return err
 	}
-	if !isManifest(desc.MediaType) {
+	if !IsManifest(desc.MediaType) {
 		return nil
 	}
 	return l.list(ctx, desc)

@@ -14,6 +14,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
+// ErrInsecure is returned, wrapped, when a registry leads away from HTTPS.
+var ErrInsecure = errors.New("leads to an address that is not https")
+
 // Remote is a repository of a registry and the way to it.
 type Remote struct {
 	// Registry is host or host:port, never with a path or credentials.
@@ -86,8 +89,9 @@ func (r Remote) client() remote.Client {
 	}
 	switch {
 	case r.Token == nil:
-		client.Transport = retry.NewTransport(transport)
-		return &client
+		// Also to those without an account, many registries give tokens.
+		client.Transport = retry.NewTransport(&within{remote: r, next: transport})
+		return &auth.Client{Client: &client, Cache: auth.NewCache()}
 	case r.Username == "":
 		client.Transport = retry.NewTransport(&bearer{remote: r, next: transport})
 		return &client
@@ -104,6 +108,22 @@ func (r Remote) client() remote.Client {
 			return auth.Credential{Username: r.Username, Password: token}, err
 		},
 	}
+}
+
+// within keeps to HTTPS: the registry chooses where its token service is.
+type within struct {
+	remote Remote
+	next   http.RoundTripper
+}
+
+func (w *within) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "https" && !(w.remote.PlainHTTP && isLoopback(req.URL.Host)) {
+		if req.Body != nil {
+			req.Body.Close() // a RoundTripper always closes it
+		}
+		return nil, fmt.Errorf("registry %s: %w", w.remote.Registry, ErrInsecure)
+	}
+	return w.next.RoundTrip(req)
 }
 
 // bearer adds the token to requests for the registry itself, and to no other
@@ -135,7 +155,7 @@ const maxRedirects = 10
 func refuseDowngrade(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		if req.URL.Scheme != "https" && via[0].URL.Scheme == "https" {
-			return errors.New("refusing a redirect from HTTPS to " + req.URL.Scheme)
+			return ErrInsecure
 		}
 		if next != nil {
 			return next(req, via)

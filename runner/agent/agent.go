@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/job"
@@ -99,6 +100,9 @@ func Run(ctx context.Context, cfg Config) error {
 
 // open reads what the customer's side wrote, and the keys.
 func (a *agent) open() (err error) {
+	if err := a.admit(); err != nil {
+		return err
+	}
 	if a.trust, err = a.dir.LoadTrust(); err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (a *agent) open() (err error) {
 		return err
 	}
 	a.power = power.Open(a.dir, a.cfg.Log)
-	if a.http, err = control.NewHTTP(a.trust.PrivateCAFile); err != nil {
+	if a.http, err = control.NewHTTP(first(a.cfg.CAFile, a.trust.PrivateCAFile)); err != nil {
 		return err
 	}
 	a.api, err = control.New(a.trust.RunnerAPIURL, a.keys.Sign, a.http, a.power)
@@ -136,11 +140,17 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	deps := &job.Deps{
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
-			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
 			Limits: process.Limits{MemoryBytes: a.cfg.EngineMemory, PIDs: a.cfg.EnginePIDs}, Grace: a.cfg.Grace,
 		},
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
 		Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+	}
+	switch {
+	case a.cfg.Kubeconfig != "":
+		deps.Cluster = cluster.File(a.cfg.Kubeconfig)
+	case a.cfg.Pod != nil:
+		deps.Cluster = a.cfg.Pod.Source()
 	}
 	if err := a.reachable(); err != nil {
 		return nil, err
@@ -201,6 +211,10 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
+		g.Go(func() error { return a.phoneHome(lifeLoops) })
+	}
+	if a.cfg.Pod != nil {
+		g.Go(func() error { return a.followClusterSwitch(lifeLoops) })
 	}
 	g.Go(func() error {
 		select {

@@ -29,14 +29,21 @@ type change struct {
 	artifact jobspec.Artifact
 	plan     runnerapi.Plan
 	script   []string // what the apply does in its middle
+	// shape makes another kind of job of those of a Terraform module.
+	shape func(*jobspec.Spec)
 }
 
 // newChange starts an agent and lets it plan.
 func newChange(t *testing.T, start func(*runner), script ...string) *change {
 	t.Helper()
+	return newChangeOf(t, start, func(*jobspec.Spec) {}, script...)
+}
+
+func newChangeOf(t *testing.T, start func(*runner), shape func(*jobspec.Spec), script ...string) *change {
+	t.Helper()
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	c := &change{
-		runner: r, id: id.New(id.Change), script: script,
+		runner: r, id: id.New(id.Change), script: script, shape: shape,
 		resource: jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "api"},
 	}
 	module := t.TempDir()
@@ -68,10 +75,12 @@ func newChange(t *testing.T, start func(*runner), script ...string) *change {
 }
 
 func (c *change) spec(operation jobspec.Operation) jobspec.Spec {
-	return jobspec.Spec{
+	spec := jobspec.Spec{
 		Kind: jobspec.KindTerraformModule, Operation: operation, ChangeID: c.id, Resource: &c.resource, Artifact: &c.artifact,
 		TerraformModule: &jobspec.TerraformModule{Vars: map[string]any{"size": "big"}, VarFiles: c.script},
 	}
+	c.shape(&spec)
+	return spec
 }
 
 // order gives the approved change out as a job, after a last edit by the test.

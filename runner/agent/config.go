@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -24,7 +26,7 @@ type Config struct {
 	// engine; default berth-engine beside the runner, else in BERTH_LIBEXEC.
 	Engine string
 	// Terraform is the executable that engines use: --terraform,
-	// BERTH_TERRAFORM, terraform; default none.
+	// BERTH_TERRAFORM, terraform; default terraform beside the runner, else none.
 	Terraform string
 	// EngineUID is the user (and group) of engines when the agent is root:
 	// --engine-uid, BERTH_ENGINE_UID, engine_uid; 0 means the agent's own.
@@ -39,6 +41,24 @@ type Config struct {
 	// EnginePIDs is the most processes and threads of one engine, likewise:
 	// --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default 4096.
 	EnginePIDs int64
+	// Kubeconfig is how jobs reach the install's cluster, a file:
+	// --kubeconfig, BERTH_KUBECONFIG, kubeconfig; default none.
+	Kubeconfig string
+	// RegistryAddress is what kubelets call the install's own registry,
+	// HOST:PORT (`berth-runner registry` serves it): --registry-address,
+	// BERTH_REGISTRY_ADDRESS, registry_address; default none.
+	RegistryAddress string
+
+	// Code is the customer's code, as pkg/enrolcode reads it: --code, BERTH_CODE
+	// (@FILE for the contents of a file). Empty where the files that it stands
+	// for are in the data directory.
+	Code string
+	// CAFile has authorities in PEM that are believed besides the system's:
+	// --ca, BERTH_CA_FILE, ca_file; default none.
+	CAFile string
+	// Pod is the pod that the agent runs in: --in-cluster, BERTH_IN_CLUSTER. nil
+	// elsewhere.
+	Pod *cluster.Pod
 
 	// Executable is the runner itself; Libexec and SearchPath are
 	// BERTH_LIBEXEC and PATH.
@@ -57,6 +77,10 @@ type fileConfig struct {
 	GraceSeconds int    `json:"grace_seconds"`
 	EngineMemory int64  `json:"engine_memory_bytes"`
 	EnginePIDs   int64  `json:"engine_pids"`
+
+	CAFile          string `json:"ca_file"`
+	Kubeconfig      string `json:"kubeconfig"`
+	RegistryAddress string `json:"registry_address"`
 }
 
 // Complete fills what is not set from DIR/config.json and the defaults, and
@@ -80,6 +104,9 @@ func (c Config) Complete() (Config, error) {
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second, 30*time.Second)
 	c.EngineMemory = first(c.EngineMemory, file.EngineMemory, 4<<30)
 	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs, 4096)
+	c.CAFile = first(c.CAFile, file.CAFile)
+	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
+	c.RegistryAddress = first(c.RegistryAddress, file.RegistryAddress)
 	c.SearchPath = first(c.SearchPath, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -88,7 +115,10 @@ func (c Config) Complete() (Config, error) {
 		c.Now = time.Now
 	}
 	if c.Engine == "" {
-		c.Engine = c.findEngine()
+		c.Engine = find("berth-engine", filepath.Dir(c.Executable), c.Libexec)
+	}
+	if c.Terraform == "" {
+		c.Terraform = find("terraform", filepath.Dir(c.Executable))
 	}
 	var errs []error
 	for name, path := range map[string]*string{"engine": &c.Engine, "terraform": &c.Terraform} {
@@ -104,6 +134,14 @@ func (c Config) Complete() (Config, error) {
 	if c.Engine == "" {
 		errs = append(errs, errors.New("no engine: berth-engine is neither beside the runner nor in BERTH_LIBEXEC; use --engine"))
 	}
+	if c.Kubeconfig != "" { // it may come later: only jobs that need it wait for it
+		if c.Kubeconfig, err = filepath.Abs(c.Kubeconfig); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if host, port, err := net.SplitHostPort(c.RegistryAddress); c.RegistryAddress != "" && (err != nil || host == "" || port == "") {
+		errs = append(errs, fmt.Errorf("registry_address is %q, not HOST:PORT", c.RegistryAddress))
+	}
 	if c.Slots < 1 || c.Slots > 256 {
 		errs = append(errs, fmt.Errorf("slots is %d, not within 1 and 256", c.Slots))
 	}
@@ -113,9 +151,10 @@ func (c Config) Complete() (Config, error) {
 	return c, errors.Join(errs...)
 }
 
-func (c Config) findEngine() string {
-	for _, dir := range []string{filepath.Dir(c.Executable), c.Libexec} {
-		path := filepath.Join(dir, "berth-engine")
+// find returns the file of this name in the first of the folders that has it.
+func find(name string, dirs ...string) string {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
 		if info, err := os.Stat(path); dir != "" && err == nil && info.Mode().IsRegular() {
 			return path
 		}

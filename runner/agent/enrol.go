@@ -49,18 +49,19 @@ func (a *agent) askIdentity(ctx context.Context) (datadir.Runner, error) {
 		SealRecipient: a.keys.Seal.Recipient(), Version: a.cfg.Version, Facts: a.facts(),
 	}
 	var id runnerapi.Identity
+	var refused error
 	err = control.Retry(ctx, a.cfg.Log, "enrol", func(ctx context.Context) (err error) {
 		id, err = a.api.Enrol(ctx, request)
-		if control.Status(err) == 401 { // not a session's end: there is none yet
-			return fmt.Errorf("%w: %s", ErrEnrolment, err.Error())
+		if err != nil && !control.Away(err) { // also a 401: there is no session yet whose end it could be
+			refused, err = err, nil
 		}
 		return err
 	})
 	switch {
-	case ctx.Err() != nil:
-		return datadir.Runner{}, context.Cause(ctx)
 	case err != nil:
-		return datadir.Runner{}, fmt.Errorf("%w: %w", ErrEnrolment, err)
+		return datadir.Runner{}, err
+	case refused != nil:
+		return datadir.Runner{}, fmt.Errorf("%w: %w", ErrEnrolment, refused)
 	}
 	runner := datadir.Runner{RunnerID: id.RunnerID, OrgID: id.OrgID, Kind: string(id.Kind)}
 	if id.InstallID != nil {

@@ -15,7 +15,7 @@ import (
 func (a *agent) facts() runnerapi.Facts {
 	host, _ := os.Hostname()
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
-	return runnerapi.Facts{
+	facts := runnerapi.Facts{
 		"hostname":      host,
 		"os":            runtime.GOOS,
 		"arch":          runtime.GOARCH,
@@ -25,6 +25,10 @@ func (a *agent) facts() runnerapi.Facts {
 		"engine_uid":    a.iso.UID,
 		"pid_namespace": a.iso.PIDNamespace,
 	}
+	if pod := a.cfg.Pod; pod != nil {
+		facts["namespace"], facts["pod"], facts["node"] = pod.Namespace, pod.Name, pod.Node
+	}
+	return facts
 }
 
 // trustLevel says whether vendor code is kept apart from the agent's keys.

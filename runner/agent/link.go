@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // tokenMargin is how long before its end a registry token is not used any more.
@@ -56,6 +59,21 @@ func (l *link) wait(ctx context.Context) (runnerapi.Session, error) {
 		case <-changed:
 		}
 	}
+}
+
+// oneHost sends logs and artifacts to the one address of the control plane,
+// when the customer's side says that it has no other.
+func oneHost(trust datadir.Trust, session *runnerapi.Session) error {
+	if !trust.OneHost {
+		return nil
+	}
+	u, err := url.Parse(trust.RunnerAPIURL)
+	if err != nil {
+		return fmt.Errorf("runner-api url: %w", err)
+	}
+	session.LogURL = trust.RunnerAPIURL
+	session.Registry = runnerapi.Registry{Host: u.Host, PlainHTTP: u.Scheme == "http"}
+	return nil
 }
 
 // sinks are the streams of log-ingest.

@@ -56,10 +56,14 @@ func engine(dir string) int {
 	}
 	result := jobspec.Result{JobID: spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: time.Now(), FirstInstructionAt: time.Now()}
 	e := testEngine{dir: dir, spec: spec, result: &result}
-	switch spec.Operation {
-	case jobspec.OperationPlan:
+	switch {
+	case spec.Kind.OnCluster():
+		err = e.onCluster()
+	case spec.Kind == jobspec.KindContainerImage:
+		err = e.image()
+	case spec.Operation == jobspec.OperationPlan:
 		err = e.plan()
-	case jobspec.OperationApply:
+	case spec.Operation == jobspec.OperationApply:
 		err = e.apply()
 	default:
 		err = e.script(spec.Action.Steps[0].InlineContents)

@@ -40,6 +40,7 @@ type plane struct {
 	answers  map[string]runnerapi.LeaseAnswer // by job; ok when absent
 	sessions []runnerapi.SessionRequest
 	enrolled []runnerapi.Enrolment
+	homes    []runnerapi.PhoneHome
 	asked    []runnerapi.ClaimRequest
 	plans    map[string]runnerapi.Plan
 	results  map[string][]runnerapi.ResultReport
@@ -49,6 +50,7 @@ type plane struct {
 	lock     *runnerapi.LockRequest
 	settings *runnerapi.SettingsVersion
 	chain    []runnerapi.ChainRecord
+	registry string // of the org, host:port; one where nobody is when empty
 	requests int
 }
 
@@ -71,12 +73,14 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /enrol", p.enrol)
+	mux.HandleFunc("POST /stacks/phone-home", p.phoneHome)
 	mux.HandleFunc("POST /sessions", p.openSession)
 	mux.HandleFunc("POST /jobs/claim", p.claim)
 	mux.HandleFunc("POST /leases/renew", p.renew)
 	mux.HandleFunc("PUT /jobs/{job}/plan", p.putPlan)
 	mux.HandleFunc("PUT /jobs/{job}/result", p.putResult)
 	mux.HandleFunc("PUT /runs/{run}", p.putRun)
+	mux.HandleFunc("POST /registry-token", p.registryToken)
 	mux.HandleFunc("GET /settings", p.getSettings)
 	mux.HandleFunc("GET /states/{resource}", p.getState)
 	mux.HandleFunc("PUT /states/{resource}", p.putState)
@@ -203,6 +207,9 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 		out.Jobs = append(out.Jobs, runnerapi.ResumedJob{JobID: a.JobID, Attempt: a.Attempt, State: runnerapi.ResumedStateResumed})
 	}
 	p.change(func() {
+		if p.registry != "" {
+			out.Registry.Host = p.registry
+		}
 		p.sessions = append(p.sessions, in)
 		out.Epoch = int64(len(p.sessions))
 	})
@@ -279,6 +286,10 @@ func (p *plane) putRun(w http.ResponseWriter, r *http.Request) {
 		p.runs[key] = append(p.runs[key], in)
 	})
 	answer(w, http.StatusOK, runnerapi.RunRecorded{RunID: r.PathValue("run"), StreamID: &streamID, LogToken: &token})
+}
+
+func (p *plane) registryToken(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, runnerapi.RegistryToken{Token: "brg_token", ExpiresAt: time.Now().Add(time.Hour)})
 }
 
 func (p *plane) getSettings(w http.ResponseWriter, r *http.Request) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -36,15 +37,19 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 		found(fmt.Sprintf("engine can be reached by user %d", done.EngineUID), process.Reachable(done.Engine, done.EngineUID, done.EngineUID))
 		found(fmt.Sprintf("data directory can be passed by user %d", done.EngineUID), process.Reachable(dir.Path(), done.EngineUID, done.EngineUID))
 	}
+	if done.Kubeconfig != "" {
+		_, err := cluster.File(done.Kubeconfig)(ctx, 0)
+		found("kubeconfig "+done.Kubeconfig, err)
+	}
 	if trust.RunnerAPIURL != "" {
-		found("control plane at "+trust.RunnerAPIURL, reach(ctx, trust))
+		found("control plane at "+trust.RunnerAPIURL, reach(ctx, trust, done.CAFile))
 	}
 	return findings
 }
 
 // reach asks for anything: that somebody answers is enough.
-func reach(ctx context.Context, trust datadir.Trust) error {
-	client, err := control.NewHTTP(trust.PrivateCAFile)
+func reach(ctx context.Context, trust datadir.Trust, caFile string) error {
+	client, err := control.NewHTTP(first(caFile, trust.PrivateCAFile))
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 
 // look does what is due of one action and returns when to look again.
 func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, started, now time.Time) time.Time {
-	name := s.Action.Name
+	name := s.Name()
 	log := a.cfg.Log.With("action", name)
 	cron, err := schedule.Parse(s.Cron)
 	if err != nil {
@@ -98,27 +98,32 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	state := a.power.Read()
 	switch {
 	case !state.Mode.Scheduled(s.HealthCheck):
-		a.miss(ctx, s.Action.Name, tick, "the customer's switch is at "+string(state.Mode))
+		a.miss(ctx, s.Name(), tick, "the customer's switch is at "+string(state.Mode))
 		return
-	case a.jobs.Busy(s.Action.Name):
-		a.miss(ctx, s.Action.Name, tick, "the run before was still going on")
+	case a.jobs.Busy(s.Name()):
+		a.miss(ctx, s.Name(), tick, "the run before was still going on")
 		return
 	}
 	timeout := s.TimeoutSeconds
 	if timeout <= 0 {
 		timeout = int(runTimeout / time.Second)
 	}
-	action, runID := s.Action, id.New(id.ActionRun)
+	runID := id.New(id.ActionRun)
 	spec := jobspec.Spec{
 		Version: jobspec.Version, JobID: runID, OrgID: settings.OrgID, InstallID: settings.InstallID,
-		Kind: jobspec.KindAction, Operation: jobspec.OperationRun, Action: &action,
+		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
 		State: settings.State, StateVersion: settings.StateVersion, TimeoutSeconds: timeout,
 	}
-	err := a.jobs.StartTick(runID, job.Tick{Action: action.Name, At: tick, HealthCheck: s.HealthCheck}, spec, func() error {
-		return a.book.Advance(action.Name, tick)
+	if p := s.Probe; p != nil {
+		spec.Kind, spec.Resource, spec.HelmChart, spec.KubernetesManifest = p.Kind, &p.Resource, p.HelmChart, p.KubernetesManifest
+	} else {
+		spec.Action = &s.Action
+	}
+	err := a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: s.HealthCheck}, spec, func() error {
+		return a.book.Advance(s.Name(), tick)
 	})
 	if err != nil {
-		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", action.Name, "err", err)
+		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", s.Name(), "err", err)
 	}
 }
 

@@ -74,6 +74,28 @@ func TestScriptsSeeTheirEnvironment(t *testing.T) {
 	}
 }
 
+func TestScriptsReachTheClusterUnlessTheyDoWithout(t *testing.T) {
+	t.Parallel()
+	const script = "echo ${KUBECONFIG-none} >> $BERTH_INSTALL_DIR/kubeconfigs"
+	steps := []jobspec.ActionStep{
+		{Name: "with", InlineContents: script},
+		{Name: "without", InlineContents: script, NoKubeConfig: true},
+	}
+	run := actionJob(t, jobspec.OperationRun, steps...)
+	plan := actionJob(t, jobspec.OperationPlan, steps...)
+	plan.must(t)
+	apply := actionJob(t, jobspec.OperationApply, steps...)
+	apply.write(t, "in/pinned/action.json", plan.read(t, "out/pinned/action.json"))
+	for _, j := range []*jobDir{run, apply} {
+		j.env["KUBECONFIG"] = "/job/in/kubeconfig"
+		j.must(t)
+		data, err := os.ReadFile(filepath.Join(j.env["BERTH_INSTALL_DIR"], "kubeconfigs"))
+		if err != nil || string(data) != "/job/in/kubeconfig\nnone\n" {
+			t.Errorf("%s: the scripts had %q, %v", j.spec.Operation, data, err)
+		}
+	}
+}
+
 func TestOutputsOfSteps(t *testing.T) {
 	t.Parallel()
 	j := actionJob(t, jobspec.OperationRun,

@@ -3,6 +3,7 @@
 // looks like is said in package jobspec.
 //
 //	terraform_module  build → package build       plan, apply → package terraform
+//	helm_chart        build → package build       plan, apply, run → package helm
 //	action            plan, apply, run → package action
 //
 // An engine decides nothing about leases, approval or secrecy: the agent gives

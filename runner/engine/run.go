@@ -12,7 +12,10 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/action"
 	"github.com/berth-dev/berth/runner/engine/build"
+	"github.com/berth-dev/berth/runner/engine/helm"
+	"github.com/berth-dev/berth/runner/engine/image"
 	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/manifest"
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
@@ -36,6 +39,22 @@ var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 		jobspec.OperationBuild: build.TerraformModule,
 		jobspec.OperationPlan:  terraform.Plan,
 		jobspec.OperationApply: terraform.Apply,
+	},
+	jobspec.KindContainerImage: {
+		jobspec.OperationBuild: build.ContainerImage,
+		jobspec.OperationPlan:  image.Plan,
+	},
+	jobspec.KindKubernetesManifest: {
+		jobspec.OperationBuild: build.KubernetesManifest,
+		jobspec.OperationPlan:  manifest.Plan,
+		jobspec.OperationApply: manifest.Apply,
+		jobspec.OperationRun:   manifest.Health,
+	},
+	jobspec.KindHelmChart: {
+		jobspec.OperationBuild: build.HelmChart,
+		jobspec.OperationPlan:  helm.Plan,
+		jobspec.OperationApply: helm.Apply,
+		jobspec.OperationRun:   helm.Health,
 	},
 	jobspec.KindAction: {
 		jobspec.OperationPlan:  action.Plan,

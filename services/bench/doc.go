@@ -15,4 +15,10 @@
 // would be without wake-ups.
 //
 //	BERTH_LIBEXEC=.bin go run ./services/bench
+//
+// With -components it measures deploys instead: of helm_chart and
+// kubernetes_manifest components on the cluster of KUBECONFIG, by `berth deploy`
+// and, in turns with it, by the tools that customers would use for the same.
+//
+//	BERTH_LIBEXEC=.bin go run ./services/bench -components 1,10,50
 package main

@@ -49,6 +49,12 @@ func table(w io.Writer, all []*figures) error {
 		}
 		rows = append(rows, row)
 	}
+	return markdown(w, rows, 1)
+}
+
+// markdown writes rows as a Markdown table, the first as its head. The columns
+// of text stand to the left, all others to the right.
+func markdown(w io.Writer, rows [][]string, text ...int) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -59,7 +65,7 @@ func table(w io.Writer, all []*figures) error {
 	for n, row := range rows {
 		for i, cell := range row {
 			padding := strings.Repeat(" ", widths[i]-len([]rune(cell)))
-			if i == 1 {
+			if slices.Contains(text, i) {
 				b.WriteString("| " + cell + padding + " ")
 			} else {
 				b.WriteString("| " + padding + cell + " ")
@@ -69,7 +75,7 @@ func table(w io.Writer, all []*figures) error {
 		if n == 0 {
 			for i, width := range widths {
 				line := strings.Repeat("-", width+1)
-				if i == 1 {
+				if slices.Contains(text, i) {
 					b.WriteString("|" + line + "-")
 				} else {
 					b.WriteString("|" + line + ":")

@@ -43,23 +43,45 @@ type options struct {
 	waiting []int
 	samples int // per number of waiting runners
 	engines int // likewise, of the real agent
+
+	// components are how many components to measure instead of job dispatch.
+	components []int
+	rounds     int // of each number of components
 }
+
+// How long a run may take.
+const (
+	dispatchLimit   = 10 * time.Minute
+	componentsLimit = 30 * time.Minute
+)
 
 func main() {
 	opts := options{bin: os.Getenv("BERTH_LIBEXEC")}
 	waiting := flag.String("waiting", "1,100,1000", "how many runners wait, rising")
 	flag.IntVar(&opts.samples, "samples", 1000, "jobs to waiters for each of these")
 	flag.IntVar(&opts.engines, "engines", 100, "jobs to the real agent for each of these")
-	limit := flag.Duration("limit", 10*time.Minute, "give up after this time")
+	components := flag.String("components", "", "measure deploys on the cluster of KUBECONFIG instead: of how many components, rising, such as 1,10,50")
+	flag.IntVar(&opts.rounds, "rounds", 5, "rounds for each of these; fewer where there are more than 10")
+	limit := flag.Duration("limit", 0, fmt.Sprintf("give up after this time (default %s, with -components %s)", dispatchLimit, componentsLimit))
 	flag.Parse()
+	measure := run
+	if *components != "" {
+		measure = runComponents
+	}
+	if *limit == 0 {
+		*limit = dispatchLimit
+		if *components != "" {
+			*limit = componentsLimit
+		}
+	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *limit)
 	defer cancel()
-	err := opts.read(*waiting)
+	err := opts.read(*waiting, *components)
 	if err == nil {
-		err = run(ctx, opts, os.Stdout, os.Stderr)
+		err = measure(ctx, opts, os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -68,7 +90,7 @@ func main() {
 }
 
 // read completes the options from what was written, and checks them.
-func (o *options) read(waiting string) error {
+func (o *options) read(waiting, components string) error {
 	if o.bin == "" {
 		return errors.New("BERTH_LIBEXEC names no folder with the executables: run `make bench`, or `make build` and set it to .bin")
 	}
@@ -76,17 +98,31 @@ func (o *options) read(waiting string) error {
 	if o.bin, err = filepath.Abs(o.bin); err != nil {
 		return err
 	}
-	for text := range strings.SplitSeq(waiting, ",") {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || (len(o.waiting) > 0 && n <= o.waiting[len(o.waiting)-1]) {
-			return fmt.Errorf("-waiting %q is not a list of rising numbers such as 1,100,1000", waiting)
-		}
-		o.waiting = append(o.waiting, n)
+	if o.waiting, err = rising("-waiting", waiting); err != nil {
+		return err
 	}
-	if o.samples < 1 || o.engines < 1 {
-		return errors.New("-samples and -engines must be at least 1")
+	if components != "" {
+		if o.components, err = rising("-components", components); err != nil {
+			return err
+		}
+	}
+	if o.samples < 1 || o.engines < 1 || o.rounds < 1 {
+		return errors.New("-samples, -engines and -rounds must be at least 1")
 	}
 	return nil
+}
+
+// rising reads the numbers of a flag.
+func rising(name, list string) ([]int, error) {
+	var numbers []int
+	for text := range strings.SplitSeq(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || (len(numbers) > 0 && n <= numbers[len(numbers)-1]) {
+			return nil, fmt.Errorf("%s %q is not a list of rising numbers such as 1,10,50", name, list)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
 }
 
 // run starts a system, measures, prints the table to out and stops the system.

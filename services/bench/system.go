@@ -48,11 +48,13 @@ func startSystem(ctx context.Context, bin string) (*system, error) {
 	}
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.data(), "BERTH_PORT="+strconv.Itoa(s.port), "DATABASE_URL=", "BERTH_LIBEXEC="+bin,
-		"HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "NO_COLOR=1")
+		"HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "XDG_CACHE_HOME="+filepath.Join(dir, "cache"),
+		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "NO_COLOR=1")
 	return s, s.berth(ctx, "up", "--detach")
 }
 
 func (s *system) data() string         { return filepath.Join(s.dir, "data") }
+func (s *system) ctlAPIURL() string    { return fmt.Sprintf("http://127.0.0.1:%d", s.port) }
 func (s *system) runnerAPIURL() string { return fmt.Sprintf("http://127.0.0.1:%d", s.port+1) }
 func (s *system) logURL() string       { return fmt.Sprintf("http://127.0.0.1:%d", s.port+2) }
 
@@ -68,14 +70,27 @@ func (s *system) stop() error {
 }
 
 func (s *system) berth(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "berth"), args...)
-	cmd.Env = s.env
+	_, err := s.command(ctx, filepath.Join(s.bin, "berth"), args...)
+	return err
+}
+
+// command runs a program to its end and returns what it printed.
+func (s *system) command(ctx context.Context, program string, args ...string) ([]byte, error) {
+	out, _, err := s.measured(ctx, program, args...)
+	return out, err
+}
+
+// measured is command, and how long the program was on a processor.
+func (s *system) measured(ctx context.Context, program string, args ...string) ([]byte, time.Duration, error) {
+	var out, problem bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &out, &problem
 	// In a group of its own: an interrupt of ours must not meet what it starts.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("berth %s: %w\n%s", args[0], err, out)
+	if err := cmd.Run(); err != nil {
+		return nil, 0, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), args[0], err, out.Bytes(), problem.Bytes())
 	}
-	return nil
+	return out.Bytes(), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
 // open is the database with the rights of ctl-api.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
+	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
 
@@ -21,6 +23,13 @@ type Config struct {
 	RunnerAPIURL string `env:"BERTH_RUNNER_API_URL" default:"http://127.0.0.1:8701"`
 	// LogURL is where people and runners find log-ingest.
 	LogURL string `env:"BERTH_LOG_URL" default:"http://127.0.0.1:8702"`
+	// PublicURL is the one https address at which runners outside of this machine
+	// find runner-api, log-ingest and the registry; empty: only local stacks can
+	// be made.
+	PublicURL string `env:"BERTH_PUBLIC_URL"`
+	// RunnerImage is the image of the runner that customers' clusters run; empty:
+	// each customer says one.
+	RunnerImage string `env:"BERTH_RUNNER_IMAGE"`
 	// SupervisorSocket is the unix socket of whoever starts runners of local
 	// stacks; empty: there is none, and such stacks wait.
 	SupervisorSocket string `env:"BERTH_SUPERVISOR_SOCKET"`
@@ -37,12 +46,17 @@ func (c Config) Validate() error {
 	if c.MasterKeyFile == "" {
 		noKey = errors.New("BERTH_MASTER_KEY_FILE is not set: name a file that only this service reads")
 	}
+	var badURL error
+	if err := enrolcode.CheckURL(c.PublicURL); c.PublicURL != "" && err != nil {
+		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
+	}
 	return errors.Join(
 		setting.Address("BERTH_LISTEN", c.Listen),
 		setting.DSNFile("BERTH_DSN_FILE", c.DSNFile),
 		noKey,
 		setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL),
 		setting.URL("BERTH_LOG_URL", c.LogURL),
+		badURL,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
 	)
 }

@@ -43,7 +43,10 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 // serve wires the parts together and runs them as one group: whichever fails
 // ends all.
 func serve(ctx context.Context, config Config, listener net.Listener, st *store.Store, keys *access.Keyring, log *slog.Logger) error {
-	stack := &stacks.Service{Keys: keys, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL}
+	stack := &stacks.Service{
+		Keys: keys, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL, PublicURL: config.PublicURL,
+		MinRunnerVersion: config.MinRunnerVersion, RunnerImage: config.RunnerImage,
+	}
 	supervisor := stacks.NewSupervisor(config.SupervisorSocket)
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{Store: st, Stacks: stack, Supervisor: supervisor})

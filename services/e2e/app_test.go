@@ -44,7 +44,10 @@ func (s *system) sync(name, dir string) ctlapi.Release {
 	s.upload(digest, bundle)
 	req := ctlapi.SyncRequest{BundleDigest: digest, CreateApp: true}
 	for _, source := range appconfig.Sources(app) {
-		archive, digest, err := appconfig.SourceArchive(fsys, source.Directory)
+		if !source.Uploaded() {
+			continue
+		}
+		archive, digest, err := source.Archive(fsys)
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", atOnce) // a number: cannot fail
 	}
+	// What stands beside the kubectl of the tests is for actions too.
+	if kubectl := os.Getenv("KUBECTL"); kubectl != "" {
+		_ = os.Setenv("PATH", filepath.Dir(kubectl)+string(filepath.ListSeparator)+os.Getenv("PATH")) // fails on a NUL only
+	}
 	os.Exit(m.Run())
 }
 
@@ -86,7 +90,7 @@ func startFrom(t *testing.T, bin string, extraEnv ...string) *system {
 	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), ended: make(chan struct{})}
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.dir, "BERTH_PORT="+strconv.Itoa(s.port), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
-		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "NO_COLOR=1")
+		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "KUBECONFIG=", "NO_COLOR=1")
 	s.env = append(s.env, extraEnv...)
 	t.Cleanup(func() {
 		s.down()

@@ -54,7 +54,7 @@ func TestOutage(t *testing.T) {
 	w := in.deploy(true, "one")
 	in.sinceEffect("begin one through the outage")
 	began := time.Now()
-	in.stopServices()
+	in.stopParts(services...)
 	t.Logf("the control plane went away at %s, after the tick of %s", began.UTC().Format(time.TimeOnly), first.UTC().Format(time.TimeOnly))
 	last := first.Add(outage)
 	in.eventually(outage+2*time.Minute, "the check goes on without the control plane for 3 minutes", func() error {
@@ -168,12 +168,12 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// stopServices ends the four services in a way that nobody starts them again:
+// stopParts ends parts of the system in a way that nobody starts them again:
 // who would is stopped first.
-func (s *system) stopServices() {
+func (s *system) stopParts(names ...string) {
 	s.t.Helper()
 	pids := map[string]int{}
-	for _, name := range services {
+	for _, name := range names {
 		pids[name] = s.pid(name)
 	}
 	s.signal(s.up.Process.Pid, syscall.SIGSTOP)

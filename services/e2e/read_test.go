@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -25,11 +25,9 @@ func (in *install) output(component string) map[string]any {
 // builds counts the builds that were not reused.
 func (in *install) builds() int {
 	in.t.Helper()
-	var page struct {
-		Items []json.RawMessage `json:"items"`
-	}
+	var page ctlapi.BuildPage
 	in.get("/builds?limit=200", &page)
-	return len(page.Items)
+	return len(slices.DeleteFunc(page.Items, func(b ctlapi.Build) bool { return b.ReusedFrom != nil }))
 }
 
 // changes lists the install's changes in a state, with their jobs.

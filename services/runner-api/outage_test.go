@@ -109,8 +109,15 @@ func TestLastSeenIsWritten(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent(w.org(), "install")
 	w.exec(`update runners set last_seen_at = now() - interval '1 hour'`)
-	go a.claim("claim-idle", 1, 30)
+	claimed := make(chan struct{})
+	go func() {
+		defer close(claimed)
+		a.claim("claim-idle", 1, 30)
+	}()
 	w.until("last_seen_at to be written", `select last_seen_at > now() - interval '1 minute' from runners where id = $1`, a.id)
 	a.queue(job{}) // ends the claim
-	w.until("the claim to end", `select count(*) = 1 from leases`)
+	<-claimed
+	if n := one[int](w, `select count(*) from leases`); n != 1 {
+		t.Errorf("%d leases, want 1", n)
+	}
 }

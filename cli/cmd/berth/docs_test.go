@@ -44,6 +44,7 @@ written in the singular. What a command prints goes to stdout, its progress to s
 | ` + "`BERTH_URL`, `BERTH_TOKEN`" + ` | where to go and as whom, instead of a context |
 | ` + "`BERTH_CONTEXT`, `BERTH_ORG`" + ` | which context of ~/.config/berth/config.json; which org |
 | ` + "`BERTH_DATA`, `BERTH_PORT`" + ` | berth up: the data folder; the first of its four ports (8700) |
+| ` + "`BERTH_PUBLIC_URL`, `BERTH_RUNNER_IMAGE`" + ` | berth up: the address of its front for runners in clusters; the image that these run |
 | ` + "`DATABASE_URL`, `BERTH_PG_BIN`" + ` | berth up: a Postgres to use; the folder of its binaries |
 | ` + "`BERTH_LIBEXEC`, `BERTH_TERRAFORM`" + ` | berth up: the folder of the other executables; the Terraform of runners |
 | ` + "`NO_COLOR`" + ` | no colours |

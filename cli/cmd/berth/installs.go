@@ -15,7 +15,7 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return noun("installs", "install", "Where apps run",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsResources(), c.installsState(),
-		c.installsHealth(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsStack(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {
@@ -95,13 +95,16 @@ func (c *cli) installsCreate() *cobra.Command {
 		Short: "Make an install and provision it",
 		Long: `Makes an install of an app for a customer, with its runner, and provisions it: the
 sandbox and all components, each change shown before it is made. The customer is
-made when there is none of this name; by default it is called like the install.`,
+made when there is none of this name; by default it is called like the install.
+
+With --stack kubernetes it waits for the customer's cluster; berth installs stack NAME --new
+prints what the customer runs there.`,
 		Example: "  berth installs create acme --app hello --watch\n  berth installs create acme --app hello --input greeting=Ahoy --auto-approve",
 		Args:    exactly("NAME"),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
-	cmd.Flags().StringVar(&stack, "stack", "local", "how the runner gets in")
+	cmd.Flags().StringVar(&stack, "stack", "local", "how the runner gets in: local, or kubernetes for a cluster of the customer")
 	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input, name=value")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
@@ -142,6 +145,9 @@ made when there is none of this name; by default it is called like the install.`
 		install, err := api.Body(resp.JSON201)
 		if err != nil {
 			return err
+		}
+		if install.Stack == ctlapi.StackKindKubernetes && !c.forPrograms() {
+			fmt.Fprintf(c.err, "its cluster is next: berth installs stack %s --new prints what the customer runs there\n", install.Name)
 		}
 		workflow := value(install.WorkflowID)
 		if workflow == "" || !how.watch && !how.autoApprove {

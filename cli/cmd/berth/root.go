@@ -130,7 +130,7 @@ func (c *cli) add(root *cobra.Command) {
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
 		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.customersCommand(),
 		c.tokensCommand(), c.orgsCommand())
-	group(groupSystem, c.upCommand(), c.downCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
+	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
 }
 
 // noun is a command that only holds verbs. The singular is accepted too.

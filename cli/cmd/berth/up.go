@@ -20,7 +20,7 @@ const localContext = "local"
 
 func (c *cli) upCommand() *cobra.Command {
 	var detach, status bool
-	var org string
+	var org, kubeconfig string
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start Berth on this machine",
@@ -31,7 +31,11 @@ only, and all data is in one folder: BERTH_DATA, else /var/lib/berth for root an
 
 Postgres is the one of DATABASE_URL (an administrator's address), else an own one,
 started from the binaries in BERTH_PG_BIN, on PATH or in the distribution's folder.
-The services listen on 8700 to 8703; BERTH_PORT is the first of four others.`,
+The services listen on 8700 to 8703; BERTH_PORT is the first of four others.
+
+With --kubeconfig, local installs work on a Kubernetes cluster: on the current
+context of the file. Later starts remember it; the first one takes it from
+KUBECONFIG when that names one file. An empty name forgets it.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			layout, err := localLayout()
@@ -43,20 +47,31 @@ The services listen on 8700 to 8703; BERTH_PORT is the first of four others.`,
 					return err
 				}
 			}
+			start := starting{org: org}
+			if cmd.Flags().Changed("kubeconfig") {
+				start.kubeconfig = &kubeconfig
+			}
 			switch {
 			case status:
 				return c.upStatus(cmd.Context(), layout)
 			case detach && up.FromDetach() == nil:
-				return c.upDetached(cmd.Context(), layout, org)
+				return c.upDetached(cmd.Context(), layout, start)
 			}
-			return c.upForeground(cmd.Context(), layout, org)
+			return c.upForeground(cmd.Context(), layout, start)
 		},
 	}
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when it is ready")
 	cmd.Flags().BoolVar(&status, "status", false, "only show what runs")
 	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start makes")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the cluster that local installs work on, a file")
 	cmd.MarkFlagsMutuallyExclusive("detach", "status")
 	return cmd
+}
+
+// starting is what the flags say about a start.
+type starting struct {
+	org        string
+	kubeconfig *string // nil when it was not given
 }
 
 func localLayout() (up.Layout, error) {
@@ -67,7 +82,7 @@ func localLayout() (up.Layout, error) {
 	return up.LayoutAt(dir)
 }
 
-func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) error {
+func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting) error {
 	port, err := up.ParsePort(c.getenv("BERTH_PORT"))
 	if err != nil {
 		return err
@@ -81,7 +96,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) er
 		ready = func(url string) { c.upReady(layout, url); background.Ready(url) }
 	}
 	err = up.Run(ctx, up.Config{
-		Layout: layout, Port: port, Org: org, DatabaseURL: c.getenv("DATABASE_URL"),
+		Layout: layout, Port: port, Org: start.org, Kubeconfig: start.kubeconfig, DatabaseURL: c.getenv("DATABASE_URL"),
 		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
 	})
 	if background != nil && err != nil {
@@ -90,11 +105,15 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, org string) er
 	return c.orRunning(err)
 }
 
-func (c *cli) upDetached(ctx context.Context, layout up.Layout, org string) error {
+func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) error {
 	if s, err := up.AskStatus(ctx, layout); err == nil && s.Running {
 		return c.orRunning(fmt.Errorf("%w: %s (data in %s)", up.ErrRunning, s.URL, s.Dir))
 	}
-	url, err := up.Detach(ctx, layout, []string{"up", "--name", org}, func(line string) { fmt.Fprintln(c.err, line) })
+	args := []string{"up", "--name", start.org}
+	if start.kubeconfig != nil {
+		args = append(args, "--kubeconfig", *start.kubeconfig)
+	}
+	url, err := up.Detach(ctx, layout, args, func(line string) { fmt.Fprintln(c.err, line) })
 	if err != nil {
 		return err
 	}

@@ -6,3 +6,6 @@ func Alive(pid int) bool {
 	_, err := identify(pid)
 	return err == nil
 }
+
+// KubeconfigOf is the file to use when none is named.
+func KubeconfigOf(before, environment string) string { return kubeconfigOf(before, environment) }

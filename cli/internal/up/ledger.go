@@ -15,6 +15,8 @@ type State struct {
 	Runners map[string]RunnerRecord `json:"runners,omitempty"`
 	// EngineUIDs counts the uids that were given away; none is used twice.
 	EngineUIDs int `json:"engine_uids,omitempty"`
+	// Kubeconfig is how local installs reach their cluster, "" without one.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
 // PartRecord is a process that was started.
@@ -34,6 +36,9 @@ type RunnerRecord struct {
 	StackVersion int    `json:"stack_version,omitempty"`
 	EngineUID    int    `json:"engine_uid,omitempty"` // 0: the engines run as our user
 	RunnerAPIURL string `json:"runner_api_url"`
+	// RegistryPort is where the kubelets of this machine pull the install's
+	// images; 0 without a cluster. Images are named by it, so it stays.
+	RegistryPort int `json:"registry_port,omitempty"`
 	// Order is a digest of the last order, to recognise a repetition.
 	Order string `json:"order"`
 	// PhonedHome is set once the control plane has the stack's outputs.

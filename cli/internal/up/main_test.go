@@ -22,6 +22,8 @@ func TestMain(m *testing.M) {
 		superviseForTest()
 	case name == "berth-ctl-api" && len(os.Args) > 1 && os.Args[1] != "serve":
 		command(os.Args[1:])
+	case name == "berth-runner" && len(os.Args) == 6 && os.Args[1] == "registry":
+		serveAt(os.Args[5], "GET /v2/")
 	case name == "berth-runner":
 		<-terminated()
 	case strings.HasPrefix(name, "berth-"):
@@ -51,6 +53,14 @@ func command(args []string) {
 			}
 		}
 	}
+}
+
+// serveAt is a process that answers one question.
+func serveAt(address, route string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc(route, func(http.ResponseWriter, *http.Request) {})
+	go func() { _ = (&http.Server{Addr: address, Handler: mux}).ListenAndServe() }()
+	<-terminated()
 }
 
 // serve answers /readyz, and takes stacks that phone home.

@@ -59,13 +59,17 @@ func (o Order) digest() string {
 
 // runner is one that is kept running.
 type runner struct {
-	keeper *keeper
-	cancel context.CancelFunc // ends its phone-home
+	keeper   *keeper
+	registry *keeper            // nil without a cluster
+	cancel   context.CancelFunc // ends its phone-home
 }
 
 func (r *runner) stop() {
 	r.cancel()
 	r.keeper.stop()
+	if r.registry != nil {
+		r.registry.stop()
+	}
 }
 
 func (l Layout) runnerDir(id string) string { return filepath.Join(l.Runners(), id) }
@@ -93,8 +97,9 @@ func (s *supervisor) accept(id string, order Order) error {
 		record = RunnerRecord{
 			Kind: order.Kind, OrgID: order.OrgID, InstallID: order.InstallID, Name: order.Name,
 			StackVersion: order.StackVersion, RunnerAPIURL: order.RunnerAPIURL,
-			Order: digest, EngineUID: st.Runners[id].EngineUID,
+			Order: digest, EngineUID: st.Runners[id].EngineUID, RegistryPort: st.Runners[id].RegistryPort,
 		}
+		s.giveRegistry(st, &record)
 		if record.EngineUID == 0 && os.Geteuid() == 0 {
 			record.EngineUID = firstEngineUID + st.EngineUIDs%engineUIDs
 			st.EngineUIDs++
@@ -148,11 +153,18 @@ func (s *supervisor) configure(dir string, r RunnerRecord) error {
 
 func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 	dir := s.Layout.runnerDir(id)
+	env := map[string]string{}
+	if s.onCluster(r) {
+		env["BERTH_KUBECONFIG"] = s.cluster
+	}
+	if s.hasRegistry(r) {
+		env["BERTH_REGISTRY_ADDRESS"] = onLoopback(r.RegistryPort)
+	}
 	return Part{
 		Name:   "runner " + r.Name,
 		Path:   filepath.Join(s.around.runners, exeRunner),
 		Args:   []string{"--data", dir},
-		Env:    s.around.env(map[string]string{}),
+		Env:    s.around.env(env),
 		Dir:    s.Layout.Shared,
 		Log:    s.Layout.LogFile("runner-" + id),
 		Polite: syscall.SIGTERM,
@@ -167,7 +179,11 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 // caller holds s.mu.
 func (s *supervisor) launch(id string, r RunnerRecord) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	s.runners[id] = &runner{keeper: keep(s.runnerPart(id, r), s.ledger, s.Say), cancel: cancel}
+	made := &runner{keeper: keep(s.runnerPart(id, r), s.ledger, s.Say), cancel: cancel}
+	if s.hasRegistry(r) {
+		made.registry = keep(s.registryPart(id, r), s.ledger, s.Say)
+	}
+	s.runners[id] = made
 	s.Say(fmt.Sprintf("✓ runner        %s (%s)", r.Name, id))
 	if r.PhonedHome {
 		return

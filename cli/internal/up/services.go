@@ -133,8 +133,9 @@ func passedOn(name string) bool {
 	switch name {
 	case "BERTH_TERRAFORM": // ours, or one that is none
 		return false
-	case "BERTH_TOKEN", "BERTH_URL", "BERTH_CONTEXT", "BERTH_ORG", "BERTH_PORT", "BERTH_PG_BIN", envDetached:
-		return false // about this command, or secret
+	case "BERTH_TOKEN", "BERTH_URL", "BERTH_CONTEXT", "BERTH_ORG", "BERTH_PORT", "BERTH_PG_BIN", envDetached,
+		"BERTH_KUBECONFIG", "BERTH_REGISTRY_ADDRESS":
+		return false // about this command, secret, or of one runner only
 	case "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
 		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "GOMEMLIMIT", "GOGC", "GOTRACEBACK", "GOCOVERDIR":
 		return true
@@ -148,11 +149,14 @@ func passedOn(name string) bool {
 }
 
 // readyAt asks a service whether it can serve.
-func readyAt(port int) func(context.Context) error {
+func readyAt(port int) func(context.Context) error { return answersAt(URL(port), "/readyz") }
+
+// answersAt asks for a path, which must be there.
+func answersAt(base, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, URL(port)+"/readyz", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 		if err != nil {
 			return err
 		}
@@ -162,7 +166,7 @@ func readyAt(port int) func(context.Context) error {
 		}
 		_ = resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("/readyz answers %s", resp.Status)
+			return fmt.Errorf("%s answers %s", path, resp.Status)
 		}
 		return nil
 	}

@@ -12,11 +12,13 @@ import (
 
 // Status is what `berth up --status` shows.
 type Status struct {
-	Running bool         `json:"running"`
-	URL     string       `json:"url,omitempty"`
-	Dir     string       `json:"dir"`
-	PID     int          `json:"pid,omitempty"` // of the supervisor
-	Parts   []PartHealth `json:"parts"`
+	Running bool   `json:"running"`
+	URL     string `json:"url,omitempty"`
+	Dir     string `json:"dir"`
+	PID     int    `json:"pid,omitempty"` // of the supervisor
+	// Kubeconfig is the cluster of local installs, "" without one.
+	Kubeconfig string       `json:"kubeconfig,omitempty"`
+	Parts      []PartHealth `json:"parts"`
 }
 
 // Healthy tells whether everything runs and is ready.
@@ -45,10 +47,13 @@ func (s *supervisor) status(ctx context.Context) Status {
 	slices.Sort(ids)
 	for _, id := range ids {
 		keepers = append(keepers, s.runners[id].keeper)
+		if registry := s.runners[id].registry; registry != nil {
+			keepers = append(keepers, registry)
+		}
 	}
 	s.mu.Unlock()
 
-	out := Status{Running: true, URL: URL(s.Port), Dir: s.Layout.Dir, Parts: make([]PartHealth, len(keepers))}
+	out := Status{Running: true, URL: URL(s.Port), Dir: s.Layout.Dir, Kubeconfig: s.cluster, Parts: make([]PartHealth, len(keepers))}
 	if self := s.ledger.read().Supervisor; self != nil {
 		out.PID = self.PID
 	}

@@ -36,6 +36,9 @@ type Config struct {
 	DatabaseURL string
 	Getenv      func(string) string
 	Environ     []string
+	// Kubeconfig is the file by which local installs reach a cluster; "" for
+	// none. nil takes the one of earlier starts, else that of KUBECONFIG.
+	Kubeconfig *string
 	// Terraform says where to look for the one that runners use. It is kept
 	// in the data folder when it must be fetched.
 	Terraform toolchain.Options
@@ -54,6 +57,8 @@ type supervisor struct {
 	ledger *ledger
 	around surroundings
 	local  *local // nil with DatabaseURL
+	// cluster is the kubeconfig of local installs, "" without one.
+	cluster string
 
 	mu      sync.Mutex
 	keepers []*keeper // in the order in which they were started
@@ -87,6 +92,9 @@ func Run(ctx context.Context, cfg Config) error {
 	// Before the first part: nothing may run that nobody could find.
 	if err := s.ledger.change(func(st *State) { st.Port, st.Supervisor = cfg.Port, &self }); err != nil {
 		return err
+	}
+	if err := s.chooseCluster(); err != nil {
+		return errors.Join(err, s.ledger.change(func(st *State) { st.Supervisor = nil }))
 	}
 	socket, err := s.listen()
 	if err != nil {
@@ -210,6 +218,10 @@ func (s *supervisor) settle(ctx context.Context, services []Part) error {
 		if uid := r.EngineUID; uid == 0 || os.Geteuid() == 0 {
 			part := s.runnerPart(id, r)
 			wanted[part.Name] = part.digest()
+			if s.hasRegistry(r) {
+				part = s.registryPart(id, r)
+				wanted[part.Name] = part.digest()
+			}
 		}
 	}
 	kept := map[int]bool{}

@@ -8,6 +8,22 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 )
 
+// PhoneHome reports that the stack was applied. It may be repeated with the same
+// outputs.
+func (c *Client) PhoneHome(ctx context.Context, secret string, outputs map[string]any) error {
+	const what = "phone home"
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.api.PhoneHomeWithResponse(ctx, runnerapi.PhoneHome{Secret: secret, Outputs: outputs})
+	switch {
+	case err != nil:
+		return unreachable(what, err)
+	case resp.JSON200 == nil:
+		return problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
+	}
+	return nil
+}
+
 // Enrol binds the runner's key. It may be repeated.
 func (c *Client) Enrol(ctx context.Context, in runnerapi.Enrolment) (runnerapi.Identity, error) {
 	const what = "enrol"

@@ -118,6 +118,9 @@ type Trust struct {
 	DispatchKeys  []TrustedKey `json:"dispatch_keys"`
 	RunnerAPIURL  string       `json:"runner_api_url"`
 	PrivateCAFile string       `json:"private_ca_file,omitempty"`
+	// OneHost says that the control plane has one address only: logs and
+	// artifacts go to RunnerAPIURL too, whatever a session names.
+	OneHost bool `json:"one_host,omitempty"`
 }
 
 // TrustedKey is a public key with the id under which it signs.

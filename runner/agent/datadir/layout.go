@@ -95,6 +95,12 @@ func (d Dir) Config() string { return d.join("config.json") }
 // Enrolment is the single-use secret, until the runner is enrolled.
 func (d Dir) Enrolment() string { return d.join("secrets", "enrolment") }
 
+// StackReport is the phone-home of the stack, until it was delivered.
+func (d Dir) StackReport() string { return d.join("secrets", "stack.json") }
+
+// Code recognises the code that was taken in last.
+func (d Dir) Code() string { return d.join("code.json") }
+
 // Runner says who the runner is.
 func (d Dir) Runner() string { return d.join("runner.json") }
 
@@ -115,6 +121,9 @@ func (d Dir) Schedule() string { return d.join("schedule.json") }
 
 // Switch is the customer's switch.
 func (d Dir) Switch() string { return d.join("switch.json") }
+
+// ClusterSwitch is the switch as it was set in the cluster.
+func (d Dir) ClusterSwitch() string { return d.join("switch-cluster.json") }
 
 // Claim is the claim whose answer is awaited.
 func (d Dir) Claim() string { return d.join("claim.json") }

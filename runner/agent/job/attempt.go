@@ -31,6 +31,9 @@ type Attempt struct {
 	// Proxy is how the engine reaches the state proxy, nil without one.
 	Proxy *stateproxy.Access `json:"proxy,omitempty"`
 
+	// Target names the cluster that the job was given access to, "" without one.
+	Target string `json:"target,omitempty"`
+
 	// Intent is the number of the chain's record of the intent, 0 without one.
 	// Effect and Capsule are digests that its outcome names again.
 	Intent  int64  `json:"intent,omitempty"`

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -126,19 +127,31 @@ func runOf(tick Tick, r jobspec.Result) jobspec.Run {
 }
 
 func (j *job) push(ctx context.Context, ref string, to oci.Remote) error {
-	for try := 0; ; try++ {
+	err := j.insist(ctx, "the artifact", func() error {
 		_, err := oci.Push(ctx, j.deps.Layout, ref, to, "", oci.TransferOptions{})
+		return err
+	})
+	if err == nil {
+		j.remark("pushed " + to.Repository + "@" + ref)
+	}
+	return err
+}
+
+// insist repeats a push; what is the word for people. Each goes on where the one
+// before broke off.
+func (j *job) insist(ctx context.Context, what string, push func() error) error {
+	for try := 0; ; try++ {
+		err := push()
 		if err == nil {
-			j.remark("pushed " + to.Repository + "@" + ref)
 			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if try == pushTries {
-			return fmt.Errorf("push artifact: %w", err)
+		if try == pushTries || errors.Is(err, oci.ErrNotFound) {
+			return fmt.Errorf("push %s: %w", what, err)
 		}
-		j.remark("the registry does not take the artifact, trying again: " + err.Error())
+		j.remark("the registry does not take " + what + ", trying again: " + err.Error())
 		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
 			return err
 		}

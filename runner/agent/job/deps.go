@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -48,6 +49,9 @@ type Engine struct {
 	Path string
 	// Terraform is the executable that engines use, "" when there is none.
 	Terraform string
+	// Registry is the install's own registry as kubelets call it, "" when there
+	// is none for them.
+	Registry string
 	// SearchPath is the PATH of engines.
 	SearchPath string
 	Isolation  process.Isolation
@@ -67,11 +71,13 @@ type Deps struct {
 	API      API
 	Registry Registry
 	Layout   *oci.Layout
-	Sinks    Sinks
-	Switch   *power.Switch
-	Digests  *order.Digests
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Cluster is how jobs reach the install's cluster, nil without one.
+	Cluster cluster.Source
+	Sinks   Sinks
+	Switch  *power.Switch
+	Digests *order.Digests
+	Log     *slog.Logger
+	Now     func() time.Time
 
 	// The rest is absent for Build Runners, which change nothing.
 	Chain  Chain

@@ -45,6 +45,12 @@ func (j *job) environment(ctx context.Context) []string {
 	if e.Terraform != "" {
 		env = append(env, "BERTH_TERRAFORM="+e.Terraform)
 	}
+	if j.kubeconfig != "" {
+		env = append(env, "KUBECONFIG="+j.kubeconfig)
+	}
+	if e.Registry != "" {
+		env = append(env, "BERTH_REGISTRY="+e.Registry)
+	}
 	env = append(env, telemetry.Environ(ctx)...)
 	for _, name := range fromOutside() {
 		if value := os.Getenv(name); value != "" {

@@ -14,8 +14,8 @@ import (
 // lockResource makes sure that no other engine works on the resource. The lock
 // passes to the engine, so it lasts as long as that does.
 func (j *job) lockResource(ctx context.Context) error {
-	if j.spec.Resource == nil {
-		return nil
+	if j.spec.Resource == nil || j.spec.Operation == jobspec.OperationRun {
+		return nil // a probe only looks
 	}
 	busy := errors.New("another engine still works on " + j.spec.Resource.Name)
 	ctx, cancel := context.WithTimeout(ctx, resourceWait)

@@ -46,7 +46,8 @@ type job struct {
 	logs    *logs
 	log     *slog.Logger
 
-	locks []*os.File // of the directory and of the resource
+	locks      []*os.File // of the directory and of the resource
+	kubeconfig string     // in/kubeconfig, "" when the engine gets none
 
 	mu       sync.Mutex
 	attempt  Attempt
@@ -136,6 +137,9 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 	// Register again what the first agent knew, before any line is read.
 	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
 		j.log.WarnContext(life, "sealed values cannot be opened again", "err", err)
+	}
+	if err := j.hideAccessAgain(); err != nil {
+		j.log.WarnContext(life, "kubeconfig cannot be read again", "err", err)
 	}
 	j.log.InfoContext(life, "attempt of an earlier agent", "decision", string(entry), "phase", string(j.attempt.Phase))
 	switch entry {

@@ -48,6 +48,7 @@ func (j *job) admit() error {
 		}
 	}
 	valid("change_id", id.Change, spec.ChangeID)
+	valid("continues", id.Change, spec.Continues)
 	if spec.Resource != nil {
 		valid("resource.id", id.Resource, spec.Resource.ID)
 	}
@@ -101,7 +102,8 @@ func (j *job) obey(ctx context.Context) error {
 		j.recordEvent(ctx, string(verdict.Outcome), "order for "+j.what()+": "+fields(verdict.Differs))
 		return r
 	}
-	if err := j.unpin(ctx, sealed); err != nil {
+	// These are the bytes whose digest the order was checked against.
+	if err := j.unpin(ctx, sealed, j.dir.in("pinned")); err != nil {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
 	return j.commit(ctx, verdict.Capsule)

@@ -128,15 +128,26 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 	return capsule.DigestBytes(sealed), name.String(), nil
 }
 
+// artifactKinds are what builds make.
+var artifactKinds = map[jobspec.Kind]oci.Kind{
+	jobspec.KindTerraformModule:    oci.KindTerraformModule,
+	jobspec.KindHelmChart:          oci.KindHelmChart,
+	jobspec.KindKubernetesManifest: oci.KindManifest,
+	jobspec.KindAction:             oci.KindActionScript,
+}
+
 // pushBuild packs what a build made and pushes it to the org's registry.
 func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
+	if j.spec.Kind == jobspec.KindContainerImage {
+		return j.pushImage(ctx, result)
+	}
 	dir := filepath.Join(j.dir.engine(), "out", "artifact")
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return errors.New("the engine built no artifact")
 	}
-	kind := oci.KindTerraformModule
-	if j.spec.Kind == jobspec.KindAction {
-		kind = oci.KindActionScript
+	kind, known := artifactKinds[j.spec.Kind]
+	if !known {
+		return fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
 	}
 	annotations := map[string]string{}
 	if j.spec.Source.Commit != "" {

@@ -20,13 +20,15 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/registry"
 )
 
 // progressEvery is the least time between two lines about a transfer.
 const progressEvery = 2 * time.Second
 
-// prepare fills the engine's directory: artifact, source, pinned plan, and last
-// job.json with its leaves opened. It may be repeated on the same directory.
+// prepare fills the engine's directory: kubeconfig, artifact, source, what an
+// earlier change pinned, and last job.json with its leaves opened. It may be
+// repeated on the same directory.
 func (j *job) prepare(ctx context.Context) error {
 	for _, dir := range []string{"in", "out", "work/home", "work/tmp"} {
 		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
@@ -37,11 +39,20 @@ func (j *job) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if spec.Fence = 0; spec.Mutates() && j.attempt.Assignment.Fence != nil {
+		spec.Fence = *j.attempt.Assignment.Fence
+	}
+	if err := j.reachCluster(ctx); err != nil {
+		return err
+	}
+	if err := j.bringPrevious(ctx); err != nil {
+		return err
+	}
 	if spec.Artifact != nil {
 		if err := j.untouched(ctx, *spec.Artifact); err != nil {
 			return err
 		}
-		if err := j.bring(ctx, *spec.Artifact, j.dir.in("artifact")); err != nil {
+		if err := j.bringArtifact(ctx, *spec.Artifact); err != nil {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
@@ -75,16 +86,37 @@ func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 	return r
 }
 
-// bring makes sure that an artifact is in the own registry, and unpacks it.
-func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
+// bringArtifact makes sure that what is deployed is in the own registry. Engines
+// get it unpacked; an image stays, for the kubelets.
+func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
+	if j.spec.Kind != jobspec.KindContainerImage {
+		return j.bring(ctx, a, j.dir.in("artifact"))
+	}
+	image, err := j.fetch(ctx, a)
+	if err != nil {
+		return err
+	}
+	repository := oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID)
+	return registry.Keep(ctx, j.deps.Layout, repository, j.spec.ContainerImage.Tag, image)
+}
+
+// fetch makes sure that an artifact is in the own registry, whole.
+func (j *job) fetch(ctx context.Context, a jobspec.Artifact) (digest.Digest, error) {
 	want, err := digest.Parse(a.Digest)
 	if err != nil {
-		return fmt.Errorf("digest %q: %w", a.Digest, err)
+		return "", fmt.Errorf("digest %q: %w", a.Digest, err)
 	}
 	if j.deps.Layout.Verify(ctx, want) != nil { // missing or damaged: fetch what is not right
-		if err := j.pull(ctx, a.Repository, want); err != nil {
-			return err
-		}
+		return want, j.pull(ctx, a.Repository, want)
+	}
+	return want, nil
+}
+
+// bring is fetch, and unpacks the artifact.
+func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
+	want, err := j.fetch(ctx, a)
+	if err != nil {
+		return err
 	}
 	if err := os.RemoveAll(dir); err != nil { // of an earlier try
 		return err
@@ -124,9 +156,8 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 	}
 }
 
-// unpin opens what the plan kept and puts it where the engine expects it.
-// sealed are the bytes whose digest the order was checked against.
-func (j *job) unpin(ctx context.Context, sealed []byte) error {
+// unpin opens what a plan kept, and puts it into dir.
+func (j *job) unpin(ctx context.Context, sealed []byte, dir string) error {
 	plain, err := seal.Open(j.deps.Keys.Seal, sealed)
 	if err != nil {
 		return fmt.Errorf("pinned plan: %w", err)
@@ -142,13 +173,13 @@ func (j *job) unpin(ctx context.Context, sealed []byte) error {
 	if err != nil {
 		return fmt.Errorf("pinned plan: %w", err)
 	}
-	if err := os.RemoveAll(j.dir.in("pinned")); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	return oci.Unpack(ctx, layout, packed.Digest, j.dir.in("pinned"), oci.Limits{})
+	return oci.Unpack(ctx, layout, packed.Digest, dir, oci.Limits{})
 }
 
-// pinned reads the sealed bytes that the plan of this change kept; nil when
+// pinned reads the sealed bytes that the plan of a change kept; nil when
 // they are gone.
 func (j *job) pinned(ctx context.Context, r *order.Record) []byte {
 	if r == nil || r.Blob == "" {
@@ -176,9 +207,13 @@ func (j *job) handOver() error {
 	})
 }
 
-// measure digests the executables that the effect names.
+// measure finds out where the effect is to happen and digests the executables
+// that it names.
 func (j *job) measure() (order.Place, error) {
-	p := order.Place{Target: order.Target(j.spec.InstallID)}
+	p := order.Place{Target: j.attempt.Target}
+	if p.Target == "" {
+		p.Target = order.Target(j.spec.InstallID)
+	}
 	var err error
 	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {
 		return p, fmt.Errorf("engine: %w", err)

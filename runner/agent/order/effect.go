@@ -25,7 +25,7 @@ var noGuardrails = capsule.DigestBytes([]byte("[]"))
 
 // Place is where effects of this runner happen and with what.
 type Place struct {
-	// Target names the machine and the install.
+	// Target names the machine or the cluster, and the install.
 	Target       string
 	EngineDigest string
 	// TerraformDigest is that of the Terraform executable, "" when there is none.
@@ -121,6 +121,13 @@ func Target(installID string) string {
 		id = []byte("hostname " + host)
 	}
 	return "machine:" + strings.TrimPrefix(capsule.DigestBytes([]byte(strings.TrimSpace(string(id))+"\n"+installID)), "sha256:")
+}
+
+// ClusterTarget names the place of an install on a cluster, which its server and
+// its authority identify.
+func ClusterTarget(server string, authority []byte, installID string) string {
+	name := server + "\n" + capsule.DigestBytes(authority) + "\n" + installID
+	return "cluster:" + strings.TrimPrefix(capsule.DigestBytes([]byte(name)), "sha256:")
 }
 
 // Digests hashes executables, and remembers the digest of one that did not

@@ -2,9 +2,13 @@
 // runner may do, above anything that the control plane asks for. The customer
 // writes it with the runner's command line; the agent watches it. What each
 // position allows is decided by the methods of Mode, and nowhere else.
+//
+// In a cluster there is a second switch, a ConfigMap, which the agent copies
+// into a file of its own. The one that allows less counts.
 package power
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,11 +61,21 @@ func (m Mode) Stops() bool { return m == StopNow || m == Sever }
 // Network says whether anything may be sent or fetched.
 func (m Mode) Network() bool { return m != Sever }
 
-// Load reads the switch. Without a file it stands at Run. A file that cannot
-// be understood stops everything: somebody wanted something, and less is safe.
+// Load reads the switch: of the local one and the cluster's, that which allows
+// less. Without a file it stands at Run. A file that cannot be understood stops
+// everything: somebody wanted something, and less is safe.
 func Load(d datadir.Dir) (State, error) {
+	local, err := loadFile(d.Switch())
+	inCluster, clusterErr := loadFile(d.ClusterSwitch())
+	if slices.Index(Modes(), inCluster.Mode) > slices.Index(Modes(), local.Mode) {
+		local = inCluster
+	}
+	return local, errors.Join(err, clusterErr)
+}
+
+func loadFile(path string) (State, error) {
 	s := State{}
-	found, err := datadir.ReadJSON(d.Switch(), &s)
+	found, err := datadir.ReadJSON(path, &s)
 	switch {
 	case err != nil:
 		return State{Mode: StopNow, Reason: "the switch file cannot be read"}, err
@@ -69,10 +83,23 @@ func Load(d datadir.Dir) (State, error) {
 		return State{Mode: Run}, nil
 	case !slices.Contains(Modes(), s.Mode):
 		return State{Mode: StopNow, Reason: "the switch file has an unknown mode"},
-			fmt.Errorf("%s: mode %q is not one of %v", d.Switch(), s.Mode, Modes())
+			fmt.Errorf("%s: mode %q is not one of %v", path, s.Mode, Modes())
 	}
 	return s, nil
 }
 
 // Set writes the switch. The running agent, or the next one, obeys it.
 func Set(d datadir.Dir, s State) error { return datadir.WriteJSON(d.Switch(), s) }
+
+// SetInCluster writes the cluster's switch down; a State without a mode says
+// that the cluster has no opinion.
+func SetInCluster(d datadir.Dir, s State) error {
+	if s.Mode == "" {
+		return datadir.Remove(d.ClusterSwitch())
+	}
+	var was State
+	if found, err := datadir.ReadJSON(d.ClusterSwitch(), &was); err == nil && found && was.Mode == s.Mode && was.Reason == s.Reason {
+		return nil // as it was, and so is its time
+	}
+	return datadir.WriteJSON(d.ClusterSwitch(), s)
+}

@@ -121,7 +121,7 @@ func (s *Switch) Watch(ctx context.Context) error {
 			if n <= 0 || err != nil {
 				break
 			}
-			if mentions(buf[:n], "switch.json") {
+			if mentions(buf[:n], "switch.json") || mentions(buf[:n], "switch-cluster.json") {
 				s.reload()
 			}
 		}

@@ -24,19 +24,25 @@ const telemetryTimeout = 5 * time.Second
 
 // settings are the flags of all subcommands.
 type settings struct {
-	cfg    agent.Config
-	reason string
+	cfg       agent.Config
+	reason    string
+	inCluster bool
 }
 
 func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.cfg.Data, "data", "", "data directory (BERTH_RUNNER_DATA)")
 	f.IntVar(&s.cfg.Slots, "slots", 0, "jobs at once (BERTH_SLOTS; default 4)")
 	f.StringVar(&s.cfg.Engine, "engine", "", "executable that works on jobs (BERTH_ENGINE; default berth-engine beside this one, else in BERTH_LIBEXEC)")
-	f.StringVar(&s.cfg.Terraform, "terraform", "", "executable of Terraform (BERTH_TERRAFORM)")
+	f.StringVar(&s.cfg.Terraform, "terraform", "", "executable of Terraform (BERTH_TERRAFORM; default terraform beside this one)")
 	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of engines when this is root (BERTH_ENGINE_UID)")
 	f.DurationVar(&s.cfg.Grace, "grace", 0, "time between asking an engine to stop and ending it (BERTH_GRACE; default 30s)")
 	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
 	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine (BERTH_ENGINE_PIDS; default 4096)")
+	f.StringVar(&s.cfg.Code, "code", "", "the code of the install: @FILE, - for standard input, or the code itself, which others can then see in the list of processes (BERTH_CODE)")
+	f.BoolVar(&s.inCluster, "in-cluster", false, "this is the pod of berth-runner manifest: use its credentials, lease and switch (BERTH_IN_CLUSTER)")
+	f.StringVar(&s.cfg.CAFile, "ca", "", "authorities to believe besides the system's, a file in PEM (BERTH_CA_FILE)")
+	f.StringVar(&s.cfg.Kubeconfig, "kubeconfig", "", "how jobs reach the cluster, a file (BERTH_KUBECONFIG)")
+	f.StringVar(&s.cfg.RegistryAddress, "registry-address", "", "what kubelets call the install's own registry, HOST:PORT (BERTH_REGISTRY_ADDRESS)")
 }
 
 // config is what the flags say, and the environment where they say nothing.
@@ -63,6 +69,10 @@ func (s *settings) config() (agent.Config, error) {
 	text("BERTH_RUNNER_DATA", &c.Data)
 	text("BERTH_ENGINE", &c.Engine)
 	text("BERTH_TERRAFORM", &c.Terraform)
+	text("BERTH_CODE", &c.Code)
+	text("BERTH_CA_FILE", &c.CAFile)
+	text("BERTH_KUBECONFIG", &c.Kubeconfig)
+	text("BERTH_REGISTRY_ADDRESS", &c.RegistryAddress)
 	text("BERTH_LIBEXEC", &c.Libexec)
 	text("PATH", &c.SearchPath)
 	number("BERTH_SLOTS", c.Slots != 0, func(n int64) { c.Slots = int(n) })
@@ -74,6 +84,11 @@ func (s *settings) config() (agent.Config, error) {
 		if c.Grace, err = time.ParseDuration(value); err != nil {
 			errs = append(errs, fmt.Errorf("BERTH_GRACE: %q is not a duration such as 30s", value))
 		}
+	}
+	if text, err := readCode(c.Code, os.Stdin); err != nil {
+		errs = append(errs, err)
+	} else {
+		c.Code = text
 	}
 	c.Version = version.Get().Version
 	executable, err := os.Executable()
@@ -129,5 +144,8 @@ func (s *settings) runAgent(cmd *cobra.Command, _ []string) error {
 		}
 	}()
 	cfg.Log = slog.Default()
-	return agent.Run(ctx, cfg)
+	if !s.inCluster && os.Getenv("BERTH_IN_CLUSTER") == "" {
+		return agent.Run(ctx, cfg)
+	}
+	return runInCluster(ctx, cfg)
 }

@@ -28,7 +28,7 @@ type status struct {
 }
 
 func (s *settings) statusCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, connected bool
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show what the runner of this data directory does", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,6 +40,9 @@ func (s *settings) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if connected && (!st.Active || !st.Agent.Connected) {
+				return errors.New("not connected to the control plane: " + or(st.Agent.Error, "no session is open"))
+			}
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
@@ -49,6 +52,7 @@ func (s *settings) statusCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&connected, "connected", false, "fail unless an agent is connected to the control plane")
 	return cmd
 }
 
@@ -157,33 +161,11 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 	return nil
 }
 
-func (s *settings) preflightCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "preflight", Short: "Check what the agent needs, without starting it", Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := s.config()
-			if err != nil {
-				return err
-			}
-			findings := agent.Preflight(cmd.Context(), cfg)
-			bad := 0
-			for _, f := range findings {
-				mark := "ok  "
-				if f.Err != nil {
-					bad, mark = bad+1, "FAIL"
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s  %s", mark, f.What)
-				if f.Err != nil {
-					fmt.Fprintf(cmd.OutOrStdout(), ": %v", f.Err)
-				}
-				fmt.Fprintln(cmd.OutOrStdout())
-			}
-			if bad > 0 {
-				return fmt.Errorf("%d of %d checks failed", bad, len(findings))
-			}
-			return nil
-		},
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
 	}
+	return text
 }
 
 // capsuleKeys are the keys that may write the runner's chain.

@@ -22,6 +22,8 @@ type script struct {
 	// Text is what is run; a command line is a script of one line.
 	Text    string            `json:"text"`
 	EnvVars map[string]string `json:"env_vars"`
+	// NoKubeConfig keeps the way to the cluster from it.
+	NoKubeConfig bool `json:"no_kube_config,omitempty"`
 }
 
 // pinned is pinned/action.json.
@@ -82,7 +84,7 @@ func render(j *job.Job) (pinned, error) {
 		if err != nil {
 			return p, err
 		}
-		p.Scripts = append(p.Scripts, script{Name: name, Text: text, EnvVars: env})
+		p.Scripts = append(p.Scripts, script{Name: name, Text: text, EnvVars: env, NoKubeConfig: step.NoKubeConfig})
 	}
 	return p, nil
 }

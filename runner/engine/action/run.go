@@ -87,6 +87,9 @@ func runStep(ctx context.Context, j *job.Job, sh shell, dir string, i int, sc sc
 	if err != nil {
 		return step, err
 	}
+	if path := j.Env["KUBECONFIG"]; path != "" && !sc.NoKubeConfig {
+		env["KUBECONFIG"] = path
+	}
 	maps.Copy(env, inputs)
 	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath})
 	maps.Copy(env, sc.EnvVars)

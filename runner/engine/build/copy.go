@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/runner/engine/job"
 )
 
 const (
@@ -18,8 +20,9 @@ const (
 	maxBytes = 512 << 20 // of all files together
 )
 
-// copier copies the files that belong to a module.
+// copier copies the files that belong to a module or a chart.
 type copier struct {
+	root     string // the whole source, which from is in
 	from, to string
 
 	files   int
@@ -59,6 +62,13 @@ func (c *copier) copy(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s is neither a file, a directory nor a symlink", name)
 	})
+}
+
+// log says what is not in the copy.
+func (c *copier) log(j *job.Job) {
+	for _, name := range c.leftOut {
+		j.Logf("left out: %s", name)
+	}
 }
 
 func isCache(dir string) bool { return dir == ".git" || dir == ".terraform" }

@@ -61,7 +61,7 @@ type Memory interface {
 func Idempotent(memory Memory) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		key := c.GetHeader(IdempotencyHeader)
-		principal := PrincipalOf(c)
+		principal := PrincipalOf(c.Request.Context())
 		if c.Request.Method != http.MethodPost || key == "" || principal.Kind == "" || c.ContentType() == "application/octet-stream" {
 			return
 		}
@@ -77,7 +77,7 @@ func Idempotent(memory Memory) gin.HandlerFunc {
 		c.Request.Body = io.NopCloser(bytes.NewReader(body))
 		hash := sha256.Sum256(body)
 		attempt := Attempt{Principal: principal, Key: key, Route: c.Request.Method + " " + c.Request.URL.Path, BodyHash: hash[:]}
-		earlier, err := memory.Begin(c, attempt)
+		earlier, err := memory.Begin(c.Request.Context(), attempt)
 		if err != nil {
 			httpserver.WriteProblem(c, err)
 			return
@@ -113,7 +113,7 @@ func record(c *gin.Context, memory Memory, attempt Attempt) {
 	finished := false
 	defer func() {
 		// Also after a panic, and when the client has gone.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c), finishTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), finishTimeout)
 		defer cancel()
 		c.Writer = recorder.ResponseWriter
 		status := recorder.Status()

@@ -65,7 +65,7 @@ func (r Routes) Authorize(spec *openapi3.T, authenticator Authenticator) gin.Han
 			httpserver.WriteProblem(c, err)
 			return
 		}
-		principal, err := authenticator.Authenticate(c, bearer)
+		principal, err := authenticator.Authenticate(c.Request.Context(), bearer)
 		if err != nil {
 			httpserver.WriteProblem(c, err)
 			return

@@ -234,24 +234,6 @@ func TestStreamedBodiesAreNotReadBefore(t *testing.T) {
 	}
 }
 
-// TestRequestContextStaysWithItsRequest gives gin's context to a second request,
-// as gin does.
-func TestRequestContextStaysWithItsRequest(t *testing.T) {
-	t.Parallel()
-	type boat struct{}
-	requestOf := func(name string) *http.Request {
-		return httptest.NewRequest("GET", "/", nil).WithContext(context.WithValue(t.Context(), boat{}, name))
-	}
-	c, engine := gin.CreateTestContext(httptest.NewRecorder())
-	engine.ContextWithFallback = true
-	c.Request = requestOf("boa_1")
-	ctx := httpserver.RequestContext(c)
-	c.Request = requestOf("boa_2")
-	if got := ctx.Value(boat{}); got != "boa_1" {
-		t.Errorf("the context of boa_1's request is now of %v", got)
-	}
-}
-
 func TestReferenceNeedsNobodyElse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, httpserver.Config{Reference: true})

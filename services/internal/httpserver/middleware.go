@@ -24,16 +24,6 @@ type (
 	drainingKey  struct{}
 )
 
-// RequestContext is the context of a request without gin's around it, which is
-// another request's as soon as this one's handlers returned. Whatever may look
-// at a context later, like what writes a stream, needs this one.
-func RequestContext(ctx context.Context) context.Context {
-	if c, ok := ctx.(*gin.Context); ok {
-		return c.Request.Context()
-	}
-	return ctx
-}
-
 // RequestID is the id of the request that ctx belongs to, or "".
 func RequestID(ctx context.Context) string {
 	s, _ := ctx.Value(requestIDKey{}).(string)

@@ -91,10 +91,10 @@ func Next(s State) Decision {
 // is.
 func resolve(s State) Decision {
 	b, commit := s.Build, s.Facts.Commit.Hash
-	if b.Source.Kind == source.KindGit && commit == "" {
+	if b.Source.Moves() && commit == "" {
 		return Decision{Act: Resolve}
 	}
-	return Decision{Act: RecordSource, Commit: commit, Resolved: resolvedDigest(b.BuildDigest, b.Source.Content(commit))}
+	return Decision{Act: RecordSource, Commit: commit, Resolved: resolvedDigest(b, commit)}
 }
 
 // order has the Build Runner do it.
@@ -155,6 +155,9 @@ func accept(s State, job Job) Decision {
 	}
 	if want := repositoryOf(s.Build); made.Repository != want {
 		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner names an artifact in %q; it had to be in %s", made.Repository, want)}
+	}
+	if s.Build.Source.Kind == source.KindImage && made.Digest != s.Build.Commit {
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner names the image %s; it had to be %s", made.Digest, s.Build.Commit)}
 	}
 	there, asked := s.Facts.There[made.Digest]
 	switch {

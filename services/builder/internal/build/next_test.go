@@ -34,12 +34,27 @@ func git(change ...func(*State)) State {
 	}}, change...)...)
 }
 
+func image(change ...func(*State)) State {
+	return local(append([]func(*State){func(s *State) {
+		s.Build.Type = "container_image"
+		s.Build.Source = source.Source{Kind: source.KindImage, Repo: "registry.example.com/team/web", Ref: "1.2"}
+	}}, change...)...)
+}
+
+// found is the digest behind a tag.
+func found(digest string) func(*State) {
+	return func(s *State) { s.Facts.Commit = source.Commit{Hash: digest} }
+}
+
 func resolved(s *State) {
 	commit := ""
 	if s.Build.Source.Kind == source.KindGit {
 		commit = someCommit
 	}
-	s.Build.Commit, s.Build.Resolved = commit, resolvedDigest(otherDigest, s.Build.Source.Content(commit))
+	if s.Build.Source.Kind == source.KindImage {
+		commit = someDigest
+	}
+	s.Build.Commit, s.Build.Resolved = commit, resolvedDigest(s.Build, commit)
 }
 
 func staged(s *State) {
@@ -92,14 +107,17 @@ func TestNext(t *testing.T) {
 	}
 	gitSpec := localSpec
 	gitSpec.Source = &jobspec.Source{Kind: "git", Repo: "https://h/r.git", Ref: "main", Commit: someCommit, Directory: "module", Push: "org_1/hello/card"}
+	imageSpec := localSpec
+	imageSpec.Kind = "container_image"
+	imageSpec.Source = &jobspec.Source{Kind: "image", Image: "registry.example.com/team/web", Ref: "1.2", ImageDigest: someDigest, Push: "org_1/hello/card"}
 	for _, tc := range []struct {
 		name string
 		s    State
 		want Decision
 	}{
-		{"a local source is exact as it is", local(), Decision{Act: RecordSource, Resolved: resolvedDigest(otherDigest, someDigest)}},
+		{"a local source is exact as it is", local(), Decision{Act: RecordSource, Resolved: resolvedDigest(local().Build, "")}},
 		{"a branch is looked up", git(), Decision{Act: Resolve}},
-		{"what was found is recorded", git(cloneable), Decision{Act: RecordSource, Commit: someCommit, Resolved: resolvedDigest(otherDigest, someCommit+":module")}},
+		{"what was found is recorded", git(cloneable), Decision{Act: RecordSource, Commit: someCommit, Resolved: resolvedDigest(git().Build, someCommit)}},
 		{"trouble that may pass is shown and tried again", git(trouble(true)), Decision{Act: Note, Error: "no; trying again"}},
 		{"but not for ever", git(trouble(true), func(s *State) { s.LastTry = true }), Decision{Act: Fail, Error: "no"}},
 		{"trouble that stays fails at once", git(trouble(false)), Decision{Act: Fail, Error: "no"}},
@@ -122,6 +140,12 @@ func TestNext(t *testing.T) {
 		{"a later worker asks again what to clone", git(resolved), Decision{Act: Resolve}},
 		{"the job of a commit", git(resolved, cloneable, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &gitSpec}},
 
+		{"a tag is looked up", image(), Decision{Act: Resolve}},
+		{"its digest is recorded", image(found(someDigest)), Decision{Act: RecordSource, Commit: someDigest, Resolved: resolvedDigest(image().Build, someDigest)}},
+		{"the same image is taken over", image(resolved, reusable, there(true)), Decision{Act: Reuse, Made: local(reusable).Reusable[0]}},
+		{"an image needs no staging", image(resolved), Decision{Act: StartRunner}},
+		{"the job of an image names its digest, also when the tag moved since", image(resolved, found(otherDigest), withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &imageSpec}},
+
 		{"a queued job is waited for", local(job("queued")), Decision{Act: Wait}},
 		{"a leased job is waited for", local(job("leased")), Decision{Act: Wait}},
 		{"the artifact of a job is looked for", local(job("succeeded", pushed("org_1/hello/card", someDigest))), Decision{Act: Look, Artifact: made}},
@@ -130,6 +154,7 @@ func TestNext(t *testing.T) {
 		{"nor one of somewhere else", local(job("succeeded", pushed("org_1/hello/other", someDigest)), there(true)), Decision{Act: Fail, Error: `the Build Runner names an artifact in "org_1/hello/other"; it had to be in org_1/hello/card`}},
 		{"nor nothing", local(job("succeeded")), Decision{Act: Fail, Error: "the Build Runner names no artifact"}},
 		{"a digest must be one", local(job("succeeded", pushed("org_1/hello/card", "sha256:../x"))), Decision{Act: Fail, Error: "the Build Runner names no artifact"}},
+		{"nor another image", image(job("succeeded", pushed("org_1/hello/card", otherDigest)), there(true)), Decision{Act: Fail, Error: "the Build Runner names the image " + otherDigest + "; it had to be " + someDigest}},
 		{"a failed job says why", local(job("failed", func(j *Job) { j.Error = "bad HCL"; j.Result.Remedy = "mend it" })), Decision{Act: Fail, Error: "bad HCL; mend it"}},
 		{"a refused job too", local(job("refused")), Decision{Act: Fail, Error: "the Build Runner refused the job without saying why"}},
 		{"a job that is gone fails", local(job("failed"), func(s *State) { s.Job = nil }), Decision{Act: Fail, Error: "job job_1 of this build is gone"}},
@@ -151,6 +176,23 @@ func TestNext(t *testing.T) {
 				t.Errorf("Next (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An image is what its digest says, whatever it is called; other things depend on
+// what the app folder says of them.
+func TestResolvedDigest(t *testing.T) {
+	t.Parallel()
+	retagged := image(func(s *State) { s.Build.BuildDigest, s.Build.Source.Ref = someDigest, "1.3" }).Build
+	if resolvedDigest(image().Build, someDigest) != resolvedDigest(retagged, someDigest) {
+		t.Error("the same image under another tag is another one")
+	}
+	if resolvedDigest(image().Build, someDigest) == resolvedDigest(image().Build, otherDigest) {
+		t.Error("two images are the same")
+	}
+	other := git(func(s *State) { s.Build.BuildDigest = someDigest }).Build
+	if resolvedDigest(git().Build, someCommit) == resolvedDigest(other, someCommit) {
+		t.Error("the same commit with other build keys is the same")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
 // defaultTimeout of a build that sets none.
@@ -28,9 +29,12 @@ func timeoutOf(revision json.RawMessage) time.Duration {
 // no part of it. url is what a git source is cloned from.
 func specOf(b Build, url string) jobspec.Spec {
 	src := jobspec.Source{Push: repositoryOf(b)}
-	if archive := b.Provenance.Source.Archive; archive != nil {
+	switch archive := b.Provenance.Source.Archive; {
+	case archive != nil:
 		src.Kind, src.Archive = "archive", archive
-	} else {
+	case b.Source.Kind == source.KindImage:
+		src.Kind, src.Image, src.Ref, src.ImageDigest = "image", b.Source.Repo, b.Source.Ref, b.Commit
+	default:
 		src.Kind, src.Repo, src.Ref, src.Commit, src.Directory = "git", url, b.Source.Ref, b.Commit, b.Source.Directory
 	}
 	return jobspec.Spec{
@@ -57,7 +61,12 @@ func repositoryOf(b Build) string {
 }
 
 // resolvedDigest identifies what is built, and of what exactly: builds with the
-// same one make the same artifact.
-func resolvedDigest(buildDigest, content string) string {
-	return capsule.DigestBytes(mustJSON([]any{"berth/build/v1", buildDigest, content}))
+// same one make the same artifact. An image is the same by whatever name and tag
+// it was found.
+func resolvedDigest(b Build, commit string) string {
+	what := b.BuildDigest
+	if b.Source.Kind == source.KindImage {
+		what = string(source.KindImage)
+	}
+	return capsule.DigestBytes(mustJSON([]any{"berth/build/v1", what, b.Source.Content(commit)}))
 }

@@ -58,7 +58,7 @@ type Build struct {
 	Source      source.Source
 	// SourceFault says why Source is not one.
 	SourceFault     string
-	Commit          string
+	Commit          string // of a git source; of an image its digest
 	Resolved        string // resolved_digest
 	Provenance      Provenance
 	Status          Status

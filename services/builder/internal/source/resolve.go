@@ -54,10 +54,10 @@ func NewResolver(config Config) *Resolver {
 	return &Resolver{config: config}
 }
 
-// Commit is where a git source stands now.
+// Commit is where a source stands now.
 type Commit struct {
-	URL  string // what the engine clones
-	Hash string // 40 hex digits
+	URL  string // git: what the engine clones
+	Hash string // git: 40 hex digits; image: "sha256:…"
 }
 
 // Error is why a source could not be resolved, for people.
@@ -73,9 +73,12 @@ func (e *Error) Unwrap() error { return e.cause }
 
 func refuse(format string, args ...any) *Error { return &Error{text: fmt.Sprintf(format, args...)} }
 
-// Resolve finds the commit of a git source. Every error is an *Error, or that
+// Resolve finds the commit of a git source, or the digest of an image. Every error is an *Error, or that
 // of ctx.
 func (r *Resolver) Resolve(ctx context.Context, s Source) (Commit, error) {
+	if s.Kind == KindImage {
+		return r.image(ctx, s)
+	}
 	address, err := r.Address(s.Repo)
 	if err != nil {
 		return Commit{}, refuse("%s", err)

@@ -16,6 +16,7 @@ type Kind string
 const (
 	KindLocal Kind = "local" // an uploaded archive
 	KindGit   Kind = "git"   // a directory of a git repository
+	KindImage Kind = "image" // an image of a registry
 )
 
 // Source is what a build is made from, as stored in builds.source.
@@ -23,8 +24,8 @@ type Source struct {
 	Kind   Kind   `json:"kind"`
 	Digest string `json:"digest,omitempty"` // local: the uploaded archive, "sha256:…"
 
-	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written
-	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit; "" is the default branch
+	Repo      string `json:"repo,omitempty"`      // git: "owner/name" or a URL, as written; image: "host/path"
+	Ref       string `json:"ref,omitempty"`       // git: a branch, a tag or a commit, "" is the default branch; image: a tag
 	Connected bool   `json:"connected,omitempty"` // git: through the org's own connection
 	Directory string `json:"directory,omitempty"` // git: inside the repository; "" and "." are its root
 }
@@ -48,6 +49,8 @@ func Parse(raw json.RawMessage) (Source, error) {
 	case KindGit:
 		s.Directory = path.Clean(s.Directory)
 		return s, s.checkGit()
+	case KindImage:
+		return s, s.checkImage()
 	default:
 		return s, fmt.Errorf("a source of kind %q is not known", s.Kind)
 	}
@@ -71,11 +74,18 @@ func notInRef(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRun
 
 var commitForm = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
+// Moves tells whether the content may be another one tomorrow, so that it has to
+// be resolved.
+func (s Source) Moves() bool { return s.Kind == KindGit || s.Kind == KindImage }
+
 // Content identifies the exact content behind the source: equal contents have
 // equal strings. commit is what the Resolver found; local sources need none.
 func (s Source) Content(commit string) string {
-	if s.Kind == KindLocal {
+	switch s.Kind {
+	case KindLocal:
 		return s.Digest
+	case KindImage:
+		return commit
 	}
 	return commit + ":" + s.Directory
 }

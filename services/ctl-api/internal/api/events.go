@@ -51,7 +51,6 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	}); err != nil {
 		return nil, err
 	}
-	ctx = httpserver.RequestContext(ctx)
 	r, w := io.Pipe()
 	go func() {
 		sub := s.Listener.Subscribe(workflow.EventsChannel, req.Workflow)

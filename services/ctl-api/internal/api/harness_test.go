@@ -58,7 +58,7 @@ func newDoor(t *testing.T) *door {
 		t.Fatal(err)
 	}
 	d.keys = access.NewKeyring(master)
-	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: "http://logs.test"}
+	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: "http://logs.test", PublicURL: "https://berth.test"}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{})
 	river.AddWorker(workers, &stacks.RemovalWorker{})

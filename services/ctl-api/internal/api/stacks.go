@@ -21,8 +21,12 @@ func (s *Server) GetStack(ctx context.Context, req apigen.GetStackRequestObject)
 			return err
 		}
 		stack, err := tx.NewestStack(ctx, found.ID)
+		if errors.Is(err, fault.ErrNotFound) {
+			return fault.With(fault.Newf(fault.ErrNotFound, "the %s stack of install %s has no version yet", found.StackKind, found.Name),
+				fault.Code("no_stack_version"), fault.Remedy("make a code for the customer: berth installs stack %s --new", found.Name))
+		}
 		if err != nil {
-			return missing(err, "install %s has no stack", found.Name)
+			return err
 		}
 		out = apigen.GetStack200JSONResponse(stackView(stack))
 		runner, err := tx.StackRunner(ctx, &found.ID)
@@ -32,6 +36,31 @@ func (s *Server) GetStack(ctx context.Context, req apigen.GetStackRequestObject)
 		view := s.runnerView(runner, found.Name)
 		out.Runner = &view
 		return err
+	})
+	return out, err
+}
+
+// CreateStackVersion makes the code with which a cluster makes its runner.
+func (s *Server) CreateStackVersion(ctx context.Context, req apigen.CreateStackVersionRequestObject) (apigen.CreateStackVersionResponseObject, error) {
+	var out apigen.CreateStackVersion201JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		found, err := installs.Find(ctx, tx, req.Install)
+		if err != nil {
+			return "", err
+		}
+		made, err := s.Stacks.Code(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.CreateStackVersion201JSONResponse{
+			ID: made.Stack.ID, Version: int(made.Stack.Version), RunnerID: made.Enrolment.RunnerID, Code: made.Code,
+			Replaces: made.Enrolment.Replaces, ExpiresAt: made.Stack.ExpiresAt,
+		}
+		what := "make a code for the stack of install " + found.Name
+		if made.Enrolment.Replaces {
+			what += " that replaces its machine"
+		}
+		return what, nil
 	})
 	return out, err
 }

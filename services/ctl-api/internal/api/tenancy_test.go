@@ -101,7 +101,7 @@ var visits = map[string]visit{
 	"CreateInstall": {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
 	"GetInstall":    {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
-	"GetStack": {}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
+	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
 
 	"CreateWorkflow": {body: `{"kind":"deploy"}`},
 	"ListWorkflows":  {query: "install={{.Install}}"}, "GetWorkflow": {}, "CancelWorkflow": {}, "ApproveAll": {body: `{}`},

@@ -2349,6 +2349,21 @@ type Stack struct {
 // StackState `pending` until it phones home.
 type StackState string
 
+// StackCode defines model for StackCode.
+type StackCode struct {
+	// Code Shown now and never again; `berth-runner manifest --code` takes it.
+	//
+	// Example: berth1.eyJ1cmwiOi….c3VtLi4u
+	Code      string    `json:"code"`
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// ID Example: stk_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID       string `json:"id"`
+	Replaces bool   `json:"replaces"`
+	RunnerID string `json:"runner_id"`
+	Version  int    `json:"version"`
+}
+
 // StackKind defines model for StackKind.
 type StackKind string
 
@@ -2960,6 +2975,12 @@ type SetInputsParams struct {
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
 }
 
+// CreateStackVersionParams defines parameters for CreateStackVersion.
+type CreateStackVersionParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // GetStateParams defines parameters for GetState.
 type GetStateParams struct {
 	// At An older version of the tree; absent for the newest.
@@ -3122,6 +3143,9 @@ type CreateEnrolmentJSONRequestBody = EnrolmentRequest
 // SetInputsJSONRequestBody defines body for SetInputs for application/json ContentType.
 type SetInputsJSONRequestBody = InputsUpdate
 
+// CreateStackVersionJSONRequestBody defines body for CreateStackVersion for application/json ContentType.
+type CreateStackVersionJSONRequestBody = EnrolmentRequest
+
 // CreateWorkflowJSONRequestBody defines body for CreateWorkflow for application/json ContentType.
 type CreateWorkflowJSONRequestBody = WorkflowRequest
 
@@ -3259,6 +3283,9 @@ type ServerInterface interface {
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(c *gin.Context, install InstallIDOrName)
+	// CreateStackVersion Make a code for the customer's cluster
+	// (POST /installs/{install}/stack/versions)
+	CreateStackVersion(c *gin.Context, install InstallIDOrName, params CreateStackVersionParams)
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
@@ -4876,6 +4903,55 @@ func (siw *ServerInterfaceWrapper) GetStack(c *gin.Context) {
 	siw.Handler.GetStack(c, install)
 }
 
+// CreateStackVersion operation middleware
+func (siw *ServerInterfaceWrapper) CreateStackVersion(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params CreateStackVersionParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.CreateStackVersion(c, install, params)
+}
+
 // GetState operation middleware
 func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 
@@ -5837,6 +5913,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/resources", wrapper.ListResources)
 	router.GET(options.BaseURL+"/installs/:install/resources/:resource", wrapper.GetResource)
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
+	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
@@ -7505,6 +7582,47 @@ func (response GetStackdefaultApplicationProblemPlusJSONResponse) VisitGetStackR
 	return err
 }
 
+type CreateStackVersionRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+	Params  CreateStackVersionParams
+	Body    *CreateStackVersionJSONRequestBody
+}
+
+type CreateStackVersionResponseObject interface {
+	VisitCreateStackVersionResponse(w http.ResponseWriter) error
+}
+
+type CreateStackVersion201JSONResponse StackCode
+
+func (response CreateStackVersion201JSONResponse) VisitCreateStackVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(201)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CreateStackVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CreateStackVersiondefaultApplicationProblemPlusJSONResponse) VisitCreateStackVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetStateRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 	Params  GetStateParams
@@ -8630,6 +8748,9 @@ type StrictServerInterface interface {
 	// GetStack Show how the runner of an install gets in
 	// (GET /installs/{install}/stack)
 	GetStack(ctx context.Context, request GetStackRequestObject) (GetStackResponseObject, error)
+	// CreateStackVersion Make a code for the customer's cluster
+	// (POST /installs/{install}/stack/versions)
+	CreateStackVersion(ctx context.Context, request CreateStackVersionRequestObject) (CreateStackVersionResponseObject, error)
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
@@ -8771,7 +8892,7 @@ func (sh *strictHandler) ListActionRuns(ctx *gin.Context, params ListActionRunsP
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListActionRuns(ctx, request.(ListActionRunsRequestObject))
+		return sh.ssi.ListActionRuns(ctx.Request.Context(), request.(ListActionRunsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListActionRuns")
@@ -8797,7 +8918,7 @@ func (sh *strictHandler) GetActionRun(ctx *gin.Context, run string) {
 	request.Run = run
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetActionRun(ctx, request.(GetActionRunRequestObject))
+		return sh.ssi.GetActionRun(ctx.Request.Context(), request.(GetActionRunRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetActionRun")
@@ -8823,7 +8944,7 @@ func (sh *strictHandler) ListApps(ctx *gin.Context, params ListAppsParams) {
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListApps(ctx, request.(ListAppsRequestObject))
+		return sh.ssi.ListApps(ctx.Request.Context(), request.(ListAppsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListApps")
@@ -8867,7 +8988,7 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateApp(ctx, request.(CreateAppRequestObject))
+		return sh.ssi.CreateApp(ctx.Request.Context(), request.(CreateAppRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateApp")
@@ -8893,7 +9014,7 @@ func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
 	request.App = app
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.DeleteApp(ctx, request.(DeleteAppRequestObject))
+		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "DeleteApp")
@@ -8919,7 +9040,7 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 	request.App = app
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetApp(ctx, request.(GetAppRequestObject))
+		return sh.ssi.GetApp(ctx.Request.Context(), request.(GetAppRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetApp")
@@ -8963,7 +9084,7 @@ func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.UpdateApp(ctx, request.(UpdateAppRequestObject))
+		return sh.ssi.UpdateApp(ctx.Request.Context(), request.(UpdateAppRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "UpdateApp")
@@ -8990,7 +9111,7 @@ func (sh *strictHandler) ListConfigs(ctx *gin.Context, app AppIDOrName, params L
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListConfigs(ctx, request.(ListConfigsRequestObject))
+		return sh.ssi.ListConfigs(ctx.Request.Context(), request.(ListConfigsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListConfigs")
@@ -9035,7 +9156,7 @@ func (sh *strictHandler) SyncApp(ctx *gin.Context, app AppIDOrName, params SyncA
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.SyncApp(ctx, request.(SyncAppRequestObject))
+		return sh.ssi.SyncApp(ctx.Request.Context(), request.(SyncAppRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "SyncApp")
@@ -9062,7 +9183,7 @@ func (sh *strictHandler) ListReleases(ctx *gin.Context, app AppIDOrName, params 
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListReleases(ctx, request.(ListReleasesRequestObject))
+		return sh.ssi.ListReleases(ctx.Request.Context(), request.(ListReleasesRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListReleases")
@@ -9107,7 +9228,7 @@ func (sh *strictHandler) CreateRelease(ctx *gin.Context, app AppIDOrName, params
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateRelease(ctx, request.(CreateReleaseRequestObject))
+		return sh.ssi.CreateRelease(ctx.Request.Context(), request.(CreateReleaseRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateRelease")
@@ -9151,7 +9272,7 @@ func (sh *strictHandler) FindMissingBlobs(ctx *gin.Context, params FindMissingBl
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.FindMissingBlobs(ctx, request.(FindMissingBlobsRequestObject))
+		return sh.ssi.FindMissingBlobs(ctx.Request.Context(), request.(FindMissingBlobsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "FindMissingBlobs")
@@ -9179,7 +9300,7 @@ func (sh *strictHandler) PutBlob(ctx *gin.Context, digest string) {
 	request.Body = ctx.Request.Body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PutBlob(ctx, request.(PutBlobRequestObject))
+		return sh.ssi.PutBlob(ctx.Request.Context(), request.(PutBlobRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PutBlob")
@@ -9205,7 +9326,7 @@ func (sh *strictHandler) ListBuilds(ctx *gin.Context, params ListBuildsParams) {
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListBuilds(ctx, request.(ListBuildsRequestObject))
+		return sh.ssi.ListBuilds(ctx.Request.Context(), request.(ListBuildsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListBuilds")
@@ -9249,7 +9370,7 @@ func (sh *strictHandler) CreateBuilds(ctx *gin.Context, params CreateBuildsParam
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateBuilds(ctx, request.(CreateBuildsRequestObject))
+		return sh.ssi.CreateBuilds(ctx.Request.Context(), request.(CreateBuildsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateBuilds")
@@ -9276,7 +9397,7 @@ func (sh *strictHandler) GetBuild(ctx *gin.Context, build BuildID, params GetBui
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetBuild(ctx, request.(GetBuildRequestObject))
+		return sh.ssi.GetBuild(ctx.Request.Context(), request.(GetBuildRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetBuild")
@@ -9303,7 +9424,7 @@ func (sh *strictHandler) CancelBuild(ctx *gin.Context, build BuildID, params Can
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CancelBuild(ctx, request.(CancelBuildRequestObject))
+		return sh.ssi.CancelBuild(ctx.Request.Context(), request.(CancelBuildRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CancelBuild")
@@ -9330,7 +9451,7 @@ func (sh *strictHandler) ListChainRecords(ctx *gin.Context, chain string, params
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListChainRecords(ctx, request.(ListChainRecordsRequestObject))
+		return sh.ssi.ListChainRecords(ctx.Request.Context(), request.(ListChainRecordsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListChainRecords")
@@ -9356,7 +9477,7 @@ func (sh *strictHandler) ListChanges(ctx *gin.Context, params ListChangesParams)
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListChanges(ctx, request.(ListChangesRequestObject))
+		return sh.ssi.ListChanges(ctx.Request.Context(), request.(ListChangesRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListChanges")
@@ -9382,7 +9503,7 @@ func (sh *strictHandler) GetChange(ctx *gin.Context, change ChangeID) {
 	request.Change = change
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetChange(ctx, request.(GetChangeRequestObject))
+		return sh.ssi.GetChange(ctx.Request.Context(), request.(GetChangeRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetChange")
@@ -9427,7 +9548,7 @@ func (sh *strictHandler) Decide(ctx *gin.Context, change ChangeID, params Decide
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.Decide(ctx, request.(DecideRequestObject))
+		return sh.ssi.Decide(ctx.Request.Context(), request.(DecideRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "Decide")
@@ -9453,7 +9574,7 @@ func (sh *strictHandler) GetPlan(ctx *gin.Context, change ChangeID) {
 	request.Change = change
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetPlan(ctx, request.(GetPlanRequestObject))
+		return sh.ssi.GetPlan(ctx.Request.Context(), request.(GetPlanRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetPlan")
@@ -9480,7 +9601,7 @@ func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params Get
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetConfig(ctx, request.(GetConfigRequestObject))
+		return sh.ssi.GetConfig(ctx.Request.Context(), request.(GetConfigRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetConfig")
@@ -9506,7 +9627,7 @@ func (sh *strictHandler) ListCustomers(ctx *gin.Context, params ListCustomersPar
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListCustomers(ctx, request.(ListCustomersRequestObject))
+		return sh.ssi.ListCustomers(ctx.Request.Context(), request.(ListCustomersRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListCustomers")
@@ -9550,7 +9671,7 @@ func (sh *strictHandler) CreateCustomer(ctx *gin.Context, params CreateCustomerP
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateCustomer(ctx, request.(CreateCustomerRequestObject))
+		return sh.ssi.CreateCustomer(ctx.Request.Context(), request.(CreateCustomerRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateCustomer")
@@ -9576,7 +9697,7 @@ func (sh *strictHandler) GetCustomer(ctx *gin.Context, customer CustomerIDOrName
 	request.Customer = customer
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetCustomer(ctx, request.(GetCustomerRequestObject))
+		return sh.ssi.GetCustomer(ctx.Request.Context(), request.(GetCustomerRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetCustomer")
@@ -9602,7 +9723,7 @@ func (sh *strictHandler) ListInstalls(ctx *gin.Context, params ListInstallsParam
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListInstalls(ctx, request.(ListInstallsRequestObject))
+		return sh.ssi.ListInstalls(ctx.Request.Context(), request.(ListInstallsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListInstalls")
@@ -9646,7 +9767,7 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateInstall(ctx, request.(CreateInstallRequestObject))
+		return sh.ssi.CreateInstall(ctx.Request.Context(), request.(CreateInstallRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateInstall")
@@ -9672,7 +9793,7 @@ func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ForgetInstall(ctx, request.(ForgetInstallRequestObject))
+		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ForgetInstall")
@@ -9698,7 +9819,7 @@ func (sh *strictHandler) GetInstall(ctx *gin.Context, install InstallIDOrName) {
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetInstall(ctx, request.(GetInstallRequestObject))
+		return sh.ssi.GetInstall(ctx.Request.Context(), request.(GetInstallRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetInstall")
@@ -9743,7 +9864,7 @@ func (sh *strictHandler) UpdateInstall(ctx *gin.Context, install InstallIDOrName
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.UpdateInstall(ctx, request.(UpdateInstallRequestObject))
+		return sh.ssi.UpdateInstall(ctx.Request.Context(), request.(UpdateInstallRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "UpdateInstall")
@@ -9769,7 +9890,7 @@ func (sh *strictHandler) ListActions(ctx *gin.Context, install InstallIDOrName) 
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListActions(ctx, request.(ListActionsRequestObject))
+		return sh.ssi.ListActions(ctx.Request.Context(), request.(ListActionsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListActions")
@@ -9815,7 +9936,7 @@ func (sh *strictHandler) RunAction(ctx *gin.Context, install InstallIDOrName, ac
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RunAction(ctx, request.(RunActionRequestObject))
+		return sh.ssi.RunAction(ctx.Request.Context(), request.(RunActionRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RunAction")
@@ -9860,7 +9981,7 @@ func (sh *strictHandler) CreateEnrolment(ctx *gin.Context, install InstallIDOrNa
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateEnrolment(ctx, request.(CreateEnrolmentRequestObject))
+		return sh.ssi.CreateEnrolment(ctx.Request.Context(), request.(CreateEnrolmentRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateEnrolment")
@@ -9886,7 +10007,7 @@ func (sh *strictHandler) GetHealth(ctx *gin.Context, install InstallIDOrName) {
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetHealth(ctx, request.(GetHealthRequestObject))
+		return sh.ssi.GetHealth(ctx.Request.Context(), request.(GetHealthRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetHealth")
@@ -9912,7 +10033,7 @@ func (sh *strictHandler) GetInputs(ctx *gin.Context, install InstallIDOrName) {
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetInputs(ctx, request.(GetInputsRequestObject))
+		return sh.ssi.GetInputs(ctx.Request.Context(), request.(GetInputsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetInputs")
@@ -9957,7 +10078,7 @@ func (sh *strictHandler) SetInputs(ctx *gin.Context, install InstallIDOrName, pa
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.SetInputs(ctx, request.(SetInputsRequestObject))
+		return sh.ssi.SetInputs(ctx.Request.Context(), request.(SetInputsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "SetInputs")
@@ -9983,7 +10104,7 @@ func (sh *strictHandler) ListResources(ctx *gin.Context, install InstallIDOrName
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListResources(ctx, request.(ListResourcesRequestObject))
+		return sh.ssi.ListResources(ctx.Request.Context(), request.(ListResourcesRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListResources")
@@ -10010,7 +10131,7 @@ func (sh *strictHandler) GetResource(ctx *gin.Context, install InstallIDOrName, 
 	request.Resource = resource
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetResource(ctx, request.(GetResourceRequestObject))
+		return sh.ssi.GetResource(ctx.Request.Context(), request.(GetResourceRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetResource")
@@ -10036,7 +10157,7 @@ func (sh *strictHandler) GetStack(ctx *gin.Context, install InstallIDOrName) {
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetStack(ctx, request.(GetStackRequestObject))
+		return sh.ssi.GetStack(ctx.Request.Context(), request.(GetStackRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetStack")
@@ -10055,6 +10176,51 @@ func (sh *strictHandler) GetStack(ctx *gin.Context, install InstallIDOrName) {
 	}
 }
 
+// CreateStackVersion operation middleware
+func (sh *strictHandler) CreateStackVersion(ctx *gin.Context, install InstallIDOrName, params CreateStackVersionParams) {
+	var request CreateStackVersionRequestObject
+
+	request.Install = install
+	request.Params = params
+
+	var body CreateStackVersionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.CreateStackVersion(ctx.Request.Context(), request.(CreateStackVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CreateStackVersion")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(CreateStackVersionResponseObject); ok {
+		if err := validResponse.VisitCreateStackVersionResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetState operation middleware
 func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, params GetStateParams) {
 	var request GetStateRequestObject
@@ -10063,7 +10229,7 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetState(ctx, request.(GetStateRequestObject))
+		return sh.ssi.GetState(ctx.Request.Context(), request.(GetStateRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetState")
@@ -10089,7 +10255,7 @@ func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	request.Install = install
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.WhyInstall(ctx, request.(WhyInstallRequestObject))
+		return sh.ssi.WhyInstall(ctx.Request.Context(), request.(WhyInstallRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "WhyInstall")
@@ -10134,7 +10300,7 @@ func (sh *strictHandler) CreateWorkflow(ctx *gin.Context, install InstallIDOrNam
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateWorkflow(ctx, request.(CreateWorkflowRequestObject))
+		return sh.ssi.CreateWorkflow(ctx.Request.Context(), request.(CreateWorkflowRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateWorkflow")
@@ -10160,7 +10326,7 @@ func (sh *strictHandler) ListKeys(ctx *gin.Context, params ListKeysParams) {
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListKeys(ctx, request.(ListKeysRequestObject))
+		return sh.ssi.ListKeys(ctx.Request.Context(), request.(ListKeysRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListKeys")
@@ -10184,7 +10350,7 @@ func (sh *strictHandler) GetMe(ctx *gin.Context) {
 	var request GetMeRequestObject
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetMe(ctx, request.(GetMeRequestObject))
+		return sh.ssi.GetMe(ctx.Request.Context(), request.(GetMeRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetMe")
@@ -10210,7 +10376,7 @@ func (sh *strictHandler) ListMembers(ctx *gin.Context, params ListMembersParams)
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListMembers(ctx, request.(ListMembersRequestObject))
+		return sh.ssi.ListMembers(ctx.Request.Context(), request.(ListMembersRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListMembers")
@@ -10254,7 +10420,7 @@ func (sh *strictHandler) CreateMember(ctx *gin.Context, params CreateMemberParam
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateMember(ctx, request.(CreateMemberRequestObject))
+		return sh.ssi.CreateMember(ctx.Request.Context(), request.(CreateMemberRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateMember")
@@ -10280,7 +10446,7 @@ func (sh *strictHandler) RemoveMember(ctx *gin.Context, member MemberIDOrName) {
 	request.Member = member
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RemoveMember(ctx, request.(RemoveMemberRequestObject))
+		return sh.ssi.RemoveMember(ctx.Request.Context(), request.(RemoveMemberRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RemoveMember")
@@ -10304,7 +10470,7 @@ func (sh *strictHandler) ListOrgs(ctx *gin.Context) {
 	var request ListOrgsRequestObject
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListOrgs(ctx, request.(ListOrgsRequestObject))
+		return sh.ssi.ListOrgs(ctx.Request.Context(), request.(ListOrgsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListOrgs")
@@ -10348,7 +10514,7 @@ func (sh *strictHandler) CreateOrg(ctx *gin.Context, params CreateOrgParams) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateOrg(ctx, request.(CreateOrgRequestObject))
+		return sh.ssi.CreateOrg(ctx.Request.Context(), request.(CreateOrgRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateOrg")
@@ -10374,7 +10540,7 @@ func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	request.Release = release
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetRelease(ctx, request.(GetReleaseRequestObject))
+		return sh.ssi.GetRelease(ctx.Request.Context(), request.(GetReleaseRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetRelease")
@@ -10400,7 +10566,7 @@ func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams)
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListRunners(ctx, request.(ListRunnersRequestObject))
+		return sh.ssi.ListRunners(ctx.Request.Context(), request.(ListRunnersRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListRunners")
@@ -10426,7 +10592,7 @@ func (sh *strictHandler) GetRunner(ctx *gin.Context, runner RunnerID) {
 	request.Runner = runner
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetRunner(ctx, request.(GetRunnerRequestObject))
+		return sh.ssi.GetRunner(ctx.Request.Context(), request.(GetRunnerRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetRunner")
@@ -10453,7 +10619,7 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RevokeRunner(ctx, request.(RevokeRunnerRequestObject))
+		return sh.ssi.RevokeRunner(ctx.Request.Context(), request.(RevokeRunnerRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RevokeRunner")
@@ -10479,7 +10645,7 @@ func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	request.Step = step
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetStep(ctx, request.(GetStepRequestObject))
+		return sh.ssi.GetStep(ctx.Request.Context(), request.(GetStepRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetStep")
@@ -10506,7 +10672,7 @@ func (sh *strictHandler) RetryStep(ctx *gin.Context, step StepID, params RetrySt
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RetryStep(ctx, request.(RetryStepRequestObject))
+		return sh.ssi.RetryStep(ctx.Request.Context(), request.(RetryStepRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RetryStep")
@@ -10532,7 +10698,7 @@ func (sh *strictHandler) ListTokens(ctx *gin.Context, params ListTokensParams) {
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListTokens(ctx, request.(ListTokensRequestObject))
+		return sh.ssi.ListTokens(ctx.Request.Context(), request.(ListTokensRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListTokens")
@@ -10576,7 +10742,7 @@ func (sh *strictHandler) CreateToken(ctx *gin.Context, params CreateTokenParams)
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateToken(ctx, request.(CreateTokenRequestObject))
+		return sh.ssi.CreateToken(ctx.Request.Context(), request.(CreateTokenRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateToken")
@@ -10602,7 +10768,7 @@ func (sh *strictHandler) RevokeToken(ctx *gin.Context, token TokenID) {
 	request.Token = token
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RevokeToken(ctx, request.(RevokeTokenRequestObject))
+		return sh.ssi.RevokeToken(ctx.Request.Context(), request.(RevokeTokenRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RevokeToken")
@@ -10628,7 +10794,7 @@ func (sh *strictHandler) ListWorkflows(ctx *gin.Context, params ListWorkflowsPar
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListWorkflows(ctx, request.(ListWorkflowsRequestObject))
+		return sh.ssi.ListWorkflows(ctx.Request.Context(), request.(ListWorkflowsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListWorkflows")
@@ -10655,7 +10821,7 @@ func (sh *strictHandler) GetWorkflow(ctx *gin.Context, workflow WorkflowID, para
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetWorkflow(ctx, request.(GetWorkflowRequestObject))
+		return sh.ssi.GetWorkflow(ctx.Request.Context(), request.(GetWorkflowRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetWorkflow")
@@ -10700,7 +10866,7 @@ func (sh *strictHandler) ApproveAll(ctx *gin.Context, workflow WorkflowID, param
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ApproveAll(ctx, request.(ApproveAllRequestObject))
+		return sh.ssi.ApproveAll(ctx.Request.Context(), request.(ApproveAllRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ApproveAll")
@@ -10727,7 +10893,7 @@ func (sh *strictHandler) CancelWorkflow(ctx *gin.Context, workflow WorkflowID, p
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CancelWorkflow(ctx, request.(CancelWorkflowRequestObject))
+		return sh.ssi.CancelWorkflow(ctx.Request.Context(), request.(CancelWorkflowRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CancelWorkflow")
@@ -10754,7 +10920,7 @@ func (sh *strictHandler) StreamWorkflowEvents(ctx *gin.Context, workflow Workflo
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.StreamWorkflowEvents(ctx, request.(StreamWorkflowEventsRequestObject))
+		return sh.ssi.StreamWorkflowEvents(ctx.Request.Context(), request.(StreamWorkflowEventsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "StreamWorkflowEvents")
@@ -10780,7 +10946,7 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 	request.Workflow = workflow
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.WhyWorkflow(ctx, request.(WhyWorkflowRequestObject))
+		return sh.ssi.WhyWorkflow(ctx.Request.Context(), request.(WhyWorkflowRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "WhyWorkflow")
@@ -10804,299 +10970,304 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Pchu3kjf6KijeryqJdyRRsiTbVKX2UxLnxHuS2Gv7O753I68GnAHJiYbABABF8/iqap9mH2yf5Ba6",
-	"AQyGxJBDipKTurWnNjLnH9BoNPrvrz/3MjGtBGdcq97gc2/CaM4k/PnyPR2b/+ZMZbKodCF4b9B7P2Hk",
-	"lklVCE7EiMwnVJM3l++//4lkE8rHTCVkJCRJX40OfqE6m6SHvaSnsgmbUvMyvahYb9BTWhZ83Lu7u0t6",
-	"FZV0yrT96uVIMxn/bMrZJ52ar+oJIxUdMzJkIyHZBaFDxbgmgsOlUSGVhhvMxwvz/B8zJhe9pMfp1Hyf",
-	"wlfCgU3pp58ZH+tJb3B2fJKsDDTBkf0Dp746wA+FnpB0TgudJoRyNWeSUEWUENz8VwdkKxSZFOMJk0RP",
-	"qBlxodaO89o+2BjvSMgp1b1Br+D6/LSX9KYFL6azaW/Q94MvuGZjJnH0VfXqh9fyV3jv8uAvOaFVRYYL",
-	"UuRESGK+7odUUT0JRlRVvaQn2R+zQrK8N9ByxlroeHzyHIbl/x2j6nezosxf/RBfcTOaEaFkaG5qGRBc",
-	"2+uQvgdG3jQmZPeWQeHF/Y5K8FExjo3qkmRwDdcvMQs4XMCCUp4TPpsOkRcLTtIJK0vxv5+mbeOGF+13",
-	"3DOlxZTJNdxHMntPJw50N+91lD/IxdtZZFv/g5ZFTjUDUtptDTJvLmZlTia0qhhPLDMQLvSk4OO23ZzL",
-	"xbWcNfdxzkZ0VureYERLxfzQhkKUjHIY26ucTSuhGc8Wf2eLGP0kq5gZk5FBRtIoOmXkhi1g1EORL8iY",
-	"aRXIRiegxrTgF81H4CXUzMSsh3m2UESy0UyxHC+e9l8cXnE3Rzwx6kkGoz0ww73PqrziStOyXCu4Cryn",
-	"E+vYe/fKOT/TIStXR/aalwuiJ0IxtyyFIqW5NzF7Mb1hi29vaTlj6QVR7JZJWpLpzCxNWZKJQHHHPtFp",
-	"VbLe4Lee+d63GeVULnof4+wFb2/Qu9BsqpYmdXJ2bs5crZk07/jP3/7z24//8u3hk//VW5ldYp57he84",
-	"PveXqZR0gXMvpoVenftPYk6mlC8IfJ9QPKsnVBGqyVQo3bZBSnhfdHuc9WE0eMSd9fvBgXccPfB+YUbu",
-	"rZM6U7ijE+PgrXvlm9ejy6payzeg6BTKSPKkZZTL6gIczu1jio3C7rFOI7H7p+No6t22zYjezjg367b+",
-	"9JVwV8tq4cW9rtY7zapNY1KaVS0jMpf2Op734obxTQPS5qaEpFrcXP/Pf/13mpgDihRaEcUyyXTLYOGx",
-	"vY72A20TE6XgYzh/7Ik0pQsyZGTCypwMaXZDZlwXpblDMnMQKTFlcMYSLYiiCxCmlPxNkHwmqbZWiRUz",
-	"JD3vq7S2DiRJ+yq1nwJhJHjGgrNsiYGNNt/gXi+Pe0/7qpeEdHjeFKr9gxcf/+Xrqfp/1TcRwWpIIuTN",
-	"qBTzTWs4t/e1rJW7vMflujOvUpXgisHZ8UaKYcmm5s9McM04LCWtqrLIgOJHFd7xL78rtIzqL/8vyUa9",
-	"Qe//OqqtzCO8qo7ce+GLqwQw02FKkzlVwLaKyVuWo7ICaomiC0Xmk8Uh0NO+FUzITFsTrZKiYlIXOJHG",
-	"Nz6vHnYTRks9uc4mLLsJbvCqmFmAaoZ2sj9Z180QB/LKPGSebh6fSa+kSoM+2Ok1Rj29c+sesqJl59jx",
-	"bcTO6tR75kBEk9PNYuXJ5bFqWYzH1kTfYu7v8bHVN96F/PobzqrJBUvrEQzBr4Ob4Ef/djH8nWVA7JD2",
-	"W3OCI/LKhXrMn2Oa+sYp+Rvah/yGjtnqiD3NtyB+bB05+6Q3Pf2ruWd5Ovjd9mFb66k5aup3Yid2RSvq",
-	"usijtM8ko5rl11Q3/B/GOjvQBRC79ZnhIvpKJqWQ8SufCn2diTxkA69dJr1RwQs12XIwOK+AEpJf949/",
-	"z08+PfvjxT/l8/nT27Ob8+kp7+vxhEbfUOtq6xbwLRuZu8VMO3FF87wwS0HLN8EC4TnRXNCk9+lgLA7s",
-	"j0aiH76l81+YUoYvgSkqIbddBzOyfFZu+5Sm239JUx3R9tNpoRTL0wGcH6gg+qPF/NOoFFQTbWx7824w",
-	"v7gxL34zasGMgY8JbzSCZ5ZljOXw64gWJfyRUZ6xEv/G7wUbJhyiZHTaxuZWzEU8jGZoliSk0ANjYs1o",
-	"mZBMGq1HGjtLFEbPQQdpWYwYyRZZyRqmZM/cHqOcUyXiA1sWB3kvCRR8u9Hr0buFqLmwsRkbu3mtUNmf",
-	"OLQH6GNKxLeow7TvQOv0WZKaVSXFLbuOWmWXeBFW2HqdnHUmZ/ywt+JBCjb0gbopqgNR4TgOgFsMpxk5",
-	"0NBu4oNtKJLnZ2dPz5NWxcER466VPO9rPm9O39O/5RQQ/NqJk6Y8fXJ0Rp7g//VaR/Z5405YWma4Gl1l",
-	"NN+XBw8O1E38BD5ZK6Z3Odc2KTB5oaqSLq5XtcWfWFmKTqdTVW15OoH/aeNm/Bnviqqyk7bBSVYyqtgW",
-	"dI3JK6eShcRZ1tDsJDYLqKrai2iqqscSSlW1mzha4rVABpz2X8REwDLzbfD57M44a6lj7onq5C3E+T9V",
-	"bjWHvzBt7uJzk+KWlq/9MJf1Cga+fhu/JXNaaIjhUlIxqQQnX6eVFNNKp98YNaOiSpHhwpxAU8XKWzQl",
-	"na6EdxqVIDjFYlqQPcguy3I3tuRCsw4073r8RSkndTGimW7RxWxckkxpzhJSYOxZyPFXikg2LpSWC0OZ",
-	"JY4pxnau69bzB7zLqtuq0EIumqJSyPEa8XwEkvSIVkVURy7+ya6HC40jWokkR5zp4SYKRpS46cT21Hel",
-	"GEZM7y3n3xyrnz8u9bZDtx9vvLVt6DgEta1AqJ/qJP/riQahln6/v8Ff4j4THTwExFdtcVRXOtiNNGD7",
-	"tWeXu+/OmT7X1mm3rZUeanwdBriLxtRu6u/Flh+W+Zba0u+4O9ZN99/E0NwJcpIbAq8Kou/FdFrohGgh",
-	"SgXhXjNiBW5xyTIhc5aTIVNFjiaDW9vAUOhu+FMVPz8WpEA/LVU3LDdnR9PiVGImM2eu5HH9zvFNi6dG",
-	"spli+fVIimncX46ieA7hKjdJNIsEZ4Y8N0TcYsRoVR7C+DatBuyrd3jrfZ0Tm78Dd94lvdu2hKO3hTKH",
-	"9YThuQOvdme4meVG2ZhgfKPLaCB+E1WpMeJYb+Da7q+TlizjeDovLfdGVRuGsA9lGyXj46jb8K2d7f/V",
-	"5f5uOeK6VVAnWUrzi8QDLkiqKM+H4lMK2h8mhcAPh+TltNIL8DFhKA3Uw7JsxBA2qrL1CXe2csBtoaaF",
-	"9DekaqX+O7+tVxwM0bSFcaEHmNxjxZlkSpS3LCdaROVGrcs0X1SKjJboacRbnEuOymxS3LKWl0mWOT0v",
-	"MrCRKHMmnZpZK2HRl90UHA8oq5XDiHqJeVNUGQe+j352KCnPJgnRdGzWH2lnTpe5LLRm/DAuzivRSl8m",
-	"GTFy/HCj6wVm0b68Tpju7qaNkaIWeCsT+FHY5C+n+YO3mAsIR86FvDGHDdhP6pC80pDxwgXJGc3LgrML",
-	"5KtCKxvVLjQpFPHDWTUWlmMnZuVhfOStS3GI0N4d0/Vz+CGkj9/c61+0ovRbGS54dEW+n9CCvwWFY3XD",
-	"GfrET232yRzToIgjMeeGOybU6GMJGVLFzk+bugR72v82Nm3zzOo33v10eXBydu72nxlIQibsU/OdL0bP",
-	"z/P+8+Pnz0+zZ/n52Qt6MmKU9rOzM5r3j8/o0+HodHQ8PBn2h89PTrL8+Cw/z47Phv1Rv0/7z+PLgMrX",
-	"dvoB+6OxcMcn29s45h2WHAlSvjmYDaunVpdvwmh+HafvK61gtYCoF4TBMeF0EszY4ILHBR681s546TzC",
-	"lFUXx6BKW132gvRb3t5B29lOVwgZelP0Gl8YzCgJaNZCbx5TZ6zPJL9moxHL9HV9wKxQbycjbSdPc1bk",
-	"OzxjdL8tzGD7REw5y4vRyGYeLKlELKMzzE6bT4psQkYFK3NVn96Qs5oY1bhkkBZdCoX5T9T6xBoKzHo7",
-	"3QyCcdT9l4eIy7Up0BpxITWziEEalouLFc2hUCQX2WxqVK9C4RlUMVGVzM6E7WDPrfDYWtGZUS54kdGS",
-	"4HOH2xnZ7BPLZlvb7J+qQjJln1nxWqImZHaQUGZcPFeQaytm5oR2TNiQDms/N2LWxO4gTPbiNMgm460T",
-	"AKqZVteBURiRc1slCfwuht23qXVILLO/0zY3yFM+Zn83d94lvaqkG9Oe3pSUv5tNp1QurBekEmpLim8f",
-	"NzLPTFne5oWoSppFXP+gzNhwLKYQOM+DZFoWTIHjvKRcEcrZvEVp7uaHeGvvs8Pt5FNA6nunAjyznouU",
-	"ZlVbikIXv4HRoPeQWBA+Ww/KslztbFjaF8szDI+k+kCxzL/R/xCwbmBt5KwqhVGuNKMyF3Ms6zAcYf6A",
-	"/NprteCZ0cIkozfX45IqZa0TJq9nGG+KmSD4wX14POy617voETwfIa+t7JMDklaSVdRMNR2QISv4GDYG",
-	"Z/mFuYabPB1YQwnjUG71Lq74AUmdlpQmJMVzxbwsgQtlAQ8LDsf8HBKEeU5ywRk+zMU17lObCmS+bc5U",
-	"UF0vSJozjq9QYspsnmmREy7wcTWrmFTGokwHhBLO5j5y5k5KqKRxmxk9j2YsIDnsS4xCkjpfgyJlccvI",
-	"1EyJqIJnzA/swpqIlkAgO/AVVrlZymcCbYILTXJBCo1Tt2myXj8ilv3xPTOeMalpwc10uD3bIQt7Qm+Z",
-	"1UzM0sBckVqjwpy0YqYxc7qO/Nl17dXCuo4D5j2nBOAddq16Sc+vCGxTjj/WdMbNXKLbECYd2vJ+/Gs2",
-	"kmP/iCNoZv1hm86h7/HOXWMP6zUtG0x0TA4ePrW1fvWoqtI+NJlttJTtNYxHPU3/SkflxsPOZr+vVghD",
-	"2pYNsYiZzsSUKUIlI7/P8nHMfbVVrrpkmY0ArmpW4AJwn0xA6iqNpYydLTiY2Gt8R+wkVEXJuG7fQHA9",
-	"Y2RKbxjYmDN+w8V8i00Dsr271LhlMi82G/g/QZb8P+zNLVno7l1uEJ7crSzgKLXqo9hC8ImWOgo54504",
-	"nJoRi5v4KH2mXSznvC3K4T3xeNch+ZmNgLVIwUlZKL1NXUT31MruwffhjOclu942TSIri4g+/6DJ89sO",
-	"ceXMGO1m/bYcoFYQKlBeFNOblnbdoKFs5AdmjPxoIcUWObXucxFz0X83ITmrGM8Zz4ypiHLtHsO3UAGa",
-	"Te8xcsQNaCzZ05gnZBcTuy1JH6IqRpn3ARKFkRY8Z5zT5cLov/DVPEV/MCX2B7O/rf9vSnN2QVJUFf19",
-	"GLjBH41Rbu6sIzANhdaNpucnGaieH+MSe1Osnt0yWSeOiVv0DGBEDydQ4Mg7ObXbI/J29ZI65akpWJoS",
-	"Ixa13yZbP2C41eCPmep1u+aK11vUJ7y4Q9pEI6UoTGou4g7revs1Hvitlw+h3L5zodxy5NWG0BtJEh87",
-	"ZadrJiU1LHA9FZDsvilGF2ZhWKUPHliaX0DyJoHbV3Yvrgg8rx/JB+EwQlZtvh0OwpWTa6YePTWeZtPN",
-	"HBBmuXdNZHek2ssaO7I/7irvlmbz5bPOfdQrpsQKucQAeZSz0KLqGl+7xLv35cfYuFNylm25U1xa96p9",
-	"aOt9llQGTFFPL7xb8JqWZZoAHAPlOZT1waQvSHrDKp0mtZPOersgc9F6qTyiWOAoTByuD9GCYDwUNBCa",
-	"XwteLuBjUKS85A+DkS1lwic9M4glr5d/VeRkiB7xuIrLC5JYtrG0srTcKACWeCM4u+zA0S+3iB5b7uEd",
-	"M912ZN4VRuxmgey/ZKBhrMZXJUryOpq8svXBSbtcKIwx/HqhV9ZhLHSL/ylaR7c0dPymvRtfFh+2o3eQ",
-	"2zuhJ2fngz2k0ASr8uy4gaZhv/Fb/+AFPRh9/Hx+ehdFK3rJpSinjOvduHF9dG9Ks0nBHeSgdcyPBWcX",
-	"hEOKGVoYgiPSETNjsUldO1ZkxkpS/BTfQYRplX2ajuDd9BvG5ZZSOyRd1N3DmWzT8ZWfyVICwkTMOeFi",
-	"jjB2aDmNacGbyVtDxq/dvzpJz3o0/tvBBBqu9Ngm+NHsldYEHodeuZtESXrIXavE+Ld3r39NSPq1YlwV",
-	"urhl36SAZ/M1+CAJfNccYuXim3Q1dND9+4Au08wdBAiNTZSF52Lk+pukMa/uJZGirKum5hNRQu2UmZQ5",
-	"CSE6UeB2coB/CWAaCulcPasOZ1q1OuLdS9qu23e2XTaj3ejBM/esJE6aH2OEQb9txEAxmsQ2EV6W3cT0",
-	"bRcA6f4qFwqxI4v6yB/fg127ri1lwqm1E/Yf9bedOmMd9h5ZZgHxQ/d3TLtZ9gNGgGQsPN0Kf0Oe/GAp",
-	"UZH8KjRRINdGQhK/mQl6Ng/3Ueq9qhpIMavWwtzUm30sGbMB2q2wb4wktXOJX/buDecWcYLJO6rMzcZs",
-	"LUDBASipjdpwl4JunL53hfjHwyHH2AjW/h+0nMV0tGgZ0gdYa0D6NY8RDJC5VHc/czhvHOMYpZTHs0B2",
-	"AiF6rIVIereONDHGj2TpYjZCR7aPr7NdQqB+ONENuEr1St4X3GIFG3bGoBQaanLIy1smF3btCwUWqHkw",
-	"Qe89TB8HpQhVxJzoDU3mc737Br3LiVjYmplwlGHhzNIEm45LL/J/c9xqGc/ixgUbvSa01YoDDmqC0npe",
-	"sWvvRhn/BK2K6xu2iCHT1R9oQBA5Qn8MXOknd8kePHgbQlnbebkCyRA5I1uDAH0b1FBiyiCcoViYRdvm",
-	"1K898u2OMGSAnRAMZlyh8v24dVyWh7agdQu6QQBfunO9s00Gvxb+lN0A2RHiKTxMcDULHNgdpjDxyuQW",
-	"itaq4Vdw9QAJyQ/l/N459ogJLuueeGducqlEncJPlg+3SbFdSvZZdTnYPBd3H2YWF4hZ5mKhh1sFBWy5",
-	"bo2gjtRY3QNB/MCFBi2PdUi23SZ0aOm2j+iDEwWPE3ywX3vIEt9VYKQti37vLdnWQpFhywtzA7hn08R5",
-	"0QHD3MHJQMIN1Q0g250hypCZrkPpuKR+5jmWq7iOAquKqC+pcWTefTStw1izlFaWbbmSdepL59PyIXGV",
-	"EJSiiCs67zSVGt06DcnlH1Gk0PcifCD3Y8DBmEihRf3FELEcDoOLsJJde1kbK6yPoThsdYLEjZklUbxG",
-	"xLSk0qdlcctSgLB2KS9+viy/IBMxJ3NWQplxLpgy/J+iEE+bkSrO5r1gRVHHLwsb+Vn6PfgB82GEHAut",
-	"GW/xoMAUdlJN7y297o+d9W8I0rLsu6wKlmHdoZA3yNw0BBUdF7dYGb+cOqnZtGpBQhcjzbhbyAnlOcsh",
-	"xz4UHsexBCyfWhNJHUGX8ICwTwVgh+qZIsfR2rd91LP9LoZbqo+GOjQOSwaZKQlUHCQ4DbN7LcZlA6aw",
-	"XMRejdXuj4c3u4JC4DPGoiAEdS3DejgCDxbbEpYqxZjgPQpz3xSxbKYSIsq8kSgd5DUpvTbGs0XOU0zd",
-	"rNe11h8d9zfmFK5TTATahjdL+6gcC1noyTSkO8tPzs6OX5hTBP/4mOwnDXaZy2/YYrdah7bYgnlhzATA",
-	"hGVzON2wBSk4UcWYUz2TFnGvzrIoVEV1Njk4HvWzk2FsCNVsWBYZ+GMak/nlezH/7t//nx/+fvKP+eXi",
-	"5eXfhi9efv9h+vKfo/Mf/30ov/uPF/NnpZr8++QPMddy+PMPP85P5f99+ek/Zi+/jX9HVmKzRfZ3tnhj",
-	"7wT20YZ7tliVGM9ZMtZjSAJGaVBgo1FihrcHg8Qw7+MYIwE9V/UExx4pMJAiQubQ/oLnRDGtCz5Wic+o",
-	"dTfZf8IVONhS9GniP75SpMgZ14VeJCRVjJapL0ynvifTV67RiLL+LloCmE5CUqf3pASKsJg8gM829RKn",
-	"5iWew334Fvy/AGkT0aBqdvzZawAdvL7QGWmDz/dHyRgWaAH90ImFLQ9dQb71co+KUjOplly8Et27tpHT",
-	"qoP3/DSyur+wJd8uzYBqwIg52BQb0qycSzanGBGiUPf222cb1+zRfFpwcLxi/mpvpoDGpRhfz2RpLFCt",
-	"q8HR0fHJs8P+Yf/wePD8Wf/ESHo59sNYj0kZNgYqNMswwihuGNaCmD/XP+2dKb3+4fFhv7fiGQ7I0sFn",
-	"5qjQcTNjILtDxq8lnWLytsjioR1P1ngIKTzTzcaRjObJUnc3IFw0YGhXpAMFauJ/3iKZfakDKJjS3zGp",
-	"J5tdUW6BfH6yGatfiWBAYSK6I9bH6M5wRQr3jxHkhaLDbVsUsCktypaw637YawWXO9s2pXIHBl11wVpZ",
-	"fDAUeiuPo11ov8QbTl5c0H0cvpY1Huf8xY/t0Rf4OsiBWdMEbqOvot1FtfKFOs2m+Rny1pLA+0rMoeFv",
-	"7zQMv00ax+3p+rrgDeNtb0a3cTgPsCO29Oe5fCKfagsHsDOcIIn3tmCYT7pGw4m7luyea009+qVQquDj",
-	"70qL/dLkxyle3QHCeK1d6F4bG1C8Q+PPYs7kQUYVIyXTRplKSF6MCxtLz6maMHVBZrz4Y8YC/O1N/tbz",
-	"p8vLE3Zuowf/7B+8+Pi1/ePg4xP30zf/Gs06/ZXNX8tYISosacdWPZvPbPMNd2Zvuhe6A9oM0eV1wCPX",
-	"8Ru+LromVko21+QNVVD8TBVJIekwJVqQMdPWifoJ+24vd+SGAm7XkHvX3MQ6jNfeAllI7/9FsVC3QF71",
-	"xy0frZKV21YrrBZJnnYr07NPxij/Gv5qTTHN4v4yPFgTgrgyCbEZrQnJWck0izrPLAZNLHKU55Ip1VaR",
-	"llNND9cliyEUW2cZEibV7l6yWkNf7ieh39LAtzeKLlZs6+/DzbTRmOpwRDlDaxuFbYOC9lrupRrQSbOH",
-	"V81ey/GOepmT36teOYciYJtpmxuXDh0o1tpSJ7hfgZmT6TEaBBA2TUcCLjYMB8VEb9APa5McZawwgatW",
-	"aLRmZsWTHdzrY9eC70XLB9zHY8/OfGRpg9QNC67sQJNaALpv+IG2kTEAE4qAEDgfkGQ2zRd6uFYl5QgI",
-	"LMocIIHr/ruRxehvWAybRAj+G3ca1DPxknuNuHbS+TdfsdC7gmS+q16vrkHoXWG3KPgRCwNsNcDdx7uP",
-	"caY4fiym8EToKnDCQ3X3IyboqfioB9uaHaCjitoHRCEEADIAUmDlCHhS3UcFe9TdVvcdbk4N82wh7Gn2",
-	"F4N/SjHTWHkFxiEgt3399sfvyYvTs2cOGy7Srzj95pC8kWIs6VRZsHOjtKaZyFl64Ta0ZDQnac40LcoU",
-	"dMoUYSLTQ3LJjZ4JQeAhKwUfK6MSUy6gq5JmnCJqK9YHspyUxQ3DrhTmGQjNc6EJ+1QoC6m2DFOWs5YF",
-	"nkOutRR8DDC3QyN7MilU6L8vjRl1rTi9WW4EKfioxNKKiNdbW4t97VeR2EalCX3gzc9YO51cgSl21SO0",
-	"NORc4IRVK85ZJOB5WZbEGJElI5A+DyFPiDfc0rLIXc9o7HMusH892xInyrJdFD2lgQ4a22+C5ILQIaC2",
-	"6MQlH2HWnkeLCmHTBPQrsbxiznHAKZ4prCNwpINXtJPLTjsaRPwRwPqwP6TtqG0t5VKMPRyS9Xw0RyfZ",
-	"H6CB9rOnN8+mbcHvWUtg+qf379/YlIPGa0/7L2JZDLrQJdv4JjP2uZD5UgD0+zWc7AoeljlpThfGhjVr",
-	"NRiWlN+kiLt8U3BovW6FBGTNgDBY0vDqB7u1kHRT9FRLcGOvEX0OUGXZEWa534YEPLikW1iQfVAmRygZ",
-	"FaVXV2lV2TYShx2FDORTzUorqubUiEhxw/gaqWKrrGygNdKHpJxNeayRkfnd82bBWWJDgzmU0JDjxmee",
-	"xkGZYyz0hupJrbCXnkxNaoRi0csEWhWHWkzLKKRHwWM+q4L7D5iPrZ3E8WlsFlML0d2w5CxVIRPgChR+",
-	"VWXsqjcgeZGThZiRKaPcX6Lm2r9GA/TuRF91ofzbu9e/EnudFFwLi0uEUsNwVZNQR5iUeCTZuOjQSNXN",
-	"K8bwLU4dRF0IHDnWwbvejbN959LOnUhb7eb4pHyW4q6lCY/VTvaeUG7bO87W4KIhNpZR7Gg2qVHS7gOI",
-	"ZlfinohoU5ozW6/hq+cQ4FkyGDRy5lQsOYv24S5cQvWyfFGPKQD62uDACWmxypk7dJVYC+C1HQ7XnxI8",
-	"K0DL8uRZQ9h9eMec5HgcD5n92m5eMoTni2TAI2yftk3reW52LQYQhfIaCfLx47cRCyXrut4zeNe6ZPGC",
-	"F1PDrMfRfRyhtWrpSpbLYtRSrg4lwgne0ZIm6ntXtCUWw1FejCdgpFjAcptsDLF5rCTq0Plix1IzfOx6",
-	"SwSB1YNG3TP5wRU8dRUtZXHLrpcBeGKSDm5EwrYJQ7ilU8WcuXGX4rZSZDe+qHB9h4pCWfR9i8ROuIj3",
-	"pYiU48Wld+Ab27INTqHJmN4CqvRFUB6O2XWBN5UqgEChJcsbMCddW9604Y7arZY6HBVuE84bWNeu8g5u",
-	"vSCpkNWEcg8tWmgiZxxD03AnKQUfM0kqKnVggTVTHFGw1OUWsELWSVtj3DtB4D65t0PQ+eS2UxcD3t0J",
-	"otSer82q/pUyQxSITrSFGWGO0Rqj/7hG2rZhrdyrbHbvoqYV8GErobmZ4HbW6wi2HyVG+Wa5j6LF1ED+",
-	"UeHn9mGdn2y1EzFlaGgWCn13XTIFHvsc6iiFN61+lHKibOnUUlJtWC4dWNR7Ice2bwjEGtMBOt8t9XwC",
-	"TkKmkA9nG1KLG8YVKXhWznKW4/Muz6n5iuFMNx5Ftyg6lb9S9k34AsyOSgfgmre/+aRy+yumCQFgo4oB",
-	"Si3hNdrZBtkxW2ZjJT3bTXMvCQGsEtkkrtJNKV8QxZQrpoS4h4BOLR21OKPN7HhSQ0MZ5+NWDhdvh9N4",
-	"ZVNtDTu3WxMRt+B16wy03qPqH1X6WjHGt1q67ggGgsf9iB8mDHjfru2QMU4mjEpwjPgsSJtYpeeCTAs+",
-	"0422MY0I+q242bawrRQxrH3Pfr+LoaqVHg11qIdRXmvTuirGQ7B36iEWl/ETa0RVbvHYaeaBf2Bm8dK5",
-	"eaFjO+h9UB/+lSJ4W2J7JOEZcMsI5VYoSTYVmoXjkDMI0tGZaqK3mqmK6pqLOSST3rYICS1nsTZAac5u",
-	"WSmqKeM6HSB91YRaSKmZqq1SOmZchwMKnjSmtBIl1Zsx6rdWHJyKZpk2VMlwTp7mjn2cFNvslQLBuRe1",
-	"A0Xw4ygd71wp+B7E/c7Ana26RmeEk46W25byvZoIzvLriZiy7Zo2+kO02zp3lC+FJjAiRcyINsgVXI0c",
-	"jY18i90U4rts0/tpze5b7dJQG0ABp21ELq2XPNIZ/mY2ZJIzDRCodG7+/zirzN//nMl4SjzgEryXLNZi",
-	"H2RjPEg+pTnDgLSdWDOqZOdmZJ2nF2nxOOyyz7Qd8B4ZPeACP49nWwB7ZfYkgaFtFJXvNKvWpQWv5vLC",
-	"pevWpktJCEywysZ1FtZWnSbbO37sBWtA6W2DfK7TbYQlUeIo7D4P4A3g6i30Ugn9PUJQsda53b3VTqJH",
-	"xq4EmrVKs2pAqBE612BcJvYfODnoMVSKRUJcv9LENsFKyP/8138368l9a9PNii3e27ZBOWP5plZcZuA2",
-	"UDCdKY2NJz1mgsXbXkIvsF/dtjlLnSC+TMiFHwr02wxcdiFu0Soku3Wp5vG0nDWNhHftTrg7QMV6bYBV",
-	"HrrswXsWNjsVNouWkGP8Uq3CR7SJxHfLQBz1qW52AP41t8NugnKYvVc14TnWg3K8W/CsJYDaUp0R2HMF",
-	"9rTSkOlFOWFUlgWTNu4NsTJlxc/hcjcqIIw5LGKjCgOxUVBWSAjK5cLIOwfKNStz/PJhPFtnyzZKpVhc",
-	"uy2xjgj2w8xKJeba0jKuIWuPcjJcBCG4QAzEzNv2bR0QHEoERTPrumfb9K7ZxnsOLlt3t2WUgNGXqBfl",
-	"8wXPdg3T7qOtYFhEd7p7FrFFcYsWvv5Cb5hPz3pI8LZKzmKOl+89OSyuk2RBLMdldkHaGFzT9IZxUAmC",
-	"EA/5YHvrFtqcZBNCiVrwjEASJuD+DFxIGfsaTBnlylZqoVdy53kFqO+rbg8qs0lxy3x2DWj/BB9JALYP",
-	"ZzHtrNcYlnzn/fz7iM0v7Z0m57bvCmVx2EOYDGQwhMjYlBRmsSkw8auRIADPb+xW6XJ7ntZ2ifejyoXR",
-	"wvzWrKGZffmGk+61DO8Ny3z9FwPhbCXysgDGzzvx2CrrVuTZXRIMDQ+c7kMbLg1tzoaRofnCIju2Ge8w",
-	"LCg6gUbpvcFvH81xLs3BjrTEDNal/FOXbvrUZYe2pHeiF/b4NEi/bM257NWqXW9d9uXdx7vkC2T+tZ+7",
-	"IDhBEIEN/rVwLeOn9IZ9Y1u81yk5qwetZ+RYRU5LSt/LRhYfosAjigkEvpI1qUCb5E57jv72mROerzYd",
-	"CGAjRqV+bxtTpGbdjn7ND/jAxjp7iytpeaFeMze4eqrBINrE6jtvpWyhazSUxvbiyYAnhCSp5YflNHuQ",
-	"axtzwrbTa9ZoZ2uOmfeu8v4+oEOP6xkOVNZN4ErxyJdRVaIt0V9+MsavFoTayFP3NuirPoQsak1Uko2K",
-	"T6uffqVti2RzkEmaITCEFkSyTIx5oZiznOoeUVJfn47ev4hb6dvGxtYUT9sxJwHS0QZvHnDVPuIeyJ6P",
-	"E/aAb+1miDhmLvh1TheqvXNO0SiNMw9ZaBfMt3x6ftZfn35pjnKXbr1UEwWGNyYX4D1LIDKNhE/BmWLl",
-	"qBOwTAtvb1UI3rV7aAjyscI7922qJnV7U7VtQEhWa6HgV995LTYx51uKrtu8mbIzpwUAnXIyn4hpYkM9",
-	"xm5ETQMsSEAnI6UQNwonC6ut3aout3SiuYvJ1wQ56Z+cHxyfHJz03x/3B33zv//oLPHivglBMsoJs+qQ",
-	"mcjS0ccdnrqMy6240+NHX4aZQLJLaZMzwqpDyAJtBFiuzEl71YNWhopQyJpR0aoegOuUCysvlyl07Ch0",
-	"tgWFllumOY+IdYvY9YizCipFqwEoW862Q11atxqznevFuld/dXcoryg0OUAerSm4+jBZtPYLqndAG9uj",
-	"RTzZYBEDOza52Jt7hVY+Cx3KFzlntsZrlQNnfFiK7AaaPZqd7NoMbByBERbhCjk2B0tSOSQHSM5BSQIC",
-	"/7j+9ooBt92Z/GGyaLNRVBuOxOvonm0f4qbd5D60rn+QG2ekv10tDLdRPFc1tiLuYN4kGhuNAmLCb610",
-	"6jZkz17RRCExnaLJSrUZkVpVLrfjydUWvZOYgm2+bZtO22x9pWfZTXuZ/SqTb+IM+LCnZZQvbKBmu3Bz",
-	"s2fIqqMAYyvXtrB0x75Je+y19MCR6vmofICmSrulPq4VVnaxXVJQXay47BDBguaKNTqxrst8SHpGwmOS",
-	"XAvEz06NnB4mGOoIEfRyYlXEUnnFCeWIpo2bVDJVQXu/FA6x9D75ApDlsXvCQCt6b13fZs4SSB9lt4zr",
-	"CyILxRQozGAV1Dr2VNxiYmmHvOJ75zzVSbm+2NVGhl0geKX9VM1by732d2tJ1dgIYUDZt7xJ6hSJOrmm",
-	"2RslGqF1b96Hve9l8+OY/O5zO2KptYTFa+pdAD92RnBd25jqsq0NVaH21IbKk3P148gZFx5+RrHEtQgl",
-	"X3svpy8ltT98c0heTisNuB2B78HK1scujq27Te2tWWq40ght47L8wH0OV1drCHY8uhqnzRIaSGksEp5D",
-	"RaFrLMMFSLqH6UkVNKFyvLHUjOqQXMbqi5diCxvWfmknA9nWbeR3rY1rNqXLdEqSwcb+M1noxTuzSsg2",
-	"3nG0gvQhIKAyItR75NKh1Nf/81//DREBWGnUtqkMHSITrave3R0w7UjEXn3LeC4kefJELXimnjyx5Z02",
-	"iO/y/rHAidowVII5MVhBRK/4kyd2eZ88OSSXHmK2UHX+CgCm0LCw4MkTe5g9eWJWHF7jxM+TJ4mtLsX0",
-	"NyMuzb+ePLECy3zoDYKPYQUTEdwJswvzLttuygLshvUM5mYs6lWEfaKZhkpWi99jBWd+eMXNeH71rSyK",
-	"XB0+eULSz7Sq7tKEpJ/t6O8s4Nln9427FOJfUEgHXExRbl/x91j/FXS+xsFJBs1CaHlIPrTgpJnHApC0",
-	"Kw4oafNVhLQBOe2f2tH/bFQqs6KSAbpwPiDpv5bFtNBXs37/5BwRihPcRfBmgHP6DPI0Abjiu/QC6mnE",
-	"TF/x1PySwu3mdeZmX2QjOLNftfqLoZaZDWhLaJpnVEpD9dT8k3xGyyohuPXRkk6IM1Dv0oHZ8FfcTLKb",
-	"C9PC+AWezEPyltEcyrivuGOuJEBDxqwyAIpK/9UM69unfRVQx+lR3/LUwlPWxLriLnNekdTeB31eJsUY",
-	"48mUkxQaP5ptoslUKI2qsFlfS663rGLUEQyx+968fvceeMgsOElf5WxaCc14tjj4O1ukrpU2Qvwhph/C",
-	"Wl3x1GJjpRdmzyzD9sFIEa0LP47+cccjFpOTZyzxKFDIFjrITGfTZMU7Djk5ZZExjiLeZotcVjSbsIOT",
-	"w34v6dWNUtTg6Gg+nx9SuHwo5PjIPquOfn71/ctf372EZ2rcsx4scKPJybFtkMZpVfQGvaeH/cOnFogT",
-	"ZOkRHpoHcsbh3+OYv//tjNu4tYMmVTcWyd9MUfrLgA+BIsUaVk0nue/o9SoHmCulL+Hz5gMwKkmnTDOJ",
-	"LsTYYV3fcvR6VPdqjeL8w7gauoFrfxKkfhXm9j9mDJxbrsONS6tD1aCDzmRGsGG4PxuJ0utw4yWAqWKa",
-	"iqqEWW8zgpN+H33SXNuoeIhG+bv1ZNUjXou846gONgQcfCvdCSl69w0RE6dLWBBEuB3Q49o+5EfukBDx",
-	"LPfOUrP0fn2Q3ABKSCENp/ejMUk+mkdC/jz6LGf8rpVLL2ETKseENa6dLQa5IKnvGZfa9ktgvorxKm/+",
-	"jdWs2XuMlYitAgLn8X0Q/N1EzLHxlq1e9zy+RPOVXbg6pCJHHcsiwcMOAmRfv4GkJdpSx/7W3bQ+lPkR",
-	"+KCqVKelNze6XW/7OETEjnnbtgLnT7WDq2rz3jWk8Hbj3rYtRdo5vrmsKmQbEatH/cWdzwwMU8hrvcT0",
-	"MVQn6jTe1KrPhSZaiNV1+x7uvITMpO0WLlANoJveR492+p3AUNiGNQkiXHmhqpIuri2n/2Qh/pYTPzuv",
-	"onOF3DVtL28PNvjneJ/80yZxwFK8P6/8YrV7TCVrcovb0EdgJyDXOBDvJdUDM52RWU77L4yhVbIQfgOc",
-	"kL6hvesjfEheWU8QGTJnSTC2ylU/wIeRq5aofdqS/lxVaLOZB/N9kArH0EasZL3ME9ymubvjzp7VVnsH",
-	"BQ0tzfgpF5t5/y/EZ3iytZFuO0FxWVWvfngtsT/CR1CTY7X/31t3IOKzMg9RR13hH3qnwCZVRhNerJIe",
-	"m1k76u8qjFaIqqa0LBlK6QAa3PvhD7cSTrbjdifZ9FfiGVxAUnMOhEYniI+1TlQd4a5ao4m4fQduCFJM",
-	"pzNAVE+sl47lzbaHywjCq6rK9/aLf2VtBeewWWGx1H0ge6NOEHeQ7w8iM6J60HunB82qUlAoSYWSlFUu",
-	"8Lnt/k5bb+Nac1/xsOBGWT+HB58CEHsKYNGGehcQwLBA94BAN6TZjcNaSa44nBuIMl0WHFvPYh5TQqgi",
-	"pycnJEWqXVuE/PSQvJ8wREHSknJljWtQ3654TeYEziPJ0HOtrCPKlegOEaVXH5Ll7Pi8yOE0R0/lFYfi",
-	"EUOTwrqiLtCfZWaWi8QiTHtvKnhgHJgMee+anSJ5rzgm79HAZIDLdt9+fdLvfwN+nw+gn9rM92+N0Euh",
-	"aZl9cF6XPk5oVTlHmwsVuWjAFV/Z1e8WPNtFjf1BLsBQTB5V4V0q+uupCT05Ox+8GD0/z/vPj58/P82e",
-	"5ednL+jJiFHaz87OaN4/PqNPh6PT0fHwZNgfPj85yfLjs/w8Oz4b9kf9Pu0/7y3VBdp2vM26Pms3umK0",
-	"3z7HypWWBnbef9p/StnJyfDFi+fPz4+HGXs6PHk+evqUsex4yJ6dPacnx0+z5+fZi6dZ/9l5PmQvRmdn",
-	"z7Pj4+zZ2QlW3HSTa2Ep5SMfkkG9WkSk/orcZ+QoFEZgT21ftjsSM46a6z5tivVDumwUBu1B7zM2ZCMK",
-	"s+nsdt1M1hzegRTB7hbZDYpGGurT5hLERFphxqMn+Vv3/b/yUR4CVK93HPreMQ92mLtPPPppbr0anl3A",
-	"HeYOkCD2CqcUVBxbj3P+TeCWnHMbIEwI+5SxCkO39bhsbA95zL2ATJhkh+SyLF10MYJ3EZx62UQUGSMt",
-	"h56bgDv1Wpwub30P/S/neHEY4b9tqmn9WNc9Pu0syZfgyx9ZmHuo9hYfsF2lOQaxJHPdj/YuwjcMxEhw",
-	"70zYl4so3EWZ4Xi3LaLyfFiKoToK2gvHd2jtEQ6A4lFVaNTka6K0MFbZgkWk9o8Fzxt9jr+s5xFGD+nY",
-	"e9LBums6Zvo/2AE88uZoLEALY/qVFdZsSmok2bzGPATKQ47Q/Zn3Ut3YrA9vnzmzxlluaxj4M44YfJ9r",
-	"Ay7vfro8ODk7dzMYLiw+ZyTq4pt3dAq8PGu2rLYs9Vv/4AU9GH38fH56F2lUDUfiLFYSZnaRDbF7w7ah",
-	"nRGblhSgR9Bl6Agb/D8/Jb8U3+EhBhMOzrh6H9chZ0MGDOgdknd0xLCOs2JUx460NzNteKmz301kmukD",
-	"DB02udansg4LjtURy+R61I0Cs2rZIIbrHuH82DgEKEEwAncfW/D/wD4DNkOmim8431xkrR/dalN15BBA",
-	"BZx3HbtEAu6zhxhY1fC/c+fWtpkM4PKMZzEMYz1QIIUhADuIJDH47j5bJTG0D8B9FTKo2z7q0qs7cot5",
-	"s02Q/4tlUMDQNxtBTr9/EBOoRUtqM1p8Mx1mLYnA0vDC+qvV+BGbN0B9IkbNgFDI7899EpUE2a6MloUQ",
-	"d4fkg4VhWjgzJbFYIUueu3YrZMfdtU8dDLxSvq9bmMH9G7ijtlCozGS2MjdOHod5nZ6P3LUPZoXPhdwG",
-	"xugaWX30Gf7bnuqDrtk5LWyeZZ2WOWFlbpMfEYuRaq/+oyFtHbTRYOh3rgHbVgz2gW4hlv5hHZ4PL51a",
-	"z2EE6ttbTpFDnbqf4wWG/OoH9L4u8cER5ohHdOXOL20TipfqBothqdFLIDkF2cQVTLrqPQjjKkIVZhtE",
-	"0lNgjLtxUFREPeTmX8sbie3p5DPzjTx3dNhL+BVe3Mo6hgGyCS24OvoM/707kiwTMu+WAGYNejQc7Na3",
-	"zydECW82LKA+eMjILZPFqDDTHI0gBPZ1CuW4B3BhkX6DloiQ46+g3rzgNskZm4ZPZ5ra+Bdk/koxG9sk",
-	"08s3ry6CXBX/eKHIXBZaMwciYbNmY2cfxIDNU28tDTZk6GHqK96LzkbqUq1toUhb1itkciv2R0N/80vd",
-	"j5TueeSUfgyouqtC96CR55ByEaa3l4x2C56CGlpswmjuUaYmAG5yf85/a14Kb6dqcgCvZbldrXAfZBlT",
-	"anM2ZirkuK4CQwYVc47jddCwLlGqAU7T4kKAB/edumlP3A2nORzV39oSljy1SV3YxxnLmGz5iYMvqNEd",
-	"Dts2DXx273nl66oBYxvLXd+DLeY+/QDGmMVe/0taYzj2DvklSL4Hsscyz3CRPHZ7EU40Pmbd0tgtuIkP",
-	"GbHRiGUaEx5ykc2mjGsbJbI+MVeggQVaievrzr1Yc3tGYaVL7MT5G7N7p/fgS9amh+DE96ikZm5Cm9Ld",
-	"NzAzDtvrqcureuTJu72yGry6NYuodn46XzNoM/aYQvbwqquTpYSL+YBwAS39LWfY/BVQg8CvCqEQxvgh",
-	"uXTFdGjhy+UM3BQ/41BY08QcKIgxwupv4jAvPOld838nvbnwrBi8mgt97Y+AGG/+AGWMX9YHABsU0YAN",
-	"KXtJz1LkAXJkuNBGlJdC3DCojis0kusym7LuuZw/WFJ/oWzzLps9sSWqe7EwXPG+kCRnfLFGAER3sZGY",
-	"rQIa2kAakWqLyRjRQpRW89Lskz4ktmDQHNMFRholq0qasfyQnPZPbRJ7nbZuoauiPok3JX3QCiTzft9x",
-	"Jb5AZnh7k8U2FckdbZBAl4v9S2ZM9Dz6jH90PG/R5+kXtiW9B49VCz4AVatYwVYbDz6kzTNWY88LzhDV",
-	"3fmukAMCn5U1iREtxUXMOjhIzZHt/P1/deeVnUibsNhfApnVDBzd7ue/wlHX7GfL3Ndmitt7ICgmpgzO",
-	"54Jbhc6CvyKD2aaGyhlzyhXfRcwe/+W/dMa4nUUHnd7Nd/+VbllAyphp3qqjQd1RociMF3/MWNDUtq2q",
-	"zU33iyo2JR2yEhE2ClBwxqLMa0BabD/aWeVwU/pSKoejaJscce1796Ft5HkA2hFjloZIOKpBMDaeSo1O",
-	"w1GxX3/1wTfjY9DSSeU1xNxaNNt3BYmdZj2cKO2kGXi5W+cH1PknGS1LJsmULowJFRfLr9zX9poc0BxW",
-	"oTzdkhZ333KSQE3m+7qm/FAewDdlibeFc8qIst5fzItlZ7n5yHOk3v+JV9Rc6radc4Z2qPEOSnJ96pcM",
-	"NnNSe7Jc7zqFujT0GkQEIR8M+cr2b576jh8eBAuCcFgCBEgkWhySV1Ydl8agZBmYy2NqhlR3VHrtmgXS",
-	"7AYAv8sFSSEHLbXOZskgE7Q1B+GVRxb80yQhYL2M38nWY1//27UNr/HYxpIxBEfvXU7EYvmITwKQQuf/",
-	"xxbFttHr3Zb79gupAN6NHz+1LLdekDRoJRgCg3gquLrZPVXE1+iUq3ssPJiOPHjW+gp5NBaDUwpBswAq",
-	"NIGyd+VxERG1TotKhWFH8koTad9jC9daMMEggopm64pjcMZLppoDQWwzR0eMJM+psqhIwYXYjvtRyDHT",
-	"9Y7rVp4ffLpGA9jD6uFoNq1f0u4zmjCaM0nSl+/p2LGZoVVQDwy+kTeX77//aW2aSitJ+o+8d8zocFow",
-	"ADOzthfb247gHvvWvdT9r1+NLaU0PrkXDADn6Xk1OvjFvCJd2jZfg8O7kiwTHOExrxETMf0GjzbvEmCl",
-	"8v3WMAVvyigHH2Js22DRfutBtbqYliNrddZD6g+pGamoYX5wFWs1zk1uK/3xnmefFLe0vBYeE7QB1lvb",
-	"sBIPuIxy9GxueWZ9GeiDP/+2+95FcxhRTBstwmWPbn+sHTnkr3WudntPncmDzlDPrU7eT6hK0E/rlUyA",
-	"XGx1lF162LEHRvdqVejLsvYc71uT103SRddnR0/7qpRcv7xHn/GPuyOHMnjP7yWtPrcVJOBIjkvQNHdP",
-	"SS5thtE7TaUxSXyGiBnfTcFzktZIxukhuUSLBQHxLHDBBaF8gRAyDrywUK3R1CAXJnIivJ3xSzfpL2e2",
-	"1PbHLZNDoaCjnJyxLWSzR8v7QonTNVx6XD7XmUB7SBWb8XU4fS1bzlvM+9hn7VmzRBV8XLKDmTLHQCaZ",
-	"jUrbgjgXr/DYWwEwqPNUubOMpDY2qpwNTjJDFx4UeNWvGwnpAqdjwdkAVSX8wahVmBuDBWfuKcD2mWEL",
-	"BQ9BUiCScS4g09VGWhSZ8YxJ7cFaYy6Al47EX3Q3OaLVLZs7cbAf/Beyyf33bc+5lo2EPJUEWLv7NMD9",
-	"JrHf2UZlmTBa6slajeWWybzItA8Gg3BXZMgmBTi4BmTG8TULAkm3RBlzmJZkSHPDpbhnoNG+FPOE+Jux",
-	"iL/xyFiIHLoLJsS1GrY3FCUzdItHi3/CaTyg7mO/0LLAOKW9BQy0f2UHZfTB9J3Aw7YunoBp43BzCP/k",
-	"1dZbWs7YBVGMq0IXtwx/UHXFutkULY4BGMCDGijwhVb7xFzd66rWLR4ew9afrQH74Gy+jN2GgxtYlIGC",
-	"kxSXKkWgcAapmu7SjCumUzIWiMClhUW0spRKVjADiUPxCToEXNjWDp90rVQiBrqFHXFDjAJPBRyyG/TU",
-	"fU4smL9Zs6nQWvQ+Jj0kVtQjvYW5bib0paz1zZuBYM31wu5eC8cEWU/D/SS4Mt19k7QILh+NWXuuQRAg",
-	"CRvOwBG3nBtlFUHMQS1tqX/Rionkvvyg8Cr4kXWGuCfBnhGK7Fu/5LHkB3H02f3Znnjwzp86FjY96HlA",
-	"FUm/VoyWLP8mrZsTBeVN5q4btiCiYtATgE2j55RbkMdY9HZQHby+T3R1+8rHWOwkBl5mP7/UhjqFjZsm",
-	"dXt8LNBuwJXFUNzDVdpjPVCERW18sUMihq3cWDqIrWiynU7AaVJoUk0g5jQR0zj28Tv46kOC9MEH2mwc",
-	"c3Fv3Of0pdrKDgLyY0xGflyx49skth4oWjLnyGXTqqSaKSIZzQ9JLYVKRm9ZqxBqW1bNNgU+Lrn1Eixx",
-	"khlTo3N7zXSthZO6Gf5Y007+QfNHYN7vJWsVeRoQ0PeonGN5PSzjFzzf5tiGOspmATau9SbVrqfAfyok",
-	"UXo2HUKx8y2TAB8FUWSjVlWMe23bJnxLMUPrfhoGHUDrsZ2AVUt11YfJ4hHitx8mi/aDjyrB1QVieHgg",
-	"3UKROSvLffDHh8kilD62yGGOafBgv6L6+8hs4lbwIT2jUCjOGcmFkMBZbIkBp9RVcQYkGlzxK35AUp8Q",
-	"kQ7I0ByZZFat6NvQkNIP8wIeRPPQPxVgbXwNjB7BoYRGczaalkAPWoRHJojrLIgUZQmmKn4iiFgMAETW",
-	"O6f9EILRYzZJOHtwXkH3QsZzGBpWX9ZQy77hYmpdJPHe7nAM2OZadkrYqC5v99l+qEtwv5zLNgIX4zpT",
-	"1q1gfQfI3mn3PKvlvqp/0rBIkP8HDQv3chZpKnUQYotHSm7YYr1tW82GZZGRCS1va9QI81SY8OvyE51w",
-	"gcidK+KoCrR4SF4oyBkBQwgysYzgSyD8IEZkSHnehvPwdzPMLvgO9cjM5pjJSqjWVFt7uXOy7d/Z4o19",
-	"5GH1FfOhNSBEZo4JSKW9V2rb1b5Bckez9aesW7cprNJxzv1mo0rMbQUoORdzMuI/F95Skaz2+sGZUa8q",
-	"Nmukss2D/8uDWs+/tFdrQrL7ftQEQV4ROm1fgulwfQUV3oGB8YpJZdR4GYQfEf6E+1VaV4hjGOMX+8W/",
-	"cuUUzmFzErml7gPtMPt2FwMrJBlLyvVWlVSXOfTO9asHq2lOfHjVAKJjpa+umk/MPxC3UaJvyjxQ8EYN",
-	"TeLQHF34uVVlQDp+UYXB6gaKydsC3DDeMQM6wsFQANqrgN6fOAchu2sNOMMvFAi25G0RMsg++6vNmrrF",
-	"XCdojj7jH2vTrX8oFB2WrCn9scnWrbixmdbQiFrZPsUFNjRB/DDBLdrPqgDCRG7Pdt2ynWsJiBp3vh+U",
-	"IlDe15Ft222B01oy0oQcd6u+MjcG+an+gEU/c1yWv5bjBw0qvJbjddqLGfJeQwlAA1/m5UmwjUB1kUxs",
-	"Zv6VIppx6gSr4dtQdQWbkObTgtdl7fDPr6zlhlzuO5BjFlBR139ZUEYjiQ/Jr4xZ7FGQ2cbW0yMhp2m7",
-	"AH4tx1+2zMZMtjfo0ZzWorfghWbZpLuQfS3HX0jC/srmhoTt/OmX1ffNNzwA095nto2Q4zbB6xp4HH22",
-	"f3Xs7uv6ITicBocy26UTC4SfXDuLL9zRYa+xJzenDTgGbS1vIGgEutMQUILQwQKIgYB6yUkKJWf/+zRt",
-	"jRfVZN1juAgjGu0HhXXOkbd4n+dqhMND8Fm81hKCtu+/H07cX6mFD0y4U+tvDhbCQ3X/5k1ohR9LxrST",
-	"DHgVWn7zLoXyQewrSEDQRNEiJ3QoZrq1D72RCPBk78GJvqbLN99r/bx0E1om7rZcjuP2uCbL63KEau/2",
-	"LvXgvW3qyiutiGIKC34Zz509p6BkSjkXsLf2p3RBZoqhiw7UI21zJg/JWzNMyKXSNo0S+qKu6dIHTzDP",
-	"GPsG9H1czkqsebIn88C8ah2TGU4BD+/RZ/Ofu464vSxIgvQxEhTmv4uhtQDmQt5AUVo0pwjCv6x62KA+",
-	"q9pj+myPTY2RJNAopd29vS1rmuH77Rwu0pFkWi6238n+hW37+E1JuUugDMtXXAo71lBC7SMRHCpfiKvz",
-	"MwbFDatstX8AcljUXczM7m4vRQYa4tvj21zLhWWZPy9od/cIy1hg8fZ+NrqWC0Ld2iikUiS8gv6O9l1u",
-	"TAojy1ltbvjASui3w+RX9BeKOa+B9CB5EmrGW5KfjUrxHkfxV3bewhQ2a2ZIwQdy3WpHxq39CmhHQj4F",
-	"Z0bXIkJCE+HakwDFahZg1Dr5CJ7za9wHFzYYcsNYZb4zoWrS7jcAGn5RzwH7VBWSqeuCX+d0oXqDF/2k",
-	"Z31py95bB8RTdHcpwAS/kFMBvr2+dse5hXyoF+7eY79AbRc46lJA7j36DP9d68n1Y7V4GEaGGtnZ1DIx",
-	"FWGOXTc3aJEtOqRjyG4eXRwSOHT3r7G1km7b7QJz8mpEI7VmraJXp1EZMhurDKW9zQeIifUP/uV7R3Kv",
-	"R/MAoFVu3H9NSHU3+s2HkSfiAzkK5sH6R3QPf/nos/uzm73h62eWklLWI7QqMWWY0ARwOVELZOdsoz8f",
-	"GOtjVjxbo2d/po4b/KqcCnjlyAKIHBg5sbXx0/hEayC7gbm+hMxelyQ3mkmQeVGW7kZSUm00pfcNAH9A",
-	"PICH5KysTWWboBHRj+w4Lr8wfpnFNKdjyZzNdplNWUJ0kd0wTU6fHR9314bqSf3/ABTA4ZpDDmjdhmRT",
-	"+luU73dtqtWJ5S30hQMTmwqJDErVDaKOmV/RqSNA/yLUqQJQ3KjoiJFKFFwfksug1HFDV66YUQDT3G8C",
-	"6Be38h+rQdcObMVuHfpEW32Z75wFt9py9dS3n0rrAzkIPyGyAw9y9g1PHV7xX2eYaWS7WJAxrdSAUJKV",
-	"hceQAJAtzjJtO2KlP1OlD16azx+8+iEl00Ippq64Y1fDqVAz437Q8yJjhwTOXfRC3fqXW8I3lYorjkX8",
-	"grt7U8bztI6ko3VriGGb9WOSDzixWeOmK86oLAsmydeAnC+ZMpvrmwskiEeX5wK/UYfrLQnq2UeLgqGx",
-	"sWO9l7h6XXJQcaG/dIuxSN2tb9sF+E/BSs2psaoyVtyy/IIoLQUfw3pSHvJfK9pZg2saUwgaaf/WP3jx",
-	"8fNxcvy8rYH2BmVNs08ad1HQdNofn70iH5BnVxxuGIDKesVzqumAfL7qKfbHVW/wLLnqUX3VG1wZ8XR+",
-	"cHx8cNJ/f9wf9M3//uOql1xBbhncAW8wvwxFvrjqDT67nwZXNiud0KqAO8D+gQtWgl/17u6ApWpKRDpg",
-	"r1TkcK2wjt2M28fsIYuzwYf7gW0sy4ZaiSXJX5v9xuQBlHkhJ3/zWArnNvVKhV5bpbSm9ChWeBScgn+S",
-	"yiMnYGGSe6s9qhfb+WfIWJAYjNL9Vth8mWUzWegFPIzulcFvH802Rw7Dt85kaeSJ1tXg6Oj45Nlh/7B/",
-	"eDx4/qzfB5XCjmqlM95E2IxxWN8BJIEldequ8wMHPRBu2AKMUiuyrINnVVJ+sJqUmhRVBS2cfad+80Ls",
-	"npL4BtYuUyd8dRSW/IOr8pIzrgYBVDUqd4hUkASF8QhIa70uDlay1W3zk5ibl1vddxA6H8B6T+oeb95Q",
-	"ShwQXvAFWP7Y6AXJqJQFJHISMdMDl6jQeJgxbdb//wsAAP//",
+	"5L2Nchs3ti76KiieU5XEuyVRsuQfqlL7KI4z8UwSe9s+43u35SOC3SDZURPoAKBojq+q9tPsB5snuYW1",
+	"ADSaRJPdFCVP6tSkxpL6D1hYWFi/3/rSS8WsFJxxrXqDL70poxmT8OPL93Ri/s2YSmVe6lzw3qD3fsrI",
+	"DZMqF5yIMVlMqSZvLt6/+JmkU8onTCVkLCQZvhof/Ep1Oh0e9pKeSqdsRs3L9LJkvUFPaZnzSe/29jbp",
+	"lVTSGdP2qxdjzWT8s0POPuuh+aqeMlLSCSMjNhaSnRM6UoxrIjhcGudSabjBfDw3z/8xZ3LZS3qczsz3",
+	"KXwlHNiMfv6F8Yme9gZnxyfJ2kATHNnfcerrA/yQ6ykZLmiuhwmhXC2YJFQRJQQ3/+qAbLki03wyZZLo",
+	"KTUjztXGcV7ZB2vjHQs5o7o36OVcPzntJb1ZzvPZfNYb9P3gc67ZhEkcfVm++vG1/A3euzr4C05oWZLR",
+	"kuQZEZKYr/shlVRPgxGVZS/pSfbHPJcs6w20nLMGOh6fPINh+d9jVP1hnhfZqx/jK25GMyaUjMxNDQOC",
+	"a3sd0gtg5G1jQnZvGBRe3O+oBB/nk9ioLkgK13D9ErOAoyUsKOUZ4fPZCHkx52Q4ZUUh/tfjYdO44UX7",
+	"HfdcaTFjcgP3kdTe04oD3c17HeWPcvl2HtnWf6dFnlHNgJR2W4PMW4h5kZEpLUvGE8sMhAs9zfmkaTdn",
+	"cnkl5/V9nLExnRe6NxjTQjE/tJEQBaMcxvYqY7NSaMbT5d/YMkY/yUpmxmRkkJE0is4YuWZLGPVIZEsy",
+	"YVoFstEJqAnN+Xn9EXgJNTMx62GezRWRbDxXLMOLp/3nh5fczRFPjGqSwWgPzHDvsiqvuNK0KDYKrhzv",
+	"acU69t69cs4vdMSK9ZG95sWS6KlQzC1Lrkhh7k3MXhxes+X3N7SYs+E5UeyGSVqQ2dwsTVGQqUBxxz7T",
+	"WVmw3uBjz3zv+5RyKpe9T3H2grfX6J1rNlMrkzo5e2LOXK2ZNO/4Px//z/ef/u37w0f/s7c2u8Q89wrf",
+	"cfzEX6ZS0iXOPZ/len3uP4sFmVG+JPB9QvGsnlJFqCYzoXTTBingfdHtcdaH0eARd9bvBwfecfTA+5UZ",
+	"ubdJ6szgjlaMg7fulW9ejy/KciPfgKKTKyPJk4ZRrqoLcDg3jyk2CrvHWo3E7p+Wo6l2W5cRvZ1zbtZt",
+	"8+kr4a6G1cKLe12td5qV28akNCsbRmQu7XU878U149sGpM1NCRlqcX31z//672FiDiiSa0UUSyXTDYOF",
+	"x/Y62g+0SUwUgk/g/LEn0owuyYiRKSsyMqLpNZlznRfmDsnMQaTEjMEZS7Qgii5BmFLyF0GyuaTaWiVW",
+	"zJDhk74aVtaBJMO+GtpPgTASPGXBWbbCwEabr3Gvl8e9x33VS0I6PKsL1f7B80//9u1M/X/qu4hgNSQR",
+	"8npciMW2NVzY+xrWyl3e43LdmlepUnDF4Ox4I8WoYDPzYyq4ZhyWkpZlkadA8aMS7/i33xVaRtWX/6dk",
+	"496g9z+OKivzCK+qI/de+OI6Acx0mNJkQRWwrWLyhmWorIBaouhSkcV0eQj0tG8FEzLV1kQrpSiZ1DlO",
+	"pPaNL+uH3ZTRQk+v0ilLr4MbvCpmFqCco53sT9ZNM8SBvDIPmafrx2fSK6jSoA+2eo1RT2/duoesaNk5",
+	"dnwbsbM+9Z45ENHkdLNYe3J1rFrmk4k10TvM/T0+tv7G25BfP+Ks6lywsh7BEPw6uAl+8m8Xo99ZCsQO",
+	"ad+ZExyR1y5UY/4S09S3Tsnf0DzkN3TC1kfsad6B+LF15Oyz3vb0b+ae1engd5uHba2n+qip34mt2BWt",
+	"qKs8i9I+lYxqll1RXfN/GOvsQOdA7MZnRsvoK5mUQsavfM71VSqykA28dpn0xjnP1bTjYHBeASUkv+of",
+	"/56dfH76x/N/yGeLxzdn109mp7yvJ1MafUOlq21awLdsbO4Wc+3EFc2y3CwFLd4EC4TnRH1Bk97ng4k4",
+	"sH80Ev3wLV38ypQyfAlMUQrZdR3MyLJ50fUpTbt/SVMd0faHs1wplg0HcH6gguiPFvOrUSmoJtrY9ubd",
+	"YH5xY158NGrBnIGPCW80gmeepoxl8NcxzQv4IaU8ZQX+jN8LNkw4RMnorInNrZiLeBjN0CxJSK4HxsSa",
+	"0yIhqTRajzR2lsiNnoMO0iIfM5Iu04LVTMmeuT1GOadKxAe2Kg6yXhIo+HajV6N3C1FxYW0z1nbzRqGy",
+	"P3FoD9CHlIhvUYdp3oHW6bMiNctSiht2FbXKLvAirLD1OjnrTM75YW/NgxRs6AN1nZcHosRxHAC3GE4z",
+	"cqCm3cQHW1Mkn5ydPX6SNCoOjhi3jeR5X/F5ffqe/g2ngOBXTpzU5emjozPyCP/XaxzZl607YWWZ4Wp0",
+	"ldF8Xx08OFC38RP4ZK2Y3uVc26bAZLkqC7q8WtcWf2ZFIVqdTmXZ8XQC/9PWzfgL3hVVZadNg5OsYFSx",
+	"DnSNySunkoXEWdXQ7CS2C6iy3ItoKsuHEkpluZs4WuG1QAac9p/HRMAq823x+ezOOBupY+6J6uQNxPnf",
+	"ZWY1hz8xbW7jc5Pihhav/TBX9QoGvn4bvyULmmuI4VJSMqkEJ98OSylmpR5+Z9SMkipFRktzAs0UK27Q",
+	"lHS6Et5pVILgFItpQfYguyiK3diSC81a0Lzt8RelnNT5mKa6QRezcUkyoxlLSI6xZyEn3ygi2SRXWi4N",
+	"ZVY4Jp/YuW5azx/xLqtuq1wLuayLSiEnG8TzEUjSI1rmUR05/we7Gi01jmgtkhxxpoebKBhR4qYT21M/",
+	"FGIUMb07zr8+Vj9/XOquQ7cfr721aeg4BNVVIFRPtZL/1USDUEu/39/iL3GfiQ4eAuLrtjiqKy3sRhqw",
+	"/cazy91360yfK+u062qlhxpfiwHuojE1m/p7seVHRdZRW/odd8em6f5VjMydICe5IfC6IHohZrNcJ0QL",
+	"USgI95oRK3CLS5YKmbGMjJjKMzQZ3NoGhkJ7w5+q+PmxJDn6aam6Zpk5O+oWpxJzmTpzJYvrd45vGjw1",
+	"ks0Vy67GUszi/nIUxQsIV7lJolkkODPkuSbiBiNG6/IQxrdtNWBfvcNb7+qc2P4duPM26d00JRy9zZU5",
+	"rKcMzx14tTvDzSy3ysYE4xttRgPxm6hKjRHHagNXdn+VtGQZx9N5Zbm3qtowhH0o2ygZH0bdhm/tbP+v",
+	"L/cPqxHXTkGdZCXNLxIPOCdDRXk2Ep+HoP1hUgj84ZC8nJV6CT4mDKWBelgUtRjCVlW2OuHO1g64Dmpa",
+	"SH9Dqkbqv/Pbes3BEE1bmOR6gMk9VpxJpkRxwzKiRVRuVLpM/UWFSGmBnka8xbnkqEyn+Q1reJlkqdPz",
+	"IgMbiyJj0qmZlRIWfdl1zvGAslo5jKiXmDdFlXHg++hnR5LydJoQTSdm/ZF25nRZyFxrxg/j4rwUjfRl",
+	"khEjxw+3ul5gFs3L64Tp7m7aGCkqgbc2gZ+ETf5ymj94i7mAcORCyGtz2ID9pA7JKw0ZL1yQjNGsyDk7",
+	"R77KtbJR7VyTXBE/nHVjYTV2YlYexkfeuhSHCO3dMV09hx9C+vjNvflFa0q/leGCR1fkxZTm/C0oHOsb",
+	"ztAnfmqzz+aYBkUcibkw3DGlRh9LyIgq9uS0rkuwx/3vY9M2z6x/493PFwcnZ0/c/jMDSciUfa6/8/n4",
+	"2ZOs/+z42bPT9Gn25Ow5PRkzSvvp2RnN+sdn9PFofDo+Hp2M+qNnJydpdnyWPUmPz0b9cb9P+8/iy4DK",
+	"Vzf9gP1RW7jjk+42jnmHJUeClK8PZsvqqfXlmzKaXcXp+0orWC0g6jlhcEw4nQQzNrjgcYEHr7UzXjmP",
+	"MGXVxTGo0laXPSf9hre30Ha66QohQ2+LXuMLgxklAc0a6M1j6oz1mWRXbDxmqb6qDpg16u1kpO3kaU7z",
+	"bIdnjO7XwQy2T8SUsywfj23mwYpKxFI6x+y0xTRPp2ScsyJT1ekNOauJUY0LBmnRhVCY/0StT6ymwGy2",
+	"080gGEfdf3WIuFzbAq0RF1I9ixikYbE8X9McckUykc5nRvXKFZ5BJRNlwexM2A723BqPbRSdKeWC5ykt",
+	"CD532M3IZp9ZOu9ss38uc8mUfWbNa4makNlBQplx8UxBrq2YmxPaMWFNOmz83JhZE7uFMNmL0yCdTjon",
+	"AJRzra4CozAi5zolCfwuRu23qXVIrLK/0za3yFM+YX8zd94mvbKgW9Oe3hSUv5vPZlQurRekFKojxbvH",
+	"jcwzM5Y1eSHKgqYR1z8oMzYciykEzvMgmZY5U+A4LyhXhHK2aFCa2/kh3tr77HBb+RSQ+t6pAM9s5iKl",
+	"WdmUotDGb2A06D0kFoTPVoOyLFc5G1b2xeoMwyOpOlAs82/1PwSsG1gbGSsLYZQrzajMxALLOgxHmB8g",
+	"v/ZKLXlqtDDJ6PXVpKBKWeuEyas5xptiJgh+cB8eD7vu1S56AM9HyGtr++SADEvJSmqmOhyQEcv5BDYG",
+	"Z9m5uYabfDiwhhLGodzqnV/yAzJ0WtIwIUM8V8zLErhQ5PCw4HDMLyBBmGckE5zhw1xc4T61qUDm2+ZM",
+	"BdX1nAwzxvEVSsyYzTPNM8IFPq7mJZPKWJTDAaGEs4WPnLmTEipp3GZGz6MZC0gO+xKjkAydr0GRIr9h",
+	"ZGamRFTOU+YHdm5NREsgkB34CqvcrOQzgTbBhSaZILnGqds0Wa8fEcv++J45T5nUNOdmOtye7ZCFPaU3",
+	"zGomZmlgrkitcW5OWjHXmDldRf7suvYqYV3FAbOeUwLwDrtWvaTnVwS2Kcc/VnTGzVyg2xAmHdryfvwb",
+	"NpJj/4gjaG79YdvOoRd4566xh82alg0mOiYHD5/qrF89qKq0D02mi5bSXcN40NP0z3RUbj3sbPb7eoUw",
+	"pG3ZEIuY61TMmCJUMvL7PJvE3FedctUlS20EcF2zAheA+2QCUldpLGVsbcHBxF7jO2InocoLxnXzBoLr",
+	"KSMzes3Axpzzay4WHTYNyPb2UuOGySzfbuD/DFnyf7c3N2Shu3e5QXhyN7KAo9S6j6KD4BMNdRRyzltx",
+	"ODUjFtfxUfpMu1jOeVOUw3vi8a5D8gsbA2uRnJMiV7pLXUT71Mr2wffRnGcFu+qaJpEWeUSfv9fk+a5D",
+	"XDszxrtZvw0HqBWECpQXxfS2pd00aCgb+ZEZIz9aSNEhp9Z9LmIu+u8mJGMl4xnjqTEVUa7dYfgWKkCz",
+	"2R1GjrgBtSV7HPOE7GJiNyXpQ1TFKPM+QKIw0oLnjHO6nBv9F76aDdEfTIn9g9nf1v83oxk7J0NUFf19",
+	"GLjBPxqj3NxZRWBqCq0bTc9PMlA9P8Ul9rZYPbthskocEzfoGcCIHk4gx5G3cmo3R+Tt6iVVylNdsNQl",
+	"Rixq3yVbP2C49eCPmepVs+aK1xvUJ7y4Q9pELaUoTGrO4w7ravvVHvjYy0ZQbt+6UG418mpD6LUkiU+t",
+	"stM1k5IaFriaCUh23xajC7MwrNIHD6zMLyB5ncDNK7sXVwSe1w/kg3AYIes23w4H4drJNVcPnhpP09l2",
+	"Dgiz3NsmsjtS7WWNHdkfdpV3S7P5+lnnPuoVU2KFXGGALMpZaFG1ja9d4N378mNs3SkZSzvuFJfWvW4f",
+	"2nqfFZUBU9SH594teEWLYpgAHAPlGZT1waTPyfCalXqYVE466+2CzEXrpfKIYoGjMHG4PkQLgvFQ0EBo",
+	"diV4sYSPQZHyij8MRraSCZ/0zCBWvF7+VZGTIXrE4yquLkhi2cbSytJyqwBY4Y3g7LIDR7/cMnpsuYd3",
+	"zHTbkXnXGLGdBbL/koGasRpflSjJq2jy2tYHJ+1qoTDG8KuFXluHidAN/qdoHd3K0PGb9m58WXzYjt5B",
+	"bu+Unpw9GewhhSZYlafHNTQN+42P/YPn9GD86cuT09soWtFLLkUxY1zvxo2bo3szmk5z7iAHrWN+Ijg7",
+	"JxxSzNDCEByRjpgZi03q2rEiM1aS4qf4DiJM6+xTdwTvpt8wLjtK7ZB0UXcPZ7JJx1d+JisJCFOx4ISL",
+	"BcLYoeU0oTmvJ2+NGL9yv7WSntVo/LeDCdRc6bFN8JPZK40JPA69cjeJkvSQu9aJ8dd3r39LyPBbxbjK",
+	"dX7DvhsCns234IMk8F1ziBXL74broYP23wd0mXruIEBobKMsPBcj118kjXl1L4gURVU1tZiKAmqnzKTM",
+	"SQjRiRy3kwP8SwDTUEjn6ll3ONOy0RHvXtJ03b6z6bIZ7VYPnrlnLXHS/DFGGPTbRgwUo0l0ifCy9Dqm",
+	"b7sASPtXuVCIHVnUR/7wHuzKdW0pE06tmbB/r77t1BnrsPfIMkuIH7qfY9rNqh8wAiRj4enW+Bvy5Acr",
+	"iYrkN6GJArk2FpL4zUzQs3m4j1LvddVAinm5Eeam2uwTyZgN0HbCvjGS1M4lftm7N5xbxAkm76gyNxuz",
+	"NQcFB6CktmrDbQq6cfreFeIfD4ccYyNY+7/TYh7T0aJlSB9grQHp1zxGMEDmUt39zOG8cYxjlFIezwLZ",
+	"CYTooRYi6d040sQYP5Kli9kILdk+vs52CYH64US34CpVK3lXcIs1bNg5g1JoqMkhL2+YXNq1zxVYoObB",
+	"BL33MH0clCJUEXOi1zSZL9XuG/QupmJpa2bCUYaFMysTrDsuvcj/6LjVMp7FjQs2ekVoqxUHHFQHpfW8",
+	"YtfejTL+CVrmV9dsGUOmqz5QgyByhP4UuNJPbpM9ePC2hLK6ebkCyRA5IxuDAH0b1FBixiCcoViYRdvk",
+	"1K888s2OMGSAnRAM5lyh8v2wdVyWhzrQugHdIIAv3bne2SaDXwl/ym6B7AjxFO4nuJoGDuwWU5h6ZbKD",
+	"orVu+OVc3UNC8n05v3eOPWKCy6Yn3pmbXCpRq/CT5cMuKbYryT7rLgeb5+Luw8ziHDHLXCz0sFNQwJbr",
+	"VgjqSI31PRDED1xo0PJYi2TbLqFDS7d9RB+cKHiY4IP92n2W+K4DI3Us+r2zZNsIRYYtL8wN4J4dJs6L",
+	"DhjmDk4GEm6orgHZ7gxRhsx0FUrHFfUzy7BcxXUUWFdEfUmNI/Puo2kcxoaltLKs40pWqS+tT8v7xFVC",
+	"UIo8rui801RqdOvUJJd/RJFc34nwgdyPAQdjIoUW1RdDxHI4DM7DSnbtZW2ssD6G4tDpBIkbMyuieIOI",
+	"aUilHxb5DRsChLVLefHzZdk5mYoFWbACyowzwZTh/yEK8WE9UsXZohesKOr4RW4jPyt/D/6A+TBCToTW",
+	"jDd4UGAKO6mmd5Zed8fO+iuCtKz6LsucpVh3KOQ1MjcNQUUn+Q1Wxq+mTmo2KxuQ0MVYM+4Wckp5xjLI",
+	"sQ+Fx3EsAcun1kRSR9AlPCDscw7YoXquyHG09m0f9Wy/i1FH9dFQh8ZhySAzJYGKgwSnYXavxbiswRQW",
+	"y9irsdr94fBm11AIfMZYFISgqmXYDEfgwWIbwlKFmBC8R2HumyKWzVRCRJHVEqWDvCalN8Z4OuQ8xdTN",
+	"al0r/dFxf21O4TrFRKBteLOyj4qJkLmezkK6s+zk7Oz4uTlF8IdPyX7SYFe5/Jotd6t1aIotmBfGTABM",
+	"WDaH0zVbkpwTlU841XNpEfeqLItclVSn04PjcT89GcWGUM5HRZ6CP6Y2mV9fiMUP//H//vi3k78vLpYv",
+	"L/4yev7yxYfZy3+Mn/z0HyP5w38+Xzwt1PQ/pn+IhZajX378aXEq/5+Lz/85f/l9/DuyFNstsr+x5Rt7",
+	"J7CPNtzTYVViPGfJWI0hCRilRoGtRokZ3h4MEsO8D2OMBPRc1xMcewyBgRQRMoP2Fzwjimmd84lKfEat",
+	"u8n+ClfgYBuiTxN/+UaRPGNc53qZkKFitBj6wnTqezJ94xqNKOvvogWA6SRk6PSeIYEiLCYP4LN1vcSp",
+	"eYnncB++Bf8vQNpENKiKHX/xGkALry90Rtri8/1JMoYFWkA/dGJhy0NXkG+93OO80EyqFRevRPeubeS0",
+	"7uB9chpZ3V/Zim+XpkA1YMQMbIotaVbOJZtRjAhRqHv7+MXGNXs0m+UcHK+Yv9qbK6BxISZXc1kYC1Tr",
+	"cnB0dHzy9LB/2D88Hjx72j8xkl5O/DA2Y1KGjYFyzVKMMIprhrUg5sfNT3tnSq9/eHzY7615hgOytPCZ",
+	"OSq03MwYyG6R8WtJp5i8ydN4aMeTNR5CCs90s3Eko1my0t0NCBcNGNoVaUGBivhfOiSzr3QABVP6Byb1",
+	"dLsryi2Qz082Y/UrEQwoTER3xPoU3RmuSOHuMYIsV3TUtUUBm9G8aAi77oe91nC5064plTsw6LoL1sri",
+	"g5HQnTyOdqH9Em85eXFB93H4WtZ4mPMXP7ZHX+DrIAdmQxO4rb6KZhfV2heqNJv6Z8hbSwLvKzGHhr+9",
+	"1TD8Nqkdt6eb64K3jLe5Gd3W4dzDjujoz3P5RD7VFg5gZzhBEu9NzjCfdIOGE3ct2T3XmHr0a65Uzic/",
+	"FBb7pc6PM7y6A4TxRrvQvTY2oHiHxl/EgsmDlCpGCqaNMpWQLJ/kNpaeUTVl6pzMef7HnAX429v8rU8e",
+	"ry5P2LmNHvyjf/D807f2h4NPj9yfvvv3aNbpb2zxWsYKUWFJW7bq2X5mm2+4M3vbvdAd0GaIrq4DHrmO",
+	"3/B10TWxUrK+Jm+oguJnqsgQkg6HRAsyYdo6UT9j3+3VjtxQwO0acu+am1iF8ZpbIAvp/b8oFqoWyOv+",
+	"uNWjVbKia7XCepHkabsyPftkjPKv4afGFNM07i/DgzUhiCuTEJvRmpCMFUyzqPPMYtDEIkdZJplSTRVp",
+	"GdX0cFOyGEKxtZYhYVLt7iWrFfTlfhL6LQ18e6PoYsW2/j7cTFuNqRZHlDO0uihsWxS013Iv1YBOmt2/",
+	"avZaTnbUy5z8XvfKORQB20zb3Lhy6ECxVked4G4FZk6mx2gQQNjUHQm42DAcFBO9QT+sTXKUscIErlqh",
+	"0ZiZFU92cK+PXQu+Fy0fcB+PPTv3kaUtUjcsuLIDTSoB6L7hB9pExgBMKAJC4HxAktk0X+jhWhaUIyCw",
+	"KDKABK7670YWo79lMWwSIfhv3GlQzcRL7g3i2knnj75ioXcJyXyXvV5Vg9C7xG5R8EcsDLDVALefbj/F",
+	"meL4oZjCE6GtwAkP1d2PmKCn4oMebBt2gI4qah8QhRAAyABIgRVj4El1FxXsQXdb1Xe4PjXMs4Wwp9lf",
+	"DH6VYq6x8gqMQ0Bu+/btTy/I89Ozpw4bLtKvePjdIXkjxUTSmbJg50ZpHaYiY8Nzt6EloxkZZkzTvBiC",
+	"TjlEmMjhIbngRs+EIPCIFYJPlFGJKRfQVUkzThG1FesDWUaK/JphVwrzDITmudCEfc6VhVRbhSnLWMMC",
+	"LyDXWgo+AZjbkZE9qRQq9N8Xxoy6UpxerzaCFHxcYGlFxOutrcW+8atIbKPShD7w+mesnU4uwRS77BFa",
+	"GHIuccKqEecsEvC8KApijMiCEUifh5AnxBtuaJFnrmc09jkX2L+edcSJsmwXRU+poYPG9psgmSB0BKgt",
+	"OnHJR5i159GiQtg0Af1KLK+YcxxwiucK6wgc6eAVzeSy044GEX8CsD7sD2k7altLuRATD4dkPR/10Un2",
+	"B2ig/fTx9dNZU/B73hCY/vn9+zc25aD22tP+81gWg851wba+yYx9IWS2EgB9sYGTXcHDKict6NLYsGat",
+	"BqOC8ush4i5f5xxar1shAVkzIAxWNLzqwXYtJN0UPdUS3NgbRJ8DVFl1hFnutyEBDy7pFhZkH5TJEUrG",
+	"eeHVVVqWto3EYUshA/lU88KKqgU1IlJcM75BqtgqKxtojfQhKeYzHmtkZP7ueTPnLLGhwQxKaMhx7TOP",
+	"46DMMRZ6Q/W0UtgLT6Y6NUKx6GUCLfNDLWZFFNIj5zGfVc79B8zHNk7i+DQ2i5mF6K5ZcpaqkAlwCQq/",
+	"KlN22RuQLM/IUszJjFHuL1Fz7d+jAXp3oq+7UP767vVvxF4nOdfC4hKh1DBcVSfUESYlHkk2yVs0UnXz",
+	"ijF8g1MHURcCR4518G5243TvXNq6E2mj3RyflM9S3LU04aHayd4Ryq2742wDLhpiYxnFjqbTCiXtLoBo",
+	"diXuiIg2oxmz9Rq+eg4BniWDQSNnzsSKs2gf7sIVVC/LF9WYAqCvLQ6ckBbrnLlDV4mNAF7dcLj+JcGz",
+	"ArQsT54NhN2Hd8xJjofxkNmv7eYlQ3i+SAY8wvZp27SeZ2bXYgBRKK+RIB8/fBuxULJu6j2Dd21KFs95",
+	"PjPMehzdxxFaq4auZJnMxw3l6lAinOAdDWmivndFU2IxHOX5ZApGigUst8nGEJvHSqIWnS92LDXDx646",
+	"IgisHzTqjskPruCprWgp8ht2tQrAE5N0cCMStkkYwi2tKubMjbsUtxUivfZFhZs7VOTKou9bJHbCRbwv",
+	"RaQcLy69A99YxzY4uSYTegOo0udBeThm1wXeVKoAAoUWLKvBnLRtedOEO2q32tDhqHCbcF7DunaVd3Dr",
+	"ORkKWU4p99CiuSZyzjE0DXeSQvAJk6SkUgcWWD3FEQVLVW4BK2SdtBXGvRME7pN7OwSdT66buhjw7k4Q",
+	"pfZ8rVf1r5UZokB0oi3MCHOMVhv9pw3Stglr5U5ls3sXNY2AD52E5naC21lvIth+lBjlm+U+iBZTAflH",
+	"hZ/bh1V+stVOxIyhoZkr9N21yRR46HOopRTetvpRyomioVNLQbVhueHAot4LObF9QyDWOByg891Szyfg",
+	"JGQG+XC2IbW4ZlyRnKfFPGMZPu/ynOqvGM117VF0i6JT+Rtl34QvwOyo4QBc8/ZvPqnc/hXThACwUcUA",
+	"pVbwGu1sg+yYjtlYSc9209xLQgArRTqNq3QzypdEMeWKKSHuIaBTS0stzmgzO57U0FDG+biVw8Xb4TRe",
+	"21SdYed2ayLiFrxqnYHWe1T9o0pfKcZ4p6Vrj2AgeNyP+GHKgPft2o4Y42TKqATHiM+CtIlVeiHILOdz",
+	"XWsbU4ug34jrroVthYhh7Xv2+12MVKX0aKhDPYzyWpPWVTIegr1TD7G4ip9YIapyi8dOUw/8AzOLl84t",
+	"ch3bQe+D+vBvFMHbEtsjCc+AG0Yot0JJspnQLByHnEOQjs5VHb3VTFWUV1wsIJn0pkFIaDmPtQEaZuyG",
+	"FaKcMa6HA6SvmlILKTVXlVVKJ4zrcEDBk8aUVqKgejtGfWfFwalolmlDlQzn5Gnu2MdJse1eKRCce1E7",
+	"UAQ/jNLxzpWC70Hc7wzc2ahrtEY4aWm5dZTv5VRwll1NxYx1a9roD9F269xSvuSawIgUMSPaIldwNTI0",
+	"NrIOuynEd+nS+2nD7lvv0lAZQAGnbUUuhSV/YeN8baJ/jQis52Q4YlJPD2zN+4zyfMyUJgcHECol2jZJ",
+	"WoVqlXp6fMiWfz1OZ4v8df7P//rvw/Tx3/Uv+el8v3siACjW1w8IZruBIWIrXC1tiEoLq9EFk7bazJGe",
+	"/9fzEZOcaXgRXZj/n6Sl+fkfcxkvdgDEifeSxTgFTr14+sOMZgxTDey86stvudacYn4nkAZf0i4SVNsB",
+	"71GEBcvp5/G0A2RbanUEGNrWQ/CdZuWmhO/1LG24dNXYTisJISfWBVSVX9eph2hzL5e9oEgo3TV863oY",
+	"R1gSt5UiCyYZwnKAEz/XK+AIdwguxpoit49DuLM6MnYl0GGhNCsHhJrj5ArcBon9BScH3aMKsUyI60Sb",
+	"2PZmCfnnf/13HSnAN63dbrLgvU0blDOWbWuyZgZuQ0CzudLYUtSjYVgk9RVcCvvVrm13qtT/VUIu/VCg",
+	"k2rgjA0RqdbB9q2zPIufEBtaRO/ad3J36JHNeh4rPSjdvXejrPegrJejIcf4pVoHBmkSie9WIVYqfc3s",
+	"APxpYYddh1sxe6+sA69shlt5t+RpQ2i8oe4msNRz7FamIYePcsKoLHImbUYDREGVFT+Hq33GgDDmsIiN",
+	"KgyxR+F2IdUrk0sj7xzc2rzI8MuH8Tysjg2yCrG8cltiExHsh5mVSsw1HGZcQz4m5WS0DIKrgRiIOS6a",
+	"t3VAcCj+FCvapm3AvGEb7zltwAYyLKMEjL5CvSifL3m6awB+Hw0jw/LI093zwy0+X7Sk+Vd6zXzi3X3C",
+	"8pVyHnOpvfDksIhdkgVROpezBwmBcM3YMBxUgiB4Rz7Yrsm5NifZlFCiljwlkF4LiE4DlyyA9tKMUa5s",
+	"DR76m3eeV4Dnv+7QojKd5jfM502B9k/wkQQAGXEWs9Z6jWHJdz6Cs4+si5W9U+fc5l2hLMJ+CICCDIbg",
+	"J9vS/SzqCKb01VI/4PmtfUhd1tbjyi7xHnK5NFqY35oV6LYvzHHSvZLhvVGRbf5iIJytRF4VwPh5Jx4b",
+	"Zd2aPLtNgqHhgdN+aKOVoS3YKDI0XzJmxzbnLYYF5UTQAr83+PjJHOfSHOxIS/ROrGQWu0Tixy7vtyFx",
+	"F/3rx6dBYm1jNm2vUu16m/Jqbz/dJl8hp7P53AXBCYIIbPBvhbTn8Ixes+9s8/4q2Wr9oPWMHHN5NCRr",
+	"vqzlZyK+P+LTQEgz2ZDktU3uNFdfdM+J8Xy17UAAGzEq9XtdTJGKdVt6rD/gA1sRFCxiqOWFas3c4Kqp",
+	"BoNoEqvvvJXSQdeoKY3NZbEBTwhJhpYfVgsoQK5tzfbrptds0M42HDPvHabCXeCkHtbnH6is4rpzM1Kl",
+	"r4yqEm12//KzMX61INTGFNs3uF/3IaRRa6KUbJx/Xv/0K22bX5uDTNIUIT+0IJKlYsJzxdZdylJfnY7f",
+	"P49b6V2jnhvK4u2YkwDDaos3D7hqHxEtZM+HCWjBt3YzRBwz5/wqo0vV3BMprxU9mocsaA9m0j5+ctbf",
+	"nFhrjnKXSL9S7QaGN6aN4D0r8EC1VF7BmWLFuBVkUANvdyrxb9sXNoRvWeOdu7bLk7q5XV4XeJn1Kjf4",
+	"q++pF5uY8y1F121RT8Za0BwgbDlZTMUssUE8YzeipgEWJODOkUKIa4WThdXWblVXm3XRzGVbVAQ56Z88",
+	"OTg+OTjpvz/uD/rmv/9sLfHivglBUsoJs+qQmcjK0ccdUr6My6240+MnX2CbQBpTYdNuwnpSyO+tBVgu",
+	"zUl72YMmlYpQyIdS0XotAGKVSysvVyl07Ch01oFCq83wnEfEukXsesRZBZWixlDlDhWH7aoHd64EbF/X",
+	"196hvKbQQGRwUyndh+mysRNUtQOa2B4t4ukWixjYsc7F3tzLtfL1BVCYyjmz1XvrHDjno0Kk1y427BtI",
+	"bB2BERbhCjk2B0tSOYwOSLtCSQIC/7j69poB1+1M/jBdNtkoqgkh5HV0zzYPcdtuch/a1BnKjTPSubAS",
+	"hl0Uz3WNLY87mLeJxloLiJjw2yid2g3Zs1c0BUzMZmiyUm1G1JCv0J4n15svT2MKtvm2bSdu6zCUnqfX",
+	"zQAK60y+jTPgw56WUb6wgZpu4eZ6N5h1RwHGVq5syfCOHbH22EXrniPVi3FxD+2ydktq3Sis7GK7dK+q",
+	"DHXVIYKl6iWr9djdlPmQ9IyEx/THBvCmnVp03U8w1BEi6NLFyoil8ooTyhEnHTepZKqExo1DOMSGd8kX",
+	"gCyP3RMGGnGZq8pFc5ZAYjC7YVyfE5krpkBhBqug0rFn4gZThltkjN85m61Kt/ZlzDYy7ALBa43FKt6q",
+	"C58wcapLs7HaRggDyr6ZUVKlSFTJNfWuN9EIrXvzPux9L5sfxuR3n9sRJa8hLF5R7xz4sTU278aWYxdN",
+	"DcZytacGY56c6x9Hzjj3wEKKJa75K/nWezl9kbD9w3eH5OWs1IDIEvgerGx96LLnqo/Y3trghiuNoEUu",
+	"yw/c53B1vTpkx6Ordtqs4LwUxiLhGdSKupZBXICku59uY0F7MccbK23GDslFrHJ8JbawZe1XdjKQbdNG",
+	"ftfYkmhbukyrJBnoMZ3OZa6X78wq2URZ5zhaw3AREFAZE+o9csOR1Ff//K//hogArDRq21SGDpGp1mXv",
+	"9haYdixir75hPBOSPHqkljxVjx7Zwl0bxHcVHVi6Rm0YKsGcGKwNo5f80SO7vI8eHZILDx6cqyp/BaBw",
+	"aFgy8uiRPcwePTIrDq9x4ufRo8TWDWP6mxGX5rdHj6zAMh96g7ByWJtGBHfC7Ny8yyZVW+jksFLF3Izl",
+	"2oqwzzTVUKNskZms4MwOL7kZz2++SUmeqcNHj8jwCy3L22FChl/s6G8tlN0X941bzNyGEkngYopy+5K/",
+	"x8q+oKc5Dk4yaANDi0PyoQEBzzwWwN9dcsC/W6xj3w3Iaf/Ujv4Xo1KZFZUMcKOzARn+e5HPcn057/dP",
+	"niD2dIK7CN4MQF1fQJ4mAER9OzyHSikx15d8aP4yhNvN68zNvnxKcGa/avUXQy0zG9CW0DRPqZSG6kPz",
+	"K/mCllVCcOujJZ0QZ6DeDgdmw19yM8l2LkwL0Bh4Mg/JW0YzKNC/5I65kgDnGrPKAAJs+O9mWN8/7quA",
+	"Ok6P+p4PLfBoRaxL7moiFBna+6CDzzSfYDyZcjKElp5mm2gyE0qjKmzW15LrLSsZdQRDVMY3r9+9t9n/",
+	"5g2vMjYrhWY8XR78jS2Hrkk6gjciWiMCll3yoUU9G56bPbMKyAgjRRw2/Dj6xx2PWLRVnrLE43shW+gg",
+	"M53NkjXvOOTkFHnKOIp4my1yUdJ0yg5ODvu9pFe1wFGDo6PFYnFI4fKhkJMj+6w6+uXVi5e/vXsJz1SI",
+	"dj1Y4Fr7mmPb+o7TMu8Neo8P+4ePLcQqyNIjPDQP5JzD75OYv//tnNu4tQOdVde2R4OZovSXAfkDRYo1",
+	"rOpOct+r7VUGAGZKX8DnzQdgVJLOmGYSXYixw7q65ej1uOrCG+3gAOOq6QausU2Q+pWb2/+YM3Buud5F",
+	"Lq0OVYMWOpMZwZbh/mIkSq/FjRcAk4tpKqoUZr3NCE76ffRJc22j4iHO6O/Wk1WNeCOmkqM62BBw8K31",
+	"naTo3TdETJwuYeEt4XbABWz6kB+5w7jEs9w7S83S+/VBcgPcJIU0nN5PxiT5ZB4J+fPoi5zz20YuvYBN",
+	"qBwTVoiFthjknAx9N8ChbawF5quYrPPmX1jFmr2HWInYKiAkIt8Hwd9NxQJbqllcAs/jKzRf24XrQ8oz",
+	"1LEsxj/sIMBs9htIWqI5TRJTyJp30+ZQ5ifgg7JUrZbe3Oh2ve3QERE75m1dBc6/1A4uy+1715DC2417",
+	"27YUaef45qIskW1ErNL4V3c+MzBMIa/1AtPHUJ2o0niHVn3ONdFCrK/bC7jzAjKTui1coBpAn8RPHsf2",
+	"B4GhsC1rEkS4slyVBV1eWU7/2YI3riZ+tl5F5wq5rdte3h6s8c/xPvmnSeKApXh3XvnVaveYSlbnFreh",
+	"j8BOQK5x8OwrqgdmOiOznPafG0OrYCGwCjghHWCS7xB9SF5ZTxAZMWdJMLbOVT/Ch5GrVqh92pD+XJZo",
+	"s5kHs32QCsfQRKxks8wT3Ka5u+POntVWewcFDS3N+CkXm3n/T8RneLI1ka6boLgoy1c/vpbY+eITqMkx",
+	"VIcX1h2IyLvMgw9SV/iH3imwSZXRhJfrpMc25Y76uwqjNaKqGS0KhlI6AH33fvjDTsLJ9lJvJZv+TDyD",
+	"C0gqzoHQ6BSRzzaJqiPcVRs0EbfvwA1B8tlsDlj5ifXSsaze0HIVG3pdVXlhv/hn1lZwDtsVFkvde7I3",
+	"qgRxB+Z/LzIjqge9d3rQvCwEhZJUKElZ5wKf2+7vtPU2run6JQ8LbpT1c3hYMWhPQAEG3FDvHAIYtoUB",
+	"YAuOaHrtUHSSSw7nBuKHFznHpsKYx5QQqsjpyQkZItWubO+D4SF5P2WIb6Ul5coa16C+XfKKzAmcR5Kh",
+	"51pZR5Qr0R0h/rI+JKvZ8VmewWmOnspLDsUjhia5dUWdoz/LzCwTicUO995U8MA4mCDy3rWxRfJeckze",
+	"o4HJAJftvv32pN//Dvw+H0A/tZnv3xuhN4R2dPbBRVX6OKVl6RxtLlTkogGXfG1Xv1vydBc19ke5BEMx",
+	"eVCFd6Xor6em9OTsyeD5+NmTrP/s+Nmz0/Rp9uTsOT0ZM0r76dkZzfrHZ/TxaHw6Ph6djPqjZycnaXZ8",
+	"lj1Jj89G/XG/T/vPeit1gbbRcr2uz9qNrhjt45dYudLKwJ70H/cfU3ZyMnr+/NmzJ8ejlD0enTwbP37M",
+	"WHo8Yk/PntGT48fpsyfp88dp/+mTbMSej8/OnqXHx+nTsxOsuGkn18JSygc+JIN6tYhI/Q25z8hRKIzA",
+	"bum+bHcs5hw1133aFJuHdFErDNqD3mdsyFoUZtvZ7frUbDi8AymCfUvSaxSNNNSnzSWIiTQCyEdP8rfu",
+	"+3/mozyEHt/sOPRdge7tMHefePDT3Ho1PLuAO8wdIEHsFU4pqDi2Hufsu8AtueA2QJgQ9jllJYZuq3HZ",
+	"2B7ymHsBmTLJDslFUbjoYgTvIjj10qnIU0YaDj03AXfqNThdHEj813S8OPT3j9tqWj9VdY+PW0vyFWD6",
+	"BxbmHoS/wQdsV2mBQSzJXF+rvYvwLQMxEtw7E/blIgp3UWo43m2LqDwfFWKkjoLG0fEdWnmEgxYAqCrU",
+	"avI1UVoYq2zJIlL7p5xntQ7WX9fzCKOHdOw96WDtNR0z/R/tAB54c9QWoIEx/coKazYlFUZwVqFZAuUh",
+	"R+juzHuhrm3Wh7fPnFnjLLcNDPwFRwy+z40Bl3c/XxycnD1xMxgtLfJqJOri27K0Crw8rTcjtyz1sX/w",
+	"nB6MP315cnobaUEOR+I8VhJmdpENsXvDtqadEZuWFKBH0FXoCBv8f3JKfs1/wEMMJhyccdU+rkLOhgwY",
+	"0Dsk7+iYYR1nyaiOHWlv5trwUmu/m0g10wcYOqxzrU9lHeUcqyNWyfWgGwVm1bBBDNc9wPmxdQhQgmAE",
+	"7j624P+GfQZshkwV33C+bcxGP7rVpqrIIYAKOO869v8ERG8PMbCu4f/gzq2umQzg8oxnMYxi3W0ghSEA",
+	"O4gkMfi+TZ2SGJoH4L4KGdRNH3Xp1S25xbzZJsj/yTIoYOjbjSCn39+LCdSgJTUZLb5NErOWRGBpeGH9",
+	"zXr8iC1qoD4Ro2ZAKOT3Zz6JSoJsV0bLQoi7Q/LBwjAtnZmSWKyQFc9dsxWy4+7apw4GXinfsS/M4P4I",
+	"7qgOCpWZTCdz4+RhmNfp+chd+2BW+FzIbWCMbpDVR1/g3+ZUH3TNLmhu8yyrtMwpKzKb/IhYjFR79R8N",
+	"aeugjQZDf3Ct9Tox2AfaQSz93To87186NZ7DCNS3t5wihzp1N8cLDPnVj+h9XeGDI8wRj+jKrV/aJBQv",
+	"1DUWw1Kjl0ByCrKJK5h01XsQxlWEKsw2iKSnwBh346CoiLrPzb+RNxLbrctn5ht57uiwl/ArvLiRdQwD",
+	"pFOac3X0Bf69PZIsFTJrlwBmDXo0HOzWt88nRAlvNiyhPnjEyA2T+Tg30xyPIQT2rYUchwvL4XdoiQg5",
+	"+QbqzXNuk5yxHfxsrqmNf0HmrxTziU0yvXjz6jzIVfGP54osZK41cyASNms2dvZBDNg89dbSYEuGHqa+",
+	"4r3obKQu1doWijRlvUImt2J/1PQ3v9T9SOmeR07px4Cq2yp09xp5DikXYXp7yWi34CmooMWmjGYeZWoK",
+	"4CZ35/y35qXwdqqmB/BaltnVCvdBmjKltmdjDoWcVFVgyKBiwXG8DhrWJUrVwGkaXAjw4L5TN+2Ju+U0",
+	"h6P6e1vCkg1tUhd26MYyJlt+4uALKnSHw6ZNA5/de175pmrA2MZy1/dgi7lP34MxZrHX/5TWGI69RX4J",
+	"ku+e7LHUM1wkj91ehBONT1i7NHYLbuJDRmw8ZqnGhIdMpPMZ49pGiaxPzBVoYIFW4jr2cy/W3J5RWOkS",
+	"O3H+wuze6d37kjXpITjxPSqpqZvQtnT3LcyMw/Z66uqqHnnydldWg1c3ZhFVzk/nawZtxh5TyB5edXWy",
+	"lHCxGBAuRiJbOs6w+SugBoFfFUIhjPFDcuGK6dDCl6sZuEP8jENhHSbmQEGMEVZ9E4d57klvcS+99ObC",
+	"s2Lwai70lT8CYrz5I5Qxfl0fAGxQRAM2pOwlPUuRe8iR4UIbUV4Icc2gOi7XSK6LdMba53L+aEn9lbLN",
+	"22z2xJao7sXCcMX7QpKM8eUGARDdxUZiNgpoaPBpRKotJmNEC1FYzUuzz/qQ2IJBc0znGGm0DXayQ3La",
+	"P7VJ7FXauoWuivok3hT0XiuQzPt9x5X4Apnh7U0W21Qkd7RBAl0m9i+ZMdHz6Av+0PK8RZ+nX9iG9B48",
+	"Vi34AFStYgVbZTz4kDZPWYU9LzhDVHfnu0IOCHxW1iRGtBQXMWvhIDVHtvP3/9mdV3YiTcJifwlkVjNw",
+	"dLub/wpHXbGfLXPfmClu74GgmJgxOJ9zbhU6C/6KDGbbVSpnzClXfBcxe/yX/9QZ43YWLXR6N9/9V7ql",
+	"ASljpnmjjgZ1R7kic57/MWdBu+KmqjY33a+q2BR0xApE2MhBwZmIIqsAabGxbGuVw03pa6kcjqJNcsQ1",
+	"Zt6HtpFlAWhHjFlqIuGoAsHYeirVekhHxX711XvfjA9BSyeVNxCzs2i27woSO816OFHaSjPwcrfKD6jy",
+	"T1JaFNCacmlMqLhYfuW+ttfkgPqwcuXpljS4+1aTBCoy39U15YdyD74pS7wOzikjynp/Mi+WneX2I8+R",
+	"ev8nXl5xqdt2zhnaosY7KMn1qV8y2MxJ5clyvesU6tLQaxARhHww5BvbmXvmO354ECwIwmEJECCRaHFI",
+	"Xll1XBqDkqVgLk+oGVLVUem1axZI02uVkCGkn1lkoqp36ZDYTtiSnYeQJpCxVrsP84FmzAdaUpGxxAgB",
+	"8tF/6Bvfo1R9+vZ/aDpxC33kpcQRFr1Ab1WrY2/Ixn7l0Q3/ZRIhsGbHSxMbNah+d03pK0y4iWQMAdp7",
+	"F1OxXFUzkgAo0cUgsAG2bTZ721F2fCU1xIcS4ien3THnZBi0MwzBSTwVXO3unqryK4TM9X0eHo5HHsBr",
+	"c5U+GqzBSYnAXQBXmkDpvfLYjIicp0WpwtAneaWJtO+xxXMNuGQQxUXTec05OecFU/WBIL6aoyNGsxdU",
+	"WWSm4EJsx/0k5ITpase1gwgIPl0hEuxh9XA029YvafZbTRnNmCTDl+/pxLGZoVVQkwz+mTcX71/8vDFV",
+	"ppEk/QfeO2Z0OC0YgJlZ04vtbUdwj33rXrAHNq9GRymNT+4Fh8B5m16ND341rxiubJtvweleSpYKjhCd",
+	"V4jLOPwOj1fvlmCF8j3fMA1wxigHP2Zs2yBwQONBtb6YliMrldrD+o+oGamooIZwFStV0k2ukw57x7NP",
+	"ihtaXAmPS1oDDK7saIkHXEo5elc7nllfB37hX3/bvXARJUYU00aLcBms3Y+1I4c+tsndb++psonQIeu5",
+	"1cn7KVUJ+oq9oguwj43OugsPfXbPCGONRkVRVN7rfVsTuk666Prs6O1fl5Kbl/foC/5we+SQDu/4vaTR",
+	"77eGRhzJswka9+4p0abJOHunqTRmkc9SMeO7zo3FU6EpDw/JBVpNCMpnwRPOCeVLhLFxAIq5aozoBvk4",
+	"kRPh7ZxfuEl/PbOlsj9umBwJBV3t5Jx1kM0ese8rJW9XkO1x+VxlI+0hXW3ON2EFNmw5b7XvY581Z+4S",
+	"lfNJwQ7myhwDqWQ2Mm6L8lzMxON/1S15cFG5s4wMbXxWDV3SWWrowoMis+p1YyFd8HYiOBugqoR/MGoV",
+	"5udg0Zt7CvCF5tjGwcOg5IimnAnItrXRHkXmPGVSe8DYmAvgpSPxV91NjmhV2+hWHOwH/5Vscv992/eu",
+	"YSMhTyUB3u8+DXC/Sex3uqgsU0YLPd2osdwwmeWp9gFpEO6KjNg0ByfbgMw5vmZJIPGXKGMO04KMaGa4",
+	"FPcMNPuXYpEQfzMCCdQemQiRQYfDhLh2x/aGvGCGbvGI9c84jXvUfewXGhYYp7S3oIX2r2yhjN6bvhN4",
+	"2DbFNDB1HW4OIai82npDizk7J4pxlev8huEfVFU1bzZFg2MABnCvBgp8odE+MVf3uqpVm4mHsPXnGwBH",
+	"OFus4sfh4AYW6SDnZIhLhV5sxSBd1F2ac8X0kEwEooBpYVG1LKWSNdxC4pCEgi4F57a9xGddKZWIw26h",
+	"T9wQo+BXAYfsBn91lxML5m/WbCa0Fr1PSQ+JFfVIdzDXzYS+lrW+fTMQrPte2t1rIaEg82q0nyRbpttv",
+	"kgbB5SNCG881CAIkYdMbOOJW87OsIoh5sIWFG8gbcZncl+8V4gU/sskQ9yTYM0qSfevXPJb8II6+uB+b",
+	"kx/e+VPHQrcHfReoIsNvFaMFy74bVg2SghIrc9c1WxJRMuhLwGbRc8otyEMsejOwD17fJ8K7feVDLHYS",
+	"A1Czn19phT2EjTtMqhb9WCReg0yLIcmHq7THmqQIi9r4YotkEFs9snIQW9Fku62A0yTXpJxCzGkqZnH8",
+	"ZYj53icP4geabBxzcW/c5/SlIF5eJQVMMCH6YcUOzO/Ihd/v0x3hNLSAKVaSBQL+QAdDxkKHxUqgMy3m",
+	"SoMD4ZqFcVLwNmB6AjH8IUUB+dmM5Mq1obpmS4BCGrEiZzfMfnMhrKlpo0RGdwswUh2RMDprb6ycHehF",
+	"MQ/pacGUupvPBKBlsX9MZQk3uzvCxIiv6fH407g4gGAvRNZcc4GJKvfg2kDGdjWp6xzdRSf0nVYb9UEt",
+	"mYvDsFlZUM0UkYxmh6RSIgpGb1ijDtEklTXbFre84NbJt3IQmDGdhw0YqzOjsfZa16OXrq76OFJX/el+",
+	"DwvN3kvWyDcamijs0bZGhA5Yxq+oni6wk32UzQJ4bSvYKs9xEP4Qkig9n40AL+GGSUCggyQQYxWVjHtj",
+	"2daMSDHHo2AWxgzBaLHNxFVDgeaH6fIB0i8+TJfNeitVgqtzhAHyWNy5IgtWFPvgjw/TZag82DopPPpy",
+	"cD+h9frAbOJW8D41CcCa4IxkQkjgLLbCgDPqCsEDEg0u+SU/IEOfzzQckJHReMm8XDOXoaetH+Y5PIje",
+	"Hf9UANfzLTB6BMoWelXaYHgCbawRYZ0gNLwgUhQFeJrwE0HAcQA41D625IcQjB6TwcLZg+8ZGqAynsHQ",
+	"sIC7Qmv3PVuH1sNZ5ZHYGjvfttXitbspYa/LrFkH+VBV8X+9iEsEcco1t626Sfsmsr3T9mmSq62Z/0Wj",
+	"mkEKMfQ83ctZpKnUQYQ8Hug0SvXmmtD5qMhTMqXFTQU8A6p4UDPgUpydcIHAu6sDK3N0WJAsV5DyBX4M",
+	"SKQ0gi+B6KEYkxHlWRNUzN/MMNtAxFQjM5tjLkuhGrP17eXW+fp/Y8s39pH71VfMhzbgmJk5JiCV9g72",
+	"YFf7GskdLfiZsXYN67DQz8Xm6r1uMT0e0ChdyNiI/0x4R4O1BTFLw5wZ1apiv1cqmwJwv96r8+vXZuMD",
+	"6mX2oyYI8orQWfMSzEabizDxDsxrKZlURo2XQfYAJvZzv0qbavkMY/xqv/hnLr7EOWyvQ7HUvacdZt/u",
+	"HCa5JBNJue5UjHmRQfttv3qwmubEh1cNILhd+ALNxdT8gtCvEl3L5oGc18rwEgcI67JHGlUGpONXVRis",
+	"bqCYvMnBi+r9qqAjHIwEAEYLaB+McxCyvdaAM/xKTg5L3gYhg+yzv/LOmVvMTYLm6Av+sLFa4sdc0VHB",
+	"6tIf+/TdCOftg172yrY6z7EnEkIQCm4Bw9YFENZheLZrV6xQSUDUuLP9AJ2B8r6JbF23BU5rxUgTctKu",
+	"gNPcGKSX+wMWw0RxWf5aTu41JvhaTjZpL2bIe40EAg18pagnQReBWrm5eSbkN4poxqkTrIZvQ9UVbEKa",
+	"zXJeub3h12+s5YZcnljEA5vEl1clpBbX1UjiQ/IbYxa+GGS2sfX0WMjZsFkAv5aTr1slZybbG/RoRivR",
+	"m/Ncs3TaXsi+lpOvJGF/YwtDwmb+9MsKC2kb1OEa7zNZTshJk+B1PYCOvtifWjYIdy1VHNSLA6pu08wJ",
+	"oseuI85Xbgqz19Cxm9MWKJSmrlkQ8wXdaQRAY+hgAdBRAM7lZAgVo//rdNgY7q3IusdoL4bOmg8K65wj",
+	"b/E+z9WIqIn41XitIYPEvv9uUJN/pi5gMOEWTcCQMPcEuCg92St/DWPaSQa8evQFf2gpFzB0HeQPaaJo",
+	"nhE6EnPzm2LFOC4R4MnevRO9UR5Y/tyfOHATWiVuVy7HcXtopNV1OUK1t7tLPXhvk7rySiuimMLANuOZ",
+	"s+cUVDwq5wL21v6MLslcMXTRgXqkbcrzIXlrhgmpkNpmQUNr5Q2NPuEJ5hlj35jgD8tZiTVP9mQemFdt",
+	"YjLDKeDhPfpi/rltCf3NghxmHyNBYf67GAWZD1BTGk0JhPAvK+83J4eVzSk5bI990ZEkkIzS7N7uyppm",
+	"+H47h4t0JJmWy+472b+waR+/KSh3+c9h9ZlLQcESaChdJoJD4RpxZbrGoLhmpQUMCXBS86oRotndzUgC",
+	"QEN8e3yba7m0LPOvi/vfPsIyEYi9sJ+NruWSULc2CqkUCa+gv6N5lxuTQgGyijc3fGAl9Nth7jr6C8WC",
+	"V1ickPsMkA8NtQtGpXiPo/gzO29hCts1M6TgPblutSNjZ78C2pGQT8GZ0bWIkJAsVnkSMG0M4x3WyUfw",
+	"nN/gPji3wZBrxkrznSlV02a/AdDwq3oO2Ocyl0xd5fwqo0vVGzzvJz3rS1v13josr7y9SwEm+JWcCvDt",
+	"zaV3zi3kQ71w9x5z1LRd4KhLAbn36Av8u9GT68dq4WyMDDWys65lYirCAhv3btEiG3RIx5DtPLo4JHDo",
+	"7l9jayRd1+0Cc/JqRC21ZqOiV6VRGTIbqwylvc0HiIn1D/7le28GUY3mHnDv3Lj/nF0Z3Oi3H0aeiPfk",
+	"KFgE6x/RPfzloy/ux3b2hi9/W0lK2QzyrMSMYUIToF1FLZCds43+9fCcHxKwwBo9+zN13ODX5VTAK0cW",
+	"/+fAyInOxk/tE42B7FrbhpXmDhWiQK0fDVnkReFuJAXVRlN6X+sBAoAl8JCcF5WpbBM0IvqRHcfFV4Yf",
+	"tG0R6EQyZ7NdpDOWEJ2n10yT06fHx+21oWpS/xdgerjWCJADWnUy2pb+FuX7XfvytWJ5i1zjsABnQiKD",
+	"UnWNxTDmr+jUEaB/EepUAahNVnTMSClyrg/JRVCpvKWxX8wogGnuNwH0q1v5D9Xjbwe2YjcOPKapPNQ3",
+	"34NbLdrE0HewG1YHchB+QmAWHuTsG546vOS/zTHTyDbCIRNaqgGhJC1yX84EGHmcpdpivQ5/oUofvDSf",
+	"P3j145DMcqWYuuSOXQ2nQsmb+4Ne5Ck7JHDuohfqxr/cEr6uVFxyxOAQ3N07ZDwbVpF0tG4NMVCs2yQf",
+	"cGKz2k2XnFFZ5EySb6H5hmTKbK7vzpEgvkEFF/iNoEoNSVDNPlrTD73RHeu9xNVrk4OKC/21uxRGyuZ9",
+	"5z+AbwtWakGNVZWy/IZl50RpKfgE1pPykP8awQprXFObQtCL/2P/4PmnL8fJ8bOmHvxblDXNPmvcRUHf",
+	"en989vJsQJ5ecrhhACrrJc+opgPy5bKn2B+XvcHT5LJH9WVvcGnE05OD4+ODk/774/6gb/77z8tecgm5",
+	"ZXAHvMH8ZSSy5WVv8MX9aXBps9IJLXO4A+wfuGAl+GXv9hZYqqJEpIn+WkUO1wphKMy4fcwesjhrfLgf",
+	"1NWiqKmViCjwrdlvTB5AmRdy8ncPpXB2qVfK9cYqpQ2lR7HCo+AU/BepPHICFia5t9qjarGdf4ZMBImh",
+	"oN1thc2XWTqXuV7Cw+heGXz8ZLY5chi+dS4LI0+0LgdHR8cnTw/7h/3D48Gzp/0+qBR2VGvNNafCZozD",
+	"+g4gCSypUnedHzhoo3LNlmCUWpFlHTzrkvKD1aTUNC9L6AIPiO9FBm+xDZgS3wPfZeqEr452Nvjgqrzk",
+	"nKtBgHaPyh0CjSQBrgXiSVuvi0OFbXTb/CwW5uVW9x2Ezgew3pOqTaQ3lBKHYxl8AZY/NnpBUiplDomc",
+	"RMz1wCUq1B5mTJv1//8DAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -10,6 +10,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -22,52 +23,127 @@ const maxRecent = 20
 // counts as silent.
 const silentTicks = 3
 
-// Judge evaluates every health check of an install anew and writes the
-// verdicts. next is when it should be called again even if nothing is reported:
-// when the first check would fall silent; zero when none can.
+// A probe looks at what Kubernetes says of objects, which is not as noisy as a
+// script: one failure may be a roll-out, two are not.
+const (
+	// ProbeCron is when the objects of a component are looked at: each minute.
+	ProbeCron = "* * * * *"
+	// ProbeTimeout bounds one look.
+	ProbeTimeout = 45 * time.Second
+
+	probeUnhealthyAfter = 2
+	probeHealthyAfter   = 1
+)
+
+// Judge evaluates every health check and probe of an install anew and writes
+// the verdicts. next is when it should be called again even if nothing is
+// reported: when the first of them would fall silent; zero when none can.
 //
-// An install that is not live has no verdicts.
-func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig.App, now time.Time) (next time.Time, err error) {
+// A component with a probe has that probe's verdict, as soon as it has reported;
+// all else has the worst of the checks. An install that is not live has no
+// verdicts.
+func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig.App, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
 	if install.State != "live" {
-		return time.Time{}, setResources(ctx, tx, install.ID, Unknown)
+		return time.Time{}, setResources(ctx, tx, install.ID, Unknown, nil)
 	}
-	var verdicts []Verdict
+	var (
+		verdicts      []Verdict
+		names, probed []string
+		sources       = append(checks(app), probesOf(probes)...)
+	)
+	for _, s := range sources {
+		v, silentAt, err := judgeOne(ctx, tx, install.ID, s, now)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("judge %s: %w", s.name, err)
+		}
+		names = append(names, s.name)
+		switch {
+		case s.probes == "":
+			verdicts = append(verdicts, v)
+		case v != "":
+			probed = append(probed, s.probes)
+			if err := tx.SetProbedHealth(ctx, db.SetProbedHealthParams{ID: s.probes, Health: string(v)}); err != nil {
+				return time.Time{}, fmt.Errorf("set health of %s: %w", s.name, err)
+			}
+		}
+		if !silentAt.IsZero() && (next.IsZero() || silentAt.Before(next)) {
+			next = silentAt
+		}
+	}
+	if names == nil {
+		names = []string{} // NULL would match nothing
+	}
+	if err := tx.DropChecks(ctx, db.DropChecksParams{InstallID: install.ID, Present: names}); err != nil {
+		return time.Time{}, fmt.Errorf("drop checks: %w", err)
+	}
+	return next, setResources(ctx, tx, install.ID, Worst(verdicts), probed)
+}
+
+// source is what outcomes come from: an action that is a health check, or a
+// probe.
+type source struct {
+	name  string
+	rules Rules
+	// probes is the id of the resource that a probe looks at.
+	probes string
+}
+
+func checks(app *appconfig.App) []source {
+	var all []source
 	for i := range app.Actions {
 		a := &app.Actions[i]
 		check, ok := a.HealthCheck()
 		if !ok {
 			continue
 		}
-		v, silentAt, err := judgeOne(ctx, tx, install.ID, a, check, now)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("judge check %s: %w", a.Name, err)
+		var crons []string
+		for _, t := range a.Triggers {
+			if t.Type == appconfig.TriggerCron {
+				crons = append(crons, t.CronSchedule)
+			}
 		}
-		verdicts = append(verdicts, v)
-		if !silentAt.IsZero() && (next.IsZero() || silentAt.Before(next)) {
-			next = silentAt
-		}
+		all = append(all, source{name: a.Name, rules: Rules{
+			UnhealthyAfter: check.UnhealthyAfter, HealthyAfter: check.HealthyAfter, SilentAfter: silence(crons, a.Timeout.Std()),
+		}})
 	}
-	return next, setResources(ctx, tx, install.ID, Worst(verdicts))
+	return all
 }
 
-func judgeOne(ctx context.Context, tx *store.Tx, installID string, a *appconfig.Action, check appconfig.HealthCheck, now time.Time) (Verdict, time.Time, error) {
-	rows, err := tx.RecentOutcomes(ctx, db.RecentOutcomesParams{InstallID: installID, Action: a.Name, Most: maxRecent})
+func probesOf(probes []jobspec.Probe) []source {
+	rules := Rules{
+		UnhealthyAfter: probeUnhealthyAfter, HealthyAfter: probeHealthyAfter,
+		SilentAfter: silence([]string{ProbeCron}, ProbeTimeout),
+	}
+	all := make([]source, 0, len(probes))
+	for i := range probes {
+		all = append(all, source{name: jobspec.Scheduled{Probe: &probes[i]}.Name(), rules: rules, probes: probes[i].Resource.ID})
+	}
+	return all
+}
+
+// judgeOne writes the verdict of one source and returns it; "" for a probe that
+// never reported, of which nothing is written: the deploy has just seen that
+// the objects are ready.
+func judgeOne(ctx context.Context, tx *store.Tx, installID string, s source, now time.Time) (Verdict, time.Time, error) {
+	rows, err := tx.RecentOutcomes(ctx, db.RecentOutcomesParams{InstallID: installID, Action: s.name, Most: maxRecent})
 	if err != nil {
 		return Unknown, time.Time{}, err
+	}
+	if len(rows) == 0 && s.probes != "" {
+		return "", time.Time{}, nil
 	}
 	recent := make([]Outcome, 0, len(rows))
 	for _, row := range rows {
 		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == "succeeded", At: row.EndedAt})
 	}
 	present := db.Check{Verdict: string(Unknown), Since: now}
-	if row, err := tx.GetCheck(ctx, db.GetCheckParams{InstallID: installID, Name: a.Name}); err == nil {
+	if row, err := tx.GetCheck(ctx, db.GetCheckParams{InstallID: installID, Name: s.name}); err == nil {
 		present = row
 	} else if !errors.Is(err, fault.ErrNotFound) {
 		return Unknown, time.Time{}, err
 	}
-	rules := Rules{UnhealthyAfter: check.UnhealthyAfter, HealthyAfter: check.HealthyAfter, SilentAfter: silence(a)}
-	v := Evaluate(Verdict(present.Verdict), recent, rules, now)
-	put := db.PutCheckParams{InstallID: installID, Name: a.Name, Verdict: string(v), Since: present.Since}
+	v := Evaluate(Verdict(present.Verdict), recent, s.rules, now)
+	put := db.PutCheckParams{InstallID: installID, Name: s.name, Verdict: string(v), Since: present.Since}
 	if put.Verdict != present.Verdict {
 		put.Since = now
 	}
@@ -75,22 +151,19 @@ func judgeOne(ctx context.Context, tx *store.Tx, installID string, a *appconfig.
 		return Unknown, time.Time{}, err
 	}
 	var silentAt time.Time
-	if rules.SilentAfter > 0 && len(recent) > 0 && v != Unknown {
-		silentAt = recent[0].At.Add(rules.SilentAfter + time.Second)
+	if s.rules.SilentAfter > 0 && len(recent) > 0 && v != Unknown {
+		silentAt = recent[0].At.Add(s.rules.SilentAfter + time.Second)
 		put.SilentAt = &silentAt
 	}
 	return v, silentAt, tx.PutCheck(ctx, put)
 }
 
-// silence is how long no outcome may come: some ticks of the check's schedule
-// and one run. Zero for a check without a schedule.
-func silence(a *appconfig.Action) time.Duration {
+// silence is how long no outcome may come: some ticks of the most frequent
+// schedule and one run. Zero without a schedule.
+func silence(crons []string, run time.Duration) time.Duration {
 	var longest time.Duration
-	for _, t := range a.Triggers {
-		if t.Type != appconfig.TriggerCron {
-			continue
-		}
-		schedule, err := cron.ParseStandard(t.CronSchedule)
+	for _, expr := range crons {
+		schedule, err := cron.ParseStandard(expr)
 		if err != nil {
 			continue // validation refuses such a config
 		}
@@ -99,15 +172,18 @@ func silence(a *appconfig.Action) time.Duration {
 		for range silentTicks {
 			first = schedule.Next(first)
 		}
-		if d := first.Sub(schedule.Next(from)) + a.Timeout.Std(); longest == 0 || d < longest {
+		if d := first.Sub(schedule.Next(from)) + run; longest == 0 || d < longest {
 			longest = d
 		}
 	}
 	return longest
 }
 
-func setResources(ctx context.Context, tx *store.Tx, installID string, v Verdict) error {
-	if err := tx.SetResourceHealth(ctx, db.SetResourceHealthParams{InstallID: installID, Health: string(v)}); err != nil {
+func setResources(ctx context.Context, tx *store.Tx, installID string, v Verdict, probed []string) error {
+	if probed == nil {
+		probed = []string{} // NULL would match nothing
+	}
+	if err := tx.SetResourceHealth(ctx, db.SetResourceHealthParams{InstallID: installID, Health: string(v), Probed: probed}); err != nil {
 		return fmt.Errorf("set health of resources: %w", err)
 	}
 	return nil

@@ -45,9 +45,8 @@ type Service struct {
 // Create makes an install with its resources, its stack, and the runner that
 // the stack lets in.
 func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (Created, error) {
-	if req.Stack != stacks.KindLocal {
-		return Created{}, fault.With(fault.Newf(fault.ErrInvalid, "stack %q is not there yet", req.Stack),
-			fault.Code("stack_unsupported"), fault.Remedy("use the stack %q, which runs the install on this machine", stacks.KindLocal))
+	if err := s.Stacks.Check(req.Stack); err != nil {
+		return Created{}, err
 	}
 	app, err := tx.FindApp(ctx, req.App)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -35,13 +36,13 @@ type Publisher struct {
 // Publish stores a new version of an install's settings when they differ from
 // the last ones or those are about to expire. next is when it should be called
 // again. app may be nil for an install that is not live.
-func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Install, runner db.Runner, app *appconfig.App, state db.StateVersion, now time.Time) (next time.Time, err error) {
+func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Install, runner db.Runner, app *appconfig.App, state db.StateVersion, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
 	s := jobspec.Settings{
 		OrgID: install.OrgID, InstallID: install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
 		State: state.Tree, StateVersion: int(state.Version),
 	}
 	if install.State == "live" && app != nil {
-		s.Schedule = schedule(app)
+		s.Schedule = schedule(app, probes)
 	}
 	digest, err := capsule.DigestOf(s) // without version, times and head, which always differ
 	if err != nil {
@@ -72,9 +73,9 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 
-// schedule lists the health checks with a cron trigger. Other actions may
+// schedule lists the health checks with a cron trigger, and the probes. Other actions may
 // mutate, so each of their runs is a change that somebody decides on.
-func schedule(app *appconfig.App) []jobspec.Scheduled {
+func schedule(app *appconfig.App, probes []jobspec.Probe) []jobspec.Scheduled {
 	out := []jobspec.Scheduled{}
 	for i := range app.Actions {
 		a := &app.Actions[i]
@@ -91,6 +92,9 @@ func schedule(app *appconfig.App) []jobspec.Scheduled {
 			}
 			out = append(out, jobspec.Scheduled{Action: *action, Cron: t.CronSchedule, TimeoutSeconds: int(timeout / time.Second), HealthCheck: true})
 		}
+	}
+	for _, p := range probes {
+		out = append(out, jobspec.Scheduled{Probe: &p, Cron: health.ProbeCron, TimeoutSeconds: int(health.ProbeTimeout / time.Second), HealthCheck: true})
 	}
 	return out
 }

@@ -17,8 +17,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// KindLocal is the stack that runs an install on the machine of `berth up`.
-const KindLocal = "local"
+// The kinds of stacks that can be made.
+const (
+	// KindLocal runs an install on the machine of `berth up`.
+	KindLocal = "local"
+	// KindKubernetes has its runner in the customer's cluster. It begins with a
+	// code, which a person asks for: see Service.Code.
+	KindKubernetes = "kubernetes"
+)
 
 // stackPrefix starts the ids of stack versions; berth.org_of knows it.
 const stackPrefix = "stk"
@@ -34,6 +40,13 @@ type Service struct {
 	// RunnerAPIURL and LogURL are where runners find the control plane.
 	RunnerAPIURL string
 	LogURL       string
+	// PublicURL is the one address at which runners elsewhere find all of the
+	// control plane; empty: there is none, and only local stacks can be made.
+	PublicURL string
+	// MinRunnerVersion is the oldest runner that is let in; empty for any.
+	MinRunnerVersion string
+	// RunnerImage is the image that clusters run; empty: customers say it.
+	RunnerImage string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -45,12 +58,16 @@ func (s *Service) now() time.Time {
 	return time.Now()
 }
 
-// Create makes the first version of an install's stack, its runner and the
-// runner's enrolment, and queues the handover.
+// Create makes the runner of an install. For a local stack it also makes the
+// first version, with the runner's enrolment, and queues the handover; other
+// stacks have no version until somebody asks for a code.
 func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, actor string) error {
 	runner, err := tx.InsertInstallRunner(ctx, db.InsertInstallRunnerParams{ID: id.New(id.Runner), InstallID: &install.ID, Name: install.Name})
 	if err != nil {
 		return fmt.Errorf("make runner: %w", err)
+	}
+	if install.StackKind != KindLocal {
+		return nil
 	}
 	enrolment, err := s.enrol(ctx, tx, runner.ID, false, actor)
 	if err != nil {
@@ -130,6 +147,9 @@ func (s *Service) Remove(ctx context.Context, tx *store.Tx, install db.Install) 
 		return err
 	}
 	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
+	if install.StackKind != KindLocal {
+		return nil // nobody here started it
+	}
 	return s.Insert(ctx, tx, RemovalArgs{RunnerID: runner.ID})
 }
 

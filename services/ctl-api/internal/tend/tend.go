@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -106,11 +107,17 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 			return err
 		}
 	}
-	silentAt, err := health.Judge(ctx, tx, install, orEmpty(app), now)
+	var probes []jobspec.Probe
+	if install.State == "live" {
+		if probes, err = workflow.Probes(ctx, tx, installID); err != nil {
+			return err
+		}
+	}
+	silentAt, err := health.Judge(ctx, tx, install, orEmpty(app), probes, now)
 	if err != nil {
 		return err
 	}
-	renewAt, err := t.Publisher.Publish(ctx, tx, install, runner, app, state, now)
+	renewAt, err := t.Publisher.Publish(ctx, tx, install, runner, app, state, probes, now)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,11 @@ func (r *round) judge(ctx context.Context, moved db.MoveInstallParams) error {
 	if err != nil {
 		return err
 	}
-	_, err = health.Judge(ctx, r.tx, install, app, r.now())
+	probes, err := Probes(ctx, r.tx, install.ID)
+	if err != nil {
+		return err
+	}
+	_, err = health.Judge(ctx, r.tx, install, app, probes, r.now())
 	return err
 }
 

@@ -65,7 +65,7 @@ func waitingReason(step db.Step) Reason {
 	case "lock":
 		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
 	case "stack":
-		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account"
+		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack INSTALL --new` prints how"
 	case "runner":
 		r.Reason, r.Unblock = "the install's runner has not come yet", "start the runner, or see its log"
 	default:

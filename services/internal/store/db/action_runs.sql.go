@@ -44,6 +44,21 @@ func (q *Queries) ActionRunOfChange(ctx context.Context, changeID string) (Actio
 	return i, err
 }
 
+const dropChecks = `-- name: DropChecks :exec
+DELETE FROM checks WHERE install_id = $1 AND NOT name = ANY($2::text[])
+`
+
+type DropChecksParams struct {
+	InstallID string
+	Present   []string
+}
+
+// Forgets the checks of an install that are not among those that there are.
+func (q *Queries) DropChecks(ctx context.Context, arg DropChecksParams) error {
+	_, err := q.db.Exec(ctx, dropChecks, arg.InstallID, arg.Present)
+	return err
+}
+
 const getCheck = `-- name: GetCheck :one
 SELECT org_id, install_id, name, verdict, since, recent, silent_at, updated_at FROM checks WHERE install_id = $1 AND name = $2
 `

@@ -581,18 +581,36 @@ func (q *Queries) RevokeRunnerByID(ctx context.Context, id string) error {
 	return err
 }
 
+const setProbedHealth = `-- name: SetProbedHealth :exec
+UPDATE resources SET health = $1::text, health_since = now(), version = version + 1, updated_at = now()
+WHERE id = $2 AND state = 'live' AND health <> $1::text
+`
+
+type SetProbedHealthParams struct {
+	Health string
+	ID     string
+}
+
+func (q *Queries) SetProbedHealth(ctx context.Context, arg SetProbedHealthParams) error {
+	_, err := q.db.Exec(ctx, setProbedHealth, arg.Health, arg.ID)
+	return err
+}
+
 const setResourceHealth = `-- name: SetResourceHealth :exec
 UPDATE resources SET health = $1::text, health_since = now(), version = version + 1, updated_at = now()
 WHERE install_id = $2 AND kind <> 'stack' AND state = 'live' AND health <> $1::text
+  AND NOT id = ANY($3::text[])
 `
 
 type SetResourceHealthParams struct {
 	Health    string
 	InstallID string
+	Probed    []string
 }
 
+// The health of an install's live resources, but for those that a probe looks at.
 func (q *Queries) SetResourceHealth(ctx context.Context, arg SetResourceHealthParams) error {
-	_, err := q.db.Exec(ctx, setResourceHealth, arg.Health, arg.InstallID)
+	_, err := q.db.Exec(ctx, setResourceHealth, arg.Health, arg.InstallID, arg.Probed)
 	return err
 }
 

@@ -35,6 +35,16 @@ func (q *Queries) ExpireEnrolments(ctx context.Context, runnerID string) error {
 	return err
 }
 
+const expireStackVersions = `-- name: ExpireStackVersions :exec
+UPDATE stack_versions SET state = 'expired' WHERE install_id = $1 AND state = 'pending'
+`
+
+// A new version makes the secrets of those before it worthless.
+func (q *Queries) ExpireStackVersions(ctx context.Context, installID string) error {
+	_, err := q.db.Exec(ctx, expireStackVersions, installID)
+	return err
+}
+
 const insertEnrolment = `-- name: InsertEnrolment :one
 INSERT INTO enrolments (id, org_id, runner_id, secret_hash, replaces, created_by, expires_at)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6)

@@ -116,7 +116,8 @@ CREATE TABLE state_versions (
     FOREIGN KEY (org_id, install_id) REFERENCES installs (org_id, id)
 );
 
--- A check is an action whose outcomes are judged. recent holds the last
+-- A check is an action whose outcomes are judged, or the probe of a component
+-- (name component/…). It goes when that is gone. recent holds the last
 -- outcomes, newest first, that health.Evaluate looked at.
 CREATE TABLE checks (
     org_id     text NOT NULL REFERENCES orgs,
@@ -139,6 +140,7 @@ SELECT berth.tenant_table('state_versions');
 SELECT berth.tenant_table('checks');
 
 GRANT SELECT, INSERT, UPDATE ON installs, resources, stack_versions, checks TO berth_ctl;
+GRANT DELETE ON checks TO berth_ctl;
 GRANT SELECT, INSERT ON install_inputs, state_versions TO berth_ctl;
 GRANT SELECT ON installs, resources, stack_versions, state_versions TO berth_runner;
 GRANT UPDATE (state, phone_home_body_digest, outputs, phoned_home_at) ON stack_versions TO berth_runner;

@@ -37,6 +37,10 @@ SELECT * FROM checks WHERE install_id = sqlc.arg(install_id) AND name = sqlc.arg
 -- name: ListChecks :many
 SELECT * FROM checks WHERE install_id = sqlc.arg(install_id) ORDER BY name;
 
+-- name: DropChecks :exec
+-- Forgets the checks of an install that are not among those that there are.
+DELETE FROM checks WHERE install_id = sqlc.arg(install_id) AND NOT name = ANY(sqlc.arg(present)::text[]);
+
 -- name: PutCheck :exec
 INSERT INTO checks (org_id, install_id, name, verdict, since, recent, silent_at)
 VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(name), sqlc.arg(verdict), sqlc.arg(since), sqlc.arg(recent), sqlc.narg(silent_at))

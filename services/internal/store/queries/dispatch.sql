@@ -74,8 +74,14 @@ UPDATE resources SET state = 'absent', live_release_id = NULL, live_revision_id 
 WHERE id = sqlc.arg(id);
 
 -- name: SetResourceHealth :exec
+-- The health of an install's live resources, but for those that a probe looks at.
 UPDATE resources SET health = sqlc.arg(health)::text, health_since = now(), version = version + 1, updated_at = now()
-WHERE install_id = sqlc.arg(install_id) AND kind <> 'stack' AND state = 'live' AND health <> sqlc.arg(health)::text;
+WHERE install_id = sqlc.arg(install_id) AND kind <> 'stack' AND state = 'live' AND health <> sqlc.arg(health)::text
+  AND NOT id = ANY(sqlc.arg(probed)::text[]);
+
+-- name: SetProbedHealth :exec
+UPDATE resources SET health = sqlc.arg(health)::text, health_since = now(), version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND state = 'live' AND health <> sqlc.arg(health)::text;
 
 -- name: MoveInstall :exec
 -- The install's own state; release and inputs move only when given.

@@ -7,6 +7,10 @@ SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(install_id)::text, coal
 FROM stack_versions WHERE install_id = sqlc.arg(install_id)
 RETURNING *;
 
+-- name: ExpireStackVersions :exec
+-- A new version makes the secrets of those before it worthless.
+UPDATE stack_versions SET state = 'expired' WHERE install_id = sqlc.arg(install_id) AND state = 'pending';
+
 -- name: NewestStack :one
 SELECT * FROM stack_versions WHERE install_id = sqlc.arg(install_id) ORDER BY version DESC LIMIT 1;
 

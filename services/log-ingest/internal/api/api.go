@@ -38,13 +38,17 @@ func org(ctx context.Context) string {
 
 // writerOf is the attempt that shows its log token.
 func writerOf(ctx context.Context, stream string) streams.Writer {
-	w := streams.Writer{Stream: stream, Org: org(ctx)}
-	if c, ok := ctx.(*gin.Context); ok {
-		if bearer, err := auth.Bearer(c.Request); err == nil {
-			w.TokenHash = auth.Hash(bearer)
-		}
+	hash, _ := ctx.Value(tokenKey{}).([]byte)
+	return streams.Writer{Stream: stream, Org: org(ctx), TokenHash: hash}
+}
+
+type tokenKey struct{}
+
+// nameWriter is the middleware that lets handlers know which token was shown.
+func nameWriter(c *gin.Context) {
+	if bearer, err := auth.Bearer(c.Request); err == nil {
+		c.Request = c.Request.WithContext(context.WithValue(c.Request.Context(), tokenKey{}, auth.Hash(bearer)))
 	}
-	return w
 }
 
 // GetStream answers how long a stream is and what is missing.
@@ -128,7 +132,7 @@ func (s server) TailStream(ctx context.Context, req apigen.TailStreamRequestObje
 	if err != nil {
 		return nil, err
 	}
-	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(httpserver.RequestContext(ctx), tail, s.tails)}, nil
+	return apigen.TailStream200TextEventStreamResponse{Body: newEvents(ctx, tail, s.tails)}, nil
 }
 
 func recordOut(r streams.Numbered) apigen.Record {

@@ -34,6 +34,7 @@ func New(listener net.Listener, st *store.Store, str *streams.Streams, log *slog
 		Middleware: []gin.HandlerFunc{
 			access.Routes.Authorize(spec, access.NewAuthenticator(st)),
 			access.Reach(st),
+			nameWriter,
 		},
 		BodyLimits: map[string]int64{"AppendRecords": maxBody},
 		Ready:      st.Ping,

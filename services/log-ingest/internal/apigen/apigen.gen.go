@@ -995,7 +995,7 @@ func (sh *strictHandler) GetStream(ctx *gin.Context, stream StreamID) {
 	request.Stream = stream
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetStream(ctx, request.(GetStreamRequestObject))
+		return sh.ssi.GetStream(ctx.Request.Context(), request.(GetStreamRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetStream")
@@ -1039,7 +1039,7 @@ func (sh *strictHandler) FinishStream(ctx *gin.Context, stream StreamID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.FinishStream(ctx, request.(FinishStreamRequestObject))
+		return sh.ssi.FinishStream(ctx.Request.Context(), request.(FinishStreamRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "FinishStream")
@@ -1066,7 +1066,7 @@ func (sh *strictHandler) ListRecords(ctx *gin.Context, stream StreamID, params L
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListRecords(ctx, request.(ListRecordsRequestObject))
+		return sh.ssi.ListRecords(ctx.Request.Context(), request.(ListRecordsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ListRecords")
@@ -1095,7 +1095,7 @@ func (sh *strictHandler) AppendRecords(ctx *gin.Context, stream StreamID, params
 	request.Body = ctx.Request.Body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.AppendRecords(ctx, request.(AppendRecordsRequestObject))
+		return sh.ssi.AppendRecords(ctx.Request.Context(), request.(AppendRecordsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "AppendRecords")
@@ -1122,7 +1122,7 @@ func (sh *strictHandler) TailStream(ctx *gin.Context, stream StreamID, params Ta
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.TailStream(ctx, request.(TailStreamRequestObject))
+		return sh.ssi.TailStream(ctx.Request.Context(), request.(TailStreamRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "TailStream")

@@ -2090,7 +2090,7 @@ func (sh *strictHandler) AppendChain(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.AppendChain(ctx, request.(AppendChainRequestObject))
+		return sh.ssi.AppendChain(ctx.Request.Context(), request.(AppendChainRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "AppendChain")
@@ -2114,7 +2114,7 @@ func (sh *strictHandler) GetChainHead(ctx *gin.Context) {
 	var request GetChainHeadRequestObject
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetChainHead(ctx, request.(GetChainHeadRequestObject))
+		return sh.ssi.GetChainHead(ctx.Request.Context(), request.(GetChainHeadRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetChainHead")
@@ -2156,7 +2156,7 @@ func (sh *strictHandler) Enrol(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.Enrol(ctx, request.(EnrolRequestObject))
+		return sh.ssi.Enrol(ctx.Request.Context(), request.(EnrolRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "Enrol")
@@ -2198,7 +2198,7 @@ func (sh *strictHandler) ClaimJobs(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ClaimJobs(ctx, request.(ClaimJobsRequestObject))
+		return sh.ssi.ClaimJobs(ctx.Request.Context(), request.(ClaimJobsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "ClaimJobs")
@@ -2242,7 +2242,7 @@ func (sh *strictHandler) PutPlan(ctx *gin.Context, job JobID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PutPlan(ctx, request.(PutPlanRequestObject))
+		return sh.ssi.PutPlan(ctx.Request.Context(), request.(PutPlanRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PutPlan")
@@ -2286,7 +2286,7 @@ func (sh *strictHandler) PutResult(ctx *gin.Context, job JobID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PutResult(ctx, request.(PutResultRequestObject))
+		return sh.ssi.PutResult(ctx.Request.Context(), request.(PutResultRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PutResult")
@@ -2328,7 +2328,7 @@ func (sh *strictHandler) RenewLeases(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.RenewLeases(ctx, request.(RenewLeasesRequestObject))
+		return sh.ssi.RenewLeases(ctx.Request.Context(), request.(RenewLeasesRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "RenewLeases")
@@ -2370,7 +2370,7 @@ func (sh *strictHandler) CreateRegistryToken(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.CreateRegistryToken(ctx, request.(CreateRegistryTokenRequestObject))
+		return sh.ssi.CreateRegistryToken(ctx.Request.Context(), request.(CreateRegistryTokenRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "CreateRegistryToken")
@@ -2414,7 +2414,7 @@ func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PutRun(ctx, request.(PutRunRequestObject))
+		return sh.ssi.PutRun(ctx.Request.Context(), request.(PutRunRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PutRun")
@@ -2456,7 +2456,7 @@ func (sh *strictHandler) OpenSession(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.OpenSession(ctx, request.(OpenSessionRequestObject))
+		return sh.ssi.OpenSession(ctx.Request.Context(), request.(OpenSessionRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "OpenSession")
@@ -2482,7 +2482,7 @@ func (sh *strictHandler) GetSettings(ctx *gin.Context, params GetSettingsParams)
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetSettings(ctx, request.(GetSettingsRequestObject))
+		return sh.ssi.GetSettings(ctx.Request.Context(), request.(GetSettingsRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetSettings")
@@ -2524,7 +2524,7 @@ func (sh *strictHandler) PhoneHome(ctx *gin.Context) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PhoneHome(ctx, request.(PhoneHomeRequestObject))
+		return sh.ssi.PhoneHome(ctx.Request.Context(), request.(PhoneHomeRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PhoneHome")
@@ -2551,7 +2551,7 @@ func (sh *strictHandler) GetState(ctx *gin.Context, resource ResourceID, params 
 	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetState(ctx, request.(GetStateRequestObject))
+		return sh.ssi.GetState(ctx.Request.Context(), request.(GetStateRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "GetState")
@@ -2595,7 +2595,7 @@ func (sh *strictHandler) PutState(ctx *gin.Context, resource ResourceID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.PutState(ctx, request.(PutStateRequestObject))
+		return sh.ssi.PutState(ctx.Request.Context(), request.(PutStateRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "PutState")
@@ -2639,7 +2639,7 @@ func (sh *strictHandler) UnlockState(ctx *gin.Context, resource ResourceID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.UnlockState(ctx, request.(UnlockStateRequestObject))
+		return sh.ssi.UnlockState(ctx.Request.Context(), request.(UnlockStateRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "UnlockState")
@@ -2683,7 +2683,7 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 	request.Body = &body
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.LockState(ctx, request.(LockStateRequestObject))
+		return sh.ssi.LockState(ctx.Request.Context(), request.(LockStateRequestObject))
 	}
 	for _, middleware := range sh.middlewares {
 		handler = middleware(handler, "LockState")

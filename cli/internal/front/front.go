@@ -1,0 +1,93 @@
+// Package front gives the control plane of `berth up` one address for runners
+// elsewhere: TLS, and paths that lead to runner-api, log-ingest and the org's
+// registry. Their paths differ, so nothing is rewritten: a runner's signature
+// covers the path. The API for people is not behind it.
+//
+// Where an ingress or nginx is there already, it does the same; the guide to the
+// kubernetes stack has its rules.
+package front
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute // longer than the pauses of a long poll
+	drain         = 10 * time.Second
+	maxHeaders    = 64 << 10
+)
+
+// Upstreams are where the parts are.
+type Upstreams struct{ RunnerAPI, LogIngest, Registry *url.URL }
+
+// Config of a front.
+type Config struct {
+	Listener  net.Listener
+	TLS       *tls.Config
+	Upstreams Upstreams
+	Log       *slog.Logger
+}
+
+// Handler routes by path.
+func Handler(up Upstreams, log *slog.Logger) http.Handler {
+	to := func(target *url.URL) http.Handler {
+		return &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Host = r.In.Host // the registry makes its links of it
+				r.SetXForwarded()
+			},
+			FlushInterval: -1, // whoever waits sees each byte at once
+			ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+				// Runners take this for an outage, and try again.
+				http.Error(w, "this part of the control plane is away", http.StatusBadGateway)
+			},
+		}
+	}
+	runner, logs, registry := to(up.RunnerAPI), to(up.LogIngest), to(up.Registry)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/v2" || strings.HasPrefix(r.URL.Path, "/v2/"):
+			registry.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/streams/"):
+			logs.ServeHTTP(w, r)
+		default:
+			runner.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Run serves until ctx ends, then lets requests finish for a while.
+func Run(ctx context.Context, cfg Config) error {
+	server := &http.Server{
+		Handler: Handler(cfg.Upstreams, cfg.Log), TLSConfig: cfg.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := server.Shutdown(ending)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close() // held polls: runners open them again
+		}
+		stopped <- err
+	})
+	defer stop()
+	if err := server.ServeTLS(cfg.Listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return <-stopped
+}

@@ -1,0 +1,134 @@
+package front_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/cli/internal/front"
+)
+
+// echo is a part that says who it is and what it was asked for.
+func echo(t *testing.T, name string) *url.URL {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, name+" "+r.Method+" "+r.RequestURI+" "+r.Host)
+		if f, ok := w.(http.Flusher); ok && r.URL.Path == "/streams/held/tail" {
+			f.Flush()
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func start(t *testing.T, up front.Upstreams) (base string, client *http.Client) {
+	t.Helper()
+	authority := httptest.NewTLSServer(nil) // for its certificate
+	t.Cleanup(authority.Close)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- front.Run(ctx, front.Config{
+			Listener: listener, TLS: &tls.Config{Certificates: authority.TLS.Certificates, MinVersion: tls.VersionTLS12},
+			Upstreams: up, Log: slog.New(slog.DiscardHandler),
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("front ended: %v", err)
+			}
+		case <-time.After(30 * time.Second):
+			t.Error("front did not end")
+		}
+	})
+	return "https://" + listener.Addr().String(), authority.Client()
+}
+
+// Each path goes to its part as it is: a signature covers it.
+func TestRoutes(t *testing.T) {
+	t.Parallel()
+	base, client := start(t, front.Upstreams{RunnerAPI: echo(t, "runner"), LogIngest: echo(t, "logs"), Registry: echo(t, "registry")})
+	host := base[len("https://"):]
+	for path, want := range map[string]string{
+		"/chain/head":                       "runner",
+		"/settings?after_version=3&wait=5":  "runner",
+		"/states/res_1%2Fodd/lock":          "runner",
+		"/streams/s1/records":               "logs",
+		"/streams":                          "runner", // no such path: a part says so
+		"/v2/":                              "registry",
+		"/v2/a/b/blobs/uploads/?mount=x%2F": "registry",
+		"/v2x":                              "runner",
+		"/":                                 "runner",
+	} {
+		resp, err := client.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || string(got) != want+" GET "+path+" "+host {
+			t.Errorf("%s: %s, %v; want it at %s", path, got, err, want)
+		}
+	}
+}
+
+// What is held open comes through byte by byte.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	base, client := start(t, front.Upstreams{RunnerAPI: echo(t, "runner"), LogIngest: echo(t, "logs"), Registry: echo(t, "registry")})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/streams/held/tail", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	first := make([]byte, 4)
+	if _, err := io.ReadFull(resp.Body, first); err != nil || string(first) != "logs" {
+		t.Errorf("first bytes: %q, %v", first, err)
+	}
+}
+
+// A part that is away is an outage, not an answer.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	gone := echo(t, "gone")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Host = listener.Addr().String()
+	listener.Close()
+	base, client := start(t, front.Upstreams{RunnerAPI: gone, LogIngest: gone, Registry: gone})
+	resp, err := client.Get(base + "/chain/head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("answer %s, want 502", resp.Status)
+	}
+}

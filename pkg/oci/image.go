@@ -1,0 +1,164 @@
+package oci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+// dockerHub is the registry of names without a host, as people write them.
+const dockerHub = "docker.io"
+
+// ImageRemote reads the name of an image, "host/path", without tag or digest: a
+// name without a host is of Docker Hub. The registry is asked anonymously, over
+// HTTPS unless it is on this machine.
+func ImageRemote(name string) (Remote, error) {
+	host, repository, found := strings.Cut(name, "/")
+	switch {
+	case !found || !strings.ContainsAny(host, ".:") && host != "localhost":
+		host, repository = dockerHub, name
+		if !found {
+			repository = "library/" + name
+		}
+	case host == dockerHub && !strings.Contains(repository, "/"):
+		repository = "library/" + repository
+	}
+	r := Remote{Registry: host, Repository: repository, PlainHTTP: isLoopback(host)}
+	if err := r.Validate(); err != nil {
+		return r, fmt.Errorf("%q is not the name of an image: write host and path, without a tag", name)
+	}
+	return r, nil
+}
+
+// ResolveTag asks a registry for the digest behind a tag.
+func ResolveTag(ctx context.Context, src Remote, tag string) (digest.Digest, error) {
+	repo, err := src.open()
+	if err != nil {
+		return "", err
+	}
+	desc, err := repo.Resolve(ctx, tag)
+	return desc.Digest, err
+}
+
+// Denied tells whether a registry wants credentials, or others than it got. Many
+// answer so for what they do not have.
+func Denied(err error) bool {
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
+		return true
+	}
+	var answer *errcode.ErrorResponse
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+}
+
+// PushFolder pushes an artifact of an image layout that somebody else wrote to a
+// registry, without a tag, and returns its size. Nothing outside of the folder
+// is read, and what is not what its digest says is refused by the registry.
+func PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest, dst Remote, opt TransferOptions) (int64, error) {
+	folder := folder{src}
+	root, err := folder.resolve(dgst)
+	if err != nil {
+		return 0, err
+	}
+	repo, err := dst.open()
+	if err != nil {
+		return 0, err
+	}
+	t := transfer{src: folder, dst: repo, opt: opt}
+	if err := t.run(ctx, root); err != nil {
+		return 0, fmt.Errorf("push %s to %s: %w", dgst, dst, err)
+	}
+	return t.meter.total, nil
+}
+
+// folder reads an image layout that is not trusted.
+type folder struct{ root *os.Root }
+
+// resolve finds an artifact that the layout's index lists.
+func (f folder) resolve(dgst digest.Digest) (ocispec.Descriptor, error) {
+	file, err := f.open(ocispec.ImageIndexFile)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	defer file.Close()
+	var index ocispec.Index
+	if err := json.NewDecoder(io.LimitReader(file, maxManifestBytes)).Decode(&index); err != nil {
+		return ocispec.Descriptor{}, fmt.Errorf("%s: %w", ocispec.ImageIndexFile, err)
+	}
+	for _, desc := range index.Manifests {
+		if desc.Digest == dgst {
+			return plain(desc), nil
+		}
+	}
+	return ocispec.Descriptor{}, fmt.Errorf("artifact %s: %w", dgst, ErrNotFound)
+}
+
+// Fetch opens a blob.
+func (f folder) Fetch(_ context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
+	if err := desc.Digest.Validate(); err != nil {
+		return nil, err
+	}
+	return f.open(path.Join("blobs", desc.Digest.Algorithm().String(), desc.Digest.Encoded()))
+}
+
+// Exists tells whether a blob is there.
+func (f folder) Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+	file, err := f.Fetch(ctx, desc)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, file.Close()
+}
+
+// open opens a regular file, and waits for nobody: not for the other end of a
+// pipe either.
+func (f folder) open(name string) (*os.File, error) {
+	file, err := f.root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", name, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// pathElement is what registries accept between two slashes.
+var pathElement = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
+
+// maxPathElement leaves room for a host in the 255 bytes of a whole name.
+const maxPathElement = 128
+
+// RepositoryOf is the repository of the install's own registry that has the
+// images of a component. A name that registries do not accept is replaced by the
+// id of the resource.
+func RepositoryOf(component, resourceID string) string {
+	if len(component) <= maxPathElement && pathElement.MatchString(component) {
+		return component
+	}
+	return strings.ToLower(resourceID)
+}

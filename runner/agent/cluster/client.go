@@ -1,0 +1,139 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// callTimeout is for calls that the API server answers at once.
+	callTimeout = 15 * time.Second
+	// maxAnswer bounds one answer, in bytes: objects in etcd have at most 1.5 MiB.
+	maxAnswer = 4 << 20
+)
+
+// Client speaks to a Kubernetes API server in plain HTTPS: the agent needs a
+// handful of calls and no more, so it links no library for them.
+type Client struct {
+	server string
+	http   *http.Client
+	// authorize puts the credential into a request; nil when there is none to put.
+	authorize func(*http.Request) error
+}
+
+// StatusError is an answer of the API server that is not what was asked for.
+type StatusError struct {
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Error says it in one line.
+func (e *StatusError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("the API server answered %d", e.Code)
+	}
+	return fmt.Sprintf("the API server answered %d: %s", e.Code, e.Message)
+}
+
+// IsStatus reports whether err is an answer with that code.
+func IsStatus(err error, code int) bool {
+	var answer *StatusError
+	return errors.As(err, &answer) && answer.Code == code
+}
+
+// newClient makes a client of the API server at server, which must prove itself
+// with authority (PEM), or to the system's authorities when that is empty. It
+// takes tlsConfig over.
+func newClient(server string, tlsConfig *tls.Config, authority []byte, proxy func(*http.Request) (*url.URL, error)) (*Client, error) {
+	if len(authority) > 0 {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(authority) {
+			return nil, errors.New("the authority of the API server holds no certificate")
+		}
+		tlsConfig.RootCAs = pool
+	}
+	return &Client{server: strings.TrimRight(server, "/"), http: &http.Client{
+		Transport:     &http.Transport{TLSClientConfig: tlsConfig, Proxy: proxy, ForceAttemptHTTP2: true, TLSHandshakeTimeout: callTimeout},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Do sends in as JSON, unless it is nil, and reads the answer into out, likewise.
+func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	resp, err := c.send(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("%s %s: answer of the API server: %w", method, path, err)
+	}
+	return nil
+}
+
+// send returns the answer when it is a success. The caller closes its body.
+func (c *Client) send(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(raw)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.authorize != nil {
+		if err := c.authorize(req); err != nil {
+			return nil, err
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	answer := &StatusError{}
+	_ = json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(answer) // the status says enough without it
+	answer.Code = resp.StatusCode
+	return nil, answer
+}
+
+// Version is what the API server says of itself.
+type Version struct {
+	Major      string `json:"major"`
+	Minor      string `json:"minor"`
+	GitVersion string `json:"gitVersion"`
+}
+
+// Version asks for the server's version.
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	var v Version
+	err := c.Do(ctx, http.MethodGet, "/version", nil, &v)
+	return v, err
+}

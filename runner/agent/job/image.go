@@ -1,0 +1,52 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+)
+
+// pushImage pushes the image that a build copied to the org's registry, as it
+// is: under the digest that was asked for, and no other.
+func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
+	want, err := digest.Parse(j.spec.Source.ImageDigest)
+	if err != nil {
+		return fmt.Errorf("image digest %q: %w", j.spec.Source.ImageDigest, err)
+	}
+	engine, err := os.OpenRoot(j.dir.engine())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = engine.Close() }()
+	image, err := engine.OpenRoot("out/image") // within the engine's directory, whatever it is
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("the engine copied no image")
+	}
+	if err != nil {
+		return fmt.Errorf("image of the engine: %w", err)
+	}
+	defer func() { _ = image.Close() }()
+	to, err := j.deps.Registry.Remote(ctx, j.spec.Source.Push, runnerapi.RegistryActionPush)
+	if err != nil {
+		return fmt.Errorf("push image: %w", err)
+	}
+	var size int64
+	err = j.insist(ctx, "the image", func() (err error) {
+		size, err = oci.PushFolder(ctx, image, want, to, oci.TransferOptions{})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j.remark("pushed " + to.Repository + "@" + want.String())
+	result.Artifact = &jobspec.BuiltArtifact{Repository: j.spec.Source.Push, Digest: want.String(), SizeBytes: size}
+	return nil
+}

@@ -1,0 +1,129 @@
+// Package registry serves the images of an install to the kubelets of its
+// cluster, from the install's own registry, also while everybody else is away.
+//
+// The own registry (an OCI layout, package oci) holds more: plans, sealed; the
+// artifacts that engines unpack. What is served are the images that Keep named,
+// each as a repository of its component, and nothing else, however it is asked
+// for. In the layout they are named by tags:
+//
+//	images/<repository>@<digest>   the image may be pulled by its digest
+//	images/<repository>:<tag>      and by this tag, which may move
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berth-dev/berth/pkg/oci"
+)
+
+// tagPrefix begins the tags of what is served, in the layout.
+const tagPrefix = "images/"
+
+// errNotServed is the answer to everything that is not to be had here, whether
+// it exists or not.
+var errNotServed = errors.New("not known to this registry")
+
+// Keep names an image of the layout: from now on it is served as the repository,
+// and stays. tag may be empty. What is not an image is refused.
+func Keep(ctx context.Context, l *oci.Layout, repository, tag string, dgst digest.Digest) error {
+	c, err := oci.ReadContents(ctx, l, dgst)
+	if err != nil {
+		return err
+	}
+	if !c.Image || c.Own {
+		return fmt.Errorf("%s is not a container image", dgst)
+	}
+	if err := l.Tag(ctx, c.Root, tagPrefix+repository+"@"+dgst.String()); err != nil || tag == "" {
+		return err
+	}
+	return l.Tag(ctx, c.Root, tagPrefix+repository+":"+tag)
+}
+
+// images finds what may be served. It is safe for concurrent use, and sees what
+// other processes write to the layout.
+type images struct {
+	layout *oci.Layout
+
+	mu sync.Mutex
+	// known are contents by the digest of their root, which never change.
+	known map[digest.Digest]oci.Contents
+}
+
+// tagged finds the image that a tag names.
+func (i *images) tagged(repository, tag string) (digest.Digest, error) {
+	entries, err := i.layout.Artifacts()
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		if nameOf(e) == tagPrefix+repository+":"+tag {
+			return e.Digest, nil
+		}
+	}
+	return "", errNotServed
+}
+
+// part finds a manifest or a blob of the images of a repository.
+func (i *images) part(ctx context.Context, repository string, dgst digest.Digest) (ocispec.Descriptor, error) {
+	entries, err := i.layout.Artifacts()
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	i.forget(entries)
+	var found ocispec.Descriptor
+	err = errNotServed
+	for _, e := range entries {
+		c, readErr := i.contents(ctx, e.Digest)
+		if readErr != nil {
+			continue // what is damaged is not served
+		}
+		part, has := c.Parts[dgst]
+		switch {
+		case !has:
+		case c.Own && dgst != ocispec.DescriptorEmptyJSON.Digest:
+			// An image can be made that claims a blob of the install's own as a
+			// layer; by that it does not become public.
+			return ocispec.Descriptor{}, errNotServed
+		case c.Image && strings.HasPrefix(nameOf(e), tagPrefix+repository+"@"):
+			found, err = part, nil
+		}
+	}
+	return found, err
+}
+
+func nameOf(e ocispec.Descriptor) string { return e.Annotations[ocispec.AnnotationRefName] }
+
+func (i *images) contents(ctx context.Context, root digest.Digest) (oci.Contents, error) {
+	i.mu.Lock()
+	c, known := i.known[root]
+	i.mu.Unlock()
+	if known {
+		return c, nil
+	}
+	c, err := oci.ReadContents(ctx, i.layout, root)
+	if err != nil {
+		return c, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.known[root] = c
+	return c, nil
+}
+
+// forget drops the contents of what is not in the layout any more.
+func (i *images) forget(entries []ocispec.Descriptor) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	maps.DeleteFunc(i.known, func(root digest.Digest, _ oci.Contents) bool {
+		return !slices.ContainsFunc(entries, func(e ocispec.Descriptor) bool { return e.Digest == root })
+	})
+}

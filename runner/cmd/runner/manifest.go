@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/runner/deploy"
+)
+
+// manifestCommand prints what a customer applies. It asks nobody.
+func (s *settings) manifestCommand() *cobra.Command {
+	var o deploy.Options
+	cmd := &cobra.Command{
+		Use:   "manifest",
+		Short: "Print what runs this runner in a cluster, for kubectl apply -f -",
+		Long: `Prints the manifest of the runner for one install: namespace, service accounts with the
+least rights, the code, the data volume, the runner itself. Read it, then apply it.
+
+The code holds secrets that work once. Arguments can be seen by everybody on a machine, so
+give it from a file (--code @FILE) or on standard input (--code -).`,
+		Example: "  berth-runner manifest --code @code.txt --image registry.example.com/berth/runner:1.0 | kubectl apply -f -\n" +
+			"  berth-runner manifest --code - --proxy http://proxy.example.com:3128 --ca corporate.pem < code.txt",
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.CodeText, o.Code, err = parseCode(or(s.cfg.Code, os.Getenv("BERTH_CODE")), cmd.InOrStdin()); err != nil {
+				return err
+			}
+			if o.Code.Expired(time.Now()) {
+				return fmt.Errorf("the code was good until %s: ask for a new one", o.Code.ExpiresAt.Format("2006-01-02 15:04 MST"))
+			}
+			if path := or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")); path != "" {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return fmt.Errorf("--ca: %w", err)
+				}
+				o.CA = string(text)
+			}
+			text, err := deploy.Manifest(o)
+			if err != nil {
+				return usageError{err}
+			}
+			_, err = cmd.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Namespace, "namespace", "", "namespace of the runner (default berth-INSTALL)")
+	f.StringVar(&o.Rights, "rights", "", "what engines may work on: namespaces or cluster (default namespaces)")
+	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "the namespaces that engines may work in (default one named like the install's id)")
+	f.StringVar(&o.Image, "image", "", "image of berth-runner (default the one that the code names)")
+	f.StringVar(&o.PullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never (default IfNotPresent)")
+	f.StringVar(&o.StorageClass, "storage-class", "", "storage class of the data volume (default that of the cluster)")
+	f.StringVar(&o.Size, "size", "", "size of the data volume (default 10Gi)")
+	f.StringVar(&o.HostPath, "volume", "", "a directory of the node instead of a volume, for a trial")
+	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port of every node where kubelets pull the install's images (default 30500)")
+	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy on the way out, http://host:port")
+	f.StringVar(&o.NoProxy, "no-proxy", "", "hosts to reach without it, besides the cluster")
+	return cmd
+}

@@ -1,0 +1,218 @@
+package deploy_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"flag"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/runner/deploy"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func options(t *testing.T) deploy.Options {
+	t.Helper()
+	code := enrolcode.Code{
+		URL: "https://berth.example.com", OneHost: true, InstallID: "ins_1", Install: "acme",
+		EnrolmentSecret: "ben_example", PhoneHomeSecret: "bph_example",
+		DispatchKeys: []enrolcode.Key{{KeyID: "key-1", PublicKey: "6kQ2m3m8xk3cI2w6tVJ2bq0m9C0yqk3zq6m8n1f4s2Y="}},
+		ExpiresAt:    time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC),
+	}
+	text, err := code.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return deploy.Options{CodeText: text, Code: code, Image: "registry.example.com/berth/runner:1.0"}
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*deploy.Options){
+		"default": func(*deploy.Options) {},
+		"everything": func(o *deploy.Options) {
+			o.Namespace, o.Namespaces = "runner-of-acme", []string{"shop", "shop-jobs"}
+			o.PullPolicy, o.StorageClass, o.Size, o.RegistryNodePort = "Always", "fast", "50Gi", 31000
+			o.Proxy, o.NoProxy = "http://user:pa$$@proxy.example.com:3128", "10.0.0.0/8"
+		},
+		"trial": func(o *deploy.Options) { o.Rights, o.HostPath = deploy.RightsCluster, "/var/lib/berth-acme" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options(t)
+			change(&o)
+			got, err := deploy.Manifest(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects(t, got) // it is what a cluster can read
+			golden := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("manifest (-want +got), -update rewrites it:\n%s", diff)
+			}
+		})
+	}
+}
+
+// object is one document of a manifest.
+type object map[string]any
+
+func (o object) at(path ...string) any {
+	var now any = map[string]any(o)
+	for _, key := range path {
+		m, _ := now.(map[string]any)
+		now = m[key]
+	}
+	return now
+}
+
+func objects(t *testing.T, manifest []byte) []object {
+	t.Helper()
+	var all []object
+	seen := map[string]bool{}
+	for _, text := range bytes.Split(manifest, []byte("\n---\n")) {
+		var o object
+		if err := yaml.UnmarshalStrict(text, &o); err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		name, _ := o.at("metadata", "name").(string)
+		kind, _ := o.at("kind").(string)
+		namespace, _ := o.at("metadata", "namespace").(string)
+		if name == "" || kind == "" || o.at("apiVersion") == nil {
+			t.Fatalf("no object:\n%s", text)
+		}
+		if key := kind + "/" + namespace + "/" + name; seen[key] {
+			t.Errorf("%s is there twice", key)
+		} else {
+			seen[key] = true
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// The agent's account can do three things with named objects of its own, and
+// the engine's is not bound to anything in the runner's namespace.
+func TestLeastRights(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Namespaces = []string{"shop"}
+	text, err := deploy.Manifest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range objects(t, text) {
+		kind, _ := x.at("kind").(string)
+		namespace, _ := x.at("metadata", "namespace").(string)
+		switch {
+		case strings.HasPrefix(kind, "ClusterRole"):
+			t.Errorf("a %s without --rights cluster", kind)
+		case kind == "Role" && namespace == "berth-acme":
+			for _, r := range x.at("rules").([]any) {
+				rule, _ := r.(map[string]any)
+				verbs, _ := rule["verbs"].([]any)
+				if rule["resourceNames"] == nil || slices.Contains(verbs, any("*")) {
+					t.Errorf("the agent may too much: %v", rule)
+				}
+			}
+		case kind == "RoleBinding":
+			subject, _ := x.at("subjects").([]any)[0].(map[string]any)
+			if want := map[string]any{"berth-acme": "berth-runner", "shop": "berth-engine"}[namespace]; subject["name"] != want {
+				t.Errorf("in %s the account %v is bound, want %v", namespace, subject["name"], want)
+			}
+		}
+	}
+}
+
+func TestAuthorities(t *testing.T) {
+	t.Parallel()
+	cert, key := authority(t)
+	o := options(t)
+	o.CA = cert
+	text, err := deploy.Manifest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, x := range objects(t, text) {
+		if x.at("metadata", "name") == "berth-runner-ca" {
+			found = x.at("data", "ca.crt") == cert
+		}
+	}
+	if !found {
+		t.Error("the authority did not come through as it is")
+	}
+	for name, text := range map[string]string{"a key beside it": cert + key, "no certificate": "hello", "a damaged one": strings.Replace(cert, "MII", "AAA", 1)} {
+		o.CA = text
+		if _, err := deploy.Manifest(o); err == nil {
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+func authority(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+}
+
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*deploy.Options){
+		"no image":                    func(o *deploy.Options) { o.Image = "" },
+		"an image with a line break":  func(o *deploy.Options) { o.Image = "a\nb" },
+		"a namespace that is none":    func(o *deploy.Options) { o.Namespace = "Berth Acme" },
+		"engines beside the agent":    func(o *deploy.Options) { o.Namespace, o.Namespaces = "shop", []string{"shop"} },
+		"unknown rights":              func(o *deploy.Options) { o.Rights = "all" },
+		"a size without a unit":       func(o *deploy.Options) { o.Size = "10" },
+		"the root of the node":        func(o *deploy.Options) { o.HostPath = "/" },
+		"a path that climbs":          func(o *deploy.Options) { o.HostPath = "/var/../etc" },
+		"two volumes":                 func(o *deploy.Options) { o.HostPath, o.StorageClass = "/data", "fast" },
+		"a policy with a line break":  func(o *deploy.Options) { o.PullPolicy = "Always\nfoo: bar" },
+		"a proxy that is no address":  func(o *deploy.Options) { o.Proxy = "proxy.example.com:3128" },
+		"a port that is none":         func(o *deploy.Options) { o.RegistryNodePort = 70000 },
+		"spaces in what needs commas": func(o *deploy.Options) { o.NoProxy = "a b" },
+	} {
+		o := options(t)
+		change(&o)
+		if text, err := deploy.Manifest(o); err == nil {
+			t.Errorf("%s was taken:\n%s", name, text)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+const (
+	// copyTries is how often a copy is tried; each goes on where the one before
+	// broke off. With the pauses between it is about half a minute.
+	copyTries = 5
+
+	// copyPause is the first pause; each is twice the one before.
+	copyPause = 2 * time.Second
+
+	// copyProgress is the least time between two lines about a copy.
+	copyProgress = 2 * time.Second
+)
+
+// ContainerImage copies an image as it is, for all its platforms, from where
+// somebody else keeps it.
+func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	s := j.Spec.Source
+	if s.Kind != "image" {
+		return jobspec.Result{}, job.Refusef("run a newer runner", "a source of kind %q is none of an image", s.Kind)
+	}
+	from, err := oci.ImageRemote(s.Image)
+	if err != nil {
+		return jobspec.Result{}, job.Refusef("check image_url", "%v", err)
+	}
+	want, err := digest.Parse(s.ImageDigest)
+	if err != nil {
+		return jobspec.Result{}, job.Refusef("", "image_digest %q: %v", s.ImageDigest, err)
+	}
+	layout, err := oci.Open(j.Out("image"))
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	name := s.Image + ":" + s.Ref
+	j.Logf("copying %s, which is %s", name, want)
+	began := time.Now()
+	size, err := copyImage(ctx, j, from, want, layout)
+	if err != nil {
+		return jobspec.Result{}, explainCopy(name, want, err)
+	}
+	j.Logf("copied %s: %d bytes in %s", name, size, time.Since(began).Round(time.Millisecond))
+	return jobspec.Result{}, nil
+}
+
+func copyImage(ctx context.Context, j *job.Job, from oci.Remote, want digest.Digest, to *oci.Layout) (size int64, err error) {
+	last := time.Now()
+	opt := oci.TransferOptions{Progress: func(done, total int64) {
+		size = total
+		if time.Since(last) >= copyProgress {
+			last = time.Now()
+			j.Logf("%d of %d bytes", done, total)
+		}
+	}}
+	pause := copyPause
+	for try := 1; ; try++ {
+		err = oci.Pull(ctx, from, want, to, opt)
+		if err == nil || ctx.Err() != nil || try == copyTries || errors.Is(err, oci.ErrNotFound) || oci.Denied(err) {
+			return size, err
+		}
+		j.Logf("the registry does not answer, trying again: %v", err)
+		select {
+		case <-ctx.Done():
+			return size, err
+		case <-time.After(pause):
+		}
+		pause *= 2
+	}
+}
+
+func explainCopy(name string, want digest.Digest, err error) error {
+	switch {
+	case errors.Is(err, oci.ErrNotFound):
+		return job.Failf("sync again, for what its tag names now", "image %s is not there any more as %s: %v", name, want, err)
+	case oci.Denied(err):
+		return job.Failf("use an image that is public", "image %s is not given out without credentials: %v", name, err)
+	}
+	return fmt.Errorf("copy image %s: %w", name, err)
+}

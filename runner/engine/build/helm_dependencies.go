@@ -1,0 +1,212 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/cli"
+	"helm.sh/helm/v3/pkg/registry"
+
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// maxChartDepth bounds charts that are dependencies of dependencies.
+const maxChartDepth = 8
+
+// packDependencies puts what a chart depends on into its charts/: what lies
+// there already is checked, a file:// one is copied from the source, any other
+// is downloaded. Chart.lock, when there is one, says which versions.
+func packDependencies(ctx context.Context, j *job.Job, tree *copier) error {
+	p := &packer{j: j, tree: tree}
+	err := p.pack(ctx, tree.from, tree.to, 0)
+	if err == nil || errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	if f, ok := errors.AsType[*job.Failure](err); ok {
+		return f
+	}
+	return job.Failf("correct it; `helm dependency build` in that directory says more", "%s: %v", describe(j.Spec.Source), err)
+}
+
+type packer struct {
+	j    *job.Job
+	tree *copier
+}
+
+// pack completes the chart in dir, which was copied from the source directory
+// from.
+func (p *packer) pack(ctx context.Context, from, dir string, depth int) error {
+	c, err := loader.LoadDir(dir)
+	if err != nil {
+		return err
+	}
+	if depth > maxChartDepth {
+		return fmt.Errorf("chart %s is a dependency of more than %d charts, one of the other", c.Name(), maxChartDepth)
+	}
+	if err := checkLock(c); err != nil {
+		return err
+	}
+	for _, dep := range c.Metadata.Dependencies {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := p.dependency(ctx, c, dep, from, dir, depth); err != nil {
+			return fmt.Errorf("dependency %s of chart %s: %w", dep.Name, c.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (p *packer) dependency(ctx context.Context, c *chart.Chart, dep *chart.Dependency, from, dir string, depth int) error {
+	version := lockedVersion(c, dep)
+	if there := vendored(c, dep.Name); there != nil {
+		return checkVersion(there, version)
+	}
+	to := filepath.Join(dir, "charts")
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	local, isLocal := strings.CutPrefix(dep.Repository, "file://")
+	if !isLocal {
+		return p.download(dep, version, to)
+	}
+	source := local
+	if !filepath.IsAbs(source) {
+		source = filepath.Join(from, filepath.FromSlash(local))
+	}
+	if info, err := os.Stat(source); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no directory %q beside the chart in the source", local)
+	}
+	if err := inside(p.tree.root, source); err != nil {
+		return fmt.Errorf("%q: %w", local, err)
+	}
+	part := &copier{root: p.tree.root, from: source, to: filepath.Join(to, dep.Name), files: p.tree.files, bytes: p.tree.bytes}
+	if err := part.copy(ctx); err != nil {
+		return err
+	}
+	p.tree.files, p.tree.bytes = part.files, part.bytes
+	p.tree.leftOut = append(p.tree.leftOut, part.leftOut...)
+	packed, err := loader.LoadDir(part.to)
+	if err != nil {
+		return err
+	}
+	if packed.Name() != dep.Name {
+		return fmt.Errorf("the chart at %q is %s", local, packed.Name())
+	}
+	if err := checkVersion(packed, version); err != nil {
+		return err
+	}
+	p.j.Logf("packed dependency %s %s from %s", dep.Name, packed.Metadata.Version, local)
+	return p.pack(ctx, source, part.to, depth+1)
+}
+
+// download fetches a packed chart into a directory, without credentials.
+func (p *packer) download(dep *chart.Dependency, version, to string) error {
+	if !strings.HasPrefix(dep.Repository, "https://") && !strings.HasPrefix(dep.Repository, "http://") && !registry.IsOCI(dep.Repository) {
+		return fmt.Errorf("repository %q is not known; write its https:// or oci:// address, or put the chart into charts/", dep.Repository)
+	}
+	settings := cli.New()
+	settings.RepositoryConfig = p.j.Work("helm", "repositories.yaml")
+	settings.RepositoryCache = p.j.Work("helm", "cache")
+	settings.RegistryConfig = p.j.Work("helm", "registry.json")
+	client, err := registry.NewClient(registry.ClientOptCredentialsFile(settings.RegistryConfig), registry.ClientOptWriter(io.Discard))
+	if err != nil {
+		return err
+	}
+	finder := action.NewInstall(&action.Configuration{RegistryClient: client}).ChartPathOptions
+	finder.Version = version
+	name := dep.Name
+	if registry.IsOCI(dep.Repository) {
+		name = strings.TrimSuffix(dep.Repository, "/") + "/" + dep.Name
+	} else {
+		finder.RepoURL = dep.Repository
+	}
+	p.j.Logf("downloading dependency %s %s from %s", dep.Name, version, withoutCredentials(dep.Repository))
+	archive, err := finder.LocateChart(name, settings)
+	if err != nil {
+		return job.Failf("check that the build runner reaches the repository, or put the chart into charts/ (helm dependency build)",
+			"%s: dependency %s cannot be downloaded: %v", describe(p.j.Spec.Source), dep.Name, err)
+	}
+	packed, err := loader.LoadFile(archive)
+	if err != nil {
+		return err
+	}
+	if err := checkVersion(packed, version); err != nil {
+		return err
+	}
+	data, err := os.ReadFile(archive)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, filepath.Base(archive)), data, 0o600)
+}
+
+func vendored(c *chart.Chart, name string) *chart.Chart {
+	for _, d := range c.Dependencies() {
+		if d.Name() == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// lockedVersion is the exact version of Chart.lock, else the range that
+// Chart.yaml asks for.
+func lockedVersion(c *chart.Chart, dep *chart.Dependency) string {
+	if c.Lock != nil {
+		for _, locked := range c.Lock.Dependencies {
+			if locked.Name == dep.Name && locked.Repository == dep.Repository {
+				return locked.Version
+			}
+		}
+	}
+	return dep.Version
+}
+
+// checkVersion compares a chart with the version or range that is asked for.
+func checkVersion(c *chart.Chart, want string) error {
+	if want == "" {
+		return nil
+	}
+	allowed, err := semver.NewConstraint(want)
+	if err != nil {
+		return fmt.Errorf("%q is neither a version nor a range", want)
+	}
+	v, err := semver.NewVersion(c.Metadata.Version)
+	if err != nil {
+		return fmt.Errorf("its version %q is none", c.Metadata.Version)
+	}
+	if !allowed.Check(v) {
+		return fmt.Errorf("version %s is wanted, %s is there", want, c.Metadata.Version)
+	}
+	return nil
+}
+
+// checkLock compares Chart.lock with the dependencies of Chart.yaml, by the
+// digest that Helm writes.
+func checkLock(c *chart.Chart) error {
+	if c.Lock == nil || c.Metadata.APIVersion == chart.APIVersionV1 {
+		return nil
+	}
+	data, err := json.Marshal([2][]*chart.Dependency{c.Metadata.Dependencies, c.Lock.Dependencies})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	if c.Lock.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+		return fmt.Errorf("chart %s: Chart.lock is not of the dependencies in Chart.yaml; run `helm dependency update`", c.Name())
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// directory copies the directory that a source names to out/artifact.
+func directory(ctx context.Context, j *job.Job) (*copier, error) {
+	root, err := source(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	s := j.Spec.Source
+	dir := path.Clean("/" + filepath.ToSlash(s.Directory))[1:]
+	if s.Kind == "archive" {
+		dir = "" // the archive is the directory
+	}
+	from := filepath.Join(root, filepath.FromSlash(dir))
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return nil, job.Failf("check directory, repo and branch", "%s: there is no directory %q", describe(s), dir)
+	}
+	// What is resolved may be elsewhere than what is named: a link of the
+	// repository must not lead out of it.
+	if err := inside(root, from); err != nil {
+		return nil, job.Failf("", "%s: directory %q: %v", describe(s), dir, err)
+	}
+	tree := &copier{root: root, from: from, to: j.Out("artifact")}
+	if err := tree.copy(ctx); err != nil {
+		return nil, job.Failf("", "%s: %v", describe(s), err)
+	}
+	return tree, nil
+}
+
+// source returns the directory with the whole source.
+func source(ctx context.Context, j *job.Job) (string, error) {
+	switch s := j.Spec.Source; s.Kind {
+	case "archive":
+		return j.In("source"), nil
+	case "git":
+		return checkout(ctx, j)
+	default:
+		return "", job.Refusef("run a newer runner", "a source of kind %q is not known", s.Kind)
+	}
+}
+
+// describe names a source for people, without credentials.
+func describe(s *jobspec.Source) string {
+	if s.Kind == "archive" {
+		return "the uploaded directory"
+	}
+	ref := s.Ref
+	if ref == "" {
+		ref = s.Commit
+	}
+	return fmt.Sprintf("%s at %s", withoutCredentials(s.Repo), ref)
+}

@@ -1,0 +1,52 @@
+package helm
+
+import (
+	"context"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+
+	"github.com/berth-dev/berth/runner/engine/kube"
+)
+
+// recordTimeout bounds writing one revision, also one that says how a stopped
+// action ended.
+const recordTimeout = 20 * time.Second
+
+// fenced is Helm's storage of releases, written only while the claim on the
+// component is ours.
+type fenced struct {
+	driver.Driver
+	// ctx is a field because the methods that Helm calls have none.
+	ctx       context.Context
+	inventory *kube.Inventory
+}
+
+// held asks also when the job is to stop: how it ended is still recorded.
+func (f fenced) held() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), recordTimeout)
+	defer cancel()
+	return f.inventory.Held(ctx)
+}
+
+func (f fenced) Create(key string, r *release.Release) error {
+	if err := f.held(); err != nil {
+		return err
+	}
+	return f.Driver.Create(key, r)
+}
+
+func (f fenced) Update(key string, r *release.Release) error {
+	if err := f.held(); err != nil {
+		return err
+	}
+	return f.Driver.Update(key, r)
+}
+
+func (f fenced) Delete(key string) (*release.Release, error) {
+	if err := f.held(); err != nil {
+		return nil, err
+	}
+	return f.Driver.Delete(key)
+}

@@ -1,0 +1,108 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/kube"
+)
+
+const (
+	firstLook = 100 * time.Millisecond
+	lastLook  = time.Second
+	// sayAgain is how often it is said that a hook still runs.
+	sayAgain = 10 * time.Second
+)
+
+// WatchUntilReady waits until hooks that run have ended: Jobs and Pods. All other
+// kinds are done when they are there.
+func (w *writer) WatchUntilReady(list helmkube.ResourceList, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeoutCause(w.ctx, timeout, job.ErrTimeout)
+	defer cancel()
+	for _, ref := range infoRefs(list) {
+		if runs(ref) {
+			if err := w.runHook(ctx, ref); err != nil {
+				return w.fail(err)
+			}
+		}
+	}
+	return nil
+}
+
+func runs(ref kube.Ref) bool {
+	return ref.Group == "batch" && ref.Kind == "Job" || ref.Group == "" && ref.Kind == "Pod"
+}
+
+func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
+	said, saidAt := "", time.Time{}
+	for every := firstLook; ; every = min(every*3/2, lastLook) {
+		obj, err := w.cluster.Get(ctx, ref)
+		switch {
+		case err != nil:
+			said = err.Error() // the API server may be away for a moment
+		case obj == nil:
+			return job.Failf("", "hook %s was removed before it ended", ref)
+		default:
+			done, failed := ended(obj)
+			if failed != "" {
+				return job.Failf("look at its log", "hook %s failed: %s", ref, failed)
+			}
+			if done {
+				w.job.Logf("hook %s is done", ref)
+				return nil
+			}
+			if why := w.whyNot(ctx, ref); why != said || time.Since(saidAt) >= sayAgain {
+				w.job.Logf("waiting for hook %s: %s", ref, why)
+				said, saidAt = why, time.Now()
+			}
+		}
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return job.Failf("look at its log", "hook %s has not ended: %s", ref, said)
+		}
+	}
+}
+
+// whyNot is what its pods say of a hook that has not ended.
+func (w *writer) whyNot(ctx context.Context, ref kube.Ref) string {
+	statuses, err := w.cluster.Ready(ctx, []kube.Ref{ref})
+	if err != nil || len(statuses) == 0 || statuses[0].Reason == "" {
+		return "it runs"
+	}
+	return statuses[0].Reason
+}
+
+// ended reads from a Job or a Pod whether it has ended, and why it failed.
+func ended(obj *unstructured.Unstructured) (done bool, failed string) {
+	if obj.GetKind() == "Pod" {
+		phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
+		message, _, _ := unstructured.NestedString(obj.Object, "status", "message")
+		switch phase {
+		case "Succeeded":
+			return true, ""
+		case "Failed":
+			return false, fmt.Sprintf("its pod ended with an error %s", message)
+		}
+		return false, ""
+	}
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, c := range conditions {
+		m, _ := c.(map[string]any)
+		if m["status"] != "True" {
+			continue
+		}
+		switch m["type"] {
+		case "Complete":
+			return true, ""
+		case "Failed":
+			return false, fmt.Sprintf("%v: %v", m["reason"], m["message"])
+		}
+	}
+	return false, ""
+}

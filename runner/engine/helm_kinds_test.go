@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/kube"
+	"github.com/berth-dev/berth/runner/engine/kubetest"
+)
+
+// A chart that brings the kind of one of its objects is planned before the kind
+// is there, and its objects are compared like all others.
+func TestHelmChartWithACRD(t *testing.T) {
+	t.Parallel()
+	c := chart(t, nil)
+	group := c.namespace + ".example.test"
+	c.chart["crds/thing.yaml"] = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.` + group + `}
+spec:
+  group: ` + group + `
+  scope: Namespaced
+  names: {kind: Thing, plural: things, singular: thing}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+	c.chart["templates/thing.yaml"] = `{{ if .Capabilities.APIVersions.Has "` + group + `/v1/Thing" }}
+apiVersion: ` + group + `/v1
+kind: Thing
+metadata: {name: it}
+spec: {value: {{ .Values.value }}}
+{{ end }}`
+	c.spec.StorageDriver = "configmap"
+	crd := kube.Ref{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Name: "things." + group}
+	crds := c.Dynamic.Resource(schema.GroupVersionResource{Group: crd.Group, Version: "v1", Resource: "customresourcedefinitions"})
+	t.Cleanup(func() { _ = crds.Delete(context.WithoutCancel(t.Context()), crd.Name, metav1.DeleteOptions{}) })
+
+	plan, _ := c.plan(t)
+	got := strings.Join(c.summary(t, plan), "\n")
+	wantContains(t, "summary", got, "create CustomResourceDefinition.apiextensions.k8s.io things.")
+	wantContains(t, "summary", got, "create Thing.NS.example.test NS/it")
+	c.applyJob(t, plan).must(t)
+
+	thing := kube.Ref{Group: group, Version: "v1", Kind: "Thing", Namespace: c.namespace, Name: "it"}
+	c.Forget()
+	things, err := c.Resource(thing.GVK(), c.namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited, err := things.Get(t.Context(), "it", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(edited.Object, "by hand", "spec", "value"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := things.Update(t.Context(), edited, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	plan, _ = c.plan(t)
+	wantContains(t, "summary", strings.Join(c.summary(t, plan), "\n"), `spec.value: "by hand" -> "one"`)
+	c.applyJob(t, plan).must(t)
+	if diff := cmp.Diff([]release.Status{release.StatusSuperseded, release.StatusDeployed}, c.history(t)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+
+	// The CRD stays with Helm; a release is removed also when its kind is gone.
+	if err := crds.Delete(t.Context(), crd.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end of the CRD", func() bool {
+		found, err := c.Get(t.Context(), crd)
+		return err == nil && found == nil
+	})
+	plan, _ = c.planDestroy(t)
+	c.applyJob(t, plan).must(t)
+	if c.get(t, "Namespace/"+c.namespace) != nil {
+		t.Error("the namespace is still there")
+	}
+}
+
+func TestHelmHealth(t *testing.T) {
+	t.Parallel()
+	c := chart(t, map[string]string{"templates/one.yaml": oneMap, "templates/gated.yaml": gated})
+	probe := func() jobspec.Result { return c.job(t, jobspec.OperationRun).run(t) }
+	if r := probe(); r.Outcome != jobspec.OutcomeFailed {
+		t.Errorf("nothing is deployed, and its health is %s", r.Outcome)
+	}
+	plan, _ := c.plan(t)
+	apply := c.applyJob(t, plan)
+	cmd := startUntil(t, apply, "waiting for Pod/gated")
+	r := probe()
+	if r.Outcome != jobspec.OutcomeFailed {
+		t.Errorf("a release that waits has health %s", r.Outcome)
+	}
+	wantContains(t, "error", r.Error, "Pod/gated")
+	c.open(t)
+	if r := apply.finish(t, cmd); r.Outcome != jobspec.OutcomeSucceeded {
+		t.Fatalf("outcome %s: %s", r.Outcome, r.Error)
+	}
+	if r := probe(); r.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("health is %s: %s", r.Outcome, r.Error)
+	}
+}
+
+// An apply that is outrun in its middle writes nothing more, and no record.
+func TestHelmOutrun(t *testing.T) {
+	t.Parallel()
+	c := chart(t, map[string]string{"templates/one.yaml": oneMap})
+	c.roll(t)
+	c.values = map[string]string{"value": "two"}
+	plan, _ := c.plan(t)
+	slow := c.behind(t, func(w kubetest.Write) {
+		if strings.HasSuffix(w.Path, "/secrets") { // the record of the revision, before all else
+			c.edit(t, "ConfigMap/berth-helm-chart-web", `{"metadata":{"annotations":{"berth.dev/fence":"9"}}}`)
+		}
+	})
+	r := slow.applyJob(t, plan).run(t)
+	if r.Outcome != jobspec.OutcomeFailed || len(r.Differs) == 0 || r.Differs[0].Field != "fence" {
+		t.Errorf("outcome %s: %s (%v)", r.Outcome, r.Error, r.Differs)
+	}
+	if got := c.data(t, "one"); got != `{"key":"one"}` {
+		t.Errorf("it is %s", got)
+	}
+	// The order that is the newest goes on from there.
+	c.fence = 9
+	plan, _ = c.plan(t)
+	c.applyJob(t, plan).must(t)
+	if diff := cmp.Diff([]release.Status{release.StatusSuperseded, release.StatusFailed, release.StatusDeployed}, c.history(t)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+// workload is a template of a Deployment with a Service, with little of what the
+// API server fills in.
+const workload = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+        - {name: pause, image: ` + pauseImage + `, env: [{name: VALUE, value: {{ .Values.value | quote }}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+`
+
+// What the API server fills in is no change, a value is one field of one
+// container, and what somebody else scales is a change only while it lasts.
+func TestHelmWorkload(t *testing.T) {
+	t.Parallel()
+	c := chart(t, map[string]string{"templates/web.yaml": workload})
+	_, apply := c.roll(t)
+	wantContains(t, "log", apply.log(t), "Deployment/web is ready")
+	var deployments []struct {
+		Name  string
+		Ready int `json:"ready_replicas"`
+	}
+	var r jobspec.Result
+	apply.readJSON(t, "out/result.json", &r)
+	if err := json.Unmarshal(r.Outputs["deployments"].Value, &deployments); err != nil {
+		t.Fatal(err)
+	}
+	if len(deployments) != 1 || deployments[0].Name != "web" {
+		t.Errorf("output deployments is %s", r.Outputs["deployments"].Value)
+	}
+	c.wantNoChange(t)
+
+	c.values = map[string]string{"value": "two"}
+	plan, _ := c.plan(t)
+	want := []string{
+		`update Deployment.apps NS/web spec.template.spec.containers[pause].env[VALUE].value: "one" -> "two"`, "upgrade Release NS/web",
+	}
+	if diff := cmp.Diff(want, c.summary(t, plan)); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+	c.edit(t, "Deployment/web", `{"spec":{"replicas":2}}`)
+	r = c.applyJob(t, plan).run(t)
+	if r.Outcome != jobspec.OutcomeStale {
+		t.Fatalf("outcome %s: %s", r.Outcome, r.Error)
+	}
+	if diff := cmp.Diff([]jobspec.Difference{{Field: "Deployment/web: spec.replicas", Want: "1", Got: "2"}}, r.Differs); diff != "" {
+		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+	c.edit(t, "Deployment/web", `{"spec":{"replicas":1}}`)
+	c.applyJob(t, plan).must(t)
+	c.wantNoChange(t)
+}

@@ -1,0 +1,117 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// maxPods is how many pods of a workload are named in a reason: they mostly
+// have the same trouble.
+const maxPods = 2
+
+// podReasons tells why pods of a workload are not ready; "" for what has none.
+func (c *Cluster) podReasons(ctx context.Context, obj *unstructured.Unstructured) (string, error) {
+	pods, err := c.podsOf(ctx, obj)
+	if err != nil {
+		return "", err
+	}
+	var reasons []string
+	for _, pod := range pods {
+		if why := podReason(pod); why != "" {
+			reasons = append(reasons, fmt.Sprintf("pod %s: %s", pod.Name, why))
+		}
+	}
+	slices.Sort(reasons)
+	if more := len(reasons) - maxPods; more > 0 {
+		reasons = append(reasons[:maxPods], fmt.Sprintf("%d more pods", more))
+	}
+	return strings.Join(reasons, "; "), nil
+}
+
+func (c *Cluster) podsOf(ctx context.Context, obj *unstructured.Unstructured) ([]corev1.Pod, error) {
+	if obj.GroupVersionKind().GroupKind().String() == "Pod" {
+		var pod corev1.Pod
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &pod)
+		return []corev1.Pod{pod}, err
+	}
+	given, ok, err := unstructured.NestedMap(obj.Object, "spec", "selector")
+	if !ok || err != nil || given["matchLabels"] == nil && given["matchExpressions"] == nil {
+		return nil, err // not a workload; the selector of a Service is another thing
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(given, &selector); err != nil {
+		return nil, err
+	}
+	query, err := metav1.LabelSelectorAsSelector(&selector)
+	if err != nil || query.String() == labels.Everything().String() {
+		return nil, err
+	}
+	list, err := c.Client.CoreV1().Pods(obj.GetNamespace()).List(ctx, metav1.ListOptions{LabelSelector: query.String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// podReason tells why a pod is not ready; "" when it is, or only starting.
+func podReason(pod corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return ""
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			return said(c.Reason, c.Message)
+		}
+	}
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if why := containerReason(s); why != "" {
+			return why
+		}
+	}
+	if pod.Status.Phase == corev1.PodFailed {
+		return said(pod.Status.Reason, pod.Status.Message)
+	}
+	return ""
+}
+
+// starting are reasons of every container that comes up.
+var starting = []string{"ContainerCreating", "PodInitializing"}
+
+func containerReason(s corev1.ContainerStatus) string {
+	if w := s.State.Waiting; w != nil && w.Reason != "" && !slices.Contains(starting, w.Reason) {
+		why := said(w.Reason, w.Message)
+		if t := s.LastTerminationState.Terminated; t != nil {
+			why += fmt.Sprintf(" (container %s ended with exit code %d)", s.Name, t.ExitCode)
+		}
+		return why
+	}
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return fmt.Sprintf("container %s ended with exit code %d: %s", s.Name, t.ExitCode, said(t.Reason, t.Message))
+	}
+	if s.State.Running != nil && !s.Ready && s.RestartCount > 0 {
+		return fmt.Sprintf("container %s is not ready, restarted %d times", s.Name, s.RestartCount)
+	}
+	return ""
+}
+
+// maxMessage bounds what a pod says, in bytes: pull errors repeat themselves.
+const maxMessage = 300
+
+func said(reason, message string) string {
+	message = strings.Join(strings.Fields(message), " ")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	if reason == "" || message == "" {
+		return reason + message
+	}
+	return reason + ": " + message
+}

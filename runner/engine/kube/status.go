@@ -1,0 +1,87 @@
+package kube
+
+import (
+	"context"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Status is the readiness of an object.
+type Status struct {
+	Object Ref
+	Ready  bool
+	// Failed: it says itself that waiting does not help.
+	Failed bool
+	// Reason says why it is not ready, with what its pods say: "Available: 0/2;
+	// pod web-5f9c-abcde: ImagePullBackOff: …".
+	Reason string
+}
+
+// Ready asks once for the readiness of each object, in their order. An object
+// that is not there is not ready.
+func (c *Cluster) Ready(ctx context.Context, refs []Ref) ([]Status, error) {
+	out := make([]Status, 0, len(refs))
+	for _, ref := range refs {
+		s, err := c.status(ctx, ref)
+		if err != nil {
+			return nil, Explain(err, "read "+ref.Address())
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// NotReady is what of them is not ready, for people; "" when all are.
+func NotReady(statuses []Status) string {
+	var lines []string
+	for _, s := range statuses {
+		if !s.Ready {
+			lines = append(lines, s.Object.String()+": "+s.Reason)
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+func (c *Cluster) status(ctx context.Context, ref Ref) (Status, error) {
+	obj, err := c.Get(ctx, ref)
+	if err != nil {
+		return Status{}, err
+	}
+	if obj == nil {
+		return Status{Object: ref, Reason: "is not there"}, nil
+	}
+	s := judge(ref, obj)
+	if s.Ready {
+		return s, nil
+	}
+	// What pods say is a help; a wait does not fail for it.
+	if why, err := c.podReasons(ctx, obj); err == nil && why != "" {
+		s.Reason += "; " + why
+	}
+	return s, nil
+}
+
+// judge is the readiness by what the object says of itself.
+func judge(ref Ref, obj *unstructured.Unstructured) Status {
+	s := Status{Object: ref}
+	result, err := status.Compute(obj)
+	if err != nil {
+		s.Reason = "its status cannot be read: " + err.Error()
+		return s
+	}
+	s.Ready = result.Status == status.CurrentStatus
+	s.Failed = result.Status == status.FailedStatus
+	// For kstatus a pod that failed has only ended.
+	if phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); ref.Group == "" && ref.Kind == "Pod" && phase == "Failed" {
+		s.Ready, s.Failed = false, true
+	}
+	if s.Ready {
+		return s
+	}
+	if s.Reason = result.Message; s.Reason == "" {
+		s.Reason = strings.ToLower(result.Status.String())
+	}
+	return s
+}

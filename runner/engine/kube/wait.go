@@ -1,0 +1,139 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	"github.com/berth-dev/berth/runner/engine/job"
+)
+
+// WaitOptions bound a wait. The zero value waits until ctx ends.
+type WaitOptions struct {
+	// Gone waits until the objects are no longer there.
+	Gone bool
+	// FailFast ends the wait as soon as an object is Failed.
+	FailFast bool
+	// Every is how often the objects are asked for; 0 begins with 100 ms and
+	// slows down to 1 s.
+	Every time.Duration
+}
+
+const (
+	firstEvery = 100 * time.Millisecond // small things are ready at once
+	lastEvery  = time.Second
+	// repeatEvery is how often a line is repeated that has not changed.
+	repeatEvery = 10 * time.Second
+)
+
+// Wait waits until all objects are ready. It logs a line per object that waits
+// and why, when that changes and at least every 10 s. When ctx ends first, the
+// error is a failure that names what waits and why.
+func (c *Cluster) Wait(ctx context.Context, refs []Ref, log func(format string, args ...any), opts WaitOptions) error {
+	w := waiting{log: log, gone: opts.Gone, said: map[Ref]string{}, at: map[Ref]time.Time{}}
+	left := refs
+	every := opts.Every
+	if every == 0 {
+		every = firstEvery
+	}
+	for {
+		var statuses []Status
+		for _, ref := range left {
+			s, err := c.waitStatus(ctx, ref, opts.Gone)
+			if ctx.Err() != nil {
+				break // what was seen last says more
+			}
+			if err != nil {
+				s = Status{Object: ref, Reason: err.Error()} // the API server may be away for a moment
+			}
+			statuses = append(statuses, s)
+		}
+		if ctx.Err() == nil {
+			if left = w.seen(statuses, time.Now()); len(left) == 0 {
+				return nil
+			}
+			if opts.FailFast && w.failed() {
+				return w.failure()
+			}
+		}
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+			return w.failure()
+		}
+		if opts.Every == 0 {
+			every = min(every*3/2, lastEvery)
+		}
+	}
+}
+
+func (c *Cluster) waitStatus(ctx context.Context, ref Ref, gone bool) (Status, error) {
+	if !gone {
+		return c.status(ctx, ref)
+	}
+	obj, err := c.Get(ctx, ref)
+	if err != nil || obj == nil {
+		return Status{Object: ref, Ready: err == nil}, err
+	}
+	s := Status{Object: ref, Reason: "is still there"}
+	if obj.GetDeletionTimestamp() == nil {
+		s.Reason = "is not being removed"
+	} else if finalizers := obj.GetFinalizers(); len(finalizers) > 0 {
+		s.Reason += ", until its finalizers are served: " + text(finalizers)
+	}
+	return s, nil
+}
+
+// waiting is what a wait has seen last and what it has said.
+type waiting struct {
+	log  func(format string, args ...any)
+	gone bool
+	last []Status
+	said map[Ref]string
+	at   map[Ref]time.Time
+}
+
+// seen takes what was found, logs what there is to say and returns what is not
+// ready.
+func (w *waiting) seen(statuses []Status, now time.Time) []Ref {
+	var left []Ref
+	w.last = w.last[:0]
+	for _, s := range statuses {
+		before, waited := w.said[s.Object]
+		if s.Ready {
+			switch {
+			case waited && w.gone:
+				w.log("%s is gone", s.Object)
+			case waited:
+				w.log("%s is ready", s.Object)
+			}
+			continue
+		}
+		left, w.last = append(left, s.Object), append(w.last, s)
+		if !waited || before != s.Reason || now.Sub(w.at[s.Object]) >= repeatEvery {
+			w.log("waiting for %s: %s", s.Object, s.Reason)
+			w.said[s.Object], w.at[s.Object] = s.Reason, now
+		}
+	}
+	return left
+}
+
+func (w *waiting) failed() bool {
+	for _, s := range w.last {
+		if s.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *waiting) failure() error {
+	what := "not ready: "
+	if w.gone {
+		what = "not removed: "
+	}
+	why := NotReady(w.last)
+	if why == "" {
+		why = "the wait ended before the first look"
+	}
+	return job.Failf("correct what they say, then try again", "%s%s", what, why)
+}

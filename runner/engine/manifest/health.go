@@ -1,0 +1,38 @@
+package manifest
+
+import (
+	"context"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/job"
+	"github.com/berth-dev/berth/runner/engine/kube"
+)
+
+// Health asks once whether the objects of the component are ready. It changes
+// nothing; a failure says which are not, and why.
+func Health(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	c, err := kube.Connect(ctx, j)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	namespace, err := renderNamespace(j)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	record, err := c.InventoryOf(j, namespace).Load(ctx)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	if !record.Exists {
+		return jobspec.Result{}, job.Failf("deploy it", "%s has no objects in namespace %s", j.Subject(), namespace)
+	}
+	statuses, err := c.Ready(ctx, record.Objects)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	if why := kube.NotReady(statuses); why != "" {
+		return jobspec.Result{}, job.Failf("", "not ready: %s", why)
+	}
+	j.Logf("%d objects are ready", len(statuses))
+	return jobspec.Result{}, nil
+}

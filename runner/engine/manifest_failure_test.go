@@ -1,0 +1,199 @@
+package engine_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/kubetest"
+)
+
+// createBy creates as a field manager of that name.
+func createBy(manager string) metav1.CreateOptions {
+	return metav1.CreateOptions{FieldManager: manager}
+}
+
+// Values of Secrets are in what is sealed, and nowhere else.
+func TestManifestSecretsStayHidden(t *testing.T) {
+	t.Parallel()
+	const first, second = "correct-horse-battery", "staple-correct-horse"
+	secret := func(value string) string {
+		return "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: " + value + "}\n"
+	}
+	d := deploy(t)
+	d.roll(t, secret(first))
+	plan, _ := d.plan(t, secret(second))
+	wantContains(t, "canonical plan", plan.read(t, "out/plan.canonical.json"), second)
+	apply := d.applyJob(t, plan)
+	apply.must(t)
+	stalePlan, _ := d.plan(t, secret(first))
+	d.edit(t, "Secret/db", `{"stringData":{"password":"by-somebody-else"}}`)
+	stale := d.applyJob(t, stalePlan)
+	if r := stale.run(t); r.Outcome != jobspec.OutcomeStale || len(r.Differs) == 0 {
+		t.Errorf("outcome %s, differences %v", r.Outcome, r.Differs)
+	}
+	invalid := d.planJob(t, "apiVersion: v1\nkind: Secret\ntype: kubernetes.io/dockerconfigjson\nmetadata: {name: pull}\nstringData: {.dockerconfigjson: "+second+"}\n")
+	if r := invalid.run(t); r.Outcome != jobspec.OutcomeFailed {
+		t.Errorf("outcome of an invalid Secret is %s", r.Outcome)
+	}
+	for name, text := range map[string]string{
+		"summary":        plan.read(t, "out/plan.summary.json"),
+		"log of plan":    plan.log(t) + invalid.log(t),
+		"log of apply":   apply.log(t) + stale.log(t),
+		"result":         apply.read(t, "out/result.json") + invalid.read(t, "out/result.json"),
+		"result (stale)": stale.read(t, "out/result.json"),
+	} {
+		for _, value := range []string{first, second, "by-somebody-else", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5", "c3RhcGxlLWNvcnJlY3QtaG9yc2U="} {
+			if strings.Contains(text, value) {
+				t.Errorf("%s holds %s:\n%s", name, value, text)
+			}
+		}
+	}
+}
+
+// What does not get ready fails with what its pods say.
+func TestManifestThatDoesNotGetReady(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	// No registry listens there, on any machine.
+	d.state = withImage("127.0.0.1:1/nobody/web:1")
+	plan, _ := d.plan(t, strings.Replace(webDeployment, "replicas: 0", "replicas: 1", 1))
+	apply := d.applyJob(t, plan)
+	apply.spec.TimeoutSeconds = 10
+	r := apply.run(t)
+	if r.Outcome != jobspec.OutcomeFailed {
+		t.Fatalf("outcome is %s", r.Outcome)
+	}
+	for _, want := range []string{"took longer than the 10s", "Deployment/web", "ImagePull"} {
+		wantContains(t, "error", r.Error, want)
+	}
+	wantContains(t, "log", apply.log(t), "waiting for Deployment/web: ")
+
+	health := d.job(t, jobspec.OperationPlan)
+	health.spec.Operation = jobspec.OperationRun
+	if r := health.run(t); r.Outcome == jobspec.OutcomeSucceeded {
+		t.Error("the health of it is good")
+	}
+}
+
+// What gets ready says so; its health is good until somebody breaks it.
+func TestManifestThatGetsReady(t *testing.T) {
+	t.Parallel()
+	d := deploy(t)
+	d.state = withImage(d.Image(t))
+	plan, _ := d.plan(t, strings.Replace(webDeployment, "replicas: 0", "replicas: 1", 1))
+	apply := d.applyJob(t, plan)
+	apply.must(t)
+	wantContains(t, "log", apply.log(t), "waiting for Deployment/web: ")
+	wantContains(t, "log", apply.log(t), "Deployment/web is ready")
+	health := d.job(t, jobspec.OperationPlan)
+	health.spec.Operation = jobspec.OperationRun
+	health.must(t)
+	d.delete(t, "Service/web")
+	health = d.job(t, jobspec.OperationPlan)
+	health.spec.Operation = jobspec.OperationRun
+	wantContains(t, "error", health.run(t).Error, "not ready: Service/web: is not there")
+}
+
+func TestManifestRefused(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Cluster(t)
+	namespace := c.Namespace(t)
+	for _, tc := range []struct {
+		name, manifest string
+		want           string
+		remedy         string
+	}{
+		{name: "an unknown kind", manifest: "{apiVersion: shop.io/v1, kind: Basket, metadata: {name: b}}", want: "no matches for kind", remedy: "CRD"},
+		{name: "an unknown field", manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, values: {}}", want: "values", remedy: "correct the manifest"},
+		{name: "another namespace that is not there", manifest: "{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: berth-nobody}}", want: "namespace berth-nobody does not exist", remedy: "put a Namespace into the manifest"},
+		{name: "an object twice", manifest: configMap("a", "1") + configMap("a", "2"), want: "has ConfigMap " + namespace + "/a twice", remedy: "remove one"},
+		{name: "no object", manifest: "hello", want: "document 1", remedy: "correct the manifest"},
+		{name: "a path that is not there", manifest: configMap("a", "{{ .nuon.components.db.outputs.host }}"), want: ".nuon.components", remedy: "deployed"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			d := &deployed{Connection: c, component: "web", namespace: namespace, kubeconfig: c.Kubeconfig}
+			r := d.planJob(t, tc.manifest).run(t)
+			if r.Outcome != jobspec.OutcomeFailed {
+				t.Errorf("outcome is %s", r.Outcome)
+			}
+			wantContains(t, "error", r.Error, tc.want)
+			wantContains(t, "remedy", r.Remedy, tc.remedy)
+		})
+	}
+}
+
+// These need no cluster.
+func TestManifestWithoutCluster(t *testing.T) {
+	t.Parallel()
+	order := func(t *testing.T) *jobDir {
+		t.Helper()
+		j := newJob(t, jobspec.Spec{
+			Kind: jobspec.KindKubernetesManifest, Operation: jobspec.OperationPlan,
+			Resource:           &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: "web"},
+			Artifact:           &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
+			KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop"},
+		})
+		j.write(t, "in/artifact/manifest.yaml", configMap("a", "b"))
+		return j
+	}
+	t.Run("no kubeconfig", func(t *testing.T) {
+		t.Parallel()
+		r := order(t).run(t)
+		wantContains(t, "error", r.Error, "this runner has no cluster")
+		wantContains(t, "remedy", r.Remedy, "--kubeconfig")
+	})
+	t.Run("nobody listens", func(t *testing.T) {
+		t.Parallel()
+		j := order(t)
+		j.write(t, "in/kubeconfig", "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
+		j.env["KUBECONFIG"] = filepath.Join(j.path, "in/kubeconfig")
+		r := j.run(t)
+		wantContains(t, "error", r.Error, "127.0.0.1:1")
+		wantContains(t, "remedy", r.Remedy, "check that the cluster is up")
+	})
+	t.Run("no kubeconfig in it", func(t *testing.T) {
+		t.Parallel()
+		j := order(t)
+		j.write(t, "in/kubeconfig", "hello")
+		j.env["KUBECONFIG"] = filepath.Join(j.path, "in/kubeconfig")
+		wantContains(t, "error", j.run(t).Error, "the kubeconfig cannot be used")
+	})
+}
+
+func TestBuildManifest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, manifest string
+		wrong          string
+	}{
+		{name: "a template", manifest: "{{ if true }}\nkind: ConfigMap\n{{ end }}\n"},
+		{name: "empty", manifest: " \n", wrong: "is empty"},
+		{name: "not text", manifest: "a\xff\xfe", wrong: "not text in UTF-8"},
+		{name: "too large", manifest: strings.Repeat("# 0123456789\n", 400_000), wrong: "at most 4194304"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			j := archiveJob(t, map[string]string{"manifest.yaml": tc.manifest, "README.md": "no part of it"})
+			j.spec.Kind = jobspec.KindKubernetesManifest
+			if tc.wrong != "" {
+				wantContains(t, "error", j.run(t).Error, tc.wrong)
+				return
+			}
+			j.must(t)
+			if got := j.artifact(t); len(got) != 1 || got["manifest.yaml"] != tc.manifest {
+				t.Errorf("the artifact is %v", got)
+			}
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		t.Parallel()
+		j := archiveJob(t, map[string]string{"other.yaml": "a: b"})
+		j.spec.Kind = jobspec.KindKubernetesManifest
+		wantContains(t, "error", j.run(t).Error, "there is no manifest.yaml")
+	})
+}

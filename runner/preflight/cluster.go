@@ -1,0 +1,158 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/runner/agent/cluster"
+	"github.com/berth-dev/berth/runner/deploy"
+)
+
+// minKubernetes is the oldest minor version of Kubernetes 1 that is supported.
+const minKubernetes = 27
+
+func checkCluster(ctx context.Context, cfg Config) []Finding {
+	version, ok := checkKubernetes(ctx, cfg.Cluster)
+	findings := []Finding{version}
+	if !ok {
+		return findings // it does not answer
+	}
+	findings = append(findings, checkRights(ctx, cfg)...)
+	if cfg.HostPath != "" {
+		return append(findings, Finding{Check: "storage", Status: Warn, Detail: "a directory of one node", Fix: "leave --volume out where the runner is to last"})
+	}
+	return append(findings, checkStorage(ctx, cfg))
+}
+
+func checkKubernetes(ctx context.Context, c *cluster.Client) (f Finding, answered bool) {
+	f = Finding{Check: "Kubernetes", Status: OK}
+	v, err := c.Version(ctx)
+	if err != nil {
+		f.Status, f.Detail, f.Fix = Fail, err.Error(), "try `kubectl version` with the same kubeconfig"
+		return f, false
+	}
+	f.Detail = v.GitVersion
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+")) // clouds write 27+
+	if err != nil || v.Major != "1" || minor < minKubernetes {
+		f.Status, f.Fix = Fail, fmt.Sprintf("upgrade the cluster to 1.%d or newer", minKubernetes)
+	}
+	return f, true
+}
+
+// right is one thing that whoever applies the manifest must be allowed to do.
+type right struct{ verb, group, resource, namespace string }
+
+func (r right) String() string {
+	text := r.verb + " " + r.resource
+	if r.resource == "*" {
+		text = "do everything"
+	}
+	if r.group != "" && r.group != "*" {
+		text += "." + r.group
+	}
+	if r.namespace != "" {
+		text += " in " + r.namespace
+	}
+	return text
+}
+
+// rights are those that the manifest needs. Nobody may grant what he may not
+// do, so the engine's rights are among them.
+func rights(cfg Config) []right {
+	ns := cfg.Namespace
+	all := []right{{"create", "", "namespaces", ""}}
+	for _, what := range [][2]string{
+		{"", "serviceaccounts"}, {"", "secrets"}, {"", "configmaps"}, {"", "services"}, {"apps", "deployments"},
+		{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "roles"}, {"rbac.authorization.k8s.io", "rolebindings"},
+	} {
+		all = append(all, right{"create", what[0], what[1], ns})
+	}
+	if cfg.HostPath == "" {
+		all = append(all, right{"create", "", "persistentvolumeclaims", ns})
+	}
+	if cfg.Rights == deploy.RightsCluster {
+		return append(all, right{"create", "rbac.authorization.k8s.io", "clusterroles", ""},
+			right{"create", "rbac.authorization.k8s.io", "clusterrolebindings", ""}, right{"*", "*", "*", ""})
+	}
+	for _, engines := range cfg.Namespaces {
+		all = append(all, right{"*", "*", "*", engines})
+	}
+	return all
+}
+
+func checkRights(ctx context.Context, cfg Config) []Finding {
+	const fix = "ask an administrator of the cluster to apply the manifest, or to give you this right"
+	var denied []Finding
+	needed := rights(cfg)
+	for _, r := range needed {
+		may, err := allowed(ctx, cfg.Cluster, r)
+		switch {
+		case err != nil:
+			return append(denied, Finding{Check: "rights", Status: Fail, Detail: err.Error(), Fix: "use a user who may ask for his own rights"})
+		case !may:
+			denied = append(denied, Finding{Check: "rights", Status: Fail, Detail: "you may not " + r.String(), Fix: fix})
+		}
+	}
+	if len(denied) > 0 {
+		return denied
+	}
+	return []Finding{{Check: "rights", Status: OK, Detail: fmt.Sprintf("all %d that the manifest needs", len(needed))}}
+}
+
+// allowed asks the cluster what its user may do.
+func allowed(ctx context.Context, c *cluster.Client, r right) (bool, error) {
+	review := map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]string{
+			"verb": r.verb, "group": r.group, "resource": r.resource, "namespace": r.namespace,
+		}},
+	}
+	var answer struct {
+		Status struct {
+			Allowed bool `json:"allowed"`
+		} `json:"status"`
+	}
+	err := c.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer)
+	return answer.Status.Allowed, err
+}
+
+// defaultClass marks the storage class of claims that name none.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+func checkStorage(ctx context.Context, cfg Config) Finding {
+	f := Finding{Check: "storage", Status: OK}
+	var classes struct {
+		Items []struct {
+			Metadata struct {
+				Name        string            `json:"name"`
+				Annotations map[string]string `json:"annotations"`
+			} `json:"metadata"`
+		} `json:"items"`
+	}
+	err := cfg.Cluster.Do(ctx, http.MethodGet, "/apis/storage.k8s.io/v1/storageclasses", nil, &classes)
+	if err != nil {
+		f.Status, f.Detail, f.Fix = Skip, err.Error(), "look for a storage class with `kubectl get storageclasses`"
+		return f
+	}
+	var names []string
+	for _, class := range classes.Items {
+		name := class.Metadata.Name
+		names = append(names, name)
+		if name == cfg.StorageClass || cfg.StorageClass == "" && class.Metadata.Annotations[defaultClass] == "true" {
+			f.Detail = "class " + name
+			return f
+		}
+	}
+	f.Status, f.Detail = Fail, "the cluster has no default storage class"
+	if cfg.StorageClass != "" {
+		f.Detail = "the cluster has no storage class " + cfg.StorageClass
+	}
+	f.Fix = "use --storage-class with one of: " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		f.Fix = "set up a storage class, or for a trial use --volume with a directory of the node"
+	}
+	return f
+}

@@ -1,0 +1,4 @@
+# Nothing to make.
+output "ready" {
+  value = true
+}

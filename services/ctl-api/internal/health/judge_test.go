@@ -1,0 +1,133 @@
+package health_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/internal/pgtest"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// world is a live install with two components and no checks yet.
+type world struct {
+	t                *testing.T
+	pg               *pgtest.DB
+	org, install     string
+	chart, terraform string // resources
+	clock            time.Time
+	runs             int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{
+		t: t, pg: pgtest.New(t), org: id.New(id.Org), install: id.New(id.Install), chart: id.New(id.Resource), terraform: id.New(id.Resource),
+		clock: time.Now().UTC().Truncate(time.Second),
+	}
+	app, customer := id.New(id.App), id.New(id.Customer)
+	w.exec(`insert into orgs (org_id, name) values ($1, 'vendor')`, w.org)
+	w.exec(`insert into apps (id, org_id, name) values ($1, $2, 'shop')`, app, w.org)
+	w.exec(`insert into customers (id, org_id, name) values ($1, $2, 'acme')`, customer, w.org)
+	w.exec(`insert into installs (id, org_id, customer_id, app_id, name, stack_kind, state, created_by) values ($1, $2, $3, $4, 'acme', 'local', 'live', 'test')`,
+		w.install, w.org, customer, app)
+	for _, r := range []struct{ id, name, typ string }{{w.chart, "web", "helm_chart"}, {w.terraform, "data", "terraform_module"}} {
+		w.exec(`insert into resources (id, org_id, install_id, kind, name, type, state) values ($1, $2, $3, 'component', $4, $5, 'live')`,
+			r.id, w.org, w.install, r.name, r.typ)
+	}
+	return w
+}
+
+func (w *world) exec(sql string, args ...any) {
+	w.t.Helper()
+	if _, err := w.pg.Admin().Exec(w.t.Context(), sql, args...); err != nil {
+		w.t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// report is a run of an action or a probe, a minute after the one before.
+func (w *world) report(name, state string) {
+	w.t.Helper()
+	w.clock = w.clock.Add(time.Minute)
+	w.runs++
+	w.exec(`insert into action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, state, created_by, finished_at)
+		values ($1, $2, $3, $4, 'cron', $5, $6, $7, 'runner', $6)`,
+		id.New(id.ActionRun), w.org, w.install, name, fmt.Sprint(w.runs), w.clock, state)
+}
+
+// judge returns the verdicts by name, of resources and of checks.
+func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]string {
+	w.t.Helper()
+	got := map[string]string{}
+	err := w.pg.AsRole(store.RoleCtl).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
+		if _, err := health.Judge(ctx, tx, db.Install{ID: w.install, OrgID: w.org, State: "live"}, app, probes, w.clock.Add(time.Second)); err != nil {
+			return err
+		}
+		resources, err := tx.ResourcesOfInstall(ctx, w.install)
+		if err != nil {
+			return err
+		}
+		for _, r := range resources {
+			got[r.Name] = r.Health
+		}
+		checks, err := tx.ListChecks(ctx, w.install)
+		for _, c := range checks {
+			got["check "+c.Name] = c.Verdict
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) want(got, want map[string]string) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+}
+
+func TestProbeJudgesItsComponent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	probe := jobspec.Probe{Kind: jobspec.KindHelmChart, Resource: jobspec.Resource{ID: w.chart, Kind: "component", Name: "web"}}
+	answers := &appconfig.App{Actions: []appconfig.Action{{Name: "answers", Labels: map[string]string{"type": "health-check"}}}}
+
+	w.report("answers", "succeeded")
+	w.want(w.judge(answers, probe), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+
+	w.report("component/web", "failed")
+	w.report("component/web", "failed")
+	w.want(w.judge(answers, probe), map[string]string{
+		"web": "unhealthy", "data": "healthy", "check answers": "healthy", "check component/web": "unhealthy",
+	})
+
+	w.report("component/web", "succeeded")
+	w.want(w.judge(answers, probe), map[string]string{
+		"web": "healthy", "data": "healthy", "check answers": "healthy", "check component/web": "healthy",
+	})
+
+	// The component is gone, and so is what was said of it.
+	w.want(w.judge(answers), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+}
+
+func TestSilentProbeIsUnknown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	probe := jobspec.Probe{Kind: jobspec.KindHelmChart, Resource: jobspec.Resource{ID: w.chart, Kind: "component", Name: "web"}}
+	w.report("component/web", "succeeded")
+	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "healthy", "data": "unknown", "check component/web": "healthy"})
+
+	w.clock = w.clock.Add(10 * time.Minute)
+	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unknown", "data": "unknown", "check component/web": "unknown"})
+}
