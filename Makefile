@@ -10,7 +10,7 @@ help: ## show this list
 # What runs in a clone keeps its data there.
 demo up down: export BERTH_DATA ?= $(CURDIR)/.berth
 
-demo: ## run examples/hello on this machine, from app folder to healthy install
+demo: ## run examples/hello, from app folder to healthy install (KUBE=1: examples/shop on Kubernetes)
 	@dev/scripts/demo.sh
 
 up: build ## start Berth on this machine

@@ -96,6 +96,7 @@ run() {
   go_test "${packages[@]}" || status=1
   go_test "$e2e" || status=1
   (cd dev && GOWORK=off go test -json ./...) || status=1
+  (cd examples/shop/src/web && GOWORK=off go test -json ./...) || status=1
   return "$status"
 }
 run | .bin/tools/testreport -skips dev/skips.txt

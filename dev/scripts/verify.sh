@@ -41,7 +41,7 @@ while read -r file; do
 done < <({ list "$copy"; list .; } | LC_ALL=C sort -u)
 
 echo "go.mod files"
-for dir in pkg services runner cli dev dev/kube/k8s dev/kube/helm; do
+for dir in pkg services runner cli dev dev/kube/k8s dev/kube/helm examples/shop/src/web; do
   if ! difference=$(cd "$dir" && GOWORK=off go mod tidy -diff 2>&1); then
     complain "$dir/go.mod is not tidy: cd $dir && GOWORK=off go mod tidy"
     head -n 10 <<<"$difference" >&2

@@ -46,10 +46,12 @@ func parseSkips(r io.Reader) ([]skip, error) {
 	return list, errors.Join(append(errs, lines.Err())...)
 }
 
-// find returns the line that allows a test to skip.
+// find returns the line that allows a test to skip: the test itself, one that
+// it is part of, or all whose names begin as the line says before its *.
 func find(list []skip, test string) (skip, bool) {
 	for _, s := range list {
-		if test == s.test || strings.HasPrefix(test, s.test+"/") {
+		prefix, all := strings.CutSuffix(s.test, "*")
+		if test == s.test || strings.HasPrefix(test, s.test+"/") || all && strings.HasPrefix(test, prefix) {
 			return s, true
 		}
 	}

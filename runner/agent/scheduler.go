@@ -67,6 +67,9 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 		log.ErrorContext(ctx, "action is not scheduled", "err", err)
 		return time.Time{}
 	}
+	if s.Probe != nil {
+		cron = schedule.Spread(cron, s.Probe.Resource.ID)
+	}
 	last, known := a.book.Last(name)
 	if !known { // seen for the first time: its past is not ours
 		if err := a.book.Advance(name, now); err != nil {

@@ -82,6 +82,14 @@ func runComponents(ctx context.Context, opts options, out, progress io.Writer) (
 	defer c.store.Close()
 	defer func() { err = errors.Join(err, c.clean(context.WithoutCancel(ctx))) }()
 	before := load()
+	err = c.measureAll(ctx, opts)
+	if len(c.results) > 0 { // what was measured is worth knowing also after an interrupt
+		err = errors.Join(err, c.print(context.WithoutCancel(ctx), out, before))
+	}
+	return err
+}
+
+func (c *cluster) measureAll(ctx context.Context, opts options) error {
 	for _, n := range opts.components {
 		for _, k := range kinds {
 			if err := c.measure(ctx, k, n, min(opts.rounds, max(1, deploysPerRow/n))); err != nil {
@@ -89,7 +97,7 @@ func runComponents(ctx context.Context, opts options, out, progress io.Writer) (
 			}
 		}
 	}
-	return c.print(ctx, out, before)
+	return nil
 }
 
 // open is what tells where Berth's time went.

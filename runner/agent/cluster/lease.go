@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrLeaseLost: another pod is the runner now, or this one could not say for
+// ErrLeaseLost says that another pod is the runner now, or this one could not say for
 // too long that it still is.
 var ErrLeaseLost = errors.New("the lease of the runner is lost")
 
@@ -185,7 +185,7 @@ func (h *holder) keep(ctx context.Context) error {
 		other, err := h.take(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // told to end: what came of the last try does not matter
 		case err == nil && other == "":
 			renewed = began
 		case err == nil:

@@ -26,7 +26,7 @@ const (
 const (
 	// podSecrets is where Kubernetes puts a pod's token and the authority of
 	// the API server.
-	podSecrets = "/var/run/secrets/kubernetes.io/serviceaccount"
+	podSecrets = "/var/run/secrets/kubernetes.io/serviceaccount" //nolint:gosec // a path
 
 	// The life of an engine's token: that of its job, within these bounds. The
 	// API server makes none shorter than the first.

@@ -143,11 +143,10 @@ func TestLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := make(chan error, 1)
-	var second context.Context
-	var releaseSecond func()
+	got := make(chan func() (context.Context, func()), 1)
 	go func() {
-		var err error
-		second, releaseSecond, err = podIn(t, k, namespace, "two").Hold(t.Context(), alive)
+		held, release, err := podIn(t, k, namespace, "two").Hold(t.Context(), alive)
+		got <- func() (context.Context, func()) { return held, release }
 		waiting <- err
 	}()
 	select {
@@ -162,6 +161,7 @@ func TestLease(t *testing.T) {
 	if err := within(t, waiting); err != nil {
 		t.Fatal(err)
 	}
+	second, releaseSecond := (<-got)()
 
 	// A third pod that sees nobody on the same volume takes over; the second
 	// notices and stops.

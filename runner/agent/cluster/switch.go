@@ -87,7 +87,7 @@ func (p *Pod) followOnce(ctx context.Context, set func(Switch) error) error {
 			Object configMap `json:"object"`
 		}
 		if err := events.Decode(&event); err != nil {
-			return nil //nolint:nilerr // the watch is over, in whatever way: read it again
+			return nil // the watch is over, in whatever way: read it again
 		}
 		switch event.Type {
 		case "ADDED", "MODIFIED":

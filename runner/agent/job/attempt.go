@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
@@ -23,7 +24,9 @@ type Attempt struct {
 	Tick  *Tick          `json:"tick,omitempty"`
 	Phase recovery.Phase `json:"phase"`
 
-	Process   *process.ID       `json:"process,omitempty"`
+	Process *process.ID `json:"process,omitempty"`
+	// Pod: the engine runs in a pod of its own.
+	Pod       bool              `json:"pod,omitempty"`
 	Isolation process.Isolation `json:"isolation,omitzero"`
 	StartedAt time.Time         `json:"started_at,omitzero"`
 	// Deadline is when the engine is asked to stop.
@@ -71,6 +74,7 @@ func (f folder) lock() string          { return filepath.Join(f.path, "lock") }
 func (f folder) stdout() string        { return filepath.Join(f.path, "stdout.log") }
 func (f folder) stderr() string        { return filepath.Join(f.path, "stderr.log") }
 func (f folder) engine() string        { return filepath.Join(f.path, "engine") }
+func (f folder) pod() enginepod.Folder { return enginepod.Folder(filepath.Join(f.path, "pod")) }
 func (f folder) in(name string) string { return filepath.Join(f.path, "engine", "in", name) }
 
 // make makes the directory and writes the attempt down. Only then does the

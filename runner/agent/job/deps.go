@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -56,6 +57,8 @@ type Engine struct {
 	SearchPath string
 	Isolation  process.Isolation
 	Limits     process.Limits
+	// InPods: engines are started by Deps.Pods, not as child processes.
+	InPods bool
 	// Grace is the time between asking an engine to stop and ending it.
 	Grace time.Duration
 }
@@ -73,6 +76,8 @@ type Deps struct {
 	Layout   *oci.Layout
 	// Cluster is how jobs reach the install's cluster, nil without one.
 	Cluster cluster.Source
+	// Pods runs engines in pods of their own, nil outside of a cluster.
+	Pods    *enginepod.Pods
 	Sinks   Sinks
 	Switch  *power.Switch
 	Digests *order.Digests

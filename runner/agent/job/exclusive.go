@@ -35,6 +35,21 @@ func (j *job) lockResource(ctx context.Context) error {
 	}
 }
 
+// relock takes the lock of the resource for an engine that runs without it: one
+// in another pod holds no lock of the agent's. It is called before any engine
+// is started.
+func (j *job) relock() {
+	if j.spec.Resource == nil || !j.spec.Mutates() {
+		return
+	}
+	lock, err := datadir.Flock(j.deps.Dir.ResourceLock(j.spec.Resource.ID), errors.New("another engine of this resource has it"))
+	if err != nil {
+		j.log.Error("lock of the resource cannot be taken again", "err", err)
+		return
+	}
+	j.locks = append(j.locks, lock)
+}
+
 // openProxy gives a Terraform job its state backend, the same one as before
 // when an earlier agent had opened it.
 func (j *job) openProxy(life context.Context) error {
@@ -42,6 +57,9 @@ func (j *job) openProxy(life context.Context) error {
 		return nil
 	}
 	access := stateproxy.NewAccess()
+	if j.deps.Engine.InPods {
+		access.Port, access.Socket = relayPort, j.dir.pod().Socket()
+	}
 	if j.attempt.Proxy != nil {
 		access = *j.attempt.Proxy
 	}

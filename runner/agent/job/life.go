@@ -37,6 +37,17 @@ const (
 // errDetached: the agent ends, the engine goes on and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
 
+// engine is one that runs or has run: a child process, or one in a pod.
+type engine interface {
+	// Done is closed when it, and all that it started, is over.
+	Done() <-chan struct{}
+	// ExitCode is known after Done, -1 when it is not.
+	ExitCode() int
+	// Stop asks it to stop at its next safe point, and has it ended when it did
+	// not within grace.
+	Stop(grace time.Duration)
+}
+
 // job is one attempt while this agent works on it.
 type job struct {
 	deps    *Deps
@@ -52,7 +63,7 @@ type job struct {
 	mu       sync.Mutex
 	attempt  Attempt
 	stopped  Stop
-	engine   *process.Process // nil before it runs
+	engine   engine // nil before it runs
 	breakOff context.CancelFunc
 	stream   chan string // gets the stream's id once it is known
 	proxy    *stateproxy.Proxy
@@ -191,7 +202,7 @@ func (j *job) begin(life context.Context) error {
 }
 
 // start prepares everything and starts the engine.
-func (j *job) start(ctx, life context.Context) (*process.Process, error) {
+func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admit(); err != nil {
 		return nil, err
 	}
@@ -219,10 +230,13 @@ func (j *job) start(ctx, life context.Context) (*process.Process, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if j.deps.Engine.InPods {
+		return j.launchPod(ctx, life)
+	}
 	return j.launch(ctx, life)
 }
 
-func (j *job) launch(ctx, life context.Context) (*process.Process, error) {
+func (j *job) launch(ctx, life context.Context) (engine, error) {
 	stdout, err := output(j.dir.stdout())
 	if err != nil {
 		return nil, err
@@ -268,6 +282,9 @@ func (j *job) adopt(life context.Context) error {
 	if err := j.openProxy(life); err != nil {
 		return err
 	}
+	if j.attempt.Pod {
+		return j.adoptPod(life)
+	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 	if id := j.attempt.Process; id != nil {
 		group := process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits)
@@ -288,7 +305,7 @@ func (j *job) adopt(life context.Context) error {
 }
 
 // await waits for the engine and finishes the attempt.
-func (j *job) await(life context.Context, p *process.Process) error {
+func (j *job) await(life context.Context, p engine) error {
 	j.mu.Lock()
 	j.engine = p
 	stopped := j.stopped
@@ -310,6 +327,13 @@ func (j *job) await(life context.Context, p *process.Process) error {
 		break
 	}
 	j.logs.drain()
+	if reason, never := neverBegan(p); never {
+		// As if it had not been started, and so for whoever looks at the disk.
+		if err := j.advance(recovery.Ordered); err != nil {
+			return err
+		}
+		return j.finish(life, j.failure(reason), nil)
+	}
 	process.NewGroup(j.attempt.Name(), process.Limits{}).Remove()
 	return j.finishEngine(life, p.ExitCode())
 }

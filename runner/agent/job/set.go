@@ -77,6 +77,11 @@ func (j *job) facts() recovery.Facts {
 	if f.Phase != recovery.Starting && f.Phase != recovery.Started {
 		return f
 	}
+	if j.attempt.Pod { // it lives until its adoption shows that it does not
+		f.Alive = true
+		j.relock()
+		return f
+	}
 	if j.attempt.Process != nil {
 		f.Alive = process.Alive(*j.attempt.Process)
 	} else if pid, found := process.Find("run", j.dir.engine()); found {

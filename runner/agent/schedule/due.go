@@ -11,6 +11,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -62,6 +63,29 @@ func Due(s cron.Schedule, last, now time.Time, starting bool) Ticks {
 	}
 	t.Next = at
 	return t
+}
+
+// Spread moves a schedule by less than a minute, always by the same for the same
+// name: what runs each minute in many places, or for many things, must not all
+// run at once.
+func Spread(s cron.Schedule, name string) cron.Schedule {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // cannot fail
+	return shifted{Schedule: s, by: time.Duration(h.Sum32()%60) * time.Second}
+}
+
+type shifted struct {
+	cron.Schedule
+	by time.Duration
+}
+
+// Next implements cron.Schedule.
+func (s shifted) Next(after time.Time) time.Time {
+	next := s.Schedule.Next(after.Add(-s.by))
+	if next.IsZero() {
+		return next
+	}
+	return next.Add(s.by)
 }
 
 // Parse reads a standard expression of five fields, in UTC.

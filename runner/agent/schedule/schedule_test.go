@@ -94,6 +94,30 @@ func TestSchedulesAreInUTC(t *testing.T) {
 	}
 }
 
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	cron, err := schedule.Parse("* * * * *")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := map[int]bool{}
+	for _, name := range []string{"res_a", "res_b", "res_c", "res_d", "res_e", "res_f"} {
+		s := schedule.Spread(cron, name)
+		first := s.Next(at("10:00:00"))
+		second := s.Next(first)
+		if second.Sub(first) != time.Minute || first.Sub(at("10:00:00")) > time.Minute {
+			t.Errorf("%s runs at %s and %s, want once a minute", name, first, second)
+		}
+		if again := schedule.Spread(cron, name).Next(at("10:00:00")); !again.Equal(first) {
+			t.Errorf("%s runs at %s, and asked again at %s", name, first, again)
+		}
+		seconds[first.Second()] = true
+	}
+	if len(seconds) < 3 {
+		t.Errorf("six things run at only %d different seconds", len(seconds))
+	}
+}
+
 func TestAccept(t *testing.T) {
 	t.Parallel()
 	public, private, err := capsule.GenerateKey()

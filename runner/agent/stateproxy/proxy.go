@@ -23,6 +23,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -51,6 +52,9 @@ type Access struct {
 	Port     int    `json:"port"`
 	Username string `json:"username"`
 	Password string `json:"password"`
+	// Socket is set when the engine is in another pod: the proxy listens there
+	// instead, and the engine's pod leads the port of its own loopback to it.
+	Socket string `json:"socket,omitempty"`
 }
 
 // NewAccess makes up a user and a password; the port is chosen by Listen.
@@ -113,9 +117,14 @@ type Proxy struct {
 func New(c Config, a Access) *Proxy { return &Proxy{Config: c, access: a} }
 
 // Listen opens the port of the loopback that a wants, or any when it wants
-// none, and returns a with the port.
+// none, and returns a with the port; or the socket of a, which only this user
+// can reach.
 func Listen(ctx context.Context, a Access) (net.Listener, Access, error) {
 	var config net.ListenConfig
+	if a.Socket != "" {
+		l, err := listenSocket(ctx, config, a.Socket)
+		return l, a, err
+	}
 	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port)))
 	if err != nil {
 		return nil, a, fmt.Errorf("state proxy: %w", err)
@@ -127,6 +136,20 @@ func Listen(ctx context.Context, a Access) (net.Listener, Access, error) {
 	}
 	a.Port = addr.Port
 	return l, a, nil
+}
+
+func listenSocket(ctx context.Context, config net.ListenConfig, path string) (net.Listener, error) {
+	if err := datadir.Remove(path); err != nil { // of an agent that was killed
+		return nil, fmt.Errorf("state proxy: %w", err)
+	}
+	l, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("state proxy: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("state proxy: %w", err), l.Close())
+	}
+	return l, nil
 }
 
 // Serve answers Terraform until ctx ends. Requests that are being held end

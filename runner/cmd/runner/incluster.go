@@ -32,7 +32,7 @@ func runInCluster(ctx context.Context, cfg agent.Config) error {
 	held, release, err := pod.Hold(ctx, cluster.LeaseConfig{Data: data, Locked: dir.Locked, Log: cfg.Log})
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return nil //nolint:nilerr // told to end while it waited
+		return nil // told to end while it waited
 	case err != nil:
 		return err
 	}

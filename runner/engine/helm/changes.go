@@ -83,8 +83,22 @@ func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s belongs to release %s in namespace %s", e.ref.Address(), e.owner.name, e.owner.namespace)
 }
 
-// step is the one of an object that the release is to have.
+// step is the one of an object that the release is to have. Controllers write to
+// objects all the time; a dry run that one of them outran is done again.
 func (d *differ) step(ctx context.Context, target *unstructured.Unstructured) (step, error) {
+	var s step
+	look := func() (err error) {
+		s, err = d.look(ctx, target)
+		return err
+	}
+	err := kube.OnConflict(look, ctx.Err)
+	if apierrors.IsConflict(err) {
+		err = kube.Explain(err, "try a change of "+kube.RefOf(target).String())
+	}
+	return s, err
+}
+
+func (d *differ) look(ctx context.Context, target *unstructured.Unstructured) (step, error) {
 	ref := kube.RefOf(target)
 	live, err := d.cluster.Get(ctx, ref)
 	if err != nil {

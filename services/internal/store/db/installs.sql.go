@@ -117,9 +117,10 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at FROM installs WHERE id = $1 FOR UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
+// Excludes others who lock it, but not those who only insert what refers to it.
 func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error) {
 	row := q.db.QueryRow(ctx, lockInstallRow, id)
 	var i Install

@@ -218,11 +218,12 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 
 const lockWorkflow = `-- name: LockWorkflow :one
 
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at FROM workflows WHERE id = $1 FOR UPDATE
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at FROM workflows WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
-// The workflow's row, locked: whoever holds it is the only one to move it.
+// The workflow's row, locked: whoever holds it is the only one to move it. Who only
+// inserts what refers to it is not held up.
 func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error) {
 	row := q.db.QueryRow(ctx, lockWorkflow, id)
 	var i Workflow

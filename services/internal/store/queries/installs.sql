@@ -13,7 +13,8 @@ WHERE id = sqlc.arg(ref) OR (name = sqlc.arg(ref) AND forgotten_at IS NULL)
 ORDER BY id = sqlc.arg(ref) DESC LIMIT 1;
 
 -- name: LockInstallRow :one
-SELECT * FROM installs WHERE id = sqlc.arg(id) FOR UPDATE;
+-- Excludes others who lock it, but not those who only insert what refers to it.
+SELECT * FROM installs WHERE id = sqlc.arg(id) FOR NO KEY UPDATE;
 
 -- name: ShowInstalls :many
 -- Installs with the names around them, by name; a filter that is empty lets all

@@ -1,8 +1,9 @@
 -- Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
 
 -- name: LockWorkflow :one
--- The workflow's row, locked: whoever holds it is the only one to move it.
-SELECT * FROM workflows WHERE id = sqlc.arg(id) FOR UPDATE;
+-- The workflow's row, locked: whoever holds it is the only one to move it. Who only
+-- inserts what refers to it is not held up.
+SELECT * FROM workflows WHERE id = sqlc.arg(id) FOR NO KEY UPDATE;
 
 -- name: GetWorkflow :one
 SELECT * FROM workflows WHERE id = sqlc.arg(id);

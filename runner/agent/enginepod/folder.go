@@ -1,0 +1,71 @@
+package enginepod
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/runner/agent/datadir"
+)
+
+// Start is what Launch starts. It is a file, not a part of the Job, since the
+// environment may hold passwords and Jobs can be read in the cluster.
+type Start struct {
+	Path string   `json:"path"`
+	Args []string `json:"args"`
+	Dir  string   `json:"dir"`
+	Env  []string `json:"env"`
+	// Digests are those of executables, by path, which must be the same in the
+	// pod as where the order was checked.
+	Digests map[string]string `json:"digests"`
+	// Relay is the port of the pod's loopback that leads to Folder.Socket, 0 for
+	// none.
+	Relay int `json:"relay,omitempty"`
+}
+
+// Folder is the directory that the agent shares with Launch.
+type Folder string
+
+func (f Folder) start() string  { return filepath.Join(string(f), "start.json") }
+func (f Folder) marker() string { return filepath.Join(string(f), "begun") }
+
+// Stdout is where the engine's standard output goes.
+func (f Folder) Stdout() string { return filepath.Join(string(f), "stdout.log") }
+
+// Stderr is where its standard error goes.
+func (f Folder) Stderr() string { return filepath.Join(string(f), "stderr.log") }
+
+// Socket is where the agent answers what comes to Start.Relay.
+func (f Folder) Socket() string { return filepath.Join(string(f), "state.sock") }
+
+// Make makes the folder for the engine's user. That user owns the files it
+// writes and not the folder, so it can put nothing else in their place.
+func (f Folder) Make(s Start, uid, gid int) error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	for _, path := range []string{f.marker(), f.Stdout(), f.Stderr()} {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := file.Close(); err != nil {
+			return err
+		}
+		if err := os.Chown(path, uid, gid); err != nil {
+			return err
+		}
+	}
+	if err := datadir.WriteJSON(f.start(), s); err != nil {
+		return fmt.Errorf("write what to start: %w", err)
+	}
+	for path, mode := range map[string]os.FileMode{f.start(): 0o440, string(f): 0o750} {
+		if err := os.Chown(path, -1, gid); err != nil {
+			return err
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

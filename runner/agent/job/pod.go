@@ -1,0 +1,95 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+)
+
+// relayPort is where Terraform finds the state proxy in its pod, which has its
+// loopback for itself.
+const relayPort = 8700
+
+// launchPod is launch for an engine in a pod of its own.
+func (j *job) launchPod(ctx, life context.Context) (engine, error) {
+	e := j.deps.Engine
+	start := enginepod.Start{
+		Path: e.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(), Env: j.environment(ctx), Digests: map[string]string{},
+	}
+	for _, path := range []string{e.Path, e.Terraform} {
+		if path == "" {
+			continue
+		}
+		var err error
+		if start.Digests[path], err = j.deps.Digests.Of(path); err != nil {
+			return nil, err
+		}
+	}
+	if j.attempt.Proxy != nil {
+		start.Relay = j.attempt.Proxy.Port
+	}
+	if err := j.dir.pod().Make(start, e.Isolation.UID, e.Isolation.GID); err != nil {
+		return nil, fmt.Errorf("folder of the engine's pod: %w", err)
+	}
+	err := j.advance(recovery.Starting, func(a *Attempt) {
+		a.StartedAt = j.deps.Now().UTC()
+		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
+		a.Isolation, a.Pod = e.Isolation, true
+	})
+	if err != nil {
+		return nil, err
+	}
+	p, err := j.deps.Pods.Start(ctx, life, j.podOrder())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }))
+	}
+	if err := j.advance(recovery.Started); err != nil {
+		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err) // it runs; what it does still counts
+	}
+	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
+	return p, nil
+}
+
+// adoptPod goes on with an engine in a pod, or finds out that it is over.
+func (j *job) adoptPod(life context.Context) error {
+	if j.deps.Pods == nil {
+		return errors.New("its engine is in a pod of the cluster, and this runner is not: start it there again, with --in-cluster")
+	}
+	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
+	j.remark("the runner was started again and goes on with this job")
+	return j.await(life, j.deps.Pods.Adopt(life, j.podOrder()))
+}
+
+func (j *job) podOrder() enginepod.Order {
+	dirs := []string{j.dir.engine()}
+	if j.spec.InstallID != "" {
+		dirs = append(dirs, j.deps.Dir.Install())
+	}
+	return enginepod.Order{
+		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs,
+		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,
+	}
+}
+
+// neverBegan tells of an engine that is over whether it provably did nothing,
+// and why.
+func neverBegan(e engine) (reason error, never bool) {
+	p, inPod := e.(*enginepod.Run)
+	if !inPod || p.Began() {
+		return nil, false
+	}
+	if p.Reason() == "" {
+		return errors.New("the engine's pod was removed before the engine began"), true
+	}
+	return errors.New("the engine did not begin: " + p.Reason()), true
+}
+
+// openSocket lets the engine's user reach the state proxy.
+func (j *job) openSocket(path string) error {
+	iso := j.deps.Engine.Isolation
+	return os.Chown(path, iso.UID, iso.GID)
+}
