@@ -112,20 +112,22 @@ func (l *Layout) Open(dgst digest.Digest) (*os.File, error) {
 // interrupted push leaves what it got; when r is an io.Seeker, as blobs from a
 // registry are, the next push of the same digest goes on from there.
 //
-// A pushed manifest is also listed in the index, so that it is found by digest.
+// A pushed manifest is also listed in the index, so that it is found by digest;
+// one that is here already too, since who pushed it may not have come to that.
 func (l *Layout) Push(ctx context.Context, desc ocispec.Descriptor, r io.Reader) error {
 	w, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer w.end()
-	if err := w.Push(ctx, desc, r); err != nil {
+	pushed := w.Push(ctx, desc, r)
+	if !IsManifest(desc.MediaType) || ignoreExisting(pushed) != nil {
+		return pushed
+	}
+	if err := l.list(ctx, desc); err != nil {
 		return err
 	}
-	if !IsManifest(desc.MediaType) {
-		return nil
-	}
-	return l.list(ctx, desc)
+	return pushed
 }
 
 // Resolve gives the descriptor of an artifact by its tag or its digest.

@@ -171,6 +171,26 @@ func TestPushChecksContent(t *testing.T) {
 	}
 }
 
+// Two who make the same artifact at the same time: the second finds the manifest
+// there, and the first has not listed it yet.
+func TestPushListsWhatIsThereAlready(t *testing.T) {
+	t.Parallel()
+	l, dir := openLayout(t), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# the same"), 0o600))
+	pack := func() ocispec.Descriptor {
+		return value(oci.Pack(t.Context(), l, oci.PackInput{Kind: oci.KindTerraformModule, Dir: dir}))(t)
+	}
+	desc := pack()
+	must(t, os.Remove(filepath.Join(l.Dir(), ocispec.ImageIndexFile)))
+	again := pack()
+	if again.Digest != desc.Digest {
+		t.Fatalf("packed %s, then %s", desc.Digest, again.Digest)
+	}
+	if _, err := l.Resolve(t.Context(), desc.Digest.String()); err != nil {
+		t.Errorf("what was packed twice is not found: %v", err)
+	}
+}
+
 func TestGCKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	l := openLayout(t)

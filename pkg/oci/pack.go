@@ -91,9 +91,10 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 }
 
 // pushOnce pushes unless dst can tell that it already has the content: a
-// registry would otherwise take the whole upload again.
+// registry would otherwise take the whole upload again. Manifests are small, and
+// pushing one also lists it.
 func pushOnce(ctx context.Context, dst content.Pusher, desc ocispec.Descriptor, r io.Reader) error {
-	if s, ok := dst.(content.ReadOnlyStorage); ok {
+	if s, ok := dst.(content.ReadOnlyStorage); ok && !IsManifest(desc.MediaType) {
 		exists, err := s.Exists(ctx, desc)
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", desc.Digest, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -142,9 +143,10 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		Engine: job.Engine{
 			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
 			Limits: process.Limits{MemoryBytes: a.cfg.EngineMemory, PIDs: a.cfg.EnginePIDs}, Grace: a.cfg.Grace,
+			InPods: a.cfg.Engines == EnginesJobs,
 		},
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
-		Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+		Pods: a.enginePods(), Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	switch {
 	case a.cfg.Kubeconfig != "":
@@ -242,8 +244,13 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	return err
 }
 
-// shutDown lets engines stop and hands in what they leave.
+// shutDown lets engines stop and hands in what they leave. Engines in pods do
+// not end with the agent: they go on, and the next agent with them.
 func (a *agent) shutDown(life context.Context) {
+	if a.cfg.Engines == EnginesJobs {
+		a.cfg.Log.InfoContext(life, "runner stops and leaves its engines to the next", "engines", a.jobs.Running())
+		return
+	}
 	a.cfg.Log.InfoContext(life, "runner stops", "engines", a.jobs.Running())
 	a.jobs.StopAll(job.StopShutdown)
 	if !a.jobs.Quiet(a.cfg.Grace + 5*time.Second) {
@@ -297,6 +304,19 @@ func (a *agent) makeInstallDir() error {
 		return fmt.Errorf("install directory: %w", err)
 	}
 	return nil
+}
+
+// enginePods runs engines in pods of their own; nil outside of a cluster. It is
+// there also when new engines are child processes: an earlier agent may have
+// left one in a pod.
+func (a *agent) enginePods() *enginepod.Pods {
+	if a.cfg.Pod == nil {
+		return nil
+	}
+	return &enginepod.Pods{Config: enginepod.Config{
+		Pod: a.cfg.Pod, Executable: a.cfg.Executable, UID: a.iso.UID, GID: a.iso.GID,
+		MemoryBytes: a.cfg.EngineMemory, MilliCPU: a.cfg.EngineCPU, Grace: a.cfg.Grace, Log: a.cfg.Log,
+	}}
 }
 
 // reachable checks that engines of another user get to what they need.

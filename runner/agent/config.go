@@ -13,6 +13,12 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
+// Where engines run.
+const (
+	EnginesProcess = "process" // as child processes of the agent
+	EnginesJobs    = "jobs"    // as Kubernetes Jobs beside the agent's pod
+)
+
 // Config is how an agent is set up. Each setting is a flag of `berth-runner`,
 // an environment variable, or a key of DIR/config.json, in this order; only
 // main reads the environment.
@@ -41,6 +47,13 @@ type Config struct {
 	// EnginePIDs is the most processes and threads of one engine, likewise:
 	// --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default 4096.
 	EnginePIDs int64
+	// EngineCPU is the most processor time of one engine in thousandths of a
+	// core, with Engines "jobs" only: --engine-cpu, BERTH_ENGINE_CPU,
+	// engine_cpu_millis; 0 means no limit.
+	EngineCPU int64
+	// Engines is where engines run, EnginesProcess (default) or EnginesJobs:
+	// --engines, BERTH_ENGINES, engines.
+	Engines string
 	// Kubeconfig is how jobs reach the install's cluster, a file:
 	// --kubeconfig, BERTH_KUBECONFIG, kubeconfig; default none.
 	Kubeconfig string
@@ -77,6 +90,8 @@ type fileConfig struct {
 	GraceSeconds int    `json:"grace_seconds"`
 	EngineMemory int64  `json:"engine_memory_bytes"`
 	EnginePIDs   int64  `json:"engine_pids"`
+	EngineCPU    int64  `json:"engine_cpu_millis"`
+	Engines      string `json:"engines"`
 
 	CAFile          string `json:"ca_file"`
 	Kubeconfig      string `json:"kubeconfig"`
@@ -104,6 +119,8 @@ func (c Config) Complete() (Config, error) {
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second, 30*time.Second)
 	c.EngineMemory = first(c.EngineMemory, file.EngineMemory, 4<<30)
 	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs, 4096)
+	c.EngineCPU = first(c.EngineCPU, file.EngineCPU)
+	c.Engines = first(c.Engines, file.Engines, EnginesProcess)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
 	c.RegistryAddress = first(c.RegistryAddress, file.RegistryAddress)
@@ -148,7 +165,22 @@ func (c Config) Complete() (Config, error) {
 	if c.EngineUID < 0 {
 		errs = append(errs, fmt.Errorf("engine_uid is %d", c.EngineUID))
 	}
-	return c, errors.Join(errs...)
+	return c, errors.Join(append(errs, c.checkEngines())...)
+}
+
+// checkEngines says what is missing where engines are to run.
+func (c Config) checkEngines() error {
+	switch {
+	case c.Engines == EnginesProcess:
+		return nil
+	case c.Engines != EnginesJobs:
+		return fmt.Errorf("engines is %q, not %s or %s", c.Engines, EnginesProcess, EnginesJobs)
+	case c.Pod == nil:
+		return fmt.Errorf("engines is %s, which needs a runner in the cluster: use `berth-runner manifest --engines %s`, or leave it out elsewhere", EnginesJobs, EnginesJobs)
+	case c.EngineUID == 0:
+		return fmt.Errorf("engines is %s, which needs a user for them that is not root: use --engine-uid", EnginesJobs)
+	}
+	return nil
 }
 
 // find returns the file of this name in the first of the folders that has it.

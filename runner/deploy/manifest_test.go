@@ -51,6 +51,7 @@ func TestGolden(t *testing.T) {
 			o.Proxy, o.NoProxy = "http://user:pa$$@proxy.example.com:3128", "10.0.0.0/8"
 		},
 		"trial": func(o *deploy.Options) { o.Rights, o.HostPath = deploy.RightsCluster, "/var/lib/berth-acme" },
+		"jobs":  func(o *deploy.Options) { o.Engines = deploy.EnginesJobs },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,6 +149,39 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
+// With engines as Jobs the agent may make and end what runs in its own
+// namespace. Its engines still may nothing there.
+func TestRightsForJobs(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Engines = deploy.EnginesJobs
+	text, err := deploy.Manifest(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]any{}
+	for _, x := range objects(t, text) {
+		kind, _ := x.at("kind").(string)
+		namespace, _ := x.at("metadata", "namespace").(string)
+		if strings.HasPrefix(kind, "ClusterRole") {
+			t.Errorf("a %s for Jobs", kind)
+		}
+		if kind != "Role" || namespace != "berth-acme" {
+			continue
+		}
+		for _, r := range x.at("rules").([]any) {
+			rule, _ := r.(map[string]any)
+			if resources, _ := rule["resources"].([]any); rule["resourceNames"] == nil {
+				got[resources[0].(string)], _ = rule["verbs"].([]any)
+			}
+		}
+	}
+	want := map[string][]any{"jobs": {"create", "get", "delete"}, "pods": {"get", "list", "watch", "delete"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("what the agent may do with all objects of a kind (-want +got):\n%s", diff)
+	}
+}
+
 func TestAuthorities(t *testing.T) {
 	t.Parallel()
 	cert, key := authority(t)
@@ -200,6 +234,7 @@ func TestRefuses(t *testing.T) {
 		"a namespace that is none":    func(o *deploy.Options) { o.Namespace = "Berth Acme" },
 		"engines beside the agent":    func(o *deploy.Options) { o.Namespace, o.Namespaces = "shop", []string{"shop"} },
 		"unknown rights":              func(o *deploy.Options) { o.Rights = "all" },
+		"engines that are nowhere":    func(o *deploy.Options) { o.Engines = "threads" },
 		"a size without a unit":       func(o *deploy.Options) { o.Size = "10" },
 		"the root of the node":        func(o *deploy.Options) { o.HostPath = "/" },
 		"a path that climbs":          func(o *deploy.Options) { o.HostPath = "/var/../etc" },

@@ -20,6 +20,12 @@ const (
 	RightsCluster    = "cluster"
 )
 
+// Where engines run.
+const (
+	EnginesProcess = "process"
+	EnginesJobs    = "jobs"
+)
+
 // Options are what a customer may choose. Zero values mean the defaults.
 type Options struct {
 	// CodeText is the code, Code what it says.
@@ -32,6 +38,9 @@ type Options struct {
 	Rights string
 	// Namespaces that engines may work in; default the install's id.
 	Namespaces []string
+
+	// Engines is where engines run: EnginesProcess (default) or EnginesJobs.
+	Engines string
 
 	// Image of the runner; default that of the code.
 	Image string
@@ -66,6 +75,7 @@ func (o Options) WithDefaults() Options {
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{dashed(o.Code.InstallID)}
 	}
+	o.Engines = or(o.Engines, EnginesProcess)
 	o.Image = or(o.Image, o.Code.RunnerImage)
 	o.PullPolicy = or(o.PullPolicy, "IfNotPresent")
 	o.Size = or(o.Size, "10Gi")
@@ -85,6 +95,7 @@ func (o Options) validate() error {
 	}
 	wrong(!namePattern.MatchString(o.Namespace), "--namespace %q is not the name of a namespace", o.Namespace)
 	wrong(o.Rights != RightsNamespaces && o.Rights != RightsCluster, "--rights is %q, not %s or %s", o.Rights, RightsNamespaces, RightsCluster)
+	wrong(o.Engines != EnginesProcess && o.Engines != EnginesJobs, "--engines is %q, not %s or %s", o.Engines, EnginesProcess, EnginesJobs)
 	for _, name := range o.Namespaces {
 		wrong(!namePattern.MatchString(name), "--namespaces: %q is not the name of a namespace", name)
 		wrong(name == o.Namespace, "--namespaces: %s is the runner's own: what engines may do there would give them its secrets", name)

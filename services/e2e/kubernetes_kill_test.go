@@ -68,11 +68,16 @@ const slowRollout = 8 * time.Second
 // something can be done while it is waited for.
 func (s *system) slowShop() *shop {
 	s.t.Helper()
-	app := shopFolder(s.t)
-	edit(s.t, filepath.Join(app, "src", "chart", "templates", "deployment.yaml"),
+	return s.shop(slowFolder(s.t))
+}
+
+func slowFolder(t *testing.T) string {
+	t.Helper()
+	app := shopFolder(t)
+	edit(t, filepath.Join(app, "src", "chart", "templates", "deployment.yaml"),
 		"            periodSeconds: 2\n", fmt.Sprintf("            periodSeconds: 2\n            initialDelaySeconds: %d\n", int(slowRollout.Seconds())))
-	edit(s.t, filepath.Join(app, "inputs.toml"), `default      = "2"`, `default      = "1"`)
-	return s.shop(app)
+	edit(t, filepath.Join(app, "inputs.toml"), `default      = "2"`, `default      = "1"`)
+	return app
 }
 
 // rollingOut waits until a workflow has begun to roll a memory limit out.

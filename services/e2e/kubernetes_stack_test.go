@@ -39,53 +39,8 @@ const vendorHost = "control.berth.test"
 // commands to a healthy app, a switch in the cluster, and a pod that is lost.
 func TestKubernetesStack(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("KUBECONFIG") == "" {
-		t.Skip("no cluster: set KUBECONFIG")
-	}
-	image := runnerImage(t)
-	s := startOnCluster(t, "BERTH_PUBLIC_URL=https://"+vendorHost, "BERTH_RUNNER_IMAGE="+image)
-	node := s.nodeAddress()
-	cert, key, authority := certificates(t)
-	proxy := startProxy(t, node, s.front(node, cert, key))
-
-	s.sync("shop", shopFolder(t))
-	suffix := make([]byte, 4)
-	_, _ = rand.Read(suffix) // never fails
-	in := &install{system: s, name: "k" + hex.EncodeToString(suffix)}
-	k := &shop{install: in, namespace: "shop-" + in.name}
-	runner := "berth-" + in.name
-	t.Cleanup(func() {
-		if t.Failed() {
-			k.explainPods(runner)
-		}
-		for _, namespace := range []string{runner, k.namespace} {
-			_, _ = k.command("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
-		}
-	})
-	s.must("installs", "create", in.name, "--app", "shop", "--stack", "kubernetes", "--approve-all")
-
-	// What is printed is run as it is, with what it says to add.
-	script := s.must("installs", "stack", in.name, "--new")
-	port := 30600 + int(suffix[0])
-	flags := fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
-	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+flags, 1)
-	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", port)+flags, 1)
-	said, err := k.customer(script)
-	if err != nil {
-		t.Fatalf("the printed commands: %v\n%s", err, said)
-	}
-	for _, line := range []string{"ok    proxy", "ok    runner-api", "ok    log-ingest", "ok    registry", "ok    clock", "ok    rights", "ok    storage"} {
-		if !strings.Contains(said, line) {
-			t.Errorf("preflight does not say %q:\n%s", line, said)
-		}
-	}
-
-	var made ctlapi.Install
-	s.get("/installs/"+in.name, &made)
-	in.id = made.ID
-	if w := in.finished(*made.WorkflowID, 2*rolloutTimeout); w.State != "succeeded" {
-		t.Fatalf("provision: %s: %s", w.State, in.explain(w))
-	}
+	k, runner := newStack(t, shopFolder, "")
+	in, s, port, proxy := k.install, k.system, k.port, k.proxy
 
 	t.Run("the stack says where it is", func(t *testing.T) {
 		var stack ctlapi.Stack
@@ -198,6 +153,67 @@ func TestKubernetesStack(t *testing.T) {
 			t.Errorf("left in the namespace:\n%s", left)
 		}
 	})
+}
+
+// stack is a shop whose runner is in the cluster.
+type stack struct {
+	*shop
+	proxy *proxy
+	port  int // where kubelets pull
+}
+
+// newStack goes the customer's way with an app, and brings it up. flags are
+// further ones of the manifest.
+func newStack(t *testing.T, app func(*testing.T) string, flags string) (k *stack, runner string) {
+	t.Helper()
+	if os.Getenv("KUBECONFIG") == "" {
+		t.Skip("no cluster: set KUBECONFIG")
+	}
+	image := runnerImage(t)
+	s := startOnCluster(t, "BERTH_PUBLIC_URL=https://"+vendorHost, "BERTH_RUNNER_IMAGE="+image)
+	node := s.nodeAddress()
+	cert, key, authority := certificates(t)
+	proxy := startProxy(t, node, s.front(node, cert, key))
+
+	folder := app(t)
+	s.sync("shop", folder)
+	suffix := make([]byte, 4)
+	_, _ = rand.Read(suffix) // never fails
+	in := &install{system: s, name: "k" + hex.EncodeToString(suffix), app: folder}
+	k = &stack{shop: &shop{install: in, namespace: "shop-" + in.name}, proxy: proxy, port: 30600 + int(suffix[0])}
+	runner = "berth-" + in.name
+	t.Cleanup(func() {
+		if t.Failed() {
+			k.explainPods(runner)
+		}
+		for _, namespace := range []string{runner, k.namespace} {
+			_, _ = k.command("kubectl", "delete", "namespace", namespace, "--ignore-not-found", "--wait=false")
+		}
+	})
+	s.must("installs", "create", in.name, "--app", "shop", "--stack", "kubernetes", "--approve-all")
+
+	// What is printed is run as it is, with what it says to add.
+	script := s.must("installs", "stack", in.name, "--new")
+	both := fmt.Sprintf(" --proxy %s --ca %s --namespaces %s", proxy.url, authority, k.namespace)
+	script = strings.Replace(script, "\nberth-runner preflight", "\nberth-runner preflight"+both, 1)
+	script = strings.Replace(script, "\nberth-runner manifest", fmt.Sprintf("\nberth-runner manifest --image-pull-policy Always --registry-node-port %d", k.port)+both+flags, 1)
+	said, err := k.customer(script)
+	if err != nil {
+		t.Fatalf("the printed commands: %v\n%s", err, said)
+	}
+	for _, line := range []string{"ok    proxy", "ok    runner-api", "ok    log-ingest", "ok    registry", "ok    clock", "ok    rights", "ok    storage"} {
+		if !strings.Contains(said, line) {
+			t.Errorf("preflight does not say %q:\n%s", line, said)
+		}
+	}
+
+	var made ctlapi.Install
+	s.get("/installs/"+in.name, &made)
+	in.id = made.ID
+	if w := in.finished(*made.WorkflowID, 2*rolloutTimeout); w.State != "succeeded" {
+		t.Fatalf("provision: %s: %s", w.State, in.explain(w))
+	}
+	return k, runner
 }
 
 // runnerImage makes the image of the runner that is tested.

@@ -38,7 +38,7 @@ func (p *Pods) job(own ownPod, o Order) (object, error) {
 		"metadata": object{"name": JobName(o.Name), "namespace": p.Pod.Namespace, "labels": labels},
 		"spec": object{
 			"backoffLimit": 0, "completions": 1, "parallelism": 1, "podReplacementPolicy": "Failed",
-			"activeDeadlineSeconds": int64((o.Limit + lateBy) / time.Second),
+			"activeDeadlineSeconds":   int64((o.Limit + lateBy) / time.Second),
 			"ttlSecondsAfterFinished": int64(keptFor / time.Second),
 			"template": object{
 				"metadata": object{"labels": labels},

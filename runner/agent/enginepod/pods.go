@@ -54,8 +54,8 @@ func JobName(attempt string) string {
 // there. An error means that there is no engine and will be none. While the API
 // server does not say whether it has the Job, there is a Run that finds out.
 func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
-	var own ownPod
-	if err := p.Pod.Do(ctx, http.MethodGet, p.path("/api/v1", "pods")+"/"+url.PathEscape(p.Pod.Name), nil, &own); err != nil {
+	own, err := p.own(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("read the runner's own pod: %w", err)
 	}
 	job, err := p.job(own, o)
@@ -72,7 +72,7 @@ func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
 		case ctx.Err() != nil:
 			r.Stop(0) // made or not: it must not go on
 			go r.work(life)
-			return r, nil
+			return r, nil //nolint:nilerr // the run finds out what became of it
 		case refused(err):
 			if _, never := giveUp(o.Folder.marker()); never != nil {
 				return nil, errors.Join(err, never)
@@ -81,6 +81,17 @@ func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
 		case !told:
 			o.Note("the cluster does not take the engine's Job, trying again: " + err.Error())
 			told = true
+		}
+		pause(ctx)
+	}
+}
+
+// own reads the agent's pod, waiting for an API server that is away.
+func (p *Pods) own(ctx context.Context) (own ownPod, err error) {
+	for {
+		err = p.Pod.Do(ctx, http.MethodGet, p.path("/api/v1", "pods")+"/"+url.PathEscape(p.Pod.Name), nil, &own)
+		if err == nil || ctx.Err() != nil || refused(err) {
+			return own, err
 		}
 		pause(ctx)
 	}

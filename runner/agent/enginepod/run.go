@@ -27,7 +27,7 @@ const (
 type Run struct {
 	pods  *Pods
 	order Order
-	log   func(text string, err error)
+	warn  func(trouble string, err error) // says the same once
 
 	mu      sync.Mutex
 	stop    *time.Duration // the grace, once it is to stop
@@ -42,11 +42,11 @@ type Run struct {
 func (p *Pods) newRun(o Order) *Run {
 	r := &Run{pods: p, order: o, stopped: make(chan struct{}), done: make(chan struct{}), code: -1}
 	told := ""
-	r.log = func(text string, err error) {
-		if told != text {
-			p.Log.Warn(text, "job", JobName(o.Name), "err", err)
+	r.warn = func(trouble string, err error) {
+		if told != trouble {
+			p.Log.Warn("trouble with the pod of an engine", "pod_job", JobName(o.Name), "trouble", trouble, "err", err)
 		}
-		told = text
+		told = trouble
 	}
 	return r
 }
@@ -105,7 +105,7 @@ func (r *Run) work(life context.Context) {
 	for life.Err() == nil {
 		s, err := r.look(life)
 		if err != nil {
-			r.log("the pod of an engine cannot be looked after, trying again", err)
+			r.warn("it cannot be looked after, trying again", err)
 			pause(life)
 			continue
 		}
@@ -136,7 +136,7 @@ func (r *Run) work(life context.Context) {
 			err = r.wait(life, s, stop)
 		}
 		if err != nil && life.Err() == nil {
-			r.log("the pod of an engine cannot be looked after, trying again", err)
+			r.warn("it cannot be looked after, trying again", err)
 			pause(life)
 		}
 	}
@@ -202,7 +202,7 @@ func (r *Run) wait(life context.Context, s sight, stopping bool) error {
 	}
 	err := r.pods.Pod.Wait(ctx, r.pods.path("/api/v1", "pods"), r.query(), s.pods.Metadata.ResourceVersion, limit)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // asked to stop, or the agent ends
+		return nil // asked to stop, or the agent ends
 	}
 	return err
 }
@@ -211,7 +211,7 @@ func (r *Run) wait(life context.Context, s sight, stopping bool) error {
 func (r *Run) conclude(s sight) bool {
 	began, err := giveUp(r.order.Folder.marker())
 	if err != nil {
-		r.log("the pod of an engine has ended, but the engine cannot be shown to be over, trying again", err)
+		r.warn("it has ended, but its engine cannot be shown to be over, trying again", err)
 		return false
 	}
 	if s.outOfMemory() {
@@ -225,7 +225,7 @@ func (r *Run) conclude(s sight) bool {
 // tidy removes what is left. When that fails, Kubernetes does it after a while.
 func (r *Run) tidy(life context.Context) {
 	if err := r.delete(life, r.jobPath(), object{"propagationPolicy": "Background"}); err != nil && life.Err() == nil {
-		r.log("the Job of an engine that is over stays for now", err)
+		r.warn("the Job stays for now", err)
 	}
 }
 
@@ -233,7 +233,9 @@ func (r *Run) jobPath() string {
 	return r.pods.path("/apis/batch/v1", "jobs") + "/" + JobName(r.order.Name)
 }
 
-func (r *Run) query() url.Values { return url.Values{"labelSelector": {labelJob + "=" + JobName(r.order.Name)}} }
+func (r *Run) query() url.Values {
+	return url.Values{"labelSelector": {labelJob + "=" + JobName(r.order.Name)}}
+}
 
 func pause(ctx context.Context) {
 	select {

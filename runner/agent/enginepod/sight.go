@@ -69,11 +69,19 @@ func (s sight) over() bool {
 		return false
 	}
 	for _, p := range s.pods.Items {
-		if p.Status.Phase != "Succeeded" && p.Status.Phase != "Failed" {
+		if !p.ended() {
 			return false
 		}
 	}
 	return true
+}
+
+// ended: its one container has, though its node may not have tidied up yet.
+func (p pod) ended() bool {
+	if p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" {
+		return true
+	}
+	return len(p.Status.Containers) == 1 && p.Status.Containers[0].State.Terminated != nil
 }
 
 func (s sight) running() bool {

@@ -57,11 +57,14 @@ func (j *job) openProxy(life context.Context) error {
 		return nil
 	}
 	access := stateproxy.NewAccess()
-	if j.deps.Engine.InPods {
-		access.Port, access.Socket = relayPort, j.dir.pod().Socket()
-	}
-	if j.attempt.Proxy != nil {
+	switch {
+	case j.attempt.Proxy != nil:
 		access = *j.attempt.Proxy
+	case j.deps.Engine.InPods:
+		var err error
+		if access, err = j.relayed(access); err != nil {
+			return err
+		}
 	}
 	j.secrets.add(access.Password, "state proxy")
 	config := stateproxy.Config{
@@ -73,6 +76,9 @@ func (j *job) openProxy(life context.Context) error {
 		config.Fence = *j.attempt.Assignment.Fence
 	}
 	listener, access, err := stateproxy.Listen(life, access)
+	if err == nil && access.Socket != "" {
+		err = j.openSocket(access.Socket)
+	}
 	if err != nil {
 		if j.attempt.Proxy == nil {
 			return err

@@ -328,11 +328,7 @@ func (j *job) await(life context.Context, p engine) error {
 	}
 	j.logs.drain()
 	if reason, never := neverBegan(p); never {
-		// As if it had not been started, and so for whoever looks at the disk.
-		if err := j.advance(recovery.Ordered); err != nil {
-			return err
-		}
-		return j.finish(life, j.failure(reason), nil)
+		return j.finishUnbegun(life, reason)
 	}
 	process.NewGroup(j.attempt.Name(), process.Limits{}).Remove()
 	return j.finishEngine(life, p.ExitCode())

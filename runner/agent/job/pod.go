@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
 // relayPort is where Terraform finds the state proxy in its pod, which has its
@@ -76,20 +78,43 @@ func (j *job) podOrder() enginepod.Order {
 }
 
 // neverBegan tells of an engine that is over whether it provably did nothing,
-// and why.
-func neverBegan(e engine) (reason error, never bool) {
+// and why, as far as that is known.
+func neverBegan(e engine) (reason string, never bool) {
 	p, inPod := e.(*enginepod.Run)
 	if !inPod || p.Began() {
-		return nil, false
+		return "", false
 	}
-	if p.Reason() == "" {
-		return errors.New("the engine's pod was removed before the engine began"), true
+	return p.Reason(), true
+}
+
+// finishUnbegun finishes an attempt whose pod came to no engine.
+func (j *job) finishUnbegun(life context.Context, reason string) error {
+	// For a later agent too: nothing was started.
+	if err := j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }); err != nil {
+		return err
 	}
-	return errors.New("the engine did not begin: " + p.Reason()), true
+	switch {
+	case j.why() != "" || reason != "":
+		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)
+	case j.spec.Mutates():
+		return j.finish(life, jobspec.Result{
+			Outcome: jobspec.OutcomeFailed, Error: "the engine's pod was removed before the engine began", Remedy: "nothing was done; try the change again",
+		}, nil)
+	}
+	return j.finish(life, jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "the engine's pod was removed before the engine began"}, nil)
+}
+
+// relayed makes of access one for an engine in another pod.
+func (j *job) relayed(access stateproxy.Access) (stateproxy.Access, error) {
+	access.Port, access.Socket = relayPort, j.dir.pod().Socket()
+	return access, os.MkdirAll(string(j.dir.pod()), 0o700)
 }
 
 // openSocket lets the engine's user reach the state proxy.
 func (j *job) openSocket(path string) error {
-	iso := j.deps.Engine.Isolation
+	iso := j.attempt.Isolation
+	if iso.UID == 0 {
+		iso = j.deps.Engine.Isolation
+	}
 	return os.Chown(path, iso.UID, iso.GID)
 }

@@ -284,3 +284,26 @@ func TestFinishDeliversWhatWaits(t *testing.T) {
 		t.Errorf("writes = %d, freed = %+v", len(b.writes), b.freed)
 	}
 }
+
+// The socket of an agent that was killed does not stand in the way of the next
+// one, and nobody else can connect to it.
+func TestListenOnASocketAgain(t *testing.T) {
+	t.Parallel()
+	access := stateproxy.NewAccess()
+	access.Port, access.Socket = 8700, filepath.Join(t.TempDir(), "s")
+	if err := os.WriteFile(access.Socket, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	listener, got, err := stateproxy.Listen(t.Context(), access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if got != access {
+		t.Errorf("access %+v, want %+v", got, access)
+	}
+	info, err := os.Stat(access.Socket)
+	if err != nil || info.Mode() != os.ModeSocket|0o600 {
+		t.Errorf("socket %v, %v", info.Mode(), err)
+	}
+}

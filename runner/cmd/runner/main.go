@@ -51,9 +51,12 @@ type usageError struct{ error }
 
 func exitCode(err error) int {
 	var usage usageError
+	var engine engineError
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &engine):
+		return engine.code
 	case errors.As(err, &usage):
 		return exitUsage
 	case errors.Is(err, datadir.ErrBusy):
@@ -82,7 +85,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	s.flags(root.PersistentFlags())
 	root.AddCommand(
-		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.manifestCommand(), s.chainCommand(), s.registryCommand(),
+		s.runCommand(), s.statusCommand(), s.preflightCommand(), s.manifestCommand(), s.chainCommand(), s.registryCommand(), s.enginePodCommand(),
 		&cobra.Command{
 			Use: "version", Short: "Show the version", Args: noArgs,
 			Run: func(cmd *cobra.Command, _ []string) {

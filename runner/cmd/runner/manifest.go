@@ -39,6 +39,7 @@ give it from a file (--code @FILE) or on standard input (--code -).`,
 				}
 				o.CA = string(text)
 			}
+			o.Engines = or(s.cfg.Engines, os.Getenv("BERTH_ENGINES"))
 			text, err := deploy.Manifest(o)
 			if err != nil {
 				return usageError{err}

@@ -38,6 +38,8 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.cfg.Grace, "grace", 0, "time between asking an engine to stop and ending it (BERTH_GRACE; default 30s)")
 	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
 	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine (BERTH_ENGINE_PIDS; default 4096)")
+	f.Int64Var(&s.cfg.EngineCPU, "engine-cpu", 0, "most processor time of an engine in thousandths of a core, with --engines jobs (BERTH_ENGINE_CPU; default no limit)")
+	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: process, or jobs for Kubernetes Jobs with --in-cluster (BERTH_ENGINES; default process)")
 	f.StringVar(&s.cfg.Code, "code", "", "the code of the install: @FILE, - for standard input, or the code itself, which others can then see in the list of processes (BERTH_CODE)")
 	f.BoolVar(&s.inCluster, "in-cluster", false, "this is the pod of berth-runner manifest: use its credentials, lease and switch (BERTH_IN_CLUSTER)")
 	f.StringVar(&s.cfg.CAFile, "ca", "", "authorities to believe besides the system's, a file in PEM (BERTH_CA_FILE)")
@@ -69,6 +71,7 @@ func (s *settings) config() (agent.Config, error) {
 	text("BERTH_RUNNER_DATA", &c.Data)
 	text("BERTH_ENGINE", &c.Engine)
 	text("BERTH_TERRAFORM", &c.Terraform)
+	text("BERTH_ENGINES", &c.Engines)
 	text("BERTH_CODE", &c.Code)
 	text("BERTH_CA_FILE", &c.CAFile)
 	text("BERTH_KUBECONFIG", &c.Kubeconfig)
@@ -79,6 +82,7 @@ func (s *settings) config() (agent.Config, error) {
 	number("BERTH_ENGINE_UID", c.EngineUID != 0, func(n int64) { c.EngineUID = int(n) })
 	number("BERTH_ENGINE_MEMORY", c.EngineMemory != 0, func(n int64) { c.EngineMemory = n })
 	number("BERTH_ENGINE_PIDS", c.EnginePIDs != 0, func(n int64) { c.EnginePIDs = n })
+	number("BERTH_ENGINE_CPU", c.EngineCPU != 0, func(n int64) { c.EngineCPU = n })
 	if value := os.Getenv("BERTH_GRACE"); c.Grace == 0 && value != "" {
 		var err error
 		if c.Grace, err = time.ParseDuration(value); err != nil {

@@ -292,9 +292,9 @@ func TestRunDrains(t *testing.T) {
 	s.Engine().GET("/wait", func(c *gin.Context) {
 		close(waiting)
 		select {
-		case <-httpserver.Draining(c):
+		case <-httpserver.Draining(c.Request.Context()):
 			c.String(http.StatusOK, "drained")
-		case <-c.Done():
+		case <-c.Request.Context().Done():
 			c.String(http.StatusOK, "cut off")
 		}
 	})

@@ -59,7 +59,7 @@ func (s *Server) logAccess(c *gin.Context) {
 	status, level := c.Writer.Status(), slog.LevelInfo
 	attrs := []any{
 		"method", c.Request.Method, "route", c.FullPath(), "status", status,
-		"took", time.Since(start), "bytes", max(0, c.Writer.Size()), "request_id", RequestID(c),
+		"took", time.Since(start), "bytes", max(0, c.Writer.Size()), "request_id", RequestID(c.Request.Context()),
 	}
 	if op := OperationID(c); op != "" {
 		attrs = append(attrs, "operation", op)
@@ -77,7 +77,7 @@ func (s *Server) logAccess(c *gin.Context) {
 	case !isTraced(c.Request), c.Request.Method == http.MethodGet && status < http.StatusBadRequest:
 		level = slog.LevelDebug
 	}
-	s.cfg.Log.Log(c, level, "request served", attrs...)
+	s.cfg.Log.Log(c.Request.Context(), level, "request served", attrs...)
 }
 
 func (s *Server) recoverPanic(c *gin.Context) {

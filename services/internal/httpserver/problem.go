@@ -37,7 +37,7 @@ func writeProblem(c *gin.Context, problem fault.Problem) {
 	if c.Writer.Written() {
 		return // an answer that broke off: its reader sees that it is short
 	}
-	problem.RequestID = RequestID(c)
+	problem.RequestID = RequestID(c.Request.Context())
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", `Bearer realm="berth"`)

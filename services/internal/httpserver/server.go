@@ -100,7 +100,9 @@ func New(cfg Config) *Server {
 	gin.SetMode(gin.ReleaseMode)
 	s := &Server{cfg: cfg, engine: gin.New(), operations: operationsOf(cfg.Spec, cfg.BasePath), draining: make(chan struct{})}
 	e := s.engine
-	e.ContextWithFallback = true // else handlers lose cancellation and trace
+	// gin's context is never used as one: it is the next request's as soon as the
+	// handlers of this one returned. Handlers get the request's.
+	e.ContextWithFallback = false
 	e.HandleMethodNotAllowed = true
 	e.RedirectTrailingSlash = false // a redirect would lose the body and answer outside of the contract
 	e.UseRawPath = true             // so that an escaped slash is part of a value
@@ -195,7 +197,7 @@ func (s *Server) readyz(c *gin.Context) {
 		return
 	}
 	if s.cfg.Ready != nil {
-		ctx, cancel := context.WithTimeout(c, readyTimeout)
+		ctx, cancel := context.WithTimeout(c.Request.Context(), readyTimeout)
 		defer cancel()
 		if err := s.cfg.Ready(ctx); err != nil {
 			if fault.KindOf(err) == nil {

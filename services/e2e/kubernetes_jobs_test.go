@@ -1,0 +1,136 @@
+package e2e_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKubernetesJobs has engines as Kubernetes Jobs: an app with a component of
+// each kind comes up, engines see nothing of the agent's, and an agent that is
+// killed in the middle of an apply, with its pod or without, goes on with the
+// very engine that it had.
+func TestKubernetesJobs(t *testing.T) {
+	t.Parallel()
+	k, runner := newStack(t, slowFolder, " --engines jobs")
+
+	for i, tt := range []struct {
+		name string
+		kill func(k *shop)
+	}{
+		{name: "the agent's process is killed", kill: func(k *shop) { k.signal(k.agentIn(runner), syscall.SIGKILL) }},
+		{name: "the agent's pod is killed", kill: func(k *shop) {
+			if _, err := k.command("kubectl", "--namespace", runner, "delete", "pod", "--selector", "app=berth-runner", "--force", "--grace-period", "0"); err != nil {
+				k.t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := k.on(t)
+			memory := fmt.Sprintf("%dMi", 70+i)
+			k.limit(memory)
+			w := k.deploy(true, "web")
+			k.rollingOut(w.ID, memory)
+			before := k.enginePod(runner)
+			if i == 0 {
+				k.seesNothing(runner, before)
+			}
+			tt.kill(k)
+			if after := k.enginePod(runner); after != before {
+				t.Errorf("the engine's pod was %s and is %s", before, after)
+			}
+			got := k.finished(w.ID, goOnTimeout+slowRollout+time.Minute) // a pod that takes over has to start
+			if got.State != "succeeded" {
+				t.Fatalf("workflow: %s", k.explain(got))
+			}
+			for _, c := range k.changes("uncertain") {
+				if c.WorkflowID == w.ID {
+					t.Error("the change counts as uncertain, though its engine went on")
+				}
+			}
+			k.settledRelease(memory)
+		})
+	}
+
+	t.Run("no Job is left", func(t *testing.T) {
+		k := k.on(t)
+		k.eventually(goOnTimeout, "the Jobs are gone", func() error {
+			// Health checks have engines too, so one may just be there.
+			left, err := k.command("kubectl", "--namespace", runner, "get", "jobs", "--output", "name")
+			if n := len(strings.Fields(left)); err == nil && n > 1 {
+				err = fmt.Errorf("%d are left", n)
+			}
+			return err
+		})
+	})
+}
+
+// enginePod is the pod of the one engine that applies.
+func (k *shop) enginePod(runner string) string {
+	k.t.Helper()
+	job := k.onlyJob(k.database(), `operation = 'apply' and state = 'leased'`)
+	label := "berth.dev/engine=berth-engine-" + strings.ReplaceAll(job, "_", "-") + "-1"
+	var name string
+	k.eventually(goOnTimeout, "one engine is at work", func() error {
+		out, err := k.command("kubectl", "--namespace", runner, "get", "pods", "--selector", label,
+			"--field-selector", "status.phase=Running", "--output", "jsonpath={.items[*].metadata.name}")
+		if err == nil && len(strings.Fields(out)) != 1 {
+			err = fmt.Errorf("pods with %s: %q", label, out)
+		}
+		name = strings.TrimSpace(out)
+		return err
+	})
+	return name
+}
+
+// seesNothing looks at an engine's pod from inside.
+func (k *shop) seesNothing(runner, pod string) {
+	k.t.Helper()
+	out, err := k.command("kubectl", "--namespace", runner, "exec", pod, "--", "bash", "-c", `id -u
+ls -d /data/identity /data/jobs/*/attempt.json /run/berth/code /var/run/secrets/kubernetes.io 2>/dev/null
+cat /sys/fs/cgroup/memory.max 2>/dev/null || cat /sys/fs/cgroup/memory/memory.limit_in_bytes`)
+	if want := "61000\n4294967296\n"; err != nil || out != want {
+		k.t.Errorf("in the engine's pod: %v, %q, want %q", err, out, want)
+	}
+	// In the agent's own, the same user cannot read what is there.
+	out, err = k.command("kubectl", "--namespace", runner, "exec", "deployment/berth-runner", "--container", "agent", "--",
+		"bash", "-c", `stat -c '%a %u' /data/identity /data/jobs/*/attempt.json; stat -c %u /data/jobs/*/pod`)
+	if err != nil {
+		k.t.Errorf("the agent's files: %v", err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
+		if line != "600 0" && line != "0" {
+			k.t.Errorf("a file of the agent's has mode and owner %s", line)
+		}
+	}
+}
+
+// agentIn is the process of the agent in the pod of a namespace; the cluster's
+// node is this machine.
+func (k *shop) agentIn(runner string) int {
+	k.t.Helper()
+	var pid int
+	k.eventually(goOnTimeout, "the agent's process is found", func() error {
+		paths, err := filepath.Glob("/proc/[0-9]*/environ")
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			env, _ := os.ReadFile(path) // it may have ended meanwhile
+			cmdline, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+			if bytes.Contains(env, []byte("BERTH_POD_NAMESPACE="+runner+"\x00")) && bytes.HasSuffix(cmdline, []byte("\x00run\x00--in-cluster\x00")) {
+				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+				return err
+			}
+		}
+		return errors.New("no process is the agent of " + runner)
+	})
+	return pid
+}
