@@ -237,21 +237,6 @@ func (in *install) change(value string) {
 	in.sync("probe", in.app)
 }
 
-// lasting says how many lines, ten a second, component one prints from the next
-// change on.
-func (in *install) lasting(lines int) {
-	in.t.Helper()
-	file := filepath.Join(in.app, "components", "one.toml")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	changed := regexp.MustCompile(`(?m)^lines  = .*$`).ReplaceAll(data, []byte(fmt.Sprintf("lines  = %d", lines)))
-	if err := os.WriteFile(file, changed, 0o644); err != nil {
-		in.t.Fatal(err)
-	}
-}
-
 // log reads the whole log of a job's stream.
 func (in *install) log(stream string) (lines []string, complete bool) {
 	in.t.Helper()
