@@ -34,7 +34,7 @@ end_pods() {
 end_shims() {
   local at
   for at in /proc/[0-9]*; do
-    if tr '\0' ' ' <"$at/cmdline" 2>/dev/null | grep -q "containerd-shim.* -address $run/containerd.sock "; then
+    if { tr '\0' ' ' <"$at/cmdline"; } 2>/dev/null | grep -q "containerd-shim.* -address $run/containerd.sock "; then
       kill -KILL "${at#/proc/}" 2>/dev/null || true
     fi
   done
