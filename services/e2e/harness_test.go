@@ -32,7 +32,7 @@ const (
 
 // atOnce is how many stories run at the same time: they wait more than they
 // work. -parallel on the command line wins.
-const atOnce = "5"
+const atOnce = "3"
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -31,17 +31,40 @@ add() {
     <<<"Authorization: Bearer $ADMIN_TOKEN"
 }
 
+# seed adds the offers to one pod.
+seed() {
+  local at status=0
+  kubectl --namespace "$NAMESPACE" port-forward "pod/$1" :8080 >"$forward" 2>&1 &
+  forwarder=$!
+  if at=$(address); then
+    while read -r offer; do add "$at" "$offer" || status=1; done <<<"$offers"
+  else
+    status=1
+  fi
+  kill "$forwarder" 2>/dev/null || true
+  wait "$forwarder" 2>/dev/null || true
+  forwarder=
+  return "$status"
+}
+
+# going tells whether a pod is on its way out: a rollout may still end pods.
+going() {
+  local at
+  at=$(kubectl --namespace "$NAMESPACE" get pod "$1" --output jsonpath='{.metadata.deletionTimestamp}' 2>/dev/null) || return 0
+  [ -n "$at" ]
+}
+
 pods=$(kubectl --namespace "$NAMESPACE" get pods --selector app.kubernetes.io/name=web --field-selector status.phase=Running \
   --output go-template='{{range .items}}{{if not .metadata.deletionTimestamp}}{{.metadata.name}}{{"\n"}}{{end}}{{end}}')
 seeded=0
 for pod in $pods; do
-  kubectl --namespace "$NAMESPACE" port-forward "pod/$pod" :8080 >"$forward" 2>&1 &
-  forwarder=$!
-  at=$(address)
-  while read -r offer; do add "$at" "$offer"; done <<<"$offers"
-  kill "$forwarder"
-  wait "$forwarder" 2>/dev/null || true
-  forwarder=
+  tries=1
+  until seed "$pod"; do
+    if going "$pod"; then continue 2; fi
+    [ "$tries" -lt 5 ] || exit 1
+    tries=$((tries + 1))
+    sleep 1
+  done
   echo "seeded $pod"
   seeded=$((seeded + 1))
 done

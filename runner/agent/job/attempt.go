@@ -52,15 +52,15 @@ type Tick struct {
 }
 
 // Spec is what is to be done.
-func (a Attempt) Spec() jobspec.Spec { return a.Assignment.Spec }
+func (a *Attempt) Spec() jobspec.Spec { return a.Assignment.Spec }
 
 // Name is the name of the attempt's directories.
-func (a Attempt) Name() string {
+func (a *Attempt) Name() string {
 	return fmt.Sprintf("%s.%d", a.Assignment.JobID, a.Assignment.Attempt)
 }
 
 // Key names the attempt to the control plane.
-func (a Attempt) Key() runnerapi.Attempt {
+func (a *Attempt) Key() runnerapi.Attempt {
 	return runnerapi.Attempt{JobID: a.Assignment.JobID, Attempt: a.Assignment.Attempt}
 }
 

@@ -233,7 +233,7 @@ func (s *Set) Changed() <-chan struct{} {
 // Stop asks one attempt to end.
 func (s *Set) Stop(a runnerapi.Attempt, why Stop) {
 	s.mu.Lock()
-	j := s.jobs[(Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
+	j := s.jobs[(&Attempt{Assignment: runnerapi.Assignment{JobID: a.JobID, Attempt: a.Attempt}}).Name()]
 	s.mu.Unlock()
 	if j != nil {
 		j.stop(why)
@@ -260,7 +260,7 @@ func (s *Set) Resume(answers []runnerapi.ResumedJob) {
 			continue
 		}
 		s.mu.Lock()
-		j := s.jobs[(Attempt{Assignment: runnerapi.Assignment{JobID: r.JobID, Attempt: r.Attempt}}).Name()]
+		j := s.jobs[(&Attempt{Assignment: runnerapi.Assignment{JobID: r.JobID, Attempt: r.Attempt}}).Name()]
 		s.mu.Unlock()
 		if j != nil {
 			j.resume(r)
