@@ -147,8 +147,11 @@ func (f folder) open(name string) (*os.File, error) {
 	return file, nil
 }
 
-// pathElement is what registries accept between two slashes.
 var pathElement = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
+
+// IsPathElement tells whether registries accept s between two slashes of a
+// repository's name.
+func IsPathElement(s string) bool { return pathElement.MatchString(s) }
 
 // maxPathElement leaves room for a host in the 255 bytes of a whole name.
 const maxPathElement = 128
@@ -157,7 +160,7 @@ const maxPathElement = 128
 // images of a component. A name that registries do not accept is replaced by the
 // id of the resource.
 func RepositoryOf(component, resourceID string) string {
-	if len(component) <= maxPathElement && pathElement.MatchString(component) {
+	if len(component) <= maxPathElement && IsPathElement(component) {
 		return component
 	}
 	return strings.ToLower(resourceID)

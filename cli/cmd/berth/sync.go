@@ -139,15 +139,22 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	}
 	uploads = []archive{{digest, bundle}}
 	request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
+	packed := map[appconfig.Source]string{} // by what is in it: components may share a directory
 	for _, source := range appconfig.Sources(config) {
 		if !source.Uploaded() {
 			continue
 		}
-		data, digest, err := source.Archive(root)
-		if err != nil {
-			return "", nil, request, err
+		contents := source
+		contents.Block, contents.Name = "", ""
+		digest, ok := packed[contents]
+		if !ok {
+			var data []byte
+			if data, digest, err = source.Archive(root); err != nil {
+				return "", nil, request, err
+			}
+			packed[contents] = digest
+			uploads = append(uploads, archive{digest, data})
 		}
-		uploads = append(uploads, archive{digest, data})
 		name := source.Name
 		if source.Block == appconfig.BlockSandbox {
 			name = appconfig.BlockSandbox

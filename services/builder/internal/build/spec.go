@@ -2,12 +2,12 @@ package build
 
 import (
 	"encoding/json"
-	"regexp"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 )
 
@@ -44,17 +44,14 @@ func specOf(b Build, url string) jobspec.Spec {
 	}
 }
 
-// pathElement is what registries accept between two slashes.
-var pathElement = regexp.MustCompile(`^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*$`)
-
 // repositoryOf is where the artifact of b belongs: "<org_id>/<app>/<component>".
 // A name that registries do not accept is replaced by the id.
 func repositoryOf(b Build) string {
 	app, component := b.App, b.Component
-	if !pathElement.MatchString(app) {
+	if !oci.IsPathElement(app) {
 		app = b.AppID
 	}
-	if !pathElement.MatchString(component) {
+	if !oci.IsPathElement(component) {
 		component = b.ComponentID
 	}
 	return b.OrgID + "/" + app + "/" + component

@@ -23,14 +23,14 @@ const maxRecent = 20
 // counts as silent.
 const silentTicks = 3
 
-// A probe looks at what Kubernetes says of objects, which is not as noisy as a
-// script: one failure may be a roll-out, two are not.
 const (
 	// ProbeCron is when the objects of a component are looked at: each minute.
 	ProbeCron = "* * * * *"
 	// ProbeTimeout bounds one look.
 	ProbeTimeout = 45 * time.Second
 
+	// A probe looks at what Kubernetes says of objects, which is not as noisy as a
+	// script: one failure may be a roll-out, two are not.
 	probeUnhealthyAfter = 2
 	probeHealthyAfter   = 1
 )
@@ -44,14 +44,11 @@ const (
 // verdicts.
 func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig.App, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
 	if install.State != "live" {
-		return time.Time{}, setResources(ctx, tx, install.ID, Unknown, nil)
+		return time.Time{}, setResources(ctx, tx, install.ID, Unknown, []string{})
 	}
-	var (
-		verdicts      []Verdict
-		names, probed []string
-		sources       = append(checks(app), probesOf(probes)...)
-	)
-	for _, s := range sources {
+	var verdicts []Verdict
+	names, probed := []string{}, []string{} // not nil: NULL matches nothing
+	for _, s := range append(checks(app), probesOf(probes)...) {
 		v, silentAt, err := judgeOne(ctx, tx, install.ID, s, now)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("judge %s: %w", s.name, err)
@@ -69,9 +66,6 @@ func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig
 		if !silentAt.IsZero() && (next.IsZero() || silentAt.Before(next)) {
 			next = silentAt
 		}
-	}
-	if names == nil {
-		names = []string{} // NULL would match nothing
 	}
 	if err := tx.DropChecks(ctx, db.DropChecksParams{InstallID: install.ID, Present: names}); err != nil {
 		return time.Time{}, fmt.Errorf("drop checks: %w", err)
@@ -180,9 +174,6 @@ func silence(crons []string, run time.Duration) time.Duration {
 }
 
 func setResources(ctx context.Context, tx *store.Tx, installID string, v Verdict, probed []string) error {
-	if probed == nil {
-		probed = []string{} // NULL would match nothing
-	}
 	if err := tx.SetResourceHealth(ctx, db.SetResourceHealthParams{InstallID: installID, Health: string(v), Probed: probed}); err != nil {
 		return fmt.Errorf("set health of resources: %w", err)
 	}

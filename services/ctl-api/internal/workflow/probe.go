@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -18,35 +19,53 @@ func Probes(ctx context.Context, tx *store.Tx, installID string) ([]jobspec.Prob
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
 	var probes []jobspec.Probe
+	releases := map[string]release{} // most components stand on the same one
 	for _, res := range resources {
 		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kind(res.Type).OnCluster() {
 			continue
 		}
-		items, err := tx.ReleaseItemsOf(ctx, *res.LiveReleaseID)
-		if err != nil {
-			return nil, fmt.Errorf("read release items: %w", err)
+		live, known := releases[*res.LiveReleaseID]
+		if !known {
+			if live, err = readRelease(ctx, tx, *res.LiveReleaseID); err != nil {
+				return nil, err
+			}
+			releases[*res.LiveReleaseID] = live
 		}
-		app, err := AppOfRelease(ctx, tx.Queries, *res.LiveReleaseID)
+		revision, ok := live.revisions[*res.ComponentID]
+		if !ok {
+			continue
+		}
+		probe, err := probeOf(res, revision, live.app)
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range items {
-			if item.ComponentID != *res.ComponentID {
-				continue
-			}
-			probe, err := probeOf(res, item, app)
-			if err != nil {
-				return nil, err
-			}
-			probes = append(probes, probe)
-		}
+		probes = append(probes, probe)
 	}
 	return probes, nil
 }
 
-func probeOf(res db.Resource, item db.ReleaseItemsOfRow, app *appconfig.App) (jobspec.Probe, error) {
+// release is what a release says of its components.
+type release struct {
+	app       *appconfig.App
+	revisions map[string]json.RawMessage // by component id
+}
+
+func readRelease(ctx context.Context, tx *store.Tx, releaseID string) (release, error) {
+	items, err := tx.ReleaseItemsOf(ctx, releaseID)
+	if err != nil {
+		return release{}, fmt.Errorf("read release items: %w", err)
+	}
+	r := release{revisions: make(map[string]json.RawMessage, len(items))}
+	for _, item := range items {
+		r.revisions[item.ComponentID] = item.Spec
+	}
+	r.app, err = AppOfRelease(ctx, tx.Queries, releaseID)
+	return r, err
+}
+
+func probeOf(res db.Resource, revision json.RawMessage, app *appconfig.App) (jobspec.Probe, error) {
 	var spec jobspec.Spec
-	if _, err := (subject{resource: res, spec: item.Spec}).fill(&spec, app); err != nil {
+	if _, err := (subject{resource: res, spec: revision}).fill(&spec, app); err != nil {
 		return jobspec.Probe{}, err
 	}
 	probe := jobspec.Probe{
