@@ -136,6 +136,23 @@ func TestHelmKilledInAHook(t *testing.T) {
 	c.wantNoChange(t)
 }
 
+// What a hook said before it failed stands in the log of the apply.
+func TestHelmHookThatFails(t *testing.T) {
+	t.Parallel()
+	// Go's runtime ends the program with a message when this is no number.
+	c := chart(t, map[string]string{
+		"templates/hook.yaml": hookJob("migrate", "post-install", false) + "          env: [{name: GOMEMLIMIT, value: none}]\n",
+	})
+	plan, _ := c.plan(t)
+	apply := c.applyJob(t, plan)
+	r := apply.run(t)
+	if r.Outcome != jobspec.OutcomeFailed {
+		t.Errorf("outcome %s: %s", r.Outcome, r.Error)
+	}
+	wantContains(t, "error", r.Error, "hook Job/migrate failed: BackoffLimitExceeded")
+	wantContains(t, "log", apply.log(t), ", container hook: fatal error: malformed GOMEMLIMIT")
+}
+
 // A rollout that does not get ready fails with the reason, and so does one that
 // is asked to stop. Helm says so too, and a better chart goes on from there.
 func TestHelmFailures(t *testing.T) {

@@ -34,10 +34,12 @@ func TestZombie(t *testing.T) {
 	db := s.database()
 
 	in.change("zombie")
+	release := in.hold() // however long it takes to freeze them all
 	w := in.deploy(true, "one")
 	in.sinceEffect("begin one zombie")
 	frozen := in.freeze(3)                // agent, engine, Terraform
 	t.Cleanup(func() { in.thaw(frozen) }) // a frozen process cannot be asked to go
+	release()
 	zombie := in.onlyJob(db, `operation = 'apply' and state = 'leased'`)
 	c := step(in.workflow(w.ID), "component/one").Change
 
@@ -117,6 +119,19 @@ func TestZombie(t *testing.T) {
 	if got := in.finished(in.deploy(true, "one").ID, time.Minute); step(got, "component/one").Change.State != "no_change" {
 		t.Errorf("the next plan is not empty: %s", in.explain(got))
 	}
+}
+
+// hold keeps the effects of the probe's modules from ending, until it is
+// released.
+func (in *install) hold() (release func()) {
+	in.t.Helper()
+	file := filepath.Join(in.files, "hold")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		in.t.Fatal(err)
+	}
+	release = func() { _ = os.Remove(file) } // once is enough
+	in.t.Cleanup(release)
+	return release
 }
 
 func (in *install) runnerDir() string { return filepath.Join(in.dir, "runners", in.runner) }

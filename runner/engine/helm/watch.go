@@ -17,6 +17,8 @@ const (
 	lastLook  = time.Second
 	// sayAgain is how often it is said that a hook still runs.
 	sayAgain = 10 * time.Second
+	// hookLines is how much of a failed hook's log is shown.
+	hookLines = 20
 )
 
 // WatchUntilReady waits until hooks that run have ended: Jobs and Pods. All other
@@ -50,6 +52,7 @@ func (w *writer) runHook(ctx context.Context, ref kube.Ref) error {
 		default:
 			done, failed := ended(obj)
 			if failed != "" {
+				w.cluster.LastLines(ctx, obj, hookLines, func(line string) { w.job.Logf("%s", line) })
 				return job.Failf("look at its log", "hook %s failed: %s", ref, failed)
 			}
 			if done {

@@ -61,6 +61,32 @@ func (c *Cluster) podsOf(ctx context.Context, obj *unstructured.Unstructured) ([
 	return list.Items, nil
 }
 
+// lastLogBytes bounds what is read of each container's log.
+const lastLogBytes = 16 << 10
+
+// LastLines hands over the last lines of the logs of a workload's pods, each
+// with the pod and the container that said it. What cannot be read is left out:
+// it is for people who look for a reason.
+func (c *Cluster) LastLines(ctx context.Context, obj *unstructured.Unstructured, lines int64, say func(string)) {
+	pods, err := c.podsOf(ctx, obj)
+	if err != nil {
+		return
+	}
+	for _, pod := range pods[:min(len(pods), maxPods)] {
+		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			raw, err := c.Client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
+				Container: container.Name, TailLines: &lines, LimitBytes: new(int64(lastLogBytes)),
+			}).DoRaw(ctx)
+			if err != nil {
+				continue
+			}
+			for line := range strings.Lines(string(raw)) {
+				say(fmt.Sprintf("pod %s, container %s: %s", pod.Name, container.Name, strings.TrimRight(line, "\r\n")))
+			}
+		}
+	}
+}
+
 // podReason tells why a pod is not ready; "" when it is, or only starting.
 func podReason(pod corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {

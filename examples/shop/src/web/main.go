@@ -33,6 +33,7 @@ const (
 	finishTimeout = 10 * time.Second // for requests that are under way at the end
 	probeTimeout  = 30 * time.Second // new pods may not be in the Service yet
 	probeEvery    = 500 * time.Millisecond
+	askTimeout    = 3 * time.Second // what leads to a pod that is gone is never answered
 )
 
 func main() {
@@ -119,6 +120,8 @@ func probe(ctx context.Context, url string) error {
 }
 
 func ask(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err

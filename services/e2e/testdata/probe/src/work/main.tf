@@ -1,6 +1,6 @@
 # Appends one line to the effects file when it begins and one when it ends, and
-# prints numbered lines in between. A second one of the same name at the same
-# time leaves a line DOUBLE.
+# prints numbered lines in between. It does not end while there is a file hold.
+# A second one of the same name at the same time leaves a line DOUBLE.
 variable "dir" { type = string }
 variable "name" { type = string }
 variable "value" { type = string }
@@ -22,6 +22,7 @@ resource "terraform_data" "work" {
       flock -n 9 || echo "DOUBLE ${var.name}" >>"${var.dir}/effects"
       echo "begin ${var.name} ${var.value}" >>"${var.dir}/effects"
       for i in $(seq 1 ${var.lines}); do echo "${var.name} ${var.value} line $i of ${var.lines}"; sleep 0.1; done
+      while [ -e "${var.dir}/hold" ]; do sleep 0.05; done
       echo "end ${var.name} ${var.value}" >>"${var.dir}/effects"
     EOT
   }
