@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -34,7 +35,17 @@ var executable = sync.OnceValues(func() (string, error) {
 
 var buildDir string
 
+// atOnce is how many tests run at the same time: they wait for the cluster more
+// than they work. -parallel on the command line wins.
+const atOnce = "8"
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", atOnce) // a number: cannot fail
+	}
 	dir, err := os.MkdirTemp("", "berth-engine-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
