@@ -17,8 +17,14 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// redraw is how often times are brought up to date on a terminal.
-const redraw = 500 * time.Millisecond
+const (
+	// redraw is how often times are brought up to date on a terminal.
+	redraw = 500 * time.Millisecond
+	// restPerLook is how long nothing is read again, in units of what the last
+	// reading took, and at most until times are drawn again: a workflow of many
+	// steps moves more often than it can be read.
+	restPerLook = 4
+)
 
 // Answer is what is to be done about a change.
 type Answer int
@@ -61,16 +67,32 @@ func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error)
 	tick := time.NewTicker(redraw)
 	defer tick.Stop()
 	handled := map[string]bool{}
-	w, err := f.look(ctx, id, handled)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	looked := func() (*ctlapi.Workflow, error) {
+		began := time.Now()
+		w, err := f.look(ctx, id, handled)
+		rest.Reset(min(restPerLook*time.Since(began), redraw)) // a person may have been asked
+		return w, err
+	}
+	w, err := looked()
+	moved := false // since it was read
 	for err == nil {
 		f.draw(w)
 		if OnlyDecisionsHelp(*w) {
 			break
 		}
+		var rested <-chan time.Time
+		if moved {
+			rested = rest.C
+		}
 		select {
 		case e := <-events:
 			f.tell(e, events)
-			w, err = f.look(ctx, id, handled)
+			moved = true
+		case <-rested:
+			moved = false
+			w, err = looked()
 		case end := <-ended:
 			if end != nil {
 				return w, end
