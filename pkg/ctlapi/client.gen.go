@@ -1330,7 +1330,8 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `superseded`: a newer change of the same resource took its place;
-	// - `stale`: what is live moved since the plan; it is planned anew;
+	// - `stale`: what is live moved since the plan, or its order was lost with the
+	//   runner before it began; nothing was done, and it is planned anew;
 	// - `refused`: the runner would not do it, and says which field differs;
 	// - `uncertain`: an effect may have happened; a new plan finds out.
 	State        ChangeState `json:"state"`
@@ -1354,12 +1355,13 @@ type ChangePage struct {
 }
 
 // ChangeState - `preparing`: being planned; `proposed`: waits for a decision;
-// - `approved`, `executing`, `applied`: on its way, and done;
-// - `no_change`: the plan is empty; `denied`: somebody said no;
-// - `superseded`: a newer change of the same resource took its place;
-// - `stale`: what is live moved since the plan; it is planned anew;
-// - `refused`: the runner would not do it, and says which field differs;
-// - `uncertain`: an effect may have happened; a new plan finds out.
+//   - `approved`, `executing`, `applied`: on its way, and done;
+//   - `no_change`: the plan is empty; `denied`: somebody said no;
+//   - `superseded`: a newer change of the same resource took its place;
+//   - `stale`: what is live moved since the plan, or its order was lost with the
+//     runner before it began; nothing was done, and it is planned anew;
+//   - `refused`: the runner would not do it, and says which field differs;
+//   - `uncertain`: an effect may have happened; a new plan finds out.
 type ChangeState string
 
 // ChangeSummary defines model for ChangeSummary.
@@ -1389,7 +1391,8 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `superseded`: a newer change of the same resource took its place;
-	// - `stale`: what is live moved since the plan; it is planned anew;
+	// - `stale`: what is live moved since the plan, or its order was lost with the
+	//   runner before it began; nothing was done, and it is planned anew;
 	// - `refused`: the runner would not do it, and says which field differs;
 	// - `uncertain`: an effect may have happened; a new plan finds out.
 	State  ChangeState `json:"state"`

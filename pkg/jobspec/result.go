@@ -18,7 +18,8 @@ const (
 	OutcomeUncertain Outcome = "uncertain" // an effect may have happened
 	// OutcomeNotStarted: provably nothing happened; the job may be leased again.
 	OutcomeNotStarted Outcome = "not_started"
-	// OutcomeStale: the live state moved since the plan; nothing was done.
+	// OutcomeStale: the live state moved since the plan, or the order was used up
+	// before an engine began; nothing was done, and a new plan is needed.
 	OutcomeStale Outcome = "stale"
 )
 

@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 
 // engine works on a job directory. A plan and an apply do what a module would:
 // read, lock and write the state, and leave an effect in the install directory.
-// An action is a list of commands, one per line.
+// An action is a list of commands, one per line. Beside the real engine it hands
+// over to that.
 func engine(dir string) int {
 	var spec jobspec.Spec
 	raw, err := os.ReadFile(filepath.Join(dir, "job.json"))
@@ -53,6 +54,9 @@ func engine(dir string) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return jobspec.ExitFailed
+	}
+	if shipped := filepath.Join(filepath.Dir(os.Args[0]), realEngine); exists(shipped) {
+		return handOver(shipped, dir, spec.JobID)
 	}
 	result := jobspec.Result{JobID: spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: time.Now(), FirstInstructionAt: time.Now()}
 	e := testEngine{dir: dir, spec: spec, result: &result}

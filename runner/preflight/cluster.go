@@ -21,6 +21,7 @@ func checkCluster(ctx context.Context, cfg Config) []Finding {
 		return findings // it does not answer
 	}
 	findings = append(findings, checkRights(ctx, cfg)...)
+	findings = append(findings, checkPodSecurity(ctx, cfg))
 	if cfg.HostPath != "" {
 		return append(findings, Finding{Check: "storage", Status: Warn, Detail: "a directory of one node", Fix: "leave --volume out where the runner is to last"})
 	}
@@ -42,16 +43,26 @@ func checkKubernetes(ctx context.Context, c *cluster.Client) (f Finding, answere
 	return f, true
 }
 
-// right is one thing that whoever applies the manifest must be allowed to do.
-type right struct{ verb, group, resource, namespace string }
+// right is what whoever applies the manifest must be allowed to do with one
+// kind of object.
+type right struct {
+	verbs           []string
+	group, resource string // resource may have a part: serviceaccounts/token
+	name, namespace string // "" means any, and the whole cluster
+	// jobs: only engines as Jobs need it.
+	jobs bool
+}
 
 func (r right) String() string {
-	text := r.verb + " " + r.resource
+	text := strings.Join(r.verbs, ", ") + " " + r.resource
 	if r.resource == "*" {
 		text = "do everything"
 	}
 	if r.group != "" && r.group != "*" {
 		text += "." + r.group
+	}
+	if r.name != "" {
+		text += " " + r.name
 	}
 	if r.namespace != "" {
 		text += " in " + r.namespace
@@ -59,41 +70,67 @@ func (r right) String() string {
 	return text
 }
 
+// fix says what to do about a right that is missing.
+func (r right) fix() string {
+	const fix = "ask an administrator of the cluster to apply the manifest, or to give you this right"
+	if r.jobs {
+		return fix + "; without --engines jobs the runner does not need it"
+	}
+	return fix
+}
+
 // rights are those that the manifest needs. Nobody may grant what he may not
-// do, so the engine's rights are among them.
+// do, so those of the agent and of engines are among them.
 func rights(cfg Config) []right {
-	ns := cfg.Namespace
-	all := []right{{"create", "", "namespaces", ""}}
+	ns, create := cfg.Namespace, []string{"create"}
+	all := []right{{verbs: create, resource: "namespaces"}}
 	for _, what := range [][2]string{
 		{"", "serviceaccounts"}, {"", "secrets"}, {"", "configmaps"}, {"", "services"}, {"apps", "deployments"},
 		{"coordination.k8s.io", "leases"}, {"rbac.authorization.k8s.io", "roles"}, {"rbac.authorization.k8s.io", "rolebindings"},
 	} {
-		all = append(all, right{"create", what[0], what[1], ns})
+		all = append(all, right{verbs: create, group: what[0], resource: what[1], namespace: ns})
 	}
 	if cfg.HostPath == "" {
-		all = append(all, right{"create", "", "persistentvolumeclaims", ns})
+		all = append(all, right{verbs: create, resource: "persistentvolumeclaims", namespace: ns})
 	}
+	all = append(all, agentRights(ns, cfg.Engines)...)
+	everything := []string{"*"}
 	if cfg.Rights == deploy.RightsCluster {
-		return append(all, right{"create", "rbac.authorization.k8s.io", "clusterroles", ""},
-			right{"create", "rbac.authorization.k8s.io", "clusterrolebindings", ""}, right{"*", "*", "*", ""})
+		return append(all, right{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterroles"},
+			right{verbs: create, group: "rbac.authorization.k8s.io", resource: "clusterrolebindings"},
+			right{verbs: everything, group: "*", resource: "*"})
 	}
 	for _, engines := range cfg.Namespaces {
-		all = append(all, right{"*", "*", "*", engines})
+		all = append(all, right{verbs: everything, group: "*", resource: "*", namespace: engines})
+	}
+	return all
+}
+
+// agentRights are what the manifest grants the agent in its own namespace.
+func agentRights(ns, engines string) []right {
+	all := []right{
+		{verbs: []string{"get", "update"}, group: "coordination.k8s.io", resource: "leases", name: cluster.LeaseName, namespace: ns},
+		{verbs: []string{"create"}, resource: "serviceaccounts/token", name: cluster.EngineAccount, namespace: ns},
+		{verbs: []string{"get", "watch"}, resource: "configmaps", name: cluster.SwitchName, namespace: ns},
+	}
+	if engines == deploy.EnginesJobs {
+		all = append(all,
+			right{verbs: []string{"create", "get", "delete"}, group: "batch", resource: "jobs", namespace: ns, jobs: true},
+			right{verbs: []string{"get", "list", "watch", "delete"}, resource: "pods", namespace: ns, jobs: true})
 	}
 	return all
 }
 
 func checkRights(ctx context.Context, cfg Config) []Finding {
-	const fix = "ask an administrator of the cluster to apply the manifest, or to give you this right"
 	var denied []Finding
 	needed := rights(cfg)
 	for _, r := range needed {
-		may, err := allowed(ctx, cfg.Cluster, r)
-		switch {
-		case err != nil:
+		missing, err := missing(ctx, cfg.Cluster, r)
+		if err != nil {
 			return append(denied, Finding{Check: "rights", Status: Fail, Detail: err.Error(), Fix: "use a user who may ask for his own rights"})
-		case !may:
-			denied = append(denied, Finding{Check: "rights", Status: Fail, Detail: "you may not " + r.String(), Fix: fix})
+		}
+		if len(missing.verbs) > 0 {
+			denied = append(denied, Finding{Check: "rights", Status: Fail, Detail: "you may not " + missing.String(), Fix: r.fix()})
 		}
 	}
 	if len(denied) > 0 {
@@ -102,12 +139,29 @@ func checkRights(ctx context.Context, cfg Config) []Finding {
 	return []Finding{{Check: "rights", Status: OK, Detail: fmt.Sprintf("all %d that the manifest needs", len(needed))}}
 }
 
+// missing is the part of a right that the cluster's user does not have.
+func missing(ctx context.Context, c *cluster.Client, r right) (right, error) {
+	lacks := r
+	lacks.verbs = nil
+	for _, verb := range r.verbs {
+		may, err := allowed(ctx, c, r, verb)
+		if err != nil {
+			return r, err
+		}
+		if !may {
+			lacks.verbs = append(lacks.verbs, verb)
+		}
+	}
+	return lacks, nil
+}
+
 // allowed asks the cluster what its user may do.
-func allowed(ctx context.Context, c *cluster.Client, r right) (bool, error) {
+func allowed(ctx context.Context, c *cluster.Client, r right, verb string) (bool, error) {
+	resource, part, _ := strings.Cut(r.resource, "/")
 	review := map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{"resourceAttributes": map[string]string{
-			"verb": r.verb, "group": r.group, "resource": r.resource, "namespace": r.namespace,
+			"verb": verb, "group": r.group, "resource": resource, "subresource": part, "name": r.name, "namespace": r.namespace,
 		}},
 	}
 	var answer struct {

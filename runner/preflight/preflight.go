@@ -45,10 +45,11 @@ type Config struct {
 
 	// Cluster is where the manifest is to be applied; nil: not looked at.
 	Cluster *cluster.Client
-	// Rights, Namespaces, Namespace, StorageClass and HostPath are those of the
-	// manifest.
-	Rights, Namespace, StorageClass, HostPath string
-	Namespaces                                []string
+	// Rights, Namespaces, Namespace, Engines, StorageClass and HostPath are
+	// those of the manifest.
+	Rights, Namespace, Engines, StorageClass, HostPath string
+
+	Namespaces []string
 
 	Now func() time.Time // nil means time.Now
 }

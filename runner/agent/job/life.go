@@ -172,8 +172,9 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 func (j *job) neverStarted() jobspec.Result {
 	r := jobspec.Result{Outcome: jobspec.OutcomeNotStarted, Error: "the agent stopped before the engine began"}
 	if j.attempt.Phase == recovery.Ordered {
-		// The order may be used up: giving the job out again would be refused.
-		r.Outcome, r.Remedy = jobspec.OutcomeFailed, "nothing was done; try the change again"
+		// The order may be used up: giving the job out again would be refused. A new
+		// plan brings a new order.
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, "nothing was done; it is planned anew"
 	}
 	return r
 }

@@ -7,9 +7,11 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -127,5 +129,24 @@ func TestMistakes(t *testing.T) {
 	t.Setenv("BERTH_RUNNER_DATA", "")
 	if _, err := call(t, "status"); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("no data directory: %v", err)
+	}
+}
+
+// preflight takes where engines are to run as manifest does.
+func TestEnginesOfPreflight(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir()) // no cluster: what is asked of one is tested in package preflight
+	code, err := enrolcode.Code{
+		URL: "http://127.0.0.1:1", OneHost: true, InstallID: "ins_1", Install: "acme", EnrolmentSecret: "ben_example", PhoneHomeSecret: "bph_example",
+		DispatchKeys: []enrolcode.Key{{KeyID: "key-1", PublicKey: "6kQ2m3m8xk3cI2w6tVJ2bq0m9C0yqk3zq6m8n1f4s2Y="}}, ExpiresAt: time.Now().Add(time.Hour),
+	}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for engines, want := range map[string]int{"": exitFailed, "process": exitFailed, "jobs": exitFailed, "threads": exitUsage} { // nobody answers
+		out, err := call(t, "preflight", "--code", code, "--engines", engines)
+		if got := exitCode(err); got != want {
+			t.Errorf("--engines %q: exit code %d (%v), want %d\n%s", engines, got, err, want, out)
+		}
 	}
 }

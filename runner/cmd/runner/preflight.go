@@ -28,8 +28,8 @@ func (s *settings) preflightCommand() *cobra.Command {
 		Use:   "preflight",
 		Short: "Check what a runner needs, and say what to fix",
 		Long: `With --code: checks before berth-runner manifest is applied: the code, the way to the control
-plane, and in the cluster of --kubeconfig (default: kubectl's) your rights to apply it, storage and
-versions.
+plane, and in the cluster of --kubeconfig (default: kubectl's) your rights to apply it, what its
+namespace admits, storage and versions. Give it the flags that manifest will get, also --engines.
 Reach is checked from where this runs: run it in the cluster too, if that has another way out.
 
 Without --code: checks whether the agent of --data could work. Nothing is changed. The exit
@@ -82,10 +82,14 @@ func (s *settings) preflightConfig(ctx context.Context, stdin io.Reader, o deplo
 	if o.CodeText, o.Code, err = parseCode(or(s.cfg.Code, os.Getenv("BERTH_CODE")), stdin); err != nil {
 		return preflight.Config{}, err
 	}
+	o.Engines = or(s.cfg.Engines, os.Getenv("BERTH_ENGINES"))
 	o = o.WithDefaults()
+	if o.Engines != deploy.EnginesProcess && o.Engines != deploy.EnginesJobs {
+		return preflight.Config{}, usageError{fmt.Errorf("--engines is %q, not %s or %s", o.Engines, deploy.EnginesProcess, deploy.EnginesJobs)}
+	}
 	cfg := preflight.Config{
 		Code: o.Code, Version: version.Get().Version, Proxy: o.Proxy, CAFile: or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")),
-		Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, StorageClass: o.StorageClass, HostPath: o.HostPath,
+		Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, StorageClass: o.StorageClass, HostPath: o.HostPath,
 	}
 	path := or(s.cfg.Kubeconfig, or(os.Getenv("BERTH_KUBECONFIG"), kubectlsConfig()))
 	if path == "" {

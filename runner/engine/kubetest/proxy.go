@@ -38,6 +38,13 @@ func (w Write) Cut() { w.cut() }
 // path of a kubeconfig that leads to the proxy.
 func (c *Connection) Proxy(t *testing.T, hook func(Write)) string {
 	t.Helper()
+	return c.ProxyOfAll(t, hook, func(*http.Request) {})
+}
+
+// ProxyOfAll is Proxy with a second hook, which sees all other requests before
+// the server does: what is read, and dry runs.
+func (c *Connection) ProxyOfAll(t *testing.T, hook func(Write), read func(*http.Request)) string {
+	t.Helper()
 	transport, err := rest.TransportFor(c.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +60,7 @@ func (c *Connection) Proxy(t *testing.T, hook func(Write)) string {
 	var writes atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !changes(r) {
+			read(r)
 			proxy.ServeHTTP(w, r)
 			return
 		}

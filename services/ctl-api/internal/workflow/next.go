@@ -266,7 +266,7 @@ func nextOfChange(s State, step Step) (Decision, bool) {
 			d.Do = DoPlan
 			return d, true
 		}
-		d.Do, d.Error, d.Remedy = DoFailStep, fmt.Sprintf("the live state moved after the plan %d times", step.Stale), "find out what else changes it, then retry the step"
+		d.Do, d.Error, d.Remedy = DoFailStep, fmt.Sprintf("had to be planned anew %d times in a row; the last time: %s", step.Stale, orElse(c.Error, "what is live moved after the plan")), "find out what else changes it, then retry the step"
 		return d, true
 	case ChangeFailed:
 		if step.Failed <= step.MaxRetries {

@@ -1,0 +1,145 @@
+package preflight
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/runner/deploy"
+)
+
+// document is an object of a manifest, as far as it takes rights to apply it.
+type document struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Rules []struct {
+		APIGroups       []string `json:"apiGroups"`
+		Resources       []string `json:"resources"`
+		ResourceNames   []string `json:"resourceNames"`
+		NonResourceURLs []string `json:"nonResourceURLs"`
+		Verbs           []string `json:"verbs"`
+	} `json:"rules"`
+}
+
+// needs are the rights that it takes to apply an object, one verb each: to make
+// it, and to have all that it grants.
+func (d document) needs() []right {
+	group, _, found := strings.Cut(d.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	ns := d.Metadata.Namespace
+	all := []right{{verbs: []string{"create"}, group: group, resource: strings.ToLower(d.Kind) + "s", namespace: ns}}
+	for _, rule := range d.Rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					r := right{verbs: []string{verb}, group: group, resource: resource, namespace: ns}
+					if len(rule.ResourceNames) > 0 {
+						r.name = rule.ResourceNames[0]
+					}
+					all = append(all, r)
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (r right) covers(need right) bool {
+	if r.verbs[0] == "*" {
+		return r.namespace == "" || r.namespace == need.namespace
+	}
+	return slices.Contains(r.verbs, need.verbs[0]) && r.group == need.group && r.resource == need.resource &&
+		r.name == need.name && r.namespace == need.namespace
+}
+
+// What is asked for is what the manifest of the same options takes, no more and
+// no less.
+func TestRightsAreThoseOfTheManifest(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change func(*deploy.Options)
+	}{
+		{name: "default", change: func(*deploy.Options) {}},
+		{name: "two namespaces", change: func(o *deploy.Options) { o.Namespaces = []string{"shop", "shop-jobs"} }},
+		{name: "a directory of the node", change: func(o *deploy.Options) { o.HostPath = "/var/lib/berth" }},
+		{name: "the whole cluster", change: func(o *deploy.Options) { o.Rights = deploy.RightsCluster }},
+		{name: "engines as Jobs", change: func(o *deploy.Options) { o.Engines = deploy.EnginesJobs }},
+		{name: "engines as Jobs in the whole cluster", change: func(o *deploy.Options) { o.Engines, o.Rights = deploy.EnginesJobs, deploy.RightsCluster }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			o := deploy.Options{CodeText: "bec_x", Image: "registry.example.com/berth/runner:1.0", Code: enrolcode.Code{
+				URL: "https://berth.example.com", OneHost: true, Install: "acme", InstallID: "ins_1", ExpiresAt: time.Now().Add(time.Hour),
+			}}
+			tc.change(&o)
+			text, err := deploy.Manifest(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o = o.WithDefaults()
+			asked := rights(Config{Rights: o.Rights, Namespace: o.Namespace, Namespaces: o.Namespaces, Engines: o.Engines, HostPath: o.HostPath})
+			used := map[string]bool{}
+			for _, raw := range bytes.Split(text, []byte("\n---\n")) {
+				var d document
+				if err := yaml.Unmarshal(raw, &d); err != nil {
+					t.Fatal(err)
+				}
+				for _, need := range d.needs() {
+					found := false
+					for _, r := range asked {
+						if r.covers(need) {
+							found, used[r.String()+need.verbs[0]] = true, true
+						}
+					}
+					if !found {
+						t.Errorf("the manifest needs that one may %s, which is not asked for", need)
+					}
+				}
+			}
+			for _, r := range asked {
+				for _, verb := range r.verbs {
+					if !used[r.String()+verb] {
+						t.Errorf("asked for %s of %s, which the manifest does not need", verb, r)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestPodSecurity(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, level string
+		hostPath    bool
+		want        Status
+		fix         string
+	}{
+		{name: "no level", want: OK},
+		{name: "no level, a directory of the node", hostPath: true, want: OK},
+		{name: "everything is taken", level: "privileged", hostPath: true, want: OK},
+		{name: "what the agent fits", level: "baseline", want: OK},
+		{name: "a directory of the node is refused", level: "baseline", hostPath: true, want: Fail, fix: "enforce=privileged"},
+		{name: "root is refused", level: "restricted", want: Fail, fix: "enforce=baseline"},
+		{name: "both are refused", level: "restricted", hostPath: true, want: Fail, fix: "enforce=privileged"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got := admits("berth-acme", tc.level, tc.hostPath)
+			if got.Status != tc.want || !strings.Contains(got.Fix, tc.fix) || (got.Fix == "") != (got.Status == OK) {
+				t.Errorf("found %+v, want %s with a fix like %q", got, tc.want, tc.fix)
+			}
+		})
+	}
+}
