@@ -20,11 +20,11 @@ case ${1:-} in
 fmt) each . "$lint" fmt --config "$config" pkg services runner cli dev examples/shop/src/web ;;
 check-format) each . "$lint" fmt --config "$config" --diff pkg services runner cli dev examples/shop/src/web ;;
 "")
-  for dir in pkg services runner cli; do each "$dir" "$lint" run --config "$config" ./...; done
+  for dir in pkg services runner cli; do each "$dir" "$lint" run --allow-parallel-runners --config "$config" ./...; done
   export GOWORK=off
-  each dev "$lint" run --config "$config" ./...
-  each examples/shop/src/web "$lint" run --config "$config" ./...
-  each dev/tools "$lint" run --config "$config" ./bundle
+  each dev "$lint" run --allow-parallel-runners --config "$config" ./...
+  each examples/shop/src/web "$lint" run --allow-parallel-runners --config "$config" ./...
+  each dev/tools "$lint" run --allow-parallel-runners --config "$config" ./bundle
   ;;
 *)
   echo "usage: lint.sh [fmt | check-format]" >&2
