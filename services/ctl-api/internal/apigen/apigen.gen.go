@@ -74,6 +74,7 @@ func (e ApprovalOption) Valid() bool {
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindGit   BuildSourceKind = "git"
+	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
 )
 
@@ -81,6 +82,8 @@ const (
 func (e BuildSourceKind) Valid() bool {
 	switch e {
 	case BuildSourceKindGit:
+		return true
+	case BuildSourceKindImage:
 		return true
 	case BuildSourceKindLocal:
 		return true
@@ -278,6 +281,102 @@ func (e DecisionAnswer) Valid() bool {
 	}
 }
 
+// Defines values for DiffObjectChange.
+const (
+	DiffObjectChangeAdded   DiffObjectChange = "added"
+	DiffObjectChangeChanged DiffObjectChange = "changed"
+	DiffObjectChangeRemoved DiffObjectChange = "removed"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectChange enum.
+func (e DiffObjectChange) Valid() bool {
+	switch e {
+	case DiffObjectChangeAdded:
+		return true
+	case DiffObjectChangeChanged:
+		return true
+	case DiffObjectChangeRemoved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DiffObjectKind.
+const (
+	DiffObjectKindAction            DiffObjectKind = "action"
+	DiffObjectKindBranch            DiffObjectKind = "branch"
+	DiffObjectKindBreakGlass        DiffObjectKind = "break_glass"
+	DiffObjectKindComponent         DiffObjectKind = "component"
+	DiffObjectKindInclude           DiffObjectKind = "include"
+	DiffObjectKindInput             DiffObjectKind = "input"
+	DiffObjectKindInputGroup        DiffObjectKind = "input_group"
+	DiffObjectKindInstall           DiffObjectKind = "install"
+	DiffObjectKindInstaller         DiffObjectKind = "installer"
+	DiffObjectKindInstallsRepo      DiffObjectKind = "installs_repo"
+	DiffObjectKindKubernetesContext DiffObjectKind = "kubernetes_context"
+	DiffObjectKindMetadata          DiffObjectKind = "metadata"
+	DiffObjectKindOperationRoles    DiffObjectKind = "operation_roles"
+	DiffObjectKindPermission        DiffObjectKind = "permission"
+	DiffObjectKindPolicy            DiffObjectKind = "policy"
+	DiffObjectKindRunbook           DiffObjectKind = "runbook"
+	DiffObjectKindRunner            DiffObjectKind = "runner"
+	DiffObjectKindSandbox           DiffObjectKind = "sandbox"
+	DiffObjectKindSecret            DiffObjectKind = "secret"
+	DiffObjectKindStack             DiffObjectKind = "stack"
+	DiffObjectKindTrigger           DiffObjectKind = "trigger"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectKind enum.
+func (e DiffObjectKind) Valid() bool {
+	switch e {
+	case DiffObjectKindAction:
+		return true
+	case DiffObjectKindBranch:
+		return true
+	case DiffObjectKindBreakGlass:
+		return true
+	case DiffObjectKindComponent:
+		return true
+	case DiffObjectKindInclude:
+		return true
+	case DiffObjectKindInput:
+		return true
+	case DiffObjectKindInputGroup:
+		return true
+	case DiffObjectKindInstall:
+		return true
+	case DiffObjectKindInstaller:
+		return true
+	case DiffObjectKindInstallsRepo:
+		return true
+	case DiffObjectKindKubernetesContext:
+		return true
+	case DiffObjectKindMetadata:
+		return true
+	case DiffObjectKindOperationRoles:
+		return true
+	case DiffObjectKindPermission:
+		return true
+	case DiffObjectKindPolicy:
+		return true
+	case DiffObjectKindRunbook:
+		return true
+	case DiffObjectKindRunner:
+		return true
+	case DiffObjectKindSandbox:
+		return true
+	case DiffObjectKindSecret:
+		return true
+	case DiffObjectKindStack:
+		return true
+	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -368,6 +467,48 @@ func (e InputValueType) Valid() bool {
 	case InputValueTypeNumber:
 		return true
 	case InputValueTypeString:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionAction.
+const (
+	InstallDecisionActionCreate      InstallDecisionAction = "create"
+	InstallDecisionActionNotDeclared InstallDecisionAction = "not_declared"
+	InstallDecisionActionUnchanged   InstallDecisionAction = "unchanged"
+	InstallDecisionActionUpdate      InstallDecisionAction = "update"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionAction enum.
+func (e InstallDecisionAction) Valid() bool {
+	switch e {
+	case InstallDecisionActionCreate:
+		return true
+	case InstallDecisionActionNotDeclared:
+		return true
+	case InstallDecisionActionUnchanged:
+		return true
+	case InstallDecisionActionUpdate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionNext.
+const (
+	InstallDecisionNextDeploy    InstallDecisionNext = "deploy"
+	InstallDecisionNextProvision InstallDecisionNext = "provision"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionNext enum.
+func (e InstallDecisionNext) Valid() bool {
+	switch e {
+	case InstallDecisionNextDeploy:
+		return true
+	case InstallDecisionNextProvision:
 		return true
 	default:
 		return false
@@ -905,6 +1046,48 @@ func (e StepState) Valid() bool {
 	}
 }
 
+// Defines values for SyncInstallComponentEffect.
+const (
+	SyncInstallComponentEffectChanges   SyncInstallComponentEffect = "changes"
+	SyncInstallComponentEffectMayChange SyncInstallComponentEffect = "may_change"
+	SyncInstallComponentEffectNew       SyncInstallComponentEffect = "new"
+	SyncInstallComponentEffectOrphaned  SyncInstallComponentEffect = "orphaned"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentEffect enum.
+func (e SyncInstallComponentEffect) Valid() bool {
+	switch e {
+	case SyncInstallComponentEffectChanges:
+		return true
+	case SyncInstallComponentEffectMayChange:
+		return true
+	case SyncInstallComponentEffectNew:
+		return true
+	case SyncInstallComponentEffectOrphaned:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SyncInstallComponentKind.
+const (
+	SyncInstallComponentKindComponent SyncInstallComponentKind = "component"
+	SyncInstallComponentKindSandbox   SyncInstallComponentKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentKind enum.
+func (e SyncInstallComponentKind) Valid() bool {
+	switch e {
+	case SyncInstallComponentKindComponent:
+		return true
+	case SyncInstallComponentKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SyncItemAction.
 const (
 	SyncItemActionBuild SyncItemAction = "build"
@@ -1235,7 +1418,7 @@ type BuildSource struct {
 	// Ref git: branch, tag or commit as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from.
+	// Repo git: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 
@@ -1481,6 +1664,7 @@ type ConfigItem struct {
 	// Dependencies Example: ["db"]
 	Dependencies []string       `json:"dependencies"`
 	Kind         ConfigItemKind `json:"kind"`
+	Source       *BuildSource   `json:"source,omitempty"`
 
 	// Type Example: terraform_module
 	Type string `json:"type"`
@@ -1564,6 +1748,74 @@ type DecisionRequest struct {
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
 }
+
+// DeclaredInstall An install as a file of an app folder declares it.
+type DeclaredInstall struct {
+	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
+	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
+
+	// Customer By id or name; a new install's customer is added when there is none of this name. Absent for the name of the install, or the customer that it has.
+	//
+	//
+	// Example: acme-corp
+	Customer *string `json:"customer,omitempty"`
+
+	// Inputs Values by name. Every value is a string, lists and objects as JSON.
+	//
+	// Example: {"greeting":"Ahoy"}
+	Inputs *InputValues `json:"inputs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name  Name       `json:"name"`
+	Stack *StackKind `json:"stack,omitempty"`
+}
+
+// Diff Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"changes":[{"build":false,"change":"changed","deploy":true,"fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"terraform_module.vars.text"}],"kind":"component","name":"api"}],"from":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"to":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tghb","number":5}}
+type Diff struct {
+	// App A thing by id and name.
+	App     Ref          `json:"app"`
+	Changes []DiffObject `json:"changes"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// To A config or release by id and number.
+	To NumberRef `json:"to"`
+}
+
+// DiffObject defines model for DiffObject.
+type DiffObject struct {
+	// Build A component or the sandbox. Whether it is built from something else.
+	Build  bool             `json:"build,omitempty"`
+	Change DiffObjectChange `json:"change"`
+
+	// Deploy A component or the sandbox. Whether its artifact is deployed with other settings.
+	Deploy bool `json:"deploy,omitempty"`
+
+	// Fields Of what changed; empty for what was added or removed.
+	Fields []FieldChange `json:"fields"`
+
+	// Kind What it is, as the app folder calls it.
+	Kind DiffObjectKind `json:"kind"`
+
+	// Name Empty for what there is one of.
+	//
+	// Example: api
+	Name string `json:"name"`
+}
+
+// DiffObjectChange defines model for DiffObject.Change.
+type DiffObjectChange string
+
+// DiffObjectKind What it is, as the app folder calls it.
+type DiffObjectKind string
 
 // Difference defines model for Difference.
 type Difference struct {
@@ -1733,6 +1985,37 @@ type Install struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
+// InstallDecision defines model for InstallDecision.
+type InstallDecision struct {
+	// Action `not_declared` is an install that no file names; it is left alone.
+	Action  InstallDecisionAction `json:"action"`
+	Changes []InstallFieldChange  `json:"changes"`
+
+	// Kept Inputs that are set and that no file names.
+	Kept []string `json:"kept"`
+
+	// Name Example: acme
+	Name string `json:"name"`
+
+	// Next What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+	Next *InstallDecisionNext `json:"next,omitempty"`
+}
+
+// InstallDecisionAction `not_declared` is an install that no file names; it is left alone.
+type InstallDecisionAction string
+
+// InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+type InstallDecisionNext string
+
+// InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
+type InstallFieldChange struct {
+	// Field Example: inputs.greeting
+	Field     string  `json:"field"`
+	New       *string `json:"new,omitempty"`
+	Old       *string `json:"old,omitempty"`
+	Sensitive bool    `json:"sensitive"`
+}
+
 // InstallPage defines model for InstallPage.
 type InstallPage struct {
 	Items []Install `json:"items"`
@@ -1797,6 +2080,24 @@ type InstallUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// InstallsRequest defines model for InstallsRequest.
+type InstallsRequest struct {
+	Installs []DeclaredInstall `json:"installs"`
+}
+
+// InstallsResult defines model for InstallsResult.
+type InstallsResult struct {
+	// App A thing by id and name.
+	App    Ref  `json:"app"`
+	DryRun bool `json:"dry_run"`
+
+	// Items Every install of the app, by name.
+	Items []InstallDecision `json:"items"`
+
+	// Version Names what is, or would be, done; for `If-Match`.
+	Version string `json:"version"`
 }
 
 // Job A piece of work that a runner was given.
@@ -2427,6 +2728,37 @@ type Step struct {
 // StepState defines model for StepState.
 type StepState string
 
+// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built anew"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
+type SyncInstall struct {
+	// Components Those that would change; empty when nothing would.
+	Components []SyncInstallComponent `json:"components"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+}
+
+// SyncInstallComponent defines model for SyncInstallComponent.
+type SyncInstallComponent struct {
+	// Component Example: api
+	Component string `json:"component"`
+
+	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+	Effect SyncInstallComponentEffect `json:"effect"`
+	Kind   SyncInstallComponentKind   `json:"kind"`
+
+	// Reason Example: it is built anew
+	Reason string `json:"reason"`
+}
+
+// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+type SyncInstallComponentEffect string
+
+// SyncInstallComponentKind defines model for SyncInstallComponent.Kind.
+type SyncInstallComponentKind string
+
 // SyncItem defines model for SyncItem.
 type SyncItem struct {
 	// Action Whether it is built, or an earlier build stands for it.
@@ -2465,14 +2797,20 @@ type SyncRequest struct {
 	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
-	// Sources The archive of each local source, all of them.
+	// Sources The archive of each local source, all of them, and those of mapped ones.
 	Sources []SyncSource `json:"sources,omitempty"`
 }
 
 // SyncResult Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"config":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"created":true,"dry_run":false,"items":[{"action":"build","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tgha","component":"api","deploy_changed":true,"reason":"source changed","type":"terraform_module"},{"action":"reuse","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tghb","component":"web","deploy_changed":false,"reason":"unchanged","type":"terraform_module"}],"removed":[],"warnings":[{"code":"unknown_key","column":3,"file":"components/api.toml","line":14,"message":"unknown key \"namespce\"","remedy":"did you mean \"namespace\"?"}]}
 type SyncResult struct {
+	// Against A config or release by id and number.
+	Against *NumberRef `json:"against,omitempty"`
+
 	// App A thing by id and name.
 	App Ref `json:"app"`
+
+	// Changes Only in a dry run. What differs from the config `against`, the newest; everything when there is none.
+	Changes []DiffObject `json:"changes,omitempty"`
 
 	// Config A config or release by id and number.
 	Config *NumberRef `json:"config,omitempty"`
@@ -2481,13 +2819,19 @@ type SyncResult struct {
 	Created bool `json:"created"`
 	DryRun  bool `json:"dry_run"`
 
+	// Installs Only in a dry run. The installs of the app by name, at most 200, with what a deploy of the release of this config would change.
+	Installs []SyncInstall `json:"installs,omitempty"`
+
+	// InstallsTotal Only in a dry run. How many installs there are, also those not shown.
+	InstallsTotal *int `json:"installs_total,omitempty"`
+
 	// Items Each component, and the sandbox, of the config.
 	Items []SyncItem `json:"items"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 
-	// Removed Components that were taken out of the app.
+	// Removed Components that were taken out of the app; in a dry run those that the folder no longer has, with or without `prune`.
 	Removed  []string  `json:"removed"`
 	Warnings []Warning `json:"warnings"`
 }
@@ -2501,6 +2845,9 @@ type SyncSource struct {
 
 	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
+
+	// Mapped The archive stands in for the git repository that the config names.
+	Mapped bool `json:"mapped,omitempty"`
 }
 
 // Token defines model for Token.
@@ -2720,6 +3067,9 @@ type ConfigID = string
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
+// DiffTo Example: 5
+type DiffTo = string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -2805,6 +3155,15 @@ type SyncAppParams struct {
 
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SyncInstallsParams defines parameters for SyncInstalls.
+type SyncInstallsParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListReleasesParams defines parameters for ListReleases.
@@ -2907,6 +3266,12 @@ type GetConfigParams struct {
 
 	// AfterVersion With `wait`, answer as soon as the version is higher than this.
 	AfterVersion *AfterVersion `form:"after_version,omitempty" json:"after_version,omitempty"`
+}
+
+// DiffConfigsParams defines parameters for DiffConfigs.
+type DiffConfigsParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
@@ -3020,6 +3385,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DiffReleasesParams defines parameters for DiffReleases.
+type DiffReleasesParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
+}
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
@@ -3113,6 +3484,9 @@ type UpdateAppJSONRequestBody = AppUpdate
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
 
+// SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
+type SyncInstallsJSONRequestBody = InstallsRequest
+
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
 
@@ -3190,6 +3564,9 @@ type ServerInterface interface {
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(c *gin.Context, app AppIDOrName, params SyncAppParams)
+	// SyncInstalls Make the installs of an app what its folder says
+	// (PUT /apps/{app}/installs)
+	SyncInstalls(c *gin.Context, app AppIDOrName, params SyncInstallsParams)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
@@ -3232,6 +3609,9 @@ type ServerInterface interface {
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
+	// DiffConfigs Compare two configs of an app
+	// (GET /configs/{config}/diff)
+	DiffConfigs(c *gin.Context, config ConfigID, params DiffConfigsParams)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(c *gin.Context, params ListCustomersParams)
@@ -3319,6 +3699,9 @@ type ServerInterface interface {
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
+	// DiffReleases Compare two releases of an app
+	// (GET /releases/{release}/diff)
+	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -3697,6 +4080,63 @@ func (siw *ServerInterfaceWrapper) SyncApp(c *gin.Context) {
 	}
 
 	siw.Handler.SyncApp(c, app, params)
+}
+
+// SyncInstalls operation middleware
+func (siw *ServerInterfaceWrapper) SyncInstalls(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SyncInstallsParams
+
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", c.Request.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SyncInstalls(c, app, params)
 }
 
 // ListReleases operation middleware
@@ -4293,6 +4733,42 @@ func (siw *ServerInterfaceWrapper) GetConfig(c *gin.Context) {
 	}
 
 	siw.Handler.GetConfig(c, config, params)
+}
+
+// DiffConfigs operation middleware
+func (siw *ServerInterfaceWrapper) DiffConfigs(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "config" -------------
+	var config ConfigID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "config", c.Param("config"), &config, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter config: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffConfigsParams
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffConfigs(c, config, params)
 }
 
 // ListCustomers operation middleware
@@ -5280,6 +5756,42 @@ func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 	siw.Handler.GetRelease(c, release)
 }
 
+// DiffReleases operation middleware
+func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "release" -------------
+	var release string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "release", c.Param("release"), &release, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter release: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffReleasesParams
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffReleases(c, release, params)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -5882,6 +6394,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/apps/:app", wrapper.UpdateApp)
 	router.GET(options.BaseURL+"/apps/:app/configs", wrapper.ListConfigs)
 	router.POST(options.BaseURL+"/apps/:app/configs", wrapper.SyncApp)
+	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
 	router.POST(options.BaseURL+"/blobs/missing", wrapper.FindMissingBlobs)
@@ -5896,6 +6409,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
+	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
@@ -5925,6 +6439,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
+	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
@@ -6296,6 +6811,47 @@ type SyncAppdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SyncAppdefaultApplicationProblemPlusJSONResponse) VisitSyncAppResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncInstallsRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params SyncInstallsParams
+	Body   *SyncInstallsJSONRequestBody
+}
+
+type SyncInstallsResponseObject interface {
+	VisitSyncInstallsResponse(w http.ResponseWriter) error
+}
+
+type SyncInstalls200JSONResponse InstallsResult
+
+func (response SyncInstalls200JSONResponse) VisitSyncInstallsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncInstallsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SyncInstallsdefaultApplicationProblemPlusJSONResponse) VisitSyncInstallsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6882,6 +7438,46 @@ type GetConfigdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigdefaultApplicationProblemPlusJSONResponse) VisitGetConfigResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffConfigsRequestObject struct {
+	Config ConfigID `json:"config"`
+	Params DiffConfigsParams
+}
+
+type DiffConfigsResponseObject interface {
+	VisitDiffConfigsResponse(w http.ResponseWriter) error
+}
+
+type DiffConfigs200JSONResponse Diff
+
+func (response DiffConfigs200JSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffConfigsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffConfigsdefaultApplicationProblemPlusJSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -8049,6 +8645,46 @@ func (response GetReleasedefaultApplicationProblemPlusJSONResponse) VisitGetRele
 	return err
 }
 
+type DiffReleasesRequestObject struct {
+	Release string `json:"release"`
+	Params  DiffReleasesParams
+}
+
+type DiffReleasesResponseObject interface {
+	VisitDiffReleasesResponse(w http.ResponseWriter) error
+}
+
+type DiffReleases200JSONResponse Diff
+
+func (response DiffReleases200JSONResponse) VisitDiffReleasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffReleasesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffReleasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -8655,6 +9291,9 @@ type StrictServerInterface interface {
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(ctx context.Context, request SyncAppRequestObject) (SyncAppResponseObject, error)
+	// SyncInstalls Make the installs of an app what its folder says
+	// (PUT /apps/{app}/installs)
+	SyncInstalls(ctx context.Context, request SyncInstallsRequestObject) (SyncInstallsResponseObject, error)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
@@ -8697,6 +9336,9 @@ type StrictServerInterface interface {
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
+	// DiffConfigs Compare two configs of an app
+	// (GET /configs/{config}/diff)
+	DiffConfigs(ctx context.Context, request DiffConfigsRequestObject) (DiffConfigsResponseObject, error)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
@@ -8784,6 +9426,9 @@ type StrictServerInterface interface {
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
+	// DiffReleases Compare two releases of an app
+	// (GET /releases/{release}/diff)
+	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
@@ -9168,6 +9813,51 @@ func (sh *strictHandler) SyncApp(ctx *gin.Context, app AppIDOrName, params SyncA
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SyncAppResponseObject); ok {
 		if err := validResponse.VisitSyncAppResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SyncInstalls operation middleware
+func (sh *strictHandler) SyncInstalls(ctx *gin.Context, app AppIDOrName, params SyncInstallsParams) {
+	var request SyncInstallsRequestObject
+
+	request.App = app
+	request.Params = params
+
+	var body SyncInstallsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SyncInstalls(ctx.Request.Context(), request.(SyncInstallsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SyncInstalls")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SyncInstallsResponseObject); ok {
+		if err := validResponse.VisitSyncInstallsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -9613,6 +10303,33 @@ func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params Get
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetConfigResponseObject); ok {
 		if err := validResponse.VisitGetConfigResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffConfigs operation middleware
+func (sh *strictHandler) DiffConfigs(ctx *gin.Context, config ConfigID, params DiffConfigsParams) {
+	var request DiffConfigsRequestObject
+
+	request.Config = config
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffConfigs(ctx.Request.Context(), request.(DiffConfigsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffConfigs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffConfigsResponseObject); ok {
+		if err := validResponse.VisitDiffConfigsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -10559,6 +11276,33 @@ func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	}
 }
 
+// DiffReleases operation middleware
+func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params DiffReleasesParams) {
+	var request DiffReleasesRequestObject
+
+	request.Release = release
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffReleases(ctx.Request.Context(), request.(DiffReleasesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffReleases")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffReleasesResponseObject); ok {
+		if err := validResponse.VisitDiffReleasesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -10970,304 +11714,339 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Nchs3ti76KiieU5XEuyVRsuQfqlL7KI4z8UwSe9s+43u35SOC3SDZURPoAKBojq+q9tPsB5snuYW1",
-	"ADSaRJPdFCVP6tSkxpL6D1hYWFi/3/rSS8WsFJxxrXqDL70poxmT8OPL93Ri/s2YSmVe6lzw3qD3fsrI",
-	"DZMqF5yIMVlMqSZvLt6/+JmkU8onTCVkLCQZvhof/Ep1Oh0e9pKeSqdsRs3L9LJkvUFPaZnzSe/29jbp",
-	"lVTSGdP2qxdjzWT8s0POPuuh+aqeMlLSCSMjNhaSnRM6UoxrIjhcGudSabjBfDw3z/8xZ3LZS3qczsz3",
-	"KXwlHNiMfv6F8Yme9gZnxyfJ2kATHNnfcerrA/yQ6ykZLmiuhwmhXC2YJFQRJQQ3/+qAbLki03wyZZLo",
-	"KTUjztXGcV7ZB2vjHQs5o7o36OVcPzntJb1ZzvPZfNYb9P3gc67ZhEkcfVm++vG1/A3euzr4C05oWZLR",
-	"kuQZEZKYr/shlVRPgxGVZS/pSfbHPJcs6w20nLMGOh6fPINh+d9jVP1hnhfZqx/jK25GMyaUjMxNDQOC",
-	"a3sd0gtg5G1jQnZvGBRe3O+oBB/nk9ioLkgK13D9ErOAoyUsKOUZ4fPZCHkx52Q4ZUUh/tfjYdO44UX7",
-	"HfdcaTFjcgP3kdTe04oD3c17HeWPcvl2HtnWf6dFnlHNgJR2W4PMW4h5kZEpLUvGE8sMhAs9zfmkaTdn",
-	"cnkl5/V9nLExnRe6NxjTQjE/tJEQBaMcxvYqY7NSaMbT5d/YMkY/yUpmxmRkkJE0is4YuWZLGPVIZEsy",
-	"YVoFstEJqAnN+Xn9EXgJNTMx62GezRWRbDxXLMOLp/3nh5fczRFPjGqSwWgPzHDvsiqvuNK0KDYKrhzv",
-	"acU69t69cs4vdMSK9ZG95sWS6KlQzC1Lrkhh7k3MXhxes+X3N7SYs+E5UeyGSVqQ2dwsTVGQqUBxxz7T",
-	"WVmw3uBjz3zv+5RyKpe9T3H2grfX6J1rNlMrkzo5e2LOXK2ZNO/4Px//z/ef/u37w0f/s7c2u8Q89wrf",
-	"cfzEX6ZS0iXOPZ/len3uP4sFmVG+JPB9QvGsnlJFqCYzoXTTBingfdHtcdaH0eARd9bvBwfecfTA+5UZ",
-	"ubdJ6szgjlaMg7fulW9ejy/KciPfgKKTKyPJk4ZRrqoLcDg3jyk2CrvHWo3E7p+Wo6l2W5cRvZ1zbtZt",
-	"8+kr4a6G1cKLe12td5qV28akNCsbRmQu7XU878U149sGpM1NCRlqcX31z//672FiDiiSa0UUSyXTDYOF",
-	"x/Y62g+0SUwUgk/g/LEn0owuyYiRKSsyMqLpNZlznRfmDsnMQaTEjMEZS7Qgii5BmFLyF0GyuaTaWiVW",
-	"zJDhk74aVtaBJMO+GtpPgTASPGXBWbbCwEabr3Gvl8e9x33VS0I6PKsL1f7B80//9u1M/X/qu4hgNSQR",
-	"8npciMW2NVzY+xrWyl3e43LdmlepUnDF4Ox4I8WoYDPzYyq4ZhyWkpZlkadA8aMS7/i33xVaRtWX/6dk",
-	"496g9z+OKivzCK+qI/de+OI6Acx0mNJkQRWwrWLyhmWorIBaouhSkcV0eQj0tG8FEzLV1kQrpSiZ1DlO",
-	"pPaNL+uH3ZTRQk+v0ilLr4MbvCpmFqCco53sT9ZNM8SBvDIPmafrx2fSK6jSoA+2eo1RT2/duoesaNk5",
-	"dnwbsbM+9Z45ENHkdLNYe3J1rFrmk4k10TvM/T0+tv7G25BfP+Ks6lywsh7BEPw6uAl+8m8Xo99ZCsQO",
-	"ad+ZExyR1y5UY/4S09S3Tsnf0DzkN3TC1kfsad6B+LF15Oyz3vb0b+ae1engd5uHba2n+qip34mt2BWt",
-	"qKs8i9I+lYxqll1RXfN/GOvsQOdA7MZnRsvoK5mUQsavfM71VSqykA28dpn0xjnP1bTjYHBeASUkv+of",
-	"/56dfH76x/N/yGeLxzdn109mp7yvJ1MafUOlq21awLdsbO4Wc+3EFc2y3CwFLd4EC4TnRH1Bk97ng4k4",
-	"sH80Ev3wLV38ypQyfAlMUQrZdR3MyLJ50fUpTbt/SVMd0faHs1wplg0HcH6gguiPFvOrUSmoJtrY9ubd",
-	"YH5xY158NGrBnIGPCW80gmeepoxl8NcxzQv4IaU8ZQX+jN8LNkw4RMnorInNrZiLeBjN0CxJSK4HxsSa",
-	"0yIhqTRajzR2lsiNnoMO0iIfM5Iu04LVTMmeuT1GOadKxAe2Kg6yXhIo+HajV6N3C1FxYW0z1nbzRqGy",
-	"P3FoD9CHlIhvUYdp3oHW6bMiNctSiht2FbXKLvAirLD1OjnrTM75YW/NgxRs6AN1nZcHosRxHAC3GE4z",
-	"cqCm3cQHW1Mkn5ydPX6SNCoOjhi3jeR5X/F5ffqe/g2ngOBXTpzU5emjozPyCP/XaxzZl607YWWZ4Wp0",
-	"ldF8Xx08OFC38RP4ZK2Y3uVc26bAZLkqC7q8WtcWf2ZFIVqdTmXZ8XQC/9PWzfgL3hVVZadNg5OsYFSx",
-	"DnSNySunkoXEWdXQ7CS2C6iy3ItoKsuHEkpluZs4WuG1QAac9p/HRMAq823x+ezOOBupY+6J6uQNxPnf",
-	"ZWY1hz8xbW7jc5Pihhav/TBX9QoGvn4bvyULmmuI4VJSMqkEJ98OSylmpR5+Z9SMkipFRktzAs0UK27Q",
-	"lHS6Et5pVILgFItpQfYguyiK3diSC81a0Lzt8RelnNT5mKa6QRezcUkyoxlLSI6xZyEn3ygi2SRXWi4N",
-	"ZVY4Jp/YuW5azx/xLqtuq1wLuayLSiEnG8TzEUjSI1rmUR05/we7Gi01jmgtkhxxpoebKBhR4qYT21M/",
-	"FGIUMb07zr8+Vj9/XOquQ7cfr721aeg4BNVVIFRPtZL/1USDUEu/39/iL3GfiQ4eAuLrtjiqKy3sRhqw",
-	"/cazy91360yfK+u062qlhxpfiwHuojE1m/p7seVHRdZRW/odd8em6f5VjMydICe5IfC6IHohZrNcJ0QL",
-	"USgI95oRK3CLS5YKmbGMjJjKMzQZ3NoGhkJ7w5+q+PmxJDn6aam6Zpk5O+oWpxJzmTpzJYvrd45vGjw1",
-	"ks0Vy67GUszi/nIUxQsIV7lJolkkODPkuSbiBiNG6/IQxrdtNWBfvcNb7+qc2P4duPM26d00JRy9zZU5",
-	"rKcMzx14tTvDzSy3ysYE4xttRgPxm6hKjRHHagNXdn+VtGQZx9N5Zbm3qtowhH0o2ygZH0bdhm/tbP+v",
-	"L/cPqxHXTkGdZCXNLxIPOCdDRXk2Ep+HoP1hUgj84ZC8nJV6CT4mDKWBelgUtRjCVlW2OuHO1g64Dmpa",
-	"SH9Dqkbqv/Pbes3BEE1bmOR6gMk9VpxJpkRxwzKiRVRuVLpM/UWFSGmBnka8xbnkqEyn+Q1reJlkqdPz",
-	"IgMbiyJj0qmZlRIWfdl1zvGAslo5jKiXmDdFlXHg++hnR5LydJoQTSdm/ZF25nRZyFxrxg/j4rwUjfRl",
-	"khEjxw+3ul5gFs3L64Tp7m7aGCkqgbc2gZ+ETf5ymj94i7mAcORCyGtz2ID9pA7JKw0ZL1yQjNGsyDk7",
-	"R77KtbJR7VyTXBE/nHVjYTV2YlYexkfeuhSHCO3dMV09hx9C+vjNvflFa0q/leGCR1fkxZTm/C0oHOsb",
-	"ztAnfmqzz+aYBkUcibkw3DGlRh9LyIgq9uS0rkuwx/3vY9M2z6x/493PFwcnZ0/c/jMDSciUfa6/8/n4",
-	"2ZOs/+z42bPT9Gn25Ow5PRkzSvvp2RnN+sdn9PFofDo+Hp2M+qNnJydpdnyWPUmPz0b9cb9P+8/iy4DK",
-	"Vzf9gP1RW7jjk+42jnmHJUeClK8PZsvqqfXlmzKaXcXp+0orWC0g6jlhcEw4nQQzNrjgcYEHr7UzXjmP",
-	"MGXVxTGo0laXPSf9hre30Ha66QohQ2+LXuMLgxklAc0a6M1j6oz1mWRXbDxmqb6qDpg16u1kpO3kaU7z",
-	"bIdnjO7XwQy2T8SUsywfj23mwYpKxFI6x+y0xTRPp2ScsyJT1ekNOauJUY0LBmnRhVCY/0StT6ymwGy2",
-	"080gGEfdf3WIuFzbAq0RF1I9ixikYbE8X9McckUykc5nRvXKFZ5BJRNlwexM2A723BqPbRSdKeWC5ykt",
-	"CD532M3IZp9ZOu9ss38uc8mUfWbNa4makNlBQplx8UxBrq2YmxPaMWFNOmz83JhZE7uFMNmL0yCdTjon",
-	"AJRzra4CozAi5zolCfwuRu23qXVIrLK/0za3yFM+YX8zd94mvbKgW9Oe3hSUv5vPZlQurRekFKojxbvH",
-	"jcwzM5Y1eSHKgqYR1z8oMzYciykEzvMgmZY5U+A4LyhXhHK2aFCa2/kh3tr77HBb+RSQ+t6pAM9s5iKl",
-	"WdmUotDGb2A06D0kFoTPVoOyLFc5G1b2xeoMwyOpOlAs82/1PwSsG1gbGSsLYZQrzajMxALLOgxHmB8g",
-	"v/ZKLXlqtDDJ6PXVpKBKWeuEyas5xptiJgh+cB8eD7vu1S56AM9HyGtr++SADEvJSmqmOhyQEcv5BDYG",
-	"Z9m5uYabfDiwhhLGodzqnV/yAzJ0WtIwIUM8V8zLErhQ5PCw4HDMLyBBmGckE5zhw1xc4T61qUDm2+ZM",
-	"BdX1nAwzxvEVSsyYzTPNM8IFPq7mJZPKWJTDAaGEs4WPnLmTEipp3GZGz6MZC0gO+xKjkAydr0GRIr9h",
-	"ZGamRFTOU+YHdm5NREsgkB34CqvcrOQzgTbBhSaZILnGqds0Wa8fEcv++J45T5nUNOdmOtye7ZCFPaU3",
-	"zGomZmlgrkitcW5OWjHXmDldRf7suvYqYV3FAbOeUwLwDrtWvaTnVwS2Kcc/VnTGzVyg2xAmHdryfvwb",
-	"NpJj/4gjaG79YdvOoRd4566xh82alg0mOiYHD5/qrF89qKq0D02mi5bSXcN40NP0z3RUbj3sbPb7eoUw",
-	"pG3ZEIuY61TMmCJUMvL7PJvE3FedctUlS20EcF2zAheA+2QCUldpLGVsbcHBxF7jO2InocoLxnXzBoLr",
-	"KSMzes3Axpzzay4WHTYNyPb2UuOGySzfbuD/DFnyf7c3N2Shu3e5QXhyN7KAo9S6j6KD4BMNdRRyzltx",
-	"ODUjFtfxUfpMu1jOeVOUw3vi8a5D8gsbA2uRnJMiV7pLXUT71Mr2wffRnGcFu+qaJpEWeUSfv9fk+a5D",
-	"XDszxrtZvw0HqBWECpQXxfS2pd00aCgb+ZEZIz9aSNEhp9Z9LmIu+u8mJGMl4xnjqTEVUa7dYfgWKkCz",
-	"2R1GjrgBtSV7HPOE7GJiNyXpQ1TFKPM+QKIw0oLnjHO6nBv9F76aDdEfTIn9g9nf1v83oxk7J0NUFf19",
-	"GLjBPxqj3NxZRWBqCq0bTc9PMlA9P8Ul9rZYPbthskocEzfoGcCIHk4gx5G3cmo3R+Tt6iVVylNdsNQl",
-	"Rixq3yVbP2C49eCPmepVs+aK1xvUJ7y4Q9pELaUoTGrO4w7ravvVHvjYy0ZQbt+6UG418mpD6LUkiU+t",
-	"stM1k5IaFriaCUh23xajC7MwrNIHD6zMLyB5ncDNK7sXVwSe1w/kg3AYIes23w4H4drJNVcPnhpP09l2",
-	"Dgiz3NsmsjtS7WWNHdkfdpV3S7P5+lnnPuoVU2KFXGGALMpZaFG1ja9d4N378mNs3SkZSzvuFJfWvW4f",
-	"2nqfFZUBU9SH594teEWLYpgAHAPlGZT1waTPyfCalXqYVE466+2CzEXrpfKIYoGjMHG4PkQLgvFQ0EBo",
-	"diV4sYSPQZHyij8MRraSCZ/0zCBWvF7+VZGTIXrE4yquLkhi2cbSytJyqwBY4Y3g7LIDR7/cMnpsuYd3",
-	"zHTbkXnXGLGdBbL/koGasRpflSjJq2jy2tYHJ+1qoTDG8KuFXluHidAN/qdoHd3K0PGb9m58WXzYjt5B",
-	"bu+Unpw9GewhhSZYlafHNTQN+42P/YPn9GD86cuT09soWtFLLkUxY1zvxo2bo3szmk5z7iAHrWN+Ijg7",
-	"JxxSzNDCEByRjpgZi03q2rEiM1aS4qf4DiJM6+xTdwTvpt8wLjtK7ZB0UXcPZ7JJx1d+JisJCFOx4ISL",
-	"BcLYoeU0oTmvJ2+NGL9yv7WSntVo/LeDCdRc6bFN8JPZK40JPA69cjeJkvSQu9aJ8dd3r39LyPBbxbjK",
-	"dX7DvhsCns234IMk8F1ziBXL74broYP23wd0mXruIEBobKMsPBcj118kjXl1L4gURVU1tZiKAmqnzKTM",
-	"SQjRiRy3kwP8SwDTUEjn6ll3ONOy0RHvXtJ03b6z6bIZ7VYPnrlnLXHS/DFGGPTbRgwUo0l0ifCy9Dqm",
-	"b7sASPtXuVCIHVnUR/7wHuzKdW0pE06tmbB/r77t1BnrsPfIMkuIH7qfY9rNqh8wAiRj4enW+Bvy5Acr",
-	"iYrkN6GJArk2FpL4zUzQs3m4j1LvddVAinm5Eeam2uwTyZgN0HbCvjGS1M4lftm7N5xbxAkm76gyNxuz",
-	"NQcFB6CktmrDbQq6cfreFeIfD4ccYyNY+7/TYh7T0aJlSB9grQHp1zxGMEDmUt39zOG8cYxjlFIezwLZ",
-	"CYTooRYi6d040sQYP5Kli9kILdk+vs52CYH64US34CpVK3lXcIs1bNg5g1JoqMkhL2+YXNq1zxVYoObB",
-	"BL33MH0clCJUEXOi1zSZL9XuG/QupmJpa2bCUYaFMysTrDsuvcj/6LjVMp7FjQs2ekVoqxUHHFQHpfW8",
-	"YtfejTL+CVrmV9dsGUOmqz5QgyByhP4UuNJPbpM9ePC2hLK6ebkCyRA5IxuDAH0b1FBixiCcoViYRdvk",
-	"1K888s2OMGSAnRAM5lyh8v2wdVyWhzrQugHdIIAv3bne2SaDXwl/ym6B7AjxFO4nuJoGDuwWU5h6ZbKD",
-	"orVu+OVc3UNC8n05v3eOPWKCy6Yn3pmbXCpRq/CT5cMuKbYryT7rLgeb5+Luw8ziHDHLXCz0sFNQwJbr",
-	"VgjqSI31PRDED1xo0PJYi2TbLqFDS7d9RB+cKHiY4IP92n2W+K4DI3Us+r2zZNsIRYYtL8wN4J4dJs6L",
-	"DhjmDk4GEm6orgHZ7gxRhsx0FUrHFfUzy7BcxXUUWFdEfUmNI/Puo2kcxoaltLKs40pWqS+tT8v7xFVC",
-	"UIo8rui801RqdOvUJJd/RJFc34nwgdyPAQdjIoUW1RdDxHI4DM7DSnbtZW2ssD6G4tDpBIkbMyuieIOI",
-	"aUilHxb5DRsChLVLefHzZdk5mYoFWbACyowzwZTh/yEK8WE9UsXZohesKOr4RW4jPyt/D/6A+TBCToTW",
-	"jDd4UGAKO6mmd5Zed8fO+iuCtKz6LsucpVh3KOQ1MjcNQUUn+Q1Wxq+mTmo2KxuQ0MVYM+4Wckp5xjLI",
-	"sQ+Fx3EsAcun1kRSR9AlPCDscw7YoXquyHG09m0f9Wy/i1FH9dFQh8ZhySAzJYGKgwSnYXavxbiswRQW",
-	"y9irsdr94fBm11AIfMZYFISgqmXYDEfgwWIbwlKFmBC8R2HumyKWzVRCRJHVEqWDvCalN8Z4OuQ8xdTN",
-	"al0r/dFxf21O4TrFRKBteLOyj4qJkLmezkK6s+zk7Oz4uTlF8IdPyX7SYFe5/Jotd6t1aIotmBfGTABM",
-	"WDaH0zVbkpwTlU841XNpEfeqLItclVSn04PjcT89GcWGUM5HRZ6CP6Y2mV9fiMUP//H//vi3k78vLpYv",
-	"L/4yev7yxYfZy3+Mn/z0HyP5w38+Xzwt1PQ/pn+IhZajX378aXEq/5+Lz/85f/l9/DuyFNstsr+x5Rt7",
-	"J7CPNtzTYVViPGfJWI0hCRilRoGtRokZ3h4MEsO8D2OMBPRc1xMcewyBgRQRMoP2Fzwjimmd84lKfEat",
-	"u8n+ClfgYBuiTxN/+UaRPGNc53qZkKFitBj6wnTqezJ94xqNKOvvogWA6SRk6PSeIYEiLCYP4LN1vcSp",
-	"eYnncB++Bf8vQNpENKiKHX/xGkALry90Rtri8/1JMoYFWkA/dGJhy0NXkG+93OO80EyqFRevRPeubeS0",
-	"7uB9chpZ3V/Zim+XpkA1YMQMbIotaVbOJZtRjAhRqHv7+MXGNXs0m+UcHK+Yv9qbK6BxISZXc1kYC1Tr",
-	"cnB0dHzy9LB/2D88Hjx72j8xkl5O/DA2Y1KGjYFyzVKMMIprhrUg5sfNT3tnSq9/eHzY7615hgOytPCZ",
-	"OSq03MwYyG6R8WtJp5i8ydN4aMeTNR5CCs90s3Eko1my0t0NCBcNGNoVaUGBivhfOiSzr3QABVP6Byb1",
-	"dLsryi2Qz082Y/UrEQwoTER3xPoU3RmuSOHuMYIsV3TUtUUBm9G8aAi77oe91nC5064plTsw6LoL1sri",
-	"g5HQnTyOdqH9Em85eXFB93H4WtZ4mPMXP7ZHX+DrIAdmQxO4rb6KZhfV2heqNJv6Z8hbSwLvKzGHhr+9",
-	"1TD8Nqkdt6eb64K3jLe5Gd3W4dzDjujoz3P5RD7VFg5gZzhBEu9NzjCfdIOGE3ct2T3XmHr0a65Uzic/",
-	"FBb7pc6PM7y6A4TxRrvQvTY2oHiHxl/EgsmDlCpGCqaNMpWQLJ/kNpaeUTVl6pzMef7HnAX429v8rU8e",
-	"ry5P2LmNHvyjf/D807f2h4NPj9yfvvv3aNbpb2zxWsYKUWFJW7bq2X5mm2+4M3vbvdAd0GaIrq4DHrmO",
-	"3/B10TWxUrK+Jm+oguJnqsgQkg6HRAsyYdo6UT9j3+3VjtxQwO0acu+am1iF8ZpbIAvp/b8oFqoWyOv+",
-	"uNWjVbKia7XCepHkabsyPftkjPKv4afGFNM07i/DgzUhiCuTEJvRmpCMFUyzqPPMYtDEIkdZJplSTRVp",
-	"GdX0cFOyGEKxtZYhYVLt7iWrFfTlfhL6LQ18e6PoYsW2/j7cTFuNqRZHlDO0uihsWxS013Iv1YBOmt2/",
-	"avZaTnbUy5z8XvfKORQB20zb3Lhy6ECxVked4G4FZk6mx2gQQNjUHQm42DAcFBO9QT+sTXKUscIErlqh",
-	"0ZiZFU92cK+PXQu+Fy0fcB+PPTv3kaUtUjcsuLIDTSoB6L7hB9pExgBMKAJC4HxAktk0X+jhWhaUIyCw",
-	"KDKABK7670YWo79lMWwSIfhv3GlQzcRL7g3i2knnj75ioXcJyXyXvV5Vg9C7xG5R8EcsDLDVALefbj/F",
-	"meL4oZjCE6GtwAkP1d2PmKCn4oMebBt2gI4qah8QhRAAyABIgRVj4El1FxXsQXdb1Xe4PjXMs4Wwp9lf",
-	"DH6VYq6x8gqMQ0Bu+/btTy/I89Ozpw4bLtKvePjdIXkjxUTSmbJg50ZpHaYiY8Nzt6EloxkZZkzTvBiC",
-	"TjlEmMjhIbngRs+EIPCIFYJPlFGJKRfQVUkzThG1FesDWUaK/JphVwrzDITmudCEfc6VhVRbhSnLWMMC",
-	"LyDXWgo+AZjbkZE9qRQq9N8Xxoy6UpxerzaCFHxcYGlFxOutrcW+8atIbKPShD7w+mesnU4uwRS77BFa",
-	"GHIuccKqEecsEvC8KApijMiCEUifh5AnxBtuaJFnrmc09jkX2L+edcSJsmwXRU+poYPG9psgmSB0BKgt",
-	"OnHJR5i159GiQtg0Af1KLK+YcxxwiucK6wgc6eAVzeSy044GEX8CsD7sD2k7altLuRATD4dkPR/10Un2",
-	"B2ig/fTx9dNZU/B73hCY/vn9+zc25aD22tP+81gWg851wba+yYx9IWS2EgB9sYGTXcHDKict6NLYsGat",
-	"BqOC8ush4i5f5xxar1shAVkzIAxWNLzqwXYtJN0UPdUS3NgbRJ8DVFl1hFnutyEBDy7pFhZkH5TJEUrG",
-	"eeHVVVqWto3EYUshA/lU88KKqgU1IlJcM75BqtgqKxtojfQhKeYzHmtkZP7ueTPnLLGhwQxKaMhx7TOP",
-	"46DMMRZ6Q/W0UtgLT6Y6NUKx6GUCLfNDLWZFFNIj5zGfVc79B8zHNk7i+DQ2i5mF6K5ZcpaqkAlwCQq/",
-	"KlN22RuQLM/IUszJjFHuL1Fz7d+jAXp3oq+7UP767vVvxF4nOdfC4hKh1DBcVSfUESYlHkk2yVs0UnXz",
-	"ijF8g1MHURcCR4518G5243TvXNq6E2mj3RyflM9S3LU04aHayd4Ryq2742wDLhpiYxnFjqbTCiXtLoBo",
-	"diXuiIg2oxmz9Rq+eg4BniWDQSNnzsSKs2gf7sIVVC/LF9WYAqCvLQ6ckBbrnLlDV4mNAF7dcLj+JcGz",
-	"ArQsT54NhN2Hd8xJjofxkNmv7eYlQ3i+SAY8wvZp27SeZ2bXYgBRKK+RIB8/fBuxULJu6j2Dd21KFs95",
-	"PjPMehzdxxFaq4auZJnMxw3l6lAinOAdDWmivndFU2IxHOX5ZApGigUst8nGEJvHSqIWnS92LDXDx646",
-	"IgisHzTqjskPruCprWgp8ht2tQrAE5N0cCMStkkYwi2tKubMjbsUtxUivfZFhZs7VOTKou9bJHbCRbwv",
-	"RaQcLy69A99YxzY4uSYTegOo0udBeThm1wXeVKoAAoUWLKvBnLRtedOEO2q32tDhqHCbcF7DunaVd3Dr",
-	"ORkKWU4p99CiuSZyzjE0DXeSQvAJk6SkUgcWWD3FEQVLVW4BK2SdtBXGvRME7pN7OwSdT66buhjw7k4Q",
-	"pfZ8rVf1r5UZokB0oi3MCHOMVhv9pw3Stglr5U5ls3sXNY2AD52E5naC21lvIth+lBjlm+U+iBZTAflH",
-	"hZ/bh1V+stVOxIyhoZkr9N21yRR46HOopRTetvpRyomioVNLQbVhueHAot4LObF9QyDWOByg891Szyfg",
-	"JGQG+XC2IbW4ZlyRnKfFPGMZPu/ynOqvGM117VF0i6JT+Rtl34QvwOyo4QBc8/ZvPqnc/hXThACwUcUA",
-	"pVbwGu1sg+yYjtlYSc9209xLQgArRTqNq3QzypdEMeWKKSHuIaBTS0stzmgzO57U0FDG+biVw8Xb4TRe",
-	"21SdYed2ayLiFrxqnYHWe1T9o0pfKcZ4p6Vrj2AgeNyP+GHKgPft2o4Y42TKqATHiM+CtIlVeiHILOdz",
-	"XWsbU4ug34jrroVthYhh7Xv2+12MVKX0aKhDPYzyWpPWVTIegr1TD7G4ip9YIapyi8dOUw/8AzOLl84t",
-	"ch3bQe+D+vBvFMHbEtsjCc+AG0Yot0JJspnQLByHnEOQjs5VHb3VTFWUV1wsIJn0pkFIaDmPtQEaZuyG",
-	"FaKcMa6HA6SvmlILKTVXlVVKJ4zrcEDBk8aUVqKgejtGfWfFwalolmlDlQzn5Gnu2MdJse1eKRCce1E7",
-	"UAQ/jNLxzpWC70Hc7wzc2ahrtEY4aWm5dZTv5VRwll1NxYx1a9roD9F269xSvuSawIgUMSPaIldwNTI0",
-	"NrIOuynEd+nS+2nD7lvv0lAZQAGnbUUuhSV/YeN8baJ/jQis52Q4YlJPD2zN+4zyfMyUJgcHECol2jZJ",
-	"WoVqlXp6fMiWfz1OZ4v8df7P//rvw/Tx3/Uv+el8v3siACjW1w8IZruBIWIrXC1tiEoLq9EFk7bazJGe",
-	"/9fzEZOcaXgRXZj/n6Sl+fkfcxkvdgDEifeSxTgFTr14+sOMZgxTDey86stvudacYn4nkAZf0i4SVNsB",
-	"71GEBcvp5/G0A2RbanUEGNrWQ/CdZuWmhO/1LG24dNXYTisJISfWBVSVX9eph2hzL5e9oEgo3TV863oY",
-	"R1gSt5UiCyYZwnKAEz/XK+AIdwguxpoit49DuLM6MnYl0GGhNCsHhJrj5ArcBon9BScH3aMKsUyI60Sb",
-	"2PZmCfnnf/13HSnAN63dbrLgvU0blDOWbWuyZgZuQ0CzudLYUtSjYVgk9RVcCvvVrm13qtT/VUIu/VCg",
-	"k2rgjA0RqdbB9q2zPIufEBtaRO/ad3J36JHNeh4rPSjdvXejrPegrJejIcf4pVoHBmkSie9WIVYqfc3s",
-	"APxpYYddh1sxe6+sA69shlt5t+RpQ2i8oe4msNRz7FamIYePcsKoLHImbUYDREGVFT+Hq33GgDDmsIiN",
-	"KgyxR+F2IdUrk0sj7xzc2rzI8MuH8Tysjg2yCrG8cltiExHsh5mVSsw1HGZcQz4m5WS0DIKrgRiIOS6a",
-	"t3VAcCj+FCvapm3AvGEb7zltwAYyLKMEjL5CvSifL3m6awB+Hw0jw/LI093zwy0+X7Sk+Vd6zXzi3X3C",
-	"8pVyHnOpvfDksIhdkgVROpezBwmBcM3YMBxUgiB4Rz7Yrsm5NifZlFCiljwlkF4LiE4DlyyA9tKMUa5s",
-	"DR76m3eeV4Dnv+7QojKd5jfM502B9k/wkQQAGXEWs9Z6jWHJdz6Cs4+si5W9U+fc5l2hLMJ+CICCDIbg",
-	"J9vS/SzqCKb01VI/4PmtfUhd1tbjyi7xHnK5NFqY35oV6LYvzHHSvZLhvVGRbf5iIJytRF4VwPh5Jx4b",
-	"Zd2aPLtNgqHhgdN+aKOVoS3YKDI0XzJmxzbnLYYF5UTQAr83+PjJHOfSHOxIS/ROrGQWu0Tixy7vtyFx",
-	"F/3rx6dBYm1jNm2vUu16m/Jqbz/dJl8hp7P53AXBCYIIbPBvhbTn8Ixes+9s8/4q2Wr9oPWMHHN5NCRr",
-	"vqzlZyK+P+LTQEgz2ZDktU3uNFdfdM+J8Xy17UAAGzEq9XtdTJGKdVt6rD/gA1sRFCxiqOWFas3c4Kqp",
-	"BoNoEqvvvJXSQdeoKY3NZbEBTwhJhpYfVgsoQK5tzfbrptds0M42HDPvHabCXeCkHtbnH6is4rpzM1Kl",
-	"r4yqEm12//KzMX61INTGFNs3uF/3IaRRa6KUbJx/Xv/0K22bX5uDTNIUIT+0IJKlYsJzxdZdylJfnY7f",
-	"P49b6V2jnhvK4u2YkwDDaos3D7hqHxEtZM+HCWjBt3YzRBwz5/wqo0vV3BMprxU9mocsaA9m0j5+ctbf",
-	"nFhrjnKXSL9S7QaGN6aN4D0r8EC1VF7BmWLFuBVkUANvdyrxb9sXNoRvWeOdu7bLk7q5XV4XeJn1Kjf4",
-	"q++pF5uY8y1F121RT8Za0BwgbDlZTMUssUE8YzeipgEWJODOkUKIa4WThdXWblVXm3XRzGVbVAQ56Z88",
-	"OTg+OTjpvz/uD/rmv/9sLfHivglBUsoJs+qQmcjK0ccdUr6My6240+MnX2CbQBpTYdNuwnpSyO+tBVgu",
-	"zUl72YMmlYpQyIdS0XotAGKVSysvVyl07Ch01oFCq83wnEfEukXsesRZBZWixlDlDhWH7aoHd64EbF/X",
-	"196hvKbQQGRwUyndh+mysRNUtQOa2B4t4ukWixjYsc7F3tzLtfL1BVCYyjmz1XvrHDjno0Kk1y427BtI",
-	"bB2BERbhCjk2B0tSOYwOSLtCSQIC/7j69poB1+1M/jBdNtkoqgkh5HV0zzYPcdtuch/a1BnKjTPSubAS",
-	"hl0Uz3WNLY87mLeJxloLiJjw2yid2g3Zs1c0BUzMZmiyUm1G1JCv0J4n15svT2MKtvm2bSdu6zCUnqfX",
-	"zQAK60y+jTPgw56WUb6wgZpu4eZ6N5h1RwHGVq5syfCOHbH22EXrniPVi3FxD+2ydktq3Sis7GK7dK+q",
-	"DHXVIYKl6iWr9djdlPmQ9IyEx/THBvCmnVp03U8w1BEi6NLFyoil8ooTyhEnHTepZKqExo1DOMSGd8kX",
-	"gCyP3RMGGnGZq8pFc5ZAYjC7YVyfE5krpkBhBqug0rFn4gZThltkjN85m61Kt/ZlzDYy7ALBa43FKt6q",
-	"C58wcapLs7HaRggDyr6ZUVKlSFTJNfWuN9EIrXvzPux9L5sfxuR3n9sRJa8hLF5R7xz4sTU278aWYxdN",
-	"DcZytacGY56c6x9Hzjj3wEKKJa75K/nWezl9kbD9w3eH5OWs1IDIEvgerGx96LLnqo/Y3trghiuNoEUu",
-	"yw/c53B1vTpkx6Ordtqs4LwUxiLhGdSKupZBXICku59uY0F7MccbK23GDslFrHJ8JbawZe1XdjKQbdNG",
-	"ftfYkmhbukyrJBnoMZ3OZa6X78wq2URZ5zhaw3AREFAZE+o9csOR1Ff//K//hogArDRq21SGDpGp1mXv",
-	"9haYdixir75hPBOSPHqkljxVjx7Zwl0bxHcVHVi6Rm0YKsGcGKwNo5f80SO7vI8eHZILDx6cqyp/BaBw",
-	"aFgy8uiRPcwePTIrDq9x4ufRo8TWDWP6mxGX5rdHj6zAMh96g7ByWJtGBHfC7Ny8yyZVW+jksFLF3Izl",
-	"2oqwzzTVUKNskZms4MwOL7kZz2++SUmeqcNHj8jwCy3L22FChl/s6G8tlN0X941bzNyGEkngYopy+5K/",
-	"x8q+oKc5Dk4yaANDi0PyoQEBzzwWwN9dcsC/W6xj3w3Iaf/Ujv4Xo1KZFZUMcKOzARn+e5HPcn057/dP",
-	"niD2dIK7CN4MQF1fQJ4mAER9OzyHSikx15d8aP4yhNvN68zNvnxKcGa/avUXQy0zG9CW0DRPqZSG6kPz",
-	"K/mCllVCcOujJZ0QZ6DeDgdmw19yM8l2LkwL0Bh4Mg/JW0YzKNC/5I65kgDnGrPKAAJs+O9mWN8/7quA",
-	"Ok6P+p4PLfBoRaxL7moiFBna+6CDzzSfYDyZcjKElp5mm2gyE0qjKmzW15LrLSsZdQRDVMY3r9+9t9n/",
-	"5g2vMjYrhWY8XR78jS2Hrkk6gjciWiMCll3yoUU9G56bPbMKyAgjRRw2/Dj6xx2PWLRVnrLE43shW+gg",
-	"M53NkjXvOOTkFHnKOIp4my1yUdJ0yg5ODvu9pFe1wFGDo6PFYnFI4fKhkJMj+6w6+uXVi5e/vXsJz1SI",
-	"dj1Y4Fr7mmPb+o7TMu8Neo8P+4ePLcQqyNIjPDQP5JzD75OYv//tnNu4tQOdVde2R4OZovSXAfkDRYo1",
-	"rOpOct+r7VUGAGZKX8DnzQdgVJLOmGYSXYixw7q65ej1uOrCG+3gAOOq6QausU2Q+pWb2/+YM3Buud5F",
-	"Lq0OVYMWOpMZwZbh/mIkSq/FjRcAk4tpKqoUZr3NCE76ffRJc22j4iHO6O/Wk1WNeCOmkqM62BBw8K31",
-	"naTo3TdETJwuYeEt4XbABWz6kB+5w7jEs9w7S83S+/VBcgPcJIU0nN5PxiT5ZB4J+fPoi5zz20YuvYBN",
-	"qBwTVoiFthjknAx9N8ChbawF5quYrPPmX1jFmr2HWInYKiAkIt8Hwd9NxQJbqllcAs/jKzRf24XrQ8oz",
-	"1LEsxj/sIMBs9htIWqI5TRJTyJp30+ZQ5ifgg7JUrZbe3Oh2ve3QERE75m1dBc6/1A4uy+1715DC2417",
-	"27YUaef45qIskW1ErNL4V3c+MzBMIa/1AtPHUJ2o0niHVn3ONdFCrK/bC7jzAjKTui1coBpAn8RPHsf2",
-	"B4GhsC1rEkS4slyVBV1eWU7/2YI3riZ+tl5F5wq5rdte3h6s8c/xPvmnSeKApXh3XvnVaveYSlbnFreh",
-	"j8BOQK5x8OwrqgdmOiOznPafG0OrYCGwCjghHWCS7xB9SF5ZTxAZMWdJMLbOVT/Ch5GrVqh92pD+XJZo",
-	"s5kHs32QCsfQRKxks8wT3Ka5u+POntVWewcFDS3N+CkXm3n/T8RneLI1ka6boLgoy1c/vpbY+eITqMkx",
-	"VIcX1h2IyLvMgw9SV/iH3imwSZXRhJfrpMc25Y76uwqjNaKqGS0KhlI6AH33fvjDTsLJ9lJvJZv+TDyD",
-	"C0gqzoHQ6BSRzzaJqiPcVRs0EbfvwA1B8tlsDlj5ifXSsaze0HIVG3pdVXlhv/hn1lZwDtsVFkvde7I3",
-	"qgRxB+Z/LzIjqge9d3rQvCwEhZJUKElZ5wKf2+7vtPU2run6JQ8LbpT1c3hYMWhPQAEG3FDvHAIYtoUB",
-	"YAuOaHrtUHSSSw7nBuKHFznHpsKYx5QQqsjpyQkZItWubO+D4SF5P2WIb6Ul5coa16C+XfKKzAmcR5Kh",
-	"51pZR5Qr0R0h/rI+JKvZ8VmewWmOnspLDsUjhia5dUWdoz/LzCwTicUO995U8MA4mCDy3rWxRfJeckze",
-	"o4HJAJftvv32pN//Dvw+H0A/tZnv3xuhN4R2dPbBRVX6OKVl6RxtLlTkogGXfG1Xv1vydBc19ke5BEMx",
-	"eVCFd6Xor6em9OTsyeD5+NmTrP/s+Nmz0/Rp9uTsOT0ZM0r76dkZzfrHZ/TxaHw6Ph6djPqjZycnaXZ8",
-	"lj1Jj89G/XG/T/vPeit1gbbRcr2uz9qNrhjt45dYudLKwJ70H/cfU3ZyMnr+/NmzJ8ejlD0enTwbP37M",
-	"WHo8Yk/PntGT48fpsyfp88dp/+mTbMSej8/OnqXHx+nTsxOsuGkn18JSygc+JIN6tYhI/Q25z8hRKIzA",
-	"bum+bHcs5hw1133aFJuHdFErDNqD3mdsyFoUZtvZ7frUbDi8AymCfUvSaxSNNNSnzSWIiTQCyEdP8rfu",
-	"+3/mozyEHt/sOPRdge7tMHefePDT3Ho1PLuAO8wdIEHsFU4pqDi2Hufsu8AtueA2QJgQ9jllJYZuq3HZ",
-	"2B7ymHsBmTLJDslFUbjoYgTvIjj10qnIU0YaDj03AXfqNThdHEj813S8OPT3j9tqWj9VdY+PW0vyFWD6",
-	"BxbmHoS/wQdsV2mBQSzJXF+rvYvwLQMxEtw7E/blIgp3UWo43m2LqDwfFWKkjoLG0fEdWnmEgxYAqCrU",
-	"avI1UVoYq2zJIlL7p5xntQ7WX9fzCKOHdOw96WDtNR0z/R/tAB54c9QWoIEx/coKazYlFUZwVqFZAuUh",
-	"R+juzHuhrm3Wh7fPnFnjLLcNDPwFRwy+z40Bl3c/XxycnD1xMxgtLfJqJOri27K0Crw8rTcjtyz1sX/w",
-	"nB6MP315cnobaUEOR+I8VhJmdpENsXvDtqadEZuWFKBH0FXoCBv8f3JKfs1/wEMMJhyccdU+rkLOhgwY",
-	"0Dsk7+iYYR1nyaiOHWlv5trwUmu/m0g10wcYOqxzrU9lHeUcqyNWyfWgGwVm1bBBDNc9wPmxdQhQgmAE",
-	"7j624P+GfQZshkwV33C+bcxGP7rVpqrIIYAKOO869v8ERG8PMbCu4f/gzq2umQzg8oxnMYxi3W0ghSEA",
-	"O4gkMfi+TZ2SGJoH4L4KGdRNH3Xp1S25xbzZJsj/yTIoYOjbjSCn39+LCdSgJTUZLb5NErOWRGBpeGH9",
-	"zXr8iC1qoD4Ro2ZAKOT3Zz6JSoJsV0bLQoi7Q/LBwjAtnZmSWKyQFc9dsxWy4+7apw4GXinfsS/M4P4I",
-	"7qgOCpWZTCdz4+RhmNfp+chd+2BW+FzIbWCMbpDVR1/g3+ZUH3TNLmhu8yyrtMwpKzKb/IhYjFR79R8N",
-	"aeugjQZDf3Ct9Tox2AfaQSz93To87186NZ7DCNS3t5wihzp1N8cLDPnVj+h9XeGDI8wRj+jKrV/aJBQv",
-	"1DUWw1Kjl0ByCrKJK5h01XsQxlWEKsw2iKSnwBh346CoiLrPzb+RNxLbrctn5ht57uiwl/ArvLiRdQwD",
-	"pFOac3X0Bf69PZIsFTJrlwBmDXo0HOzWt88nRAlvNiyhPnjEyA2T+Tg30xyPIQT2rYUchwvL4XdoiQg5",
-	"+QbqzXNuk5yxHfxsrqmNf0HmrxTziU0yvXjz6jzIVfGP54osZK41cyASNms2dvZBDNg89dbSYEuGHqa+",
-	"4r3obKQu1doWijRlvUImt2J/1PQ3v9T9SOmeR07px4Cq2yp09xp5DikXYXp7yWi34CmooMWmjGYeZWoK",
-	"4CZ35/y35qXwdqqmB/BaltnVCvdBmjKltmdjDoWcVFVgyKBiwXG8DhrWJUrVwGkaXAjw4L5TN+2Ju+U0",
-	"h6P6e1vCkg1tUhd26MYyJlt+4uALKnSHw6ZNA5/de175pmrA2MZy1/dgi7lP34MxZrHX/5TWGI69RX4J",
-	"ku+e7LHUM1wkj91ehBONT1i7NHYLbuJDRmw8ZqnGhIdMpPMZ49pGiaxPzBVoYIFW4jr2cy/W3J5RWOkS",
-	"O3H+wuze6d37kjXpITjxPSqpqZvQtnT3LcyMw/Z66uqqHnnydldWg1c3ZhFVzk/nawZtxh5TyB5edXWy",
-	"lHCxGBAuRiJbOs6w+SugBoFfFUIhjPFDcuGK6dDCl6sZuEP8jENhHSbmQEGMEVZ9E4d57klvcS+99ObC",
-	"s2Lwai70lT8CYrz5I5Qxfl0fAGxQRAM2pOwlPUuRe8iR4UIbUV4Icc2gOi7XSK6LdMba53L+aEn9lbLN",
-	"22z2xJao7sXCcMX7QpKM8eUGARDdxUZiNgpoaPBpRKotJmNEC1FYzUuzz/qQ2IJBc0znGGm0DXayQ3La",
-	"P7VJ7FXauoWuivok3hT0XiuQzPt9x5X4Apnh7U0W21Qkd7RBAl0m9i+ZMdHz6Av+0PK8RZ+nX9iG9B48",
-	"Vi34AFStYgVbZTz4kDZPWYU9LzhDVHfnu0IOCHxW1iRGtBQXMWvhIDVHtvP3/9mdV3YiTcJifwlkVjNw",
-	"dLub/wpHXbGfLXPfmClu74GgmJgxOJ9zbhU6C/6KDGbbVSpnzClXfBcxe/yX/9QZ43YWLXR6N9/9V7ql",
-	"ASljpnmjjgZ1R7kic57/MWdBu+KmqjY33a+q2BR0xApE2MhBwZmIIqsAabGxbGuVw03pa6kcjqJNcsQ1",
-	"Zt6HtpFlAWhHjFlqIuGoAsHYeirVekhHxX711XvfjA9BSyeVNxCzs2i27woSO816OFHaSjPwcrfKD6jy",
-	"T1JaFNCacmlMqLhYfuW+ttfkgPqwcuXpljS4+1aTBCoy39U15YdyD74pS7wOzikjynp/Mi+WneX2I8+R",
-	"ev8nXl5xqdt2zhnaosY7KMn1qV8y2MxJ5clyvesU6tLQaxARhHww5BvbmXvmO354ECwIwmEJECCRaHFI",
-	"Xll1XBqDkqVgLk+oGVLVUem1axZI02uVkCGkn1lkoqp36ZDYTtiSnYeQJpCxVrsP84FmzAdaUpGxxAgB",
-	"8tF/6Bvfo1R9+vZ/aDpxC33kpcQRFr1Ab1WrY2/Ixn7l0Q3/ZRIhsGbHSxMbNah+d03pK0y4iWQMAdp7",
-	"F1OxXFUzkgAo0cUgsAG2bTZ721F2fCU1xIcS4ien3THnZBi0MwzBSTwVXO3unqryK4TM9X0eHo5HHsBr",
-	"c5U+GqzBSYnAXQBXmkDpvfLYjIicp0WpwtAneaWJtO+xxXMNuGQQxUXTec05OecFU/WBIL6aoyNGsxdU",
-	"WWSm4EJsx/0k5ITpase1gwgIPl0hEuxh9XA029YvafZbTRnNmCTDl+/pxLGZoVVQkwz+mTcX71/8vDFV",
-	"ppEk/QfeO2Z0OC0YgJlZ04vtbUdwj33rXrAHNq9GRymNT+4Fh8B5m16ND341rxiubJtvweleSpYKjhCd",
-	"V4jLOPwOj1fvlmCF8j3fMA1wxigHP2Zs2yBwQONBtb6YliMrldrD+o+oGamooIZwFStV0k2ukw57x7NP",
-	"ihtaXAmPS1oDDK7saIkHXEo5elc7nllfB37hX3/bvXARJUYU00aLcBms3Y+1I4c+tsndb++psonQIeu5",
-	"1cn7KVUJ+oq9oguwj43OugsPfXbPCGONRkVRVN7rfVsTuk666Prs6O1fl5Kbl/foC/5we+SQDu/4vaTR",
-	"77eGRhzJswka9+4p0abJOHunqTRmkc9SMeO7zo3FU6EpDw/JBVpNCMpnwRPOCeVLhLFxAIq5aozoBvk4",
-	"kRPh7ZxfuEl/PbOlsj9umBwJBV3t5Jx1kM0ese8rJW9XkO1x+VxlI+0hXW3ON2EFNmw5b7XvY581Z+4S",
-	"lfNJwQ7myhwDqWQ2Mm6L8lzMxON/1S15cFG5s4wMbXxWDV3SWWrowoMis+p1YyFd8HYiOBugqoR/MGoV",
-	"5udg0Zt7CvCF5tjGwcOg5IimnAnItrXRHkXmPGVSe8DYmAvgpSPxV91NjmhV2+hWHOwH/5Vscv992/eu",
-	"YSMhTyUB3u8+DXC/Sex3uqgsU0YLPd2osdwwmeWp9gFpEO6KjNg0ByfbgMw5vmZJIPGXKGMO04KMaGa4",
-	"FPcMNPuXYpEQfzMCCdQemQiRQYfDhLh2x/aGvGCGbvGI9c84jXvUfewXGhYYp7S3oIX2r2yhjN6bvhN4",
-	"2DbFNDB1HW4OIai82npDizk7J4pxlev8huEfVFU1bzZFg2MABnCvBgp8odE+MVf3uqpVm4mHsPXnGwBH",
-	"OFus4sfh4AYW6SDnZIhLhV5sxSBd1F2ac8X0kEwEooBpYVG1LKWSNdxC4pCEgi4F57a9xGddKZWIw26h",
-	"T9wQo+BXAYfsBn91lxML5m/WbCa0Fr1PSQ+JFfVIdzDXzYS+lrW+fTMQrPte2t1rIaEg82q0nyRbpttv",
-	"kgbB5SNCG881CAIkYdMbOOJW87OsIoh5sIWFG8gbcZncl+8V4gU/sskQ9yTYM0qSfevXPJb8II6+uB+b",
-	"kx/e+VPHQrcHfReoIsNvFaMFy74bVg2SghIrc9c1WxJRMuhLwGbRc8otyEMsejOwD17fJ8K7feVDLHYS",
-	"A1Czn19phT2EjTtMqhb9WCReg0yLIcmHq7THmqQIi9r4YotkEFs9snIQW9Fku62A0yTXpJxCzGkqZnH8",
-	"ZYj53icP4geabBxzcW/c5/SlIF5eJQVMMCH6YcUOzO/Ihd/v0x3hNLSAKVaSBQL+QAdDxkKHxUqgMy3m",
-	"SoMD4ZqFcVLwNmB6AjH8IUUB+dmM5Mq1obpmS4BCGrEiZzfMfnMhrKlpo0RGdwswUh2RMDprb6ycHehF",
-	"MQ/pacGUupvPBKBlsX9MZQk3uzvCxIiv6fH407g4gGAvRNZcc4GJKvfg2kDGdjWp6xzdRSf0nVYb9UEt",
-	"mYvDsFlZUM0UkYxmh6RSIgpGb1ijDtEklTXbFre84NbJt3IQmDGdhw0YqzOjsfZa16OXrq76OFJX/el+",
-	"DwvN3kvWyDcamijs0bZGhA5Yxq+oni6wk32UzQJ4bSvYKs9xEP4Qkig9n40AL+GGSUCggyQQYxWVjHtj",
-	"2daMSDHHo2AWxgzBaLHNxFVDgeaH6fIB0i8+TJfNeitVgqtzhAHyWNy5IgtWFPvgjw/TZag82DopPPpy",
-	"cD+h9frAbOJW8D41CcCa4IxkQkjgLLbCgDPqCsEDEg0u+SU/IEOfzzQckJHReMm8XDOXoaetH+Y5PIje",
-	"Hf9UANfzLTB6BMoWelXaYHgCbawRYZ0gNLwgUhQFeJrwE0HAcQA41D625IcQjB6TwcLZg+8ZGqAynsHQ",
-	"sIC7Qmv3PVuH1sNZ5ZHYGjvfttXitbspYa/LrFkH+VBV8X+9iEsEcco1t626Sfsmsr3T9mmSq62Z/0Wj",
-	"mkEKMfQ83ctZpKnUQYQ8Hug0SvXmmtD5qMhTMqXFTQU8A6p4UDPgUpydcIHAu6sDK3N0WJAsV5DyBX4M",
-	"SKQ0gi+B6KEYkxHlWRNUzN/MMNtAxFQjM5tjLkuhGrP17eXW+fp/Y8s39pH71VfMhzbgmJk5JiCV9g72",
-	"YFf7GskdLfiZsXYN67DQz8Xm6r1uMT0e0ChdyNiI/0x4R4O1BTFLw5wZ1apiv1cqmwJwv96r8+vXZuMD",
-	"6mX2oyYI8orQWfMSzEabizDxDsxrKZlURo2XQfYAJvZzv0qbavkMY/xqv/hnLr7EOWyvQ7HUvacdZt/u",
-	"HCa5JBNJue5UjHmRQfttv3qwmubEh1cNILhd+ALNxdT8gtCvEl3L5oGc18rwEgcI67JHGlUGpONXVRis",
-	"bqCYvMnBi+r9qqAjHIwEAEYLaB+McxCyvdaAM/xKTg5L3gYhg+yzv/LOmVvMTYLm6Av+sLFa4sdc0VHB",
-	"6tIf+/TdCOftg172yrY6z7EnEkIQCm4Bw9YFENZheLZrV6xQSUDUuLP9AJ2B8r6JbF23BU5rxUgTctKu",
-	"gNPcGKSX+wMWw0RxWf5aTu41JvhaTjZpL2bIe40EAg18pagnQReBWrm5eSbkN4poxqkTrIZvQ9UVbEKa",
-	"zXJeub3h12+s5YZcnljEA5vEl1clpBbX1UjiQ/IbYxa+GGS2sfX0WMjZsFkAv5aTr1slZybbG/RoRivR",
-	"m/Ncs3TaXsi+lpOvJGF/YwtDwmb+9MsKC2kb1OEa7zNZTshJk+B1PYCOvtifWjYIdy1VHNSLA6pu08wJ",
-	"oseuI85Xbgqz19Cxm9MWKJSmrlkQ8wXdaQRAY+hgAdBRAM7lZAgVo//rdNgY7q3IusdoL4bOmg8K65wj",
-	"b/E+z9WIqIn41XitIYPEvv9uUJN/pi5gMOEWTcCQMPcEuCg92St/DWPaSQa8evQFf2gpFzB0HeQPaaJo",
-	"nhE6EnPzm2LFOC4R4MnevRO9UR5Y/tyfOHATWiVuVy7HcXtopNV1OUK1t7tLPXhvk7rySiuimMLANuOZ",
-	"s+cUVDwq5wL21v6MLslcMXTRgXqkbcrzIXlrhgmpkNpmQUNr5Q2NPuEJ5hlj35jgD8tZiTVP9mQemFdt",
-	"YjLDKeDhPfpi/rltCf3NghxmHyNBYf67GAWZD1BTGk0JhPAvK+83J4eVzSk5bI990ZEkkIzS7N7uyppm",
-	"+H47h4t0JJmWy+472b+waR+/KSh3+c9h9ZlLQcESaChdJoJD4RpxZbrGoLhmpQUMCXBS86oRotndzUgC",
-	"QEN8e3yba7m0LPOvi/vfPsIyEYi9sJ+NruWSULc2CqkUCa+gv6N5lxuTQgGyijc3fGAl9Nth7jr6C8WC",
-	"V1ickPsMkA8NtQtGpXiPo/gzO29hCts1M6TgPblutSNjZ78C2pGQT8GZ0bWIkJAsVnkSMG0M4x3WyUfw",
-	"nN/gPji3wZBrxkrznSlV02a/AdDwq3oO2Ocyl0xd5fwqo0vVGzzvJz3rS1v13josr7y9SwEm+JWcCvDt",
-	"zaV3zi3kQ71w9x5z1LRd4KhLAbn36Av8u9GT68dq4WyMDDWys65lYirCAhv3btEiG3RIx5DtPLo4JHDo",
-	"7l9jayRd1+0Cc/JqRC21ZqOiV6VRGTIbqwylvc0HiIn1D/7le28GUY3mHnDv3Lj/nF0Z3Oi3H0aeiPfk",
-	"KFgE6x/RPfzloy/ux3b2hi9/W0lK2QzyrMSMYUIToF1FLZCds43+9fCcHxKwwBo9+zN13ODX5VTAK0cW",
-	"/+fAyInOxk/tE42B7FrbhpXmDhWiQK0fDVnkReFuJAXVRlN6X+sBAoAl8JCcF5WpbBM0IvqRHcfFV4Yf",
-	"tG0R6EQyZ7NdpDOWEJ2n10yT06fHx+21oWpS/xdgerjWCJADWnUy2pb+FuX7XfvytWJ5i1zjsABnQiKD",
-	"UnWNxTDmr+jUEaB/EepUAahNVnTMSClyrg/JRVCpvKWxX8wogGnuNwH0q1v5D9Xjbwe2YjcOPKapPNQ3",
-	"34NbLdrE0HewG1YHchB+QmAWHuTsG546vOS/zTHTyDbCIRNaqgGhJC1yX84EGHmcpdpivQ5/oUofvDSf",
-	"P3j145DMcqWYuuSOXQ2nQsmb+4Ne5Ck7JHDuohfqxr/cEr6uVFxyxOAQ3N07ZDwbVpF0tG4NMVCs2yQf",
-	"cGKz2k2XnFFZ5EySb6H5hmTKbK7vzpEgvkEFF/iNoEoNSVDNPlrTD73RHeu9xNVrk4OKC/21uxRGyuZ9",
-	"5z+AbwtWakGNVZWy/IZl50RpKfgE1pPykP8awQprXFObQtCL/2P/4PmnL8fJ8bOmHvxblDXNPmvcRUHf",
-	"en989vJsQJ5ecrhhACrrJc+opgPy5bKn2B+XvcHT5LJH9WVvcGnE05OD4+ODk/774/6gb/77z8tecgm5",
-	"ZXAHvMH8ZSSy5WVv8MX9aXBps9IJLXO4A+wfuGAl+GXv9hZYqqJEpIn+WkUO1wphKMy4fcwesjhrfLgf",
-	"1NWiqKmViCjwrdlvTB5AmRdy8ncPpXB2qVfK9cYqpQ2lR7HCo+AU/BepPHICFia5t9qjarGdf4ZMBImh",
-	"oN1thc2XWTqXuV7Cw+heGXz8ZLY5chi+dS4LI0+0LgdHR8cnTw/7h/3D48Gzp/0+qBR2VGvNNafCZozD",
-	"+g4gCSypUnedHzhoo3LNlmCUWpFlHTzrkvKD1aTUNC9L6AIPiO9FBm+xDZgS3wPfZeqEr452Nvjgqrzk",
-	"nKtBgHaPyh0CjSQBrgXiSVuvi0OFbXTb/CwW5uVW9x2Ezgew3pOqTaQ3lBKHYxl8AZY/NnpBUiplDomc",
-	"RMz1wCUq1B5mTJv1//8DAAD//w==",
+	"5L2Lchu3ljb6Kij+UxXH05Io+U5Van7FSSbeO4nz257tcybyiGA3SHbUBDoNUDTHx1XzNPNg8ySnsNYC",
+	"Gt1E8yZKTs6p2TWR2TdcFtZ9fetTL1WzUkkhje4NPvWmgmeigj+/f8cn9r+Z0GmVlyZXsjfovZsKdiMq",
+	"nSvJ1JgtptywXy/evfyRpVMuJ0InbKwqNnw1PvqZm3Q6PO4lPZ1OxYzbl5llKXqDnjZVLie9z58/J72S",
+	"V3wmDH31YmxEFf/sUIqPZmi/aqaClXwi2EiMVSXOGR9pIQ1TEi6N80obuMF+PLfP/zEX1bKX9CSf2e9z",
+	"+Eo4sBn/+JOQEzPtDZ6cniUrA01wZP/Aqa8O8H1upmy44LkZJoxLvRAV45pppaT9rwmWLddsmk+momJm",
+	"yu2Ic712nFf0YGO8Y1XNuOkNerk0Tx/3kt4sl/lsPusN+n7wuTRiIiocfVm++u519Qu8tz34C8l4WbLR",
+	"kuUZUxWzX/dDKrmZBiMqy17Sq8Qf87wSWW9gqrnoWMfTs+cwLP/v2Kp+O8+L7NV38R23oxkzzkb2po4B",
+	"wbWDDuklEPKmMSG5dwwKLx52VEqO80lsVBcshWu4f4ndwNESNpTLjMn5bIS0mEs2nIqiUP/70bBr3PCi",
+	"w457ro2aiWoN9bGU7tmKAt3NBx3ld/l4/E7Fd1wZe1aVFAmtIrIfM4WlVrJYstxoWuiuk2zU2vGKj3xW",
+	"FvbGJ/Ys7zr6avlmHmFK/+BFnnEjgBCIKQHHXqh5kbEpL0shEyJlJpWZ5nLSNYOsWl5V8yYXysSYzwvT",
+	"G4x5oYUf2kipQnAJY3uViVmpjJDp8u9iGdv9SpTCjslyULu0ms8EuxZLGPVIZUs2EUYHnN2x1wnP5Xnz",
+	"EXgJl7hl8GyuWSXGcy0yvPi4/+L4Uro5oryrJxmM9sgO9zY09Upqw4tiLdvN8Z6tCJ/uPSjd/8RHolgd",
+	"2WtL1GaqtHDbkmtW2HvhDAyvxfKbG17MxfCcaXEjKl6w2dxuTVGwqUJm7Wn6t5793jcpl7xa9j7EyQve",
+	"3ljv3IiZbk3q7MlTqzEYIyr7jv/47T+++fDP3xw//KfeyuzgGL3Cd5w+9Zd5VfElzj2f5WZ17j+qBZtx",
+	"aQ+1mGnGUdOYcs24YTOlTdcBKeB90ePxpA+jQQH9pN8PxPVpVFz/LCwzWcczZ3DHVoSDtx6Ubl6PL8py",
+	"Ld2AmpZrK4eSjlG2lR1QLbrHFBsFnbGtRkLnZ8vR1KdtlxG9mUtp92297lDBXR27hRcPultvjSg3jUkb",
+	"UXaMyF466HjeqWshNw3I2JsSNjTq+up//uu/h4kVUCBptUgrYToGC48ddLTveRebKJScgPwhiTTjSzYS",
+	"bCqKjI14es3m0uSFvaMSVhBpNRMgY5lRTPMlMFPO/lWxbF5xQzYVsRk2fNrXw9q2qdiwr4f0KWBGSqYi",
+	"kGUtAra2SC+uYzzq66aW8bzJVPtHLz7884OZ/n/01xHGapdEVdfjQi027eGC7uvYK3f5gNv12b5Kl0pq",
+	"AbLj10qNCjGzf6ZKGiFhK3lZFnkKK35S4h3//LtGu67+8j9VYtwb9P7XSW0jn+BVfeLeC19cXQA7HaEN",
+	"W3ANZKtFdSMyVFZALdF8qdliujyG9aS3ggGcGjIwy0qVojI5TqTxjU+rwm4qeGGmV+lUpNfBDV4VsxtQ",
+	"ztHK95J13QxxIK/sQ/bppvhMegXXBvTBrV5j1dPPbt9DUiRyjolvy3ZWp96zAhENZjeLlSfbYzVVPpmQ",
+	"g2GHub/Dx1bf+Dmk199wVk0qaO1HMAS/D26CH/zb1eh3kcJih2u/MyW4RV65UI/5U0xT3zglf0P3kH/l",
+	"E7E6Yr/mOyx+bB+l+Gg2Pf2Lvac9Hfxu97DJemqOmvuTuBW5ohV1lWfRtU8rwY3IrrhpeG+sdXZkcljs",
+	"zmdGy+grRVWpKn7lY26uUpWFZOC1y6Q3zmWupzsOBucVrEQlr/qnv2dnH5/98eI/q+eLRzdPrp/OHsu+",
+	"mUx59A21rrZuA9+Isb1bzY1jVzzLcrsVvPg12CCUE80NTXofjybqiH60HP34DV/8LLS2dAlEUapq132w",
+	"I8vmxa5PGb77lww3EW1/OMu1FtlwAPIDFUQvWuw/rUrBDTPWtrfvBvNLWvPiN6sWzAV4yPBGy3jmaSpE",
+	"Br+OeV7AHymXqSjwb/xecGDCIVaCz7rInNhcxD9qh0ZLwnIzsCbWnBcJSyur9VTWzlK51XPQvVvkY8HS",
+	"ZVqIhinZs7fHVs6pEvGBtdlB1ksCBZ8Oej16txE1FTYOY+M0r2Uqh2OHJEDvkyO+QR2m+wSS06fFNcuy",
+	"UjfiKmqVXeBF2GHyOjnrrJrL496KByk40Ef6Oi+PVInjOAJqsZRm+UBDu4kPtqFIPn3y5NHTpFNxcIvx",
+	"uXN53tV03py+X/8OKaDklWMnTX768OQJe4j/1+sc2aeNJ6G1zXA1ustovrcHD+7fTfQEjk5i0/vItU0K",
+	"TJbrsuDLq1Vt8UdRFGor6VSWO0on8D9tPIw/4V1RVXbaNbhKFIJrscO6xviVU8nCxWlraDSJzQyqLA/C",
+	"msryvphSWe7Hjlq0FvCAx/0XMRbQJr4NPp/9CWft6th7ojp5x+L8W5mR5vAXXpvP8blV6oYXr/0w23qF",
+	"AF8/RZ/ZgucGItCclaLSSrIHw7JSs9IMv7ZqRsm1ZqOllUAzLYobNCWdroR3WpUgkGIxLYgE2UVR7EeW",
+	"UhmxxZpvK/6iK1eZfMxT06GLUVSVzXgmEhfVUtXkK80qMcm1qZZ2ZVoUk09oruv28zu8i9RtnRtVLZus",
+	"UlWTNez5BDjpCS/zqI6c/6e4Gi0NjmglDh5xpoeHKBhR4qYTO1PfFmoUMb13nH9zrH7+uNW7Dp0+3nhr",
+	"19BxCHpXhlA/tRX/rycahFr6/f4Gf4n7THTwEM5ftcVRXdnCbuQB2a+VXe6+z870uSKn3a5WeqjxbTHA",
+	"fTSmblP/ILb8qMh21JZ+x9Oxbrp/UyN7J/BJaRd4lRG9VLNZbhJmlCo0hHvtiDW4xSuRqioTGRsJnWdo",
+	"Mri9DQyF7Q1/ruPyY8ly9NNyfS0yKzuaFqdW8yp15koW1+8c3XR4aiox1yK7GldqFveXIyteQLjKTRLN",
+	"IiWFXZ5rpm4wYrTKD2F8m3YDztVbvPW2zonN34E7Pye9m650qTe5tsJ6KlDuwKudDLez3MgbE4xvbDMa",
+	"iN9EVWqMONYHuLb765QrIhy/zq3t3qhqwxAOoWwjZ7wfdRu+tbf9v7rd37YjrjsFdZJWkmIkHnDOhprL",
+	"bKQ+DkH7w6QQ+OGYfT8rzRJ8TBhKA/WwKBoxhI2qbC3hnqwIuB3UtHD97VJ1rv5bf6xXHAzRtIVJbgaY",
+	"3EPsrBJaFTciY0ZF+UatyzRfVKiUF+hpxFucS45X6TS/ER0vq0Tq9LzIwMaqyETl1MxaCYu+7DqXKKBI",
+	"K4cR9RL7JrtlM3uYPkT58Ljj86OKy3SaMMMnlg5wDa2UWVS5MUIex9l6qTrXWVSCWX5+zoL1qudFrth6",
+	"1SyLkxmkj5GEWe+4gTXoJg7Hivd38sYWsGaXK9P+QVHqmLMbYIJSQTBzoaprK6rA+tLH7JWBfBmpWCZ4",
+	"VuRSnCNV5kZTTDw3LNfMD2fV1GhHXuxawvjYG5cgEdkxJ+Tr5/BDuD6eNax/0YrJQBJAyeiOvJzyXL4B",
+	"dWX1uNr1ict88dEKeVDjcTEXlqam3GpzCRtxLZ4+bmoi4lH/m9i07TOr33j748XR2ZOn7vTagSRsKj42",
+	"3/li/Pxp1n9++vz54/RZ9vTJC342Fpz30ydPeNY/fcIfjcaPx6ejs1F/9PzsLM1On2RP09Mno/643+f9",
+	"5/FtQNVtN+1C/NHYuNOz3S0k+w5ajgRXvjmYDbunV7dvKnh2FV/fV0bDbsGinjMBQsZpNJjvIZWMs0t4",
+	"Lc24Jc0wXddFQbg2pAmfs37H27fQlXbTNEKC3hT7xhcGM0qCNetYbxlThsjjkl2J8Vik5qoWTyurt5eJ",
+	"t5efOs2zPZ6xmuMORjQ9EVPtsnw8pryFlkIlUj7H3LbFNE+nbJyLwooXJ/sh4zWxUqcQkKdcKI3ZU5w8",
+	"ag31Z72VbwchJFoO7SHidm0K00YcUM0cZOCGxfJ8Re/INctUOp9ZxS3XKINKocpC0EzEHtbgCo2tZZ0p",
+	"l0rmKS8YPne8m4kuPop0vrPF/7HMK6HpmRWfJyWhV6pU2o7LqhaL3EzV3EpoR4QN7rD2c2NBBvoWzOQg",
+	"Lod0Otk5faCcG30VmJQRPrdTisHvarT9MSV3Rpv8na66gZ/Kifi7vfNz0isLvjFp6teCy7fz2YxXS/Kh",
+	"lErvuOK7R53sMzORdfkwyoKnkcABKDMUzCWtl/wWlTBVLjS43QsuNeNSLDpU7e28GG/oPhruVh4JXH3v",
+	"koBn1lORNqLsSnDYxutgNegDpCWEz9aDIpKrXRWtc9GeYSiSaoFCxL/RexGQbmBtZKIslFWujOBVphZY",
+	"FGIpwv4B2blXeilTq4VVgl9fTQquNVknorqaY7QqZoLgBw/hL6F9r0/RPfhNQlpbOSdHbFhWouR2qsMB",
+	"G4lcTuBgSJGd22t4yIcDMpQwiuV27/xSHrGh05KGCRuiXLEvS+BCkcPDSoKYX0B6scxYpqTAh6W6wnNK",
+	"iUT221amgup6zoaZkPgKrWaCslTzjEmFj+t5KSptLcrhgHEmxcLH3ZykhDocd5jRb2nHApyDXmIVkqHz",
+	"VGhWWNt4ZqfEdC5T4Qd2TiYiLRDwDnwFKTetbCjQJqQyLFMsNzh1SrL1+hEj8sf3zGUqKsNzaacjSbZD",
+	"DveU3wjSTOzWwFxxtca5lbRqbjDvuo4b0r72amZdRxGznlMC8A7aq17S8zsCx1Tij/U642Eu0OkIkw5t",
+	"eT/+NQfJkX/EjTQnb9omOfQS79w3crFe06JQpCNy8A/qnfWre1WVDqHJ7KKl7K5h3Ks0/SuJyo3CjnLn",
+	"V6ujIemLAjRqblI1E5rxSrDf59kk5r7aKdO9EinFD1c1K3ABuE8mwHW1wULIrS04mNhrfEdMEuq8ENJ0",
+	"HyC4ngo249cCbMy5vJZqscOhAd6+Pde4EVWWbzbwf4Qc+3/QzR057O5dbhB+uTtJwK3Uqo9iB8anOqow",
+	"qrncisK5HbG6jo/S5+nFMta7YiTej493HbOfxBhIi+WSFbk2u1RVbJ+YuX3ofjSXWSGudk2ySIs8os/f",
+	"aer9rkNckRnj/azfDgFKjFCD8qKF2bS16wYNRSffCWvkR8swdsjIdZ+LmIv+uwnLRClkJmRqTUXka7cY",
+	"PsEkGDG7xcixlL+xZY9inpB9TOyuFH+Iqlhl3gdINEZaUM44p8u51X/hq9kQ/cGc0Q/2fJP/b8Yzcc6G",
+	"qCr6+zBwgz9ao9zeWUdgGgqtG03PTzJQPT/EOfamSL+4EVWddqZu0DOAcTOcQI4j38qp3R3Pp91L6oSp",
+	"JmNpcoxYzH+XXP+A4FaDP3aqV92aK17vUJ/w4h5JF42EpDAlOo87rOvj13jgt142gmL9rcvs2nFbCsA3",
+	"Uiw+HCqDZTUh3oiq4pZurmYK8us3BfbCxA/SFOGB1qIE+9TclW5yOIj/AoX8PTkuHKjKqqG4h/RcEXdz",
+	"fe/Z+DydbaaAMLF+29x5t1QH2WO37Pe7y/tl9nz5RHcfKotpvqpqEUAWpSw0w7YNyl3g3Ydyfmw8KZlI",
+	"dzwpLpN81aikEqOWnoFZ8cNz70u84kUxTAABgssMKglh0udseC1KM0xqzx65yCBZklxbHoIt8C4mDkqI",
+	"GcUwiApqC8+ulCyW8DGoi2450WBkreT7pGcH0XKV+VdFxElUL8BdbG9IQmRDa0VruZEBtGgjEHg0cHTm",
+	"LaOyzj28Z3LdnsS7QojbmS2Hr1JoWLjxXelY8oJXIgvgXtauWifOEuBtjPMClGWOsHeUm5bhNzTLzao7",
+	"xwXNr5SvQ9lQGBVWrVj2EQjYNbmRztlM4/1K19houWY8y0QWyQLxkXJIr2QXdZqjPbr2R2f7ewwcuubf",
+	"bihzcMo1ncqGJD1KVVXunrdZW60bTc5/8GIu9N0WVIGujy6+dTe/tTehM3VryZSPxw1O7hNhLYffXI5I",
+	"gChYQujBBHRv8BtZEZ60iQk6jMEMtdVCLV2qBWaCwJMIcznoXfYupmp52bP6K7Br+A2KKeFHQGVZVaCP",
+	"b3iljw3oGB+cet/Qmj1yUw53uAR3mPNGH4ezsh9Z5Udt99woeO7J58/J3mUifoE/bZ8E89pvd1tXcxPf",
+	"2guA892vGhStXPhkgriCbjJdlEkDj9uncUBJGg9r51K7ejsMztkXGMiDDbCNRKHFrUq5U58i5gVrhtGw",
+	"Sswonuao/0PcpIXzsN+8dF2BkWuG73LggYgrqIUxuZzoW03SHdMV4DIC1aUJusTCscu/BeUL5ICqGK3H",
+	"1t6xH+xHKQNvjQEfczHa1UgclG0gNlNwPKLMdNs1E4Zn3NhDXvsAPK4Z8mASDleTSs1L9y+fPtAqy/AI",
+	"DaWoZrkmN00zt6BURZ4u8UMjpa4bASLnIb2CpG77KJfptJf07HEAHKirShVg7F/PR6KSwgh9BYhRH00D",
+	"GYLeRH+nxTyLJzLIKG7f983N9FIchXgzNTfqsImliXsT1ivIRFxd/ICy+Vb4ATzWhnnBs1DrzCsznSjT",
+	"Ef+LoiC0ZoDfpLvxZfFhO9U1qMya8rMnTwcHSGEO1Jpnpw0sNPrGb/2jF/xo/OHT08efo1iT38tKFTMh",
+	"zX6K/frsqhlPp7l0cNfEeydKinMmIcUfdUJLRFOumbBjoaT6PflTrKDYT/EtHtEV8mkG4vdzFQlZ7WgA",
+	"h0sXDbdJUXX5WLWfSSsBdKoWkkm1QAhl9FxPeC6bJ3Qk5JX711aGaD2agNH5CTRSGWKHIGTfqy4Qh5y+",
+	"n3FWq4btxfjb29e/JGz4QAupc5PfiK+HgEb4AGLADL5rJUKx/Hq4mrqx/fdRC23UbpBMWL+y8Fxsuf61",
+	"4rGo+gWzrN7XvC+mqoDKd4/mbEV9jsfJ2UcJiDxVOQMqaiF2Yn/RS7qu0zu7LtvRbtRq7T0rhSv2x9jC",
+	"YNw84uudivR6lww7kV7H9AiXgLL9q1wqCo0smqNw/xkEdeoArUw4te6F/Uf9bacRUcKExwVcQv6W+zum",
+	"P7TjsBEYQAIXXqFvMP8HrUIR9osyTANfs+qHP8wMbfTjQwD1rKoGoNytAymsD/ukEoIS5HZCLrSclOYS",
+	"v+wjRS4s5RiTDxTam3tJr8hBwQEg0I2OxW3geJxuS1El/3g45BgZ1Q6RiI4WLSJ/D3sNXSbsYwwTlOy9",
+	"oV6uQd44wkl6ljDWKq9/yo1IejduaWKEH/GPYTbolmQf32faQrK664luQMUMXVu3gyZbQfafCwCyQZff",
+	"9zeiWtLe5xqc+fbBBLMnYPo4KG1NOCvRG5rMp/r0DcBXRBXP4SjDsufWBHXL9UUs/zdHrUR45C0KDnq9",
+	"0KQVBxTUbCngaYX23o0y/gle5lfXYhnDFa4/0ACQdAv9IUhlOFvxL91BKtFuAcOAM0RkZGcSRp+SSrSa",
+	"CUgn0SKsYupKqqgzIrpjikgAe+FPzaVG5ft+q/CJhnZzS3+OTt1HI/ZGq7l1XOHwFBmGKraYwtQrkzso",
+	"WquGXy71HRSE3VUewd65XztFH7bMySY63KXEqZVsvepyoDxjdx/FhxBx1uWiHe+UX0FgK3X3HucHbJ+B",
+	"IBXDpWYRjW1R7LRL6hat29qsgig7HUplrihemA1B4NYhRgJGwCijRHAS9NgUYmwYL6hs22lBOEhrDyAP",
+	"hcIOH9sJvxTVhXYNZNCkN3mCRRmxLJDX4wxJiiBq08qUd8Nn3/7UuaSYuId6wSXVTbnyIrd0zCg2EoS+",
+	"kYoBlFvdwLYP2YiKqXNDrp4F1wkbouu/vixVfRymXDPDrwXWWiFVsqVYKQuib9RBum3tCu/xdvtLe7KG",
+	"jlveodX+dGpu2FAV2ZB6KYki8yjSoC8nvjBmKMViaBdkoiz9SpFjdESTCanGgSqtJG74Rmcy6dzrLD0p",
+	"FlGSUUWXB2+NydHhat5kfMFqHiK9yykI95PdRV+7S9imVbDbHRMCbq3vrIWXxiaM9clOXJoS9KVyEKGQ",
+	"CsFNoznJ/rFK4N5X3ekdF1nWzLTYlL5xq9Fsl2VyvJLf8f+B1I6a2a668w2vEI2pqc/4R1wAc++FD7TB",
+	"WDMYTG83qv5i2IUKVMTzEJ3MeA0sBpYWQ+a7dVbLioK2hsV0FDgPi/xGDKEtkStE8PMV2TmbqgVbiALA",
+	"nzIltKX/Iap2w6bgtFIg2FGUFUVOqXWt34MfsEpBVRNljJAdflWYwl4G66251+3xkGn4ej8u78Lgu4DT",
+	"NBLvNpjgK8LKfe/D2qlo8mPva0W71pTxtkfxMiT0mDml3ZXGUbM63xhuBym/Dsen0zGDhXmkrUJWHhay",
+	"j0SChfuRbsob6gbhFNfNOrfx4fwN0VzbYbIyFylCDKnqmrT+sPvIJL9B6Lx2laQRs7KjZZoaG1Ca4QVT",
+	"LiGRZW4aEuk0Vmvlq2giBR8YfRww8TGHJiNmrtlpFObmENA1v6vRjp4Kn2SyuiaQgpUAuECC04C8nrls",
+	"54KUxTL2agS2u7/GNCuAg744LIo3WMMWrEce9F1lOjIgCjVheI/GMjfNiMzsqSmyRk10UMKkzdp0gh3K",
+	"m2KejXpfa1eFo/7GnMJ9ih1A6ozbOkfFRFW5mc7CdRfZ2ZMnpy+saoJ/fEgOU/HapvJrsdwP1qArjG1f",
+	"GPM2IQu03PdaWIbMdD6R3MwrguavayNyXVomeHQ67qdno9gQyvmoyFNw/Tcm8/NLtfj2//zf3/397B+L",
+	"i+X3F/86evH9y/ez7/9z/PSH/zOqvv33F4tnhZ7+n+kfamGq0U/f/bB4XP1fFx//ff79N/HvVKXa7Pz7",
+	"u1j+SncC+RhLPTvsSozmaBnrMSQBoTRWYKP/yw7vAFauJd77sXCD9VxVPh15DIGANFNVBn0yZeYTNhNf",
+	"POtuon/CFRBs6M0jKfeVZnkmpMnNMmFDLXgx9Bh0tcfvK9eRVJNTjBfgcErY0CnTQwZ4K6I6gs82lV1n",
+	"OySewhvZkgKwbyNqeU2OP3m1cosAI7RQ3hBe/KES5MiD9cN4SQK6iMPeo4DqOC+MqHQrmlhhJJE6Pq/G",
+	"Ep8+juzuz6KdQZ/CqtVZ9Gm6VRY9zzgmH3CAuPntE6XQ9Hg2y2WYyz7XsMaFmlzNq6I36E2NKQcnJ6dn",
+	"z477x/3j08HzZ/0zy+mriR/G+uYVYQfh3IgUk1nUtUDYB/vn+qe9rtjrH58e93urSe71smyhG7tV2PIw",
+	"Y87UFsW9tHRaVDd5Gs8i8Msaz1YIZbo9OJXgWdJqAw8LF81NoR3ZYgXqxf+0Q9261TroovfPfCsqM91C",
+	"BacN8lXFdqx+J4IBhdq5W6wP0ZPh8AhuH47Ocs1Hu/YyFDOeFx0ZPochr5UGXumuhZB7EOhq3IF48dFI",
+	"mZ2CW7TRfos3SF7c0EMIXyKN+5G/+LEDOphfB+mWa7rFb3SAdfs9V75QZ3Q2P8Pe0BJ4B5wVGv72rYbh",
+	"j0lD3D5eDwG2YbzdXes3DucOTsSOTmKXulrX8VgB7AwnKL29yQVWga7RcOL+SjpznVmuP+da53LybUEw",
+	"r016nOHVPXodrbUL3WtjA/olWhLyk1qI6ijlWrBCGKtMJSzLJzmlbWVcT4U+Z3OZ/zEXQaOuTU78p4/a",
+	"2xO2eOdH/9k/evHhAf1x9OGh++nrf4kWOPwiFq+rGOYUbOmWPX03y2z7DSezN937zt5ExQjtfUCR6+gN",
+	"Xxfdk2hA+VeuAeeMazaE/PYhM4pNhCHP/EfDSj4RdXN+WcO12wu3SYOvM0aiBWxynE+w9AuDCsgWoEwB",
+	"Hlz1x7VFayWKXTEGVvGQHm+HyENPxlYeixI7qxk6Ui9QsCYMkyUSRsUTCctEIYyIOs98YsVqODLLKqF1",
+	"F45Mxg1fG62ui/huXX63S6zJdbk4TBk+rYHPOYhuVuzoH8LNtNGY2kJEOUNrF4Vtg4L2ujoIho/jZnev",
+	"mr2uJnvqZY5/r3rlXFQEHKsMbmwJHYBY2VEnuB0sjOPpsTUI0GqbjgRKsbLDQTbRG/RDRBG3MsRM4Cox",
+	"jc4k4HhenXt97FrwvWilmvt47Nm5D1du4LohTMpqZpn7hh9o1zIGuMGRVCvnA6pEnQ7EIYaBvX9UkUH3",
+	"H3SLtXxDbvn6GzaD8tURyICkQT0Tz7nXsOv9kRCw8Ozzh88f4kRxel9E4RdhW4YTCtX9RYxre3/fgm3N",
+	"CTDdmX+WRxmlADNRFGOgSX0bFexeT1ulRoWYdQWoIexpz5eAf1ZqbrDIF4xDAGl/8OaHl+zF4yfPHAx8",
+	"CjGpkxLf/M+/ayWHXx+zXys1qfhMUzc0q7QOU5WJ4bk70JXgGRtmwvC8GIJOOcSOEMNjdiGtnglB4JEo",
+	"lJxoqxJziZAIRkiODVoQ1UdkrMivBbavtM9AvodUhomPuaY0yTYieSY6NngBZT2VkhPoaDOyvCetlA79",
+	"94U1o6605Net9CarMhdYxRfxehuy2Nd+FRfbqjShD7z5GZdJcAmm2GWP8cIu5xInrDshzSMBz4uiYNaI",
+	"LASDSi1NYEW5vOFFnjFqQAkwW1ix6qX01kkLRHZRoNRGI5DYeVMsU4yPAKDVJC6jDTNuPTB0iJCuoLEp",
+	"0YqV45DqMNciBCXCV3QvF007GkT8AXD5YZvoNmcpF2rikY/J89EcXSX+AA20nz66fjbrCn7POwLTP757",
+	"9yulHDRe+7j/IpbFYHJTiI1vsmNfqCprBUBfrqFkV1vXpqQFX1ob1u7VYFRweT3EFkvXuczsshCTgFQs",
+	"YAYtDa9+cKN6TSVyOEW/agke7DWsz2Gnth1hRP0UEvB9JNzGAu+DiuwA0qsJTnK8JZOBJL15QaxqwS2L",
+	"VNdCruEqVNBLgdZIw9JiPpOxjsf2d0+buRQJhQYzhNE5bXzmUbz/UoyEfuVmWivshV+m5mqEbNHzBF7m",
+	"x0bNiigQZy5jPqtc+g/Yj62dxOnj2Cxm1I2rYcnRqkImwCUo/LpMxWVvwLI8Y0s1ZzPBpb/E7bV/iQbo",
+	"nURfdaH87e3rXxhdZ7k0iiCIkWtYqmou1Almup5UYoKRmvWnwM0rRvAdTh2ETQocOeTgXe/G2YgptoXl",
+	"7LK4t7Wb45Pyqa97g3F5PPutS6n2C33dDrV9d8fZGgh0hMG2ih1PpzUw1W2wz2knbgl+PuOZoNJAX6iN",
+	"vZwqgYBhQJkz1XIWHcJd2ALwJrqoxxRgem9w4IRrsUqZezSQXIvVvRvk9r442XcKeR1gXPvlWbOwh/CO",
+	"Oc5xPx4y+tp+XjJE4o+UVSBCP+gNgJ9LJWbMYKsYaiAJdHz//cZDzrquzSzeta4CIZf5zBLrafQcR9Za",
+	"d7Qvz6p83IGMAmgUCd7RkSbq21R2JRaDKM8nUzBSqDcZJRtDbB6LVrdocrlnVTM+drUjWM2qoNG3TH5w",
+	"tbXbspYivxFXbay3GKeDG3Fhu5gh3LJVcba9cZ866kKl175+fX0zylxToz1qusakiregjNSgxrl34Bvb",
+	"seNtbtiE30ADqfOgfBKz6wJvKteAtsULkTUQtbbtbtvVYoSO2tBBdklKOG+0tXJF3nDrORuqqpxy6buI",
+	"5IZVc4mhabiTFUpORMVKXpnAAmumOCJjqWt4YIfISVu3s3OMwH3yYELQ+eR2UxcD2t2rG0kTm5HE7EpF",
+	"OzJEx9rCjDBHaI3Rf1jDbbtgvW6F0HBwVtOJLbQT09y84DTrdQt2GCVGt3qS3LEWU/fsizI/dw7biAQ1",
+	"Pm+u0Xe3TabAfcuhLbnwpt2PrpwqOpqyFtxYkhsOqMGdqibUIhRijcMBOt9p9XwCTsJmkA+HzBBSTDQj",
+	"SNgMn3d5Ts1XjOam8Si6RdGp/JWmN+ELMDtqOADXPP3mk8rpV0wTgjYLOoZd2MIkoNkG2TE7ZmMlvTeY",
+	"nH6QhABRqnQaV+lmXC6ZFtpV6ELcQ0FT1i21OKvN7CmpoXes83FrB8G6hzReOVQ7I5zu1y/UbXgNgozW",
+	"e1T949pcaSHkTlu3PWyHknE/YoAmbvd2JIRkU8ErcIz4LEhKrDILxWa5nBsRQ94GlnCjrnctbCtUrK2e",
+	"J7/f1UjXSo+B4ubjKK11aV2lkGFfN+7RfNtQvXUfFEmt13jqMeZgZvHSuUVuYifoXQA68JVmeFtC7ZBR",
+	"BtwIxiUxpUrMlGkA02D9aMnnutlzxU5VlVdSLSCZ9KaDSZhqHuv4O8zEjShUORPSDAe4vnrKCb1wrmur",
+	"lE+EbMCKB09aU1qrgpvN7eh2VhycikZEG6pkOCe/5o58HBfb7JUCxnkQtQNZ8P0oHW8dvsAB2P3eGNGd",
+	"usbWYFpbWm478vdyqqTIrqZqJnaaVeWF6Hb7vCV/yQ2DEWlmR7SBr+BuZGhsZDucphBKbJc2z2tO32pD",
+	"xtoACihtI0g2bPlLivNtE/3rBPs+Z8ORqMz0iGreZ1zmY6ENOzqCUCkgQPneBwEqeGWmp8di+bfTdLbI",
+	"X+f/81//fZw++of5KX88P+yZCLDwzfU94qavIYjYDtdbGwKgw27sAn9eH+ZAvSlUCgWSddsGS+AL+/8n",
+	"aWn//s95FS92ABiTd5WIUQpIvXj6w4xnAlMNaF7N7SeqtVKsbjfS4Uvah4MaGvABWViwnX4ez3ZAB01J",
+	"R4ChbRSCb40o1yV8r2Zpp9igY95ZxRdATqwyqDq/bovG9pT3GAJO3A2KhDa7hm9/pzqWCEnisdJsISqB",
+	"sBzgxM9NCxzhFsHFv6nRLYKKazrLaIUOC21EOWDcipMrcBsk9A+cXEKteBJmrIGgFjKhTuYJ+5//+u8m",
+	"UgBi7W1lsuC9XQdUCpFt6qduB04hoNlcW0vmRjCPhkFNO1q4FPTVXTvs1qn/7YVc+qFY3T50xoYwZ6t9",
+	"XVgNNRmREC4JLHJpu6a9obvqttAj6/U8UXr80500khUs1C3shfCJdgkoUozfqlVgkC6W+LYNsVLra/YE",
+	"4F8LGnYTbsWevbIJvLIebuXtUqYBenGYne2XCvKmg8A2eeKwWaPvP6d70cZwjlB7YZ8wLsUCqu8DhwbU",
+	"xG/E/nWF/elMtLB34fmNiRkuI+FstWVcOOFVE1pplxQGsEw4Z9eTCwIirtUp3LA1Nw024KVftlhZ9E6u",
+	"n91jaXG8rtBN22ERxsYf0bd3SYtwlLWKtisWEH2qhF/tXLMivxFsKcw5GxIpUojKYb/CDRCU10xJn35K",
+	"iTdVq5nbORvO+NK1sHUNlSi3Fp8xoiiwBxrUO2Aa9WqIDJLisDlaHR6bcmsoDBgnMcYKwW8EFhkCInAE",
+	"/64+YfXINoXH9s0tqSVLkNLcPrt7ZJfQpvoPdBJTPFGnowow0oUQMoq5ZIJXRe63mbYflaHQGHaZTJWw",
+	"qmtsRcKEn2ifCUg8zaql1b5CJgEPHsezQnfszF8ot+/Z2kVwoHF1u8KM2rwZoGAu2WgZpHoESknMjdqt",
+	"ZIQkoSx9t2xflPbrlIoDJzFRWNXDJXux21q9LrrbNx1IZoXYuZ9yWuRhRkRYrP14/2oVgqCNAiz8zK+F",
+	"TwO+S+TZsprHHPxeOASo4TVTzBvMEnzAgKltDZQglYA58OrcWL16yjjTS5kySPYHfLmBS11C781McKmp",
+	"IhgZ697zChpZrbrXeZVOAQCbsjjBF8HwkYTVuJKzhGDSKSdsxq265nGzt9YY3vpI8yGyw1qnqknT3efF",
+	"gXUerNWxT1HbvW0weRp8JM/hgNKhrfvQ+AJCx/dr7t4bFdn6L64qwW3WjJ/3Sm8XF1zhdJ+TYGgoirYf",
+	"2qg1tIUYRYbmS1tpbGFzgc5hfahb7Q5++2DNjsoaIM4myFYrIFzBwyNXn9BRYIBxwNPHQQFAZ9Z/rzZB",
+	"e+vy/z9/WMXImnCry+6UVbZX8+gIekuoFxwz8HGgNMaGXKEYHtI4h0mQcHke5gqs8uytOcaaltX7JJDu",
+	"mprfrbCAxAEODq7UBx71dsavxdfUAb/OmV3VUNbj/QYYxxt3511dfqbD+iHCAE4YN2ymtGFn/T4VIiH6",
+	"n1Pj6RmHxuHkKe1vaDWiINrVOrzF1vmex0YZXmy1HD7s7dcESY9XIM+0IhkmXS/BeCi8C3K5UengZKJv",
+	"wp2sSZfeuFqddYy7Z5d6zrdJmQFva0xjOW/bBt6N0GUbEm3Zk+A6cIBGNWxRzUYPYc2ptwwkv8cHNgIb",
+	"ETo8ne0QYRo/EzZn94Po0iLeeufhDkp3w3rqRqsICExVbEjENYz11t6YhL+rgo+K3XplkUxSXycg2CQ3",
+	"rBKl0rlR1bImFGIivqHO/r2cu6ynNcreO4fAdBvwyfvNEAhMSrVrNBQyoKwpQd9tca6PPIWSAk4ZSI38",
+	"sx2TpNKotV9WYpx/jPRcMpoAWNIpr3iKAGFGsUqkaiJz6FvUCkBX5urx+N2LuE9/1xypNSA6NOYkQLzc",
+	"EPsDqjpE/guS5/2kv8C39nMUOGLO5VXGl7q7WW/egEiwDxHEH9bdPHr6pL++DMcq1K7srlUbD44x9Hbi",
+	"PS0wwUbhjzVKRTHeCmCwg7Z3AgSKgfx0bkJX5/nb9nGvTHcf913A6FZr4uFX3+w9NjEXiYru26KZur3g",
+	"OQDeS7aYqllCKT/WRkBtCqwFQKllhVLXGicLu23crra7SPPM5WbWC3LWP3t6dHp2dNZ/d9of9O3//n1r",
+	"jhf3HSqWcskEqXx2Ii2JLF2zpqq31j+9ukiYOZ1A0nNBSboh+gRUAzXSMS6tAnDZYxCsA2U+dX3aIl82",
+	"1ZL4ZXuFTt0KPdlhhdpd2p3HktyWtB9xUkFdrTOxaQ98gu2wBvbGDdgeBWD78POKQgN5ROsK799Pl50t",
+	"iusT0EX26JeabvBLATk2qTiIgmpfjQgwFlIKqvVfpcC5HBUqvXaZZL6H2cYRWGYR7pAjc/DnaIfoBVFU",
+	"5CTA8E/rb6+4UXaTye+nyy47THfhib2OntnuIW46Te5D69rduHFGWurXzHAXxXNVY8vjAaBNrLHRhSzG",
+	"/NZyp+2G7MkrmjCuZjPf0VOAnRLLbtyeJlc+j0Qa+zaKOFe1qc08ve6GW1ol8k2UAR9eG4d8T2kduyWn",
+	"NRsSrvqjMBPjigBG9mzVfMD2znec17YYF3fQx3m/Epi1zIo22yWH16AVbacPAtuUEK+CUTQo8VlMrFkO",
+	"j8USHVCPe/WOvpvUKbcQQftoUepY81/GJXZVwUNaCV2K1Gg2BCE2vE12IeSE7u/q7O6v5nEOrCyBMiJx",
+	"I6Q5Z1WuofOaQKug1rFn6gbdLVvUl906971OuPGgJ5Q44dLGVjpe17TVZD5hmvUuXbAbByFMP1ttXhym",
+	"4jYbL0YzKNybD2Hve958Pya/+9yemLodaSv16p0DPW6N5L+26+1FV4/bXB+ox+2aFDmkjHOfKqWFb6DI",
+	"Hnjnq3d10g9fH7PvIYVOVaHvgXjrfYOk1K1st2if9PTJk0ebGyiFO40Qh64mAEIEcHW1lnRP0dWQNi1U",
+	"uMJaJDKDaI1rMEhJdHfT8DbocOtoo9Xp9phdxHBmwoyPzWeidZJh2dYd5LedDQw3JddulVILncjTeZWb",
+	"5Vu7S1RW4xxHK4hvCoJGY8a9R244qszV//zXf0OgAnYatW1ehQ6RqTFl7/NnINqxir36RshMVezhQ72U",
+	"qX74kGA+KOrk6j+x0J1TiCHBnDWsJOeX8uFD2t6HD4/ZhQ9uQj99yi8D4DweFpg+fEjC7OFDu+PwGsd+",
+	"Hj5MCGUEk+Utu7T/eviQGJb90K8IQouV7ExJx8zO7buoBIsaLYR1rfZmBHfRTHzkqQFEE8JxJMaZHV9K",
+	"O55ffEuzPNPHDx+y4Sdelp+HCRt+otF/JuDbT+4bn7HOCwAVgIo58u1L+Q5xAKzRJMLYfiWgaRwvKPof",
+	"wcu1jwVguZcS0HIXq0i5A/a4/5hG/5NVqeyOVgK6TGQDNvyXIp/l5nLe7589xU4VmEqAbwZYz0/ATxNo",
+	"W/F5eO4ijJdyaH8Zwu32dfZmX2yNKan2q6S/2NWyswFtCU3zlFeVXfWh/Sf7hJZVwvDooyWdMGegfh4O",
+	"7IG/lHaS27kwCc458GQeszeCZwDncykdcSVBVwzM+oRY6vBf7LC+edTXweo4PeobOSSY8nqxLqWroNRs",
+	"SPdBv79pPsG0BS7ZELrK22NCiQGgCtv9peV6I0rB3YIhhvOvr9++o1pB+4ZXmZiVygiZLo/+LpbDYxZC",
+	"PSO2M8KbXsohYaQOz+2ZacM3w0gRtRU/jv5xRyOEzS5TkXg0UCQLE9Sxuey00DsOQeciT4VEFk85Wxcl",
+	"T6fi6Oy430t6dcM8PTg5WSwWxxwuH6tqckLP6pOfXr38/pe338MzNf5tDza40ezulBrlSl7mvUHv0XH/",
+	"+BEBsgMvPUGheVTNJfx7EvP3v5lLis07iHp9TR2d7BQrfxlyNpClkGHVdJL7zq6vMoA71eYCPm8/AKOq",
+	"+EwYUaELMSas61tOXo/rZI5oEgaMq6EbuDZ4QWpmbm//Yy7AueULIlz3WVANttCZ7Ag2DPcny1F6W9x4",
+	"AaD6mCymS2X3247grN9Hn7Q0FKwPUcl/J09WPeK1CIxu1cGGAMG30qWao3ffLmLidAkCw4bbAUW460N+",
+	"5A4RG2W5d5barff7g8sN4NQckuF6P1iT5IN9JKTPk0/VXH7upNILOITaEWGNb0ylo+ds6HsHD6kNJ5iv",
+	"arJKm/8qatLs3cdOxHYBAZTlIRb87VQtsAEroRh5Gm+t+copXB1SnqGORR2B4ARBhwd/gCpaNKdJYiJn",
+	"92laH8r8AHRQlnqrrbc3ulNP/bwibMe+bVeG86c6wWW5+ezapQga7x/o2HJcO0c3F2WJZKNiuCQ/O/mM",
+	"tV2Qd36BWYqoTtRp9kNSn3PDjFKr+/YS7ryAhKndNi5QDaCr8gePev+twlDYhj0JIlxZrsuCL6+I0n8k",
+	"qOd2+vXWu+hcIZ+btpe3Bxv0c3pI+uniOGAp3p5WfibtHjPcmtTiDvQJ2AlINa6ZS0v1wEoEJJbH/RfW",
+	"0CpECMMGTkgHrzhW1UQZI6BjDgp5NhLOkhBilaq+gw8jVbVW+3FHxllZos1mH8wOsVQ4hq7FStbzPCWp",
+	"DMWJO5LVpL2DgoaWZlzKxWbe/wvRGUq2rqXbjVFclOWr715X2CfrA6jJMQyol+QORJx+4aGKuYMJQO8U",
+	"2KTaasLL1aX/NwCfdKu/LzNaWVQ940UhkEsHLWK8H/54J+aEg9yON/2VaAY3kNWUA6HRKeKkrmNVJ3iq",
+	"1mgi7tyBG4Lls9kcOusk5KUTWbP9dbuTxKqq8pK++FfWVnAOmxUWWt07sjfq5F/X+udOeEZUD3rn9KB5",
+	"WSgOABZQGLZKBT5/399JKc6a4m2XMiyI0+Tn8AXc0MyIQ9MQu3rnEMCghkeARDzi6bXD3EsuJcgN7DZS",
+	"5FaWyIxhHhPUZD8+O2NDXLUr6pQ0hAIPRMM0FZeajGtQ3y5lvcwJyKNKoOdakyPKAXqMsADcHLN2BUCW",
+	"ZyDN0VN5KaGEy65JTq6oc/Rn2ZllKmmUiuQaPTAOVBBqUaDpPS7vpcTkPR6YDHCZzu2Ds37/a/D7vAf9",
+	"lBLyv7FMbwh15fTgoi5NnvKydI42FyqiaMDAfuBSurrhVIC/MnDPO3Yh63p7fJH9xdWLDNG/fClrEgQo",
+	"RwQddEUl7eoZKRZ+WVolM5fygugnANnXWF/Rypuf8aXdKk+N9nOCZwNUroAeXQ4+avSYrY9E4qZn7HY5",
+	"zyCHWRtfrELeWzs7+NW50cmpS3UrOOhhUOw7BBfwAmWt9KUgWCdkKlVAShh4qzQ6SR98+/2bdz9e/fzq",
+	"l6uXP726+sf3b96+ev3L10HJKymaQPRFfuXw26hgpMmd3y5luo858l21BIM/uVfDpVVc3dNTfvbk6eDF",
+	"+PnTrP/89Pnzx+mz7OmTF/xsLDjvp0+e8Kx/+oQ/Go0fj09HZ6P+6PnZWZqdPsmepqdPRv1xv8/7z3ut",
+	"+ute//gUHJlh/TTZ/67oN4qA0h7Y0/6j/iMuzs5GL148f/70dJSKR6Oz5+NHj4RIT0fi2ZPn/Oz0Ufr8",
+	"afriUdp/9jQbiRfjJ0+ep6en6bMnZ1i/uJ18CkvW71nZCap/I6LxFwLmkGIBdTeuSo5KoMZqLtECOaRt",
+	"uH5IF406wgPo70uZNqNpm3SwsBTxlrJ63imqa66qfT+uQG1wwjoTaUEoqzMHdB0UpvFKXEoryqDgL/HS",
+	"IbgFRQNyQkIvAegS3GupsO0YViuxVyB1L2UgdgfMW8EJgUcAyQBnrUW/E/hYUk9+cOF7v1mxTZ0vA5EJ",
+	"zeBQXrbkGrDj16t46Ll2UyWtplI3vGAY8PamuMOS0TzPGN4+Wl5KoiQ2LCs1K83wnBV8JArNMuUrdpeh",
+	"lUXx/xoDgc9AXxJMC4PvNNSEDvbuN4KloQc/PPhfhk9OKIxw4rn7iRbmFdzxdV1Oidbcpb13yR4Mr0Vp",
+	"hl+jm8HFNDElwFj9CsM+JG/ZL8qvEogaqOiDVwN1ONXNB/kFRERdVHjAKKQI4Nko9AGKdAHNQc3htJVj",
+	"9pZKCS5lHasDdYK7d0EfjVfjo5+tbTys18c3iKxl6YPH/ReXclhWIlUSU0CuMO4//Nr3vcBBZSrIFRMF",
+	"duCXatEld185HnAL4btqXrbmLFo4NFwzPqmEyJhR3vM9FRx5FrkA3dLsFD66jWCv2eFvn3ruxF2pIHNk",
+	"VpoQex4TwY9SVZW9ME3H93geQDtnrN+z589erPBCyiUBOTbBw3wwc1Kokfi4i/B1W/mFBHD9+S6J995t",
+	"fgZs2R40YKKBB5KYHcpoQg06mBPVtKrpSQIhE4VcfhBFljsEotMFR1fEp2vuu8aHERhT2Ow1vUYLkYdu",
+	"RXsJUkM6u+5FHRpv3Pf/yh6NsF/b+vipb6V8Zz4N94l7d2pQcCeEafAE8iCwcQnRTyLYhpXRXwfR2YWk",
+	"PKmEiY+pKDGDLbB0McUJacy9ALSGY3ZRFC7JKgISGmgy6VTlqWAdtr+bgDP+O2JPrrPel4w/uZZ5v20C",
+	"2PlQo4w82poXt7r53TMr9p0LO0LhzpfBPYAGNgM/uAW0YSCBY+VwkbLwFKWW4t2xiJpDo0KN9Mks19pV",
+	"LkZPaB0YD/omoqXdgA4zTBtViYwtRYRr/5DL7Gf81Lf2u184AAujh6q0A7kwttdV7PS/owHc8+FobEAH",
+	"YfqdVeSvS+rGSlndAgRWHlKlb0+8F/qaTBLvpnbeXecyXEPAn3DEnyOmfKvk/MeLo7MnT90MRktqVxNJ",
+	"PvG9bLfKP3l2CmE+Iyr7pv8gkvqtf/SCH40/fHr6+PM/9aL6etR38NaeIso09P79pseAsrMDkDveRrij",
+	"HMinj9nP+bcoxGDCgYyrz3GdeWeXwTkK3vKxQDiLUnATE2m/zo2lpa3Djyo1whxhBlWTan1FzyiXWCTa",
+	"Xq57PSgwq44DYqnuHuTHxiFAJaZluIc4gv8G5wzIDIkqfuB8r9216QSkTdUJVIAf5ZIMVOX+VaNJrWr4",
+	"3zq5tWtCJ0R+48mco1hL4AAUrCuX0ze73imXs3sA7qtQSNb1UVdltiW12DdTneBfLJEUhr7ZCHL6/Z2Y",
+	"QB1aUpfR4ntLO3dhM6aGzPqr1TQasWhgj0aMmgHjUOaY+VzyCni7tloW9gU4Zu+9H5PMlISQ+VoBzG4r",
+	"ZM/TdUgdDII6lOzWLGT7DaI5OyhUdjI7mRtn90O8Ts9H6joEscLnQmoDY3QNrz75BP/tznhGn++C51Ru",
+	"UlenTEWRUQ0INrDgxqv/aEiT5zeaE/YtobnuRmDv+Q5s6R8UL7x77tQphxFP/GCp1Q4C93aOFxjyq+/Q",
+	"f9qigxMslds97FW/tIspXlCInHGrl0COLoHzU6TGgRhANhsExSDpMpKlC2Pcj4KiLOouD/9a2kioxbkv",
+	"ULT83K3DQbLQ4MWdpGMJIJ3yXOqTT/DfzyeVSFWVbZcHTwY9Gg4eTxWeTxhAjqLZsASYlJFgN6LKx7md",
+	"5ngMmUAPqE8bXFgOv0ZLRFWTrwB2J3cZHYCry2ZzwykNCAqgKjWfUK3Nxa+vzoNIoX8812xR5cYIh6VF",
+	"xUMx2QepcPapN7QGGwoVsAII70VnI3cVZ1Qv21X8AwVtWvzR0N/8VvcjCAYeQK4f6+61rUJ3pwl44cpF",
+	"iJ4uWe0WPAV1WG8qeOYxQKeA8XZ7yn9jXwpv53p6BK8VGe1WeA7SVGi9uShlqKpJXQyPBKoWEsfrOli4",
+	"aE0Do6/DhQAPHrqCJYC3XiPNQVR/Q5W82ZBy2yEKk2M1N1XhOhSnGuTquOvQULuTA5fXrQNFiB0sd/0A",
+	"tpj79B0YY9Sw7i9pjeHYt0izxeW7I3us7q8TKeejiyDR5ERsV81HGG8+ZITdbzDFJFPpfCakoSgR+cRc",
+	"nSrWqWMeaulAG+AxOjMaC35jEudfBZ2d3p1vWZceQvkjh1NSfbejTVV/G4gZh+311Paunvjl3V1ZDV7d",
+	"mUxdOz+drxm0GRJTSB5edXW8lEm1GDCpMKkJKYMSY0ANAr8qhEKEkMfswmEKoIVftQuRhvgZ1xJimFiB",
+	"glBrov4mDvPcL73LJHHcWypPisGrpTJXXgTEaPM7QHP4sj4AOKDYmsQupe9KdRcpplIZy8oLpa4FgATk",
+	"BpfrgnrXbXfavqOl/kJFd9sc9oSQOg5iYTgMI0gmk8s1DCB6ii3H7GTQ7zB7UNa5hEapgjQvIz6aY0a4",
+	"CVZM5xhppK7E2TF73H9MtXx19R4heEZ9Er8W/E4Lse37fZva+AbZ4R2MF1MmrxNtlAR3eM6M9S4nn/CP",
+	"LeUttdlwG9uR3oNilXIwId0UC/nDnEAKaUsoNKB2K0oKbD7lfFdIAYHPikxiBI1zEbMtHKRWZDt//1/d",
+	"eUUT6WIWh8u/Js3Ardvt/Fc46k7yO8ny8XgjDS5arRrUmA2NGmJHjylHZkGgLiCkFzlmU6M5cCmRwoDe",
+	"6qzSwNvQ7JCGWdtWEvsqneNL+Z2gzGk1ZlpInZv8RoTUDr8jg/NJFNC8JSav8/F430I+++w7dbfEZr/R",
+	"nVTga5fOMeBRw85h3ZSBXL8DOMTUrIRk+oW6g0K9NmlSOuzaWk6X2J1jCS2ojrkkW4PaMyA1zHg6zWVY",
+	"OEDwGBGL3H/5L13TSbPYwtx08z08FkUaLGXMa9RpPmDxmmZzmf8xF3WWzKQLd8JN94vq3HU6tslB956o",
+	"IltNxt5xB7+UNuxWtEvE0fWDKMJZFsDqxYilwRJOapi6jcIKkiH8UGMaSf3VOz+M97GWTmFYs5g7s2Z6",
+	"V5BzbPcjLPTaqLS2+82pahL0fOJFAZJ+aa37OFveu6Rkbd5Kc1h5XSyUdHii2/kr9TLf1mvqh3IHblNa",
+	"vB38ppaV9f5iDlaa5WaR55b68BIvr6l0tdJjIwpTULLisxKr4DAntZO1ElSvi2YelrVB3pWP032lmZCV",
+	"Kma+lNtXsEF8GIv0ASvQqGP2inTnSrB0KlLw5GCjzron8euxS1hIr3XChpAZSdih1/ORqKQwQg8Z1VxW",
+	"4jwEHYRkysZ9mKoGNYcYA0xVJhLLBNhv/kNfaQfK0V0SiOXMb+3tZP6tKRR45fHH/zQ5OliNXdeAYUCr",
+	"VRO2qRwsVDOSAMrchcfs6oCbLuVFb9cCsC+khvgoV1xy0ok5Z0MXv2rBB/pVcOg6B8LNqjHs4xVdjhGc",
+	"eIjd9Tha6EsJJCVC60JDgQTAsbRHT6dCVlXqMCrPXhmqXfUFox3IwZBgkJuo33wuC6GbA0EE5Gbx68Ka",
+	"+VBEG1yInbgfVDURpj5x24F4BZ+uMcMOsHs4mk37l3S7VLGclA2/f8cnjszsWgWoQeAe+fXi3csf12Zx",
+	"dS5J/57Pjh0dTgsGYGfW9WK67QTuobceBB1s/W7syKXxyYMghTlHqC+obh2bBxAPWlNB7d0SUDRNwSjM",
+	"UJ0JLsHFHjs2CO3VKagitdFIkbVK7RtvjbiGtvt/npLo1SroZkuPzrLmXWXWlwFI+/Mfu5cu2AlIDFaL",
+	"cJ683cXaicMHXheJonvajcM9tTp+Dy7kGgLDt6/pdNZdeHDiO8YA7jQqiqIOrBzamjDNpYvuz56BqFUu",
+	"uX57Tz7hH59PHBb5Lb+XdPr9VvqFRFLAPD7ywXLAuoyzt4ZX1izyCVR2fNe5tXjqfifDY3aBVhPCZhOc",
+	"yznjcokxEAdxnuvOZIMgVSwiEd7M5YWb9JczW2r740ZUI6Wh73Q1FzvwZo+p/YXqCuqmSnH+XCfKHSCT",
+	"ci7XoXl3HDlvtR/inHUnlTOdy0khjuZaUKgMuS7Vi7qYiYcFalry4KJysowNKXVAD10+ZGrXRQb1j/Xr",
+	"xqpyeQUTJcXAg83kmlm1ClPHXPQPnwIE0Dk2WvNAhbkD/oBEcIr2aDaXqaiMb+kQcwF875b4i54mt2ie",
+	"6LejYD/4L2ST++9TZ+qOg4Q0lQQdOQ5pgPtDQt/ZRWWZCl6Y6VqN5UZUWZ4anysBzF2zkZjm4GQbsLnE",
+	"1ywZ5KQzbc1hXrARzyyV4pkByMZKLRLmb0aMi8YjE6UywIxKGLUwdjfkBcW7YybkjziNO9R96AsdG4xT",
+	"OljQwvhXbqGM3pm+E3jY1sU0sKoCbg5BYr3aesOLuTgPUhPgh3YuQtwxAAO4UwMFvtBpn9irB93VuhHc",
+	"fdj68zVYOFIs2gjPOLgBgXDkkg1xq4Y1Ul19aS61MEM2UYjTi2CxecVopZIVZHH2Sw0g5xDjzgn/9aOp",
+	"lUpD2IQiHGIUXi2gkP2w1W4jsWD+ds9myhjV+5D0cLGiHukdzHU7oS9lrW8+DIQyuaTTuzg4kNhbYbY/",
+	"JB2My0eE1so1CAIkYVtKEHHt1EFSBDFFuyAkjLwTMsx9+U7Rh/Aj6wxxvwQHBvCit35JseQHcfLJ/dmd",
+	"/PDWSx1qrhR0RuOaDR9owQuRfT2sW5gG1X/2rmuxZKoU0DlMzKJyym3IfWx6N+YUXj9kDyZ65X1sdhLD",
+	"9qPPN9IPoDkWT6+HCavby2JoOETzi/V6CnfpgOVyERKl+OIWySBU2NQSxMSaqB8iOE1yw8opxJymahbv",
+	"kAIx37ukQfxAl41jLx6M+py+FMTL66SACebq3y/bgfmduPD7XbojnIYWEEUrWSCgD3QwZCJ0WLQCnWkx",
+	"18anD9dxUvA2YHpCC4g+165R7LVYAkrXSBS5uBH0zYXyGcXouVPVddDFwC0SRmfpxtrZgV4U+5CZFkLr",
+	"2/lMoPkDdnisLeFud0eYGPElPR5/GRcHLNhLlXWXA2Giyh24NpCwXRL3KkXvohNq1wC6Ux80lXBxGDEr",
+	"C26EZpXgGWBNkxLhcM/jOkQXVzZiU9zyQpKTryUI7JjOwxbptczohAUwzeilK/k/jZT8f7hbYWHEu0p0",
+	"0o2BNmcHtK0RPAa28Quqp4vpspPMggY4dQ8QJ9Xq8IeqmDbz2QigPG5EBeCIkARiraJSSG8sUzlTpeYo",
+	"CmZhzBCMlrkcFSq91h21w++ny3tIv3g/XXbrrVwr6Qo2fLecXLOFKIpD0Mf76TJUHqiED0VfDu4ntF7v",
+	"mUzcDt6lJvGOGs5kSlVAWaJFgDPuMAqCJRpcykt5BM0NMJ9pOGAjq/GyebliLtslrYd5Dg+id8c/FSBJ",
+	"PQBCj6AsQzd5CoZbJYNRDySGDXMUq1RRgKcJPxEEHAcAfO9jS34IwegxGSycPfieE5aJUsgMhobYAnWH",
+	"AqsJXVmbcEgezjqPhMo/Ub2xYoA6aNOUsBt91q2DvK8BJr5cxCUChpb0rnNph4kbCBwB8YUHvcfbp0m6",
+	"6f3Jo5pBCrE2ojyMn9fwygQR8nig0yrV68uV56MiT9mUFzc1JhKo4kHNgEtxdswFAu+uDqzM0WHBslxD",
+	"yhf4MSCREtuYKPTWj7jMulCM/i6W26EX1SOzh2NelUp3ZuvT5a3z9f8ulr/SI3err9gPrYHYs3NMgCsd",
+	"HIeEdvtaLHVXwc9MbNdSGgv9XGwOtOZKWP6W8wLT4wEo1YWMLfvPlHc0kC2IWRpWZtS7Cg37rd7bEYD7",
+	"+U6dXz93Gx9QL3MYNUGxV4zPurdgNlpfhIl3YF5LKSpt1fgqyB7AxH7pd2ldLZ8ljJ/pi3/l4kucw+Y6",
+	"FFrdOzph9HbnMMkrNqm4NDsVY15kmQ53D3bTSnx41QCC24Uv0FxM7T8QlbhC17J9IJeNMrzEYRW77JFO",
+	"lQHX8YsqDKQbaFHd5OBF9X5V0BGORgqwzJW9m+agqu21BpzhF3Jy0PJ2MBkkn8OVd87cZq5jNCef8I+1",
+	"1RLf5ZqPCtHk/thJ+0Y5b59R10LqY/aeuH6WO3RMJQnLbpUBYR2GJ7vtihVqDkitww6DwQfK+7pl2/VY",
+	"4LRaRpqqJtsVcNobg/RyL2AxTBTn5a+ryZ3GBF9Xk3Xaix3yQSOBsAa+UtQvwS4MtXZzy0xVX2lmhOSO",
+	"sVq6DVVXsAl5Nstl7faGf35FlhtSeUKIB5TEl9clpAQ5bDnxMftFCELWBp5tbT0zVtVs2M2AX1eTL1sl",
+	"ZyfbG/R4xmvWm8vciHS6PZN9XU2+EIf9RSzsEnbTp99W2EhqIY17fMhkOVVNuhiva0918on+2g6EyHf7",
+	"cShEDkN9mz5jED12zZq+cL+ig4aO3Zw2QKF0NXSDmC/oTiPAwEMHC+DhAqazZEOoGP3fj4ed4d56WQ8Y",
+	"7V0lkg1QQS6eNSt5lWvv2s+ruok8mF9d1BP00h6EUe661aNyXR8MpVTqKXiGtauy6gL62bvB3Z8c6cct",
+	"oXeXBH3TDw3/s09Pu78e0UO8uFs7Io80e4P31a1oAeEY+wngtY60KXr/7aB//0pdGWHCWzRlxIW5IwDc",
+	"yi977aQUwjhxiFdPPuEfWwpDzNcIkuYMNk/mIzWHLqCiGMfFIDzZu/NF7xSCRJ+Hk4FuQu3F3ZXKcdwe",
+	"D6y9Lydo6+0eRwre26WjvzKaaaExm0OQmLISBsp8tYt7eBfXjC/ZXAv0S4NNYCjP/5i9scOE/F8npzLV",
+	"6NMdsUHtxDxhHLpHw/1SVkI2+YFsYvuqdURmKQXCGief7H8+b9mKQQSJ+z4wiMz8dzUK0n2gkDqaBws5",
+	"D6K820Q0UXbnoYnygKcYlgQysLpjOruSph2+P87hJp1UwlTL3U+yf2HXOf614NIl/Yclly7vCuv+oV6f",
+	"KQnVmnVP/Fyza1Ea39ne4VbndWNae7q74TNgDfHt8WNuqiWRzJ+3D8v2YcWJQsCRwxx0Uy0Zd3ujcZUi",
+	"MUV08nWfcmtHa4AT8ja2V49DZzUWbKCBohayxkaGhH/AOeko2LEqxTscxV85YgFT2KyZ4QreUbzCuGXc",
+	"2ZmGzhNIIpLC6lpMVZAhWbvPMFcSg3zk2WYo59f4zM4pAngtRGm/M+V62u0sgzX8ou4y8bHMK6GvcnmV",
+	"8aXuDV70kx45kNshCwdgl2/vR4MJfiFPGnx7fb2p84X6/Aa4+4CJmYY2OOpHQ+o9+QT/XRu+8GMlDCfL",
+	"Qy3vbGqZmH+zwEbqG7TIDh3SEeR2YQwcEkQxDq+xdS7drscF5uTViEY+2XrQap87aJfZWmXI7SkJJsbW",
+	"3/uXH7w5Tz2aOwB7dOP+a3bJcaPfLIz8It6Ro2AR7H9E9/CXTz65P7ezN3zNZysTaz3ofo2UDhBvUQtk",
+	"7xS7Px++/n2idJDRczhTxw1+lU8FtHJCoFdHlk/sbPw0PtGZvdFoo9NqtlPDaDT6g7FFXhTuRlZwYzWl",
+	"d42eTIDSAw9V86I2lSkrKaIf0TguvjDmJrWp4ZNKOJvtIp2JhJk8vRaGPX52erq9NlRP6v8HQDauVQ0k",
+	"Pted5TblfEbpft8+qVuRPME1OQDMmaqQQLm+xgow+ys6dRToX4w7VQAK8jUfC1aqXJpjdhGU529otBoz",
+	"CmCah816/uJW/n31XN2DrMSNQ0zqqon2zVDhVoJYGfqOosNaIAfhJ0QjkkGhiqWp40v5yxzT66gxGZvw",
+	"UkOsssh9oBKAIaVIDQEcD3/i2hx9bz9/9Oq7IZvlWgt9KR25WkqFOk/3g1nkqThmIHfRC3XjX04L31Qq",
+	"IHAqEPce7x0KmQ3r9BG0bu1iIFunzDZwYovGTZdS8KrIRcUeQDOkSmh7uL4+xwXxDYOkwm8EpZm4BPXs",
+	"o0AWphJ85kjve9y9bRKvcaO/dNfYCFaE78QKmIXBTi24tapSkd+I7JxpUyk5gf3kMqS/ToTOBtU0plBy",
+	"Y0Rln/mP3/pHLz58Ok1On3/+p14HYOdaZc2IjwZP0ZGGvWmIz16eDdizSwk3DEBlvZQZN3zAPl32tPjj",
+	"sjd4llz2uLnsDS4te3p6dHp6dNZ/d9of9O3//v2yl1xCQiXcAW+wv4xUtrzsDT65nwaXVIrBeJnDHWD/",
+	"wAXi4Je9z5+BpOqVaM93hZEhhSH2ih23T1SB1OUGHR4GargoGmolwmg8sOdNVEdQ24iU/PV9KZy7FOnl",
+	"Zm1p3pp6u1i1XSAF/yTldo7BwiQPVnBXb7bzz7CJYjHov9vtsP2ySOdVbpbwMLpXBr99sMccKQzfOq8K",
+	"y0+MKQcnJ6dnz477x/3j08HzZ/0+qBQ0qpVmx1NFZRKwvwPIfEzqfHXnBw56B12LJRilxLLIwbPKKd+T",
+	"JqWneVmKbEBtDooM3uKzg7C3fuIzTcJXR9t5vHeljdVc6kHQ4gGVO0TXSQIwFwRRJ6+Lg0LudNv8qBb2",
+	"5aT7DkLnA1jvSd221xtKiQNvDb4A2x8bvWIpr6ocspeZmpuBS1RoPCyEsfv//wYAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
