@@ -18,52 +18,84 @@ const (
 )
 
 // Action is one file under actions/: a script that runs in an install, by hand,
-// on a cron, or at a point of its life cycle.
+// on a cron, or at a point of its life cycle. The label type = "health-check"
+// makes it a health check.
 type Action struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Name             string            `toml:"name" json:"name" rule:"required"`
-	Description      string            `toml:"description" json:"description,omitempty"`
-	Timeout          Duration          `toml:"timeout" json:"timeout"`                     // DefaultActionTimeout when left out
-	Dependencies     []string          `toml:"dependencies" json:"dependencies,omitempty"` // components
-	Role             string            `toml:"role" json:"role,omitempty" template:"true"` // "" is the maintenance role
-	BreakGlassRole   string            `toml:"break_glass_role" json:"break_glass_role,omitempty" template:"true"`
-	EnableKubeConfig bool              `toml:"enable_kube_config" json:"enable_kube_config"` // true when left out
-	Labels           map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
-	Inputs           []ActionInput     `toml:"inputs" json:"inputs,omitempty"`
-	Triggers         []Trigger         `toml:"triggers" json:"triggers,omitempty"`
-	Steps            []Step            `toml:"steps" json:"steps,omitempty" rule:"required"`
-	Berth            *ActionExtension  `toml:"berth" json:"berth,omitempty"`
+	// Unique in the app.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// What it does.
+	Description string `toml:"description" json:"description,omitempty"`
+	// How long a run may take, at most 1h.
+	Timeout Duration `toml:"timeout" json:"timeout" default:"5m"`
+	// Components that it needs.
+	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty"`
+	// The role that it runs under; the maintenance role by default.
+	Role string `toml:"role" json:"role,omitempty" template:"true"`
+	// The break-glass role that it runs under; only by hand.
+	BreakGlassRole string `toml:"break_glass_role" json:"break_glass_role,omitempty" template:"true"`
+	// Gives its steps a kubeconfig.
+	EnableKubeConfig bool `toml:"enable_kube_config" json:"enable_kube_config" default:"true"`
+	// The cluster of that kubeconfig, of kubernetes_contexts.toml.
+	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" default:"sandbox"`
+	// An image that the steps run in, named by digest; by default they run beside the runner's engine.
+	Image string `toml:"image" json:"image,omitempty" template:"true"`
+	// Labels.
+	Labels map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
+	// What is asked for when it is run.
+	Inputs []ActionInput `toml:"inputs" json:"inputs,omitempty"`
+	// What starts it.
+	Triggers []Trigger `toml:"triggers" json:"triggers,omitempty"`
+	// What it runs, one after the other.
+	Steps []Step `toml:"steps" json:"steps,omitempty" rule:"required"`
+	// Berth's own settings.
+	Berth *ActionExtension `toml:"berth" json:"berth,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
 // ActionInput is asked for when the action is run and passed as environment.
 type ActionInput struct {
-	Name        string `toml:"name" json:"name" rule:"required"`
+	// What templates and the environment call it.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// What it is.
 	Description string `toml:"description" json:"description,omitempty"`
-	Required    bool   `toml:"required" json:"required,omitempty"`
+	// Refuses a run without it.
+	Required bool `toml:"required" json:"required,omitempty" default:"false"`
 }
 
 // Step is one script of an action: either a command or inline contents.
 type Step struct {
-	Name             string            `toml:"name" json:"name" rule:"required"`
-	Command          string            `toml:"command" json:"command,omitempty" template:"true"`
-	InlineContents   *Text             `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
-	EnvVars          map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
-	EnableKubeConfig *bool             `toml:"enable_kube_config" json:"enable_kube_config,omitempty"` // nil: as the action says
-	PublicRepo       *Repo             `toml:"public_repo" json:"public_repo,omitempty"`
-	ConnectedRepo    *Repo             `toml:"connected_repo" json:"connected_repo,omitempty"`
+	// Unique in the action.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// A command line, or a script of the step's repository; one of these two must be given.
+	Command string `toml:"command" json:"command,omitempty" template:"true"`
+	// A script: its text, or a file.
+	InlineContents *Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
+	// Its environment.
+	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
+	// Gives this step a kubeconfig; as the action says by default.
+	EnableKubeConfig *bool `toml:"enable_kube_config" json:"enable_kube_config,omitempty"`
+	// A repository that everybody can read, for `command`.
+	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty"`
+	// A repository that the org's own connection reads, for `command`.
+	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty"`
 }
 
 // ActionExtension is the [berth] table of an action: what Berth adds to the
 // public format.
 type ActionExtension struct {
+	// Makes the action a health check.
 	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
 }
 
 // HealthCheck says when the runs of an action change a verdict.
 type HealthCheck struct {
-	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after"` // failures in a row
-	HealthyAfter   int `toml:"healthy_after" json:"healthy_after"`     // successes in a row
+	// Failures in a row that make it unhealthy.
+	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after" default:"3"`
+	// Successes in a row that make it healthy again.
+	HealthyAfter int `toml:"healthy_after" json:"healthy_after" default:"2"`
 }
 
 // HealthCheck returns the thresholds of an action that gives a health verdict,
@@ -80,11 +112,11 @@ func (a *Action) HealthCheck() (HealthCheck, bool) {
 func (a *Action) Digest() string { return digestOf("action", a, includeAll) }
 
 func (a *Action) check(c *checker) {
+	c.name(a.At, "action", a.Name)
+	c.positive(a.At.key("timeout"), a.Timeout)
 	if a.Timeout == 0 {
 		a.Timeout = Duration(DefaultActionTimeout)
 	}
-	c.name(a.At, "action", a.Name)
-	c.positive(a.At.key("timeout"), a.Timeout)
 	if a.Timeout.Std() > MaxActionTimeout {
 		c.add(Error, CodeValue, a.At.key("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
 	}

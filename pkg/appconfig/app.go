@@ -14,6 +14,22 @@ type App struct {
 	Components  []Component  `json:"components,omitempty"`
 	Actions     []Action     `json:"actions,omitempty"`
 
+	Permissions        []Role              `json:"permissions,omitempty"`
+	BreakGlass         []Role              `json:"break_glass,omitempty"`
+	Policies           []Policy            `json:"policies,omitempty"`
+	Runbooks           []Runbook           `json:"runbooks,omitempty"`
+	Installs           []InstallConfig     `json:"installs,omitempty"`
+	InstallsRepo       *InstallsRepo       `json:"installs_repo,omitempty"`
+	Branches           []Branch            `json:"branches,omitempty"`
+	OperationRoles     *OperationRoles     `json:"operation_roles,omitempty"`
+	KubernetesContexts []KubernetesContext `json:"kubernetes_contexts,omitempty"`
+	EventTriggers      []EventTrigger      `json:"triggers,omitempty"`
+	Installer          *Installer          `json:"installer,omitempty"`
+
+	// Includes lists the files to merge in that stand elsewhere: what the blocks
+	// around them say is not all that they will say.
+	Includes []Fetch `json:"includes,omitempty"`
+
 	// Origin says where everything was written. It is not part of the digest:
 	// a comment that moves lines does not make another config.
 	Origin Origin `json:"origin" digest:"-"`

@@ -25,7 +25,7 @@ var minimal = map[string]string{
 	"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[vars]\nsize = \"small\"\n",
 	"runner.toml":      `runner_type = "local"`,
 	"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
-	"src/base/main.tf": "# empty\n",
+	"src/base/main.tf": "variable \"size\" {}\nvariable \"x\" {}\nvariable \"y\" {}\nvariable \"z\" {}\n",
 }
 
 // module is a component file that is right as it is.

@@ -26,10 +26,7 @@ func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
 	if problem := l.noAppFolder(); problem != nil {
 		return nil, "", errors.New(problem.String())
 	}
-	for _, k := range kinds {
-		l.loadKind(k)
-	}
-	l.rootFiles()
+	l.loadAll()
 	if HasErrors(l.diags) {
 		return nil, "", errors.New("the app folder has errors")
 	}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -17,72 +18,154 @@ import (
 // every missing required key and every key that nobody knows, and goes on.
 type binder struct {
 	checker
-	text func(at Place, value string) (Text, bool) // resolves a get field
-}
-
-// later lists keys that the language has and this version does not read yet,
-// with what it means to go on without them.
-var later = map[string]Severity{
-	"source":             Error, // the keys of another file would be missing
-	"kubernetes_context": Warning,
-	"health":             Warning,
-	"image":              Error, // the step would run in another place
-	"pulumi_config":      Error,
+	base     string                                                 // what "./x" is relative to in the kind being loaded; "" is the app root
+	text     func(at Place, value string) (Text, bool)              // resolves a get field
+	include  func(at Place, source string) (doc *document, ok bool) // reads a file that `source` names
+	includes []Fetch                                                // files to merge in that stand elsewhere
 }
 
 // table binds one TOML table to one or more structs that share it.
 func (b *binder) table(at Place, values map[string]any, targets ...any) {
-	known := map[string]reflect.StructField{}
+	b.tableAmong(at, values, nil, targets...)
+}
+
+// tableAmong is table for a table that may also have the keys of other blocks,
+// which are left alone.
+func (b *binder) tableAmong(at Place, values map[string]any, also []reflect.Type, targets ...any) {
+	known := map[string]bool{}
+	for _, other := range also {
+		maps.Copy(known, keysOfType(other))
+	}
+	for _, target := range targets {
+		maps.Copy(known, keysOfType(reflect.TypeOf(target).Elem()))
+	}
+	partial := false
+	if slices.ContainsFunc(targets, func(target any) bool { return mergesFiles(reflect.TypeOf(target).Elem()) }) {
+		values, partial = b.included(at, values)
+	}
 	for _, target := range targets {
 		v := reflect.ValueOf(target).Elem()
 		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			key := f.Tag.Get("toml")
-			if key == "" || key == "-" {
-				continue
-			}
-			known[key] = f
-			b.field(at, values, f, key, v.Field(i))
-			if alias := f.Tag.Get("alias"); alias != "" {
-				known[alias] = f
+			if f := v.Type().Field(i); tomlKey(f) != "" {
+				b.field(at, values, f, v.Field(i), partial)
 			}
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if _, ok := known[key]; !ok {
-			b.unknown(at.key(key), key, slices.Sorted(maps.Keys(known)))
-		}
-	}
+	b.unknownKeys(at, values, known)
 }
 
-func (b *binder) field(at Place, values map[string]any, f reflect.StructField, key string, into reflect.Value) {
+// tomlKey is the key of a field, "" when no key fills it.
+func tomlKey(f reflect.StructField) string {
+	if key := f.Tag.Get("toml"); key != "-" {
+		return key
+	}
+	return ""
+}
+
+// aliasesOf lists the other names of a field's key.
+func aliasesOf(f reflect.StructField) []string {
+	if names := f.Tag.Get("alias"); names != "" {
+		return strings.Split(names, ",")
+	}
+	return nil
+}
+
+// mergesFiles tells whether `source` in a block names a file to merge in; in a
+// values file it is an older name of contents.
+func mergesFiles(block reflect.Type) bool {
+	_, ok := block.FieldByName("SourceFile")
+	return ok
+}
+
+// keysOfType lists every key that a block knows, other names too.
+func keysOfType(block reflect.Type) map[string]bool {
+	known := map[string]bool{}
+	for i := range block.NumField() {
+		f := block.Field(i)
+		if key := tomlKey(f); key != "" {
+			known[key] = true
+		}
+		for _, alias := range aliasesOf(f) {
+			known[alias] = true
+		}
+	}
+	return known
+}
+
+func (b *binder) field(at Place, values map[string]any, f reflect.StructField, into reflect.Value, partial bool) {
+	key := tomlKey(f)
 	raw, ok := values[key]
-	if alias := f.Tag.Get("alias"); alias != "" {
-		if other, aliased := values[alias]; aliased && ok {
+	for _, alias := range aliasesOf(f) {
+		other, aliased := values[alias]
+		switch {
+		case aliased && ok:
 			b.add(Warning, CodeExclusive, at.key(alias), "%s does nothing, because %s is given too", alias, key)
-		} else if aliased {
-			raw, ok, key = other, true, alias
-			b.origin.alias(at.key(f.Tag.Get("toml")), at.key(alias))
+		case aliased:
+			raw, ok = other, true
+			b.aliasAll(at.key(f.Tag.Get("toml")), at.key(alias), raw)
+			key = alias
 		}
 	}
 	if ok {
+		if f.Tag.Get("base") == "." {
+			defer func(base string) { b.base = base }(b.base)
+			b.base = ""
+		}
+		if s, isString := raw.(string); isString && (key == "path" || key == "source") && f.Type == reflect.TypeFor[Text]() && !isRemote(s) && !hasAnyPrefix(s, "./", "../", "file://") {
+			raw = "./" + s // these names of the key always name a file
+		}
 		b.value(at.key(key), raw, into)
+		if allowed := f.Tag.Get("enum"); allowed != "" && into.Kind() == reflect.String && !strings.Contains(into.String(), "{{") {
+			b.oneOf(at.key(key), into.String(), strings.Split(allowed, ",")...)
+		}
 	}
-	if f.Tag.Get("rule") == "required" && (!ok || raw == "") {
+	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !partial {
 		b.add(Error, CodeMissing, at, "%s is missing", f.Tag.Get("toml"))
 	}
 }
 
-func (b *binder) unknown(at Place, key string, known []string) {
-	if severity, ok := later[key]; ok {
-		b.add(severity, CodeUnsupported, at, "key %q is not supported yet by this version", key)
+// aliasAll records that a key and all below it were written under another name.
+func (b *binder) aliasAll(canonical, written Place, raw any) {
+	b.origin.alias(canonical, written)
+	switch v := raw.(type) {
+	case map[string]any:
+		for key, value := range v {
+			b.aliasAll(canonical.key(key), written.key(key), value)
+		}
+	case []any:
+		for i, item := range v {
+			b.aliasAll(canonical.item(i), written.item(i), item)
+		}
+	}
+}
+
+// maxUnknownKeys is how many unknown keys of one table are told one by one: a
+// table with more of them is something else.
+const maxUnknownKeys = 100
+
+func (b *binder) unknownKeys(at Place, values map[string]any, known map[string]bool) {
+	var unknown []string
+	for key := range values {
+		if !known[key] {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) == 0 {
 		return
 	}
-	d := b.at(Warning, CodeUnknownKey, at, "unknown key %q", key)
-	if near := nearest(key, known); near != "" {
-		d = d.remedy("did you mean %q?", near)
+	slices.Sort(unknown)
+	names := slices.Sorted(maps.Keys(known))
+	for _, key := range unknown[:min(len(unknown), maxUnknownKeys)] {
+		b.unknown(at.key(key), key, names)
 	}
-	b.diags = append(b.diags, d)
+	if more := len(unknown) - maxUnknownKeys; more > 0 {
+		b.add(Warning, CodeUnknownKey, at, "%d more keys are unknown", more)
+	}
+}
+
+func (b *binder) unknown(at Place, key string, known []string) {
+	d := b.at(Warning, CodeUnknownKey, at, "unknown key %q", key)
+	b.diags = append(b.diags, b.suggest(d, key, known))
 }
 
 // value converts one TOML value to the type of a field.
@@ -135,7 +218,11 @@ func (b *binder) value(at Place, raw any, into reflect.Value) {
 			b.wrongType(at, "a table", raw)
 		}
 	case reflect.Map:
-		b.stringMap(at, raw, into)
+		if into.Type().Elem().Kind() == reflect.String {
+			b.stringMap(at, raw, into)
+		} else {
+			b.tableMap(at, raw, into)
+		}
 	case reflect.Slice:
 		b.list(at, raw, into)
 	default:
@@ -189,13 +276,29 @@ func (b *binder) stringMap(at Place, raw any, into reflect.Value) {
 	into.Set(reflect.ValueOf(out))
 }
 
+// tableMap binds a map whose values are not free text.
+func (b *binder) tableMap(at Place, raw any, into reflect.Value) {
+	t, ok := raw.(map[string]any)
+	if !ok {
+		b.wrongType(at, "a table", raw)
+		return
+	}
+	out := reflect.MakeMap(into.Type())
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		elem := reflect.New(into.Type().Elem()).Elem()
+		b.value(at.key(key), t[key], elem)
+		out.SetMapIndex(reflect.ValueOf(key), elem)
+	}
+	into.Set(out)
+}
+
 // list binds arrays; a single table stands for an array of one.
 func (b *binder) list(at Place, raw any, into reflect.Value) {
 	items, ok := raw.([]any)
-	if t, isTable := raw.(map[string]any); isTable && into.Type().Elem().Kind() == reflect.Struct {
+	if t, isTable := raw.(map[string]any); isTable && into.Type().Elem().Kind() != reflect.String {
 		elem := reflect.New(into.Type().Elem()).Elem()
-		b.origin.alias(at.item(0), at)
-		b.table(at, t, elem.Addr().Interface())
+		b.aliasAll(at.item(0), at, t)
+		b.value(at, t, elem)
 		into.Set(reflect.Append(into, elem))
 		return
 	}

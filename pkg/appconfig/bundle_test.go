@@ -26,7 +26,7 @@ func TestBundleRoundTrip(t *testing.T) {
 		"components/deep/a.toml": module("a", "[[var_file]]\ncontents = \"./a.tfvars\""),
 		"components/a.tfvars":    "x = 1\n",
 		"components/unused.txt":  "stays behind",
-		"permissions/p.toml":     "type = \"provision\"\n",
+		"permissions/p.toml":     "type = \"provision\"\nname = \"p\"\ndescription = \"d\"\n",
 	})
 	archive, digest, err := appconfig.Bundle(fsys)
 	if err != nil {

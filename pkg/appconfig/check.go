@@ -1,10 +1,13 @@
 package appconfig
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/robfig/cron/v3"
@@ -13,8 +16,24 @@ import (
 // checker collects what a block finds wrong with its own values. Rules that
 // need more than one block are in validate.go.
 type checker struct {
-	origin *Origin
-	diags  []Diagnostic
+	origin  *Origin
+	diags   []Diagnostic
+	guesses int // suggestions that were looked for
+}
+
+// maxGuesses is how many suggestions are looked for in one folder: who has made
+// more mistakes is not helped by more, and each is compared with every name.
+const maxGuesses = 200
+
+// suggest adds the name that a misspelt one most likely means.
+func (c *checker) suggest(d Diagnostic, name string, defined []string) Diagnostic {
+	if c.guesses++; c.guesses > maxGuesses {
+		return d
+	}
+	if near := nearest(name, defined); near != "" {
+		return d.remedy("did you mean %q?", near)
+	}
+	return d
 }
 
 func (c *checker) at(severity Severity, code Code, at Place, format string, args ...any) Diagnostic {
@@ -23,11 +42,6 @@ func (c *checker) at(severity Severity, code Code, at Place, format string, args
 
 func (c *checker) add(severity Severity, code Code, at Place, format string, args ...any) {
 	c.diags = append(c.diags, c.at(severity, code, at, format, args...))
-}
-
-// unsupported reports something that the language has and this version lacks.
-func (c *checker) unsupported(at Place, format string, args ...any) {
-	c.add(Error, CodeUnsupported, at, "%s not supported yet by this version", fmt.Sprintf(format, args...))
 }
 
 // oneOf accepts the empty string: a missing required key is told elsewhere.
@@ -58,10 +72,31 @@ func (c *checker) cron(at Place, expr string) {
 	if expr == "" || strings.Contains(expr, "{{") {
 		return // a template is checked when it is rendered
 	}
-	if _, err := cron.ParseStandard(expr); err != nil {
-		c.diags = append(c.diags, c.at(Error, CodeValue, at, "%q is not a cron expression (%v)", expr, err).
+	if problem := cronProblem(expr); problem != "" {
+		c.diags = append(c.diags, c.at(Error, CodeValue, at, "%q is not a cron expression (%s)", expr, problem).
 			remedy(`write five fields, such as "*/5 * * * *"`))
 	}
+}
+
+// cronProblem tells what is wrong with a cron expression ("" when nothing is).
+func cronProblem(expr string) string {
+	if hasAnyPrefix(expr, "TZ=", "CRON_TZ=") {
+		return "every schedule is in UTC" // and the parser panics on "TZ=UTC"
+	}
+	for field := range strings.FieldsSeq(expr) {
+		if strings.Trim(field, ",") == "" {
+			return "a field has no value" // the parser takes it for one that never comes, and searches for years
+		}
+	}
+	schedule, err := cron.ParseStandard(expr)
+	if err != nil {
+		return err.Error()
+	}
+	anyTime := time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+	if schedule.Next(anyTime).IsZero() {
+		return "no such day ever comes"
+	}
+	return ""
 }
 
 var exactVersion = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
@@ -81,6 +116,31 @@ func (c *checker) terraformVersion(at Place, version string) {
 		remedy(`write all three numbers, such as "1.11.4", or a range, such as ">= 1.5.0, < 2.0.0"`))
 }
 
+// setPathProblem tells why a key of a chart's values cannot be a path of
+// `helm --set` ("" when it can).
+func setPathProblem(path string) string {
+	if path == "" {
+		return "it is empty"
+	}
+	if i := strings.IndexAny(path, "=,{}"); i >= 0 {
+		return fmt.Sprintf("it has %q", path[i])
+	}
+	for rest := path; ; {
+		open := strings.IndexByte(rest, '[')
+		if open < 0 {
+			return ""
+		}
+		index, after, closed := strings.Cut(rest[open+1:], "]")
+		if n, err := strconv.Atoi(index); !closed || err != nil || n < 0 || n > maxSetIndex {
+			return fmt.Sprintf("an index is a number up to %d in brackets", maxSetIndex)
+		}
+		rest = after
+	}
+}
+
+// maxSetIndex is the largest index that Helm accepts in a path.
+const maxSetIndex = 65536
+
 func (c *checker) notNegative(at Place, n int) {
 	if n < 0 {
 		c.add(Error, CodeValue, at, "%s is %d; it cannot be negative", lastKey(at), n)
@@ -88,9 +148,17 @@ func (c *checker) notNegative(at Place, n int) {
 }
 
 func (c *checker) positive(at Place, d Duration) {
-	if d < 0 {
+	if d < 0 || d == 0 && c.isWritten(at) {
 		c.add(Error, CodeValue, at, "%s is %s; it must be longer than zero", lastKey(at), d)
 	}
+}
+
+// isWritten tells whether a key is given, with a value of the right type.
+func (c *checker) isWritten(at Place) bool {
+	pos, written := c.origin.Positions[at.id()]
+	return written && !slices.ContainsFunc(c.diags, func(d Diagnostic) bool {
+		return d.Severity == Error && d.Line == pos.Line && d.Column == pos.Column && d.File == cmp.Or(pos.File, at.File)
+	})
 }
 
 func (c *checker) operations(block Place, roles []OperationRole, allowed ...string) {
@@ -104,8 +172,28 @@ func (c *checker) operations(block Place, roles []OperationRole, allowed ...stri
 }
 
 // source checks that exactly one source is given, and that a local one stays
-// inside the app folder.
-func (c *checker) source(block Place, public, connected *Repo, ext *SourceExtension) {
+// inside the app folder. A block that merges in a file that is not here yet may
+// get its source from there.
+func (c *checker) source(block Place, merged string, public, connected *Repo, ext *SourceExtension) {
+	if ext != nil && ext.LocalSource != "" {
+		if err := insideOfApp(ext.LocalSource); err != nil {
+			c.add(Error, CodeOutsideOfApp, block.key("berth.local_source"), "local_source %q %v", ext.LocalSource, err)
+		}
+	}
+	c.oneSource(block, merged, sourcesGiven(public, connected, ext), "[public_repo], [connected_repo] or local_source in [berth]")
+}
+
+func (c *checker) oneSource(block Place, merged string, given []string, possible string) {
+	switch {
+	case len(given) == 0 && merged == "":
+		c.diags = append(c.diags, c.at(Error, CodeMissing, block, "no source is given").remedy("add one of %s", possible))
+	case len(given) > 1:
+		c.add(Error, CodeExclusive, block.key(given[1]), "only one source is possible, but %s are given", strings.Join(given, " and "))
+	}
+}
+
+// sourcesGiven lists the keys that name a source.
+func sourcesGiven(public, connected *Repo, ext *SourceExtension) []string {
 	var given []string
 	if public != nil {
 		given = append(given, "public_repo")
@@ -115,18 +203,8 @@ func (c *checker) source(block Place, public, connected *Repo, ext *SourceExtens
 	}
 	if ext != nil && ext.LocalSource != "" {
 		given = append(given, "berth.local_source")
-		if err := insideOfApp(ext.LocalSource); err != nil {
-			c.add(Error, CodeOutsideOfApp, block.key("berth.local_source"), "local_source %q %v", ext.LocalSource, err)
-		}
 	}
-	switch len(given) {
-	case 0:
-		c.diags = append(c.diags, c.at(Error, CodeMissing, block, "no source is given").
-			remedy("add one of [public_repo], [connected_repo] or local_source in [berth]"))
-	case 1:
-	default:
-		c.add(Error, CodeExclusive, block.key(given[1]), "only one source is possible, but %s are given", strings.Join(given, " and "))
-	}
+	return given
 }
 
 func lastKey(at Place) string {

@@ -5,33 +5,44 @@ import "slices"
 // ComponentType says which engine deploys a component.
 type ComponentType string
 
-// The component types of this version; the other names are recognised, see
-// componentTypes.
+// The component types of the language. Any other name is that of a plugin.
 const (
 	TypeContainerImage     ComponentType = "container_image"
+	TypeDockerBuild        ComponentType = "docker_build"
 	TypeTerraformModule    ComponentType = "terraform_module"
 	TypeHelmChart          ComponentType = "helm_chart"
 	TypeKubernetesManifest ComponentType = "kubernetes_manifest"
+	TypePulumi             ComponentType = "pulumi"
+	TypeJob                ComponentType = "job"
 
 	// typeExternalImage is another name of TypeContainerImage.
 	typeExternalImage ComponentType = "external_image"
 )
 
-// componentTypes knows every component type. A type without a block is
-// recognised but not supported yet. The rank orders components that do not
-// depend on each other.
+// componentTypes knows every component type. The rank orders components that do
+// not depend on each other.
 var componentTypes = map[ComponentType]struct {
 	rank  int
 	block func(*Component) any
 }{
 	TypeContainerImage:     {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
 	typeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	"docker_build":         {rank: 1},
+	TypeDockerBuild:        {rank: 1, block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
 	TypeTerraformModule:    {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
 	TypeHelmChart:          {rank: 3, block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
-	TypeKubernetesManifest: {rank: 4, block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
-	"pulumi":               {rank: 4},
-	"job":                  {rank: 4},
+	TypeKubernetesManifest: {rank: pluginRank, block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
+	TypePulumi:             {rank: pluginRank, block: func(c *Component) any { c.Pulumi = &Pulumi{}; return c.Pulumi }},
+	TypeJob:                {rank: pluginRank, block: func(c *Component) any { c.Job = &Job{}; return c.Job }},
+}
+
+// pluginRank is the rank of everything without one of its own.
+const pluginRank = 4
+
+func (t ComponentType) rank() int {
+	if known, ok := componentTypes[t]; ok {
+		return known.rank
+	}
+	return pluginRank
 }
 
 func componentTypeNames() []string {
@@ -47,40 +58,64 @@ func componentTypeNames() []string {
 // once and deployed to each install.
 //
 // A field tagged build is part of what the build makes; changing it builds
-// anew. A field tagged deploy only changes how the built artifact is deployed.
-//
-//	build   type, public_repo, connected_repo, berth.local_source, terraform_version,
-//	        helm_repo, manifest, kustomize, public, aws_ecr
-//	deploy  everything else
-//
-// build_timeout is on the deploy side on purpose: more patience does not make
-// another artifact.
+// anew. A field tagged deploy only changes how the built artifact is deployed:
+// build_timeout too, since more patience does not make another artifact.
 type Component struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
+	// What deploys it: "terraform_module", "helm_chart", "kubernetes_manifest", "container_image" (also written "external_image"), "docker_build", "pulumi", "job", or the name of a plugin.
 	Type ComponentType `toml:"type" json:"type" digest:"build" rule:"required"`
-	Name string        `toml:"name" json:"name" digest:"deploy" rule:"required"`
-	// VarName is another name for the component in templates.
-	VarName        string            `toml:"var_name" json:"var_name,omitempty" digest:"deploy"`
-	Dependencies   []string          `toml:"dependencies" json:"dependencies,omitempty" digest:"deploy"`
-	Labels         map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
-	DriftSchedule  string            `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	MaxAutoRetries int               `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy"`
-	DeployTimeout  Duration          `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
-	BuildTimeout   Duration          `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
-	SkipNoops      bool              `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy"`
-	Toggleable     bool              `toml:"toggleable" json:"toggleable,omitempty" digest:"deploy"`
-	DefaultEnabled *bool             `toml:"default_enabled" json:"default_enabled,omitempty" digest:"deploy"`
-	OperationRoles []OperationRole   `toml:"operation_roles" json:"operation_roles,omitempty" digest:"deploy"`
-	PublicRepo     *Repo             `toml:"public_repo" json:"public_repo,omitempty" digest:"build"`
-	ConnectedRepo  *Repo             `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
-	Berth          *SourceExtension  `toml:"berth" json:"berth,omitempty" digest:"build"`
+	// Unique in the app.
+	Name string `toml:"name" json:"name" digest:"deploy" rule:"required"`
+	// Another name for it in templates.
+	VarName string `toml:"var_name" json:"var_name,omitempty" digest:"deploy"`
+	// Components to deploy before; those that templates read are found.
+	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty" digest:"deploy"`
+	// Labels.
+	Labels map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
+	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
+	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
+	// How often it is planned and applied again after a failure.
+	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
+	// How long one deploy may take.
+	DeployTimeout Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
+	// How long one build may take.
+	BuildTimeout Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
+	// Skips the apply when the plan is empty.
+	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
+	// Lets each install switch it off.
+	Toggleable bool `toml:"toggleable" json:"toggleable,omitempty" digest:"deploy" default:"false"`
+	// Whether installs that say nothing get it; only of a toggleable one.
+	DefaultEnabled *bool `toml:"default_enabled" json:"default_enabled,omitempty" digest:"deploy" default:"true"`
+	// The cluster that it is deployed to, of kubernetes_contexts.toml; "sandbox" is the sandbox's own. It comes after the component that makes that cluster.
+	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" digest:"deploy" default:"sandbox"`
+	// How its health is known.
+	Health *ComponentHealth `toml:"health" json:"health,omitempty" digest:"deploy"`
+	// An older place for `health`, below the component's own name.
+	Overrides map[string]ComponentOverride `toml:"components" json:"-" digest:"-"`
+	// Identities for "deploy" and "teardown".
+	OperationRoles []OperationRole `toml:"operation_roles" json:"operation_roles,omitempty" digest:"deploy"`
+	// A repository that everybody can read; a type that needs a source takes one.
+	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty" digest:"build"`
+	// A repository that the org's own connection reads.
+	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
+	// A source in the app folder.
+	Berth *SourceExtension `toml:"berth" json:"berth,omitempty" digest:"build"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty" digest:"build"`
 
 	// The keys of the component's own type; the others are nil.
 	TerraformModule    *TerraformModule    `toml:"-" json:"terraform_module,omitempty" digest:"inside"`
 	HelmChart          *HelmChart          `toml:"-" json:"helm_chart,omitempty" digest:"inside"`
 	KubernetesManifest *KubernetesManifest `toml:"-" json:"kubernetes_manifest,omitempty" digest:"inside"`
 	ContainerImage     *ContainerImage     `toml:"-" json:"container_image,omitempty" digest:"inside"`
+	DockerBuild        *DockerBuild        `toml:"-" json:"docker_build,omitempty" digest:"inside"`
+	Pulumi             *Pulumi             `toml:"-" json:"pulumi,omitempty" digest:"inside"`
+	Job                *Job                `toml:"-" json:"job,omitempty" digest:"inside"`
+
+	// Plugin holds the keys of a component of a plugin's type, which only the
+	// plugin knows: strings, booleans, whole numbers, lists and maps of them.
+	Plugin map[string]any `toml:"-" json:"plugin,omitempty" digest:"build" template:"true"`
 }
 
 // BuildDigest is what the component's build depends on: its build keys and the
@@ -103,6 +138,8 @@ func (c *Component) Source() (Source, bool) {
 		src, ok = Source{Kind: SourceText, File: manifestFile, Text: c.KubernetesManifest.Manifest.Contents}, true
 	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
 		src, ok = Source{Kind: SourceImage, Repo: c.ContainerImage.Public.ImageURL, Ref: c.ContainerImage.Public.Tag}, true
+	case c.Job != nil:
+		src, ok = Source{Kind: SourceImage, Repo: c.Job.ImageURL, Ref: c.Job.Tag}, true
 	}
 	src.Block, src.Name = BlockComponent, c.Name
 	return src, ok
@@ -121,6 +158,14 @@ func (c *Component) check(ch *checker) {
 	ch.notNegative(c.At.key("max_auto_retries"), c.MaxAutoRetries)
 	ch.positive(c.At.key("deploy_timeout"), c.DeployTimeout)
 	ch.positive(c.At.key("build_timeout"), c.BuildTimeout)
+	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {
+		c.Health = named.Health
+		ch.origin.alias(c.At.key("health"), c.At.key("components").key(c.Name).key("health"))
+	}
+	c.Overrides = nil
+	if c.Health != nil {
+		c.Health.check(ch, c.At.key("health"))
+	}
 	if c.DefaultEnabled != nil && !c.Toggleable {
 		ch.add(Warning, CodeValue, c.At.key("default_enabled"),
 			"default_enabled does nothing, because component %q is not toggleable", c.Name)
@@ -139,5 +184,9 @@ func (c *Component) check(ch *checker) {
 		c.KubernetesManifest.check(ch, c)
 	case c.ContainerImage != nil:
 		c.ContainerImage.check(ch, c)
+	case c.DockerBuild != nil:
+		c.DockerBuild.check(ch, c)
+	case c.Pulumi != nil:
+		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
 	}
 }

@@ -1,28 +1,43 @@
 package appconfig
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+)
 
 // ContainerImage holds the keys of a component of type container_image, also
-// called external_image: an image that somebody else builds.
+// called external_image, beside those of every component: an image that
+// somebody else builds. Its tag is resolved at each sync; the image is copied,
+// by digest, into the registry of each install.
 type ContainerImage struct {
+	// An image that is read without credentials; one of these two must be given.
 	Public *PublicImage `toml:"public" json:"public,omitempty" digest:"build"`
-	ECR    *ECRImage    `toml:"aws_ecr" json:"aws_ecr,omitempty" digest:"build"`
+	// An image in a registry of AWS.
+	ECR *ECRImage `toml:"aws_ecr" json:"aws_ecr,omitempty" digest:"build"`
 }
 
 // PublicImage is an image that is read without credentials.
 type PublicImage struct {
-	// ImageURL is the name without tag: "host/path".
-	ImageURL     string `toml:"image_url" json:"image_url" rule:"required"`
-	Tag          string `toml:"tag" json:"tag,omitempty"`
+	// The name without tag: "host/path".
+	ImageURL string `toml:"image_url" json:"image_url" rule:"required"`
+	// The tag; needed unless there is an update_policy.
+	Tag string `toml:"tag" json:"tag,omitempty"`
+	// A range of versions; each build takes the newest tag within it. Tags that are no version do not count.
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
 }
 
 // ECRImage is an image in a registry of AWS.
 type ECRImage struct {
-	ImageURL     string `toml:"image_url" json:"image_url" rule:"required"`
-	Tag          string `toml:"tag" json:"tag,omitempty"`
-	Region       string `toml:"region" json:"region,omitempty"`
-	IAMRoleARN   string `toml:"iam_role_arn" json:"iam_role_arn,omitempty"`
+	// The name without tag: "host/path".
+	ImageURL string `toml:"image_url" json:"image_url" rule:"required"`
+	// The tag; needed unless there is an update_policy.
+	Tag string `toml:"tag" json:"tag,omitempty"`
+	// The registry's region.
+	Region string `toml:"region" json:"region,omitempty"`
+	// The role that reads it.
+	IAMRoleARN string `toml:"iam_role_arn" json:"iam_role_arn,omitempty"`
+	// A range of versions; each build takes the newest tag within it. Tags that are no version do not count.
 	UpdatePolicy string `toml:"update_policy" json:"update_policy,omitempty"`
 }
 
@@ -31,15 +46,27 @@ func (i *ContainerImage) check(ch *checker, c *Component) {
 	case i.ECR != nil && i.Public != nil:
 		ch.add(Error, CodeExclusive, c.At.key("aws_ecr"), "only one of public and aws_ecr is possible")
 	case i.ECR != nil:
-		ch.unsupported(c.At.key("aws_ecr"), "an image of aws_ecr is")
-	case i.Public == nil:
+		ch.image(c.At.key("aws_ecr"), i.ECR.ImageURL, i.ECR.Tag, i.ECR.UpdatePolicy)
+	case i.Public != nil:
+		ch.image(c.At.key("public"), i.Public.ImageURL, i.Public.Tag, i.Public.UpdatePolicy)
+	case c.SourceFile == "":
 		ch.add(Error, CodeMissing, c.At, "no image is given")
-	case i.Public.UpdatePolicy != "":
-		ch.unsupported(c.At.key("public.update_policy"), "update_policy is")
-	case i.Public.Tag == "":
-		ch.add(Error, CodeMissing, c.At.key("public"), "tag is missing")
-	case strings.Contains(i.Public.ImageURL, "://") || strings.Contains(i.Public.ImageURL, "@"):
-		ch.diags = append(ch.diags, ch.at(Error, CodeValue, c.At.key("public.image_url"), "image_url %q is not the name of an image", i.Public.ImageURL).
+	}
+}
+
+// image checks the name of an image and how its tag is found.
+func (c *checker) image(at Place, url, tag, policy string) {
+	if policy != "" {
+		if _, err := semver.NewConstraint(policy); err != nil {
+			c.diags = append(c.diags, c.at(Error, CodeValue, at.key("update_policy"), "update_policy %q is not a range of versions", policy).
+				remedy(`write a range such as "^1.4" or ">= 1.4, < 2"`))
+		}
+	}
+	switch {
+	case tag == "" && policy == "":
+		c.add(Error, CodeMissing, at, "tag is missing")
+	case strings.Contains(url, "://") || strings.Contains(url, "@"):
+		c.diags = append(c.diags, c.at(Error, CodeValue, at.key("image_url"), "image_url %q is not the name of an image", url).
 			remedy(`write host and path, such as "registry.example.com/team/api"; the tag has a key of its own`))
 	}
 }

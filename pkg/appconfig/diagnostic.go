@@ -13,6 +13,7 @@ type Severity string
 const (
 	Error   Severity = "error"   // the config is refused
 	Warning Severity = "warning" // the config is used; somebody should look
+	Note    Severity = "note"    // nothing is wrong; this is what was not looked at
 )
 
 // Code names the rule behind a diagnostic. Codes are stable: scripts may match
@@ -36,6 +37,9 @@ const (
 	CodeFile         Code = "file"           // a file that cannot be read
 	CodeLimit        Code = "limit"          // too many or too large files
 	CodeOutsideOfApp Code = "outside_of_app" // a path that leaves the app folder
+	CodeContents     Code = "contents"       // a text that is not what it claims to be
+	CodeUndeclared   Code = "undeclared"     // a variable that a Terraform module does not have
+	CodeUnchecked    Code = "unchecked"      // something that nothing here can check
 )
 
 // Diagnostic is one problem of an app folder, told so that its author can fix
@@ -77,11 +81,13 @@ func HasErrors(diags []Diagnostic) bool {
 	return slices.ContainsFunc(diags, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Strict returns the diagnostics with every warning made an error.
+// Strict returns the diagnostics with every warning made an error. Notes stay.
 func Strict(diags []Diagnostic) []Diagnostic {
 	out := slices.Clone(diags)
 	for i := range out {
-		out[i].Severity = Error
+		if out[i].Severity == Warning {
+			out[i].Severity = Error
+		}
 	}
 	return out
 }

@@ -31,8 +31,40 @@ func TestDiagnostics(t *testing.T) {
 		{"wrong types, all at once", map[string]string{"components/api.toml": "name = 3\ntype = \"terraform_module\"\nterraform_version = 1.11\n" +
 			"max_auto_retries = \"two\"\ntoggleable = \"yes\"\ndependencies = \"db\"\ndeploy_timeout = \"soon\"\npublic_repo = \"a/b\"\n[vars]\nlist = [1]\n"}},
 		{"misspelt file", map[string]string{"sandbx.toml": "x = 1\n"}},
-		{"legacy whole file", map[string]string{"nuon.shop.toml": "x = 1\n"}},
-		{"kinds of later versions", map[string]string{"permissions/p.toml": "type = \"provision\"\n", "policies.toml": "x = 1\n", "lint.toml": "x = 1\n"}},
+		{"whole file beside others", map[string]string{"nuon.shop.toml": "version = \"v1\"\n"}},
+		{"whole file", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",
+			"nuon.shop.toml": "version = \"v1\"\ndescription = \"{{ .config_vars.titel }}\"\nrunnr = 1\n[config_vars]\ntitle = \"x\"\n[runner]\nrunner_typ = \"local\"\n" +
+				"[[actions]]\nname = \"x\"\nstps = []\n[stack]\nsource = \"./stack.toml\"\n"}},
+		{"two whole files", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",
+			"nuon.a.toml": "version = \"v1\"\n", "nuon.b.toml": "version = \"v1\"\n"}},
+		{"plugin type", map[string]string{"components/p.toml": "name = \"p\"\ntype = \"ansible\"\nplaybook = \"x\"\ninventory = {hosts = [1, nan]}\n[vars]\nx = \"{{ .nuon.components.gone.outputs.x }}\"\n"}},
+		{"merged files", map[string]string{"components/a.toml": "name = \"a\"\nsource = \"./b.toml\"\n", "components/b.toml": "typ = \"x\"\nsource = \"./c.toml\"\n",
+			"components/c.toml": "terraform_version = 3\n[berth]\nlocal_source = \"src/base\"\n[vars]\nx = \"{{ .nuon.components.gone.outputs.y }}\"\n",
+			"components/d.toml": module("d", `source = "./d.toml"`), "components/e.toml": module("e", `source = "https://x.test/e.toml"`),
+			"components/f.toml": "source = \"git::https://x.test/f\"\n"}},
+		{"roles", map[string]string{"runner.toml": "runner_type = \"aws\"\n", "permissions.toml": "[provision_role]\ntype = \"custom\"\nname = \"p\"\ndescription = \"d\"\ncloud_platform = \"gcp\"\n" +
+			"[[provision_role.policies]]\n[[provision_role.policies]]\nmanaged_policy_name = \"A\"\ncontents = \"{}\"\n[[provision_role.policies]]\nazure_actions = [\"x\"]\n[[provision_role.policies]]\ncontents = \"./gone.json\"\n",
+			"break_glass.toml": "[[role]]\nname = \"p\"\ndescription = \"d\"\ntype = \"custom\"\n[[role.policies]]\ncontents = \"{}\"\n"}},
+		{"role files", map[string]string{"permissions/a.toml": "name = \"a\"\ndescription = \"d\"\n", "permissions/b.toml": "type = \"provision\"\nname = \"b\"\ndescription = \"d\"\n",
+			"permissions/c.toml": "type = \"provision\"\nname = \"c\"\ndescription = \"d\"\n", "permissions/d.toml": "type = \"provison\"\nname = \"d\"\ndescription = \"d\"\n"}},
+		{"policies", map[string]string{"policies/a.toml": "type = \"helm_chat\"\nengine = \"rego\"\ncomponents = [\"*\", \"gone\"]\ncontents = \"./a.yaml\"\n", "policies/b/a.toml": "type = \"sandbox\"\ncontents = \"x\"\n"}},
+		{"runbooks", map[string]string{"runbooks/a.toml": "name = \"a\"\n[[steps]]\nname = \"x\"\ntype = \"component_deploy\"\n[[steps]]\nname = \"x\"\ntype = \"action\"\n" +
+			"[[steps]]\nname = \"y\"\ntype = \"action\"\naction_name = \"gone\"\ncommand = \"x\"\ntimeout = \"3h\"\n[[steps]]\nname = \"z\"\ntype = \"deploy\"\ncomponent_name = \"gone\"\n[[steps]]\nname = \"v\"\ntype = \"sandbox_provision\"\ncommand = \"x\"\n"}},
+		{"installs", map[string]string{"inputs.toml": "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n[[input]]\nname = \"n\"\ndisplay_name = \"N\"\ndescription = \"d\"\ngroup = \"g\"\ntype = \"number\"\n",
+			"components/c.toml": module("c"), "installs.toml": "x = 1\n",
+			"installs/a.toml": "name = \"a\"\napproval_option = \"never\"\naws_account = {region = \"x\"}\ngcp_account = {region = \"x\"}\n[inputs]\nn = \"many\"\nm = 1\n[component_toggles]\nc = true\nd = false\n[components.c]\nhelm_values = \"x\"\n[components.d]\nhelm_vals = 1\n"}},
+		{"branches", map[string]string{"branches/a.toml": "name = \"a\"\npublic_repo = {repo = \"x/y\"}\n[[install_groups]]\nname = \"g\"\nlabel_selector = {a = \"b\"}\n[[install_groups]]\nname = \"g\"\norder = 1\n[[install_groups]]\nname = \"h\"\norder = 1\ninstall_ids = [\"i\"]\ninstall_names = [\"i\"]\n",
+			"branches/b.toml": "name = \"a\"\npublic_repo = {repo = \"x/z\"}\ninstall_groups = {name = \"g\", label_selector = {a = \"b\"}}\n", "branches/c.toml": "name = \"c\"\n"}},
+		{"operation roles in a matrix", map[string]string{"operation_roles.toml": "type = \"matrix\"\n[[rules]]\nprincipal = \"nuon::sandbx\"\noperation = \"deploy\"\nrole = \"r\"\n[[rules]]\nprincipal = \"nuon::component:gone\"\noperation = \"provision\"\nrole = \"r\"\n" +
+			"[[rules]]\nprincipal = \"nuon::sandbox\"\noperation = \"provision\"\nrole = \"r\"\n[[rules]]\nprincipal = \"nuon::sandbox\"\noperation = \"provision\"\nrole = \"q\"\n"}},
+		{"kubernetes contexts", map[string]string{"components/a.toml": module("a", `kubernetes_context = "own"`), "components/b.toml": module("b", `kubernetes_context = "owm"`),
+			"components/c.toml":        "name = \"c\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"kind: A\"\nkubernetes_context = \"own\"\n",
+			"kubernetes_contexts.toml": "[[kubernetes_context]]\nname = \"own\"\ncomponent = \"a\"\n[[kubernetes_context]]\nname = \"sandbox\"\ncomponent = \"gone\"\n[[kubernetes_context]]\nname = \"third\"\ncomponent = \"c\"\n"}},
+		{"events", map[string]string{"triggers.toml": "[[triggers]]\nname = \"a\"\nevent_source = \"x\"\nfilters = {op = \"neq\", path = \"a\"}\ntarget = {type = \"app_branch_run\"}\n[[triggers]]\nname = \"a\"\nevent_source = \"x\"\ntarget = {type = \"install_runbook\", runbook = \"gone\"}\n"}},
+		{"customer managed twice", map[string]string{"metadata.toml": "version = \"v2\"\n[customer_managed]\nrunner_image_url = \"x\"\n", "customer_managed.toml": "runner_image_url = \"x\"\n"}},
+		{"docker build and job", map[string]string{"components/b.toml": "name = \"b\"\ntype = \"docker_build\"\ndockerfile = \"../Dockerfile\"\nplatforms = [\"amd64\"]\npublic_repo = {repo = \"a/b\"}\n", "components/j.toml": "name = \"j\"\ntype = \"job\"\n"}},
+		{"kinds of later versions", map[string]string{"permissions/p.toml": "type = \"provision\"\nname = \"p\"\ndescription = \"d\"\n",
+			"policies.toml": "[[policy]]\ntype = \"sandbox\"\ncontents = \"package nuon\"\n[[policy]]\ntype = \"sandbox\"\ncontents = \"package nuon\"\n", "lint.toml": "x = 1\n"}},
 		{"component types of later versions", map[string]string{"components/c.toml": "name = \"chart\"\ntype = \"pulumi\"\n",
 			"components/a.toml": module("a", `dependencies = ["chart"]`)}},
 		{"chart without its keys", map[string]string{"components/c.toml": "name = \"c\"\ntype = \"helm_chart\"\n"}},
@@ -152,6 +184,8 @@ func TestLimits(t *testing.T) {
 	for i := range appconfig.MaxFolderBytes/appconfig.MaxFileBytes + 1 {
 		together[fmt.Sprintf("components/%02d.toml", i)] = &fstest.MapFile{Data: filler}
 	}
+	named := folder(map[string]string{"components/a.toml": module("a", strings.Repeat("[[var_file]]\ncontents = \"./a.tfvars\"\n", 20))})
+	named["components/a.tfvars"] = &fstest.MapFile{Data: make([]byte, appconfig.MaxFileBytes)}
 	shaped := func(contents string) fstest.MapFS { return folder(map[string]string{"components/a.toml": contents}) }
 	for name, tt := range map[string]struct {
 		fsys fstest.MapFS
@@ -160,10 +194,12 @@ func TestLimits(t *testing.T) {
 		"one file":      {large, "is larger than 4 MiB"},
 		"files":         {many, "has more than 10000 files"},
 		"together":      {together, "together larger than 64 MiB"},
+		"named often":   {named, "each counted as often as it is named"},
+		"long key":      {shaped(strings.Repeat("a", 1<<20) + " = 1\nname = 1"), "name must be a string"},
 		"dotted keys":   {shaped("x" + strings.Repeat(".a", 100_000) + " = 1"), "nests them deeper than 32"},
 		"dotted tables": {shaped("[x" + strings.Repeat(".a", 100_000) + "]"), "nests them deeper than 32"},
 		"arrays":        {shaped("x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000)), "nests them deeper than 32"},
-		"headers":       {shaped(strings.Repeat("[[a]]\n", 100_000)), "more than 50000 keys"},
+		"headers":       {shaped(strings.Repeat("[[a]]\n", 100_000)), "more than 20000 keys"},
 	} {
 		_, diags := appconfig.Load(tt.fsys, appconfig.LoadOptions{})
 		if got := render(diags); !appconfig.HasErrors(diags) || !strings.Contains(got, tt.want) {

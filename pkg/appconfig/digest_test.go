@@ -13,20 +13,24 @@ import (
 func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 	t.Parallel()
 	build := map[string][]string{
-		"Component":          {"Type", "PublicRepo", "ConnectedRepo", "Berth"},
+		"Component":          {"Type", "PublicRepo", "ConnectedRepo", "Berth", "SourceFile", "Plugin"},
 		"TerraformModule":    {"TerraformVersion"},
 		"HelmChart":          {"HelmRepo"},
 		"KubernetesManifest": {"Manifest", "Kustomize"},
 		"ContainerImage":     {"Public", "ECR"},
-		"Sandbox":            {"Type", "TerraformVersion", "PublicRepo", "ConnectedRepo", "Berth"},
+		"DockerBuild":        {"Dockerfile", "EnvVars", "Target", "Args", "Context", "Platforms"},
+		"Pulumi":             {"Runtime"},
+		"Job":                {"ImageURL", "Tag"},
+		"Sandbox":            {"Type", "TerraformVersion", "Runtime", "PublicRepo", "ConnectedRepo", "Berth", "SourceFile"},
 	}
 	for _, block := range []any{
-		appconfig.Component{}, appconfig.TerraformModule{}, appconfig.HelmChart{}, appconfig.KubernetesManifest{}, appconfig.ContainerImage{}, appconfig.Sandbox{},
+		appconfig.Component{}, appconfig.TerraformModule{}, appconfig.HelmChart{}, appconfig.KubernetesManifest{}, appconfig.ContainerImage{},
+		appconfig.DockerBuild{}, appconfig.Pulumi{}, appconfig.Job{}, appconfig.Sandbox{},
 	} {
 		typ := reflect.TypeOf(block)
 		for i := range typ.NumField() {
 			f := typ.Field(i)
-			if f.Name == "At" {
+			if f.Name == "At" || f.Name == "Overrides" {
 				continue // where it is written, not what it says
 			}
 			want := "deploy"
@@ -50,6 +54,7 @@ func TestChangedFieldChangesOneDigest(t *testing.T) {
 		return &appconfig.Component{
 			TerraformModule: &appconfig.TerraformModule{}, HelmChart: &appconfig.HelmChart{},
 			KubernetesManifest: &appconfig.KubernetesManifest{}, ContainerImage: &appconfig.ContainerImage{},
+			DockerBuild: &appconfig.DockerBuild{}, Pulumi: &appconfig.Pulumi{}, Job: &appconfig.Job{},
 		}
 	}
 	zero := empty()
@@ -96,7 +101,12 @@ func fill(v reflect.Value) {
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0))
 	case reflect.Map:
-		v.Set(reflect.ValueOf(map[string]string{"k": "v"}))
+		elem := reflect.New(v.Type().Elem()).Elem()
+		fill(elem)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("k"), elem)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf("x"))
 	case reflect.Struct:
 		for i := range v.NumField() {
 			fill(v.Field(i))

@@ -27,7 +27,7 @@ type document struct {
 // costs its square.
 const (
 	maxKeyDepth = 32     // tables, arrays and dotted keys inside each other
-	maxKeys     = 50_000 // keys and array elements in one file
+	maxKeys     = 20_000 // keys and array elements in one file; the decoder compares each with its siblings
 )
 
 // parseDocument returns a diagnostic instead of a document when the file is not
@@ -97,9 +97,9 @@ func (d *document) header(expr *unstable.Node, items map[string]int, array bool)
 		if d.tooDeep(at, start) {
 			return at
 		}
+		d.note(at, start)
 		if it.IsLast() && array {
 			items[at.Key]++
-			d.note(at, start)
 		}
 		if n := items[at.Key]; n > 0 {
 			at = at.item(n - 1)
@@ -134,10 +134,12 @@ func (d *document) value(p *unstable.Parser, at Place, pos Position, node *unsta
 	switch node.Kind {
 	case unstable.String:
 		raw := p.Raw(node.Raw)
-		pos.ValueLine = d.start(node.Raw).Line
 		for _, quotes := range []string{`"""`, `'''`} {
 			rest, ok := bytes.CutPrefix(raw, []byte(quotes))
-			if ok && (bytes.HasPrefix(rest, []byte("\n")) || bytes.HasPrefix(rest, []byte("\r\n"))) {
+			if !ok {
+				continue // one line in the file, however many \n it has
+			}
+			if pos.ValueLine = d.start(node.Raw).Line; bytes.HasPrefix(rest, []byte("\n")) || bytes.HasPrefix(rest, []byte("\r\n")) {
 				pos.ValueLine++ // the newline after the quotes is not part of the value
 			}
 		}

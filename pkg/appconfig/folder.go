@@ -22,6 +22,7 @@ var (
 	errOutside  = errors.New("leaves the app folder")
 	errTooMany  = fmt.Errorf("the app folder has more than %d files to read", MaxFolderFiles)
 	errTooLarge = fmt.Errorf("the files of the app folder are together larger than %d MiB", MaxFolderBytes>>20)
+	errUsed     = fmt.Errorf("the files that keys name are together larger than %d MiB, each counted as often as it is named", MaxFolderBytes>>20)
 )
 
 // folder reads an app folder within the limits and remembers what it read. It
@@ -30,9 +31,12 @@ type folder struct {
 	fsys  fs.FS
 	files map[string][]byte
 	total int64
+	plain map[string]bool // directories that are no symlinks
 }
 
-func newFolder(fsys fs.FS) *folder { return &folder{fsys: fsys, files: map[string][]byte{}} }
+func newFolder(fsys fs.FS) *folder {
+	return &folder{fsys: fsys, files: map[string][]byte{}, plain: map[string]bool{}}
+}
 
 // read returns a file's contents; reading it again costs nothing.
 func (f *folder) read(name string) ([]byte, error) {
@@ -123,16 +127,19 @@ func (f *folder) allowed(name string) error {
 	if !ok {
 		return nil
 	}
-	_, err := resolveLinks(links, name)
+	_, err := f.resolveLinks(links, name)
 	return err
 }
+
+// leaves tells whether a name is there, but outside of the folder.
+func (f *folder) leaves(name string) bool { return errors.Is(f.allowed(name), errOutside) }
 
 // maxLinks is how many symlinks one path may go through.
 const maxLinks = 32
 
 // resolveLinks returns the name without symlinks, or errOutside. A component
 // that does not exist ends the search: opening it will tell.
-func resolveLinks(links fs.ReadLinkFS, name string) (string, error) {
+func (f *folder) resolveLinks(links fs.ReadLinkFS, name string) (string, error) {
 	done, todo := ".", strings.Split(name, "/")
 	for hops := 0; len(todo) > 0; {
 		next := path.Join(done, todo[0])
@@ -140,7 +147,14 @@ func resolveLinks(links fs.ReadLinkFS, name string) (string, error) {
 		if next == ".." || strings.HasPrefix(next, "../") {
 			return "", errOutside
 		}
+		if f.plain[next] {
+			done = next
+			continue
+		}
 		info, err := links.Lstat(next)
+		if err == nil && info.IsDir() {
+			f.plain[next] = true
+		}
 		if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 			done = next
 			continue

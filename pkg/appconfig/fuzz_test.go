@@ -12,8 +12,14 @@ func FuzzLoad(f *testing.F) {
 	f.Add(module("a", "dependencies = [\"a\"]\n[vars]\nx = \"{{ .nuon.components.b.outputs.c }}\"\n[[var_file]]\ncontents = \"./a\""))
 	f.Add("name = 'x'\nsteps = [{name = \"a\", command = '''\nx\n''', env_vars = {a = 1, b.c = 2}}]\n[berth]\nhealth_check.healthy_after = 3\n")
 	f.Add("[[triggers]]\ntype = 'cron'\n[[triggers]]\n[[steps]]\n[steps.env_vars]\n\"a.b\" = 1979-05-27T07:32:00Z\n[[steps]]\n")
+	f.Add("name = \"x\"\ntype = \"ansible\"\nsource = \"./x.toml\"\nx = [nan, {a = 1}]\n[[rules]]\nprincipal = \"nuon::component:\"\n")
+	f.Add("[[components]]\nsource = \"nuon.x.toml\"\n[config_vars]\na = 1\n[triggers.target]\ntype = \"{{ .config_vars.a }}\"\n[[role]]\npolicies = [{contents = \"./x\"}]\n")
 	f.Fuzz(func(t *testing.T, contents string) {
-		fsys := folder(map[string]string{"components/x.toml": contents, "actions/x.toml": contents, "inputs.toml": contents, "secrets/x.toml": contents})
+		fsys := folder(map[string]string{"components/x.toml": contents, "actions/x.toml": contents, "inputs.toml": contents, "secrets/x.toml": contents,
+			"permissions/x.toml": contents, "break_glass.toml": contents, "policies/x.toml": contents, "runbooks/x.toml": contents, "installs/x.toml": contents,
+			"branches/x.toml": contents, "operation_roles.toml": contents, "kubernetes_contexts.toml": contents, "triggers.toml": contents})
+		whole := folder(map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "", "nuon.x.toml": contents})
+		_, _ = appconfig.Check(whole, appconfig.LoadOptions{})
 		app, diags := appconfig.Check(fsys, appconfig.LoadOptions{})
 		for _, d := range diags {
 			if d.File == "" || d.Message == "" {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/interpolate"
 )
 
 // Graph says which components need which. It is what deploys and teardowns are
@@ -14,6 +16,7 @@ type Graph struct {
 	Nodes []string `json:"nodes"` // component names, sorted
 	Edges []Edge   `json:"edges,omitempty"`
 
+	types map[string]ComponentType
 	rank  map[string]int
 	index map[[2]string]int // of Edges by From and To, while building
 }
@@ -32,14 +35,21 @@ type Reason struct {
 	// Reference is the path that a template reads, such as
 	// ".nuon.components.api.outputs.url", when that makes the edge.
 	Reference string `json:"reference,omitempty"`
-	File      string `json:"file"`
-	Line      int    `json:"line"`
+	// Context is the kubernetes_context that makes the edge, to the component that
+	// makes its cluster.
+	Context string `json:"kubernetes_context,omitempty"`
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column,omitempty"` // from 1, in bytes
 }
 
 func (r Reason) String() string {
 	what := "dependencies"
-	if r.Reference != "" {
+	switch {
+	case r.Reference != "":
 		what = "reads " + r.Reference
+	case r.Context != "":
+		what = "kubernetes_context " + r.Context
 	}
 	return fmt.Sprintf("%s at %s:%d", what, r.File, r.Line)
 }
@@ -50,14 +60,14 @@ func (r Reason) String() string {
 // that wait for each other; the members of such a cycle are in no layer.
 // References to things that do not exist make no edge; Validate reports them.
 func NewGraph(app *App) (*Graph, []Diagnostic) {
-	g := &Graph{rank: map[string]int{}, index: map[[2]string]int{}}
+	g := &Graph{types: map[string]ComponentType{}, rank: map[string]int{}, index: map[[2]string]int{}}
 	for i := range app.Components {
 		c := &app.Components[i]
 		if _, twice := g.rank[c.Name]; c.Name == "" || twice {
 			continue
 		}
 		g.Nodes = append(g.Nodes, c.Name)
-		g.rank[c.Name] = componentTypes[c.Type].rank
+		g.types[c.Name], g.rank[c.Name] = c.Type, c.Type.rank()
 		for _, need := range app.needsOf(c) {
 			if need.to != c.Name {
 				g.add(c.Name, need.to, need.reason)
@@ -80,9 +90,13 @@ func (a *App) needsOf(c *Component) []need {
 	var needs []need
 	for i, dep := range c.Dependencies {
 		if a.Component(dep) != nil {
-			at := c.At.key("dependencies").item(i)
-			needs = append(needs, need{dep, Reason{Explicit: true, File: at.File, Line: a.Origin.position(at).Line}})
+			file, pos := a.Origin.find(c.At.key("dependencies").item(i))
+			needs = append(needs, need{dep, Reason{Explicit: true, File: file, Line: pos.Line, Column: pos.Column}})
 		}
+	}
+	if made := a.clusterMaker(c.KubernetesContext); made != "" {
+		file, pos := a.Origin.find(c.At.key("kubernetes_context"))
+		needs = append(needs, need{made, Reason{Context: c.KubernetesContext, File: file, Line: pos.Line, Column: pos.Column}})
 	}
 	for _, t := range templatesOf(c.At, c) {
 		refs, err := t.references()
@@ -90,13 +104,23 @@ func (a *App) needsOf(c *Component) []need {
 			continue // Validate reports it
 		}
 		for _, ref := range refs {
-			file, pos := t.position(&a.Origin, ref.Line)
+			file, pos := t.positionOf(&a.Origin, ref)
 			for _, name := range a.componentsRead(ref.Path) {
-				needs = append(needs, need{name, Reason{Reference: ref.String(), File: file, Line: pos.Line}})
+				needs = append(needs, need{name, Reason{Reference: ref.String(), File: file, Line: pos.Line, Column: pos.Column}})
 			}
 		}
 	}
 	return needs
+}
+
+// positionOf finds what the template reads in the app folder. On the line of
+// the key itself the key's column stands for it.
+func (t template) positionOf(o *Origin, ref interpolate.Reference) (file string, pos Position) {
+	file, pos = t.position(o, ref.Line)
+	if _, key := o.find(t.at); t.file != "" || pos.Line != key.Line {
+		pos.Column = ref.Column
+	}
+	return file, pos
 }
 
 // componentsRead lists the components that stand behind a path of the tree.
@@ -221,10 +245,10 @@ func (g *Graph) compare(a, b string) int {
 	return cmp.Or(cmp.Compare(g.rank[a], g.rank[b]), cmp.Compare(a, b))
 }
 
-// cycles reports one cycle per group of components that wait for each other,
-// with the way around and the reason of each step.
-func (g *Graph) cycles(app *App) []Diagnostic {
-	var diags []Diagnostic
+// Cycles finds one cycle per group of components that wait for each other, as
+// the edges of the way around.
+func (g *Graph) Cycles() [][]Edge {
+	var cycles [][]Edge
 	told := map[string]bool{}
 	needs := map[string][]string{}
 	for _, e := range g.Edges {
@@ -241,17 +265,38 @@ func (g *Graph) cycles(app *App) []Diagnostic {
 		if path == nil || slices.ContainsFunc(path, func(name string) bool { return told[name] }) {
 			continue
 		}
-		var why []string
+		var cycle []Edge
 		for i, from := range path[:len(path)-1] {
 			told[from] = true
-			reason := g.edge(from, path[i+1]).Reasons[0]
-			why = append(why, fmt.Sprintf("%s: %s", from, reason))
+			cycle = append(cycle, g.edge(from, path[i+1]))
 		}
-		at := app.Component(start).At
+		cycles = append(cycles, cycle)
+	}
+	return cycles
+}
+
+// cycles reports each cycle with the way around and the reason of each step.
+func (g *Graph) cycles(app *App) []Diagnostic {
+	var diags []Diagnostic
+	for _, cycle := range g.Cycles() {
+		var why []string
+		for _, e := range cycle {
+			why = append(why, fmt.Sprintf("%s: %s", e.From, e.Reasons[0]))
+		}
+		at := app.Component(cycle[0].From).At
 		diags = append(diags, app.Origin.diagnose(Error, CodeCycle, at.key("name"), "components wait for each other: %s",
-			strings.Join(path, " → ")).remedy("remove one of: %s", strings.Join(why, "; ")))
+			wayAround(cycle)).remedy("remove one of: %s", strings.Join(why, "; ")))
 	}
 	return diags
+}
+
+// wayAround names the components of a cycle, the first one twice.
+func wayAround(cycle []Edge) string {
+	var b strings.Builder
+	for _, e := range cycle {
+		b.WriteString(e.From + " → ")
+	}
+	return b.String() + cycle[0].From
 }
 
 func (g *Graph) edge(from, to string) Edge {

@@ -29,18 +29,18 @@ func TestGraph(t *testing.T) {
 		Nodes: []string{"alone", "api", "cron", "db", "web"},
 		Edges: []appconfig.Edge{
 			{From: "api", To: "db", Reasons: []appconfig.Reason{
-				{Reference: ".nuon.components.postgres", File: "components/api.tfvars", Line: 2},
-				{Reference: ".nuon.components.postgres.outputs.host", File: "components/api.tfvars", Line: 2},
+				{Reference: ".nuon.components.postgres", File: "components/api.tfvars", Line: 2, Column: 17},
+				{Reference: ".nuon.components.postgres.outputs.host", File: "components/api.tfvars", Line: 2, Column: 48},
 			}},
 			{From: "cron", To: "db", Reasons: []appconfig.Reason{
-				{Reference: ".nuon.actions.workflows.seed.outputs.ok", File: "components/cron.toml", Line: 5},
+				{Reference: ".nuon.actions.workflows.seed.outputs.ok", File: "components/cron.toml", Line: 5, Column: 1},
 			}},
 			{From: "web", To: "api", Reasons: []appconfig.Reason{
-				{Reference: ".nuon.components.api.outputs.url", File: "components/web.toml", Line: 7},
+				{Reference: ".nuon.components.api.outputs.url", File: "components/web.toml", Line: 7, Column: 1},
 			}},
 			{From: "web", To: "db", Reasons: []appconfig.Reason{
-				{Explicit: true, File: "components/web.toml", Line: 4},
-				{Reference: ".nuon.components.db.outputs.host", File: "components/web.toml", Line: 8},
+				{Explicit: true, File: "components/web.toml", Line: 4, Column: 17},
+				{Reference: ".nuon.components.db.outputs.host", File: "components/web.toml", Line: 8, Column: 1},
 			}},
 		},
 	}

@@ -2,30 +2,42 @@ package appconfig
 
 import "regexp"
 
-// HelmChart holds the keys of a component of type helm_chart.
+// HelmChart holds the keys of a component of type helm_chart, beside those of
+// every component. The source is the chart's directory, or a chart repository;
+// a chart's dependencies are packed with it.
 type HelmChart struct {
-	// ChartName is also the name of the Helm release.
+	// The name of the chart, and of the Helm release: at most 53 characters.
 	ChartName string `toml:"chart_name" json:"chart_name" digest:"deploy" rule:"required"`
-	// Namespace is the install's id when it is left out.
-	Namespace       string            `toml:"namespace" json:"namespace,omitempty" digest:"deploy" template:"true"`
-	CreateNamespace *bool             `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy"`
-	StorageDriver   string            `toml:"storage_driver" json:"storage_driver,omitempty" digest:"deploy"`
-	TakeOwnership   bool              `toml:"take_ownership" json:"take_ownership,omitempty" digest:"deploy"`
-	Values          map[string]string `toml:"values" json:"values,omitempty" digest:"deploy" template:"true"`
-	ValuesFiles     []ValuesFile      `toml:"values_file" json:"values_file,omitempty" digest:"deploy"`
-	HelmRepo        *HelmRepo         `toml:"helm_repo" json:"helm_repo,omitempty" digest:"build"`
+	// Where the release goes; by default a namespace called as the install's id.
+	Namespace string `toml:"namespace" json:"namespace,omitempty" digest:"deploy" template:"true"`
+	// Makes the namespace when it is not there.
+	CreateNamespace *bool `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy" default:"true"`
+	// Where Helm keeps the release; by default as helm_driver in runner.toml says, else "secret", where `helm list` looks.
+	StorageDriver string `toml:"storage_driver" json:"storage_driver,omitempty" digest:"deploy" enum:"configmap,secret,nuon"`
+	// Adopts objects that are there already.
+	TakeOwnership bool `toml:"take_ownership" json:"take_ownership,omitempty" digest:"deploy" default:"false"`
+	// Paths and types as `helm --set` reads them. They win over values files.
+	Values map[string]string `toml:"values" json:"values,omitempty" digest:"deploy" template:"true"`
+	// Files of values; later files win.
+	ValuesFiles []ValuesFile `toml:"values_file" json:"values_file,omitempty" digest:"deploy"`
+	// A chart of a chart repository, instead of a directory.
+	HelmRepo *HelmRepo `toml:"helm_repo" json:"helm_repo,omitempty" digest:"build"`
 }
 
 // ValuesFile is one values file; later files win over earlier ones, and values
 // win over all of them.
 type ValuesFile struct {
-	Contents Text `toml:"contents" json:"contents" rule:"required" template:"true"`
+	// The file's text, or its path. The older names `path` and `source` always name a file.
+	Contents Text `toml:"contents" alias:"path,source" json:"contents" rule:"required" template:"true"`
 }
 
 // HelmRepo is a chart in a chart repository.
 type HelmRepo struct {
+	// The repository: an http(s) address, or oci:// for a registry.
 	RepoURL string `toml:"repo_url" json:"repo_url" rule:"required"`
-	Chart   string `toml:"chart" json:"chart" rule:"required"`
+	// The chart's name in it.
+	Chart string `toml:"chart" json:"chart" rule:"required"`
+	// The chart's version; the newest by default.
 	Version string `toml:"version" json:"version,omitempty"`
 }
 
@@ -33,6 +45,7 @@ type HelmRepo struct {
 const (
 	StorageConfigMap = "configmap"
 	StorageSecret    = "secret"
+	storageNuon      = "nuon" // in the control plane
 )
 
 // InNewNamespace tells whether the namespace is made when it is not there, which
@@ -45,14 +58,19 @@ var releaseName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9](
 const maxReleaseName = 53
 
 func (h *HelmChart) check(ch *checker, c *Component) {
-	if h.HelmRepo != nil {
-		ch.unsupported(c.At.key("helm_repo"), "a chart of a chart repository is")
+	if h.HelmRepo == nil {
+		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
 	} else {
-		ch.source(c.At, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.oneSource(c.At, c.SourceFile, append(sourcesGiven(c.PublicRepo, c.ConnectedRepo, c.Berth), "helm_repo"), "")
+	}
+	for path := range h.Values {
+		if problem := setPathProblem(path); problem != "" {
+			ch.diags = append(ch.diags, ch.at(Error, CodeValue, c.At.key("values").key(path), "%q is no path of one value: %s", path, problem).
+				remedy(`write it as for helm --set, such as "image.tag" or "hosts[0].name"`))
+		}
 	}
 	if h.ChartName != "" && (len(h.ChartName) > maxReleaseName || !releaseName.MatchString(h.ChartName)) {
 		ch.add(Error, CodeValue, c.At.key("chart_name"),
 			"chart_name %q is the name of the release, which has lower-case letters, digits, \"-\" and \".\" (at most %d)", h.ChartName, maxReleaseName)
 	}
-	ch.oneOf(c.At.key("storage_driver"), h.StorageDriver, StorageConfigMap, StorageSecret)
 }

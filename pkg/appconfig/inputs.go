@@ -6,13 +6,29 @@ import (
 	"strings"
 )
 
-// InputGroup is a heading under which inputs are shown.
+// InputsFile is inputs.toml: all groups and all inputs.
+type InputsFile struct {
+	// Headings under which inputs are shown.
+	Groups []InputGroup `toml:"group" json:"group,omitempty"`
+	// The inputs.
+	Inputs []Input `toml:"input" json:"input,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// InputGroup is a heading under which inputs are shown: a [[group]] of
+// inputs.toml or one file below input_groups/.
 type InputGroup struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Name        string `toml:"name" json:"name" rule:"required"`
+	// What inputs call it.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// Its title.
 	DisplayName string `toml:"display_name" json:"display_name" rule:"required"`
+	// What its inputs have in common.
 	Description string `toml:"description" json:"description" rule:"required"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
 // InputType is the type of an input's value. Every value travels as a string.
@@ -26,21 +42,33 @@ const (
 	InputJSON   InputType = "json" // JSON, YAML or HCL
 )
 
-// Input is a value that each install may set.
+// Input is a value that each install may set: an [[input]] of inputs.toml or one
+// file below inputs/<group>/.
 type Input struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Name        string    `toml:"name" json:"name" rule:"required"`
-	DisplayName string    `toml:"display_name" json:"display_name" rule:"required"`
-	Description string    `toml:"description" json:"description" rule:"required"`
-	Group       string    `toml:"group" json:"group" rule:"required"`
-	Type        InputType `toml:"type" json:"type"` // InputString when left out
-	// Default is nil when the key is missing; "" is a default too.
-	Default          *string `toml:"default" json:"default,omitempty"`
-	Required         bool    `toml:"required" json:"required,omitempty"`
-	Sensitive        bool    `toml:"sensitive" json:"sensitive,omitempty"`
-	Internal         bool    `toml:"internal" json:"internal,omitempty"`
-	UserConfigurable bool    `toml:"user_configurable" json:"user_configurable,omitempty"`
+	// What templates call it.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// Its label.
+	DisplayName string `toml:"display_name" json:"display_name" rule:"required"`
+	// What it does.
+	Description string `toml:"description" json:"description" rule:"required"`
+	// The group that it is shown in; below inputs/<group>/ that folder's name by default.
+	Group string `toml:"group" json:"group" rule:"required"`
+	// The type of its value. Lists and JSON may also be written as YAML or HCL.
+	Type InputType `toml:"type" json:"type" enum:"string,number,list,json,bool" default:"string"`
+	// The value of installs that say nothing, kept as a string. The empty string is a default too.
+	Default *string `toml:"default" json:"default,omitempty"`
+	// Asks for a value when there is no default.
+	Required bool `toml:"required" json:"required,omitempty" default:"false"`
+	// Seals the value, and shows it to nobody.
+	Sensitive bool `toml:"sensitive" json:"sensitive,omitempty" default:"false"`
+	// Hides it from the customer's pages.
+	Internal bool `toml:"internal" json:"internal,omitempty" default:"false"`
+	// Lets the customer set it, through the stack.
+	UserConfigurable bool `toml:"user_configurable" json:"user_configurable,omitempty" default:"false"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
 func (in *Input) check(c *checker) {
@@ -48,8 +76,6 @@ func (in *Input) check(c *checker) {
 		in.Type = InputString
 	}
 	c.name(in.At, "input", in.Name)
-	c.oneOf(in.At.key("type"), string(in.Type), string(InputString), string(InputNumber),
-		string(InputList), string(InputJSON), string(InputBool))
 	if in.Default != nil {
 		if problem := in.Type.Check(*in.Default); problem != "" {
 			c.add(Error, CodeValue, in.At.key("default"), "default of input %q %s", in.Name, problem)

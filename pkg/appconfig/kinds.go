@@ -1,9 +1,6 @@
 package appconfig
 
-import (
-	"path"
-	"slices"
-)
+import "slices"
 
 // kind is one sort of file that an app folder may have.
 type kind struct {
@@ -11,14 +8,16 @@ type kind struct {
 	file   string // the one-file form, "" when there is none
 	folder string // the folder form, walked recursively, "" when there is none
 	base   string // what "./x" in a get field is relative to; "" is the app root
+	// besides makes "./x" in the folder form relative to the file itself.
+	besides bool
 	// required kinds must have a definition.
 	required bool
-	// load reads one non-empty document; nil means "not supported yet".
-	load func(l *loader, doc *document)
+	// load reads one non-empty document, or one table of a whole config in a
+	// single file.
+	load func(l *loader, at Place, values map[string]any)
 }
 
-// kinds knows every file of the language. A kind without load is recognised by
-// name, so that nothing is dropped in silence.
+// kinds knows every file of the language.
 var kinds = []kind{
 	{name: "metadata", file: "metadata.toml", required: true, load: (*loader).metadata},
 	{name: "sandbox", file: "sandbox.toml", required: true, load: (*loader).sandbox},
@@ -27,30 +26,24 @@ var kinds = []kind{
 	{name: "inputs", file: "inputs.toml", folder: "inputs", load: (*loader).inputs},
 	{name: "input_groups", folder: "input_groups", load: (*loader).inputGroup},
 	{name: "secrets", file: "secrets.toml", folder: "secrets", load: (*loader).secrets},
+	{name: "permissions", file: "permissions.toml", folder: "permissions", base: "permissions", load: (*loader).permissions},
+	{name: "break_glass", file: "break_glass.toml", folder: "break_glass", base: "permissions", load: (*loader).breakGlass},
+	{name: "policies", file: "policies.toml", folder: "policies", besides: true, load: (*loader).policies},
 	{name: "components", folder: "components", base: "components", load: (*loader).component},
 	{name: "actions", folder: "actions", base: "actions", load: (*loader).action},
-
-	{name: "permissions", file: "permissions.toml", folder: "permissions", base: "permissions"},
-	{name: "break_glass", file: "break_glass.toml", folder: "break_glass", base: "permissions"},
-	{name: "policies", file: "policies.toml", folder: "policies"},
-	{name: "runbooks", folder: "runbooks"},
-	{name: "installs", file: "installs.toml", folder: "installs"},
-	{name: "branches", file: "branch.toml", folder: "branches"},
-	{name: "operation_roles", file: "operation_roles.toml"},
-	{name: "kubernetes_contexts", file: "kubernetes_contexts.toml"},
-	{name: "triggers", file: "triggers.toml"},
-	{name: "customer_managed", file: "customer_managed.toml"},
+	{name: "runbooks", folder: "runbooks", base: "runbooks", load: (*loader).runbook},
+	{name: "installs", folder: "installs", base: "installs", load: (*loader).install},
+	{name: "installs_repo", file: "installs.toml", load: (*loader).installsRepo},
+	{name: "branches", file: "branch.toml", folder: "branches", load: (*loader).branch},
+	{name: "operation_roles", file: "operation_roles.toml", load: (*loader).operationRoles},
+	{name: "kubernetes_contexts", file: "kubernetes_contexts.toml", load: (*loader).kubernetesContexts},
+	{name: "triggers", file: "triggers.toml", load: (*loader).eventTriggers},
+	{name: "customer_managed", file: "customer_managed.toml", load: (*loader).customerManaged},
+	{name: "installer", file: "installer.toml", load: (*loader).installer},
 }
 
-// ignoredFiles are no part of the config: rules of an editor extension, and a
-// file that no version used.
-var ignoredFiles = []string{"lint.toml", "installer.toml"}
-
-// legacyWholeFile is the old form with the whole config in one file.
-func legacyWholeFile(name string) bool {
-	ok, _ := path.Match("nuon.*.toml", name)
-	return ok
-}
+// ignoredFiles are no part of the config: rules of an editor extension.
+var ignoredFiles = []string{"lint.toml"}
 
 // knownRootFiles lists the file names that may stand in the app root.
 func knownRootFiles() []string {

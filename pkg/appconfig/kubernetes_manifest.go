@@ -1,23 +1,29 @@
 package appconfig
 
-// KubernetesManifest holds the keys of a component of type kubernetes_manifest.
+// KubernetesManifest holds the keys of a component of type kubernetes_manifest,
+// beside those of every component. The objects are a manifest, or what
+// kustomize makes of a source.
 type KubernetesManifest struct {
-	// Manifest is one or more objects as YAML. It is what the build makes an
-	// artifact of.
-	Manifest  *Text  `toml:"manifest" json:"manifest,omitempty" digest:"build" template:"true"`
+	// One or more objects as YAML: their text, or a file.
+	Manifest *Text `toml:"manifest" json:"manifest,omitempty" digest:"build" template:"true"`
+	// The namespace of objects that name none.
 	Namespace string `toml:"namespace" json:"namespace" digest:"deploy" rule:"required" template:"true"`
-	// CreateNamespace is Berth's own addition; the namespace is made unless it is
-	// false.
-	CreateNamespace *bool      `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy"`
-	Kustomize       *Kustomize `toml:"kustomize" json:"kustomize,omitempty" digest:"build"`
+	// Makes the namespace when it is not there; Berth's own.
+	CreateNamespace *bool `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy" default:"true"`
+	// Makes the objects with kustomize, from the component's source.
+	Kustomize *Kustomize `toml:"kustomize" json:"kustomize,omitempty" digest:"build"`
 }
 
 // Kustomize is a manifest that kustomize makes.
 type Kustomize struct {
-	Path           string   `toml:"path" json:"path" rule:"required"`
-	Patches        []string `toml:"patches" json:"patches,omitempty"`
-	EnableHelm     bool     `toml:"enable_helm" json:"enable_helm,omitempty"`
-	LoadRestrictor string   `toml:"load_restrictor" json:"load_restrictor,omitempty"`
+	// The directory of the source that holds kustomization.yaml.
+	Path string `toml:"path" json:"path" rule:"required"`
+	// Patches: files of the source, or their text.
+	Patches []string `toml:"patches" json:"patches,omitempty"`
+	// Lets kustomize render charts.
+	EnableHelm bool `toml:"enable_helm" json:"enable_helm,omitempty" default:"false"`
+	// Which files kustomize may read: "rootOnly" those below path, "none" all of the source.
+	LoadRestrictor string `toml:"load_restrictor" json:"load_restrictor,omitempty" enum:"none,rootOnly" default:"rootOnly"`
 }
 
 // InNewNamespace tells whether the namespace is made when it is not there.
@@ -30,8 +36,8 @@ func (m *KubernetesManifest) check(ch *checker, c *Component) {
 	case m.Kustomize != nil && m.Manifest != nil:
 		ch.add(Error, CodeExclusive, c.At.key("kustomize"), "only one of manifest and kustomize is possible")
 	case m.Kustomize != nil:
-		ch.unsupported(c.At.key("kustomize"), "a manifest made by kustomize is")
-	case m.Manifest == nil:
+		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+	case m.Manifest == nil && c.SourceFile == "":
 		ch.add(Error, CodeMissing, c.At, "manifest is missing")
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // LoadOptions adjusts Load; the zero value is right for an app folder on disk.
 type LoadOptions struct {
-	// SkipSources leaves out the check that local source directories exist: a
-	// bundle does not carry them.
+	// SkipSources leaves out what looks into local source directories and at
+	// scripts beside the config: a bundle does not carry them.
 	SkipSources bool
 }
 
@@ -25,19 +25,26 @@ func Load(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	if problem := l.noAppFolder(); problem != nil {
 		return l.app, []Diagnostic{*problem}
 	}
-	for _, k := range kinds {
-		l.loadKind(k)
-	}
-	l.rootFiles()
+	l.loadAll()
 	if !opts.SkipSources {
 		l.localSources()
+		l.terraformVars()
+		l.scripts()
 	}
 	l.finish()
 	return l.app, SortDiagnostics(l.diags)
 }
 
-// Check loads and validates: everything that is wrong with a folder, sorted.
+// Check loads and validates, and tells what this version cannot deploy:
+// everything that keeps a folder from being synced, sorted.
 func Check(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
+	app, diags := CheckFormat(fsys, opts)
+	return app, SortDiagnostics(append(diags, Unsupported(app)...))
+}
+
+// CheckFormat loads and validates: everything that is wrong with a folder by
+// the rules of the language, sorted, whatever this version can deploy of it.
+func CheckFormat(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	app, diags := Load(fsys, opts)
 	if len(app.Origin.Files) == 0 {
 		return app, diags // not an app folder: that says it all
@@ -47,32 +54,46 @@ func Check(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 
 // maxFolderKeys bounds the keys of all files together; each is kept with its
 // place.
-const maxFolderKeys = 200_000
+const maxFolderKeys = 100_000
 
 // loader holds one Load. The embedded binder collects the diagnostics.
 type loader struct {
 	binder
 	app    *App
 	folder *folder
-	base   string // what "./x" is relative to in the kind being loaded
+	used   int64 // bytes of files that keys name, counted at each use
 }
 
 func newLoader(fsys fs.FS) *loader {
 	app := &App{Origin: Origin{Positions: map[string]Position{}}, unreadable: map[string]bool{}}
 	l := &loader{app: app, folder: newFolder(fsys)}
-	l.binder = binder{checker: checker{origin: &app.Origin}, text: l.getField}
+	l.binder = binder{checker: checker{origin: &app.Origin}, text: l.getField, include: l.include}
 	return l
+}
+
+// loadAll reads every file of the folder.
+func (l *loader) loadAll() {
+	whole := l.wholeFiles()
+	for _, k := range kinds {
+		l.loadKind(k, whole)
+	}
+	for _, doc := range whole {
+		l.wholeFile(doc)
+	}
+	l.rootFiles()
 }
 
 // loadKind reads the file form or the folder form of a kind. Both may exist
 // when only one of them has definitions.
-func (l *loader) loadKind(k kind) {
-	l.base = k.base
+func (l *loader) loadKind(k kind, whole []*document) {
 	var fromFile, fromFolder []*document
 	if k.file != "" && l.folder.exists(k.file) {
 		fromFile = l.documents(k, []string{k.file})
 	}
-	if k.folder != "" && l.folder.isDir(k.folder) {
+	if k.folder != "" && l.folder.leaves(k.folder) {
+		l.app.unreadable[k.name] = true
+		l.add(Error, CodeOutsideOfApp, Place{File: k.folder}, "is a symlink that %v", errOutside)
+	} else if k.folder != "" && l.folder.isDir(k.folder) {
 		names, err := l.folder.tomlFiles(k.folder)
 		if err != nil {
 			l.add(Error, fileCode(err), Place{File: k.folder}, "%v", err)
@@ -80,20 +101,41 @@ func (l *loader) loadKind(k kind) {
 		fromFolder = l.documents(k, names)
 	}
 	if len(fromFile) > 0 && len(fromFolder) > 0 {
-		l.diags = append(l.diags, l.at(Error, CodeExclusive, Place{File: k.file}, "%s and %s both have definitions", k.file, fromFolder[0].file).
-			remedy("move everything to one of them"))
+		l.bothDefine(Place{File: k.file}, fromFolder[0].file)
 	}
 	docs := slices.Concat(fromFile, fromFolder)
+	for _, doc := range whole {
+		if _, ok := doc.values[wholeKeyOf(k)]; ok || k.name == "metadata" {
+			if len(docs) > 0 {
+				l.bothDefine(Place{File: docs[0].file}, doc.file)
+			}
+			return // wholeFile reads it
+		}
+	}
 	if k.required && len(docs) == 0 && !l.app.unreadable[k.name] {
 		l.add(Error, CodeMissing, Place{File: k.file}, "is missing or empty, and every app needs it")
 	}
+	included := l.includedIn(k, docs)
 	for _, doc := range docs {
-		if k.load == nil {
-			l.add(Warning, CodeUnsupported, Place{File: doc.file}, "%q is not supported yet by this version and has no effect", k.name)
-			continue
+		if included[doc.file] {
+			continue // it is part of another definition
 		}
-		k.load(l, doc)
+		l.base = k.baseOf(doc.file)
+		k.load(l, Place{File: doc.file}, doc.values)
 	}
+}
+
+func (l *loader) bothDefine(at Place, other string) {
+	l.diags = append(l.diags, l.at(Error, CodeExclusive, at, "%s and %s both have definitions", at.File, other).
+		remedy("move everything to one of them"))
+}
+
+// baseOf says what "./x" is relative to in a file of the kind.
+func (k kind) baseOf(file string) string {
+	if k.besides && file != k.file {
+		return path.Dir(file)
+	}
+	return k.base
 }
 
 // documents reads and parses files; empty ones mean "none".
@@ -138,7 +180,7 @@ func (l *loader) noAppFolder() *Diagnostic {
 		if !k.required {
 			continue
 		}
-		if l.folder.exists(k.file) {
+		if l.folder.exists(k.file) || len(l.wholeNames()) > 0 {
 			return nil
 		}
 		missing = append(missing, k.file)
@@ -154,21 +196,17 @@ func (l *loader) rootFiles() {
 		return // noAppFolder has read it before
 	}
 	known := knownRootFiles()
+	if len(entries) > MaxFolderFiles {
+		l.add(Error, CodeLimit, Place{}, "%v", errTooMany)
+		return
+	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || path.Ext(name) != ".toml" || slices.Contains(known, name) {
+		if entry.IsDir() || path.Ext(name) != ".toml" || slices.Contains(known, name) || wholeFileName(name) {
 			continue
 		}
-		at := Place{File: name}
-		if legacyWholeFile(name) {
-			l.add(Error, CodeUnsupported, at, "the whole config in a single file is not supported yet by this version")
-			continue
-		}
-		d := l.at(Warning, CodeUnknownFile, at, "is not part of the app folder format and has no effect")
-		if near := nearest(name, known); near != "" {
-			d = d.remedy("did you mean %q?", near)
-		}
-		l.diags = append(l.diags, d)
+		d := l.at(Warning, CodeUnknownFile, Place{File: name}, "is not part of the app folder format and has no effect")
+		l.diags = append(l.diags, l.suggest(d, name, known))
 	}
 }
 
@@ -192,10 +230,26 @@ func (a *App) blockPlace(src Source) Place {
 // finish sorts what has no order of its own and records what was read.
 func (l *loader) finish() {
 	a := l.app
+	a.Includes = l.includes
+	for _, f := range a.Includes {
+		for _, k := range kinds {
+			if f.At.File == k.file || k.folder != "" && strings.HasPrefix(f.At.File, k.folder+"/") || wholeFileName(f.At.File) {
+				a.unreadable[k.name] = true // what it defines is not known yet
+			}
+		}
+	}
 	slices.SortStableFunc(a.InputGroups, func(x, y InputGroup) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Inputs, func(x, y Input) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Secrets, func(x, y Secret) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Components, func(x, y Component) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Permissions, func(x, y Role) int { return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(a.BreakGlass, func(x, y Role) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Policies, func(x, y Policy) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Runbooks, func(x, y Runbook) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Installs, func(x, y InstallConfig) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Branches, func(x, y Branch) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.KubernetesContexts, func(x, y KubernetesContext) int { return cmp.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.EventTriggers, func(x, y EventTrigger) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Actions, func(x, y Action) int { return cmp.Compare(x.Name, y.Name) })
 	for _, name := range slices.Sorted(maps.Keys(l.folder.files)) {
 		data := l.folder.files[name]
@@ -203,38 +257,49 @@ func (l *loader) finish() {
 	}
 }
 
-// getField resolves a key that holds contents or names a file.
+// getField resolves a key that holds contents or names a file. What stands
+// elsewhere is only noted: nothing is fetched here.
 func (l *loader) getField(at Place, value string) (Text, bool) {
 	switch {
-	case hasAnyPrefix(value, "http://", "https://", "git::"):
-		l.add(Error, CodeUnsupported, at, "%s: contents from %q are not supported yet by this version", lastKey(at), value)
-		return Text{}, false
+	case strings.Contains(value, "\n"):
+		return Text{Contents: value}, true // a script that begins with ./run.sh
+	case isRemote(value):
+		return Text{Remote: value}, true
 	case hasAnyPrefix(value, "file://"):
 		value = "./" + strings.TrimPrefix(value, "file://")
 	case !hasAnyPrefix(value, "./", "../"):
 		return Text{Contents: value}, true
 	}
-	if strings.Contains(value, "\n") {
-		return Text{Contents: value}, true // a script that begins with ./run.sh
-	}
 	name := path.Join(l.base, value)
-	data, err := l.folder.read(name)
-	if err != nil {
-		d := l.at(Error, fileCode(err), at, "%s: file %q: %v", lastKey(at), value, err)
-		if errors.Is(err, fs.ErrNotExist) {
-			d = d.remedy("looked for %s", name)
-		}
-		l.diags = append(l.diags, d)
-		return Text{}, false
-	}
-	return Text{Contents: string(data), File: name}, true
+	data, ok := l.read(at, value, name)
+	return Text{Contents: string(data), File: name}, ok
 }
+
+// read reads a file that a key names.
+func (l *loader) read(at Place, written, name string) ([]byte, bool) {
+	data, err := l.folder.read(name)
+	if l.used += int64(len(data)); err == nil && l.used > MaxFolderBytes {
+		err = errUsed
+	}
+	if err == nil {
+		return data, true
+	}
+	d := l.at(Error, fileCode(err), at, "%s: file %q: %v", lastKey(at), written, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		d = d.remedy("looked for %s", name)
+	}
+	l.diags = append(l.diags, d)
+	return nil, false
+}
+
+// isRemote tells contents that are fetched when the app is synced.
+func isRemote(value string) bool { return hasAnyPrefix(value, "http://", "https://", "git::") }
 
 func fileCode(err error) Code {
 	switch {
 	case errors.Is(err, errOutside):
 		return CodeOutsideOfApp
-	case errors.Is(err, errTooMany), errors.Is(err, errTooLarge):
+	case errors.Is(err, errTooMany), errors.Is(err, errTooLarge), errors.Is(err, errUsed):
 		return CodeLimit
 	}
 	return CodeFile

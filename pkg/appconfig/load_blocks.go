@@ -1,59 +1,65 @@
 package appconfig
 
-import "strings"
+import (
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// The functions here turn one document of a kind into its block.
+// The functions here turn one document of a kind, or one table of a whole
+// config in a single file, into its block.
 
-func (l *loader) metadata(doc *document) {
-	l.app.Metadata.At = Place{File: doc.file}
-	l.table(l.app.Metadata.At, doc.values, &l.app.Metadata)
+func (l *loader) metadata(at Place, values map[string]any) {
+	managed := l.app.Metadata.CustomerManaged
+	l.app.Metadata = Metadata{At: at}
+	also := []reflect.Type{}
+	if wholeFileName(at.File) {
+		also = append(also, reflect.TypeFor[WholeFile]())
+	}
+	l.tableAmong(at, values, also, &l.app.Metadata)
+	if managed != nil {
+		l.app.Metadata.CustomerManaged = managed
+	}
 	l.app.Metadata.check(&l.checker)
 }
 
-func (l *loader) sandbox(doc *document) {
-	s := &Sandbox{At: Place{File: doc.file}}
+func (l *loader) sandbox(at Place, values map[string]any) {
+	s := &Sandbox{At: at}
 	l.app.Sandbox = s
-	if doc.values["type"] == "pulumi" {
-		l.unsupported(s.At.key("type"), "sandbox type %q is", "pulumi")
-		return
-	}
-	l.table(s.At, doc.values, s)
+	l.table(at, values, s)
 	s.check(&l.checker)
 }
 
-func (l *loader) runner(doc *document) {
-	l.app.Runner = &Runner{At: Place{File: doc.file}}
-	l.table(l.app.Runner.At, doc.values, l.app.Runner)
-	l.app.Runner.check(&l.checker)
+func (l *loader) runner(at Place, values map[string]any) {
+	l.app.Runner = &Runner{At: at}
+	l.table(at, values, l.app.Runner)
 }
 
-func (l *loader) stack(doc *document) {
-	l.app.Stack = &Stack{At: Place{File: doc.file}}
-	l.table(l.app.Stack.At, doc.values, l.app.Stack)
+func (l *loader) stack(at Place, values map[string]any) {
+	l.app.Stack = &Stack{At: at}
+	l.table(at, values, l.app.Stack)
 	l.app.Stack.check(&l.checker)
 }
 
 // inputs reads inputs.toml (groups and inputs together) or one input per file
 // below inputs/<group>/.
-func (l *loader) inputs(doc *document) {
-	if doc.file != "inputs.toml" {
-		in := Input{At: Place{File: doc.file}}
-		if _, ok := doc.values["group"]; !ok {
-			if parts := strings.Split(doc.file, "/"); len(parts) > 2 {
-				doc.values["group"] = parts[1]
+func (l *loader) inputs(at Place, values map[string]any) {
+	if strings.Contains(at.File, "/") {
+		in := Input{At: at}
+		if _, ok := values["group"]; !ok {
+			if parts := strings.Split(at.File, "/"); len(parts) > 2 {
+				values["group"] = parts[1]
 			}
 		}
-		l.table(in.At, doc.values, &in)
+		l.table(at, values, &in)
 		in.check(&l.checker)
 		l.app.Inputs = append(l.app.Inputs, in)
 		return
 	}
-	var file struct {
-		Groups []InputGroup `toml:"group"`
-		Inputs []Input      `toml:"input"`
-	}
-	at := Place{File: doc.file}
-	l.table(at, doc.values, &file)
+	var file InputsFile
+	l.table(at, values, &file)
 	for i := range file.Groups {
 		file.Groups[i].At = at.key("group").item(i)
 	}
@@ -65,27 +71,24 @@ func (l *loader) inputs(doc *document) {
 	l.app.Inputs = append(l.app.Inputs, file.Inputs...)
 }
 
-func (l *loader) inputGroup(doc *document) {
-	g := InputGroup{At: Place{File: doc.file}}
-	l.table(g.At, doc.values, &g)
+func (l *loader) inputGroup(at Place, values map[string]any) {
+	g := InputGroup{At: at}
+	l.table(at, values, &g)
 	l.app.InputGroups = append(l.app.InputGroups, g)
 }
 
 // secrets reads secrets.toml, or files below secrets/ that hold one secret or
 // an array of them.
-func (l *loader) secrets(doc *document) {
-	at := Place{File: doc.file}
-	if _, many := doc.values["secret"]; !many && doc.file != "secrets.toml" {
+func (l *loader) secrets(at Place, values map[string]any) {
+	if _, many := values["secret"]; !many && strings.Contains(at.File, "/") {
 		s := Secret{At: at}
-		l.table(at, doc.values, &s)
+		l.table(at, values, &s)
 		s.check(&l.checker)
 		l.app.Secrets = append(l.app.Secrets, s)
 		return
 	}
-	var file struct {
-		Secrets []Secret `toml:"secret"`
-	}
-	l.table(at, doc.values, &file)
+	var file SecretsFile
+	l.table(at, values, &file)
 	for i := range file.Secrets {
 		file.Secrets[i].At = at.key("secret").item(i)
 		file.Secrets[i].check(&l.checker)
@@ -93,26 +96,125 @@ func (l *loader) secrets(doc *document) {
 	l.app.Secrets = append(l.app.Secrets, file.Secrets...)
 }
 
-// component reads the common keys and those of the component's type.
-func (l *loader) component(doc *document) {
-	c := Component{At: Place{File: doc.file}}
-	typeName, _ := doc.values["type"].(string)
+// permissions reads permissions.toml, a table per role, or a file below
+// permissions/ that is one role.
+func (l *loader) permissions(at Place, values map[string]any) {
+	if strings.Contains(at.File, "/") {
+		r := Role{At: at}
+		l.table(at, values, &r)
+		if r.Type == "" && r.SourceFile == "" {
+			l.add(Error, CodeMissing, at, "type is missing")
+		}
+		r.check(&l.checker)
+		l.app.Permissions = append(l.app.Permissions, r)
+		return
+	}
+	var file PermissionsFile
+	l.table(at, values, &file)
+	for _, t := range []struct {
+		key  string
+		role *Role
+		kind RoleType
+	}{
+		{"provision_role", file.Provision, RoleProvision},
+		{"maintenance_role", file.Maintenance, RoleMaintenance},
+		{"deprovision_role", file.Deprovision, RoleDeprovision},
+	} {
+		if t.role == nil {
+			continue
+		}
+		t.role.At = at.key(t.key)
+		if t.role.Type != "" && t.role.Type != t.kind {
+			l.add(Error, CodeValue, t.role.At.key("type"), "type is %q; in %s it can only be %q", t.role.Type, t.key, t.kind)
+		}
+		t.role.Type = t.kind
+		t.role.check(&l.checker)
+		l.app.Permissions = append(l.app.Permissions, *t.role)
+	}
+}
+
+// breakGlass reads break_glass.toml, or files below break_glass/ that hold one
+// role or an array of them.
+func (l *loader) breakGlass(at Place, values map[string]any) {
+	var file BreakGlassFile
+	if _, many := values["role"]; !many && strings.Contains(at.File, "/") {
+		file.Roles = []Role{{}}
+		l.table(at, values, &file.Roles[0])
+		file.Roles[0].At = at
+	} else {
+		l.table(at, values, &file)
+		for i := range file.Roles {
+			file.Roles[i].At = at.key("role").item(i)
+		}
+	}
+	for _, r := range file.Roles {
+		if r.Type != "" && r.Type != RoleBreakGlass {
+			l.add(Error, CodeValue, r.At.key("type"), "type is %q; a break-glass role has no other type", r.Type)
+		}
+		r.Type = RoleBreakGlass
+		r.check(&l.checker)
+		l.app.BreakGlass = append(l.app.BreakGlass, r)
+	}
+}
+
+// policies reads policies.toml, or files below policies/ that hold one policy
+// or an array of them. A policy without a name is called as its file.
+func (l *loader) policies(at Place, values map[string]any) {
+	var file PoliciesFile
+	if _, many := values["policy"]; !many && strings.Contains(at.File, "/") {
+		file.Policies = []Policy{{}}
+		l.table(at, values, &file.Policies[0])
+		file.Policies[0].At = at
+		if p := &file.Policies[0]; p.Name == "" {
+			p.Name = stem(at.File)
+		}
+	} else {
+		l.table(at, values, &file)
+		for i := range file.Policies {
+			p := &file.Policies[i]
+			p.At = at.key("policy").item(i)
+			switch {
+			case p.Name != "":
+			case p.Contents.File != "":
+				p.Name = stem(p.Contents.File)
+			default:
+				p.Name = "policy-" + strconv.Itoa(i+1)
+			}
+		}
+	}
+	for i := range file.Policies {
+		file.Policies[i].check(&l.checker)
+	}
+	l.app.Policies = append(l.app.Policies, file.Policies...)
+}
+
+// stem is a file's name without folder and ending.
+func stem(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
+
+// component reads the common keys and those of the component's type. A type
+// that is close to one of ours is a mistake; any other is a plugin's.
+func (l *loader) component(at Place, values map[string]any) {
+	c := Component{At: at}
+	values, _ = l.included(at, values)
+	typeName, _ := values["type"].(string)
 	known, ok := componentTypes[ComponentType(typeName)]
 	switch {
-	case !ok && typeName != "":
-		l.oneOf(c.At.key("type"), typeName, componentTypeNames()...)
-		l.nameOnly(doc, &c)
+	case ok:
+		l.table(at, values, &c, known.block(&c))
+	case typeName == "":
+		l.tableAmong(at, values, typeBlocks(), &c)
+	case nearest(typeName, componentTypeNames()) != "":
+		l.oneOf(at.key("type"), typeName, componentTypeNames()...)
+		c.Name, _ = values["name"].(string)
+		c.Type = ComponentType(typeName)
+		l.keepComponent(c)
 		return
-	case ok && known.block == nil:
-		l.unsupported(c.At.key("type"), "component type %q is", typeName)
-		l.nameOnly(doc, &c)
-		return
+	default:
+		common, own := splitKeys(values, keysOfType(reflect.TypeFor[Component]()))
+		l.table(at, common, &c)
+		c.Plugin = plainTable(own)
+		l.add(Warning, CodeValue, at.key("type"), "component type %q is none of the format's own; it is taken for a plugin's, whose keys are not checked", typeName)
 	}
-	targets := []any{&c}
-	if ok {
-		targets = append(targets, known.block(&c))
-	}
-	l.table(c.At, doc.values, targets...)
 	if c.Type == typeExternalImage {
 		c.Type = TypeContainerImage
 	}
@@ -120,13 +222,55 @@ func (l *loader) component(doc *document) {
 	l.keepComponent(c)
 }
 
-// nameOnly keeps a component that is in error anyway, so that references to it
-// are not reported as well.
-func (l *loader) nameOnly(doc *document, c *Component) {
-	c.Name, _ = doc.values["name"].(string)
-	typeName, _ := doc.values["type"].(string)
-	c.Type = ComponentType(typeName)
-	l.keepComponent(*c)
+// typeBlocks lists the blocks of all component types.
+func typeBlocks() []reflect.Type {
+	var blocks []reflect.Type
+	for _, name := range componentTypeNames() {
+		block := reflect.TypeOf(componentTypes[ComponentType(name)].block(&Component{})).Elem()
+		if !slices.Contains(blocks, block) {
+			blocks = append(blocks, block)
+		}
+	}
+	return blocks
+}
+
+// splitKeys parts the keys that are known from the others.
+func splitKeys(values map[string]any, known map[string]bool) (mine, others map[string]any) {
+	mine, others = map[string]any{}, map[string]any{}
+	for key, value := range values {
+		if known[key] {
+			mine[key] = value
+		} else {
+			others[key] = value
+		}
+	}
+	return mine, others
+}
+
+// plainTable keeps what JSON can say without loss; other scalars become text.
+func plainTable(table map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range table {
+		out[key] = plainValue(value)
+	}
+	return out
+}
+
+func plainValue(value any) any {
+	switch v := value.(type) {
+	case string, bool, int64:
+		return v
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plainValue(v[i])
+		}
+		return out
+	case map[string]any:
+		return plainTable(v)
+	}
+	text, _ := scalar(value)
+	return text
 }
 
 func (l *loader) keepComponent(c Component) {
@@ -136,12 +280,80 @@ func (l *loader) keepComponent(c Component) {
 	l.app.Components = append(l.app.Components, c)
 }
 
-func (l *loader) action(doc *document) {
-	a := Action{At: Place{File: doc.file}, EnableKubeConfig: true}
-	l.table(a.At, doc.values, &a)
+func (l *loader) action(at Place, values map[string]any) {
+	a := Action{At: at, EnableKubeConfig: true}
+	l.table(at, values, &a)
 	a.check(&l.checker)
 	if a.Name == "" {
 		l.app.unreadable["actions"] = true
 	}
 	l.app.Actions = append(l.app.Actions, a)
+}
+
+func (l *loader) runbook(at Place, values map[string]any) {
+	r := Runbook{At: at}
+	l.table(at, values, &r)
+	r.check(&l.checker)
+	l.app.Runbooks = append(l.app.Runbooks, r)
+}
+
+func (l *loader) install(at Place, values map[string]any) {
+	in := InstallConfig{At: at}
+	l.table(at, values, &in)
+	in.check(&l.checker)
+	l.app.Installs = append(l.app.Installs, in)
+}
+
+func (l *loader) installsRepo(at Place, values map[string]any) {
+	l.app.InstallsRepo = &InstallsRepo{At: at}
+	l.table(at, values, l.app.InstallsRepo)
+	l.app.InstallsRepo.check(&l.checker)
+}
+
+func (l *loader) branch(at Place, values map[string]any) {
+	b := Branch{At: at}
+	l.table(at, values, &b)
+	b.check(&l.checker)
+	l.app.Branches = append(l.app.Branches, b)
+}
+
+func (l *loader) operationRoles(at Place, values map[string]any) {
+	l.app.OperationRoles = &OperationRoles{At: at}
+	l.table(at, values, l.app.OperationRoles)
+	l.app.OperationRoles.check(&l.checker)
+}
+
+func (l *loader) kubernetesContexts(at Place, values map[string]any) {
+	var file KubernetesContextsFile
+	l.table(at, values, &file)
+	for i := range file.Contexts {
+		file.Contexts[i].At = at.key("kubernetes_context").item(i)
+		file.Contexts[i].check(&l.checker)
+	}
+	l.app.KubernetesContexts = append(l.app.KubernetesContexts, file.Contexts...)
+}
+
+func (l *loader) eventTriggers(at Place, values map[string]any) {
+	var file EventTriggersFile
+	l.table(at, values, &file)
+	for i := range file.Triggers {
+		file.Triggers[i].At = at.key("triggers").item(i)
+		file.Triggers[i].check(&l.checker)
+	}
+	l.app.EventTriggers = append(l.app.EventTriggers, file.Triggers...)
+}
+
+func (l *loader) customerManaged(at Place, values map[string]any) {
+	if l.app.Metadata.CustomerManaged != nil {
+		l.bothDefine(l.app.Metadata.At.key("customer_managed"), at.File)
+		return
+	}
+	l.app.Metadata.CustomerManaged = &CustomerManaged{}
+	l.table(at, values, l.app.Metadata.CustomerManaged)
+	l.app.Metadata.CustomerManaged.check(&l.checker, at)
+}
+
+func (l *loader) installer(at Place, values map[string]any) {
+	l.app.Installer = &Installer{At: at}
+	l.table(at, values, l.app.Installer)
 }

@@ -4,24 +4,42 @@ package appconfig
 type Metadata struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Version         string            `toml:"version" json:"version" rule:"required"` // "v1" or "v2"; says nothing about the layout
-	DisplayName     string            `toml:"display_name" json:"display_name,omitempty"`
-	Description     string            `toml:"description" json:"description,omitempty"`
-	Readme          *Text             `toml:"readme" json:"readme,omitempty" template:"always"`
-	SlackWebhookURL string            `toml:"slack_webhook_url" json:"slack_webhook_url,omitempty"`
-	LabelColors     map[string]string `toml:"label_colors" json:"label_colors,omitempty"`
-	DefaultLabels   map[string]string `toml:"default_labels" json:"default_labels,omitempty" template:"true"`
-	Onboarding      *Onboarding       `toml:"onboarding" json:"onboarding,omitempty"`
+	// Version of the format. It says nothing about the layout of the folder.
+	Version string `toml:"version" json:"version" rule:"required" enum:"v1,v2"`
+	// The app's name for people.
+	DisplayName string `toml:"display_name" json:"display_name,omitempty"`
+	// What the app is, in a sentence.
+	Description string `toml:"description" json:"description,omitempty"`
+	// The page of each install, in Markdown.
+	Readme *Text `toml:"readme" json:"readme,omitempty" template:"always"`
+	// Where messages about the app go.
+	SlackWebhookURL string `toml:"slack_webhook_url" json:"slack_webhook_url,omitempty"`
+	// Colours of labels in the dashboard: the label's key to "#rrggbb".
+	LabelColors map[string]string `toml:"label_colors" json:"label_colors,omitempty"`
+	// Labels that every install gets and nobody edits elsewhere.
+	DefaultLabels map[string]string `toml:"default_labels" json:"default_labels,omitempty" template:"true"`
+	// The app's place in a gallery of examples.
+	Onboarding *Onboarding `toml:"onboarding" json:"onboarding,omitempty"`
+	// What goes into packages for customers who run the app without the vendor.
+	CustomerManaged *CustomerManaged `toml:"customer_managed" json:"customer_managed,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
 // Onboarding places the app in a gallery of examples.
 type Onboarding struct {
-	Enabled       bool   `toml:"enabled" json:"enabled,omitempty"`
-	Category      string `toml:"category" json:"category,omitempty"`
-	Difficulty    string `toml:"difficulty" json:"difficulty,omitempty"`
+	// Shows the app in the gallery.
+	Enabled bool `toml:"enabled" json:"enabled,omitempty" default:"false"`
+	// The shelf that it stands on.
+	Category string `toml:"category" json:"category,omitempty"`
+	// How hard it is to try.
+	Difficulty string `toml:"difficulty" json:"difficulty,omitempty"`
+	// The cloud that it needs.
 	CloudProvider string `toml:"cloud_provider" json:"cloud_provider,omitempty"`
 }
 
 func (m *Metadata) check(c *checker) {
-	c.oneOf(m.At.key("version"), m.Version, "v1", "v2")
+	if m.CustomerManaged != nil {
+		m.CustomerManaged.check(c, m.At.key("customer_managed"))
+	}
 }

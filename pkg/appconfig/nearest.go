@@ -5,18 +5,36 @@ import "strings"
 // nearest returns the candidate that a misspelt or shortened word most likely
 // means, or "" when none is close.
 func nearest(word string, candidates []string) string {
-	const shortest = 3 // letters that say something as a beginning
+	const (
+		shortest = 3  // letters that say something as a beginning
+		longest  = 80 // letters that a misspelt key may have; distances cost time
+	)
+	if len(word) > longest {
+		return ""
+	}
+	plain := plainWord(word)
 	best, bestDistance := "", max(1, len(word)/3)+1
+	beginning := ""
 	for _, c := range candidates {
-		if len(word) >= shortest && strings.HasPrefix(c, word) && c != word {
-			return c
+		if c != word && plainWord(c) == plain {
+			return c // other capitals or dashes
 		}
 		if d := editDistance(word, c); d < bestDistance {
 			best, bestDistance = c, d
 		}
+		if len(word) >= shortest && strings.HasPrefix(c, word) && c != word && (beginning == "" || len(c) < len(beginning)) {
+			beginning = c
+		}
+	}
+	if beginning != "" && bestDistance > 1 {
+		return beginning
 	}
 	return best
 }
+
+var withoutDashes = strings.NewReplacer("_", "", "-", "")
+
+func plainWord(word string) string { return withoutDashes.Replace(strings.ToLower(word)) }
 
 // editDistance counts the letters to insert, delete, replace, or swap with
 // their neighbour to make b from a.

@@ -21,11 +21,13 @@ type OriginFile struct {
 }
 
 // Position is a place in a file; lines and columns count from 1. For a key
-// with a string value, ValueLine is the line of the value's first character.
+// with a string of several lines, ValueLine is that of its first character.
 type Position struct {
 	Line      int `json:"line"`
 	Column    int `json:"column"`
 	ValueLine int `json:"value_line,omitempty"`
+	// File is where the key stands when `source` merged it in from another file.
+	File string `json:"file,omitempty"`
 }
 
 // Place is where an object or a key is declared: a file of the app folder and
@@ -61,6 +63,14 @@ func (o *Origin) position(at Place) Position {
 	}
 }
 
+// find is position together with the file that it is in.
+func (o *Origin) find(at Place) (file string, pos Position) {
+	if pos = o.position(at); pos.File != "" {
+		return pos.File, pos
+	}
+	return at.File, pos
+}
+
 func (p Place) parent() Place {
 	for i := len(p.Key) - 1; i > 0; i-- {
 		if c := p.Key[i]; c == '.' || c == '[' {
@@ -72,17 +82,18 @@ func (p Place) parent() Place {
 
 // where renders "file:line", or just the file when the line is not known.
 func (o *Origin) where(at Place) string {
-	if pos := o.position(at); pos.Line > 0 {
-		return fmt.Sprintf("%s:%d", at.File, pos.Line)
+	file, pos := o.find(at)
+	if pos.Line > 0 {
+		return fmt.Sprintf("%s:%d", file, pos.Line)
 	}
-	return at.File
+	return file
 }
 
 // diagnose makes a diagnostic that points at a place.
 func (o *Origin) diagnose(severity Severity, code Code, at Place, format string, args ...any) Diagnostic {
-	pos := o.position(at)
+	file, pos := o.find(at)
 	return Diagnostic{
-		Severity: severity, Code: code, File: at.File, Line: pos.Line, Column: pos.Column,
+		Severity: severity, Code: code, File: file, Line: pos.Line, Column: pos.Column,
 		Message: fmt.Sprintf(format, args...),
 	}
 }

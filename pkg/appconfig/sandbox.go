@@ -7,26 +7,48 @@ package appconfig
 type Sandbox struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Type             string            `toml:"type" json:"type" digest:"build"` // "terraform" when left out
-	TerraformVersion string            `toml:"terraform_version" json:"terraform_version" digest:"build" rule:"required"`
-	PublicRepo       *Repo             `toml:"public_repo" json:"public_repo,omitempty" digest:"build"`
-	ConnectedRepo    *Repo             `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
-	Berth            *SourceExtension  `toml:"berth" json:"berth,omitempty" digest:"build"`
-	Vars             map[string]string `toml:"vars" json:"vars,omitempty" digest:"deploy" template:"true"`
-	EnvVars          map[string]string `toml:"env_vars" json:"env_vars,omitempty" digest:"deploy" template:"true"`
-	VarFiles         []VarFile         `toml:"var_file" json:"var_file,omitempty" digest:"deploy"`
-	DriftSchedule    string            `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	SkipNoops        bool              `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy"`
-	OperationRoles   []OperationRole   `toml:"operation_roles" json:"operation_roles,omitempty" digest:"deploy"`
+	// The engine.
+	Type string `toml:"type" json:"type" digest:"build" enum:"terraform,pulumi" default:"terraform"`
+	// An exact version such as "1.11.4"; Berth also takes a range such as ">= 1.5.0, < 2.0.0". A sandbox of Terraform needs it.
+	TerraformVersion string `toml:"terraform_version" json:"terraform_version" digest:"build"`
+	// The language of a Pulumi program.
+	Runtime string `toml:"runtime" json:"runtime,omitempty" digest:"build" default:"go"`
+	// A repository that everybody can read; one source must be given.
+	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty" digest:"build"`
+	// A repository that the org's own connection reads.
+	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
+	// A source in the app folder.
+	Berth *SourceExtension `toml:"berth" json:"berth,omitempty" digest:"build"`
+	// Variables of Terraform.
+	Vars map[string]string `toml:"vars" json:"vars,omitempty" digest:"deploy" template:"true"`
+	// Environment of the engine.
+	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" digest:"deploy" template:"true"`
+	// Files of variables, each relative to the app folder; later files win.
+	VarFiles []VarFile `toml:"var_file" json:"var_file,omitempty" digest:"deploy"`
+	// Configuration of Pulumi, "namespace:key" to value.
+	PulumiConfig map[string]string `toml:"pulumi_config" json:"pulumi_config,omitempty" digest:"deploy" template:"true"`
+	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
+	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
+	// Skips the apply when the plan is empty.
+	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
+	// Identities for "provision", "reprovision" and "deprovision".
+	OperationRoles []OperationRole `toml:"operation_roles" json:"operation_roles,omitempty" digest:"deploy"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty" digest:"build"`
 }
 
-// SandboxTypeTerraform is the one sandbox engine of this version.
-const SandboxTypeTerraform = "terraform"
+// The engines of sandboxes; this version deploys those of Terraform.
+const (
+	SandboxTypeTerraform = "terraform"
+	SandboxTypePulumi    = "pulumi"
+)
 
 // OperationRole names the identity for one operation.
 type OperationRole struct {
+	// The operation; which ones there are depends on the block.
 	Operation string `toml:"operation" json:"operation" rule:"required"`
-	Role      string `toml:"role" json:"role" rule:"required" template:"true"`
+	// The role that the operation runs under.
+	Role string `toml:"role" json:"role" rule:"required" template:"true"`
 }
 
 // BuildDigest is what the sandbox's build depends on: the keys tagged build,
@@ -51,8 +73,10 @@ func (s *Sandbox) check(c *checker) {
 	if s.Type == "" {
 		s.Type = SandboxTypeTerraform
 	}
-	c.oneOf(s.At.key("type"), s.Type, SandboxTypeTerraform)
-	c.source(s.At, s.PublicRepo, s.ConnectedRepo, s.Berth)
+	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" {
+		c.add(Error, CodeMissing, s.At, "terraform_version is missing")
+	}
+	c.source(s.At, s.SourceFile, s.PublicRepo, s.ConnectedRepo, s.Berth)
 	c.terraformVersion(s.At.key("terraform_version"), s.TerraformVersion)
 	c.cron(s.At.key("drift_schedule"), s.DriftSchedule)
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")

@@ -7,15 +7,18 @@ import (
 
 // Repo is a public_repo or connected_repo table.
 type Repo struct {
-	Repo      string `toml:"repo" json:"repo" rule:"required"`
-	Directory string `toml:"directory" json:"directory,omitempty"` // inside the repository; "" or "." is its root
-	Branch    string `toml:"branch" json:"branch,omitempty"`       // a branch, a tag or a commit; "" is the default branch
+	// "owner/name" or a URL.
+	Repo string `toml:"repo" json:"repo" rule:"required"`
+	// A directory of the repository; its root by default.
+	Directory string `toml:"directory" json:"directory,omitempty"`
+	// A branch, a tag or a commit; the repository's default branch by default.
+	Branch string `toml:"branch" json:"branch,omitempty"`
 }
 
 // SourceExtension is the [berth] table of a sandbox or a component: what Berth
 // adds to the public format.
 type SourceExtension struct {
-	// LocalSource is a directory of the app folder that holds the source.
+	// A directory of the app folder that holds the source.
 	LocalSource string `toml:"local_source" json:"local_source,omitempty"`
 }
 

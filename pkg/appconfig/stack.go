@@ -15,25 +15,35 @@ const (
 type Stack struct {
 	At Place `toml:"-" json:"at" digest:"-"`
 
-	Type                    StackType     `toml:"type" json:"type" rule:"required"`
-	Name                    string        `toml:"name" json:"name" rule:"required" template:"true"`
-	Description             string        `toml:"description" json:"description" rule:"required" template:"true"`
-	VPCNestedTemplateURL    string        `toml:"vpc_nested_template_url" json:"vpc_nested_template_url,omitempty" template:"true"`
-	RunnerNestedTemplateURL string        `toml:"runner_nested_template_url" json:"runner_nested_template_url,omitempty" template:"true"`
-	CustomNestedStacks      []NestedStack `toml:"custom_nested_stacks" json:"custom_nested_stacks,omitempty"`
+	// How a runner gets into the customer's place: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
+	Type StackType `toml:"type" json:"type" rule:"required" enum:"local,kubernetes,aws-cloudformation,azure-bicep,gcp-terraform"`
+	// The stack's name in the customer's account.
+	Name string `toml:"name" json:"name" rule:"required" template:"true"`
+	// What the customer reads before it applies the stack.
+	Description string `toml:"description" json:"description" rule:"required" template:"true"`
+	// The template of the network.
+	VPCNestedTemplateURL string `toml:"vpc_nested_template_url" json:"vpc_nested_template_url,omitempty" template:"true"`
+	// The template of the runner.
+	RunnerNestedTemplateURL string `toml:"runner_nested_template_url" json:"runner_nested_template_url,omitempty" template:"true"`
+	// More stacks that the customer applies.
+	CustomNestedStacks []NestedStack `toml:"custom_nested_stacks" json:"custom_nested_stacks,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
 }
 
 // NestedStack is one more stack that the customer applies, in order of Index.
 type NestedStack struct {
-	Name        string            `toml:"name" json:"name" rule:"required"`
-	TemplateURL string            `toml:"template_url" json:"template_url" rule:"required" template:"true"`
-	Index       int               `toml:"index" json:"index" rule:"required"`
-	Parameters  map[string]string `toml:"parameters" json:"parameters,omitempty" template:"true"`
+	// The name of the stack and of its group of parameters.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// The stack's template; on GCP the path of a module.
+	TemplateURL string `toml:"template_url" json:"template_url" rule:"required" template:"true"`
+	// Where in the order it is applied; each number once.
+	Index int `toml:"index" json:"index" rule:"required"`
+	// Its parameters. They may read inputs, the install's id and name, app and org.
+	Parameters map[string]string `toml:"parameters" json:"parameters,omitempty" template:"true"`
 }
 
 func (s *Stack) check(c *checker) {
-	c.oneOf(s.At.key("type"), string(s.Type), string(StackLocal), string(StackKubernetes), string(StackAWSCloudFormation),
-		string(StackAzureBicep), string(StackGCPTerraform))
 	indexes := map[int]bool{}
 	for i, nested := range s.CustomNestedStacks {
 		at := s.At.key("custom_nested_stacks").item(i)

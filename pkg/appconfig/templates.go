@@ -3,7 +3,6 @@ package appconfig
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -32,13 +31,13 @@ func (t template) position(o *Origin, line int) (file string, pos Position) {
 	if t.file != "" {
 		return t.file, Position{Line: max(line, 1), Column: 1}
 	}
-	pos = o.position(t.at)
+	file, pos = o.find(t.at)
 	if pos.ValueLine > 0 && line > 0 {
 		if written := pos.ValueLine + line - 1; written != pos.Line {
 			pos.Line, pos.Column = written, 1
 		}
 	}
-	return t.at.File, pos
+	return file, pos
 }
 
 // diagnose points at a line of the template.
@@ -84,20 +83,16 @@ func collectTemplates(at Place, v reflect.Value, tag string, found *[]template) 
 			collectTemplates(at.item(i), v.Index(i), tag, found)
 		}
 	case reflect.Map:
-		if tag == "" {
-			return
+		keys := v.MapKeys() // of strings: no other key is possible in TOML
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		for _, k := range keys {
+			collectTemplates(at.key(k.String()), v.MapIndex(k), tag, found)
 		}
-		for _, k := range slices.SortedFunc(maps.Keys(stringMapOf(v)), cmp.Compare) {
-			*found = append(*found, template{at: at.key(k), text: v.MapIndex(reflect.ValueOf(k)).String()})
-		}
+	case reflect.Interface:
+		collectTemplates(at, v.Elem(), tag, found)
 	case reflect.String:
 		if tag != "" && v.Len() > 0 {
 			*found = append(*found, template{at: at, text: v.String(), always: tag == "always"})
 		}
 	}
-}
-
-func stringMapOf(v reflect.Value) map[string]string {
-	m, _ := v.Interface().(map[string]string)
-	return m
 }

@@ -26,19 +26,36 @@ var lifecyclePoints = []string{
 
 // Trigger is one way in which an action starts.
 type Trigger struct {
-	Type          TriggerType `toml:"type" json:"type" rule:"required"`
-	Index         int         `toml:"index" json:"index,omitempty"` // order among the actions of one trigger
-	CronSchedule  string      `toml:"cron_schedule" alias:"schedule" json:"cron_schedule,omitempty"`
-	ComponentName string      `toml:"component_name" json:"component_name,omitempty"`
+	// What starts it: by hand, a cron, a role that is switched on or off in the stack, or before or after a point of the life cycle.
+	Type TriggerType `toml:"type" json:"type" rule:"required"`
+	// Its place among the actions of one trigger.
+	Index int `toml:"index" json:"index,omitempty" default:"0"`
+	// When a cron trigger fires: five fields, in UTC.
+	CronSchedule string `toml:"cron_schedule" alias:"schedule" json:"cron_schedule,omitempty"`
+	// The component that a trigger of one component is for.
+	ComponentName string `toml:"component_name" json:"component_name,omitempty"`
+}
+
+// values lists what the key may hold, older names too.
+func (TriggerType) values() []string {
+	all := triggerTypes()
+	for older := range olderTriggers {
+		all = append(all, string(older))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// olderTriggers maps names that the language had before.
+var olderTriggers = map[TriggerType]TriggerType{
+	"pre-component-deploy":  "pre-deploy-component",
+	"post-component-deploy": "post-deploy-component",
 }
 
 // check rewrites old names and reports what does not fit together.
 func (t *Trigger) check(c *checker, a *Action, at Place) {
-	switch t.Type {
-	case "pre-component-deploy":
-		t.Type = "pre-deploy-component"
-	case "post-component-deploy":
-		t.Type = "post-deploy-component"
+	if name, older := olderTriggers[t.Type]; older {
+		t.Type = name
 	}
 	known := triggerTypes()
 	if t.Type != "" && !slices.Contains(known, string(t.Type)) {

@@ -13,14 +13,29 @@ func Validate(app *App) []Diagnostic {
 	v.groups()
 	v.dependencies()
 	v.actions()
+	v.roles()
+	v.policies()
+	v.runbooks()
+	v.installs()
+	v.branches()
+	v.operationRoles()
+	v.roleNames()
+	v.kubernetesContexts()
+	v.eventTriggers()
 	v.templates()
+	v.contents()
 	_, cycles := NewGraph(app)
 	return SortDiagnostics(append(v.diags, cycles...))
 }
 
 type validator struct {
 	checker
-	app *App
+	app          *App
+	components   []string        // names
+	known        map[string]bool // files whose contents are checked
+	parsed       int             // bytes of contents that are checked
+	skipped      int             // contents that are too large to be checked
+	firstSkipped Place
 }
 
 // names reports names that are used twice.
@@ -39,18 +54,44 @@ func (v *validator) names() {
 		actions(a.At, a.Name)
 	}
 	components := v.once("component")
+	owner := map[string]string{} // of each name that templates may use
 	for _, c := range v.app.Components {
 		components(c.At, c.Name)
+		owner[c.Name] = c.Name
 	}
 	for _, c := range v.app.Components {
 		if c.VarName == "" || c.VarName == c.Name {
 			continue
 		}
-		for _, other := range v.app.Components {
-			if other.At != c.At && (other.Name == c.VarName || other.VarName == c.VarName && other.Name < c.Name) {
-				v.add(Error, CodeDuplicate, c.At.key("var_name"), "var_name %q is already a name of component %q", c.VarName, other.Name)
-			}
+		if other, taken := owner[c.VarName]; taken {
+			v.add(Error, CodeDuplicate, c.At.key("var_name"), "var_name %q is already a name of component %q", c.VarName, other)
+			continue
 		}
+		owner[c.VarName] = c.Name
+	}
+	v.innerNames()
+}
+
+// innerNames reports names that are used twice inside of one block.
+func (v *validator) innerNames() {
+	for _, a := range v.app.Actions {
+		once := v.once("input")
+		for i, in := range a.Inputs {
+			once(a.At.key("inputs").item(i), in.Name)
+		}
+	}
+	for _, r := range v.app.Runbooks {
+		once := v.once("input")
+		for i, in := range r.Inputs {
+			once(r.At.key("input").item(i), in.Name)
+		}
+	}
+	if v.app.Stack == nil {
+		return
+	}
+	once := v.once("nested stack")
+	for i, nested := range v.app.Stack.CustomNestedStacks {
+		once(v.app.Stack.At.key("custom_nested_stacks").item(i), nested.Name)
 	}
 }
 
@@ -97,7 +138,11 @@ func (v *validator) actions() {
 	names := v.componentNames()
 	for _, a := range v.app.Actions {
 		for i, dep := range a.Dependencies {
-			v.exists(a.At.key("dependencies").item(i), "component", dep, names, "components")
+			at := a.At.key("dependencies").item(i)
+			v.exists(at, "component", dep, names, "components")
+			if slices.Contains(a.Dependencies[:i], dep) {
+				v.add(Error, CodeDuplicate, at, "action %q depends on %q twice", a.Name, dep)
+			}
 		}
 		for i, t := range a.Triggers {
 			v.exists(a.At.key("triggers").item(i).key("component_name"), "component", t.ComponentName, names, "components")
@@ -112,10 +157,7 @@ func (v *validator) exists(at Place, what, name string, defined []string, kinds 
 		return
 	}
 	d := v.at(Error, CodeReference, at, "%s %q does not exist", what, name)
-	if near := nearest(name, defined); near != "" {
-		d = d.remedy("did you mean %q?", near)
-	}
-	v.diags = append(v.diags, d)
+	v.diags = append(v.diags, v.suggest(d, name, defined))
 }
 
 func (v *validator) partlyUnreadable(kinds ...string) bool {
@@ -123,9 +165,10 @@ func (v *validator) partlyUnreadable(kinds ...string) bool {
 }
 
 func (v *validator) componentNames() []string {
-	var names []string
-	for _, c := range v.app.Components {
-		names = append(names, c.Name)
+	if v.components == nil {
+		for _, c := range v.app.Components {
+			v.components = append(v.components, c.Name)
+		}
 	}
-	return names
+	return v.components
 }

@@ -2,7 +2,6 @@ package appconfig
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,11 +22,29 @@ func (v *validator) templates() {
 	for i := range a.Secrets {
 		v.templatesIn(a.Secrets[i].At, &a.Secrets[i], scope{})
 	}
+	for i := range a.Installs {
+		v.templatesIn(a.Installs[i].At, &a.Installs[i], scope{beforeStack: true})
+	}
+	for i := range a.Permissions {
+		v.templatesIn(a.Permissions[i].At, &a.Permissions[i], scope{})
+	}
+	for i := range a.BreakGlass {
+		v.templatesIn(a.BreakGlass[i].At, &a.BreakGlass[i], scope{})
+	}
+	for i := range a.Policies {
+		v.templatesIn(a.Policies[i].At, &a.Policies[i], scope{})
+	}
+	if a.OperationRoles != nil {
+		v.templatesIn(a.OperationRoles.At, a.OperationRoles, scope{})
+	}
 	for i := range a.Components {
 		v.templatesIn(a.Components[i].At, &a.Components[i], scope{component: a.Components[i].Name})
 	}
 	for i := range a.Actions {
 		v.templatesIn(a.Actions[i].At, &a.Actions[i], scope{action: &a.Actions[i]})
+	}
+	for i := range a.Runbooks {
+		v.templatesIn(a.Runbooks[i].At, &a.Runbooks[i], scope{lenient: true})
 	}
 }
 
@@ -40,15 +57,13 @@ type scope struct {
 	action           *Action // the action that it belongs to
 }
 
-// dotless finds {{nuon.install.id}}: without the first dot it stays literal.
-var dotless = regexp.MustCompile(`\{\{-?\s*(nuon|berth)\.`)
-
 func (v *validator) templatesIn(at Place, block any, s scope) {
 	for _, t := range templatesOf(at, block) {
-		if loc := dotless.FindStringIndex(t.text); loc != nil {
-			line := strings.Count(t.text[:loc[0]], "\n") + 1
-			v.diags = append(v.diags, t.diagnose(v.origin, Warning, CodeTemplate, line, "%q has no dot in front of the root, so it stays as it is",
-				t.text[loc[0]:loc[1]]).remedy("write {{ .nuon… }}"))
+		for _, l := range interpolate.Literals(t.text) {
+			if l.Dotless {
+				v.diags = append(v.diags, t.diagnoseAt(v.origin, Warning, CodeTemplate, l.Line, l.Column,
+					"%s has no dot in front of the root, so it stays as it is", shortened(l.Text)).remedy("write {{ .nuon… }}"))
+			}
 		}
 		refs, err := t.references()
 		if err != nil {
@@ -63,12 +78,32 @@ func (v *validator) templatesIn(at Place, block any, s scope) {
 	}
 }
 
-func (v *validator) badTemplate(t template, err error, s scope) {
-	line, message := 1, err.Error()
-	if e, ok := errors.AsType[*interpolate.Error](err); ok {
-		line, message = max(e.Line, 1), e.Message
+// shortened keeps a long literal from filling a screen.
+func shortened(text string) string {
+	const longest = 60
+	if len(text) > longest {
+		return strings.ToValidUTF8(text[:longest], "") + "…"
 	}
-	v.diags = append(v.diags, t.diagnose(v.origin, s.severity(), CodeTemplate, line, "template does not parse: %s", message))
+	return text
+}
+
+// diagnoseAt points at a line and column of the template. The column is known
+// for files and for texts of several lines, else it is that of the key.
+func (t template) diagnoseAt(o *Origin, severity Severity, code Code, line, column int, format string, args ...any) Diagnostic {
+	d := t.diagnose(o, severity, code, line, format, args...)
+	_, key := o.find(t.at)
+	if column > 0 && (t.file != "" || key.ValueLine > 0 && (line > 1 || key.ValueLine > key.Line)) {
+		d.Column = column
+	}
+	return d
+}
+
+func (v *validator) badTemplate(t template, err error, s scope) {
+	line, column, message := 1, 1, err.Error()
+	if e, ok := errors.AsType[*interpolate.Error](err); ok {
+		line, column, message = max(e.Line, 1), e.Column, e.Message
+	}
+	v.diags = append(v.diags, t.diagnoseAt(v.origin, s.severity(), CodeTemplate, line, column, "template does not parse: %s", message))
 }
 
 func (s scope) severity() Severity {
@@ -87,66 +122,81 @@ var topLevel = []string{
 // reference tells what is wrong with one path that a template reads.
 func (v *validator) reference(t template, ref interpolate.Reference, s scope) (Diagnostic, bool) {
 	wrong := func(severity Severity, code Code, format string, args ...any) (Diagnostic, bool) {
-		return t.diagnose(v.origin, severity, code, ref.Line, format, args...), true
+		return t.diagnoseAt(v.origin, severity, code, ref.Line, ref.Column, format, args...), true
 	}
 	missing := func(what, name string, defined []string, kinds ...string) (Diagnostic, bool) {
 		if name == interpolate.Any || slices.Contains(defined, name) || v.partlyUnreadable(kinds...) {
 			return Diagnostic{}, false
 		}
 		d, _ := wrong(s.severity(), CodeReference, "%s: %s %q does not exist", ref, what, name)
-		if near := nearest(name, defined); near != "" {
-			d = d.remedy("did you mean %q?", near)
-		}
-		return d, true
+		return v.suggest(d, name, defined), true
 	}
-	path := ref.Path
 	switch {
 	case ref.Root == interpolate.RootAction:
 		return v.actionReference(ref, s, missing, wrong)
 	case ref.Root != interpolate.RootTree:
 		return wrong(s.severity(), CodeReference, "%s does not exist: the tree begins with .nuon or .berth", ref)
-	case len(path) == 0 || path[0] == interpolate.Any:
-		return v.untraced(ref, s, wrong)
-	case !slices.Contains(topLevel, path[0]):
-		return missing("part of the tree", path[0], topLevel)
-	case s.beforeStack && !slices.Contains([]string{"id", "name", "org", "app", "inputs", "install"}, path[0]):
+	case ref.Kind == interpolate.KindUnknown:
+		return missing("part of the tree", ref.Path[0], topLevel)
+	case s.beforeStack && !slices.Contains(beforeStack, ref.Kind):
 		return wrong(Error, CodeReference, "%s is not known yet when the stack is made; only inputs, the install's id and name, app and org are", ref)
 	}
-	switch path[0] {
-	case "inputs":
+	switch ref.Kind {
+	case interpolate.KindTree:
+		return v.untraced(ref, s, wrong)
+	case interpolate.KindInput:
 		return v.inputReference(ref, s, missing, wrong)
-	case "components":
-		if len(path) < 2 || path[1] == interpolate.Any {
-			return v.untraced(ref, s, wrong)
+	case interpolate.KindComponent, interpolate.KindImage:
+		return v.componentReference(ref, s, missing, wrong)
+	case interpolate.KindSecret:
+		if ref.Name != "" {
+			return missing("secret", ref.Name, v.secretNames(), "secrets")
 		}
-		if s.beforeComponents {
-			return wrong(Warning, CodeReference, "%s is not there when the sandbox is first provisioned, since components come after it", ref)
-		}
-		if c := v.app.componentNamed(path[1]); c != nil {
-			if c.Name == s.component {
-				return wrong(Error, CodeCycle, "component %q reads its own outputs: %s", c.Name, ref)
-			}
-			return Diagnostic{}, false
-		}
-		return missing("component", path[1], v.componentNames(), "components")
-	case "secrets":
-		if len(path) >= 2 {
-			var names []string
-			for _, s := range v.app.Secrets {
-				names = append(names, s.Name)
-			}
-			return missing("secret", path[1], names, "secrets")
-		}
-	case "actions":
-		if len(path) >= 3 && path[1] == "workflows" {
-			var names []string
-			for _, a := range v.app.Actions {
-				names = append(names, a.Name)
-			}
-			return missing("action", path[2], names, "actions")
+	case interpolate.KindAction:
+		if ref.Name != "" {
+			return missing("action", ref.Name, v.actionNames(), "actions")
 		}
 	}
 	return Diagnostic{}, false
+}
+
+// beforeStack lists what is there before the customer applies the stack. All of
+// the tree counts: it is there, with less in it.
+var beforeStack = []interpolate.Kind{
+	interpolate.KindInput, interpolate.KindInstall, interpolate.KindOrg, interpolate.KindApp, interpolate.KindTree,
+}
+
+func (v *validator) componentReference(ref interpolate.Reference, s scope, missing missingFunc, wrong wrongFunc) (Diagnostic, bool) {
+	if ref.Dynamic {
+		return v.untraced(ref, s, wrong)
+	}
+	if s.beforeComponents {
+		return wrong(Warning, CodeReference, "%s is not there when the sandbox is first provisioned, since components come after it", ref)
+	}
+	c := v.app.componentNamed(ref.Name)
+	switch {
+	case c == nil:
+		return missing("component", ref.Name, v.componentNames(), "components")
+	case c.Name == s.component:
+		return wrong(Error, CodeCycle, "component %q reads its own outputs: %s", c.Name, ref)
+	}
+	return Diagnostic{}, false
+}
+
+func (v *validator) secretNames() []string {
+	var names []string
+	for _, s := range v.app.Secrets {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (v *validator) actionNames() []string {
+	var names []string
+	for _, a := range v.app.Actions {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 type (

@@ -12,6 +12,10 @@ type Text struct {
 	// File is the file that the contents came from, "" when they stand in the
 	// TOML file itself.
 	File string `json:"file,omitempty" digest:"-"`
+	// Remote is where the contents are fetched from when the app is synced, with
+	// Contents empty until then: an http(s) or git:: address. Nothing is fetched
+	// while a folder is read.
+	Remote string `json:"remote,omitempty"`
 }
 
 // Duration is a time.Duration written as "90s" or "1h30m", in TOML and in JSON.

@@ -68,6 +68,7 @@ func (e ApprovalOption) Valid() bool {
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindGit   BuildSourceKind = "git"
+	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
 )
 
@@ -75,6 +76,8 @@ const (
 func (e BuildSourceKind) Valid() bool {
 	switch e {
 	case BuildSourceKindGit:
+		return true
+	case BuildSourceKindImage:
 		return true
 	case BuildSourceKindLocal:
 		return true
@@ -272,6 +275,102 @@ func (e DecisionAnswer) Valid() bool {
 	}
 }
 
+// Defines values for DiffObjectChange.
+const (
+	DiffObjectChangeAdded   DiffObjectChange = "added"
+	DiffObjectChangeChanged DiffObjectChange = "changed"
+	DiffObjectChangeRemoved DiffObjectChange = "removed"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectChange enum.
+func (e DiffObjectChange) Valid() bool {
+	switch e {
+	case DiffObjectChangeAdded:
+		return true
+	case DiffObjectChangeChanged:
+		return true
+	case DiffObjectChangeRemoved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DiffObjectKind.
+const (
+	DiffObjectKindAction            DiffObjectKind = "action"
+	DiffObjectKindBranch            DiffObjectKind = "branch"
+	DiffObjectKindBreakGlass        DiffObjectKind = "break_glass"
+	DiffObjectKindComponent         DiffObjectKind = "component"
+	DiffObjectKindInclude           DiffObjectKind = "include"
+	DiffObjectKindInput             DiffObjectKind = "input"
+	DiffObjectKindInputGroup        DiffObjectKind = "input_group"
+	DiffObjectKindInstall           DiffObjectKind = "install"
+	DiffObjectKindInstaller         DiffObjectKind = "installer"
+	DiffObjectKindInstallsRepo      DiffObjectKind = "installs_repo"
+	DiffObjectKindKubernetesContext DiffObjectKind = "kubernetes_context"
+	DiffObjectKindMetadata          DiffObjectKind = "metadata"
+	DiffObjectKindOperationRoles    DiffObjectKind = "operation_roles"
+	DiffObjectKindPermission        DiffObjectKind = "permission"
+	DiffObjectKindPolicy            DiffObjectKind = "policy"
+	DiffObjectKindRunbook           DiffObjectKind = "runbook"
+	DiffObjectKindRunner            DiffObjectKind = "runner"
+	DiffObjectKindSandbox           DiffObjectKind = "sandbox"
+	DiffObjectKindSecret            DiffObjectKind = "secret"
+	DiffObjectKindStack             DiffObjectKind = "stack"
+	DiffObjectKindTrigger           DiffObjectKind = "trigger"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectKind enum.
+func (e DiffObjectKind) Valid() bool {
+	switch e {
+	case DiffObjectKindAction:
+		return true
+	case DiffObjectKindBranch:
+		return true
+	case DiffObjectKindBreakGlass:
+		return true
+	case DiffObjectKindComponent:
+		return true
+	case DiffObjectKindInclude:
+		return true
+	case DiffObjectKindInput:
+		return true
+	case DiffObjectKindInputGroup:
+		return true
+	case DiffObjectKindInstall:
+		return true
+	case DiffObjectKindInstaller:
+		return true
+	case DiffObjectKindInstallsRepo:
+		return true
+	case DiffObjectKindKubernetesContext:
+		return true
+	case DiffObjectKindMetadata:
+		return true
+	case DiffObjectKindOperationRoles:
+		return true
+	case DiffObjectKindPermission:
+		return true
+	case DiffObjectKindPolicy:
+		return true
+	case DiffObjectKindRunbook:
+		return true
+	case DiffObjectKindRunner:
+		return true
+	case DiffObjectKindSandbox:
+		return true
+	case DiffObjectKindSecret:
+		return true
+	case DiffObjectKindStack:
+		return true
+	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -362,6 +461,48 @@ func (e InputValueType) Valid() bool {
 	case InputValueTypeNumber:
 		return true
 	case InputValueTypeString:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionAction.
+const (
+	InstallDecisionActionCreate      InstallDecisionAction = "create"
+	InstallDecisionActionNotDeclared InstallDecisionAction = "not_declared"
+	InstallDecisionActionUnchanged   InstallDecisionAction = "unchanged"
+	InstallDecisionActionUpdate      InstallDecisionAction = "update"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionAction enum.
+func (e InstallDecisionAction) Valid() bool {
+	switch e {
+	case InstallDecisionActionCreate:
+		return true
+	case InstallDecisionActionNotDeclared:
+		return true
+	case InstallDecisionActionUnchanged:
+		return true
+	case InstallDecisionActionUpdate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionNext.
+const (
+	InstallDecisionNextDeploy    InstallDecisionNext = "deploy"
+	InstallDecisionNextProvision InstallDecisionNext = "provision"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionNext enum.
+func (e InstallDecisionNext) Valid() bool {
+	switch e {
+	case InstallDecisionNextDeploy:
+		return true
+	case InstallDecisionNextProvision:
 		return true
 	default:
 		return false
@@ -899,6 +1040,48 @@ func (e StepState) Valid() bool {
 	}
 }
 
+// Defines values for SyncInstallComponentEffect.
+const (
+	SyncInstallComponentEffectChanges   SyncInstallComponentEffect = "changes"
+	SyncInstallComponentEffectMayChange SyncInstallComponentEffect = "may_change"
+	SyncInstallComponentEffectNew       SyncInstallComponentEffect = "new"
+	SyncInstallComponentEffectOrphaned  SyncInstallComponentEffect = "orphaned"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentEffect enum.
+func (e SyncInstallComponentEffect) Valid() bool {
+	switch e {
+	case SyncInstallComponentEffectChanges:
+		return true
+	case SyncInstallComponentEffectMayChange:
+		return true
+	case SyncInstallComponentEffectNew:
+		return true
+	case SyncInstallComponentEffectOrphaned:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SyncInstallComponentKind.
+const (
+	SyncInstallComponentKindComponent SyncInstallComponentKind = "component"
+	SyncInstallComponentKindSandbox   SyncInstallComponentKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentKind enum.
+func (e SyncInstallComponentKind) Valid() bool {
+	switch e {
+	case SyncInstallComponentKindComponent:
+		return true
+	case SyncInstallComponentKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SyncItemAction.
 const (
 	SyncItemActionBuild SyncItemAction = "build"
@@ -1229,7 +1412,7 @@ type BuildSource struct {
 	// Ref git: branch, tag or commit as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from.
+	// Repo git: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 
@@ -1478,6 +1661,7 @@ type ConfigItem struct {
 	// Dependencies Example: ["db"]
 	Dependencies []string       `json:"dependencies"`
 	Kind         ConfigItemKind `json:"kind"`
+	Source       *BuildSource   `json:"source,omitempty"`
 
 	// Type Example: terraform_module
 	Type string `json:"type"`
@@ -1561,6 +1745,74 @@ type DecisionRequest struct {
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
 }
+
+// DeclaredInstall An install as a file of an app folder declares it.
+type DeclaredInstall struct {
+	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
+	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
+
+	// Customer By id or name; a new install's customer is added when there is none of this name. Absent for the name of the install, or the customer that it has.
+	//
+	//
+	// Example: acme-corp
+	Customer *string `json:"customer,omitempty"`
+
+	// Inputs Values by name. Every value is a string, lists and objects as JSON.
+	//
+	// Example: {"greeting":"Ahoy"}
+	Inputs *InputValues `json:"inputs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name  Name       `json:"name"`
+	Stack *StackKind `json:"stack,omitempty"`
+}
+
+// Diff Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"changes":[{"build":false,"change":"changed","deploy":true,"fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"terraform_module.vars.text"}],"kind":"component","name":"api"}],"from":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"to":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tghb","number":5}}
+type Diff struct {
+	// App A thing by id and name.
+	App     Ref          `json:"app"`
+	Changes []DiffObject `json:"changes"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// To A config or release by id and number.
+	To NumberRef `json:"to"`
+}
+
+// DiffObject defines model for DiffObject.
+type DiffObject struct {
+	// Build A component or the sandbox. Whether it is built from something else.
+	Build  bool             `json:"build,omitempty"`
+	Change DiffObjectChange `json:"change"`
+
+	// Deploy A component or the sandbox. Whether its artifact is deployed with other settings.
+	Deploy bool `json:"deploy,omitempty"`
+
+	// Fields Of what changed; empty for what was added or removed.
+	Fields []FieldChange `json:"fields"`
+
+	// Kind What it is, as the app folder calls it.
+	Kind DiffObjectKind `json:"kind"`
+
+	// Name Empty for what there is one of.
+	//
+	// Example: api
+	Name string `json:"name"`
+}
+
+// DiffObjectChange defines model for DiffObject.Change.
+type DiffObjectChange string
+
+// DiffObjectKind What it is, as the app folder calls it.
+type DiffObjectKind string
 
 // Difference defines model for Difference.
 type Difference struct {
@@ -1730,6 +1982,37 @@ type Install struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
+// InstallDecision defines model for InstallDecision.
+type InstallDecision struct {
+	// Action `not_declared` is an install that no file names; it is left alone.
+	Action  InstallDecisionAction `json:"action"`
+	Changes []InstallFieldChange  `json:"changes"`
+
+	// Kept Inputs that are set and that no file names.
+	Kept []string `json:"kept"`
+
+	// Name Example: acme
+	Name string `json:"name"`
+
+	// Next What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+	Next *InstallDecisionNext `json:"next,omitempty"`
+}
+
+// InstallDecisionAction `not_declared` is an install that no file names; it is left alone.
+type InstallDecisionAction string
+
+// InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+type InstallDecisionNext string
+
+// InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
+type InstallFieldChange struct {
+	// Field Example: inputs.greeting
+	Field     string  `json:"field"`
+	New       *string `json:"new,omitempty"`
+	Old       *string `json:"old,omitempty"`
+	Sensitive bool    `json:"sensitive"`
+}
+
 // InstallPage defines model for InstallPage.
 type InstallPage struct {
 	Items []Install `json:"items"`
@@ -1794,6 +2077,24 @@ type InstallUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// InstallsRequest defines model for InstallsRequest.
+type InstallsRequest struct {
+	Installs []DeclaredInstall `json:"installs"`
+}
+
+// InstallsResult defines model for InstallsResult.
+type InstallsResult struct {
+	// App A thing by id and name.
+	App    Ref  `json:"app"`
+	DryRun bool `json:"dry_run"`
+
+	// Items Every install of the app, by name.
+	Items []InstallDecision `json:"items"`
+
+	// Version Names what is, or would be, done; for `If-Match`.
+	Version string `json:"version"`
 }
 
 // Job A piece of work that a runner was given.
@@ -2424,6 +2725,37 @@ type Step struct {
 // StepState defines model for StepState.
 type StepState string
 
+// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built anew"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
+type SyncInstall struct {
+	// Components Those that would change; empty when nothing would.
+	Components []SyncInstallComponent `json:"components"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+}
+
+// SyncInstallComponent defines model for SyncInstallComponent.
+type SyncInstallComponent struct {
+	// Component Example: api
+	Component string `json:"component"`
+
+	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+	Effect SyncInstallComponentEffect `json:"effect"`
+	Kind   SyncInstallComponentKind   `json:"kind"`
+
+	// Reason Example: it is built anew
+	Reason string `json:"reason"`
+}
+
+// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+type SyncInstallComponentEffect string
+
+// SyncInstallComponentKind defines model for SyncInstallComponent.Kind.
+type SyncInstallComponentKind string
+
 // SyncItem defines model for SyncItem.
 type SyncItem struct {
 	// Action Whether it is built, or an earlier build stands for it.
@@ -2462,14 +2794,20 @@ type SyncRequest struct {
 	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
-	// Sources The archive of each local source, all of them.
+	// Sources The archive of each local source, all of them, and those of mapped ones.
 	Sources []SyncSource `json:"sources,omitempty"`
 }
 
 // SyncResult Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"config":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"created":true,"dry_run":false,"items":[{"action":"build","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tgha","component":"api","deploy_changed":true,"reason":"source changed","type":"terraform_module"},{"action":"reuse","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tghb","component":"web","deploy_changed":false,"reason":"unchanged","type":"terraform_module"}],"removed":[],"warnings":[{"code":"unknown_key","column":3,"file":"components/api.toml","line":14,"message":"unknown key \"namespce\"","remedy":"did you mean \"namespace\"?"}]}
 type SyncResult struct {
+	// Against A config or release by id and number.
+	Against *NumberRef `json:"against,omitempty"`
+
 	// App A thing by id and name.
 	App Ref `json:"app"`
+
+	// Changes Only in a dry run. What differs from the config `against`, the newest; everything when there is none.
+	Changes []DiffObject `json:"changes,omitempty"`
 
 	// Config A config or release by id and number.
 	Config *NumberRef `json:"config,omitempty"`
@@ -2478,13 +2816,19 @@ type SyncResult struct {
 	Created bool `json:"created"`
 	DryRun  bool `json:"dry_run"`
 
+	// Installs Only in a dry run. The installs of the app by name, at most 200, with what a deploy of the release of this config would change.
+	Installs []SyncInstall `json:"installs,omitempty"`
+
+	// InstallsTotal Only in a dry run. How many installs there are, also those not shown.
+	InstallsTotal *int `json:"installs_total,omitempty"`
+
 	// Items Each component, and the sandbox, of the config.
 	Items []SyncItem `json:"items"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 
-	// Removed Components that were taken out of the app.
+	// Removed Components that were taken out of the app; in a dry run those that the folder no longer has, with or without `prune`.
 	Removed  []string  `json:"removed"`
 	Warnings []Warning `json:"warnings"`
 }
@@ -2498,6 +2842,9 @@ type SyncSource struct {
 
 	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
+
+	// Mapped The archive stands in for the git repository that the config names.
+	Mapped bool `json:"mapped,omitempty"`
 }
 
 // Token defines model for Token.
@@ -2717,6 +3064,9 @@ type ConfigID = string
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
+// DiffTo Example: 5
+type DiffTo = string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -2802,6 +3152,15 @@ type SyncAppParams struct {
 
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SyncInstallsParams defines parameters for SyncInstalls.
+type SyncInstallsParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListReleasesParams defines parameters for ListReleases.
@@ -2904,6 +3263,12 @@ type GetConfigParams struct {
 
 	// AfterVersion With `wait`, answer as soon as the version is higher than this.
 	AfterVersion *AfterVersion `form:"after_version,omitempty" json:"after_version,omitempty"`
+}
+
+// DiffConfigsParams defines parameters for DiffConfigs.
+type DiffConfigsParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
@@ -3017,6 +3382,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DiffReleasesParams defines parameters for DiffReleases.
+type DiffReleasesParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
+}
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
@@ -3109,6 +3480,9 @@ type UpdateAppJSONRequestBody = AppUpdate
 
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
+
+// SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
+type SyncInstallsJSONRequestBody = InstallsRequest
 
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
@@ -3319,7 +3693,16 @@ type ClientInterface interface {
 	// reuse their build; when all do, the release is made at once. The same folder
 	// again answers the same config (200).
 	//
-	// With `dry_run=true` it answers what would happen, and changes nothing.
+	// With `dry_run=true` it answers what would happen, and changes nothing: the
+	// differences to the newest config in `changes`, and in `installs` which
+	// components of which installs a deploy of the new release would change.
+	//
+	// A source that stands in a git repository may be uploaded instead: name its
+	// archive with `mapped`. The config then holds that content, and another
+	// content makes another config.
+	//
+	// A `cli_version` below the one that this control plane asks for
+	// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -3335,12 +3718,65 @@ type ClientInterface interface {
 	// reuse their build; when all do, the release is made at once. The same folder
 	// again answers the same config (200).
 	//
-	// With `dry_run=true` it answers what would happen, and changes nothing.
+	// With `dry_run=true` it answers what would happen, and changes nothing: the
+	// differences to the newest config in `changes`, and in `installs` which
+	// components of which installs a deploy of the new release would change.
+	//
+	// A source that stands in a git repository may be uploaded instead: name its
+	// archive with `mapped`. The config then holds that content, and another
+	// content makes another config.
+	//
+	// A `cli_version` below the one that this control plane asks for
+	// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SyncInstallsWithBody Make the installs of an app what its folder says
+	//
+	// Takes installs as the files of an app folder declare them: makes those that are
+	// not there, changes those that differ, and leaves alone what no file names. In one
+	// transaction: all of it, or nothing and all faults at once, each with the place in
+	// this body. The same body again changes nothing.
+	//
+	// Of an install that is there, the approval option becomes what is said here, by
+	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+	// stay (`kept`). Its customer and stack never change. No install is removed, and
+	// nothing is provisioned or deployed: `next` says which ones want it.
+	//
+	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `precondition_failed`) when it would do something else by now.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+	SyncInstallsWithBody(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SyncInstalls Make the installs of an app what its folder says
+	//
+	// Takes installs as the files of an app folder declare them: makes those that are
+	// not there, changes those that differ, and leaves alone what no file names. In one
+	// transaction: all of it, or nothing and all faults at once, each with the place in
+	// this body. The same body again changes nothing.
+	//
+	// Of an install that is there, the approval option becomes what is said here, by
+	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+	// stay (`kept`). Its customer and stack never change. No install is removed, and
+	// nothing is provisioned or deployed: `next` says which ones want it.
+	//
+	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `precondition_failed`) when it would do something else by now.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+	SyncInstalls(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListReleases List the releases of an app
 	//
@@ -3485,6 +3921,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /configs/{config} (the `GetConfig` operationId).
 	GetConfig(ctx context.Context, config ConfigID, params *GetConfigParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiffConfigs Compare two configs of an app
+	//
+	// Answers what the config of `to` has, has not or has otherwise than this
+	// one. Where something is written in the folder makes no difference.
+	// Defaults of sensitive inputs and of secrets are not shown.
+	//
+	// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
+	DiffConfigs(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListCustomers List customers
 	//
@@ -3815,6 +4260,14 @@ type ClientInterface interface {
 	// Corresponds with GET /releases/{release} (the `GetRelease` operationId).
 	GetRelease(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DiffReleases Compare two releases of an app
+	//
+	// As the comparison of their configs, and with the artifact of each
+	// component: a component that was only built again shows as changed.
+	//
+	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
+	DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListRunners List runners
 	//
 	// Install Runners and the org's Build Runner.
@@ -4127,7 +4580,16 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // reuse their build; when all do, the release is made at once. The same folder
 // again answers the same config (200).
 //
-// With `dry_run=true` it answers what would happen, and changes nothing.
+// With `dry_run=true` it answers what would happen, and changes nothing: the
+// differences to the newest config in `changes`, and in `installs` which
+// components of which installs a deploy of the new release would change.
+//
+// A source that stands in a git repository may be uploaded instead: name its
+// archive with `mapped`. The config then holds that content, and another
+// content makes another config.
+//
+// A `cli_version` below the one that this control plane asks for
+// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -4153,13 +4615,86 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // reuse their build; when all do, the release is made at once. The same folder
 // again answers the same config (200).
 //
-// With `dry_run=true` it answers what would happen, and changes nothing.
+// With `dry_run=true` it answers what would happen, and changes nothing: the
+// differences to the newest config in `changes`, and in `installs` which
+// components of which installs a deploy of the new release would change.
+//
+// A source that stands in a git repository may be uploaded instead: name its
+// archive with `mapped`. The config then holds that content, and another
+// content makes another config.
+//
+// A `cli_version` below the one that this control plane asks for
+// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 //
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSyncAppRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SyncInstallsWithBody Make the installs of an app what its folder says
+//
+// Takes installs as the files of an app folder declare them: makes those that are
+// not there, changes those that differ, and leaves alone what no file names. In one
+// transaction: all of it, or nothing and all faults at once, each with the place in
+// this body. The same body again changes nothing.
+//
+// Of an install that is there, the approval option becomes what is said here, by
+// default `prompt`; labels do when they are given; inputs that are named are set, by
+// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+// stay (`kept`). Its customer and stack never change. No install is removed, and
+// nothing is provisioned or deployed: `next` says which ones want it.
+//
+// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+// `version` of that answer as `If-Match`, and the request is refused (409
+// `precondition_failed`) when it would do something else by now.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncInstallsRequestWithBody(c.Server, app, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SyncInstalls Make the installs of an app what its folder says
+//
+// Takes installs as the files of an app folder declare them: makes those that are
+// not there, changes those that differ, and leaves alone what no file names. In one
+// transaction: all of it, or nothing and all faults at once, each with the place in
+// this body. The same body again changes nothing.
+//
+// Of an install that is there, the approval option becomes what is said here, by
+// default `prompt`; labels do when they are given; inputs that are named are set, by
+// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+// stay (`kept`). Its customer and stack never change. No install is removed, and
+// nothing is provisioned or deployed: `next` says which ones want it.
+//
+// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+// `version` of that answer as `If-Match`, and the request is refused (409
+// `precondition_failed`) when it would do something else by now.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+func (c *Client) SyncInstalls(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSyncInstallsRequest(c.Server, app, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4484,6 +5019,25 @@ func (c *Client) GetPlan(ctx context.Context, change ChangeID, reqEditors ...Req
 // Corresponds with GET /configs/{config} (the `GetConfig` operationId).
 func (c *Client) GetConfig(ctx context.Context, config ConfigID, params *GetConfigParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetConfigRequest(c.Server, config, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffConfigs Compare two configs of an app
+//
+// Answers what the config of `to` has, has not or has otherwise than this
+// one. Where something is written in the folder makes no difference.
+// Defaults of sensitive inputs and of secrets are not shown.
+//
+// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
+func (c *Client) DiffConfigs(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffConfigsRequest(c.Server, config, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5203,6 +5757,24 @@ func (c *Client) CreateOrg(ctx context.Context, params *CreateOrgParams, body Cr
 // Corresponds with GET /releases/{release} (the `GetRelease` operationId).
 func (c *Client) GetRelease(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetReleaseRequest(c.Server, release)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiffReleases Compare two releases of an app
+//
+// As the comparison of their configs, and with the artifact of each
+// component: a component that was only built again shows as changed.
+//
+// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
+func (c *Client) DiffReleases(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiffReleasesRequest(c.Server, release, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6012,6 +6584,95 @@ func NewSyncAppRequestWithBody(server string, app AppIDOrName, params *SyncAppPa
 			}
 
 			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewSyncInstallsRequest calls the generic SyncInstalls builder with application/json body
+func NewSyncInstallsRequest(server string, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSyncInstallsRequestWithBody(server, app, params, "application/json", bodyReader)
+}
+
+// NewSyncInstallsRequestWithBody constructs an http.Request for the SyncInstalls method, with any body, and a specified content type
+func NewSyncInstallsRequestWithBody(server string, app AppIDOrName, params *SyncInstallsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/installs", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.DryRun != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "dry_run", *params.DryRun, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
 		}
 
 	}
@@ -6886,6 +7547,63 @@ func NewGetConfigRequest(server string, config ConfigID, params *GetConfigParams
 				}
 			}
 
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDiffConfigsRequest constructs an http.Request for the DiffConfigs method
+func NewDiffConfigsRequest(server string, config ConfigID, params *DiffConfigsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "config", config, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/configs/%s/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -8343,6 +9061,63 @@ func NewGetReleaseRequest(server string, release string) (*http.Request, error) 
 	return req, nil
 }
 
+// NewDiffReleasesRequest constructs an http.Request for the DiffReleases method
+func NewDiffReleasesRequest(server string, release string, params *DiffReleasesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "release", release, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/releases/%s/diff", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewListRunnersRequest constructs an http.Request for the ListRunners method
 func NewListRunnersRequest(server string, params *ListRunnersParams) (*http.Request, error) {
 	var err error
@@ -9269,7 +10044,16 @@ type ClientWithResponsesInterface interface {
 	// reuse their build; when all do, the release is made at once. The same folder
 	// again answers the same config (200).
 	//
-	// With `dry_run=true` it answers what would happen, and changes nothing.
+	// With `dry_run=true` it answers what would happen, and changes nothing: the
+	// differences to the newest config in `changes`, and in `installs` which
+	// components of which installs a deploy of the new release would change.
+	//
+	// A source that stands in a git repository may be uploaded instead: name its
+	// archive with `mapped`. The config then holds that content, and another
+	// content makes another config.
+	//
+	// A `cli_version` below the one that this control plane asks for
+	// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -9285,12 +10069,65 @@ type ClientWithResponsesInterface interface {
 	// reuse their build; when all do, the release is made at once. The same folder
 	// again answers the same config (200).
 	//
-	// With `dry_run=true` it answers what would happen, and changes nothing.
+	// With `dry_run=true` it answers what would happen, and changes nothing: the
+	// differences to the newest config in `changes`, and in `installs` which
+	// components of which installs a deploy of the new release would change.
+	//
+	// A source that stands in a git repository may be uploaded instead: name its
+	// archive with `mapped`. The config then holds that content, and another
+	// content makes another config.
+	//
+	// A `cli_version` below the one that this control plane asks for
+	// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /apps/{app}/configs (the `SyncApp` operationId).
 	SyncAppWithResponse(ctx context.Context, app AppIDOrName, params *SyncAppParams, body SyncAppJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncAppResponse, error)
+
+	// SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
+	//
+	// Takes installs as the files of an app folder declare them: makes those that are
+	// not there, changes those that differ, and leaves alone what no file names. In one
+	// transaction: all of it, or nothing and all faults at once, each with the place in
+	// this body. The same body again changes nothing.
+	//
+	// Of an install that is there, the approval option becomes what is said here, by
+	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+	// stay (`kept`). Its customer and stack never change. No install is removed, and
+	// nothing is provisioned or deployed: `next` says which ones want it.
+	//
+	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `precondition_failed`) when it would do something else by now.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+	SyncInstallsWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error)
+
+	// SyncInstallsWithResponse Make the installs of an app what its folder says
+	//
+	// Takes installs as the files of an app folder declare them: makes those that are
+	// not there, changes those that differ, and leaves alone what no file names. In one
+	// transaction: all of it, or nothing and all faults at once, each with the place in
+	// this body. The same body again changes nothing.
+	//
+	// Of an install that is there, the approval option becomes what is said here, by
+	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+	// stay (`kept`). Its customer and stack never change. No install is removed, and
+	// nothing is provisioned or deployed: `next` says which ones want it.
+	//
+	// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+	// `version` of that answer as `If-Match`, and the request is refused (409
+	// `precondition_failed`) when it would do something else by now.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+	SyncInstallsWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error)
 
 	// ListReleasesWithResponse List the releases of an app
 	//
@@ -9453,6 +10290,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /configs/{config} (the `GetConfig` operationId).
 	GetConfigWithResponse(ctx context.Context, config ConfigID, params *GetConfigParams, reqEditors ...RequestEditorFn) (*GetConfigResponse, error)
+
+	// DiffConfigsWithResponse Compare two configs of an app
+	//
+	// Answers what the config of `to` has, has not or has otherwise than this
+	// one. Where something is written in the folder makes no difference.
+	// Defaults of sensitive inputs and of secrets are not shown.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
+	DiffConfigsWithResponse(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*DiffConfigsResponse, error)
 
 	// ListCustomersWithResponse List customers
 	//
@@ -9820,6 +10668,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /releases/{release} (the `GetRelease` operationId).
 	GetReleaseWithResponse(ctx context.Context, release string, reqEditors ...RequestEditorFn) (*GetReleaseResponse, error)
+
+	// DiffReleasesWithResponse Compare two releases of an app
+	//
+	// As the comparison of their configs, and with the artifact of each
+	// component: a component that was only built again shows as changed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
+	DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error)
 
 	// ListRunnersWithResponse List runners
 	//
@@ -10396,6 +11254,54 @@ func (r SyncAppResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SyncAppResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SyncInstallsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallsResult
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SyncInstallsResponse) GetJSON200() *InstallsResult {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SyncInstallsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SyncInstallsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SyncInstallsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SyncInstallsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SyncInstallsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11082,6 +11988,54 @@ func (r GetConfigResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetConfigResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiffConfigsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Diff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffConfigsResponse) GetJSON200() *Diff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffConfigsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffConfigsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffConfigsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffConfigsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffConfigsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12480,6 +13434,54 @@ func (r GetReleaseResponse) ContentType() string {
 	return ""
 }
 
+type DiffReleasesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Diff
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DiffReleasesResponse) GetJSON200() *Diff {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DiffReleasesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiffReleasesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiffReleasesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiffReleasesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiffReleasesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListRunnersResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13297,7 +14299,16 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // reuse their build; when all do, the release is made at once. The same folder
 // again answers the same config (200).
 //
-// With `dry_run=true` it answers what would happen, and changes nothing.
+// With `dry_run=true` it answers what would happen, and changes nothing: the
+// differences to the newest config in `changes`, and in `installs` which
+// components of which installs a deploy of the new release would change.
+//
+// A source that stands in a git repository may be uploaded instead: name its
+// archive with `mapped`. The config then holds that content, and another
+// content makes another config.
+//
+// A `cli_version` below the one that this control plane asks for
+// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13319,7 +14330,16 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // reuse their build; when all do, the release is made at once. The same folder
 // again answers the same config (200).
 //
-// With `dry_run=true` it answers what would happen, and changes nothing.
+// With `dry_run=true` it answers what would happen, and changes nothing: the
+// differences to the newest config in `changes`, and in `installs` which
+// components of which installs a deploy of the new release would change.
+//
+// A source that stands in a git repository may be uploaded instead: name its
+// archive with `mapped`. The config then holds that content, and another
+// content makes another config.
+//
+// A `cli_version` below the one that this control plane asks for
+// (BERTH_MIN_CLI_VERSION) is refused with 422 `cli_outdated`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -13330,6 +14350,62 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 		return nil, err
 	}
 	return ParseSyncAppResponse(rsp)
+}
+
+// SyncInstallsWithBodyWithResponse Make the installs of an app what its folder says
+//
+// Takes installs as the files of an app folder declare them: makes those that are
+// not there, changes those that differ, and leaves alone what no file names. In one
+// transaction: all of it, or nothing and all faults at once, each with the place in
+// this body. The same body again changes nothing.
+//
+// Of an install that is there, the approval option becomes what is said here, by
+// default `prompt`; labels do when they are given; inputs that are named are set, by
+// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+// stay (`kept`). Its customer and stack never change. No install is removed, and
+// nothing is provisioned or deployed: `next` says which ones want it.
+//
+// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+// `version` of that answer as `If-Match`, and the request is refused (409
+// `precondition_failed`) when it would do something else by now.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error) {
+	rsp, err := c.SyncInstallsWithBody(ctx, app, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSyncInstallsResponse(rsp)
+}
+
+// SyncInstallsWithResponse Make the installs of an app what its folder says
+//
+// Takes installs as the files of an app folder declare them: makes those that are
+// not there, changes those that differ, and leaves alone what no file names. In one
+// transaction: all of it, or nothing and all faults at once, each with the place in
+// this body. The same body again changes nothing.
+//
+// Of an install that is there, the approval option becomes what is said here, by
+// default `prompt`; labels do when they are given; inputs that are named are set, by
+// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
+// stay (`kept`). Its customer and stack never change. No install is removed, and
+// nothing is provisioned or deployed: `next` says which ones want it.
+//
+// With `dry_run=true` it answers what would happen, and changes nothing. Send the
+// `version` of that answer as `If-Match`, and the request is refused (409
+// `precondition_failed`) when it would do something else by now.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/installs (the `SyncInstalls` operationId).
+func (c *ClientWithResponses) SyncInstallsWithResponse(ctx context.Context, app AppIDOrName, params *SyncInstallsParams, body SyncInstallsJSONRequestBody, reqEditors ...RequestEditorFn) (*SyncInstallsResponse, error) {
+	rsp, err := c.SyncInstalls(ctx, app, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSyncInstallsResponse(rsp)
 }
 
 // ListReleasesWithResponse List the releases of an app
@@ -13600,6 +14676,23 @@ func (c *ClientWithResponses) GetConfigWithResponse(ctx context.Context, config 
 		return nil, err
 	}
 	return ParseGetConfigResponse(rsp)
+}
+
+// DiffConfigsWithResponse Compare two configs of an app
+//
+// Answers what the config of `to` has, has not or has otherwise than this
+// one. Where something is written in the folder makes no difference.
+// Defaults of sensitive inputs and of secrets are not shown.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /configs/{config}/diff (the `DiffConfigs` operationId).
+func (c *ClientWithResponses) DiffConfigsWithResponse(ctx context.Context, config ConfigID, params *DiffConfigsParams, reqEditors ...RequestEditorFn) (*DiffConfigsResponse, error) {
+	rsp, err := c.DiffConfigs(ctx, config, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffConfigsResponse(rsp)
 }
 
 // ListCustomersWithResponse List customers
@@ -14203,6 +15296,22 @@ func (c *ClientWithResponses) GetReleaseWithResponse(ctx context.Context, releas
 	return ParseGetReleaseResponse(rsp)
 }
 
+// DiffReleasesWithResponse Compare two releases of an app
+//
+// As the comparison of their configs, and with the artifact of each
+// component: a component that was only built again shows as changed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /releases/{release}/diff (the `DiffReleases` operationId).
+func (c *ClientWithResponses) DiffReleasesWithResponse(ctx context.Context, release string, params *DiffReleasesParams, reqEditors ...RequestEditorFn) (*DiffReleasesResponse, error) {
+	rsp, err := c.DiffReleases(ctx, release, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiffReleasesResponse(rsp)
+}
+
 // ListRunnersWithResponse List runners
 //
 // Install Runners and the org's Build Runner.
@@ -14747,6 +15856,39 @@ func ParseSyncAppResponse(rsp *http.Response) (*SyncAppResponse, error) {
 	return response, nil
 }
 
+// ParseSyncInstallsResponse parses an HTTP response from a SyncInstallsWithResponse call
+func ParseSyncInstallsResponse(rsp *http.Response) (*SyncInstallsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SyncInstallsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallsResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReleasesResponse parses an HTTP response from a ListReleasesWithResponse call
 func ParseListReleasesResponse(rsp *http.Response) (*ListReleasesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -15206,6 +16348,39 @@ func ParseGetConfigResponse(rsp *http.Response) (*GetConfigResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Config
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffConfigsResponse parses an HTTP response from a DiffConfigsWithResponse call
+func ParseDiffConfigsResponse(rsp *http.Response) (*DiffConfigsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffConfigsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Diff
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -16181,6 +17356,39 @@ func ParseGetReleaseResponse(rsp *http.Response) (*GetReleaseResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Release
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiffReleasesResponse parses an HTTP response from a DiffReleasesWithResponse call
+func ParseDiffReleasesResponse(rsp *http.Response) (*DiffReleasesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiffReleasesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Diff
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -3,21 +3,29 @@ package interpolate
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
-	"strings"
-	"text/template"
 	"time"
 )
 
 const (
 	// maxValue is the largest value on the way, in bytes: what a function may
 	// return before anything is printed.
-	maxValue = 16 << 20
-	// maxDepth is how deep lists and maps may nest in a value.
-	maxDepth = 1000
-	// maxCount is the longest list that until, untilStep and seq may make.
+	maxValue = 8 << 20
+	// maxDeep is how deep lists and maps may nest in a value.
+	maxDeep = 200
+	// maxCount is the longest list that until, untilStep, seq and splitList
+	// may make.
 	maxCount = 100_000
+	// maxText is the longest text, in bytes, that a function may take apart: a
+	// list of its pieces is twenty times as large.
+	maxText = 1 << 20
+	// maxWork bounds a rendering whatever the machine's speed: a node that is
+	// executed is 1, a function call 1 and 1 more for each bytesPerWork that it
+	// reads and makes. It is about a third of a second.
+	maxWork      = 400_000
+	bytesPerWork = 256
+	// maxRecursion is how deep named templates may call each other.
+	maxRecursion = 100
 )
 
 // budget bounds one rendering. Templates are not trusted: without it a few
@@ -25,19 +33,46 @@ const (
 type budget struct {
 	deadline time.Time
 	timeout  time.Duration
+	work     int
+	depth    int // of named templates
 }
 
-// tick is called where a template can spend time: before each function and at
-// the head of each loop turn and named template.
-func (b *budget) tick() error {
+// spend is called where a template can spend time: before and after each
+// function, for each path, and at the head of each loop turn and named
+// template.
+func (b *budget) spend(work int) error {
+	if b.work += work; b.work > maxWork {
+		return &Error{Message: fmt.Sprintf("the template does too much: more than %d steps", maxWork)}
+	}
 	if !b.deadline.IsZero() && time.Now().After(b.deadline) {
 		return &Error{Message: fmt.Sprintf("rendering takes longer than %s", b.timeout)}
 	}
 	return nil
 }
 
-// guard makes a function respect the budget: it checks the time before, and
-// the size of the result after.
+// enter begins a named template.
+func (b *budget) enter(work int) error {
+	if b.depth++; b.depth > maxRecursion {
+		return &Error{Message: fmt.Sprintf("templates call each other deeper than %d", maxRecursion)}
+	}
+	return b.spend(work)
+}
+
+// expensive lists functions that cost more than their arguments tell: the key
+// derivation needs a tenth of a second and 32 MiB.
+var expensive = map[string]int{"derivePassword": maxWork / 3}
+
+// textLimits bounds the text that goes into functions which make far more of
+// it than it is long, or take far more time.
+var textLimits = map[string]int{
+	"fromJson": maxText, "mustFromJson": maxText,
+	"wrap": maxText, "wrapWith": maxText, "plural": maxText, "initials": maxText,
+	"semver": 4 << 10, "semverCompare": 4 << 10,
+	"toDate": 4 << 10, "mustToDate": 4 << 10, "toDecimal": 4 << 10, "duration": 4 << 10,
+}
+
+// guard makes a function respect the budget: it checks the time and the
+// arguments before, and the size of the result after.
 func (b *budget) guard(name string, fn any) any {
 	f := reflect.ValueOf(fn)
 	t := f.Type()
@@ -47,11 +82,16 @@ func (b *budget) guard(name string, fn any) any {
 		ins[i] = t.In(i)
 	}
 	measured := !slices.Contains(accessors, name)
+	limit, limited := textLimits[name]
 	fail := func(err error) []reflect.Value {
 		return []reflect.Value{reflect.Zero(t.Out(0)), reflect.ValueOf(&err).Elem()}
 	}
 	return reflect.MakeFunc(reflect.FuncOf(ins, outs, t.IsVariadic()), func(args []reflect.Value) []reflect.Value {
-		if err := b.tick(); err != nil {
+		text := textLength(args)
+		if limited && text > limit {
+			return fail(errorf("%s takes at most %d KiB of text", name, limit>>10))
+		}
+		if err := b.spend(1 + expensive[name] + text/bytesPerWork); err != nil {
 			return fail(err)
 		}
 		call := f.Call
@@ -62,21 +102,41 @@ func (b *budget) guard(name string, fn any) any {
 		if len(results) == 1 {
 			results = append(results, reflect.Zero(outs[1]))
 		}
-		if measured && results[1].IsNil() && size(results[0], maxValue, 0) > maxValue {
-			return fail(tooLarge(name))
+		if measured && results[1].IsNil() {
+			made := size(results[0], maxValue, 0)
+			if made > maxValue {
+				return fail(tooLarge(name))
+			}
+			if err := b.spend(made / bytesPerWork); err != nil {
+				return fail(err)
+			}
 		}
 		return results
 	}).Interface()
 }
 
+// textLength is how many bytes of text stand directly in the arguments.
+func textLength(args []reflect.Value) int {
+	n := 0
+	for _, a := range args {
+		for a.Kind() == reflect.Interface {
+			a = a.Elem()
+		}
+		if a.Kind() == reflect.String {
+			n += a.Len()
+		}
+	}
+	return n
+}
+
 func tooLarge(function string) error {
-	return &Error{Message: fmt.Sprintf("%s makes a value larger than %d MiB", function, maxValue>>20)}
+	return errorf("%s makes a value larger than %d MiB, or deeper than %d", function, maxValue>>20, maxDeep)
 }
 
 // size estimates the bytes of a value, all the way down. It stops above the
-// limit and below maxDepth, so a value that contains itself is too large.
+// limit and below maxDeep, so a value that contains itself is too large.
 func size(v reflect.Value, limit, depth int) int {
-	if limit < 0 || depth > maxDepth {
+	if limit < 0 || depth > maxDeep {
 		return maxValue + 1
 	}
 	const word = 16
@@ -84,7 +144,11 @@ func size(v reflect.Value, limit, depth int) int {
 	switch v.Kind() {
 	case reflect.String:
 		return total + v.Len()
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Interface:
+		if !v.IsNil() {
+			total += size(v.Elem(), limit-total, depth)
+		}
+	case reflect.Pointer:
 		if !v.IsNil() {
 			total += size(v.Elem(), limit-total, depth+1)
 		}
@@ -103,115 +167,3 @@ func size(v reflect.Value, limit, depth int) int {
 	}
 	return total
 }
-
-var wideVerb = regexp.MustCompile(`%[-+# 0]*(\d{4,}|\*|[^a-zA-Z%]*\.(\d{4,}|\*)|\[)`)
-
-// boundedFunctions replaces functions whose result can be far larger than
-// their arguments by ones that look first.
-func boundedFunctions(table template.FuncMap) template.FuncMap {
-	repeat := table["repeat"].(func(int, string) string)
-	indent := table["indent"].(func(int, string) string)
-	nindent := table["nindent"].(func(int, string) string)
-	join := table["join"].(func(string, any) string)
-	replace := table["replace"].(func(string, string, string) string)
-	wrapWith := table["wrapWith"].(func(int, string, string) string)
-	until := table["until"].(func(int) []int)
-	untilStep := table["untilStep"].(func(int, int, int) []int)
-	seq := table["seq"].(func(...int) string)
-	out := template.FuncMap{
-		"repeat": func(n int, s string) (string, error) {
-			if n < 0 || over(n, len(s)) {
-				return "", tooLarge("repeat")
-			}
-			return repeat(n, s), nil
-		},
-		"indent": func(n int, s string) (string, error) {
-			if n < 0 || over(n, strings.Count(s, "\n")+1) {
-				return "", tooLarge("indent")
-			}
-			return indent(n, s), nil
-		},
-		"nindent": func(n int, s string) (string, error) {
-			if n < 0 || over(n, strings.Count(s, "\n")+1) {
-				return "", tooLarge("nindent")
-			}
-			return nindent(n, s), nil
-		},
-		"join": func(sep string, list any) (string, error) {
-			if v := reflect.ValueOf(list); (v.Kind() == reflect.Slice || v.Kind() == reflect.Array) && over(v.Len(), len(sep)) {
-				return "", tooLarge("join")
-			}
-			return join(sep, list), nil
-		},
-		"replace": func(old, with, s string) (string, error) {
-			if over(strings.Count(s, old), len(with)) {
-				return "", tooLarge("replace")
-			}
-			return replace(old, with, s), nil
-		},
-		"wrapWith": func(n int, sep, s string) (string, error) {
-			if over(len(s)+1, len(sep)) {
-				return "", tooLarge("wrapWith")
-			}
-			return wrapWith(n, sep, s), nil
-		},
-		"until": func(n int) ([]int, error) {
-			if n > maxCount || n < -maxCount {
-				return nil, tooLong("until")
-			}
-			return until(n), nil
-		},
-		"untilStep": func(start, stop, step int) ([]int, error) {
-			if step != 0 && distance(start, stop)/distance(0, step) > maxCount {
-				return nil, tooLong("untilStep")
-			}
-			return untilStep(start, stop, step), nil
-		},
-		"seq": func(args ...int) (string, error) {
-			for _, a := range args {
-				if a > maxCount || a < -maxCount {
-					return "", tooLong("seq")
-				}
-			}
-			return seq(args...), nil
-		},
-		"printf": func(format string, args ...any) (string, error) {
-			if wideVerb.MatchString(format) {
-				return "", &Error{Message: "printf: widths above 999, \"*\" and \"[n]\" are not possible"}
-			}
-			return fmt.Sprintf(format, args...), nil
-		},
-	}
-	for _, name := range []string{"regexReplaceAll", "regexReplaceAllLiteral"} {
-		replaceAll := table[name].(func(string, string, string) string)
-		out[name] = func(re, s, with string) (string, error) {
-			if over(len(s)+1, len(with)) {
-				return "", tooLarge(name)
-			}
-			return replaceAll(re, s, with), nil
-		}
-		must := "mustR" + name[1:]
-		mustReplaceAll := table[must].(func(string, string, string) (string, error))
-		out[must] = func(re, s, with string) (string, error) {
-			if over(len(s)+1, len(with)) {
-				return "", tooLarge(must)
-			}
-			return mustReplaceAll(re, s, with)
-		}
-	}
-	return out
-}
-
-func tooLong(function string) error {
-	return &Error{Message: fmt.Sprintf("%s counts further than %d", function, maxCount)}
-}
-
-func distance(a, b int) uint64 {
-	if a > b {
-		a, b = b, a
-	}
-	return uint64(b) - uint64(a)
-}
-
-// over tells whether n things of a size are larger than a value may be.
-func over(n, size int) bool { return n > 0 && size > maxValue/n }

@@ -2,6 +2,8 @@ package interpolate
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"text/template"
@@ -10,18 +12,43 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// dropped lists Sprig's functions that templates do not get, by reason. A test
-// compares it with Sprig's own list, so a new function cannot slip in.
-var dropped = []string{
-	// network and environment
-	"getHostByName", "env", "expandenv",
-	// random
-	"randAlphaNum", "randAlpha", "randAscii", "randNumeric", "randBytes", "randInt", "uuidv4", "shuffle",
-	// random inside: keys, salts, initialisation vectors
-	"bcrypt", "htpasswd", "genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey",
-	"genSignedCert", "genSignedCertWithKey", "encryptAES", "buildCustomCert",
-	// the host's time zone data
-	"date_in_zone", "dateInZone", "htmlDateInZone",
+// refusal is a function of Sprig that templates do not get.
+type refusal struct{ name, why string }
+
+const (
+	whyNetwork     = "it asks the network"
+	whyEnvironment = "it reads the environment of the process"
+	whyRandom      = "its answer is another one each time"
+)
+
+// refused lists Sprig's functions that templates do not get. A test compares
+// it with Sprig's own list, so a new function cannot slip in.
+func refused() []refusal {
+	return []refusal{
+		{"getHostByName", whyNetwork},
+		{"env", whyEnvironment},
+		{"expandenv", whyEnvironment},
+		{"randAlphaNum", whyRandom},
+		{"randAlpha", whyRandom},
+		{"randAscii", whyRandom},
+		{"randNumeric", whyRandom},
+		{"randBytes", whyRandom},
+		{"randInt", whyRandom},
+		{"shuffle", whyRandom},
+		{"uuidv4", whyRandom},
+		// Random inside: keys, salts, initialisation vectors.
+		{"bcrypt", whyRandom},
+		{"htpasswd", whyRandom},
+		{"encryptAES", whyRandom},
+		{"genPrivateKey", whyRandom},
+		{"genCA", whyRandom},
+		{"genCAWithKey", whyRandom},
+		{"genSelfSignedCert", whyRandom},
+		{"genSelfSignedCertWithKey", whyRandom},
+		{"genSignedCert", whyRandom},
+		{"genSignedCertWithKey", whyRandom},
+		{"buildCustomCert", "it only serves the functions that make certificates"},
+	}
 }
 
 // accessors return something that exists already, so its size needs no check.
@@ -38,37 +65,50 @@ var mutators = []string{
 // functionNames is the function table for parsing, where only the names count.
 var functionNames = func() map[string]any {
 	names := map[string]any{}
-	for name := range functions(time.Time{}, &budget{}) {
+	for name := range publicFunctions(time.Time{}, nil, &budget{}) {
 		names[name] = true
 	}
-	for _, builtin := range []string{"and", "or", "not", "len", "slice", "call", "html", "js", "urlquery", "eq", "ne", "lt", "le", "gt", "ge"} {
+	for _, builtin := range []string{"and", "or", "not", "len", "call", "eq", "ne", "lt", "le", "gt", "ge"} {
 		names[builtin] = true
 	}
 	return names
 }()
 
-// functions is the function table of one rendering.
-func functions(now time.Time, b *budget) template.FuncMap {
+// publicFunctions are those that templates can call by name.
+func publicFunctions(now time.Time, data map[string]any, b *budget) template.FuncMap {
 	table := sprig.TxtFuncMap()
-	for _, name := range dropped {
-		delete(table, name)
+	for _, r := range refused() {
+		delete(table, r.name)
 	}
-	for name, fn := range dateFunctions(now) {
-		table[name] = fn
-	}
-	for name, fn := range stableFunctions() {
-		table[name] = fn
-	}
-	for name, fn := range boundedFunctions(table) {
-		table[name] = fn
-	}
+	maps.Copy(table, dateFunctions(now))
+	maps.Copy(table, stableFunctions(data))
+	maps.Copy(table, boundedFunctions(table, b))
+	return table
+}
+
+// functions is the function table of one rendering.
+func functions(now time.Time, data map[string]any, b *budget) template.FuncMap {
+	table := publicFunctions(now, data, b)
 	for name, fn := range table {
 		table[name] = b.guard(name, fn)
 	}
+	f := fields{data: data, budget: b}
 	table[emitName] = emit
-	table[tickName] = func() (string, error) { return "", b.tick() }
+	table[fieldName] = f.get
+	table[tickName] = func(work int) (string, error) { return "", b.spend(work) }
+	table[enterName] = func(work int) (string, error) { return "", b.enter(work) }
+	table[leaveName] = func() string { b.depth--; return "" }
 	return table
 }
+
+// Names of functions that instrumented templates call; authors cannot.
+const (
+	emitName  = "_emit"
+	fieldName = "_field"
+	tickName  = "_tick"
+	enterName = "_enter"
+	leaveName = "_leave"
+)
 
 // dateFunctions stand on the caller's time and on UTC instead of the host's
 // clock and zone.
@@ -88,10 +128,19 @@ func dateFunctions(now time.Time) template.FuncMap {
 		return t.Add(d), err
 	}
 	parse := func(layout, text string) (time.Time, error) { return time.ParseInLocation(layout, text, time.UTC) }
+	inZone := func(layout string, date any, zone string) (string, error) {
+		if zone != "" && zone != "UTC" {
+			return "", errorf("times are in UTC; other time zones depend on the machine")
+		}
+		return format(layout, date)
+	}
 	round := sprig.TxtFuncMap()["durationRound"].(func(any) string)
 	return template.FuncMap{
 		"now":              clock,
 		"date":             format,
+		"date_in_zone":     inZone,
+		"dateInZone":       inZone,
+		"htmlDateInZone":   func(date any, zone string) (string, error) { return inZone(time.DateOnly, date, zone) },
 		"htmlDate":         func(date any) (string, error) { return format(time.DateOnly, date) },
 		"dateModify":       modify,
 		"date_modify":      modify,
@@ -124,6 +173,8 @@ func asTime(date any) (time.Time, error) {
 		return d.UTC(), nil
 	case int64:
 		return time.Unix(d, 0).UTC(), nil
+	case int32:
+		return time.Unix(int64(d), 0).UTC(), nil
 	case int:
 		return time.Unix(int64(d), 0).UTC(), nil
 	}
@@ -131,8 +182,9 @@ func asTime(date any) (time.Time, error) {
 }
 
 // stableFunctions give the same answer each time where Sprig's or Go's own
-// depend on map order, and an error where theirs would print "<no value>".
-func stableFunctions() template.FuncMap {
+// depend on map order or on the operating system, and an error where theirs
+// would print "<no value>".
+func stableFunctions(data map[string]any) template.FuncMap {
 	return template.FuncMap{
 		"keys": func(dicts ...map[string]any) []string {
 			var keys []string
@@ -151,20 +203,38 @@ func stableFunctions() template.FuncMap {
 			}
 			return values
 		},
-		"index":   index,
-		"print":   fmt.Sprint,
-		"println": fmt.Sprintln,
-		"printf":  fmt.Sprintf,
+		"index":   func(item any, keys ...any) (any, error) { return index(data, item, keys) },
+		"osBase":  path.Base,
+		"osClean": path.Clean,
+		"osDir":   path.Dir,
+		"osExt":   path.Ext,
+		"osIsAbs": path.IsAbs,
+		// The built-in ones are listed so that their results are measured.
+		"html":     template.HTMLEscaper,
+		"js":       template.JSEscaper,
+		"urlquery": template.URLQueryEscaper,
+		"print":    fmt.Sprint,
+		"println":  fmt.Sprintln,
+		"printf":   printf,
 	}
 }
 
 // index is text/template's, but a key that is not there is an error.
-func index(item any, keys ...any) (any, error) {
+func index(data map[string]any, item any, keys []any) (any, error) {
 	for _, key := range keys {
-		v := reflect.ValueOf(item)
-		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-			v = v.Elem()
+		if m, ok := item.(map[string]any); ok {
+			name, ok := key.(string)
+			if !ok {
+				return nil, errorf("cannot look up a key of type %T", key)
+			}
+			value, ok := m[name]
+			if !ok {
+				return nil, missing(data, m, name, "")
+			}
+			item = value
+			continue
 		}
+		v := reflect.ValueOf(item)
 		switch v.Kind() {
 		case reflect.Map:
 			k := reflect.ValueOf(key)
@@ -201,11 +271,6 @@ func kindName(v any) string {
 	}
 	return "a value of type " + reflect.TypeOf(v).String()
 }
-
-const (
-	emitName = "_emit"
-	tickName = "_tick"
-)
 
 // emit stands at the end of every printing action: null is an error, where
 // text/template prints "<no value>".

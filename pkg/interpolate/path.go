@@ -2,18 +2,32 @@ package interpolate
 
 import "slices"
 
-// resolve turns a path from the root of the data into a reference.
-func resolve(p []string) Reference {
+// resolve turns a path from the root of the data into references. A whole read
+// of the legacy alias .nuon.install is one of all that it stands for.
+func resolve(p []string, whole bool) []Reference {
 	if len(p) == 0 || p[0] == Any {
-		return Reference{Root: RootTree}
+		return []Reference{Reference{Root: RootTree}.classify()}
 	}
 	switch p[0] {
 	case "action":
-		return Reference{Root: RootAction, Path: slices.Clone(p[1:])}
+		return []Reference{Reference{Root: RootAction, Path: slices.Clone(p[1:])}.classify()}
 	case "nuon", "berth":
-		return Reference{Root: RootTree, Path: canonicalPath(p[1:])}
+	default:
+		return []Reference{Reference{Root: p[0], Path: slices.Clone(p[1:])}.classify()}
 	}
-	return Reference{Root: p[0], Path: slices.Clone(p[1:])}
+	p = p[1:]
+	legacy := len(p) > 0 && p[0] == "install"
+	paths := [][]string{canonicalPath(p)}
+	if legacy && whole && (len(p) == 1 || p[1] == Any) {
+		paths = [][]string{{"id"}, {"name"}, {"domain"}, {"inputs", "inputs"}, {"sandbox", "outputs"}}
+	}
+	var found []Reference
+	for _, path := range paths {
+		r := Reference{Root: RootTree, Path: path}.classify()
+		r.Legacy = legacy
+		found = append(found, r)
+	}
+	return found
 }
 
 // canonicalPath resolves the legacy alias .nuon.install.

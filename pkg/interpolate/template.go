@@ -8,58 +8,55 @@ import (
 	"text/template/parse"
 )
 
-const (
-	// MaxSource is the longest template, in bytes.
-	MaxSource = 4 << 20
-	// maxNesting is how deep blocks ({{if}}, {{range}}, …) and calls of named
-	// templates may nest.
-	maxNesting = 100
-)
-
-// mention finds the roots of the tree: only a string that has one of them is a
-// template. Other languages' braces (Kyverno, GitHub Actions) stay as they are.
-var mention = regexp.MustCompile(`\.(nuon|berth|action\.inputs)\b`)
-
-// IsTemplate tells whether a config value is a template: it has an action and
-// mentions .nuon, .berth or .action.inputs. Everything else is a literal.
-func IsTemplate(s string) bool {
-	i := strings.Index(s, "{{")
-	return i >= 0 && mention.MatchString(s[i:])
-}
-
 // Error is a problem of a template, with its place in the source.
 type Error struct {
-	Line    int // from 1; 0 when it is not known
-	Column  int // from 1, in bytes; 0 when it is not known
+	File    string // Options.File; "" when it was not given
+	Line    int    // from 1; 0 when it is not known
+	Column  int    // from 1, in bytes; 0 when it is not known
 	Message string
 	// Missing is the path of the key that is not in the state, such as
 	// ".nuon.inputs.inputs.domain", when that is the problem.
 	Missing string
+	// Nearest is the key beside the missing one that is spelt most alike, ""
+	// when none is close.
+	Nearest string
 }
 
 func (e *Error) Error() string {
-	if e.Line > 0 {
+	switch {
+	case e.File != "" && e.Line > 0 && e.Column > 0:
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+	case e.File != "" && e.Line > 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	case e.File != "":
+		return e.File + ": " + e.Message
+	case e.Line > 0:
 		return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 	}
 	return e.Message
 }
 
-// parseSource returns the trees of a template: its own, named "", and those of
-// its {{define}} blocks.
+// parseSource returns the trees of a template: its own, named rootName, and
+// those of its {{define}} blocks.
 func parseSource(src string) (map[string]*parse.Tree, error) {
-	if len(src) > MaxSource {
-		return nil, &Error{Message: fmt.Sprintf("the template is larger than %d MiB", MaxSource>>20)}
+	actions := scan(src)
+	if err := check(src, actions); err != nil {
+		return nil, err
+	}
+	masked, with, err := mask(src, actions)
+	if err != nil {
+		return nil, err
 	}
 	trees := map[string]*parse.Tree{}
 	tree := parse.New(rootName)
-	if _, err := tree.Parse(src, "", "", trees, functionNames); err != nil {
-		return nil, parseError(err)
+	if _, err := tree.Parse(masked, "", "", trees, functionNames); err != nil {
+		return nil, parseError(err, with)
 	}
 	if trees[rootName] == nil { // nothing but definitions, or nothing at all
 		trees[rootName] = tree
 	}
-	if err := checkNesting(trees); err != nil {
-		return nil, err
+	if with != "" {
+		unmask(trees, with)
 	}
 	return trees, nil
 }
@@ -67,94 +64,58 @@ func parseSource(src string) (map[string]*parse.Tree, error) {
 // rootName is the name of a template's own tree. It cannot be called.
 const rootName = "template"
 
-var parseMessage = regexp.MustCompile(`(?s)^template: [^:]*:(\d+)(?::\d+)?: (.*)$`)
+// unmask gives foreign actions their braces back.
+func unmask(trees map[string]*parse.Tree, with string) {
+	for _, tree := range trees {
+		if tree.Root == nil {
+			continue
+		}
+		walk(tree.Root, func(node parse.Node) {
+			if text, ok := node.(*parse.TextNode); ok {
+				text.Text = []byte(strings.ReplaceAll(string(text.Text), with, leftDelim))
+			}
+		})
+	}
+}
 
-func parseError(err error) error {
+var (
+	parseMessage    = regexp.MustCompile(`(?s)^template: [^:]*:(\d+)(?::\d+)?: (.*)$`)
+	unknownFunction = regexp.MustCompile(`^function "([^"]*)" not defined`)
+	unknownVariable = regexp.MustCompile(`^undefined variable "([^"]*)"`)
+)
+
+func parseError(err error, with string) error {
 	m := parseMessage.FindStringSubmatch(err.Error())
 	if m == nil {
 		return &Error{Message: err.Error()}
 	}
-	line, _ := strconv.Atoi(m[1])
-	return &Error{Line: line, Message: m[2]}
+	e := &Error{Message: m[2]}
+	e.Line, _ = strconv.Atoi(m[1])
+	if with != "" {
+		e.Message = strings.ReplaceAll(e.Message, with, leftDelim)
+	}
+	e.Message += hint(e.Message)
+	return e
 }
 
-// checkNesting refuses templates that nest too deep or call themselves.
-func checkNesting(trees map[string]*parse.Tree) error {
-	n := nesting{trees: trees, heights: map[string]int{}}
-	for name := range trees {
-		if _, err := n.ofTemplate(name, 0); err != nil {
-			return err
+// hint says what to do where another language's action meets ours.
+func hint(message string) string {
+	name, near := "", ""
+	if m := unknownFunction.FindStringSubmatch(message); m != nil {
+		name = m[1]
+		for _, d := range refused() {
+			if d.name == name {
+				return " in templates: " + d.why
+			}
 		}
-	}
-	return nil
-}
-
-// nesting computes how deep each tree nests, calls included, once per tree.
-type nesting struct {
-	trees   map[string]*parse.Tree
-	heights map[string]int // inProgress while it is being computed
-}
-
-const inProgress = -1
-
-func (n nesting) ofTemplate(name string, line int) (int, error) {
-	tree := n.trees[name]
-	if tree == nil || tree.Root == nil {
-		return 0, nil
-	}
-	height, known := n.heights[name]
-	if known && height == inProgress {
-		return 0, &Error{Line: line, Message: fmt.Sprintf("template %q calls itself", name)}
-	}
-	if known {
-		return height, nil
-	}
-	n.heights[name] = inProgress
-	height, err := n.ofNode(tree.Root, 0)
-	n.heights[name] = height
-	return height, err
-}
-
-func (n nesting) ofNode(node parse.Node, depth int) (int, error) {
-	height := 0
-	if call, ok := node.(*parse.TemplateNode); ok {
-		h, err := n.ofTemplate(call.Name, call.Line)
-		if err != nil {
-			return 0, err
+		if near = nearestName(name, sortedKeys(functionNames)); near != "" {
+			near = fmt.Sprintf("; the nearest is %q", near)
 		}
-		height = h + 1
+	} else if m := unknownVariable.FindStringSubmatch(message); m != nil {
+		name = m[1]
 	}
-	for _, child := range blocks(node) {
-		h, err := n.ofNode(child, depth+1)
-		if err != nil {
-			return 0, err
-		}
-		height = max(height, h+1)
+	if name == "" || len(name) > 40 {
+		return near
 	}
-	if depth+height > 2*maxNesting { // a block is two nodes deep: itself and its list
-		return 0, &Error{Message: fmt.Sprintf("blocks nest deeper than %d", maxNesting)}
-	}
-	return height, nil
-}
-
-// blocks returns the nodes directly inside a node that can hold blocks.
-func blocks(node parse.Node) []parse.Node {
-	var branch *parse.BranchNode
-	switch n := node.(type) {
-	case *parse.ListNode:
-		return n.Nodes
-	case *parse.IfNode:
-		branch = &n.BranchNode
-	case *parse.RangeNode:
-		branch = &n.BranchNode
-	case *parse.WithNode:
-		branch = &n.BranchNode
-	default:
-		return nil
-	}
-	inside := []parse.Node{branch.List}
-	if branch.ElseList != nil {
-		inside = append(inside, branch.ElseList)
-	}
-	return inside
+	return near + fmt.Sprintf("; if %s belongs to another template language, write {{ `{{ %s }}` }}", name, name)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
@@ -36,6 +38,9 @@ type Config struct {
 	// MinRunnerVersion is the oldest runner that orders are made for; empty lets
 	// all pass.
 	MinRunnerVersion string `env:"BERTH_MIN_RUNNER_VERSION"`
+	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty lets all
+	// pass.
+	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
 }
@@ -50,6 +55,10 @@ func (c Config) Validate() error {
 	if err := enrolcode.CheckURL(c.PublicURL); c.PublicURL != "" && err != nil {
 		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
 	}
+	var badVersion error
+	if _, err := semver.NewVersion(c.MinCLIVersion); c.MinCLIVersion != "" && err != nil {
+		badVersion = fmt.Errorf("BERTH_MIN_CLI_VERSION %q is not a version such as 1.4.0", c.MinCLIVersion)
+	}
 	return errors.Join(
 		setting.Address("BERTH_LISTEN", c.Listen),
 		setting.DSNFile("BERTH_DSN_FILE", c.DSNFile),
@@ -57,6 +66,7 @@ func (c Config) Validate() error {
 		setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL),
 		setting.URL("BERTH_LOG_URL", c.LogURL),
 		badURL,
+		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
 	)
 }

@@ -74,7 +74,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	wakeups.Handle(access.RevokedChannel, authenticator.Revoked)
 	server := &api.Server{
 		Store: st, Keys: keys, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: keys, Stacks: stack},
-		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, Log: log,
+		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, MinCLIVersion: config.MinCLIVersion, Log: log,
 	}
 	spec, err := apigen.GetSpec()
 	if err != nil {

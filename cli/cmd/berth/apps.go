@@ -70,7 +70,8 @@ func (c *cli) appsCommand() *cobra.Command {
 		_, err := fmt.Fprintf(c.out, "app %s is deleted\n", args[0])
 		return err
 	})
-	return noun("apps", "app", "What is shipped", list, show, create, remove)
+	return noun("apps", "app", "What is shipped", list, show, create, remove,
+		c.appsInitCommand(), c.appsValidateCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand())
 }
 
 func (c *cli) appView() output.View[ctlapi.App] {

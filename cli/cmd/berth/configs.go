@@ -46,7 +46,15 @@ func (c *cli) configsCommand() *cobra.Command {
 		}
 		return printList(c, config.Items, configItemView())
 	})
-	return noun("configs", "config", "Numbered versions of an app folder", list, show)
+	diff := c.diffCommand("config", "Show what differs between two configs of an app", "  berth configs diff hello@3 5\n  berth configs diff 3 5 -o json",
+		func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error) {
+			resp, err := client.DiffConfigsWithResponse(ctx, from, &ctlapi.DiffConfigsParams{To: to})
+			if err != nil {
+				return nil, err
+			}
+			return api.Body(resp.JSON200)
+		})
+	return noun("configs", "config", "Numbered versions of an app folder", list, show, diff)
 }
 
 func (c *cli) configView() output.View[ctlapi.Config] {
@@ -75,6 +83,23 @@ func configItemView() output.View[ctlapi.ConfigItem] {
 			{Head: "NEEDS", Cell: func(i ctlapi.ConfigItem) string { return strings.Join(i.Dependencies, ", ") }},
 			{Head: "BUILD", Cell: func(i ctlapi.ConfigItem) string { return string(i.BuildState) }},
 			{Head: "BUILD ID", Cell: func(i ctlapi.ConfigItem) string { return i.BuildID }},
+			{Head: "SOURCE", Wide: true, Cell: func(i ctlapi.ConfigItem) string { return sourceText(value(i.Source)) }},
 		},
 	}
+}
+
+// sourceText says where a component is built from: "git acme/app//infra main",
+// "local sha256:…", and what that stands in for.
+func sourceText(s ctlapi.BuildSource) string {
+	repo := strings.TrimSpace(value(s.Repo) + " " + value(s.Ref))
+	if dir := value(s.Directory); dir != "" && dir != "." {
+		repo = strings.TrimSpace(value(s.Repo) + "//" + dir + " " + value(s.Ref))
+	}
+	switch {
+	case value(s.Digest) != "" && repo != "":
+		return "local " + shortDigest(*s.Digest) + " for " + repo
+	case value(s.Digest) != "":
+		return "local " + shortDigest(*s.Digest)
+	}
+	return strings.TrimSpace(string(s.Kind) + " " + repo)
 }

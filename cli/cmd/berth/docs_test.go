@@ -28,7 +28,8 @@ func TestReferencePage(t *testing.T) {
 # The command line
 
 Every command takes ` + "`-o table|wide|json|yaml|name`" + `, ` + "`--json field,field`" + `, ` + "`--context`" + ` and ` + "`--org`" + `. Nouns may be
-written in the singular. What a command prints goes to stdout, its progress to stderr.
+written in the singular. What a command prints goes to stdout, its progress to stderr. ` + "`apps graph` and `apps schema`" + ` have
+an ` + "`-o`" + ` of their own.
 
 | exit code | means |
 |---|---|

@@ -15,7 +15,7 @@ import (
 func (c *cli) installsCommand() *cobra.Command {
 	return noun("installs", "install", "Where apps run",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsResources(), c.installsState(),
-		c.installsHealth(), c.installsStack(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
+		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
 
 func (c *cli) installsList() *cobra.Command {

@@ -62,7 +62,15 @@ func (c *cli) releasesCommand() *cobra.Command {
 		}
 		return printOne(c, *release, c.releaseView())
 	})
-	return noun("releases", "release", "Configs with the exact build of each component", list, show, create)
+	diff := c.diffCommand("release", "Show what differs between two releases of an app", "  berth releases diff hello@3 5\n  berth releases diff 3 5 -o json",
+		func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error) {
+			resp, err := client.DiffReleasesWithResponse(ctx, from, &ctlapi.DiffReleasesParams{To: to})
+			if err != nil {
+				return nil, err
+			}
+			return api.Body(resp.JSON200)
+		})
+	return noun("releases", "release", "Configs with the exact build of each component", list, show, create, diff)
 }
 
 func (c *cli) releaseView() output.View[ctlapi.Release] {

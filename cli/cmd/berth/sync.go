@@ -3,12 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,7 +15,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/ctlapi"
-	"github.com/berth-dev/berth/pkg/version"
 )
 
 // longPoll is how long one question may be held by the service.
@@ -31,6 +26,8 @@ type syncing struct {
 	wait, plan    bool
 	noCreate      bool
 	prune, strict bool
+	sourceMap     []string
+	sourceMapFile string
 	watching      watching
 }
 
@@ -41,9 +38,14 @@ func (c *cli) syncCommand() *cobra.Command {
 		Short: "Make a config, builds and a release of an app folder",
 		Long: `Checks the app folder, uploads what the control plane does not have, and makes a
 config of it. Components that changed are built; when all builds are done there is
-a new release. The same folder again changes nothing.`,
-		Example: "  berth sync --wait\n  berth sync ./app --plan",
-		Args:    exactly("[FOLDER]"),
+a new release. The same folder again changes nothing.
+
+--plan says what would change: the config, what is built, the installs, and what the
+folder no longer has. With --source-map a git repository that the config names is taken
+from a directory here, and the config holds what stands there.`,
+		Example: "  berth sync --wait\n  berth sync ./app --plan\n  berth sync --source-map acme/sandboxes=../sandboxes\n" +
+			"  berth sync --source-map https://git.example.com/acme/app//infra=./infra",
+		Args: exactly("[FOLDER]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "."
 			if len(args) > 0 {
@@ -59,13 +61,15 @@ a new release. The same folder again changes nothing.`,
 	cmd.Flags().BoolVar(&s.noCreate, "no-create", false, "fail when there is no such app instead of making it")
 	cmd.Flags().BoolVar(&s.prune, "prune", false, "take components that are no longer in the folder out of the app")
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "take warnings as errors")
+	cmd.Flags().StringArrayVar(&s.sourceMap, "source-map", nil, "REPO[//DIR]=PATH: take a git repository from a directory; may be repeated")
+	cmd.Flags().StringVar(&s.sourceMapFile, "source-map-file", "", "a file of such entries, one a line, with paths relative to it")
 	s.watching.timeoutFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("plan", "wait")
 	return cmd
 }
 
 func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
-	app, uploads, request, err := c.readFolder(folder, s)
+	app, uploads, ask, err := c.readFolder(folder, s)
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	if err := upload(ctx, client, uploads); err != nil {
 		return err
 	}
-	resp, err := client.SyncAppWithResponse(ctx, app, &ctlapi.SyncAppParams{DryRun: &s.plan}, request)
+	resp, err := client.SyncAppWithResponse(ctx, app, &ctlapi.SyncAppParams{DryRun: &s.plan}, ask.request)
 	if err != nil {
 		return err
 	}
@@ -86,13 +90,9 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range result.Warnings {
-		if value(w.File) == "" { // the others were found here, and shown before
-			fmt.Fprintln(c.err, "warning", w.Message)
-		}
-	}
+	c.tellWarnings(result.Warnings, ask.shown)
 	if s.plan {
-		return c.showSyncPlan(result)
+		return c.showSyncPlan(result, s.prune)
 	}
 	if !s.wait {
 		if c.forPrograms() {
@@ -102,69 +102,6 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 		return err
 	}
 	return whileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
-}
-
-// archive is a blob that the control plane must have.
-type archive struct {
-	digest string
-	bytes  []byte
-}
-
-// readFolder checks the folder and packs it. Everything that is wrong is shown
-// at once.
-func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archive, request ctlapi.SyncRequest, err error) {
-	abs, err := filepath.Abs(folder)
-	if err != nil {
-		return "", nil, request, err
-	}
-	if info, statErr := os.Stat(abs); errors.Is(statErr, fs.ErrNotExist) {
-		return "", nil, request, usagef("there is no folder %s", folder)
-	} else if statErr != nil || !info.IsDir() {
-		return "", nil, request, usagef("%s is not a folder: name the one that the app's files are in", folder)
-	}
-	root := os.DirFS(abs)
-	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
-	if s.strict {
-		diagnostics = appconfig.Strict(diagnostics)
-	}
-	for _, d := range diagnostics {
-		fmt.Fprintln(c.err, d)
-	}
-	if appconfig.HasErrors(diagnostics) {
-		return "", nil, request, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
-	}
-	bundle, digest, err := appconfig.Bundle(root)
-	if err != nil {
-		return "", nil, request, err
-	}
-	uploads = []archive{{digest, bundle}}
-	request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
-	packed := map[appconfig.Source]string{} // by what is in it: components may share a directory
-	for _, source := range appconfig.Sources(config) {
-		if !source.Uploaded() {
-			continue
-		}
-		contents := source
-		contents.Block, contents.Name = "", ""
-		digest, ok := packed[contents]
-		if !ok {
-			var data []byte
-			if data, digest, err = source.Archive(root); err != nil {
-				return "", nil, request, err
-			}
-			packed[contents] = digest
-			uploads = append(uploads, archive{digest, data})
-		}
-		name := source.Name
-		if source.Block == appconfig.BlockSandbox {
-			name = appconfig.BlockSandbox
-		}
-		request.Sources = append(request.Sources, ctlapi.SyncSource{Component: name, Digest: digest})
-	}
-	if app = s.app; app == "" {
-		app = filepath.Base(abs)
-	}
-	return app, uploads, request, nil
 }
 
 func errorsIn(diagnostics []appconfig.Diagnostic) string {
@@ -204,38 +141,6 @@ func upload(ctx context.Context, client *api.Client, archives []archive) error {
 		}
 	}
 	return nil
-}
-
-func (c *cli) showSyncPlan(r *ctlapi.SyncResult) error {
-	if err := printList(c, r.Items, syncItemView()); err != nil {
-		return err
-	}
-	for _, name := range r.Removed {
-		fmt.Fprintf(c.err, "%s is taken out of the app\n", name)
-	}
-	if r.Created {
-		return outcome(exitChanges)
-	}
-	fmt.Fprintln(c.err, "nothing to do")
-	return nil
-}
-
-func syncItemView() output.View[ctlapi.SyncItem] {
-	return output.View[ctlapi.SyncItem]{
-		Name: func(i ctlapi.SyncItem) string { return i.Component },
-		Columns: []output.Column[ctlapi.SyncItem]{
-			{Head: "COMPONENT", Cell: func(i ctlapi.SyncItem) string { return i.Component }},
-			{Head: "TYPE", Cell: func(i ctlapi.SyncItem) string { return i.Type }},
-			{Head: "ACTION", Cell: func(i ctlapi.SyncItem) string { return string(i.Action) }},
-			{Head: "REASON", Cell: func(i ctlapi.SyncItem) string { return i.Reason }},
-			{Head: "DEPLOY", Cell: func(i ctlapi.SyncItem) string {
-				if i.DeployChanged {
-					return "changes"
-				}
-				return "same"
-			}},
-		},
-	}
 }
 
 func syncView() output.View[ctlapi.SyncResult] {

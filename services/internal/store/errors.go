@@ -48,6 +48,8 @@ const (
 	adminShutdown        = "57P01"
 	crashShutdown        = "57P02"
 	cannotConnectNow     = "57P03"
+	duplicateObject      = "42710"
+	internalError        = "XX000"
 	connectionExceptions = "08" // the whole class
 )
 
@@ -104,6 +106,19 @@ func lostConnection(err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, puddle.ErrClosedPool) || pgconn.SafeToRetry(err) || strings.HasSuffix(err.Error(), "conn closed")
+}
+
+// outrun tells that another session changed the same row of the catalogue first;
+// Postgres has no code of its own for that.
+func outrun(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == internalError && strings.HasPrefix(pg.Message, "tuple concurrently ")
+}
+
+// alreadyThere tells that another session made the same object first.
+func alreadyThere(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == duplicateObject || pg.Code == uniqueViolation)
 }
 
 func retryable(err error) bool {

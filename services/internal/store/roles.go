@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -149,7 +150,11 @@ func ensureRole(ctx context.Context, admin *pgx.Conn, role, attributes string) e
 	if exists {
 		return nil
 	}
-	return execf(ctx, admin, "create role %s %s", role, attributes)
+	err := execf(ctx, admin, "create role %s %s", role, attributes)
+	if alreadyThere(err) { // somebody who prepares another database has just made it
+		return nil
+	}
+	return err
 }
 
 // ensureLogin returns a DSN of the role that works.
@@ -214,8 +219,8 @@ func ensureDatabaseGrants(ctx context.Context, dsn, database string) error {
 		"revoke all on database " + name + " from public",
 		"grant connect on database " + name + " to berth_migrate, berth_ctl, berth_runner, berth_builder, berth_log",
 	} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return fmt.Errorf("prepare database %s: %w", database, translate(err))
+		if err := execf(ctx, conn, "%s", statement); err != nil {
+			return fmt.Errorf("prepare database %s: %w", database, err)
 		}
 	}
 	return nil
@@ -268,14 +273,30 @@ func bracketed(host string) string {
 	return host
 }
 
+// maxTries is how often a statement is tried that another session outran.
+const maxTries = 20
+
 // execf is for DDL, which takes no parameters; every operand is a name of ours
-// or quoted by the caller.
+// or quoted by the caller. Roles belong to the whole server, the advisory lock
+// to one database: somebody who prepares another database may change the same
+// role at the same time, which Postgres refuses instead of waiting.
 func execf(ctx context.Context, conn *pgx.Conn, format string, args ...any) error {
-	if _, err := conn.Exec(ctx, fmt.Sprintf(format, args...)); err != nil {
-		verb := strings.Join(strings.Fields(format)[:2], " ")
-		return fmt.Errorf("%s: %w", verb, translate(err))
+	statement := fmt.Sprintf(format, args...)
+	for try := 1; ; try++ {
+		_, err := conn.Exec(ctx, statement)
+		if err == nil {
+			return nil
+		}
+		if !outrun(err) || try == maxTries {
+			verb := strings.Join(strings.Fields(statement)[:2], " ")
+			return fmt.Errorf("%s: %w", verb, translate(err))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(try) * 5 * time.Millisecond):
+		}
 	}
-	return nil
 }
 
 // redactDSN keeps the reason of a connection failure without the address it

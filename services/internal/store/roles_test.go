@@ -114,6 +114,33 @@ func TestEnsureRolesKeepsFilesThatWork(t *testing.T) {
 	}
 }
 
+// The lock that keeps two of us apart is one of a database, and the roles are
+// those of the whole server.
+func TestEnsureRolesOfTwoDatabasesAtOnce(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for range 4 {
+		pg := pgtest.New(t)
+		passwords := map[store.Role]string{}
+		for _, role := range store.LoginRoles {
+			passwords[role] = password(t, pg.DSN(role))
+		}
+		opts := store.RoleOptions{
+			Database: pg.Admin().Config().ConnConfig.Database,
+			Password: func(role store.Role) (string, error) { return passwords[role], nil },
+		}
+		wg.Go(func() {
+			for range 10 {
+				if _, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func password(t *testing.T, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

@@ -58,6 +58,7 @@ var Routes = map[string]Route{
 	"ListConfigs":      {auth.AppsRead, WhereApp},
 	"SyncApp":          {auth.AppsWrite, WhereOrg}, // it may make the app, and reads uploads of all
 	"GetConfig":        {auth.AppsRead, WhereOrg},
+	"DiffConfigs":      {auth.AppsRead, WhereOrg},
 	"ListBuilds":       {auth.AppsRead, WhereOrg},
 	"CreateBuilds":     {auth.AppsWrite, WhereOrg},
 	"GetBuild":         {auth.AppsRead, WhereOrg},
@@ -65,9 +66,11 @@ var Routes = map[string]Route{
 	"ListReleases":     {auth.AppsRead, WhereApp},
 	"CreateRelease":    {auth.AppsWrite, WhereApp},
 	"GetRelease":       {auth.AppsRead, WhereOrg},
+	"DiffReleases":     {auth.AppsRead, WhereOrg},
 
 	"ListInstalls":       {auth.InstallsRead, WhereList},
 	"CreateInstall":      {auth.InstallsWrite, WhereOrg},
+	"SyncInstalls":       {auth.InstallsWrite, WhereOrg}, // it makes installs and customers, as CreateInstall does
 	"GetInstall":         {auth.InstallsRead, WhereInstall},
 	"UpdateInstall":      {auth.InstallsWrite, WhereInstall},
 	"ForgetInstall":      {auth.InstallsWrite, WhereInstall},

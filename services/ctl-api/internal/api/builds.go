@@ -181,11 +181,17 @@ func buildWait(b apigen.Build, silence time.Duration) *apigen.BuildWait {
 }
 
 func sourceView(b db.Build) apigen.BuildSource {
+	view := buildSource(b.Source)
+	view.Commit = b.SourceCommit
+	return view
+}
+
+func buildSource(raw json.RawMessage) apigen.BuildSource {
 	var src apps.Source
-	_ = json.Unmarshal(b.Source, &src) // our own rows; shown as far as it goes
+	_ = json.Unmarshal(raw, &src) // our own rows; shown as far as it goes
 	return apigen.BuildSource{
 		Kind: apigen.BuildSourceKind(src.Kind), Digest: optional.Of(src.Digest), Repo: optional.Of(src.Repo), Ref: optional.Of(src.Ref),
-		Directory: optional.Of(src.Directory), Commit: b.SourceCommit,
+		Directory: optional.Of(src.Directory),
 	}
 }
 

@@ -22,11 +22,14 @@ import (
 // SyncApp makes the config of an uploaded app folder, or says what it would be.
 func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (apigen.SyncAppResponseObject, error) {
 	sync := apps.SyncRequest{
-		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, CLIVersion: req.Body.CliVersion,
-		CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
+		App: req.App, BundleDigest: req.Body.BundleDigest, Sources: map[string]string{}, Mapped: map[string]bool{},
+		CLIVersion: req.Body.CliVersion, OldestCLI: s.MinCLIVersion, CreateApp: req.Body.CreateApp, Prune: req.Body.Prune, DryRun: optional.Value(req.Params.DryRun), Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	for _, src := range req.Body.Sources {
 		sync.Sources[src.Component] = src.Digest
+		if src.Mapped {
+			sync.Mapped[src.Component] = true
+		}
 	}
 	var result apps.SyncResult
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (_ string, err error) {
@@ -95,14 +98,20 @@ func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObjec
 	return apigen.GetConfig200JSONResponse(view), err
 }
 
-func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, error) {
+// findConfig finds a config by id or as "hello@3".
+func findConfig(ctx context.Context, tx *store.Tx, ref string) (db.FindConfigRow, error) {
 	find := db.FindConfigParams{ID: ref}
 	if app, number, ok := numbered(ref); ok {
 		find = db.FindConfigParams{AppName: app, Number: number}
 	}
 	row, err := tx.FindConfig(ctx, find)
+	return row, missing(err, "there is no config %q", ref)
+}
+
+func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, error) {
+	row, err := findConfig(ctx, tx, ref)
 	if err != nil {
-		return apigen.Config{}, missing(err, "there is no config %q", ref)
+		return apigen.Config{}, err
 	}
 	standing, err := standingOf(ctx, tx, row.Config)
 	if err != nil {
@@ -184,6 +193,8 @@ func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) []apigen.C
 			Component: r.Name, Kind: apigen.ConfigItemKind(r.Kind), Type: r.Type, Dependencies: []string{},
 			BuildID: r.BuildID, BuildState: apigen.BuildState(r.BuildState), BuildError: r.BuildError,
 		}
+		source := buildSource(r.BuildSource)
+		it.Source = &source
 		if r.Kind == apps.KindComponent {
 			it.Dependencies = append(it.Dependencies, graph.Needs(r.Name)...)
 		}
@@ -221,6 +232,9 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 			}
 		}),
 	}
+	if dryRun {
+		planView(&out, r)
+	}
 	if r.Config != nil {
 		out.Config = &apigen.NumberRef{ID: r.Config.ID, Number: int(r.Config.Number)}
 	}
@@ -228,6 +242,25 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 		out.Release = &apigen.NumberRef{ID: r.Release.ID, Number: int(r.Release.Number)}
 	}
 	return out
+}
+
+// planView adds what only a dry run tells.
+func planView(out *apigen.SyncResult, r apps.SyncResult) {
+	if r.Against != nil {
+		out.Against = &apigen.NumberRef{ID: r.Against.ID, Number: int(r.Against.Number)}
+	}
+	out.Changes = convert(r.Changes, diffObject)
+	out.InstallsTotal = &r.InstallsTotal
+	out.Installs = convert(r.Installs, func(i apps.InstallPlan) apigen.SyncInstall {
+		return apigen.SyncInstall{
+			Install: ref(i.ID, i.Name), Release: numberRef(optional.Of(i.ReleaseID), &i.ReleaseNumber),
+			Components: convert(i.Effects, func(e apps.Effect) apigen.SyncInstallComponent {
+				return apigen.SyncInstallComponent{
+					Component: e.Name, Kind: apigen.SyncInstallComponentKind(e.Kind), Effect: apigen.SyncInstallComponentEffect(e.Effect), Reason: e.Reason,
+				}
+			}),
+		}
+	})
 }
 
 // numbered splits "hello@3".

@@ -44,6 +44,7 @@ type door struct {
 	store  *store.Store
 	keys   *access.Keyring
 	stacks *stacks.Service
+	server *api.Server
 	// stop asks the door to end, and returns when it has. It may be called more
 	// than once.
 	stop func()
@@ -78,6 +79,7 @@ func newDoor(t *testing.T) *door {
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
 		Listener: listener, Version: "test", LogURL: "http://logs.test", Log: log,
 	}
+	d.server = server
 	spec, err := apigen.GetSpec()
 	if err != nil {
 		t.Fatal(err)
@@ -288,6 +290,16 @@ func with(folder fstest.MapFS, name, text string) fstest.MapFS {
 	return out
 }
 
+// put uploads an archive.
+func (c caller) put(archive []byte, digest string) string {
+	c.d.t.Helper()
+	got, err := c.PutBlobWithBodyWithResponse(c.d.t.Context(), digest, "application/octet-stream", bytes.NewReader(archive))
+	if err != nil || got.StatusCode()/100 != 2 {
+		c.d.t.Fatalf("upload: %v %s", err, got.Body)
+	}
+	return digest
+}
+
 // upload packs a folder, uploads what is missing, and returns the sync request.
 func (c caller) upload(folder fstest.MapFS) ctlapi.SyncRequest {
 	c.d.t.Helper()
@@ -295,11 +307,7 @@ func (c caller) upload(folder fstest.MapFS) ctlapi.SyncRequest {
 		if err != nil {
 			c.d.t.Fatal(err)
 		}
-		got, err := c.PutBlobWithBodyWithResponse(c.d.t.Context(), digest, "application/octet-stream", bytes.NewReader(archive))
-		if err != nil || got.StatusCode()/100 != 2 {
-			c.d.t.Fatalf("upload: %v %s", err, got.Body)
-		}
-		return digest
+		return c.put(archive, digest)
 	}
 	req := ctlapi.SyncRequest{BundleDigest: put(appconfig.Bundle(folder)), CreateApp: true, CliVersion: "test"}
 	app, _ := appconfig.Load(folder, appconfig.LoadOptions{})

@@ -71,20 +71,29 @@ func (s *Server) GetRelease(ctx context.Context, req apigen.GetReleaseRequestObj
 	return out, err
 }
 
-// oneRelease finds a release by id or as "hello@4".
-func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, error) {
+// findRelease finds a release by id or as "hello@4".
+func findRelease(ctx context.Context, tx *store.Tx, ref string) (db.ShowReleasesRow, error) {
 	find := db.ShowReleasesParams{ID: ref, Most: 1}
 	if app, number, ok := numbered(ref); ok {
 		find = db.ShowReleasesParams{AppName: app, Number: number, Most: 1}
 	}
 	rows, err := tx.ShowReleases(ctx, find)
 	if err != nil {
-		return apigen.Release{}, err
+		return db.ShowReleasesRow{}, err
 	}
 	if ref == "" || len(rows) == 0 {
-		return apigen.Release{}, fault.Newf(fault.ErrNotFound, "there is no release %q", ref)
+		return db.ShowReleasesRow{}, fault.Newf(fault.ErrNotFound, "there is no release %q", ref)
 	}
-	view := releaseView(rows[0])
+	return rows[0], nil
+}
+
+// oneRelease answers a release with its items.
+func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, error) {
+	row, err := findRelease(ctx, tx, ref)
+	if err != nil {
+		return apigen.Release{}, err
+	}
+	view := releaseView(row)
 	items, err := tx.ShowReleaseItems(ctx, view.ID)
 	view.Items = convert(items, func(it db.ShowReleaseItemsRow) apigen.ReleaseItem {
 		return apigen.ReleaseItem{

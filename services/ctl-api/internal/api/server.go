@@ -26,7 +26,9 @@ type Server struct {
 	// Version and LogURL are told by GET /me.
 	Version string
 	LogURL  string
-	Log     *slog.Logger
+	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty for any.
+	MinCLIVersion string
+	Log           *slog.Logger
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }

@@ -94,11 +94,13 @@ var visits = map[string]visit{
 	"ListApps": {stranger: 200}, "CreateApp": {body: `{"name":"new"}`, stranger: 201}, "GetApp": {},
 	"UpdateApp": {body: `{"description":"x"}`}, "DeleteApp": {owner: 409},
 	"ListConfigs": {}, "SyncApp": {body: `{"bundle_digest":"{{.Digest}}"}`, stranger: 422, owner: 422}, "GetConfig": {},
+	"DiffConfigs": {query: "to=1"}, "DiffReleases": {query: "to={{.Release}}"},
 	"ListBuilds": {query: "app={{.App}}"}, "CreateBuilds": {body: `{"app":"{{.App}}"}`}, "GetBuild": {}, "CancelBuild": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
 	"ListInstalls":  {query: "app={{.App}}"},
 	"CreateInstall": {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
+	"SyncInstalls":  {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
 	"GetInstall":    {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},

@@ -74,6 +74,7 @@ func (e ApprovalOption) Valid() bool {
 // Defines values for BuildSourceKind.
 const (
 	BuildSourceKindGit   BuildSourceKind = "git"
+	BuildSourceKindImage BuildSourceKind = "image"
 	BuildSourceKindLocal BuildSourceKind = "local"
 )
 
@@ -81,6 +82,8 @@ const (
 func (e BuildSourceKind) Valid() bool {
 	switch e {
 	case BuildSourceKindGit:
+		return true
+	case BuildSourceKindImage:
 		return true
 	case BuildSourceKindLocal:
 		return true
@@ -278,6 +281,102 @@ func (e DecisionAnswer) Valid() bool {
 	}
 }
 
+// Defines values for DiffObjectChange.
+const (
+	DiffObjectChangeAdded   DiffObjectChange = "added"
+	DiffObjectChangeChanged DiffObjectChange = "changed"
+	DiffObjectChangeRemoved DiffObjectChange = "removed"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectChange enum.
+func (e DiffObjectChange) Valid() bool {
+	switch e {
+	case DiffObjectChangeAdded:
+		return true
+	case DiffObjectChangeChanged:
+		return true
+	case DiffObjectChangeRemoved:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DiffObjectKind.
+const (
+	DiffObjectKindAction            DiffObjectKind = "action"
+	DiffObjectKindBranch            DiffObjectKind = "branch"
+	DiffObjectKindBreakGlass        DiffObjectKind = "break_glass"
+	DiffObjectKindComponent         DiffObjectKind = "component"
+	DiffObjectKindInclude           DiffObjectKind = "include"
+	DiffObjectKindInput             DiffObjectKind = "input"
+	DiffObjectKindInputGroup        DiffObjectKind = "input_group"
+	DiffObjectKindInstall           DiffObjectKind = "install"
+	DiffObjectKindInstaller         DiffObjectKind = "installer"
+	DiffObjectKindInstallsRepo      DiffObjectKind = "installs_repo"
+	DiffObjectKindKubernetesContext DiffObjectKind = "kubernetes_context"
+	DiffObjectKindMetadata          DiffObjectKind = "metadata"
+	DiffObjectKindOperationRoles    DiffObjectKind = "operation_roles"
+	DiffObjectKindPermission        DiffObjectKind = "permission"
+	DiffObjectKindPolicy            DiffObjectKind = "policy"
+	DiffObjectKindRunbook           DiffObjectKind = "runbook"
+	DiffObjectKindRunner            DiffObjectKind = "runner"
+	DiffObjectKindSandbox           DiffObjectKind = "sandbox"
+	DiffObjectKindSecret            DiffObjectKind = "secret"
+	DiffObjectKindStack             DiffObjectKind = "stack"
+	DiffObjectKindTrigger           DiffObjectKind = "trigger"
+)
+
+// Valid indicates whether the value is a known member of the DiffObjectKind enum.
+func (e DiffObjectKind) Valid() bool {
+	switch e {
+	case DiffObjectKindAction:
+		return true
+	case DiffObjectKindBranch:
+		return true
+	case DiffObjectKindBreakGlass:
+		return true
+	case DiffObjectKindComponent:
+		return true
+	case DiffObjectKindInclude:
+		return true
+	case DiffObjectKindInput:
+		return true
+	case DiffObjectKindInputGroup:
+		return true
+	case DiffObjectKindInstall:
+		return true
+	case DiffObjectKindInstaller:
+		return true
+	case DiffObjectKindInstallsRepo:
+		return true
+	case DiffObjectKindKubernetesContext:
+		return true
+	case DiffObjectKindMetadata:
+		return true
+	case DiffObjectKindOperationRoles:
+		return true
+	case DiffObjectKindPermission:
+		return true
+	case DiffObjectKindPolicy:
+		return true
+	case DiffObjectKindRunbook:
+		return true
+	case DiffObjectKindRunner:
+		return true
+	case DiffObjectKindSandbox:
+		return true
+	case DiffObjectKindSecret:
+		return true
+	case DiffObjectKindStack:
+		return true
+	case DiffObjectKindTrigger:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for HealthVerdict.
 const (
 	HealthVerdictHealthy   HealthVerdict = "healthy"
@@ -368,6 +467,48 @@ func (e InputValueType) Valid() bool {
 	case InputValueTypeNumber:
 		return true
 	case InputValueTypeString:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionAction.
+const (
+	InstallDecisionActionCreate      InstallDecisionAction = "create"
+	InstallDecisionActionNotDeclared InstallDecisionAction = "not_declared"
+	InstallDecisionActionUnchanged   InstallDecisionAction = "unchanged"
+	InstallDecisionActionUpdate      InstallDecisionAction = "update"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionAction enum.
+func (e InstallDecisionAction) Valid() bool {
+	switch e {
+	case InstallDecisionActionCreate:
+		return true
+	case InstallDecisionActionNotDeclared:
+		return true
+	case InstallDecisionActionUnchanged:
+		return true
+	case InstallDecisionActionUpdate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallDecisionNext.
+const (
+	InstallDecisionNextDeploy    InstallDecisionNext = "deploy"
+	InstallDecisionNextProvision InstallDecisionNext = "provision"
+)
+
+// Valid indicates whether the value is a known member of the InstallDecisionNext enum.
+func (e InstallDecisionNext) Valid() bool {
+	switch e {
+	case InstallDecisionNextDeploy:
+		return true
+	case InstallDecisionNextProvision:
 		return true
 	default:
 		return false
@@ -905,6 +1046,48 @@ func (e StepState) Valid() bool {
 	}
 }
 
+// Defines values for SyncInstallComponentEffect.
+const (
+	SyncInstallComponentEffectChanges   SyncInstallComponentEffect = "changes"
+	SyncInstallComponentEffectMayChange SyncInstallComponentEffect = "may_change"
+	SyncInstallComponentEffectNew       SyncInstallComponentEffect = "new"
+	SyncInstallComponentEffectOrphaned  SyncInstallComponentEffect = "orphaned"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentEffect enum.
+func (e SyncInstallComponentEffect) Valid() bool {
+	switch e {
+	case SyncInstallComponentEffectChanges:
+		return true
+	case SyncInstallComponentEffectMayChange:
+		return true
+	case SyncInstallComponentEffectNew:
+		return true
+	case SyncInstallComponentEffectOrphaned:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SyncInstallComponentKind.
+const (
+	SyncInstallComponentKindComponent SyncInstallComponentKind = "component"
+	SyncInstallComponentKindSandbox   SyncInstallComponentKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the SyncInstallComponentKind enum.
+func (e SyncInstallComponentKind) Valid() bool {
+	switch e {
+	case SyncInstallComponentKindComponent:
+		return true
+	case SyncInstallComponentKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for SyncItemAction.
 const (
 	SyncItemActionBuild SyncItemAction = "build"
@@ -1235,7 +1418,7 @@ type BuildSource struct {
 	// Ref git: branch, tag or commit as written.
 	Ref *string `json:"ref,omitempty"`
 
-	// Repo git: where from.
+	// Repo git: where from; local: the repository that the archive stands in for.
 	Repo *string `json:"repo,omitempty"`
 }
 
@@ -1484,6 +1667,7 @@ type ConfigItem struct {
 	// Dependencies Example: ["db"]
 	Dependencies []string       `json:"dependencies"`
 	Kind         ConfigItemKind `json:"kind"`
+	Source       *BuildSource   `json:"source,omitempty"`
 
 	// Type Example: terraform_module
 	Type string `json:"type"`
@@ -1567,6 +1751,74 @@ type DecisionRequest struct {
 	EffectDigest Digest `json:"effect_digest"`
 	Note         string `json:"note,omitempty"`
 }
+
+// DeclaredInstall An install as a file of an app folder declares it.
+type DeclaredInstall struct {
+	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
+	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
+
+	// Customer By id or name; a new install's customer is added when there is none of this name. Absent for the name of the install, or the customer that it has.
+	//
+	//
+	// Example: acme-corp
+	Customer *string `json:"customer,omitempty"`
+
+	// Inputs Values by name. Every value is a string, lists and objects as JSON.
+	//
+	// Example: {"greeting":"Ahoy"}
+	Inputs *InputValues `json:"inputs,omitempty"`
+
+	// Labels Free names and values, for people and for filters.
+	//
+	// Example: {"ring":"canary"}
+	Labels *Labels `json:"labels,omitempty"`
+
+	// Name Lower-case letters, digits and dashes; unique in the org.
+	//
+	// Example: acme
+	Name  Name       `json:"name"`
+	Stack *StackKind `json:"stack,omitempty"`
+}
+
+// Diff Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"changes":[{"build":false,"change":"changed","deploy":true,"fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"terraform_module.vars.text"}],"kind":"component","name":"api"}],"from":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"to":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tghb","number":5}}
+type Diff struct {
+	// App A thing by id and name.
+	App     Ref          `json:"app"`
+	Changes []DiffObject `json:"changes"`
+
+	// From A config or release by id and number.
+	From NumberRef `json:"from"`
+
+	// To A config or release by id and number.
+	To NumberRef `json:"to"`
+}
+
+// DiffObject defines model for DiffObject.
+type DiffObject struct {
+	// Build A component or the sandbox. Whether it is built from something else.
+	Build  bool             `json:"build,omitempty"`
+	Change DiffObjectChange `json:"change"`
+
+	// Deploy A component or the sandbox. Whether its artifact is deployed with other settings.
+	Deploy bool `json:"deploy,omitempty"`
+
+	// Fields Of what changed; empty for what was added or removed.
+	Fields []FieldChange `json:"fields"`
+
+	// Kind What it is, as the app folder calls it.
+	Kind DiffObjectKind `json:"kind"`
+
+	// Name Empty for what there is one of.
+	//
+	// Example: api
+	Name string `json:"name"`
+}
+
+// DiffObjectChange defines model for DiffObject.Change.
+type DiffObjectChange string
+
+// DiffObjectKind What it is, as the app folder calls it.
+type DiffObjectKind string
 
 // Difference defines model for Difference.
 type Difference struct {
@@ -1736,6 +1988,37 @@ type Install struct {
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }
 
+// InstallDecision defines model for InstallDecision.
+type InstallDecision struct {
+	// Action `not_declared` is an install that no file names; it is left alone.
+	Action  InstallDecisionAction `json:"action"`
+	Changes []InstallFieldChange  `json:"changes"`
+
+	// Kept Inputs that are set and that no file names.
+	Kept []string `json:"kept"`
+
+	// Name Example: acme
+	Name string `json:"name"`
+
+	// Next What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+	Next *InstallDecisionNext `json:"next,omitempty"`
+}
+
+// InstallDecisionAction `not_declared` is an install that no file names; it is left alone.
+type InstallDecisionAction string
+
+// InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+type InstallDecisionNext string
+
+// InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
+type InstallFieldChange struct {
+	// Field Example: inputs.greeting
+	Field     string  `json:"field"`
+	New       *string `json:"new,omitempty"`
+	Old       *string `json:"old,omitempty"`
+	Sensitive bool    `json:"sensitive"`
+}
+
 // InstallPage defines model for InstallPage.
 type InstallPage struct {
 	Items []Install `json:"items"`
@@ -1800,6 +2083,24 @@ type InstallUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// InstallsRequest defines model for InstallsRequest.
+type InstallsRequest struct {
+	Installs []DeclaredInstall `json:"installs"`
+}
+
+// InstallsResult defines model for InstallsResult.
+type InstallsResult struct {
+	// App A thing by id and name.
+	App    Ref  `json:"app"`
+	DryRun bool `json:"dry_run"`
+
+	// Items Every install of the app, by name.
+	Items []InstallDecision `json:"items"`
+
+	// Version Names what is, or would be, done; for `If-Match`.
+	Version string `json:"version"`
 }
 
 // Job A piece of work that a runner was given.
@@ -2430,6 +2731,37 @@ type Step struct {
 // StepState defines model for StepState.
 type StepState string
 
+// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built anew"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
+type SyncInstall struct {
+	// Components Those that would change; empty when nothing would.
+	Components []SyncInstallComponent `json:"components"`
+
+	// Install A thing by id and name.
+	Install Ref `json:"install"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef `json:"release,omitempty"`
+}
+
+// SyncInstallComponent defines model for SyncInstallComponent.
+type SyncInstallComponent struct {
+	// Component Example: api
+	Component string `json:"component"`
+
+	// Effect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+	Effect SyncInstallComponentEffect `json:"effect"`
+	Kind   SyncInstallComponentKind   `json:"kind"`
+
+	// Reason Example: it is built anew
+	Reason string `json:"reason"`
+}
+
+// SyncInstallComponentEffect `new` where nothing is live yet; `changes` when what is live stands on another build or other settings; `may_change` when only the build tells, as of a branch; `orphaned` when the folder no longer has it: a deploy leaves it alone.
+type SyncInstallComponentEffect string
+
+// SyncInstallComponentKind defines model for SyncInstallComponent.Kind.
+type SyncInstallComponentKind string
+
 // SyncItem defines model for SyncItem.
 type SyncItem struct {
 	// Action Whether it is built, or an earlier build stands for it.
@@ -2468,14 +2800,20 @@ type SyncRequest struct {
 	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
-	// Sources The archive of each local source, all of them.
+	// Sources The archive of each local source, all of them, and those of mapped ones.
 	Sources []SyncSource `json:"sources,omitempty"`
 }
 
 // SyncResult Example: {"app":{"id":"app_01jd2x7q9zr8w3v5k6m4n0tgha","name":"hello"},"config":{"id":"cfg_01jd2x7q9zr8w3v5k6m4n0tgha","number":3},"created":true,"dry_run":false,"items":[{"action":"build","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tgha","component":"api","deploy_changed":true,"reason":"source changed","type":"terraform_module"},{"action":"reuse","build_id":"bld_01jd2x7q9zr8w3v5k6m4n0tghb","component":"web","deploy_changed":false,"reason":"unchanged","type":"terraform_module"}],"removed":[],"warnings":[{"code":"unknown_key","column":3,"file":"components/api.toml","line":14,"message":"unknown key \"namespce\"","remedy":"did you mean \"namespace\"?"}]}
 type SyncResult struct {
+	// Against A config or release by id and number.
+	Against *NumberRef `json:"against,omitempty"`
+
 	// App A thing by id and name.
 	App Ref `json:"app"`
+
+	// Changes Only in a dry run. What differs from the config `against`, the newest; everything when there is none.
+	Changes []DiffObject `json:"changes,omitempty"`
 
 	// Config A config or release by id and number.
 	Config *NumberRef `json:"config,omitempty"`
@@ -2484,13 +2822,19 @@ type SyncResult struct {
 	Created bool `json:"created"`
 	DryRun  bool `json:"dry_run"`
 
+	// Installs Only in a dry run. The installs of the app by name, at most 200, with what a deploy of the release of this config would change.
+	Installs []SyncInstall `json:"installs,omitempty"`
+
+	// InstallsTotal Only in a dry run. How many installs there are, also those not shown.
+	InstallsTotal *int `json:"installs_total,omitempty"`
+
 	// Items Each component, and the sandbox, of the config.
 	Items []SyncItem `json:"items"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
 
-	// Removed Components that were taken out of the app.
+	// Removed Components that were taken out of the app; in a dry run those that the folder no longer has, with or without `prune`.
 	Removed  []string  `json:"removed"`
 	Warnings []Warning `json:"warnings"`
 }
@@ -2504,6 +2848,9 @@ type SyncSource struct {
 
 	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
+
+	// Mapped The archive stands in for the git repository that the config names.
+	Mapped bool `json:"mapped,omitempty"`
 }
 
 // Token defines model for Token.
@@ -2723,6 +3070,9 @@ type ConfigID = string
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
+// DiffTo Example: 5
+type DiffTo = string
+
 // DryRun defines model for DryRun.
 type DryRun = bool
 
@@ -2808,6 +3158,15 @@ type SyncAppParams struct {
 
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SyncInstallsParams defines parameters for SyncInstalls.
+type SyncInstallsParams struct {
+	// DryRun Validate and answer what would happen, change nothing.
+	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `version` of the dry run that was agreed to.
+	IfMatch *string `json:"If-Match,omitempty"`
 }
 
 // ListReleasesParams defines parameters for ListReleases.
@@ -2910,6 +3269,12 @@ type GetConfigParams struct {
 
 	// AfterVersion With `wait`, answer as soon as the version is higher than this.
 	AfterVersion *AfterVersion `form:"after_version,omitempty" json:"after_version,omitempty"`
+}
+
+// DiffConfigsParams defines parameters for DiffConfigs.
+type DiffConfigsParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
 }
 
 // ListCustomersParams defines parameters for ListCustomers.
@@ -3023,6 +3388,12 @@ type CreateOrgParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DiffReleasesParams defines parameters for DiffReleases.
+type DiffReleasesParams struct {
+	// To The other one, as in the path, or only its number.
+	To DiffTo `form:"to" json:"to"`
+}
+
 // ListRunnersParams defines parameters for ListRunners.
 type ListRunnersParams struct {
 	// Install Only those of this install, by id or name.
@@ -3116,6 +3487,9 @@ type UpdateAppJSONRequestBody = AppUpdate
 // SyncAppJSONRequestBody defines body for SyncApp for application/json ContentType.
 type SyncAppJSONRequestBody = SyncRequest
 
+// SyncInstallsJSONRequestBody defines body for SyncInstalls for application/json ContentType.
+type SyncInstallsJSONRequestBody = InstallsRequest
+
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
 
@@ -3193,6 +3567,9 @@ type ServerInterface interface {
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(c *gin.Context, app AppIDOrName, params SyncAppParams)
+	// SyncInstalls Make the installs of an app what its folder says
+	// (PUT /apps/{app}/installs)
+	SyncInstalls(c *gin.Context, app AppIDOrName, params SyncInstallsParams)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
@@ -3235,6 +3612,9 @@ type ServerInterface interface {
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(c *gin.Context, config ConfigID, params GetConfigParams)
+	// DiffConfigs Compare two configs of an app
+	// (GET /configs/{config}/diff)
+	DiffConfigs(c *gin.Context, config ConfigID, params DiffConfigsParams)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(c *gin.Context, params ListCustomersParams)
@@ -3322,6 +3702,9 @@ type ServerInterface interface {
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(c *gin.Context, release string)
+	// DiffReleases Compare two releases of an app
+	// (GET /releases/{release}/diff)
+	DiffReleases(c *gin.Context, release string, params DiffReleasesParams)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(c *gin.Context, params ListRunnersParams)
@@ -3700,6 +4083,63 @@ func (siw *ServerInterfaceWrapper) SyncApp(c *gin.Context) {
 	}
 
 	siw.Handler.SyncApp(c, app, params)
+}
+
+// SyncInstalls operation middleware
+func (siw *ServerInterfaceWrapper) SyncInstalls(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SyncInstallsParams
+
+	// ------------- Optional query parameter "dry_run" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "dry_run", c.Request.URL.Query(), &params.DryRun, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SyncInstalls(c, app, params)
 }
 
 // ListReleases operation middleware
@@ -4296,6 +4736,42 @@ func (siw *ServerInterfaceWrapper) GetConfig(c *gin.Context) {
 	}
 
 	siw.Handler.GetConfig(c, config, params)
+}
+
+// DiffConfigs operation middleware
+func (siw *ServerInterfaceWrapper) DiffConfigs(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "config" -------------
+	var config ConfigID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "config", c.Param("config"), &config, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter config: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffConfigsParams
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffConfigs(c, config, params)
 }
 
 // ListCustomers operation middleware
@@ -5283,6 +5759,42 @@ func (siw *ServerInterfaceWrapper) GetRelease(c *gin.Context) {
 	siw.Handler.GetRelease(c, release)
 }
 
+// DiffReleases operation middleware
+func (siw *ServerInterfaceWrapper) DiffReleases(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "release" -------------
+	var release string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "release", c.Param("release"), &release, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter release: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DiffReleasesParams
+
+	// ------------- Required query parameter "to" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "to", c.Request.URL.Query(), &params.To, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter to: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DiffReleases(c, release, params)
+}
+
 // ListRunners operation middleware
 func (siw *ServerInterfaceWrapper) ListRunners(c *gin.Context) {
 
@@ -5885,6 +6397,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PATCH(options.BaseURL+"/apps/:app", wrapper.UpdateApp)
 	router.GET(options.BaseURL+"/apps/:app/configs", wrapper.ListConfigs)
 	router.POST(options.BaseURL+"/apps/:app/configs", wrapper.SyncApp)
+	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
 	router.POST(options.BaseURL+"/blobs/missing", wrapper.FindMissingBlobs)
@@ -5899,6 +6412,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/changes/:change/decisions", wrapper.Decide)
 	router.GET(options.BaseURL+"/changes/:change/plan", wrapper.GetPlan)
 	router.GET(options.BaseURL+"/configs/:config", wrapper.GetConfig)
+	router.GET(options.BaseURL+"/configs/:config/diff", wrapper.DiffConfigs)
 	router.GET(options.BaseURL+"/customers", wrapper.ListCustomers)
 	router.POST(options.BaseURL+"/customers", wrapper.CreateCustomer)
 	router.GET(options.BaseURL+"/customers/:customer", wrapper.GetCustomer)
@@ -5928,6 +6442,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/orgs", wrapper.ListOrgs)
 	router.POST(options.BaseURL+"/orgs", wrapper.CreateOrg)
 	router.GET(options.BaseURL+"/releases/:release", wrapper.GetRelease)
+	router.GET(options.BaseURL+"/releases/:release/diff", wrapper.DiffReleases)
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
@@ -6299,6 +6814,47 @@ type SyncAppdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response SyncAppdefaultApplicationProblemPlusJSONResponse) VisitSyncAppResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncInstallsRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params SyncInstallsParams
+	Body   *SyncInstallsJSONRequestBody
+}
+
+type SyncInstallsResponseObject interface {
+	VisitSyncInstallsResponse(w http.ResponseWriter) error
+}
+
+type SyncInstalls200JSONResponse InstallsResult
+
+func (response SyncInstalls200JSONResponse) VisitSyncInstallsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SyncInstallsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SyncInstallsdefaultApplicationProblemPlusJSONResponse) VisitSyncInstallsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -6885,6 +7441,46 @@ type GetConfigdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetConfigdefaultApplicationProblemPlusJSONResponse) VisitGetConfigResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffConfigsRequestObject struct {
+	Config ConfigID `json:"config"`
+	Params DiffConfigsParams
+}
+
+type DiffConfigsResponseObject interface {
+	VisitDiffConfigsResponse(w http.ResponseWriter) error
+}
+
+type DiffConfigs200JSONResponse Diff
+
+func (response DiffConfigs200JSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffConfigsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffConfigsdefaultApplicationProblemPlusJSONResponse) VisitDiffConfigsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -8052,6 +8648,46 @@ func (response GetReleasedefaultApplicationProblemPlusJSONResponse) VisitGetRele
 	return err
 }
 
+type DiffReleasesRequestObject struct {
+	Release string `json:"release"`
+	Params  DiffReleasesParams
+}
+
+type DiffReleasesResponseObject interface {
+	VisitDiffReleasesResponse(w http.ResponseWriter) error
+}
+
+type DiffReleases200JSONResponse Diff
+
+func (response DiffReleases200JSONResponse) VisitDiffReleasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffReleasesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffReleasesdefaultApplicationProblemPlusJSONResponse) VisitDiffReleasesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListRunnersRequestObject struct {
 	Params ListRunnersParams
 }
@@ -8658,6 +9294,9 @@ type StrictServerInterface interface {
 	// SyncApp Sync an app folder
 	// (POST /apps/{app}/configs)
 	SyncApp(ctx context.Context, request SyncAppRequestObject) (SyncAppResponseObject, error)
+	// SyncInstalls Make the installs of an app what its folder says
+	// (PUT /apps/{app}/installs)
+	SyncInstalls(ctx context.Context, request SyncInstallsRequestObject) (SyncInstallsResponseObject, error)
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
@@ -8700,6 +9339,9 @@ type StrictServerInterface interface {
 	// GetConfig Show a config
 	// (GET /configs/{config})
 	GetConfig(ctx context.Context, request GetConfigRequestObject) (GetConfigResponseObject, error)
+	// DiffConfigs Compare two configs of an app
+	// (GET /configs/{config}/diff)
+	DiffConfigs(ctx context.Context, request DiffConfigsRequestObject) (DiffConfigsResponseObject, error)
 	// ListCustomers List customers
 	// (GET /customers)
 	ListCustomers(ctx context.Context, request ListCustomersRequestObject) (ListCustomersResponseObject, error)
@@ -8787,6 +9429,9 @@ type StrictServerInterface interface {
 	// GetRelease Show a release
 	// (GET /releases/{release})
 	GetRelease(ctx context.Context, request GetReleaseRequestObject) (GetReleaseResponseObject, error)
+	// DiffReleases Compare two releases of an app
+	// (GET /releases/{release}/diff)
+	DiffReleases(ctx context.Context, request DiffReleasesRequestObject) (DiffReleasesResponseObject, error)
 	// ListRunners List runners
 	// (GET /runners)
 	ListRunners(ctx context.Context, request ListRunnersRequestObject) (ListRunnersResponseObject, error)
@@ -9171,6 +9816,51 @@ func (sh *strictHandler) SyncApp(ctx *gin.Context, app AppIDOrName, params SyncA
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(SyncAppResponseObject); ok {
 		if err := validResponse.VisitSyncAppResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SyncInstalls operation middleware
+func (sh *strictHandler) SyncInstalls(ctx *gin.Context, app AppIDOrName, params SyncInstallsParams) {
+	var request SyncInstallsRequestObject
+
+	request.App = app
+	request.Params = params
+
+	var body SyncInstallsJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SyncInstalls(ctx.Request.Context(), request.(SyncInstallsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SyncInstalls")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SyncInstallsResponseObject); ok {
+		if err := validResponse.VisitSyncInstallsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -9616,6 +10306,33 @@ func (sh *strictHandler) GetConfig(ctx *gin.Context, config ConfigID, params Get
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetConfigResponseObject); ok {
 		if err := validResponse.VisitGetConfigResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffConfigs operation middleware
+func (sh *strictHandler) DiffConfigs(ctx *gin.Context, config ConfigID, params DiffConfigsParams) {
+	var request DiffConfigsRequestObject
+
+	request.Config = config
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffConfigs(ctx.Request.Context(), request.(DiffConfigsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffConfigs")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffConfigsResponseObject); ok {
+		if err := validResponse.VisitDiffConfigsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -10562,6 +11279,33 @@ func (sh *strictHandler) GetRelease(ctx *gin.Context, release string) {
 	}
 }
 
+// DiffReleases operation middleware
+func (sh *strictHandler) DiffReleases(ctx *gin.Context, release string, params DiffReleasesParams) {
+	var request DiffReleasesRequestObject
+
+	request.Release = release
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffReleases(ctx.Request.Context(), request.(DiffReleasesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffReleases")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DiffReleasesResponseObject); ok {
+		if err := validResponse.VisitDiffReleasesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // ListRunners operation middleware
 func (sh *strictHandler) ListRunners(ctx *gin.Context, params ListRunnersParams) {
 	var request ListRunnersRequestObject
@@ -10973,304 +11717,340 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Nchs3ti76KiieU5XEuyVRsuQfqlL7KI4z8UwSe9s+43u35SOC3SDZURPoAKBojq+q9tPsB5snuYW1",
-	"ADSaRJPdFCVP6tSkxpL6D1hYWFi/3/rSS8WsFJxxrXqDL70poxmT8OPL93Ri/s2YSmVe6lzw3qD3fsrI",
-	"DZMqF5yIMVlMqSZvLt6/+JmkU8onTCVkLCQZvhof/Ep1Oh0e9pKeSqdsRs3L9LJkvUFPaZnzSe/29jbp",
-	"lVTSGdP2qxdjzWT8s0POPuuh+aqeMlLSCSMjNhaSnRM6UoxrIjhcGudSabjBfDw3z/8xZ3LZS3qczsz3",
-	"KXwlHNiMfv6F8Yme9gZnxyfJ2kATHNnfcerrA/yQ6ykZLmiuhwmhXC2YJFQRJQQ3/+qAbLki03wyZZLo",
-	"KTUjztXGcV7ZB2vjHQs5o7o36OVcPzntJb1ZzvPZfNYb9P3gc67ZhEkcfVm++vG1/A3euzr4C05oWZLR",
-	"kuQZEZKYr/shlVRPgxGVZS/pSfbHPJcs6w20nLMGOh6fPINh+d9jVP1hnhfZqx/jK25GMyaUjMxNDQOC",
-	"a3sd0gtg5G1jQnZvGBRe3O+oBB/nk9ioLkgK13D9ErOAoyUsKOUZ4fPZCHkx52Q4ZUUh/tfjYdO44UX7",
-	"HfdcaTFjcgP3kdTe04oD3c17HeWPcvl2HtnWf6dFnlHNgJR2W4PMW4h5kZEpLUvGE8sMhAs9zfmkaTdn",
-	"cnkl5/V9nLExnRe6NxjTQjE/tJEQBaMcxvYqY7NSaMbT5d/YMkY/yUpmxmRkkJE0is4YuWZLGPVIZEsy",
-	"YVoFstEJqAnN+Xn9EXgJNTMx62GezRWRbDxXLMOLp/3nh5fczRFPjGqSwWgPzHDvsiqvuNK0KDYKrhzv",
-	"acU69t69cs4vdMSK9ZG95sWS6KlQzC1Lrkhh7k3MXhxes+X3N7SYs+E5UeyGSVqQ2dwsTVGQqUBxxz7T",
-	"WVmw3uBjz3zv+5RyKpe9T3H2grfX6J1rNlMrkzo5e2LOXK2ZNO/4Px//z/ef/u37w0f/s7c2u8Q89wrf",
-	"cfzEX6ZS0iXOPZ/len3uP4sFmVG+JPB9QvGsnlJFqCYzoXTTBingfdHtcdaH0eARd9bvBwfecfTA+5UZ",
-	"ubdJ6szgjlaMg7fulW9ejy/KciPfgKKTKyPJk4ZRrqoLcDg3jyk2CrvHWo3E7p+Wo6l2W5cRvZ1zbtZt",
-	"8+kr4a6G1cKLe12td5qV28akNCsbRmQu7XU878U149sGpM1NCRlqcX31z//672FiDiiSa0UUSyXTDYOF",
-	"x/Y62g+0SUwUgk/g/LEn0owuyYiRKSsyMqLpNZlznRfmDsnMQaTEjMEZS7Qgii5BmFLyF0GyuaTaWiVW",
-	"zJDhk74aVtaBJMO+GtpPgTASPGXBWbbCwEabr3Gvl8e9x33VS0I6PKsL1f7B80//9u1M/X/qu4hgNSQR",
-	"8npciMW2NVzY+xrWyl3e43LdmlepUnDF4Ox4I8WoYDPzYyq4ZhyWkpZlkadA8aMS7/i33xVaRtWX/6dk",
-	"496g9z+OKivzCK+qI/de+OI6Acx0mNJkQRWwrWLyhmWorIBaouhSkcV0eQj0tG8FEzLV1kQrpSiZ1DlO",
-	"pPaNL+uH3ZTRQk+v0ilLr4MbvCpmFqCco53sT9ZNM8SBvDIPmafrx2fSK6jSoA+2eo1RT2/duoesaNk5",
-	"dnwbsbM+9Z45ENHkdLNYe3J1rFrmk4k10TvM/T0+tv7G25BfP+Ks6lywsh7BEPw6uAl+8m8Xo99ZCsQO",
-	"ad+ZExyR1y5UY/4S09S3Tsnf0DzkN3TC1kfsad6B+LF15Oyz3vb0b+ae1engd5uHba2n+qip34mt2BWt",
-	"qKs8i9I+lYxqll1RXfN/GOvsQOdA7MZnRsvoK5mUQsavfM71VSqykA28dpn0xjnP1bTjYHBeASUkv+of",
-	"/56dfH76x/N/yGeLxzdn109mp7yvJ1MafUOlq21awLdsbO4Wc+3EFc2y3CwFLd4EC4TnRH1Bk97ng4k4",
-	"sH80Ev3wLV38ypQyfAlMUQrZdR3MyLJ50fUpTbt/SVMd0faHs1wplg0HcH6gguiPFvOrUSmoJtrY9ubd",
-	"YH5xY158NGrBnIGPCW80gmeepoxl8NcxzQv4IaU8ZQX+jN8LNkw4RMnorInNrZiLeBjN0CxJSK4HxsSa",
-	"0yIhqTRajzR2lsiNnoMO0iIfM5Iu04LVTMmeuT1GOadKxAe2Kg6yXhIo+HajV6N3C1FxYW0z1nbzRqGy",
-	"P3FoD9CHlIhvUYdp3oHW6bMiNctSiht2FbXKLvAirLD1OjnrTM75YW/NgxRs6AN1nZcHosRxHAC3GE4z",
-	"cqCm3cQHW1Mkn5ydPX6SNCoOjhi3jeR5X/F5ffqe/g2ngOBXTpzU5emjozPyCP/XaxzZl607YWWZ4Wp0",
-	"ldF8Xx08OFC38RP4ZK2Y3uVc26bAZLkqC7q8WtcWf2ZFIVqdTmXZ8XQC/9PWzfgL3hVVZadNg5OsYFSx",
-	"DnSNySunkoXEWdXQ7CS2C6iy3ItoKsuHEkpluZs4WuG1QAac9p/HRMAq823x+ezOOBupY+6J6uQNxPnf",
-	"ZWY1hz8xbW7jc5Pihhav/TBX9QoGvn4bvyULmmuI4VJSMqkEJ98OSylmpR5+Z9SMkipFRktzAs0UK27Q",
-	"lHS6Et5pVILgFItpQfYguyiK3diSC81a0Lzt8RelnNT5mKa6QRezcUkyoxlLSI6xZyEn3ygi2SRXWi4N",
-	"ZVY4Jp/YuW5azx/xLqtuq1wLuayLSiEnG8TzEUjSI1rmUR05/we7Gi01jmgtkhxxpoebKBhR4qYT21M/",
-	"FGIUMb07zr8+Vj9/XOquQ7cfr721aeg4BNVVIFRPtZL/1USDUEu/39/iL3GfiQ4eAuLrtjiqKy3sRhqw",
-	"/cazy91360yfK+u062qlhxpfiwHuojE1m/p7seVHRdZRW/odd8em6f5VjMydICe5IfC6IHohZrNcJ0QL",
-	"USgI95oRK3CLS5YKmbGMjJjKMzQZ3NoGhkJ7w5+q+PmxJDn6aam6Zpk5O+oWpxJzmTpzJYvrd45vGjw1",
-	"ks0Vy67GUszi/nIUxQsIV7lJolkkODPkuSbiBiNG6/IQxrdtNWBfvcNb7+qc2P4duPM26d00JRy9zZU5",
-	"rKcMzx14tTvDzSy3ysYE4xttRgPxm6hKjRHHagNXdn+VtGQZx9N5Zbm3qtowhH0o2ygZH0bdhm/tbP+v",
-	"L/cPqxHXTkGdZCXNLxIPOCdDRXk2Ep+HoP1hUgj84ZC8nJV6CT4mDKWBelgUtRjCVlW2OuHO1g64Dmpa",
-	"SH9Dqkbqv/Pbes3BEE1bmOR6gMk9VpxJpkRxwzKiRVRuVLpM/UWFSGmBnka8xbnkqEyn+Q1reJlkqdPz",
-	"IgMbiyJj0qmZlRIWfdl1zvGAslo5jKiXmDdFlXHg++hnR5LydJoQTSdm/ZF25nRZyFxrxg/j4rwUjfRl",
-	"khEjxw+3ul5gFs3L64Tp7m7aGCkqgbc2gZ+ETf5ymj94i7mAcORCyGtz2ID9pA7JKw0ZL1yQjNGsyDk7",
-	"R77KtbJR7VyTXBE/nHVjYTV2YlYexkfeuhSHCO3dMV09hx9C+vjNvflFa0q/leGCR1fkxZTm/C0oHOsb",
-	"ztAnfmqzz+aYBkUcibkw3DGlRh9LyIgq9uS0rkuwx/3vY9M2z6x/493PFwcnZ0/c/jMDSciUfa6/8/n4",
-	"2ZOs/+z42bPT9Gn25Ow5PRkzSvvp2RnN+sdn9PFofDo+Hp2M+qNnJydpdnyWPUmPz0b9cb9P+8/iy4DK",
-	"Vzf9gP1RW7jjk+42jnmHJUeClK8PZsvqqfXlmzKaXcXp+0orWC0g6jlhcEw4nQQzNrjgcYEHr7UzXjmP",
-	"MGXVxTGo0laXPSf9hre30Ha66QohQ2+LXuMLgxklAc0a6M1j6oz1mWRXbDxmqb6qDpg16u1kpO3kaU7z",
-	"bIdnjO7XwQy2T8SUsywfj23mwYpKxFI6x+y0xTRPp2ScsyJT1ekNOauJUY0LBmnRhVCY/0StT6ymwGy2",
-	"080gGEfdf3WIuFzbAq0RF1I9ixikYbE8X9McckUykc5nRvXKFZ5BJRNlwexM2A723BqPbRSdKeWC5ykt",
-	"CD532M3IZp9ZOu9ss38uc8mUfWbNa4makNlBQplx8UxBrq2YmxPaMWFNOmz83JhZE7uFMNmL0yCdTjon",
-	"AJRzra4CozAi5zolCfwuRu23qXVIrLK/0za3yFM+YX8zd94mvbKgW9Oe3hSUv5vPZlQurRekFKojxbvH",
-	"jcwzM5Y1eSHKgqYR1z8oMzYciykEzvMgmZY5U+A4LyhXhHK2aFCa2/kh3tr77HBb+RSQ+t6pAM9s5iKl",
-	"WdmUotDGb2A06D0kFoTPVoOyLFc5G1b2xeoMwyOpOlAs82/1PwSsG1gbGSsLYZQrzajMxALLOgxHmB8g",
-	"v/ZKLXlqtDDJ6PXVpKBKWeuEyas5xptiJgh+cB8eD7vu1S56AM9HyGtr++SADEvJSmqmOhyQEcv5BDYG",
-	"Z9m5uYabfDiwhhLGodzqnV/yAzJ0WtIwIUM8V8zLErhQ5PCw4HDMLyBBmGckE5zhw1xc4T61qUDm2+ZM",
-	"BdX1nAwzxvEVSsyYzTPNM8IFPq7mJZPKWJTDAaGEs4WPnLmTEipp3GZGz6MZC0gO+xKjkAydr0GRIr9h",
-	"ZGamRFTOU+YHBkqLedho75ivBCqMK/S55MTlMmElpNF9RmxC+bmrRYKHzPSREGgJWoKDLMIhWWVpJT8K",
-	"tBMuNMkEyTW+wabden2L2O2E75nzlElNc27Iw62uAFndU3rDrKZjlhpoh9Qf5+bkFnONmdhVJNHySa8S",
-	"/lVcMes5pQLvsGvfS3p+hWHbc/xjtW4oHAp0Q8KkQ9+AH/+Gjem2U8SxNLf+tW3n2gu8c9dYxmbNzQYn",
-	"3aYBj6HqrK89qOq1D82oi9bTXWN50NP5z3T0bj08bTb9esUxpIHZkI2Y61TMmCJUMvL7PJvE3GGdct8l",
-	"S21EcV1TA5eC+2QCUlxpLI1sbRHCxF7jO2Inq8oLxnXzBoLrKSMzes3AZp3zay4WHTYNnBXtpcYNk1m+",
-	"3WHwM2Td/93e3JDV7t7lBuHJ3cgCjlLrPo8Ogk801GXIOW/F4dSMWFzHR+kz92I57E1RE+/Zx7sOyS9s",
-	"DKxFck6KXOkudRbtUzXbB/NHc54V7Kpr2kVa5BH74F6T8bsOce3MGO9mTTccoFYQKlBeFNPblnbToKEM",
-	"5Uc2znkeLczokKPrPhcxP/13E5KxkvGM8dSYnijX7jB8Cz2g2ewOI0ccgtqSPY55VnYx2ZuS/iFKY4wD",
-	"H3BRGLnBc8Y5cc6N/gtfzYboX6bE/sHsb+tPnNGMnZMhqor+PgwE4R+Ntm7urCI6NYXWjabnJxmonp/i",
-	"Entb7J/dMFklookb9DRghBAnkOPIWznJmyP8dvWSKoWqLljqEiOWBdAl+z9guPVgkpnqVbPmitcb1Ce8",
-	"uEMaRi1FKUySzuMO8Gr71R742MtGUL7fuvBuNZJrQ/K1pItPrbLdNZOSGha4mglInt8W8wuzOqzSBw+s",
-	"zC8geZ3AzSu7F9cGntcP5NNwmCPrNt8OB+HayTVXD55qT9PZdg4Is+bbJsY7Uu1ljR3ZH3aVd0vb+fpZ",
-	"7D6KFlNihVxhgCzKWWhRtY3XXeDd+/JjbN0pGUs77hSXJr5uH9r6oRWVAVPeh+fezXhFi2KYALwD5RmU",
-	"CcKkz8nwmpV6mFROP+vtgkxI66XyCGWB4zHxvjktCMZXQQOh2ZXgxRI+BkXPK/4wGNlKZn3SM4NY8Xr5",
-	"V0VOhugRj6u4uiCJZRtLK0vLrQJghTeCs8sOHP1yy+ix5R7eMXNuR+ZdY8R2Fsj+SxBqxmp8VaIkr6LT",
-	"a1sfnLSrhceYE1At9No6TIRu8D9F6/JWho7ftHfjy+LDdvQOcoWn9OTsyWAPKTnBqjw9rqFz2G987B88",
-	"pwfjT1+enN5G0Y9ecimKGeN6N27cHC2c0XSacxY47nNFJoKzc8IhZQ0tDMEROYmZsdgksR0rPGMlLn6K",
-	"7yBitc4+dUfwbvoN47Kj1A5JF3X3cCabdHzlZ7KS0DAVC064WCAsHlpOE5rzejLYiPEr91sr6VmNxn87",
-	"mEDNlR7bBD+ZvdKYEOTQMHeTKEkPuWudGH999/q3hAy/VYyrXOc37Lsh4ON8Cz5IAt81h1ix/G64Hjpo",
-	"/31Aq6nnIgIkxzbKwnMxcv1F0phX94JIUVRVWIupKKAWy0zKnIQQnchxOzkAwQQwEoV0rp51hzMtGx3x",
-	"7iVN1+07my6b0W714Jl71hIxzR9jhEG/bcRAMZpEl4gxS69j+rYLgLR/lQuF2JFFfeQP78GuXNeWMuHU",
-	"mgn79+rbTp2xDnuPVLOE+KH7OabdrPoBI8A0Fu5ujb8h736wkvhIfhOaKJBrYyGJ38wEPZuH+ygdX1cN",
-	"pJiXG2Fzqs0+kYzZAG0nLB0jSe1c4pe9e8O5RZxg8o4qc7MxW3NQcACaaqs23KZAHKfvXSH+8XDIMTaC",
-	"tf87LeYxHS1a1vQB1hqQg81jBANkLnXezxzOG8c4Rinl8aySnUCNHmohkt6NI02M8SNZv5iN0JLt4+ts",
-	"lxCoH050C05TtZJ3BctYw5qdMyithhof8vKGyaVd+1yBBWoeTNB7D9PHQSlCFTEnek2T+VLtvkHvYiqW",
-	"tgYnHGVYiLMywbrj0ov8j45bLeNZHLpgo1eEtlpxwEF1kFvPK3bt3Sjjn6BlfnXNljGku+oDNUgjR+hP",
-	"gSv95DbZgwdvSyirm5crkAyRM7IxCNC3QQ0lZgzCGYqFWblNTv3KI9/sCEMG2AkRYc4VKt8PWxdmeagD",
-	"rRvQEgI41J3rp21y+ZXwp+wWCJAQn+F+gqtp4MBuMYWpVyY7KFrrhl/O1T0kON+X83vn2CMmuGx64p25",
-	"yaUStQo/WT7skrK7kuyz7nKweS7uPsxUzhEDzcVCDzsFBWz5b4XIjtRY3wNB/MCFBi2PtUje7RI6tHTb",
-	"R/TBiYKHCT7Yr91nyfA60FLHIuI7S7aN0GbYQsPcAO7ZYeK86ICJ7uBpIOGG6how7s6QZ8hMV6F0XFE/",
-	"swzLX1yHgnVF1JfoODLvPprGYWxYSivLOq5klfrS+rS8T5wmBLnI44rOO02lRrdOTXL5RxTJ9Z0IH8j9",
-	"GBAxJlJoUX0xRECHw+A8rIzXXtbGCvVjqBCdTpC4MbMiijeImIbU/GGR37AhQGK7lBc/X5adk6lYkAUr",
-	"oGw5E0wZ/h+iEB/WI1WcLXrBiqKOX+Q28rPy9+APmA8j5ERozXiDBwWmsJNqemfpdXcsrr8i6Muq77LM",
-	"WYp1jEJeI3PTEKR0kt9gpf1q6qRms7IBWV2MNeNuIaeUZyyDHPtQeBzHErB8ak0kdQRdwgPCPueARarn",
-	"ihxHa+n2UR/3uxh1VB8NdWgc5gwyUxJbVgHTMLvXYmbWYA+LZezVWD3/cPi1a6gGPmMsCmpQ1TJshjfw",
-	"4LMNYalCTAjeozD3TRHLZiohoshqidJBXpPSG2M8HXKeYupmta6V/ui4vzancJ1iItA20FnZR8VEyFxP",
-	"ZyHdWXZydnb83Jwi+MOnZD9psKtcfs2Wu9U6NMUWzAtjJgAmLJvD6ZotSc6Jyiec6rm0CH5VlkWuSqrT",
-	"6cHxuJ+ejGJDKOejIk/BH1ObzK8vxOKH//h/f/zbyd8XF8uXF38ZPX/54sPs5T/GT376j5H84T+fL54W",
-	"avof0z/EQsvRLz/+tDiV/8/F5/+cv/w+/h1Ziu0W2d/Y8o29E9hHG+7psCoxnrNkrMaQBIxSo8BWo8QM",
-	"bw8GiWHehzFGAnqu6wmOPYbAQLY4Df2Rimmd84lKfEatu8n+ClfgYBuiTxN/+UaRPGNc53qZkKFitBj6",
-	"Qnfqezx94xqXKOvvogWA8yRk6PSeIYEiLCYP4LN1vcSpeYnncB++Bf8vQORENKiKHX/xGkALry90Wtri",
-	"8/1JMoYFWkA/dGJhC0VX4G+93OO80EyqFRevRPeubQy17uB9chpZ3V/Zim+XpkA1YMQMbIotaVbOJZtR",
-	"jAhRqHv7+MXGNXs0m+UcHK+Yv9qbK6BxISZXc1kYC1TrcnB0dHzy9LB/2D88Hjx72j8xkl5O/DA2Y1yG",
-	"jYZyzVKMMIprhrUg5sfNT3tnSq9/eHzY7615hgOytPCZOSq03MwYyG6R8WtJp5i8ydN4aMeTNR5CCs90",
-	"s3Eko1my0i0OCBcNGNoVaUGBivhfOiSzr3QUBVP6Byb1dLsryi2Qz082Y/UrEQwoTER3xPoU3RmuSOHu",
-	"MYIsV3TUteUBm9G8aAi77oe91nC+064plTsw6LoL1srig5HQnTyOdqH9Em85eXFB93H4WtZ4mPMXP7ZH",
-	"X+DrIAdmQ1O5rb6KZhfV2heqNJv6Z8hbSwLvKzGHhr+91TD8Nqkdt6eb64K3jLe5ud3W4dzDjujoz3P5",
-	"RD7VFg5gZzhBEu9NzjCfdIOGE3ct2T3XmHr0a65Uzic/FBZLps6PM7y6AyTyRrvQvTY2oHjHx1/EgsmD",
-	"lCpGCqaNMpWQLJ/kNpaeUTVl6pzMef7HnAV43tv8rU8ery5P2AmOHvyjf/D807f2h4NPj9yfvvv3aNbp",
-	"b2zxWsYKUWFJW7b+2X5mm2+4M3vbvdBt0GaIrq4DHrmO3/B10TWxUrK+Jm+oguJnqsgQkg6HRAsyYdo6",
-	"UT9jH+/VDt9QwO0afO+am1iF8ZpbKgvp/b8oFqqWyuv+uNWjVbKia7XCepHkabsyPftkjPKv4afGFNM0",
-	"7i/DgzUhiFOTEJvRmpCMFUyzqPPMYtrEIkdZJplSTRVpGdX0cFOyGEK7tZYhYVLt7iWrFZTmfhL6LQ18",
-	"u6ToYsW2/j7cTFuNqRZHlDO0uihsWxS013Iv1YBOmt2/avZaTnbUy5z8XvfKORQB25zb3Lhy6ECxVked",
-	"4G4FZk6mx2gQQNjUHQm42DAcFBO9QT+sTXKUscIErlqh0ZiZFU92cK+PXQu+Fy0fcB+PPTv3kaUtUjcs",
-	"uLIDTSoB6L7hB9pExgBMKAJC4HxAktk0X+gJWxaUI8CwKDKAGK76+UYWo79lMWwSIfhv3GlQzcRL7g3i",
-	"2knnj75ioXcJyXyXvV5Vg9C7xO5T8EcsDLDVALefbj/FmeL4oZjCE6GtwAkP1d2PmKBH44MebBt2gI4q",
-	"ah8Q1RAAzQBIgRVj4El1FxXsQXdb1ce4PjXMs4Wwp9lfDH6VYq6x8gqMQ0CC+/btTy/I89Ozpw5rLtL/",
-	"ePjdIXkjxUTSmbLg6UZpHaYiY8Nzt6EloxkZZkzTvBiCTjlE2MnhIbngRs+EIPCIFYJPlFGJKRfQpUkz",
-	"ThEFFusDWUaK/JphlwvzDITmudCEfc6VhVRbhSnLWMMCLyDXWgo+AdjckZE9qRQq9N8Xxoy6UpxerzaW",
-	"FHxcYGlFxOutrcW+8atIbKPShD7w+mesnU4uwRS77BFaGHIuccKqEecsEvC8KApijMiCEUifh5AnxBtu",
-	"aJFnrgc19k0X2A+fdcSJsmwXRU+poY3G9psgmSB0BKgtOnHJR5i159GiQtg0Af1PLK+YcxwgBOcK6wgc",
-	"6eAVzeSy044GEX8CsD7sN2k7dFtLuRATD4dkPR/10Un2B2ig/fTx9dNZU/B73hCY/vn9+zc25aD22tP+",
-	"81gWg851wba+yYx9IWS2EgB9sYGTXcHDKict6NLYsGatBqOC8ush4jhf5xxauVshAVkzIAxWNLzqwXYt",
-	"Kd0UPdUS3NgbRJ8DVFl1hFnutyEBD1bpFhZkH5TJEUrGeeHVVVqWti3FYUshA/lU88KKqgU1IlJcM75B",
-	"qtgqKxtojfQ1KeYzHmuMZP7ueTPnLLGhwQxKaMhx7TOP4yDPMRZ6Q/W0UtgLT6Y6NUKx6GUCLfNDLWZF",
-	"FNIj5zGfVc79B8zHNk7i+DQ2i5mF/K5ZcpaqkAlwCQq/KlN22RuQLM/IUszJjFHuL1Fz7d+jAXp3oq+7",
-	"UP767vVvxF4nOdfC4hKh1DBcVSfUESYlHkk2yVs0ZnXzijF8g1MHURcCR4518G5243TvhNq6s2mj3Ryf",
-	"lM9S3LU04aHa094Ryq2742wDLhpiYxnFjqbTCiXtLoBodiXuiIg2oxmz9Rq+eg4BoyWDQSNnzsSKs2gf",
-	"7sIVVC/LF9WYAqCvLQ6ckBbrnLlDl4qNAF7dcLj+JcGzArQsT54NhN2Hd8xJjofxkNmv7eYlQ3i+SAY8",
-	"wvZp2wSfZ2bXYgBRKK+RIB8/fFuyULJu6mWDd21KFs95PjPMehzdxxFaq4YuZ5nMxw3l6lAinOAdDWmi",
-	"vhdGU2IxHOX5ZApGigVAt8nGEJvHSqIWnTR2LDXDx646IgisHzTqjskPruCprWgp8ht2tQrAE5N0cCMS",
-	"tkkYwi2tKubMjbsUtxUivfZFhZs7XuTKovlbJHbCRbzPRaQcLy69A99Yx7Y6uSYTegOo0udBeThm1wXe",
-	"VKoAAoUWLKvBnLRtodOEO2q32tDhqHCbcF7DunaVd3DrORkKWU4p99CiuSZyzjE0DXeSQvAJk6SkUgcW",
-	"WD3FEQVLVW4BK2SdtBXGvRME7pN7OwSdT66buhjw7k4QpfZ8rVf1r5UZokB0oi3MCHOMVhv9pw3Stglr",
-	"5U5ls3sXNY2AD52E5naC21lvIth+lBjlm+8+iBZTAflHhZ/bh1V+stVOxIyhoZkr9N21yRR46HOopRTe",
-	"tvpRyomiofNLQbVhueHAot4LObF9QyDWOByg891SzyfgJGQG+XC2wbW4ZlyRnKfFPGMZPu/ynOqvGM11",
-	"7VF0i6JT+Rtl34QvwOyo4QBc8/ZvPqnc/hXThACwUcUApVbwGu1sg+yYjtlYSc9259xLQgArRTqNq3Qz",
-	"ypdEMeWKKSHuIaBTS0stzmgzO57U0FDG+biVw8Xb4TRe21SdYed2ayLiFrxqnYHWe1T9o0pfKcZ4p6Vr",
-	"j2AgeNyP+GHKgPft2o4Y42TKqATHiM+CtIlVeiHILOdzXWsbU4ug34jrroVthYhh7Xv2+12MVKX0aKhD",
-	"PYzyWpPWVTIegr1TD7G4ip9YIapyi8dOUw/8AzOLl84tch3bQe+D+vBvFMHbEtsjCc+AG0Yot0JJspnQ",
-	"LByHnEOQjs5VHb3VTFWUV1wsIJn0pkFIaDmPtQEaZuyGFaKcMa6HA6SvmlILKTVXlVVKJ4zrcEDBk8aU",
-	"VqKgejtGfWfFwalolmlDlQzn5Gnu2MdJse1eKRCce1E7UAQ/jNLxzpWC70Hc7wzc2ahrtEY4aWm5dZTv",
-	"5VRwll1NxYx1awLpD9F269xSvuSawIgUMSPaIldwNTI0NrIOuynEd+nS+2nD7lvv0lAZQAGnbUUuhSV/",
-	"YeN8baJ/jQis52Q4YlJPD2zN+4zyfMyUJgcHECol2jZJWoVqlXp6fMiWfz1OZ4v8df7P//rvw/Tx3/Uv",
-	"+el8v3siACjW1w8IZruBIWIrXC1tiEoLq9EFk7bazIF6U4gUCiSv5yMmOdPwIrow/z9JS/PzP+YyXuwA",
-	"iBPvJYtxCpx68fSHGc0YphrYedWX33KtOcX8TiANvqRdJKi2A96jCAuW08/jaQfIttTqCDC0rYfgO83K",
-	"TQnf61nacOmqsZ1WEkJOrAuoKr+uU0/S5l4ue0GRULpr+Nb1RI6wJG4rRRZMMoTlACd+rlfAEe4QXIw1",
-	"WW4fh3BndWTsSqDDQmlWDgg1x8kVuA0S+wtODrpHFWKZENfZNrHtzRLyz//67zpSgG+Cu91kwXubNihn",
-	"LNvWZM0M3IaAZnOlsaWoR8OwSOoruBT2q13b7lSp/6uEXPqhQCfVwBkbIlKtg+1bZ3kWPyE2tJzete/k",
-	"7tAjm/U8VnpQunvvRlnvQVkvR0OO8Uu1DgzSJBLfrUKsVPqa2QH408IOuw63YvZeWQde2Qy38m7J04bQ",
-	"eEPdTWCp59itTEMOH+WEUVnkTNqMBoiCKit+Dlf7jAFhzGERG1UYYo/C7UKqVyaXRt45uLV5keGXD+N5",
-	"WB0bZBVieeW2xCYi2A8zK5WYazjMuIZ8TMrJaBkEVwMxEHNcNG/rgOBQ/ClWtE3b0HnDNt5z2oANZFhG",
-	"CRh9hXpRPl/ydNcA/D4aRoblkae754dbfL5oSfOv9Jr5xLv7hOUr5TzmUnvhyWERuyQLonQuZw8SAuGa",
-	"sWE4qARB8I58sF2Tc21OsimhRC15SiC9FhCdBi5ZAO2lGaNc2Ro89DfvPK8Az3/doUVlOs1vmM+bAu2f",
-	"4CMJADLiLGat9RrDku98BGcfWRcre6fOuc27QlmE/RAABRkMwU+2pftZ1BFM6aulfsDzW/uQuqytx5Vd",
-	"4j3kcmm0ML81K9BtX5jjpHslw3ujItv8xUA4W4m8KoDx8048Nsq6NXl2mwRDwwOn/dBGK0NbsFFkaL5k",
-	"zI5tzlsMC8qJoKV+b/DxkznOpTnYkZbonVjJLHaJxI9d3m9D4i76149Pg8TaxmzaXqXa9Tbl1d5+uk2+",
-	"Qk5n87kLghMEEdjg3wppz+EZvWbf2eb9VbLV+kHrGTnm8mhI1nxZy89EfH/Ep4GQZrIhyWub3Gmuvuie",
-	"E+P5atuBADZiVOr3upgiFeu29Fh/wAe2IihYxFDLC9WaucFVUw0G0SRW33krpYOuUVMam8tiA54Qkgwt",
-	"P6wWUIBc25rt102v2aCdbThm3jtMhbvAST2szz9QWcV152akSl8ZVSXa7P7lZ2P8akGojSm2b3C/7kNI",
-	"o9ZEKdk4/7z+6VfaNr82B5mkKUJ+aEEkS8WE54qtu5Slvjodv38et9K7Rj03lMXbMScBhtUWbx5w1T4i",
-	"WsieDxPQgm/tZog4Zs75VUaXqrknUl4rejQPWdAezKR9/OSsvzmx1hzlLpF+pdoNDG9MG8F7VuCBaqm8",
-	"gjPFinEryKAG3u5U4t+2L2wI37LGO3dtlyd1c7u8LvAy61Vu8FffUy82Medbiq7bop6MtaA5QNhyspiK",
-	"WWKDeMZuRE0DLEjAnSOFENcKJwurrd2qrjbropnLtqgIctI/eXJwfHJw0n9/3B/0zX//2VrixX0TgqSU",
-	"E2bVITORlaOPO6R8GZdbcafHT77ANoE0psKm3YT1pJDfWwuwXJqT9rIHTSoVoZAPpaL1WgDEKpdWXq5S",
-	"6NhR6KwDhVab4TmPiHWL2PWIswoqRY2hyh0qDttVD+5cCdi+rq+9Q3lNoYHI4KZSug/TZWMnqGoHNLE9",
-	"WsTTLRYxsGOdi725l2vl6wugMJVzZqv31jlwzkeFSK9dbNg3kNg6AiMswhVybA6WpHIYHZB2hZIEBP5x",
-	"9e01A67bmfxhumyyUVQTQsjr6J5tHuK23eQ+tKkzlBtnpHNhJQy7KJ7rGlsedzBvE421FhAx4bdROrUb",
-	"smevaAqYmM3QZKXajKghX6E9T643X57GFGzzbdtO3NZhKD1Pr5sBFNaZfBtnwIc9LaN8YQM13cLN9W4w",
-	"644CjK1c2ZLhHTti7bGL1j1Hqhfj4h7aZe2W1LpRWNnFduleVRnqqkMES9VLVuuxuynzIekZCY/pjw3g",
-	"TTu16LqfYKgjRNCli5URS+UVJ5QjTjpuUslUCY0bh3CIDe+SLwBZHrsnDDTiMleVi+YsgcRgdsO4Picy",
-	"V0yBwgxWQaVjz8QNpgy3yBi/czZblW7ty5htZNgFgtcai1W8VRc+YeJUl2ZjtY0QBpR9M6OkSpGokmvq",
-	"XW+iEVr35n3Y+142P4zJ7z63I0peQ1i8ot458GNrbN6NLccumhqM5WpPDcY8Odc/jpxx7oGFFEtc81fy",
-	"rfdy+iJh+4fvDsnLWakBkSXwPVjZ+tBlz1Ufsb21wQ1XGkGLXJYfuM/h6np1yI5HV+20WcF5KYxFwjOo",
-	"FXUtg7gASXc/3caC9mKON1bajB2Si1jl+EpsYcvar+xkINumjfyusSXRtnSZVkky0GM6nctcL9+ZVbKJ",
-	"ss5xtIbhIiCgMibUe+SGI6mv/vlf/w0RAVhp1LapDB0iU63L3u0tMO1YxF59w3gmJHn0SC15qh49soW7",
-	"NojvKjqwdI3aMFSCOTFYG0Yv+aNHdnkfPTokFx48OFdV/gpA4dCwZOTRI3uYPXpkVhxe48TPo0eJrRvG",
-	"9DcjLs1vjx5ZgWU+9AZh5bA2jQjuhNm5eZdNqrbQyWGlirkZy7UVYZ9pqqFG2SIzWcGZHV5yM57ffJOS",
-	"PFOHjx6R4RdalrfDhAy/2NHfWii7L+4bt5i5DSWSwMUU5fYlf4+VfUFPcxycZNAGhhaH5EMDAp55LIC/",
-	"u+SAf7dYx74bkNP+qR39L0alMisqGeBGZwMy/Pcin+X6ct7vnzxB7OkEdxG8GYC6voA8TQCI+nZ4DpVS",
-	"Yq4v+dD8ZQi3m9eZm335lODMftXqL4ZaZjagLaFpnlIpDdWH5lfyBS2rhODWR0s6Ic5AvR0OzIa/5GaS",
-	"7VyYFqAx8GQekreMZlCgf8kdcyUBzjVmlQEE2PDfzbC+f9xXAXWcHvU9H1rg0YpYl9zVRCgytPdBB59p",
-	"PsF4MuVkCC09zTbRZCaURlXYrK8l11tWMuoIhqiMb16/e2+z/80bXmVsVgrNeLo8+BtbDl2TdARvRLRG",
-	"BCy75EOLejY8N3tmFZARRoo4bPhx9I87HrFoqzxlicf3QrbQQWY6myVr3nHIySnylHEU8TZb5KKk6ZQd",
-	"nBz2e0mvaoGjBkdHi8XikMLlQyEnR/ZZdfTLqxcvf3v3Ep6pEO16sMC19jXHtvUdp2XeG/QeH/YPH1uI",
-	"VZClR3hoHsg5h98nMX//2zm3cWsHOquubY8GM0XpLwPyB4oUa1jVneS+V9urDADMlL6Az5sPwKgknTHN",
-	"JLoQY4d1dcvR63HVhTfawQHGVdMNXGObIPUrN7f/MWfg3HK9i1xaHaoGLXQmM4Itw/3FSJReixsvACYX",
-	"01RUKcx6mxGc9Pvok+baRsVDnNHfrSerGvFGTCVHdbAh4OBb6ztJ0btviJg4XcLCW8LtgAvY9CE/codx",
-	"iWe5d5aapffrg+QGuEkKaTi9n4xJ8sk8EvLn0Rc557eNXHoBm1A5JqwQC20xyDkZ+m6AQ9tYC8xXMVnn",
-	"zb+wijV7D7ESsVVASES+D4K/m4oFtlSzuASex1dovrYL14eUZ6hjWYx/2EGA2ew3kLREc5okppA176bN",
-	"ocxPwAdlqVotvbnR7XrboSMidszbugqcf6kdXJbb964hhbcb97ZtKdLO8c1FWSLbiFil8a/ufGZgmEJe",
-	"6wWmj6E6UaXxDq36nGuihVhftxdw5wVkJnVbuEA1gD6JnzyO7Q8CQ2Fb1iSIcGW5Kgu6vLKc/rMFb1xN",
-	"/Gy9is4Vclu3vbw9WOOf433yT5PEAUvx7rzyq9XuMZWszi1uQx+BnYBc4+DZV1QPzHRGZjntPzeGVsFC",
-	"YBVwQjrAJN8h+pC8sp4gMmLOkmBsnat+hA8jV61Q+7Qh/bks0WYzD2b7IBWOoYlYyWaZJ7hNc3fHnT2r",
-	"rfYOChpamvFTLjbz/p+Iz/BkayJdN0FxUZavfnwtsfPFJ1CTY6gOL6w7EJF3mQcfpK7wD71TYJMqowkv",
-	"10mPbcod9XcVRmtEVTNaFAyldAD67v3wh52Ek+2l3ko2/Zl4BheQVJwDodEpIp9tElVHuKs2aCJu34Eb",
-	"guSz2Ryw8hPrpWNZvaHlKjb0uqrywn7xz6yt4By2KyyWuvdkb1QJ4g7M/15kRlQPeu/0oHlZCAolqVCS",
-	"ss4FPrfd32nrbVzT9UseFtwo6+fwsGLQnoACDLih3jkEMGwLA8AWHNH02qHoJJcczg3EDy9yjk2FMY8p",
-	"IVSR05MTMkSqXdneB8ND8n7KEN9KS8qVNa5BfbvkFZkTOI8kQ8+1so4oV6I7QvxlfUhWs+OzPIPTHD2V",
-	"lxyKRwxNcuuKOkd/lplZJhKLHe69qeCBcTBB5L1rY4vkveSYvEcDkwEu23377Um//x34fT6Afmoz3783",
-	"Qm8I7ejsg4uq9HFKy9I52lyoyEUDLvnarn635OkuauyPcgmGYvKgCu9K0V9PTenJ2ZPB8/GzJ1n/2fGz",
-	"Z6fp0+zJ2XN6MmaU9tOzM5r1j8/o49H4dHw8Ohn1R89OTtLs+Cx7kh6fjfrjfp/2n/VW6gJto+V6XZ+1",
-	"G10x2scvsXKllYE96T/uP6bs5GT0/PmzZ0+ORyl7PDp5Nn78mLH0eMSenj2jJ8eP02dP0ueP0/7TJ9mI",
-	"PR+fnT1Lj4/Tp2cnWHHTTq6FpZQPfEgG9WoRkfobcp+Ro1AYgd3SfdnuWMw5aq77tCk2D+miVhi0B73P",
-	"2JC1KMy2s9v1qdlweAdSBPuWpNcoGmmoT5tLEBNpBJCPnuRv3ff/zEd5CD2+2XHouwLd22HuPvHgp7n1",
-	"anh2AXeYO0CC2CucUlBxbD3O2XeBW3LBbYAwIexzykoM3VbjsrE95DH3AjJlkh2Si6Jw0cUI3kVw6qVT",
-	"kaeMNBx6bgLu1GtwujiQ+K/peHHo7x+31bR+quoeH7eW5CvA9A8szD0If4MP2K7SAoNYkrm+VnsX4VsG",
-	"YiS4dybsy0UU7qLUcLzbFlF5PirESB0FjaPjO7TyCActAFBVqNXka6K0MFbZkkWk9k85z2odrL+u5xFG",
-	"D+nYe9LB2ms6Zvo/2gE88OaoLUADY/qVFdZsSiqM4KxCswTKQ47Q3Zn3Ql3brA9vnzmzxlluGxj4C44Y",
-	"fJ8bAy7vfr44ODl74mYwWlrk1UjUxbdlaRV4eVpvRm5Z6mP/4Dk9GH/68uT0NtKCHI7EeawkzOwiG2L3",
-	"hm1NOyM2LSlAj6Cr0BE2+P/klPya/4CHGEw4OOOqfVyFnA0ZMKB3SN7RMcM6zpJRHTvS3sy14aXWfjeR",
-	"aqYPMHRY51qfyjrKOVZHrJLrQTcKzKphgxiue4DzY+sQoATBCNx9bMH/DfsM2AyZKr7hfNuYjX50q01V",
-	"kUMAFXDedez/CYjeHmJgXcP/wZ1bXTMZwOUZz2IYxbrbQApDAHYQSWLwfZs6JTE0D8B9FTKomz7q0qtb",
-	"cot5s02Q/5NlUMDQtxtBTr+/FxOoQUtqMlp8myRmLYnA0vDC+pv1+BFb1EB9IkbNgFDI7898EpUE2a6M",
-	"loUQd4fkg4VhWjozJbFYISueu2YrZMfdtU8dDLxSvmNfmMH9EdxRHRQqM5lO5sbJwzCv0/ORu/bBrPC5",
-	"kNvAGN0gq4++wL/NqT7oml3Q3OZZVmmZU1ZkNvkRsRip9uo/GtLWQRsNhv7gWut1YrAPtINY+rt1eN6/",
-	"dGo8hxGob285RQ516m6OFxjyqx/R+7rCB0eYIx7RlVu/tEkoXqhrLIalRi+B5BRkE1cw6ar3IIyrCFWY",
-	"bRBJT4Ex7sZBURF1n5t/I28ktluXz8w38tzRYS/hV3hxI+sYBkinNOfq6Av8e3skWSpk1i4BzBr0aDjY",
-	"rW+fT4gS3mxYQn3wiJEbJvNxbqY5HkMI7FsLOQ4XlsPv0BIRcvIN1Jvn3CY5Yzv42VxTG/+CzF8p5hOb",
-	"ZHrx5tV5kKviH88VWchca+ZAJGzWbOzsgxiweeqtpcGWDD1MfcV70dlIXaq1LRRpynqFTG7F/qjpb36p",
-	"+5HSPY+c0o8BVbdV6O418hxSLsL09pLRbsFTUEGLTRnNPMrUFMBN7s75b81L4e1UTQ/gtSyzqxXugzRl",
-	"Sm3PxhwKOamqwJBBxYLjeB00rEuUqoHTNLgQ4MF9p27aE3fLaQ5H9fe2hCUb2qQu7NCNZUy2/MTBF1To",
-	"DodNmwY+u/e88k3VgLGN5a7vwRZzn74HY8xir/8prTEce4v8EiTfPdljqWe4SB67vQgnGp+wdmnsFtzE",
-	"h4zYeMxSjQkPmUjnM8a1jRJZn5gr0MACrcR17OderLk9o7DSJXbi/IXZvdO79yVr0kNw4ntUUlM3oW3p",
-	"7luYGYft9dTVVT3y5O2urAavbswiqpyfztcM2ow9ppA9vOrqZCnhYjEgXIxEtnScYfNXQA0CvyqEQhjj",
-	"h+TCFdOhhS9XM3CH+BmHwjpMzIGCGCOs+iYO89yT3uJeeunNhWfF4NVc6Ct/BMR480coY/y6PgDYoIgG",
-	"bEjZS3qWIveQI8OFNqK8EOKaQXVcrpFcF+mMtc/l/NGS+itlm7fZ7IktUd2LheGK94UkGePLDQIguouN",
-	"xGwU0NDg04hUW0zGiBaisJqXZp/1IbEFg+aYzjHSaBvsZIfktH9qk9irtHULXRX1Sbwp6L1WIJn3+44r",
-	"8QUyw9ubLLapSO5ogwS6TOxfMmOi59EX/KHleYs+T7+wDek9eKxa8AGoWsUKtsp48CFtnrIKe15whqju",
-	"zneFHBD4rKxJjGgpLmLWwkFqjmzn7/+zO6/sRJqExf4SyKxm4Oh2N/8VjrpiP1vmvjFT3N4DQTExY3A+",
-	"59wqdBb8FRnMtqtUzphTrvguYvb4L/+pM8btLFro9G6++690SwNSxkzzRh0N6o5yReY8/2POgnbFTVVt",
-	"brpfVbEp6IgViLCRg4IzEUVWAdJiY9nWKoeb0tdSORxFm+SIa8y8D20jywLQjhiz1ETCUQWCsfVUqvWQ",
-	"jor96qv3vhkfgpZOKm8gZmfRbN8VJHaa9XCitJVm4OVulR9Q5Z+ktCigNeXSmFBxsfzKfW2vyQH1YeXK",
-	"0y1pcPetJglUZL6ra8oP5R58U5Z4HZxTRpT1/mReLDvL7UeeI/X+T7y84lK37ZwztEWNd1CS61O/ZLCZ",
-	"k8qT5XrXKdSlodcgIgj5YMg3tjP3zHf88CBYEITDEiBAItHikLyy6rg0BiVLwVyeUDOkqqPSa9cskKbX",
-	"KiFDSD+zyERV79IhsZ2wJTsPIU0gY612H+YDzZgPtKQiY4kRAuSj/9A3vkep+vTt/9B04hb6yEuJIyx6",
-	"gd6qVsfekI39yqMb/sskQmDNjpcmNmpQ/e6a0leYcBPJGAK09y6mYrmqZiQBUKKLQWADbNts9raj7PhK",
-	"aogPJcRPTrtjzskwaGcYgpN4Krja3T1V5VcImev7PDwcjzyA1+YqfTRYg5MSgbsArjSB0nvlsRkROU+L",
-	"UoWhT/JKE2nfY4vnGnDJIIqLpvOac3LOC6bqA0F8NUdHjGYvqLLITMGF2I77ScgJ09WOawcREHy6QiTY",
-	"w+rhaLatX9Lst5oymjFJhi/f04ljM0OroCYZ/DNvLt6/+HljqkwjSfoPvHfM6HBaMAAzs6YX29uO4B77",
-	"1r1gD2xejY5SGp/cCw6B8za9Gh/8al4xXNk234LTvZQsFRwhOq8Ql3H4HR6v3i3BCuV7vmEa4IxRDn7M",
-	"2LZB4IDGg2p9MS1HViq1h/UfUTNSUUEN4SpWqqSbXCcd9o5nnxQ3tLgSHpe0Bhhc2dESD7iUcvSudjyz",
-	"vg78wr/+tnvhIkqMKKaNFuEyWLsfa0cOfWyTu9/eU2UToUPWc6uT91OqEvQVe0UXYB8bnXUXHvrsnhHG",
-	"Go2Koqi81/u2JnSddNH12dHbvy4lNy/v0Rf84fbIIR3e8XtJo99vDY04kmcTNO7dU6JNk3H2TlNpzCKf",
-	"pWLGd50bi6dCUx4ekgu0mhCUz4InnBPKlwhj4wAUc9UY0Q3ycSInwts5v3CT/npmS2V/3DA5Egq62sk5",
-	"6yCbPWLfV0reriDb4/K5ykbaQ7ranG/CCmzYct5q38c+a87cJSrnk4IdzJU5BlLJbGTcFuW5mInH/6pb",
-	"8uCicmcZGdr4rBq6pLPU0IUHRWbV68ZCuuDtRHA2QFUJ/2DUKszPwaI39xTgC82xjYOHQckRTTkTkG1r",
-	"oz2KzHnKpPaAsTEXwEtH4q+6mxzRqrbRrTjYD/4r2eT++7bvXcNGQp5KArzffRrgfpPY73RRWaaMFnq6",
-	"UWO5YTLLU+0D0iDcFRmxaQ5OtgGZc3zNkkDiL1HGHKYFGdHMcCnuGWj2L8UiIf5mBBKoPTIRIoMOhwlx",
-	"7Y7tDXnBDN3iEeufcRr3qPvYLzQsME5pb0EL7V/ZQhm9N30n8LBtimlg6jrcHEJQebX1hhZzdk4U4yrX",
-	"+Q3DP6iqat5sigbHAAzgXg0U+EKjfWKu7nVVqzYTD2HrzzcAjnC2WMWPw8ENLNJBzskQlwq92IpBuqi7",
-	"NOeK6SGZCEQB08KiallKJWu4hcQhCQVdCs5te4nPulIqEYfdQp+4IUbBrwIO2Q3+6i4nFszfrNlMaC16",
-	"n5IeEivqke5grpsJfS1rfftmIFj3vbS710JCQebVaD9Jtky33yQNgstHhDaeaxAESMKmN3DEreZnWUUQ",
-	"82ALCzeQN+IyuS/fK8QLfmSTIe5JsGeUJPvWr3ks+UEcfXE/Nic/vPOnjoVuD/ouUEWG3ypGC5Z9N6wa",
-	"JAUlVuaua7YkomTQl4DNoueUW5CHWPRmYB+8vk+Ed/vKh1jsJAagZj+/0gp7CBt3mFQt+rFIvAaZFkOS",
-	"D1dpjzVJERa18cUWySC2emTlILaiyXZbAadJrkk5hZjTVMzi+MsQ871PHsQPNNk45uLeuM/pS0G8vEoK",
-	"mGBC9MOKHZjfkQu/36c7wmloAVOsJAsE/IEOhoyFDouVQGdazJUGB8I1C+Ok4G3A9ARi+EOKAvKzGcmV",
-	"a0N1zZYAhTRiRc5umP3mQlhT00aJjO4WYKQ6ImF01t5YOTvQi2Ie0tOCKXU3nwlAy2L/mMoSbnZ3hIkR",
-	"X9Pj8adxcQDBXoisueYCE1XuwbWBjO1qUtc5uotO6DutNuqDWjIXh2GzsqCaKSIZzQ5JpUQUjN6wRh2i",
-	"SSprti1uecGtk2/lIDBjOg8bMFZnRmPtta5HL11d9XGkrvrT/R4Wmr2XrJFvNDRR2KNtjQgdsIxfUT1d",
-	"YCf7KJsF8NpWsFWe4yD8ISRRej4bAV7CDZOAQAdJIMYqKhn3xrKtGZFijkfBLIwZgtFim4mrhgLND9Pl",
-	"A6RffJgum/VWqgRX5wgD5LG4c0UWrCj2wR8fpstQebB1Unj05eB+Quv1gdnEreB9ahKANcEZyYSQwFls",
-	"hQFn1BWCByQaXPJLfkCGPp9pOCAjo/GSeblmLkNPWz/Mc3gQvTv+qQCu51tg9AiULfSqtMHwBNpYI8I6",
-	"QWh4QaQoCvA04SeCgOMAcKh9bMkPIRg9JoOFswffMzRAZTyDoWEBd4XW7nu2Dq2Hs8ojsTV2vm2rxWt3",
-	"U8Jel1mzDvKhquL/ehGXCOKUa25bdZP2TWR7p+3TJFdbM/+LRjWDFGLoebqXs0hTqYMIeTzQaZTqzTWh",
-	"81GRp2RKi5sKeAZU8aBmwKU4O+ECgXdXB1bm6LAgWa4g5Qv8GJBIaQRfAtFDMSYjyrMmqJi/mWG2gYip",
-	"RmY2x1yWQjVm69vLrfP1/8aWb+wj96uvmA9twDEzc0xAKu0d7MGu9jWSO1rwM2PtGtZhoZ+LzdV73WJ6",
-	"PKBRupCxEf+Z8I4GawtiloY5M6pVxX6vVDYF4H69V+fXr83GB9TL7EdNEOQVobPmJZiNNhdh4h2Y11Iy",
-	"qYwaL4PsAUzs536VNtXyGcb41X7xz1x8iXPYXodiqXtPO8y+3TlMckkmknLdqRjzIoP22371YDXNiQ+v",
-	"GkBwu/AFmoup+QWhXyW6ls0DOa+V4SUOENZljzSqDEjHr6owWN1AMXmTgxfV+1VBRzgYCQCMFtA+GOcg",
-	"ZHutAWf4lZwclrwNQgbZZ3/lnTO3mJsEzdEX/GFjtcSPuaKjgtWlP/bpuxHO2we97JVtdZ5jTySEIBTc",
-	"AoatCyCsw/Bs165YoZKAqHFn+wE6A+V9E9m6bguc1oqRJuSkXQGnuTFIL/cHLIaJ4rL8tZzca0zwtZxs",
-	"0l7MkPcaCQQa+EpRT4IuArVyc/NMyG8U0YxTJ1gN34aqK9iENJvlvHJ7w6/fWMsNuTyxiAc2iS+vSkgt",
-	"rquRxIfkN8YsfDHIbGPr6bGQs2GzAH4tJ1+3Ss5Mtjfo0YxWojfnuWbptL2QfS0nX0nC/sYWhoTN/OmX",
-	"FRbSNqjDNd5nspyQkybB63oAHX2xP7VsEO5aqjioFwdU3aaZE0SPXUecr9wUZq+hYzenLVAoTV2zIOYL",
-	"utMIgMbQwQKgowCcy8kQKkb/1+mwMdxbkXWP0V4MnTUfFNY5R97ifZ6rEVET8avxWkMGiX3/3aAm/0xd",
-	"wGDCLZqAIWHuCXBRerJX/hrGtJMMePXoC/7QUi5g6DrIH9JE0TwjdCTm5jfFinFcIsCTvXsneqM8sPy5",
-	"P3HgJrRK3K5cjuP20Eir63KEam93l3rw3iZ15ZVWRDGFgW3GM2fPKah4VM4F7K39GV2SuWLoogP1SNuU",
-	"50Py1gwTUiG1zYKG1sobGn3CE8wzxr4xwR+WsxJrnuzJPDCv2sRkhlPAw3v0xfxz2xL6mwU5zD5GgsL8",
-	"dzEKMh+gpjSaEgjhX1beb04OK5tTctge+6IjSSAZpdm93ZU1zfD9dg4X6UgyLZfdd7J/YdM+flNQ7vKf",
-	"w+ozl4KCJdBQukwEh8I14sp0jUFxzUoLGBLgpOZVI0Szu5uRBICG+Pb4NtdyaVnmXxf3v32EZSIQe2E/",
-	"G13LJaFubRRSKRJeQX9H8y43JoUCZBVvbvjASui3w9x19BeKBa+wOCH3GSAfGmoXjErxHkfxZ3bewhS2",
-	"a2ZIwXty3WpHxs5+BbQjIZ+CM6NrESEhWazyJGDaGMY7rJOP4Dm/wX1wboMh14yV5jtTqqbNfgOg4Vf1",
-	"HLDPZS6Zusr5VUaXqjd43k961pe26r11WF55e5cCTPArORXg25tL75xbyId64e495qhpu8BRlwJy79EX",
-	"+HejJ9eP1cLZGBlqZGddy8RUhAU27t2iRTbokI4h23l0cUjg0N2/xtZIuq7bBebk1Yhaas1GRa9KozJk",
-	"NlYZSnubDxAT6x/8y/feDKIazT3g3rlx/zm7MrjRbz+MPBHvyVGwCNY/onv4y0df3I/t7A1f/raSlLIZ",
-	"5FmJGcOEJkC7ilogO2cb/evhOT8kYIE1evZn6rjBr8upgFeOLP7PgZETnY2f2icaA9m1tg0rzR0qRIFa",
-	"PxqyyIvC3UgKqo2m9L7WAwQAS+AhOS8qU9kmaET0IzuOi68MP2jbItCJZM5mu0hnLCE6T6+ZJqdPj4/b",
-	"a0PVpP4vwPRwrREgB7TqZLQt/S3K97v25WvF8ha5xmEBzoREBqXqGothzF/RqSNA/yLUqQJQm6zomJFS",
-	"5FwfkougUnlLY7+YUQDT3G8C6Fe38h+qx98ObMVuHHhMU3mob74Ht1q0iaHvYDesDuQg/ITALDzI2Tc8",
-	"dXjJf5tjppFthEMmtFQDQkla5L6cCTDyOEu1xXod/kKVPnhpPn/w6schmeVKMXXJHbsaToWSN/cHvchT",
-	"dkjg3EUv1I1/uSV8Xam45IjBIbi7d8h4Nqwi6WjdGmKgWLdJPuDEZrWbLjmjssiZJN9C8w3JlNlc350j",
-	"QXyDCi7wG0GVGpKgmn20ph96ozvWe4mr1yYHFRf6a3cpjJTN+85/AN8WrNSCGqsqZfkNy86J0lLwCawn",
-	"5SH/NYIV1rimNoWgF//H/sHzT1+Ok+NnTT34tyhrmn3WuIuCvvX++Ozl2YA8veRwwwBU1kueUU0H5Mtl",
-	"T7E/LnuDp8llj+rL3uDSiKcnB8fHByf998f9Qd/895+XveQScsvgDniD+ctIZMvL3uCL+9Pg0malE1rm",
-	"cAfYP3DBSvDL3u0tsFRFiUgT/bWKHK4VwlCYcfuYPWRx1vhwP6irRVFTKxFR4Fuz35g8gDIv5OTvHkrh",
-	"7FKvlOuNVUobSo9ihUfBKfgvUnnkBCxMcm+1R9ViO/8MmQgSQ0G72wqbL7N0LnO9hIfRvTL4+Mlsc+Qw",
-	"fOtcFkaeaF0Ojo6OT54e9g/7h8eDZ0/7fVAp7KjWmmtOhc0Yh/UdQBJYUqXuOj9w0Eblmi3BKLUiyzp4",
-	"1iXlB6tJqWleltAFHhDfiwzeYhswJb4HvsvUCV8d7WzwwVV5yTlXgwDtHpU7BBpJAlwLxJO2XheHCtvo",
-	"tvlZLMzLre47CJ0PYL0nVZtIbyglDscy+AIsf2z0gqRUyhwSOYmY64FLVKg9zJg26///BwAA//8=",
+	"5L0Ncxs3ky76V1A8WxXHO5Io+Zuq1B7FSTZ+3yTOsb2v793IK4IzIDnREJgMQNFcX1ftr9kftr/kFrob",
+	"GMwQwy9RcnJvna3zOuJ8YIBGoz+efvpTL1WzUkkhje4NPvWmgmeign9+/45P7P9mQqdVXppcyd6g924q",
+	"2I2odK4kU2O2mHLDfr149/JHlk65nAidsLGq2PDV+OhnbtLp8LiX9HQ6FTNuH2aWpegNetpUuZz0Pn/+",
+	"nPRKXvGZMPTWi7ERVfy1Qyk+mqF9q5kKVvKJYCMxVpU4Z3ykhTRMSfhpnFfawAX25bm9/4+5qJa9pCf5",
+	"zL6fw1vCgc34x5+EnJhpb/Dk9CxZGWiCI/sHfvrqAN/nZsqGC56bYcK41AtRMa6ZVkra/zXBtOWaTfPJ",
+	"VFTMTLkdca7XjvOKbmyMd6yqGTe9QS+X5unjXtKb5TKfzWe9Qd8PPpdGTESFoy/LV9+9rn6B57YHfyEZ",
+	"L0s2WrI8Y6pi9u1+SCU302BEZdlLepX4Y55XIusNTDUXHfN4evYchuX/Ozar387zInv1XXzF7WjGjLOR",
+	"vahjQPDbQYf0EgR505hQ3DsGhT8edlRKjvNJbFQXLIXfcP0Su4CjJSwolxmT89kIZTGXbDgVRaH+96Nh",
+	"17jhQYcd91wbNRPVGuljKV2zlQS6iw86yu/y8fidiq+4MnavKikSmkVUP2YKU61ksWS50TTRXTvZqLXj",
+	"FR/5rCzshU/sXt519NXyzTyilP7BizzjRoAgkFICjb1Q8yJjU16WQiYkykwqM83lpOsLsmp5Vc2bWigT",
+	"Yz4vTG8w5oUWfmgjpQrBJYztVSZmpTJCpsu/i2Vs9StRCjsmq0Ht1Go+E+xaLGHUI5Ut2UQYHWh2p14n",
+	"PJfnzVvgIVziksG9uWaVGM+1yPDHx/0Xx5fSfSOed/VHBqM9ssO9jUy9ktrwolirdnO8ZivBp2sPKvc/",
+	"8ZEoVkf22gq1mSot3LLkmhX2WtgDw2ux/OaGF3MxPGda3IiKF2w2t0tTFGyqUFl7mf6tZ9/3Tcolr5a9",
+	"D3Hxgqc35js3YqZbH3X25Km1GIwRlX3Gf/z2H998+Odvjh/+U2/l62AbvcJnnD71P/Oq4kv89nyWm9Vv",
+	"/1Et2IxLu6nFTDOOlsaUa8YNmyltujZIAc+Lbo8nfRgNHtBP+v3guD6NHtc/C6tM1unMGVyxleDgpQeV",
+	"m9fji7JcKzdgpuXankNJxyjbxg6YFt1jio2C9thWI6H9s+Vo6t22y4jezKW067bedqjgqo7Vwh8Pulpv",
+	"jSg3jUkbUXaMyP500PG8U9dCbhqQsRclbGjU9dX//Nd/DxN7QMFJq0VaCdMxWLjtoKN9z7vURKHkBM4f",
+	"OpFmfMlGgk1FkbERT6/ZXJq8sFdUwh5EWs0EnLHMKKb5EpQpZ/+qWDavuCGfitQMGz7t62Ht21Rs2NdD",
+	"ehUoIyVTEZxlLQG2vkgvbmM86uumlfG8qVT7Ry8+/PODmf5/9NcRxWqnRFXX40ItNq3hgq7rWCv38wGX",
+	"67N9lC6V1ALOjl8rNSrEzP4zVdIICUvJy7LIU5jxkxKv+OffNfp19Zv/qRLj3qD3v05qH/kEf9Un7rnw",
+	"xtUJsJ8jtGELrkFstahuRIbGCpglmi81W0yXxzCf9FRwgFNDDmZZqVJUJscPabzj0+phNxW8MNOrdCrS",
+	"6+ACb4rZBSjn6OX7k3XdF+JAXtmb7N3N4zPpFVwbsAe3eow1Tz+7dQ9FkcQ5dnxbtbP66T17IKLD7L5i",
+	"5c72WE2VTyYUYNjh29/hbatP/BzK62/4VU0paK1HMAS/Du4DP/inq9HvIoXJDud+Z0lwk7zyQz3mTzFL",
+	"feMn+Qu6h/wrn4jVEfs532HyY+soxUez6e5f7DXtz8H3dg+bvKfmqLnfiVuJK3pRV3kWnfu0EtyI7Iqb",
+	"RvTGemdHJofJ7rxntIw+UlSVquK/fMzNVaqyUAy8dZn0xrnM9XTHweB3BTNRyav+6e/Z2cdnf7z4z+r5",
+	"4tHNk+uns8eybyZTHn1CbautW8A3YmyvVnPj1BXPstwuBS9+DRYIz4nmgia9j0cTdUR/tBr9+A1f/Cy0",
+	"tnIJQlGqatd1sCPL5sWudxm++5sMNxFrfzjLtRbZcADnBxqI/mix/2lNCm6Ysb69fTa4X9K6F79Zs2Au",
+	"IEKGF1rFM09TITL465jnBfwj5TIVBf4b3xdsmHCIleCzLjEnNReJj9qh0ZSw3AysizXnRcLSylo9lfWz",
+	"VG7tHAzvFvlYsHSZFqLhSvbs5bGZc6ZEfGBtdZD1ksDAp41ej94tRC2Fjc3Y2M1rlcrh1CEdoPepEd+g",
+	"DdO9Ayno09KaZVmpG3EV9cou8EdYYYo6Oe+smsvj3koEKdjQR/o6L49UieM4Ammxkmb1QMO6iQ+2YUg+",
+	"ffLk0dOk03Bwk/G5c3re1XLe/Hw//x2ngJJXTp009enDkyfsIf6/XufIPm3cCa1lhl+jq4zue3vwEP7d",
+	"JE8Q6CQ1vc+5tsmAyXJdFnx5tWot/iiKQm11OpXljqcTxJ82bsaf8KqoKTvtGlwlCsG12GFeY/rKmWTh",
+	"5LQtNPqIzQqqLA+imsryvpRSWe6njlqyFuiAx/0XMRXQFr4NMZ/9BWft7NhrojZ5x+T8W5mR5fAXnpvP",
+	"8W+r1A0vXvthtu0KAbF+yj6zBc8NZKA5K0WllWQPhmWlZqUZfm3NjJJrzUZLewLNtChu0JV0thJeaU2C",
+	"4BSLWUF0kF0UxX5iKZURW8z5tsdfdOYqk495ajpsMcqqshnPROKyWqqafKVZJSa5NtXSzkxLYvIJfeu6",
+	"9fwOryJzW+dGVcumqlTVZI16PgFNesLLPGoj5/8prkZLgyNayYNHgunhJgpGlLjPie2pbws1irjeO35/",
+	"c6z++3Gpdx06vbzx1K6h4xD0rgqhvmsr/V9/aJBq6ff7G+Il7jXRwUM6f9UXR3NlC7+RB2K/9uxy1312",
+	"rs8VBe129dJDi2+LAe5jMXW7+gfx5UdFtqO19DvujnWf+zc1sleCnpR2glcV0Us1m+UmYUapQkO6145Y",
+	"Q1i8EqmqMpGxkdB5hi6DW9vAUdje8ec6fn4sWY5xWq6vRWbPjqbHqdW8Sp27ksXtOyc3HZGaSsy1yK7G",
+	"lZrF4+WoiheQrnIfiW6RksJOzzVTN5gxWtWHML5NqwH76i1eetvgxOb3wJWfk95NF1zqTa7tYT0VeO7A",
+	"o90Zbr9yo25MML+xzWggfxM1qTHjWG/g2u+vIVckOH6eW8u90dSGIRzC2EbNeD/mNrxrb/9/dbm/bWdc",
+	"d0rqJC2QYiQfcM6GmstspD4OwfpDUAj84Zh9PyvNEmJMmEoD87AoGjmEjaZsfcI9WTngdjDTwvm3U9U5",
+	"+2/9tl4JMERhC5PcDBDcQ+qsEloVNyJjRkX1Rm3LNB9UqJQXGGnES1xIjlfpNL8RHQ+rROrsvMjAxqrI",
+	"ROXMzNoIiz7sOpd4QJFVDiPqJfZJdslmdjN9iOrhccfrRxWX6TRhhk+sHOAc2lNmUeXGCHkcV+ul6pxn",
+	"UQlm9fk5C+ar/i4KxdazZlWczAA+RifM+sANzEG3cDhVvH+QNzaBtbpc+ewfFEHHnN8AHygVJDMXqrq2",
+	"RxV4X/qYvTKAl5GKZYJnRS7FOUplbjTlxHPDcs38cFZdjXbmxc4ljI+9cQCJyIq5Q76+D1+E8+NVw/oH",
+	"rbgMdAIoGV2Rl1OeyzdgrqxuVzs/8TNffLSHPJjxOJkLK1NTbq25hI24Fk8fNy0R8aj/Teyz7T2r73j7",
+	"48XR2ZOnbvfagSRsKj42n/li/Pxp1n9++vz54/RZ9vTJC342Fpz30ydPeNY/fcIfjcaPx6ejs1F/9Pzs",
+	"LM1On2RP09Mno/643+f95/FlQNNtN+tC/NFYuNOz3T0k+wyajgRnvjmYDaunV5dvKnh2FZ/fV0bDasGk",
+	"njMBh4yzaBDvIZWMq0t4LH1x6zRDuK7LgnBtyBI+Z/2Op29hK+1maYQCvSn3jQ8MvigJ5qxjvmXMGKKI",
+	"S3YlxmORmqv6eFqZvb1cvL3i1Gme7XGPtRx3cKLpjphpl+XjMeEWWgaVSPkcsW2LaZ5O2TgXhT1e3NkP",
+	"iNfEnjqFAJxyoTSipzhF1Brmz3ov3w5CSPQc2kPE5dqUpo0EoJoYZNCGxfJ8xe7INctUOp9Zwy3XeAaV",
+	"QpWFoC8Re3iDKzK2VnWmXCqZp7xgeN/xbi66+CjS+c4e/8cyr4Sme1ZingRCr1SptB2XNS0WuZmquT2h",
+	"nRA2tMPa140FOehbKJODhBzS6WRn+EA5N/oqcCkjem4niMHvarT9NqVwRlv8na26QZ/Kifi7vfJz0isL",
+	"vhE09WvB5dv5bMarJcVQSqV3nPHds072npnIumIYZcHTSOIAjBlK5pLVS3GLSpgqFxrC7gWXmnEpFh2m",
+	"9nZRjDd0HQ13q4gEzr4PScA966VIG1F2ARy2iTpYC/oAsITw3npQJHJ1qKK1L9pfGB5J9YFCwr8xehGI",
+	"buBtZKIslDWujOBVphZYFGIlwv4D0LlXeilTa4VVgl9fTQquNXknorqaY7Yq5oLgCw8RL6F1r3fRPcRN",
+	"Qllb2SdHbFhWouT2U4cDNhK5nMDGkCI7t7/hJh8OyFHCLJZbvfNLecSGzkoaJmyI54p9WAI/FDncrCQc",
+	"8wuAF8uMZUoKvFmqK9ynBCSy77ZnKpiu52yYCYmP0GomCKWaZ0wqvF3PS1Fp61EOB4wzKRY+7+ZOSqjD",
+	"cZsZ45Z2LKA56CHWIBm6SIVmhfWNZ/aTmM5lKvzAwGixN1vrHdFOYMK4MqFLyRwSCqtAre0zEhMuz10l",
+	"E9yUYeGWzMjlpAkHXYRDImOpha4C60QqwzLFcoNPINCut7cYbSd8zlymojI8l3Z6JNkKgAmf8htBlo5d",
+	"apg7nP1xbk9uNTeI467zkCQnvVr511nJrOeMCryC1r6X9PwKw7aX+Md63VA5FBjEhI8OYwN+/Gs2pttO",
+	"kbDUnKJzm861l3jlvpmQ9ZYbpTbdpoF4o97ZXrtX0+sQltEuVs/uFsu9ns5/paN34+FJWPzVamsAkVHC",
+	"R81NqmZCM14J9vs8m8TCYTsh5yuRUj5y1VKDkIJ7ZQJaXBssrNzaI4QPe43PiJ2sOi+ENN0bCH5PBZvx",
+	"awE+61xeS7XYYdPAWbG91rgRVZZvDhj8CJj9f9DFHZh49yw3CD/dnSLgZmo15rGD4lMdVR3VXG4l4dyO",
+	"WF3HR+lxfzEEfFfOxecF8Kpj9pMYg2ixXLIi12aXKo3tgZ7bQwFGc5kV4mpX0EZa5BH/4E6h/LsOceXM",
+	"GO/nTXccoKQINRgvWphNS7tu0FDE8p0Y5zKPlnXsgPB1r4u4n/69CctEKWQmZGpdT9Rrtxg+0S4YMbvF",
+	"yJEaoLFkj2KRlX1c9q6SAcjSWOfAJ1w0Zm7wnHFBnHNr/8JbsyHGlzmjP9j9TfHEGc/EORuiqeivw0QQ",
+	"/tFa6/bKOqPTMGjdaHr+IwPT80NcY29CDogbUdUwNnWDkQbMw+EH5DjyrYLk3fgAWr2kBmA1FUtTY8Qw",
+	"BLvUDgQCt5pMsp961W254u8d5hP+uAeIowFwCiHWeTwAXm+/xg2/9bIRFP9vXbbXzgNTQr8B2fhwKETM",
+	"KsDeiKriVm6uZgrw+psShSGQhCxFuKE1KcE6NVelWxwOEg/BQ/6eAiGOpGXVUdzj9Fw57ub63tH9PJ1t",
+	"loAQqL8tFt9N1UHW2E37/a7yfkihLw+c96m3mOWrqpYAZFHJQjds2yTfBV59qODHxp2SiXTHneKQ6atO",
+	"JZUstewMRNkPz31s8ooXxTABRgkuM6hMhI8+Z8NrUZphUkcKKUQG4EsKbXlKtyBamfiAnlEMk7JgtvDs",
+	"SsliCS+DOutWEA1G1gLzJz07iFaozD8qcpxE7QJcxfaCJCQ2NFc0lxsVQEs2ggOPBo7BvGX0rHM37wnW",
+	"21N4VwRxO7fl8FUPDQ83viodU17wSmQBfczaWevkbQL+jnFegLHMkUaPsG4ZvkOz3KyGc1wS/kr5upYN",
+	"hVZhFYxVH8EBuwZr6YLNNN6vdM21lmvGs0xkEVSJz7wDXJNd1LBJu3XtH53v7zl16Df/dENIxCnXtCsb",
+	"J+lRqqpydxxo7bVudDn/wYu50HdboAW2Pob41l381l6EwdStT6Z8PG5ocg+stRp+c3kjEaxgSaInJ9C9",
+	"wW/kRXjRJiXoOAsztFYLtXTQDUSWwJ1ImznoXfYupmp52bP2K6hr+BsUZ8IfgeVl1YA+vuGVPjZgY3xw",
+	"5n3DavZMUDlc4QDz8M0bYxzOy35kjR+13X2j4L4nnz8ne5ed+An+tD2o5rVf7rat5j586ygAfu9+1aXo",
+	"5cIrE+QpdB/TJZk08Lh/GieopPGwNjbb1e9hcs4+wACuNuBKEoUWtyoNTz3kzB+sGWbDKjGjfJqT/g9x",
+	"lxb2w37fpeuKjlwzfJYjI0SeQi2MyeVE3+oj3TZdIUIjkl76QAdUHDs8LxhfcA6oitF8bB0d+8G+lBB9",
+	"axz4WIjRzkbiqHGDYzOFwCOemW65ZsLwjBu7yesYgOdJQx1Mh8PVpFLz0v2XhyO0yjw840MpqlmuKUzT",
+	"xCqUqsjTJb5opNR1I0HkIqRXABK3t3KZTntJz24H4JW6qlQBzv71fCQqKYzQV8BA9dE0mCboSfTvtJhn",
+	"cWCEjPIAft9cTH+K4yHehPpGAzYx2Ll3Yb2BTMLVpQ8IHbiiD+C2Nm0M7oXaZl750okyHfm/KKtC6wvw",
+	"nXQ1Piw+bGe6BpVeU3725OngAJDowKx5dtrgVqN3/NY/esGPxh8+PX38Ocpd+b2sVDET0uxn2K9Ha814",
+	"Os2lCIATuWYTJcU5k1AygDahFaIp10zYsRBIf0/9FCtQ9p/4Frfoivg0E/H7hYqErHZ0gMOpi6bbpKi6",
+	"Yqzaf0kLUDpVC8mkWiAlM0auJzyXzR06EvLK/ddWjmg9mkDR+Q9oQBlimyBU36shEMfEvp9zVpuG7cn4",
+	"29vXvyRs+EALqXOT34ivh8Bu+ABywAzea0+EYvn1cBW6sf370Qpt1ILQmbB+ZuG+2HT9a8VjWfULZlW9",
+	"r6FfTFUBlfSeHdoe9TluJ+cfJXDkqco5UFEPsZNLjB7S9Ts9s+tnO9qNVq29ZqUQxv4xNjGYN4/Eeqci",
+	"vd4FsSfS65gd4QAo2z/KQVFoZFGMwv0jCGroAM1M+GndE/uP+t3OIiLAhOcZXAJ+y/07Zj+087ARWkEi",
+	"K16Rb3D/B63CE/aLMkyDXrPmh9/MDH3040MQ/6yaBmDcrSM9rDf7pBKCAHI7MSFaTUrfEv/ZZ4pcWsop",
+	"Jp8otBf3kl6Rg4EDxKIbA4vb0Ps425aySv72cMgxMaoDIhEbLVqU/h7WGrpW2NsYApTstaFdruG8cYKT",
+	"9KxgrDVe/5QLkfRu3NTEBD8SH0M06JZiH19nWkLyuusP3cCyGYa2bkd1ttIpYC6AGAdDft/fiGpJa59r",
+	"CObbGxNET8Dn46C0deHsid6wZD7Vu28AsSKqoA5HGZZRtz5Qt0JfpPJ/c9JKgkfRomCj1xNNVnEgQc0W",
+	"BV5WaO3dKOOv4GV+dS2WMZ7i+gUNQko30R8CKMPZSnzpDqBEuyUMA80QOSM7QRh9ApVoNRMAJ9EirIrq",
+	"AlXUiIjunCIKwF58VnOp0fi+36p+kqHdwtKfo5/usxF7s9/cOq9weIkMUxVbfMLUG5M7GFqrjl8u9R0U",
+	"mN0VjmBv7NdO2YctMdkkh7uUTLXA1qshB8IZu+soP4QMtg6LdrwTvoLIW+puQC4O2N4DARTDQbNIxrYo",
+	"ntoFukXzthZVEFWnQ6nMFeULsyEcuHWKkYgWMMsokewEIzaFGBvGCyoDd1YQDtL6A6hDobDD53bCN0Vt",
+	"oV0TGfTRmyLBoox4Fqjr8QvpFEEWqJVP3o3vfftd50Ax8Qj1gkuqw3LlSm7qmFFsJIjNIxUDKN+6gWUf",
+	"shEVZ+eGQj0LrhM2xNB//bNU9XaYcs0MvxZYu4VSyZZipSyI3lEn6bb1K3zE260vrckaOW5Fh1b73am5",
+	"YUNVZEPqzSSKzLNSg72c+MKYoRSLoZ2QibLyK0WO2RFNLqQaB6a0krjgG4PJZHOv8/SkWERFRhVdEbw1",
+	"LkdHqHmT8wWzeQh4lzMQ7gfdRW+7SxqoVfLcHQEBt7Z31tJVY1PHemcnDqYEfa4c5ShAIbhpNDvZP1cJ",
+	"2vuqG95xkWVNpMUm+MatRrMdyuR4Bd/x/wFoR61sV8P5hlfI7tS0Z/wtLoG598QH1mCsuQzC242q3xh2",
+	"tQIT8TxkOzPeAouRr8WY/m6Nalkx0NaomI6C6WGR34ghtDlyhQj+e0V2zqZqwRaiADKpTAlt5X+Ipt2w",
+	"eXDaUyBYUTwripygda2/B3/AKgVVTZQxQnbEVeET9nJYb629bs+vTMPX+2l5lwbfheymAbzb4IKvHFbu",
+	"fR/WfoqmOPa+XrRrdRlvoxQvQ8KImTPaXWkcNb/zjeZ2OOXX8QJ1BmawMI+sVUDlYSH7SCRIBBDpzryh",
+	"bhB2cd38c5sYzt+QHbadJitzkSJlkaquyeoPu5lM8huk4mtXSRoxKztasKmxAaMZHjDlEoAsc9M4kU5j",
+	"tVa+iiZS8IHZxwETH3NoWmLmmp1GaXMOQYXzuxrtGKnwIJPVOQEIVkIMCvAZgOuZyzYWpCyWsUcjUd79",
+	"NbpZITD0xWFR/sKatmA9k6HvUtOBgCjUhOE1GsvcNCMxs7umyBo10UEJkzZr4QQ7lDfFIhv1utahCif9",
+	"jW8K1ym2AanTbmsfFRNV5WY6C+ddZGdPnpy+sKYJ/uNDcpiK17aUX4vlfrQGXWls+8BYtAlVoNW+18Iq",
+	"ZKbzieRmXhHVf10bkevSKsGj03E/PRvFhlDOR0WeQui/8TE/v1SLb//P//3d38/+sbhYfn/xr6MX3798",
+	"P/v+P8dPf/g/o+rbf3+xeFbo6f+Z/qEWphr99N0Pi8fV/3Xx8d/n338Tf09Vqs3Bv7+L5a90JYiPsdKz",
+	"w6rEZI6msR5DEghKYwY2xr/s8A7g5VrhvR8PN5jPVePTiccQBIh4aDD15QCbiS+edRfRf8IvcLBhNI9O",
+	"ua80yzMhTW6WCRtqwYuh57SrI35fuQ6nmoJivICAU8KGzpgeMuBbEdURvLZp7DrfIfES3kBLCuDSjZjl",
+	"tTj+5M3KLRKM0JJ5Q3rxh0pQIA/mD/MlCdgijsuPEqrjvDCi0q1sYoWZROogvZpLfPo4sro/izaCPoVZ",
+	"q1H0aboVip5nHMEHHChufvtEEJoez2a5DLHscw1zXKjJ1bwqeoPe1JhycHJyevbsuH/cPz4dPH/WP7Oa",
+	"vpr4YaxvhhF2JM6NSBHMoq4F0j7Yf66/29uKvf7x6XG/twpyr6dlC9vYzcKWmxkxU1sU99LUaVHd5Gkc",
+	"ReCnNY5WCM90u3EqwbOk1VYeJi6KTaEV2WIG6sn/tEPdurU66Ecfn/lWVGa6hQlOC+Sriu1Y/UoEAwqt",
+	"czdZH6I7w/ER3D4dneWaj3btjShmPC86ED6HEa+VhmDproWQewjoat6BdPHRSJmdklu00H6JN5y8uKCH",
+	"OHxJNO7n/MWXHTDA/DqAW67pPr8xANYd91x5Q43obL6GvaEp8AE4e2j4y7caht8mjeP28XoKsA3j7e6C",
+	"v3E4d7AjdgwSO+hqXcdjD2DnOEHp7U0usAp0jYUTj1fSnutEuf6ca53LybcF0cY25XGGv+7RO2mtX+ge",
+	"GxvQL9GSkJ/UQlRHKdeCFcJYYyphWT7JCbaVcT0V+pzNZf7HXASNvzYF8Z8+ai9P2DKeH/1n/+jFhwf0",
+	"j6MPD92fvv6XaIHDL2LxuopxTsGSbtkjePOZbd/hzuxN176zF1ExQnsd8Mh18oaPi65JNKH8K9fAc8Y1",
+	"GwK+fciMYhNhKDL/0bCST0Td7F/W9O/2h9vA4GvESLSATY7zCZZ+YVIB1QKUKcCNq/G49tFaiWJXjoFV",
+	"PqTH2zHy0J2xmceixM5qhg7oBR6sCUOwRMKoeCJhmSiEEdHgmQdWrKYjs6wSWnfxyGTc8LXZ6rqI79bl",
+	"d7vkmlzXjMOU4dMceMxBdLFiW/8QYaaNztQWR5RztHYx2DYYaK+rg3D4OG1296bZ62qyp13m9PdqVM5l",
+	"RSCwyuDC1qEDFCs72gS3o4VxOj02BwFbbTOQQBArOxxUE71BP2QUcTNDygR+JaXRCQKO4+rc42O/Be+L",
+	"Vqq5l8funft05QatG9KkrCLL3Dv8QLumMeANjkCtXAyoEjUciEMOA3sJqSKDbkIYFmvFhtz09TcsBuHV",
+	"kciAToP6S7zmXqOu92dCwMKzzx8+f4gLxel9CYWfhG0VTnio7n/EuDb6932wrdkBphv5Z3WUUQo4E0Ux",
+	"BpnUtzHB7nW3VWpUiFlXghrSnnZ/CfjPSs0NFvmCcwik7w/e/PCSvXj85JmjlU8hJ3VS4pP/+Xet5PDr",
+	"Y/ZrpSYVn2nqrmaN1mGqMjE8dxu6Ejxjw0wYnhdDsCmH2GFieMwupLUzIQk8EoWSE21NYi6REsEIybHh",
+	"C7L6iIwV+bXAdpj2HsB7SGWY+Jhrgkm2Gckz0bHACyjrqZScQIeckdU9aaV0GL8vrBt1pSW/bsGbrMlc",
+	"YBVfJOptyGNf+1acbGvShDHw5msckuASXLHLHuOFnc4lfrDupDSPJDwvioJZJ7IQDCq1NJEV5fKGF3nG",
+	"qKEl0Gxhxao/pbcGLZDYRYlSG41FYvtNsUwxPgKCVpM4RBsibj0xdMiQrqBRKsmKPccB6jDXIiQlwkd0",
+	"Txd9djSJ+APw8sMy0WXOUy7UxDMfU+SjObpK/AEWaD99dP1s1pX8nnckpn989+5Xghw0Hvu4/yKGYjC5",
+	"KcTGJ9mxL1SVtRKgL9dIsquta0vSgi+tD2vXajAquLweYsum61xmdlpISQAUC5RBy8Krb9xoXlOJHH6i",
+	"n7UEN/Ya1ee4U9uBMJJ+Sgn4vhRuYUH3QUV2QOnVJCc53lLJAEhvXpCqWnCrItW1kGu0ChX0UqI10gC1",
+	"mM9krIOy/buXzVyKhFKDGdLonDZe8yjezykmQr9yM60N9sJPU3M2QrXodQIv82OjZkWUiDOXsZhVLv0L",
+	"7MvWfsTp49hXzKi7V8OTo1kFJMAlGPy6TMVlb8CyPGNLNWczwaX/idvf/iWaoHcn+moI5W9vX//C6HeW",
+	"S6OIghi1hpWq5kSdINL1pBITzNSs3wXuu2IC3xHUQdqkIJBDAd71YZyNnGJbeM4Oxb2t3xz/KA993ZuM",
+	"y/PZb11KtV/q63as7bsHztZQoCMNtjXseDqtialuw31OK3FL8vMZzwSVBvpCbewNVQkkDAPJnKlWsOgQ",
+	"4cIWgTfJRT2mgNN7QwAnnItVydyjIeVaru7dKLf35cm+U8rrgOPaT8+aiT1EdMxpjvuJkNHb9ouSIRN/",
+	"pKwCGfrBbgD+XCoxYwZbxVBDSpDj++9fHmrWdW1r8ap1FQi5zGdWWE+j+zgy17qjHXpW5eMOZhRgo0jw",
+	"ig6YqG972QUshqM8n0zBSaFeZwQ2htw8Fq1u0TRzz6pmvO1qR7Ka1YNG3xL84Gprt1UtRX4jrtpcbzFN",
+	"BxfixHYpQ7hkq+Jse+E+ddSFSq99/fr65pa5psZ91HSNSRVvaRmpQY1r7yA2tmMH3dywCb+BBlLnQfkk",
+	"ouuCaCrXwLbFC5E1GLW27Zbb1WKEttrQUXZJApw32lq5Im+49JwNVVVOufRdRHLDqrnE1DRcyQolJ6Ji",
+	"Ja9M4IE1IY6oWOoaHlghCtLW7eycInCvPNgh6GJyu5mLgezu1Y2kyc1Ix+xKRTsqRKfaQkSYE7TG6D+s",
+	"0bZdtF63Ymg4uKrp5BbaSWlunnD66nUTdhgjRrd6ktyxFVP37IsqP7cP24wENT9vrjF2tw1S4L7PoS21",
+	"8KbVj86cKjqavBbcWJEbDqjBnaom1CIUco3DAQbfafY8ACdhM8DDoTIEiIlmRAmb4f0O59R8xGhuGrdi",
+	"WBSDyl9pehI+ANFRwwGE5ulvHlROf0WYELRZ0DHuwhYnAX1tgI7ZEY2V9N4gOP0ggABRqnQaN+lmXC6Z",
+	"FtpV6ELeQ0FT1i2tOGvN7HlSQ+9YF+PWjoJ1j9N4ZVPtzHC6X79Qt+A1CTJ671Hzj2tzpYWQOy3d9rQd",
+	"SsbjiAGbuF3bkRCSTQWvIDDiUZAErDILxWa5nBsRY94GlXCjrnctbCtUrK2eF7/f1UjXRo+B4ubjqKx1",
+	"WV2lkGFfN+7ZfNtUvXUfFEmt13jqOebgy+Klc4vcxHbQu4B04CvN8LKE2iHjGXAjGJeklCoxU6ZBTIP1",
+	"oyWf62bPFfupqrySagFg0psOJWGqeazj7zATN6JQ5UxIMxzg/OopJ/bCua69Uj4RskErHtxpXWmtCm42",
+	"t6Pb2XBwJhoJbWiS4Tf5OXfi47TY5qgUKM6DmB2ogu/H6Hjr+AUOoO735ojutDW2JtPa0nPbUb+XUyVF",
+	"djVVM7HTV1X+EN1unbfUL7lhMCLN7Ig26BVcjQydjWyH3RRSie3S5nnN7lttyFg7QIGkbSTJhiV/SXm+",
+	"bbJ/nWTf52w4EpWZHlHN+4zLfCy0YUdHkCoFBijf+yBgBa/M9PRYLP92ms4W+ev8f/7rv4/TR/8wP+WP",
+	"54fdEwEXvrm+R970NQIRW+F6aUMCdFiNXejP680cmDeFSqFAsm7bYAV8Yf//SVraf//nvIoXOwCNybtK",
+	"xCQFTr04/GHGM4FQA/qu5vKT1NpTrG430hFL2keDGhrwAVVYsJz+O57twA6ako0AQ9t4CL41olwH+F5F",
+	"aafYoGPeWcUXUE6sKqgaX7dFY3vCPYaEE3fDIqHNrunb36mOJSKSuK00W4hKIC0HBPFz0yJHuEVy8W9q",
+	"dIuk4prOMlphwEIbUQ4Yt8fJFYQNEvoP/LiEWvEkzFgHQS1kQp3ME/Y///XfTaYA5NrbymXBa7s2qBQi",
+	"29RP3Q6cUkCzubaezI1gng2Dmna0eCnorbt22K2h/+2JXPqhWNs+DMaGNGerfV1YTTUZOSEcCCzy03ZN",
+	"e8Nw1W2pR9bbeaL0/Kc7WSQrXKhb+AvhHe0SUJQYv1SrxCBdKvFtm2KlttfsDsB/LWjYTboVu/fKJvHK",
+	"erqVt0uZBuzFITrbTxXgpoPENkXisFmj7z+ne9HGcE5Qe2GfMC7FAqrvg4AG1MRv5P51hf3pTLS4d+H+",
+	"jcAMh0g4W20ZF37wqguttAOFAS0TfrPryQUJEdfqFC7YWpsGC/DST1usLHqn0M/uubQ4X1cYpu3wCGPj",
+	"j9jbu8AinGStsu2KBWSfKuFnO9esyG8EWwpzzoYkipSictyvcAEk5TVT0sNPCXhTtZq5nbPhjC9dC1vX",
+	"UImwtXiPEUWBPdCg3gFh1KspMgDFYXO0Oj025dZRGDBOxxgrBL8RWGQIjMAR/rt6h9Uj25Qe2xdbUp8s",
+	"AaS5vXf3QJfQovoXdApTHKjTUQUY6UIIiGIumeBVkftlpuVHYyh0hh2SqRLWdI3NSAj4ifaZAOBpVi2t",
+	"9RUqCbjxOI4K3bEzf6HcumdrJ8GRxtXtCjNq82ZAgrlko2UA9QiMklgYtdvICEVCWflu+b542q8zKg4M",
+	"YqK0qqdL9sdua/a65G5fOJDMCrFzP+W0yENERFis/Xj/ahWioI0SLPzMr4WHAd8l82xZzWMBfn84BKzh",
+	"tVLMG8oSYsDAqW0dlABKwBx5dW6sXT1lnOmlTBmA/YFfbuCgSxi9mQkuNVUEo2Ld+7uCRlar4XVepVMg",
+	"wCYUJ8QiGN6SsJpXcpYQTTphwmbcmmueN3tri+GtzzQfAh3W2lVNme7eL46s82Ctjj1Ebfe2wRRp8Jk8",
+	"xwNKm7buQ+MLCJ3er7V7b1Rk69+4agS3VTO+3hu9XVpwRdN9ToKh4VG0/dBGraEtxCgyNF/aSmMLmwt0",
+	"DutD3Wp38NsH63ZU1gFxPkG2WgHhCh4eufqEjgIDzAOePg4KADpR/73aBe2tw/9//rDKkTXh1pbdCVW2",
+	"V/PoCHtLaBccM4hx4GmMDbnCY3hI4xwmAeDyPMQKrOrsrTXGmpbV+wBId4XmdxsscOKABodQ6gPPejvj",
+	"1+Jr6oBfY2ZXLZT1fL8Bx/HG1XlXl5/psH6IOIATxg2bKW3YWb9PhUjI/ufMeLrHsXG485TWN/Qa8SDa",
+	"1Tu8xdL5nsdGGV5sNR0+7e3nBEWPV3CeaUVnmHS9BOOp8C7K5UalgzsTfRPuZA1ceuNsddYx7o4u9Zpv",
+	"kzED0daYxXLe9g18GKHLNyTZsjvBdeAAi2rYkpqNEcJaU2+ZSH6PN2wkNiJ2eNrbIcM0viZszu4H0WVF",
+	"vPXBwx2M7ob31M1WEQiYqtiQhGsY6629EYS/q4GPht16Y5FcUl8nINgkN6wSpdK5UdWyFhRSIr6hzv69",
+	"nLu8pzXG3jvHwHQb8sn7RQgELqXaNRsKCCjrStB7W5rrI0+hpIATAqmBP9sRJJVGvf2yEuP8Y6TnktFE",
+	"wJJOecVTJAgzilUiVROZQ9+iVgK6MlePx+9exGP6u2Kk1pDo0JiTgPFyQ+4PpOoQ+BcUz/uBv8C79gsU",
+	"OGHO5VXGl7q7WW/eoEiwNxHFH9bdPHr6pL++DMca1K7srlUbD4ExjHbiNS0ywUbhj3VKRTHeimCwQ7Z3",
+	"IgSKkfx0LkJX5/nb9nGvTHcf913I6FZr4uGvvtl77MNcJiq6bosmdHvBcyC8l2wxVbOEID/WR0BrCrwF",
+	"YKllhVLXGj8WVtu4VW13keaZw2bWE3LWP3t6dHp2dNZ/d9of9O3//fvWGi8eO1Qs5ZIJMvnsh7ROZOma",
+	"NVW9tfHp1UlC5HQCoOeCQLoh+wRUAzXgGJfWALjsMUjWgTGfuj5tkTebakn6sj1Dp26GnuwwQ+0u7S5i",
+	"SWFLWo+4qKCt1gls2oOfYDuugb15A7ZnAdg+/bxi0ACOaF3h/fvpsrNFcb0DusQe41LTDXEpEMemFAdZ",
+	"UO2rEYHGQkpBtf6rEjiXo0Kl1w5J5nuYbRyBVRbhCjkxh3iOdoxekEVFTQIK/7R+90oYZbcz+f102eWH",
+	"6S4+sdfRPds9xE27yb1oXbsbN85IS/1aGe5ieK5abHk8AbRJNTa6kMWU31rttN2QvXhFAeNqNvMdPQX4",
+	"KTF04/YyufJ6FNLYu/GIc1Wb2szT6266pVUh3yQZ8OK1ecj3BOvYDZzWbEi4Go9CJMYVEYzs2ar5gO2d",
+	"7xjXthgXd9DHeb8SmLXKihbbgcNr0op20AeJbUrIV8EoGpL4LHasWQ2PxRIdVI979Y6+G+iUm4igfbQo",
+	"daz5L+MSu6rgJq2ELkVqNBvCITa8DboQMKH7hzq7+6t5ngN7lkAZkbgR0pyzKtfQeU2gV1Db2DN1g+GW",
+	"LerLbo19rwE3nvSEgBMONrbS8bqWrabyCWHWu3TBbmyEEH622rw4hOI2Gy9GERTuyYfw971uvh+X371u",
+	"T07dDthKPXvnII9bM/mv7Xp70dXjNtcH6nG7BiKHknHuoVJa+AaK7IEPvvpQJ/3h62P2PUDoVBXGHki3",
+	"3jdJSt3Kdov2SU+fPHm0uYFSuNJIcehqAiBFAL+u1pLueXQ1TpsWK1xhPRKZQbbGNRgkEN3dNLwNOtw6",
+	"2Wh1uj1mFzGemRDxsXlPtHYyTNu6jfy2s4HhJnDtVpBa6ESezqvcLN/aVaKyGhc4WmF8U5A0GjPuI3LD",
+	"UWWu/ue//hsSFbDSaG3zKgyITI0pe58/g9COVezRN0JmqmIPH+qlTPXDh0TzQVknV/+Jhe6cUgwJYtaw",
+	"kpxfyocPaXkfPjxmFz65Cf30CV8GxHk8LDB9+JAOs4cP7YrDY5z6efgwIZYRBMtbdWn/6+FDUlj2Rb8i",
+	"CS1WsjMlnTI7t8+iEixqtBDWtdqLkdxFM/GRpwYYTYjHkRRndnwp7Xh+8S3N8kwfP3zIhp94WX4eJmz4",
+	"iUb/mYhvP7l3fMY6LyBUACnmqLcv5TvkAbBOkwhz+5WApnG8oOx/hC/X3haQ5V5KYMtdrDLlDtjj/mMa",
+	"/U/WpLIrWgnoMpEN2PBfinyWm8t5v3/2FDtVIJQAnwy0np9AnybQtuLz8NxlGC/l0P5lCJfbx9mLfbE1",
+	"QlLtW8l+sbNlvwasJXTNU15VdtaH9j/ZJ/SsEoZbHz3phDkH9fNwYDf8pbQfuV0Ik+icg0jmMXsjeAZ0",
+	"PpfSCVcSdMVA1CfkUof/Yof1zaO+DmbH2VHfyCHRlNeTdSldBaVmQ7oO+v1N8wnCFrhkQ+gqb7cJAQPA",
+	"FLbrS9P1RpSCuwlDDudfX799R7WC9gmvMjErlREyXR79XSyHxyykekZuZ6Q3vZRD4kgdnts906ZvhpEi",
+	"ayu+HOPjTkaIm12mIvFsoCgWJqhjc+i0MDoOSeciT4VEFU+YrYuSp1NxdHbc7yW9umGeHpycLBaLYw4/",
+	"H6tqckL36pOfXr38/pe338M9Nf9tDxa40ezulBrlSl7mvUHv0XH/+BERsoMuPcFD86iaS/jvSSze/2Yu",
+	"KTfvKOr1NXV0sp9Y+Z8Bs4EqhRyrZpDcd3Z9lQHdqTYX8Hr7AhhVxWfCiApDiLHDur7k5PW4BnNEQRgw",
+	"roZt4NrgBdDM3F7+x1xAcMsXRLjus2AabGEz2RFsGO5PVqP0trjwAkj1ESymS2XX247grN/HmLQ0lKwP",
+	"Wcl/p0hWPeK1DIxu1sGHgINvpUs1x+i+ncTE2RJEhg2XA4tw14v8yB0jNp7lPlhql96vD043kFNzAMP1",
+	"frAuyQd7SyifJ5+qufzcKaUXsAm1E8Ka35hKR8/Z0PcOHlIbTnBf1WRVNv9V1KLZu4+ViK0CEijLQ0z4",
+	"26laYANWYjHyMt6a85VduDqkPEMbizoCwQ6CDg9+A1U0ac6SRCBn925an8r8AHJQlnqrpbcXul1P/bwi",
+	"asc+bVeF86fawWW5ee/aqQga7x9o23KcOyc3F2WJYqNivCQ/u/MZa7sAd36BKEU0J2qY/ZDM59wwo9Tq",
+	"ur2EKy8AMLXbwgWmAXRV/uBZ779VmArbsCZBhivLdVnw5RVJ+o9E9dyGX2+9ii4U8rnpe3l/sCE/p4eU",
+	"ny6NA57i7WXlZ7LuEeHWlBa3oU/AT0Cpcc1cWqYHViKgsDzuv7COViFCGjYIQjp6xbGqJsoYAR1z8JBn",
+	"I+E8CSFWpeo7eDFKVWu2H3cgzsoSfTZ7Y3aIqcIxdE1Wsl7nKUllKO64o7OarHcw0NDTjJ9ysS/v/4Xk",
+	"DE+2rqnbTVFclOWr715X2CfrA5jJMQ6olxQORJ5+4amKuaMJwOgU+KTaWsLL1an/NyCfdLO/rzJamVQ9",
+	"40UhUEsHLWJ8HP54J+WEg9xON/2VZAYXkNWSA6nRKfKkrlNVJ7ir1lgibt9BGILls9kcOuskFKUTWbP9",
+	"dbuTxKqp8pLe+Fe2VvAbNhssNLt35G/U4F/X+udOdEbUDnrn7KB5WSgOBBZQGLYqBR6/768kiLOmfNul",
+	"DAviNMU5fAE3NDPi0DTEzt45JDCo4REwEY94eu0495JLCecGdhspcnuWyIwhjglqsh+fnbEhztoVdUoa",
+	"QoEHsmGaiktNzjWYb5eynuYEzqNKYORaUyDKEXqMsADcHLN2BUCWZ3CaY6TyUkIJl52TnEJR5xjPsl+W",
+	"qaRRKpJrjMA4UkGoRYGm9zi9lxLBezxwGeBn2rcPzvr9ryHu8x7sUwLkf2OV3hDqyunGRV2aPOVl6QJt",
+	"LlVE2YCBfcGldHXDqYB4ZRCed+pC1vX2+CD7F1cvMsT48qWsRRCoHJF00BWVtKtnpFj4aWmVzFzKC5Kf",
+	"gGRfY31FCzc/40u7VF4a7esEzwZoXIE8Ogw+WvSI1kchcZ9n7HK5yCCHrza+WIWit/br4K8ujE5BXapb",
+	"wUEPg2LfIYSAF3jWSl8KgnVCplIFQMIgWqUxSPrg2+/fvPvx6udXv1y9/OnV1T++f/P21etfvg5KXsnQ",
+	"BKEv8ivH30YFI03t/HYp033cke+qJTj8yb06Lq3i6p6e8rMnTwcvxs+fZv3np8+fP06fZU+fvOBnY8F5",
+	"P33yhGf90yf80Wj8eHw6Ohv1R8/PztLs9En2ND19MuqP+33ef95r1V/3+senEMgM66fJ/3dFv1EGlPbA",
+	"nvYf9R9xcXY2evHi+fOnp6NUPBqdPR8/eiREejoSz54852enj9LnT9MXj9L+s6fZSLwYP3nyPD09TZ89",
+	"OcP6xe3Op7Bk/Z6NnaD6N3I0/kLEHFIsoO7GVclRCdRYzSV6IIf0DdcP6aJRR3gA+30p02Y2bZMNFpYi",
+	"3vKsnnce1bVW1b4fV2A2uMM6E2lBLKszR3QdFKbxSlxKe5RBwV/iT4fgEjwaUBMSewlQl+BaS4Vtx7Ba",
+	"ib2CU/dSBsfugHkvOCHyCBAZ0Kz10e8OfCyppzi48L3f7LFNnS+DIxOaweF52TrXQB2/XuVDz7X7VLJq",
+	"KnXDC4YJb++KOy4ZzfOM4eWj5aUkSWLDslKz0gzPWcFHotAsU75idxl6WZT/rzkQ+AzsJcG0MPhMQ03o",
+	"YO1+I1oauvHDg/9l+OSE0ggnXrufaGFewRVf1+WU6M1d2muX7MHwWpRm+DWGGVxOEyEBxtpXmPah85b9",
+	"ovwswVEDFX3waJAOZ7r5JL+AjKjLCg8YpRSBPBsPfaAiXUBzUHM4a+WYvaVSgktZ5+rAnODuWdBH49X4",
+	"6GfrGw/r+fENIuuz9MHj/otLOSwrkSqJEJArzPsPv/Z9L3BQmQqwYqLADvxSLbrO3VdOB9zi8F11L1vf",
+	"LFo8NFwzPqmEyJhRPvI9FRx1FoUA3dTslD66zcFeq8PfPvXcjrtSAXJkVpqQex6B4EepqspeCNPxPZ4H",
+	"0M4Z6/fs/rM/VvhDyiUROTbJw3wyc1Kokfi4y+HrlvILHcD167tOvPdu8TNQy3ajgRINIpCk7PCMJtag",
+	"gwVRTauank4gVKKA5YejyGqH4Oh0ydGV49M1910TwwicKWz2ml6jh8jDsKL9CaAhnV33ogGNN+79f+WI",
+	"RtivbX3+1LdSvrOYhnvFvQc1KLkT0jR4AXkQ+LjE6CeRbMOe0V8H2dmFJJxUwsTHVJSIYAs8XYQ4oYy5",
+	"B4DVcMwuisKBrCIkoYElk05VngrW4fu7D3DOf0fuyXXW+5L5J9cy77dNBDsfapaRR1vr4lY3v3tWxb5z",
+	"YUcq3MUyuCfQwGbgB/eANgwkCKwcLlMW7qLUSrzbFlF3aFSokT6Z5Vq7ysXoDq0T40HfRPS0G9Rhhmmj",
+	"KpGxpYho7R9ymf2Mr/rWvvcLJ2Bh9FCVdqAQxva2iv3872gA97w5GgvQIZh+ZRXF65K6sVJWtwCBmQeo",
+	"9O2F90Jfk0viw9QuuutChmsE+BOO+HPElW+VnP94cXT25Kn7gtGS2tVEwCe+l+1W+JNnp5DmM6KyT/oP",
+	"Eqnf+kcv+NH4w6enjz//Uy9qr0djB2/tLiKkoY/vNyMGhM4OSO54m+GOMJBPH7Of82/xEIMPDs64eh/X",
+	"yDs7DS5Q8JaPBdJZlIKb2JH269xYWdo6/ahSI8wRIqiaUusreka5xCLR9nTd60aBr+rYIFbq7uH82DgE",
+	"qMS0CvcQW/DfYJ+BmKFQxTec77W7Fk5A1lQNoAL+KAcyUJX7r5pNatXC/9adW7sCOiHzGwdzjmItgQNS",
+	"sC4sp292vROWs3sA7q1QSNb1UldltqW02CdTneBfDEgKQ9/sBDn7/k5coA4rqctp8b2lXbiwmVNDZf3V",
+	"KoxGLBrcoxGnZsA4lDlmHktegW7X1srCvgDH7L2PY5KbkhAzXyuB2e2F7Lm7DmmDQVKHwG7NQrbfIJuz",
+	"g0FlP2Ynd+PsfoTX2fkoXYcQVnhdKG3gjK7R1Sef4H+7Ec8Y813wnMpN6uqUqSgyqgHBBhbcePMfHWmK",
+	"/EYxYd8Sm+tuAvae76CW/kH5wrvXTp3nMPKJHwxa7Shwbxd4gSG/+g7jpy05OMFSud3TXvVDu5TiBaXI",
+	"Gbd2CWB0iZyfMjWOxADQbJAUA9BlBKULY9xPgqIq6i43/1rZSKjFuS9QtPrczcNBUGjw4E7RsQKQTnku",
+	"9ckn+N/PJ5VIVZVth4Mnhx4dB8+nCvcnDChH0W1YAk3KSLAbUeXj3H7meAxIoAfUpw1+WA6/Rk9EVZOv",
+	"gHYnd4gO4NVls7nhBAOCAqhKzSdUa3Px66vzIFPob881W1S5McJxaVHxUOzsAyicvesNzcGGQgWsAMJr",
+	"MdjIXcUZ1ct2Ff9AQZsWfzTsN7/U/QiDgSeQ68e6e21r0N0pAC+cuYjQ00/WuoVIQZ3WmwqeeQ7QKXC8",
+	"3V7y39iHwtO5nh7BY0VGqxXugzQVWm8uShmqalIXw6OAqoXE8boOFi5b0+Do6wghwI2HrmAJ6K3XnOZw",
+	"VH9DlbzZkLDtkIXJsZqbqnAdi1NNcnXctWmo3cmBy+vWkSLENpb7/QC+mHv1HThj1LDuL+mN4di3gNni",
+	"9N2RP1b314mU89GPcKLJidiumo843nzKCLvfIMQkU+l8JqShLBHFxFydKtapIw61dKQNcBvtGY0Fv7ET",
+	"518F7Z3enS9Zlx1C+JHDGam+29Gmqr8NwozD9nZqe1VP/PTubqwGj+4EU9fBTxdrBmuGjikUD2+6Ol3K",
+	"pFoMmFQIakLJIGAMmEEQV4VUiBDymF04TgH08Kt2IdIQX+NaQgwTe6Ag1Zqo34nDPPdT75AkTntL5UUx",
+	"eLRU5sofATHZ/A7YHL5sDAA2KLYmsVPpu1LdBcRUKmNVeaHUtQCSgNzgdF1Q77rtdtt3NNVfqOhum82e",
+	"EFPHQTwMx2EEYDK5XKMAorvYasxOBf0O0YOyxhIapQqyvIz4aI4Z8SbYYzrHTCN1Jc6O2eP+Y6rlq6v3",
+	"iMEzGpP4teB3Wohtn+/b1MYXyA7vYLqYkLzuaCMQ3OE1M9a7nHzCf2x53lKbDbewHfAePFYJgwlwUyzk",
+	"DzGBlNKWUGhA7VaUFNh8ysWuUAKCmBW5xEga5zJmWwRI7ZHt4v1/9eAVfUiXsjgc/posAzdvt4tf4ag7",
+	"xe8ky8fjjTK4aLVqUGM2NGqIHT2mHJUFkbrAIb3IEU2N7sClRAkDeatRpUG0odkhDVHb9iT2VTrHl/I7",
+	"QchpNWZaSJ2b/EaE0g5/RwXnQRTQvCV2Xufj8b6FfPbed+puhc2+oxtU4GuXzjHhUdPOYd2UAazfAQJi",
+	"alYCmH6h7qBQry2aBIddW8vpgN05ltCC6ZhL8jWoPQNKw4yn01yGhQNEjxHxyP2b/9I1nfQVW7ib7nsP",
+	"z0WRBlMZixp1ug9YvKbZXOZ/zEWNkpl08U64z/2iNncNxzY52N4TVWSrYOwdV/BLWcNuRruOOPr9IIZw",
+	"lgW0ejFhaaiEk5qmbuNhBWAIP9SYRVK/9c43433MpTMY1kzmzqqZnhVgju16hIVeG43Wdr85VU2Cnk+8",
+	"KOCkX1rvPq6W9y4pWYtbaQ4rr4uFko5IdBu/Uk/zbaOmfih3EDalydshbmpVWe8vFmClr9x85LmpPvyJ",
+	"l9dSulrpsZGFKShZ8ajEKtjMSR1krQTV66Kbh2VtgLvyebqvNBOyUsXMl3L7CjbID2ORPnAFGnXMXpHt",
+	"XAmWTkUKkRxs1Fn3JH49doCF9FonbAjISOIOvZ6PRCWFEXrIqOayEuch6SCAKRvXIVQNag4xB5iqTCRW",
+	"CbDf/Iu+0o6Uo7skEMuZ39rLyf1bUyjwyvOP/2kwOliNXdeAYUKrVRO2qRwsNDOSgMrcpcfs7ECYLuVF",
+	"b9cCsC9khvgsV/zkpB1zzoYuf9WiD/Sz4Nh1DsSbVXPYxyu6nCI48RS763m0MJYSnJRIrQsNBRIgx9Ke",
+	"PZ0KWVWpw6w8e2WodtUXjHYwBwPAIDfRuPlcFkI3B4IMyM3i14V186GINvghtuN+UNVEmHrHbUfiFby6",
+	"5gw7wOrhaDatX9IdUsVyUjb8/h2fODGzcxWwBkF45NeLdy9/XIvi6pyS/j3vHTs6/CwYgP2yrgfTZSdw",
+	"DT31IOxg61djRy2Ndx6EKcwFQn1BdWvbPIB80JoKah+WgKJpSkYhQnUmuIQQe2zbILVX50EVqY1GiaxN",
+	"at94a8Q1tN3/85REr1ZBN1t6dJY173pmfRmCtD//tnvpkp3AxGCtCBfJ2/1YO3H8wOsyUXRNu3G4l1an",
+	"7yGEXFNg+PY1ncG6C09OfMccwJ1ORVHUiZVDexOmOXXR9dkzEbWqJdcv78kn/MfnE8dFfsv3JZ1xv5V+",
+	"IREImOdHPhgGrMs5e2t4Zd0iD6Cy47vOrcdT9zsZHrML9JqQNpvoXM4Zl0vMgTiK81x3gg0CqFjkRHgz",
+	"lxfuo7+c21L7HzeiGikNfaerudhBN3tO7S9UV1A3VYrr5xoodwAk5VyuY/Pu2HLeaz/EPusGlTOdy0kh",
+	"juZaUKoMtS7Vi7qciacFanryEKJyZxkbEnRADx0eMrXzIoP6x/pxY1U5XMFESTHwZDO5ZtasQuiYy/7h",
+	"XcAAOsdGa56oMHfEHwAEp2yPZnOZisr4lg6xEMD3boq/6G5yk+aFfjsJ9oP/Qj65fz91pu7YSChTSdCR",
+	"45AOuN8k9J5dTJap4IWZrrVYbkSV5anxWAlQ7pqNxDSHINuAzSU+ZskAk860dYd5wUY8s1KKewYoGyu1",
+	"SJi/GDkuGrdMlMqAMyph1MLYXZAXlO+OuZA/4mfcoe1Db+hYYPykgyUtjH/kFsbondk7QYRtXU4Dqyrg",
+	"4pAk1putN7yYi/MAmgB/aGMR4oEBGMCdOijwhk7/xP560FWtG8Hdh68/X8OFI8WizfCMgxsQCUcu2RCX",
+	"algz1dU/zaUWZsgmCnl6kSw2rxjNVLLCLM5+qQnkHGPcOfG/fjS1UWmIm1CEQ4zSqwUSsh+32m1OLPh+",
+	"u2YzZYzqfUh6OFnRiPQO7rr9oC/lrW/eDMQyuaTduzg4kdhbYbbfJB2Ky2eE1p5rkARIwraUcMS1oYNk",
+	"CCJEuyAmjLyTMsy9+U7Zh/Al6xxxPwUHJvCip37JY8kP4uST+2c3+OGtP3WouVLQGY1rNnygBS9E9vWw",
+	"bmEaVP/Zq67FkqlSQOcwMYueU25B7mPRuzmn8PdD9mCiR97HYicxbj96fQN+AM2xeHo9TFjdXhZTwyGb",
+	"X6zXU7hKByyXi4go5Re3AINQYVPrICbVRP0QIWiSG1ZOIec0VbN4hxTI+d6lDOILunwc++PBpM/ZS0G+",
+	"vAYFTBCrf79qB77vxKXf7zIc4Sy0QChaYIFAPjDAkIkwYNFKdKbFXBsPH67zpBBtQHhCi4g+165R7LVY",
+	"AkvXSBS5uBH0zoXyiGKM3KnqOuhi4CYJs7N0YR3swCiKvclMC6H17WIm0PwBOzzWnnB3uCMERnzJiMdf",
+	"JsQBE/ZSZd3lQAhUuYPQBgq2A3GvSvQuNqF2DaA77UFTCZeHEbOy4EZoVgmeAdc0GRGO9zxuQ3RpZSM2",
+	"5S0vJAX5WgeBHdN52CK9PjM6aQFMM3vpSv5PIyX/H+72sDDiXSU65cZAm7MD+tZIHgPL+AXN08V02Slm",
+	"QQOcugeIO9Xq9IeqmDbz2QioPG5EBeSIAAKxXlEppHeWqZypUnM8CmZhzhCclrkcFSq91h21w++ny3uA",
+	"X7yfLrvtVq6VdAUbvltOrtlCFMUh5OP9dBkaD1TCh0dfDuEn9F7vWUzcCt6lJfGOGs5kSlUgWaIlgDPu",
+	"OAqCKRpcykt5BM0NEM80HLCRtXjZvFxxl+2U1sM8hxsxuuPvCpikHoCgR1iWoZs8JcOtkcGoBxLDhjmK",
+	"VaooINKErwgSjgMgvve5JT+EYPQIBgu/HmLPCctEKWQGQ0NugbpDgbWErqxPOKQIZ40jofJPNG/sMUAd",
+	"tOmTsBt91m2DvK8JJr5cxiVChpb0rnNph4kLCBoB+YUHvcfbwyTd5/3Js5oBhFgbUR4mzmt4ZYIMeTzR",
+	"aY3q9eXK81GRp2zKi5uaEwlM8aBmwEGcnXKBxLurAytzDFiwLNcA+YI4BgApsY2Jwmj9iMusi8Xo72K5",
+	"HXtRPTK7OeZVqXQnWp9+3hqv/3ex/JVuuVt7xb5oDcWe/cYEtNLBeUhota/FUncV/MzEdi2lsdDP5ebA",
+	"aq6E1W85LxAeD0SpLmVs1X+mfKCBfEFEadgzo15VaNhv7d6OBNzPdxr8+rnb+YB6mcOYCYq9YnzWvQSz",
+	"0foiTLwCcS2lqLQ146sAPYDAfulXaV0tnxWMn+mNf+XiS/yGzXUoNLt3tMPo6S5gkldsUnFpdirGvMgy",
+	"Ha4erKY98eFRA0huF75AczG1/4GsxBWGlu0NuWyU4SWOq9ihRzpNBpzHL2owkG2gRXWTQxTVx1XBRjga",
+	"KeAyV/Zq+gZVbW814Bd+oSAHTW+HkkHxOVx558wt5jpFc/IJ/7G2WuK7XPNRIZraHztp3ygX7TPqWkh9",
+	"zN6T1s9yx46pJHHZrSogrMPwYrddsUKtAal12GE4+MB4Xzdtu24L/KyWk6aqyXYFnPbCAF7uD1hME8V1",
+	"+etqcqc5wdfVZJ31Yod80EwgzIGvFPVTsItCrcPcMlPVV5oZIblTrFZuQ9MVfEKezXJZh73hP78izw2l",
+	"PCHGAwLx5XUJKVEOW018zH4Rgpi1QWdbX8+MVTUbdivg19Xky1bJ2Y/tDXo847XqzWVuRDrdXsm+riZf",
+	"SMP+IhZ2Crvl0y8rLCS1kMY1PiRYTlWTLsXr2lOdfKJ/bUdC5Lv9OBYix6G+TZ8xyB67Zk1fuF/RQVPH",
+	"7ps2UKF0NXSDnC/YTiPgwMMAC/DhAqezZEOoGP3fj4ed6d56Wg+Y7V0Vkg1UQS6fNSt5lWsf2s+ruok8",
+	"uF9d0hP00h6EWe661aNyXR8MQSr1FCLD2lVZdRH97N3g7k/O9OOm0IdLgr7ph6b/2aen3V9P6CFf3G0d",
+	"UUSavcHr6la0wHCM/QTwtw7YFD3/dtS/f6WujPDBWzRlxIm5IwLcyk97HaQUwrjjEH89+YT/2PIwRLxG",
+	"AJoz2DyZj9QcuoCKYhw/BuHO3p1PeuchSPJ5uDPQfVB7cneVchy35wNrr8sJ+nq755GC53bZ6K+MZlpo",
+	"RHMIOqbsCQNlvtrlPXyIa8aXbK4FxqXBJzCE8z9mb+wwAf/rzqlMNfp0R3xQ+2FeMA7do+F+JSshn/xA",
+	"PrF91Dohs5ICaY2TT/Z/Pm/ZikEEwH2fGERl/rsaBXAfKKSO4mAB8yDKuwWiibIbhybKA+5imBJAYHXn",
+	"dHYVTTt8v53DRTqphKmWu+9k/8CuffxrwaUD/Ycllw53hXX/UK/PlIRqzbonfq7ZtSiN72zveKvzujGt",
+	"3d3d9Bkwh/j0+DY31ZJE5s/bh2X7tOJEIeHIYTa6qZaMu7XROEuRnCIG+bp3ufWjNdAJeR/bm8dhsBoL",
+	"NtBBUQtZcyMD4B94TjoKdqxJ8Q5H8VfOWMAnbLbMcAbvKF9h3DTuHEzD4AmAiKSwthZTFSAk6/AZYiUx",
+	"yUeRbYbn/JqY2TllAK+FKO17plxPu4NlMIdfNFwmPpZ5JfRVLq8yvtS9wYt+0qMAcjtl4Qjs8u3jaPCB",
+	"XyiSBu9eX2/qYqEe3wBXHxCYaWiBo3E0lN6TT/C/a9MXfqzE4WR1qNWdTSsT8TcLbKS+wYrssCGdQG6X",
+	"xsAhQRbj8BZb59Ttul3gm7wZ0cCTrSet9thBO83WK0NtTyCYmFp/7x9+8OY89WjugOzRjfuv2SXHjX7z",
+	"YeQn8Y4CBYtg/SO2h//55JP753b+hq/5bCGx1pPu10zpQPEW9UD2htj9+fj175Olg5yew7k6bvCreiqQ",
+	"lRMivTqyemJn56fxik70RqONTqvZTk2j0egPxhZ5UbgLWcGNtZTeNXoyAUsP3FTNi9pVJlRSxD6icVx8",
+	"Yc5NalPDJ5VwPttFOhMJM3l6LQx7/Oz0dHtrqP6o/x8Q2bhWNQB8rjvLbcJ8RuV+3z6pW4k80TU5AsyZ",
+	"qlBAub7GCjD7VwzqKLC/GHemABTkaz4WrFS5NMfsIijP39BoNeYUwGceFvX8xb38++q5uodYiRvHmNRV",
+	"E+2bocKlRLEy9B1Fh/WBHKSfkI1IBoUqVqaOL+Uvc4TXUWMyNuGlhlxlkftEJRBDSpEaIjge/sS1Ofre",
+	"vv7o1XdDNsu1FvpSOnG1kgp1nu4PZpGn4pjBuYtRqBv/cJr4plEBiVOBvPd47VDIbFjDR9C7tZOBap2Q",
+	"bRDEFo2LLqXgVZGLij2AZkiV0HZzfX2OE+IbBkmF7whKM3EK6q+PElmYSvCZE73vcfW2AV7jQn/prrER",
+	"rgjfiRU4C4OVWnDrVaUivxHZOdOmUnIC68llKH+dDJ0NqWl8QsmNEZW95z9+6x+9+PDpNDl9/vmfeh2E",
+	"nWuNNSM+GtxFRxrWpnF89vJswJ5dSrhgACbrpcy44QP26bKnxR+XvcGz5LLHzWVvcGnV09Oj09Ojs/67",
+	"0/6gb//v3y97ySUAKuEKeIL9y0hly8ve4JP70+CSSjEYL3O4Avwf+IE0+GXv82cQqXom2t+7oshQwpB7",
+	"xY7bA1UAutyQw8NQDRdFw6xEGo0Hdr+J6ghqG1GSv74vg3OXIr3crC3NW1NvF6u2C07BP0m5nVOw8JEH",
+	"K7irF9vFZ9hEsRj13+1W2L5ZpPMqN0u4GcMrg98+2G2OEoZPnVeF1SfGlIOTk9OzZ8f94/7x6eD5s34f",
+	"TAoa1Uqz46miMglY3wEgH5Mar+7iwEHvoGuxBKeUVBYFeFY15XuypPQ0L0uRDajNQZHBUzw6CHvrJx5p",
+	"Ej462s7jvSttrOZSD4IWD2jcIbtOEpC5IIk6RV0cFXJn2OZHtbAPJ9t3EAYfwHtP6ra93lFKHHlr8AZY",
+	"/tjoFUt5VeWAXmZqbgYOqNC4WQhj1///DQAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

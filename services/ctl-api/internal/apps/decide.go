@@ -17,6 +17,7 @@ type build struct {
 	BuildDigest string
 	State       string
 	Source      Source
+	Artifact    string // its digest, once it has succeeded
 }
 
 // previous is what the newest config says of a component.
@@ -43,6 +44,7 @@ type ItemDecision struct {
 	Reason        string
 	BuildID       string // ActionReuse: the build that stands for it
 	BuildState    string // ActionReuse: its state
+	Artifact      string // ActionReuse: the digest of what it made; empty until then
 	DeployChanged bool
 }
 
@@ -96,7 +98,7 @@ func decideItem(it item, h history, again bool) ItemDecision {
 	case !again && it.Source.moves() && h.Builds[i].State == "succeeded":
 		d.Reason = "the git ref may have moved"
 	default:
-		d.Action, d.BuildID, d.BuildState = ActionReuse, h.Builds[i].ID, h.Builds[i].State
+		d.Action, d.BuildID, d.BuildState, d.Artifact = ActionReuse, h.Builds[i].ID, h.Builds[i].State, h.Builds[i].Artifact
 		d.Reason = "unchanged"
 		if d.BuildState != "succeeded" {
 			d.Reason = "is being built"

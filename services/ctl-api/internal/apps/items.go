@@ -25,7 +25,7 @@ const (
 type Source struct {
 	Kind      string `json:"kind"`             // local, git or image
 	Digest    string `json:"digest,omitempty"` // local: the blob
-	Repo      string `json:"repo,omitempty"`
+	Repo      string `json:"repo,omitempty"`   // local: the git repository that the blob stands in for
 	Ref       string `json:"ref,omitempty"`
 	Connected bool   `json:"connected,omitempty"`
 	Directory string `json:"directory,omitempty"`
@@ -46,8 +46,9 @@ type item struct {
 func (i item) key() string { return i.Kind + "/" + i.Name }
 
 // itemsOf lists what a config consists of, the sandbox first. sources holds the
-// digest of the archive of each local source, by name of its component.
-func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
+// digest of the archive of each uploaded source, by name of its component;
+// mapped says which of these stand in for a git repository.
+func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bool) ([]item, error) {
 	var items []item
 	var faults []fault.FieldError
 	local := map[string]bool{}
@@ -57,7 +58,16 @@ func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
 		}
 		it.Source = Source{Kind: string(src.Kind), Repo: src.Repo, Ref: src.Ref, Connected: src.Connected, Directory: src.Directory}
 		content := ""
-		if src.Uploaded() {
+		switch {
+		case mapped[it.Name] && src.Kind == appconfig.SourceGit:
+			local[it.Name] = true
+			content = sources[it.Name]
+			it.Source.Kind, it.Source.Digest = string(appconfig.SourceLocal), content
+		case mapped[it.Name]:
+			local[it.Name] = true
+			faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_not_git", Detail: fmt.Sprintf("the source of %q is not in a git repository, so nothing can stand in for it", it.Name)})
+			return
+		case src.Uploaded():
 			local[it.Name] = true
 			if content = sources[it.Name]; content == "" {
 				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is uploaded, and its archive is not named here", it.Name)})
@@ -84,7 +94,8 @@ func itemsOf(app *appconfig.App, sources map[string]string) ([]item, error) {
 	}
 	if len(faults) > 0 {
 		slices.SortFunc(faults, func(a, b fault.FieldError) int { return compareText(a.Detail, b.Detail) })
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the archives do not fit the config"), fault.Code("sources_invalid"), fault.Fields(faults...))
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the archives do not fit the config"), fault.Code("sources_invalid"), fault.Fields(faults...),
+			fault.Remedy("sync with a `berth` of this control plane's release"))
 	}
 	return items, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -20,8 +21,10 @@ import (
 type SyncRequest struct {
 	App          string // id or name
 	BundleDigest string
-	Sources      map[string]string // digest of the archive of each local source, by component
+	Sources      map[string]string // digest of the archive of each uploaded source, by component
+	Mapped       map[string]bool   // those of Sources that stand in for a git repository
 	CLIVersion   string
+	OldestCLI    string // empty for any
 	CreateApp    bool
 	Prune        bool
 	DryRun       bool
@@ -36,17 +39,27 @@ type SyncResult struct {
 	Created  bool
 	Decision Decision
 	Warnings []appconfig.Diagnostic
+
+	// Only in a dry run. Changes are those since Against, the newest config; nil
+	// when there is none.
+	Against       *db.Config
+	Changes       []configdiff.Object
+	Installs      []InstallPlan
+	InstallsTotal int // also those that are too many to be planned
 }
 
 // Sync makes the config of an app folder, its revisions and its queued builds,
 // and the release when nothing must be built: all or nothing. The same folder
 // again finds the same config. Two syncs of one app go one after the other.
 func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error) {
+	if err := checkCLI(req.CLIVersion, req.OldestCLI); err != nil {
+		return SyncResult{}, err
+	}
 	folder, warnings, err := readFolder(ctx, tx, req.BundleDigest)
 	if err != nil {
 		return SyncResult{}, err
 	}
-	items, err := itemsOf(folder, req.Sources)
+	items, err := itemsOf(folder, req.Sources, req.Mapped)
 	if err != nil {
 		return SyncResult{}, err
 	}
@@ -106,15 +119,20 @@ func (s *syncing) findApp(ctx context.Context) error {
 		if !appName.MatchString(s.req.App) {
 			return fault.Newf(fault.ErrInvalid, "%q cannot be the name of an app: lower-case letters, digits and dashes, at most 63", s.req.App)
 		}
-		found, err = s.tx.InsertApp(ctx, db.InsertAppParams{
+		if err := s.tx.InsertNewApp(ctx, db.InsertNewAppParams{
 			ID: id.New(id.App), Name: s.req.App, Labels: json.RawMessage(`{}`),
 			DisplayName: s.folder.Metadata.DisplayName, Description: s.folder.Metadata.Description,
-		})
+		}); err != nil {
+			return err
+		}
+		found, err = s.tx.FindApp(ctx, s.req.App) // ours, or that of a sync at the same time
 	}
 	if err != nil {
 		return err
 	}
-	s.out.App, err = s.tx.LockApp(ctx, found.ID)
+	if s.out.App, err = s.tx.LockApp(ctx, found.ID); err == nil && s.out.App.DeletedAt != nil {
+		err = fault.Newf(fault.ErrConflict, "app %q was deleted meanwhile", s.req.App)
+	}
 	return err
 }
 
@@ -138,6 +156,12 @@ func (s *syncing) run(ctx context.Context) error {
 		s.out.Config = &existing
 	}
 	if s.req.DryRun {
+		if err := s.planChanges(ctx); err != nil {
+			return err
+		}
+		if err := s.planInstalls(ctx); err != nil {
+			return err
+		}
 		return s.findRelease(ctx)
 	}
 	if s.req.Prune && !again {
@@ -182,7 +206,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 		h := history{Kind: c.Kind, Name: c.Name, Tombstoned: c.TombstonedAt != nil}
 		for _, b := range builds {
 			if b.ComponentID == c.ID {
-				h.Builds = append(h.Builds, build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source)})
+				h.Builds = append(h.Builds, build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Artifact: b.ArtifactDigest})
 			}
 		}
 		if p, ok := before[c.ID]; ok {

@@ -13,9 +13,10 @@ import (
 
 // States of an install that decide what may be done with it.
 const (
-	stateNew           = "new"
-	stateDeprovisioned = "deprovisioned"
-	stateForgotten     = "forgotten"
+	stateNew            = "new"
+	stateDeprovisioning = "deprovisioning"
+	stateDeprovisioned  = "deprovisioned"
+	stateForgotten      = "forgotten"
 )
 
 // InputsView is what people see of the inputs of an install: every input that

@@ -60,31 +60,37 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (
 	if err != nil {
 		return Created{}, err
 	}
+	install, err := s.insert(ctx, tx, app, config.id, inputs, req)
+	return Created{Install: install, Release: release}, err
+}
+
+// insert makes the rows of an install whose inputs were checked.
+func (s *Service) insert(ctx context.Context, tx *store.Tx, app db.App, configID string, inputs Inputs, req CreateRequest) (db.Install, error) {
 	customer, err := customerFor(ctx, tx, req.Customer, req.CreateCustomer)
 	if err != nil {
-		return Created{}, err
+		return db.Install{}, err
 	}
 	labels, err := json.Marshal(orEmptyMap(req.Labels))
 	if err != nil {
-		return Created{}, err
+		return db.Install{}, err
 	}
 	install, err := tx.InsertInstall(ctx, db.InsertInstallParams{
 		ID: id.New(id.Install), CustomerID: customer.ID, AppID: app.ID, Name: req.Name, StackKind: req.Stack,
 		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor,
 	})
 	if err != nil {
-		return Created{}, err
+		return db.Install{}, err
 	}
 	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Actor); err != nil {
-		return Created{}, err
+		return db.Install{}, err
 	}
-	if err := EnsureResources(ctx, tx, install, config.id); err != nil {
-		return Created{}, err
+	if err := EnsureResources(ctx, tx, install, configID); err != nil {
+		return db.Install{}, err
 	}
 	if err := s.Stacks.Create(ctx, tx, install, req.Actor); err != nil {
-		return Created{}, fmt.Errorf("create stack: %w", err)
+		return db.Install{}, fmt.Errorf("create stack: %w", err)
 	}
-	return Created{Install: install, Release: release}, nil
+	return install, nil
 }
 
 // EnsureResources makes the rows of the stack, the sandbox and each component

@@ -182,6 +182,32 @@ func (q *Queries) InsertBlob(ctx context.Context, arg InsertBlobParams) (int64, 
 	return result.RowsAffected(), nil
 }
 
+const insertNewApp = `-- name: InsertNewApp :exec
+INSERT INTO apps (id, org_id, name, display_name, description, labels)
+VALUES ($1, berth.current_org(), $2, $3, $4, $5)
+ON CONFLICT (org_id, name) WHERE deleted_at IS NULL DO NOTHING
+`
+
+type InsertNewAppParams struct {
+	ID          string
+	Name        string
+	DisplayName string
+	Description string
+	Labels      json.RawMessage
+}
+
+// Unless somebody else has made one of this name: then that is the app.
+func (q *Queries) InsertNewApp(ctx context.Context, arg InsertNewAppParams) error {
+	_, err := q.db.Exec(ctx, insertNewApp,
+		arg.ID,
+		arg.Name,
+		arg.DisplayName,
+		arg.Description,
+		arg.Labels,
+	)
+	return err
+}
+
 const listApps = `-- name: ListApps :many
 SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at FROM apps WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
 `

@@ -75,18 +75,20 @@ func (q *Queries) InsertBuild(ctx context.Context, arg InsertBuildParams) (Build
 }
 
 const newestBuilds = `-- name: NewestBuilds :many
-SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source
+SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source,
+       coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM builds b
 WHERE b.component_id = ANY ($1::text[])
 ORDER BY b.component_id, b.build_digest, b.id DESC
 `
 
 type NewestBuildsRow struct {
-	ID          string
-	ComponentID string
-	BuildDigest string
-	State       string
-	Source      json.RawMessage
+	ID             string
+	ComponentID    string
+	BuildDigest    string
+	State          string
+	Source         json.RawMessage
+	ArtifactDigest string
 }
 
 // The newest build of each build digest of these components: what a sync
@@ -106,6 +108,7 @@ func (q *Queries) NewestBuilds(ctx context.Context, componentIds []string) ([]Ne
 			&i.BuildDigest,
 			&i.State,
 			&i.Source,
+			&i.ArtifactDigest,
 		); err != nil {
 			return nil, err
 		}

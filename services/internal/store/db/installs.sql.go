@@ -10,6 +10,19 @@ import (
 	"encoding/json"
 )
 
+const countInstallsToDeploy = `-- name: CountInstallsToDeploy :one
+SELECT count(*) FROM installs
+WHERE app_id = $1 AND forgotten_at IS NULL AND state NOT IN ('deprovisioning', 'deprovisioned')
+`
+
+// As InstallsOfApp has them.
+func (q *Queries) CountInstallsToDeploy(ctx context.Context, appID string) (int64, error) {
+	row := q.db.QueryRow(ctx, countInstallsToDeploy, appID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const countOpenWorkflows = `-- name: CountOpenWorkflows :one
 SELECT count(*) FROM workflows WHERE install_id = $1 AND state IN ('queued', 'running', 'waiting')
 `
@@ -116,6 +129,126 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 	return i, err
 }
 
+const installsForSync = `-- name: InstallsForSync :many
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+       coalesce((SELECT max(w.inputs_version) FROM workflows w
+                 WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
+                   AND w.state IN ('queued', 'running', 'waiting', 'succeeded')), 0)::int AS taken_inputs_version
+FROM installs i
+JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
+JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
+LEFT JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+WHERE i.forgotten_at IS NULL AND (i.app_id = $1 OR i.name = ANY ($2::text[]))
+ORDER BY i.name
+`
+
+type InstallsForSyncParams struct {
+	AppID string
+	Names []string
+}
+
+type InstallsForSyncRow struct {
+	Install            Install
+	AppName            string
+	CustomerName       string
+	InputValues        json.RawMessage
+	SealedInputs       []byte
+	TakenInputsVersion int32
+}
+
+// Every install of an app, and those of other apps that have one of the names,
+// with the inputs in force and the newest inputs that a workflow has taken to
+// deploy them; a workflow that failed has not.
+func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams) ([]InstallsForSyncRow, error) {
+	rows, err := q.db.Query(ctx, installsForSync, arg.AppID, arg.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InstallsForSyncRow{}
+	for rows.Next() {
+		var i InstallsForSyncRow
+		if err := rows.Scan(
+			&i.Install.ID,
+			&i.Install.OrgID,
+			&i.Install.CustomerID,
+			&i.Install.AppID,
+			&i.Install.Name,
+			&i.Install.StackKind,
+			&i.Install.ApprovalOption,
+			&i.Install.Labels,
+			&i.Install.Toggles,
+			&i.Install.State,
+			&i.Install.ReleaseID,
+			&i.Install.InputsVersion,
+			&i.Install.StateVersion,
+			&i.Install.CreatedBy,
+			&i.Install.CreatedAt,
+			&i.Install.ForgottenAt,
+			&i.AppName,
+			&i.CustomerName,
+			&i.InputValues,
+			&i.SealedInputs,
+			&i.TakenInputsVersion,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const installsOfApp = `-- name: InstallsOfApp :many
+SELECT i.id, i.name, i.toggles, coalesce(i.release_id, '')::text AS release_id, coalesce(r.number, 0)::int AS release_number
+FROM installs i LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
+WHERE i.app_id = $1 AND i.forgotten_at IS NULL AND i.state NOT IN ('deprovisioning', 'deprovisioned')
+ORDER BY i.name, i.id LIMIT $2
+`
+
+type InstallsOfAppParams struct {
+	AppID string
+	Most  int32
+}
+
+type InstallsOfAppRow struct {
+	ID            string
+	Name          string
+	Toggles       json.RawMessage
+	ReleaseID     string
+	ReleaseNumber int32
+}
+
+// The installs of an app that something may be deployed to, by name, with the
+// number of the release that they stand on; 0 for none.
+func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([]InstallsOfAppRow, error) {
+	rows, err := q.db.Query(ctx, installsOfApp, arg.AppID, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InstallsOfAppRow{}
+	for rows.Next() {
+		var i InstallsOfAppRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Name,
+			&i.Toggles,
+			&i.ReleaseID,
+			&i.ReleaseNumber,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockInstallRow = `-- name: LockInstallRow :one
 SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
@@ -143,6 +276,31 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.ForgottenAt,
 	)
 	return i, err
+}
+
+const lockInstallsNamed = `-- name: LockInstallsNamed :many
+SELECT id FROM installs WHERE name = ANY ($1::text[]) AND forgotten_at IS NULL ORDER BY id FOR NO KEY UPDATE
+`
+
+// Locks the installs of these names, whichever app they are of, in an order that is the same for all.
+func (q *Queries) LockInstallsNamed(ctx context.Context, names []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, lockInstallsNamed, names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const showInstalls = `-- name: ShowInstalls :many

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 )
 
 const addRelease = `-- name: AddRelease :one
@@ -132,6 +133,53 @@ func (q *Queries) FindReleaseOfApp(ctx context.Context, arg FindReleaseOfAppPara
 		&i.CreatedAt,
 	)
 	return i, err
+}
+
+const releaseItemDigests = `-- name: ReleaseItemDigests :many
+SELECT c.kind, c.name, v.build_digest, v.deploy_digest, b.source, i.artifact_digest
+FROM release_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions v ON v.org_id = i.org_id AND v.id = i.revision_id
+JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
+WHERE i.release_id = $1
+ORDER BY c.kind DESC, c.name
+`
+
+type ReleaseItemDigestsRow struct {
+	Kind           string
+	Name           string
+	BuildDigest    string
+	DeployDigest   string
+	Source         json.RawMessage
+	ArtifactDigest string
+}
+
+// What each component of a release was built and is deployed from.
+func (q *Queries) ReleaseItemDigests(ctx context.Context, releaseID string) ([]ReleaseItemDigestsRow, error) {
+	rows, err := q.db.Query(ctx, releaseItemDigests, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReleaseItemDigestsRow{}
+	for rows.Next() {
+		var i ReleaseItemDigestsRow
+		if err := rows.Scan(
+			&i.Kind,
+			&i.Name,
+			&i.BuildDigest,
+			&i.DeployDigest,
+			&i.Source,
+			&i.ArtifactDigest,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const showReleaseItems = `-- name: ShowReleaseItems :many

@@ -39,6 +39,51 @@ func (q *Queries) EnsureResource(ctx context.Context, arg EnsureResourceParams) 
 	return err
 }
 
+const liveRevisions = `-- name: LiveRevisions :many
+SELECT r.install_id, r.kind, r.name, v.build_digest, v.deploy_digest, coalesce(r.live_artifact_digest, '')::text AS artifact_digest
+FROM resources r
+JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
+WHERE r.install_id = ANY ($1::text[]) AND r.state <> 'absent'
+ORDER BY r.install_id, r.kind DESC, r.name
+`
+
+type LiveRevisionsRow struct {
+	InstallID      string
+	Kind           string
+	Name           string
+	BuildDigest    string
+	DeployDigest   string
+	ArtifactDigest string
+}
+
+// What is live of the sandbox and the components of these installs.
+func (q *Queries) LiveRevisions(ctx context.Context, installIds []string) ([]LiveRevisionsRow, error) {
+	rows, err := q.db.Query(ctx, liveRevisions, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LiveRevisionsRow{}
+	for rows.Next() {
+		var i LiveRevisionsRow
+		if err := rows.Scan(
+			&i.InstallID,
+			&i.Kind,
+			&i.Name,
+			&i.BuildDigest,
+			&i.DeployDigest,
+			&i.ArtifactDigest,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const showResources = `-- name: ShowResources :many
 SELECT r.id, r.org_id, r.install_id, r.kind, r.component_id, r.name, r.type, r.state, r.fence, r.locked_by, r.locked_at, r.live_release_id, r.live_revision_id, r.live_artifact_digest, r.live_inputs_version, r.live_effect_digest, r.live_change_id, r.outputs, r.health, r.health_since, r.drift, r.version, r.updated_at, l.number AS live_release_number
 FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id

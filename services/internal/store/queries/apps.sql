@@ -5,6 +5,12 @@ INSERT INTO apps (id, org_id, name, display_name, description, labels)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(name), sqlc.arg(display_name), sqlc.arg(description), sqlc.arg(labels))
 RETURNING *;
 
+-- name: InsertNewApp :exec
+-- Unless somebody else has made one of this name: then that is the app.
+INSERT INTO apps (id, org_id, name, display_name, description, labels)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(name), sqlc.arg(display_name), sqlc.arg(description), sqlc.arg(labels))
+ON CONFLICT (org_id, name) WHERE deleted_at IS NULL DO NOTHING;
+
 -- name: FindApp :one
 -- An app by id or name.
 SELECT * FROM apps WHERE (id = sqlc.arg(ref) OR name = sqlc.arg(ref)) AND deleted_at IS NULL

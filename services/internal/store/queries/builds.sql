@@ -9,7 +9,8 @@ RETURNING *;
 -- name: NewestBuilds :many
 -- The newest build of each build digest of these components: what a sync
 -- compares with.
-SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source
+SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source,
+       coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM builds b
 WHERE b.component_id = ANY (sqlc.arg(component_ids)::text[])
 ORDER BY b.component_id, b.build_digest, b.id DESC;

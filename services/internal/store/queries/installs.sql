@@ -48,3 +48,35 @@ UPDATE installs SET state = 'forgotten', forgotten_at = now() WHERE id = sqlc.ar
 
 -- name: CountOpenWorkflows :one
 SELECT count(*) FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('queued', 'running', 'waiting');
+
+-- name: InstallsOfApp :many
+-- The installs of an app that something may be deployed to, by name, with the
+-- number of the release that they stand on; 0 for none.
+SELECT i.id, i.name, i.toggles, coalesce(i.release_id, '')::text AS release_id, coalesce(r.number, 0)::int AS release_number
+FROM installs i LEFT JOIN releases r ON r.org_id = i.org_id AND r.id = i.release_id
+WHERE i.app_id = sqlc.arg(app_id) AND i.forgotten_at IS NULL AND i.state NOT IN ('deprovisioning', 'deprovisioned')
+ORDER BY i.name, i.id LIMIT sqlc.arg(most);
+
+-- name: CountInstallsToDeploy :one
+-- As InstallsOfApp has them.
+SELECT count(*) FROM installs
+WHERE app_id = sqlc.arg(app_id) AND forgotten_at IS NULL AND state NOT IN ('deprovisioning', 'deprovisioned');
+
+-- name: LockInstallsNamed :many
+-- Locks the installs of these names, whichever app they are of, in an order that is the same for all.
+SELECT id FROM installs WHERE name = ANY (sqlc.arg(names)::text[]) AND forgotten_at IS NULL ORDER BY id FOR NO KEY UPDATE;
+
+-- name: InstallsForSync :many
+-- Every install of an app, and those of other apps that have one of the names,
+-- with the inputs in force and the newest inputs that a workflow has taken to
+-- deploy them; a workflow that failed has not.
+SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+       coalesce((SELECT max(w.inputs_version) FROM workflows w
+                 WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
+                   AND w.state IN ('queued', 'running', 'waiting', 'succeeded')), 0)::int AS taken_inputs_version
+FROM installs i
+JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
+JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
+LEFT JOIN install_inputs n ON n.org_id = i.org_id AND n.install_id = i.id AND n.version = i.inputs_version
+WHERE i.forgotten_at IS NULL AND (i.app_id = sqlc.arg(app_id) OR i.name = ANY (sqlc.arg(names)::text[]))
+ORDER BY i.name;

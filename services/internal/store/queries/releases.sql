@@ -37,6 +37,16 @@ JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
 WHERE i.release_id = sqlc.arg(release_id)
 ORDER BY c.kind DESC, c.name;
 
+-- name: ReleaseItemDigests :many
+-- What each component of a release was built and is deployed from.
+SELECT c.kind, c.name, v.build_digest, v.deploy_digest, b.source, i.artifact_digest
+FROM release_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions v ON v.org_id = i.org_id AND v.id = i.revision_id
+JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
+WHERE i.release_id = sqlc.arg(release_id)
+ORDER BY c.kind DESC, c.name;
+
 -- name: FindReleaseOfApp :one
 -- A release of an app by id or number. With both empty the newest release of
 -- the newest config that has one: a slow older config that was finished later

@@ -13,3 +13,11 @@ SELECT sqlc.embed(r), l.number AS live_release_number
 FROM resources r LEFT JOIN releases l ON l.org_id = r.org_id AND l.id = r.live_release_id
 WHERE r.install_id = sqlc.arg(install_id) AND (sqlc.arg(ref)::text = '' OR r.id = sqlc.arg(ref) OR r.name = sqlc.arg(ref))
 ORDER BY array_position(ARRAY['stack', 'sandbox', 'component'], r.kind), r.name;
+
+-- name: LiveRevisions :many
+-- What is live of the sandbox and the components of these installs.
+SELECT r.install_id, r.kind, r.name, v.build_digest, v.deploy_digest, coalesce(r.live_artifact_digest, '')::text AS artifact_digest
+FROM resources r
+JOIN component_revisions v ON v.org_id = r.org_id AND v.id = r.live_revision_id
+WHERE r.install_id = ANY (sqlc.arg(install_ids)::text[]) AND r.state <> 'absent'
+ORDER BY r.install_id, r.kind DESC, r.name;

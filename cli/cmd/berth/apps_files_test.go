@@ -1,0 +1,365 @@
+package main
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+const examples = "../../../examples"
+
+// appCopy copies an example, so that it can be spoilt.
+func appCopy(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, name))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// replace changes a file of an app.
+func replace(t *testing.T, name, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), from) {
+		t.Fatalf("%s has no %q", name, from)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(data), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// succeeds runs a command that must not fail.
+func succeeds(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := berth(t, nil, args...)
+	if code != exitOK {
+		t.Fatalf("berth %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+	}
+	return stdout
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	card := filepath.Join(dir, "components", "card.toml")
+	replace(t, card, "max_auto_retries", "max_auot_retries")
+	warning := card + ":7:1: warning unknown key \"max_auot_retries\" [unknown_key]\n  try: did you mean \"max_auto_retries\"?\n"
+
+	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
+	if want := warning + "\n1 warning in 1 file\n"; code != exitOK || stdout != want || stderr != "" {
+		t.Errorf("with a warning: exit code %d\n%s%swant\n%s", code, stdout, stderr, want)
+	}
+	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--strict"); code != exitFailed || !strings.HasSuffix(stdout, "\n1 error in 1 file\n") {
+		t.Errorf("--strict: exit code %d\n%s", code, stdout)
+	}
+
+	replace(t, card, ".components.key.", ".components.kay.")
+	replace(t, filepath.Join(dir, "runner.toml"), "local", "locale")
+	code, stdout, _ = berth(t, nil, "apps", "validate", dir)
+	want := warning + card + ":17:1: error .nuon.components.kay.outputs.signing_key: component \"kay\" does not exist [reference]\n" +
+		"  try: did you mean \"key\"?\n\n" + filepath.Join(dir, "runner.toml") +
+		":2:1: error runner_type is \"locale\"; allowed: aws, azure, gcp, local, aws-ecs, aws-eks, azure-aks, azure-acs [value]\n" +
+		"  try: did you mean \"local\"?\n\n2 errors, 1 warning in 2 files\n"
+	if diff := cmp.Diff(want, stdout); code != exitFailed || diff != "" {
+		t.Errorf("with errors: exit code %d (-want +got):\n%s", code, diff)
+	}
+
+	code, stdout, _ = berth(t, nil, "apps", "validate", dir, "-o", "json")
+	var list []appconfig.Diagnostic
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitFailed || len(list) != 3 {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
+	}
+	first := appconfig.Diagnostic{Severity: appconfig.Error, Code: appconfig.CodeReference, File: card, Line: 17, Column: 1,
+		Message: `.nuon.components.kay.outputs.signing_key: component "kay" does not exist`, Remedy: `did you mean "key"?`}
+	if diff := cmp.Diff(first, list[1]); diff != "" {
+		t.Errorf("JSON (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateTellsWhatIsNoApp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	code, stdout, _ := berth(t, nil, "apps", "validate", dir)
+	if code != exitFailed || !strings.Contains(stdout, dir+": error this is no app folder") {
+		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+	if stdout := succeeds(t, "apps", "validate", filepath.Join(examples, "hello"), "-o", "json"); stdout != "[]\n" {
+		t.Errorf("nothing to tell: got %q, want an empty list", stdout)
+	}
+}
+
+func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(examples, "kitchen-sink")
+	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
+	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "cannot be deployed by this version") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != exitFailed || !strings.Contains(stdout, "[unsupported]") {
+		t.Errorf("--deployable: exit code %d\n%s", code, stdout)
+	}
+}
+
+func TestGraph(t *testing.T) {
+	t.Parallel()
+	golden := filepath.Join("..", "..", "..", "pkg", "appconfig", "testdata", "graph")
+	for format, file := range map[string]string{"tree": "shop.txt", "dot": "shop.dot", "mermaid": "shop.mmd"} {
+		want, err := os.ReadFile(filepath.Join(golden, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), succeeds(t, "apps", "graph", filepath.Join(examples, "shop"), "-o", format)); diff != "" {
+			t.Errorf("-o %s (-want +got):\n%s", format, diff)
+		}
+	}
+	var got graphForPrograms
+	if err := json.Unmarshal([]byte(succeeds(t, "app", "graph", filepath.Join(examples, "shop"), "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([][]string{{"web_image", "catalogue"}, {"web"}, {"extras"}}, got.Layers); diff != "" || len(got.Edges) != 3 || len(got.Components) != 4 {
+		t.Errorf("layers (-want +got):\n%s\n%+v", diff, got)
+	}
+}
+
+func TestGraphShowsTheWayAroundACycle(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	replace(t, filepath.Join(dir, "components", "key.toml"), "\n\n", "\ndependencies = [\"card\"]\n\n")
+	code, stdout, stderr := berth(t, nil, "apps", "graph", dir)
+	if code != exitFailed || !strings.Contains(stdout, "wait for each other: card → key → card\n") ||
+		!strings.Contains(stdout, "key needs card: dependencies at components/key.toml:") || !strings.Contains(stderr, "card → key → card") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "schemas")
+	kinds := strings.Fields(strings.ReplaceAll(succeeds(t, "apps", "schema", "-o", dir), "\n", " "))
+	if len(kinds) != len(appconfig.FileKinds()) {
+		t.Errorf("%d files were written, want one for each of %d kinds", len(kinds), len(appconfig.FileKinds()))
+	}
+	written, err := os.ReadFile(filepath.Join(dir, "helm.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if printed := succeeds(t, "apps", "schema", "helm"); printed != string(written) || !json.Valid(written) {
+		t.Errorf("printed %d bytes, wrote %d", len(printed), len(written))
+	}
+	if list := succeeds(t, "apps", "schema"); !strings.Contains(list, "helm ") || !strings.Contains(list, "components/**/*.toml of type helm_chart") {
+		t.Errorf("the list:\n%s", list)
+	}
+	for _, args := range [][]string{{"apps", "schema", "hlem"}, {"apps", "schema", "-o", "json"}} {
+		if code, _, _ := berth(t, nil, args...); code != exitUsage {
+			t.Errorf("berth %v: exit code %d, want %d", args, code, exitUsage)
+		}
+	}
+}
+
+// TestSchemaLineIsNoPartOfAnApp holds that a file may name its schema.
+func TestSchemaLineIsNoPartOfAnApp(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	replace(t, filepath.Join(dir, "components", "card.toml"), "# terraform\n", "#:schema ../schemas/terraform.json\n# terraform\n")
+	if got := succeeds(t, "apps", "validate", dir); got != "no errors, no warnings\n" {
+		t.Errorf("validate says\n%s", got)
+	}
+	succeeds(t, "apps", "fmt", dir, "--check")
+}
+
+func TestRender(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(examples, "shop")
+	made := succeeds(t, "apps", "render", dir, "--component", "web")
+	if !strings.Contains(made, "\n    sessionKey: \"<components.catalogue.outputs.session_key>\"\n") || strings.Contains(made, "catalogue (") {
+		t.Errorf("made up:\n%s", made)
+	}
+	state := filepath.Join(t.TempDir(), "state.json")
+	if err := os.WriteFile(state, []byte(`{"version": 3, "tree": {"id": "ins_1", "name": "acme",
+		"inputs": {"inputs": {"title": "Acme & sons", "replicas": 1000000, "admin_token": "(sealed)"}},
+		"sandbox": {"outputs": {"namespace": "shop-acme"}},
+		"components": {"web_image": {"outputs": {"image": {"ref": "r/web@sha256:1"}}}, "catalogue": {"outputs": {"session_key": "(sealed)"}}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := berth(t, nil, "apps", "render", dir, "--state", state, "--component", "web")
+	for _, want := range []string{"\n    shop-acme\n", "\n    1000000\n", "\n    r/web@sha256:1\n", "  values_file[0].contents  " + filepath.Join(dir, "components", "web.values.yaml") + ":1\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
+	}
+	wantErr := filepath.Join(dir, "components", "web.values.yaml") + ":4:14 error values_file[0].contents: .nuon.components.catalogue.outputs.products: there is no"
+	if code != exitFailed || !strings.HasPrefix(stderr, wantErr) || !strings.Contains(stderr, "1 value cannot be rendered with this state") {
+		t.Errorf("exit code %d, stderr\n%s\nwant\n%s", code, stderr, wantErr)
+	}
+	if code, _, stderr := berth(t, nil, "apps", "render", dir, "--component", "wbe"); code != exitUsage || !strings.Contains(stderr, "there are sandbox, catalogue, extras, web, web_image") {
+		t.Errorf("unknown component: exit code %d, %s", code, stderr)
+	}
+}
+
+func TestRenderForPrograms(t *testing.T) {
+	t.Parallel()
+	var got []rendered
+	if err := json.Unmarshal([]byte(succeeds(t, "apps", "render", filepath.Join(examples, "hello"), "-o", "json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 4 || got[0].Name != "sandbox" || got[1].Name != "card" || len(got[1].Values) != 4 || !got[1].Values[0].Template {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestFmt(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	card := filepath.Join(dir, "components", "card.toml")
+	before, err := os.ReadFile(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := filepath.Join(dir, "src", "tool.toml") // not a file of the app
+	if err := os.WriteFile(foreign, []byte("a=1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(card, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	succeeds(t, "apps", "fmt", dir, "--check")
+	replace(t, card, "name              =", "name=")
+	if code, stdout, _ := berth(t, nil, "apps", "fmt", dir, "--check"); code != exitChanges || stdout != card+"\n" {
+		t.Errorf("--check: exit code %d, %q", code, stdout)
+	}
+	if got := succeeds(t, "apps", "fmt", dir); got != card+"\n" {
+		t.Errorf("changed %q", got)
+	}
+	after, err := os.ReadFile(card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(before), string(after)); diff != "" {
+		t.Errorf("card.toml (-want +got):\n%s", diff)
+	}
+	if data, err := os.ReadFile(foreign); err != nil || string(data) != "a=1" {
+		t.Errorf("a file of nobody's: %q, %v", data, err)
+	}
+	if info, err := os.Stat(card); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("mode of the file: %v, %v", info.Mode(), err)
+	}
+	replace(t, card, "name ", "= ")
+	if code, _, stderr := berth(t, nil, "apps", "fmt", dir); code != exitFailed || !strings.HasPrefix(stderr, card+":4:1 error is not valid TOML") {
+		t.Errorf("not TOML: exit code %d\n%s", code, stderr)
+	}
+}
+
+// TestInit holds that what is made validates clean, has its form, renders, and
+// can be packed for a sync.
+func TestInit(t *testing.T) {
+	t.Parallel()
+	module := filepath.Join(t.TempDir(), "Bucket.v2")
+	if err := os.MkdirAll(module, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(module, "main.tf"), []byte("variable \"name\" {\n  type = string\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name      string
+		args      []string
+		component string
+	}{
+		{"of its own", nil, "note"},
+		{"from a chart", []string{"--from-chart", filepath.Join(examples, "shop", "src", "chart")}, "web"},
+		{"from a module", []string{"--from-terraform", module}, "bucket-v2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "my-app")
+			succeeds(t, append([]string{"apps", "init", dir}, tc.args...)...)
+			if got := succeeds(t, "apps", "validate", dir, "--deployable", "--strict"); got != "no errors, no warnings\n" {
+				t.Errorf("validate says\n%s", got)
+			}
+			succeeds(t, "apps", "fmt", dir, "--check")
+			if got := succeeds(t, "apps", "render", dir, "--component", tc.component); !strings.Contains(got, "<") {
+				t.Errorf("render shows\n%s", got)
+			}
+			canBeSynced(t, dir)
+			before := filesIn(t, dir)
+			code, _, stderr := berth(t, nil, "apps", "init", dir)
+			if code != exitFailed || !strings.Contains(stderr, "nothing is written") || !strings.Contains(stderr, "metadata.toml") {
+				t.Errorf("once more: exit code %d, %s", code, stderr)
+			}
+			if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
+				t.Errorf("files after that (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// canBeSynced packs an app folder as sync does.
+func canBeSynced(t *testing.T, dir string) {
+	t.Helper()
+	root := os.DirFS(dir)
+	app, found := appconfig.Check(root, appconfig.LoadOptions{})
+	if len(found) > 0 {
+		t.Errorf("sync would tell of %v", found)
+	}
+	if _, _, err := appconfig.Bundle(root); err != nil {
+		t.Error(err)
+	}
+	sources := appconfig.Sources(app)
+	for _, source := range sources {
+		if data, _, err := source.Archive(root); err != nil || len(data) == 0 {
+			t.Errorf("source of %s: %d bytes, %v", source.Name, len(data), err)
+		}
+	}
+	if len(sources) != 2 {
+		t.Errorf("%d sources, want those of the sandbox and of the component", len(sources))
+	}
+}
+
+func TestInitInAFolderWithFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "stack.toml"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := berth(t, nil, "apps", "init", dir)
+	if diff := cmp.Diff(map[string]string{"stack.toml": "mine"}, filesIn(t, dir)); code != exitFailed || diff != "" {
+		t.Errorf("exit code %d, %s (-want +got):\n%s", code, stderr, diff)
+	}
+	whole := t.TempDir()
+	if err := os.WriteFile(filepath.Join(whole, "nuon.mine.toml"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := berth(t, nil, "apps", "init", whole); code != exitFailed || !strings.Contains(stderr, "is an app folder already") {
+		t.Errorf("config in one file: exit code %d, %s", code, stderr)
+	}
+}
+
+func filesIn(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	root := os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(root, name)
+		files[name] = string(data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+func (c *cli) appsGraphCommand() *cobra.Command {
+	format := "tree"
+	cmd := &cobra.Command{
+		Use:   "graph [DIR]",
+		Short: "Draw which components of an app folder need which, and why",
+		Long: `Shows the order in which components are deployed and where it comes from: an entry
+of dependencies, a template that reads an output (in values files, manifests and
+variable files too), a kubernetes_context. Each reason has its file and line.
+Components that wait for each other are shown with the way around; the exit code
+is 1 then.`,
+		Example: "  berth apps graph\n  berth apps graph ./app -o mermaid\n  berth apps graph ./app -o dot | dot -Tsvg > app.svg",
+		Args:    exactly("[DIR]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := folderArg(args)
+			if err != nil {
+				return err
+			}
+			if c.jsonFlag != "" {
+				format = "json"
+			}
+			return c.graph(folder, format)
+		},
+	}
+	// Of its own, since a drawing has other formats than a list.
+	cmd.Flags().VarP(oneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
+	return cmd
+}
+
+// graphForPrograms is what -o json prints.
+type graphForPrograms struct {
+	Components []graphComponent   `json:"components"`
+	Edges      []appconfig.Edge   `json:"edges"`
+	Layers     [][]string         `json:"layers"` // each needs only earlier ones
+	Order      []string           `json:"order"`
+	Cycles     [][]appconfig.Edge `json:"cycles"`
+}
+
+type graphComponent struct {
+	Name  string                  `json:"name"`
+	Type  appconfig.ComponentType `json:"type"`
+	File  string                  `json:"file"`
+	Needs []string                `json:"needs,omitempty"`
+}
+
+func (c *cli) graph(folder appFolder, format string) error {
+	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
+	for _, d := range folder.located(found) {
+		if d.Severity == appconfig.Error {
+			fmt.Fprintln(c.err, d)
+		}
+	}
+	if len(app.Origin.Files) == 0 {
+		return fmt.Errorf("%s is no app folder", folder.written)
+	}
+	graph, cycles := appconfig.NewGraph(app)
+	var err error
+	switch format {
+	case "json":
+		err = c.graphJSON(app, graph)
+	case "dot":
+		_, err = fmt.Fprint(c.out, graph.DOT())
+	case "mermaid":
+		_, err = fmt.Fprint(c.out, graph.Mermaid())
+	default:
+		text := graph.Tree()
+		if len(graph.Nodes) == 0 {
+			text = "the app has no components\n"
+		}
+		_, err = fmt.Fprint(c.out, text)
+	}
+	switch {
+	case err != nil:
+		return err
+	case appconfig.HasErrors(found):
+		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, errorsIn(found))
+	case len(cycles) > 0:
+		return fmt.Errorf("%s", cycles[0].Message)
+	}
+	return nil
+}
+
+func (c *cli) graphJSON(app *appconfig.App, graph *appconfig.Graph) error {
+	o, err := c.format()
+	if err != nil {
+		return err
+	}
+	out := graphForPrograms{
+		Components: []graphComponent{}, Edges: append([]appconfig.Edge{}, graph.Edges...), Layers: append([][]string{}, graph.Layers()...),
+		Order: append([]string{}, graph.Order()...), Cycles: append([][]appconfig.Edge{}, graph.Cycles()...),
+	}
+	for _, name := range graph.Nodes {
+		component := app.Component(name)
+		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: graph.Needs(name)})
+	}
+	return output.Program(c.out, o, out)
+}

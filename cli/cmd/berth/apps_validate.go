@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+func (c *cli) appsValidateCommand() *cobra.Command {
+	var strict, deployable bool
+	cmd := &cobra.Command{
+		Use:   "validate [DIR]",
+		Short: "Tell everything that is wrong with an app folder",
+		Long: `Reads the folder as sync does, with no control plane and no network, and tells
+every mistake at once: file, line and column, what is wrong, its code, and what to
+write instead. With -o json it is a list for editors and other programs.
+
+The exit code is 1 when there are errors, and 0 when there are only warnings.`,
+		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
+		Args:    exactly("[DIR]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := folderArg(args)
+			if err != nil {
+				return err
+			}
+			return c.validate(folder, strict, deployable)
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings as errors")
+	cmd.Flags().BoolVar(&deployable, "deployable", false, "also tell what this version cannot deploy yet, as sync does")
+	return cmd
+}
+
+func (c *cli) validate(folder appFolder, strict, deployable bool) error {
+	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{})
+	noApp := len(app.Origin.Files) == 0
+	notYet := 0
+	if !noApp && deployable {
+		found = appconfig.SortDiagnostics(append(found, appconfig.Unsupported(app)...))
+	} else if !noApp {
+		notYet = countOf(appconfig.Unsupported(app), appconfig.Error)
+	}
+	if strict {
+		found = appconfig.Strict(found)
+	}
+	found = folder.located(found)
+	err := c.showDiagnostics(found)
+	if notYet > 0 && err == nil {
+		fmt.Fprintf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", plural(notYet, "thing"), folder.written)
+	}
+	if err == nil && appconfig.HasErrors(found) {
+		err = outcome(exitFailed)
+	}
+	return err
+}
+
+// showDiagnostics prints what was found, file by file, and how much it is.
+func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
+	if c.forPrograms() {
+		return printList(c, found, diagnosticView())
+	}
+	files, last := 0, ""
+	color := c.colorOn(c.out)
+	for _, d := range found {
+		if d.File != last {
+			if files++; files > 1 {
+				fmt.Fprintln(c.out)
+			}
+			last = d.File
+		}
+		fmt.Fprintf(c.out, "%s %s %s %s\n", place(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
+			output.Paint(color, output.Dim, "["+string(d.Code)+"]"))
+		if d.Remedy != "" {
+			fmt.Fprintf(c.out, "  try: %s\n", plain(d.Remedy))
+		}
+	}
+	if files > 0 {
+		fmt.Fprintln(c.out)
+	}
+	_, err := fmt.Fprintln(c.out, counts(found, files))
+	return err
+}
+
+var severityStyles = map[appconfig.Severity]output.Style{appconfig.Error: output.Bad, appconfig.Warning: output.Notice, appconfig.Note: output.Dim}
+
+// place is where a diagnostic points to, as editors and terminals know it.
+func place(d appconfig.Diagnostic) string {
+	if d.Line == 0 {
+		return d.File + ":"
+	}
+	return fmt.Sprintf("%s:%d:%d:", d.File, d.Line, d.Column)
+}
+
+// plain keeps a message to one line without what could steer a terminal: it may
+// quote anything from a file.
+func plain(text string) string {
+	return printable(strings.Join(strings.Split(strings.TrimSpace(text), "\n"), " "))
+}
+
+// counts is the last line: "2 errors, 1 warning in 2 files".
+func counts(found []appconfig.Diagnostic, files int) string {
+	var parts []string
+	for _, severity := range []appconfig.Severity{appconfig.Error, appconfig.Warning, appconfig.Note} {
+		if n := countOf(found, severity); n > 0 {
+			parts = append(parts, plural(n, string(severity)))
+		}
+	}
+	if len(parts) == 0 {
+		return "no errors, no warnings"
+	}
+	return strings.Join(parts, ", ") + " in " + plural(files, "file")
+}
+
+func countOf(found []appconfig.Diagnostic, severity appconfig.Severity) int {
+	n := 0
+	for _, d := range found {
+		if d.Severity == severity {
+			n++
+		}
+	}
+	return n
+}
+
+// plural counts things: "1 file", "2 files".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+func diagnosticView() output.View[appconfig.Diagnostic] {
+	return output.View[appconfig.Diagnostic]{Name: func(d appconfig.Diagnostic) string { return strings.TrimSuffix(place(d), ":") }}
+}

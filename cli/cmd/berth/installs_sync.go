@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/installsync"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// declaring are the flags of installs sync.
+type declaring struct {
+	app                       string
+	plan, autoApprove, strict bool
+}
+
+func (c *cli) installsSync() *cobra.Command {
+	var s declaring
+	cmd := &cobra.Command{
+		Use:   "sync [FOLDER]",
+		Short: "Make installs what the files under installs/ of an app folder say",
+		Long: `Shows what would become of each install of the app, asks, and does exactly that: all
+of it or, when anything is wrong, nothing. Installs that are not there are made, those
+that differ are changed, and those that no file names are left alone.
+
+Inputs are checked against the app as it was synced last. Nothing is provisioned or
+deployed; the commands that do are printed. Keys that this version does not carry out
+are told with file, line and column.`,
+		Example: "  berth installs sync ./app --plan\n  berth installs sync ./app --auto-approve",
+		Args:    exactly("[FOLDER]"),
+	}
+	cmd.Flags().StringVar(&s.app, "app", "", "name of the app (default: the folder's name)")
+	cmd.Flags().BoolVar(&s.plan, "plan", false, "only say what would happen; exit code 2 when something would")
+	cmd.Flags().BoolVar(&s.autoApprove, "auto-approve", false, "do not ask")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "take warnings as errors")
+	cmd.MarkFlagsMutuallyExclusive("plan", "auto-approve")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		folder := "."
+		if len(args) > 0 {
+			folder = args[0]
+		}
+		return c.syncInstalls(cmd.Context(), folder, s)
+	}
+	return cmd
+}
+
+// installsSynced is what programs get: the answer, and what was found in the files.
+type installsSynced struct {
+	ctlapi.InstallsResult
+	Findings []appconfig.Diagnostic `json:"findings"`
+}
+
+func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) error {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	declared, err := c.readInstalls(folder, abs, s.strict)
+	if err != nil {
+		return err
+	}
+	if s.app == "" {
+		s.app = filepath.Base(abs)
+	}
+	client, err := c.client()
+	if err != nil {
+		return err
+	}
+	put := func(params ctlapi.SyncInstallsParams) (*ctlapi.InstallsResult, error) {
+		resp, err := client.SyncInstallsWithResponse(ctx, s.app, &params, declared.Request)
+		if err != nil {
+			return nil, located(err, declared)
+		}
+		return api.Body(resp.JSON200)
+	}
+	plan, err := put(ctlapi.SyncInstallsParams{DryRun: new(true)})
+	if err != nil {
+		return err
+	}
+	if s.plan || !installsync.Changes(plan.Items) {
+		return c.showInstallsPlan(plan, declared, s.plan)
+	}
+	for _, line := range installsync.Lines(plan.Items, c.colorOn(c.err)) {
+		fmt.Fprintln(c.err, line)
+	}
+	if !s.autoApprove {
+		if err := c.agree(ctx, installsync.Summary(plan.Items, false)); err != nil {
+			return err
+		}
+	}
+	done, err := put(ctlapi.SyncInstallsParams{IfMatch: &plan.Version})
+	if err != nil {
+		return err
+	}
+	return c.showInstalls(done, declared, installsync.Summary(done.Items, true))
+}
+
+// agree asks whether to do what was just shown.
+func (c *cli) agree(ctx context.Context, summary string) error {
+	if !c.canAsk() {
+		return usagef("nobody can be asked here: use --auto-approve to do what was just shown")
+	}
+	answer, err := c.ask(ctx, summary+". Do that? [y]es, [n]o: ")
+	if err != nil {
+		return err
+	}
+	if answer != follow.Approve {
+		fmt.Fprintln(c.err, "nothing was changed")
+		return outcome(exitWaits)
+	}
+	return nil
+}
+
+// readInstalls checks the folder. Everything that is wrong, and what is not
+// carried out, is shown at once.
+func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declared, error) {
+	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
+		return installsync.Declared{}, usagef("%s is not a folder: name the one that the app's files are in", folder)
+	}
+	app, diagnostics := appconfig.CheckFormat(os.DirFS(abs), appconfig.LoadOptions{})
+	var declared installsync.Declared
+	if !appconfig.HasErrors(diagnostics) {
+		declared = installsync.Declare(app)
+		diagnostics = appconfig.SortDiagnostics(append(diagnostics, declared.Findings...))
+	}
+	if strict {
+		diagnostics = appconfig.Strict(diagnostics)
+	}
+	for _, d := range diagnostics {
+		fmt.Fprintln(c.err, d)
+	}
+	if appconfig.HasErrors(diagnostics) {
+		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, errorsIn(diagnostics))
+	}
+	return declared, nil
+}
+
+// located gives what the control plane refuses its place in the files.
+func located(err error, declared installsync.Declared) error {
+	var problem *api.Problem
+	if errors.As(err, &problem) && problem.Errors != nil {
+		faults := declared.Locate(*problem.Errors)
+		problem.Errors = &faults
+	}
+	return err
+}
+
+// showInstallsPlan ends a sync that changes nothing: there is nothing to do, or
+// only the plan was asked for.
+func (c *cli) showInstallsPlan(plan *ctlapi.InstallsResult, declared installsync.Declared, planOnly bool) error {
+	if !c.forPrograms() {
+		for _, line := range installsync.Lines(plan.Items, c.colorOn(c.out)) {
+			fmt.Fprintln(c.out, line)
+		}
+	}
+	if err := c.showInstalls(plan, declared, installsync.Summary(plan.Items, false)); err != nil {
+		return err
+	}
+	if planOnly && installsync.Changes(plan.Items) {
+		return outcome(exitChanges)
+	}
+	fmt.Fprintln(c.err, "nothing to do")
+	return nil
+}
+
+func (c *cli) showInstalls(r *ctlapi.InstallsResult, declared installsync.Declared, summary string) error {
+	if c.forPrograms() {
+		return printOne(c, installsSynced{*r, append([]appconfig.Diagnostic{}, declared.Findings...)},
+			output.View[installsSynced]{Name: func(s installsSynced) string { return s.App.Name }})
+	}
+	if _, err := fmt.Fprintf(c.out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {
+		return err
+	}
+	for _, line := range installsync.Next(r.Items) {
+		fmt.Fprintln(c.err, "next:", line)
+	}
+	return nil
+}

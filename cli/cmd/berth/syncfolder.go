@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/version"
+)
+
+// archive is a blob that the control plane must have.
+type archive struct {
+	digest string
+	bytes  []byte
+}
+
+// asked is what a sync asks for, and what was found wrong and shown before.
+type asked struct {
+	request ctlapi.SyncRequest
+	shown   []appconfig.Diagnostic
+}
+
+// readFolder checks the folder and packs it. Everything that is wrong is shown
+// at once. Nothing is asked of the network.
+func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archive, ask asked, err error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", nil, ask, err
+	}
+	if info, statErr := os.Stat(abs); errors.Is(statErr, fs.ErrNotExist) {
+		return "", nil, ask, usagef("there is no folder %s", folder)
+	} else if statErr != nil || !info.IsDir() {
+		return "", nil, ask, usagef("%s is not a folder: name the one that the app's files are in", folder)
+	}
+	mapped, err := readSourceMap(s.sourceMap, s.sourceMapFile)
+	if err != nil {
+		return "", nil, ask, err
+	}
+	root := os.DirFS(abs)
+	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
+	ask.shown = diagnostics
+	if s.strict {
+		diagnostics = appconfig.Strict(diagnostics)
+	}
+	for _, d := range diagnostics {
+		fmt.Fprintln(c.err, d)
+	}
+	if appconfig.HasErrors(diagnostics) {
+		return "", nil, ask, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
+	}
+	bundle, digest, err := appconfig.Bundle(root)
+	if err != nil {
+		return "", nil, ask, err
+	}
+	ask.request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
+	uploads, ask.request.Sources, err = c.packSources(root, appconfig.Sources(config), mapped)
+	if err != nil {
+		return "", nil, ask, err
+	}
+	if app = s.app; app == "" {
+		app = filepath.Base(abs)
+	}
+	return app, append([]archive{{digest, bundle}}, uploads...), ask, nil
+}
+
+// packSources packs the sources that travel with the sync: those in the folder,
+// and those of git repositories that the map sends to directories here.
+func (c *cli) packSources(root fs.FS, sources []appconfig.Source, mapped sourceMap) (uploads []archive, named []ctlapi.SyncSource, err error) {
+	packed := map[appconfig.Source]string{} // by what is in it: components may share a directory
+	for _, source := range sources {
+		name := source.Name
+		if source.Block == appconfig.BlockSandbox {
+			name = appconfig.BlockSandbox
+		}
+		data, digest, from, ok, err := mapped.archive(source)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			fmt.Fprintf(c.err, "%s: %s is taken from %s\n", name, sourceName(source), from)
+			uploads = append(uploads, archive{digest, data})
+			named = append(named, ctlapi.SyncSource{Component: name, Digest: digest, Mapped: true})
+			continue
+		}
+		if !source.Uploaded() {
+			continue
+		}
+		contents := source
+		contents.Block, contents.Name = "", ""
+		digest, ok = packed[contents]
+		if !ok {
+			if data, digest, err = source.Archive(root); err != nil {
+				return nil, nil, err
+			}
+			packed[contents] = digest
+			uploads = append(uploads, archive{digest, data})
+		}
+		named = append(named, ctlapi.SyncSource{Component: name, Digest: digest})
+	}
+	for _, entry := range mapped.unused() {
+		fmt.Fprintf(c.err, "warning: no source of the app is %s\n", entry)
+	}
+	return uploads, named, nil
+}
+
+// tellWarnings shows what the control plane warns of and was not shown here: of
+// the app, or by rules that this command line does not know yet.
+func (c *cli) tellWarnings(warnings []ctlapi.Warning, shown []appconfig.Diagnostic) {
+	type place struct {
+		file    string
+		line    int
+		message string
+	}
+	known := map[place]bool{}
+	for _, d := range shown {
+		known[place{d.File, d.Line, d.Message}] = true
+	}
+	for _, w := range warnings {
+		if known[place{value(w.File), value(w.Line), w.Message}] {
+			continue
+		}
+		if value(w.File) == "" {
+			fmt.Fprintln(c.err, "warning", w.Message)
+			continue
+		}
+		fmt.Fprintln(c.err, appconfig.Diagnostic{
+			Severity: appconfig.Warning, Code: appconfig.Code(w.Code), File: *w.File, Line: value(w.Line), Column: value(w.Column),
+			Message: w.Message, Remedy: value(w.Remedy),
+		})
+	}
+}

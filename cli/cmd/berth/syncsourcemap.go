@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// sourceMap sends git repositories to directories of this machine, so that a
+// sync takes their content from there.
+type sourceMap []mapping
+
+// mapping is one entry: REPO[//DIR]=PATH.
+type mapping struct {
+	written string
+	repo    string // as repositoryOf has it
+	dir     string // of the repository; "." is all of it
+	local   string
+	asked   bool // on the command line, not in a file that others share
+	used    bool
+}
+
+// readSourceMap reads the entries of the command line and of a file. Paths of a
+// file are relative to it.
+func readSourceMap(entries []string, file string) (sourceMap, error) {
+	var all sourceMap
+	add := func(entry, where string, asked bool) error {
+		m, err := parseMapping(entry)
+		if err != nil {
+			return err
+		}
+		if m.asked = asked; !filepath.IsAbs(m.local) {
+			m.local = filepath.Join(where, m.local)
+		}
+		for _, other := range all {
+			if other.repo == m.repo && other.dir == m.dir && other.asked == asked {
+				return usagef("the source map has %q and %q for the same source", other.written, entry)
+			}
+		}
+		all = append(all, m)
+		return nil
+	}
+	for _, entry := range entries {
+		if err := add(entry, "", true); err != nil {
+			return nil, err
+		}
+	}
+	if file == "" {
+		return all, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usagef("source map: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := add(line, filepath.Dir(file), false); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, n, err)
+		}
+	}
+	return all, lines.Err()
+}
+
+func parseMapping(entry string) (mapping, error) {
+	from, to, ok := strings.Cut(entry, "=")
+	if !ok || strings.TrimSpace(from) == "" || strings.TrimSpace(to) == "" {
+		return mapping{}, usagef("%q is no entry of a source map: write REPO[//DIR]=PATH", entry)
+	}
+	repo, dir := strings.TrimSpace(from), "."
+	// The "//" of a scheme is not what divides.
+	if i := strings.LastIndex(repo, "//"); i > 0 && repo[i-1] != ':' {
+		repo, dir = repo[:i], path.Clean(strings.Trim(repo[i:], "/"))
+	}
+	if dir == ".." || strings.HasPrefix(dir, "../") {
+		return mapping{}, usagef("%q leaves the repository", entry)
+	}
+	return mapping{written: entry, repo: repositoryOf(repo), dir: dir, local: strings.TrimSpace(to)}, nil
+}
+
+// shorthandRepository is how app folders name repositories: "owner/name".
+var shorthandRepository = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9_.-]+$`)
+
+// repositoryOf makes the spellings of one repository comparable: "owner/name",
+// its https URL and its SSH address, with and without ".git".
+func repositoryOf(written string) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(written, "/"), ".git")
+	if shorthandRepository.MatchString(name) {
+		return "github.com/" + name
+	}
+	if _, after, ok := strings.Cut(name, "://"); ok {
+		name = after
+	} else if host, rest, ok := strings.Cut(name, ":"); ok && !strings.Contains(host, "/") {
+		name = host + "/" + rest // git@host:owner/name
+	}
+	host, rest, _ := strings.Cut(name, "/")
+	if _, after, ok := strings.Cut(host, "@"); ok {
+		host = after
+	}
+	return strings.ToLower(host) + "/" + rest
+}
+
+// archive packs what stands in for a git source; false when nothing does. The
+// entry of the longest directory wins, and one of the command line before one
+// of a file.
+func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
+	if src.Kind != appconfig.SourceGit {
+		return nil, "", "", false, nil
+	}
+	repo := repositoryOf(src.Repo)
+	var best *mapping
+	for i := range s {
+		m := &s[i]
+		inside := m.dir == "." || src.Directory == m.dir || strings.HasPrefix(src.Directory, m.dir+"/")
+		if m.repo == repo && inside && (best == nil || len(m.dir) > len(best.dir) || len(m.dir) == len(best.dir) && m.asked && !best.asked) {
+			best = m
+		}
+	}
+	if best == nil {
+		return nil, "", "", false, nil
+	}
+	best.used = true
+	rest := src.Directory
+	if best.dir != "." {
+		rest = strings.TrimPrefix(strings.TrimPrefix(src.Directory, best.dir), "/")
+	}
+	from = filepath.Join(best.local, filepath.FromSlash(rest))
+	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
+		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", sourceName(src), from)
+	}
+	data, digest, err = appconfig.SourceArchive(os.DirFS(best.local), path.Clean(rest))
+	return data, digest, from, err == nil, err
+}
+
+// unused are the entries of the command line that no source needed.
+func (s sourceMap) unused() []string {
+	var all []string
+	for _, m := range s {
+		if m.asked && !m.used {
+			all = append(all, m.written)
+		}
+	}
+	return all
+}
+
+// sourceName is a git source for people: "acme/app//infra".
+func sourceName(src appconfig.Source) string {
+	if src.Directory == "." {
+		return src.Repo
+	}
+	return src.Repo + "//" + src.Directory
+}

@@ -1,0 +1,211 @@
+// Package installsync turns the installs that an app folder declares into what
+// the control plane is asked for, says which of their keys it cannot carry out,
+// and shows what it decides. Asking, and deciding, are done elsewhere.
+package installsync
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+const maxName = 63 // letters, as in the contract
+
+var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+
+// Declared is what the files under installs/ of a folder say.
+type Declared struct {
+	Request ctlapi.InstallsRequest
+	// Findings are the keys that this version does not carry out, what stands
+	// elsewhere, and names that no install may have, sorted.
+	Findings []appconfig.Diagnostic
+
+	app *appconfig.App
+}
+
+// Declare reads the installs of a folder that was loaded without errors.
+func Declare(app *appconfig.App) Declared {
+	d := Declared{app: app, Request: ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{}}}
+	for _, in := range app.Installs {
+		if len(in.Name) > maxName || !namePattern.MatchString(in.Name) {
+			d.find(appconfig.Error, appconfig.CodeValue, in.At, "name", fmt.Sprintf("%q cannot be the name of an install", in.Name),
+				fmt.Sprintf("use lower-case letters, digits and dashes, at most %d", maxName))
+		}
+		d.Request.Installs = append(d.Request.Installs, request(app, in))
+		d.unsupported(in)
+	}
+	if repo := app.InstallsRepo; repo != nil {
+		key := "public_repo"
+		if repo.PublicRepo == nil {
+			key = "connected_repo"
+		}
+		d.find(appconfig.Warning, appconfig.CodeUnsupported, repo.At, key, "the installs of a repository are not read by this version", "check it out, and put its files under installs/")
+	}
+	for _, f := range app.Includes {
+		if strings.HasPrefix(f.At.File, "installs/") {
+			d.find(appconfig.Error, appconfig.CodeUnsupported, f.At, "", fmt.Sprintf("%s is not fetched, so it is not known what the install is to be", f.Address), "put the file into the folder")
+		}
+	}
+	d.Findings = appconfig.SortDiagnostics(d.Findings)
+	return d
+}
+
+func request(app *appconfig.App, in appconfig.InstallConfig) ctlapi.DeclaredInstall {
+	out := ctlapi.DeclaredInstall{Name: in.Name, ApprovalOption: new(ctlapi.ApprovalOptionPrompt), Stack: stackOf(app)}
+	if in.ApprovalOption == appconfig.ApproveAll {
+		out.ApprovalOption = new(ctlapi.ApprovalOptionApproveAll)
+	}
+	if in.Berth != nil && in.Berth.Customer != "" {
+		out.Customer = &in.Berth.Customer
+	}
+	if in.Labels != nil {
+		labels := ctlapi.Labels(in.Labels)
+		out.Labels = &labels
+	}
+	if len(in.Inputs) > 0 {
+		values := ctlapi.InputValues{}
+		for _, table := range in.Inputs { // later ones win
+			maps.Copy(values, table)
+		}
+		out.Inputs = &values
+	}
+	return out
+}
+
+// stackOf is how the runners of new installs get in. The control plane refuses
+// what it does not have.
+func stackOf(app *appconfig.App) *ctlapi.StackKind {
+	if app.Stack == nil {
+		return nil
+	}
+	switch app.Stack.Type {
+	case appconfig.StackLocal:
+		return new(ctlapi.StackKindLocal)
+	case appconfig.StackKubernetes:
+		return new(ctlapi.StackKindKubernetes)
+	case appconfig.StackAWSCloudFormation:
+		return new(ctlapi.StackKindAws)
+	case appconfig.StackAzureBicep:
+		return new(ctlapi.StackKindAzure)
+	case appconfig.StackGCPTerraform:
+		return new(ctlapi.StackKindGcp)
+	}
+	return nil
+}
+
+// unsupported finds every key that is read without effect.
+func (d *Declared) unsupported(in appconfig.InstallConfig) {
+	tell := func(key, what string) {
+		d.find(appconfig.Warning, appconfig.CodeUnsupported, in.At, key, what+" is not carried out by this version", "")
+	}
+	for key, given := range map[string]bool{"aws_account": in.AWSAccount != nil, "azure_account": in.AzureAccount != nil, "gcp_account": in.GCPAccount != nil} {
+		if given {
+			tell(key, "["+key+"]")
+		}
+	}
+	for name, on := range in.ComponentToggles {
+		tell("component_toggles."+name, fmt.Sprintf("component_toggles: %s = %t", name, on))
+	}
+	for name, override := range in.Components {
+		if override.HelmValues != "" {
+			tell("components."+name+".helm_values", "helm_values of component "+strconv.Quote(name))
+		}
+		if override.TFVars != "" {
+			tell("components."+name+".tf_vars", "tf_vars of component "+strconv.Quote(name))
+		}
+	}
+	if o := in.StackOverrides; o != nil {
+		for key, given := range map[string]bool{
+			"vpc_nested_template_url": o.VPCNestedTemplateURL != "", "runner_nested_template_url": o.RunnerNestedTemplateURL != "",
+			"custom_nested_stacks": len(o.CustomNestedStacks) > 0,
+		} {
+			if given {
+				tell("stack_overrides."+key, key+" of [stack_overrides]")
+			}
+		}
+	}
+}
+
+func (d *Declared) find(severity appconfig.Severity, code appconfig.Code, at appconfig.Place, key, message, remedy string) {
+	file, pos := d.position(at.File, below(at, key))
+	d.Findings = append(d.Findings, appconfig.Diagnostic{
+		Severity: severity, Code: code, File: file, Line: pos.Line, Column: pos.Column, Message: message, Remedy: remedy,
+	})
+}
+
+// below is the key path of a key of an object.
+func below(at appconfig.Place, key string) string {
+	if key == "" || at.Key == "" {
+		return at.Key + key
+	}
+	return at.Key + "." + key
+}
+
+// position is where a key stands, or the nearest key around it.
+func (d *Declared) position(file, key string) (string, appconfig.Position) {
+	for {
+		if pos, ok := d.app.Origin.Positions[file+"#"+key]; ok {
+			if pos.File != "" {
+				file = pos.File
+			}
+			return file, pos
+		}
+		i := strings.LastIndexAny(key, ".[")
+		if i < 0 {
+			return file, appconfig.Position{}
+		}
+		key = key[:i]
+	}
+}
+
+// Locate gives faults of the request the place in the files where it was said.
+// Faults of nothing in the files stay as they are.
+func (d *Declared) Locate(faults []ctlapi.ProblemItem) []ctlapi.ProblemItem {
+	out := slices.Clone(faults)
+	for i := range out {
+		if out[i].Pointer == nil {
+			continue
+		}
+		rest, ok := strings.CutPrefix(*out[i].Pointer, "/installs/")
+		index, rest, _ := strings.Cut(rest, "/")
+		n, err := strconv.Atoi(index)
+		if !ok || err != nil || n < 0 || n >= len(d.app.Installs) {
+			continue
+		}
+		in := d.app.Installs[n]
+		file, pos := d.position(in.At.File, below(in.At, d.keyOf(in, rest)))
+		out[i].File = &file
+		if pos.Line > 0 {
+			out[i].Line, out[i].Column = &pos.Line, &pos.Column
+		}
+	}
+	return out
+}
+
+// keyOf turns the rest of a pointer into a key of the file: inputs/port into
+// inputs[1].port, the table that won. What is missing stands nowhere, and so at
+// the install's name.
+func (d *Declared) keyOf(in appconfig.InstallConfig, pointer string) string {
+	field, name, _ := strings.Cut(pointer, "/")
+	if field == "inputs" {
+		for i, table := range slices.Backward(in.Inputs) {
+			if _, ok := table[name]; ok {
+				return fmt.Sprintf("inputs[%d].%s", i, name)
+			}
+		}
+		return "name"
+	}
+	if field == "customer" && in.Berth != nil {
+		return "berth.customer"
+	}
+	if _, ok := d.app.Origin.Positions[in.At.File+"#"+below(in.At, field)]; !ok {
+		return "name"
+	}
+	return strings.ReplaceAll(pointer, "/", ".")
+}

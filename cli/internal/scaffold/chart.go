@@ -1,0 +1,44 @@
+package scaffold
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+)
+
+// chartFiles make a component of a Helm chart.
+func chartFiles(abs, from string) ([]File, error) {
+	data, err := os.ReadFile(filepath.Join(from, "Chart.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no chart: %w", from, err)
+	}
+	var chart struct {
+		Name string `json:"name"`
+	}
+	if err := yaml.Unmarshal(data, &chart); err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(from, "Chart.yaml"), err)
+	}
+	if chart.Name == "" {
+		return nil, fmt.Errorf("%s names no chart", filepath.Join(from, "Chart.yaml"))
+	}
+	s, err := sourceAt(abs, from, componentName(chart.Name), isLeftOut)
+	if err != nil {
+		return nil, err
+	}
+	component := text("components/"+s.name+".toml",
+		"# helm",
+		"# The values of the chart apply; what is different in an install stands below, such as:",
+		"#",
+		"#   [values]",
+		`#   "replicaCount" = "{{ .nuon.inputs.inputs.replicas }}"`,
+		"name       = "+quoted(s.name),
+		`type       = "helm_chart"`,
+		"chart_name = "+quoted(s.name),
+		`namespace  = "{{ .nuon.sandbox.outputs.namespace }}"`,
+		"",
+		"[berth]",
+		"local_source = "+quoted(s.local))
+	return append([]File{component}, s.files...), nil
+}

@@ -1,0 +1,1 @@
+tier = "{{ .nuon.inputs.inputs.tier }}"

@@ -1,0 +1,1 @@
+echo "the stove is on"

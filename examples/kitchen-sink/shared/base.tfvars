@@ -1,0 +1,1 @@
+region = "{{ .nuon.cloud_account.aws.region }}"

@@ -1,0 +1,77 @@
+package appconfig
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// FuzzCron holds that no expression makes the check panic or hang, and that
+// what it accepts is accepted by those who fire it, and fires.
+func FuzzCron(f *testing.F) {
+	for _, seed := range []string{"* * * * *", "*/5 0-6 1,15 * MON", "61 * * * *", "0 0 31 2 *", "0 0 29 2 *", "@daily", "@every 1h", "@every -1h", "TZ=UTC", "CRON_TZ=UTC * * * * *",
+		"*/0 * * * *", "0/99999999999 * * * *", "5-1 * * * *", "? ? ? ? ?", " * * * * *", "* * * * *\n", ", * * * *"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		if len(expr) > 1<<10 || cronProblem(expr) != "" {
+			return
+		}
+		schedule, err := cron.ParseStandard("CRON_TZ=UTC " + expr)
+		if err != nil {
+			t.Fatalf("%q is accepted, and refused with its time zone: %v", expr, err)
+		}
+		if schedule.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+			t.Fatalf("%q is accepted and never fires", expr)
+		}
+	})
+}
+
+// FuzzDuration holds that what is read is written in a form that reads the same.
+func FuzzDuration(f *testing.F) {
+	for _, seed := range []string{"5m", "1h30m", "90s", "-5m", "0", "1.5h", "1e3s", "9223372036854775807ns", "9999999h", "µs", "1 h", ""} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var first, second Duration
+		if first.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		written, err := first.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := second.UnmarshalText(written); err != nil || first != second {
+			t.Fatalf("%q is %s, read again it is %s: %v", text, first, second, err)
+		}
+	})
+}
+
+// FuzzSetPath holds that the check of `helm --set` paths ends, and that it
+// refuses whatever would be more than one assignment.
+func FuzzSetPath(f *testing.F) {
+	for _, seed := range []string{"a", "a.b", "a[0].b", "a[0][1]", "a[-1]", "a[99999999999999999999]", "a[", "a]", "a=b", "a,b", "{a}", "", "a\\.b", "[0]", "a[]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		if setPathProblem(path) == "" && (path == "" || strings.ContainsAny(path, "=,{}")) {
+			t.Fatalf("%q is accepted", path)
+		}
+	})
+}
+
+// FuzzHCLVariables holds that the scanner of modules ends, whatever it reads.
+func FuzzHCLVariables(f *testing.F) {
+	for _, seed := range []string{"variable \"a\" {}", "variable a {}", "x = \"${\"}\"}\"", "<<EOT\nvariable \"b\" {}\nEOT\nvariable \"c\" {\n}", "/* \" */ variable \"d\" {", "\"", "<<", "<<-", "${", "# x", "}}}variable \"e\" {"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		for _, name := range hclVariables(src) {
+			if !strings.Contains(src, name) {
+				t.Fatalf("%q is found and is not there", name)
+			}
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package appconfig
+
+import (
+	"path"
+	"regexp"
+)
+
+// DockerBuild holds the keys of a component of type docker_build, beside those
+// of every component: an image that is built from the component's source.
+type DockerBuild struct {
+	// The Dockerfile's path in the source.
+	Dockerfile string `toml:"dockerfile" json:"dockerfile" digest:"build" rule:"required"`
+	// Environment of the build.
+	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" digest:"build"`
+	// The stage that is built; the last one by default. Berth's own.
+	Target string `toml:"target" json:"target,omitempty" digest:"build"`
+	// Build arguments. Berth's own.
+	Args map[string]string `toml:"args" json:"args,omitempty" digest:"build"`
+	// The directory of the source that the build sees; its root by default. Berth's own.
+	Context string `toml:"context" json:"context,omitempty" digest:"build"`
+	// What it is built for, such as "linux/amd64". Berth's own.
+	Platforms []string `toml:"platforms" json:"platforms,omitempty" digest:"build"`
+}
+
+// platformFormat is operating system, architecture and, if need be, a variant.
+var platformFormat = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
+
+func (d *DockerBuild) check(ch *checker, c *Component) {
+	ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+	for key, dir := range map[string]string{"dockerfile": d.Dockerfile, "context": d.Context} {
+		if dir == "" {
+			continue
+		}
+		if clean := cleanDirectory(dir); path.IsAbs(clean) || insideOfApp(clean) != nil {
+			ch.add(Error, CodeOutsideOfApp, c.At.key(key), "%s %q leaves the source", key, dir)
+		}
+	}
+	for i, p := range d.Platforms {
+		if !platformFormat.MatchString(p) {
+			ch.diags = append(ch.diags, ch.at(Error, CodeValue, c.At.key("platforms").item(i), "platform %q is not a platform", p).
+				remedy(`write operating system and architecture, such as "linux/arm64"`))
+		}
+	}
+}

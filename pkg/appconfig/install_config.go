@@ -1,0 +1,157 @@
+package appconfig
+
+// InstallConfig is one file under installs/: an install that is made when it is
+// missing and updated when it is there.
+type InstallConfig struct {
+	At Place `toml:"-" json:"at" digest:"-"`
+
+	// The install's name.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// Who approves its plans: "prompt" asks, "approve-all" (also written "auto") does not.
+	ApprovalOption string `toml:"approval_option" json:"approval_option,omitempty" enum:"prompt,approve-all,auto" default:"prompt"`
+	// Where in AWS it stands.
+	AWSAccount *AWSAccount `toml:"aws_account" json:"aws_account,omitempty"`
+	// Where in Azure it stands.
+	AzureAccount *AzureAccount `toml:"azure_account" json:"azure_account,omitempty"`
+	// Where in GCP it stands.
+	GCPAccount *GCPAccount `toml:"gcp_account" json:"gcp_account,omitempty"`
+	// Values of inputs: one table, or a list of tables of which later ones win.
+	Inputs []map[string]string `toml:"inputs" json:"inputs,omitempty"`
+	// Labels.
+	Labels map[string]string `toml:"labels" json:"labels,omitempty"`
+	// Toggleable components: true switches on, false off.
+	ComponentToggles map[string]bool `toml:"component_toggles" json:"component_toggles,omitempty"`
+	// Values of single components that win over all others.
+	Components map[string]InstallComponent `toml:"components" json:"components,omitempty"`
+	// Other templates of the stack.
+	StackOverrides *StackOverrides `toml:"stack_overrides" json:"stack_overrides,omitempty"`
+	// What Berth adds to the format.
+	Berth *InstallExtension `toml:"berth" json:"berth,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// InstallExtension is the [berth] table of an install: what Berth adds to the
+// format.
+type InstallExtension struct {
+	// The customer that a new install is for, by id or name; one of the install's name by default. It never changes.
+	Customer string `toml:"customer" json:"customer,omitempty"`
+}
+
+// AWSAccount says where in AWS an install stands.
+type AWSAccount struct {
+	// The region.
+	Region string `toml:"region" json:"region" rule:"required"`
+}
+
+// AzureAccount says where in Azure an install stands.
+type AzureAccount struct {
+	// The location.
+	Location string `toml:"location" json:"location" rule:"required"`
+}
+
+// GCPAccount says where in GCP an install stands.
+type GCPAccount struct {
+	// The project.
+	ProjectID string `toml:"project_id" json:"project_id" rule:"required"`
+	// The region.
+	Region string `toml:"region" json:"region" rule:"required"`
+}
+
+// InstallComponent changes one component of one install.
+type InstallComponent struct {
+	// Values of a chart, as YAML.
+	HelmValues string `toml:"helm_values" json:"helm_values,omitempty"`
+	// Variables of a Terraform module, as HCL or JSON.
+	TFVars string `toml:"tf_vars" json:"tf_vars,omitempty"`
+}
+
+// StackOverrides changes the stack of one install.
+type StackOverrides struct {
+	// The template of the network.
+	VPCNestedTemplateURL string `toml:"vpc_nested_template_url" json:"vpc_nested_template_url,omitempty" template:"true"`
+	// The template of the runner.
+	RunnerNestedTemplateURL string `toml:"runner_nested_template_url" json:"runner_nested_template_url,omitempty" template:"true"`
+	// Stacks that replace those of the same name, and more stacks.
+	CustomNestedStacks []NestedStack `toml:"custom_nested_stacks" json:"custom_nested_stacks,omitempty"`
+}
+
+// InstallsRepo is installs.toml: where files of installs stand instead of
+// installs/.
+type InstallsRepo struct {
+	At Place `toml:"-" json:"at" digest:"-"`
+
+	// A repository that everybody can read; one of these two must be given.
+	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty"`
+	// A repository that the org's own connection reads.
+	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty"`
+}
+
+// ApproveAll is the approval option that asks nobody.
+const ApproveAll = "approve-all"
+
+func (in *InstallConfig) check(c *checker) {
+	if in.ApprovalOption == "auto" {
+		in.ApprovalOption = ApproveAll
+	}
+	var given []string
+	for key, is := range map[string]bool{"aws_account": in.AWSAccount != nil, "azure_account": in.AzureAccount != nil, "gcp_account": in.GCPAccount != nil} {
+		if is {
+			given = append(given, key)
+		}
+	}
+	if len(given) > 1 {
+		c.add(Error, CodeExclusive, in.At, "an install stands in one cloud, and install %q names %d", in.Name, len(given))
+	}
+}
+
+func (r *InstallsRepo) check(c *checker) {
+	c.oneSource(r.At, "", sourcesGiven(r.PublicRepo, r.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
+}
+
+// installs checks names, and that inputs and components exist.
+func (v *validator) installs() {
+	once, components := v.once("install"), v.componentNames()
+	var inputs []string
+	for _, in := range v.app.Inputs {
+		inputs = append(inputs, in.Name)
+	}
+	for _, in := range v.app.Installs {
+		once(in.At, in.Name)
+		for i, values := range in.Inputs {
+			for name, value := range values {
+				at := in.At.key("inputs").item(i).key(name)
+				v.exists(at, "input", name, inputs, "inputs")
+				if def := v.app.Input(name); def != nil {
+					if problem := def.Type.Check(value); problem != "" {
+						v.add(Error, CodeValue, at, "input %q %s", name, problem)
+					}
+				}
+			}
+		}
+		for name := range in.ComponentToggles {
+			at := in.At.key("component_toggles").key(name)
+			v.exists(at, "component", name, components, "components")
+			if c := v.app.Component(name); c != nil && !c.Toggleable {
+				v.add(Error, CodeValue, at, "component %q is not toggleable", name)
+			}
+		}
+		for name, override := range in.Components {
+			v.installComponent(in.At.key("components").key(name), name, override, components)
+		}
+	}
+}
+
+func (v *validator) installComponent(at Place, name string, override InstallComponent, components []string) {
+	v.exists(at, "component", name, components, "components")
+	c := v.app.Component(name)
+	if c == nil {
+		return
+	}
+	if override.HelmValues != "" && c.HelmChart == nil {
+		v.add(Error, CodeValue, at.key("helm_values"), "component %q is no chart", name)
+	}
+	if override.TFVars != "" && c.TerraformModule == nil {
+		v.add(Error, CodeValue, at.key("tf_vars"), "component %q is no Terraform module", name)
+	}
+}

@@ -1,0 +1,270 @@
+package appconfig_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// TestFormatAndSyncAreTwoQuestions holds that an app of the public format is
+// right by its rules, and that what cannot be deployed yet is refused where a
+// sync asks.
+func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
+	t.Parallel()
+	root := os.DirFS("../../examples/kitchen-sink")
+	app, diags := appconfig.CheckFormat(root, appconfig.LoadOptions{})
+	if appconfig.HasErrors(appconfig.Strict(diags)) {
+		t.Errorf("by the rules of the format:\n%s", render(diags))
+	}
+	var refused []string
+	for _, d := range appconfig.Unsupported(app) {
+		if d.Code != appconfig.CodeUnsupported || d.File == "" {
+			t.Errorf("got %+v", d)
+		}
+		if d.Severity == appconfig.Error {
+			refused = append(refused, d.File)
+		}
+	}
+	want := []string{
+		"actions/restock.toml", "actions/restock.toml", "components/build.toml", "components/chart.toml", "components/chart.toml", "components/deep/er/pulumi.toml", "components/ecr.toml",
+		"components/image.toml", "components/job.toml", "components/kustomized.toml", "shared/sandbox.toml",
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	if _, diags := appconfig.Check(root, appconfig.LoadOptions{}); !appconfig.HasErrors(diags) {
+		t.Error("a sync of the kitchen sink is not refused")
+	}
+}
+
+// TestEveryTypeIsSyncableOrRefused walks the component types: each is deployed
+// today, or refused by Unsupported with its place.
+func TestEveryTypeIsSyncableOrRefused(t *testing.T) {
+	t.Parallel()
+	deployed := []string{"terraform_module", "helm_chart", "kubernetes_manifest", "container_image", "external_image"}
+	tests := map[string]string{
+		"terraform_module": "terraform_version = \"1.11.4\"\npublic_repo = {repo = \"a/b\"}", "helm_chart": "chart_name = \"c\"\npublic_repo = {repo = \"a/b\"}",
+		"kubernetes_manifest": "namespace = \"n\"\nmanifest = \"kind: A\"", "container_image": "public = {image_url = \"a/b\", tag = \"1\"}",
+		"external_image": "public = {image_url = \"a/b\", tag = \"1\"}", "docker_build": "dockerfile = \"D\"\npublic_repo = {repo = \"a/b\"}",
+		"pulumi": "public_repo = {repo = \"a/b\"}", "job": "image_url = \"a/b\"\ntag = \"1\"", "ansible": "playbook = \"x\"",
+	}
+	for typeName, keys := range tests {
+		files := folder(map[string]string{"components/c.toml": "name = \"c\"\ntype = \"" + typeName + "\"\n" + keys})
+		app, diags := appconfig.CheckFormat(files, appconfig.LoadOptions{})
+		if appconfig.HasErrors(diags) {
+			t.Errorf("%s is not right by the rules:\n%s", typeName, render(diags))
+		}
+		_, diags = appconfig.Check(files, appconfig.LoadOptions{})
+		syncable := strings.Contains(strings.Join(deployed, " "), typeName)
+		if appconfig.HasErrors(diags) == syncable {
+			t.Errorf("%s: deployed today is %v, but sync says:\n%s", typeName, syncable, render(diags))
+		}
+		if app.Component("c") == nil {
+			t.Errorf("%s: the component is lost", typeName)
+		}
+	}
+}
+
+func TestPluginKeepsItsKeys(t *testing.T) {
+	t.Parallel()
+	app := correct(t, map[string]string{
+		"components/p.toml": "name = \"p\"\ntype = \"ansible\"\nplaybook = \"{{ .nuon.components.a.outputs.x }}\"\nforks = 3\nratio = 1.5\n[hosts]\nweb = [\"a\", true]\n",
+		"components/a.toml": module("a"),
+	})
+	want := map[string]any{
+		"playbook": "{{ .nuon.components.a.outputs.x }}", "forks": int64(3), "ratio": "1.5", "hosts": map[string]any{"web": []any{"a", true}},
+	}
+	if diff := cmp.Diff(want, app.Component("p").Plugin); diff != "" {
+		t.Errorf("keys of the plugin (-want +got):\n%s", diff)
+	}
+	if g, _ := appconfig.NewGraph(app); len(g.Edges) != 1 || g.Edges[0].To != "a" {
+		t.Errorf("edges: got %+v, want one to a", g.Edges)
+	}
+}
+
+// correct reads a folder that is right by the rules, whatever can be deployed.
+func correct(t *testing.T, files map[string]string) *appconfig.App {
+	t.Helper()
+	app, diags := appconfig.CheckFormat(folder(files), appconfig.LoadOptions{})
+	if appconfig.HasErrors(diags) {
+		t.Fatalf("the folder has errors:\n%s", render(diags))
+	}
+	return app
+}
+
+// TestMergedFileIsAsIfWritten holds that a block split over two files means
+// what it means in one, and that the table's own keys win.
+func TestMergedFileIsAsIfWritten(t *testing.T) {
+	t.Parallel()
+	whole := correct(t, map[string]string{"components/a.toml": module("a", `deploy_timeout = "1h"`, "[vars]\nx = \"1\"\ny = \"2\"")})
+	split := correct(t, map[string]string{
+		"components/a.toml": "name = \"a\"\nsource = \"b.toml\"\n[vars]\nx = \"1\"\n",
+		"components/b.toml": "name = \"b\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nsource = \"./c.toml\"\n[vars]\nx = \"9\"\ny = \"2\"\n",
+		"components/c.toml": "deploy_timeout = \"1h\"\n[berth]\nlocal_source = \"src/base\"\n",
+	})
+	if whole.Digest() != split.Digest() {
+		t.Errorf("the split component means something else:\n%+v\n%+v", whole.Components, split.Components)
+	}
+	if len(split.Components) != 1 {
+		t.Errorf("a merged file became a component: got %d", len(split.Components))
+	}
+	_, diags := appconfig.CheckFormat(folder(map[string]string{
+		"components/a.toml": "name = \"a\"\nsource = \"./b.toml\"\n", "components/b.toml": "type = \"terraform_module\"\n# a line\nterraform_version = \"one\"\npublic_repo = {repo = \"a/b\"}\n",
+	}), appconfig.LoadOptions{})
+	if len(diags) != 1 || diags[0].File != "components/b.toml" || diags[0].Line != 3 {
+		t.Errorf("a mistake in a merged file: got %s", render(diags))
+	}
+}
+
+// TestNothingIsFetched holds that contents from elsewhere are noted where they
+// are used, and are neither read nor invented.
+func TestNothingIsFetched(t *testing.T) {
+	t.Parallel()
+	app := correct(t, map[string]string{
+		"metadata.toml":     "version = \"v2\"\nreadme = \"https://example.invalid/README.md\"\n",
+		"components/a.toml": module("a", "[[var_file]]\ncontents = \"git::https://example.invalid/vars.git//a.tfvars\""),
+		"components/b.toml": "name = \"b\"\nsource = \"https://example.invalid/b.toml\"\ntype = \"terraform_module\"\n",
+		"components/c.toml": "name = \"c\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"\"\"\nhttps: //example.invalid is no address here\nkind: A\n\"\"\"\n",
+		"inputs.toml":       "source = \"http://example.invalid/inputs.toml\"\n",
+		"components/d.toml": module("d", "[vars]\nx = \"{{ .nuon.inputs.inputs.defined_there }}\""),
+	})
+	want := []appconfig.Fetch{
+		{At: appconfig.Place{File: "components/a.toml", Key: "var_file[0].contents"}, Address: "git::https://example.invalid/vars.git//a.tfvars"},
+		{At: appconfig.Place{File: "components/b.toml", Key: "source"}, Address: "https://example.invalid/b.toml", Include: true},
+		{At: appconfig.Place{File: "inputs.toml", Key: "source"}, Address: "http://example.invalid/inputs.toml", Include: true},
+		{At: appconfig.Place{File: "metadata.toml", Key: "readme"}, Address: "https://example.invalid/README.md"},
+	}
+	if diff := cmp.Diff(want, appconfig.Fetches(app)); diff != "" {
+		t.Errorf("fetches (-want +got):\n%s", diff)
+	}
+	if text := app.Component("a").TerraformModule.VarFiles[0].Contents; text.Contents != "" || text.Remote == "" {
+		t.Errorf("remote contents: got %+v", text)
+	}
+}
+
+// TestGetFieldsOfEachKind tries "./x" where each kind looks for it.
+func TestGetFieldsOfEachKind(t *testing.T) {
+	t.Parallel()
+	role := "name = \"r\"\ndescription = \"d\"\npermissions_boundary = \"./b.json\"\n"
+	app := correct(t, map[string]string{
+		"permissions/deep/r.toml":     "type = \"custom\"\n" + role,
+		"permissions/b.json":          `"permissions"`,
+		"break_glass.toml":            "[[role]]\n" + strings.Replace(role, "\"r\"", "\"g\"", 1),
+		"policies/deep/p.toml":        "type = \"sandbox\"\nengine = \"opa\"\ncontents = \"./p.rego\"\n",
+		"policies/deep/p.rego":        "package nuon # beside",
+		"runbooks/deep/r.toml":        "name = \"r\"\nreadme = \"./r.md\"\n[[steps]]\nname = \"s\"\ntype = \"action\"\ninline_contents = \"./r.sh\"\n",
+		"r.md":                        "root",
+		"runbooks/r.sh":               "runbooks",
+		"components/deep/er/c.toml":   "name = \"c\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"file://c.yaml\"\n",
+		"components/c.yaml":           "kind: A",
+		"actions/deep/a.toml":         "name = \"a\"\n[[steps]]\nname = \"s\"\ninline_contents = \"../shared.sh\"\n",
+		"shared.sh":                   "shared",
+		"sandbox.toml":                minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./base.tfvars\"\n",
+		"base.tfvars":                 "base",
+		"components/values/v.yaml":    "v: 1",
+		"components/chart/chart.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\n[berth]\nlocal_source = \"src/base\"\n[[values_file]]\nsource = \"values/v.yaml\"\n[[values_file]]\npath = \"./values/v.yaml\"\n",
+	})
+	h := app.Component("h").HelmChart.ValuesFiles
+	got := []string{
+		app.Permissions[0].PermissionsBoundary.Contents, app.BreakGlass[0].PermissionsBoundary.Contents, app.Policies[0].Contents.Contents,
+		app.Runbooks[0].Readme.Contents, app.Runbooks[0].Steps[0].InlineContents.Contents, app.Component("c").KubernetesManifest.Manifest.Contents,
+		app.Action("a").Steps[0].InlineContents.Contents, app.Sandbox.VarFiles[0].Contents.Contents, h[0].Contents.Contents, h[1].Contents.File,
+	}
+	want := []string{`"permissions"`, `"permissions"`, "package nuon # beside", "root", "runbooks", "kind: A", "shared", "base", "v: 1", "components/values/v.yaml"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("contents (-want +got):\n%s", diff)
+	}
+}
+
+// TestKubernetesContextMakesAnEdge holds that what is deployed to a cluster
+// comes after the component that makes it.
+func TestKubernetesContextMakesAnEdge(t *testing.T) {
+	t.Parallel()
+	app := correct(t, map[string]string{
+		"components/a.toml":        "name = \"a\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"kind: A\"\nkubernetes_context = \"own\"\n",
+		"components/z.toml":        module("z"),
+		"kubernetes_contexts.toml": "[[kubernetes_context]]\nname = \"own\"\ncomponent = \"z\"\n",
+	})
+	g, _ := appconfig.NewGraph(app)
+	want := []appconfig.Edge{{From: "a", To: "z", Reasons: []appconfig.Reason{{Context: "own", File: "components/a.toml", Line: 5, Column: 1}}}}
+	if diff := cmp.Diff(want, g.Edges); diff != "" {
+		t.Errorf("edges (-want +got):\n%s", diff)
+	}
+}
+
+// TestOneFileIsTheSameApp holds the older form against the folder form.
+func TestOneFileIsTheSameApp(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"components/a.toml": module("a", "[vars]\nx = \"small\"")}
+	one := map[string]string{
+		"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",
+		"nuon.app.toml": "version = \"v2\"\n[config_vars]\nsize = \"small\"\nplace = \"local\"\n" +
+			"[sandbox]\nterraform_version = \"1.11.4\"\nberth = {local_source = \"src/base\"}\nvars = {size = \"{{ .config_vars.size }}\"}\n" +
+			"[runner]\nrunner_type = \"{{.config_vars.place}}\"\n[stack]\ntype = \"local\"\nname = \"n\"\ndescription = \"d\"\n" +
+			"[[components]]\nname = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nberth = {local_source = \"src/base\"}\nvars = {x = \"{{- .config_vars.size -}}\"}\n",
+	}
+	if a, b := correct(t, files), correct(t, one); a.Digest() != b.Digest() {
+		t.Errorf("the one file means something else:\n%+v\n%+v", a, b)
+	}
+}
+
+// TestOlderPlaceOfHealth holds that both places of a component's health are one.
+func TestOlderPlaceOfHealth(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"components/a.toml": module("a", "[components.a.health]\nstabilization_window = \"2m\"")}
+	here := correct(t, map[string]string{"components/a.toml": module("a", "[health]\nstabilization_window = \"2m\"")})
+	there := correct(t, files)
+	if here.Digest() != there.Digest() || there.Component("a").Health == nil {
+		t.Errorf("got %+v, want %+v", there.Component("a").Health, here.Component("a").Health)
+	}
+	_, diags := appconfig.Check(folder(files), appconfig.LoadOptions{})
+	if len(diags) != 1 || diags[0].Line != 4 || diags[0].Code != appconfig.CodeUnsupported {
+		t.Errorf("got %s", render(diags))
+	}
+}
+
+// TestKitchenSinkInABundle holds that merged files, policies and the one file of
+// the older form travel: what is uploaded means the same.
+func TestKitchenSinkInABundle(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"", "/variants/files", "/variants/one-file"} {
+		root := os.DirFS("../../examples/kitchen-sink" + dir)
+		app, here := appconfig.Check(root, appconfig.LoadOptions{})
+		archive, _, err := appconfig.Bundle(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := appconfig.OpenBundle(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, there := appconfig.Check(opened, appconfig.LoadOptions{SkipSources: true})
+		if app.Digest() != again.Digest() {
+			t.Errorf("kitchen-sink%s means something else in a bundle", dir)
+		}
+		if diff := cmp.Diff(here, there); diff != "" {
+			t.Errorf("kitchen-sink%s: diagnostics (-folder +bundle):\n%s", dir, diff)
+		}
+	}
+}
+
+func TestInstallConfig(t *testing.T) {
+	t.Parallel()
+	inputs := "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n[[input]]\nname = \"n\"\ndisplay_name = \"N\"\ndescription = \"d\"\ngroup = \"g\"\ntype = \"number\"\n"
+	app := correct(t, map[string]string{
+		"inputs.toml":     inputs,
+		"installs/a.toml": "name = \"a\"\napproval_option = \"auto\"\n[inputs]\nn = 3\n",
+		"installs/b.toml": "name = \"b\"\n[[inputs]]\nn = \"1\"\n[[inputs]]\nn = \"2\"\n",
+	})
+	want := []map[string]string{{"n": "3"}}
+	if a := app.Installs[0]; a.ApprovalOption != appconfig.ApproveAll || !cmp.Equal(want, a.Inputs) {
+		t.Errorf("install a: got %+v", a)
+	}
+	if b := app.Installs[1]; len(b.Inputs) != 2 || b.Inputs[1]["n"] != "2" {
+		t.Errorf("install b: got %+v", b)
+	}
+}

@@ -1,0 +1,42 @@
+package appconfig
+
+import (
+	"path"
+	"strings"
+)
+
+// scripts reports commands that name a file which is not in the app folder. A
+// step with a repository finds its file there.
+func (l *loader) scripts() {
+	for i := range l.app.Actions {
+		a := &l.app.Actions[i]
+		for j, s := range a.Steps {
+			if s.PublicRepo == nil && s.ConnectedRepo == nil {
+				l.script(a.At.key("steps").item(j).key("command"), "actions", s.Command)
+			}
+		}
+	}
+	for i := range l.app.Runbooks {
+		r := &l.app.Runbooks[i]
+		for j, s := range r.Steps {
+			l.script(r.At.key("steps").item(j).key("command"), "runbooks", s.Command)
+		}
+	}
+}
+
+// script looks for a file where "./x" may mean it: in the kind's folder, beside
+// the file that names it, and in the app root.
+func (l *loader) script(at Place, folder, command string) {
+	words := strings.Fields(command)
+	if len(words) == 0 || !hasAnyPrefix(words[0], "./", "../") || strings.Contains(words[0], "{{") {
+		return
+	}
+	for _, base := range []string{folder, path.Dir(at.File), "."} {
+		name := path.Join(base, words[0])
+		if l.folder.allowed(name) == nil && l.folder.exists(name) {
+			return
+		}
+	}
+	l.diags = append(l.diags, l.at(Error, CodeReference, at, "script %q is not in the app folder", words[0]).
+		remedy("looked for %s; add it, name the repository that has it, or put the script into inline_contents", path.Join(folder, words[0])))
+}

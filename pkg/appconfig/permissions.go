@@ -1,0 +1,158 @@
+package appconfig
+
+import (
+	"slices"
+	"strings"
+)
+
+// RoleType says what a role is for.
+type RoleType string
+
+const (
+	RoleProvision   RoleType = "provision"   // makes and changes the install's base
+	RoleMaintenance RoleType = "maintenance" // deploys and runs actions
+	RoleDeprovision RoleType = "deprovision" // takes everything down
+	RoleCustom      RoleType = "custom"      // named by operations and actions
+	RoleBreakGlass  RoleType = "break_glass" // off until the customer switches it on
+)
+
+// PermissionsFile is permissions.toml: one table per role.
+type PermissionsFile struct {
+	// The role that makes and changes the install's base.
+	Provision *Role `toml:"provision_role" json:"provision_role,omitempty"`
+	// The role that deploys and runs actions.
+	Maintenance *Role `toml:"maintenance_role" json:"maintenance_role,omitempty"`
+	// The role that takes everything down.
+	Deprovision *Role `toml:"deprovision_role" json:"deprovision_role,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// BreakGlassFile is break_glass.toml: roles that only the customer can switch on.
+type BreakGlassFile struct {
+	// The roles.
+	Roles []Role `toml:"role" json:"role,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// Role is an identity in the customer's account: a table of permissions.toml, a
+// [[role]] of break_glass.toml, or one file below permissions/ or break_glass/.
+type Role struct {
+	At Place `toml:"-" json:"at" digest:"-"`
+
+	// What it is for. A file below permissions/ needs it; elsewhere the table says it.
+	Type RoleType `toml:"type" json:"type" enum:"provision,maintenance,deprovision,custom,break_glass"`
+	// The role's name in the account.
+	Name string `toml:"name" json:"name" rule:"required" template:"true"`
+	// Its name for people; `name` by default.
+	DisplayName string `toml:"display_name" json:"display_name,omitempty" template:"true"`
+	// What it may do, in a sentence.
+	Description string `toml:"description" json:"description" rule:"required" template:"true"`
+	// A policy document that bounds it; no bound when it is left out or empty.
+	PermissionsBoundary *Text `toml:"permissions_boundary" json:"permissions_boundary,omitempty" template:"true"`
+	// The cloud; the runner's by default.
+	CloudPlatform string `toml:"cloud_platform" json:"cloud_platform,omitempty" enum:"aws,gcp,azure"`
+	// What it may do.
+	Policies []RolePolicy `toml:"policies" json:"policies,omitempty"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// RolePolicy is one thing that a role may do, in the words of one cloud.
+type RolePolicy struct {
+	// AWS: a policy that AWS manages.
+	ManagedPolicyName string `toml:"managed_policy_name" json:"managed_policy_name,omitempty" template:"true"`
+	// The name of an inline policy.
+	Name string `toml:"name" json:"name,omitempty" template:"true"`
+	// AWS: an inline policy document, as text or a file.
+	Contents *Text `toml:"contents" json:"contents,omitempty" template:"true"`
+	// GCP: a predefined role.
+	GCPPredefinedRole string `toml:"gcp_predefined_role" json:"gcp_predefined_role,omitempty" template:"true"`
+	// GCP: permissions of a role of its own.
+	GCPPermissions []string `toml:"gcp_permissions" json:"gcp_permissions,omitempty" template:"true"`
+	// Azure: built-in roles.
+	AzureBuiltInRoles []string `toml:"azure_built_in_roles" json:"azure_built_in_roles,omitempty" template:"true"`
+	// Azure: actions of a role definition of its own.
+	AzureActions []string `toml:"azure_actions" json:"azure_actions,omitempty" template:"true"`
+}
+
+// platforms lists the clouds whose words the policy uses, and the keys.
+func (p *RolePolicy) platforms() (clouds, keys []string) {
+	add := func(given bool, cloud, key string) {
+		if !given {
+			return
+		}
+		keys = append(keys, key)
+		if !slices.Contains(clouds, cloud) {
+			clouds = append(clouds, cloud)
+		}
+	}
+	add(p.ManagedPolicyName != "", "aws", "managed_policy_name")
+	add(p.Contents != nil, "aws", "contents")
+	add(p.GCPPredefinedRole != "", "gcp", "gcp_predefined_role")
+	add(len(p.GCPPermissions) > 0, "gcp", "gcp_permissions")
+	add(len(p.AzureBuiltInRoles) > 0, "azure", "azure_built_in_roles")
+	add(len(p.AzureActions) > 0, "azure", "azure_actions")
+	return clouds, keys
+}
+
+func (r *Role) check(c *checker) {
+	for i := range r.Policies {
+		r.Policies[i].check(c, r, r.At.key("policies").item(i))
+	}
+}
+
+func (p *RolePolicy) check(c *checker, r *Role, at Place) {
+	clouds, keys := p.platforms()
+	switch {
+	case len(keys) == 0:
+		c.diags = append(c.diags, c.at(Error, CodeMissing, at, "the policy of role %q allows nothing", r.Name).
+			remedy("give managed_policy_name, or name and contents, or the keys of another cloud"))
+	case len(clouds) > 1 || p.ManagedPolicyName != "" && p.Contents != nil:
+		c.add(Error, CodeExclusive, at.key(keys[1]), "one policy of role %q has %s; write one policy for each", r.Name, strings.Join(keys, " and "))
+	case p.Contents != nil && p.Name == "":
+		c.add(Error, CodeMissing, at, "the policy of role %q has contents, so it needs a name", r.Name)
+	}
+}
+
+// roles checks what the roles of an app have in common with its runner.
+func (v *validator) roles() {
+	once := v.once("role")
+	platform := ""
+	if v.app.Runner != nil {
+		platform = v.app.Runner.Platform()
+	}
+	only := map[RoleType]Place{}
+	for _, list := range [][]Role{v.app.Permissions, v.app.BreakGlass} {
+		for i := range list {
+			r := &list[i]
+			once(r.At, r.Name)
+			v.rolePlatform(r, platform)
+			if r.Type == RoleCustom || r.Type == RoleBreakGlass || r.Type == "" {
+				continue
+			}
+			if first, twice := only[r.Type]; twice {
+				v.add(Error, CodeDuplicate, r.At.key("type"), "the %s role is already defined at %s", r.Type, v.origin.where(first))
+				continue
+			}
+			only[r.Type] = r.At
+		}
+	}
+}
+
+func (v *validator) rolePlatform(r *Role, platform string) {
+	if platform == "" {
+		return
+	}
+	if r.CloudPlatform != "" && r.CloudPlatform != platform {
+		v.add(Error, CodeValue, r.At.key("cloud_platform"), "role %q is for %s, and the runner runs in %s", r.Name, r.CloudPlatform, platform)
+		return
+	}
+	for i := range r.Policies {
+		clouds, keys := r.Policies[i].platforms()
+		if len(clouds) == 1 && clouds[0] != platform {
+			v.add(Warning, CodeValue, r.At.key("policies").item(i).key(keys[0]), "%s is of %s, and the runner runs in %s", keys[0], clouds[0], platform)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package appconfig
+
+import "slices"
+
+// Runbook is one file under runbooks/: steps that are run one after the other
+// in an install.
+type Runbook struct {
+	At Place `toml:"-" json:"at" digest:"-"`
+
+	// Unique in the app.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// What it does.
+	Description string `toml:"description" json:"description,omitempty"`
+	// Its page, in Markdown. A file's path is relative to the app folder.
+	Readme *Text `toml:"readme" json:"readme,omitempty" template:"always" base:"."`
+	// Labels.
+	Labels map[string]string `toml:"labels" json:"labels,omitempty"`
+	// Components that it needs.
+	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty"`
+	// The role of steps that name none.
+	Role string `toml:"role" json:"role,omitempty" template:"true"`
+	// What is asked for when it is run.
+	Inputs []RunbookInput `toml:"input" alias:"inputs" json:"input,omitempty"`
+	// What it runs.
+	Steps []RunbookStep `toml:"steps" json:"steps,omitempty" rule:"required"`
+	// Another file whose keys are merged in.
+	SourceFile string `toml:"source" json:"source,omitempty"`
+}
+
+// RunbookInput is asked for when the runbook is run.
+type RunbookInput struct {
+	// What templates call it.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// Its label.
+	DisplayName string `toml:"display_name" json:"display_name,omitempty"`
+	// What it is.
+	Description string `toml:"description" json:"description,omitempty"`
+	// The type of its value.
+	Type InputType `toml:"type" json:"type,omitempty" enum:"string,number,list,json,bool" default:"string"`
+	// Refuses a run without it.
+	Required bool `toml:"required" json:"required,omitempty" default:"false"`
+}
+
+// RunbookStepType says what a step of a runbook does.
+type RunbookStepType string
+
+const (
+	RunbookDeploy             RunbookStepType = "deploy" // also written component_deploy
+	RunbookAction             RunbookStepType = "action"
+	RunbookSandboxProvision   RunbookStepType = "sandbox_provision"
+	RunbookSandboxReprovision RunbookStepType = "sandbox_reprovision"
+	RunbookSandboxDeprovision RunbookStepType = "sandbox_deprovision"
+)
+
+// RunbookStep is one step of a runbook. One of type action names an action, or
+// is one itself.
+type RunbookStep struct {
+	// Unique in the runbook.
+	Name string `toml:"name" json:"name" rule:"required"`
+	// What it does; "component_deploy" is "deploy".
+	Type RunbookStepType `toml:"type" json:"type" rule:"required" enum:"deploy,component_deploy,action,sandbox_provision,sandbox_reprovision,sandbox_deprovision"`
+	// The component that is deployed.
+	ComponentName string `toml:"component_name" json:"component_name,omitempty"`
+	// Deploys what the component needs, too.
+	DeployDependencies bool `toml:"deploy_dependencies" json:"deploy_dependencies,omitempty" default:"false"`
+	// Leaves out the components after a step of the sandbox.
+	SkipComponentDeploys bool `toml:"skip_component_deploys" json:"skip_component_deploys,omitempty" default:"false"`
+	// The action that is run.
+	ActionName string `toml:"action_name" json:"action_name,omitempty"`
+	// A command line, instead of an action.
+	Command string `toml:"command" json:"command,omitempty" template:"true"`
+	// A script, instead of an action: its text, or a file.
+	InlineContents *Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
+	// Environment of the command or script.
+	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
+	// How long the step may take, at most 1h; 5m for a command or script.
+	Timeout Duration `toml:"timeout" json:"timeout,omitzero"`
+	// The role that it runs under; the runbook's by default.
+	Role string `toml:"role" json:"role,omitempty" template:"true"`
+}
+
+// Runbook returns the runbook with this name, or nil.
+func (a *App) Runbook(name string) *Runbook {
+	for i := range a.Runbooks {
+		if a.Runbooks[i].Name == name {
+			return &a.Runbooks[i]
+		}
+	}
+	return nil
+}
+
+func (r *Runbook) check(c *checker) {
+	c.name(r.At, "runbook", r.Name)
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		at := r.At.key("steps").item(i)
+		if s.Type == "component_deploy" {
+			s.Type = RunbookDeploy
+		}
+		s.check(c, at)
+		first := slices.IndexFunc(r.Steps, func(other RunbookStep) bool { return other.Name == s.Name })
+		if first < i && s.Name != "" {
+			c.add(Error, CodeDuplicate, at.key("name"), "runbook %q has two steps called %q", r.Name, s.Name)
+		}
+	}
+}
+
+func (s *RunbookStep) check(c *checker, at Place) {
+	c.positive(at.key("timeout"), s.Timeout)
+	if s.Timeout.Std() > MaxActionTimeout {
+		c.add(Error, CodeValue, at.key("timeout"), "timeout of step %q is %s; the longest is %s", s.Name, s.Timeout, MaxActionTimeout)
+	}
+	given := 0
+	for _, is := range []bool{s.ActionName != "", s.Command != "", s.InlineContents != nil} {
+		if is {
+			given++
+		}
+	}
+	switch s.Type {
+	case RunbookDeploy:
+		if s.ComponentName == "" {
+			c.add(Error, CodeMissing, at, "step %q deploys a component, so it needs component_name", s.Name)
+		}
+	case RunbookAction:
+		if given == 0 {
+			c.add(Error, CodeMissing, at, "step %q needs action_name, command or inline_contents", s.Name)
+		}
+	}
+	if given > 1 {
+		c.add(Error, CodeExclusive, at, "step %q can have only one of action_name, command and inline_contents", s.Name)
+	}
+	if s.Type != RunbookAction && s.Type != "" && given > 0 {
+		c.add(Warning, CodeValue, at, "step %q is of type %q, so its action does nothing", s.Name, s.Type)
+	}
+}
+
+// runbooks checks names, and that components and actions exist.
+func (v *validator) runbooks() {
+	once, components := v.once("runbook"), v.componentNames()
+	var actions []string
+	for _, a := range v.app.Actions {
+		actions = append(actions, a.Name)
+	}
+	for _, r := range v.app.Runbooks {
+		once(r.At, r.Name)
+		for i, dep := range r.Dependencies {
+			v.exists(r.At.key("dependencies").item(i), "component", dep, components, "components")
+		}
+		for i, s := range r.Steps {
+			at := r.At.key("steps").item(i)
+			v.exists(at.key("component_name"), "component", s.ComponentName, components, "components")
+			v.exists(at.key("action_name"), "action", s.ActionName, actions, "actions")
+		}
+	}
+}

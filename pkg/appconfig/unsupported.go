@@ -1,0 +1,132 @@
+package appconfig
+
+// Unsupported tells what of a config this version cannot deploy (errors) or
+// reads without effect (warnings). It says nothing about what is right or
+// wrong: a folder without a word from [Load] and [Validate] may still not be
+// deployable today.
+func Unsupported(app *App) []Diagnostic {
+	u := unsupported{checker: checker{origin: &app.Origin}}
+	if app.Sandbox != nil {
+		u.sandbox(app.Sandbox)
+	}
+	for i := range app.Components {
+		u.component(&app.Components[i])
+	}
+	for i := range app.Actions {
+		u.action(&app.Actions[i])
+	}
+	u.kinds(app)
+	for _, f := range Fetches(app) {
+		if f.Include {
+			u.refuse(f.At, "a file from %q that is merged in is", f.Address)
+		} else {
+			u.add(Error, CodeUnsupported, f.At, "%s: contents from %q are not supported yet by this version", lastKey(f.At), f.Address)
+		}
+	}
+	return SortDiagnostics(u.diags)
+}
+
+type unsupported struct{ checker }
+
+func (u *unsupported) refuse(at Place, format string, args ...any) {
+	u.add(Error, CodeUnsupported, at, format+" not supported yet by this version", args...)
+}
+
+func (u *unsupported) key(severity Severity, at Place) {
+	u.add(severity, CodeUnsupported, at, "key %q is not supported yet by this version", lastKey(at))
+}
+
+func (u *unsupported) sandbox(s *Sandbox) {
+	if s.Type == SandboxTypePulumi {
+		u.refuse(s.At.key("type"), "sandbox type %q is", s.Type)
+		return
+	}
+	if len(s.PulumiConfig) > 0 {
+		u.key(Error, s.At.key("pulumi_config"))
+	}
+}
+
+func (u *unsupported) component(c *Component) {
+	switch {
+	case c.TerraformModule != nil:
+	case c.HelmChart != nil:
+		if c.HelmChart.HelmRepo != nil {
+			u.refuse(c.At.key("helm_repo"), "a chart of a chart repository is")
+		}
+		if c.HelmChart.StorageDriver == storageNuon {
+			u.refuse(c.At.key("storage_driver"), "storage_driver %q is", storageNuon)
+		}
+	case c.KubernetesManifest != nil:
+		if c.KubernetesManifest.Kustomize != nil {
+			u.refuse(c.At.key("kustomize"), "a manifest made by kustomize is")
+		}
+	case c.ContainerImage != nil:
+		if c.ContainerImage.ECR != nil {
+			u.refuse(c.At.key("aws_ecr"), "an image of aws_ecr is")
+		}
+		if p := c.ContainerImage.Public; p != nil && p.UpdatePolicy != "" {
+			u.refuse(c.At.key("public.update_policy"), "update_policy is")
+		}
+	case c.Plugin != nil || componentTypes[c.Type].block != nil:
+		u.refuse(c.At.key("type"), "component type %q is", c.Type)
+	}
+	if c.KubernetesContext != "" && c.KubernetesContext != SandboxContext {
+		u.key(Error, c.At.key("kubernetes_context"))
+	}
+	if c.Health != nil {
+		u.key(Warning, c.At.key("health"))
+	}
+}
+
+func (u *unsupported) action(a *Action) {
+	if a.KubernetesContext != "" && a.KubernetesContext != SandboxContext {
+		u.key(Error, a.At.key("kubernetes_context")) // it would run against another cluster
+	}
+	if a.Image != "" {
+		u.key(Error, a.At.key("image")) // the steps would run in another place
+	}
+}
+
+// kinds warns of every file that is read without effect.
+func (u *unsupported) kinds(app *App) {
+	told := map[string]bool{}
+	tell := func(kind string, at Place) {
+		if !told[kind+at.File] {
+			told[kind+at.File] = true
+			u.add(Warning, CodeUnsupported, Place{File: at.File}, "%q is not supported yet by this version and has no effect", kind)
+		}
+	}
+	for _, r := range app.Permissions {
+		tell("permissions", r.At)
+	}
+	for _, r := range app.BreakGlass {
+		tell("break_glass", r.At)
+	}
+	for _, p := range app.Policies {
+		tell("policies", p.At)
+	}
+	for _, r := range app.Runbooks {
+		tell("runbooks", r.At)
+	}
+	for _, in := range app.Installs {
+		tell("installs", in.At)
+	}
+	if app.InstallsRepo != nil {
+		tell("installs", app.InstallsRepo.At)
+	}
+	for _, b := range app.Branches {
+		tell("branches", b.At)
+	}
+	if app.OperationRoles != nil {
+		tell("operation_roles", app.OperationRoles.At)
+	}
+	for _, k := range app.KubernetesContexts {
+		tell("kubernetes_contexts", k.At)
+	}
+	for _, t := range app.EventTriggers {
+		tell("triggers", t.At)
+	}
+	if app.Metadata.CustomerManaged != nil {
+		tell("customer_managed", app.Metadata.At)
+	}
+}

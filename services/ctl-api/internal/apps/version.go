@@ -1,0 +1,80 @@
+package apps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// VersionOfConfig reads a config for a comparison.
+func VersionOfConfig(ctx context.Context, tx *store.Tx, config db.Config) (configdiff.Version, error) {
+	v, err := versionOf(config)
+	if err != nil {
+		return v, err
+	}
+	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
+	for _, row := range rows {
+		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
+			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Content: sourceFrom(row.BuildSource).Digest,
+		}
+	}
+	return v, err
+}
+
+// VersionOfRelease reads a release of this config for a comparison.
+func VersionOfRelease(ctx context.Context, tx *store.Tx, releaseID string, config db.Config) (configdiff.Version, error) {
+	v, err := versionOf(config)
+	if err != nil {
+		return v, err
+	}
+	rows, err := tx.ReleaseItemDigests(ctx, releaseID)
+	for _, row := range rows {
+		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
+			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest,
+			Content: sourceFrom(row.Source).Digest, Artifact: row.ArtifactDigest,
+		}
+	}
+	return v, err
+}
+
+func versionOf(config db.Config) (configdiff.Version, error) {
+	v := configdiff.Version{App: &appconfig.App{}, Items: map[string]configdiff.Item{}}
+	if err := json.Unmarshal(config.Body, v.App); err != nil {
+		return v, fmt.Errorf("decode config %s: %w", config.ID, err)
+	}
+	return v, nil
+}
+
+// planChanges compares the folder with the newest config.
+func (s *syncing) planChanges(ctx context.Context) error {
+	var before configdiff.Version
+	newest, err := s.tx.NewestConfig(ctx, s.out.App.ID)
+	switch {
+	case errors.Is(err, fault.ErrNotFound):
+	case err != nil:
+		return err
+	default:
+		if before, err = VersionOfConfig(ctx, s.tx, newest); err != nil {
+			return err
+		}
+		s.out.Against = &newest
+	}
+	after, err := versionOf(db.Config{Body: mustJSON(s.folder)}) // as it would be read again
+	if err != nil {
+		return err
+	}
+	for _, it := range s.items {
+		after.Items[configdiff.Key(it.Kind, it.Name)] = configdiff.Item{
+			BuildDigest: it.BuildDigest, DeployDigest: it.DeployDigest, Content: it.Source.Digest,
+		}
+	}
+	s.out.Changes = configdiff.Compare(before, after)
+	return nil
+}

@@ -1,0 +1,191 @@
+package installs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// SyncRequest asks for the installs of an app to become what is declared.
+type SyncRequest struct {
+	App     string // id or name
+	Wanted  []Wanted
+	DryRun  bool   // only plan
+	Version string // of the plan that was agreed to; empty for any
+	Actor   string
+}
+
+// Synced is what a sync did, or would do.
+type Synced struct {
+	App       db.App
+	Decisions []Decision
+	Version   string // names what is done: another plan has another one
+}
+
+// Changed tells whether there is anything to do.
+func (s Synced) Changed() bool {
+	for _, d := range s.Decisions {
+		if d.Action == ActionCreate || d.Action == ActionUpdate {
+			return true
+		}
+	}
+	return false
+}
+
+// Sync makes and changes installs as they are declared, all or none. Syncs of
+// one app go one after the other.
+func (s *Service) Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (Synced, error) {
+	app, err := tx.FindApp(ctx, req.App)
+	if err != nil {
+		return Synced{}, named(err, "there is no app %q", req.App)
+	}
+	if app, err = tx.LockApp(ctx, app.ID); err != nil {
+		return Synced{}, err
+	}
+	config, _, err := configFor(ctx, tx, app, "", false)
+	if err != nil {
+		return Synced{}, err
+	}
+	present, err := s.present(ctx, tx, app, req.Wanted)
+	if err != nil {
+		return Synced{}, err
+	}
+	out := Synced{App: app}
+	if out.Decisions, err = Plan(config.app.Inputs, present, req.Wanted); err != nil {
+		return out, fault.With(err, fault.Remedy("mend what is declared; an input that is new in the app is known once `berth sync` has made its release"))
+	}
+	if err := s.checkStacks(out.Decisions); err != nil {
+		return out, err
+	}
+	out.Version = planVersion(config.id, out.Decisions)
+	// A repeat of a request whose answer was lost finds nothing left to do.
+	if req.Version != "" && req.Version != out.Version && out.Changed() {
+		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or its inputs, were changed meanwhile", app.Name), fault.Code("precondition_failed"),
+			fault.Remedy("look at the plan again"))
+	}
+	if req.DryRun {
+		return out, nil
+	}
+	for _, d := range out.Decisions {
+		if err := s.carryOut(ctx, tx, app, config.id, d, req.Actor); err != nil {
+			return out, fmt.Errorf("sync install %s: %w", d.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// present reads the installs that a plan is made from. Those that may be
+// changed are locked first, so that nobody else changes them meanwhile.
+func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted []Wanted) ([]Present, error) {
+	names := make([]string, 0, len(wanted))
+	for _, w := range wanted {
+		names = append(names, w.Name)
+	}
+	if _, err := tx.LockInstallsNamed(ctx, names); err != nil {
+		return nil, err
+	}
+	rows, err := tx.InstallsForSync(ctx, db.InstallsForSyncParams{AppID: app.ID, Names: names})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Present, 0, len(rows))
+	for _, r := range rows {
+		in := r.Install
+		p := Present{
+			ID: in.ID, Name: in.Name, CustomerID: in.CustomerID, CustomerName: r.CustomerName, Stack: in.StackKind,
+			ApprovalOption: in.ApprovalOption, State: in.State, InputsVersion: in.InputsVersion, TakenVersion: r.TakenInputsVersion,
+		}
+		if in.AppID != app.ID {
+			p.App = r.AppName
+		}
+		if err := json.Unmarshal(in.Labels, &p.Labels); err != nil {
+			return nil, fmt.Errorf("decode labels of install %s: %w", in.Name, err)
+		}
+		if p.Inputs, err = decode(s.Keys, tx.OrgID(), r.InputValues, r.SealedInputs); err != nil {
+			return nil, fmt.Errorf("install %s: %w", in.Name, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// checkStacks refuses new installs whose runner could not get in.
+func (s *Service) checkStacks(decisions []Decision) error {
+	for _, d := range decisions {
+		if d.Action != ActionCreate {
+			continue
+		}
+		if err := s.Stacks.Check(d.wanted.Stack); err != nil {
+			return fmt.Errorf("install %s: %w", d.Name, err)
+		}
+	}
+	return nil
+}
+
+// carryOut does what was decided for one install.
+func (s *Service) carryOut(ctx context.Context, tx *store.Tx, app db.App, configID string, d Decision, actor string) error {
+	switch d.Action {
+	case ActionCreate:
+		_, err := s.insert(ctx, tx, app, configID, d.inputs, CreateRequest{
+			Name: d.Name, Customer: customerOf(*d.wanted), CreateCustomer: true, Stack: d.wanted.Stack,
+			Labels: d.wanted.Labels, ApprovalOption: d.wanted.ApprovalOption, Actor: actor,
+		})
+		return err
+	case ActionUpdate:
+		return s.update(ctx, tx, d, actor)
+	case ActionUnchanged, ActionNotDeclared:
+	}
+	return nil
+}
+
+func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor string) error {
+	labels := d.present.Labels
+	if d.wanted.Labels != nil {
+		labels = d.wanted.Labels
+	}
+	raw, err := json.Marshal(orEmptyMap(labels))
+	if err != nil {
+		return err
+	}
+	change := db.UpdateInstallSettingsParams{ID: d.present.ID, ApprovalOption: d.wanted.ApprovalOption, Labels: raw}
+	if err := tx.UpdateInstallSettings(ctx, change); err != nil || !d.setsInputs() {
+		return err
+	}
+	version := d.present.InputsVersion + 1
+	if _, err := s.storeInputs(ctx, tx, d.present.ID, version, d.inputs, actor); err != nil {
+		return err
+	}
+	if err := tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: d.present.ID, Version: version}); err != nil {
+		return err
+	}
+	return tx.WakeInstall(ctx, d.present.ID)
+}
+
+// planVersion names a plan: the config that inputs were checked against, each
+// install's version before, and what becomes of it. Sensitive values are not in
+// it, so it does not tell whether they were guessed right.
+func planVersion(configID string, decisions []Decision) string {
+	type item struct {
+		Name, ID string
+		Version  int32
+		Action   Action
+		Changes  []FieldChange
+	}
+	items := make([]item, 0, len(decisions))
+	for _, d := range decisions {
+		it := item{Name: d.Name, Action: d.Action, Changes: d.Changes}
+		if d.present != nil {
+			it.ID, it.Version = d.present.ID, d.present.InputsVersion
+		}
+		items = append(items, it)
+	}
+	raw, _ := json.Marshal([]any{configID, items}) // strings and numbers only
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}
