@@ -18,7 +18,7 @@ type App struct {
 	BreakGlass         []Role              `json:"break_glass,omitempty"`
 	Policies           []Policy            `json:"policies,omitempty"`
 	Runbooks           []Runbook           `json:"runbooks,omitempty"`
-	Installs           []InstallConfig     `json:"installs,omitempty"`
+	Installs           []InstallConfig     `json:"installs,omitempty" digest:"-"` // no part of the app
 	InstallsRepo       *InstallsRepo       `json:"installs_repo,omitempty"`
 	Branches           []Branch            `json:"branches,omitempty"`
 	OperationRoles     *OperationRoles     `json:"operation_roles,omitempty"`

@@ -19,10 +19,13 @@ const MaxSourceBytes = 512 << 20
 
 // Bundle packs the config files of an app folder and every file that they
 // load, without source trees: what is uploaded, and read again with
-// OpenBundle and Load. The same folder gives the same bytes. It fails when the
-// folder has errors; Check says which.
+// OpenBundle and Load. The files below installs/ stay where they are: they are
+// no part of the app, and may hold what only one install may know. The same
+// folder gives the same bytes. It fails when the folder has errors; Check says
+// which.
 func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
 	l := newLoader(fsys)
+	l.appOnly = true
 	if problem := l.noAppFolder(); problem != nil {
 		return nil, "", errors.New(problem.String())
 	}

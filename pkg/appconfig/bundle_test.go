@@ -233,3 +233,48 @@ func list(t *testing.T, archive []byte) []string {
 		entries = append(entries, entry)
 	}
 }
+
+// TestInstallsStayAtHome holds that what is set for one install is not uploaded
+// with the app, and is refused where it would be.
+func TestInstallsStayAtHome(t *testing.T) {
+	t.Parallel()
+	const inputs = "[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"G\"\n[[input]]\nname = \"key\"\ndisplay_name = \"K\"\ndescription = \"K\"\ngroup = \"g\"\nsensitive = true\n"
+	const install = "name = \"acme\"\nsource = \"./more.txt\"\n[inputs]\nkey = \"only acme knows\"\n"
+	root := folder(map[string]string{
+		"inputs.toml": inputs, "installs/acme.toml": install, "installs/more.txt": "[labels]\nring = \"only acme knows\"\n",
+	})
+	app, diags := appconfig.Check(root, appconfig.LoadOptions{})
+	if appconfig.HasErrors(diags) || len(app.Installs) != 1 || app.Installs[0].Labels["ring"] == "" {
+		t.Fatalf("installs %+v, diagnostics:\n%s", app.Installs, render(diags))
+	}
+	archive, _, err := appconfig.Bundle(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := appconfig.OpenBundle(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fs.WalkDir(opened, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(opened, name)
+		if strings.Contains(string(text), "only acme knows") {
+			t.Errorf("%s is in the bundle:\n%s", name, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	uploaded, _ := appconfig.Load(opened, appconfig.LoadOptions{})
+	if uploaded.Digest() != app.Digest() {
+		t.Error("the app is another one in its bundle")
+	}
+
+	app.Installs[0].At.File = "nuon.app.toml" // as the one-file form has it
+	if refused := appconfig.Unsupported(app); !appconfig.HasErrors(refused) || !strings.Contains(render(refused), `sets the sensitive input "key"`) {
+		t.Errorf("got:\n%s", render(refused))
+	}
+}

@@ -17,6 +17,9 @@ type kind struct {
 	load func(l *loader, at Place, values map[string]any)
 }
 
+// kindInstalls is the kind of what is no part of the app: its installs.
+const kindInstalls = "installs"
+
 // kinds knows every file of the language.
 var kinds = []kind{
 	{name: "metadata", file: "metadata.toml", required: true, load: (*loader).metadata},
@@ -32,7 +35,7 @@ var kinds = []kind{
 	{name: "components", folder: "components", base: "components", load: (*loader).component},
 	{name: "actions", folder: "actions", base: "actions", load: (*loader).action},
 	{name: "runbooks", folder: "runbooks", base: "runbooks", load: (*loader).runbook},
-	{name: "installs", folder: "installs", base: "installs", load: (*loader).install},
+	{name: kindInstalls, folder: "installs", base: "installs", load: (*loader).install},
 	{name: "installs_repo", file: "installs.toml", load: (*loader).installsRepo},
 	{name: "branches", file: "branch.toml", folder: "branches", load: (*loader).branch},
 	{name: "operation_roles", file: "operation_roles.toml", load: (*loader).operationRoles},

@@ -62,6 +62,8 @@ type loader struct {
 	app    *App
 	folder *folder
 	used   int64 // bytes of files that keys name, counted at each use
+	// appOnly leaves the files below installs/ alone.
+	appOnly bool
 }
 
 func newLoader(fsys fs.FS) *loader {
@@ -75,6 +77,9 @@ func newLoader(fsys fs.FS) *loader {
 func (l *loader) loadAll() {
 	whole := l.wholeFiles()
 	for _, k := range kinds {
+		if k.name == kindInstalls && l.appOnly {
+			continue
+		}
 		l.loadKind(k, whole)
 	}
 	for _, doc := range whole {

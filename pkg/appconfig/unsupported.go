@@ -1,5 +1,11 @@
 package appconfig
 
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Unsupported tells what of a config this version cannot deploy (errors) or
 // reads without effect (warnings). It says nothing about what is right or
 // wrong: a folder without a word from [Load] and [Validate] may still not be
@@ -108,9 +114,7 @@ func (u *unsupported) kinds(app *App) {
 	for _, r := range app.Runbooks {
 		tell("runbooks", r.At)
 	}
-	for _, in := range app.Installs {
-		tell("installs", in.At)
-	}
+	u.installs(app)
 	if app.InstallsRepo != nil {
 		tell("installs", app.InstallsRepo.At)
 	}
@@ -128,5 +132,26 @@ func (u *unsupported) kinds(app *App) {
 	}
 	if app.Metadata.CustomerManaged != nil {
 		tell("customer_managed", app.Metadata.At)
+	}
+}
+
+// installs refuses values that nobody but the install may know in a file that is
+// uploaded with the app. Files below installs/ are not.
+func (u *unsupported) installs(app *App) {
+	sensitive := map[string]bool{}
+	for _, in := range app.Inputs {
+		sensitive[in.Name] = in.Sensitive
+	}
+	for _, in := range app.Installs {
+		if strings.HasPrefix(in.At.File, "installs/") {
+			continue
+		}
+		for _, values := range in.Inputs {
+			for _, name := range slices.Sorted(maps.Keys(values)) {
+				if sensitive[name] {
+					u.add(Error, CodeUnsupported, in.At.key("inputs"), "install %q sets the sensitive input %q in a file that is uploaded: move the install into installs/, or set it with `berth installs inputs`", in.Name, name)
+				}
+			}
+		}
 	}
 }

@@ -305,7 +305,6 @@ const (
 	DiffObjectKindInclude           DiffObjectKind = "include"
 	DiffObjectKindInput             DiffObjectKind = "input"
 	DiffObjectKindInputGroup        DiffObjectKind = "input_group"
-	DiffObjectKindInstall           DiffObjectKind = "install"
 	DiffObjectKindInstaller         DiffObjectKind = "installer"
 	DiffObjectKindInstallsRepo      DiffObjectKind = "installs_repo"
 	DiffObjectKindKubernetesContext DiffObjectKind = "kubernetes_context"
@@ -337,8 +336,6 @@ func (e DiffObjectKind) Valid() bool {
 	case DiffObjectKindInput:
 		return true
 	case DiffObjectKindInputGroup:
-		return true
-	case DiffObjectKindInstall:
 		return true
 	case DiffObjectKindInstaller:
 		return true

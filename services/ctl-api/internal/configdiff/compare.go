@@ -95,7 +95,6 @@ var kinds = []struct{ field, kind string }{
 	{"kubernetes_contexts", "kubernetes_context"},
 	{"triggers", "trigger"},
 	{"branches", "branch"},
-	{"installs", "install"},
 	{"installs_repo", "installs_repo"},
 	{"installer", "installer"},
 	{"includes", "include"},

@@ -1,10 +1,6 @@
 package configdiff
 
-import (
-	"strings"
-
-	"github.com/berth-dev/berth/pkg/appconfig"
-)
+import "github.com/berth-dev/berth/pkg/appconfig"
 
 // sensitive stands for a value that is not shown.
 const sensitive = "(sensitive)"
@@ -37,10 +33,6 @@ func hiding(versions ...*appconfig.App) func(kind, name string) func(path string
 				return inputs[name] && path == "default"
 			case "secret":
 				return path == "default"
-			case "install":
-				// inputs[0].name, or inputs[0][na.me]
-				_, input, ok := strings.Cut(path, "]")
-				return ok && strings.HasPrefix(path, "inputs[") && inputs[strings.Trim(input, ".[]")]
 			}
 			return false
 		}

@@ -157,7 +157,7 @@ func judgeOne(ctx context.Context, tx *store.Tx, installID string, s source, now
 func silence(crons []string, run time.Duration) time.Duration {
 	var longest time.Duration
 	for _, expr := range crons {
-		schedule, err := cron.ParseStandard(expr)
+		schedule, err := cron.ParseStandard("CRON_TZ=UTC " + expr) // a zone without more makes the parser panic
 		if err != nil {
 			continue // validation refuses such a config
 		}
