@@ -27,7 +27,7 @@ type document struct {
 // costs its square.
 const (
 	maxKeyDepth = 32     // tables, arrays and dotted keys inside each other
-	maxKeys     = 20_000 // keys and array elements in one file; the decoder compares each with its siblings
+	maxKeys     = 10_000 // keys and array elements in one file; the decoder compares each with its siblings
 )
 
 // parseDocument returns a diagnostic instead of a document when the file is not

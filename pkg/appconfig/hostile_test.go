@@ -76,18 +76,18 @@ func TestHostileFolders(t *testing.T) {
 		{"folders inside each other", func(t *testing.T) fs.FS {
 			return onDisk(t, map[string]string{"components/" + strings.Repeat("d/", 1500) + "a.toml": module("a", "dependencies = [\"gone\"]")}, nil)
 		}, "component \"gone\" does not exist"},
-		{"huge array", component("x = [" + strings.Repeat("1,", 1<<20) + "]"), "more than 20000 keys"},
+		{"huge array", component("x = [" + strings.Repeat("1,", 1<<20) + "]"), "more than 10000 keys"},
 		{"arrays inside each other", component("x = " + strings.Repeat("[", 1<<20)), "arrays and inline tables are nested"},
 		{"tables inside each other", component("x = " + strings.Repeat("{a = ", 1<<18)), "arrays and inline tables are nested"},
 		{"dotted keys", component("x" + strings.Repeat(".a", 1<<20) + " = 1"), "nests them deeper than 32"},
-		{"a million keys", component(keys(350_000)), "more than 20000 keys"},
+		{"a million keys", component(keys(350_000)), "more than 10000 keys"},
 		{"many unknown keys in many files", func(*testing.T) fs.FS {
 			fsys := folder()
 			for i := range 6 {
-				fsys[fmt.Sprintf("components/%d.toml", i)] = &fstest.MapFile{Data: []byte(keys(19_000))}
+				fsys[fmt.Sprintf("components/%d.toml", i)] = &fstest.MapFile{Data: []byte(keys(9_500))}
 			}
 			return fsys
-		}, "the app folder has more than 100000 keys"},
+		}, "the app folder has more than 50000 keys"},
 		{"long line", component("name = \"" + strings.Repeat("a", 4<<20-100) + "\""), "may have letters"},
 		{"long key", component(strings.Repeat("a", 4<<20-100) + " = 1"), "unknown key"},
 		{"many wrong names", func(*testing.T) fs.FS {
@@ -146,7 +146,7 @@ func TestHostileFolders(t *testing.T) {
 			case !strings.Contains(got, tt.want):
 				t.Errorf("got %s, want %q", shortened(got), tt.want)
 			}
-			if took > hostileTime || allocated > hostileMemory {
+			if took > slower*hostileTime || allocated > hostileMemory {
 				t.Errorf("it took %s and %d MiB", took, allocated>>20)
 			}
 		})

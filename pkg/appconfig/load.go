@@ -54,7 +54,7 @@ func CheckFormat(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 
 // maxFolderKeys bounds the keys of all files together; each is kept with its
 // place.
-const maxFolderKeys = 100_000
+const maxFolderKeys = 50_000
 
 // loader holds one Load. The embedded binder collects the diagnostics.
 type loader struct {

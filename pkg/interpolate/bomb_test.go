@@ -16,7 +16,7 @@ import (
 // is not parallel: it measures the process.
 func TestBombs(t *testing.T) {
 	const (
-		maxMemory = 256 << 20            // bytes allocated from beginning to end, freed ones included
+		maxMemory = larger * 256 << 20   // bytes allocated from beginning to end, freed ones included
 		maxCPU    = slower * time.Second // of the process, so a busy machine does not count
 		maxWait   = time.Minute          // rendering's own clock is out of the way
 	)

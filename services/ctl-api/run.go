@@ -85,6 +85,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	})
 	server.Register(door.Router())
 	door.Engine().GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/reference") })
+	serveSchemas(door.Engine())
 	if err := wakeAll(ctx, st); err != nil {
 		return fmt.Errorf("wake what is open: %w", err)
 	}
