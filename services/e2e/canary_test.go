@@ -285,8 +285,11 @@ func (in *install) read(t *testing.T, port int, path string) (status int, body [
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	query := ""
-	if strings.HasSuffix(path, "/records") && strings.HasPrefix(path, "/streams/") {
+	switch {
+	case strings.HasSuffix(path, "/records") && strings.HasPrefix(path, "/streams/"):
 		query = "?limit=1000"
+	case strings.HasSuffix(path, "/diff"):
+		query = "?to=1"
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s%s", port, path, query), nil)
 	if err != nil {
