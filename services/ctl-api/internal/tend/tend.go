@@ -109,7 +109,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	}
 	var probes []jobspec.Probe
 	if install.State == "live" {
-		if probes, err = workflow.Probes(ctx, tx, installID); err != nil {
+		if probes, err = workflow.Probes(ctx, tx, install, app); err != nil {
 			return err
 		}
 	}

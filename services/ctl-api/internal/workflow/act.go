@@ -201,7 +201,7 @@ func (r *round) judge(ctx context.Context, moved db.MoveInstallParams) error {
 	if err != nil {
 		return err
 	}
-	probes, err := Probes(ctx, r.tx, install.ID)
+	probes, err := Probes(ctx, r.tx, install, app)
 	if err != nil {
 		return err
 	}

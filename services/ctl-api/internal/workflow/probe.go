@@ -12,21 +12,25 @@ import (
 )
 
 // Probes lists what a runner looks at by itself: the components of an install
-// that are live in a cluster, each as its live release has it.
-func Probes(ctx context.Context, tx *store.Tx, installID string) ([]jobspec.Probe, error) {
-	resources, err := tx.ResourcesOfInstall(ctx, installID)
+// that are live in a cluster, each as its live release has it. app is that of
+// the install's own release, which most components stand on.
+func Probes(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig.App) ([]jobspec.Probe, error) {
+	resources, err := tx.ResourcesOfInstall(ctx, install.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
 	}
 	var probes []jobspec.Probe
-	releases := map[string]release{} // most components stand on the same one
+	releases := map[string]release{}
 	for _, res := range resources {
 		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kind(res.Type).OnCluster() {
 			continue
 		}
 		live, known := releases[*res.LiveReleaseID]
 		if !known {
-			if live, err = readRelease(ctx, tx, *res.LiveReleaseID); err != nil {
+			if install.ReleaseID != nil && *res.LiveReleaseID == *install.ReleaseID {
+				live.app = app
+			}
+			if err := live.read(ctx, tx, *res.LiveReleaseID); err != nil {
 				return nil, err
 			}
 			releases[*res.LiveReleaseID] = live
@@ -50,17 +54,20 @@ type release struct {
 	revisions map[string]json.RawMessage // by component id
 }
 
-func readRelease(ctx context.Context, tx *store.Tx, releaseID string) (release, error) {
+// read fills in what is not known of a release yet.
+func (r *release) read(ctx context.Context, tx *store.Tx, releaseID string) error {
 	items, err := tx.ReleaseItemsOf(ctx, releaseID)
 	if err != nil {
-		return release{}, fmt.Errorf("read release items: %w", err)
+		return fmt.Errorf("read release items: %w", err)
 	}
-	r := release{revisions: make(map[string]json.RawMessage, len(items))}
+	r.revisions = make(map[string]json.RawMessage, len(items))
 	for _, item := range items {
 		r.revisions[item.ComponentID] = item.Spec
 	}
-	r.app, err = AppOfRelease(ctx, tx.Queries, releaseID)
-	return r, err
+	if r.app == nil {
+		r.app, err = AppOfRelease(ctx, tx.Queries, releaseID)
+	}
+	return err
 }
 
 func probeOf(res db.Resource, revision json.RawMessage, app *appconfig.App) (jobspec.Probe, error) {
