@@ -60,10 +60,15 @@ func (c *Connection) Name(t *testing.T) string {
 	return name
 }
 
-// Image is the name of an image that a node of the cluster has and that runs
-// until it is ended: the one that holds every pod's namespaces.
+// Image is the name of an image that the nodes of the cluster can run and that
+// runs until it is ended: the one that holds every pod's namespaces. The cluster
+// of `make kube` has it in its registry from the start. Of another one a node
+// has to tell, which it does within a minute of its first pod.
 func (c *Connection) Image(t *testing.T) string {
 	t.Helper()
+	if registry := os.Getenv("BERTH_DEV_REGISTRY"); registry != "" {
+		return registry + "/pause:1"
+	}
 	nodes, err := c.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
