@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
@@ -32,12 +33,12 @@ func (b *binder) table(at Place, values map[string]any, targets ...any) {
 // tableAmong is table for a table that may also have the keys of other blocks,
 // which are left alone.
 func (b *binder) tableAmong(at Place, values map[string]any, also []reflect.Type, targets ...any) {
-	known := map[string]bool{}
+	var known keySets
 	for _, other := range also {
-		maps.Copy(known, keysOfType(other))
+		known = append(known, keysOfType(other))
 	}
 	for _, target := range targets {
-		maps.Copy(known, keysOfType(reflect.TypeOf(target).Elem()))
+		known = append(known, keysOfType(reflect.TypeOf(target).Elem()))
 	}
 	partial := false
 	if slices.ContainsFunc(targets, func(target any) bool { return mergesFiles(reflect.TypeOf(target).Elem()) }) {
@@ -77,8 +78,33 @@ func mergesFiles(block reflect.Type) bool {
 	return ok
 }
 
-// keysOfType lists every key that a block knows, other names too.
+// keySets are the keys that several blocks know.
+type keySets []map[string]bool
+
+func (s keySets) have(key string) bool {
+	return slices.ContainsFunc(s, func(known map[string]bool) bool { return known[key] })
+}
+
+// names lists the keys, sorted.
+func (s keySets) names() []string {
+	var names []string
+	for _, known := range s {
+		names = slices.AppendSeq(names, maps.Keys(known))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// keysOfTypes keeps what keysOfType finds: there are few types, and each of them
+// is asked for once per table.
+var keysOfTypes sync.Map // reflect.Type → map[string]bool
+
+// keysOfType lists every key that a block knows, other names too. The caller
+// does not change it.
 func keysOfType(block reflect.Type) map[string]bool {
+	if known, ok := keysOfTypes.Load(block); ok {
+		return known.(map[string]bool)
+	}
 	known := map[string]bool{}
 	for i := range block.NumField() {
 		f := block.Field(i)
@@ -89,6 +115,7 @@ func keysOfType(block reflect.Type) map[string]bool {
 			known[alias] = true
 		}
 	}
+	keysOfTypes.Store(block, known)
 	return known
 }
 
@@ -143,10 +170,10 @@ func (b *binder) aliasAll(canonical, written Place, raw any) {
 // table with more of them is something else.
 const maxUnknownKeys = 100
 
-func (b *binder) unknownKeys(at Place, values map[string]any, known map[string]bool) {
+func (b *binder) unknownKeys(at Place, values map[string]any, known keySets) {
 	var unknown []string
 	for key := range values {
-		if !known[key] {
+		if !known.have(key) {
 			unknown = append(unknown, key)
 		}
 	}
@@ -154,7 +181,7 @@ func (b *binder) unknownKeys(at Place, values map[string]any, known map[string]b
 		return
 	}
 	slices.Sort(unknown)
-	names := slices.Sorted(maps.Keys(known))
+	names := known.names()
 	for _, key := range unknown[:min(len(unknown), maxUnknownKeys)] {
 		b.unknown(at.key(key), key, names)
 	}

@@ -8,7 +8,15 @@ import (
 // named exists, in templates too; no component waits for itself. It is pure:
 // it reads nothing but the App. Load has checked each block on its own.
 func Validate(app *App) []Diagnostic {
-	v := &validator{checker: checker{origin: &app.Origin}, app: app}
+	// Most of the time goes into parsing what the app's files contain.
+	var texts, cycles []Diagnostic
+	wait := alongside(func() {
+		v := newValidator(app)
+		v.contents()
+		texts = v.diags
+		_, cycles = NewGraph(app)
+	})
+	v := newValidator(app)
 	v.names()
 	v.groups()
 	v.dependencies()
@@ -23,9 +31,27 @@ func Validate(app *App) []Diagnostic {
 	v.kubernetesContexts()
 	v.eventTriggers()
 	v.templates()
-	v.contents()
-	_, cycles := NewGraph(app)
-	return SortDiagnostics(append(v.diags, cycles...))
+	wait()
+	return SortDiagnostics(slices.Concat(v.diags, texts, cycles))
+}
+
+// alongside runs f on another core until wait is called. What f panics with,
+// wait panics with: the caller's recovery counts.
+func alongside(f func()) (wait func()) {
+	ended := make(chan any, 1)
+	go func() {
+		defer func() { ended <- recover() }()
+		f()
+	}()
+	return func() {
+		if panicked := <-ended; panicked != nil {
+			panic(panicked)
+		}
+	}
+}
+
+func newValidator(app *App) *validator {
+	return &validator{checker: checker{origin: &app.Origin}, app: app}
 }
 
 type validator struct {

@@ -39,8 +39,14 @@ type Config struct {
 }
 
 // Item is a component in a release, with the build that stands for it.
-func Item(row db.ListConfigItemsRow) db.AddReleaseItemParams {
-	return db.AddReleaseItemParams{
+type Item struct {
+	ComponentID, RevisionID, BuildID   string
+	ArtifactRepository, ArtifactDigest string
+}
+
+// ItemOf is an item of a config with the build that counts.
+func ItemOf(row db.ListConfigItemsRow) Item {
+	return Item{
 		ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
 		ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
 	}
@@ -50,7 +56,7 @@ func Item(row db.ListConfigItemsRow) db.AddReleaseItemParams {
 // have succeeded, unless there is one of just these artifacts. made tells a new
 // release from one that was there. The caller has locked the app's row, so that
 // numbers follow each other.
-func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []db.AddReleaseItemParams) (_ db.Release, made bool, _ error) {
+func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []Item) (_ db.Release, made bool, _ error) {
 	digest := Digest(config.Digest, items)
 	release, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
 	if err == nil || !errors.Is(err, fault.ErrNotFound) {
@@ -62,11 +68,16 @@ func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []d
 	if err != nil {
 		return release, false, fmt.Errorf("store release: %w", err)
 	}
+	rows := db.AddReleaseItemsParams{ReleaseID: release.ID}
 	for _, item := range items {
-		item.ReleaseID = release.ID
-		if err := tx.AddReleaseItem(ctx, item); err != nil {
-			return release, false, fmt.Errorf("store release item: %w", err)
-		}
+		rows.ComponentIds = append(rows.ComponentIds, item.ComponentID)
+		rows.RevisionIds = append(rows.RevisionIds, item.RevisionID)
+		rows.BuildIds = append(rows.BuildIds, item.BuildID)
+		rows.ArtifactRepositories = append(rows.ArtifactRepositories, item.ArtifactRepository)
+		rows.ArtifactDigests = append(rows.ArtifactDigests, item.ArtifactDigest)
+	}
+	if err := tx.AddReleaseItems(ctx, rows); err != nil {
+		return release, false, fmt.Errorf("store release items: %w", err)
 	}
 	tx.NotifyAfterCommit(Channel, config.AppID)
 	return release, true, nil
@@ -74,7 +85,7 @@ func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []d
 
 // Digest identifies a release: a config and its artifacts. The order of the
 // items does not matter.
-func Digest(configDigest string, items []db.AddReleaseItemParams) string {
+func Digest(configDigest string, items []Item) string {
 	artifacts := map[string]string{} // written in the order of its keys
 	for _, item := range items {
 		artifacts[item.ComponentID] = item.ArtifactDigest

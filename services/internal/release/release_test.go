@@ -4,15 +4,14 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // Digests are stored: the same release must have the same one in all versions
 // of Berth, and whichever service makes it.
 func TestDigestStaysTheSame(t *testing.T) {
 	t.Parallel()
-	one := db.AddReleaseItemParams{ComponentID: "cmp_1", ArtifactDigest: "sha256:a1", BuildID: "bld_1"}
-	two := db.AddReleaseItemParams{ComponentID: "cmp_2", ArtifactDigest: "sha256:a2", BuildID: "bld_2"}
+	one := release.Item{ComponentID: "cmp_1", ArtifactDigest: "sha256:a1", BuildID: "bld_1"}
+	two := release.Item{ComponentID: "cmp_2", ArtifactDigest: "sha256:a2", BuildID: "bld_2"}
 	rebuilt := two
 	rebuilt.BuildID = "bld_3"
 	moved := two
@@ -22,15 +21,15 @@ func TestDigestStaysTheSame(t *testing.T) {
 	tests := []struct {
 		name   string
 		config string
-		items  []db.AddReleaseItemParams
+		items  []release.Item
 		same   bool
 	}{
-		{name: "a config and its artifacts", config: "sha256:c0", items: []db.AddReleaseItemParams{one, two}, same: true},
-		{name: "in another order", config: "sha256:c0", items: []db.AddReleaseItemParams{two, one}, same: true},
-		{name: "another build of the same artifact", config: "sha256:c0", items: []db.AddReleaseItemParams{one, rebuilt}, same: true},
-		{name: "another artifact", config: "sha256:c0", items: []db.AddReleaseItemParams{one, moved}},
-		{name: "another config", config: "sha256:c1", items: []db.AddReleaseItemParams{one, two}},
-		{name: "a component less", config: "sha256:c0", items: []db.AddReleaseItemParams{one}},
+		{name: "a config and its artifacts", config: "sha256:c0", items: []release.Item{one, two}, same: true},
+		{name: "in another order", config: "sha256:c0", items: []release.Item{two, one}, same: true},
+		{name: "another build of the same artifact", config: "sha256:c0", items: []release.Item{one, rebuilt}, same: true},
+		{name: "another artifact", config: "sha256:c0", items: []release.Item{one, moved}},
+		{name: "another config", config: "sha256:c1", items: []release.Item{one, two}},
+		{name: "a component less", config: "sha256:c0", items: []release.Item{one}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *store.Tx, b Build) e
 
 // lockfile names the exact build of each component of a config; complete says
 // whether there is one of all.
-func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []db.AddReleaseItemParams, complete bool, err error) {
+func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []release.Item, complete bool, err error) {
 	rows, err := tx.ListConfigItems(ctx, []string{configID})
 	if err != nil {
 		return nil, false, err
@@ -44,13 +44,13 @@ func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []db.Ad
 		if row.BuildState != string(Succeeded) {
 			return nil, false, nil
 		}
-		items = append(items, release.Item(row))
+		items = append(items, release.ItemOf(row))
 	}
 	return items, len(items) > 0, nil
 }
 
 // makeRelease does nothing when there is a release of just these artifacts.
-func (w *Worker) makeRelease(ctx context.Context, tx *store.Tx, b Build, config db.BuilderConfigsOfRow, items []db.AddReleaseItemParams) error {
+func (w *Worker) makeRelease(ctx context.Context, tx *store.Tx, b Build, config db.BuilderConfigsOfRow, items []release.Item) error {
 	by := release.BySync
 	if config.Released {
 		by = release.ByRebuild

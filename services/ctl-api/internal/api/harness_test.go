@@ -38,7 +38,7 @@ const patience = 30 * time.Second
 
 // door is the API behind its real HTTP door, on a database of its own.
 type door struct {
-	t      *testing.T
+	t      testing.TB
 	url    string
 	db     *pgtest.DB
 	store  *store.Store
@@ -50,7 +50,7 @@ type door struct {
 	stop func()
 }
 
-func newDoor(t *testing.T) *door {
+func newDoor(t testing.TB) *door {
 	t.Helper()
 	d := &door{t: t, db: pgtest.New(t)}
 	d.store = d.db.AsRole(store.RoleCtl)
@@ -103,7 +103,7 @@ func newDoor(t *testing.T) *door {
 
 // runUntilStopped runs in the background until the returned function is called,
 // which waits for the end.
-func runUntilStopped(t *testing.T, run func(context.Context) error) (stop func()) {
+func runUntilStopped(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -162,7 +162,7 @@ type answered interface {
 }
 
 // must fails the test unless a call was answered with this status.
-func must(t *testing.T, got answered, err error, want int) {
+func must(t testing.TB, got answered, err error, want int) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

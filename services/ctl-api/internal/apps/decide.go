@@ -22,6 +22,7 @@ type build struct {
 
 // previous is what the newest config says of a component.
 type previous struct {
+	RevisionID   string
 	BuildDigest  string
 	DeployDigest string
 	Source       Source
@@ -29,6 +30,7 @@ type previous struct {
 
 // history is what decide knows of a component that was there before.
 type history struct {
+	ID         string // of its row
 	Kind, Name string
 	Tombstoned bool
 	Builds     []build   // the newest of each build digest
@@ -40,6 +42,8 @@ func (h history) key() string { return h.Kind + "/" + h.Name }
 // ItemDecision says what becomes of one item.
 type ItemDecision struct {
 	item
+	ComponentID   string // of its row; empty when that is made, or made anew
+	RevisionID    string // of that in the newest config, when it is the same
 	Action        string
 	Reason        string
 	BuildID       string // ActionReuse: the build that stands for it
@@ -85,6 +89,12 @@ func decide(items []item, before []history, again bool) Decision {
 func decideItem(it item, h history, again bool) ItemDecision {
 	d := ItemDecision{item: it, Action: ActionBuild}
 	d.DeployChanged = h.Previous == nil || h.Previous.DeployDigest != it.DeployDigest || h.Previous.BuildDigest != it.BuildDigest
+	if !d.DeployChanged {
+		d.RevisionID = h.Previous.RevisionID
+	}
+	if !h.Tombstoned {
+		d.ComponentID = h.ID
+	}
 	i := slices.IndexFunc(h.Builds, func(b build) bool { return b.BuildDigest == it.BuildDigest })
 	switch {
 	case i < 0 && len(h.Builds) == 0:

@@ -15,7 +15,7 @@ import (
 // makeRelease makes the release of a config, its own builds replaced by the
 // given ones, unless there is one of just these artifacts. The app's row is
 // locked by the caller. made tells a new release from one that was there.
-func makeRelease(ctx context.Context, tx *store.Tx, config db.Config, by release.MadeBy, instead []string) (_ db.Release, made bool, _ error) {
+func makeRelease(ctx context.Context, tx *store.Tx, config db.ConfigHeadRow, by release.MadeBy, instead []string) (_ db.Release, made bool, _ error) {
 	items, err := lockItems(ctx, tx, config, instead)
 	if err != nil {
 		return db.Release{}, false, err
@@ -24,7 +24,7 @@ func makeRelease(ctx context.Context, tx *store.Tx, config db.Config, by release
 }
 
 // lockItems finds the succeeded build of each item.
-func lockItems(ctx context.Context, tx *store.Tx, config db.Config, instead []string) ([]db.AddReleaseItemParams, error) {
+func lockItems(ctx context.Context, tx *store.Tx, config db.ConfigHeadRow, instead []string) ([]release.Item, error) {
 	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
 	if err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func lockItems(ctx context.Context, tx *store.Tx, config db.Config, instead []st
 	if err != nil {
 		return nil, err
 	}
-	var items []db.AddReleaseItemParams
+	var items []release.Item
 	for _, row := range rows {
-		it := release.Item(row)
+		it := release.ItemOf(row)
 		state := row.BuildState
 		if b, ok := chosen[row.ComponentID]; ok {
 			delete(chosen, row.ComponentID)
@@ -116,23 +116,18 @@ func Rebuild(ctx context.Context, tx *store.Tx, appRef string, names []string, a
 }
 
 // lockNewest locks an app and finds one of its configs, the newest with number 0.
-func lockNewest(ctx context.Context, tx *store.Tx, appRef string, number int) (db.App, db.Config, error) {
+func lockNewest(ctx context.Context, tx *store.Tx, appRef string, number int) (db.App, db.ConfigHeadRow, error) {
 	app, err := tx.FindApp(ctx, appRef)
 	if errors.Is(err, fault.ErrNotFound) {
-		return app, db.Config{}, fault.Newf(fault.ErrNotFound, "there is no app %q", appRef)
+		return app, db.ConfigHeadRow{}, fault.Newf(fault.ErrNotFound, "there is no app %q", appRef)
 	}
 	if err != nil {
-		return app, db.Config{}, err
+		return app, db.ConfigHeadRow{}, err
 	}
 	if app, err = tx.LockApp(ctx, app.ID); err != nil {
-		return app, db.Config{}, err
+		return app, db.ConfigHeadRow{}, err
 	}
-	var config db.Config
-	if number > 0 {
-		config, err = tx.ConfigOfApp(ctx, db.ConfigOfAppParams{AppID: app.ID, Number: int32(number)})
-	} else {
-		config, err = tx.NewestConfig(ctx, app.ID)
-	}
+	config, err := tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: app.ID, Number: int32(number)})
 	if errors.Is(err, fault.ErrNotFound) {
 		return app, config, NoConfig(app.Name)
 	}

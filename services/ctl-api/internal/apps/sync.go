@@ -34,7 +34,7 @@ type SyncRequest struct {
 // SyncResult is what a sync made, found, or (dry run) would make.
 type SyncResult struct {
 	App      db.App
-	Config   *db.Config // nil in a dry run that would make it
+	Config   *db.ConfigHeadRow // nil in a dry run that would make it
 	Release  *db.Release
 	Created  bool
 	Decision Decision
@@ -138,7 +138,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 
 func (s *syncing) run(ctx context.Context) error {
 	digest := configDigest(s.folder, s.req.Sources)
-	existing, err := s.tx.FindConfigByDigest(ctx, db.FindConfigByDigestParams{AppID: s.out.App.ID, Digest: digest})
+	existing, err := s.tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: s.out.App.ID, Digest: digest})
 	again := err == nil
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return err
@@ -187,7 +187,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 		return nil, nil, err
 	}
 	before := map[string]previous{}
-	newest, err := s.tx.NewestConfig(ctx, s.out.App.ID)
+	newest, err := s.tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: s.out.App.ID})
 	switch {
 	case errors.Is(err, fault.ErrNotFound):
 	case err != nil:
@@ -198,17 +198,17 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 			return nil, nil, err
 		}
 		for _, row := range rows {
-			before[row.ComponentID] = previous{BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: sourceFrom(row.BuildSource)}
+			before[row.ComponentID] = previous{RevisionID: row.RevisionID, BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: sourceFrom(row.BuildSource)}
 		}
+	}
+	built := map[string][]build{}
+	for _, b := range builds {
+		built[b.ComponentID] = append(built[b.ComponentID],
+			build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Artifact: b.ArtifactDigest})
 	}
 	all := make([]history, 0, len(components))
 	for _, c := range components {
-		h := history{Kind: c.Kind, Name: c.Name, Tombstoned: c.TombstonedAt != nil}
-		for _, b := range builds {
-			if b.ComponentID == c.ID {
-				h.Builds = append(h.Builds, build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Artifact: b.ArtifactDigest})
-			}
-		}
+		h := history{ID: c.ID, Kind: c.Kind, Name: c.Name, Tombstoned: c.TombstonedAt != nil, Builds: built[c.ID]}
 		if p, ok := before[c.ID]; ok {
 			h.Previous = &p
 		}
@@ -242,12 +242,10 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 		if err != nil {
 			return fmt.Errorf("store config: %w", err)
 		}
-		s.out.Config = &config
+		s.out.Config = (*db.ConfigHeadRow)(&config)
 	}
-	for i := range s.out.Decision.Items {
-		if err := s.writeItem(ctx, &s.out.Decision.Items[i]); err != nil {
-			return fmt.Errorf("store %s: %w", s.out.Decision.Items[i].Name, err)
-		}
+	if err := s.writeItems(ctx, s.out.Decision.Items); err != nil {
+		return err
 	}
 	if !s.out.Decision.released() {
 		return s.findRelease(ctx)
@@ -257,32 +255,79 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 	return err
 }
 
-func (s *syncing) writeItem(ctx context.Context, it *ItemDecision) error {
-	component, err := s.tx.UpsertComponent(ctx, db.UpsertComponentParams{ID: id.New(id.Component), AppID: s.out.App.ID, Kind: it.Kind, Name: it.Name})
-	if err != nil {
-		return err
+// writeItems stores what is new of the items, and what stands in a new config.
+func (s *syncing) writeItems(ctx context.Context, items []ItemDecision) error {
+	if err := s.writeComponents(ctx, items); err != nil {
+		return fmt.Errorf("store components: %w", err)
 	}
-	revision, err := s.tx.UpsertRevision(ctx, db.UpsertRevisionParams{
-		ID: id.New(id.Revision), ComponentID: component.ID, Type: it.Type,
-		BuildDigest: it.BuildDigest, DeployDigest: it.DeployDigest, Spec: it.Spec,
-	})
-	if err != nil {
-		return err
+	if err := s.writeRevisions(ctx, items); err != nil {
+		return fmt.Errorf("store revisions: %w", err)
 	}
-	if it.Action == ActionBuild {
-		if it.BuildID, err = queueBuild(ctx, s.tx, db.InsertBuildParams{
-			AppID: s.out.App.ID, ComponentID: component.ID, RevisionID: revision.ID, BuildDigest: it.BuildDigest,
-			Source: mustJSON(it.Source), Reason: it.Reason, RequestedBy: s.req.Actor,
-		}); err != nil {
-			return err
+	rows := db.InsertConfigItemsParams{ConfigID: s.out.Config.ID}
+	for i := range items {
+		it := &items[i]
+		if it.Action == ActionBuild {
+			var err error
+			if it.BuildID, err = queueBuild(ctx, s.tx, db.InsertBuildParams{
+				AppID: s.out.App.ID, ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildDigest: it.BuildDigest,
+				Source: mustJSON(it.Source), Reason: it.Reason, RequestedBy: s.req.Actor,
+			}); err != nil {
+				return fmt.Errorf("queue the build of %s: %w", it.Name, err)
+			}
 		}
+		rows.ComponentIds = append(rows.ComponentIds, it.ComponentID)
+		rows.RevisionIds = append(rows.RevisionIds, it.RevisionID)
+		rows.BuildIds = append(rows.BuildIds, it.BuildID)
 	}
 	if !s.out.Created {
 		return nil
 	}
-	return s.tx.InsertConfigItem(ctx, db.InsertConfigItemParams{
-		ConfigID: s.out.Config.ID, ComponentID: component.ID, RevisionID: revision.ID, BuildID: it.BuildID,
-	})
+	return s.tx.InsertConfigItems(ctx, rows)
+}
+
+// writeComponents makes the rows of components that are new or come back.
+func (s *syncing) writeComponents(ctx context.Context, items []ItemDecision) error {
+	rows, at := db.UpsertComponentsParams{AppID: s.out.App.ID}, map[string]*ItemDecision{}
+	for i := range items {
+		if it := &items[i]; it.ComponentID == "" {
+			rows.Ids = append(rows.Ids, id.New(id.Component))
+			rows.Kinds = append(rows.Kinds, it.Kind)
+			rows.Names = append(rows.Names, it.Name)
+			at[it.key()] = it
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	stored, err := s.tx.UpsertComponents(ctx, rows)
+	for _, row := range stored {
+		at[item{Kind: row.Kind, Name: row.Name}.key()].ComponentID = row.ID
+	}
+	return err
+}
+
+// writeRevisions makes the revisions that the newest config does not have.
+func (s *syncing) writeRevisions(ctx context.Context, items []ItemDecision) error {
+	rows, at := db.UpsertRevisionsParams{}, map[string]*ItemDecision{}
+	for i := range items {
+		if it := &items[i]; it.RevisionID == "" {
+			rows.Ids = append(rows.Ids, id.New(id.Revision))
+			rows.ComponentIds = append(rows.ComponentIds, it.ComponentID)
+			rows.Types = append(rows.Types, it.Type)
+			rows.BuildDigests = append(rows.BuildDigests, it.BuildDigest)
+			rows.DeployDigests = append(rows.DeployDigests, it.DeployDigest)
+			rows.Specs = append(rows.Specs, it.Spec)
+			at[it.ComponentID] = it
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	stored, err := s.tx.UpsertRevisions(ctx, rows)
+	for _, row := range stored {
+		at[row.ComponentID].RevisionID = row.ID
+	}
+	return err
 }
 
 // findRelease fills in the release that the config has already.

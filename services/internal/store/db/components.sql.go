@@ -52,79 +52,100 @@ func (q *Queries) TombstoneComponents(ctx context.Context, ids []string) error {
 	return err
 }
 
-const upsertComponent = `-- name: UpsertComponent :one
+const upsertComponents = `-- name: UpsertComponents :many
 
 INSERT INTO components AS c (id, org_id, app_id, kind, name)
-VALUES ($1, berth.current_org(), $2, $3, $4)
+SELECT unnest($1::text[]), berth.current_org(), $2::text, unnest($3::text[]), unnest($4::text[])
 ON CONFLICT (org_id, app_id, kind, name) DO UPDATE SET tombstoned_at = NULL
-RETURNING id, org_id, app_id, kind, name, created_at, tombstoned_at
+RETURNING id, kind, name
 `
 
-type UpsertComponentParams struct {
-	ID    string
+type UpsertComponentsParams struct {
+	Ids   []string
 	AppID string
-	Kind  string
-	Name  string
+	Kinds []string
+	Names []string
+}
+
+type UpsertComponentsRow struct {
+	ID   string
+	Kind string
+	Name string
 }
 
 // Components of an app and their revisions. The sandbox is one of them.
 // A component that comes back loses its tombstone.
-func (q *Queries) UpsertComponent(ctx context.Context, arg UpsertComponentParams) (Component, error) {
-	row := q.db.QueryRow(ctx, upsertComponent,
-		arg.ID,
+func (q *Queries) UpsertComponents(ctx context.Context, arg UpsertComponentsParams) ([]UpsertComponentsRow, error) {
+	rows, err := q.db.Query(ctx, upsertComponents,
+		arg.Ids,
 		arg.AppID,
-		arg.Kind,
-		arg.Name,
+		arg.Kinds,
+		arg.Names,
 	)
-	var i Component
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.AppID,
-		&i.Kind,
-		&i.Name,
-		&i.CreatedAt,
-		&i.TombstonedAt,
-	)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UpsertComponentsRow{}
+	for rows.Next() {
+		var i UpsertComponentsRow
+		if err := rows.Scan(&i.ID, &i.Kind, &i.Name); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const upsertRevision = `-- name: UpsertRevision :one
+const upsertRevisions = `-- name: UpsertRevisions :many
 INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6)
+SELECT unnest($1::text[]), berth.current_org(), unnest($2::text[]), unnest($3::text[]),
+       unnest($4::text[]), unnest($5::text[]), unnest($6::jsonb[])
 ON CONFLICT (org_id, component_id, build_digest, deploy_digest) DO UPDATE SET type = excluded.type
-RETURNING id, org_id, component_id, type, build_digest, deploy_digest, spec, created_at
+RETURNING id, component_id
 `
 
-type UpsertRevisionParams struct {
-	ID           string
-	ComponentID  string
-	Type         string
-	BuildDigest  string
-	DeployDigest string
-	Spec         json.RawMessage
+type UpsertRevisionsParams struct {
+	Ids           []string
+	ComponentIds  []string
+	Types         []string
+	BuildDigests  []string
+	DeployDigests []string
+	Specs         []json.RawMessage
 }
 
-// The revision with these digests, new or as it was.
-func (q *Queries) UpsertRevision(ctx context.Context, arg UpsertRevisionParams) (ComponentRevision, error) {
-	row := q.db.QueryRow(ctx, upsertRevision,
-		arg.ID,
-		arg.ComponentID,
-		arg.Type,
-		arg.BuildDigest,
-		arg.DeployDigest,
-		arg.Spec,
+type UpsertRevisionsRow struct {
+	ID          string
+	ComponentID string
+}
+
+// The revisions with these digests, new or as they were.
+func (q *Queries) UpsertRevisions(ctx context.Context, arg UpsertRevisionsParams) ([]UpsertRevisionsRow, error) {
+	rows, err := q.db.Query(ctx, upsertRevisions,
+		arg.Ids,
+		arg.ComponentIds,
+		arg.Types,
+		arg.BuildDigests,
+		arg.DeployDigests,
+		arg.Specs,
 	)
-	var i ComponentRevision
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.ComponentID,
-		&i.Type,
-		&i.BuildDigest,
-		&i.DeployDigest,
-		&i.Spec,
-		&i.CreatedAt,
-	)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []UpsertRevisionsRow{}
+	for rows.Next() {
+		var i UpsertRevisionsRow
+		if err := rows.Scan(&i.ID, &i.ComponentID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -11,29 +11,37 @@ import (
 	"time"
 )
 
-const configOfApp = `-- name: ConfigOfApp :one
-SELECT id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by, created_at FROM configs WHERE app_id = $1 AND number = $2
+const configHead = `-- name: ConfigHead :one
+SELECT id, app_id, number, digest FROM configs
+WHERE app_id = $1
+  AND ($2::int = 0 OR number = $2)
+  AND ($3::text = '' OR digest = $3)
+ORDER BY number DESC LIMIT 1
 `
 
-type ConfigOfAppParams struct {
+type ConfigHeadParams struct {
 	AppID  string
 	Number int32
+	Digest string
 }
 
-func (q *Queries) ConfigOfApp(ctx context.Context, arg ConfigOfAppParams) (Config, error) {
-	row := q.db.QueryRow(ctx, configOfApp, arg.AppID, arg.Number)
-	var i Config
+type ConfigHeadRow struct {
+	ID     string
+	AppID  string
+	Number int32
+	Digest string
+}
+
+// A config without its body, which may be large: that with the number or the
+// digest, or the newest of the app when both are left out.
+func (q *Queries) ConfigHead(ctx context.Context, arg ConfigHeadParams) (ConfigHeadRow, error) {
+	row := q.db.QueryRow(ctx, configHead, arg.AppID, arg.Number, arg.Digest)
+	var i ConfigHeadRow
 	err := row.Scan(
 		&i.ID,
-		&i.OrgID,
 		&i.AppID,
 		&i.Number,
 		&i.Digest,
-		&i.BundleDigest,
-		&i.Body,
-		&i.CliVersion,
-		&i.CreatedBy,
-		&i.CreatedAt,
 	)
 	return i, err
 }
@@ -75,40 +83,13 @@ func (q *Queries) FindConfig(ctx context.Context, arg FindConfigParams) (FindCon
 	return i, err
 }
 
-const findConfigByDigest = `-- name: FindConfigByDigest :one
-SELECT id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by, created_at FROM configs WHERE app_id = $1 AND digest = $2
-`
-
-type FindConfigByDigestParams struct {
-	AppID  string
-	Digest string
-}
-
-func (q *Queries) FindConfigByDigest(ctx context.Context, arg FindConfigByDigestParams) (Config, error) {
-	row := q.db.QueryRow(ctx, findConfigByDigest, arg.AppID, arg.Digest)
-	var i Config
-	err := row.Scan(
-		&i.ID,
-		&i.OrgID,
-		&i.AppID,
-		&i.Number,
-		&i.Digest,
-		&i.BundleDigest,
-		&i.Body,
-		&i.CliVersion,
-		&i.CreatedBy,
-		&i.CreatedAt,
-	)
-	return i, err
-}
-
 const insertConfig = `-- name: InsertConfig :one
 
 INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by)
 SELECT $1::text, berth.current_org(), $2::text, coalesce(max(number), 0) + 1, $3::text,
        $4::text, $5::jsonb, $6::text, $7::text
 FROM configs WHERE app_id = $2
-RETURNING id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by, created_at
+RETURNING id, app_id, number, digest
 `
 
 type InsertConfigParams struct {
@@ -121,9 +102,16 @@ type InsertConfigParams struct {
 	CreatedBy    string
 }
 
+type InsertConfigRow struct {
+	ID     string
+	AppID  string
+	Number int32
+	Digest string
+}
+
 // Configs: the immutable, numbered versions of an app folder.
 // Under the lock of the app's row, which makes the number unique.
-func (q *Queries) InsertConfig(ctx context.Context, arg InsertConfigParams) (Config, error) {
+func (q *Queries) InsertConfig(ctx context.Context, arg InsertConfigParams) (InsertConfigRow, error) {
 	row := q.db.QueryRow(ctx, insertConfig,
 		arg.ID,
 		arg.AppID,
@@ -133,46 +121,41 @@ func (q *Queries) InsertConfig(ctx context.Context, arg InsertConfigParams) (Con
 		arg.CliVersion,
 		arg.CreatedBy,
 	)
-	var i Config
+	var i InsertConfigRow
 	err := row.Scan(
 		&i.ID,
-		&i.OrgID,
 		&i.AppID,
 		&i.Number,
 		&i.Digest,
-		&i.BundleDigest,
-		&i.Body,
-		&i.CliVersion,
-		&i.CreatedBy,
-		&i.CreatedAt,
 	)
 	return i, err
 }
 
-const insertConfigItem = `-- name: InsertConfigItem :exec
+const insertConfigItems = `-- name: InsertConfigItems :exec
 INSERT INTO config_items (org_id, config_id, component_id, revision_id, build_id)
-VALUES (berth.current_org(), $1, $2, $3, $4)
+SELECT berth.current_org(), $1::text, unnest($2::text[]),
+       unnest($3::text[]), unnest($4::text[])
 `
 
-type InsertConfigItemParams struct {
-	ConfigID    string
-	ComponentID string
-	RevisionID  string
-	BuildID     string
+type InsertConfigItemsParams struct {
+	ConfigID     string
+	ComponentIds []string
+	RevisionIds  []string
+	BuildIds     []string
 }
 
-func (q *Queries) InsertConfigItem(ctx context.Context, arg InsertConfigItemParams) error {
-	_, err := q.db.Exec(ctx, insertConfigItem,
+func (q *Queries) InsertConfigItems(ctx context.Context, arg InsertConfigItemsParams) error {
+	_, err := q.db.Exec(ctx, insertConfigItems,
 		arg.ConfigID,
-		arg.ComponentID,
-		arg.RevisionID,
-		arg.BuildID,
+		arg.ComponentIds,
+		arg.RevisionIds,
+		arg.BuildIds,
 	)
 	return err
 }
 
 const listConfigItems = `-- name: ListConfigItems :many
-SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest, r.spec,
+SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest,
        b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,
        -- Rises with every build of it and every state that one reaches.
        (SELECT sum(CASE x.state WHEN 'queued' THEN 1 WHEN 'running' THEN 2 ELSE 3 END) FROM builds x
@@ -197,7 +180,6 @@ type ListConfigItemsRow struct {
 	Type               string
 	BuildDigest        string
 	DeployDigest       string
-	Spec               json.RawMessage
 	BuildID            string
 	BuildState         string
 	BuildError         *string
@@ -228,7 +210,6 @@ func (q *Queries) ListConfigItems(ctx context.Context, configIds []string) ([]Li
 			&i.Type,
 			&i.BuildDigest,
 			&i.DeployDigest,
-			&i.Spec,
 			&i.BuildID,
 			&i.BuildState,
 			&i.BuildError,

@@ -50,28 +50,29 @@ func (q *Queries) AddRelease(ctx context.Context, arg AddReleaseParams) (Release
 	return i, err
 }
 
-const addReleaseItem = `-- name: AddReleaseItem :exec
+const addReleaseItems = `-- name: AddReleaseItems :exec
 INSERT INTO release_items (org_id, release_id, component_id, revision_id, build_id, artifact_repository, artifact_digest)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
+SELECT berth.current_org(), $1::text, unnest($2::text[]), unnest($3::text[]),
+       unnest($4::text[]), unnest($5::text[]), unnest($6::text[])
 `
 
-type AddReleaseItemParams struct {
-	ReleaseID          string
-	ComponentID        string
-	RevisionID         string
-	BuildID            string
-	ArtifactRepository string
-	ArtifactDigest     string
+type AddReleaseItemsParams struct {
+	ReleaseID            string
+	ComponentIds         []string
+	RevisionIds          []string
+	BuildIds             []string
+	ArtifactRepositories []string
+	ArtifactDigests      []string
 }
 
-func (q *Queries) AddReleaseItem(ctx context.Context, arg AddReleaseItemParams) error {
-	_, err := q.db.Exec(ctx, addReleaseItem,
+func (q *Queries) AddReleaseItems(ctx context.Context, arg AddReleaseItemsParams) error {
+	_, err := q.db.Exec(ctx, addReleaseItems,
 		arg.ReleaseID,
-		arg.ComponentID,
-		arg.RevisionID,
-		arg.BuildID,
-		arg.ArtifactRepository,
-		arg.ArtifactDigest,
+		arg.ComponentIds,
+		arg.RevisionIds,
+		arg.BuildIds,
+		arg.ArtifactRepositories,
+		arg.ArtifactDigests,
 	)
 	return err
 }

@@ -1,11 +1,11 @@
 -- Components of an app and their revisions. The sandbox is one of them.
 
--- name: UpsertComponent :one
+-- name: UpsertComponents :many
 -- A component that comes back loses its tombstone.
 INSERT INTO components AS c (id, org_id, app_id, kind, name)
-VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(app_id), sqlc.arg(kind), sqlc.arg(name))
+SELECT unnest(sqlc.arg(ids)::text[]), berth.current_org(), sqlc.arg(app_id)::text, unnest(sqlc.arg(kinds)::text[]), unnest(sqlc.arg(names)::text[])
 ON CONFLICT (org_id, app_id, kind, name) DO UPDATE SET tombstoned_at = NULL
-RETURNING *;
+RETURNING id, kind, name;
 
 -- name: ListComponents :many
 -- All that ever were part of the app.
@@ -14,9 +14,10 @@ SELECT * FROM components WHERE app_id = sqlc.arg(app_id) ORDER BY kind DESC, nam
 -- name: TombstoneComponents :exec
 UPDATE components SET tombstoned_at = now() WHERE id = ANY (sqlc.arg(ids)::text[]);
 
--- name: UpsertRevision :one
--- The revision with these digests, new or as it was.
+-- name: UpsertRevisions :many
+-- The revisions with these digests, new or as they were.
 INSERT INTO component_revisions AS r (id, org_id, component_id, type, build_digest, deploy_digest, spec)
-VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(component_id), sqlc.arg(type), sqlc.arg(build_digest), sqlc.arg(deploy_digest), sqlc.arg(spec))
+SELECT unnest(sqlc.arg(ids)::text[]), berth.current_org(), unnest(sqlc.arg(component_ids)::text[]), unnest(sqlc.arg(types)::text[]),
+       unnest(sqlc.arg(build_digests)::text[]), unnest(sqlc.arg(deploy_digests)::text[]), unnest(sqlc.arg(specs)::jsonb[])
 ON CONFLICT (org_id, component_id, build_digest, deploy_digest) DO UPDATE SET type = excluded.type
-RETURNING *;
+RETURNING id, component_id;

@@ -6,14 +6,21 @@ INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cl
 SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce(max(number), 0) + 1, sqlc.arg(digest)::text,
        sqlc.arg(bundle_digest)::text, sqlc.arg(body)::jsonb, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text
 FROM configs WHERE app_id = sqlc.arg(app_id)
-RETURNING *;
+RETURNING id, app_id, number, digest;
 
--- name: InsertConfigItem :exec
+-- name: InsertConfigItems :exec
 INSERT INTO config_items (org_id, config_id, component_id, revision_id, build_id)
-VALUES (berth.current_org(), sqlc.arg(config_id), sqlc.arg(component_id), sqlc.arg(revision_id), sqlc.arg(build_id));
+SELECT berth.current_org(), sqlc.arg(config_id)::text, unnest(sqlc.arg(component_ids)::text[]),
+       unnest(sqlc.arg(revision_ids)::text[]), unnest(sqlc.arg(build_ids)::text[]);
 
--- name: FindConfigByDigest :one
-SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) AND digest = sqlc.arg(digest);
+-- name: ConfigHead :one
+-- A config without its body, which may be large: that with the number or the
+-- digest, or the newest of the app when both are left out.
+SELECT id, app_id, number, digest FROM configs
+WHERE app_id = sqlc.arg(app_id)
+  AND (sqlc.arg(number)::int = 0 OR number = sqlc.arg(number))
+  AND (sqlc.arg(digest)::text = '' OR digest = sqlc.arg(digest))
+ORDER BY number DESC LIMIT 1;
 
 -- name: NewestConfig :one
 SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) ORDER BY number DESC LIMIT 1;
@@ -23,9 +30,6 @@ SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) ORDER BY number DESC LIMIT
 SELECT sqlc.embed(c), a.name AS app_name
 FROM configs c JOIN apps a ON a.org_id = c.org_id AND a.id = c.app_id
 WHERE c.id = sqlc.arg(id) OR (a.name = sqlc.arg(app_name) AND c.number = sqlc.arg(number) AND a.deleted_at IS NULL);
-
--- name: ConfigOfApp :one
-SELECT * FROM configs WHERE app_id = sqlc.arg(app_id) AND number = sqlc.arg(number);
 
 -- name: ListConfigs :many
 -- Newest first; before 0 starts with the newest.
@@ -37,7 +41,7 @@ ORDER BY number DESC LIMIT sqlc.arg(most);
 -- What stands in these configs, each with the build that counts: the newest one
 -- of the same component and build digest, which is that of the item itself
 -- until somebody asks for a rebuild.
-SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest, r.spec,
+SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest,
        b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,
        -- Rises with every build of it and every state that one reaches.
        (SELECT sum(CASE x.state WHEN 'queued' THEN 1 WHEN 'running' THEN 2 ELSE 3 END) FROM builds x

@@ -7,9 +7,10 @@ SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce
 FROM releases WHERE app_id = sqlc.arg(app_id)
 RETURNING *;
 
--- name: AddReleaseItem :exec
+-- name: AddReleaseItems :exec
 INSERT INTO release_items (org_id, release_id, component_id, revision_id, build_id, artifact_repository, artifact_digest)
-VALUES (berth.current_org(), sqlc.arg(release_id), sqlc.arg(component_id), sqlc.arg(revision_id), sqlc.arg(build_id), sqlc.arg(artifact_repository), sqlc.arg(artifact_digest));
+SELECT berth.current_org(), sqlc.arg(release_id)::text, unnest(sqlc.arg(component_ids)::text[]), unnest(sqlc.arg(revision_ids)::text[]),
+       unnest(sqlc.arg(build_ids)::text[]), unnest(sqlc.arg(artifact_repositories)::text[]), unnest(sqlc.arg(artifact_digests)::text[]);
 
 -- name: FindReleaseByDigest :one
 SELECT * FROM releases WHERE app_id = sqlc.arg(app_id) AND digest = sqlc.arg(digest);
