@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -23,22 +21,17 @@ const MaxSourceBytes = 512 << 20
 // no part of the app, and may hold what only one install may know. The same
 // folder gives the same bytes. It fails when the folder has errors; Check says
 // which.
-func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
+func Bundle(fsys fs.FS) (Bundled, error) {
 	l := newLoader(fsys)
 	l.appOnly = true
 	if problem := l.noAppFolder(); problem != nil {
-		return nil, "", errors.New(problem.String())
+		return Bundled{}, errors.New(problem.String())
 	}
 	l.loadAll()
 	if HasErrors(l.diags) {
-		return nil, "", errors.New("the app folder has errors")
+		return Bundled{}, errors.New("the app folder has errors")
 	}
-	var b archiveBuilder
-	b.open()
-	for _, name := range slices.Sorted(maps.Keys(l.folder.files)) {
-		b.add(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(l.folder.files[name])), Typeflag: tar.TypeReg}, l.folder.files[name])
-	}
-	return b.finish()
+	return packed(l.folder.files)
 }
 
 // Archive packs a source that travels with a sync: its directory of the app

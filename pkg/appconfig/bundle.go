@@ -15,49 +15,71 @@ import (
 	"time"
 )
 
-// OpenBundle opens what Bundle packed, in memory. The bytes may come from
-// anybody: names must be plain relative paths, only regular files count, and
-// the limits of an app folder hold while unpacking, so a small archive cannot
+// OpenBundle opens the packs of a bundle together, in memory. The bytes may come
+// from anybody: names must be plain relative paths, only regular files count,
+// and the limits of an app folder hold while unpacking, so small packs cannot
 // grow without bound.
-func OpenBundle(archive []byte) (fs.FS, error) {
+func OpenBundle(packs ...[]byte) (fs.FS, error) {
+	// Headers and padding count too: 4 KiB per file is more than enough.
+	u := unpacking{files: map[string]*memFile{}, left: MaxFolderBytes + MaxFolderFiles*4096}
+	for _, pack := range packs {
+		if err := u.pack(pack); err != nil {
+			return nil, err
+		}
+	}
+	return newMemFS(u.files), nil
+}
+
+// unpacking collects the files of a bundle.
+type unpacking struct {
+	files map[string]*memFile
+	total int64 // bytes of files, as their headers say
+	left  int64 // bytes that may still come out of packs
+}
+
+func (u *unpacking) pack(archive []byte) error {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
-		return nil, errors.New("the bundle is not a gzip file")
+		return errors.New("the bundle is not a gzip file")
 	}
-	// Headers and padding count too: 4 KiB per file is more than enough.
-	const maxUnpacked = MaxFolderBytes + MaxFolderFiles*4096
-	limited := &io.LimitedReader{R: unzipped, N: maxUnpacked}
-	files := map[string]*memFile{}
-	total := int64(0)
+	limited := &io.LimitedReader{R: unzipped, N: u.left}
 	for r := tar.NewReader(limited); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return newMemFS(files), nil
+			u.left = limited.N
+			return nil
 		}
 		if err != nil {
-			return nil, errors.New("the bundle is not a whole tar file")
+			return errors.New("the bundle is not a whole tar file")
 		}
-		total += header.Size
-		switch {
-		case header.Typeflag != tar.TypeReg:
-			return nil, fmt.Errorf("the bundle has %q, which is not a regular file", header.Name)
-		case !fs.ValidPath(header.Name) || header.Name == "." || strings.ContainsAny(header.Name, "\\\x00"):
-			return nil, fmt.Errorf("the bundle has a file with the unsafe name %q", header.Name)
-		case files[header.Name] != nil:
-			return nil, fmt.Errorf("the bundle has %q twice", header.Name)
-		case header.Size > MaxFileBytes:
-			return nil, fmt.Errorf("%s is larger than %d MiB", header.Name, MaxFileBytes>>20)
-		case len(files) >= MaxFolderFiles:
-			return nil, errTooMany
-		case total > MaxFolderBytes:
-			return nil, errTooLarge
+		if err := u.file(header, r); err != nil {
+			return err
 		}
-		data, err := io.ReadAll(r)
-		if err != nil {
-			return nil, errors.New("the bundle is not a whole tar file")
-		}
-		files[header.Name] = &memFile{name: path.Base(header.Name), data: data}
 	}
+}
+
+func (u *unpacking) file(header *tar.Header, r io.Reader) error {
+	u.total += header.Size
+	switch {
+	case header.Typeflag != tar.TypeReg:
+		return fmt.Errorf("the bundle has %q, which is not a regular file", header.Name)
+	case !fs.ValidPath(header.Name) || header.Name == "." || strings.ContainsAny(header.Name, "\\\x00"):
+		return fmt.Errorf("the bundle has a file with the unsafe name %q", header.Name)
+	case u.files[header.Name] != nil:
+		return fmt.Errorf("the bundle has %q twice", header.Name)
+	case header.Size > MaxFileBytes:
+		return fmt.Errorf("%s is larger than %d MiB", header.Name, MaxFileBytes>>20)
+	case len(u.files) >= MaxFolderFiles:
+		return errTooMany
+	case u.total > MaxFolderBytes:
+		return errTooLarge
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return errors.New("the bundle is not a whole tar file")
+	}
+	u.files[header.Name] = &memFile{name: path.Base(header.Name), data: data}
+	return nil
 }
 
 // memFS is a read-only tree of regular files.

@@ -28,18 +28,18 @@ func TestBundleRoundTrip(t *testing.T) {
 		"components/unused.txt":  "stays behind",
 		"permissions/p.toml":     "type = \"provision\"\nname = \"p\"\ndescription = \"d\"\n",
 	})
-	archive, digest, err := appconfig.Bundle(fsys)
+	bundle, err := appconfig.Bundle(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range fsys {
 		f.ModTime = time.Now()
 	}
-	again, sameDigest, _ := appconfig.Bundle(fsys)
-	if !bytes.Equal(archive, again) || digest != sameDigest {
-		t.Error("the same folder gave another bundle")
+	again, _ := appconfig.Bundle(fsys)
+	if diff := cmp.Diff(bundle, again); diff != "" {
+		t.Errorf("the same folder gave another bundle (-first +second):\n%s", diff)
 	}
-	opened, err := appconfig.OpenBundle(archive)
+	opened, err := appconfig.OpenBundle(bundle.Archives()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestBundleRoundTrip(t *testing.T) {
 
 func TestBundleRefusesErrors(t *testing.T) {
 	t.Parallel()
-	if _, _, err := appconfig.Bundle(folder(map[string]string{"stack.toml": ""})); err == nil {
+	if _, err := appconfig.Bundle(folder(map[string]string{"stack.toml": ""})); err == nil {
 		t.Error("a folder with errors was bundled")
 	}
 }
@@ -247,11 +247,11 @@ func TestInstallsStayAtHome(t *testing.T) {
 	if appconfig.HasErrors(diags) || len(app.Installs) != 1 || app.Installs[0].Labels["ring"] == "" {
 		t.Fatalf("installs %+v, diagnostics:\n%s", app.Installs, render(diags))
 	}
-	archive, _, err := appconfig.Bundle(root)
+	bundle, err := appconfig.Bundle(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := appconfig.OpenBundle(archive)
+	opened, err := appconfig.OpenBundle(bundle.Archives()...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@
 // what only must be deployed again ([Component.DeployDigest]), and where the
 // sources are ([Sources]).
 //
-//	folder ──Bundle──▶ tar.gz ──OpenBundle──▶ fs.FS
-//	   └──────────────Load──────────────────────┘
+//	folder ──Bundle──▶ packs ──OpenBundle──▶ fs.FS
+//	   └──────────────Load─────────────────────┘
 //	                   │
 //	                  App ──▶ Validate · NewGraph · Sources · digests
 //

@@ -29,11 +29,11 @@ func FuzzLoad(f *testing.F) {
 		if appconfig.HasErrors(diags) {
 			return
 		}
-		archive, _, err := appconfig.Bundle(fsys)
+		bundle, err := appconfig.Bundle(fsys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := appconfig.OpenBundle(archive)
+		opened, err := appconfig.OpenBundle(bundle.Archives()...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -234,11 +234,11 @@ func TestKitchenSinkInABundle(t *testing.T) {
 	for _, dir := range []string{"", "/variants/files", "/variants/one-file"} {
 		root := os.DirFS("../../examples/kitchen-sink" + dir)
 		app, here := appconfig.Check(root, appconfig.LoadOptions{})
-		archive, _, err := appconfig.Bundle(root)
+		bundle, err := appconfig.Bundle(root)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := appconfig.OpenBundle(archive)
+		opened, err := appconfig.OpenBundle(bundle.Archives()...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2781,7 +2781,7 @@ type SyncItemAction string
 
 // SyncRequest defines model for SyncRequest.
 type SyncRequest struct {
-	// BundleDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// BundleDigest The bundle of the app folder: a JSON blob {format: "berth.bundle/v1", packs: [digest, …]}. Each pack is a blob, a tar.gz of some of the folder's files, so that a change of one file uploads one pack.
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
@@ -3820,7 +3820,7 @@ type ClientInterface interface {
 
 	// PutBlobWithBody Upload an archive
 	//
-	// Stores the bundle of an app folder or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
+	// Stores the index or a pack of an app folder's bundle or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4797,7 +4797,7 @@ func (c *Client) FindMissingBlobs(ctx context.Context, params *FindMissingBlobsP
 
 // PutBlobWithBody Upload an archive
 //
-// Stores the bundle of an app folder or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
+// Stores the index or a pack of an app folder's bundle or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
 //
 // Takes any type of body and a specified content type.
 //
@@ -10173,7 +10173,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutBlobWithBodyWithResponse Upload an archive
 	//
-	// Stores the bundle of an app folder or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
+	// Stores the index or a pack of an app folder's bundle or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14482,7 +14482,7 @@ func (c *ClientWithResponses) FindMissingBlobsWithResponse(ctx context.Context, 
 
 // PutBlobWithBodyWithResponse Upload an archive
 //
-// Stores the bundle of an app folder or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
+// Stores the index or a pack of an app folder's bundle or the archive of a local source, at most 64 MiB. The bytes must have the digest that the path names. Safe to repeat.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //

@@ -37,12 +37,14 @@ func (s *system) sync(name, dir string) ctlapi.Release {
 	if appconfig.HasErrors(diags) {
 		s.t.Fatalf("%s: %v", dir, diags)
 	}
-	bundle, digest, err := appconfig.Bundle(fsys)
+	bundle, err := appconfig.Bundle(fsys)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.upload(digest, bundle)
-	req := ctlapi.SyncRequest{BundleDigest: digest, CreateApp: true}
+	for _, pack := range bundle.All() {
+		s.upload(pack.Digest, pack.Bytes)
+	}
+	req := ctlapi.SyncRequest{BundleDigest: bundle.Index.Digest, CreateApp: true}
 	for _, source := range appconfig.Sources(app) {
 		if !source.Uploaded() {
 			continue

@@ -313,7 +313,7 @@ func canBeSynced(t *testing.T, dir string) {
 	if len(found) > 0 {
 		t.Errorf("sync would tell of %v", found)
 	}
-	if _, _, err := appconfig.Bundle(root); err != nil {
+	if _, err := appconfig.Bundle(root); err != nil {
 		t.Error(err)
 	}
 	sources := appconfig.Sources(app)

@@ -52,11 +52,11 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	if appconfig.HasErrors(diagnostics) {
 		return "", nil, ask, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
 	}
-	bundle, digest, err := appconfig.Bundle(root)
+	bundle, err := appconfig.Bundle(root)
 	if err != nil {
 		return "", nil, ask, err
 	}
-	ask.request = ctlapi.SyncRequest{BundleDigest: digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
+	ask.request = ctlapi.SyncRequest{BundleDigest: bundle.Index.Digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
 	uploads, ask.request.Sources, err = c.packSources(root, appconfig.Sources(config), mapped)
 	if err != nil {
 		return "", nil, ask, err
@@ -64,7 +64,10 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	if app = s.app; app == "" {
 		app = filepath.Base(abs)
 	}
-	return app, append([]archive{{digest, bundle}}, uploads...), ask, nil
+	for _, pack := range bundle.All() {
+		uploads = append(uploads, archive{pack.Digest, pack.Bytes})
+	}
+	return app, uploads, ask, nil
 }
 
 // packSources packs the sources that travel with the sync: those in the folder,

@@ -300,6 +300,25 @@ func (c caller) put(archive []byte, digest string) string {
 	return digest
 }
 
+// putBundle uploads the bundle of a folder.
+func (c caller) putBundle(folder fstest.MapFS) string {
+	c.d.t.Helper()
+	bundle := bundleOf(c.d.t, folder)
+	for _, pack := range bundle.All() {
+		c.put(pack.Bytes, pack.Digest)
+	}
+	return bundle.Index.Digest
+}
+
+func bundleOf(t testing.TB, folder fstest.MapFS) appconfig.Bundled {
+	t.Helper()
+	bundle, err := appconfig.Bundle(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
 // upload packs a folder, uploads what is missing, and returns the sync request.
 func (c caller) upload(folder fstest.MapFS) ctlapi.SyncRequest {
 	c.d.t.Helper()
@@ -309,7 +328,7 @@ func (c caller) upload(folder fstest.MapFS) ctlapi.SyncRequest {
 		}
 		return c.put(archive, digest)
 	}
-	req := ctlapi.SyncRequest{BundleDigest: put(appconfig.Bundle(folder)), CreateApp: true, CliVersion: "test"}
+	req := ctlapi.SyncRequest{BundleDigest: c.putBundle(folder), CreateApp: true, CliVersion: "test"}
 	app, _ := appconfig.Load(folder, appconfig.LoadOptions{})
 	for _, src := range appconfig.Sources(app) {
 		name := src.Name

@@ -20,10 +20,20 @@ func BenchmarkSync(b *testing.B) {
 	d.finishBuilds("succeeded")
 	const file = "components/c7.toml"
 	before := string(folder[file].Data)
+	has := map[string]bool{}
+	for _, pack := range bundleOf(b, folder).All() {
+		has[pack.Digest] = true
+	}
 	var took time.Duration
+	moved := 0
 	for i := range b.N {
 		changed := with(folder, file, strings.Replace(before, "y = \"", fmt.Sprintf("y = \"%d-", i), 1))
 		req := c.upload(changed)
+		for _, pack := range bundleOf(b, changed).All() {
+			if !has[pack.Digest] {
+				moved += len(pack.Bytes)
+			}
+		}
 		began := time.Now()
 		got, err := c.SyncAppWithResponse(b.Context(), "large", nil, req)
 		took += time.Since(began)
@@ -32,4 +42,5 @@ func BenchmarkSync(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(took.Microseconds())/1000/float64(b.N), "server-ms/sync")
+	b.ReportMetric(float64(moved)/1024/float64(b.N), "moved-KiB/sync")
 }

@@ -22,11 +22,7 @@ func TestSyncOfMappedSource(t *testing.T) {
 	// The archive of what the repository holds, of this text.
 	mapped := func(text string) ctlapi.SyncRequest {
 		req := c.upload(hello()) // the archives of the components
-		bundle, digest, err := appconfig.Bundle(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.put(bundle, digest)
+		digest := c.putBundle(folder)
 		archive, content, err := appconfig.SourceArchive(fstest.MapFS{"main.tf": {Data: []byte(text)}}, ".")
 		if err != nil {
 			t.Fatal(err)

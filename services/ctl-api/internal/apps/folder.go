@@ -16,23 +16,55 @@ const maxFaults = 200
 // readFolder opens an uploaded bundle and checks it with the code that the
 // command line checks with. The second result are the warnings.
 func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appconfig.App, []appconfig.Diagnostic, error) {
-	archive, err := tx.ReadBlob(ctx, bundleDigest)
-	if errors.Is(err, fault.ErrNotFound) {
-		return nil, nil, missingBlob("the bundle of the app folder", "/bundle_digest", bundleDigest)
-	}
+	packs, err := readPacks(ctx, tx, bundleDigest)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read bundle: %w", err)
+		return nil, nil, err
 	}
-	folder, err := appconfig.OpenBundle(archive)
+	folder, err := appconfig.OpenBundle(packs...)
 	if err != nil {
-		return nil, nil, fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Code("bundle_invalid"),
-			fault.Remedy("sync with a `berth` of this release"))
+		return nil, nil, invalidBundle(err)
 	}
 	app, diagnostics := appconfig.Check(folder, appconfig.LoadOptions{SkipSources: true})
 	if appconfig.HasErrors(diagnostics) {
 		return nil, nil, invalidFolder(diagnostics)
 	}
 	return app, diagnostics, nil
+}
+
+// readPacks reads what the index of a bundle names, in its order.
+func readPacks(ctx context.Context, tx *store.Tx, bundleDigest string) ([][]byte, error) {
+	index, err := tx.ReadBlob(ctx, bundleDigest)
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, missingBlob("the index of the app folder's bundle", "/bundle_digest", bundleDigest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read bundle: %w", err)
+	}
+	digests, err := appconfig.PacksOf(index)
+	if err != nil {
+		return nil, invalidBundle(err)
+	}
+	rows, err := tx.ReadBlobs(ctx, digests)
+	if err != nil {
+		return nil, fmt.Errorf("read packs: %w", err)
+	}
+	found := make(map[string][]byte, len(rows))
+	for _, row := range rows {
+		found[row.Digest] = row.Body
+	}
+	packs := make([][]byte, 0, len(digests))
+	for _, digest := range digests {
+		pack, ok := found[digest]
+		if !ok {
+			return nil, missingBlob("a pack of the app folder's bundle", "/bundle_digest", digest)
+		}
+		packs = append(packs, pack)
+	}
+	return packs, nil
+}
+
+func invalidBundle(err error) error {
+	return fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Code("bundle_invalid"), fault.Remedy("sync with a `berth` of this release"))
 }
 
 // invalidFolder tells all errors of a folder at once.

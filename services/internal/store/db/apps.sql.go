@@ -278,6 +278,35 @@ func (q *Queries) ReadBlob(ctx context.Context, digest string) ([]byte, error) {
 	return body, err
 }
 
+const readBlobs = `-- name: ReadBlobs :many
+SELECT digest, body FROM blobs WHERE digest = ANY ($1::text[])
+`
+
+type ReadBlobsRow struct {
+	Digest string
+	Body   []byte
+}
+
+func (q *Queries) ReadBlobs(ctx context.Context, digests []string) ([]ReadBlobsRow, error) {
+	rows, err := q.db.Query(ctx, readBlobs, digests)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ReadBlobsRow{}
+	for rows.Next() {
+		var i ReadBlobsRow
+		if err := rows.Scan(&i.Digest, &i.Body); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const updateApp = `-- name: UpdateApp :one
 UPDATE apps SET display_name = coalesce($1, display_name),
     description = coalesce($2, description),

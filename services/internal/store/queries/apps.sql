@@ -59,3 +59,6 @@ SELECT digest FROM blobs WHERE digest = ANY (sqlc.arg(digests)::text[]);
 
 -- name: ReadBlob :one
 SELECT body FROM blobs WHERE digest = sqlc.arg(digest);
+
+-- name: ReadBlobs :many
+SELECT digest, body FROM blobs WHERE digest = ANY (sqlc.arg(digests)::text[]);
