@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"strings"
+	"sync"
 )
 
 // digestOf hashes the chosen fields of a block. Empty optional fields do not
 // count, so a key added to the language later leaves old digests alone.
-func digestOf(what string, block any, include func(reflect.StructField) bool, more ...string) string {
+func digestOf(what string, block any, include func(tag string) bool, more ...string) string {
 	canonical, err := json.Marshal([]any{"berth/" + what + "/v1", fieldsOf(reflect.ValueOf(block), include), more})
 	if err != nil {
 		panic(err) // only maps, lists and scalars go in
@@ -24,20 +25,43 @@ func sha256Of(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-func includeAll(f reflect.StructField) bool { return f.Tag.Get("digest") != "-" }
+func includeAll(tag string) bool { return tag != "-" }
 
 // includeTagged chooses the fields of one side. A field tagged "inside" is a
 // struct whose own fields are tagged.
-func includeTagged(side string) func(reflect.StructField) bool {
-	return func(f reflect.StructField) bool {
-		tag := f.Tag.Get("digest")
-		return tag == side || tag == "inside"
+func includeTagged(side string) func(tag string) bool {
+	return func(tag string) bool { return tag == side || tag == "inside" }
+}
+
+// digestField is an exported field of a block as digests see it.
+type digestField struct {
+	index    int
+	name     string // what JSON calls it
+	optional bool   // left out when it is empty
+	tag      string // of the key "digest"
+}
+
+var digestFields sync.Map // reflect.Type → []digestField
+
+func digestFieldsOf(block reflect.Type) []digestField {
+	if known, ok := digestFields.Load(block); ok {
+		return known.([]digestField)
 	}
+	var fields []digestField
+	for i := range block.NumField() {
+		f := block.Field(i)
+		if f.IsExported() {
+			name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields = append(fields, digestField{index: i, name: name, optional: opts != "", tag: f.Tag.Get("digest")})
+		}
+	}
+	digestFields.Store(block, fields)
+	return fields
 }
 
 // fieldsOf turns a value into maps, lists and scalars with the names that JSON
 // uses, taking the chosen fields only. Fields below a chosen one are all taken.
-func fieldsOf(v reflect.Value, include func(reflect.StructField) bool) any {
+func fieldsOf(v reflect.Value, include func(tag string) bool) any {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
@@ -46,20 +70,16 @@ func fieldsOf(v reflect.Value, include func(reflect.StructField) bool) any {
 		return fieldsOf(v.Elem(), include)
 	case reflect.Struct:
 		out := map[string]any{}
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
-			if !f.IsExported() || !include(f) {
+		for _, f := range digestFieldsOf(v.Type()) {
+			value := v.Field(f.index)
+			if !include(f.tag) || f.optional && (value.IsZero() || isEmpty(value)) {
 				continue
 			}
 			below := includeAll
-			if f.Tag.Get("digest") == "inside" {
+			if f.tag == "inside" {
 				below = include
 			}
-			name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if opts != "" && (v.Field(i).IsZero() || isEmpty(v.Field(i))) {
-				continue
-			}
-			out[name] = fieldsOf(v.Field(i), below)
+			out[f.name] = fieldsOf(value, below)
 		}
 		return out
 	case reflect.Slice:
