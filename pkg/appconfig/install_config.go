@@ -1,5 +1,12 @@
 package appconfig
 
+import (
+	"fmt"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/interpolate"
+)
+
 // InstallConfig is one file under installs/: an install that is made when it is
 // missing and updated when it is there.
 type InstallConfig struct {
@@ -61,9 +68,35 @@ type GCPAccount struct {
 // InstallComponent changes one component of one install.
 type InstallComponent struct {
 	// Values of a chart, as YAML.
-	HelmValues string `toml:"helm_values" json:"helm_values,omitempty"`
+	HelmValues string `toml:"helm_values" json:"helm_values,omitempty" template:"true"`
 	// Variables of a Terraform module, as HCL or JSON.
-	TFVars string `toml:"tf_vars" json:"tf_vars,omitempty"`
+	TFVars string `toml:"tf_vars" json:"tf_vars,omitempty" template:"true"`
+}
+
+// Problems lists what is wrong with o for a component, by key; nothing when it
+// fits. Of texts that are templates, and of HCL, only the engine can tell.
+func (o InstallComponent) Problems(c *Component) map[string]string {
+	problems := map[string]string{}
+	tell := func(key string, bad *badDocument) {
+		if bad != nil {
+			problems[key] = fmt.Sprintf("line %d %s", bad.line, bad.message)
+		}
+	}
+	switch {
+	case o.HelmValues == "":
+	case c.HelmChart == nil:
+		problems["helm_values"] = fmt.Sprintf("component %q is no chart", c.Name)
+	case !interpolate.IsTemplate(o.HelmValues) && len(o.HelmValues) <= maxText:
+		tell("helm_values", yamlMapping(o.HelmValues))
+	}
+	switch {
+	case o.TFVars == "":
+	case c.TerraformModule == nil:
+		problems["tf_vars"] = fmt.Sprintf("component %q is no Terraform module", c.Name)
+	case !interpolate.IsTemplate(o.TFVars) && strings.HasPrefix(strings.TrimSpace(o.TFVars), "{"):
+		tell("tf_vars", jsonDocument(o.TFVars))
+	}
+	return problems
 }
 
 // StackOverrides changes the stack of one install.
@@ -136,9 +169,20 @@ func (v *validator) installs() {
 				v.add(Error, CodeValue, at, "component %q is not toggleable", name)
 			}
 		}
+		v.installToggles(in)
 		for name, override := range in.Components {
 			v.installComponent(in.At.key("components").key(name), name, override, components)
 		}
+	}
+}
+
+// installToggles checks that nothing that is on needs what the file switches off.
+func (v *validator) installToggles(in InstallConfig) {
+	if len(in.ComponentToggles) == 0 {
+		return
+	}
+	for _, c := range ToggleConflicts(v.app, in.ComponentToggles) {
+		v.add(Error, CodeValue, in.At.key("component_toggles").key(c.Component), "%s", c.Message)
 	}
 }
 

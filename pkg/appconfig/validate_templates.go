@@ -2,6 +2,7 @@ package appconfig
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,11 @@ func (v *validator) templates() {
 		v.templatesIn(a.Secrets[i].At, &a.Secrets[i], scope{})
 	}
 	for i := range a.Installs {
-		v.templatesIn(a.Installs[i].At, &a.Installs[i], scope{beforeStack: true})
+		in := &a.Installs[i]
+		v.templatesIn(in.At.key("stack_overrides"), in.StackOverrides, scope{beforeStack: true})
+		for _, name := range slices.Sorted(maps.Keys(in.Components)) {
+			v.templatesIn(in.At.key("components").key(name), in.Components[name], scope{component: name})
+		}
 	}
 	for i := range a.Permissions {
 		v.templatesIn(a.Permissions[i].At, &a.Permissions[i], scope{})

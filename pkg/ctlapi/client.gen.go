@@ -1604,6 +1604,25 @@ type CheckOutcome struct {
 	RunID *string   `json:"run_id,omitempty"`
 }
 
+// ComponentOverride defines model for ComponentOverride.
+type ComponentOverride struct {
+	// HelmValues Values of a chart, as YAML.
+	HelmValues string `json:"helm_values,omitempty"`
+
+	// TfVars Variables of a Terraform module, as HCL or JSON.
+	TfVars string `json:"tf_vars,omitempty"`
+}
+
+// ComponentOverrides Values of single components, by name, that win over all that the app says. Templates in them are rendered like those of the app.
+//
+// Example: {"web":{"helm_values":"replicas: 3"}}
+type ComponentOverrides map[string]ComponentOverride
+
+// ComponentToggles Which components this install switches on (true) and off (false). Only components that are `toggleable` can be named; those that are not named are as the app says.
+//
+// Example: {"metrics":false}
+type ComponentToggles map[string]bool
+
 // Config defines model for Config.
 type Config struct {
 	// Actions Names of the actions. Left out in lists.
@@ -1747,6 +1766,18 @@ type DecisionRequest struct {
 type DeclaredInstall struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
+
+	// ComponentToggles Which components this install switches on (true) and off (false). Only components that are `toggleable` can be named; those that are not named are as the app says.
+	//
+	//
+	// Example: {"metrics":false}
+	ComponentToggles *ComponentToggles `json:"component_toggles,omitempty"`
+
+	// Components Values of single components, by name, that win over all that the app says. Templates in them are rendered like those of the app.
+	//
+	//
+	// Example: {"web":{"helm_values":"replicas: 3"}}
+	Components *ComponentOverrides `json:"components,omitempty"`
 
 	// Customer By id or name; a new install's customer is added when there is none of this name. Absent for the name of the install, or the customer that it has.
 	//
@@ -1923,9 +1954,14 @@ type InputValues map[string]string
 
 // Inputs Example: {"items":[{"from":"set","name":"greeting","required":false,"sensitive":false,"type":"string","value":"Ahoy"},{"from":"set","name":"api_key","required":true,"sensitive":true,"type":"string"}],"version":2}
 type Inputs struct {
-	CreatedAt *time.Time   `json:"created_at,omitempty"`
-	CreatedBy *string      `json:"created_by,omitempty"`
-	Items     []InputValue `json:"items"`
+	// Components Values of single components, by name, that win over all that the app says. Templates in them are rendered like those of the app.
+	//
+	//
+	// Example: {"web":{"helm_values":"replicas: 3"}}
+	Components *ComponentOverrides `json:"components,omitempty"`
+	CreatedAt  *time.Time          `json:"created_at,omitempty"`
+	CreatedBy  *string             `json:"created_by,omitempty"`
+	Items      []InputValue        `json:"items"`
 
 	// Version 0 until some are set.
 	Version int `json:"version"`
@@ -1948,8 +1984,14 @@ type Install struct {
 
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption ApprovalOption `json:"approval_option"`
-	CreatedAt      time.Time      `json:"created_at"`
-	CreatedBy      string         `json:"created_by"`
+
+	// ComponentToggles Which components this install switches on (true) and off (false). Only components that are `toggleable` can be named; those that are not named are as the app says.
+	//
+	//
+	// Example: {"metrics":false}
+	ComponentToggles ComponentToggles `json:"component_toggles"`
+	CreatedAt        time.Time        `json:"created_at"`
+	CreatedBy        string           `json:"created_by"`
 
 	// Customer A thing by id and name.
 	Customer Ref           `json:"customer"`
@@ -1991,14 +2033,17 @@ type InstallDecision struct {
 	// Name Example: acme
 	Name string `json:"name"`
 
-	// Next What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+	// Next What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 	Next *InstallDecisionNext `json:"next,omitempty"`
+
+	// NextComponents With `deploy`, the components that are enough; absent for all.
+	NextComponents []string `json:"next_components,omitempty"`
 }
 
 // InstallDecisionAction `not_declared` is an install that no file names; it is left alone.
 type InstallDecisionAction string
 
-// InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs yet.
+// InstallDecisionNext What it wants for what is declared to be in force: `provision` because it never was, `deploy` because no workflow has taken its inputs, toggles or overrides yet.
 type InstallDecisionNext string
 
 // InstallFieldChange Without `old` the field was not there, without `new` it goes; neither is shown of sensitive ones.
@@ -2069,6 +2114,12 @@ type InstallState string
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
 	ApprovalOption *ApprovalOption `json:"approval_option,omitempty"`
+
+	// ComponentToggles Which components this install switches on (true) and off (false). Only components that are `toggleable` can be named; those that are not named are as the app says.
+	//
+	//
+	// Example: {"metrics":false}
+	ComponentToggles *ComponentToggles `json:"component_toggles,omitempty"`
 
 	// Labels Free names and values, for people and for filters.
 	//
@@ -3739,7 +3790,8 @@ type ClientInterface interface {
 	// this body. The same body again changes nothing.
 	//
 	// Of an install that is there, the approval option becomes what is said here, by
-	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// default `prompt`; labels, toggles of components and what is overridden of components
+	// do when they are given; inputs that are named are set, by
 	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 	// stay (`kept`). Its customer and stack never change. No install is removed, and
 	// nothing is provisioned or deployed: `next` says which ones want it.
@@ -3761,7 +3813,8 @@ type ClientInterface interface {
 	// this body. The same body again changes nothing.
 	//
 	// Of an install that is there, the approval option becomes what is said here, by
-	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// default `prompt`; labels, toggles of components and what is overridden of components
+	// do when they are given; inputs that are named are set, by
 	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 	// stay (`kept`). Its customer and stack never change. No install is removed, and
 	// nothing is provisioned or deployed: `next` says which ones want it.
@@ -4001,7 +4054,7 @@ type ClientInterface interface {
 
 	// UpdateInstallWithBody Change the settings of an install
 	//
-	// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4010,7 +4063,7 @@ type ClientInterface interface {
 
 	// UpdateInstall Change the settings of an install
 	//
-	// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4646,7 +4699,8 @@ func (c *Client) SyncApp(ctx context.Context, app AppIDOrName, params *SyncAppPa
 // this body. The same body again changes nothing.
 //
 // Of an install that is there, the approval option becomes what is said here, by
-// default `prompt`; labels do when they are given; inputs that are named are set, by
+// default `prompt`; labels, toggles of components and what is overridden of components
+// do when they are given; inputs that are named are set, by
 // the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 // stay (`kept`). Its customer and stack never change. No install is removed, and
 // nothing is provisioned or deployed: `next` says which ones want it.
@@ -4678,7 +4732,8 @@ func (c *Client) SyncInstallsWithBody(ctx context.Context, app AppIDOrName, para
 // this body. The same body again changes nothing.
 //
 // Of an install that is there, the approval option becomes what is said here, by
-// default `prompt`; labels do when they are given; inputs that are named are set, by
+// default `prompt`; labels, toggles of components and what is overridden of components
+// do when they are given; inputs that are named are set, by
 // the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 // stay (`kept`). Its customer and stack never change. No install is removed, and
 // nothing is provisioned or deployed: `next` says which ones want it.
@@ -5208,7 +5263,7 @@ func (c *Client) GetInstall(ctx context.Context, install InstallIDOrName, reqEdi
 
 // UpdateInstallWithBody Change the settings of an install
 //
-// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5227,7 +5282,7 @@ func (c *Client) UpdateInstallWithBody(ctx context.Context, install InstallIDOrN
 
 // UpdateInstall Change the settings of an install
 //
-// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10090,7 +10145,8 @@ type ClientWithResponsesInterface interface {
 	// this body. The same body again changes nothing.
 	//
 	// Of an install that is there, the approval option becomes what is said here, by
-	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// default `prompt`; labels, toggles of components and what is overridden of components
+	// do when they are given; inputs that are named are set, by
 	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 	// stay (`kept`). Its customer and stack never change. No install is removed, and
 	// nothing is provisioned or deployed: `next` says which ones want it.
@@ -10112,7 +10168,8 @@ type ClientWithResponsesInterface interface {
 	// this body. The same body again changes nothing.
 	//
 	// Of an install that is there, the approval option becomes what is said here, by
-	// default `prompt`; labels do when they are given; inputs that are named are set, by
+	// default `prompt`; labels, toggles of components and what is overridden of components
+	// do when they are given; inputs that are named are set, by
 	// the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 	// stay (`kept`). Its customer and stack never change. No install is removed, and
 	// nothing is provisioned or deployed: `next` says which ones want it.
@@ -10382,7 +10439,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithBodyWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10391,7 +10448,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateInstallWithResponse Change the settings of an install
 	//
-	// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+	// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -14357,7 +14414,8 @@ func (c *ClientWithResponses) SyncAppWithResponse(ctx context.Context, app AppID
 // this body. The same body again changes nothing.
 //
 // Of an install that is there, the approval option becomes what is said here, by
-// default `prompt`; labels do when they are given; inputs that are named are set, by
+// default `prompt`; labels, toggles of components and what is overridden of components
+// do when they are given; inputs that are named are set, by
 // the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 // stay (`kept`). Its customer and stack never change. No install is removed, and
 // nothing is provisioned or deployed: `next` says which ones want it.
@@ -14385,7 +14443,8 @@ func (c *ClientWithResponses) SyncInstallsWithBodyWithResponse(ctx context.Conte
 // this body. The same body again changes nothing.
 //
 // Of an install that is there, the approval option becomes what is said here, by
-// default `prompt`; labels do when they are given; inputs that are named are set, by
+// default `prompt`; labels, toggles of components and what is overridden of components
+// do when they are given; inputs that are named are set, by
 // the rules of [setting inputs](#tag/Install/operation/setInputs), and the others
 // stay (`kept`). Its customer and stack never change. No install is removed, and
 // nothing is provisioned or deployed: `next` says which ones want it.
@@ -14829,7 +14888,7 @@ func (c *ClientWithResponses) GetInstallWithResponse(ctx context.Context, instal
 
 // UpdateInstallWithBodyWithResponse Change the settings of an install
 //
-// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -14844,7 +14903,7 @@ func (c *ClientWithResponses) UpdateInstallWithBodyWithResponse(ctx context.Cont
 
 // UpdateInstallWithResponse Change the settings of an install
 //
-// Changes the fields that are given. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile.
+// Changes the fields that are given, each as a whole. With `If-Match` it is refused (409 `precondition_failed`) when somebody else changed them meanwhile. A component that another one needs cannot be switched off while that one is on. Nothing is deployed or removed: the next workflow that deploys every component brings about what is switched.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -103,6 +103,9 @@ type TerraformModule struct {
 	Vars             map[string]any    `json:"vars,omitempty"`
 	EnvVars          map[string]string `json:"env_vars,omitempty"`
 	VarFiles         []string          `json:"var_files,omitempty"` // contents, templates
+	// InstallVars are variables as HCL or JSON, a template: the install's own, which
+	// win over all others. The module must declare them.
+	InstallVars string `json:"install_vars,omitempty"`
 }
 
 // HelmChart is what the Helm engine needs. The chart itself is the artifact,
@@ -120,6 +123,9 @@ type HelmChart struct {
 	Values map[string]string `json:"values,omitempty"`
 	// ValuesFiles are contents, templates; later ones win, Values over all.
 	ValuesFiles []string `json:"values_files,omitempty"`
+	// InstallValues are values as YAML, a template: the install's own, which win
+	// over all others.
+	InstallValues string `json:"install_values,omitempty"`
 	// TakeOwnership adopts objects that are there and belong to no release.
 	TakeOwnership bool `json:"take_ownership,omitempty"`
 }
@@ -221,6 +227,9 @@ func (s Spec) Validate() error {
 	default:
 		fail("kind %q is not known", s.Kind)
 	}
+	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
+		fail("install_vars and install_values are only for a component of an install")
+	}
 	switch s.Operation {
 	case OperationBuild:
 		if s.Source == nil || s.Source.Push == "" || s.BuildID == "" {
@@ -247,6 +256,11 @@ func (s Spec) Validate() error {
 		fail("operation %q is not known", s.Operation)
 	}
 	return errors.Join(errs...)
+}
+
+// overridden says whether the install says something of its own.
+func (s Spec) overridden() bool {
+	return s.TerraformModule != nil && s.TerraformModule.InstallVars != "" || s.HelmChart != nil && s.HelmChart.InstallValues != ""
 }
 
 func (a *Action) readOnly() bool { return a != nil && a.ReadOnly }

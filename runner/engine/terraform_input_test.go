@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
@@ -114,6 +115,24 @@ variable "ports" { type = list(number) }
 			want:    "terraform plan of component greeting: No value for required variable on main.tf line 3",
 		},
 		{
+			name: "variables of the install that are not in Terraform's notation", module: module,
+			order:   jobspec.TerraformModule{Vars: map[string]any{"name": "x"}, InstallVars: "ports = [1]\nname = \"hunter2\n"},
+			outcome: jobspec.OutcomeFailed,
+			want:    "component greeting: tf_vars of the install: line 2 is not in Terraform's notation",
+		},
+		{
+			name: "variables of the install that the module does not declare", module: module,
+			order:   jobspec.TerraformModule{InstallVars: "names = [\"hunter2\"]"},
+			outcome: jobspec.OutcomeFailed,
+			want:    `tf_vars of the install: the module of component greeting declares no variable "names"`, remedy: "it declares name, ports",
+		},
+		{
+			name: "a template of the install that names what is not there", module: module,
+			order:   jobspec.TerraformModule{InstallVars: "name = \"{{ .nuon.components.db.outputs.host }}\""},
+			outcome: jobspec.OutcomeFailed,
+			want:    "tf_vars of the install: line 1: .nuon.components", remedy: "check the name",
+		},
+		{
 			name: "another backend", module: "terraform {\n  backend \"s3\" {}\n}",
 			outcome: jobspec.OutcomeFailed,
 			want:    `declares where its state is kept ("s3", main.tf:2)`, remedy: "remove that block",
@@ -200,6 +219,63 @@ output "all" {
 	}
 	compact, _ := json.Marshal(got)
 	if string(compact) != want {
+		t.Errorf("the module saw\n%s, want\n%s", compact, want)
+	}
+}
+
+// What the install says wins over files, vars and environment, keeps its types,
+// is seen in the plan and counts in its inputs.
+func TestVariablesOfTheInstallWin(t *testing.T) {
+	t.Parallel()
+	i := newInstall(t, `
+variable "of_vars" { type = string }
+variable "of_file" { type = number }
+variable "of_env" { type = bool }
+variable "kept" { type = string }
+variable "hosts" { type = list(object({ name = string, port = number })) }
+variable "maybe" {
+  type    = string
+  default = "by default"
+}
+resource "terraform_data" "a" { input = [var.of_vars, var.of_file, var.of_env, var.kept, var.hosts, var.maybe] }
+output "all" { value = terraform_data.a.output }
+`)
+	order := func(own string) *jobDir {
+		j := i.plan(t, map[string]any{"of_vars": "by vars", "kept": "by vars", "hosts": "[]"})
+		j.spec.State = state(t, map[string]any{"name": "acme"})
+		j.spec.TerraformModule.VarFiles = []string{"of_file = 1\nof_vars = \"by file\"\n"}
+		j.spec.TerraformModule.EnvVars = map[string]string{"TF_VAR_of_env": "false"}
+		j.spec.TerraformModule.InstallVars = own
+		j.must(t)
+		return j
+	}
+	digest := func(j *jobDir) string { return capsule.DigestBytes([]byte(j.read(t, "out/inputs.json"))) }
+	plain := order("")
+	for name, own := range map[string]string{
+		"HCL": `
+# The install's own.
+of_vars = "by {{ .nuon.name }}"
+of_file = 2 + 1
+of_env  = true
+hosts   = [{ name = "$${a}", port = 80 }]
+maybe   = null
+`,
+		"JSON": `{"of_vars": "by {{ .nuon.name }}", "of_file": 3, "of_env": true, "hosts": [{"name": "${a}", "port": 80}], "maybe": null}`,
+	} {
+		plan := order(own)
+		if digest(plan) == digest(plain) {
+			t.Errorf("%s: the inputs are those without it", name)
+		}
+		wantContains(t, name, plan.read(t, "out/plan.canonical.json"), `"by acme"`)
+	}
+	plan := order(`of_vars = "by {{ .nuon.name }}"` + "\nof_file = 2 + 1\nof_env = true\nhosts = [{ name = \"$${a}\", port = 80 }]\nmaybe = null")
+	r := i.applyOf(t, plan).must(t)
+	var got any
+	if err := json.Unmarshal(r.Outputs["all"].Value, &got); err != nil {
+		t.Fatal(err)
+	}
+	compact, _ := json.Marshal(got)
+	if want := `["by acme",3,true,"by vars",[{"name":"${a}","port":80}],null]`; string(compact) != want {
 		t.Errorf("the module saw\n%s, want\n%s", compact, want)
 	}
 }

@@ -124,11 +124,12 @@ func (s *system) probe(name string) *install {
 	return in
 }
 
-// deploy starts a workflow that brings the install to the newest release.
+// deploy starts a workflow that brings components, all when none is named, to the
+// newest release.
 func (in *install) deploy(approveAll bool, components ...string) ctlapi.Workflow {
 	in.t.Helper()
 	var w ctlapi.Workflow
-	in.post("/installs/"+in.name+"/workflows", map[string]any{"kind": "deploy", "components": components, "approve_all": approveAll}, &w)
+	in.post("/installs/"+in.name+"/workflows", map[string]any{"kind": "deploy", "components": append([]string{}, components...), "approve_all": approveAll}, &w)
 	return w
 }
 

@@ -14,7 +14,7 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return noun("installs", "install", "Where apps run",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsResources(), c.installsState(),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
 

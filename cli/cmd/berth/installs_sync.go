@@ -32,9 +32,9 @@ func (c *cli) installsSync() *cobra.Command {
 of it or, when anything is wrong, nothing. Installs that are not there are made, those
 that differ are changed, and those that no file names are left alone.
 
-Inputs are checked against the app as it was synced last. Nothing is provisioned or
-deployed; the commands that do are printed. Keys that this version does not carry out
-are told with file, line and column.`,
+Inputs and components are checked against the app as it was synced last. Nothing is
+provisioned or deployed; the commands that do are printed. Keys that this version does
+not carry out are told with file, line and column.`,
 		Example: "  berth installs sync ./app --plan\n  berth installs sync ./app --auto-approve",
 		Args:    exactly("[FOLDER]"),
 	}

@@ -75,6 +75,16 @@ func request(app *appconfig.App, in appconfig.InstallConfig) ctlapi.DeclaredInst
 		}
 		out.Inputs = &values
 	}
+	if in.ComponentToggles != nil {
+		toggles := ctlapi.ComponentToggles(in.ComponentToggles)
+		out.ComponentToggles = &toggles
+	}
+	// Nothing else can set them, so what is not in the file is to go.
+	components := ctlapi.ComponentOverrides{}
+	for name, o := range in.Components {
+		components[name] = ctlapi.ComponentOverride{HelmValues: o.HelmValues, TfVars: o.TFVars}
+	}
+	out.Components = &components
 	return out
 }
 
@@ -107,17 +117,6 @@ func (d *Declared) unsupported(in appconfig.InstallConfig) {
 	for key, given := range map[string]bool{"aws_account": in.AWSAccount != nil, "azure_account": in.AzureAccount != nil, "gcp_account": in.GCPAccount != nil} {
 		if given {
 			tell(key, "["+key+"]")
-		}
-	}
-	for name, on := range in.ComponentToggles {
-		tell("component_toggles."+name, fmt.Sprintf("component_toggles: %s = %t", name, on))
-	}
-	for name, override := range in.Components {
-		if override.HelmValues != "" {
-			tell("components."+name+".helm_values", "helm_values of component "+strconv.Quote(name))
-		}
-		if override.TFVars != "" {
-			tell("components."+name+".tf_vars", "tf_vars of component "+strconv.Quote(name))
 		}
 	}
 	if o := in.StackOverrides; o != nil {

@@ -147,6 +147,9 @@ func TestLocate(t *testing.T) {
 		{"/installs/0/inputs/region", "installs/acme.toml:1:1"}, // missing
 		{"/installs/0/labels/ring", "installs/acme.toml:15:1"},
 		{"/installs/0/customer", "installs/acme.toml:31:1"},
+		{"/installs/0/component_toggles/web", "installs/acme.toml:19:1"},
+		{"/installs/0/components/chart/helm_values", "installs/acme.toml:22:1"},
+		{"/installs/0/components/web", "installs/acme.toml:24:2"},
 		{"/installs/1/name", "installs/globex.toml:1:1"},
 		{"/installs/2/name", ""},
 		{"/installs", ""},
@@ -182,10 +185,50 @@ func TestShow(t *testing.T) {
 			{Field: "inputs.greeting", Old: new(""), New: new("Ahoy")},
 		}},
 		{Name: "initech", Action: ctlapi.InstallDecisionActionUnchanged},
+		{Name: "umbrella", Action: ctlapi.InstallDecisionActionUpdate, Next: next(ctlapi.InstallDecisionNextDeploy), NextComponents: []string{"api", "web"}, Changes: []ctlapi.InstallFieldChange{
+			{Field: "components.web.helm_values", New: new("replicas: 3\n")},
+		}},
 	}
 	lines := append(installsync.Lines(items, false), installsync.Summary(items, false), installsync.Summary(items, true), installsync.Summary(nil, true))
 	golden(t, "show.txt", strings.Join(append(lines, installsync.Next(items)...), "\n")+"\n")
-	if installsync.Changes(items[3:]) || installsync.Changes(items[1:2]) || !installsync.Changes(items) {
+	if installsync.Changes(items[3:4]) || installsync.Changes(items[1:2]) || !installsync.Changes(items) {
 		t.Error("only what is made or updated is a change")
+	}
+}
+
+// What is printed of an install declares what it is, whatever is in its values.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	const values = "image:\n  tag: \"{{ .nuon.inputs.inputs.greeting }}\" # \\o/\n"
+	install := ctlapi.Install{
+		Name: "acme", Customer: ctlapi.Ref{Name: "acme-corp"}, ApprovalOption: ctlapi.ApprovalOptionApproveAll,
+		Labels: ctlapi.Labels{"ring": "canary", "example.com/tier": "a \"b\" \\ c"}, ComponentToggles: ctlapi.ComponentToggles{"web": false},
+	}
+	inputs := ctlapi.Inputs{
+		Items: []ctlapi.InputValue{
+			{Name: "greeting", From: ctlapi.InputValueFromSet, Value: new("tab\tnul\x00\n''' ü")}, {Name: "port", From: ctlapi.InputValueFromSet, Value: new("8080")},
+			{Name: "motto", From: ctlapi.InputValueFromDefault, Value: new("Semper")}, {Name: "none", From: ctlapi.InputValueFromNone},
+			{Name: "passphrase", From: ctlapi.InputValueFromSet, Sensitive: true}, {Name: "token", From: ctlapi.InputValueFromNone, Sensitive: true},
+		},
+		Components: &ctlapi.ComponentOverrides{"chart": {HelmValues: values}, "web": {TfVars: "size = 3"}},
+	}
+	text, err := installsync.File(install, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "file.toml", string(text))
+	declared := installsync.Declare(folder(t, map[string]string{"installs/acme.toml": string(text)}))
+	want := ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{{
+		Name: "acme", Customer: new("acme-corp"), ApprovalOption: new(ctlapi.ApprovalOptionApproveAll), Stack: new(ctlapi.StackKindLocal),
+		Labels: &install.Labels, Inputs: &ctlapi.InputValues{"greeting": *inputs.Items[0].Value, "port": "8080"},
+		ComponentToggles: &install.ComponentToggles, Components: inputs.Components,
+	}}}
+	if diff := cmp.Diff(want, declared.Request); diff != "" || len(declared.Findings) > 0 {
+		t.Errorf("what the file declares (-want +got):\n%s%v", diff, declared.Findings)
+	}
+
+	text, err = installsync.File(ctlapi.Install{Name: "plain", Customer: ctlapi.Ref{Name: "plain"}, ApprovalOption: ctlapi.ApprovalOptionPrompt}, ctlapi.Inputs{})
+	if want := "name            = \"plain\"\napproval_option = \"prompt\"\n"; err != nil || string(text) != want {
+		t.Errorf("an install without anything: %s %v", text, err)
 	}
 }

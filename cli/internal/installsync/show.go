@@ -99,7 +99,11 @@ func Next(items []ctlapi.InstallDecision) []string {
 		case ctlapi.InstallDecisionNextProvision:
 			lines = append(lines, "berth installs provision "+it.Name)
 		case ctlapi.InstallDecisionNextDeploy:
-			lines = append(lines, "berth deploy "+it.Name)
+			line := "berth deploy " + it.Name
+			if len(it.NextComponents) > 0 {
+				line += " " + strings.Join(it.NextComponents, " ")
+			}
+			lines = append(lines, line)
 		}
 	}
 	return lines

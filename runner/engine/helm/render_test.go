@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/release"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
@@ -209,5 +210,29 @@ func TestRenderRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// What the install says reaches the objects, over all that the app says.
+func TestValuesOfTheInstallReachTheObjects(t *testing.T) {
+	t.Parallel()
+	c := &chart.Chart{
+		Metadata:  &chart.Metadata{APIVersion: "v2", Name: "web", Version: "1.0.0"},
+		Values:    map[string]any{"size": "of the chart", "color": "of the chart"},
+		Templates: []*chart.File{{Name: "templates/map.yaml", Data: []byte("kind: ConfigMap\ndata: {size: {{ .Values.size }}, color: {{ .Values.color }}}\n")}},
+	}
+	spec := &jobspec.HelmChart{
+		ValuesFiles: []string{"size: of the file\ncolor: of the file"}, Values: map[string]string{"size": "of values"}, InstallValues: "size: of {{ .nuon.name }}",
+	}
+	values, err := renderValues(valuesJob(spec), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := render(c, values, chartutil.ReleaseOptions{Name: "web", IsInstall: true}, caps(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "data: {size: of acme, color: of the file}"; !strings.Contains(r.Manifest, want) {
+		t.Errorf("rendered\n%swant %s", r.Manifest, want)
 	}
 }

@@ -58,19 +58,16 @@ func renderInputs(j *job.Job, withValues bool) (inputs, error) {
 	return in, err
 }
 
-// renderValues merges values files, later ones over earlier ones, and values as
-// `helm --set` takes them over all. Errors name places, never values.
+// renderValues merges values files, later ones over earlier ones, values as
+// `helm --set` takes them over these, and the install's own over all. Errors name
+// places, never values.
 func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 	values := map[string]any{}
 	for i, contents := range spec.ValuesFiles {
 		place := fmt.Sprintf("values_file %d", i+1)
-		text, err := j.Render(place, contents)
+		file, err := renderFile(j, place, contents)
 		if err != nil {
 			return nil, err
-		}
-		file := map[string]any{}
-		if err := yaml.Unmarshal([]byte(text), &file); err != nil {
-			return nil, job.Failf("correct it, also where it has templates in it", "%s: %s is no YAML map: %s", j.Subject(), place, yamlError(err))
 		}
 		values = merge(values, file)
 	}
@@ -84,7 +81,24 @@ func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 			return nil, job.Failf(`write a path as helm --set takes it, such as image.tag or "hosts[0].name"`, "%s: %s: %v", j.Subject(), place, err)
 		}
 	}
-	return values, nil
+	if spec.InstallValues == "" {
+		return values, nil
+	}
+	own, err := renderFile(j, "helm_values of the install", spec.InstallValues)
+	return merge(values, own), err
+}
+
+// renderFile renders a text of YAML and reads it.
+func renderFile(j *job.Job, place, contents string) (map[string]any, error) {
+	text, err := j.Render(place, contents)
+	if err != nil {
+		return nil, err
+	}
+	file := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
+		return nil, job.Failf("correct it, also where it has templates in it", "%s: %s is no YAML map: %s", j.Subject(), place, yamlError(err))
+	}
+	return file, nil
 }
 
 // merge is the merge of values files by Helm: maps are merged, all else of over

@@ -25,6 +25,7 @@ func TestValues(t *testing.T) {
 		name   string
 		files  []string
 		values map[string]string
+		own    string // of the install
 		want   map[string]any
 	}{
 		{name: "none", want: map[string]any{}},
@@ -62,6 +63,13 @@ func TestValues(t *testing.T) {
 			},
 		},
 		{
+			name:   "what the install says wins over files and values, and maps are merged",
+			files:  []string{"image: {tag: old, name: web}\nhosts: [a, b]\nkeep: 1"},
+			values: map[string]string{"image.tag": "new", "replicas": "2"},
+			own:    "image: {tag: own}\nreplicas: 3\nhosts: [\"{{ .nuon.name }}\"]\n",
+			want:   map[string]any{"image": map[string]any{"tag": "own", "name": "web"}, "replicas": 3.0, "hosts": []any{"acme"}, "keep": 1.0},
+		},
+		{
 			name:   "templates are rendered in both",
 			files:  []string{"name: {{ .nuon.name }}\nsize: {{ .nuon.size }}"},
 			values: map[string]string{"password": "{{ .nuon.password }}"},
@@ -70,7 +78,7 @@ func TestValues(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			spec := &jobspec.HelmChart{ValuesFiles: tc.files, Values: tc.values}
+			spec := &jobspec.HelmChart{ValuesFiles: tc.files, Values: tc.values, InstallValues: tc.own}
 			got, err := renderValues(valuesJob(spec), spec)
 			if err != nil {
 				t.Fatal(err)
@@ -113,6 +121,8 @@ func TestValuesThatCannotBe(t *testing.T) {
 		{name: "two paths in one", spec: jobspec.HelmChart{Values: map[string]string{"a=1,b": secret}}, want: "values.a=1,b: it is no path of one value"},
 		{name: "through what is no map", spec: jobspec.HelmChart{ValuesFiles: []string{"a: 1"}, Values: map[string]string{"a.b": secret}}, want: "values.a.b: the path cannot be set"},
 		{name: "a huge index", spec: jobspec.HelmChart{Values: map[string]string{"a[99999999]": secret}}, want: "values.a[99999999]: the path cannot be set"},
+		{name: "no map of the install", spec: jobspec.HelmChart{InstallValues: "- " + secret}, want: "helm_values of the install is no YAML map"},
+		{name: "what is not there, of the install", spec: jobspec.HelmChart{InstallValues: "a: {{ .nuon.nothing }}"}, want: "helm_values of the install: line 1: .nuon.nothing"},
 		{name: "what is not there", spec: jobspec.HelmChart{Values: map[string]string{"a": "{{ .nuon.nothing }}"}}, want: "values.a: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -76,7 +76,28 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 		}
 		in.VarFiles = append(in.VarFiles, text)
 	}
-	return in, nil
+	own, err := renderInstallVars(j, m)
+	maps.Copy(in.Vars, own)
+	return in, err
+}
+
+// renderInstallVars renders what the install says itself of variables.
+func renderInstallVars(j *job.Job, m *module.Module) (map[string]any, error) {
+	const place = "tf_vars of the install"
+	text, err := j.Render(place, j.Spec.TerraformModule.InstallVars)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	values, err := module.ParseVars(text)
+	if err != nil {
+		return nil, job.Failf("correct it, also where it has templates in it", "%s: %s: %v", j.Subject(), place, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if _, ok := m.Variables[name]; !ok {
+			return nil, job.Failf(undeclaredRemedy(name, m), "%s: the module of %s declares no variable %q", place, j.Subject(), name)
+		}
+	}
+	return values, nil
 }
 
 func renderVar(j *job.Job, declared module.Variable, given any) (any, error) {

@@ -47,6 +47,12 @@ func labelsOf(raw json.RawMessage) apigen.Labels {
 	return labels
 }
 
+func togglesOf(raw json.RawMessage) apigen.ComponentToggles {
+	toggles := apigen.ComponentToggles{}
+	_ = json.Unmarshal(raw, &toggles)
+	return toggles
+}
+
 // labelsJSON encodes labels for a column; nil is the empty object.
 func labelsJSON(labels *apigen.Labels) json.RawMessage {
 	all := map[string]string{}

@@ -70,6 +70,13 @@ func inputsView(v installs.InputsView) apigen.Inputs {
 		}
 		return item
 	})}
+	if len(v.Overrides) > 0 {
+		components := apigen.ComponentOverrides{}
+		for name, o := range v.Overrides {
+			components[name] = apigen.ComponentOverride{HelmValues: o.HelmValues, TfVars: o.TFVars}
+		}
+		out.Components = &components
+	}
 	if v.Row.Version > 0 {
 		out.CreatedBy, out.CreatedAt = &v.Row.CreatedBy, &v.Row.CreatedAt
 	}

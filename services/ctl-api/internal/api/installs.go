@@ -124,6 +124,11 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 		if err := tx.UpdateInstallSettings(ctx, change); err != nil {
 			return "", err
 		}
+		if req.Body.ComponentToggles != nil {
+			if err := s.Installs.SetToggles(ctx, tx, found, installs.Toggles(*req.Body.ComponentToggles)); err != nil {
+				return "", err
+			}
+		}
 		view, err = oneInstall(ctx, tx, found.ID)
 		return "change settings of install " + found.Name, err
 	})
@@ -165,7 +170,7 @@ func installView(r db.ShowInstallsRow) apigen.Install {
 	i := r.Install
 	return apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
-		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), State: apigen.InstallState(i.State),
+		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), ComponentToggles: togglesOf(i.Toggles), State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
@@ -174,7 +179,7 @@ func installView(r db.ShowInstallsRow) apigen.Install {
 
 // installTag names the version of what PATCH changes.
 func installTag(i apigen.Install) string {
-	raw, _ := json.Marshal([]any{i.ID, i.ApprovalOption, i.Labels}) // strings only
+	raw, _ := json.Marshal([]any{i.ID, i.ApprovalOption, i.Labels, i.ComponentToggles}) // strings and booleans only
 	sum := sha256.Sum256(raw)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
@@ -54,12 +55,21 @@ func wantedInstall(d apigen.DeclaredInstall) installs.Wanted {
 	if d.Labels != nil {
 		w.Labels = *d.Labels
 	}
+	if d.ComponentToggles != nil {
+		w.Toggles = installs.Toggles(*d.ComponentToggles)
+	}
+	if d.Components != nil {
+		w.Overrides = installs.Overrides{}
+		for name, o := range *d.Components {
+			w.Overrides[name] = appconfig.InstallComponent{HelmValues: o.HelmValues, TFVars: o.TfVars}
+		}
+	}
 	return w
 }
 
 func decisionView(d installs.Decision) apigen.InstallDecision {
 	return apigen.InstallDecision{
-		Name: d.Name, Action: apigen.InstallDecisionAction(d.Action), Kept: append([]string{}, d.Kept...), Next: optional.Of(apigen.InstallDecisionNext(d.Next)),
+		Name: d.Name, Action: apigen.InstallDecisionAction(d.Action), Kept: append([]string{}, d.Kept...), Next: optional.Of(apigen.InstallDecisionNext(d.Next)), NextComponents: d.Components,
 		Changes: convert(d.Changes, func(c installs.FieldChange) apigen.InstallFieldChange {
 			return apigen.InstallFieldChange{Field: c.Field, Old: c.Old, New: c.New, Sensitive: c.Sensitive}
 		}),

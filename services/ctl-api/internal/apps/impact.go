@@ -133,10 +133,7 @@ func (s *syncing) planInstalls(ctx context.Context) error {
 // get.
 func switchedOff(app *appconfig.App, toggles map[string]bool) func(string) bool {
 	return func(name string) bool {
-		if on, said := toggles[name]; said {
-			return !on
-		}
 		c := app.Component(name)
-		return c != nil && !c.EnabledByDefault()
+		return c != nil && !c.EnabledIn(toggles)
 	}
 }

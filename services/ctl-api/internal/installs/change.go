@@ -24,7 +24,9 @@ const (
 type InputsView struct {
 	Defined []appconfig.Input
 	Values  Inputs
-	Row     db.InstallInput // zero when version 0
+	// Overrides are what the version has of single components.
+	Overrides Overrides
+	Row       db.InstallInput // zero when version 0
 }
 
 // ReadInputs reads the inputs in force.
@@ -38,6 +40,9 @@ func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Insta
 		return view, nil
 	}
 	if view.Row, err = tx.GetInputs(ctx, db.GetInputsParams{InstallID: install.ID, Version: install.InputsVersion}); err != nil {
+		return view, err
+	}
+	if view.Overrides, err = decodeOverrides(view.Row.Overrides); err != nil {
 		return view, err
 	}
 	view.Values, err = decode(s.Keys, tx.OrgID(), view.Row.Values, view.Row.Sealed)
@@ -59,19 +64,23 @@ func (s *Service) SetInputs(ctx context.Context, tx *store.Tx, installID string,
 		return view, false, err
 	}
 	view.Values = next
-	view.Row, err = s.storeInputs(ctx, tx, install.ID, install.InputsVersion+1, next, actor)
+	view.Row, err = s.storeInputs(ctx, tx, install.ID, install.InputsVersion+1, next, view.Overrides, actor)
 	if err != nil {
 		return view, false, err
 	}
 	return view, true, tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
 }
 
-func (s *Service) storeInputs(ctx context.Context, tx *store.Tx, installID string, version int32, in Inputs, actor string) (db.InstallInput, error) {
+func (s *Service) storeInputs(ctx context.Context, tx *store.Tx, installID string, version int32, in Inputs, overrides Overrides, actor string) (db.InstallInput, error) {
 	plain, sealed, err := in.encode(s.Keys, tx.OrgID())
 	if err != nil {
 		return db.InstallInput{}, err
 	}
-	return tx.AddInputs(ctx, db.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, CreatedBy: actor})
+	raw, err := overrides.encode()
+	if err != nil {
+		return db.InstallInput{}, err
+	}
+	return tx.AddInputs(ctx, db.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: actor})
 }
 
 // configOf is the config of the app's newest release: what the next workflow

@@ -15,7 +15,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// CreateRequest asks for an install.
+// CreateRequest asks for an install. Toggles and Overrides are for insert, which
+// takes them as checked.
 type CreateRequest struct {
 	Name           string
 	App            string // id or name
@@ -27,6 +28,8 @@ type CreateRequest struct {
 	ApprovalOption string
 	Release        string // id or number; empty for the newest
 	Provision      bool   // there must be a release
+	Toggles        Toggles
+	Overrides      Overrides
 	Actor          string
 }
 
@@ -64,7 +67,8 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (
 	return Created{Install: install, Release: release}, err
 }
 
-// insert makes the rows of an install whose inputs were checked.
+// insert makes the rows of an install whose inputs, toggles and overrides were
+// checked.
 func (s *Service) insert(ctx context.Context, tx *store.Tx, app db.App, configID string, inputs Inputs, req CreateRequest) (db.Install, error) {
 	customer, err := customerFor(ctx, tx, req.Customer, req.CreateCustomer)
 	if err != nil {
@@ -81,8 +85,13 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, app db.App, configID
 	if err != nil {
 		return db.Install{}, err
 	}
-	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Actor); err != nil {
+	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Overrides, req.Actor); err != nil {
 		return db.Install{}, err
+	}
+	if len(req.Toggles) > 0 {
+		if err := storeToggles(ctx, tx, install.ID, req.Toggles); err != nil {
+			return db.Install{}, err
+		}
 	}
 	if err := EnsureResources(ctx, tx, install, configID); err != nil {
 		return db.Install{}, err

@@ -18,6 +18,8 @@ type Wanted struct {
 	ApprovalOption string
 	Labels         map[string]string // nil leaves them as they are
 	Inputs         Values            // those not named stay as they are
+	Toggles        Toggles           // nil leaves them as they are
+	Overrides      Overrides         // nil leaves them as they are
 }
 
 // Present is an install as it is.
@@ -32,8 +34,20 @@ type Present struct {
 	Labels         map[string]string
 	State          string
 	Inputs         Inputs
+	Overrides      Overrides
 	InputsVersion  int32
-	TakenVersion   int32 // the newest version of inputs that a workflow took to deploy it
+	Toggles        Toggles
+	TogglesVersion int32
+	Taken          Taken            // by a workflow for every component; zero when there was none
+	TakenAlone     map[string]Taken // by later ones for single components
+}
+
+// Taken is the newest version of inputs that workflows took to deploy an install.
+type Taken struct {
+	Version        int32
+	Inputs         Inputs
+	Overrides      Overrides
+	TogglesVersion int32
 }
 
 // Action is what is done with one install.
@@ -54,13 +68,13 @@ type Next string
 const (
 	NextNothing   Next = ""
 	NextProvision Next = "provision" // it never was
-	NextDeploy    Next = "deploy"    // no workflow has taken its inputs yet
+	NextDeploy    Next = "deploy"    // no workflow has taken its inputs or toggles yet
 )
 
 // FieldChange is one field of an install that becomes another. Old is nil for
 // what was not there, New for what goes, and both are for sensitive inputs.
 type FieldChange struct {
-	Field     string // approval_option, customer, stack, labels.NAME, inputs.NAME
+	Field     string // approval_option, customer, stack, labels.NAME, inputs.NAME, component_toggles.NAME, components.NAME.KEY
 	Old, New  *string
 	Sensitive bool
 }
@@ -72,18 +86,22 @@ type Decision struct {
 	Changes []FieldChange
 	Kept    []string // inputs that are set, and that the file does not name
 	Next    Next
+	// Components are enough for Next; empty means all.
+	Components []string
 
-	present *Present // nil for one to create
-	wanted  *Wanted  // nil for one that is not declared
-	inputs  Inputs   // as they will be
+	present   *Present  // nil for one to create
+	wanted    *Wanted   // nil for one that is not declared
+	inputs    Inputs    // as they will be
+	overrides Overrides // as they will be
+	toggles   Toggles   // as they will be
 }
 
 // Plan decides, from what there is and what is declared alone, what becomes of
 // each install of an app, by name. It does no I/O. Everything that is wrong is
 // told at once, each fault with its place in the list of the wanted. present
 // also has those of other apps whose names are wanted.
-func Plan(defined []appconfig.Input, present []Present, wanted []Wanted) ([]Decision, error) {
-	p := planner{defined: defined, present: map[string]*Present{}}
+func Plan(app *appconfig.App, present []Present, wanted []Wanted) ([]Decision, error) {
+	p := planner{app: app, present: map[string]*Present{}}
 	declared := map[string]bool{}
 	for i := range present {
 		p.present[present[i].Name] = &present[i]
@@ -111,7 +129,7 @@ func Plan(defined []appconfig.Input, present []Present, wanted []Wanted) ([]Deci
 }
 
 type planner struct {
-	defined []appconfig.Input
+	app     *appconfig.App
 	present map[string]*Present
 	faults  []fault.FieldError
 }
@@ -140,9 +158,9 @@ func (p *planner) decide(i int, want *Wanted) Decision {
 		d.change("approval_option", orNil(now.ApprovalOption), &want.ApprovalOption)
 	}
 	if want.Labels != nil {
-		d.labels(now.Labels, want.Labels)
+		d.fields("labels", now.Labels, want.Labels)
 	}
-	next, err := Apply(p.defined, now.Inputs, Change{Set: want.Inputs})
+	next, err := Apply(p.app.Inputs, now.Inputs, Change{Set: want.Inputs})
 	p.inputFaults(i, err)
 	d.inputChanges(now.Inputs, next)
 	for name := range together(next) {
@@ -152,11 +170,29 @@ func (p *planner) decide(i int, want *Wanted) Decision {
 	}
 	slices.Sort(d.Kept)
 	d.inputs = next
+	p.components(i, &d, now)
 	if d.present != nil && len(d.Changes) > 0 {
 		d.Action = ActionUpdate
 	}
-	d.Next = d.next(now)
+	d.Next, d.Components = d.next(p.app, now)
 	return d
+}
+
+// components decides what the install says of single components.
+func (p *planner) components(i int, d *Decision, now Present) {
+	d.toggles, d.overrides = now.Toggles, now.Overrides
+	if d.wanted.Toggles != nil {
+		next, faults := applyToggles(p.app, now.Toggles, d.wanted.Toggles)
+		p.within(i, faults)
+		d.toggles = next
+		d.fields("component_toggles", onOff(now.Toggles), onOff(next))
+	}
+	if d.wanted.Overrides != nil {
+		next, faults := applyOverrides(p.app, d.wanted.Overrides)
+		p.within(i, faults)
+		d.overrides = next
+		d.fields("components", now.Overrides.texts(), next.texts())
+	}
 }
 
 // inputFaults gives the faults of one install's inputs their place in the list.
@@ -164,7 +200,12 @@ func (p *planner) inputFaults(i int, err error) {
 	if err == nil {
 		return
 	}
-	for _, f := range fault.From(err).Errors {
+	p.within(i, fault.From(err).Errors)
+}
+
+// within gives faults of one install their place in the list.
+func (p *planner) within(i int, faults []fault.FieldError) {
+	for _, f := range faults {
 		f.Pointer = fmt.Sprintf("/installs/%d%s", i, f.Pointer)
 		p.faults = append(p.faults, f)
 	}
@@ -174,13 +215,39 @@ func (d *Decision) change(field string, was, becomes *string) {
 	d.Changes = append(d.Changes, FieldChange{Field: field, Old: was, New: becomes})
 }
 
-func (d *Decision) labels(now, want map[string]string) {
+// fields tells what of a table becomes something else.
+func (d *Decision) fields(table string, now, want map[string]string) {
 	for _, name := range sortedNames(now, want) {
 		was, becomes := lookup(now, name), lookup(want, name)
 		if !same(was, becomes) {
-			d.change("labels."+name, was, becomes)
+			d.change(table+"."+name, was, becomes)
 		}
 	}
+}
+
+// onOff shows toggles as texts.
+func onOff(toggles Toggles) map[string]string {
+	texts := make(map[string]string, len(toggles))
+	for name, on := range toggles {
+		texts[name] = "off"
+		if on {
+			texts[name] = "on"
+		}
+	}
+	return texts
+}
+
+// texts shows overrides by component and key.
+func (o Overrides) texts() map[string]string {
+	texts := map[string]string{}
+	for name, override := range o {
+		for key, text := range map[string]string{"helm_values": override.HelmValues, "tf_vars": override.TFVars} {
+			if text != "" {
+				texts[name+"."+key] = text
+			}
+		}
+	}
+	return texts
 }
 
 // inputChanges tells which inputs become others, and nothing of the values of
@@ -200,25 +267,45 @@ func (d *Decision) inputChanges(now, next Inputs) {
 
 // setsInputs tells whether a new version of the inputs is made.
 func (d *Decision) setsInputs() bool {
-	return d.present != nil && d.wanted != nil && !equal(d.inputs, d.present.Inputs)
+	return d.present != nil && d.wanted != nil && (!equal(d.inputs, d.present.Inputs) || !maps.Equal(d.overrides, d.present.Overrides))
 }
 
-// next is what the install wants afterwards. One that was taken down is left to
-// those who took it down.
-func (d *Decision) next(now Present) Next {
-	version := now.InputsVersion
-	if d.setsInputs() {
-		version++
+// setsToggles tells whether a new version of the toggles is made.
+func (d *Decision) setsToggles() bool {
+	return d.present != nil && d.wanted != nil && !maps.Equal(d.toggles, d.present.Toggles)
+}
+
+// next is what the install wants afterwards, and the components for which that is
+// enough. One that was taken down is left to those who took it down.
+func (d *Decision) next(app *appconfig.App, now Present) (Next, []string) {
+	toggles := now.TogglesVersion
+	if d.setsToggles() {
+		toggles++
 	}
 	switch {
 	case now.State == stateDeprovisioning || now.State == stateDeprovisioned:
-		return NextNothing
-	case now.TakenVersion == 0:
-		return NextProvision
-	case version > now.TakenVersion:
-		return NextDeploy
+		return NextNothing, nil
+	case now.Taken.Version == 0:
+		return NextProvision, nil
+	case toggles > now.Taken.TogglesVersion || !equal(d.inputs, now.Taken.Inputs):
+		return NextDeploy, nil
 	}
-	return NextNothing
+	var some []string
+	for i := range app.Components {
+		c := &app.Components[i]
+		taken := now.Taken
+		if alone, ok := now.TakenAlone[c.Name]; ok {
+			taken = alone
+		}
+		if c.EnabledIn(d.toggles) && (!equal(d.inputs, taken.Inputs) || d.overrides[c.Name] != taken.Overrides[c.Name]) {
+			some = append(some, c.Name)
+		}
+	}
+	if len(some) == 0 {
+		return NextNothing, nil
+	}
+	slices.Sort(some)
+	return NextDeploy, some
 }
 
 // customerOf is whom a new install is made for.

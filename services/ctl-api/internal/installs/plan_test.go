@@ -29,17 +29,40 @@ func defined() []appconfig.Input {
 	}
 }
 
+// app has components too: web can be off and needs db, which can be off; idle is
+// off unless an install wants it; base is always there.
+func app() *appconfig.App {
+	return &appconfig.App{Inputs: defined(), Components: []appconfig.Component{
+		{Name: "web", Toggleable: true, Dependencies: []string{"db"}, HelmChart: &appconfig.HelmChart{}},
+		{Name: "db", Toggleable: true, TerraformModule: &appconfig.TerraformModule{}},
+		{Name: "idle", Toggleable: true, DefaultEnabled: new(false), TerraformModule: &appconfig.TerraformModule{}},
+		{Name: "base", TerraformModule: &appconfig.TerraformModule{}},
+	}}
+}
+
+func inputs(port string) installs.Inputs {
+	return installs.Inputs{Plain: installs.Values{"region": "eu", "port": port}, Sensitive: installs.Values{"api_key": secret}}
+}
+
 // acme is an install that was provisioned with the inputs that it has.
 func acme(change ...func(*installs.Present)) installs.Present {
 	p := installs.Present{
 		ID: "ins_acme", Name: "acme", CustomerID: "cus_1", CustomerName: "acme-corp", Stack: "local", ApprovalOption: "prompt",
-		Labels: map[string]string{"ring": "stable"}, State: "live", InputsVersion: 3, TakenVersion: 3,
-		Inputs: installs.Inputs{Plain: installs.Values{"region": "eu", "port": "80"}, Sensitive: installs.Values{"api_key": secret}},
+		Labels: map[string]string{"ring": "stable"}, State: "live", InputsVersion: 3, Inputs: inputs("80"),
+		Taken: installs.Taken{Version: 3, Inputs: inputs("80")},
 	}
 	for _, fn := range change {
 		fn(&p)
 	}
 	return p
+}
+
+// overriding has tf_vars of base, which were others when they were taken.
+func overriding(now, taken string) func(*installs.Present) {
+	return func(p *installs.Present) {
+		p.Overrides = installs.Overrides{"base": {TFVars: now}}
+		p.Taken.Overrides = installs.Overrides{"base": {TFVars: taken}}
+	}
 }
 
 // asAcme declares what acme is.
@@ -111,19 +134,19 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name:    "an input that the app no longer has goes",
-			present: []installs.Present{acme(func(p *installs.Present) { p.Inputs.Plain["motto"] = "x" })}, wanted: []installs.Wanted{asAcme()},
+			present: []installs.Present{acme(func(p *installs.Present) { p.Inputs.Plain["motto"], p.Taken.Inputs.Plain["motto"] = "x", "x" })}, wanted: []installs.Wanted{asAcme()},
 			want: []installs.Decision{{Name: "acme", Action: installs.ActionUpdate, Next: installs.NextDeploy, Kept: []string{"api_key"}, Changes: []installs.FieldChange{
 				{Field: "inputs.motto", Old: new("x")},
 			}}},
 		},
 		{
 			name:    "inputs that no workflow has taken yet want a deploy still",
-			present: []installs.Present{acme(func(p *installs.Present) { p.TakenVersion = 2 })}, wanted: []installs.Wanted{asAcme()},
+			present: []installs.Present{acme(func(p *installs.Present) { p.Taken = installs.Taken{Version: 2, Inputs: inputs("79")} })}, wanted: []installs.Wanted{asAcme()},
 			want: []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Next: installs.NextDeploy, Kept: []string{"api_key"}}},
 		},
 		{
 			name:    "one that was never provisioned wants that",
-			present: []installs.Present{acme(func(p *installs.Present) { p.State, p.TakenVersion = "new", 0 })}, wanted: []installs.Wanted{asAcme()},
+			present: []installs.Present{acme(func(p *installs.Present) { p.State, p.Taken = "new", installs.Taken{} })}, wanted: []installs.Wanted{asAcme()},
 			want: []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Next: installs.NextProvision, Kept: []string{"api_key"}}},
 		},
 		{
@@ -157,6 +180,82 @@ func TestPlan(t *testing.T) {
 			}}},
 		},
 		{
+			name: "what is said of components is told, and toggles want a deploy of all", present: []installs.Present{acme(func(p *installs.Present) { p.Toggles = installs.Toggles{"idle": true} })},
+			wanted: wants(func(w *installs.Wanted) {
+				w.Toggles = installs.Toggles{"web": false, "db": false}
+				w.Overrides = installs.Overrides{"web": {HelmValues: "replicas: 3"}, "base": {TFVars: "size = 3"}, "db": {}}
+			}),
+			want: []installs.Decision{{Name: "acme", Action: installs.ActionUpdate, Next: installs.NextDeploy, Kept: []string{"api_key"}, Changes: []installs.FieldChange{
+				{Field: "component_toggles.db", New: new("off")}, {Field: "component_toggles.idle", Old: new("on")}, {Field: "component_toggles.web", New: new("off")},
+				{Field: "components.base.tf_vars", New: new("size = 3")}, {Field: "components.web.helm_values", New: new("replicas: 3")},
+			}}},
+		},
+		{
+			name: "an override wants a deploy of just its component", present: []installs.Present{acme(overriding("size = 1", "size = 1"))},
+			wanted: wants(func(w *installs.Wanted) {
+				w.Overrides = installs.Overrides{"base": {TFVars: "size = 2"}, "idle": {TFVars: "is = \"off\""}}
+			}),
+			want: []installs.Decision{{Name: "acme", Action: installs.ActionUpdate, Next: installs.NextDeploy, Components: []string{"base"}, Kept: []string{"api_key"}, Changes: []installs.FieldChange{
+				{Field: "components.base.tf_vars", Old: new("size = 1"), New: new("size = 2")}, {Field: "components.idle.tf_vars", New: new("is = \"off\"")},
+			}}},
+		},
+		{
+			name: "an override that goes wants it too", present: []installs.Present{acme(overriding("size = 1", "size = 1"))},
+			wanted: wants(func(w *installs.Wanted) { w.Overrides = installs.Overrides{} }),
+			want: []installs.Decision{{Name: "acme", Action: installs.ActionUpdate, Next: installs.NextDeploy, Components: []string{"base"}, Kept: []string{"api_key"}, Changes: []installs.FieldChange{
+				{Field: "components.base.tf_vars", Old: new("size = 1")},
+			}}},
+		},
+		{
+			name: "what no file says of components stays", present: []installs.Present{acme(overriding("size = 1", "size = 1"), func(p *installs.Present) { p.Toggles = installs.Toggles{"web": false} })},
+			wanted: []installs.Wanted{asAcme()},
+			want:   []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Kept: []string{"api_key"}}},
+		},
+		{
+			name: "an override that a deploy of its component took wants nothing more",
+			present: []installs.Present{acme(overriding("size = 2", "size = 1"), func(p *installs.Present) {
+				p.TakenAlone = map[string]installs.Taken{"base": {Version: 4, Inputs: inputs("80"), Overrides: p.Overrides}}
+			})},
+			wanted: []installs.Wanted{asAcme()},
+			want:   []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Kept: []string{"api_key"}}},
+		},
+		{
+			name: "inputs that only one component took, and that are as before now, want that one again",
+			present: []installs.Present{acme(func(p *installs.Present) {
+				p.TakenAlone = map[string]installs.Taken{"base": {Version: 4, Inputs: inputs("81")}}
+			})},
+			wanted: []installs.Wanted{asAcme()},
+			want:   []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Next: installs.NextDeploy, Components: []string{"base"}, Kept: []string{"api_key"}}},
+		},
+		{
+			name: "toggles that no workflow has taken yet want a deploy still", present: []installs.Present{acme(func(p *installs.Present) { p.TogglesVersion = 1 })},
+			wanted: []installs.Wanted{asAcme()},
+			want:   []installs.Decision{{Name: "acme", Action: installs.ActionUnchanged, Next: installs.NextDeploy, Kept: []string{"api_key"}}},
+		},
+		{
+			name: "a toggle of what the app lets be switched no more goes", present: []installs.Present{acme(func(p *installs.Present) { p.Toggles = installs.Toggles{"base": false, "gone": true} })},
+			wanted: wants(func(w *installs.Wanted) { w.Toggles = installs.Toggles{"base": false, "gone": true} }),
+			want: []installs.Decision{{Name: "acme", Action: installs.ActionUpdate, Next: installs.NextDeploy, Kept: []string{"api_key"}, Changes: []installs.FieldChange{
+				{Field: "component_toggles.base", Old: new("off")}, {Field: "component_toggles.gone", Old: new("on")},
+			}}},
+		},
+		{
+			name: "what is wrong of components is told at once", present: []installs.Present{acme()},
+			wanted: wants(func(w *installs.Wanted) {
+				w.Toggles = installs.Toggles{"db": false, "base": false, "bse": true}
+				w.Overrides = installs.Overrides{"web": {TFVars: "a = 1", HelmValues: "- a"}, "base": {TFVars: "{"}, "gone": {TFVars: "a = 1"}}
+			}),
+			faults: []fault.FieldError{
+				{Pointer: "/installs/0/component_toggles/base", Code: "not_toggleable", Detail: `component "base" is not toggleable`},
+				{Pointer: "/installs/0/component_toggles/bse", Code: "unknown_component", Detail: `the app has no component "bse"`},
+				{Pointer: "/installs/0/component_toggles/db", Code: "component_needed", Detail: `component "db" cannot be off while "web", which needs it, is on: dependencies at :0`},
+				{Pointer: "/installs/0/components/base/tf_vars", Code: "value", Detail: "tf_vars: line 1 is not valid JSON: unexpected end of JSON input"},
+				{Pointer: "/installs/0/components/gone", Code: "unknown_component", Detail: `the app has no component "gone"`},
+				{Pointer: "/installs/0/components/web/helm_values", Code: "value", Detail: "helm_values: line 1 is YAML, but no mapping of keys to values"},
+				{Pointer: "/installs/0/components/web/tf_vars", Code: "value", Detail: `tf_vars: component "web" is no Terraform module`},
+			},
+		},
+		{
 			name:    "everything wrong is told at once with its place, and no secret is",
 			present: []installs.Present{acme(), acme(func(p *installs.Present) { p.Name, p.App = "taken", "other-app" })},
 			wanted: []installs.Wanted{
@@ -181,7 +280,7 @@ func TestPlan(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := installs.Plan(defined(), tt.present, tt.wanted)
+			got, err := installs.Plan(app(), tt.present, tt.wanted)
 			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreUnexported(installs.Decision{}), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -57,7 +58,7 @@ func (s *Service) Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (Sync
 		return Synced{}, err
 	}
 	out := Synced{App: app}
-	if out.Decisions, err = Plan(config.app.Inputs, present, req.Wanted); err != nil {
+	if out.Decisions, err = Plan(&config.app, present, req.Wanted); err != nil {
 		return out, fault.With(err, fault.Remedy("mend what is declared; an input that is new in the app is known once `berth sync` has made its release"))
 	}
 	if err := s.checkStacks(out.Decisions); err != nil {
@@ -99,7 +100,7 @@ func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted 
 		in := r.Install
 		p := Present{
 			ID: in.ID, Name: in.Name, CustomerID: in.CustomerID, CustomerName: r.CustomerName, Stack: in.StackKind,
-			ApprovalOption: in.ApprovalOption, State: in.State, InputsVersion: in.InputsVersion, TakenVersion: r.TakenInputsVersion,
+			ApprovalOption: in.ApprovalOption, State: in.State, InputsVersion: in.InputsVersion, TogglesVersion: in.TogglesVersion,
 		}
 		if in.AppID != app.ID {
 			p.App = r.AppName
@@ -110,9 +111,50 @@ func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted 
 		if p.Inputs, err = decode(s.Keys, tx.OrgID(), r.InputValues, r.SealedInputs); err != nil {
 			return nil, fmt.Errorf("install %s: %w", in.Name, err)
 		}
+		if p.Overrides, err = decodeOverrides(r.Overrides); err != nil {
+			return nil, fmt.Errorf("install %s: %w", in.Name, err)
+		}
+		if p.Toggles, err = decodeToggles(in.Toggles); err != nil {
+			return nil, fmt.Errorf("install %s: %w", in.Name, err)
+		}
 		all = append(all, p)
 	}
-	return all, nil
+	return all, s.taken(ctx, tx, all)
+}
+
+// taken fills in what workflows have taken to deploy the installs.
+func (s *Service) taken(ctx context.Context, tx *store.Tx, installs []Present) error {
+	byID, ids := map[string]*Present{}, []string{}
+	for i := range installs {
+		byID[installs[i].ID] = &installs[i]
+		ids = append(ids, installs[i].ID)
+	}
+	rows, err := tx.InputsTaken(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		t := Taken{Version: r.Version, TogglesVersion: r.TogglesVersion}
+		if t.Inputs, err = decode(s.Keys, tx.OrgID(), r.Values, r.Sealed); err != nil {
+			return fmt.Errorf("install %s: %w", r.InstallID, err)
+		}
+		if t.Overrides, err = decodeOverrides(r.Overrides); err != nil {
+			return fmt.Errorf("install %s: %w", r.InstallID, err)
+		}
+		p := byID[r.InstallID]
+		if r.Component == "" {
+			p.Taken = t
+			continue
+		}
+		if p.TakenAlone == nil {
+			p.TakenAlone = map[string]Taken{}
+		}
+		p.TakenAlone[r.Component] = t
+	}
+	for i := range installs {
+		maps.DeleteFunc(installs[i].TakenAlone, func(_ string, t Taken) bool { return t.Version <= installs[i].Taken.Version })
+	}
+	return nil
 }
 
 // checkStacks refuses new installs whose runner could not get in.
@@ -134,7 +176,7 @@ func (s *Service) carryOut(ctx context.Context, tx *store.Tx, app db.App, config
 	case ActionCreate:
 		_, err := s.insert(ctx, tx, app, configID, d.inputs, CreateRequest{
 			Name: d.Name, Customer: customerOf(*d.wanted), CreateCustomer: true, Stack: d.wanted.Stack,
-			Labels: d.wanted.Labels, ApprovalOption: d.wanted.ApprovalOption, Actor: actor,
+			Labels: d.wanted.Labels, ApprovalOption: d.wanted.ApprovalOption, Toggles: d.toggles, Overrides: d.overrides, Actor: actor,
 		})
 		return err
 	case ActionUpdate:
@@ -154,11 +196,19 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor st
 		return err
 	}
 	change := db.UpdateInstallSettingsParams{ID: d.present.ID, ApprovalOption: d.wanted.ApprovalOption, Labels: raw}
-	if err := tx.UpdateInstallSettings(ctx, change); err != nil || !d.setsInputs() {
+	if err := tx.UpdateInstallSettings(ctx, change); err != nil {
 		return err
 	}
+	if d.setsToggles() {
+		if err := storeToggles(ctx, tx, d.present.ID, d.toggles); err != nil {
+			return err
+		}
+	}
+	if !d.setsInputs() {
+		return nil
+	}
 	version := d.present.InputsVersion + 1
-	if _, err := s.storeInputs(ctx, tx, d.present.ID, version, d.inputs, actor); err != nil {
+	if _, err := s.storeInputs(ctx, tx, d.present.ID, version, d.inputs, d.overrides, actor); err != nil {
 		return err
 	}
 	if err := tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: d.present.ID, Version: version}); err != nil {
@@ -168,12 +218,12 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor st
 }
 
 // planVersion names a plan: the config that inputs were checked against, each
-// install's version before, and what becomes of it. Sensitive values are not in
+// install's versions before, and what becomes of it. Sensitive values are not in
 // it, so it does not tell whether they were guessed right.
 func planVersion(configID string, decisions []Decision) string {
 	type item struct {
 		Name, ID string
-		Version  int32
+		Versions [2]int32
 		Action   Action
 		Changes  []FieldChange
 	}
@@ -181,7 +231,7 @@ func planVersion(configID string, decisions []Decision) string {
 	for _, d := range decisions {
 		it := item{Name: d.Name, Action: d.Action, Changes: d.Changes}
 		if d.present != nil {
-			it.ID, it.Version = d.present.ID, d.present.InputsVersion
+			it.ID, it.Versions = d.present.ID, [2]int32{d.present.InputsVersion, d.present.TogglesVersion}
 		}
 		items = append(items, it)
 	}

@@ -99,7 +99,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	var app *appconfig.App
 	var state db.StateVersion
 	if install.ReleaseID != nil {
-		if app, err = workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID); err != nil {
+		if app, err = workflow.AppInForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
 			return err
 		}
 		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Keys, install, install.InputsVersion, *install.ReleaseID, "settings")

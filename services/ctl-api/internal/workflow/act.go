@@ -197,7 +197,7 @@ func (r *round) judge(ctx context.Context, moved db.MoveInstallParams) error {
 	if install.ReleaseID == nil {
 		return nil
 	}
-	app, err := AppOfRelease(ctx, r.tx.Queries, *install.ReleaseID)
+	app, err := AppInForce(ctx, r.tx.Queries, install.ID, *install.ReleaseID)
 	if err != nil {
 		return err
 	}

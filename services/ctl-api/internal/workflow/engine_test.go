@@ -47,7 +47,8 @@ type noLater struct{}
 func (noLater) WakeWorkflowAt(context.Context, *store.Tx, string, time.Time) error { return nil }
 func (noLater) WakeInstallAt(context.Context, *store.Tx, string, time.Time) error  { return nil }
 
-func newRig(t *testing.T) *rig {
+// newRig makes it; change may make another app of the example.
+func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
 	t.Helper()
 	ctx := t.Context()
 	pg := pgtest.New(t)
@@ -66,7 +67,7 @@ func newRig(t *testing.T) *rig {
 	if r.seal, err = seal.GenerateIdentity(); err != nil {
 		t.Fatal(err)
 	}
-	r.seed()
+	r.seed(change...)
 	return r
 }
 
@@ -92,11 +93,14 @@ func (r *rig) value(sql string, args ...any) string {
 }
 
 // seed makes what a sync, its builds and the creation of an install leave.
-func (r *rig) seed() {
+func (r *rig) seed(change ...func(*appconfig.App)) {
 	r.t.Helper()
 	app, diags := appconfig.Check(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
 	if appconfig.HasErrors(diags) {
 		r.t.Fatalf("examples/hello: %v", diags)
+	}
+	for _, fn := range change {
+		fn(app)
 	}
 	body, err := json.Marshal(app)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 // Kind says what a workflow is for.
@@ -33,8 +35,9 @@ const (
 // PlanInput is everything that Plan looks at.
 type PlanInput struct {
 	Kind Kind
-	// Components are those of the pinned release that are switched on, in any
-	// order.
+	// Install is its name, for advice.
+	Install string
+	// Components are those of the pinned release, in any order.
 	Components []PlanComponent
 	// Selected names the components to deploy; empty means all. Only for
 	// KindDeploy.
@@ -56,6 +59,8 @@ type PlanInput struct {
 type PlanComponent struct {
 	Name       string
 	Needs      []string // names of other components
+	Off        bool     // the install has switched it off
+	Misfit     string   // why what the install overrides of it does not fit; empty when it does
 	MaxRetries int
 }
 
@@ -87,8 +92,9 @@ type PlannedStep struct {
 }
 
 // Plan makes the steps of a workflow, in an order in which each comes after all
-// that it needs. The same input gives the same steps. It fails on a selected
-// component that the release does not have.
+// that it needs. The same input gives the same steps. It fails (ErrInvalid) on a
+// selected component that the release does not have or that is off, and
+// (ErrConflict) on one that needs what is off, or that overrides do not fit.
 func Plan(in PlanInput) ([]PlannedStep, error) {
 	p := &planner{in: in}
 	switch in.Kind {
@@ -176,25 +182,25 @@ func (p *planner) hooksAfter(after []string, trigger, component string) []string
 	return after
 }
 
-// deploy appends the selected components (all, when selected is empty), side by
-// side where nothing orders them.
+// deploy appends the selected components, side by side where nothing orders them.
+// When selected is empty these are all that are on, and what is off and was made
+// is removed.
 func (p *planner) deploy(selected []string) error {
-	chosen := map[string]bool{}
-	for _, c := range p.in.Components {
-		chosen[c.Name] = len(selected) == 0 || slices.Contains(selected, c.Name)
-	}
-	for _, name := range selected {
-		if !chosen[name] {
-			return fmt.Errorf("the release has no component %q", name)
-		}
+	chosen, err := p.choose(selected)
+	if err != nil {
+		return err
 	}
 	all := len(selected) == 0
 	if all {
 		p.hooks("pre-deploy-all-components")
 	}
 	base := slices.Clone(p.last)
+	var off removal
+	if all {
+		off = p.switchedOff(chosen)
+	}
+	leaves := p.remove(&off, false, func(string) []string { return base })
 	ends := map[string][]string{} // component → what its dependents come after
-	var leaves []string
 	for _, c := range inOrder(p.in.Components) {
 		if !chosen[c.Name] {
 			continue
@@ -205,6 +211,7 @@ func (p *planner) deploy(selected []string) error {
 				after = append(after, ends[need]...)
 			}
 		}
+		after = append(after, off.dependents(c.Name)...) // gone before it moves
 		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
 		step := PlannedStep{
 			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
@@ -214,6 +221,15 @@ func (p *planner) deploy(selected []string) error {
 		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)
 		leaves = append(leaves, ends[c.Name]...)
 	}
+	leaves = append(leaves, p.remove(&off, true, func(name string) []string {
+		after := slices.Clone(base)
+		for _, m := range p.in.Made {
+			if slices.Contains(m.Needs, name) {
+				after = append(after, ends[m.Name]...)
+			}
+		}
+		return after
+	})...)
 	if len(leaves) > 0 {
 		p.last = leaves
 	}
@@ -221,6 +237,38 @@ func (p *planner) deploy(selected []string) error {
 		p.hooks("post-deploy-all-components")
 	}
 	return nil
+}
+
+// choose says which components are deployed: the selected ones, or all that are
+// on.
+func (p *planner) choose(selected []string) (map[string]bool, error) {
+	chosen, off := map[string]bool{}, map[string]bool{}
+	for _, c := range p.in.Components {
+		off[c.Name] = c.Off
+		chosen[c.Name] = !c.Off && (len(selected) == 0 || slices.Contains(selected, c.Name))
+	}
+	for _, name := range selected {
+		switch isOff, there := off[name]; {
+		case !there:
+			return nil, fault.Newf(fault.ErrInvalid, "the release has no component %q", name)
+		case isOff:
+			return nil, fault.With(fault.Newf(fault.ErrInvalid, "component %q is switched off in install %s", name, p.in.Install),
+				fault.Code("component_off"), fault.Remedy("switch it on first: `berth installs toggle %s %s on`", p.in.Install, name))
+		}
+	}
+	for _, c := range inOrder(p.in.Components) {
+		if chosen[c.Name] && c.Misfit != "" {
+			return nil, fault.With(fault.Newf(fault.ErrConflict, "what install %s overrides of component %q does not fit: %s", p.in.Install, c.Name, c.Misfit),
+				fault.Code("override_misfit"), fault.Remedy("correct the file of the install, and run `berth installs sync`"))
+		}
+		for _, need := range c.Needs {
+			if chosen[c.Name] && off[need] {
+				return nil, fault.With(fault.Newf(fault.ErrConflict, "component %q needs %q, which is switched off in install %s", c.Name, need, p.in.Install),
+					fault.Code("component_off"), fault.Remedy("switch %q on (`berth installs toggle %s %s on`), or %q off", need, p.in.Install, need, c.Name))
+			}
+		}
+	}
+	return chosen, nil
 }
 
 func deployReason(all bool) string {
@@ -242,49 +290,6 @@ func (p *planner) checks() {
 	if len(names) > 0 {
 		p.last = names
 	}
-}
-
-// teardown appends the removal of all that was made: what stands on something
-// goes first, the sandbox last.
-func (p *planner) teardown() {
-	p.hooks("pre-deprovision")
-	p.hooks("pre-teardown-all-components")
-	base := slices.Clone(p.last)
-
-	var components []PlanComponent
-	sandbox := false
-	for _, m := range p.in.Made {
-		if m.Sandbox {
-			sandbox = true
-			continue
-		}
-		components = append(components, PlanComponent{Name: m.Name, Needs: m.Needs})
-	}
-	ordered := inOrder(components)
-	slices.Reverse(ordered)
-	ends := map[string][]string{}
-	var leaves []string
-	for _, c := range ordered {
-		after := slices.Clone(base)
-		for _, other := range ordered {
-			if slices.Contains(other.Needs, c.Name) {
-				after = append(after, ends[other.Name]...)
-			}
-		}
-		after = p.hooksAfter(after, "pre-teardown-component", c.Name)
-		name := "component/" + c.Name
-		p.steps = append(p.steps, PlannedStep{Name: name, Kind: StepTeardown, Resource: c.Name, Needs: after, Reason: "it was made"})
-		ends[c.Name] = p.hooksAfter([]string{name}, "post-teardown-component", c.Name)
-		leaves = append(leaves, ends[c.Name]...)
-	}
-	if len(leaves) > 0 {
-		p.last = leaves
-	}
-	p.hooks("post-teardown-all-components")
-	if sandbox {
-		p.add(PlannedStep{Name: "sandbox", Kind: StepTeardown, Resource: "sandbox", Sandbox: true, Reason: "it was made; nothing stands on it any more"})
-	}
-	p.hooks("post-deprovision")
 }
 
 // inOrder sorts components so that each comes after its needs, by name where

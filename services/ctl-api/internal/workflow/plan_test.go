@@ -1,18 +1,25 @@
 package workflow_test
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
 )
 
-// edges shows steps as "name <- needs".
-func edges(steps []workflow.PlannedStep) []string {
+// edges shows steps as "name <- needs", with a dash before what is removed by a
+// workflow that does not only remove.
+func edges(kind workflow.Kind, steps []workflow.PlannedStep) []string {
 	var out []string
 	for _, s := range steps {
 		line := s.Name
+		if s.Kind == workflow.StepTeardown && kind != workflow.KindDeprovision {
+			line = "-" + line
+		}
 		for i, n := range s.Needs {
 			if i == 0 {
 				line += " <-"
@@ -81,6 +88,54 @@ func TestPlan(t *testing.T) {
 			},
 		},
 		{
+			name: "what is off and was made is removed by a deploy of all, dependents first, beside the rest",
+			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{
+				{Name: "api"}, {Name: "db", Off: true}, {Name: "admin", Needs: []string{"db"}, Off: true}, {Name: "never", Off: true},
+			}, Made: []workflow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "db"}, {Name: "admin", Needs: []string{"db"}}, {Name: "orphan"}},
+				Checks: []string{"up"}},
+			want: []string{
+				"runner", "-component/admin <- runner", "-component/db <- runner component/admin", "component/api <- runner",
+				"check/up <- component/admin component/db component/api",
+			},
+		},
+		{
+			name: "what stands on a component is removed before that one moves",
+			in: workflow.PlanInput{Kind: workflow.KindProvision, HasSandbox: true, Components: []workflow.PlanComponent{
+				{Name: "api"}, {Name: "metrics", Needs: []string{"api"}, Off: true},
+			}, Made: []workflow.PlanMade{{Name: "api"}, {Name: "metrics", Needs: []string{"api"}}}},
+			want: []string{"stack", "runner <- stack", "sandbox <- runner", "-component/metrics <- sandbox", "component/api <- sandbox component/metrics"},
+		},
+		{
+			name: "what a component stood on before this release is removed once it has moved, and so is what that stands on",
+			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{
+				{Name: "api"}, {Name: "cache", Off: true}, {Name: "disk", Off: true}, {Name: "viewer", Off: true},
+			}, Made: []workflow.PlanMade{
+				{Name: "api", Needs: []string{"cache"}}, {Name: "cache", Needs: []string{"disk"}}, {Name: "disk"}, {Name: "viewer", Needs: []string{"disk"}},
+			}},
+			want: []string{
+				"runner", "-component/viewer <- runner", "component/api <- runner",
+				"-component/cache <- runner component/api", "-component/disk <- runner component/viewer component/cache",
+			},
+		},
+		{
+			name: "hooks of a teardown stand around what is switched off, and those of its deploy are left out",
+			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{{Name: "api", Off: true}}, Made: []workflow.PlanMade{{Name: "api"}},
+				Hooks: []workflow.PlanHook{
+					{Action: "drain", Trigger: "pre-teardown-component", Component: "api"}, {Action: "tell", Trigger: "post-teardown-component", Component: "api"},
+					{Action: "seed", Trigger: "post-deploy-component", Component: "api"}, {Action: "end", Trigger: "post-deploy-all-components"},
+				}},
+			want: []string{
+				"runner", "pre-teardown-component/api/drain <- runner", "-component/api <- pre-teardown-component/api/drain",
+				"post-teardown-component/api/tell <- component/api", "post-deploy-all-components/end <- post-teardown-component/api/tell",
+			},
+		},
+		{
+			name: "a deploy of one component removes nothing",
+			in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"api"},
+				Components: []workflow.PlanComponent{{Name: "api"}, {Name: "db", Off: true}}, Made: []workflow.PlanMade{{Name: "db"}}},
+			want: []string{"runner", "component/api <- runner"},
+		},
+		{
 			name: "an install of which nothing was made has nothing to tear down",
 			in:   workflow.PlanInput{Kind: workflow.KindDeprovision},
 			want: []string{"runner"},
@@ -98,17 +153,52 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Plan: %v", err)
 			}
-			if diff := cmp.Diff(tt.want, edges(steps)); diff != "" {
+			if diff := cmp.Diff(tt.want, edges(tt.in.Kind, steps)); diff != "" {
 				t.Errorf("steps differ (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestPlanRefusesAnUnknownComponent(t *testing.T) {
+func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
-	_, err := workflow.Plan(workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"nope"}})
-	if err == nil {
-		t.Fatal("Plan accepted a component that the release does not have")
+	components := []workflow.PlanComponent{
+		{Name: "web", Needs: []string{"api"}}, {Name: "api", Off: true}, {Name: "alone"}, {Name: "chart", Misfit: "tf_vars: it is no Terraform module"},
+	}
+	for _, tt := range []struct {
+		name       string
+		in         workflow.PlanInput
+		kind       error
+		want, help string
+	}{
+		{
+			name: "a component that the release does not have", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"nope"}},
+			kind: fault.ErrInvalid, want: `no component "nope"`,
+		},
+		{
+			name: "a component that is off", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"alone", "api"}},
+			kind: fault.ErrInvalid, want: `"api" is switched off in install acme`, help: "berth installs toggle acme api on",
+		},
+		{
+			name: "a deploy of what overrides do not fit", in: workflow.PlanInput{Kind: workflow.KindDeploy},
+			kind: fault.ErrConflict, want: `"chart" does not fit: tf_vars`, help: "berth installs sync",
+		},
+		{
+			name: "a deploy of what needs something off", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"web"}},
+			kind: fault.ErrConflict, want: `component "web" needs "api", which is switched off in install acme`, help: "berth installs toggle acme api on",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.in.Install, tt.in.Components = "acme", components
+			_, err := workflow.Plan(tt.in)
+			if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(fault.From(err).Remedy, tt.help) {
+				t.Errorf("Plan: %v (%s), want %q (%s)", err, fault.From(err).Remedy, tt.want, tt.help)
+			}
+		})
+	}
+	steps, err := workflow.Plan(workflow.PlanInput{Kind: workflow.KindDeploy, Install: "acme", Components: components, Selected: []string{"alone"}})
+	if err != nil || len(steps) != 2 {
+		t.Errorf("a component that has nothing to do with it is not deployed: %v %v", steps, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -62,11 +63,11 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 	}
 	steps, err := Plan(in)
 	if err != nil {
-		return "", fault.Newf(fault.ErrInvalid, "%s", err)
+		return "", err
 	}
 	row, err := tx.InsertWorkflow(ctx, db.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
-		PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
+		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
 	})
 	if err != nil {
@@ -131,7 +132,7 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 // gather reads what Plan needs, and makes rows for components that the install
 // does not have yet.
 func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request) (PlanInput, map[string]db.Resource, error) {
-	in := PlanInput{Kind: req.Kind, Selected: req.Components, Action: req.Action}
+	in := PlanInput{Kind: req.Kind, Install: install.Name, Selected: req.Components, Action: req.Action}
 	if releaseID != "" {
 		if err := gatherRelease(ctx, tx, install, releaseID, req, &in); err != nil {
 			return in, nil, err
@@ -178,6 +179,10 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 	if err := json.Unmarshal(install.Toggles, &toggles); err != nil {
 		return fmt.Errorf("read toggles: %w", err)
 	}
+	overrides, err := overridesOf(ctx, tx, install.ID, install.InputsVersion)
+	if err != nil {
+		return err
+	}
 	graph, _ := appconfig.NewGraph(app)
 	for _, item := range items {
 		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
@@ -194,13 +199,19 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 		if c == nil {
 			return fmt.Errorf("release %s has component %q, its config has not", releaseID, item.Name)
 		}
-		if enabled, said := toggles[c.Name]; said && !enabled || !said && !c.EnabledByDefault() {
-			continue
-		}
-		in.Components = append(in.Components, PlanComponent{Name: c.Name, Needs: graph.Needs(c.Name), MaxRetries: c.MaxAutoRetries})
+		in.Components = append(in.Components, PlanComponent{
+			Name: c.Name, Needs: graph.Needs(c.Name), Off: !c.EnabledIn(toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
+		})
+	}
+	off := func(name string) bool {
+		c := app.Component(name)
+		return c != nil && !c.EnabledIn(toggles)
 	}
 	for i := range app.Actions {
 		a := &app.Actions[i]
+		if app.ActionNeedsAny(a, off) {
+			continue // it could only fail
+		}
 		if _, ok := a.HealthCheck(); ok {
 			in.Checks = append(in.Checks, a.Name)
 		}
@@ -214,6 +225,15 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", req.Action, strings.Join(actionNames(app), ", "))
 	}
 	return nil
+}
+
+// misfit is the first problem of an override by its key.
+func misfit(override appconfig.InstallComponent, c *appconfig.Component) string {
+	problems := override.Problems(c)
+	for _, key := range slices.Sorted(maps.Keys(problems)) {
+		return key + ": " + problems[key]
+	}
+	return ""
 }
 
 func needsInRelease(ctx context.Context, tx *store.Tx, releaseID string) (map[string][]string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -30,6 +31,7 @@ type subject struct {
 	digest     string
 	typ        string
 	spec       json.RawMessage
+	override   appconfig.InstallComponent // what the install says itself; of another type it counts for nothing
 }
 
 // subjectOf finds what a deploy or teardown step is about.
@@ -45,13 +47,30 @@ func (r *round) subjectOf(ctx context.Context, step db.Step) (subject, error) {
 	}
 	for _, item := range items {
 		if resource.ComponentID != nil && item.ComponentID == *resource.ComponentID {
+			overrides, err := overridesOf(ctx, r.tx, r.install.ID, r.workflow.InputsVersion)
 			return subject{
-				resource: resource, releaseID: release, revisionID: item.RevisionID,
+				override: overrides[resource.Name], resource: resource, releaseID: release, revisionID: item.RevisionID,
 				repository: item.ArtifactRepository, digest: item.ArtifactDigest, typ: item.Type, spec: item.Spec,
-			}, nil
+			}, err
 		}
 	}
 	return subject{}, fmt.Errorf("release %s has no item for resource %s", release, resource.Name)
+}
+
+// overridesOf reads what a version of an install's inputs overrides, by component.
+func overridesOf(ctx context.Context, tx *store.Tx, installID string, version int32) (map[string]appconfig.InstallComponent, error) {
+	if version == 0 {
+		return nil, nil
+	}
+	row, err := tx.GetInputs(ctx, db.GetInputsParams{InstallID: installID, Version: version})
+	if err != nil {
+		return nil, fmt.Errorf("read inputs: %w", err)
+	}
+	overrides := map[string]appconfig.InstallComponent{}
+	if err := json.Unmarshal(row.Overrides, &overrides); err != nil {
+		return nil, fmt.Errorf("read overrides: %w", err)
+	}
+	return overrides, nil
 }
 
 // fill completes the spec of a plan with what the engine of the subject's type
@@ -73,8 +92,10 @@ func (sub subject) fill(spec *jobspec.Spec, app *appconfig.App) (time.Duration, 
 	case c.TerraformModule != nil:
 		m := c.TerraformModule
 		spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+		spec.TerraformModule.InstallVars = sub.override.TFVars
 	case c.HelmChart != nil:
 		spec.Kind, spec.HelmChart = jobspec.KindHelmChart, helmChart(c.HelmChart, app.Runner)
+		spec.HelmChart.InstallValues = sub.override.HelmValues
 	case c.KubernetesManifest != nil:
 		spec.Kind = jobspec.KindKubernetesManifest
 		spec.KubernetesManifest = &jobspec.KubernetesManifest{
@@ -165,6 +186,35 @@ func AppOfRelease(ctx context.Context, q *db.Queries, releaseID string) (*appcon
 		return nil, fmt.Errorf("read config of release %s: %w", releaseID, err)
 	}
 	return &app, nil
+}
+
+// AppInForce reads the app as a release pins it, without the actions that need a
+// component that can be off and is not there: they could only fail.
+func AppInForce(ctx context.Context, q *db.Queries, installID, releaseID string) (*appconfig.App, error) {
+	app, err := AppOfRelease(ctx, q, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := q.ResourcesOfInstall(ctx, installID)
+	if err != nil {
+		return nil, fmt.Errorf("read resources: %w", err)
+	}
+	there := map[string]bool{}
+	for _, r := range resources {
+		there[r.Name] = there[r.Name] || r.Kind == "component" && r.LiveReleaseID != nil
+	}
+	out := func(name string) bool {
+		c := app.Component(name)
+		return c != nil && c.Toggleable && !there[name]
+	}
+	kept := make([]appconfig.Action, 0, len(app.Actions))
+	for i := range app.Actions {
+		if !app.ActionNeedsAny(&app.Actions[i], out) {
+			kept = append(kept, app.Actions[i])
+		}
+	}
+	app.Actions = kept
+	return app, nil
 }
 
 // baseSpec fills what all jobs of the install have in common.

@@ -12,9 +12,9 @@ import (
 
 const addInputs = `-- name: AddInputs :one
 
-INSERT INTO install_inputs (org_id, install_id, version, values, sealed, created_by)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5)
-RETURNING org_id, install_id, version, values, sealed, created_by, created_at
+INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
+RETURNING org_id, install_id, version, values, sealed, created_by, created_at, overrides
 `
 
 type AddInputsParams struct {
@@ -22,16 +22,19 @@ type AddInputsParams struct {
 	Version   int32
 	Plain     json.RawMessage
 	Sealed    []byte
+	Overrides json.RawMessage
 	CreatedBy string
 }
 
-// Inputs of installs; each change is a new version.
+// Inputs of installs, and what they override of single components; each change
+// is a new version.
 func (q *Queries) AddInputs(ctx context.Context, arg AddInputsParams) (InstallInput, error) {
 	row := q.db.QueryRow(ctx, addInputs,
 		arg.InstallID,
 		arg.Version,
 		arg.Plain,
 		arg.Sealed,
+		arg.Overrides,
 		arg.CreatedBy,
 	)
 	var i InstallInput
@@ -43,12 +46,13 @@ func (q *Queries) AddInputs(ctx context.Context, arg AddInputsParams) (InstallIn
 		&i.Sealed,
 		&i.CreatedBy,
 		&i.CreatedAt,
+		&i.Overrides,
 	)
 	return i, err
 }
 
 const getInputs = `-- name: GetInputs :one
-SELECT org_id, install_id, version, values, sealed, created_by, created_at FROM install_inputs WHERE install_id = $1 AND version = $2
+SELECT org_id, install_id, version, values, sealed, created_by, created_at, overrides FROM install_inputs WHERE install_id = $1 AND version = $2
 `
 
 type GetInputsParams struct {
@@ -67,8 +71,63 @@ func (q *Queries) GetInputs(ctx context.Context, arg GetInputsParams) (InstallIn
 		&i.Sealed,
 		&i.CreatedBy,
 		&i.CreatedAt,
+		&i.Overrides,
 	)
 	return i, err
+}
+
+const inputsTaken = `-- name: InputsTaken :many
+SELECT t.install_id::text AS install_id, t.component::text AS component, t.version::int AS version, t.toggles_version::int AS toggles_version,
+       n.values, n.sealed, n.overrides
+FROM (
+    SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, max(w.toggles_version) AS toggles_version
+    FROM workflows w LEFT JOIN LATERAL jsonb_array_elements_text(w.params->'components') AS c(name) ON true
+    WHERE w.install_id = ANY ($1::text[]) AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
+      AND w.state IN ('queued', 'running', 'waiting', 'succeeded')
+    GROUP BY w.org_id, w.install_id, c.name
+) t
+JOIN install_inputs n ON n.org_id = t.org_id AND n.install_id = t.install_id AND n.version = t.version
+`
+
+type InputsTakenRow struct {
+	InstallID      string
+	Component      string
+	Version        int32
+	TogglesVersion int32
+	Values         json.RawMessage
+	Sealed         []byte
+	Overrides      json.RawMessage
+}
+
+// The newest inputs that workflows have taken to deploy these installs: to every
+// component (component is empty), and to single ones; a workflow that failed has
+// not.
+func (q *Queries) InputsTaken(ctx context.Context, installIds []string) ([]InputsTakenRow, error) {
+	rows, err := q.db.Query(ctx, inputsTaken, installIds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []InputsTakenRow{}
+	for rows.Next() {
+		var i InputsTakenRow
+		if err := rows.Scan(
+			&i.InstallID,
+			&i.Component,
+			&i.Version,
+			&i.TogglesVersion,
+			&i.Values,
+			&i.Sealed,
+			&i.Overrides,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const setInputsVersion = `-- name: SetInputsVersion :exec

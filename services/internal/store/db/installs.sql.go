@@ -35,7 +35,7 @@ func (q *Queries) CountOpenWorkflows(ctx context.Context, installID string) (int
 }
 
 const findInstall = `-- name: FindInstall :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at FROM installs
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version FROM installs
 WHERE id = $1 OR (name = $1 AND forgotten_at IS NULL)
 ORDER BY id = $1 DESC LIMIT 1
 `
@@ -61,6 +61,7 @@ func (q *Queries) FindInstall(ctx context.Context, ref string) (Install, error) 
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.ForgottenAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }
@@ -79,7 +80,7 @@ const insertInstall = `-- name: InsertInstall :one
 INSERT INTO installs (id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, inputs_version, created_by)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
         $6, $7, $8, $9)
-RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at
+RETURNING id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version
 `
 
 type InsertInstallParams struct {
@@ -125,15 +126,14 @@ func (q *Queries) InsertInstall(ctx context.Context, arg InsertInstallParams) (I
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.ForgottenAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }
 
 const installsForSync = `-- name: InstallsForSync :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
-       coalesce((SELECT max(w.inputs_version) FROM workflows w
-                 WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
-                   AND w.state IN ('queued', 'running', 'waiting', 'succeeded')), 0)::int AS taken_inputs_version
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
+       coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
@@ -148,17 +148,16 @@ type InstallsForSyncParams struct {
 }
 
 type InstallsForSyncRow struct {
-	Install            Install
-	AppName            string
-	CustomerName       string
-	InputValues        json.RawMessage
-	SealedInputs       []byte
-	TakenInputsVersion int32
+	Install      Install
+	AppName      string
+	CustomerName string
+	InputValues  json.RawMessage
+	SealedInputs []byte
+	Overrides    json.RawMessage
 }
 
 // Every install of an app, and those of other apps that have one of the names,
-// with the inputs in force and the newest inputs that a workflow has taken to
-// deploy them; a workflow that failed has not.
+// with the inputs in force.
 func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams) ([]InstallsForSyncRow, error) {
 	rows, err := q.db.Query(ctx, installsForSync, arg.AppID, arg.Names)
 	if err != nil {
@@ -185,11 +184,12 @@ func (q *Queries) InstallsForSync(ctx context.Context, arg InstallsForSyncParams
 			&i.Install.CreatedBy,
 			&i.Install.CreatedAt,
 			&i.Install.ForgottenAt,
+			&i.Install.TogglesVersion,
 			&i.AppName,
 			&i.CustomerName,
 			&i.InputValues,
 			&i.SealedInputs,
-			&i.TakenInputsVersion,
+			&i.Overrides,
 		); err != nil {
 			return nil, err
 		}
@@ -250,7 +250,7 @@ func (q *Queries) InstallsOfApp(ctx context.Context, arg InstallsOfAppParams) ([
 }
 
 const lockInstallRow = `-- name: LockInstallRow :one
-SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at FROM installs WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, customer_id, app_id, name, stack_kind, approval_option, labels, toggles, state, release_id, inputs_version, state_version, created_by, created_at, forgotten_at, toggles_version FROM installs WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Excludes others who lock it, but not those who only insert what refers to it.
@@ -274,6 +274,7 @@ func (q *Queries) LockInstallRow(ctx context.Context, id string) (Install, error
 		&i.CreatedBy,
 		&i.CreatedAt,
 		&i.ForgottenAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }
@@ -303,8 +304,23 @@ func (q *Queries) LockInstallsNamed(ctx context.Context, names []string) ([]stri
 	return items, nil
 }
 
+const setInstallToggles = `-- name: SetInstallToggles :exec
+UPDATE installs SET toggles = $1, toggles_version = toggles_version + 1 WHERE id = $2
+`
+
+type SetInstallTogglesParams struct {
+	Toggles json.RawMessage
+	ID      string
+}
+
+// Toggles that are others than before; those who deploy all of it take them.
+func (q *Queries) SetInstallToggles(ctx context.Context, arg SetInstallTogglesParams) error {
+	_, err := q.db.Exec(ctx, setInstallToggles, arg.Toggles, arg.ID)
+	return err
+}
+
 const showInstalls = `-- name: ShowInstalls :many
-SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
+SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval_option, i.labels, i.toggles, i.state, i.release_id, i.inputs_version, i.state_version, i.created_by, i.created_at, i.forgotten_at, i.toggles_version, a.name AS app_name, c.name AS customer_name, r.number AS release_number,
        coalesce((SELECT w.id FROM workflows w WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.state IN ('queued', 'running', 'waiting')
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        -- The worst verdict of its checks; healthy only when one says so.
@@ -389,6 +405,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.Install.CreatedBy,
 			&i.Install.CreatedAt,
 			&i.Install.ForgottenAt,
+			&i.Install.TogglesVersion,
 			&i.AppName,
 			&i.CustomerName,
 			&i.ReleaseNumber,

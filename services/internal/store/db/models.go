@@ -286,6 +286,7 @@ type Install struct {
 	CreatedBy      string
 	CreatedAt      time.Time
 	ForgottenAt    *time.Time
+	TogglesVersion int32
 }
 
 type InstallInput struct {
@@ -296,6 +297,7 @@ type InstallInput struct {
 	Sealed    []byte
 	CreatedBy string
 	CreatedAt time.Time
+	Overrides json.RawMessage
 }
 
 type Key struct {
@@ -623,6 +625,7 @@ type Workflow struct {
 	StartedAt         *time.Time
 	FinishedAt        *time.Time
 	CancelRequestedAt *time.Time
+	TogglesVersion    int32
 }
 
 type WorkflowEvent struct {

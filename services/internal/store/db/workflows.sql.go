@@ -21,7 +21,7 @@ func (q *Queries) ApproveAllOfWorkflow(ctx context.Context, id string) error {
 }
 
 const getWorkflow = `-- name: GetWorkflow :one
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at FROM workflows WHERE id = $1
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version FROM workflows WHERE id = $1
 `
 
 func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) {
@@ -50,30 +50,32 @@ func (q *Queries) GetWorkflow(ctx context.Context, id string) (Workflow, error) 
 		&i.StartedAt,
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }
 
 const insertWorkflow = `-- name: InsertWorkflow :one
-INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, plan_only, approve_all, params, trace, created_by)
+INSERT INTO workflows (id, org_id, install_id, number, kind, release_id, inputs_version, toggles_version, plan_only, approve_all, params, trace, created_by)
 VALUES ($1, berth.current_org(), $2,
         (SELECT coalesce(max(w.number), 0) + 1 FROM workflows w WHERE w.install_id = $2),
-        $3, $4, $5, $6, $7,
-        $8, $9, $10)
-RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at
+        $3, $4, $5, $6, $7, $8,
+        $9, $10, $11)
+RETURNING id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version
 `
 
 type InsertWorkflowParams struct {
-	ID            string
-	InstallID     string
-	Kind          string
-	ReleaseID     *string
-	InputsVersion int32
-	PlanOnly      bool
-	ApproveAll    bool
-	Params        json.RawMessage
-	Trace         json.RawMessage
-	CreatedBy     string
+	ID             string
+	InstallID      string
+	Kind           string
+	ReleaseID      *string
+	InputsVersion  int32
+	TogglesVersion int32
+	PlanOnly       bool
+	ApproveAll     bool
+	Params         json.RawMessage
+	Trace          json.RawMessage
+	CreatedBy      string
 }
 
 // Numbered per install; call with the install's row locked.
@@ -84,6 +86,7 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		arg.Kind,
 		arg.ReleaseID,
 		arg.InputsVersion,
+		arg.TogglesVersion,
 		arg.PlanOnly,
 		arg.ApproveAll,
 		arg.Params,
@@ -114,6 +117,7 @@ func (q *Queries) InsertWorkflow(ctx context.Context, arg InsertWorkflowParams) 
 		&i.StartedAt,
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }
@@ -141,7 +145,7 @@ func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEve
 }
 
 const listWorkflows = `-- name: ListWorkflows :many
-SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, i.name AS install_name, r.number AS release_number
+SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id
 WHERE ($1::text IS NULL OR w.id = $1)
   AND ($2::text IS NULL OR w.install_id = $2)
@@ -203,6 +207,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 			&i.Workflow.StartedAt,
 			&i.Workflow.FinishedAt,
 			&i.Workflow.CancelRequestedAt,
+			&i.Workflow.TogglesVersion,
 			&i.InstallName,
 			&i.ReleaseNumber,
 		); err != nil {
@@ -218,7 +223,7 @@ func (q *Queries) ListWorkflows(ctx context.Context, arg ListWorkflowsParams) ([
 
 const lockWorkflow = `-- name: LockWorkflow :one
 
-SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at FROM workflows WHERE id = $1 FOR NO KEY UPDATE
+SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, plan_only, approve_all, params, wait_reason, wait_on, wait_deadline, error, event_seq, trace, created_by, created_at, started_at, finished_at, cancel_requested_at, toggles_version FROM workflows WHERE id = $1 FOR NO KEY UPDATE
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
@@ -250,6 +255,7 @@ func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error)
 		&i.StartedAt,
 		&i.FinishedAt,
 		&i.CancelRequestedAt,
+		&i.TogglesVersion,
 	)
 	return i, err
 }

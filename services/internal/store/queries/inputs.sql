@@ -1,8 +1,9 @@
--- Inputs of installs; each change is a new version.
+-- Inputs of installs, and what they override of single components; each change
+-- is a new version.
 
 -- name: AddInputs :one
-INSERT INTO install_inputs (org_id, install_id, version, values, sealed, created_by)
-VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(created_by))
+INSERT INTO install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(version), sqlc.arg(plain), sqlc.narg(sealed), sqlc.arg(overrides), sqlc.arg(created_by))
 RETURNING *;
 
 -- name: GetInputs :one
@@ -10,3 +11,18 @@ SELECT * FROM install_inputs WHERE install_id = sqlc.arg(install_id) AND version
 
 -- name: SetInputsVersion :exec
 UPDATE installs SET inputs_version = sqlc.arg(version) WHERE id = sqlc.arg(install_id);
+
+-- name: InputsTaken :many
+-- The newest inputs that workflows have taken to deploy these installs: to every
+-- component (component is empty), and to single ones; a workflow that failed has
+-- not.
+SELECT t.install_id::text AS install_id, t.component::text AS component, t.version::int AS version, t.toggles_version::int AS toggles_version,
+       n.values, n.sealed, n.overrides
+FROM (
+    SELECT w.org_id, w.install_id, coalesce(c.name, '') AS component, max(w.inputs_version) AS version, max(w.toggles_version) AS toggles_version
+    FROM workflows w LEFT JOIN LATERAL jsonb_array_elements_text(w.params->'components') AS c(name) ON true
+    WHERE w.install_id = ANY (sqlc.arg(install_ids)::text[]) AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
+      AND w.state IN ('queued', 'running', 'waiting', 'succeeded')
+    GROUP BY w.org_id, w.install_id, c.name
+) t
+JOIN install_inputs n ON n.org_id = t.org_id AND n.install_id = t.install_id AND n.version = t.version;

@@ -43,6 +43,10 @@ ORDER BY i.name, i.id LIMIT sqlc.arg(most);
 -- name: UpdateInstallSettings :exec
 UPDATE installs SET approval_option = sqlc.arg(approval_option), labels = sqlc.arg(labels) WHERE id = sqlc.arg(id);
 
+-- name: SetInstallToggles :exec
+-- Toggles that are others than before; those who deploy all of it take them.
+UPDATE installs SET toggles = sqlc.arg(toggles), toggles_version = toggles_version + 1 WHERE id = sqlc.arg(id);
+
 -- name: ForgetInstall :exec
 UPDATE installs SET state = 'forgotten', forgotten_at = now() WHERE id = sqlc.arg(id);
 
@@ -68,12 +72,9 @@ SELECT id FROM installs WHERE name = ANY (sqlc.arg(names)::text[]) AND forgotten
 
 -- name: InstallsForSync :many
 -- Every install of an app, and those of other apps that have one of the names,
--- with the inputs in force and the newest inputs that a workflow has taken to
--- deploy them; a workflow that failed has not.
+-- with the inputs in force.
 SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, coalesce(n.values, '{}')::jsonb AS input_values, n.sealed AS sealed_inputs,
-       coalesce((SELECT max(w.inputs_version) FROM workflows w
-                 WHERE w.org_id = i.org_id AND w.install_id = i.id AND w.kind IN ('provision', 'deploy') AND NOT w.plan_only
-                   AND w.state IN ('queued', 'running', 'waiting', 'succeeded')), 0)::int AS taken_inputs_version
+       coalesce(n.overrides, '{}')::jsonb AS overrides
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/installsync"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) installsToggle() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
+		Long: `Switches a component that the app lets be switched. One that another component needs
+cannot be off while that one is on. Nothing is deployed or removed by that: the next
+berth deploy of the whole install makes the component, or removes it, as a change like
+any other.`,
+		Example: "  berth installs toggle acme metrics off\n  berth deploy acme --watch",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		on := args[2] == "on"
+		if !on && args[2] != "off" {
+			return usagef("%q is neither on nor off", args[2])
+		}
+		now, err := client.GetInstallWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		install, err := api.Body(now.JSON200)
+		if err != nil {
+			return err
+		}
+		toggles := maps.Clone(install.ComponentToggles)
+		if toggles == nil {
+			toggles = ctlapi.ComponentToggles{}
+		}
+		toggles[args[1]] = on
+		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))},
+			ctlapi.InstallUpdate{ComponentToggles: &toggles})
+		if err != nil {
+			return err
+		}
+		if install, err = api.Body(resp.JSON200); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
+		return printOne(c, *install, c.installView())
+	})
+	return cmd
+}
+
+func (c *cli) installsConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config INSTALL", Short: "Print an install as the file that installs sync reads", Args: exactly("INSTALL"),
+		Long: `Prints the file below installs/ of an app folder that declares the install as it is:
+syncing it changes nothing. Sensitive inputs are left out; a comment names them.`,
+		Example: "  berth installs config acme > ./app/installs/acme.toml",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		install, err := getInstall(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		resp, err := client.GetInputsWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		inputs, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		text, err := installsync.File(*install, *inputs)
+		if err != nil {
+			return err
+		}
+		_, err = c.out.Write(text)
+		return err
+	})
+	return cmd
+}
