@@ -17,14 +17,19 @@ import (
 // MaxSourceBytes bounds the files of one source archive together.
 const MaxSourceBytes = 512 << 20
 
-// Bundle packs the config files of an app folder and every file that they
-// load, without source trees: what is uploaded, and read again with
-// OpenBundle and Load. The files below installs/ stay where they are: they are
-// no part of the app, and may hold what only one install may know. The same
-// folder gives the same bytes. It fails when the folder has errors; Check says
-// which.
+// Bundle is BundleFetched for a folder that takes nothing from elsewhere.
 func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
-	l := newLoader(fsys)
+	return BundleFetched(fsys, nil)
+}
+
+// BundleFetched packs the config files of an app folder, every file that they
+// load and, of what was fetched from elsewhere, what they use, without source
+// trees: what is uploaded, and read again with OpenBundle and Load. The files
+// below installs/ stay where they are: they are no part of the app, and may hold
+// what only one install may know. The same folder gives the same bytes. It fails
+// when the folder has errors or needs more than was fetched; Check says which.
+func BundleFetched(fsys fs.FS, fetched map[string]FetchResult) (archive []byte, digest string, err error) {
+	l := newLoader(fsys, fetched)
 	l.appOnly = true
 	if problem := l.noAppFolder(); problem != nil {
 		return nil, "", errors.New(problem.String())
@@ -33,11 +38,16 @@ func Bundle(fsys fs.FS) (archive []byte, digest string, err error) {
 	if HasErrors(l.diags) {
 		return nil, "", errors.New("the app folder has errors")
 	}
+	l.finish()
+	if wanted := Fetches(l.app); len(wanted) > 0 {
+		return nil, "", fmt.Errorf("%q is not fetched", wanted[0].Address)
+	}
 	var b archiveBuilder
 	b.open()
 	for _, name := range slices.Sorted(maps.Keys(l.folder.files)) {
 		b.add(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(l.folder.files[name])), Typeflag: tar.TypeReg}, l.folder.files[name])
 	}
+	b.addFetched(l.app, fetched)
 	return b.finish()
 }
 

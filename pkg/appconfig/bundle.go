@@ -18,7 +18,8 @@ import (
 // OpenBundle opens what Bundle packed, in memory. The bytes may come from
 // anybody: names must be plain relative paths, only regular files count, and
 // the limits of an app folder hold while unpacking, so a small archive cannot
-// grow without bound.
+// grow without bound. Load finds what was fetched from elsewhere in it; what
+// does not have the digest that the bundle's index says is refused.
 func OpenBundle(archive []byte) (fs.FS, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -32,7 +33,11 @@ func OpenBundle(archive []byte) (fs.FS, error) {
 	for r := tar.NewReader(limited); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return newMemFS(files), nil
+			fetched, err := takeFetched(files)
+			if err != nil {
+				return nil, err
+			}
+			return newMemFS(files, fetched), nil
 		}
 		if err != nil {
 			return nil, errors.New("the bundle is not a whole tar file")
@@ -60,14 +65,16 @@ func OpenBundle(archive []byte) (fs.FS, error) {
 	}
 }
 
-// memFS is a read-only tree of regular files.
+// memFS is a read-only tree of regular files, and what was fetched from
+// elsewhere for them.
 type memFS struct {
-	files map[string]*memFile
-	dirs  map[string][]fs.DirEntry // sorted entries by directory
+	files   map[string]*memFile
+	dirs    map[string][]fs.DirEntry // sorted entries by directory
+	fetched map[string]FetchResult   // by address
 }
 
-func newMemFS(files map[string]*memFile) memFS {
-	m := memFS{files: files, dirs: map[string][]fs.DirEntry{".": nil}}
+func newMemFS(files map[string]*memFile, fetched map[string]FetchResult) memFS {
+	m := memFS{files: files, dirs: map[string][]fs.DirEntry{".": nil}, fetched: fetched}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		m.enter(name, files[name])
 	}
