@@ -26,9 +26,12 @@ type App struct {
 	EventTriggers      []EventTrigger      `json:"triggers,omitempty"`
 	Installer          *Installer          `json:"installer,omitempty"`
 
-	// Includes lists the files to merge in that stand elsewhere: what the blocks
-	// around them say is not all that they will say.
+	// Includes lists the files to merge in that stand elsewhere and are not
+	// fetched: what the blocks around them say is not all that they will say.
 	Includes []Fetch `json:"includes,omitempty"`
+	// Fetched lists what was fetched from elsewhere, sorted by place. It is not
+	// part of the digest: the contents are where they belong.
+	Fetched []Fetched `json:"fetched,omitempty" digest:"-"`
 
 	// Origin says where everything was written. It is not part of the digest:
 	// a comment that moves lines does not make another config.

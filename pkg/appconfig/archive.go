@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"strings"
 )
@@ -15,14 +16,19 @@ import (
 // MaxSourceBytes bounds the files of one source archive together.
 const MaxSourceBytes = 512 << 20
 
-// Bundle packs the config files of an app folder and every file that they
-// load, without source trees: what is uploaded, and read again with
-// OpenBundle and Load. The files below installs/ stay where they are: they are
-// no part of the app, and may hold what only one install may know. The same
-// folder gives the same bytes. It fails when the folder has errors; Check says
-// which.
+// Bundle is BundleFetched for a folder that takes nothing from elsewhere.
 func Bundle(fsys fs.FS) (Bundled, error) {
-	l := newLoader(fsys)
+	return BundleFetched(fsys, nil)
+}
+
+// BundleFetched packs the config files of an app folder, every file that they
+// load and, of what was fetched from elsewhere, what they use, without source
+// trees: what is uploaded, and read again with OpenBundle and Load. The files
+// below installs/ stay where they are: they are no part of the app, and may hold
+// what only one install may know. The same folder gives the same bytes. It fails
+// when the folder has errors or needs more than was fetched; Check says which.
+func BundleFetched(fsys fs.FS, fetched map[string]FetchResult) (Bundled, error) {
+	l := newLoader(fsys, fetched)
 	l.appOnly = true
 	if problem := l.noAppFolder(); problem != nil {
 		return Bundled{}, errors.New(problem.String())
@@ -31,7 +37,15 @@ func Bundle(fsys fs.FS) (Bundled, error) {
 	if HasErrors(l.diags) {
 		return Bundled{}, errors.New("the app folder has errors")
 	}
-	return packed(l.folder.files)
+	l.finish()
+	if wanted := Fetches(l.app); len(wanted) > 0 {
+		return Bundled{}, fmt.Errorf("%q is not fetched", wanted[0].Address)
+	}
+	files := maps.Clone(l.folder.files)
+	if err := addFetched(files, l.app, fetched); err != nil {
+		return Bundled{}, err
+	}
+	return packed(files)
 }
 
 // Archive packs a source that travels with a sync: its directory of the app

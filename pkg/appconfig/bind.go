@@ -21,8 +21,9 @@ type binder struct {
 	checker
 	base     string                                                 // what "./x" is relative to in the kind being loaded; "" is the app root
 	text     func(at Place, value string) (Text, bool)              // resolves a get field
-	include  func(at Place, source string) (doc *document, ok bool) // reads a file that `source` names
-	includes []Fetch                                                // files to merge in that stand elsewhere
+	include  func(at Place, source string) (doc *document, ok bool) // reads a file that `source` names; no document when it is not fetched yet
+	includes []Fetch                                                // files to merge in that are not fetched
+	lost     []Place                                                // where a file from elsewhere cannot be merged in
 }
 
 // table binds one TOML table to one or more structs that share it.
@@ -138,7 +139,7 @@ func (b *binder) field(at Place, values map[string]any, f reflect.StructField, i
 			defer func(base string) { b.base = base }(b.base)
 			b.base = ""
 		}
-		if s, isString := raw.(string); isString && (key == "path" || key == "source") && f.Type == reflect.TypeFor[Text]() && !isRemote(s) && !hasAnyPrefix(s, "./", "../", "file://") {
+		if s, isString := raw.(string); isString && (key == "path" || key == "source") && f.Type == reflect.TypeFor[Text]() && !IsAddress(s) && !hasAnyPrefix(s, "./", "../", "file://") {
 			raw = "./" + s // these names of the key always name a file
 		}
 		b.value(at.key(key), raw, into)

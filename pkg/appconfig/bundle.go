@@ -18,7 +18,8 @@ import (
 // OpenBundle opens the packs of a bundle together, in memory. The bytes may come
 // from anybody: names must be plain relative paths, only regular files count,
 // and the limits of an app folder hold while unpacking, so small packs cannot
-// grow without bound.
+// grow without bound. Load finds what was fetched from elsewhere in it; what
+// does not have the digest that the bundle says is refused.
 func OpenBundle(packs ...[]byte) (fs.FS, error) {
 	// Headers and padding count too: 4 KiB per file is more than enough.
 	u := unpacking{files: map[string]*memFile{}, left: MaxFolderBytes + MaxFolderFiles*4096}
@@ -27,7 +28,11 @@ func OpenBundle(packs ...[]byte) (fs.FS, error) {
 			return nil, err
 		}
 	}
-	return newMemFS(u.files), nil
+	fetched, err := takeFetched(u.files)
+	if err != nil {
+		return nil, err
+	}
+	return newMemFS(u.files, fetched), nil
 }
 
 // unpacking collects the files of a bundle.
@@ -82,14 +87,16 @@ func (u *unpacking) file(header *tar.Header, r io.Reader) error {
 	return nil
 }
 
-// memFS is a read-only tree of regular files.
+// memFS is a read-only tree of regular files, and what was fetched from
+// elsewhere for them.
 type memFS struct {
-	files map[string]*memFile
-	dirs  map[string][]fs.DirEntry // sorted entries by directory
+	files   map[string]*memFile
+	dirs    map[string][]fs.DirEntry // sorted entries by directory
+	fetched map[string]FetchResult   // by address
 }
 
-func newMemFS(files map[string]*memFile) memFS {
-	m := memFS{files: files, dirs: map[string][]fs.DirEntry{".": nil}}
+func newMemFS(files map[string]*memFile, fetched map[string]FetchResult) memFS {
+	m := memFS{files: files, dirs: map[string][]fs.DirEntry{".": nil}, fetched: fetched}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		m.enter(name, files[name])
 	}

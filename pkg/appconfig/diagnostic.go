@@ -31,10 +31,11 @@ const (
 	CodeExclusive    Code = "exclusive"      // two things that exclude each other
 	CodeDuplicate    Code = "duplicate"      // a name used twice
 	CodeReference    Code = "reference"      // something named that is not there
-	CodeCycle        Code = "cycle"          // components that wait for each other
+	CodeCycle        Code = "cycle"          // components that wait for each other, files that merge each other in
 	CodeTemplate     Code = "template"       // a template that does not parse
 	CodeUntraced     Code = "untraced"       // a template whose references cannot be known
 	CodeFile         Code = "file"           // a file that cannot be read
+	CodeFetch        Code = "fetch"          // something that stands elsewhere and is not there
 	CodeLimit        Code = "limit"          // too many or too large files
 	CodeOutsideOfApp Code = "outside_of_app" // a path that leaves the app folder
 	CodeContents     Code = "contents"       // a text that is not what it claims to be

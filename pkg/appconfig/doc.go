@@ -10,13 +10,15 @@
 //
 //	folder ──Bundle──▶ packs ──OpenBundle──▶ fs.FS
 //	   └──────────────Load─────────────────────┘
-//	                   │
+//	                 ▲ │ Fetches: what stands elsewhere
+//	      fetched ───┘ │
 //	                  App ──▶ Validate · NewGraph · Sources · digests
 //
 // The command line and the control plane run this same code over the same
 // bytes. Nothing here renders a template, talks to the network or keeps state;
-// values are kept as they were written, and what stands elsewhere is only noted
-// ([Fetches]).
+// values are kept as they were written. What stands elsewhere is noted
+// ([Fetches]); the command line fetches it and loads again with the results
+// ([LoadOptions]), and the bundle carries them with their digests.
 //
 // Two questions are kept apart: whether a folder is right by the rules of the
 // language ([Load], [Validate]; together [CheckFormat]), and whether this

@@ -123,6 +123,9 @@ func (f *folder) allowed(name string) error {
 	if !fs.ValidPath(name) {
 		return errOutside
 	}
+	if isReserved(name) {
+		return errReserved
+	}
 	links, ok := f.fsys.(fs.ReadLinkFS)
 	if !ok {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 )
 
 // maxIncludes is how many files one block may merge in, one through the other.
@@ -11,24 +12,36 @@ const maxIncludes = 8
 
 // included merges the file that `source` names into a table: what the table
 // says itself wins, tables are merged key by key, lists are not. A source that
-// stands elsewhere is left in place, to be fetched when the app is synced;
-// partial is true then, since the block's other keys are not known yet.
+// stands elsewhere and is not fetched is left in place; partial is true then,
+// since the block's other keys are not known.
 func (b *binder) included(at Place, values map[string]any) (merged map[string]any, partial bool) {
+	var chain []string // the files so far
+	if at.Key == "" {
+		chain = append(chain, at.File)
+	}
 	for range maxIncludes {
 		source, ok := values["source"].(string)
 		if !ok || source == "" {
 			return values, false
 		}
-		if isRemote(source) {
+		rest := maps.Clone(values)
+		delete(rest, "source")
+		other, ok := b.include(at.key("source"), source)
+		switch {
+		case !ok && IsAddress(source):
+			b.lost = append(b.lost, at.key("source"))
+			return values, true
+		case !ok:
+			return rest, true
+		case other == nil:
 			if f := (Fetch{At: at.key("source"), Address: source, Include: true}); !slices.Contains(b.includes, f) {
 				b.includes = append(b.includes, f)
 			}
 			return values, true
 		}
-		rest := maps.Clone(values)
-		delete(rest, "source")
-		other, ok := b.include(at.key("source"), source)
-		if !ok {
+		twice := slices.Contains(chain, other.file)
+		if chain = append(chain, other.file); twice {
+			b.add(Error, CodeCycle, at.key("source"), "files merge each other in: %s", strings.Join(chain, " → "))
 			return rest, true
 		}
 		for _, key := range slices.Sorted(maps.Keys(other.positions)) {
@@ -36,7 +49,8 @@ func (b *binder) included(at Place, values map[string]any) (merged map[string]an
 			if key != "" {
 				to = at.key(key)
 			}
-			if _, taken := b.origin.Positions[to.id()]; !taken {
+			// The next file is named by this one, and no longer by the one before.
+			if _, taken := b.origin.Positions[to.id()]; !taken || key == "source" {
 				pos := other.positions[key]
 				pos.File = other.file
 				b.origin.Positions[to.id()] = pos
@@ -44,8 +58,10 @@ func (b *binder) included(at Place, values map[string]any) (merged map[string]an
 		}
 		values = mergeTables(rest, other.values)
 	}
-	b.add(Error, CodeLimit, at.key("source"), "more than %d files are merged in one through the other; do they name each other?", maxIncludes)
-	return map[string]any{}, true
+	b.add(Error, CodeLimit, at.key("source"), "more than %d files are merged in one through the other", maxIncludes)
+	values = maps.Clone(values)
+	delete(values, "source")
+	return values, true
 }
 
 // mergeTables adds what is missing in a table from another one.
@@ -65,12 +81,22 @@ func mergeTables(own, other map[string]any) map[string]any {
 	return out
 }
 
-// include reads a file that a block merges in.
+// include reads a file that a block merges in; no document when it stands
+// elsewhere and is not fetched.
 func (l *loader) include(at Place, source string) (*document, bool) {
 	name := path.Join(l.base, source)
-	data, ok := l.read(at, source, name)
-	if !ok {
-		return nil, false
+	var data []byte
+	if IsAddress(source) {
+		var standing standing
+		name = source
+		if data, standing = l.elsewhere(at, source); standing != isHere {
+			return nil, standing == isWanted
+		}
+	} else {
+		var ok bool
+		if data, ok = l.read(at, source, name); !ok {
+			return nil, false
+		}
 	}
 	doc, problem := parseDocument(name, data)
 	if problem != nil {
@@ -90,7 +116,7 @@ func (l *loader) include(at Place, source string) (*document, bool) {
 func (l *loader) includedIn(k kind, docs []*document) map[string]bool {
 	next := map[string]string{}
 	for _, doc := range docs {
-		if source, ok := doc.values["source"].(string); ok && source != "" && !isRemote(source) {
+		if source, ok := doc.values["source"].(string); ok && source != "" && !IsAddress(source) {
 			next[doc.file] = path.Join(k.baseOf(doc.file), source)
 		}
 	}

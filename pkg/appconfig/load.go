@@ -15,13 +15,16 @@ type LoadOptions struct {
 	// SkipSources leaves out what looks into local source directories and at
 	// scripts beside the config: a bundle does not carry them.
 	SkipSources bool
+	// Fetched is what was fetched from elsewhere, by the address as the folder has
+	// it. What is missing is listed by Fetches. An opened bundle has its own.
+	Fetched map[string]FetchResult
 }
 
 // Load reads an app folder. It returns all problems of single files and blocks
 // at once; the App is as complete as they allow, and only usable when
 // HasErrors is false. Rules between blocks are checked by [Validate].
 func Load(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
-	l := newLoader(fsys)
+	l := newLoader(fsys, opts.Fetched)
 	if problem := l.noAppFolder(); problem != nil {
 		return l.app, []Diagnostic{*problem}
 	}
@@ -35,21 +38,25 @@ func Load(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	return l.app, SortDiagnostics(l.diags)
 }
 
-// Check loads and validates, and tells what this version cannot deploy:
-// everything that keeps a folder from being synced, sorted.
+// Check loads and validates, and tells what this version cannot deploy and what
+// is not fetched: everything that keeps a folder from being synced, sorted.
 func Check(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
-	app, diags := CheckFormat(fsys, opts)
-	return app, SortDiagnostics(append(diags, Unsupported(app)...))
+	app, diags := Load(fsys, opts)
+	if len(app.Origin.Files) == 0 {
+		return app, diags // not an app folder: that says it all
+	}
+	return app, SortDiagnostics(slices.Concat(diags, Validate(app), Unsupported(app), notFetched(app, Error)))
 }
 
 // CheckFormat loads and validates: everything that is wrong with a folder by
 // the rules of the language, sorted, whatever this version can deploy of it.
+// What stands elsewhere and is not fetched is a note.
 func CheckFormat(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	app, diags := Load(fsys, opts)
 	if len(app.Origin.Files) == 0 {
 		return app, diags // not an app folder: that says it all
 	}
-	return app, SortDiagnostics(append(diags, Validate(app)...))
+	return app, SortDiagnostics(slices.Concat(diags, Validate(app), notFetched(app, Note)))
 }
 
 // maxFolderKeys bounds the keys of all files together; each is kept with its
@@ -59,16 +66,20 @@ const maxFolderKeys = 50_000
 // loader holds one Load. The embedded binder collects the diagnostics.
 type loader struct {
 	binder
-	app    *App
-	folder *folder
-	used   int64 // bytes of files that keys name, counted at each use
+	app     *App
+	folder  *folder
+	fetched map[string]FetchResult // by address
+	used    int64                  // bytes of files that keys name, counted at each use
 	// appOnly leaves the files below installs/ alone.
 	appOnly bool
 }
 
-func newLoader(fsys fs.FS) *loader {
+func newLoader(fsys fs.FS, fetched map[string]FetchResult) *loader {
+	if bundle, ok := fsys.(memFS); ok {
+		fetched = bundle.fetched
+	}
 	app := &App{Origin: Origin{Positions: map[string]Position{}}, unreadable: map[string]bool{}}
-	l := &loader{app: app, folder: newFolder(fsys)}
+	l := &loader{app: app, folder: newFolder(fsys), fetched: fetched}
 	l.binder = binder{checker: checker{origin: &app.Origin}, text: l.getField, include: l.include}
 	return l
 }
@@ -236,13 +247,18 @@ func (a *App) blockPlace(src Source) Place {
 func (l *loader) finish() {
 	a := l.app
 	a.Includes = l.includes
+	lost := l.lost
 	for _, f := range a.Includes {
+		lost = append(lost, f.At)
+	}
+	for _, at := range lost {
 		for _, k := range kinds {
-			if f.At.File == k.file || k.folder != "" && strings.HasPrefix(f.At.File, k.folder+"/") || wholeFileName(f.At.File) {
-				a.unreadable[k.name] = true // what it defines is not known yet
+			if at.File == k.file || k.folder != "" && strings.HasPrefix(at.File, k.folder+"/") || wholeFileName(at.File) {
+				a.unreadable[k.name] = true // what it defines is not known
 			}
 		}
 	}
+	slices.SortStableFunc(a.Fetched, func(x, y Fetched) int { return cmp.Or(comparePlaces(x.At, y.At), cmp.Compare(x.Address, y.Address)) })
 	slices.SortStableFunc(a.InputGroups, func(x, y InputGroup) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Inputs, func(x, y Input) int { return cmp.Compare(x.Name, y.Name) })
 	slices.SortStableFunc(a.Secrets, func(x, y Secret) int { return cmp.Compare(x.Name, y.Name) })
@@ -263,13 +279,13 @@ func (l *loader) finish() {
 }
 
 // getField resolves a key that holds contents or names a file. What stands
-// elsewhere is only noted: nothing is fetched here.
+// elsewhere was fetched before, or is only noted: nothing is fetched here.
 func (l *loader) getField(at Place, value string) (Text, bool) {
 	switch {
 	case strings.Contains(value, "\n"):
 		return Text{Contents: value}, true // a script that begins with ./run.sh
-	case isRemote(value):
-		return Text{Remote: value}, true
+	case IsAddress(value):
+		return l.remoteText(at, value)
 	case hasAnyPrefix(value, "file://"):
 		value = "./" + strings.TrimPrefix(value, "file://")
 	case !hasAnyPrefix(value, "./", "../"):
@@ -296,9 +312,6 @@ func (l *loader) read(at Place, written, name string) ([]byte, bool) {
 	l.diags = append(l.diags, d)
 	return nil, false
 }
-
-// isRemote tells contents that are fetched when the app is synced.
-func isRemote(value string) bool { return hasAnyPrefix(value, "http://", "https://", "git::") }
 
 func fileCode(err error) Code {
 	switch {

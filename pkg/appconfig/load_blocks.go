@@ -177,6 +177,8 @@ func (l *loader) policies(at Place, values map[string]any) {
 			case p.Name != "":
 			case p.Contents.File != "":
 				p.Name = stem(p.Contents.File)
+			case p.Contents.Remote != "":
+				p.Name = stemOfAddress(p.Contents.Remote)
 			default:
 				p.Name = "policy-" + strconv.Itoa(i+1)
 			}
@@ -190,6 +192,16 @@ func (l *loader) policies(at Place, values map[string]any) {
 
 // stem is a file's name without folder and ending.
 func stem(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }
+
+// stemOfAddress is stem of the file at an address.
+func stemOfAddress(address string) string {
+	parsed, _ := ParseAddress(address) // it was read before
+	file, _, _ := strings.Cut(parsed.URL, "?")
+	if parsed.Git {
+		file = parsed.Path
+	}
+	return stem(file)
+}
 
 // component reads the common keys and those of the component's type. A type
 // that is close to one of ours is a mistake; any other is a plugin's.

@@ -77,7 +77,7 @@ func TestRulesOfRealApps(t *testing.T) {
 				equal(t, "boundary", "{}", app.Permissions[2].PermissionsBoundary.Contents)
 			}},
 		{name: "nothing is fetched while a folder is read",
-			files: map[string]string{"components/a.toml": module("a", "[[var_file]]\ncontents = \"https://example.invalid/a\"\n[[var_file]]\ncontents = \"git::https://example.invalid/a\"")},
+			files: map[string]string{"components/a.toml": module("a", "[[var_file]]\ncontents = \"https://example.invalid/a\"\n[[var_file]]\ncontents = \"git::https://example.invalid/a//b\"")},
 			check: func(t *testing.T, app *appconfig.App) { equal(t, "fetches", 2, len(appconfig.Fetches(app))) }},
 		{name: "free-form maps take native scalars",
 			files: map[string]string{"components/a.toml": module("a", "[vars]\nx = true\ny = 3\nz = 1.5")},

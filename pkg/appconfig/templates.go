@@ -13,7 +13,7 @@ import (
 type template struct {
 	at   Place  // the key that it is the value of
 	text string // as written
-	file string // the file that it was loaded from, "" when it stands at the key
+	file string // the file or address that it was loaded from, "" when it stands at the key
 	// always is set for READMEs, which are templates whatever they mention.
 	always bool
 }
@@ -63,7 +63,7 @@ func collectTemplates(at Place, v reflect.Value, tag string, found *[]template) 
 	case reflect.Struct:
 		if text, ok := v.Interface().(Text); ok {
 			if tag != "" {
-				*found = append(*found, template{at: at, text: text.Contents, file: text.File, always: tag == "always"})
+				*found = append(*found, template{at: at, text: text.Contents, file: text.from(), always: tag == "always"})
 			}
 			return
 		}

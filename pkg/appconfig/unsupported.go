@@ -22,13 +22,6 @@ func Unsupported(app *App) []Diagnostic {
 		u.action(&app.Actions[i])
 	}
 	u.kinds(app)
-	for _, f := range Fetches(app) {
-		if f.Include {
-			u.refuse(f.At, "a file from %q that is merged in is", f.Address)
-		} else {
-			u.add(Error, CodeUnsupported, f.At, "%s: contents from %q are not supported yet by this version", lastKey(f.At), f.Address)
-		}
-	}
 	return SortDiagnostics(u.diags)
 }
 

@@ -68,8 +68,8 @@ func (v *validator) componentContents(c *Component) {
 // policyContents tells whether the policy is one that nothing here can run.
 func (v *validator) policyContents(p *Policy) bool {
 	at := p.At.key("contents")
-	if p.Contents.Remote != "" || p.Contents.Contents == "" {
-		return false
+	if p.Contents.Contents == "" {
+		return false // or not fetched yet
 	}
 	switch p.Engine {
 	case "opa":
@@ -95,7 +95,8 @@ func (v *validator) document(at Place, text *Text, check func(contents string) *
 	if v.known == nil {
 		v.known = map[string]bool{}
 	}
-	if text.File != "" && v.known[text.File] {
+	from := text.from()
+	if from != "" && v.known[from] {
 		return // it was found right, or its problem is told
 	}
 	if len(text.Contents) > maxText || v.parsed+len(text.Contents) > maxParsed {
@@ -106,11 +107,11 @@ func (v *validator) document(at Place, text *Text, check func(contents string) *
 	}
 	v.parsed += len(text.Contents)
 	bad := check(text.Contents)
-	v.known[text.File] = text.File != ""
+	v.known[from] = from != ""
 	if bad == nil {
 		return
 	}
-	t := template{at: at, text: text.Contents, file: text.File}
+	t := template{at: at, text: text.Contents, file: from}
 	line := min(bad.line, strings.Count(strings.TrimRight(text.Contents, "\n"), "\n")+1) // parsers also point behind the end
 	d := t.diagnoseAt(v.origin, Error, CodeContents, line, 1, "%s %s", lastKey(at), bad.message)
 	d.Remedy = bad.remedy

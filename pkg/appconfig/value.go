@@ -14,8 +14,19 @@ type Text struct {
 	File string `json:"file,omitempty" digest:"-"`
 	// Remote is where the contents are fetched from when the app is synced, with
 	// Contents empty until then: an http(s) or git:: address. Nothing is fetched
-	// while a folder is read.
-	Remote string `json:"remote,omitempty"`
+	// while a folder is read. As with a file, what counts is what stands there.
+	Remote string `json:"remote,omitempty" digest:"-"`
+	// Digest is that of contents that were fetched; "" for all others.
+	Digest string `json:"digest,omitempty" digest:"-"`
+}
+
+// from is where the contents came from when they stand in no TOML file: a file
+// of the folder, or an address.
+func (t Text) from() string {
+	if t.Digest != "" {
+		return t.Remote
+	}
+	return t.File
 }
 
 // Duration is a time.Duration written as "90s" or "1h30m", in TOML and in JSON.

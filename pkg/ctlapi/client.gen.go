@@ -1640,6 +1640,9 @@ type Config struct {
 	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
 
+	// Fetched What the folder took from elsewhere when it was synced. Left out in lists.
+	Fetched []FetchedFile `json:"fetched,omitempty"`
+
 	// ID Example: cfg_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
 
@@ -1872,6 +1875,26 @@ type EnrolmentSecret struct {
 	//
 	// Example: ben_example
 	Secret string `json:"secret"`
+}
+
+// FetchedFile A file that stands outside of the app folder, as it was when the folder was synced.
+type FetchedFile struct {
+	// Address Example: https://example.com/shared/values.yaml
+	Address string `json:"address"`
+
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest `json:"digest"`
+
+	// File The file of the folder that names it, or that it is merged into.
+	//
+	// Example: components/web.toml
+	File string `json:"file"`
+
+	// Key The key that names it; `source` merges it in.
+	//
+	// Example: values_file[0].contents
+	Key       string `json:"key"`
+	SizeBytes int64  `json:"size_bytes"`
 }
 
 // FieldChange defines model for FieldChange.
@@ -3735,7 +3758,9 @@ type ClientInterface interface {
 	// SyncAppWithBody Sync an app folder
 	//
 	// Takes an uploaded bundle of the app folder and the uploaded archives of its
-	// local sources. Everything is validated first; all faults come back at once,
+	// local sources. The bundle also has what the folder takes from elsewhere, with
+	// an index of digests that is checked: nothing is fetched here. Everything is
+	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
 	// reuse their build; when all do, the release is made at once. The same folder
@@ -3760,7 +3785,9 @@ type ClientInterface interface {
 	// SyncApp Sync an app folder
 	//
 	// Takes an uploaded bundle of the app folder and the uploaded archives of its
-	// local sources. Everything is validated first; all faults come back at once,
+	// local sources. The bundle also has what the folder takes from elsewhere, with
+	// an index of digests that is checked: nothing is fetched here. Everything is
+	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
 	// reuse their build; when all do, the release is made at once. The same folder
@@ -4624,7 +4651,9 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // SyncAppWithBody Sync an app folder
 //
 // Takes an uploaded bundle of the app folder and the uploaded archives of its
-// local sources. Everything is validated first; all faults come back at once,
+// local sources. The bundle also has what the folder takes from elsewhere, with
+// an index of digests that is checked: nothing is fetched here. Everything is
+// validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
 // reuse their build; when all do, the release is made at once. The same folder
@@ -4659,7 +4688,9 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // SyncApp Sync an app folder
 //
 // Takes an uploaded bundle of the app folder and the uploaded archives of its
-// local sources. Everything is validated first; all faults come back at once,
+// local sources. The bundle also has what the folder takes from elsewhere, with
+// an index of digests that is checked: nothing is fetched here. Everything is
+// validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
 // reuse their build; when all do, the release is made at once. The same folder
@@ -10090,7 +10121,9 @@ type ClientWithResponsesInterface interface {
 	// SyncAppWithBodyWithResponse Sync an app folder
 	//
 	// Takes an uploaded bundle of the app folder and the uploaded archives of its
-	// local sources. Everything is validated first; all faults come back at once,
+	// local sources. The bundle also has what the folder takes from elsewhere, with
+	// an index of digests that is checked: nothing is fetched here. Everything is
+	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
 	// reuse their build; when all do, the release is made at once. The same folder
@@ -10115,7 +10148,9 @@ type ClientWithResponsesInterface interface {
 	// SyncAppWithResponse Sync an app folder
 	//
 	// Takes an uploaded bundle of the app folder and the uploaded archives of its
-	// local sources. Everything is validated first; all faults come back at once,
+	// local sources. The bundle also has what the folder takes from elsewhere, with
+	// an index of digests that is checked: nothing is fetched here. Everything is
+	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
 	// reuse their build; when all do, the release is made at once. The same folder
@@ -14347,7 +14382,9 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // SyncAppWithBodyWithResponse Sync an app folder
 //
 // Takes an uploaded bundle of the app folder and the uploaded archives of its
-// local sources. Everything is validated first; all faults come back at once,
+// local sources. The bundle also has what the folder takes from elsewhere, with
+// an index of digests that is checked: nothing is fetched here. Everything is
+// validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
 // reuse their build; when all do, the release is made at once. The same folder
@@ -14378,7 +14415,9 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // SyncAppWithResponse Sync an app folder
 //
 // Takes an uploaded bundle of the app folder and the uploaded archives of its
-// local sources. Everything is validated first; all faults come back at once,
+// local sources. The bundle also has what the folder takes from elsewhere, with
+// an index of digests that is checked: nothing is fetched here. Everything is
+// validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
 // reuse their build; when all do, the release is made at once. The same folder

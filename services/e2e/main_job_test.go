@@ -1,12 +1,21 @@
 package e2e_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -157,11 +166,46 @@ func TestTheCommandLineAlone(t *testing.T) {
 	if out := s.must("logs", "acme/greeting"); !strings.Contains(out, "sha256") {
 		t.Errorf("logs do not end with their total:\n%s", tail(out, 5))
 	}
+	contentsFromElsewhere(t, s, app)
 	if _, code := s.berth("installs", "show", "nobody"); code != 1 {
 		t.Errorf("an unknown install exits %d, want 1", code)
 	}
 	if _, code := s.berth("no-such-command"); code != 64 {
 		t.Errorf("an unknown command exits %d, want 64", code)
+	}
+}
+
+// contentsFromElsewhere gives an app a README at an address: it is fetched at
+// sync, kept by its digest, and another text there is another config.
+func contentsFromElsewhere(t *testing.T, s *system, app string) {
+	t.Helper()
+	var text atomic.Pointer[string]
+	text.Store(new("# One\n"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, *text.Load()) }))
+	defer server.Close()
+	edit(t, filepath.Join(app, "metadata.toml"), `"./install.md"`, strconv.Quote(server.URL+"/README.md"))
+	s.must("sync", app, "--wait")
+	var config ctlapi.Config
+	if err := json.Unmarshal([]byte(s.must("configs", "show", "hello@3", "-o", "json")), &config); err != nil {
+		t.Fatal(err)
+	}
+	want := []ctlapi.FetchedFile{{
+		File: "metadata.toml", Key: "readme", Address: server.URL + "/README.md", SizeBytes: 6,
+		Digest: fmt.Sprintf("sha256:%x", sha256.Sum256([]byte("# One\n"))),
+	}}
+	if diff := cmp.Diff(want, config.Fetched); diff != "" {
+		t.Errorf("fetched (-want +got):\n%s", diff)
+	}
+	if out, code := s.berth("sync", app, "--plan"); code != 0 || !strings.Contains(out, "config 3 is this folder already") {
+		t.Errorf("the same text: exit code %d\n%s", code, out)
+	}
+	text.Store(new("# Two\n"))
+	if out, code := s.berth("sync", app, "--plan"); code != 2 || !strings.Contains(out, "readme.contents") {
+		t.Errorf("another text: exit code %d\n%s", code, out)
+	}
+	s.must("sync", app, "--wait")
+	if out, code := s.berth("configs", "diff", "hello@3", "4"); code != 2 || !strings.Contains(out, "readme.contents") {
+		t.Errorf("configs 3 and 4: exit code %d\n%s", code, out)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 type appFolder struct {
 	written string // as it was typed
 	root    fs.FS
+	fetched map[string]appconfig.FetchResult // nil when nothing is fetched
 }
 
 // folderArg reads the folder of a command, which is here when none is named.
@@ -35,8 +36,11 @@ func folderArg(args []string) (appFolder, error) {
 // path is a file of the folder as seen from here, so that editors and terminals
 // can open it.
 func (f appFolder) path(file string) string {
-	if file == "" {
+	switch {
+	case file == "":
 		return f.written
+	case appconfig.IsAddress(file):
+		return file
 	}
 	return filepath.Join(f.written, filepath.FromSlash(file))
 }
@@ -54,7 +58,7 @@ func (f appFolder) located(diagnostics []appconfig.Diagnostic) []appconfig.Diagn
 // usable loads and checks the folder. What is wrong with it is shown, and is
 // the end of the command.
 func (c *cli) usable(f appFolder) (*appconfig.App, error) {
-	app, diagnostics := appconfig.CheckFormat(f.root, appconfig.LoadOptions{})
+	app, diagnostics := appconfig.CheckFormat(f.root, appconfig.LoadOptions{Fetched: f.fetched})
 	if !appconfig.HasErrors(diagnostics) {
 		return app, nil
 	}

@@ -17,6 +17,7 @@ import (
 
 func (c *cli) appsRenderCommand() *cobra.Command {
 	var state, component string
+	var fetch bool
 	cmd := &cobra.Command{
 		Use:   "render [DIR]",
 		Short: "Show what the sandbox and the components of an app folder would get",
@@ -27,19 +28,27 @@ only the tree in it. Sealed values are shown as (sealed).
 Without a state every value that templates read is its own path in angle brackets:
 components.db.outputs.host stands where the host would. Conditions are decided by
 these texts, and what needs a number, a list or JSON cannot be shown; that is a
-warning.`,
+warning.
+
+Contents from elsewhere are empty here; with --fetch they are fetched as sync does.`,
 		Example: "  berth apps render ./app --component web\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
 		Args:    exactly("[DIR]"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := folderArg(args)
 			if err != nil {
 				return err
+			}
+			if fetch {
+				if folder.fetched, err = c.fetchElsewhere(cmd.Context(), folder.root, nil); err != nil {
+					return err
+				}
 			}
 			return c.render(folder, state, component)
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "the state tree of an install: a JSON file, or - for stdin")
 	cmd.Flags().StringVar(&component, "component", "", "only this component; sandbox is the sandbox")
+	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch what stands elsewhere, as sync does")
 	return cmd
 }
 

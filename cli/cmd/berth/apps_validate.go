@@ -11,7 +11,7 @@ import (
 )
 
 func (c *cli) appsValidateCommand() *cobra.Command {
-	var strict, deployable bool
+	var strict, deployable, fetch bool
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
 		Short: "Tell everything that is wrong with an app folder",
@@ -19,24 +19,33 @@ func (c *cli) appsValidateCommand() *cobra.Command {
 every mistake at once: file, line and column, what is wrong, its code, and what to
 write instead. With -o json it is a list for editors and other programs.
 
+Contents from elsewhere are a note, and not looked at; with --fetch they are fetched
+as sync does.
+
 The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
 		Args:    exactly("[DIR]"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := folderArg(args)
 			if err != nil {
 				return err
+			}
+			if fetch {
+				if folder.fetched, err = c.fetchElsewhere(cmd.Context(), folder.root, nil); err != nil {
+					return err
+				}
 			}
 			return c.validate(folder, strict, deployable)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings as errors")
 	cmd.Flags().BoolVar(&deployable, "deployable", false, "also tell what this version cannot deploy yet, as sync does")
+	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch what stands elsewhere, and check it, too")
 	return cmd
 }
 
 func (c *cli) validate(folder appFolder, strict, deployable bool) error {
-	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{})
+	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{Fetched: folder.fetched})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
 	if !noApp && deployable {

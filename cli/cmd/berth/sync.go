@@ -40,6 +40,9 @@ func (c *cli) syncCommand() *cobra.Command {
 config of it. Components that changed are built; when all builds are done there is
 a new release. The same folder again changes nothing.
 
+What the folder takes from http(s) addresses and git repositories is fetched here,
+recorded by its digest, and part of the config: other contents make another config.
+
 --plan says what would change: the config, what is built, the installs, and what the
 folder no longer has. With --source-map a git repository that the config names is taken
 from a directory here, and the config holds what stands there.`,
@@ -69,7 +72,7 @@ from a directory here, and the config holds what stands there.`,
 }
 
 func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
-	app, uploads, ask, err := c.readFolder(folder, s)
+	app, uploads, ask, err := c.readFolder(ctx, folder, s)
 	if err != nil {
 		return err
 	}

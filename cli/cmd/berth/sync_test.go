@@ -267,7 +267,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 		t.Helper()
 		var errs bytes.Buffer
 		c := &cli{streams: streams{err: &errs}, now: time.Now}
-		_, uploads, ask, err := c.readFolder(app, s)
+		_, uploads, ask, err := c.readFolder(t.Context(), app, s)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, errs.String())
 		}

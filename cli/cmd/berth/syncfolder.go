@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,8 +26,9 @@ type asked struct {
 }
 
 // readFolder checks the folder and packs it. Everything that is wrong is shown
-// at once. Nothing is asked of the network.
-func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archive, ask asked, err error) {
+// at once. What it takes from elsewhere is fetched; nothing else is asked of the
+// network.
+func (c *cli) readFolder(ctx context.Context, folder string, s syncing) (app string, uploads []archive, ask asked, err error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
 		return "", nil, ask, err
@@ -41,7 +43,11 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 		return "", nil, ask, err
 	}
 	root := os.DirFS(abs)
-	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
+	fetched, err := c.fetchElsewhere(ctx, root, mapped)
+	if err != nil {
+		return "", nil, ask, err
+	}
+	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Fetched: fetched})
 	ask.shown = diagnostics
 	if s.strict {
 		diagnostics = appconfig.Strict(diagnostics)
@@ -52,7 +58,7 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	if appconfig.HasErrors(diagnostics) {
 		return "", nil, ask, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
 	}
-	bundle, err := appconfig.Bundle(root)
+	bundle, err := appconfig.BundleFetched(root, fetched)
 	if err != nil {
 		return "", nil, ask, err
 	}

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,29 +113,36 @@ func repositoryOf(written string) string {
 	return strings.ToLower(host) + "/" + rest
 }
 
-// archive packs what stands in for a git source; false when nothing does. The
-// entry of the longest directory wins, and one of the command line before one
-// of a file.
-func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
-	if src.Kind != appconfig.SourceGit {
-		return nil, "", "", false, nil
-	}
-	repo := repositoryOf(src.Repo)
-	var best *mapping
+// find finds the entry for a path of a repository, nil when there is none, and
+// the rest of the path below its directory. The entry of the longest directory
+// wins, and one of the command line before one of a file.
+func (s sourceMap) find(repository, name string) (best *mapping, rest string) {
+	repo := repositoryOf(repository)
 	for i := range s {
 		m := &s[i]
-		inside := m.dir == "." || src.Directory == m.dir || strings.HasPrefix(src.Directory, m.dir+"/")
+		inside := m.dir == "." || name == m.dir || strings.HasPrefix(name, m.dir+"/")
 		if m.repo == repo && inside && (best == nil || len(m.dir) > len(best.dir) || len(m.dir) == len(best.dir) && m.asked && !best.asked) {
 			best = m
 		}
 	}
 	if best == nil {
-		return nil, "", "", false, nil
+		return nil, ""
 	}
 	best.used = true
-	rest := src.Directory
-	if best.dir != "." {
-		rest = strings.TrimPrefix(strings.TrimPrefix(src.Directory, best.dir), "/")
+	if rest = name; best.dir != "." {
+		rest = strings.TrimPrefix(strings.TrimPrefix(name, best.dir), "/")
+	}
+	return best, rest
+}
+
+// archive packs what stands in for a git source; false when nothing does.
+func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
+	if src.Kind != appconfig.SourceGit {
+		return nil, "", "", false, nil
+	}
+	best, rest := s.find(src.Repo, src.Directory)
+	if best == nil {
+		return nil, "", "", false, nil
 	}
 	from = filepath.Join(best.local, filepath.FromSlash(rest))
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
@@ -140,6 +150,47 @@ func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 	}
 	data, digest, err = appconfig.SourceArchive(os.DirFS(best.local), path.Clean(rest))
 	return data, digest, from, err == nil, err
+}
+
+// file reads what stands in for a file of a git repository; from is "" when
+// nothing does. As in the repository, a symlink may not lead out of it.
+func (s sourceMap) file(address appconfig.Address) (result appconfig.FetchResult, from string) {
+	best, rest := s.find(address.URL, address.Path)
+	if best == nil {
+		return result, ""
+	}
+	from = filepath.Join(best.local, filepath.FromSlash(rest))
+	data, err := readBelow(best.local, rest)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		result.Problem, result.Remedy = "is sent to "+from+" by the source map, where no such file is", "put it there, or leave the entry out"
+	case err != nil:
+		result.Problem = fmt.Sprintf("is sent to %s by the source map, and that cannot be read: %v", from, err)
+	}
+	result.Contents = data
+	return result, from
+}
+
+// readBelow reads a file of a directory, one byte more of it than may be
+// fetched.
+func readBelow(dir, name string) ([]byte, error) {
+	if name == "" { // the entry names the file itself
+		dir, name = filepath.Split(filepath.Clean(dir))
+	}
+	root, err := os.OpenRoot(filepath.Clean(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	file, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(errors.New("it is not a file"), err)
+	}
+	return io.ReadAll(io.LimitReader(file, appconfig.MaxFetchedBytes+1))
 }
 
 // unused are the entries of the command line that no source needed.

@@ -125,6 +125,9 @@ func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, er
 	view.Items = configItems(&folder, standing[row.Config.ID].items)
 	view.Inputs = convert(folder.Inputs, inputDefinition)
 	view.Actions = convert(folder.Actions, func(a appconfig.Action) string { return a.Name })
+	view.Fetched = convert(folder.Fetched, func(f appconfig.Fetched) apigen.FetchedFile {
+		return apigen.FetchedFile{File: f.At.File, Key: f.At.Key, Address: f.Address, Digest: f.Digest, SizeBytes: f.Size}
+	})
 	return view, nil
 }
 

@@ -310,6 +310,16 @@ func (c caller) putBundle(folder fstest.MapFS) string {
 	return bundle.Index.Digest
 }
 
+// putIndex uploads an index that names these packs.
+func (c caller) putIndex(packs ...string) string {
+	c.d.t.Helper()
+	raw, err := json.Marshal(map[string]any{"format": "berth.bundle/v1", "packs": packs})
+	if err != nil {
+		c.d.t.Fatal(err)
+	}
+	return c.put(raw, digestOf(raw))
+}
+
 func bundleOf(t testing.TB, folder fstest.MapFS) appconfig.Bundled {
 	t.Helper()
 	bundle, err := appconfig.Bundle(folder)

@@ -1,9 +1,6 @@
 package api_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -151,17 +148,9 @@ func TestSyncRefuses(t *testing.T) {
 		req.BundleDigest = good.Sources[0].Digest // an archive, but no index
 		refused(t, req, http.StatusUnprocessableEntity, "bundle_invalid")
 	})
-	index := func(packs ...string) string {
-		raw, err := json.Marshal(map[string]any{"format": "berth.bundle/v1", "packs": packs})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := sha256.Sum256(raw)
-		return c.put(raw, "sha256:"+hex.EncodeToString(sum[:]))
-	}
 	t.Run("a pack that is not uploaded", func(t *testing.T) {
 		req := good
-		req.BundleDigest = index("sha256:" + strings.Repeat("1", 64))
+		req.BundleDigest = c.putIndex("sha256:" + strings.Repeat("1", 64))
 		if p := refused(t, req, http.StatusUnprocessableEntity, "blob_missing"); !strings.Contains(*p.Remedy, "1111") {
 			t.Errorf("remedy %q does not name the pack", *p.Remedy)
 		}
@@ -170,12 +159,12 @@ func TestSyncRefuses(t *testing.T) {
 		theirs := with(hello(), "components/api.toml", "# theirs\n"+string(hello()["components/api.toml"].Data))
 		d.org("umbrella").putBundle(theirs)
 		req := good
-		req.BundleDigest = index(bundleOf(t, theirs).Packs[0].Digest)
+		req.BundleDigest = c.putIndex(bundleOf(t, theirs).Packs[0].Digest)
 		refused(t, req, http.StatusUnprocessableEntity, "blob_missing")
 	})
 	t.Run("packs of no app folder", func(t *testing.T) {
 		req := good
-		req.BundleDigest = index(good.Sources[0].Digest)
+		req.BundleDigest = c.putIndex(good.Sources[0].Digest)
 		refused(t, req, http.StatusUnprocessableEntity, "config_invalid")
 	})
 	if n := d.count(`select (select count(*) from apps) + (select count(*) from configs) + (select count(*) from builds)`); n != 0 {

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+
+	"github.com/berth-dev/berth/cli/internal/remote"
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// fetchElsewhere fetches what a folder takes from elsewhere, then what the files
+// that it merges in take, until nothing more is asked for. What is in a git
+// repository that the map has is read from there instead. An address that cannot
+// be fetched has a result that says why.
+func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) (results map[string]appconfig.FetchResult, err error) {
+	fetcher := remote.New(func(line string) { fmt.Fprintln(c.err, line) })
+	defer func() {
+		if closeErr := fetcher.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	results = map[string]appconfig.FetchResult{}
+	asked := 0
+	for {
+		app, _ := appconfig.Load(root, appconfig.LoadOptions{SkipSources: true, Fetched: results})
+		var ask []string
+		for _, f := range appconfig.Fetches(app) {
+			if _, known := results[f.Address]; known {
+				continue // another key has it, too
+			}
+			if asked == appconfig.MaxFetched {
+				results[f.Address] = appconfig.FetchResult{
+					Problem: fmt.Sprintf("is not fetched: the app takes files from more than %d addresses", appconfig.MaxFetched),
+					Remedy:  "put files into the folder",
+				}
+				continue
+			}
+			asked++
+			if result, ok := c.fromMap(f.Address, mapped); ok {
+				results[f.Address] = result
+				continue
+			}
+			results[f.Address] = appconfig.FetchResult{} // until it is there
+			ask = append(ask, f.Address)
+		}
+		maps.Copy(results, fetcher.Fetch(ctx, ask))
+		if len(appconfig.Fetches(app)) == 0 || ctx.Err() != nil {
+			return results, ctx.Err()
+		}
+	}
+}
+
+// fromMap takes a file of a git repository from where the map sends it.
+func (c *cli) fromMap(address string, mapped sourceMap) (appconfig.FetchResult, bool) {
+	parsed, err := appconfig.ParseAddress(address)
+	if err != nil || !parsed.Git {
+		return appconfig.FetchResult{}, false
+	}
+	result, from := mapped.file(parsed)
+	if from == "" {
+		return result, false
+	}
+	if result.Problem == "" {
+		fmt.Fprintf(c.err, "%s is taken from %s\n", address, from)
+	}
+	return result, true
+}

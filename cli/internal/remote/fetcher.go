@@ -1,0 +1,112 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
+
+// atOnce is how many addresses are fetched side by side.
+const atOnce = 4
+
+// Fetcher fetches addresses, each repository once. Close it when done.
+type Fetcher struct {
+	say    func(line string)
+	client *http.Client
+
+	mu     sync.Mutex
+	dir    string // of the repositories; "" before the first
+	clones map[cloneKey]*clone
+}
+
+// New makes a fetcher. It tells say of each address, in order, as soon as it is
+// fetched.
+func New(say func(line string)) *Fetcher {
+	return &Fetcher{say: say, client: newClient(newTransport()), clones: map[cloneKey]*clone{}}
+}
+
+// Close removes what was cloned.
+func (f *Fetcher) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(f.dir)
+}
+
+// Fetch fetches addresses, a few at once. Each has a result: its contents, or
+// what went wrong and what to do.
+func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]appconfig.FetchResult {
+	addresses = slices.Compact(slices.Sorted(slices.Values(addresses)))
+	done := make([]chan appconfig.FetchResult, len(addresses))
+	for i := range done {
+		done[i] = make(chan appconfig.FetchResult, 1)
+	}
+	places := make(chan struct{}, atOnce)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	workers.Go(func() {
+		for i, address := range addresses {
+			places <- struct{}{}
+			workers.Go(func() {
+				defer func() { <-places }()
+				done[i] <- resultOf(f.one(ctx, address))
+			})
+		}
+	})
+	results := map[string]appconfig.FetchResult{}
+	for i, address := range addresses {
+		result := <-done[i]
+		if results[address] = result; result.Problem == "" { // else it is told with its place, by who asked
+			f.say(fmt.Sprintf("fetched %s, %s", address, sizeOf(len(result.Contents))))
+		}
+	}
+	return results
+}
+
+func (f *Fetcher) one(ctx context.Context, address string) ([]byte, error) {
+	parsed, err := appconfig.ParseAddress(address)
+	switch {
+	case err != nil:
+		return nil, err
+	case parsed.Git:
+		return f.fromGit(ctx, parsed)
+	}
+	return f.get(ctx, parsed.URL)
+}
+
+// failure is an error with what to do about it.
+type failure struct{ problem, remedy string }
+
+func (f *failure) Error() string { return f.problem }
+
+func failf(remedy, format string, args ...any) error {
+	return &failure{problem: fmt.Sprintf(format, args...), remedy: remedy}
+}
+
+var errTooLarge = failf("put the file into the folder", "is larger than %d MiB", appconfig.MaxFetchedBytes>>20)
+
+func resultOf(contents []byte, err error) appconfig.FetchResult {
+	if err == nil {
+		return appconfig.FetchResult{Contents: contents}
+	}
+	result := appconfig.FetchResult{Problem: withoutUsers(err.Error())}
+	if f, ok := errors.AsType[*failure](err); ok {
+		result.Remedy = f.remedy
+	}
+	return result
+}
+
+func sizeOf(n int) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f KiB", float64(n)/1024)
+}
