@@ -53,6 +53,27 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppVariableReaderKind.
+const (
+	AppVariableReaderKindAction    AppVariableReaderKind = "action"
+	AppVariableReaderKindComponent AppVariableReaderKind = "component"
+	AppVariableReaderKindSandbox   AppVariableReaderKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the AppVariableReaderKind enum.
+func (e AppVariableReaderKind) Valid() bool {
+	switch e {
+	case AppVariableReaderKindAction:
+		return true
+	case AppVariableReaderKindComponent:
+		return true
+	case AppVariableReaderKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalOption.
 const (
 	ApprovalOptionApproveAll ApprovalOption = "approve_all"
@@ -1306,6 +1327,54 @@ type AppUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// AppVariable Example: {"name":"region","read_by":[{"kind":"component","name":"api"}],"sensitive":false,"updated_at":"2026-03-02T10:15:00Z","updated_by":"alice","value":"eu-central","version":3}
+type AppVariable struct {
+	// Name Example: region
+	Name string `json:"name"`
+
+	// ReadBy What reads it in the newest config, also where the name is only known when it is rendered.
+	ReadBy    []AppVariableReader `json:"read_by"`
+	Sensitive bool                `json:"sensitive"`
+	UpdatedAt time.Time           `json:"updated_at"`
+
+	// UpdatedBy Example: alice
+	UpdatedBy string `json:"updated_by"`
+
+	// Value Absent of sensitive ones and in lists.
+	Value *string `json:"value,omitempty"`
+
+	// Version Counts the changes of all variables of the app; this one came with it.
+	Version int `json:"version"`
+}
+
+// AppVariablePage defines model for AppVariablePage.
+type AppVariablePage struct {
+	Items []AppVariable `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AppVariableReader defines model for AppVariableReader.
+type AppVariableReader struct {
+	Kind AppVariableReaderKind `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+}
+
+// AppVariableReaderKind defines model for AppVariableReader.Kind.
+type AppVariableReaderKind string
+
+// AppVariableRequest defines model for AppVariableRequest.
+type AppVariableRequest struct {
+	// Sensitive Whether the value is a secret. Without it, it is.
+	Sensitive *bool `json:"sensitive,omitempty"`
+
+	// Value Text of at most 64 KiB.
+	Value string `json:"value"`
 }
 
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -3055,6 +3124,9 @@ type AfterVersion = int64
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
+// AppVariableName defines model for AppVariableName.
+type AppVariableName = string
+
 // BuildID defines model for BuildID.
 type BuildID = string
 
@@ -3179,6 +3251,15 @@ type ListReleasesParams struct {
 type CreateReleaseParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAppVariablesParams defines parameters for ListAppVariables.
+type ListAppVariablesParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3490,6 +3571,9 @@ type SyncInstallsJSONRequestBody = InstallsRequest
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
 
+// SetAppVariableJSONRequestBody defines body for SetAppVariable for application/json ContentType.
+type SetAppVariableJSONRequestBody = AppVariableRequest
+
 // FindMissingBlobsJSONRequestBody defines body for FindMissingBlobs for application/json ContentType.
 type FindMissingBlobsJSONRequestBody = BlobDigests
 
@@ -3573,6 +3657,18 @@ type ServerInterface interface {
 	// CreateRelease Make a release of chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
+	// ListAppVariables List the variables of an app
+	// (GET /apps/{app}/variables)
+	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
+	// DeleteAppVariable Delete a variable of an app
+	// (DELETE /apps/{app}/variables/{variable})
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	// GetAppVariable Show a variable of an app
+	// (GET /apps/{app}/variables/{variable})
+	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	// SetAppVariable Set a variable of an app
+	// (PUT /apps/{app}/variables/{variable})
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4230,6 +4326,152 @@ func (siw *ServerInterfaceWrapper) CreateRelease(c *gin.Context) {
 	}
 
 	siw.Handler.CreateRelease(c, app, params)
+}
+
+// ListAppVariables operation middleware
+func (siw *ServerInterfaceWrapper) ListAppVariables(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAppVariablesParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAppVariables(c, app, params)
+}
+
+// DeleteAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteAppVariable(c, app, variable)
+}
+
+// GetAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) GetAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAppVariable(c, app, variable)
+}
+
+// SetAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SetAppVariable(c, app, variable)
 }
 
 // FindMissingBlobs operation middleware
@@ -6397,6 +6639,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
+	router.GET(options.BaseURL+"/apps/:app/variables", wrapper.ListAppVariables)
+	router.DELETE(options.BaseURL+"/apps/:app/variables/:variable", wrapper.DeleteAppVariable)
+	router.GET(options.BaseURL+"/apps/:app/variables/:variable", wrapper.GetAppVariable)
+	router.PUT(options.BaseURL+"/apps/:app/variables/:variable", wrapper.SetAppVariable)
 	router.POST(options.BaseURL+"/blobs/missing", wrapper.FindMissingBlobs)
 	router.PUT(options.BaseURL+"/blobs/:digest", wrapper.PutBlob)
 	router.GET(options.BaseURL+"/builds", wrapper.ListBuilds)
@@ -6947,6 +7193,167 @@ type CreateReleasedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateReleasedefaultApplicationProblemPlusJSONResponse) VisitCreateReleaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppVariablesRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params ListAppVariablesParams
+}
+
+type ListAppVariablesResponseObject interface {
+	VisitListAppVariablesResponse(w http.ResponseWriter) error
+}
+
+type ListAppVariables200JSONResponse AppVariablePage
+
+func (response ListAppVariables200JSONResponse) VisitListAppVariablesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppVariablesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitListAppVariablesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+}
+
+type DeleteAppVariableResponseObject interface {
+	VisitDeleteAppVariableResponse(w http.ResponseWriter) error
+}
+
+type DeleteAppVariable200JSONResponse AppVariable
+
+func (response DeleteAppVariable200JSONResponse) VisitDeleteAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteAppVariabledefaultApplicationProblemPlusJSONResponse) VisitDeleteAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+}
+
+type GetAppVariableResponseObject interface {
+	VisitGetAppVariableResponse(w http.ResponseWriter) error
+}
+
+type GetAppVariable200JSONResponse AppVariable
+
+func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+	Body     *SetAppVariableJSONRequestBody
+}
+
+type SetAppVariableResponseObject interface {
+	VisitSetAppVariableResponse(w http.ResponseWriter) error
+}
+
+type SetAppVariable200JSONResponse AppVariable
+
+func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9300,6 +9707,18 @@ type StrictServerInterface interface {
 	// CreateRelease Make a release of chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
+	// ListAppVariables List the variables of an app
+	// (GET /apps/{app}/variables)
+	ListAppVariables(ctx context.Context, request ListAppVariablesRequestObject) (ListAppVariablesResponseObject, error)
+	// DeleteAppVariable Delete a variable of an app
+	// (DELETE /apps/{app}/variables/{variable})
+	DeleteAppVariable(ctx context.Context, request DeleteAppVariableRequestObject) (DeleteAppVariableResponseObject, error)
+	// GetAppVariable Show a variable of an app
+	// (GET /apps/{app}/variables/{variable})
+	GetAppVariable(ctx context.Context, request GetAppVariableRequestObject) (GetAppVariableResponseObject, error)
+	// SetAppVariable Set a variable of an app
+	// (PUT /apps/{app}/variables/{variable})
+	SetAppVariable(ctx context.Context, request SetAppVariableRequestObject) (SetAppVariableResponseObject, error)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(ctx context.Context, request FindMissingBlobsRequestObject) (FindMissingBlobsResponseObject, error)
@@ -9930,6 +10349,132 @@ func (sh *strictHandler) CreateRelease(ctx *gin.Context, app AppIDOrName, params
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateReleaseResponseObject); ok {
 		if err := validResponse.VisitCreateReleaseResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAppVariables operation middleware
+func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, params ListAppVariablesParams) {
+	var request ListAppVariablesRequestObject
+
+	request.App = app
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAppVariables(ctx.Request.Context(), request.(ListAppVariablesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAppVariables")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAppVariablesResponseObject); ok {
+		if err := validResponse.VisitListAppVariablesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAppVariable operation middleware
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request DeleteAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteAppVariableResponseObject); ok {
+		if err := validResponse.VisitDeleteAppVariableResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAppVariable operation middleware
+func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request GetAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAppVariable(ctx.Request.Context(), request.(GetAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAppVariableResponseObject); ok {
+		if err := validResponse.VisitGetAppVariableResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetAppVariable operation middleware
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request SetAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	var body SetAppVariableJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAppVariable(ctx.Request.Context(), request.(SetAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SetAppVariableResponseObject); ok {
+		if err := validResponse.VisitSetAppVariableResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -11714,340 +12259,353 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L0Ncxs3ky76V1A8WxXHO5Io+Zuq1B7FSTZ+3yTOsb2v793IK4IzIDnREJgMQNFcX1ftr9kftr/kFrob",
-	"GMwQwy9RcnJvna3zOuJ8YIBGoz+efvpTL1WzUkkhje4NPvWmgmeign9+/45P7P9mQqdVXppcyd6g924q",
-	"2I2odK4kU2O2mHLDfr149/JHlk65nAidsLGq2PDV+OhnbtLp8LiX9HQ6FTNuH2aWpegNetpUuZz0Pn/+",
-	"nPRKXvGZMPTWi7ERVfy1Qyk+mqF9q5kKVvKJYCMxVpU4Z3ykhTRMSfhpnFfawAX25bm9/4+5qJa9pCf5",
-	"zL6fw1vCgc34x5+EnJhpb/Dk9CxZGWiCI/sHfvrqAN/nZsqGC56bYcK41AtRMa6ZVkra/zXBtOWaTfPJ",
-	"VFTMTLkdca7XjvOKbmyMd6yqGTe9QS+X5unjXtKb5TKfzWe9Qd8PPpdGTESFoy/LV9+9rn6B57YHfyEZ",
-	"L0s2WrI8Y6pi9u1+SCU302BEZdlLepX4Y55XIusNTDUXHfN4evYchuX/Ozar387zInv1XXzF7WjGjLOR",
-	"vahjQPDbQYf0EgR505hQ3DsGhT8edlRKjvNJbFQXLIXfcP0Su4CjJSwolxmT89kIZTGXbDgVRaH+96Nh",
-	"17jhQYcd91wbNRPVGuljKV2zlQS6iw86yu/y8fidiq+4MnavKikSmkVUP2YKU61ksWS50TTRXTvZqLXj",
-	"FR/5rCzshU/sXt519NXyzTyilP7BizzjRoAgkFICjb1Q8yJjU16WQiYkykwqM83lpOsLsmp5Vc2bWigT",
-	"Yz4vTG8w5oUWfmgjpQrBJYztVSZmpTJCpsu/i2Vs9StRCjsmq0Ht1Go+E+xaLGHUI5Ut2UQYHWh2p14n",
-	"PJfnzVvgIVziksG9uWaVGM+1yPDHx/0Xx5fSfSOed/VHBqM9ssO9jUy9ktrwolirdnO8ZivBp2sPKvc/",
-	"8ZEoVkf22gq1mSot3LLkmhX2WtgDw2ux/OaGF3MxPGda3IiKF2w2t0tTFGyqUFl7mf6tZ9/3Tcolr5a9",
-	"D3Hxgqc35js3YqZbH3X25Km1GIwRlX3Gf/z2H998+Odvjh/+U2/l62AbvcJnnD71P/Oq4kv89nyWm9Vv",
-	"/1Et2IxLu6nFTDOOlsaUa8YNmyltujZIAc+Lbo8nfRgNHtBP+v3guD6NHtc/C6tM1unMGVyxleDgpQeV",
-	"m9fji7JcKzdgpuXankNJxyjbxg6YFt1jio2C9thWI6H9s+Vo6t22y4jezKW067bedqjgqo7Vwh8Pulpv",
-	"jSg3jUkbUXaMyP500PG8U9dCbhqQsRclbGjU9dX//Nd/DxN7QMFJq0VaCdMxWLjtoKN9z7vURKHkBM4f",
-	"OpFmfMlGgk1FkbERT6/ZXJq8sFdUwh5EWs0EnLHMKKb5EpQpZ/+qWDavuCGfitQMGz7t62Ht21Rs2NdD",
-	"ehUoIyVTEZxlLQG2vkgvbmM86uumlfG8qVT7Ry8+/PODmf5/9NcRxWqnRFXX40ItNq3hgq7rWCv38wGX",
-	"67N9lC6V1ALOjl8rNSrEzP4zVdIICUvJy7LIU5jxkxKv+OffNfp19Zv/qRLj3qD3v05qH/kEf9Un7rnw",
-	"xtUJsJ8jtGELrkFstahuRIbGCpglmi81W0yXxzCf9FRwgFNDDmZZqVJUJscPabzj0+phNxW8MNOrdCrS",
-	"6+ACb4rZBSjn6OX7k3XdF+JAXtmb7N3N4zPpFVwbsAe3eow1Tz+7dQ9FkcQ5dnxbtbP66T17IKLD7L5i",
-	"5c72WE2VTyYUYNjh29/hbatP/BzK62/4VU0paK1HMAS/Du4DP/inq9HvIoXJDud+Z0lwk7zyQz3mTzFL",
-	"feMn+Qu6h/wrn4jVEfs532HyY+soxUez6e5f7DXtz8H3dg+bvKfmqLnfiVuJK3pRV3kWnfu0EtyI7Iqb",
-	"RvTGemdHJofJ7rxntIw+UlSVquK/fMzNVaqyUAy8dZn0xrnM9XTHweB3BTNRyav+6e/Z2cdnf7z4z+r5",
-	"4tHNk+uns8eybyZTHn1CbautW8A3YmyvVnPj1BXPstwuBS9+DRYIz4nmgia9j0cTdUR/tBr9+A1f/Cy0",
-	"tnIJQlGqatd1sCPL5sWudxm++5sMNxFrfzjLtRbZcADnBxqI/mix/2lNCm6Ysb69fTa4X9K6F79Zs2Au",
-	"IEKGF1rFM09TITL465jnBfwj5TIVBf4b3xdsmHCIleCzLjEnNReJj9qh0ZSw3AysizXnRcLSylo9lfWz",
-	"VG7tHAzvFvlYsHSZFqLhSvbs5bGZc6ZEfGBtdZD1ksDAp41ej94tRC2Fjc3Y2M1rlcrh1CEdoPepEd+g",
-	"DdO9Ayno09KaZVmpG3EV9cou8EdYYYo6Oe+smsvj3koEKdjQR/o6L49UieM4Ammxkmb1QMO6iQ+2YUg+",
-	"ffLk0dOk03Bwk/G5c3re1XLe/Hw//x2ngJJXTp009enDkyfsIf6/XufIPm3cCa1lhl+jq4zue3vwEP7d",
-	"JE8Q6CQ1vc+5tsmAyXJdFnx5tWot/iiKQm11OpXljqcTxJ82bsaf8KqoKTvtGlwlCsG12GFeY/rKmWTh",
-	"5LQtNPqIzQqqLA+imsryvpRSWe6njlqyFuiAx/0XMRXQFr4NMZ/9BWft7NhrojZ5x+T8W5mR5fAXnpvP",
-	"8W+r1A0vXvthtu0KAbF+yj6zBc8NZKA5K0WllWQPhmWlZqUZfm3NjJJrzUZLewLNtChu0JV0thJeaU2C",
-	"4BSLWUF0kF0UxX5iKZURW8z5tsdfdOYqk495ajpsMcqqshnPROKyWqqafKVZJSa5NtXSzkxLYvIJfeu6",
-	"9fwOryJzW+dGVcumqlTVZI16PgFNesLLPGoj5/8prkZLgyNayYNHgunhJgpGlLjPie2pbws1irjeO35/",
-	"c6z++3Gpdx06vbzx1K6h4xD0rgqhvmsr/V9/aJBq6ff7G+Il7jXRwUM6f9UXR3NlC7+RB2K/9uxy1312",
-	"rs8VBe129dJDi2+LAe5jMXW7+gfx5UdFtqO19DvujnWf+zc1sleCnpR2glcV0Us1m+UmYUapQkO6145Y",
-	"Q1i8EqmqMpGxkdB5hi6DW9vAUdje8ec6fn4sWY5xWq6vRWbPjqbHqdW8Sp27ksXtOyc3HZGaSsy1yK7G",
-	"lZrF4+WoiheQrnIfiW6RksJOzzVTN5gxWtWHML5NqwH76i1eetvgxOb3wJWfk95NF1zqTa7tYT0VeO7A",
-	"o90Zbr9yo25MML+xzWggfxM1qTHjWG/g2u+vIVckOH6eW8u90dSGIRzC2EbNeD/mNrxrb/9/dbm/bWdc",
-	"d0rqJC2QYiQfcM6GmstspD4OwfpDUAj84Zh9PyvNEmJMmEoD87AoGjmEjaZsfcI9WTngdjDTwvm3U9U5",
-	"+2/9tl4JMERhC5PcDBDcQ+qsEloVNyJjRkX1Rm3LNB9UqJQXGGnES1xIjlfpNL8RHQ+rROrsvMjAxqrI",
-	"ROXMzNoIiz7sOpd4QJFVDiPqJfZJdslmdjN9iOrhccfrRxWX6TRhhk+sHOAc2lNmUeXGCHkcV+ul6pxn",
-	"UQlm9fk5C+ar/i4KxdazZlWczAA+RifM+sANzEG3cDhVvH+QNzaBtbpc+ewfFEHHnN8AHygVJDMXqrq2",
-	"RxV4X/qYvTKAl5GKZYJnRS7FOUplbjTlxHPDcs38cFZdjXbmxc4ljI+9cQCJyIq5Q76+D1+E8+NVw/oH",
-	"rbgMdAIoGV2Rl1OeyzdgrqxuVzs/8TNffLSHPJjxOJkLK1NTbq25hI24Fk8fNy0R8aj/Teyz7T2r73j7",
-	"48XR2ZOnbvfagSRsKj42n/li/Pxp1n9++vz54/RZ9vTJC342Fpz30ydPeNY/fcIfjcaPx6ejs1F/9Pzs",
-	"LM1On2RP09Mno/643+f95/FlQNNtN+tC/NFYuNOz3T0k+wyajgRnvjmYDaunV5dvKnh2FZ/fV0bDasGk",
-	"njMBh4yzaBDvIZWMq0t4LH1x6zRDuK7LgnBtyBI+Z/2Op29hK+1maYQCvSn3jQ8MvigJ5qxjvmXMGKKI",
-	"S3YlxmORmqv6eFqZvb1cvL3i1Gme7XGPtRx3cKLpjphpl+XjMeEWWgaVSPkcsW2LaZ5O2TgXhT1e3NkP",
-	"iNfEnjqFAJxyoTSipzhF1Brmz3ov3w5CSPQc2kPE5dqUpo0EoJoYZNCGxfJ8xe7INctUOp9Zwy3XeAaV",
-	"QpWFoC8Re3iDKzK2VnWmXCqZp7xgeN/xbi66+CjS+c4e/8cyr4Sme1ZingRCr1SptB2XNS0WuZmquT2h",
-	"nRA2tMPa140FOehbKJODhBzS6WRn+EA5N/oqcCkjem4niMHvarT9NqVwRlv8na26QZ/Kifi7vfJz0isL",
-	"vhE09WvB5dv5bMarJcVQSqV3nPHds072npnIumIYZcHTSOIAjBlK5pLVS3GLSpgqFxrC7gWXmnEpFh2m",
-	"9nZRjDd0HQ13q4gEzr4PScA966VIG1F2ARy2iTpYC/oAsITw3npQJHJ1qKK1L9pfGB5J9YFCwr8xehGI",
-	"buBtZKIslDWujOBVphZYFGIlwv4D0LlXeilTa4VVgl9fTQquNXknorqaY7Yq5oLgCw8RL6F1r3fRPcRN",
-	"Qllb2SdHbFhWouT2U4cDNhK5nMDGkCI7t7/hJh8OyFHCLJZbvfNLecSGzkoaJmyI54p9WAI/FDncrCQc",
-	"8wuAF8uMZUoKvFmqK9ynBCSy77ZnKpiu52yYCYmP0GomCKWaZ0wqvF3PS1Fp61EOB4wzKRY+7+ZOSqjD",
-	"cZsZ45Z2LKA56CHWIBm6SIVmhfWNZ/aTmM5lKvzAwGixN1vrHdFOYMK4MqFLyRwSCqtAre0zEhMuz10l",
-	"E9yUYeGWzMjlpAkHXYRDImOpha4C60QqwzLFcoNPINCut7cYbSd8zlymojI8l3Z6JNkKgAmf8htBlo5d",
-	"apg7nP1xbk9uNTeI467zkCQnvVr511nJrOeMCryC1r6X9PwKw7aX+Md63VA5FBjEhI8OYwN+/Gs2pttO",
-	"kbDUnKJzm861l3jlvpmQ9ZYbpTbdpoF4o97ZXrtX0+sQltEuVs/uFsu9ns5/paN34+FJWPzVamsAkVHC",
-	"R81NqmZCM14J9vs8m8TCYTsh5yuRUj5y1VKDkIJ7ZQJaXBssrNzaI4QPe43PiJ2sOi+ENN0bCH5PBZvx",
-	"awE+61xeS7XYYdPAWbG91rgRVZZvDhj8CJj9f9DFHZh49yw3CD/dnSLgZmo15rGD4lMdVR3VXG4l4dyO",
-	"WF3HR+lxfzEEfFfOxecF8Kpj9pMYg2ixXLIi12aXKo3tgZ7bQwFGc5kV4mpX0EZa5BH/4E6h/LsOceXM",
-	"GO/nTXccoKQINRgvWphNS7tu0FDE8p0Y5zKPlnXsgPB1r4u4n/69CctEKWQmZGpdT9Rrtxg+0S4YMbvF",
-	"yJEaoLFkj2KRlX1c9q6SAcjSWOfAJ1w0Zm7wnHFBnHNr/8JbsyHGlzmjP9j9TfHEGc/EORuiqeivw0QQ",
-	"/tFa6/bKOqPTMGjdaHr+IwPT80NcY29CDogbUdUwNnWDkQbMw+EH5DjyrYLk3fgAWr2kBmA1FUtTY8Qw",
-	"BLvUDgQCt5pMsp961W254u8d5hP+uAeIowFwCiHWeTwAXm+/xg2/9bIRFP9vXbbXzgNTQr8B2fhwKETM",
-	"KsDeiKriVm6uZgrw+psShSGQhCxFuKE1KcE6NVelWxwOEg/BQ/6eAiGOpGXVUdzj9Fw57ub63tH9PJ1t",
-	"loAQqL8tFt9N1UHW2E37/a7yfkihLw+c96m3mOWrqpYAZFHJQjds2yTfBV59qODHxp2SiXTHneKQ6atO",
-	"JZUstewMRNkPz31s8ooXxTABRgkuM6hMhI8+Z8NrUZphUkcKKUQG4EsKbXlKtyBamfiAnlEMk7JgtvDs",
-	"SsliCS+DOutWEA1G1gLzJz07iFaozD8qcpxE7QJcxfaCJCQ2NFc0lxsVQEs2ggOPBo7BvGX0rHM37wnW",
-	"21N4VwRxO7fl8FUPDQ83viodU17wSmQBfczaWevkbQL+jnFegLHMkUaPsG4ZvkOz3KyGc1wS/kr5upYN",
-	"hVZhFYxVH8EBuwZr6YLNNN6vdM21lmvGs0xkEVSJz7wDXJNd1LBJu3XtH53v7zl16Df/dENIxCnXtCsb",
-	"J+lRqqpydxxo7bVudDn/wYu50HdboAW2Pob41l381l6EwdStT6Z8PG5ocg+stRp+c3kjEaxgSaInJ9C9",
-	"wW/kRXjRJiXoOAsztFYLtXTQDUSWwJ1ImznoXfYupmp52bP2K6hr+BsUZ8IfgeVl1YA+vuGVPjZgY3xw",
-	"5n3DavZMUDlc4QDz8M0bYxzOy35kjR+13X2j4L4nnz8ne5ed+An+tD2o5rVf7rat5j586ygAfu9+1aXo",
-	"5cIrE+QpdB/TJZk08Lh/GieopPGwNjbb1e9hcs4+wACuNuBKEoUWtyoNTz3kzB+sGWbDKjGjfJqT/g9x",
-	"lxb2w37fpeuKjlwzfJYjI0SeQi2MyeVE3+oj3TZdIUIjkl76QAdUHDs8LxhfcA6oitF8bB0d+8G+lBB9",
-	"axz4WIjRzkbiqHGDYzOFwCOemW65ZsLwjBu7yesYgOdJQx1Mh8PVpFLz0v2XhyO0yjw840MpqlmuKUzT",
-	"xCqUqsjTJb5opNR1nSDSVwANtzdwmU57Sc9uAmCTuqpUAS7+9XwkKimM0FfAO/XRNPgl6En077SYZ3E4",
-	"hIyy/33fXEJ/duPR3QT4RsM0MbC5d1y9WUwi1aUFCBO4ogXgtjZZDO6A2lJe+dKJMh1ZvyiXQusL8J10",
-	"NT4sPmxnsAb1XVN+9uTp4ABA6MCYeXbaYFSjd/zWP3rBj8YfPj19/DnKWPm9rFQxE9LsZ86vx2jNeDrN",
-	"pQjgErlmEyXFOZNQKICWoBWiKddM2LEQNH9PrRQrS/af+BY35or4NNPv+wWIhKx2dHvDqYsm2aSouiKr",
-	"2n9JC0Y6VQvJpFogETPGqyc8l80dOhLyyv3XVu5nPZpAvfkPaAAYYpsgVNqrgQ/Hv76fS1YbhO3J+Nvb",
-	"178kbPhAC6lzk9+Ir4fAafgAMr8M3mvPgWL59XAVsLH9+9H2bFSA0Emwfmbhvth0/WvFY7n0C2ZVva+c",
-	"X0xVAfXznhPaHvA5bifnFSVw0KnKuU1Rv7CTQYwe0vU7PbPrZzvajbasvWal/MX+MTYxmC2PRHinIr3e",
-	"Bacn0uuY9eBgJ9s/ygFQaGRRZML94wZqwADNTPhp3RP7j/rdzg4imIRnF1wCasv9O2Y/tLOvETJBoihe",
-	"kW9w+getchP2izJMg16z5offzAw98+ND0P2smgZg0q2jOqw3+6QSgmBxO/EfWk1K3xL/2eeHXDLKKSaf",
-	"HrQX95JekYOBA3SiG8OJ25D6OIuWckn+9nDIMTGqwyARGy1aiv4e1hp6VdjbGMKS7LWhNa7hvHGCk/Ss",
-	"YKw1Xv+UC5H0btzUxAQ/EhVDDOiWYh9fZ1pC8rXrD93ArRkGtG5HcLbSH2AugA4HA33f34hqSWufawjh",
-	"2xsTxEzA5+OgtHXc7InesGQ+1btvABEiqpsORxkWT7c+ULcCXqTyf3PSSoJHMaJgo9cTTVZxIEHNxgRe",
-	"Vmjt3Sjjr+BlfnUtljF24voFDRpKN9EfAgDD2UpU6Q4ARLulCQPNEDkjO6EXfYKSaDUTACLRIqyF6oJS",
-	"1DiI7kwiCsBeLFZzqdH4vt9afpKh3YLRn6Of7nMQe3Pe3DqbcHiJDBMUW3zC1BuTOxhaq45fLvUdlJXd",
-	"FXpgb8TXTjmHLZHYJIe7FEq1INarIQdCF7vrKCuEvLUOgXa8E6qCKFvqHkAu+tfeAwEAwwGySMa2KJna",
-	"BbBF87YWSxBVp0OpzBVlCbMhHLh1YpHoFTC3KJHiBCM2hRgbxgsq/nZWEA7S+gOoQ6Gcw2d0wjdFbaFd",
-	"0xf00Zviv6KMeBao6/EL6RRB7qeVT96N5X37XeegMPG49IJLqr5yRUpu6phRbCSIwyMVAyjauoFlH7IR",
-	"lWTnhkI9C64TNsSAf/2zVPV2mHLNDL8WWLGFUsmWYqUYiN5Rp+a29St8nNutL63JGjluRYdWu9ypuWFD",
-	"VWRD6sgkisxzUYO9nPhymKEUi6GdkImy8itFjjkRTS6kGgemtJK44BuDyWRzr/P0pFhERUYVXRG8NS5H",
-	"R6h5k/MFs3kIUJczEO4H00Vvu0vyp1XK3B1hALe2d9aSVGMrx3pnJw6cBN2tHNEoACC4abQ42T9DCdr7",
-	"qhvUcZFlTXzFJtDGrUazHbbkeAXV8f8BQEetbFfD+YZXyOnUtGf8LS5tuffEB9ZgrKUMgtqNqt8Y9rIC",
-	"E/E85Dgz3gKLUa7F+P1ujWVZMdDWqJiOMulhkd+IITQ3cuUH/ntFds6masEWogAKqUwJbeV/iKbdsHlw",
-	"2lMgWFE8K4qcAHWtvwd/wNoEVU2UMUJ2xFXhE/ZyWG+tvW7PqkzD1/tpeZcG34XipgG32+CCrxxW7n0f",
-	"1n6Kpjj2vl60a3AZb54ULz7CiJkz2l1BHLW88+3ldjjl17EBdQZmsByPrFXA4mH5+kgkWP4f6cm8oVoQ",
-	"dnHd8nObGM7fkBO2nSYrc5EiUZGqrsnqD3uYTPIbJOBr10YaMSs7Gq+psQGjGR4w5RLgK3PTOJFOYxVW",
-	"vnYmUuaB2ccBEx9zaFVi5pqdRslyDkGA87sa7Rip8CCT1TkB4FVCvAnwGYDmmcs2FqQslrFHIz3e/bW3",
-	"WaEt9CVhUdbCmqxgPX+h703TgYAo1IThNRqL2zQjMbO7psgaldBB4ZI2a+EEOxQ1xSIb9brWoQon/Y1v",
-	"CtcptgGpv25rHxUTVeVmOgvnXWRnT56cvrCmCf7jQ3KYOte2lF+L5X5kBl1pbPvAWLQJVaDVvtfCKmSm",
-	"84nkZl4RwX9dEZHr0irBo9NxPz0bxYZQzkdFnkLov/ExP79Ui2//z//93d/P/rG4WH5/8a+jF9+/fD/7",
-	"/j/HT3/4P6Pq239/sXhW6On/mf6hFqYa/fTdD4vH1f918fHf599/E39PVarNwb+/i+WvdCWIj7HSs8Oq",
-	"xGSOprEeQxIISmMGNsa/7PAO4OVa4b0fDzeYz1Xj04nHEASI2Gcw9eVgmokvmXUX0X/CL3CwYTSPTrmv",
-	"NMszIU1ulgkbasGLoWeyqyN+X7m+ppqCYryAgFPChs6YHjJgWRHVEby2aew63yHxEt7ASApg0I2Y5bU4",
-	"/uTNyi0SjNCIeUN68YdKUCAP5g/zJQnYIo7BjxKq47wwotKtbGKFmUTqG72aS3z6OLK6P4s2bj6FWaux",
-	"82m6FXaeZxzBBxyIbX77RBCaHs9muQwR7HMNc1yoydW8KnqD3tSYcnBycnr27Lh/3D8+HTx/1j+zmr6a",
-	"+GGsb4ER9iHOjUgRzKKuBZI92H+uv9vbir3+8elxv7cKba+nZQvb2M3ClpsZMVNblPTS1GlR3eRpHEXg",
-	"pzWOVgjPdLtxKsGzpNVMHiYuik2hFdliBurJ/7RDtbq1OuhHH5/5VlRmuoUJTgvka4ntWP1KBAMKrXM3",
-	"WR+iO8OxENw+HZ3lmo927YgoZjwvOhA+hxGvlTZg6a7lj3sI6GregXTx0UiZnZJbtNB+iTecvLighzh8",
-	"STTu5/zFlx0wwPw6gFuu6Tm/MQDWHfdceUON6Gy+hr2hKfABOHto+Mu3GobfJo3j9vF64q8N4+3ufb9x",
-	"OHewI3YMEjvoal29Yw9g5zhBwe1NLrD2c42FE49X0p7rRLn+nGudy8m3BZHFNuVxhr/u0TFprV/oHhsb",
-	"0C/RkpCf1EJURynXghXCWGMqYVk+yQm2lXE9FfqczWX+x1wE7b42BfGfPmovT9gonh/9Z//oxYcH9I+j",
-	"Dw/dn77+l2iBwy9i8bqKMU3Bkm7ZGXjzmW3f4c7sTde+sxdRMUJ7HfDIdfKGj4uuSTSh/CvXwG7GNRsC",
-	"vn3IjGITYSgy/9Gwkk9E3eJf1qTv9ofbwOBrxEi0bE2O8wkWfGFSAdUClCnAjavxuPbRWoliV2aBVRak",
-	"x9vx8NCdsZnHUsTOaoYO6AUerAlDsETCqHgiYZkohBHR4JkHVqymI7OsElp3scdk3PC12eq6dO/WRXe7",
-	"5Jpcr4zDFN/THHjMQXSxYlv/EGGmjc7UFkeUc7R2Mdg2GGivq4Mw9zhtdvem2etqsqdd5vT3alTOZUUg",
-	"sMrgwtahA8QqO9oEtyODcTo9NgcBR20zkEAQKzscVBO9QT/kEXEzQ8oEfiWl0QkCjuPq3ONjvwXvi1aq",
-	"uZfH7p37dOUGrRuSo6wiy9w7/EC7pjFgC45ArVwMqBI1HIhDDgM7CKkigx5CGBZrxYbc9PU3LAbh1ZG+",
-	"gE6D+ku85l6jrvfnP8DCs88fPn+IC8XpfQmFn4RtFU54qO5/xLjm+fd9sK3ZAaYb+Wd1lFEKmBJFMQaZ",
-	"1Lcxwe51t1VqVIhZV4Ia0p52fwn4z0rNDRb5gnMIVO8P3vzwkr14/OSZI5NPISd1UuKT//l3reTw62P2",
-	"a6UmFZ9p6qlmjdZhqjIxPHcbuhI8Y8NMGJ4XQ7Aph9hXYnjMLqS1MyEJPBKFkhNtTWIukQjBCMmxzQty",
-	"+YiMFfm1wCaY9h7Ae0hlmPiYa4JJtnnIM9GxwAso66mUnEBfnJHVPWmldBi/L6wbdaUlv27Bm6zJXGAV",
-	"XyTqbchjX/tWnGxr0oQx8OZrHJLgElyxyx7jhZ3OJX6w7iQyjyQ8L4qCWSeyEAwqtTRRFOXyhhd5xqiN",
-	"JZBrYcWqP6W3Bi2Q2EXpURvtRGL7TbFMMT4CWlaTOEQbIm49HXTIi66gPSrJij3HAeow1yKkIsJHdE8X",
-	"fXY0ifgDsPHDMtFlzlMu1MTzHVPkozm6SvwBFmg/fXT9bNaV/J53JKZ/fPfuV4IcNB77uP8ihmIwuSnE",
-	"xifZsS9UlbUSoC/XSLKrrWtL0oIvrQ9r12owKri8HmKjputcZnZaSEkAFAuUQcvCq2/caF5TiRx+op+1",
-	"BDf2GtXnGFPbgTCSfkoJ+G4UbmFB90FFdkDk1aQkOd5SyQBIb16QqlpwqyLVtZBrtAoV9FKiNdL2tJjP",
-	"ZKxvsv27l81cioRSgxmS55w2XvMo3sUpJkK/cjOtDfbCT1NzNkK16HUCL/Njo2ZFlH4zl7GYVS79C+zL",
-	"1n7E6ePYV8yop1fDk6NZBSTAJRj8ukzFZW/AsjxjSzVnM8Gl/4nb3/4lmqB3J/pqCOVvb1//wuh3lkuj",
-	"iHgYtYaVquZEnSDS9aQSE8zUrN8F7rtiAt8R1EGypCCQQwHe9WGcjUxiW3jODsW9rd8c/ygPfd2bgsuz",
-	"2G9dSrVf6ut2XO27B87WEJ8j+bU17Hg6remobsN4TitxS8rzGc8ElQb6Qm3sCFUJpAkDyZypVrDoEOHC",
-	"Fm03yUU9poDJe0MAJ5yLVcncow3lWobu3Yi292XHvlOi64DZ2k/Pmok9RHTMaY77iZDR2/aLkiH/fqSs",
-	"Ann5wW4A1lwqMWMGG8RQG0qQ4/vvWh5q1nXNavGqdRUIucxnVlhPo/s4Mte6owl6VuXjDmYUYKNI8IoO",
-	"mKhvdtkFLIajPJ9MwUmhDmcENobcPBatbtEqc8+qZrztakeymtWDRt8S/OBqa7dVLUV+I67aXG8xTQcX",
-	"4sR2KUO4ZKvibHvhPnXUhUqvff36+paWuaZ2fdRqjUkVb2QZqUGNa+8gNrZj39zcsAm/gbZR50H5JKLr",
-	"gmgq18C2xQuRNRi1tu2R29VYhLba0FF2SQKcN5pZuSJvuPScDVVVTrn0vUNyw6q5xNQ0XMkKJSeiYiWv",
-	"TOCBNSGOqFjqGh5YIQrS1k3snCJwrzzYIehicruZi4Hs7tWDpMnNSMfsSkU7KkSn2kJEmBO0xug/rNG2",
-	"XbRet2JoOLiq6eQW2klpbp5w+up1E3YYI0a3OpHcsRVTd+qLKj+3D9uMBDUrb64xdrcNUuC+z6EttfCm",
-	"1Y/OnCo6WrsW3FiRGw6orZ2qJtQYFHKNwwEG32n2PAAnYTPAw6EyBIiJZkQJm+H9DufUfMRobhq3YlgU",
-	"g8pfaXoSPgDRUcMBhObpbx5UTn9FmBA0V9Ax7sIWJwF9bYCO2RGNlfTeIDj9IIAAUap0GjfpZlwumRba",
-	"VehC3kNBK9YtrThrzex5UkPHWBfj1o6CdY/TeGVT7cxwul+XULfgdW9M9N6j5h/X5koLIXdauu1pO5SM",
-	"xxEDDnG7tiMhJJsKXkFgxKMgCVhlForNcjk3Isa3DSrhRl3vWthWqFgzPS9+v6uRro0eA8XNx1FZ67K6",
-	"SiHDbm7cs/m2qXrr7ieSGq7x1HPMwZfFS+cWuYntoHcB6cBXmuFlCTVBxjPgRjAuSSlVYqZMg5gG60dL",
-	"PtfNTiv2U1V5JdUCwKQ3HUrCVPNYn99hJm5EocqZkGY4wPnVU07shXNde6V8ImSDTDy407rSWhXcbG5C",
-	"t7Ph4Ew0EtrQJMNv8nPuxMdpsc1RKVCcBzE7UAXfj9Hx1vELHEDd780R3WlrbE2mtaXntqN+L6dKiuxq",
-	"qmZip6+q/CG63TpvqV9yw2BEmtkRbdAruBoZOhvZDrsppBLbpbnzmt232oaxdoACSdtIkg1L/pLyfNtk",
-	"/zrJvs/ZcCQqMz2imvcZl/lYaMOOjiBVCgxQvuNBwApemenpsVj+7TSdLfLX+f/8138fp4/+YX7KH88P",
-	"uycCLnxzfY+86WsEIrbC9dKGBOiwGrvQn9ebOTBvCpVCgWTdtsEK+ML+/5O0tP/+z3kVL3YAGpN3lYhJ",
-	"Cpx6cfjDjGcCoQb0Xc3lJ6m1p1jdZKQjlrSPBjU04AOqsGA5/Xc824EdNCUbAYa28RB8a0S5DvC9itJO",
-	"sUHHvLOKL6CcWFVQNb5ui3b2hHsMCSfuhkVCm13Tt79THUtEJHFbabYQlUBaDgji56ZFjnCL5OLf1OgW",
-	"ScU1/WS0woCFNqIcMG6PkysIGyT0H/hxCTXgSZixDoJayIT6lyfsf/7rv5tMAci1t5XLgtd2bVApRLap",
-	"i7odOKWAZnNtPZkbwTwbBjXtaPFS0Ft37atbQ//bE7n0Q7G2fRiMDWnOVvu6sJpqMnJCOBBY5KftWvWG",
-	"4arbUo+st/NE6flPd7JIVrhQt/AXwjvaJaAoMX6pVolBulTi2zbFSm2v2R2A/1rQsJt0K3bvlU3ilfV0",
-	"K2+XMg3Yi0N0tp8qwE0HiW2KxGGLRt91Tvei7eCcoPbC7mBcigVU3wcBDaiJ38j96wr705loce/C/RuB",
-	"GQ6RcLbaKC784FUXWmkHCgNaJvxm14kLEiKuwSlcsLU2DRbgpZ+2WFn0TqGf3XNpcb6uMEzb4RHGxh+x",
-	"t3eBRTjJWmXbFQvIPlXCz3auWZHfCLYU5pwNSRQpReW4X+ECSMprpqSHnxLwpmq1cDtnwxlfusa1rqES",
-	"YWvxHiOKAjufQb0DwqhXU2QAisOWaHV6bMqtozBgnI4xVgh+I7DIEBiBI/x39Q6rR7YpPbYvtqQ+WQJI",
-	"c3vv7oEuoUX1L+gUpjhQp6MKMNJ7EBDFXDLBqyL3y0zLj8ZQ6Aw7JFMlrOkam5EQ8BPtMwHA06xaWusr",
-	"VBJw43EcFbpjP/5CuXXP1k6CI42rmxRm1ObNgARzyUbLAOoRGCWxMGq3kRGKhLLy3fJ98bRfZ1QcGMRE",
-	"aVVPl+yP3dbsdcndvnAgmRVi5y7KaZGHiIiwWPvx/tUqREEbJVj4mV8LDwO+S+bZsprHAvz+cAhYw2ul",
-	"mDeUJcSAgVPbOigBlIA58urcWLt6yjjTS5kyAPsDv9zAQZcwejMTXGqqCEbFuvd3BY2sVsPrvEqnQIBN",
-	"KE6IRTC8JWE1r+QsIZp0woTNuDXXPG/21hbDW59pPgQ6rLWrmjLdvV8cWefBGhx7iNruzYIp0uAzeY4H",
-	"lDZt3YfGFxA6vV9r996oyNa/cdUIbqtmfL03eru04Iqm+5wEQ8OjaPuhjVpDW4hRZGi+tJXGFjYX6BzW",
-	"h7rB7uC3D9btqKwD4nyCbLUCwhU8PHL1CR0FBpgHPH0cFAB0ov57tQvaW4f///xhlSNrwq0tuxOqbK+W",
-	"0RH2ltAuOGYQ48DTGBtyhcfwkMY5TALA5XmIFVjV2VtrjDWNqvcBkO4Kze82WODEAQ0OodQHnvV2xq/F",
-	"19T3vsbMrloo6/l+A47jjavzri4/02H9EHEAJ4wbNlPasLN+nwqRkP3PmfF0j2PjcOcprW/oNeJBtKt3",
-	"eIul8z2PjTK82Go6fNrbzwmKHq/gPNOKzjDpegnGU+FdlMuNSgd3JvrW28kauPTG2eqsY9wdXeo13yZj",
-	"BqKtMYvlvO0b+DBCl29IsmV3guvAARbVsCU1GyOEtabeMpH8Hm/YSGxE7PC0t0OGaXxN2JLdD6LLinjr",
-	"g4c7GN0N76mbrSIQMFWxIQnXMNZbeyMIf1cDHw279cYiuaS+TkCwSW5YJUqlc6OqZS0opER8Q539ezl3",
-	"eU9rjL13joHpNuST94sQCFxKtWs2FBBQ1pWg97Y010eeQkkBJwRSA3+2I0gqjXr7ZSXG+cdIzyWjiYAl",
-	"nfKKp0gQZhSrRKomMoe+Ra0EdGWuHo/fvYjH9HfFSK0h0aExJwHj5YbcH0jVIfAvKJ73A3+Bd+0XKHDC",
-	"nMurjC91d7PevEGRYG8iij+su3n09El/fRmONahd2V2rNh4CYxjtxGtaZIKNwh/rlIpivBXBYIds70QI",
-	"FCP56VyErs7zt+3jXpnuPu67kNGt1sTDX32z99iHuUxUdN0WTej2gudAeC/ZYqpmCUF+rI+A1hR4C8BS",
-	"ywqlrjV+LKy2cava7iLNM4fNrCfkrH/29Oj07Ois/+60P+jb//v3rTVePHaoWMolE2Ty2Q9pncjSNWuq",
-	"emvj06uThMjpBEDPBYF0Q/YJqAZqwDEurQFw2WOQrANjPnV92iJvNtWS9GV7hk7dDD3ZYYbaXdpdxJLC",
-	"lrQecVFBW60T2LQHP8F2XAN78wZszwKwffp5xaABHNG6wvv302Vni+J6B3SJPcalphviUiCOTSkOsqDa",
-	"VyMCjYWUgmr9VyVwLkeFSq8dksz3MNs4AqsswhVyYg7xHO0YvSCLipoEFP5p/e6VMMpuZ/L76bLLD9Nd",
-	"fGKvo3u2e4ibdpN70bp2N26ckZb6tTLcxfBctdjyeAJok2psdCGLKb+12mm7IXvxigLG1WzmO3oK8FNi",
-	"6MbtZXLl9SiksXfjEeeqNrWZp9fddEurQr5JMuDFa/OQ7wnWsRs4rdmQcDUehUiMKyIY2bNV8wHbO98x",
-	"rm0xLu6gj/N+JTBrlRUttgOH16QV7aAPEtuUkK+CUTQk8VnsWLMaHoslOqge9+odfTfQKTcRQftoUepY",
-	"81/GJXZVwU1aCV2K1Gg2hENseBt0IWBC9w91dvdX8zwH9iyBMiJxI6Q5Z1WuofOaQK+gtrFn6gbDLVvU",
-	"l90a+14DbjzpCQEnHGxspeN1LVtN5RPCrHfpgt3YCCH8bLV5cQjFbTZejCIo3JMP4e973Xw/Lr973Z6c",
-	"uh2wlXr2zkEet2byX9v19qKrx22uD9Tjdg1EDiXj3EOltPANFNkDH3z1oU76w9fH7HuA0KkqjD2Qbr1v",
-	"kpS6le0W7ZOePnnyaHMDpXClkeLQ1QRAigB+Xa0l3fPoapw2LVa4wnokMoNsjWswSCC6u2l4G3S4dbLR",
-	"6nR7zC5iPDMh4mPznmjtZJi2dRv5bWcDw03g2q0gtdCJPJ1XuVm+tatEZTUucLTC+KYgaTRm3EfkhqPK",
-	"XP3Pf/03JCpgpdHa5lUYEJkaU/Y+fwahHavYo2+EzFTFHj7US5nqhw+J5oOyTq7+EwvdOaUYEsSsYSU5",
-	"v5QPH9LyPnx4zC58chP66RO+DIjzeFhg+vAhHWYPH9oVh8c49fPwYUIsIwiWt+rS/tfDh6Sw7It+RRJa",
-	"rGRnSjpldm6fRSVY1GghrGu1FyO5i2biI08NMJoQjyMpzuz4Utrx/OJbmuWZPn74kA0/8bL8PEzY8BON",
-	"/jMR335y7/iMdV5AqABSzFFvX8p3yANgnSYR5vYrAU3jeEHZ/whfrr0tIMu9lMCWu1hlyh2wx/3HNPqf",
-	"rEllV7QS0GUiG7DhvxT5LDeX837/7Cl2qkAoAT4ZaD0/gT5NoG3F5+G5yzBeyqH9yxAut4+zF/tia4Sk",
-	"2reS/WJny34NWEvomqe8quysD+1/sk/oWSUMtz560glzDurn4cBu+EtpP3K7ECbROQeRzGP2RvAM6Hwu",
-	"pROuJOiKgahPyKUO/8UO65tHfR3MjrOjvpFDoimvJ+tSugpKzYZ0HfT7m+YThC1wyYbQVd5uEwIGgCls",
-	"15em640oBXcThhzOv75++45qBe0TXmViViojZLo8+rtYDo9ZSPWM3M5Ib3oph8SROjy3e6ZN3wwjRdZW",
-	"fDnGx52MEDe7TEXi2UBRLExQx+bQaWF0HJLORZ4KiSqeMFsXJU+n4ujsuN9LenXDPD04OVksFsccfj5W",
-	"1eSE7tUnP716+f0vb7+He2r+2x4scKPZ3Sk1ypW8zHuD3qPj/vEjImQHXXqCh+ZRNZfw35NYvP/NXFJu",
-	"3lHU62vq6GQ/sfI/A2YDVQo5Vs0gue/s+ioDulNtLuD19gUwqorPhBEVhhBjh3V9ycnrcQ3miIIwYFwN",
-	"28C1wQugmbm9/I+5gOCWL4hw3WfBNNjCZrIj2DDcn6xG6W1x4QWQ6iNYTJfKrrcdwVm/jzFpaShZH7KS",
-	"/06RrHrEaxkY3ayDDwEH30qXao7RfTuJibMliAwbLgcW4a4X+ZE7Rmw8y32w1C69Xx+cbiCn5gCG6/1g",
-	"XZIP9pZQPk8+VXP5uVNKL2ATaieENb8xlY6es6HvHTykNpzgvqrJqmz+q6hFs3cfKxFbBSRQloeY8LdT",
-	"tcAGrMRi5GW8Necru3B1SHmGNhZ1BIIdBB0e/AaqaNKcJYlAzu7dtD6V+QHkoCz1VktvL3S7nvp5RdSO",
-	"fdquCudPtYPLcvPetVMRNN4/0LblOHdObi7KEsVGxXhJfnbnM9Z2Ae78AlGKaE7UMPshmc+5YUap1XV7",
-	"CVdeAGBqt4ULTAPoqvzBs95/qzAVtmFNggxXluuy4MsrkvQfieq5Db/eehVdKORz0/fy/mBDfk4PKT9d",
-	"Ggc8xdvLys9k3SPCrSktbkOfgJ+AUuOaubRMD6xEQGF53H9hHa1ChDRsEIR09IpjVU2UMQI65uAhz0bC",
-	"eRJCrErVd/BilKrWbD/uQJyVJfps9sbsEFOFY+iarGS9zlOSylDccUdnNVnvYKChpxk/5WJf3v8LyRme",
-	"bF1Tt5uiuCjLV9+9rrBP1gcwk2McUC8pHIg8/cJTFXNHE4DRKfBJtbWEl6tT/29APulmf19ltDKpesaL",
-	"QqCWDlrE+Dj88U7KCQe5nW76K8kMLiCrJQdSo1PkSV2nqk5wV62xRNy+gzAEy2ezOXTWSShKJ7Jm++t2",
-	"J4lVU+UlvfGvbK3gN2w2WGh278jfqMG/rvXPneiMqB30ztlB87JQHAgsoDBsVQo8ft9fSRBnTfm2SxkW",
-	"xGmKc/gCbmhmxKFpiJ29c0hgUMMjYCIe8fTace4llxLODew2UuT2LJEZQxwT1GQ/PjtjQ5y1K+qUNIQC",
-	"D2TDNBWXmpxrMN8uZT3NCZxHlcDItaZAlCP0GGEBuDlm7QqALM/gNMdI5aWEEi47JzmFos4xnmW/LFNJ",
-	"o1Qk1xiBcaSCUIsCTe9xei8lgvd44DLAz7RvH5z1+19D3Oc92KcEyP/GKr0h1JXTjYu6NHnKy9IF2lyq",
-	"iLIBA/uCS+nqhlMB8cogPO/Uhazr7fFB9i+uXmSI8eVLWYsgUDki6aArKmlXz0ix8NPSKpm5lBckPwHJ",
-	"vsb6ihZufsaXdqm8NNrXCZ4N0LgCeXQYfLToEa2PQuI+z9jlcpFBDl9tfLEKRW/t18FfXRidgrpUt4KD",
-	"HgbFvkMIAS/wrJW+FATrhEylCoCEQbRKY5D0wbffv3n349XPr365evnTq6t/fP/m7avXv3wdlLySoQlC",
-	"X+RXjr+NCkaa2vntUqb7uCPfVUtw+JN7dVxaxdU9PeVnT54OXoyfP836z0+fP3+cPsuePnnBz8aC8376",
-	"5AnP+qdP+KPR+PH4dHQ26o+en52l2emT7Gl6+mTUH/f7vP+816q/7vWPTyGQGdZPk//vin6jDCjtgT3t",
-	"P+o/4uLsbPTixfPnT09HqXg0Ons+fvRIiPR0JJ49ec7PTh+lz5+mLx6l/WdPs5F4MX7y5Hl6epo+e3KG",
-	"9YvbnU9hyfo9GztB9W/kaPyFiDmkWEDdjauSoxKosZpL9EAO6RuuH9JFo47wAPb7UqbNbNomGywsRbzl",
-	"WT3vPKprrap9P67AbHCHdSbSglhWZ47oOihM45W4lPYog4K/xJ8OwSV4NKAmJPYSoC7BtZYK245htRJ7",
-	"BafupQyO3QHzXnBC5BEgMqBZ66PfHfhYUk9xcOF7v9ljmzpfBkcmNIPD87J1roE6fr3Kh55r96lk1VTq",
-	"hhcME97eFXdcMprnGcPLR8tLSZLEhmWlZqUZnrOCj0ShWaZ8xe4y9LIo/19zIPAZ2EuCaWHwmYaa0MHa",
-	"/Ua0NHTjhwf/y/DJCaURTrx2P9HCvIIrvq7LKdGbu7TXLtmD4bUozfBrDDO4nCZCAoy1rzDtQ+ct+0X5",
-	"WYKjBir64NEgHc5080l+ARlRlxUeMEopAnk2HvpARbqA5qDmcNbKMXtLpQSXss7VgTnB3bOgj8ar8dHP",
-	"1jce1vPjG0TWZ+mDx/0Xl3JYViJVEiEgV5j3H37t+17goDIVYMVEgR34pVp0nbuvnA64xeG76l62vlm0",
-	"eGi4ZnxSCZExo3zkeyo46iwKAbqp2Sl9dJuDvVaHv33quR13pQLkyKw0Ifc8AsGPUlWVvRCm43s8D6Cd",
-	"M9bv2f1nf6zwh5RLInJskof5ZOakUCPxcZfD1y3lFzqA69d3nXjv3eJnoJbtRgMlGkQgSdnhGU2sQQcL",
-	"oppWNT2dQKhEAcsPR5HVDsHR6ZKjK8ena+67JoYROFPY7DW9Rg+Rh2FF+xNAQzq77kUDGm/c+//KEY2w",
-	"X9v6/KlvpXxnMQ33insPalByJ6Rp8ALyIPBxidFPItmGPaO/DrKzC0k4qYSJj6koEcEWeLoIcUIZcw8A",
-	"q+GYXRSFA1lFSEIDSyadqjwVrMP3dx/gnP+O3JPrrPcl80+uZd5vmwh2PtQsI4+21sWtbn73rIp958KO",
-	"VLiLZXBPoIHNwA/uAW0YSBBYOVymLNxFqZV4ty2i7tCoUCN9Msu1dpWL0R1aJ8aDvonoaTeowwzTRlUi",
-	"Y0sR0do/5DL7GV/1rX3vF07AwuihKu1AIYztbRX7+d/RAO55czQWoEMw/coqitcldWOlrG4BAjMPUOnb",
-	"C++FviaXxIepXXTXhQzXCPAnHPHniCvfKjn/8eLo7MlT9wWjJbWriYBPfC/brfAnz04hzWdEZZ/0HyRS",
-	"v/WPXvCj8YdPTx9//qde1F6Pxg7e2l1ESEMf329GDAidHZDc8TbDHWEgnz5mP+ff4iEGHxyccfU+rpF3",
-	"dhpcoOAtHwuksygFN7Ej7de5sbK0dfpRpUaYI0RQNaXWV/SMcolFou3puteNAl/VsUGs1N3D+bFxCFCJ",
-	"aRXuIbbgv8E+AzFDoYpvON9rdy2cgKypGkAF/FEOZKAq9181m9Sqhf+tO7d2BXRC5jcO5hzFWgIHpGBd",
-	"WE7f7HonLGf3ANxboZCs66WuymxLabFPpjrBvxiQFIa+2Qly9v2duEAdVlKX0+J7S7twYTOnhsr6q1UY",
-	"jVg0uEcjTs2AcShzzDyWvALdrq2VhX0Bjtl7H8ckNyUhZr5WArPbC9lzdx3SBoOkDoHdmoVsv0E2ZweD",
-	"yn7MTu7G2f0Ir7PzUboOIazwulDawBldo6tPPsH/diOeMea74DmVm9TVKVNRZFQDgg0suPHmPzrSFPmN",
-	"YsK+JTbX3QTsPd9BLf2D8oV3r506z2HkEz8YtNpR4N4u8AJDfvUdxk9bcnCCpXK7p73qh3YpxQtKkTNu",
-	"7RLA6BI5P2VqHIkBoNkgKQagywhKF8a4nwRFVdRdbv61spFQi3NfoGj1uZuHg6DQ4MGdomMFIJ3yXOqT",
-	"T/C/n08qkaoq2w4HTw49Og6eTxXuTxhQjqLbsASalJFgN6LKx7n9zPEYkEAPqE8b/LAcfo2eiKomXwHt",
-	"Tu4QHcCry2ZzwwkGBAVQlZpPqNbm4tdX50Gm0N+ea7aocmOE49Ki4qHY2QdQOHvXG5qDDYUKWAGE12Kw",
-	"kbuKM6qX7Sr+gYI2Lf5o2G9+qfsRBgNPINePdffa1qC7UwBeOHMRoaefrHULkYI6rTcVPPMcoFPgeLu9",
-	"5L+xD4Wncz09gseKjFYr3AdpKrTeXJQyVNWkLoZHAVULieN1HSxctqbB0dcRQoAbD13BEtBbrznN4aj+",
-	"hip5syFh2yELk2M1N1XhOhanmuTquGvTULuTA5fXrSNFiG0s9/sBfDH36jtwxqhh3V/SG8OxbwGzxem7",
-	"I3+s7q8TKeejH+FEkxOxXTUfcbz5lBF2v0GISabS+UxIQ1kiiom5OlWsU0ccaulIG+A22jMaC35jJ86/",
-	"Cto7vTtfsi47hPAjhzNSfbejTVV/G4QZh+3t1Paqnvjp3d1YDR7dCaaug58u1gzWDB1TKB7edHW6lEm1",
-	"GDCpENSEkkHAGDCDIK4KqRAh5DG7cJwC6OFX7UKkIb7GtYQYJvZAQao1Ub8Th3nup94hSZz2lsqLYvBo",
-	"qcyVPwJisvkdsDl82RgAbFBsTWKn0neluguIqVTGqvJCqWsBJAG5wem6oN512+2272iqv1DR3TabPSGm",
-	"joN4GI7DCMBkcrlGAUR3sdWYnQr6HaIHZY0lNEoVZHkZ8dEcM+JNsMd0jplG6kqcHbPH/cdUy1dX7xGD",
-	"ZzQm8WvB77QQ2z7ft6mNL5Ad3sF0MSF53dFGILjDa2asdzn5hP/Y8rylNhtuYTvgPXisEgYT4KZYyB9i",
-	"AimlLaHQgNqtKCmw+ZSLXaEEBDErcomRNM5lzLYIkNoj28X7/+rBK/qQLmVxOPw1WQZu3m4Xv8JRd4rf",
-	"SZaPxxtlcNFq1aDGbGjUEDt6TDkqCyJ1gUN6kSOaGt2BS4kSBvJWo0qDaEOzQxqitu1J7Kt0ji/ld4KQ",
-	"02rMtJA6N/mNCKUd/o4KzoMooHlL7LzOx+N9C/nsve/U3QqbfUc3qMDXLp1jwqOmncO6KQNYvwMExNSs",
-	"BDD9Qt1BoV5bNAkOu7aW0wG7cyyhBdMxl+RrUHsGlIYZT6e5DAsHiB4j4pH7N/+lazrpK7ZwN933Hp6L",
-	"Ig2mMhY16nQfsHhNs7nM/5iLGiUz6eKdcJ/7RW3uGo5tcrC9J6rIVsHYO67gl7KG3Yx2HXH0+0EM4SwL",
-	"aPViwtJQCSc1Td3GwwrAEH6oMYukfuudb8b7mEtnMKyZzJ1VMz0rwBzb9QgLvTYare1+c6qaBD2feFHA",
-	"Sb+03n1cLe9dUrIWt9IcVl4XCyUdkeg2fqWe5ttGTf1Q7iBsSpO3Q9zUqrLeXyzASl+5+chzU334Ey+v",
-	"pXS10mMjC1NQsuJRiVWwmZM6yFoJqtdFNw/L2gB35fN0X2kmZKWKmS/l9hVskB/GIn3gCjTqmL0i27kS",
-	"LJ2KFCI52Kiz7kn8euwAC+m1TtgQkJHEHXo9H4lKCiP0kFHNZSXOQ9JBAFM2rkOoGtQcYg4wVZlIrBJg",
-	"v/kXfaUdKUd3SSCWM7+1l5P7t6ZQ4JXnH//TYHSwGruuAcOEVqsmbFM5WGhmJAGVuUuP2dmBMF3Ki96u",
-	"BWBfyAzxWa74yUk75pwNXf6qRR/oZ8Gx6xyIN6vmsI9XdDlFcOIpdtfzaGEsJTgpkVoXGgokQI6lPXs6",
-	"FbKqUodZefbKUO2qLxjtYA4GgEFuonHzuSyEbg4EGZCbxa8L6+ZDEW3wQ2zH/aCqiTD1jtuOxCt4dc0Z",
-	"doDVw9FsWr+kO6SK5aRs+P07PnFiZucqYA2C8MivF+9e/rgWxdU5Jf173jt2dPhZMAD7ZV0PpstO4Bp6",
-	"6kHYwdavxo5aGu88CFOYC4T6gurWtnkA+aA1FdQ+LAFF05SMQoTqTHAJIfbYtkFqr86DKlIbjRJZm9S+",
-	"8daIa2i7/+cpiV6tgm629Ogsa971zPoyBGl//m330iU7gYnBWhEukrf7sXbi+IHXZaLomnbjcC+tTt9D",
-	"CLmmwPDtazqDdReenPiOOYA7nYqiqBMrh/YmTHPqouuzZyJqVUuuX96TT/iPzyeOi/yW70s6434r/UIi",
-	"EDDPj3wwDFiXc/bW8Mq6RR5AZcd3nVuPp+53MjxmF+g1IW020bmcMy6XmANxFOe57gQbBFCxyInwZi4v",
-	"3Ed/Obel9j9uRDVSGvpOV3Oxg272nNpfqK6gbqoU1881UO4ASMq5XMfm3bHlvNd+iH3WDSpnOpeTQhzN",
-	"taBUGWpdqhd1ORNPC9T05CFE5c4yNiTogB46PGRq50UG9Y/148aqcriCiZJi4Mlmcs2sWYXQMZf9w7uA",
-	"AXSOjdY8UWHuiD8ACE7ZHs3mMhWV8S0dYiGA790Uf9Hd5CbNC/12EuwH/4V8cv9+6kzdsZFQppKgI8ch",
-	"HXC/Seg9u5gsU8ELM11rsdyIKstT47ESoNw1G4lpDkG2AZtLfMySASadaesO84KNeGalFPcMUDZWapEw",
-	"fzFyXDRumSiVAWdUwqiFsbsgLyjfHXMhf8TPuEPbh97QscD4SQdLWhj/yC2M0Tuzd4II27qcBlZVwMUh",
-	"Saw3W294MRfnATQB/tDGIsQDAzCAO3VQ4A2d/on99aCrWjeCuw9ff76GC0eKRZvhGQc3IBKOXLIhLtWw",
-	"Zqqrf5pLLcyQTRTy9CJZbF4xmqlkhVmc/VITyDnGuHPif/1oaqPSEDehCIcYpVcLJGQ/brXbnFjw/XbN",
-	"ZsoY1fuQ9HCyohHpHdx1+0FfylvfvBmIZXJJu3dxcCKxt8Jsv0k6FJfPCK091yAJkIRtKeGIa0MHyRBE",
-	"iHZBTBh5J2WYe/Odsg/hS9Y54n4KDkzgRU/9kseSH8TJJ/fPbvDDW3/qUHOloDMa12z4QAteiOzrYd3C",
-	"NKj+s1ddiyVTpYDOYWIWPafcgtzHondzTuHvh+zBRI+8j8VOYtx+9PoG/ACaY/H0epiwur0spoZDNr9Y",
-	"r6dwlQ5YLhcRUcovbgEGocKm1kFMqon6IULQJDesnELOaapm8Q4pkPO9SxnEF3T5OPbHg0mfs5eCfHkN",
-	"CpggVv9+1Q5834lLv99lOMJZaIFQtMACgXxggCETYcCilehMi7k2Hj5c50kh2oDwhBYRfa5do9hrsQSW",
-	"rpEocnEj6J0L5RHFGLlT1XXQxcBNEmZn6cI62IFRFHuTmRZC69vFTKD5A3Z4rD3h7nBHCIz4khGPv0yI",
-	"Aybspcq6y4EQqHIHoQ0UbAfiXpXoXWxC7RpAd9qDphIuDyNmZcGN0KwSPAOuaTIiHO953Ibo0spGbMpb",
-	"XkgK8rUOAjum87BFen1mdNICmGb20pX8n0ZK/j/c7WFhxLtKdMqNgTZnB/StkTwGlvELmqeL6bJTzIIG",
-	"OHUPEHeq1ekPVTFt5rMRUHnciArIEQEEYr2iUkjvLFM5U6XmeBTMwpwhOC1zOSpUeq07aoffT5f3AL94",
-	"P112261cK+kKNny3nFyzhSiKQ8jH++kyNB6ohA+PvhzCT+i93rOYuBW8S0viHTWcyZSqQLJESwBn3HEU",
-	"BFM0uJSX8giaGyCeaThgI2vxsnm54i7bKa2HeQ43YnTH3xUwST0AQY+wLEM3eUqGWyODUQ8khg1zFKtU",
-	"UUCkCV8RJBwHQHzvc0t+CMHoEQwWfj3EnhOWiVLIDIaG3AJ1hwJrCV1Zn3BIEc4aR0Lln2je2GOAOmjT",
-	"J2E3+qzbBnlfE0x8uYxLhAwt6V3n0g4TFxA0AvILD3qPt4dJus/7k2c1AwixNqI8TJzX8MoEGfJ4otMa",
-	"1evLleejIk/ZlBc3NScSmOJBzYCDODvlAol3VwdW5hiwYFmuAfIFcQwAUmIbE4XR+hGXWReL0d/Fcjv2",
-	"onpkdnPMq1LpTrQ+/bw1Xv/vYvkr3XK39op90RqKPfuNCWilg/OQ0Gpfi6XuKviZie1aSmOhn8vNgdVc",
-	"Cavfcl4gPB6IUl3K2Kr/TPlAA/mCiNKwZ0a9qtCw39q9HQm4n+80+PVzt/MB9TKHMRMUe8X4rHsJZqP1",
-	"RZh4BeJaSlFpa8ZXAXoAgf3Sr9K6Wj4rGD/TG//KxZf4DZvrUGh272iH0dNdwCSv2KTi0uxUjHmRZTpc",
-	"PVhNe+LDowaQ3C58geZiav8DWYkrDC3bG3LZKMNLHFexQ490mgw4j1/UYCDbQIvqJocoqo+rgo1wNFLA",
-	"Za7s1fQNqtreasAv/EJBDpreDiWD4nO48s6ZW8x1iubkE/5jbbXEd7nmo0I0tT920r5RLtpn1LWQ+pi9",
-	"J62f5Y4dU0nisltVQFiH4cVuu2KFWgNS67DDcPCB8b5u2nbdFvhZLSdNVZPtCjjthQG83B+wmCaK6/LX",
-	"1eROc4Kvq8k668UO+aCZQJgDXynqp2AXhVqHuWWmqq80M0Jyp1it3IamK/iEPJvlsg57w39+RZ4bSnlC",
-	"jAcE4svrElKiHLaa+Jj9IgQxa4POtr6eGatqNuxWwK+ryZetkrMf2xv0eMZr1ZvL3Ih0ur2SfV1NvpCG",
-	"/UUs7BR2y6dfVlhIaiGNa3xIsJyqJl2K17WnOvlE/9qOhMh3+3EsRI5DfZs+Y5A9ds2avnC/ooOmjt03",
-	"baBC6WroBjlfsJ1GwIGHARbgwwVOZ8mGUDH6vx8PO9O99bQeMNu7KiQbqIJcPmtW8irXPrSfV3UTeXC/",
-	"uqQn6KU9CLPcdatH5bo+GIJU6ilEhrWrsuoi+tm7wd2fnOnHTaEPlwR90w9N/7NPT7u/ntBDvrjbOqKI",
-	"NHuD19WtaIHhGPsJ4G8dsCl6/u2of/9KXRnhg7doyogTc0cEuJWf9jpIKYRxxyH+evIJ/7HlYYh4jQA0",
-	"Z7B5Mh+pOXQBFcU4fgzCnb07n/TOQ5Dk83BnoPug9uTuKuU4bs8H1l6XE/T1ds8jBc/tstFfGc200Ijm",
-	"EHRM2RMGyny1y3v4ENeML9lcC4xLg09gCOd/zN7YYQL+151TmWr06Y74oPbDvGAcukfD/UpWQj75gXxi",
-	"+6h1QmYlBdIaJ5/s/3zeshWDCID7PjGIyvx3NQrgPlBIHcXBAuZBlHcLRBNlNw5NlAfcxTAlgMDqzuns",
-	"Kpp2+H47h4t0UglTLXffyf6BXfv414JLB/oPSy4d7grr/qFenykJ1Zp1T/xcs2tRGt/Z3vFW53VjWru7",
-	"u+kzYA7x6fFtbqolicyftw/L9mnFiULCkcNsdFMtGXdro3GWIjlFDPJ173LrR2ugE/I+tjePw2A1Fmyg",
-	"g6IWsuZGBsA/8Jx0FOxYk+IdjuKvnLGAT9hsmeEM3lG+wrhp3DmYhsETABFJYW0tpipASNbhM8RKYpKP",
-	"ItsMz/k1MbNzygBeC1Ha90y5nnYHy2AOv2i4THws80roq1xeZXype4MX/aRHAeR2ysIR2OXbx9HgA79Q",
-	"JA3evb7e1MVCPb4Brj4gMNPQAkfjaCi9J5/gf9emL/xYicPJ6lCrO5tWJuJvFthIfYMV2WFDOoHcLo2B",
-	"Q4IsxuEtts6p23W7wDd5M6KBJ1tPWu2xg3aarVeG2p5AMDG1/t4//ODNeerR3AHZoxv3X7NLjhv95sPI",
-	"T+IdBQoWwfpHbA//88kn98/t/A1f89lCYq0n3a+Z0oHiLeqB7A2x+/Px698nSwc5PYdzddzgV/VUICsn",
-	"RHp1ZPXEzs5P4xWd6I1GG51Ws52aRqPRH4wt8qJwF7KCG2spvWv0ZAKWHripmhe1q0yopIh9ROO4+MKc",
-	"m9Smhk8q4Xy2i3QmEmby9FoY9vjZ6en21lD9Uf8/ILJxrWoA+Fx3ltuE+YzK/b59UrcSeaJrcgSYM1Wh",
-	"gHJ9jRVg9q8Y1FFgfzHuTAEoyNd8LFipcmmO2UVQnr+h0WrMKYDPPCzq+Yt7+ffVc3UPsRI3jjGpqyba",
-	"N0OFS4liZeg7ig7rAzlIPyEbkQwKVaxMHV/KX+YIr6PGZGzCSw25yiL3iUoghpQiNURwPPyJa3P0vX39",
-	"0avvhmyWay30pXTiaiUV6jzdH8wiT8Uxg3MXo1A3/uE08U2jAhKnAnnv8dqhkNmwho+gd2snA9U6Idsg",
-	"iC0aF11KwasiFxV7AM2QKqHt5vr6HCfENwySCt8RlGbiFNRfHyWyMJXgMyd63+PqbQO8xoX+0l1jI1wR",
-	"vhMrcBYGK7Xg1qtKRX4jsnOmTaXkBNaTy1D+Ohk6G1LT+ISSGyMqe89//NY/evHh02ly+vzzP/U6CDvX",
-	"GmtGfDS4i440rE3j+Ozl2YA9u5RwwQBM1kuZccMH7NNlT4s/LnuDZ8llj5vL3uDSqqenR6enR2f9d6f9",
-	"Qd/+379f9pJLAFTCFfAE+5eRypaXvcEn96fBJZViMF7mcAX4P/ADafDL3ufPIFL1TLS/d0WRoYQh94od",
-	"tweqAHS5IYeHoRouioZZiTQaD+x+E9UR1DaiJH99XwbnLkV6uVlbmrem3i5WbRecgn+ScjunYOEjD1Zw",
-	"Vy+2i8+wiWIx6r/brbB9s0jnVW6WcDOGVwa/fbDbHCUMnzqvCqtPjCkHJyenZ8+O+8f949PB82f9PpgU",
-	"NKqVZsdTRWUSsL4DQD4mNV7dxYGD3kHXYglOKaksCvCsasr3ZEnpaV6WIhtQm4Mig6d4dBD21k880iR8",
-	"dLSdx3tX2ljNpR4ELR7QuEN2nSQgc0ESdYq6OCrkzrDNj2phH0627yAMPoD3ntRte72jlDjy1uANsPyx",
-	"0SuW8qrKAb3M1NwMHFChcbMQxq7//xsAAP//",
+	"5L2Lchu3ljb6Kij+UxXH05Io+U5Van7lNvHeSZzf9sTn7Mgjgt0g2VET6DRA0dw+rpqnmQebJzmFtRbQ",
+	"aBJNNilKTs6p2TWR2TdcFtZ9fetjL1WzUkkhje4NPvamgmeigj+/e8sn9r+Z0GmVlyZXsjfovZ0KdiMq",
+	"nSvJ1JgtptywXy7efvMDS6dcToRO2FhVbPhyfPQTN+l0eNxLejqdihm3LzPLUvQGPW2qXE56nz59Snol",
+	"r/hMGPrqxdiIKv7ZoRQfzNB+1UwFK/lEsJEYq0qcMz7SQhqmJFwa55U2cIP9eG6f/2MuqmUv6Uk+s9/n",
+	"8JVwYDP+4UchJ2baGzw5PUvWBprgyH7Fqa8P8F1upmy44LkZJoxLvRAV45pppaT9rwmWLddsmk+momJm",
+	"yu2Ic71xnFf0YGO8Y1XNuOkNerk0Tx/3kt4sl/lsPusN+n7wuTRiIiocfVm+/PZV9TO8d3XwF5LxsmSj",
+	"Jcszpipmv+6HVHIzDUZUlr2kV4k/5nklst7AVHPRso6nZ89hWP7f0VUty195lfNRIeJjsztvv233nbMb",
+	"unfACmEszSQsyye50YzLjM2lJd5UVZYM7Q9S4WUkiZYpuXcedF5fz/Mie/ltfD52le1sRvamllHBtYMO",
+	"6Rs4oNvGhMe4ZVB48bCjUnKcT2KjumApXEO6TCxhjpZAqLC189kIz1gu2XAqikL970fDtnHDiw477rk2",
+	"aiaqDaeKpXRPp5Plbj7oKL/Nx+O3Kr7jylgepKRIaBWRrZopLLWSxZLZg4UL3cahjNo4XvGBz8rC3vjE",
+	"8qhdR18tX88jzPZXXuQZNwIIgZgtSKKFmhcZm/KyFDIhUmZSmWkuJ20zyKrlVTVvctdMjPm8ML3BmBda",
+	"+KGNlCoElzC2l5mYlcoImS7/Lpax3a9EKeyYrGSwS6stF7sWSxj1SGVLNhFGBxLLiY0Jz+V58xF4CZe4",
+	"ZfBsrlklxnMtMrz4uP/i+FK6OaIcrycZjPbIDvc2NPVSasOLYqM4yfGeToRP9x6U7n/kI1Gsj+yVJWoz",
+	"VVq4bck1K+y9cAaG12L51Q0v5mJ4zrS4ERUv2Gxut6Yo2FQhs/Y0/VvPfu+rlEteLXvv4+QFb2+sd27E",
+	"TK9M6uzJU6sJWZFm3/Gfv/3nV+//9avjh//SW5sdHKOX+I7Tp/4yryq+xLnns9ysz/0HtWAzLu2hFjPN",
+	"OGpQU64ZN2ymAvG4OgN4X/R4POnDaFDxeNLvB2rIaVQN+UlYZrKJZ87gjk6Eg7celG5ejS/KciPdgPqZ",
+	"ayuHkpZRripxoDK1jyk2CjpjnUZC56fjaOrTtsuIXs+ltPu2WXeo4K6W3cKLB92tN0aU28akjShbRmQv",
+	"HXQ8b9W1kNsGZOxNCRsadX31P//138PECiiQtFqklWjTUuGxg472HW9jE4WSE5A/JJFmfMlGgk1FkbER",
+	"T6/ZXJq8sHdUwgoirWYCZCwzimm+BGbK2b8rls0rbshWJDbDhk/7eljbbBUb9vWQPgXMSMlUBLJshYCt",
+	"jdWL6xiP+rqpZTxvMtX+0Yv3//pgpv8f/WWEsdolUdX1uFCLbXu4oPta9spdPuB2fbKv0qWSWoDs+KVS",
+	"o0LM7J+pkkZI2EpelkWewoqflHjHv/6u0V6tv/wvlRj3Br3/dVLb/id4VZ+498IX1xfATkdowxZcA9lq",
+	"Ud2IDJUVUEs0X2q2mC6PYT3prWDYp4YM57JSpahMjhNpfOPjurCbCl6Y6VU6Fel1cINXxewGlHP0XnjJ",
+	"ummGOJCX9iH7dFN8Jr2CawP6YKfXWPX0k9v3kBSJnGPi27Kd9an3rEBER4CbxdqTq2M1VT6ZkONkh7m/",
+	"xcfW3/gppNffcFZNKljZj2AIfh/cBN/7t6vR7yKFxQ7XfmdKcIu8dqEe88eYpr51Sv6G9iH/widifcR+",
+	"zXdY/Ng+SvHBbHv6Z3vP6nTwu+3DJuupOWruT2InckUr6irPomufVoIbkV1x0/BKWevsyOSw2K3PjJbR",
+	"V4qqUlX8yofcXKUqC8nAa5dJb5zLXE93HAzOK1iJSl71T3/Pzj48++PFP6vni0c3T66fzh7LvplMefQN",
+	"ta62aQNfi7G9W82NY1c8y3K7Fbz4JdgglBPNDU16H44m6oh+tBz9+DVf/CS0tnQJRFGqatd9sCPL5sWu",
+	"Txm++5cMNxFtfzjLtRbZcADyAxVEL1rsP61KwQ0z1ra37wbzS1rz4jerFswFeMjwRst45mkqRAa/jnle",
+	"wB8pl6ko8G/8XnBgwiFWgs/ayJzYXMTva4dGS8JyM7Am1pwXCUsrq/VU1s5SudVz0G1d5GPB0mVaiIYp",
+	"2bO3x1bOqRLxga2yg6yXBAo+HfR69G4jaipsHMbGad7IVA7HDkmA3idHfI06TPsJJKfPCtcsy0rdiKuo",
+	"VXaBF2GHyevkrLNqLo97ax6k4EAf6eu8PFIljuMIqMVSmuUDDe0mPtiGIvn0yZNHT5NWxcEtxqfW5Xlb",
+	"03lz+n79W6SAkleOnTT56cOTJ+wh/l+vdWQft56ElW2Gq9FdRvN9dfDg/t1GT+DoJDa9j1zbpsBkuS4L",
+	"vrxa1xZ/EEWhOkmnstxROoH/aeth/BHviqqy07bBVaIQXIsd1jXGr5xKFi7OqoZGk9jOoMryIKypLO+L",
+	"KZXlfuxohdYCHvC4/yLGAlaJb4vPZ3/C2bg69p6oTt6yOP9RZqQ5/IXX5lN8bi7u2ThtH727TEycdcJR",
+	"Vf7tY+86lxmEsxwzDpyMee/T+6SnhdS5yW+EX5s5LCFyst5Z/+zpUf/RUf/s7Wl/cPpk0O//o1ffYz/T",
+	"40We2iMIjvDeoCfmR6mQpuJWp3Cx6MGjT6vLvs45/BwirIM7/T+iT9mrmuXGBaWkWAhtKByYMF5oxRbg",
+	"fDIuOpxrjFhdS7WQ9qKE5zWrhMxEJbKGZb3l8LudeY1RlAgrCJY55pII17yr9Aj3oMHyaTvWHqD9WdNF",
+	"yK82Zn6QTEmBEfJcsiLXRh9HX9iW3PCNmkuKVFGWB7jBisLH47XTb3lZnqPio6Rgqd0aiLTkJvhkGBGI",
+	"WOf14tZjaqxPY4FrYnq/+ZwdSDL4Y3tvEmKFHNemgFzho7eMNJfZSH2w4jJgFGQNxGyfiPuqzLfqYPDZ",
+	"ZCP7rke+j4xrHDIfc0L7eJVrCIMJNYLBsbAnnzuHOnuXm6maG5abBLlCRCNvP1BvxQcT+q+fPmZ/z78+",
+	"bnqa45r3yorhB1rWqlI3vHjlpVZ8gu74LXhuINGKs1JUWkn2YFhWalaa4ZfW6iy51my0tAsy06K4Qc+i",
+	"IxC809JEYNTECIPsmoui2G8HpTKigwjuag1FBWll8jFPTYsooSQbNuOZSJw8UdXkCysZJrk21dKuzIoC",
+	"kU9orpsO8rd4F3lfdG5UtcK6VTXZoK2fgGJ9Ej1qSU/n/xRXo6XBEa2le23hpMGIEjedGN19XahRxBO7",
+	"4/ybY/Xzx63edej08cZb24aOQ9C76of1U52Yfj3RIPLe7/e3uM/dZ6KDh+yuddcsWq8d3Ig8IPuNAsvd",
+	"98l5wq4ohrOr0zZ0AHQY4D4GdLvn9yCu3VGR7Wg8/46nY9N0/6ZGPVSFb4S0CxxTn2YzK3qMUgWqYXbE",
+	"GqKklUhVlYmMjYTOM1Ro3d4GUqq7H5jruPxYWsm34JpxfS0yKzuaDkit5lXq9LssrrM7umlx3FdirkV2",
+	"Na7ULB4+RVa8gOwFN8laWTRKXTN1gwkE6/wQxrdtN+BcvcFbb+ur3v4duHOT4vw611ZYW2sE0rnsA06G",
+	"21lu5Y0Jhru7jAbC+VEPCyaghLqgcwPX2jURjl/nle3e6nmBIRxCw0bOeD+6NXxrb3fw+nZ/vZqAs1OM",
+	"P1nJxY+Eh8/ZkJT7IWh/mCMIPxyz72alWULIAS1AUA+LomH4bvVs1BLuyZqA20FNC9ffLlXr6r/xx3rN",
+	"3xzNYpvkZoC5nsTOKqFVcSMyZlSUb9S6TPNFhUp5gYEnvMVbsFU6zW9Ey8sqkTo9LzKwsSoyUTk1s1bC",
+	"oi9bNdtgRL3Evslu2cwepvdRPjxu+fyo4jKdJszwiaUDXEMrZRZVboyQx3G2XqrWdRaVYJafn7Ngvep5",
+	"UWSuXjXL4mQG2cQkYTrYkO3E4Vjx/jG/2ALW7HJt2t8ryiR2dgNMUCrIbVmo6tqKKrC+9DF7aSB9UiqW",
+	"CZ4VuRTnSJW50ZQihT4oP5x1U2M1EG/XEsbHXrt8uZjzTK8+hx/C9fGsYfOL1kwGkgANJ0G9I99MeS5f",
+	"g7qyflzt+sRlvvhghTyo8biYC0tTU261uYSNuBZPHzc1EfGo/1Vs2vaZ9W+8+eHi6OzJU3d67UASNhUf",
+	"mu98MX7+NOs/P33+/HH6LHv65AU/GwvO++mTJzzrnz7hj0bjx+PT0dmoP3p+dpZmp0+yp+npk1F/3O/z",
+	"/vP4NqDqtpt2If5obNzp2e4Wkn0HLUeCK98czJbd0+vbNxU8u4qv70ujYbdgUc+ZACHjNBpM/5NKxtkl",
+	"vJZmvCLNsHrDBcW5NqQJn7N+y9s76Eq7aRohQW9LhcIXBjNKgjVrWW8ZU4bI45JdifFYpOaqFk9rq7eX",
+	"ibdX2DLNsz2esZrjDkY0PRFT7bJ8PKY0thWFSqR8jqnOi2meTtk4FwWGBlD2QwFEYqVOIaBspVAak2k5",
+	"edQ6+/2/hUEImUY9u7hd27J2Ig6oZkkKcMNieb6md+SaZSqdz6zilmuUQaVQZSFoJmIPa3CNxjayzpRL",
+	"JfOUFwyfO97NRBcfRDrf2eL/UOaV0PTMms+TapIqVSptx2VViwU5czlzRNjgDhs/NxZkoHdgJgdxOaTT",
+	"yc7ZZOXc6KvApIzwuZ0yzn5Xo+7HlNwZq+TvdNUt/FROxN/tnZ+SXlnwrTm0vxRcvpnPZrxakg+lVHrH",
+	"Fd89CcE+MxNZmw+jLHgaiSODMkO5PaT1kt+iEqbKhQa3e8GlZlyKRYuq3c2L8Zruo+F28kjg6nuXBDyz",
+	"mYq0EWVbvlsXr4PVoA+QpRY+Ww8qceEl56pYORerMwxFUi1QiPi3ei8C0g2sjUyUhbLKlRG8ytQCawQt",
+	"RUCQMq2EudJLmVotrBL8+mpScK3JOhHVFQYpoyYIfvAQ/hLa9/oU3YPfJKS1tXNyxIZlJUpupzocsJHI",
+	"5QQOhhTZub2Gh3w4IEMJo1hu984v5REbOi1pmLAhyhX7sgQuFDk8rCSI+QVUm8iMZUoKfFiqKzynlFdq",
+	"v21lKqiu52yYCYmv0GomqGghz5hU+Liel6LS1qIcDhiH3IOqkdRHZZnuMKPf0o4FOAe9xCokQ+ep0Kyw",
+	"tvHMTonpXKbCDwyUFvuw1d4x+RVUGFc1eimZS4xFsAOr+4zEhMtzV9gKD2VYxyszMjlpwYEX4ZBIWVpJ",
+	"tgXtRCrDMgXhUfsGquHw+haj44TvmctUVIbn0i6PJF0BSoSm/EaQpmO3GtYOV3+cW8mt5gbLeuo4JNFJ",
+	"r2b+dVQy6zmlAu+gve8lPb/DcOwl/ljvGzIHKuiHSYe+AT/+DQfTHaeIW2pO3rltcg1zJvaOhGzW3Ci0",
+	"6Q4N+Bv1zvravapeh9CMdtF6dtdY7lU6/5VE71bhSaVZ66AikHJCAR81N6maCc14Jdjv82wSc4ftVEhV",
+	"iZTikeuaGrgU3CcTl0FWw4B0E60ivX6F74gmgeWFkKb9AMH1VLAZvxZgs84lpKd1PzQgK7pzjRtRZfl2",
+	"h8EPUML1K93ckoTl3uUG4Ze7lQTcSq37PHZgfKqlyK+ay04UDglh6jo+Sp8GHiuIaou5+LgA3nXMfhRj",
+	"IK1GMl3Hor3uef/dUwFGc5kV4mrXpI20yCP2wZ1Wdu06xDWZMd7Pmm4RoMQINSgvWphtW7tp0FDT+K0Y",
+	"5zKPVvntUPDhPhcxP/13E5aJUshMyNSansjXbjF8QuExYnaLkSNSTGPLHsU8K/uY7G0VZBClscaBD7ho",
+	"jNygnHFOnHOr/8JXsyH6lzmjH+z5Jn/ijGfinA1RVfT3YSAIf7Taur2zjug0FFo3mp6fZKB6vt8l5bbO",
+	"HBA3oqrT2NQNehowDocTyHHknZzk7fkBtHtJnYDVZCxNjhHLIdillCwguPVgkp3qVbvmitdb1Ce8uEcS",
+	"RyPBaUsmrDU76uPXeOC3XjYCLJjOVdxd0nffHyojZr3eyoiq4pZurmYKyre2BQrDRBLSFOGBlUUJ9qm5",
+	"K+3kcBB/CAr5e3KEOMyudUNxD+m5Ju7m+t6LvXg6204BYd1W19Ist1QH2WO37Pe7y/tlCn3+Oiofeotp",
+	"vqpaIYAsSllohnUN8l3g3Ydyfmw9KZlIdzwpLjN93aikCtYVPQOz7Ifn3jd5xYtimADAEJcZFKrDpM/Z",
+	"8FqUZpjUnkJykUHyJbm2PHJp4K1MvEPPKIZBWVBbeHalZLGEjwHsxooTDUa2ksyf9OwgVlxl/lURcRLV",
+	"C3AXVzckIbKhtaK13MoAVmgjEHg0cHTmLaOyzj28Z7LensS7RojdzJbDVz00LNz4rrQsecErkQVoYhtX",
+	"rRXGD+CcxnmBKKyIFku5bhl+Q1OFVyzbgRdXyte1bKmuCqtgLPsIBOyGXEvnbKbxfqFr6M1cM55lIotk",
+	"lfjIO6Rrsos6bdIEoLP2bw+xRtf82w1lIk65plPZkKRHqarK3fNAa6t1q8n5Ky/mQt9tvS7o+uji23Tz",
+	"G3sTOlM7S6Z8PF4pfyW/h+Xw26vdqfgVK9Q9Vo2GWlkE0HWkTUzQQdhmqK0WaulSNzCzBJ5EdOhB77J3",
+	"MVXLy57VX4Fdw29Qqw8/AujXugJ9fMMrfWxAx3ifdKjZdQnzMOetPg5nZT+yyo/q9twoeO7Jp0/J3mUn",
+	"foE/dk+qeeW3e1VXcxPv7AXA+e4HNoBWLnwyQdhaN5k2yqSBx+3TOF4xjYet5ma7+j0MztkXGMirDaDz",
+	"RKHFrZBCUp9y5gVrhtGwSswonuao/33cpIXzsN+8dF3RkWuG73LYtAhbq4UxuZzoW03SHdM1XEzCoqcJ",
+	"ukTFscvnBeUL5ICqGK1HZ+/Y9/ajlNG3wYCPuRjtaiQOAT4Qmyk4HlFmuu2aCcMzbuwhr30AHjYTeTAJ",
+	"h6tJpeal+5dPR4iX/CZWR5zlmtw0zVyFUhV5usQPjZS6rgNE+gpSw+0DXKbTXtKzhwDABa8qVYCJfz0f",
+	"iUoKI/QVwBB+MA24IXoT/Z0W80xsLEBuruB3zS30shtFdzPBd9eC5aTGMieSauMClBO4xgXgsVXsMDwB",
+	"taa8NtOJMi1Rvyi0zsoM8Jt0N74sPmynsAb1XVN+9uTp4ACJ0IEy8+y0AbBJ3/itf/SCH43ff3z6+FMU",
+	"wPg7WaliJqTZT53fnKM14+k0lyJIl8g1mygpzpmEQgHUBC0RTblmwo6FUvP35EqxsmQ/xTd4MNfIpxl+",
+	"389BJGS1o9kbLl00yCZF1eZZ1X4mK2mkU7WQTKoF4vKjv3rCc9k8oSMhr9y/Opmf9WgC9uYn0EhgiB2C",
+	"kGmvOz5cm5H9TLJaIVxdjL+9efVzwoYPPHbBl0OAuH2AwCTwXSsHiuWXw/WEje7fR92zUQFCkmDzysJz",
+	"seX694rHYukXzLJ6Xzm/mKoC6ud9iwAr4HM8Ts4qSkDQqcqZTVG7sBVQkl7Sdp3e2XbZjnarLmvvWSt/",
+	"sT/GFgaj5REP71Sk17vk6Yn0OqY9uLST7q9yCSg0smhmwv3nDdQJA7Qy4dTaF/bX+ttOD6I0CQ82C4Av",
+	"0v0d0x9Wo68RbFlCD4mj5QxWyk3Yz8owDXzNqh81kA5a5seHQH9bVw1ApduEfFsf9kklBKXF7QSHuxW5",
+	"yMeHXDDKMSYfHrQ395JekYOCA+jSW92JXTDenEZLsST/eDjkGBnVbpCIjhYtRX/noaMQKwbTkuy9oTau",
+	"Qd44wkl6ljA2Kq9/yo3YBhO17hXDHNCOZB/fZ9pCsrVDOKeNUMuhQ+t2eJdr7WLmAuBw0NH33Y2olg2c",
+	"IHgwwZwJmD4OSlvDzUr0hibzsT59A/AQUd10OMqweHplgnrF4UUs/zdHrUR45CMKDnq90KQVr2O9rWoT",
+	"DsKNRhn/BC/zq2uxjIHV1x9ooBK7hX4fJDCcrXmV7iCBaLcwYcAZIjKyNfWiT6kkWs0EJJFo0QW8rM6D",
+	"aI8kIgHsBWo4lxqV7/ut5Sca2s0Z/Sk6dR+D2Bvz5tbRhMNTZBig6DCFqVcmd1C01g2/XOo7KCu7q+yB",
+	"vTO+doo5dMzEJjrcpVBqJcU60p8Qs4vdfRQVQhhzl4F2vFNWBUG21C3hnPdv9QwECRguIYtorEPJ1C4J",
+	"W7RuG3MJoux0KJW5oihhNgSBWwcWCV4BY4sSIU7QY1OIsWG8oOJvpwXhID0AJJZz+IhO+KWoLrRr+IIm",
+	"vc3/K8qIZYG8HmdIUgSxn9amvFvTj+6nzqXCxP3SCy6p+soVKbmlY0axkSAMj1QMoGjrBrZ9yEZUkp0b",
+	"cvUsuE7YEB3+9WWp6uMw5ZoZfi2wYgupki3FWjEQfaMOzXW1K7yf2+0v7ckGOl7xDq03c1Vzw4aqyIbU",
+	"oE8UmW9NAPpy4sthhlIshnZBJsrSrxQ5xkQ0mZBrUKzrDpGIM5l07k2WnhSLKMmoos2Dt8HkaHE1bzO+",
+	"YDUPkdTlFIT7yemir90l+NM6gvqOaQC31nc29izAjsX1yU5cchIA+wY4v4jaEnS82j9CCdz7qj2p4yLL",
+	"mvkV25I2bjWabrklx2tZHf8fSOiome26O9/wCjGdmvqMf0Q3wZx3X/hAG4x1GMOkdqPqL4atDUFFPA8x",
+	"zmqE8BjkWgzf79a5LGsK2gYW01ImPSzyGzGEXneu/MDPV2TnbKoWbCEKgJDKlNCW/oeo2g2bgtNKgWBH",
+	"UVYUOSXUrfwe/IC1CaqaKGOEbPGrwhT2Mlhvzb1uD7JPw9f7cXkXBt8F4qaRbrfFBF8TVu577zdORZMf",
+	"e18r2vU7jvfSixcfocfMKe011HvinWrd66SaZsQujhksxyNtFXLxsHx9JBIs/wd2MHw5PvqJm3Q63G5y",
+	"4SmuO0B38eH8DTFhV8NkZS5SBCpS1TVp/WFLq0l+gwB8q7WRRszKlj6camywj4F9wZRLSF+Zm4ZEOo1V",
+	"WPnamUiZB0YfB0x8yKFzlZlrdhoFyzkEAM7varSjp8InmayvCSReJYSbANOAbJ65XM0FKYtl7NUIj3d/",
+	"3c7WYAt9SVgUtbAGK9iMX+hblbVkQBRqwvAejcVtmhGZ2VNTZI1K6KBwSZuN6QQ7FDXFPBv1vtauCkf9",
+	"jTmF+xQ7gNRufeUcFRNV5WY6C9ddZGdPnpy+sKoJ/vE+OUyd6yqVX4vlfmAGbWFs+8KYtwlZoOW+18Iy",
+	"ZKbzieRmXhHAf10RkevSMsGj03E/PRvFhlDOR0Weguu/MZmfvlGLr//P//3t389+XVwsv7v499GL7755",
+	"N/vun+On3/+fUfX1P14snhV6+n+mf6iFqUY/fvv94nH1f118+Mf8u6/i36lKtd3593ex/IXuBPIxlnp2",
+	"2JUYzdEy1mNIAkJprMBW/5cd3gGsXEu892PhBuu5rnw68hgCARH6DIa+XJpm4ktm3U30T7gCgg29eSTl",
+	"vtAsz4Q0uVkmbKgFL4Yeya72+H3h2lxrcorxAhxOCRs6ZXrIAGVFVEfw2aay62yHxFN4I0dSAIJuRC2v",
+	"yfFHr1Z2CDBCX/4t4cXvK0GOPFg/jJckoIs4BD8KqI7zwohKr0QTK4wkplwSgtNKLPHp48ju/rTaNoqn",
+	"sGp17nyadsqd5xnH5AMOwDa/faQUmh7PZrkMM9jnGta4UJOreVX0Br2pMeXg5OT07Nlx/7h/fDp4/qx/",
+	"Zjl9NfHD2NwCI2xLnxuRYjKLuhYI9mD/3Py01xV7/ePT435vPbW9XpYOurFbhY6HGXOmOpT00tJpUd3k",
+	"aTyLwC9rPFshlOn24FSCZ4lHicI6M1i4aG4K7UiHFagX/+MO1epW66CL3j/ztajMtIMKThvka4ntWP1O",
+	"BAMKtXO3WO+jJ8OhENw+HJ3lmo92bZArZjwvWjJ8DkNea10h013LH/cg0Fh7N+DFRyNldgpu0Ub7Ld4i",
+	"eXFDDyF8iTTuR/7ixw7oYH4VpFvCCXMG+OaeAxtD1lu+UGd0Nj/DXtMSeAecFRr+9k7D8MekIW4fbwb+",
+	"2jJeX6e3+6rcwYnY0UnsUlfr6h0rgJ3hBAW3N7nA2s8NGk7cX0lnrjXL9adc61xOvi4ILLZJjzO8ukfH",
+	"pI12oXttbEA/R0tCflQLUR2lXAtWCGOVqYRl+SSntK2M66nQ52wu8z/mImj3tc2J//TR6vYEZQ2/8aN/",
+	"9o9evH9Afxy9f+h++vLfogUOP4vFqyqGNAVb2rFR/HaZbb/hZPa2e9/am6gYYXUfUOQ6esPXRfckGlD+",
+	"hWtAN+OaDSG/fciMYhNhyDP/wbCST4T32StZg77bC7dJg68zRqJla3KcT7DgC4MKyBagTAEeXPfHrYrW",
+	"ShS7IgusoyA97obDQ0/GVh5LEVurGVpSL1CwJgyTJRJGxRMJy0QhjIg6z3xixXo4MssqoXUbekzGDd8Y",
+	"ra5L925ddLdLrMn1yjhM8T2tQaSdZrBZsaN/CDfTVmOqg4hyhtYuCtsWBe1VdRDkHsfN7l41e1VN9tTL",
+	"HP9e98q5qAg4VhncuCJ0AFhlR53gdmAwjqfH1iDAqG06EijFyg4H2URv0A9xRNzKEDOBq8Q0WpOA43l1",
+	"7vWxa8H3opVq7uOxZ+c+XLmt33AAjrKeWea+4QfatowBWnAk1cr5gCpRpwNxiGFgByFVZNBDiJrVNn1D",
+	"bvn6WzaD8tURvoCkQT0Tz7k3sOv98Q+w8OzT+0/v40Rxel9E4RehK8MJher+IkbNjcvuuFfBtuEEmPbM",
+	"P8ujjFKAlCiKMdCkvo0Kdq+nrVKjQszaAtQQ9rTnS8A/KzU3WOQLxiFAvT94/f037MXjJ88cmHwKMamT",
+	"Et/8r79rJYdfHrNfKjWp+ExTTzWrtA5TlYnhuTvQleAZG2bC8LwYgk45xL4Sw2N2Ia2eCUHgkSiUnGir",
+	"EnOJQAhGSI5tXhDLR2SsyK8FNsG0z0C+h1SGiQ+5pjTJVRzyTLRs8ALKeiolJ9AXZ2R5T1opHfrvC2tG",
+	"XWnJr1fSm6zKXGAVX8Trbchi3/hVXGyr0oQ+8OZnXCbBJZhilz3GC7ucS5ywbgUyjwQ8L4qCWSOyEAwq",
+	"tTRBFOXyhhd5xqiNJYBrYcWql9KdkxaI7KLwqI12IrHzplimGB+5/uOU0YYZtx4OOsRFV9AelWjFynFI",
+	"dZhrEUIR4Sval4umHQ0ifg9o/LBNdJuzlAs18XjH5Plojq4Sf4AG2k8fXT+btQW/5y2B6R/evv2FUg4a",
+	"r33cfxHLYjC5KcTWN9mxL1SVrQRAv9lAya62bpWSFnxpbVi7V4NRweX1EBs1Xecys8tCTAJSsYAZrGh4",
+	"9YNb1WsqkcMp+lVL8GBvYH0OMXXVEUbUTyEB343CbSzwPqjIDoC8mpAkxx2ZDCTpzQtiVQtuWaS6FnID",
+	"V6GCXgq0RtqeFvOZjPVNtr972sylSCg0mCF4zmnjM4/iXZxiJPQLN9NaYS/8MjVXI2SLnifwMj82alZE",
+	"4TdzGfNZ5dJ/wH5s4yROH8dmMaOeXg1LjlYVMgEuQeHXZSouewOW5RlbqjmbCS79JW6v/Vs0QO8k+roL",
+	"5W9vXv3M6DrLpVEEPIxcw1JVc6FOMNP1pBITjNRsPgVuXjGCb3HqIFhS4MghB+9mN85WJLEOlrPL4u5q",
+	"N8cn5VNf94bg8ij2nUup9gt93Q6rfXfH2QbgcwS/toodT6c1HNVtEM9pJ24JeT7jmaDSQF+ojR2hKoEw",
+	"YUCZM7XiLDqEu3AFtpvooh5TgOS9xYETrsU6Ze7RhnIjQvduQNv7omPfKdB1gGztl2fDwh7CO+Y4x/14",
+	"yOhr+3nJEH8/UlaBuPygNwBqLpWYMYMNYqgNJdDx/XctDznrpma1eNemCoRc5jNLrKfRcxxZa93SBD2r",
+	"8nELMgqgUSR4R0uaqG922ZZYDKI8n0zBSKEOZ5RsDLF5LFrt0Cpzz6pmfOxqR7CadUGjb5n84Gpru7KW",
+	"Ir8RV6tYbzFOBzfiwrYxQ7ilU3G2vXGfOupCpde+fn1zS8tcU7s+arXGpIo3sozUoMa5d+Ab27Fvbm7Y",
+	"hN9A26jzoHwSs+sCbyrXgLbFC5E1ELW69shtayxCR23oILskJZw3mlm5Im+49ZwNVVVOufS9Q3LDqrnE",
+	"0DTcyQolJ6JiJa9MYIE1UxyRsdQ1PLBD5KStm9g5RuA+eTAh6Hxyu6mLAe3u1YOkic1IYnatoh0ZomNt",
+	"YUaYI7TG6N9v4LZtsF63Qmg4OKtpxRbaiWluX3Ca9aYFO4wSo1c6kdyxFlN36osyP3cOVxEJalTeXKPv",
+	"rkumwH3LoY5ceNvuR1dOFS2tXQtuLMkNB9TWTlUTagwKscbhAJ3vtHo+ASdhM8iHQ2YIKSaaESRshs+7",
+	"PKfmK0Zz03gU3aLoVP5C05vwBZgdNRyAa55+80nl9CumCUFzBR3DLlzBJKDZBtkxO2ZjJb3XmJx+kIQA",
+	"Uap0GlfpZlwumRbaVehC3ENBK9aOWpzVZvaU1NAx1vm4tYNg3UMarx2qnRFO9+sS6ja87o2J1ntU/ePa",
+	"XGkh5E5b1x22Q8m4HzHAELd7OxJCsqngFThGfBYkJVaZhWKzXM6NiOFtA0u4Ude7FrYVKtZMz5Pf72qk",
+	"a6XHQHHzcZTW2rSuUsiwmxv3aL6rUL119xNJDdd46jHmYGbx0rlFbmIn6G0AOvCFZnhbQk2QUQbcCMYl",
+	"MaVKzJRpANNg/WjJ57rZacVOVZVXUi0gmfSmhUmYah7r8zvMxI0oVDkT0gwHuL56ygm9cK5rq5RPhGyA",
+	"iQdPWlNaq4Kb7U3odlYcnIpGRBuqZDgnv+aOfBwX2+6VAsZ5ELUDWfD9KB1vHL7AAdj93hjRrbpGZzCt",
+	"jpbbjvy9nCopsqupmomdZlV5Idptnzvyl9wwGJFmdkRb+AruRobGRrbDaQqhxHZp7rzh9K23YawNoIDS",
+	"toJkw5Z/Q3G+LtG/VrDvczYcicpMj6jmfcZlPhbasKMjCJUCApTveBCggldmenosln87TWeL/FX+P//1",
+	"38fpo1/Nj/nj+WHPRICFb67vETd9A0HEdrje2hAAHXZjF/jz+jAH6k2hUiiQrNs2WAJf2P8/SUv79z/n",
+	"VbzYAWBM3lYiRikg9eLpDzOeCUw1oHk1t5+o1kqxuslIiy9pHw5qaMAHZGHBdvp5PNsBHTQlHQGGtlUI",
+	"vjGi3JTwvZ6lnWKDjnlrFV8AObHOoOr8ug7t7CnvMQScuBsUCW12Dd/+TnUsEZLEY6XZQlQCYTnAiZ+b",
+	"FXCEWwQX/6ZGtwgqbugnoxU6LLQR5YBxK06uwG2Q0D9wcgk14EmYsQaCWsiE+pcn7H/+67+bSAGItdfJ",
+	"ZMF72w6oFCLb1kXdDpxCQLO5tpbMjWAeDYOadqzgUtBXd+2rW6f+ry7k0g/F6vahMzaEOVvv68JqqMmI",
+	"hHBJYJFL3Vr1hu6q20KPbNbzROnxT3fSSNawUDvYC+ETqyWgSDF+q9aBQdpY4ptViJVaX7MnAP9a0LCb",
+	"cCv27JVN4JXNcCtvljIN0IvD7Gy/VJA3HQS2yROHLRp91zndi7aDc4TaC7uDcSkWUH0fODSgJn4r9q8r",
+	"7E9nYgV7F57fmpjhMhLO1hvFhRNeN6GVdklhAMuEc3aduCAg4hqcwg2duWmwAd/4ZYuVRe/k+tk9lhbH",
+	"6wrdtC0WYWz8EX17l7QIR1nraLtiAdGnSvjVzjUr8hvBlsKcsyGRIoWoHPYr3ABBec2U9OmnlHhTrbRw",
+	"O2fDGV+6xrWuoRLl1uIzRhQFdj6DegdMo14PkUFSHLZEq8NjU24NhQHjJMZYIfiNwCJDQASO4N/VJ6we",
+	"2bbw2L65JbVkCVKaV8/uHtkltKn+A63EFE/UaakCjPQehIxiLpngVZH7babtR2UoNIZdJlMlrOoaW5Ew",
+	"4SfaZwIST7NqabWvkEnAg8fxrNAd+/EXyu17tnERHGhc3aQwozZvBiiYSzZaBqkegVISc6O2KxkhSShL",
+	"3yu2L0r7TUrFgZOYKKzq4ZK92F1ZvTa62zcdSGaF2LmLclrkYUZEWKz9eP9qFYKgjQIs/MSvhU8Dvkvk",
+	"2bKaxxz8XjgEqOE1U8wbzBJ8wICpbQ2UIJWAOfDq3Fi9eso400uZMkj2B3y5gUtdQu/NTHCpqSIYGeve",
+	"8woaWa2713mVTgEAm7I4wRfB8JGE1biSs4Rg0iknbMatuuZxsztrDG98pPkQ2WErp6pJ0+3nxYF1HqzB",
+	"sU9R271ZMHkafCTP4YDSoa370PgCQsf3a+7eGxXZ5i+uK8GrrBk/75XeNi64xuk+JcHQUBR1H9poZWgL",
+	"MYoMzZe20tjC5gKtw3pfN9gd/Pbemh2VNUCcTZCtV0C4godHrj6hpcAA44Cnj4MCgNas/15tgvY25f9/",
+	"er+OkTXhVpfdKatsr5bREfSWUC84ZuDjQGmMDblCMTykcQ6TIOHyPMwVWOfZnTnGhkbV+ySQ7pqa366w",
+	"gMQBDg6u1Ace9XbGr8WX1Pe+zpld11A24/0GGMdbd+dtXX6mw/ohwgBOGDdsprRhZ/0+FSIh+p9T4+kZ",
+	"h8bh5Cntb2g1oiDa1Tq8xdb5nsdGGV50Wg4f9vZrgqTHK5BnWpEMk66XYDwU3ga53Kh0cDLRt95ONqRL",
+	"b12t1jrG3bNLPefbpsyAtzWmsZyv2gbejdBmGxJt2ZPgOnCARjVcoZqtHsKaU3cMJL/DB7YCGxE6PJ3t",
+	"EGEaPxO2ZPeDaNMi3njn4Q5Kd8N6akerCAhMVWxIxDWM9dbemoS/q4KPit1mZZFMUl8nINgkN6wSpdK5",
+	"UdWyJhRiIr6hzv69nNuspw3K3luHwHQb8Mn7zRAITEq1azQUMqCsKUHfXeFcH3gKJQWcMpAa+Wc7Jkml",
+	"UWu/rMQ4/xDpuWQ0AbCkU17xFAHCjGKVSNVE5tC3aCUAXZmrx+O3L+I+/V1zpDaA6NCYkwDxckvsD6jq",
+	"EPkvSJ73k/4C39rPUeCIOZdXGV/q9ma9eQMiwT5EEH9Yd/Po6ZP+5jIcq1C7sruV2nhwjKG3E+9ZARNs",
+	"FP5Yo1QU404Agy20vRMgUAzkp3UT2jrP37aPe2Xa+7jvAka3XhMPv/pm77GJuUhUdN8WzdTtBc8B8F6y",
+	"xVTNEkr5sTYCalNgLQBKLSuUutY4Wdht43Z1tYs0z1xuZr0gZ/2zp0enZ0dn/ben/UHf/u8fnTle3Heo",
+	"WMolE6Ty2YmsSGTpmjVVvY3+6fVFwszpBJKeC0rSDdEnoBqokY5xaRWAyx6DYB0o86nr0xb5sqmWxC9X",
+	"V+jUrdCTHVZotUu781iS25L2I04qqKu1JjbtgU/QDWtgb9yA7igA3cPPawoN5BFtKrx/N122tiiuT0Ab",
+	"2aNfarrFLwXk2KTiIAqqfTUiwFhIKajWf50C53JUqPTaZZL5HmZbR2CZRbhDjszBn6MdohdEUZGTAMM/",
+	"rb+95kbZTSa/my7b7DDdhif2Knpm24e47TS5D21qd+PGGWmpXzPDXRTPdY0tjweAtrHGRheyGPPbyJ26",
+	"DdmTVzRhXM1mvqOnADsllt3YnSbXPo9EGvs2ijhXtanNPL1uh1taJ/JtlAEf3hiHfEdpHbslpzUbEq77",
+	"ozAT44oARvZs1XzA9s53nNe2GBd30Md5vxKYjcyKNtslh9egFatOHwS2KSFeBaNoUOKzmFizHB6LJVqg",
+	"HvfqHX03qVNuIYL20aLUsea/jEvsqoKHtBK6FKnRbAhCbHib7ELICd3f1dneX83jHFhZAmVE4kZIc86q",
+	"XEPnNYFWQa1jz9QNuls61JfdOve9TrjxoCeUOOHSxtY6Xte01WQ+YZr1Ll2wGwchTD9bb14cpuI2Gy9G",
+	"Myjcmw9h73vefD8mv/vcnpi6LWkr9eqdAz12RvLf2PX2oq3Hba4P1ON2Q4ocUsa5T5XSwjdQZA+889W7",
+	"OumHL4/Zd5BCp6rQ90C89b5BUupWth3aJz198uTR9gZK4U4jxKGrCYAQAVxdryXdU3Q1pM0KKlxhLRKZ",
+	"QbTGNRikJLq7aXgbdLh1tLHS6faYXcRwZsKMj+1nYuUkw7JtOshvWhsYbkuu7ZRSC53I03mVm+Ubu0tU",
+	"VuMcR2uIbwqCRmPGvUduOKrM1f/8139DoAJ2GrVtXoUOkakxZe/TJyDasYq9+kbITFXs4UO9lKl++JBg",
+	"Pijq5Oo/sdCdU4ghwZw1rCTnl/LhQ9rehw+P2YUPbkI/fcovA+A8HhaYPnxIwuzhQ7vj8BrHfh4+TAhl",
+	"BJPlLbu0/3r4kBiW/dAvCEKLlexMScfMzu27qASLGi2Eda32ZgR30Ux84KkBRBPCcSTGmR1fSjuen31L",
+	"szzTxw8fsuFHXpafhgkbfqTRfyLg24/uG5+wzgsAFYCKOfLtS/kWcQCs0STC2H4loGkcLyj6H8HLtY8F",
+	"YLmXEtByF+tIuQP2uP+YRv+jVansjlYCukxkAzb8tyKf5eZy3u+fPcVOFZhKgG8GWM+PwE8TaFvxaXju",
+	"IoyXcmh/GcLt9nX2Zl9sjSmp9qukv9jVsrMBbQlN85RXlV31of0n+4iWVcLw6KMlnTBnoH4aDuyBv5R2",
+	"kt1cmATnHHgyj9lrwTOA87mUjriSoCsGZn1CLHX4b3ZYXz3q62B1nB71lRwSTHm9WJfSVVBqNqT7oN/f",
+	"NJ9g2gKXbAhd5e0xocQAUIXt/tJyvRal4G7BEMP5l1dv3lKtoH3Dy0zMSmWETJdHfxfL4TELoZ4R2xnh",
+	"TS/lkDBSh+f2zKzCN8NIEbUVP47+cUcjhM0uU5F4NFAkCxPUsbnstNA7DkHnIk+FRBZPOVsXJU+n4ujs",
+	"uN9LenXDPD04OVksFsccLh+ranJCz+qTH19+893Pb76DZ2r82x5scKPZ3Sk1ypW8zHuD3qPj/vEjAmQH",
+	"XnqCQvOomkv49yTm7389lxSbdxD1+po6OtkpVv4y5GwgSyHDqukk951dX2YAd6rNBXzefgBGVfGZMKJC",
+	"F2JMWNe3nLwa18kc0SQMGFdDN3Bt8ILUzNze/sdcgHPLF0S47rOgGnTQmewItgz3R8tReh1uvABQfUwW",
+	"06Wy+21HcNbvo09aGgrWh6jkv5Mnqx7xRgRGt+pgQ4DgW+tSzdG7bxcxcboEgWHD7YAi3PYhP3KHiI2y",
+	"3DtL7db7/cHlBnBqDslwve+tSfLePhLS58nHai4/tVLpBRxC7Yiwxjem0tFzNvS9g4fUhhPMVzVZp81/",
+	"FzVp9u5jJ2K7gADK8hAL/maqFtiAlVCMPI2vrPnaKVwfUp6hjkUdgeAEQYcHf4AqWjSnSWIiZ/tp2hzK",
+	"fA90UJa609bbG92pp35eEbZj37Yrw/lTneCy3H527VIEjfcPdGw5rp2jm4uyRLJRMVySn5x8xtouyDu/",
+	"wCxFVCfqNPshqc+5YUap9X37Bu68gISp3TYuUA2gq/J7j3r/tcJQ2JY9CSJcWa7Lgi+viNJ/IKjn1fTr",
+	"zrvoXCGfmraXtwcb9HN6SPpp4zhgKd6eVn4i7R4z3JrU4g70CdgJSDWumcuK6oGVCEgsj/svrKFViBCG",
+	"DZyQDl5xrKqJMkZAxxwU8mwknCUhxDpVfQsfRqpaWe3HLRlnZYk2m30wO8RS4RjaFivZzPOUpDIUJ+5I",
+	"VpP2DgoaWppxKRebef8vRGco2dqWbjdGcVGWL799VWGfrPegJscwoL4hdyDi9AsPVcwdTAB6p8Am1VYT",
+	"Xq4v/X8A+KRb/X2Z0dqi6hkvCoFcOmgR4/3wxzsxJxxkN970V6IZ3EBWUw6ERqeIk7qJVZ3gqdqgibhz",
+	"B24Ils9mc+isk5CXTmTN9ternSTWVZVv6It/ZW0F57BdYaHVvSN7o07+da1/7oRnRPWgt04PmpeF4gBg",
+	"AYVh61Tg8/f9nZTirCnedinDgjhNfg5fwA3NjDg0DbGrdw4BDGp4BEjEI55eO8y95FKC3MBuI0VuZYnM",
+	"GOYxQU3247MzNsRVu6JOSUMo8EA0TFNxqcm4BvXtUtbLnIA8qgR6rjU5ohygxwgLwM0xW60AyPIMpDl6",
+	"Ki8llHDZNcnJFXWO/iw7s0wljVKRXKMHxoEKQi0KNL3H5b2UmLzHA5MBLtO5fXDW738Jfp93oJ9SQv5X",
+	"lukNoa6cHlzUpclTXpbO0eZCRRQNGNgPXEpXN5wK8FcG7nnHLmRdb48vsr+4epEh+pcvZU2CAOWIoIOu",
+	"qGS1ekaKhV+WlZKZS3lB9BOA7Gusr1jJm5/xpd0qT432c4JnA1SugB5dDj5q9Jitj0TipmfsdjnPIIdZ",
+	"G1+sQt5bOzv41bnRyalLdSs46GFQ7DsEF/ACZa30pSBYJ2QqVUBKGHirNDpJH3z93eu3P1z99PLnq29+",
+	"fHn163ev37x89fOXQckrKZpA9EV+5fDbqGCkyZ3fLGW6jznybbUEgz+5V8Nlpbi6p6f87MnTwYvx86dZ",
+	"//np8+eP02fZ0ycv+NlYcN5PnzzhWf/0CX80Gj8en47ORv3R87OzNDt9kj1NT5+M+uN+n/ef91bqr3v9",
+	"41NwZIb102T/u6LfKALK6sCe9h/1H3FxdjZ68eL586eno1Q8Gp09Hz96JER6OhLPnjznZ6eP0udP0xeP",
+	"0v6zp9lIvBg/efI8PT1Nnz05w/rFbvIpLFm/Z2UnqP6NiMafCZhDigXU3bgqOSqBGqu5RAvkkLbh5iFd",
+	"NOoID6C/L2XajKZt08HCUsRbyup5q6iuuar2/bgCtcEJ60ykBaGszhzQdVCYxitxKa0og4K/xEuH4BYU",
+	"DcgJCb0EoEtwr6XCtmNYrcRegtS9lIHYHTBvBScEHgEkA5y1Fv1O4GNJPfnBhe/9ZsU2db4MRCY0g0N5",
+	"uSLXgB2/WsdDz7WbKmk1lbrhBcOAtzfFHZaM5nnG8PbR8lISJbFhWalZaYbnrOAjUWiWKV+xuwytLIr/",
+	"1xgIfAb6kmBaGHynoSZ0sHe/ESwNPfj+wf8yfHJCYYQTz91PtDAv4Y4v63JKtOYu7b1L9mB4LUoz/BLd",
+	"DC6miSkBxupXGPYhect+Vn6VQNRARR+8GqjDqW4+yC8gIuqiwgNGIUUAz0ahD1CkC2gOag6nrRyzN1RK",
+	"cCnrWB2oE9y9C/povBwf/WRt42G9Pr5BZC1LHzzuv7iUw7ISqZKYAnKFcf/hl77vBQ4qU0GumCiwA79U",
+	"iza5+9LxgFsI33XzcmXOYgWHhmvGJ5UQGTPKe76ngiPPIhegW5qdwke3Eew1O/ztY8+duCsVZI7MShNi",
+	"z2Mi+FGqqrIXpun4Hs8DaOeM9Xv2/NmLFV5IuSQgxyZ4mA9mTgo1Eh92Eb5uKz+TAK4/3ybx3rnNz4At",
+	"24MGTDTwQBKzQxlNqEEHc6KalWp6kkDIRCGXH0SR5Q6B6HTB0TXx6Zr7bvBhBMYUNntNr9FC5KFb0V6C",
+	"1JDWrntRh8Zr9/2/skcj7Ne2OX7qWynfmU/DfeLenRoU3AlhGjyBPAhsXEL0kwi2YWX0l0F0diEpTyph",
+	"4kMqSsxgCyxdTHFCGnMvAK3hmF0UhUuyioCEBppMOlV5KliL7e8m4Iz/ltiT66z3OeNPrmXeb9sAdt7X",
+	"KCOPOvPilW5+98yKfefCllC482VwD6CBzcAPbgFtGUjgWDlcpCw8RamleHcstplDN7zK+agQ3cLjMsTY",
+	"5WX5hWb+BZBNaFVnMGca2WPcBF6lwG+FrXLs7aDlQtM1e0h9K2bXlT4ag//VD/0vHot3E9kuD4LFPnRg",
+	"3i64f/2dCYM26jv56P7cGNC9KLQKvHViVhbcCM20yYsCyMkl0w6hN8po6ZVxl2UnikIPkCaR/HLDUg5m",
+	"dojV6Bs3WENTmDAHryUE7Haxdz/E0sZe3Dp6i3qipEg8hI0VmnDODhl6rj+6iW62BqLdW9Au9twAufVc",
+	"FkJrvyPUqPHceywmEOSASdt5ekSBWMz6T7ZVB0zR6rQRtzjASZfb3by3eMr86bWqP2TbrttEcEbBFaHZ",
+	"8FjOlTzmZXns+cbx5bzff5RaTgh/iaElngaJOMoJ3QzgCwGfzCLXYsC0UZXIGPb3TOi/zKiGqfYFqpvX",
+	"YknAx0iLc03emBqByyVG/1x7ZzxjAczXXJ97N5arPJfiA+LXBk4x8gii0oDHttZK8YC0OdjWHR/rpL+n",
+	"FumX1pdawVB6g56YH6VCmooXO2UKuEF9Js1xF67KtU8YWhzk3FrZ0uXYWsk5KtRIn8xyrR3iRNSyqjW2",
+	"oN81RkgakK/G0f1SRKzt73OZ/YSf+tp+9zMnzsHoAU3gQKGn7j4mO/1vaQD3TJqNDWihTb+ziuKsSd0Q",
+	"M6tbt8HKQ4nb7an2Ql+TnuXTC1xU3oV6NxDwRxzxp0gIZgUq6IeLo7MnT90MRktqMxhJGqYAYMe84Wen",
+	"kJ5lRGXf9J9EUr/1j17wo/H7j08ff/qXXtTPGpVkb+wpogoRn5fRjPRQVV0ATsxXkYmpduXpY/ZT/jWy",
+	"eZhw4Juoz3FdMWGXwQV43vCxQBiyUvCo6fTL3Fha6sz9VWqEOcLM9ybV+krsUS4R3GN1ue71oMCsWg6I",
+	"pbp7sPu3DgEQNCzDPcQR/A84Z0BmSFTxA0cOny22PXnB6sR3wP10yaGqcv+qUUDXLfKvnb9h10IcyNiL",
+	"F+HQuOosE+RsHsy1rQaHfFc71uC0D8B9FQAA2j7q0AE6Uot9M+E7/MUKgGDo250Vzi97J67rFu9Wm7P5",
+	"a0dILszbzIVCZv3FevqzWDQw4yPO6AHjAE+R+RrACni7tloW9nM6Zu98/JncywkhKq8knrV7j/c8XYfU",
+	"wSAZh4oUmgAEv0EWzg4KlZ3MTsr+2f0Qr/PPInUdgljhcyG1gb22gVeffIT/tleqYax+wXMqE66riqei",
+	"cI4rbDzGjVf/MQBCZmLUL/I1ofDvRmDv+A5s6VfK87p77tQqh7EPzMH8La51we1cLDDkl9+Sf7RJBycI",
+	"cbB7ulL90jameEGpjYxbvQRqq6ipErkmHPgUVCFob/tGqqtgjPtRUJRF3eXh30gbCRuJXE6YB5aw/Nyt",
+	"w0GqB+DFraRjCSCd8lzqk4/w308nlUhVlXUL0JBBj4aDx8GH5xMGUPFoNiwB3m4k2I2o8nFupzkeQwb3",
+	"A+qvCxeWwy/RElHV5AuAS8xdJi567GZzwyl9GwrXKzWfUI30xS8vzwNnln8812xR5cYIh4FKRd9tkZ5v",
+	"7FOvaQ22FJhi5Tbei0Fi7pACCOekrWgbgAi0+KOhv/mt7keQpzzwbz/WlbWrQnenhRPhykWIni5Z7RY8",
+	"BXU61lTwzGO3T8GTfnvKf21fCm/nenoErxUZ7VZ4DtJUaL29mHioqkkNYoQEqhYSx+s6jzlPagNbucWF",
+	"AA8euvI4aEuyQZqDqP6KEFiyIbkYXQwUs/Uhjcihb9bgpMdth4ba1B0YFmETmFXsYLnrB7DF3KfvwBij",
+	"RsN/SWsMx96hPAqX747ssbovYgSGgS6CRJMT0Q2FgbB5faoPdi3E1OBMpfOZkIaye8gn5vBFEF8I64dK",
+	"B7YFj9GZ0QjUEpM4/y7o7PTufMva9BDK+z2ckuq7VG5Da9hCzDhsr6eu7uqJX97dldXg1a1FcLXz0/ma",
+	"TZBZguThVVfHS5lUiwGTCpPRkTIooRnUIPCrQihECHnMLhwWFFr41WoB+RA/41p5DRMrUBAiV9TfxGGe",
+	"+6V3GcCOe0vlSTF4tVTmyouAeKpBmmefN4EMjU1sKWeX0ncTvYvSIKmMZeWFUtcCwJ1yg8t1QT2Hu522",
+	"b2mpPxNYQpfDnhDC2kEsDIc9CUUAcrmBAURPseWYrQz6LVZ9yLoGxCjlIuNGfDDHjPCurJjOMdJYCSgU",
+	"yY7Z4/5jwmCoURco/h31SfxS8DsF0LHvf0ML17JBdngH48VUgeVEGxUvHJ4zY53yyUf8o6O8pfZobmNb",
+	"0rJRrFLtDJQJIQBTWMtBqYgSCkSpTZ6SApuGOt8VUkDgsyKTGMF+XcSsg4PUimzn7/+rO69oIm3M4nB1",
+	"c6QZuHW7nf8KR91KfidZPh5vpcHFSostNWZDo4bYiW3KkVkQGJ9P3UEAQGsOXEqkMKC3uhoo8DY0O9ti",
+	"tZ2VxL66+vhSfiuo4k2NgwyigNrhd2RwPokCmu7F5HU+Hu8LwGCffavultjsN9qTCnzN+TkGPGq4YKx3",
+	"N1CjcQCHmJqVUAS5UHcAsLBKmlTGtBGDwxXk5Qh9AqpjLsnWoLZaSA0znk5zGRZ8EqxZxCL3X/5LY3HQ",
+	"LDqYm26+h09VToOljHmNWs0HBB3QbC7zP+aizpKZtOGFuel+Vp27LqMzOejeE1Vk60V0O+7g59KG3Yq2",
+	"iTi6fhBFOMsCOOQYsTRYwkkNL7xVWEEyhB9qTCOpv3rnh/E+1tIpDBsWc2fWTO9aKQ8IC/S3Kq2rfYJV",
+	"NQl6dfKiAEm/tNZ9nC3vXQq8MW+lOay8LvJOWjzRq/kr9TLf1mvqh3IHblNavB38ppaV9f5iDlaa5XaR",
+	"55b68BIvr6l0vUJ3K3pmkFbvsxKr4DAntZO1EoSzgmYewhFA3pWP032hmZCVKmYegscjD0B8GMGVAOPZ",
+	"qGP2knTnSrB0KlLw5GCDdd9ZgL0au4SF9FonbAiZkYT5fj0fiUoKI/SQEVZGJc5DsGhIpmzch6lqgBWB",
+	"McBUZSKxTID95j/0hXZgau1QDghD88beTubfhgLPl75vzJ8mRwdRdOrafQxordTybyvjD9WMJGhB48Jj",
+	"dnXATZfukvZPq/WZ1BAf5YpLTjox52zo4lcrsM9+FRwq4oHwTuveQ/FKfMcITnxrhM34p+hLCSQltkSA",
+	"RlAJgJpq3/WGAEhUqcOoPHtpCHPEV5e0dHyABIPcRP3mQQ1OgGUSNCvCRIuFNfMB/CS4EDtx36tqIkx9",
+	"4rqBrwafrrFeD7B7OJpt+5e0u1QRBoQNv3vLJ47MoCCzRnsE98gvF2+/+WFjFlfrkvTv+ezY0eG0YAB2",
+	"Zm0vpttO4B5660FQXTfvxo5cGp88CMKrc4R6IJyVY/MA4kEbkG+8WwLAbigYhRmqM8EluNhjxwYhWVsF",
+	"VQTTBimyVql9w9QRtyNV8s8DZbOOXtNsxdYKR7OrzPo8wLZ//mP3jQt2AoKW1SKcJ293sXbi+jpsikTR",
+	"PXWiG8YKPLU6fg8u5Bq6zLcdbHXWXfimEnfcu6HVqCiKOrByF6X+wdJF92fPQNQ6l9y8vScf8Y9PJ66H",
+	"zC2/l7T6/db6vEVSwHxfi4PlgLUZZ28Mr6xZ5BOo7Piuc2vx1H3qhsfsAq0mbHdCMHznjMslxkBca5pc",
+	"tyYbBKliEYnwei4v3KQ/n9lS2x83ohopbdfQLvwOvNn3QvlMdQV1M8w4f64T5Q6QSTmXm7qwtBw5b7Uf",
+	"4py1J5UznctJIY7mWlCoDLku1Yu6mImHc2xa8uCicrKMDSl1QA9dPmRq10UG9Y/168bK1+RPlBQDDxLo",
+	"i/TBQ0jRP3wKkNvnBBnhsGpyB9gGieAU7dFsLlNRmRYYEHQBfOeW+LOeJrdonui7UbAf/Geyyf33MYOk",
+	"7SAhTSVBJ7VDGuD+kNB3dlFZpoIXZrpRY7kRVZanxudKAHPXbCSmOTjZBmwu8TVLBjnpTFtzmBdsxDNL",
+	"pXhmAGq7UouE+ZsRm6zxyESpDLA+EzaX1xKAKfCGvKB4d8yE/AGncYe6D32hZYNxSgcLWhj/yg7K6J3p",
+	"O4GHbVNMw+GglPOw92qttgLQxnmQmgA/rOYixB0DMIA7NVDgC632ib160F2tG/jeh60/34BhCPAszc4c",
+	"OLgBgXDkkg1xq4Y1wnB9aS61MEM2UdhfAUH+84rRSiVrHWFi0DLnhBTzwdRK5QqCDA6xBR3GU8h+mLi3",
+	"kVgwf7tnM2WM6r0nRJm4R3oHc91O6HNZ69sPA6GDL+n0Lg4OAPtGmO6HpIVx+YjQRrkGQYAkbCcOIm41",
+	"dZAUQUzRLggJI2+FenVfvlPUSPzIJkPcL8GBgVfprZ9TLPlBnHx0f7YnP7zxUoeaYgYdbblmwweIm/Xl",
+	"sG49H8HOUqWQBPoYk1NuQ+5j09uxQvH6IXtn0ivvY7OTGCYzfb6RfgBNTXl6PUzYkI7tEPELGijMsR6d",
+	"4S4dsFwuQqIUX+yCToqFTSuCmFgT9bEGp0luWDmFmNNUzeKd7SDme5c0iB9os3HsxYNRn9OXgnh5nRQw",
+	"wVz9+2U7ML8TF36/S3eE09AColhJFgjoAx0MmQgdFiuBzrSYa+PTh+s46YAwAclHETQQyrXDJL0WS0Dp",
+	"GokiFzeCvrlQPqMYPXequg66T7lFwugs3Vg7O9CLYh8y00JofTufCTTtws7ctSXc7u4IEyM+p8fjL+Pi",
+	"gAX7RmXt5UCYqHIHrg0kbJfEvU7Ru+iEmCW2SR80lVgD6a0Ez6BHCCkRrl9NXIdo48pGbItbXkhy8q0I",
+	"Ajumc8ZHcBbcQqDMaIUFMM3opSv5P42U/L+/W2FhxNtKtNKNgfa0B7StETwGtvEzqqeL6bKVzILGhXXv",
+	"NifV6vCHqpg289kIoDxuRAXgiJAEYq2iUkhvLFM5U6XmKApmYcwQjJa5HBUqvdYttcPvpst7SL94N122",
+	"661cK+kKNnyXw1yzhSiKQ9DHu+kyVB6ohM/D4eopWa/3TCZuB+9Sk3hLjQIzpSqgLLFCgDPuMAqCJRpc",
+	"ykt5BE2pMJ9pOGAjq/GyeblmLtslrYd5Dg+id8c/FSBJPQBCj3THMKpuCGCVDEa9KxlCpytWqaIATxN+",
+	"Igg4DqBhkY8t+SEEo8dksHD24HtOWCZKITMYGmIL1J2lrCZ0ZW3CIXk46zwSB38M6o0VAw5LGacE5ySe",
+	"A4Y6yLsaYOLzRVwiYGhJ7zqXdpi4gcARsC/EoPe4e5qkm96fPKoZpBBrI8rD+HkNr0wQIY8HOq1Svblc",
+	"eT4q8pRNeXFTYyKBKh7UDLgUZ8dcIPDu6sDKHB0WLMs1pHyBHwMSKbH9nEJv/YjLrA3F6O9i2Q29qB6Z",
+	"PRzzqlS6NVufLnfO1/+7WP5Cj9ytvmI/tAFiz84xAa50cBwS2u1rsdRtBT8z0cmbQIV+LjYHWnMlLH/L",
+	"eYHp8QCU6kLGlv1nyjsayBbELA0rM+pd/VpUZmr13pYA3E936vz6qd34gHqZw6gJir1kfNa+BbPR5iJM",
+	"vAPzWkpRaavGV0H2ACb2S79Lm2r5LGH8RF/8Kxdf4hy216HQ6t7RCaO3O4dJXrFJxaXZqRjzIst0uHuw",
+	"m1biw6sGENwufIHmYmr/gajEFbqW7QO5bJThJQ6r2GWPtKoMuI6fVWEg3UCL6iYHL6r3q4KOcDRSgGWu",
+	"7N00B1V11xpwhp/JyUHL28JkkHwOV945c5u5idGcfMQ/NlZLfJtrbH4Ucn9L5ZW4Uc7bZ9S1kPqYvSOu",
+	"n+UOHVNJwrJbZ0BYh+HJrluxQs0BqeXrYTD4QHnftGy7Hguc1oqRpqpJtwJOe2OQXu4FLIaJ4rz8VTW5",
+	"05jgq2qySXuxQz5oJBDWwFeK+iXYhaHWbm6ZqeoLzYyQ3DFWS7eh6go2Ic9muazd3vDPL8hyQypPCPGA",
+	"kvjyuoSUIIctJz5mPwtByNrAs62tZ8aqmg3bGfCravJ5q+TsZHuDHs94zXpzmRuRTrsz2VfV5DNx2J/F",
+	"wi5hO336bYWNxCC7xj0+ZLKcqiZtjNe1FT35SH91AyHyXRodCpHDUO/SHxaix67J5mfuM3nQ0LGb0xYo",
+	"lLZGvBDzBd1pBBh46GABPFzAdJZsCBWj//vxsDXcWy/rAaO960SyBSrIxbNmJa9y7V37eeWQY8j8aqOe",
+	"S+mXfxBGuesW3cp1faAWcuCTgkwdqrJqA/rZuzHxnxzpxy2hd5c4/J8DIVGF8D/79CL+6xE9xIvbtSPy",
+	"SLPXeJ9n5YhwjP0E8FpL2hS9/3bQv3+lbtow4Q7NtHFh7ggAt/LLXjsphTBOHOLVk4/4R0dhiPkaQdKc",
+	"YZrnGeMjauUpinFcDMKTvTtf9FYhSPR5OBnoJrS6uLtSOY7b44Gt7ssJ2nq7x5GC97bp6C+NZlpozOYQ",
+	"JKashIEyX+3iHt7FNeNLNtcC/dJgE5il6yz52g4T8n+dnMrU5vaP8ITwhHHoHg33S1kJ2eQHsontqzYR",
+	"maUUCGucfLT/+dSxFYMIEvd9YBCZ+e9qFKT7QCF1NA8Wch5EebeJaKJsz0MT5QFPMSwJZGC1x3R2JU07",
+	"fH+cw006qYSplrufZP/CtnP8S8GlS/oPSy5d3hXW/UO9PlMSqjWZq023VvS1KAklJ8CtplQtq1zZ090O",
+	"nwFriG+PH3NTLYlk/rx9WLqHFScKAUcOc9BNtWTc7Y3GVYrEFNHJ137KrR2tAU7I29hePQ6d1ViwgQaK",
+	"WsgaGxkS/gHnpKVgx6oUb3EUf+WIBUxhu2aGK3hH8QrjlnFnZxo6TyCJSAqrazFVQYZk7T7DXEkM8pFn",
+	"m6Gc3+AzO6cI4LUQpf3OlOtpu7MM1vCzusvEhzKvhL7K5VXGl7o3eNFPeuRAXg1ZOAC7vLsfDSb4mTxp",
+	"8O3N9abOF+rzG+DuAyZmGtrgqB8NqffkI/x3Y/jCj5UwnCwPtbyzqWVi/g3Ep7dqkS06pCPIbmEMHBJE",
+	"MQ6vsbUu3a7HBebk1YhGPtlm0GqfO2iX2VplyO0pCSbG1t/5lx+8OU89mjsAe3Tj/mt2yXGj3y6M/CLe",
+	"kaNgEex/RPfwl08+uj+72Ru+5nMlE2sz6H6NlA4Qb1ELZO8Uuz8fvv59onSQ0XM4U8cNfp1PBbRyQqBX",
+	"R5ZP7Gz8ND7Rmr3RaKOz0mynhtFo9Adji7wo3I2s4MZqSm8bPZkApQcequZFbSpTVlJEP6JxXHxmzE1q",
+	"U8MnlXA220U6EwkzeXotDHv87PS0uzZUT+r/B0A2rlUNJD7XneW25XxG6X7fPqmdSJ7gmhwA5kxVSKBc",
+	"X2MFmP0VnToK9C/GnSoABfmajwUrVS7NMbsIyvO3NFqNGQUwzcNmPX92K/++eq7uQVbixiEmtdVE+2ao",
+	"cCtBrAx9R9FhLZCD8BOiEcmgUMXS1PGl/HmO6XXUmIxNeKkhVlnkPlAJwJBSpIYAjoc/cm2OvrOfP3r5",
+	"7ZDNcq2FvpSOXC2lQp2n+8Es8lQcM5C76IW68S+nhW8qFRA4FYh7j/cOhcyGdfoIWrd2MZCtU2YbOLFF",
+	"46ZLKXhV5KJiD6AZUiW0PVxfnuOC+IZBUuE3gtJMXIJ69lEgC1MJPnOk9x3uXpfEa9zoz901NoIV4Tux",
+	"AmZhsFMLbq2qVOQ3Ijtn2lRKTmA/uQzprxWhs0E1jSmU3BhR2Wf+87f+0Yv3H0+T0+ef/qXXAti5UVkz",
+	"4oPBU3SkYW8a4rOXZwP27FLCDQNQWS9lxg0fsI+XPS3+uOwNniWXPW4ue4NLy56eHp2eHp313572B337",
+	"v39c9pJLSKiEO+AN9peRypaXvcFH99PgkkoxGC9zuAPsH7hAHPyy9+kTkFS9EqvzXWNkSGGIvWLH7RNV",
+	"IHW5QYeHgRouioZaiTAaD+x5E9UR1DYiJX95XwrnLkV6udlYmreh3i5WbRdIwT9JuZ1jsDDJgxXc1Zvt",
+	"/DNsolgM+u92O2y/LNJ5lZslPIzulcFv7+0xRwrDt86rwvITY8rBycnp2bPj/nH/+HTw/Fm/DyoFjWqt",
+	"2fFUUZkE7O8AMh+TOl/d+YGD3kHXYglGKbEscvCsc8p3pEnpaV6WIhtQm4Mig7f47CDsrZ/4TJPw1dF2",
+	"Hu9caWM1l3oQtHhA5Q7RdZIAzAVB1Mnr4qCQW902P6iFfTnpvoPQ+QDWe1K37fWGUuLAW4MvwPbHRq9Y",
+	"yqsqh+xlpuZm4BIVGg8LYez+/78BAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
