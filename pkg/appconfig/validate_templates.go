@@ -12,45 +12,61 @@ import (
 // templates checks every template of the app: it parses, and what it reads can
 // be there when it is rendered.
 func (v *validator) templates() {
-	a := v.app
-	v.templatesIn(a.Metadata.At, &a.Metadata, scope{lenient: true})
+	for _, b := range v.app.templateBlocks() {
+		v.templatesIn(b.at, b.block, b.scope)
+	}
+}
+
+// templateBlock is a block of the app that may hold templates.
+type templateBlock struct {
+	at    Place
+	block any
+	scope scope
+}
+
+// templateBlocks lists all of them.
+func (a *App) templateBlocks() []templateBlock {
+	var all []templateBlock
+	add := func(at Place, block any, s scope) { all = append(all, templateBlock{at, block, s}) }
+	add(a.Metadata.At, &a.Metadata, scope{lenient: true})
 	if a.Sandbox != nil {
-		v.templatesIn(a.Sandbox.At, a.Sandbox, scope{beforeComponents: true})
+		add(a.Sandbox.At, a.Sandbox, scope{beforeComponents: true})
 	}
 	if a.Stack != nil {
-		v.templatesIn(a.Stack.At, a.Stack, scope{beforeStack: true})
+		add(a.Stack.At, a.Stack, scope{beforeStack: true})
 	}
 	for i := range a.Secrets {
-		v.templatesIn(a.Secrets[i].At, &a.Secrets[i], scope{})
+		add(a.Secrets[i].At, &a.Secrets[i], scope{})
 	}
 	for i := range a.Installs {
 		in := &a.Installs[i]
-		v.templatesIn(in.At.key("stack_overrides"), in.StackOverrides, scope{beforeStack: true})
+		add(in.At.key("stack_overrides"), in.StackOverrides, scope{beforeStack: true})
 		for _, name := range slices.Sorted(maps.Keys(in.Components)) {
-			v.templatesIn(in.At.key("components").key(name), in.Components[name], scope{component: name})
+			add(in.At.key("components").key(name), in.Components[name], scope{component: name})
 		}
 	}
 	for i := range a.Permissions {
-		v.templatesIn(a.Permissions[i].At, &a.Permissions[i], scope{})
+		add(a.Permissions[i].At, &a.Permissions[i], scope{})
 	}
 	for i := range a.BreakGlass {
-		v.templatesIn(a.BreakGlass[i].At, &a.BreakGlass[i], scope{})
+		add(a.BreakGlass[i].At, &a.BreakGlass[i], scope{})
 	}
 	for i := range a.Policies {
-		v.templatesIn(a.Policies[i].At, &a.Policies[i], scope{})
+		add(a.Policies[i].At, &a.Policies[i], scope{})
 	}
 	if a.OperationRoles != nil {
-		v.templatesIn(a.OperationRoles.At, a.OperationRoles, scope{})
+		add(a.OperationRoles.At, a.OperationRoles, scope{})
 	}
 	for i := range a.Components {
-		v.templatesIn(a.Components[i].At, &a.Components[i], scope{component: a.Components[i].Name})
+		add(a.Components[i].At, &a.Components[i], scope{component: a.Components[i].Name})
 	}
 	for i := range a.Actions {
-		v.templatesIn(a.Actions[i].At, &a.Actions[i], scope{action: &a.Actions[i]})
+		add(a.Actions[i].At, &a.Actions[i], scope{action: &a.Actions[i]})
 	}
 	for i := range a.Runbooks {
-		v.templatesIn(a.Runbooks[i].At, &a.Runbooks[i], scope{lenient: true})
+		add(a.Runbooks[i].At, &a.Runbooks[i], scope{lenient: true})
 	}
+	return all
 }
 
 // scope says when a template is rendered, so what it may read.

@@ -47,6 +47,27 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppVariableReaderKind.
+const (
+	AppVariableReaderKindAction    AppVariableReaderKind = "action"
+	AppVariableReaderKindComponent AppVariableReaderKind = "component"
+	AppVariableReaderKindSandbox   AppVariableReaderKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the AppVariableReaderKind enum.
+func (e AppVariableReaderKind) Valid() bool {
+	switch e {
+	case AppVariableReaderKindAction:
+		return true
+	case AppVariableReaderKindComponent:
+		return true
+	case AppVariableReaderKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalOption.
 const (
 	ApprovalOptionApproveAll ApprovalOption = "approve_all"
@@ -1300,6 +1321,54 @@ type AppUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// AppVariable Example: {"name":"region","read_by":[{"kind":"component","name":"api"}],"sensitive":false,"updated_at":"2026-03-02T10:15:00Z","updated_by":"alice","value":"eu-central","version":3}
+type AppVariable struct {
+	// Name Example: region
+	Name string `json:"name"`
+
+	// ReadBy What reads it in the newest config, also where the name is only known when it is rendered.
+	ReadBy    []AppVariableReader `json:"read_by"`
+	Sensitive bool                `json:"sensitive"`
+	UpdatedAt time.Time           `json:"updated_at"`
+
+	// UpdatedBy Example: alice
+	UpdatedBy string `json:"updated_by"`
+
+	// Value Absent of sensitive ones and in lists.
+	Value *string `json:"value,omitempty"`
+
+	// Version Counts the changes of all variables of the app; this one came with it.
+	Version int `json:"version"`
+}
+
+// AppVariablePage defines model for AppVariablePage.
+type AppVariablePage struct {
+	Items []AppVariable `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AppVariableReader defines model for AppVariableReader.
+type AppVariableReader struct {
+	Kind AppVariableReaderKind `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+}
+
+// AppVariableReaderKind defines model for AppVariableReader.Kind.
+type AppVariableReaderKind string
+
+// AppVariableRequest defines model for AppVariableRequest.
+type AppVariableRequest struct {
+	// Sensitive Whether the value is a secret. Without it, it is.
+	Sensitive *bool `json:"sensitive,omitempty"`
+
+	// Value Text of at most 64 KiB.
+	Value string `json:"value"`
 }
 
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -3123,6 +3192,9 @@ type AfterVersion = int64
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
+// AppVariableName defines model for AppVariableName.
+type AppVariableName = string
+
 // BuildID defines model for BuildID.
 type BuildID = string
 
@@ -3247,6 +3319,15 @@ type ListReleasesParams struct {
 type CreateReleaseParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAppVariablesParams defines parameters for ListAppVariables.
+type ListAppVariablesParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3557,6 +3638,9 @@ type SyncInstallsJSONRequestBody = InstallsRequest
 
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
+
+// SetAppVariableJSONRequestBody defines body for SetAppVariable for application/json ContentType.
+type SetAppVariableJSONRequestBody = AppVariableRequest
 
 // FindMissingBlobsJSONRequestBody defines body for FindMissingBlobs for application/json ContentType.
 type FindMissingBlobsJSONRequestBody = BlobDigests
@@ -3879,6 +3963,45 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateRelease(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, body CreateReleaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAppVariables List the variables of an app
+	//
+	// Answers the names of the app's variables, who set them when, and what of the newest config reads them. No value is in the list.
+	//
+	// Corresponds with GET /apps/{app}/variables (the `ListAppVariables` operationId).
+	ListAppVariables(ctx context.Context, app AppIDOrName, params *ListAppVariablesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAppVariable Delete a variable of an app
+	//
+	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
+	//
+	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
+	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetAppVariable Show a variable of an app
+	//
+	// Answers one variable. Its value is there unless it is sensitive; nothing gives that out again.
+	//
+	// Corresponds with GET /apps/{app}/variables/{variable} (the `GetAppVariable` operationId).
+	GetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetAppVariableWithBody Set a variable of an app
+	//
+	// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetAppVariable Set a variable of an app
+	//
+	// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// FindMissingBlobsWithBody Ask which archives must be uploaded
 	//
@@ -4833,6 +4956,95 @@ func (c *Client) CreateReleaseWithBody(ctx context.Context, app AppIDOrName, par
 // Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 func (c *Client) CreateRelease(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, body CreateReleaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateReleaseRequest(c.Server, app, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAppVariables List the variables of an app
+//
+// Answers the names of the app's variables, who set them when, and what of the newest config reads them. No value is in the list.
+//
+// Corresponds with GET /apps/{app}/variables (the `ListAppVariables` operationId).
+func (c *Client) ListAppVariables(ctx context.Context, app AppIDOrName, params *ListAppVariablesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAppVariablesRequest(c.Server, app, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAppVariable Delete a variable of an app
+//
+// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
+//
+// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
+func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppVariableRequest(c.Server, app, variable)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetAppVariable Show a variable of an app
+//
+// Answers one variable. Its value is there unless it is sensitive; nothing gives that out again.
+//
+// Corresponds with GET /apps/{app}/variables/{variable} (the `GetAppVariable` operationId).
+func (c *Client) GetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetAppVariableRequest(c.Server, app, variable)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetAppVariableWithBody Set a variable of an app
+//
+// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetAppVariable Set a variable of an app
+//
+// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequest(c.Server, app, variable, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6894,6 +7106,215 @@ func NewCreateReleaseRequestWithBody(server string, app AppIDOrName, params *Cre
 		}
 
 	}
+
+	return req, nil
+}
+
+// NewListAppVariablesRequest constructs an http.Request for the ListAppVariables method
+func NewListAppVariablesRequest(server string, app AppIDOrName, params *ListAppVariablesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/variables", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewDeleteAppVariableRequest constructs an http.Request for the DeleteAppVariable method
+func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "variable", variable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/variables/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetAppVariableRequest constructs an http.Request for the GetAppVariable method
+func NewGetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "variable", variable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/variables/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewSetAppVariableRequest calls the generic SetAppVariable builder with application/json body
+func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetAppVariableRequestWithBody(server, app, variable, "application/json", bodyReader)
+}
+
+// NewSetAppVariableRequestWithBody constructs an http.Request for the SetAppVariable method, with any body, and a specified content type
+func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "app", app, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "variable", variable, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/apps/%s/variables/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -10245,6 +10666,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithResponse(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, body CreateReleaseJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateReleaseResponse, error)
 
+	// ListAppVariablesWithResponse List the variables of an app
+	//
+	// Answers the names of the app's variables, who set them when, and what of the newest config reads them. No value is in the list.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/variables (the `ListAppVariables` operationId).
+	ListAppVariablesWithResponse(ctx context.Context, app AppIDOrName, params *ListAppVariablesParams, reqEditors ...RequestEditorFn) (*ListAppVariablesResponse, error)
+
+	// DeleteAppVariableWithResponse Delete a variable of an app
+	//
+	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
+	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
+
+	// GetAppVariableWithResponse Show a variable of an app
+	//
+	// Answers one variable. Its value is there unless it is sensitive; nothing gives that out again.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /apps/{app}/variables/{variable} (the `GetAppVariable` operationId).
+	GetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*GetAppVariableResponse, error)
+
+	// SetAppVariableWithBodyWithResponse Set a variable of an app
+	//
+	// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+
+	// SetAppVariableWithResponse Set a variable of an app
+	//
+	// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+
 	// FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 	//
 	// Answers those of the digests that are not stored yet.
@@ -11494,6 +11960,198 @@ func (r CreateReleaseResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateReleaseResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAppVariablesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppVariablePage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAppVariablesResponse) GetJSON200() *AppVariablePage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAppVariablesResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAppVariablesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAppVariablesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAppVariablesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAppVariablesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAppVariableResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppVariable
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteAppVariableResponse) GetJSON200() *AppVariable {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r DeleteAppVariableResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAppVariableResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAppVariableResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAppVariableResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAppVariableResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetAppVariableResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppVariable
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetAppVariableResponse) GetJSON200() *AppVariable {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetAppVariableResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetAppVariableResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetAppVariableResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetAppVariableResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetAppVariableResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetAppVariableResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AppVariable
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetAppVariableResponse) GetJSON200() *AppVariable {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r SetAppVariableResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetAppVariableResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetAppVariableResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetAppVariableResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetAppVariableResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -14548,6 +15206,81 @@ func (c *ClientWithResponses) CreateReleaseWithResponse(ctx context.Context, app
 	return ParseCreateReleaseResponse(rsp)
 }
 
+// ListAppVariablesWithResponse List the variables of an app
+//
+// Answers the names of the app's variables, who set them when, and what of the newest config reads them. No value is in the list.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/variables (the `ListAppVariables` operationId).
+func (c *ClientWithResponses) ListAppVariablesWithResponse(ctx context.Context, app AppIDOrName, params *ListAppVariablesParams, reqEditors ...RequestEditorFn) (*ListAppVariablesResponse, error) {
+	rsp, err := c.ListAppVariables(ctx, app, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAppVariablesResponse(rsp)
+}
+
+// DeleteAppVariableWithResponse Delete a variable of an app
+//
+// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
+func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
+	rsp, err := c.DeleteAppVariable(ctx, app, variable, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAppVariableResponse(rsp)
+}
+
+// GetAppVariableWithResponse Show a variable of an app
+//
+// Answers one variable. Its value is there unless it is sensitive; nothing gives that out again.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /apps/{app}/variables/{variable} (the `GetAppVariable` operationId).
+func (c *ClientWithResponses) GetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*GetAppVariableResponse, error) {
+	rsp, err := c.GetAppVariable(ctx, app, variable, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetAppVariableResponse(rsp)
+}
+
+// SetAppVariableWithBodyWithResponse Set a variable of an app
+//
+// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetAppVariableResponse(rsp)
+}
+
+// SetAppVariableWithResponse Set a variable of an app
+//
+// Templates of every install of the app read it as `.nuon.app.variables.<name>`. It is sensitive unless the request says otherwise: stored sealed, sealed to each install's own key where it is used, and not shown again. Nothing is deployed by this; what is planned next in an install takes the new value. The same value again changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
+func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariable(ctx, app, variable, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetAppVariableResponse(rsp)
+}
+
 // FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 //
 // Answers those of the digests that are not stored yet.
@@ -16044,6 +16777,138 @@ func ParseCreateReleaseResponse(rsp *http.Response) (*CreateReleaseResponse, err
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAppVariablesResponse parses an HTTP response from a ListAppVariablesWithResponse call
+func ParseListAppVariablesResponse(rsp *http.Response) (*ListAppVariablesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAppVariablesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppVariablePage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAppVariableResponse parses an HTTP response from a DeleteAppVariableWithResponse call
+func ParseDeleteAppVariableResponse(rsp *http.Response) (*DeleteAppVariableResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAppVariableResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppVariable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetAppVariableResponse parses an HTTP response from a GetAppVariableWithResponse call
+func ParseGetAppVariableResponse(rsp *http.Response) (*GetAppVariableResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetAppVariableResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppVariable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetAppVariableResponse parses an HTTP response from a SetAppVariableWithResponse call
+func ParseSetAppVariableResponse(rsp *http.Response) (*SetAppVariableResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetAppVariableResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AppVariable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -24,10 +24,10 @@ type (
 	Install struct{ ID, Name string }
 	// Named is the org.
 	Named struct{ ID, Name, Status string }
-	// App is the app with its variables.
+	// App is the app with its variables, texts or sealed leaves.
 	App struct {
 		ID, Name, Status string
-		Variables        map[string]string
+		Variables        map[string]any
 	}
 	// Stack is what the customer applied.
 	Stack struct {

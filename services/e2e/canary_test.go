@@ -28,6 +28,9 @@ const (
 	// which goes the same ways but is no secret: it has to be found.
 	secretText = "canary/4c1e+77d0&do not=look?or tell"
 	plainText  = "marker/5a3c+9b1e&anybody may=see?and tell"
+
+	// variableText is a secret that every install of the app gets: a variable.
+	variableText = "variable/91d2+03fa&not for=any?customers eyes"
 )
 
 // TestCanary lets a component and an action do everything that they can to give
@@ -44,7 +47,17 @@ func TestCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.change("fail")
-	w := in.finished(in.deploy(true, "one").ID, time.Minute)
+	w := in.finished(in.deploy(true, "two").ID, time.Minute)
+	if w.State != "failed" || !strings.Contains(in.explain(w), "app.variables.token") {
+		t.Fatalf("a component that reads a variable that nobody has set did not fail so: %s", in.explain(w))
+	}
+	secret := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(secret, []byte(variableText+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("apps", "variables", "set", "probe", "token", "--from-file", secret)
+	s.must("apps", "variables", "set", "probe", "motto="+plainText, "--plain")
+	w = in.finished(in.deploy(true, "one").ID, time.Minute)
 	if w.State != "failed" || !strings.Contains(in.explain(w), "on purpose") {
 		t.Fatalf("the component did not fail: %s", in.explain(w))
 	}
@@ -56,8 +69,13 @@ func TestCanary(t *testing.T) {
 	if got, want := in.output("three")["secret_sha256"], sha256Hex("derived-"+sha256Hex(secretText)+"-"+secretText); got != want {
 		t.Fatalf("the dependent component got another secret: hash %v, want %s", got, want)
 	}
-	if got := in.output("one")["harmless"]; got != "(sealed)" {
-		t.Errorf("an output that is called harmless and shows the secret is given out as %v", got)
+	if got, want := in.output("two")["secret_sha256"], sha256Hex(variableText); got != want {
+		t.Fatalf("the component that reads the variable got another value: hash %v, want %s", got, want)
+	}
+	for _, component := range []string{"one", "two"} {
+		if got := in.output(component)["harmless"]; got != "(sealed)" {
+			t.Errorf("an output of %s that is called harmless and shows the secret is given out as %v", component, got)
+		}
 	}
 	in.eventually(2*time.Minute, "the check ran by its schedule with the secret", func() error {
 		var n int
@@ -98,6 +116,9 @@ func TestCanary(t *testing.T) {
 		for _, where := range p.found[secretText] {
 			t.Errorf("the secret is in the %s: %s", name, where)
 		}
+		for _, where := range p.found[variableText] {
+			t.Errorf("the variable is in the %s: %s", name, where)
+		}
 	}
 	// The secret was really said, and what is no secret went the same ways, so
 	// the search would have found it.
@@ -106,6 +127,9 @@ func TestCanary(t *testing.T) {
 		if !strings.Contains(log, line) {
 			t.Errorf("the log does not have %q:\n%s", line, tail(log, 30))
 		}
+	}
+	if log := s.must("logs", "acme/two"); !strings.Contains(log, "out raw: (redacted)") || !strings.Contains(log, "out raw: v2") {
+		t.Errorf("the log of the component that reads the variable does not have it redacted:\n%s", tail(log, 30))
 	}
 	for name, want := range map[string][]string{
 		"API":      {"json", "base64 +0", "base64 +1", "base64 +2", "hex", "url query"},
@@ -117,6 +141,11 @@ func TestCanary(t *testing.T) {
 			if !slices.ContainsFunc(places[name].found[plainText], func(where string) bool { return strings.HasSuffix(where, "("+form+")") }) {
 				t.Errorf("the search does not find what is no secret as %s in the %s", form, name)
 			}
+		}
+	}
+	for _, where := range []string{"GET /apps/probe/variables/motto (json)", "berth apps variables show probe motto -o table (raw)"} {
+		if !slices.ContainsFunc([]string{"API", "commands"}, func(name string) bool { return slices.Contains(places[name].found[plainText], where) }) {
+			t.Errorf("the plain variable is not in %s", where)
 		}
 	}
 	if !places["log"].spans {
@@ -160,9 +189,12 @@ func (in *install) loosen() {
 	if err != nil {
 		in.t.Fatal(err)
 	}
+	two := filepath.Join(in.app, "components", "two.toml")
+	edit(in.t, two, `secret = ""`, `secret = "{{ .nuon.app.variables.token }}"`)
+	edit(in.t, two, `value  = "v1"`, `value  = "v2"`) // makes its provisioner run
 	check := filepath.Join(in.app, "actions", "alive.toml")
-	edit(in.t, check, "echo alive", `echo \"$SECRET\" && echo \"$SECRET\" >&2 && echo \"said=$SECRET\" >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\"`)
-	edit(in.t, check, "[steps.env_vars]", "[steps.env_vars]\nSECRET = \"{{ .nuon.inputs.inputs.canary }}\"")
+	edit(in.t, check, "echo alive", `echo \"$SECRET $TOKEN\" && echo \"$TOKEN\" && echo \"$SECRET\" >&2 && echo \"said=$SECRET\" >>\"$BERTH_ACTIONS_OUTPUT_FILEPATH\"`)
+	edit(in.t, check, "[steps.env_vars]", "[steps.env_vars]\nSECRET = \"{{ .nuon.inputs.inputs.canary }}\"\nTOKEN = \"{{ with .nuon.app.variables }}{{ .token }}{{ end }}\"")
 }
 
 // searchDatabase reads every row of every table.
@@ -227,6 +259,7 @@ func (in *install) searchAnswers(t *testing.T, db *pgxpool.Pool, s *search) {
 	t.Helper()
 	ids := map[string][]string{
 		"install": {in.name}, "app": {"probe"}, "customer": {in.name}, "chain": {in.id},
+		"variable": column(t, db, `select name from berth.app_variables order by name`),
 		"resource": column(t, db, `select name from berth.resources where kind <> 'stack' order by name`),
 	}
 	for name, table := range map[string]string{
@@ -313,9 +346,13 @@ func (in *install) searchCommands(t *testing.T, db *pgxpool.Pool, workflow strin
 		{"status", in.name},
 		{"why", in.name},
 		{"logs", in.name + "/one"},
+		{"logs", in.name + "/two"},
 		{"logs", in.name + "/three"},
 		{"logs", in.name + "/alive"},
 		{"apps", "show", "probe"},
+		{"apps", "variables", "list", "probe"},
+		{"apps", "variables", "show", "probe", "token"},
+		{"apps", "variables", "show", "probe", "motto"},
 		{"configs", "list", "probe"},
 		{"releases", "list", "probe"},
 		{"builds", "list"},

@@ -33,7 +33,9 @@ func place(all map[string]*search, name string) *search {
 	return all[name]
 }
 
-var wanted = map[string][]spelling{canary: spellings(canary), secretText: spellings(secretText), plainText: spellings(plainText)}
+var wanted = map[string][]spelling{
+	canary: spellings(canary), secretText: spellings(secretText), variableText: spellings(variableText), plainText: spellings(plainText),
+}
 
 // spelling is a text in an encoding.
 type spelling struct {

@@ -26,10 +26,11 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		"deep":    map[string]any{"list": []any{"open-as-well", "sealed-in-a-list"}},
 		"object":  map[string]any{"user": "sealed-user", "port": 123456789},
 		"numbers": 987654321,
+		"app":     map[string]any{"variables": map[string]any{"token": "sealed-variable", "region": "open-region"}},
 	}
 	sealed, err := seal.SealLeaves(id.Recipient(), tree, func(path []string) bool {
 		p := strings.Join(path, ".")
-		return p == "deep.list.1" || p == "object"
+		return p == "deep.list.1" || p == "object" || p == "app.variables.token"
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,7 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if user := opened["object"].(map[string]any)["user"]; user != "sealed-user" {
 		t.Errorf("user = %v, want it in clear", user)
 	}
-	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "123456789": true}
+	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
 	if diff := cmp.Diff(want, known.known); diff != "" {
 		t.Errorf("known secrets (-want +got):\n%s", diff)
 	}

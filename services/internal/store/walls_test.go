@@ -138,6 +138,8 @@ func TestTheForbiddenIsForbidden(t *testing.T) {
 		{"runner-api writes jobs of any kind", store.RoleRunner, `insert into river_ctl.river_job (kind, max_attempts, args) values ('x', 1, '{}')`},
 		{"runner-api reads private keys", store.RoleRunner, `select private_sealed from keys`},
 		{"runner-api reads user tokens", store.RoleRunner, `select hash from tokens`},
+		{"runner-api reads variables of apps", store.RoleRunner, `select sealed from app_variables`},
+		{"builder reads variables of apps", store.RoleBuilder, `select sealed from app_variables`},
 		{"runner-api decides changes", store.RoleRunner, `update changes set state = 'approved'`},
 		{"runner-api makes grants", store.RoleRunner, `insert into grants (id, org_id, account_id, role) values ('x', 'x', 'x', 'admin')`},
 		{"builder decides changes", store.RoleBuilder, `update changes set state = 'approved'`},

@@ -92,6 +92,9 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 			return "", fault.With(fault.Newf(fault.ErrConflict, "app %s has %d installs", row.Name, n), fault.Code("app_in_use"),
 				fault.Remedy("deprovision and forget them first"))
 		}
+		if err := tx.DeleteAppVariables(ctx, row.ID); err != nil { // secrets do not outlive it
+			return "", err
+		}
 		return "delete app " + row.Name, tx.DeleteApp(ctx, row.ID)
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 type tenant struct {
 	caller
 	Org, Member, Token, Customer, App, Config, Build, Release, Install, Resource string
-	Workflow, Step, Change, Run, Runner, Digest                                  string
+	Workflow, Step, Change, Run, Runner, Digest, Variable                        string
 }
 
 func (d *door) tenant(name string) tenant {
@@ -63,6 +63,9 @@ func (d *door) tenant(name string) tenant {
 		o.Change, o.Org, o.Install, o.Workflow, o.Step, o.Resource, o.Digest)
 	insert(`insert into action_runs (id, org_id, install_id, action, trigger, key, created_by) values ($1, $2, $3, 'look', 'manual', $1, 'x')`,
 		o.Run, o.Org, o.Install)
+	set, err := o.SetAppVariableWithResponse(ctx, o.App, "variable_of_"+name, ctlapi.AppVariableRequest{Value: "variable-secret-of-" + name})
+	must(t, set, err, http.StatusOK)
+	o.Variable = set.JSON200.Name
 	insert(`insert into state_versions (org_id, install_id, version, inputs_version, tree, cause) values ($1, $2, 1, 1, '{}', 'test')`, o.Org, o.Install)
 	return o
 }
@@ -96,6 +99,7 @@ var visits = map[string]visit{
 	"ListConfigs": {}, "SyncApp": {body: `{"bundle_digest":"{{.Digest}}"}`, stranger: 422, owner: 422}, "GetConfig": {},
 	"DiffConfigs": {query: "to=1"}, "DiffReleases": {query: "to={{.Release}}"},
 	"ListBuilds": {query: "app={{.App}}"}, "CreateBuilds": {body: `{"app":"{{.App}}"}`}, "GetBuild": {}, "CancelBuild": {},
+	"ListAppVariables": {}, "GetAppVariable": {}, "SetAppVariable": {body: `{"value":"stolen"}`}, "DeleteAppVariable": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
 	"ListInstalls":  {query: "app={{.App}}"},
@@ -116,7 +120,7 @@ var visits = map[string]visit{
 }
 
 // last are visited by the owner after all others, because they take away.
-var last = []string{"ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
+var last = []string{"DeleteAppVariable", "ApproveAll", "CancelWorkflow", "RevokeRunner", "RevokeToken", "RemoveMember"}
 
 var pathParam = regexp.MustCompile(`\{(\w+)\}`)
 
@@ -133,7 +137,7 @@ func request(t *testing.T, path string, v visit, o tenant) (target, body string)
 	params := map[string]string{
 		"token": o.Token, "member": o.Member, "customer": o.Customer, "chain": o.Install, "digest": o.Digest, "app": o.App, "config": o.Config,
 		"build": o.Build, "release": o.Release, "install": o.Install, "resource": o.Resource, "workflow": o.Workflow, "step": o.Step,
-		"change": o.Change, "action": "look", "run": o.Run, "runner": o.Runner,
+		"change": o.Change, "variable": o.Variable, "action": "look", "run": o.Run, "runner": o.Runner,
 	}
 	target = pathParam.ReplaceAllStringFunc(path, func(p string) string {
 		id := params[strings.Trim(p, "{}")]
@@ -176,7 +180,7 @@ func TestTenancy(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	stranger, owner := d.tenant("initech"), d.tenant("umbrella")
-	traces := []string{"umbrella", owner.Org, owner.Install, owner.App, owner.Customer, owner.Workflow, owner.Runner, owner.Member, owner.Token, owner.Release}
+	traces := []string{"umbrella", "variable-secret-of-umbrella", owner.Org, owner.Install, owner.App, owner.Customer, owner.Workflow, owner.Runner, owner.Member, owner.Token, owner.Release}
 	ops := operationsOf(t)
 	if len(ops) != len(visits) || len(ops) != len(access.Routes) {
 		t.Fatalf("%d operations, %d visits, %d rows in the table of routes", len(ops), len(visits), len(access.Routes))

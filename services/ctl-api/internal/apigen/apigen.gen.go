@@ -53,6 +53,27 @@ func (e ActionRunState) Valid() bool {
 	}
 }
 
+// Defines values for AppVariableReaderKind.
+const (
+	AppVariableReaderKindAction    AppVariableReaderKind = "action"
+	AppVariableReaderKindComponent AppVariableReaderKind = "component"
+	AppVariableReaderKindSandbox   AppVariableReaderKind = "sandbox"
+)
+
+// Valid indicates whether the value is a known member of the AppVariableReaderKind enum.
+func (e AppVariableReaderKind) Valid() bool {
+	switch e {
+	case AppVariableReaderKindAction:
+		return true
+	case AppVariableReaderKindComponent:
+		return true
+	case AppVariableReaderKindSandbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ApprovalOption.
 const (
 	ApprovalOptionApproveAll ApprovalOption = "approve_all"
@@ -1306,6 +1327,54 @@ type AppUpdate struct {
 	//
 	// Example: {"ring":"canary"}
 	Labels *Labels `json:"labels,omitempty"`
+}
+
+// AppVariable Example: {"name":"region","read_by":[{"kind":"component","name":"api"}],"sensitive":false,"updated_at":"2026-03-02T10:15:00Z","updated_by":"alice","value":"eu-central","version":3}
+type AppVariable struct {
+	// Name Example: region
+	Name string `json:"name"`
+
+	// ReadBy What reads it in the newest config, also where the name is only known when it is rendered.
+	ReadBy    []AppVariableReader `json:"read_by"`
+	Sensitive bool                `json:"sensitive"`
+	UpdatedAt time.Time           `json:"updated_at"`
+
+	// UpdatedBy Example: alice
+	UpdatedBy string `json:"updated_by"`
+
+	// Value Absent of sensitive ones and in lists.
+	Value *string `json:"value,omitempty"`
+
+	// Version Counts the changes of all variables of the app; this one came with it.
+	Version int `json:"version"`
+}
+
+// AppVariablePage defines model for AppVariablePage.
+type AppVariablePage struct {
+	Items []AppVariable `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
+// AppVariableReader defines model for AppVariableReader.
+type AppVariableReader struct {
+	Kind AppVariableReaderKind `json:"kind"`
+
+	// Name Example: api
+	Name string `json:"name"`
+}
+
+// AppVariableReaderKind defines model for AppVariableReader.Kind.
+type AppVariableReaderKind string
+
+// AppVariableRequest defines model for AppVariableRequest.
+type AppVariableRequest struct {
+	// Sensitive Whether the value is a secret. Without it, it is.
+	Sensitive *bool `json:"sensitive,omitempty"`
+
+	// Value Text of at most 64 KiB.
+	Value string `json:"value"`
 }
 
 // ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -3129,6 +3198,9 @@ type AfterVersion = int64
 // AppIDOrName defines model for AppIDOrName.
 type AppIDOrName = string
 
+// AppVariableName defines model for AppVariableName.
+type AppVariableName = string
+
 // BuildID defines model for BuildID.
 type BuildID = string
 
@@ -3253,6 +3325,15 @@ type ListReleasesParams struct {
 type CreateReleaseParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListAppVariablesParams defines parameters for ListAppVariables.
+type ListAppVariablesParams struct {
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3564,6 +3645,9 @@ type SyncInstallsJSONRequestBody = InstallsRequest
 // CreateReleaseJSONRequestBody defines body for CreateRelease for application/json ContentType.
 type CreateReleaseJSONRequestBody = ReleaseRequest
 
+// SetAppVariableJSONRequestBody defines body for SetAppVariable for application/json ContentType.
+type SetAppVariableJSONRequestBody = AppVariableRequest
+
 // FindMissingBlobsJSONRequestBody defines body for FindMissingBlobs for application/json ContentType.
 type FindMissingBlobsJSONRequestBody = BlobDigests
 
@@ -3647,6 +3731,18 @@ type ServerInterface interface {
 	// CreateRelease Make a release of chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
+	// ListAppVariables List the variables of an app
+	// (GET /apps/{app}/variables)
+	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
+	// DeleteAppVariable Delete a variable of an app
+	// (DELETE /apps/{app}/variables/{variable})
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	// GetAppVariable Show a variable of an app
+	// (GET /apps/{app}/variables/{variable})
+	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	// SetAppVariable Set a variable of an app
+	// (PUT /apps/{app}/variables/{variable})
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4304,6 +4400,152 @@ func (siw *ServerInterfaceWrapper) CreateRelease(c *gin.Context) {
 	}
 
 	siw.Handler.CreateRelease(c, app, params)
+}
+
+// ListAppVariables operation middleware
+func (siw *ServerInterfaceWrapper) ListAppVariables(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAppVariablesParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAppVariables(c, app, params)
+}
+
+// DeleteAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.DeleteAppVariable(c, app, variable)
+}
+
+// GetAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) GetAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetAppVariable(c, app, variable)
+}
+
+// SetAppVariable operation middleware
+func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app AppIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", c.Param("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Path parameter "variable" -------------
+	var variable AppVariableName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "variable", c.Param("variable"), &variable, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter variable: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.SetAppVariable(c, app, variable)
 }
 
 // FindMissingBlobs operation middleware
@@ -6471,6 +6713,10 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.PUT(options.BaseURL+"/apps/:app/installs", wrapper.SyncInstalls)
 	router.GET(options.BaseURL+"/apps/:app/releases", wrapper.ListReleases)
 	router.POST(options.BaseURL+"/apps/:app/releases", wrapper.CreateRelease)
+	router.GET(options.BaseURL+"/apps/:app/variables", wrapper.ListAppVariables)
+	router.DELETE(options.BaseURL+"/apps/:app/variables/:variable", wrapper.DeleteAppVariable)
+	router.GET(options.BaseURL+"/apps/:app/variables/:variable", wrapper.GetAppVariable)
+	router.PUT(options.BaseURL+"/apps/:app/variables/:variable", wrapper.SetAppVariable)
 	router.POST(options.BaseURL+"/blobs/missing", wrapper.FindMissingBlobs)
 	router.PUT(options.BaseURL+"/blobs/:digest", wrapper.PutBlob)
 	router.GET(options.BaseURL+"/builds", wrapper.ListBuilds)
@@ -7021,6 +7267,167 @@ type CreateReleasedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response CreateReleasedefaultApplicationProblemPlusJSONResponse) VisitCreateReleaseResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppVariablesRequestObject struct {
+	App    AppIDOrName `json:"app"`
+	Params ListAppVariablesParams
+}
+
+type ListAppVariablesResponseObject interface {
+	VisitListAppVariablesResponse(w http.ResponseWriter) error
+}
+
+type ListAppVariables200JSONResponse AppVariablePage
+
+func (response ListAppVariables200JSONResponse) VisitListAppVariablesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAppVariablesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitListAppVariablesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+}
+
+type DeleteAppVariableResponseObject interface {
+	VisitDeleteAppVariableResponse(w http.ResponseWriter) error
+}
+
+type DeleteAppVariable200JSONResponse AppVariable
+
+func (response DeleteAppVariable200JSONResponse) VisitDeleteAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DeleteAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DeleteAppVariabledefaultApplicationProblemPlusJSONResponse) VisitDeleteAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+}
+
+type GetAppVariableResponseObject interface {
+	VisitGetAppVariableResponse(w http.ResponseWriter) error
+}
+
+type GetAppVariable200JSONResponse AppVariable
+
+func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAppVariableRequestObject struct {
+	App      AppIDOrName     `json:"app"`
+	Variable AppVariableName `json:"variable"`
+	Body     *SetAppVariableJSONRequestBody
+}
+
+type SetAppVariableResponseObject interface {
+	VisitSetAppVariableResponse(w http.ResponseWriter) error
+}
+
+type SetAppVariable200JSONResponse AppVariable
+
+func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type SetAppVariabledefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response SetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9374,6 +9781,18 @@ type StrictServerInterface interface {
 	// CreateRelease Make a release of chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
+	// ListAppVariables List the variables of an app
+	// (GET /apps/{app}/variables)
+	ListAppVariables(ctx context.Context, request ListAppVariablesRequestObject) (ListAppVariablesResponseObject, error)
+	// DeleteAppVariable Delete a variable of an app
+	// (DELETE /apps/{app}/variables/{variable})
+	DeleteAppVariable(ctx context.Context, request DeleteAppVariableRequestObject) (DeleteAppVariableResponseObject, error)
+	// GetAppVariable Show a variable of an app
+	// (GET /apps/{app}/variables/{variable})
+	GetAppVariable(ctx context.Context, request GetAppVariableRequestObject) (GetAppVariableResponseObject, error)
+	// SetAppVariable Set a variable of an app
+	// (PUT /apps/{app}/variables/{variable})
+	SetAppVariable(ctx context.Context, request SetAppVariableRequestObject) (SetAppVariableResponseObject, error)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(ctx context.Context, request FindMissingBlobsRequestObject) (FindMissingBlobsResponseObject, error)
@@ -10004,6 +10423,132 @@ func (sh *strictHandler) CreateRelease(ctx *gin.Context, app AppIDOrName, params
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(CreateReleaseResponseObject); ok {
 		if err := validResponse.VisitCreateReleaseResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAppVariables operation middleware
+func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, params ListAppVariablesParams) {
+	var request ListAppVariablesRequestObject
+
+	request.App = app
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAppVariables(ctx.Request.Context(), request.(ListAppVariablesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAppVariables")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAppVariablesResponseObject); ok {
+		if err := validResponse.VisitListAppVariablesResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DeleteAppVariable operation middleware
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request DeleteAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DeleteAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(DeleteAppVariableResponseObject); ok {
+		if err := validResponse.VisitDeleteAppVariableResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAppVariable operation middleware
+func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request GetAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAppVariable(ctx.Request.Context(), request.(GetAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetAppVariableResponseObject); ok {
+		if err := validResponse.VisitGetAppVariableResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// SetAppVariable operation middleware
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+	var request SetAppVariableRequestObject
+
+	request.App = app
+	request.Variable = variable
+
+	var body SetAppVariableJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.SetAppVariable(ctx.Request.Context(), request.(SetAppVariableRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "SetAppVariable")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(SetAppVariableResponseObject); ok {
+		if err := validResponse.VisitSetAppVariableResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -11789,353 +12334,366 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
 	"5L2Lchu3ljb6Kij+UxXH05Io+RKbql3zK04y8d5JnLE92+cfyyOC3SDZURPoNEDR3D6umqeZB5snOYW1",
-	"FtDoJpo3UXJy/ppdE5l9w2Vh3de3PvVSNSuVFNLo3uBTbyp4Jir48/u3fGL/mwmdVnlpciV7g97bqWA3",
-	"otK5kkyN2WLKDfv14u2LH1k65XIidMLGqmLDl+Ojn7lJp8PjXtLT6VTMuH2ZWZaiN+hpU+Vy0vv8+XPS",
-	"K3nFZ8LQVy/GRlTxzw6l+GiG9qtmKljJJ4KNxFhV4pzxkRbSMCXh0jivtIEb7Mdz+/zvc1Ete0lP8pn9",
-	"PoevhAOb8Y8/CTkx097gyelZsjLQBEf2d5z66gDf5WbKhguem2HCuNQLUTGumVZK2v+aYNlyzab5ZCoq",
-	"ZqbcjjjXa8d5RQ82xjtW1Yyb3qCXS/P0cS/pzXKZz+az3qDvB59LIyaiwtGX5cvvXlW/wHvbg7+QjJcl",
-	"Gy1ZnjFVMft1P6SSm2kworLsJb1K/D7PK5H1Bqaai451PD17BsPy/46t6rfzvMhefhffcTuaMeNsZG/q",
-	"GBBcO+iQXgAhbxoTknvHoPDiYUel5DifxEZ1wVK4hvuX2A0cLWFDucyYnM9GSIu5ZMOpKAr1vx8Nu8YN",
-	"LzrsuOfaqJmo1lAfS+merSjQ3XzQUX6Xj8dvVXzHlbFnVUmR0Coi+zFTWGoliyXLjaaF7jrJRq0dr/jI",
-	"Z2Vhb3xiz/Kuo6+Wr+cRpvR3XuQZNwIIgZgScOyFmhcZm/KyFDIhUmZSmWkuJ10zyKrlVTVvcqFMjPm8",
-	"ML3BmBda+KGNlCoElzC2l5mYlcoImS7/Jpax3a9EKeyYLAe1S6v5TLBrsYRRj1S2ZBNhdMDZHXud8Fye",
-	"Nx+Bl3CJWwbP5ppVYjzXIsOLj/vPjy+lmyPKu3qSwWiP7HBvQ1MvpTa8KNay3Rzv2Yrw6d6D0v1PfCSK",
-	"1ZG9skRtpkoLty25ZoW9F87A8Fos/3LDi7kYnjMtbkTFCzab260pCjZVyKw9Tb/v2e/9JeWSV8vehzh5",
-	"wdsb650bMdOtSZ09eWo1BmNEZd/xn+//8y8f/vkvxw//qbcyOzhGL/Edp0/9ZV5VfIlzz2e5WZ37j2rB",
-	"ZlzaQy1mmnHUNKZcM27YTGnTdUAKeF/0eDzpw2hQQD/p9wNxfRoV1z8Ly0zW8cwZ3LEV4eCtB6WbV+OL",
-	"slxLN6Cm5drKoaRjlG1lB1SL7jHFRkFnbKuR0PnZcjT1adtlRK/nUtp9W687VHBXx27hxYPu1hsjyk1j",
-	"0kaUHSOylw46nrfqWshNAzL2poQNjbq++p//+u9hYgUUSFot0kqYjsHCYwcd7TvexSYKJScgf0gizfiS",
-	"jQSbiiJjI55es7k0eWHvqIQVRFrNBMhYZhTTfAnMlLN/VSybV9yQTUVshg2f9vWwtm0qNuzrIX0KmJGS",
-	"qQhkWYuArS3Si+sYj/q6qWU8azLV/tHzD//8YKb/X/11hLHaJVHV9bhQi017uKD7OvbKXT7gdn22r9Kl",
-	"klqA7Pi1UqNCzOyfqZJGSNhKXpZFnsKKn5R4xz//ptGuq7/8T5UY9wa9/3VS28gneFWfuPfCF1cXwE5H",
-	"aMMWXAPZalHdiAyVFVBLNF9qtpguj2E96a1gAKeGDMyyUqWoTI4TaXzj06qwmwpemOlVOhXpdXCDV8Xs",
-	"BpRztPK9ZF03QxzIS/uQfbopPpNewbUBfXCr11j19LPb95AUiZxj4tuyndWp96xARIPZzWLlyfZYTZVP",
-	"JuRg2GHub/Gx1Td+Dun1Pc6qSQWt/QiG4PfBTfCDf7sa/SZSWOxw7XemBLfIKxfqMX+Kaeobp+Rv6B7y",
-	"r3wiVkfs13yHxY/toxQfzaanf7H3tKeD3+0eNllPzVFzfxK3Ile0oq7yLLr2aSW4EdkVNw3vjbXOjkwO",
-	"i935zGgZfaWoKlXFr3zMzVWqspAMvHaZ9Ma5zPV0x8HgvIKVqORV//S37OzjN78//0f1bPHo5sn109lj",
-	"2TeTKY++odbV1m3gazG2d6u5ceyKZ1lut4IXvwYbhHKiuaFJ7+PRRB3Rj5ajH7/mi5+F1pYugShKVe26",
-	"D3Zk2bzY9SnDd/+S4Sai7Q9nudYiGw5AfqCC6EWL/adVKbhhxtr29t1gfklrXry3asFcgIcMb7SMZ56m",
-	"QmTw65jnBfyRcpmKAv/G7wUHJhxiJfisi8yJzUX8o3ZotCQsNwNrYs15kbC0slpPZe0slVs9B927RT4W",
-	"LF2mhWiYkj17e2zlnCoRH1ibHWS9JFDw6aDXo3cbUVNh4zA2TvNapnI4dkgC9D454mvUYbpPIDl9Wlyz",
-	"LCt1I66iVtkFXoQdJq+Ts86quTzurXiQggN9pK/z8kiVOI4joBZLaZYPNLSb+GAbiuTTJ08ePU06FQe3",
-	"GJ87l+dtTefN6fv175ACSl45dtLkpw9PnrCH+H+9zpF92ngSWtsMV6O7jOZ7e/Dg/t1ET+DoJDa9j1zb",
-	"pMBkuS4Lvrxa1RZ/FEWhtpJOZbmjdAL/08bD+BPeFVVlp12Dq0QhuBY7rGuMXzmVLFyctoZGk9jMoMry",
-	"IKypLO+LKZXlfuyoRWsBD3jcfx5jAW3i2+Dz2Z9w1q6OvSeqk3cszr+XGWkOf+K1+RyfW6VuePHKD7Ot",
-	"Vwjw9VP0mS14biACzVkpKq0kezAsKzUrzfBrq2aUXGs2WloJNNOiuEFT0ulKeKdVCQIpFtOCSJBdFMV+",
-	"ZCmVEVus+bbiL7pylcnHPDUduhhFVdmMZyJxUS1VTb7SrBKTXJtqaVemRTH5hOa6bj+/w7tI3da5UdWy",
-	"ySpVNVnDnk+Ak57wMo/qyPk/xNVoaXBEK3HwiDM9PETBiBI3ndiZ+rZQo4jpveP8m2P188et3nXo9PHG",
-	"W7uGjkPQuzKE+qmt+H890SDU0u/3N/hL3Geig4dw/qotjurKFnYjD8h+rexy9312ps8VOe12tdJDjW+L",
-	"Ae6jMXWb+gex5UdFtqO29BuejnXT/asa2TuBT0q7wKuM6IWazXKTMKNUoSHca0eswS1eiVRVmcjYSOg8",
-	"Q5PB7W1gKGxv+HMdlx9LlqOflutrkVnZ0bQ4tZpXqTNXsrh+5+imw1NTibkW2dW4UrO4vxxZ8QLCVW6S",
-	"aBYpKezyXDN1gxGjVX4I49u0G3Cu3uCtt3VObP4O3Pk56d10pUu9zrUV1lOBcgde7WS4neVG3phgfGOb",
-	"0UD8JqpSY8SxPsC13V+nXBHh+HVubfdGVRuGcAhlGznj/ajb8K297f/V7f62HXHdKaiTtJIUI/GAczbU",
-	"XGYj9XEI2h8mhcAPx+z7WWmW4GPCUBqoh0XRiCFsVGVrCfdkRcDtoKaF62+XqnP13/hjveJgiKYtTHIz",
-	"wOQeYmeV0Kq4ERkzKso3al2m+aJCpbxATyPe4lxyvEqn+Y3oeFklUqfnRQY2VkUmKqdm1kpY9GXXuUQB",
-	"RVo5jKiX2DfZLZvZw/QhyofHHZ8fVVym04QZPrF0gGtopcyiyo0R8jjO1kvVuc6iEszy83MWrFc9L3LF",
-	"1qtmWZzMIH2MJMx6xw2sQTdxOFa8v5M3toA1u1yZ9g+KUsec3QATlAqCmQtVXVtRBdaXPmYvDeTLSMUy",
-	"wbMil+IcqTI3mmLiuWG5Zn44q6ZGO/Ji1xLGx167BInIjjkhXz+HH8L18axh/YtWTAaSAEpGd+TFlOfy",
-	"Nagrq8fVrk9c5ouPVsiDGo+LubA0NeVWm0vYiGvx9HFTExGP+n+JTds+s/qNNz9eHJ09eepOrx1Iwqbi",
-	"Y/Odz8fPnmb9Z6fPnj1Ov8mePnnOz8aC83765AnP+qdP+KPR+PH4dHQ26o+enZ2l2emT7Gl6+mTUH/f7",
-	"vP8svg2ouu2mXYjfGxt3era7hWTfQcuR4Mo3B7Nh9/Tq9k0Fz67i6/vSaNgtWNRzJkDIOI0G8z2kknF2",
-	"Ca+lGbekGabruigI14Y04XPW73j7FrrSbppGSNCbYt/4wmBGSbBmHestY8oQeVyyKzEei9Rc1eJpZfX2",
-	"MvH28lOnebbHM1Zz3MGIpidiql2Wj8eUt9BSqETK55jbtpjm6ZSNc1FY8eJkP2S8JlbqFALylAulMXuK",
-	"k0etof6st/LtIIREy6E9RNyuTWHaiAOqmYMM3LBYnq/oHblmmUrnM6u45RplUClUWQiaidjDGlyhsbWs",
-	"M+VSyTzlBcPnjncz0cVHkc53tvg/lnklND2z4vOkJPRKlUrbcVnVYpGbqZpbCe2IsMEd1n5uLMhA34KZ",
-	"HMTlkE4nO6cPlHOjrwKTMsLndkox+E2Ntj+m5M5ok7/TVTfwUzkRf7N3fk56ZcE3Jk39WnD5Zj6b8WpJ",
-	"PpRS6R1XfPeok31mJrIuH0ZZ8DQSOABlhoK5pPWS36ISpsqFBrd7waVmXIpFh6q9nRfjNd1Hw93KI4Gr",
-	"710S8Mx6KtJGlF0JDtt4HawGfYC0hPDZelBEcrWronUu2jMMRVItUIj4N3ovAtINrI1MlIWyypURvMrU",
-	"AotCLEXYPyA790ovZWq1sErw66tJwbUm60RUV3OMVsVMEPzgIfwltO/1KboHv0lIayvn5IgNy0qU3E51",
-	"OGAjkcsJHAwpsnN7DQ/5cECGEkax3O6dX8ojNnRa0jBhQ5Qr9mUJXChyeFhJEPMLSC+WGcuUFPiwVFd4",
-	"TimRyH7bylRQXc/ZMBMSX6HVTFCWap4xqfBxPS9Fpa1FORwwzqRY+Libk5RQh+MOM/ot7ViAc9BLrEIy",
-	"dJ4KzQprG8/slJjOZSr8wEBpsQ9b7R2znUCFcWVCl5K5TCisArW6z0hMuDx3lUzwUIaFWzIjk5MWHHgR",
-	"DomUpVZ2FWgnUhmWKZYbfAMl7Xp9i9FxwvfMZSoqw3Npl0eSrgA54VN+I0jTsVsNa4erP86t5FZzg3nc",
-	"dRyS6KRXM/86Kpn1nFKBd9De95Ke32E49hJ/rPcNmUOBTkyYdOgb8ONfczDdcYq4pebkndsk117gnftG",
-	"QtZrbhTadIcG/I16Z33tXlWvQ2hGu2g9u2ss9yqd/0yid6PwpFz81WprSCKjgI+am1TNhGa8Euy3eTaJ",
-	"ucN2ypyvRErxyFVNDVwK7pMJcHFtsLBya4sQJvYK3xGTrDovhDTdBwiup4LN+LUAm3Uur6Va7HBoQFZs",
-	"zzVuRJXlmx0GP0LO/t/p5o6cePcuNwi/3J0k4FZq1eexA+NTHVUd1VxuReHcjlhdx0fpluLVjaiqPNs1",
-	"kWgqitkV1IPqaBHy3BoBVDRfGQjv/p+Ln39qBYKiSZnbJ4Ca8dUNr6IDqHI+KtwY3oqq4nbN2Uxl8wKr",
-	"un988ZPVN/765tUvhxzV520We23S6tpjuLJtK7VI9eLrXE4KwerXQB2kpemE3M+5hCAz1PDW4YuyBLXn",
-	"mL0Vs7LgRrgS+Bnwq0rITFQiY0V+LcKCS3iUtBrHsz71FmK0QjBgWuYp1wP2CMh2xj+GixDG2yLL+FZN",
-	"JsX6RVw9NW2mZFW6emka9aJML3KTTgUEOB7Ybf0alEE1HrMHcBy+PmZQbtp4gdVDKsGGBoZn6W/IUi7Z",
-	"SMCiQy2YXSx/p9U14Qr8izBD/PK3F3JmbevUHcjtF80l+MZKXbqCq35D8a5j9pMYgwyxlFDk2uxSjrX9",
-	"gd4+52c0l1khrnbNzkqLPOIIuNOanV2HOBaW9LIORRcgETCyCrbWuFIzJgotMD4J4QLyCFtzXGSbtm7d",
-	"oH7AofyQF+IWm7qi7Y738wN2rAidWQ1mlxbmNhOG8rvvxDiXebQgbYdJu89FHGcBP85EabmpTHOhSSO7",
-	"xfAJMMaI2S1GjqAmjS17FPMJ7+Ns7Cp2gvhyLidDHyrWGHNGDdm5n8+t5Q5fzYZI6pzRD5ZhEd3PeCbO",
-	"2RCNXH8fhrDxRyv37Z11LLphirvR9PwkA6P5Q1zX3JTzJEDMugRcdYM+UswgwAnkOPKtwnvdmU20e0md",
-	"OtrklE0WGMt+2qXqKSC41TC4nepVt82N1zsMP7y4R/pZIzUzLA7J46G7+vg1Hnjfy0YAW7J1wXE7g4VS",
-	"kRrJZh8Olcu3WhpknIp7hSruxhSHMAWObFx4oLUowT41d6WbHA7iyUWt5Z5cuA5eatXFtYc6sCLu5vre",
-	"65J4OttMAWGJ0bZVRG6pDrLHbtnvd5f3y3H88iU/PmkgpsqrqkUAWZSy0IG0bXrCBd59KLftxpOSiXTH",
-	"k+JqalbdYVRs2dIzsD5oeO6jKle8KIYJYOFwmUFNNUz6nA2vRWmGSR3jIOc+pI2TU96DUQZxlsSHIoxi",
-	"mE4CagvPrpQslvAxQIhouf9hZK0ypKRnB9Fy8vtXRcRJVC/AXWxvSEJkQ2tFa7mRAbRoIxB4NHAMQyyj",
-	"ss49vGea8Z7Eu0KI29lhh6/Xavjm4rvSseQFr0QWAF+tXbVOxDlAHhrnBSjLHAFAyZbM8Bua5WbVEe3S",
-	"h66Ur8jbUCIa1u+FStmVqT03W7m5nKdnJSF8JycZPh9I+TWp6i5WR4v2la6hKnPNeJaJLJKU5xOXINud",
-	"XdRZ55Z/2B+dR8VDktE1/3ZDidxT3nb9gDg/SlVV7p5GX5vOG+1edBzebX0rGBwYIVl38xt7E8aithaP",
-	"+XjcECe+LsGKmc3V4YRPhRXdHttF9wbvyZTx54s4sYN8zVBlLtTSZb5hYh48iajDg95l72Kqlpc9q0SD",
-	"zIDfoLYdfgSQrFUt/viGV/rYgKLzwdkYDdXdA+nlcIerN4I5b3S0OFP/kdXA1HbPjYLnnnz+nOxdtecX",
-	"+NP2OYmv/Ha3FUY38a1dETjf/Yrz0dSGTyYI8+om00WZNPC4kRzH96XxsHZpiyt/xtwG+wKDXsAaak4U",
-	"WtwKWSP1GbteumeYTFCJGaUjOOr/ELer4TzsNy9dF8TlmuG7HJYrwrxqYUwuJ/pWk3THdAVHkjDOaYIu",
-	"z3vsyiFAAwQ5oCpG67G9S9V+lBKi13gRYn5OuxpJGCUg2Z2C9xMFt9uumTA848Ye8toR4WEmkQeTcLia",
-	"VGpeun/5bK5WlZwHzClFNcs1+YqaqV6lKvJ0iR8aKXVdx9f1FVTW2Ae4TKe9pGcPAYDxXVWqAD/D9Xwk",
-	"KimM0FcA2/fRNOB56E30d1rMs3g2mYyCp37f3EIvu1F0N+sjor6iWK2Ot569bk4k1cUFKKV6hQvAY22s",
-	"LTwBtbq+MtOJMh1JE1EomtYM8Jt0N74sPmynNQflsVN+9uTp4AB1JIEy881pA5CSvvG+f/ScH40/fHr6",
-	"+HMU8Pd7WaliJqTZz6ZYn+I64+k0lyLINss1mygpzpmEOivUBC0RTblmwo6FKpv25Eqx6LGf4hs8mCvk",
-	"08xe2s9LJWS1o+0dLl00R0GKqsu9q/1MWln4U7WQTKoF4tij03zCc9k8oSMhr9y/trKB69EE7M1PoJH/",
-	"FTsEYRwsItPApDKEdkbJfVDAXkfFiVcjnDyKEF8JTWw8CNmtWmBZVgmtW+BDxpR6cHJCvxynanaip9ZS",
-	"PME4+/GSz4r1daBbhiSjE38L6OyFn6YLS0KVIASRc0NmjhNfbCaqichYLrFCNfCS1t9fiNGxUfGRX4uO",
-	"0rprsWx++ZwN0bU+xI/CurcJCdfpys7iff/DMcHF6sNjkMAK4vATv5vJ1vgeodaw6v5z/VP2TaNxFkl7",
-	"Xf/65tUvCRs+0ELq3OQ34ushYBI/gMwtBt+1xF0svx6uJlxu/300fhoVnKSKrD/a8Fxsuf614rFcuAtm",
-	"dQ2PfLOYqgLwb3xPB6th5sjPnVmewOlVlbPbo96RTgRQeknXdXpn12U72o3GlL1npXzV/hhbGMx2i8Q5",
-	"piK93iXPXqTXMfXVpY1u/yqXQEoji2YW3n/eX53wRysTTq17Yf9ef9sp4pTm6NGBl5B17f6OKbDtHIQI",
-	"GDC1GFihb/A6DVrlouwXZZgGwWr1X3+YGbqGjg8B17eqm4JNsQ6quD7sk0oISmvfCb/YinKaS/yyj5K6",
-	"kKxjTD5Ibm/uJb0iByYMcOAbnerbgPI5k4oiqv7xcMgxMqr9cBEjIQol8w72GnpN2ccYphXbe0NzUIPC",
-	"4wgn6VnCWGs9/SE3IkF53UX4Ebcs1nBsSfbxfaYtJGdPPdEN2NihR/V2AKXR7E7K4zxm39+Iakl7n2sI",
-	"ZNkHE8wcwqxFGJS2qqdLdg2cpP70DcBF2ds2r/CldywHLyOW/95RKxEeOSmDg14vNJllAQU1Gwt5WqG9",
-	"d6OMf4KX+RUqWSvdBeoPNGCk3UJ/CNJ4zlbcmrcOPhw+r3C3YHvAWSIytjOBqU8JWVrNBKRiaRHWQnep",
-	"u3U2UXc8HgloLxTLudRoPd4vlg/R4G7RlM/RqftI3t6Yd3+MmNzhyToM022xDlOv0e6g7a26P3Kp76A2",
-	"/a4SefZOvtwp8rZlORcR8y7V1q06rVVrnkqU3H3kQUDwe5cMerxTghPhvtWNBJ0PvH2QwlyolSNS50sS",
-	"3W1Ri71LPiWt5dpUnyifHkplriiInw1BE6jj/oTbhM4aidhp6I4pxNgwXhCqjFPPcJDWUEHmDHWiPtYZ",
-	"fimqpO0a2KNJb4qMiDJi8qAQqSsqtDAIKrky5d3ax2x/El2mWjxis+CSyrpd9bNbOmYUGwkCB0vFAKrB",
-	"b2Dbh2xEWC+5ISfoguuEDTEUVl+Wqj4iU66Z4dcCS8GRKhNGhAseDqePsKVYqT2mL9eh7A8dU71ah8uH",
-	"HXFplJg6FSuQEVLNJ9Pzddh8hykoiWv0PpTlCJWIa82BbPnfVmet5oYNVZENqWelKDLfrQMsksQXDA+l",
-	"WAztzk6UPYhS5Bj21GSkq3FgrCiJlLsxXkRWzTpbWopFdGlV0eWkX2PUdUSTNpm3sJqHSB51KtT95I7S",
-	"1+4SHnO1qcCOmT631gjXtvHAo12zqMQlQULtoINih0gAN40mcPsnIYAYuurO27rIsmYK1aa8rFuNZrv0",
-	"seOVxK3/H+Rs1fJhNWJneIVVaU1lzT/iMhP2XvhA1Y013cPiGaPqL4bdPkH/bUga49XLGChtDAH51ulq",
-	"K9rnGhbTASQzLPIbMYT2jy5+6OcrsnM2VQu2EAWAbGZKaEv/Q9RRh01Zb6VAsKMoK4qcEndbvwc/YA2U",
-	"qibKGCE7PNcwhb1M+j+GPXv75hW0Bno/UeHSZXZBEmzkBm/wdKxIPPe9D2unoincsK+zwvURj/eojFdK",
-	"omPTmTB1JN3XsO9Q1Nk0qnbxf2ExNOnuEMxGlKCRSBBlCXjK8OX46Gdu0ulws1GKrKDurL6Nq+yvCL3f",
-	"jmaWuUgRD1JV16Reh63iJvkN4hy3ISiMmJUd/W3V2NQVxFMuIc1tbhpi7TRWDuoL/SI1aRgkHjDxMYcc",
-	"CTPX7DSKSXgInMHf1GhHX45PRltdE0jQTAieCqYBWX9z2c4ZK4tl7NWIQnx/XQRX0KF9/WoUHLrGhFoP",
-	"E+1bAHZkShVqwvAejZW4mhGZ2VNTZA3AmaDKUpu1aUc7VGDGfD/1vtaOG0f9jTmF+xQ7gH8TEfwrXkxU",
-	"lZvpLFx3kZ09eXL63Oo3+MeH5DAoA20qvxbL/TCjurIN7Atj/jhkgYZybHLJdD6R3Mwr6qNUl2/lurRM",
-	"8Oh03E/PRrEhlPNRkadXlMVTP/rzC7X49t/+z3d/O/v74mL5/cW/jp5//+Ld7Pt/jJ/+8G+j6tv/eL74",
-	"ptDTf5v+rhamGv303Q+Lx9X/c/HxP+bf/yX+napUm92jfxPLX+lOIB9jqWeHXYnRHC1jPYYkIJTGCmz0",
-	"BtrhHcBUtsR7P2ZysJ6rGqwjjyEQEIH8YYTSpXMnvr7f3UT/hCsg2NC3SVLuK83yTEiTm2XChlrwYugB",
-	"g2v/51eufbwmFyEvwP2WsKHTyIcMwOxEdQSfbWrMzgBJPIU3cqkFNCqI6PY1Of7k1cot4sBnTzZHgX+o",
-	"BLk1Yf0wLJWALuKAkinuPc4LIyrdCvpWGPBNuSSgzFbI9+njyO7+LNr1NSmsWl1jk6Zb1djwjGOOCAcv",
-	"4vtPlOnU49ksl2Gly1zDGhdqcjWvCsp5HJycnJ59c9w/7h+fDp590z+znL6a+GGs7zRWDyOXuREp5hyp",
-	"a4GYWvbP9U97XbHXPz497vdWS2DqZdlCN3arsOVhxtS2LfAHaOm0qG7yNJ7s4Zc1nlQSynTEfeJZ4sE4",
-	"sSgWFi6aQkQ7ssUK1Iv/aQdoDat10EXv5PlWVGa6hQpOG+SBD+xY/U4EAwq1c7dYH6Inw0Gm3B4+IMs1",
-	"H+3aeFrMeF50JGIdhrxWuq2mu9Zq70Ggq1EY4sVHI2V2Cv/RRvst3iB5cUMPIXyJNO5H/uLHDuilfhVk",
-	"xcIJcwb4+tZOa4P6G75QJ942P8Ne0xJ4L54VGv72rYbhj0lD3D5ej6+6Yby+nnf3VbmDE7Gjp9llGNdV",
-	"flYAO8MJ0AFucoGF6ms0nLjTk85cZzLyz7nWuZx8WxAmf5MeZ3h1j8aUa+1C99rYgH6Jlo79pBaiOkq5",
-	"FqwQxipTCcvySU7ZdRnXU6HP2Vzmv89F0FV1UyTg6aP29gTlT+/50T/6R88/PKA/jj48dD99/S/RQqhf",
-	"xOJVFcP5gy3dThJvIbPtN5zM3nTvW3sTFS219wFFrqM3fF10T6Lh9V+5hnoOrtkQyhCGzCg2EYbc+x8N",
-	"K/lEeMe/knVvHXvhNtUKdU5NtLxVjvMJFoZiZALZApQzwYOr/ri2aK1EsSsMyipk2+PtQMPoydjKY8ly",
-	"Z9FJRyIKCtaEYepIwqjIKmGZKIQRUeeZTzNZjWnG6p7qIvmMG7425F2X+N66OHeXgJVrSXYYpBBfLURr",
-	"Ht2s2NE/hJtpozG1hYhyhtYuCtsGBe1VdRCYMcfN7l41e1VN9tTLHP9e9cr5wru80obBjS2hAyhQO+oE",
-	"t0Oucjw9tgZBK4CmI4ESzuxwkE30Bv0Q9MitDDETuEpMI5arTW+LZR6618euBd+LVrS6j8eenfuY5wau",
-	"GyI5rebZuW/4gXYtY9CUIZJ45nxAlahzijjEMLBRoyoyaNWIbrGWb8gtX3/DZlBZAcKckDSoZ+I59xp2",
-	"vT9OCtYHfv7w+UOcKE7viyj8ImzLcEKhur+IUXPjUkTuVbCtOQGmOw/S8iijFMC6imIMNKlvo4Ld62mr",
-	"1KgQs64ANYQ97fkS8M9KzQ2CAYBxCB11Hrz+4QV7/vjJN65nTwoxqZMS3/zPv2klh18fs18rNan4TFPr",
-	"Wqu0DlOVieG5O9CV4BkbZsLwvBiCTjnE9l3DY3YhrZ4JQeCRKJScaKsSc4mAKUZIjt30EHjMobdDr3H7",
-	"DCSNSGWY+JhrSg9tl8BkomODF1B9VSk5gfaDI8t70krp0H9fWDPqSkt+LdqV33JcYLFlxOttyGJf+1Vc",
-	"bKvShD7w5mdcJsElmGKXPcYLu5xLnLDu7BcTCXheFIXD1oeCOk14arm84UWeMeoWDkiAWFjspfTWSQtE",
-	"dlEs50bXtth5UyxTjI8AQ9okLi0O8499142w/YyCLvREK9ggQFVsrkUIWYav6F4umnY0iPgDND2CbaLb",
-	"nKVcqIlHmyfPR3N0lfgdNNB++uj6m1lX8HveEZj+8e3bXynloPHax/3nsSwGk5suqIPgTXbsC1VlrQDo",
-	"izWU7Eog25S04Etrw9q9GowKLq+H2A/zOod+A4yYBORzATNoaXj1gxvVa6pkxCn6VUvwYK9hfQ7eue0I",
-	"I+qnkIBv+uU2FngfFM4HqINNOIzjLZkMZPrNHcjGglsWqa6FXMNVqO6aAq2R7vLFfBZRq1/A7542cykS",
-	"Cg1mCLJ12vjMo3izzBgJ/crNtFbYC79MzdWIAmLwMu8ExLBDjPiscuk/YD+2dhKnj2OzmFHr1IYlR6sK",
-	"mQCXoPDrMhWXvQHL8owt1ZzNBJf+ErfX/iUaoHcSfdWF8tc3r35hdB2AQgglHbmGparmQp1guuxJJSYY",
-	"qVl/Cty8YgTf4dRBULXAkUMO3vVunI2Ig1tYzi4VfFu7OT4pnz+7N1Sf7yGydbHZfqGv3WBpbu84W9Ol",
-	"AZH6rWLHw0Yxt2nPQDtxy/4MM54JKp709fTYeLMSCCcIlDlTLWfRIdyFrR4DRBf1mAJEmw0OnHAtVilz",
-	"j27fa9sJ7NYVYF8o/ztF5Q9g+P3yrFnYQ3jHHOe4Hw8ZfW0/Lxk2C4nUZmATkRqciwrumm2rkI4b5/ie",
-	"Csprztpy78ERa45vXRlDLvOZJdbT6DmOrHXddqIFLlPl4w4AGwANSfCOjjRR31O8K7EYRHk+mYKRQo1k",
-	"KdkYYvNY1rtFR/I9677xsasdMYVWBY2+ZfKDqz7elrUU+Y24amNCxjgd3IgL28UM4ZatytftjftUmhcq",
-	"vfYV/us7h+eauiJTR1smVbxfeKQiN869A99YnIEg/Ee8XnfCb6A753lQg4nZdYE3lWsAReOFyBrAZ3S+",
-	"gtPfGwCWzfFrvviZ9M41XZDoqA0dspqkhPNGz1BXBg+3nrOhqsopl77RUW5YNZcYmoY7WaHkRFSs5JVZ",
-	"bdPn4v7AWOpCINghctLWvYIdI3CfPJgQdD653dTFgHb3apjUxHAlMbtS348M0bG2MCPMEVpj9B/WcNsu",
-	"9LVbYVgcnNV0QkDtxDQ3LzjNet2CHUaJ0a22SXesxdQNkaPMz53DNj5Djd6da/TdbZMpcN9yaEsuvGn3",
-	"oyunio4O+gU3luSGA+oerKoJ9V+HWONwgM53Wj2fgJOwGeTDITOEFBPNCDo6w+ddnlPzFaO5aTyKblF0",
-	"Kn+l6U34AsyOGg7ANU+/+aRy+hXThKATjI5BTLawGGi2QXbMjtlYSe81JqcfJCFAlCqdxlW6GZdLpoV2",
-	"Zb4Q91DQ8X5LLc5qM3tKamjM73zc2kE17yGNVw7VzkjI+zVjdxtetyBH6z2q/nFtrrQQcqet2x7ERMm4",
-	"HzHoNWD3diSEZFPBK3CM+CxISqwyC8VmuZwbEcPlB5Zwo653LWwrVAxpxJPfb2qka6XHQIX0cZTWurSu",
-	"Usiw9ST3qN9tSO+6VZOk7pA89VCAMLN46Rz0Eu7QhOkUf6Wp5XDCFtCYGGXAjWBcElOqxEyZBkwP1o+W",
-	"fK6bbaHsVFV5JdUCkklvOpiEqebaxOp0xI0oVDkT0gwHuL6AKg0bPde1VconQjaaDgRPWlNaq4KbzR0z",
-	"d1YcnIpGRBuqZDgnv+aOfBwX2+yVAsZ5ELUDWfD9KB1vHEjBAdj93ljynbrG1nBjW1puO/L3cqqkyK6m",
-	"aiZ2mlXlheh2+7wlf8kNgxFpZke0ga/gbmRobGQ7nKYQbI3nG+ntHc/NptO32jO2NoACStsIpg9b/oLi",
-	"fNtE/zqbApyz4UhUZnpENe8zLvOx0IYdHUGoFPCwfGeUoHtAZaanx2L519N0tshf5f/zX/99nD76u/kp",
-	"fzw/7JkIemaY63vsr7CGIGI7XG9t2CgBdmOXNgn1YQ7Um0KlUCBZt3exBL6w/3+Slvbvf8yreLEDYKG8",
-	"rUSMUkDqxdMfZjwTmGpA82puP1GtlWJ1M6IOX9I+HNTQgA/IwoLt9PP4ZgcQ1pR0BBjaRiH4xohyXcL3",
-	"apZ2io185p1VfAHkxCqDqvPr1mPO27tc3mMIOHE3KBLa7Bq+/Y3qWCIkicdKs4WoBMJygBMf+mOE4Ai3",
-	"CC7+VY1uEVRc03dKK3RYaCPKAeNWnFyB2yChf+DkEmrUlTBjDQS1kAlDwkjY//zXfzeRAhBjcCuTBe/t",
-	"OqBSiFjYBzELXFaRESWFgGZzbS2ZG8E8GgY192nhUtBXd20CXqf+txdy6YdidfvQGRtipa32f2I18GZE",
-	"QrgksMil7fqKh+6q20KPrNfzROkRYnfSSFbQYrewF8In2iWgSDF+q1aBQbpY4ps2xEqtr9kTgH8taNhN",
-	"uBV79som8Mp6uJU3S5kGINFhdnYAv/n+UxjYJk8c9pP13Sl1L9o20hFqL+wiyKVYQPV94NCAmviN6Miu",
-	"sD+diRY6MTy/MTHDZSScfd6AvN42oZV2SWEAy4Rzdh37ICDiujHDDVtz02ADPE5YtCx6J9fP7rG0OF5X",
-	"r9ENN0qwsfFH9O1d0iIcZa1iD4sFRJ8q4Vc716zIbwRbCnPOhkSKFKJySLhwg+uYJX36KSXeVK1Wj+ds",
-	"OONL12XbNV6j3Fp8xoiiwA6JUO+AadSrIbKgV1UdHptCY64B4yTGWCH4DTaNQnzkCIhefcLqkW0Kj+2b",
-	"W1JLliCluX1298guoU31H+gkpniiTkcVYKRHKWQUc8kEr4rcbzNtPypDoTHsMpkqYVXX2IqECT/RdiCQ",
-	"eJpVS6t9hUwCHjyOZ4Xuch6QUK6cgF63CA40rm5mmlE7SAMUzCUbLYNUj0ApiblRu5WMkCSUpe+W7YvS",
-	"fp1SceAkJgqresxlL3Zbq9dFd/umA8msEEGeBC+KV2OQmNukFn5IogmB9p2rScyWZ0DO6qhQI/YJlaYB",
-	"u0Q/wzE+dnJzetlLWMnTaz1g73FgoBh/+HzMvufpFK4huJF9UcI4M7w6nvwDdG81a7XZ+0pDYq9OmFYO",
-	"+o/yKtQYwkuQZDwvC8Uz7HNqP2DZmCX0Ig9TP8Kq9Mf7l+UQYG8USeJnfi38wt0lTm9ZzWORjBcRHPKa",
-	"++cNqQDOboBSt5ZYkDPBHNR3bqwBMWUcOjYyqGoAIL2By9FCN9VMcKmp9BklyN7zChqrrdImr9IpwIVT",
-	"uio4XRg+krAaQHOWEDo+Jb/NuNVLPcr41qrRGx9SP0QaXIt9NA9vN2NwqKQH6/juc/F2755OLhUfsnSA",
-	"p8Sd6r5IvlLSCbhajPVGRbb+i6vaflsG4ee9dt/F7ldY+uckGBrK3O2HNmoNbSFGkaH5Gl4aW9hTonNY",
-	"H+qO44P3H6x9VVlLyxk/2Wqph6vseOQKMToqKTDgefo4qHToLG/o1bZ2b12hw+cPq2BgE26V9p3S5/bq",
-	"oR+BqQkVoGMGzhxUO7BBXKhvDGmc1LUBM0vPw6SIVZ69NcdY07l/n0zZXWsQujUzkDjAwcFn/MDD+874",
-	"tfiacbsOQXLwqiq2Htg4AHPeuDtv6zo7HeoYBHacMG7YTGnDzvp9qrhCmENnr9AzDnbEyVPa39A8RkG0",
-	"qxl8i63zTeCNMrzYajl8fN+vCZIer0Cegc6joAMK9baMx/y7sKUbJR1OJgpGxliyJi9842p1Fmzunkbr",
-	"Od8mZQbcyjGN5bxtBHl/SZcRTLRlT4LrVwIa1bBFNRtdoTWn3jJi/g4f2IjgRFj6dLZDKG38TL1uwSC6",
-	"tIg33ku6g3XRMBO7YTkCAlMVGxJxtQs4QYxvrDbYtTQKFbv1yiLZ3r4gQrBJblglSqVzo6plTSjERHwf",
-	"pf2b23eZiWuUvbcOauo2KJv3mwoR2M5q17AvpHpZU4K+2+JcH3kKtROcUq0aiXY7ZoOlUbdGWYlx/jHS",
-	"astoQppJp7ziKSKhGcUqkaqJzKFdVSvSXpmrx+O3z+PBi12TwdagBdGYkwDac0OQE6jqEIk+SJ73k+cD",
-	"39rPI+KIOZdXGV/q7ubReQMLwj5EWIZYYPTo6ZP++nojq1C7+sIWCAB4ANGti/e0UBMbFU7WKBXFeCsk",
-	"xQ7a3gn5KIZm1LkJhGq3Qjva/75lDsvqgXH/ivnmtkbdWy3+h18TN8DYxFzILbpvi2aO+oLngOwv2WKq",
-	"ZgnlNlkbAbUpsBYAjpcVSl1rnCzstnG72u5qzjOXhFovyFn/7OnR6dnRWf/taX/Qt//7j605XtxJqljK",
-	"JROk8tmJtCSydK2tqt5aR/zqImGKeALetoKykUOYDeeeq/NOLq0CcNljEJUEZT51jfgiXzbVkvhle4VO",
-	"3Qo92WGFWiTiXbPkn6X9iJMK6mqdGVx7ADFsB6qwN0DC9nAH28fZVxQaSJhahzDwbrrsbJldn4Auske/",
-	"1HSDXwrIsUnFQbhX+7JLwOuQUhCowSoFzuWoUOm1S5nzHd82jsAyi3CHHJmDP0c76DIIFyMnAYZ/Wn97",
-	"xY2ym0x+N1122WG6CzjtVfTMdg9x02lyH1rX18eNc7UKN2CGuyieqxpbHo90bWKNjZ5tMea3ljttN2RP",
-	"XtHMeDWb+UauAuyUWBrn9jS58nkk0ti3UcS58lRt5ul1N67UKpFvogz48NqA6zvKX9ktC6/ZvnHVH4Up",
-	"J1eEpLJn1+4Ddvq+4wS+xbi4g5be+9X6rGVWtNkuC75G52g7fRDBp4R4FYyiQYnfxMSa5fBYFdKBablX",
-	"G/G7yRFzCxF0EheljvV8Zlxi+xg8pJXQpUiNZkMQYsPbpFFC8uv+rs7uRnIe0MHKEqiXEjdCmnNW5Rpa",
-	"zAm0Cmode6Zu0N2yRSHdrZP868wij+5CGSIuP26l0XlNW03mE+aT79L8vHEQwjy71e7UYc5xs01lNFXE",
-	"vfkQ9r7nzfdj8rvP7Qke3JGfU6/eOdDj1i0L1vYIvujqCJzrA3UEXpMLiJRx7nPCtPCdItkD73z1rk76",
-	"4etj9j3kCqpqXTvye0KDqRv/btEn6umTJ482d4oKdxqxHF3xA4QI4Opq0eyeoqshbVrwd4W1SGQG0RrX",
-	"SZGyBe+mPXDQD9jRRqsv8DG7iAHqhBkfm89E6yTDsq07yG86OzVuyiLeKncY+ran8yo3yzd2l6h+yDmO",
-	"VqDtFASNxox7j9xwVJmr//mv/4ZABew0atu8Ch0iU2PK3ufPQLRjFXv1jZCZqtjDh3opU/3wIeGZUNTJ",
-	"FbpiRT+nEEOCyXlYMs8v5cOHtL0PHx6zCx/czHWdSAcIgTyspH34kITZw4d2x+E1jv08fJgQnApWBVh2",
-	"af/18CExLPuhXxFtF0v2mZKOmZ3bd1GtGXWUCAt47c2IYqOZ+MhTA9AtBFhJjDM7vpR2PL/43m15po8f",
-	"PmTDT7wsPw8TNvxEo/9MCL+f3Dc+Y0EbIEcAFXPk25fyLQIeWKNJhLH9SkB3PF5Q9D8CDGwfC1CBLyXA",
-	"Ai9WIYEH7HH/MY3+J6tS2R2tBLTTyAZs+C9FPsvN5bzfP3uKLTkwlQDfDPiln4CfJtCf4/Pw3EUYL+XQ",
-	"/jKE2+3r7M2+qhxzb+1XSX+xq2VnA9oSmuYpryq76kP7T/YJLauE4dFHSzphzkD9PBzYA38p7SS3c2ES",
-	"bnXgyTxmrwXPALfoUjriSoL2H5jeCrHU4b/YYf3lUV8Hq+P0qL/IIeGx14t1KV2pqGZDug8aG07zCaYt",
-	"cMmG0IPfHhNKDABV2O4vLddrUQruFgzBqn999eYtFUXaN7zMxKxURsh0efQ3sRwesxDTGkGsEcf1Ug4J",
-	"DHZ4bs9MG6caRorwtPhx9I87GiEQepmKxMOeIlmYoGDPZaeF3nEIOhd5KiSyeMrZuih5OhVHZ8f9XtKr",
-	"OwPqwcnJYrE45nD5WFWTE3pWn/z08sX3v7z5Hp6pgX57sMGNrn6n1BFY8jLvDXqPjvvHjwh5HnjpCQrN",
-	"o2ou4d+TmL//9VxSbN5h8etral1lp1j5y5CzgSyFDKumk9y3sH2ZAa6rNhfwefsBGFXFZ8KISncmt9a3",
-	"nLwa18kc0SQMGFdDN3D9/oLUzNze/vtcgHPLV364NrugGmyhM9kRbBjuT5aj9La48QK6B2CymC6V3W87",
-	"grN+H33S0lCwPoRf/408WfWI10JNulUHGwIE30o7bo7efbuIidMlCPUbbge45K4P+ZE76G+U5d5Zarfe",
-	"7w8uN6Bwc0iG6/1gTZIP9pGQPk8+VXP5uZNKL+AQakeENZAz1cies6FvkjykfqNgvqrJKm3+q6hJs3cf",
-	"OxHbBUSKlodY8DdTtcBOswTX5Gm8teYrp3B1SHmGOha1PoITBK0s/AGqaNGcJomJnN2naX0o8wPQQVnq",
-	"rbbe3uhOPTUui7Ad+7ZdGc4f6gSX5eaza5fC240HO7Yc187RzUVZItmoGADLz04+YxEb5J1fYJYiqhN1",
-	"mv2Q1OfcMKPU6r69gDsvIGFqt40LVANoH/3Bw/t/qzAUtmFPgghXluuy4MsrovQfCdO6nX699S46V8jn",
-	"pu3l7cEG/Zwekn66OA5YirenlZ9Ju8cMtya1uAN9AnYCUo3rWtNSPbASAYnlcf+5NbQKEeLNgRPS4UiO",
-	"VTVRxghoDYRCno2EsySEWKWq7+DDSFWt1X7ckXFWlmiz2QezQywVjqFrsZL1PE9JKkNx4o5kNWnvoKCh",
-	"pRmXcrGZ9/9EdIaSrWvpdmMUF2X58rtXFTYE+wBqcgzs6gW5A7EhgfCYzNzhIaB3CmxSbTXh5erS/zug",
-	"bLrV35cZrSyqnvGiEMilg1443g9/vBNzwkFux5v+TDSDG8hqyoHQ6BQBYdexqhM8VWs0EXfuwA3B8tls",
-	"Di2EEvLSiazZ57vdMmNVVXlBX/wzays4h80KC63uHdkbdfKv63F0Jzwjqge9dXoQ1jBaw7ijAtPn7/s7",
-	"KcVZU7ztUoYFcRqrLehtUEww5Rp9XkFaPPpJwJkmCi2gvh2z4y8lCNNMfLTvx9Rl7fMF0qlIr0U2CGvh",
-	"x8KkU5Ex+w7ysrhrl9g0ikNzFrt55xA/ocZSgPg84um1wzZMLiWILezqUuRWlMmMYRoV1L4/PjtjQ9y0",
-	"K+pINYQZI+qoqbjUZNuD9ngp611OQBxWAh3nmvxgDjhlhIX25pi1CxCyPANlAh2llxIqyOxi5uQJO0d3",
-	"mp1ZppJGpUqu0QHkwBthc7RVQ3AjLiXmDvLAYoHLxDYenPX7X4Pb6R2ox1QP8BfLc4dQv08PLuoS8Ckv",
-	"S+fnc5Eq2q6B/cCldPXZqQB3aRAdcNxK1rgG+CL7iytXGaJ7+1LWJwAgMxHc0dW0tIt3pFj4ZWlV7FzK",
-	"CyLfoJmBxvKOVtr+jC/tVvnDYD8nuCVIu2pwHFwJABoUWCyAROKmZ+x2Occkh1kbXytDzmM7O/jVefHJ",
-	"p0xlMzjoYVBrPAQP9AJFvfSVKFimZCpVQEYaOMs0+mgffPv967c/Xv388perFz+9vPr796/fvHz1y9dB",
-	"xS3puUD0RX7lcPKoXqUpHN4sZbqPNfRdtQR/Q3KvdlOriL2np/zsydPB8/Gzp1n/2emzZ4/Tb7KnT57z",
-	"s7HgvJ8+ecKz/ukT/mg0fjw+HZ2N+qNnZ2dpdvoke5qePhn1x/0+7z/rtcq/e/3jU/CjhuXb5H5wNcdR",
-	"pJn2wJ72H/UfcXF2Nnr+/Nmzp6ejVDwanT0bP3okRHo6Et88ecbPTh+lz56mzx+l/W+eZiPxfPzkybP0",
-	"9DT95skZlk9uJx5DaIB71rWC4uOIZP6FmL4UCyj7cUV6VIE1VnOJBtAhTdP1Q7polDEewHxYyrQZzNuk",
-	"AoaVkLdUFeadmkLNVbXvexZoLU6sZyItCM125gDFg7o4XolLaUWZQXmfesPF34KiATkhocQARAzutVSI",
-	"vIDFUuwlSN1LGYjdAfNGeEIgHUAywFlr0e8EPlb0kxte+B57VmxTh9FAZELTPZSXLbkG7PjVKu58rt1U",
-	"Samq1A0vGMbbvSfAYfZonqMWk7DR8lISJbFhWalZaYbnrOAjUUBd0GRC6x+IQK9P5JqpG1FVeZZh/Lm+",
-	"6VJmylcbL0MLkXIXavwGPgNdTzAtDA7IUKdA+PB7wg6iBz88+F+GT04oBHLiRcOJFuYl3PF1XQqKluil",
-	"vXfJHgyvRWmGX6OLxMVjMZ3BWOUMQ1YkrNkvyi8xyCmoRoRXA2k5pdAnKAiI5rqI9oBROBQQzlFjALzY",
-	"BXRwNYdTdY7ZGyqDuJR1nBF0Ee7eBc1OXo6PfrZ2/bBeH9/FsxbEDx73n1/KYVmJVElMX7nCnIXh1745",
-	"CQ4qU0Gem9WuweWqFl1C+6VjILeQ3KumcWvOogUWxDXjk0qIjBnlvfZTwZHhkfvSLc1Ooa/baAU1L33/",
-	"qeeO65UKsl5mpQkBGa7oKMLAhKny1GWLrWRULcQI+5EUsyvsegNoEDAePWCPQBD4zgOYHX+UqqrshblL",
-	"vsP3AJp5Y1Gj5Qr2YoUXUi4JxrMJHecjvJNCjcTHXVQCRyNfSC2oP98lh985qspAWNgTDKw9cMsSC0bN",
-	"gTCjDuZZNi2IAZKLyI+hwAEEpGU7gUB3EeMVoe5aO69x7AQmHrb6Ta/RbuWhr9VegnyZzp6LUS/Pa/f9",
-	"P7ObJ+zWtz6o7Btp35mjx33i3j09FPEKsSs8gTwILG/Cc5SIQGKF/9dByHohKXksYeJjKkpM6wuUD8z7",
-	"QhpzLyCPzEVRuMyzCERsoF+lU5WngnV4JNwEnEuiIyDn+ip+yaCca5j4fhPq0IcaeuXR1ry41cvxnlmx",
-	"71vZkR/gPCzco4pgK/iD22UbBhK4ew4XPgxPUWop3h2LqJE2KtRIn8xyrV05Z/SE1tkCQdfMhuMT8dQM",
-	"00ZVImNLEeHaP+Qy+xk/9a397heOSsPooVTvQI6V7XUVO/3vaAD3fDgaG9BBmH5nFXkRk7qtVlY3gIGV",
-	"h/zx2xPvhb4mW8f77p3P2Tky1xDwJxzx54iDoVWH/+PF0dmTp24GoyU1K4pk5PhOxlsl5XxzCrFPIyr7",
-	"pv8kknrfP3rOj8YfPj19/PmfelFDIOrReGNPkSaNDeIMFeOIENl2aHylfVwEk9gDLEDeBgKkVNGnj9nP",
-	"+bcUBrFLEEi9+mTXCYp2YZxD4w0fC0T9KAU3MSH369xY6to6SqtSI8wRJpo16dgXPo1yibW07QW816MD",
-	"s+o4MgD+efcSZeMQoGDVsuBDHMp/h5MH9IZEFT+Cvvfy2qwL0q/qPLPEIZVaYlaV+1cNurWq83/rJNmu",
-	"ea8QII/nvI5iLaID7LSulFff/HynlNfuAbivQr1d10ddMd6W1GLfTOWUf7J8Wxj6ZrPIafx3YhR16E1d",
-	"ZozvNe48k83YH3Ltr1azjcSiAdEaMXMGjEM1aOZT7ivg7drqXdgn4pi98y5TMlwSAjBsBVq77ZI9T9ch",
-	"tTIIPlFOYNM79R6iTjuoWHYyOxkgZ/dDvE7zR+o6BLHC5xpudmueruHVJ5/gv92J4eheXvCcqnLqIp6p",
-	"KDIqlcGGJtx4gwBNa3IyR1PnviXQ290I7B3fgS39neKad8+dOuUw4ssfLAPdIQXfzhUDQ375HXpUW3Rw",
-	"ghWFu4fn6pd2McULCuUzbvUSSGWmZg0UBnJYD5D0B8E7yE2NJDPDGPejoCiLusvDv5Y2Emp57+s4LT93",
-	"63CQZD14cSfpWAJIpzyX+uQT/PfzSSVSVWXblQuQiY+Gg4edhedrNHoQRCmX1oC7EVU+zu00x2PIWHpA",
-	"ffvgwnL4NVoiqpp8BehEucs8AfhhNpsbTulKUCdWqfmESpIufn15HkQ0/eO5ZosqN0Y4yDGqsYrJPsgY",
-	"tE+9pjXYUM+BhVJ4L7ofuSvMo7LirhopqPvT4veG/ua3uh8BevA4e/1Yt7dtFbo7zVMMVy5C9HTJarfg",
-	"O6gjiFPBMw+VOgUovNtT/mv7Ung719MjeK3IaLfCc5CmQuvNtTtDVU1qzAAkULWQOF7X0cTFbxpQhh1O",
-	"BXjw0IU+AQr4GmkOovovVPCcDakEAOIyORa9U7GyA7uqscCOuw4Ntb85cBXiOuyI2MFy1w9gi7lP34Ex",
-	"Rg0M/5TWGI59i2xkXL47ssfqfkuRqke6CBJNTsR2RY8EheeDSNgNCVNhMpXOZ0IaihuRT8yV82I5P+bL",
-	"lg7bAh6jM6OxLjomcf5V0Nnp3fmWdekhlKpyOCXVd7/aVBy5gZhx2F5Pbe/qiV/e3ZXV4NWdOee189N5",
-	"n0GbITGF5OFVV8dLmVSLAZMKk6+QMup88iX6VSE4IoQ8ZhcOegEt/KpdrzXEz7jOGcPEChREpBP1N3GY",
-	"53XbH9Pk3lJ5UgxeLZW58iIgRpvfAejFl/UBwAHFDi52KX2XsrtIhZXKWFZeKHUtAEshN7hcF9TLcLvT",
-	"9h0t9ReqTdzmsCcEaHIQC8NBPUHemlyuYQDRU2w5ZieDfotZjrLOeTRKFaR5GfHRHDOCl7BiOsfYI3Wp",
-	"zo7Z4/5jKnmsixwJ6DTqk/i14Hdar27f79sWxzfIDu9gvHjRaAbm8u0Oz5mxLOjkE/6xpbylbiRuYzsS",
-	"flCsUronpMUi3kGYfkhBbgkFEdSVRkmBPbqc7wopIPBZkUmM2HouYraFg9SKbOfv/7M7r2giXczicHni",
-	"pBm4dbud/wpH3Ul+J1k+Hm+kwUWro4Uas6FRQ2x8MuXILAj7BoT0IsesbzQHLiVSGNBbncAaeBuajeQw",
-	"u9xKYl9NdHwpvxOU4a3GTAupc5PfiJDa4XdkcD6tAnrcxOR1Ph7vW+9on32r7pbY7De60wx8jdU5Bjxq",
-	"dD6s7zKQ/XcAh5ialZD0v1B3UM/YJk1KkF1b8upyyHOsNAbVMZdka1AXC6SGGU+nuQwLHAhFJGKR+y//",
-	"qUtfaRZbmJtuvoeH7EiDpYx5jTrNByyy02wu89/nos6bmXTBc7jpflGdu07QNjno3hNVZKvp2Tvu4JfS",
-	"ht2Kdok4un4QRTjLAvTBGLE0WMJJjea3UVhBMoQfakwjqb9654fxPtbSKQxrFnNn1kzvCrKQ7X6EBWkb",
-	"ldZ2Wz5VTYLWWLwoQNIvrXUfZ8t7V6+szVtpDiuv65KSDk90O3+lXubbek39UO7AbUqLt4Pf1LKy3p/M",
-	"wUqz3Czy3FIfXuLlNZWu1n5sBKsKilh8emIVHOakdrJWguqK0czDCjrIu/Jxuq80E7JSxcyXnPtiOYgP",
-	"I5gAQCoadcxeku5cCYe+wKifad26+dXYJSyk1zphQ8iMJIjV6/lIVFIYoYeMakMrcR5iM0IyZeM+TFWD",
-	"2kiMAaYqE4llAuy9/9BX2mGXdFcfYtn1G3s7mX9rSgdeepj2P0yODlaN11VhGNBqVYltKhAL1YwkQHx3",
-	"4TG7OuCmS3nR27Uk7AupIT7KFZecdGLO2dDFr1ooi34VHAjRgeDFaqj/eI2XYwQnHol4PdwY+lICSYmg",
-	"KdB3IQEMMe1B5qlmVpU6jMqzl4bKZH1tagfAMiQY5CbqN5/LQujmQBAoullnu7BmPtTrBhdiJ+4HVU2E",
-	"qU/cdlhnwadraLUD7B6OZtP+Jd0uVaxcZcPv3/KJIzO7VgG4ErhHfr14++LHtVlcnUvSv+ezY0eH04IB",
-	"2Jl1vZhuO4F76K0HAVFbvxs7cml88iCAaoQbwDXjbDFVhfeM+mLu1jl6AAGiNdXb3k8BBdsUncKU1Zng",
-	"Enzux+wi6G5HdeR1uAubjKUcEBZGgulFjsBIajwmpz3G2yT5c4/ZL3XBvMd8V5Wrqh8Qbs5H47MECKQB",
-	"7nUpRPWQRlaR1YyP1NzUqAY0jBgXQEC3TrkbqSrHA1ZbCL7d2ojbdVbyj1NMvlo/3mzksl0ReWd1966C",
-	"+suA5/3xec0LF+EFpAsDFKzG+8nyE4cdvS78Rve0m8p7mnZCDvzmNT6Jb23U6aG88MDVd4wP3WlJFUUd",
-	"TTq0CWWaSxfdnz2jb6uiYf32nnzCPz6fOJz6W34v6XR2rvSSieS9eezsgyW+dVmkbwyvDAg9Jw/UmF3n",
-	"1syre+EMQU5ZUxEh1Qlr55xxucTAj4O/z3VnhkWQHxeRG6/n8sJN+svZarXRdSOqkdLQk7yaix14s8db",
-	"/0LFFHXDrTh/rrMDD5A+OpfrkN47jpx3VRzinHVn0jOdy0khjuZaUHwQuS6VzbpAkcdsarovwC/nZBkb",
-	"Ur6EHrok0NSuiwyKPuvXjVXlkikmSoqBB/PJNbOqI+bLuZAnPgXosHNswlejPjn8E8h+pxCXZnOZisr4",
-	"dh8xv8f3bom/6Glyi+aJfjsK9oP/Qo4I/33qWt5xkJCmkqBbyyG9Dv6Q0Hd2UVmmghdmulZjuRFVlqfG",
-	"J4gAc9dsJKY5eBYHbC7xNUsGifhMW9OAF2zEM0uleGYAT7NSi4T5mxHqo/HIRKkMMLkSRu2t3Q15QUH+",
-	"mN38I07jDnUf+kLHBuOUDhapMf6VWyijd6bvBG7FdYEctAPh5hBA2KutAHd1HuRjIP5VKwEj7g2BAdyp",
-	"gQJf6LRP7NWD7mrdJPA+HBzzNZBAUiza6N84uAFhkeSSDXGrhjUSYH1pLrUwQzZRCKKMSL55xWilkhXU",
-	"+Zi/4TzmZCDgSBEOMQpfF1DIfth1t5FYMH+7ZzNljOp9SHoO1y3iht/BXLcT+lLW+ubDQBCgSzq9i4Pj",
-	"qb0RZvtD0sG4fBhsrVyDyEcStiwFEdfOlyRFEN1ZBcF/5J3Iae7LdwrChB9ZZ4j7JTgwjhm99UuKJT+I",
-	"k0/uz+6Mjzde6lDjraBrHtds+EALXojs62Hd3jYoebR3XYslU6WArnJiFpVTbkPuY9O7obfw+iH7c9Er",
-	"72OzkxjEIX2+kXMBjdN4ej1MWN16GOPhIahhrA9YuEsHrBGMkCgFVbfIgKFqrpYgJtZEvTLBaZIbVk4h",
-	"0DZVs3j3HAh03yUN4ge6bBx78WDU5/SlIEmgzoSYYIHC/bIdmN+Jyzm4S3eE09AComhlSAT0gQ6GTIQO",
-	"i1Z0Ny3m2vic6To4DN4GzMlodQnItWsifC2WAFY2EkUubgR9c6F8GjV67lR1HbSYcIuEIWm6sXZ2oBfF",
-	"PmSmhdD6dj4T6MyB3T9rS7jb3RFmg3xJj8efxsUBC/ZCZd01UJidcweuDSRsl7m+StG76ITaNQfv1AdN",
-	"JVwcRszKghuhWSV4BljepEQ4UPq4DtHFlY3YFN28kOTkawkCO6bzsH1+LTM6sRBMM8bpcA5OIzgHH+5W",
-	"WBjxthKddGOgBd4BbWtEzIFt/ILq6WK67CSzoD1R3aDFSbU6/KEqps18NgL8khtRAUYkZL5Yq6gU0hvL",
-	"VMNVqTmKglkYMwSjZS5HhUqvdUfB9Lvp8h5yTt5Nl916K9dKuioV38oo12whiuIQ9PFuugyVB6pbRNGX",
-	"g/sJrdd7JhO3g3epSbylbkCZUhVQlmgR4Iw7YIZgiQaX8lIeQecJTOIaDjC5g83LFXPZLmk9zHN4EL07",
-	"/qkAPusBEHoEbNqoGl/XKhmMGlQx7GakWKWKAjxN+Ikg4DiAxgI+tuSHEIweU1rC2YPvOWGZKIXMYGgI",
-	"qFB3gLCa0JW1CYcu08Vnm1DNK6o3VgxQd3WaEpyTeMoL6iDvalSNLxdxiSDAJb3rXNph4gYCR0CY5UHv",
-	"8fa5oW56f/CoZpA3rY0oD+PnNbwyQYQ8Hui0SvX6Gu35qMhTNuXFTQ0EBap4UCjh8rodc4HAuyt+K3N0",
-	"WLAs15DnBn4MyB7FHjMKvfUjLrMu6Ka/ieV2kE31yOzhmFel0p0lCnR56yKFv4nlr/TI3eor9kNrcAXt",
-	"HBPgSgcHX6HdvhZL3VXlNBPbtRvH6kYXmwOtuRKWv+W8wJoAQId1IWPL/jPlHQ1kC2KWhpUZ9a5+Kyoz",
-	"tXpvRwDu5zt1fv3cbXxAkdBh1ATFXjI+696C2Wh95SnegXktpai0VeOrIHsAqxmk36V1BYyWMH6mL/6Z",
-	"K05xDpuLb2h17+iE0dudwySv2KTi0uxUgXqRZTrcPdhNK/HhVQMIbhe+KhXyggmKuULXsn0gl43aw8QB",
-	"NLvskU6VAdfxiyoMpBtoUd3k4EX1flXQEY5GCiDdlb2b5qCq7bUGnOEXcnLQ8nYwGSSfw9W0ztxmrmM0",
-	"J5/wj7UlIt/lmo8K0eT+2GX9Rjlvn1HXQupj9o64fpY7SFAlCcBvlQFh8Yknu+0qNGoOSEnkhwEeBOV9",
-	"3bLteixwWi0jTVWT7apW7Y1BEroXsBgmivPyV9XkTmOCr6rJOu3FDvmgkUBYA18e65dgF4Zau7llpqqv",
-	"NDNCcsdYLd2GqivYhDyb5bJ2e8M/vyLLDak8IZgHSuLL67pZwlm2nPiY/QLFEhBfsGza2npmrKrZsJsB",
-	"v6omX7Y00E62N+jxjNesN5e5Eel0eyb7qpp8IQ77i1jYJeymT7+tsJHUXhz3+JDJcqqadDFe16Xr5BP9",
-	"tR3ykm965KCXHHD8Nu3WIHrselZ94bZNBw0duzltwH/p6msHMV/QnUYA/IcOFgABBiBryYZQJvu/Hw87",
-	"w731sh4w2rtKJBvwkVw8a1byKtfetZ+7Zt4EvdVJPUGj80EY5a5baSrX6sJQSqWegmdYu0qyLnSjvfv8",
-	"/cHhjdwSendJ0NT+0JhH+7T2+/MRPcSLu7Uj8kiz13hf3eoXYJ2xiQJe60ibovffDu/4z9ScEia8RW9K",
-	"XJg7Qv2t/LLXTkohjBOHePXkE/6xpTDEfI0gac5gZ2ssC82NFsU4Lgbhyd6dL3qnECT6PJwMdBNqL+6u",
-	"VI7j9iBo7X05QVtv9zhS8N4uHf2l0UwLjdkcgsSUlTBQyqxd3MO7uGZ8yeZaoF8abAJDef7H7LUdJuT/",
-	"OjmVqUYT9YgNaifmCePQjSnul7ISsskPZBPbV60jMkspENY4+WT/83nL/hMiSNz3gUFk5r+pUZDuA+XW",
-	"0TxYyHkQ5d0moomyOw9NlAc8xbAkkIHVHdPZlTTt8P1xDjfppBKmWu5+kv0Lu87xrwWXLuk/LLl0eVcI",
-	"dgCYBExJqNZkroLdWtHXoiRooACsO6/789rT3Y0ZAmuIb48fc1MtiWT+uM1ntg8rThSirBzmoJtqybjb",
-	"G42rFIkpopOv+5RbO1oDhpK3sb16HDqrsWADDRS1kDUgNCT8A7hLR8GOVSne4ij+zBELmMJmzQxX8I7i",
-	"FcYt487ONHSeQBKRFFbXYqqCDMnafYa5khjkI882Qzm/xmd2ThHAayFK+50p19NuZxms4Rd1l4mPZV4J",
-	"fZXLq4wvdW/wvJ/0yIHcDlk41L58ez8aTPALedLg2+vrTZ0v1Oc3wN0HTMw0tMFRPxpS78kn+O/a8IUf",
-	"KwFXWR5qeWdTy8T8mwX2k9+gRXbokI4gtwtj4JAginF4ja1z6XY9LjAnr0Y08snWI3X73EG7zNYqQ25P",
-	"STAxtv7Ov/zgHYnq0dwBwqUb95+zNZAb/WZh5BfxjhwFi2D/I7qHv3zyyf25nb3haz5bmVjrOw3U8PCA",
-	"axe1QPZOsfvjNRW4T5QOMnoOZ+q4wa/yqYBWTgga68jyiZ2Nn8YnOrM3Gr2DWh2GahiNRlM0tsiLwt3I",
-	"Cm6spvS20YgKUHrgoWpe1KYyZSVF9CMax8UXBhql3jx8Uglns12kM5Ewk6fXwrDH35yebq8N1ZP6vwDI",
-	"xvXngcTnup3eppzPKN3v2xx2K5InuCaH+jlTFRIo19dYAWZ/RaeOAv2LcacKQEG+5mPBSpVLc8wuWhiA",
-	"a7rLxowCmOZhs56/uJV/X41m9yArceMQk7pqon0HWLiVIFaGvo3qsBbIQfgJ0YhkUKhiaer4Uv4yx/Q6",
-	"6sbGJrzUEKssch+oBPBLKVJDqM7Dn7g2R9/bzx+9/G7IZrnWQl9KR66WUqHO0/1gFnkqjhnIXfRC3fiX",
-	"08I3lQoInAoE+8d7h0Jmwzp9BK1buxjI1imzDZzYonHTpRS8KnJRsQfQAaoS2h6ur89xQXyXJKnwG0Fp",
-	"Ji5BPfsokIWpBJ850vsed2+bxGvc6C/dKjeCFeHbzwJmYbBTC26tqlTkNyI7Z9pUSk5gP7kM6a8Tx7NB",
-	"NY0plNwYUdln/vN9/+j5h0+nyemzz//U64D1XKusGfHR4Ck60rA3DfHZy7MB++ZSwg0DUFkvZcYNH7BP",
-	"lz0tfr/sDb5JLnvcXPYGl5Y9PT06PT0667897Q/69n//cdlLLiGhEu6AN9hfRipbXvYGn9xPg0sqxWC8",
-	"zOEOsH/gAnHwy97nz0BS9Uq057vCyJDCEHvFjtsnqkDqcoMOD4OvXBQNtRJhNB7Y8yaqI6htREr++r4U",
-	"zl2K9HKztjRvTb1drNoukIJ/kHI7x2BhkgcruKs32/ln2ESxGPTf7XbYflmk8yo3S3gY3SuD9x/sMUcK",
-	"w7fOq8LyE2PKwcnJ6dk3x/3j/vHp4Nk3/T6oFDSqlQ7PU0VlErC/A8h8TOp8decHDhomXYslGKXEssjB",
-	"s8op3zmM5GleliIbUG+HIoO3+OwgaKunE59pEr462sPknSttrOZSD4K+FqjcIbpOEoC5IHI8eV0cYHKn",
-	"2+ZHtbAvJ913EDofwHpP6l7F3lBKHHhr8AXY/tjoFUt5VeWQvczU3AxcokLjYSGM3f//LwAA//8=",
+	"FtBoEk02KUpOzl+zayKzb7gsrPv61qdeqmalkkIa3Rt86k0Fz0QFf37/lk/sfzOh0yovTa5kb9B7OxXs",
+	"RlQ6V5KpMVtMuWG/Xrx98SNLp1xOhE7YWFVs+HJ89DM36XR43Et6Op2KGbcvM8tS9AY9bapcTnqfP39O",
+	"eiWv+EwY+urF2Igq/tmhFB/N0H7VTAUr+USwkRirSpwzPtJCGqYkXBrnlTZwg/14bp//fS6qZS/pST6z",
+	"3+fwlXBgM/7xJyEnZtobPDk9S9YGmuDI/o5TXx/gu9xM2XDBczNMGJd6ISrGNdNKSftfEyxbrtk0n0xF",
+	"xcyU2xHneuM4r+jBxnjHqppx0xv0cmmePu4lvVku89l81hv0/eBzacREVDj6snz53avqF3jv6uAvJONl",
+	"yUZLlmdMVcx+3Q+p5GYajKgse0mvEr/P80pkvYGp5qJlHU/PnsGw/L+jq1qWf+dVzkeFiI/N7rz9tt13",
+	"zm7o3gErhLE0k7Asn+RGMy4zNpeWeFNVWTK0P0iFl5EkWqbk3nnQeX07z4vs5Xfx+dhVtrMZ2ZtaRgXX",
+	"DjqkF3BAt40Jj3HLoPDiYUel5DifxEZ1wVK4hnSZWMIcLYFQYWvnsxGesVyy4VQUhfrfj4Zt44YXHXbc",
+	"c23UTFQbThVL6Z5OJ8vdfNBRfpePx29VfMeVsTxISZHQKiJbNVNYaiWLJbMHCxe6jUMZtXG84iOflYW9",
+	"8YnlUbuOvlq+nkeY7d95kWfcCCAEYrYgiRZqXmRsystSyIRImUllprmctM0gq5ZX1bzJXTMx5vPC9AZj",
+	"XmjhhzZSqhBcwtheZmJWKiNkuvybWMZ2vxKlsGOyksEurbZc7FosYdQjlS3ZRBgdSCwnNiY8l+fNR+Al",
+	"XOKWwbO5ZpUYz7XI8OLj/vPjS+nmiHK8nmQw2iM73NvQ1EupDS+KjeIkx3s6ET7de1C6/4mPRLE+sleW",
+	"qM1UaeG2JdessPfCGRhei+VfbngxF8NzpsWNqHjBZnO7NUXBpgqZtafp9z37vb+kXPJq2fsQJy94e2O9",
+	"cyNmemVSZ0+eWk3IijT7jv98/59/+fDPfzl++E+9tdnBMXqJ7zh96i/zquJLnHs+y8363H9UCzbj0h5q",
+	"MdOMowY15Zpxw2YqEI+rM4D3RY/Hkz6MBhWPJ/1+oIacRtWQn4VlJpt45gzu6EQ4eOtB6ebV+KIsN9IN",
+	"qJ+5tnIoaRnlqhIHKlP7mGKjoDPWaSR0fjqOpj5tu4zo9VxKu2+bdYcK7mrZLbx40N16Y0S5bUzaiLJl",
+	"RPbSQcfzVl0LuW1Axt6UsKFR11f/81//PUysgAJJq0VaiTYtFR476Gjf8TY2USg5AflDEmnGl2wk2FQU",
+	"GRvx9JrNpckLe0clrCDSaiZAxjKjmOZLYKac/ati2bzihmxFYjNs+LSvh7XNVrFhXw/pU8CMlExFIMtW",
+	"CNjaWL24jvGor5taxrMmU+0fPf/wzw9m+v/VX0cYq10SVV2PC7XYtocLuq9lr9zlA27XZ/sqXSqpBciO",
+	"Xys1KsTM/pkqaYSEreRlWeQprPhJiXf8828a7dX6y/9UiXFv0PtfJ7Xtf4JX9Yl7L3xxfQHsdIQ2bME1",
+	"kK0W1Y3IUFkBtUTzpWaL6fIY1pPeCoZ9ashwLitVisrkOJHGNz6tC7up4IWZXqVTkV4HN3hVzG5AOUfv",
+	"hZesm2aIA3lpH7JPN8Vn0iu4NqAPdnqNVU8/u30PSZHIOSa+LdtZn3rPCkR0BLhZrD25OlZT5ZMJOU52",
+	"mPtbfGz9jZ9Den2Ps2pSwcp+BEPw++Am+MG/XY1+Eyksdrj2O1OCW+S1C/WYP8U09a1T8je0D/lXPhHr",
+	"I/ZrvsPix/ZRio9m29O/2HtWp4PfbR82WU/NUXN/EjuRK1pRV3kWXfu0EtyI7IqbhlfKWmdHJofFbn1m",
+	"tIy+UlSVquJXPubmKlVZSAZeu0x641zmerrjYHBewUpU8qp/+lt29vGb35//o3q2eHTz5Prp7LHsm8mU",
+	"R99Q62qbNvC1GNu71dw4dsWzLLdbwYtfgw1COdHc0KT38WiijuhHy9GPX/PFz0JrS5dAFKWqdt0HO7Js",
+	"Xuz6lOG7f8lwE9H2h7Nca5ENByA/UEH0osX+06oU3DBjbXv7bjC/pDUv3lu1YC7AQ4Y3WsYzT1MhMvh1",
+	"zPMC/ki5TEWBf+P3ggMTDrESfNZG5sTmIn5fOzRaEpabgTWx5rxIWFpZraeydpbKrZ6DbusiHwuWLtNC",
+	"NEzJnr09tnJOlYgPbJUdZL0kUPDpoNejdxtRU2HjMDZO80amcjh2SAL0Pjnia9Rh2k8gOX1WuGZZVupG",
+	"XEWtsgu8CDtMXidnnVVzedxb8yAFB/pIX+flkSpxHEdALZbSLB9oaDfxwTYUyadPnjx6mrQqDm4xPrcu",
+	"z9uazpvT9+vfIgWUvHLspMlPH548YQ/x/3qtI/u09SSsbDNcje4ymu+rgwf37zZ6Akcnsel95No2BSbL",
+	"dVnw5dW6tvijKArVSTqV5Y7SCfxPWw/jT3hXVJWdtg2uEoXgWuywrjF+5VSycHFWNTSaxHYGVZYHYU1l",
+	"eV9MqSz3Y0crtBbwgMf95zEWsEp8W3w++xPOxtWx90R18pbF+fcyI83hT7w2n+Nzc3HPxmn75N1lYuKs",
+	"E46q8vtPvetcZhDOcsw4cDLmvc8fkp4WUucmvxF+beawhMjJemf9s6dH/UdH/bO3p/3B6ZNBv/8fvfoe",
+	"+5keL/LUHkFwhPcGPTE/SoU0Fbc6hYtFDx59Xl32dc7h5xBhHdzp/xF9yl7VLDcuKCXFQmhD4cCE8UIr",
+	"tgDnk3HR4VxjxOpaqoW0FyU8r1klZCYqkTUs6y2H3+3Ma4yiRFhBsMwxl0S45l2lR7gHDZZP27H2AO3P",
+	"mi5CfrUx84NkSgqMkOeSFbk2+jj6wrbkhhdqLilSRVke4AYrCh+P106/5WV5joqPkoKldmsg0pKb4JNh",
+	"RCBindeLW4+psT6NBa6J6cPmc3YgyeCP7b1JiBVyXJsCcoVP3jLSXGYj9dGKy4BRkDUQs30i7qsy36qD",
+	"wWeTjey7Hvk+Mq5xyHzMCe3jVa4hDCbUCAbHwp587hzq7F1upmpuWG4S5AoRjbz9QL0VH03ov376mP0t",
+	"//a46WmOa94rK4YfaFmrSt3w4pWXWvEJuuO34LmBRCvOSlFpJdmDYVmpWWmGX1urs+Ras9HSLshMi+IG",
+	"PYuOQPBOSxOBURMjDLJrLopivx2UyogOIrirNRQVpJXJxzw1LaKEkmzYjGcicfJEVZOvrGSY5NpUS7sy",
+	"KwpEPqG5bjrI3+Fd5H3RuVHVCutW1WSDtn4CivVJ9KglPZ3/Q1yNlgZHtJbutYWTBiNK3HRidPdtoUYR",
+	"T+yO82+O1c8ft3rXodPHG29tGzoOQe+qH9ZPdWL69USDyHu/39/iPnefiQ4esrvWXbNovXZwI/KA7DcK",
+	"LHffZ+cJu6IYzq5O29AB0GGA+xjQ7Z7fg7h2R0W2o/H8G56OTdP9qxr1UBW+EdIucEx9ms2s6DFKFaiG",
+	"2RFriJJWIlVVJjI2EjrPUKF1extIqe5+YK7j8mNpJd+Ca8b1tcis7Gg6ILWaV6nT77K4zu7opsVxX4m5",
+	"FtnVuFKzePgUWfECshfcJGtl0Sh1zdQNJhCs80MY37bdgHP1Bm+9ra96+3fgzk2K8+tcW2FtrRFI57IP",
+	"OBluZ7mVNyYY7u4yGgjnRz0smIAS6oLODVxr10Q4fp1Xtnur5wWGcAgNGznj/ejW8K293cHr2/3tagLO",
+	"TjH+ZCUXPxIePmdDUu6HoP1hjiD8cMy+n5VmCSEHtABBPSyKhuG71bNRS7gnawJuBzUtXH+7VK2r/8Yf",
+	"6zV/czSLbZKbAeZ6EjurhFbFjciYUVG+UesyzRcVKuUFBp7wFm/BVuk0vxEtL6tE6vS8yMDGqshE5dTM",
+	"WgmLvmzVbIMR9RL7JrtlM3uYPkT58Ljl86OKy3SaMMMnlg5wDa2UWVS5MUIex9l6qVrXWVSCWX5+zoL1",
+	"qudFkbl61SyLkxlkE5OE6WBDthOHY8X7x/xiC1izy7Vp/6Aok9jZDTBBqSC3ZaGqayuqwPrSx+ylgfRJ",
+	"qVgmeFbkUpwjVeZGU4oU+qD8cNZNjdVAvF1LGB977fLlYs4zvfocfgjXx7OGzS9aMxlIAjScBPWOvJjy",
+	"XL4GdWX9uNr1ict88dEKeVDjcTEXlqam3GpzCRtxLZ4+bmoi4lH/L7Fp22fWv/Hmx4ujsydP3em1A0nY",
+	"VHxsvvP5+NnTrP/s9Nmzx+k32dMnz/nZWHDeT5884Vn/9Al/NBo/Hp+Ozkb90bOzszQ7fZI9TU+fjPrj",
+	"fp/3n8W3AVW33bQL8Xtj407PdreQ7DtoORJc+eZgtuyeXt++qeDZVXx9XxoNuwWLes4ECBmn0WD6n1Qy",
+	"zi7htTTjFWmG1RsuKM61IU34nPVb3t5BV9pN0wgJelsqFL4wmFESrFnLesuYMkQel+xKjMciNVe1eFpb",
+	"vb1MvL3Clmme7fGM1Rx3MKLpiZhql+XjMaWxrShUIuVzTHVeTPN0ysa5KDA0gLIfCiASK3UKAWUrhdKY",
+	"TMvJo9bZ7/8dDELINOrZxe3alrUTcUA1S1KAGxbL8zW9I9csU+l8ZhW3XKMMKoUqC0EzEXtYg2s0tpF1",
+	"plwqmae8YPjc8W4muvgo0vnOFv/HMq+EpmfWfJ5Uk1SpUmk7LqtaLMiZy5kjwgZ32Pi5sSADvQMzOYjL",
+	"IZ1Ods4mK+dGXwUmZYTP7ZRx9psadT+m5M5YJX+nq27hp3Ii/mbv/Jz0yoJvzaH9teDyzXw249WSfCil",
+	"0juu+O5JCPaZmcjafBhlwdNIHBmUGcrtIa2X/BaVMFUuNLjdCy4141IsWlTtbl6M13QfDbeTRwJX37sk",
+	"4JnNVKSNKNvy3bp4HawGfYAstfDZelCJCy85V8XKuVidYSiSaoFCxL/VexGQbmBtZKIslFWujOBVphZY",
+	"I2gpAoKUaSXMlV7K1GphleDXV5OCa03WiaiuMEgZNUHwg4fwl9C+16foHvwmIa2tnZMjNiwrUXI71eGA",
+	"jUQuJ3AwpMjO7TU85MMBGUoYxXK7d34pj9jQaUnDhA1RrtiXJXChyOFhJUHML6DaRGYsU1Lgw1Jd4Tml",
+	"vFL7bStTQXU9Z8NMSHyFVjNBRQt5xqTCx/W8FJW2FuVwwDjkHlSNpD4qy3SHGf2WdizAOeglViEZOk+F",
+	"ZoW1jWd2SkznMhV+YKC02Iet9o7Jr6DCuKrRS8lcYiyCHVjdZyQmXJ67wlZ4KMM6XpmRyUkLDrwIh0TK",
+	"0kqyLWgnUhmWKQiP2jdQDYfXtxgdJ3zPXKaiMjyXdnkk6QpQIjTlN4I0HbvVsHa4+uPcSm41N1jWU8ch",
+	"iU56NfOvo5JZzykVeAftfS/p+R2GYy/xx3rfkDlQQT9MOvQN+PFvOJjuOEXcUnPyzm2Ta5gzsXckZLPm",
+	"RqFNd2jA36h31tfuVfU6hGa0i9azu8Zyr9L5zyR6twpPKs1aBxWBlBMK+Ki5SdVMaMYrwX6bZ5OYO2yn",
+	"QqpKpBSPXNfUwKXgPpm4DLIaBqSbaBXp9St8RzQJLC+ENO0HCK6ngs34tQCbdS4hPa37oQFZ0Z1r3Igq",
+	"y7c7DH6EEq6/080tSVjuXW4QfrlbScCt1LrPYwfGp1qK/Kq57EThkBCmruOjdEvx6kZUVZ7tmlc6FcXs",
+	"CnJ4dBSTYk55cVZbqAyEd//Pxc8/dckU6l4PYMZXN7yKDiBIxePsragqbteczVQ2LxDk48cXP1l9469v",
+	"Xv1yyFF97rLYG2sYNh7DtW1bK02tF1/nclIIVr8GyuItTSfkfs4lBJkhfbEOX5QlqD3H7K2YlQU3wiGi",
+	"zIBfuSxSVuTXIqy/h0dJq6lzeBditEYwYFrmKdcD9gjIdsY/hosQxtsiy/hWTSbF5kVcPzWrTMmqdPXS",
+	"NOADmF7kJp0KCHA8sNv6NSiDajxmD+A4fH3MAH2g8QKrh1SCDQ0Mz9LfkKVcshHm5UJpsF0sf6fVNeEK",
+	"/Iugsfzyry7kzNrWqTuQ3RfN1XvEKh/bgqt+Q/GuY/aTGIMMaWTNdqzO7X6gu+f8jOYyK8TVrtlZaZFH",
+	"HAF3WsK56xDHwpJe1qLoAkIORlbB1hpXasZEoQXGJ12ytzWDrDkusm1bt2lQP+BQfsgjGb47VG2tarvj",
+	"/fyALStCZ1aD2aWFuc2EoRr7OzHOZR6tT95h0u5zEcdZwI8zUVpuKtNcaNLIbjF8wg8zYnaLkSPGVWPL",
+	"HsV8wvs4G9tqXyG+nMvJ0IeKNcacUUN27udza7nDV7Mhkjpn9INlWET3M56JczZEI9ffhyFs/NHKfXtn",
+	"HYtumOJuND0/ycBo/rBLsUCd8yRAzLoEXHWDPlLMIMAJ5DjyTuG99swm2r2kTh1tcsomC4xlP+1SBBsQ",
+	"3HoY3E71qt3mxusthh9e3CP9rJGauSWH3+oE9fFrPPC+l40Axaoz/kSXwoMPh8rlW68UNU7FvUIVd2uK",
+	"Q5gCRzYuPLCyKME+NXelnRwO4slFreWeXLgObXDdxbWHOrAm7ub63stUeTrbTgFhxWnXolK3VAfZY7fs",
+	"97vL++U4fvkKUJ80EFPlVbVCAFmUstCB1DU94QLvPpTbdutJyUS640lxNTXr7jCqvV/RM7A+aHjuoypX",
+	"vCiGCUCjcZkBxAZM+pwNr0Vphkkd4yDnPqSNk1PeYy4HcZbEhyKMYphOAmoLz66ULJbwMQAMWnH/w8hW",
+	"ypCSnh3EipPfvyoiTqJ6Ae7i6oYkRDa0VrSWWxnACm0EAo8GjmGIZVTWuYf3TDPek3jXCLGbHXb4eq2G",
+	"by6+Ky1LXvBKZAEO4sZVawUgBSC6cV4gfjTiXJMtmeE3NNWmxvK0eHGlfEXelrrQsH4vVMquTO256eTm",
+	"cp6etYTwnZxk+Hwg5TekqrtYHS3aV7pGLs4141kmskhSnk9cgmx3dlFnnZsAs9v+7REq6Zp/u6FE7ilf",
+	"df2AOD9KVVXunkZfm85b7V50HN4t3AEYHBgh2XTzG3sTxqI6i8d8PF5BDyBvkhUz28FCCDsAAT481JcG",
+	"qAHEH3fnizixQwDPUGUu1NJlvmFiHjyJ4PqD3mXvYqqWlz2rRIPMgN8A6gR+BMzEdS3++IZX+tiAovMh",
+	"6QB54OqNYM5bHS3O1H9kNTDV7blR8NyTz5+Tvav2/AJ/6p6T+Mpv96rC6Cbe2RWB890PqwVNbfhkgqjf",
+	"bjJtlEkDjxvJcbh3Gg9bLW1x5c+Y22BfYNALWCOPikKLWwEtpT5j10v3DJMJKjGjdARH/R/idjWch/3m",
+	"peuCuFwzfJeD9kbUby2MyeVE32qS7piuwQpTKw+aoMvzHrtyCNAAQQ6oitF6dHep2o9SQvQGL0LMz2lX",
+	"IwmjBCS7U/B+ouB22zUThmfc2ENeOyI86jDyYBIOV5NKzUv3L5/NFUdMSKyiOss1+YqaqV6lKvJ0iR8a",
+	"KXVdx9f1FVTW2Ae4TKe9pGcPAWCzXlWqAD/D9XwkKimM0FeA4vrRNNDa6E30d1rMM7ERv6G5gt83t9DL",
+	"bhTdzfqIXfEekroVBJFUGxeglOo1LgCPrUIv4gmo1fW1mU6UaUmaiCKTrcwAv0l348viw3Zac1AeO+Vn",
+	"T54ODlBHEigz35w28InpG+/7R8/50fjDp6ePP0fx37+XlSpmQpr9bIrNKa4znk5zKYJss1yziZLinEmo",
+	"s0JN0BLRlGsm7FiosmlPrhSLHvspvsGDuUY+zeyl/bxUQlY72t7h0kVzFKSo2ty72s9kJQt/qhaSSbXA",
+	"tiboNJ/wXDZP6EjIK/evTjZwPZqAvfkJNPK/YocgjINFZBqYVIbALym5DwrY66g48WrsLoIixFdCExsP",
+	"QnbrFliWVULrFSw6Y0o9ODmhX45TNTvRU2spnmCc/XjJZ8XmOtCOIcnoxN9Cs47CT9OFJaFKEILIuSEz",
+	"x4kvNhPVRGQsl1ihGnhJ6+8vxOjYqPjIr0VLad21WDa/fM6G6Fof4kcJQ6v5VVynKzuL9/0Px4Qerg+P",
+	"QQIriMNP/G4mnfE9Qq1h3f3n2oTtm0bjLJLVdf3rm1e/JGz4wGMPfT0EiPoHCCwG37XEXSy/Hq4nXHb/",
+	"Pho/jQpOUkU2H214LrZc/1rxWC7cBbO6hke+WUxVAfg3vsWP1TBz5OfOLE/g9KrK2e1R70grIDS9pO06",
+	"vbPtsh3tVmPK3rNWvmp/jC0MZrtF4hxTkV7vkmcv0uuY+urSRru/yiWQ0siimYX3n/dXJ/zRyoRTa1/Y",
+	"v9ffdoo4pTl6sHgAbJPu75gCu5qDEMGGJ/SvONrdYKVclP2iDNMgWK3+WwPhoWvo+BDoreu6KdgUm5Dr",
+	"68M+qYSgtPad4Oy3Ig/6KKkLyTrG5IPk9uZe0ityYMLQHWKrU70LRqszqSii6h8Phxwjo9oPFzESolAy",
+	"7zz0I2K9YVqxvTc0BzUoPI5wkp4ljI3W0x9yI7bBPK67ZbGGoyPZx/eZtpCcPSEc48ZWCaFH9XZ41dHs",
+	"TsrjPGbf34hq2cD5gwcTzBzCrEUYlLaqp0t2DZyk/vQNwEXZ65pX+NI7loOXEct/76iVCI+clMFBrxea",
+	"zLJ1rNZVbcJBsNIo45/gZX6FStZas5n6A42uAm6hPwRpPGdrbs1bBx8On1e4W7A94CwRGduawNSnhCyt",
+	"ZgJSsbToAl5aZxO1x+ORgPYCNZ5Ljdbj/WL5EA3uFk35HJ26j+TtjXn3x4jJHZ6swzBdh3WYeo12B21v",
+	"3f2RS30Htel3lcizd/LlTpG3juVcRMy7VFuv1GlFmhxjiZK7jzwI2AvFJYMe75TgRLhvdV9Z5wNfPUhh",
+	"LtTaEanzJYnuOtRi75JPSWu5MdUnyqeHUpkrCuJnQ9AE6rg/4Tahs0Yidhq6YwoxNowXhCrj1DMcpEeW",
+	"xjpRH+sMvxRV0nYN7NGkt0VGRBkxeVCI1BUVWhgElVyb8m7dxLqfRJepFo/YLLiksm5X/eyWjhnFRoLA",
+	"wVIxgGrwG9j2IRsR1ktuyAm64DphQwyF1Zelqo/IlGtm+LXAUnCkyoQR4YKHw+kjbCnWao/py3Uo+0PL",
+	"VK824fJh43caJaZOxQpkhFTzyfR8EzbfYQpK4hq9D2U5QiXi2nAgV/xv67NWc8OGqsiG1MJYFJlv3gQW",
+	"SeILhodSLIZ2ZyfKHkQpcgx7ajLS18Dq111OkXgRWTWbbGkpFtGlVUWbk36DUdcSTdpm3sJqHiJ51KlQ",
+	"95M7Sl+7S3jM9R4zO2b63Foj3NjVCY92zaISlwQJtYNBJwQsLAx6gu6fhABi6Ko9b+siy5opVNvysm41",
+	"mm7pY8driVv/P8jZquXDesTO8Aqr0prKmn9EN9td7L7wgaob68GKxTNG1V8Mmz+D/tuQNHUPlRgobQwB",
+	"+dbpamva5wYW0wIkMyzyGzGEbsAufujnK7JzNlULthAFgGxmSmhL/0PUUYdNWW+lQLCjKCuKnBJ3V34P",
+	"fsAaKFVNlDFCtniuYQp7mfR/DHv29r2MaA30fqLCpcvsgiTYyA3e4ulYk3juex82TkVTuGFfZ0VWLV0b",
+	"4UjL4nilJDo2nQlTR9J9DfsORZ1No2oX/xcWQ5PuDsFsRAkaiQRRloCnDF+Oj37mJp0OtxulyArciiSd",
+	"XGV/Rej91WhmmYsU8SBVdU3qddg5dJLfIM7xKgSFEbOypd25Gpu6gnjKJaS5zU1DrJ3GykF9oV+kJg2D",
+	"xAMmPuaQI2Hmmp1GMQkPgTP4mxrt6MvxyWjrawIJmgnBU8E0IOtvLldzxspiGXs1ohDfX1PZNXRoX78a",
+	"BYeuMaE2w0T7jrAtmVKFmjC8R2MlrmZEZvbUFFkDcCaostRmY9rRDhWYMd9Pva+148ZRf2NO4T7FDuDf",
+	"RAT/ihcTVeVmOgvXXWRnT56cPrf6Df7xITkMysAqlV+L5X6YUW3ZBvaFMX8cskBDOTa5ZDqfSG7mFfVR",
+	"qsu3cl1aJnh0Ou6nZ6PYEMr5qMjTK8riqR/9+YVafPtv/+e7v539fXGx/P7iX0fPv3/xbvb9P8ZPf/i3",
+	"UfXtfzxffFPo6b9Nf1cLU41++u6HxePq/7n4+B/z7/8S/05Vqu3u0b+J5a90J5CPsdSzw67EaI6WsR5D",
+	"EhBKYwW2egPt8A5gKlvivR8zOVjPdQ3WkccQCIhA/jBC6dK5E1/f726if8IVEGzo2yQp95VmeSakyc0y",
+	"YUMteDH0gMG1//MrTc3PNLkIeQHut4QNnUY+ZABmJ6oj+GxTY3YGSOIpvJFLLaBRQUS3r8nxJ69WdogD",
+	"nz3ZHgX+oRLk1oT1w7BUArqIA0qmuPc4L4yo9ErQt8KAb8olAWWuhHyfPo7s7s+r3Tl5CqtW19ikaaca",
+	"G55xzBHh4EV8/4kynXo8m+UyrHSZa1jjQk2u5lVBOY+Dk5PTs2+O+8f949PBs2/6Z5bTVxM/jM2dxuph",
+	"5DI3IsWcI3UtEFPL/rn5aa8r9vrHp8f93noJTL0sHXRjtwodDzOmtnXAH6Cl06K6ydN4sodf1nhSSSjT",
+	"EfeJZ4kH48SiWFi4aAoR7UiHFagX/9MO0BpW66CL3snzrajMtIMKThvkgQ/sWP1OBAMKtXO3WB+iJ8NB",
+	"ptwePiDLNR8Vu9Zaz3hetCRiHYa81ppvp7vWau9BoLEuusCLj0bK7BT+o432W7xF8uKGHkL4Emncj/zF",
+	"jx3QS/0qyIqFE+YM8M2tnTYG9bd8oU68bX6GvaYl8F48KzT87Z2G4Y9JQ9w+3oyvumW8vp5391W5gxOx",
+	"o6fZZRjXVX5WADvDCdABbnKBheobNJy405POXGsy8s+51rmcfFsQJn+THmd4dY/GlBvtQvfa2IB+iZaO",
+	"/aQWojpKuRasEMYqUwnL8klO2XUZ11Ohz9lc5r/PRdBVdVsk4Omj1e0Jyp/e86N/9I+ef3hAfxx9eOh+",
+	"+vpfooVQv4jFqyqG8wdb2k0Sd5DZ9htOZm+79629iYqWVvcBRa6jN3xddE+i4fVfuYZ6Dq7ZEMoQhswo",
+	"NhGG3PsfDSv5RHjHv5J1bx174TbVCnVOTbS8VY7zCRaGYmQC2QKUM8GD6/64VdFaiWJXGJR1yLbH3UDD",
+	"6MnYymPJcmvRSUsiCgrWhGHqSMKoyCphmSiEEVHnmU8zWY9pxuqe6iL5jBu+MeRdl/jeujh3l4CVa0l2",
+	"GKQQXy201rU82KzY0T+Em2mrMdVBRDlDaxeFbYuC9qo6CMyY42Z3r5q9qiZ76mWOf6975XzhXV5pw+DG",
+	"FaEDKFA76gS3Q65yPD22BkErgKYjgRLO7HCQTfQG/RD0yK0MMRO4SkwjlqtNb4tlHrrXx64F34tWtLqP",
+	"x56d+5jnFq4bIjmt59m5b/iBti1j0JQhknjmfECVqHOKOMQwsFGjKjJo1YhusRXfkFu+/pbNoLIChDkh",
+	"aVDPxHPuDex6f5wUrA/8/OHzhzhRnN4XUfhF6MpwQqG6v4hRc+NSRO5VsG04AaY9D9LyKKMUwLqKYgw0",
+	"qW+jgt3raavUqBCztgA1hD3t+RLwz0rNDYIBgHEIHXUevP7hBXv++Mk3rmdPCjGpkxLf/M+/aSWHXx+z",
+	"Xys1qfhMU+taq7QOU5WJ4bk70JXgGRtmwvC8GIJOOcT2XcNjdiGtnglB4JEolJxoqxJziYApRkiO3fQQ",
+	"eMyht0OvcfsMJI1IZZj4mGtKD10tgclEywYvoPqqUnIC7QdHlvekldKh/76wZtSVlvxarFZ+y3GBxZYR",
+	"r7chi33jV3GxrUoT+sCbn3GZBJdgil32GC/sci5xwrq1X0wk4HlRFA5bHwrqNOGp5fKGF3nGqFs4IAFi",
+	"YbGX0p2TFojsoljOja5tsfOmWKYYHwGGtElcWhzmH/uuG2H7GQVd6IlWsEGAqthcixCyDF/Rvlw07WgQ",
+	"8QdoegTbRLc5S7lQE482T56P5ugq8TtooP300fU3s7bg97wlMP3j27e/UspB47WP+89jWQwmN21QB8Gb",
+	"7NgXqspWAqAvNlCyK4FcpaQFX1ob1u7VYFRweT3EfpjXOfQbYMQkIJ8LmMGKhlc/uFW9pkpGnKJftQQP",
+	"9gbW5+CdVx1hRP0UEvBNv9zGAu+DwvkAdbAJh3HckclApt/cgWwsuGWR6lrIDVyF6q4p0BrpLl/MZxG1",
+	"+gX87mkzlyKh0GCGIFunjc88ijfLjJHQr9xMa4W98MvUXI0oIAYv81ZADDvEiM8ql/4D9mMbJ3H6ODaL",
+	"GbVObVhytKqQCXAJCr8uU3HZG7Asz9hSzdlMcOkvcXvtX6IBeifR110of33z6hdG1wEohFDSkWtYqmou",
+	"1Ammy55UYoKRms2nwM0rRvAtTh0EVQscOeTg3ezG2Yo42MFydqngXe3m+KR8/uzeUH2+h0jnYrP9Ql+7",
+	"wdLc3nG2oUsDIvVbxY6HjWJu056BduKW/RlmPBNUPOnr6bHxZiUQThAoc6ZWnEWHcBeu9BgguqjHFCDa",
+	"bHHghGuxTpl7dPve2E5gt64A+0L53ykqfwDD75dnw8IewjvmOMf9eMjoa/t5ybBZSKQ2A5uI1OBcVHDX",
+	"bFuFdNw4x/dUUF5z1hX3Hhyx5vg2lTHkMp9ZYj2NnuPIWtdtJ1bAZap83AJgA6AhCd7Rkibqe4q3JRaD",
+	"KM8nUzBSqJEsJRtDbB7Lejt0JN+z7hsfu9oRU2hd0OhbJj+46uOurKXIb8TVKiZkjNPBjbiwbcwQbulU",
+	"vm5v3KfSvFDpta/w39w5PNfUFZk62jKp4v3CIxW5ce4d+MbiDAThP+L1uhN+A905z4MaTMyuC7ypXAMo",
+	"Gi9E1gA+o/MVnP7eALBsjl/zxc+kd27ogkRHbeiQ1SQlnDd6hroyeLj1nA1VVU659I2OcsOqucTQNNzJ",
+	"CiUnomIlr8x6mz4X9wfGUhcCwQ6Rk7buFewYgfvkwYSg88ntpi4GtLtXw6QmhiuJ2bX6fmSIjrWFGWGO",
+	"0Bqj/7CB27ahr90Kw+LgrKYVAmonprl9wWnWmxbsMEqMXmmbdMdaTN0QOcr83DlcxWeo0btzjb67LpkC",
+	"9y2HOnLhbbsfXTlVtHTQL7ixJDccUPdgVU2o/zrEGocDdL7T6vkEnITNIB8OmSGkmGhG0NEZPu/ynJqv",
+	"GM1N41F0i6JT+StNb8IXYHbUcACuefrNJ5XTr5gmBJ1gdAxicgWLgWYbZMfsmI2V9F5jcvpBEgJEqdJp",
+	"XKWbcblkWmhX5gtxDwUd7ztqcVab2VNSQ2N+5+PWDqp5D2m8dqh2RkLerxm72/C6BTla71H1j2tzpYWQ",
+	"O21ddxATJeN+xKDXgN3bkRCSTQWvwDHisyApscosFJvlcm5EDJcfWMKNut61sK1QMaQRT36/qZGulR4D",
+	"FdLHUVpr07pKIcPWk9yjfq9CetetmiR1h+SphwKEmcVL56CXcIsmTKf4K00thxO2gMbEKANuBOOSmFIl",
+	"Zso0YHqwfrTkc91sC2WnqsorqRaQTHrTwiRMNdcmVqcjbkShypmQZjjA9QVUadjoua6tUj4RstF0IHjS",
+	"mtJaFdxs75i5s+LgVDQi2lAlwzn5NXfk47jYdq8UMM6DqB3Igu9H6XjjQAoOwO73xpJv1TU6w411tNx2",
+	"5O/lVEmRXU3VTOw0q8oL0W773JG/5IbBiDSzI9rCV3A3MjQ2sh1OUwi2xvOt9PaO52bb6VvvGVsbQAGl",
+	"bQXThy1/QXG+LtG/1qYA52w4EpWZHlHN+4zLfCy0YUdHECoFPCzfGSXoHlCZ6emxWP71NJ0t8lf5//zX",
+	"fx+nj/5ufsofzw97JoKeGeb6HvsrbCCI2A7XWxs2SoDd2KVNQn2YA/WmUCkUSNbtXSyBL+z/n6Sl/fsf",
+	"8ype7ABYKG8rEaMUkHrx9IcZzwSmGtC8mttPVGulWN2MqMWXtA8HNTTgA7KwYDv9PL7ZAYQ1JR0BhrZV",
+	"CL4xotyU8L2epZ1iI595axVfADmxzqDq/LrNmPP2Lpf3GAJO3A2KhDa7hm9/ozqWCEnisdJsISqBsBzg",
+	"xIf+GCE4wi2Ci39Vo1sEFTf0ndIKHRbaiHLAuBUnV+A2SOgfOLmEGnUlzFgDQS1kwpAwEvY///XfTaQA",
+	"xBjsZLLgvW0HVAoRC/sgZoHLKjKipBDQbK6tJXMjmEfDoOY+K7gU9NVdm4DXqf+rC7n0Q7G6feiMDbHS",
+	"1vs/sRp4MyIhXBJY5FK3vuKhu+q20COb9TxReoTYnTSSNbTYDvZC+MRqCShSjN+qdWCQNpb4ZhVipdbX",
+	"7AnAvxY07Cbcij17ZRN4ZTPcypulTAOQ6DA7O4DffP8pDGyTJw77yfrulLoXbRvpCLUXdhHkUiyg+j5w",
+	"aEBN/FZ0ZFfYn87ECjoxPL81McNlJJx93oK8vmpCK+2SwgCWCefsOvZBQMR1Y4YbOnPTYAM8Tli0LHon",
+	"18/usbQ4Xlev0Q03SrCx8Uf07V3SIhxlrWMPiwVEnyrhVzvXrMhvBFsKc86GRIoUonJIuHCD65glffop",
+	"Jd5UK60ez9lwxpeuy7ZrvEa5tfiMEUWBHRKh3gHTqNdDZEGvqjo8NoXGXAPGSYyxQvAbbBqF+MgREL36",
+	"hNUj2xYe2ze3pJYsQUrz6tndI7uENtV/oJWY4ok6LVWAkR6lkFHMJRO8KnK/zbT9qAyFxrDLZKqEVV1j",
+	"KxIm/ETbgUDiaVYtrfYVMgl48DieFbrLeUBCuXICetMiONC4uplpRu0gDVAwl2y0DFI9AqUk5kZtVzJC",
+	"klCWvldsX5T2m5SKAycxUVjVYy57sbuyem10t286kMwKEeRJ8KJ4NQaJ2SW18EMSTQi071xPYrY8A3JW",
+	"R4UasU+oNA3YJfoZjvGxk5vTy17CSp5e6wF7jwMDxfjD52P2PU+ncA3BjeyLEsaZ4dXx5B+ge6vZSpu9",
+	"rzQk9uqEaeWg/yivQo0hvARJxvOyUDzDPqf2A5aNWUIv8jD1I6xKf7x/WQ4B9kaRJH7m18Iv3F3i9JbV",
+	"PBbJeBHBIa+5f96QCuDsBih1a4kFORPMQX3nxhoQU8ahYyODqgYA0hu4HC10U80El5pKn1GC7D2voLHa",
+	"Om3yKp0CXDilq4LTheEjCasBNGcJoeNT8tuMW73Uo4x3Vo3e+JD6IdLgVthH8/C2MwaHSnqwju8+F2/3",
+	"7unkUvEhSwd4Styp7ovkKyWdgKvFWG9UZJu/uK7tr8og/LzX7tvY/RpL/5wEQ0OZ231oo5WhLcQoMjRf",
+	"w0tjC3tKtA7rQ91xfPD+g7WvKmtpOeMnWy/1cJUdj1whRkslBQY8Tx8HlQ6t5Q292tbubSp0+PxhHQxs",
+	"wq3SvlP63F499CMwNaECdMzAmYNqBzaIC/WNIY2TujZgZul5mBSxzrM7c4wNnfv3yZTdtQahXTMDiQMc",
+	"HHzGDzy874xfi68Zt+sQJAevq2KbgY0DMOetu/O2rrPToY5BYMcJ44bNlDbsrN+niiuEOXT2Cj3jYEec",
+	"PKX9Dc1jFES7msG32DrfBN4ow4tOy+Hj+35NkPR4BfIMdB4FHVCot2U85t+GLd0o6XAyUTAyxpINeeFb",
+	"V6u1YHP3NFrP+bYpM+BWjmks56tGkPeXtBnBRFv2JLh+JaBRDVeoZqsrtObUHSPm7/CBrQhOhKVPZzuE",
+	"0sbP1OsWDKJNi3jjvaQ7WBcNM7EdliMgMFWxIRHXagEniPGt1Qa7lkahYrdZWSTb2xdECDbJDatEqXRu",
+	"VLWsCYWYiO+jtH9z+zYzcYOy99ZBTd0GZfN+UyEC21ntGvaFVC9rStB3VzjXR55C7QSnVKtGot2O2WBp",
+	"1K1RVmKcf4y02jKakGbSKa94ikhoRrFKpGoic2hXtRJpr8zV4/Hb5/Hgxa7JYBvQgmjMSQDtuSXICVR1",
+	"iEQfJM/7yfOBb+3nEXHEnMurjC91e/PovIEFYR8iLEMsMHr09El/c72RVahdfeEKCAB4ANGti/esoCY2",
+	"KpysUSqKcSckxRba3gn5KIZm1LoJhGq3Rjva/94xh2X9wLh/xXxznVH31ov/4dfEDTA2MRdyi+7bopmj",
+	"vuA5IPtLtpiqWUK5TdZGQG0KrAWA42WFUtcaJwu7bdyurnY155lLQq0X5Kx/9vTo9OzorP/2tD/o2//9",
+	"R2eOF3eSKpZyyQSpfHYiKxJZutZWVW+jI359kTBFPAFvW0HZyCHMhnPP1Xknl1YBuOwxiEqCMp+6RnyR",
+	"L5tqSfxydYVO3Qo92WGFVkjEu2bJP0v7EScV1NVaM7j2AGLoBqqwN0BCd7iD7nH2NYUGEqY2IQy8my5b",
+	"W2bXJ6CN7NEvNd3ilwJybFJxEO7VvuwS8DqkFARqsE6BczkqVHrtUuZ8x7etI7DMItwhR+bgz9EOugzC",
+	"xchJgOGf1t9ec6PsJpPfTZdtdphuA057FT2z7UPcdprchzb19XHjXK/CDZjhLornusaWxyNd21hjo2db",
+	"jPlt5E7dhuzJK5oZr2Yz38hVgJ0SS+PsTpNrn0cijX0bRZwrT9Vmnl6340qtE/k2yoAPbwy4vqP8ld2y",
+	"8JrtG9f9UZhyckVIKnt27T5gp+87TuBbjIs7aOm9X63PRmZFm+2y4Gt0jlWnDyL4lBCvglE0KPGbmFiz",
+	"HB6rQlowLfdqI343OWJuIYJO4qLUsZ7PjEtsH4OHtBK6FKnRbAhCbHibNEpIft3f1dneSM4DOlhZAvVS",
+	"4kZIc86qXEOLOYFWQa1jz9QNuls6FNLdOsm/zizy6C6UIeLy49Yande01WQ+YT75Ls3PGwchzLNb704d",
+	"5hw321RGU0Xcmw9h73vefD8mv/vcnuDBLfk59eqdAz12blmwsUfwRVtH4FwfqCPwhlxApIxznxOmhe8U",
+	"yR5456t3ddIPXx+z7yFXUFWb2pHfExpM3fi3Q5+op0+ePNreKSrcacRydMUPECKAq+tFs3uKroa0WYG/",
+	"K6xFIjOI1rhOipQteDftgYN+wI42VvoCH7OLGKBOmPGx/UysnGRYtk0H+U1rp8ZtWcSdcoehb3s6r3Kz",
+	"fGN3ieqHnONoDdpOQdBozLj3yA1Hlbn6n//6bwhUwE6jts2r0CEyNabsff4MRDtWsVffCJmpij18qJcy",
+	"1Q8fEp4JRZ1coStW9HMKMSSYnIcl8/xSPnxI2/vw4TG78MHNXNeJdIAQyMNK2ocPSZg9fGh3HF7j2M/D",
+	"hwnBqWBVgGWX9l8PHxLDsh/6FdF2sWSfKemY2bl9F9WaUUeJsIDX3owoNpqJjzw1AN1CgJXEOLPjS2nH",
+	"84vv3ZZn+vjhQzb8xMvy8zBhw080+s+E8PvJfeMzFrQBcgRQMUe+fSnfIuCBNZpEGNuvBHTH4wVF/yPA",
+	"wPaxABX4UgIs8GIdEnjAHvcf0+h/siqV3dFKQDuNbMCG/1Lks9xczvv9s6fYkgNTCfDNgF/6CfhpAv05",
+	"Pg/PXYTxUg7tL0O43b7O3uyryjH31n6V9Be7WnY2oC2haZ7yqrKrPrT/ZJ/QskoYHn20pBPmDNTPw4E9",
+	"8JfSTrKbC5NwqwNP5jF7LXgGuEWX0hFXErT/wPRWiKUO/8UO6y+P+jpYHadH/UUOCY+9XqxL6UpFNRvS",
+	"fdDYcJpPMG2BSzaEHvz2mFBiAKjCdn9puV6LUnC3YAhW/eurN2+pKNK+4WUmZqUyQqbLo7+J5fCYhZjW",
+	"CGKNOK6XckhgsMNze2ZWcaphpAhPix9H/7ijEQKhl6lIPOwpkoUJCvZcdlroHYegc5GnQiKLp5yti5Kn",
+	"U3F0dtzvJb26M6AenJwsFotjDpePVTU5oWf1yU8vX3z/y5vv4Zka6LcHG9zo6ndKHYElL/PeoPfouH/8",
+	"iJDngZeeoNA8quYS/j2J+ftfzyXF5h0Wv76m1lV2ipW/DDkbyFLIsGo6yX0L25cZ4LpqcwGftx+AUVV8",
+	"JoyodGtya33LyatxncwRTcKAcTV0A9fvL0jNzO3tv88FOLd85YdrswuqQQedyY5gy3B/shyl1+HGC+ge",
+	"gMliulR2v+0Izvp99ElLQ8H6EH79N/Jk1SPeCDXpVh1sCBB8a+24OXr37SImTpcg1G+4HeCS2z7kR+6g",
+	"v1GWe2ep3Xq/P7jcgMLNIRmu94M1ST7YR0L6PPlUzeXnViq9gEOoHRHWQM5UI3vOhr5J8pD6jYL5qibr",
+	"tPmvoibN3n3sRGwXEClaHmLB30zVAjvNElyTp/GVNV87hetDyjPUsaj1EZwgaGXhD1BFi+Y0SUzkbD9N",
+	"m0OZH4AOylJ32np7ozv11Lgswnbs23ZlOH+oE1yW28+uXQpvNx7s2HJcO0c3F2WJZKNiACw/O/mMRWyQ",
+	"d36BWYqoTtRp9kNSn3PDjFLr+/YC7ryAhKndNi5QDaB99AcP7/+twlDYlj0JIlxZrsuCL6+I0n8kTOvV",
+	"9OvOu+hcIZ+btpe3Bxv0c3pI+mnjOGAp3p5WfibtHjPcmtTiDvQJ2AlINa5rzYrqgZUISCyP+8+toVWI",
+	"EG8OnJAOR3KsqokyRkBrIBTybCScJSHEOlV9Bx9GqlpZ7cctGWdliTabfTA7xFLhGNoWK9nM85SkMhQn",
+	"7khWk/YOChpamnEpF5t5/09EZyjZ2pZuN0ZxUZYvv3tVYUOwD6Amx8CuXpA7EBsSCI/JzB0eAnqnwCbV",
+	"VhNeri/9vwPKplv9fZnR2qLqGS8KgVw66IXj/fDHOzEnHGQ33vRnohncQFZTDoRGpwgIu4lVneCp2qCJ",
+	"uHMHbgiWz2ZzaCGUkJdOZM0+36stM9ZVlRf0xT+ztoJz2K6w0Orekb1RJ/+6Hkd3wjOietBbpwdhDaM1",
+	"jFsqMH3+vr+TUpw1xdsuZVgQp7Hagt4GxQRTrtHnFaTFo58EnGmi0ALq2zE7/lKCMM3ER/t+TF3WPl8g",
+	"nYr0WmSDsBZ+LEw6FRmz7yAvi7t2iU2jODRnsZt3DvETaiwFiM8jnl47bMPkUoLYwq4uRW5FmcwYplFB",
+	"7fvjszM2xE27oo5UQ5gxoo6aiktNtj1oj5ey3uUExGEl0HGuyQ/mgFNGWGhvjtlqAUKWZ6BMoKP0UkIF",
+	"mV3MnDxh5+hOszPLVNKoVMk1OoAceCNsjrZqCG7EpcTcQR5YLHCZ2MaDs37/a3A7vQP1mOoB/mJ57hDq",
+	"9+nBRV0CPuVl6fx8LlJF2zWwH7iUrj47FeAuDaIDjlvJGtcAX2R/ceUqQ3RvX8r6BABkJoI7upqW1eId",
+	"KRZ+WVYqdi7lBZFv0MxAY3nHStr+jC/tVvnDYD8nuCVIu2pwHFwJABoUWCyAROKmZ+x2Occkh1kbXytD",
+	"zmM7O/jVefHJp0xlMzjoYVBrPAQP9AJFvfSVKFimZCpVQEYaOMs0+mgffPv967c/Xv388perFz+9vPr7",
+	"96/fvHz1y9dBxS3puUD0RX7lcPKoXqUpHN4sZbqPNfRdtQR/Q3KvdtNKEXtPT/nZk6eD5+NnT7P+s9Nn",
+	"zx6n32RPnzznZ2PBeT998oRn/dMn/NFo/Hh8Ojob9UfPzs7S7PRJ9jQ9fTLqj/t93n/WWyn/7vWPT8GP",
+	"GpZvk/vB1RxHkWZWB/a0/6j/iIuzs9Hz58+ePT0dpeLR6OzZ+NEjIdLTkfjmyTN+dvooffY0ff4o7X/z",
+	"NBuJ5+MnT56lp6fpN0/OsHyym3gMoQHuWdcKio8jkvkXYvpSLKDsxxXpUQXWWM0lGkCHNE03D+miUcZ4",
+	"APNhKdNmMG+bChhWQt5SVZi3ago1V9W+71mgtTixnom0IDTbmQMUD+rieCUupRVlBuV96g0XfwuKBuSE",
+	"hBIDEDG411Ih8gIWS7GXIHUvZSB2B8wb4QmBdADJAGetRb8T+FjRT2544XvsWbFNHUYDkQlN91Bersg1",
+	"YMev1nHnc+2mSkpVpW54wTDe7j0BDrNH8xy1mISNlpeSKIkNy0rNSjM8ZwUfiQLqgiYTWv9ABHp9ItdM",
+	"3YiqyrMM48/1TZcyU77aeBlaiJS7UOM38BnoeoJpYXBAhjoFwoffE3YQPfjhwf8yfHJCIZATLxpOtDAv",
+	"4Y6v61JQtEQv7b1L9mB4LUoz/BpdJC4ei+kMxipnGLIiYc1+UX6JQU5BNSK8GkjLKYU+QUFANNdFtAeM",
+	"wqGAcI4aA+DFLqCDqzmcqnPM3lAZxKWs44ygi3D3Lmh28nJ89LO164f1+vgunrUgfvC4//xSDstKpEpi",
+	"+soV5iwMv/bNSXBQmQry3Kx2DS5XtWgT2i8dA7mF5F43jVfmLFbAgrhmfFIJkTGjvNd+KjgyPHJfuqXZ",
+	"KfR1G62g5qXvP/Xccb1SQdbLrDQhIMMVHUUYmDBVnrpssbWMqoUYYT+SYnaFXW8ADQLGowfsEQgC33kA",
+	"s+OPUlWVvTB3yXf4HkAzbyxqtFzBXqzwQsolwXg2oeN8hHdSqJH4uItK4GjkC6kF9efb5PA7R1UZCAt7",
+	"goG1B25ZYsGoORBm1ME8y2YFYoDkIvJjKHAAAWnZTiDQXcR4Tai71s4bHDuBiYetftNrtFt56Gu1lyBf",
+	"prXnYtTL89p9/8/s5gm79W0OKvtG2nfm6HGfuHdPD0W8QuwKTyAPAsub8BwlIpBY4f91ELJeSEoeS5j4",
+	"mIoS0/oC5QPzvpDG3AvII3NRFC7zLAIRG+hX6VTlqWAtHgk3AeeSaAnIub6KXzIo5xomvt+GOvShhl55",
+	"1JkXr/RyvGdW7PtWtuQHOA8L96gi2Ar+4HbZloEE7p7DhQ/DU5RainfHYpuRdsOrnI8K0S1nQIYIy7ws",
+	"v9LMvwBSLK1ODkZWI6WOm8DXFXjTsFGSvR3UZ1A+7CH1jbi1iZ0nSkz4ux/6nzxBwU1kuzwIFvvQ2Qp2",
+	"wf3r70wYtFHfySf358Yo90WhVeBDFLOy4EZopk1eFEBOLsN4CJ1xRkuv5bvUQ1EUeoA0ieSXG5ZyMP5D",
+	"pE7ftsOav8KEiYktcXG3i737IZY29uLW0dv5EyUpguG6ZsE5O2Q8vv7oJrrZGp13b0GD23MD5NZzWQit",
+	"/Y5Qm85z70eZQOQHJm3n6WEWYoH8P9hWHTBvrdNG3OIAJ11ud/Pe4r/zp9eq/pCCvG4TwRkFH4dmw2M5",
+	"V/KYl+Wx5xvHl/N+/1FqOSH8JYaWeBok4ign9F+AkwWcPYtciwHTRlUiY9jdNaH/MqMaptpXqG5eiyXB",
+	"XiMtzjW5eWpYMpct/kvt9vGMBRB/c33uPWKuHF+Kj4heHLjqyE+JSgMe21orxQPS5vZb96isk/6eWqRf",
+	"Wl9/BkPpDXpifpQKaSpe7JQ+4Qb1hTTHXbgq1z6LanGQc2tlS5djayXnqFAjfTLLtXYwHFHLqtbYgm7n",
+	"jYA14uAaR/dLEbG2f8hl9jN+6lv73S+cTQijB4iFAwXEuvuY7PS/owHcM2k2NqCFNv3OKor+JnU71Kxu",
+	"3AcrD3V/t6faC31NepbPuXC5Ai4AvYGAP+GIP0cCQyv4ST9eHJ09eepmMFpSk8lIJjWFJTsmU39zCjlr",
+	"RlT2Tf9JJPW+f/ScH40/fHr6+PM/9aIO3Kgke2NPkSZPG+SHVIwjsvdqIOor7fNZsPgwwHDmqwDOVOLz",
+	"9DH7Of+W0lfsEgTeivpk14UldmFcIOoNHwtEaysFjxpTv86Npa7O8kClRpgjLBBo0rEvWB/lEjFQVhfw",
+	"Xo8OzKrlyABo+917ArYOAYBGLAs+xKH8dzh5QG9IVPEjSC6gLdY++cXq+oDEIcxbYlaV+1cNlrpuo3/r",
+	"PBC71itBYmO8VonGVWfDIK/zmLdtpUrkzdqxVKl9AO6rgJPQ9lEHotCRWuybCQbjT1YnBUPf7r5wnto7",
+	"cWa3+Lva3M/fOkJyEeVmzhZy7a/Ws8TFogGtH3FPDxgHFI/Ml0pWwNu11buwv9cxe+dD3eRwTgh4eiVB",
+	"rt2fvOfpOqRWBklDVMvRjCq+h2yhHVQsO5md1P+z+yFe57FF6joEscLnGukR1oLbwKtPPsF/2wv6MC1g",
+	"wXOqpq6Lr6eicK4sbETHjTcIMCRChmPUU/ItNSvYjcDe8R3Y0t8pH+3uuVOrHMa+QAfzwLgOD7dzusCQ",
+	"X35HHtMmHZwgEsTuaVX1S9uY4gWlYDJu9RIoQaMmW+SscBhdUKyhvTUcKUKDMe5HQVEWdZeHfyNtJGwk",
+	"cjlhHn/D8nO3DgcpsoAXt5KOJYB0ynOpTz7Bfz+fVCJVVdYtZEMmPhoOvl0APF93EQJBlHJpDbgbUeXj",
+	"3E5zPIZM8wfUbxkuLIdfoyWiqslXgCqZu4xh9OHN5oZTmjnU91dqPqFS8otfX54H7i3/eK7ZosqNEQ4q",
+	"lmrj22I/L+xTr2kNttThYoE73othY+4AFQgOpq22HfAatPi9ob/5re5HALo8PnI/1qW3q0J3p/Ul4cpF",
+	"iJ4uWe0WfAd15tdU8MxD3E/Bt357yn9tXwpv53p6BK8VGe1WeA7SVGi9veZ6qKpJjfWEBKoWEsfrOtE5",
+	"32oDgrrFqQAPHrpAO+jeskGag6j+CwHVZENyOrqoKFYVQGKRAymtMVyP2w4NtS08MHrEJsyv2MFy1w9g",
+	"i7lP34ExRo2n/5TWGI69QxUZLt8d2WN1n8wIWgVdBIkmJ6IbWAVBGPvkH+xiiSnMmUrnMyEN5fuQT8zB",
+	"sCAME9Y5lQ6TDB6jM6MRzyYmcf5V0Nnp3fmWtekhlGJ8OCXVdy3dBmqxhZhx2F5PXd3VE7+8uyurwatb",
+	"awVr56fzPpsg1wTJw6uujpcyqRYDJhUmzSNl1HWAS/SrQnBECHnMLhxkFlr41Wqd/RA/4zqeDRMrUBBJ",
+	"WNTfxGGe1+0aTZN7S+VJMXi1VObKi4B48kGaZ182pQyNTey8Z5fSd5e9ixImqYxl5YVS1wIwsHKDy3VB",
+	"Pai7nbbvaKm/EKZEl8OeEBDdQSwMB9EJ9QZyuYEBRE+x5ZitDPotVqfIulbFKOVi5UZ8NMeMYMGsmM4x",
+	"9lgJKGjJjtnj/mOCqqjBKSgiHvVJ/FrwO8UZsu9/QwvXskF2eAfjxYtGE1dXJ3F4zozl3Cef8I+O8pa6",
+	"yLmNbUnURrFKZTpQzoQ4VWHZCCUnSihkpW6CSgrsrep8V0gBgc+KTGLERHYRsw4OUiuynb//z+68oom0",
+	"MYvD1feRZuDW7Xb+Kxx1K/mdZPl4vJUGFyudyNSYDY0aYsO6KUdmQZiFPpkHcRKtOXApkcKA3urCo8Db",
+	"0GwAjFWBVhL7KvDjS/mdoMo8NQ5yigJqh9+Rwfm0CuhNGJPX+Xi8L06Fffatultis99oTzPwtfHnGPCo",
+	"UZWxLt9A1cYBHGJqVkKx5kLdAQ7FKmlSYdNGqBJX+5cjQgyojrkkW4O6jyE1zHg6zWVYmErobxGL3H/5",
+	"Tw1ZQrPoYG66+R4+eTkNljLmNWo1HxAcQbO5zH+fizpvZtIGq+am+0V17rqwzuSge09Uka2X1e24g19K",
+	"G3Yr2ibi6PpBFOEsC1CjY8TSYAknNQrzVmEFyRB+qDGNpP7qnR/G+1hLpzBsWMydWTO9a6VgIAQS2Kq0",
+	"rrZTVtUkaGnKiwIk/dJa93G2vHfV8ca8leaw8rqePGnxRK/mr9TLfFuvqR/KHbhNafF28JtaVtb7kzlY",
+	"aZbbRZ5b6sNLvLym0vWa3a0go0GivU9PrILDnNRO1koQHgyaeYh8AHlXPk73lWZCVqqYeaggD3IA8WEE",
+	"gQIobKOO2UvSnSvhULMY9aH3DRjYq7FLWEivdcKGkBlJ0PjX85GopDBCDxlhelTiPMTUhmTKxn2YqgaY",
+	"FhgDTFUmEssE2Hv/oa+0w5xrR41AuJw39nYy/zaUfL707XX+MDk6iPZTV/NjQGulun9bYX+oZiRBpx4X",
+	"HrOrA266dJdCAFqtL6SG+ChXXHLSiTlnQxe/WkHH9qvgwCMPBAtbt2iK1+Y7RnDiO0hsholFX0ogKRHs",
+	"DvplJYD9qn1zIMI6UaUOo/LspSF4E19v0tIYAxIMchP1mwdVOQFsStDTCRMtFtbMB5yV4ELsxP2gqokw",
+	"9YnrhlEbfLqGxD3A7uFotu1f0u5SRcQRNvz+LZ84MoMSzRoUE9wjv168ffHjxiyu1iXp3/PZsaPDacEA",
+	"7MzaXky3ncA99NaDgN9u3o0duTQ+eRAgXMJ74ppxtpiqwntGPQjPyjl6AAGiDag73k8BQDsUncKU1Zng",
+	"Enzux+wi6EpM+D91uAubw9bFsXqRI6ClGo/JaY/xNkn+3HjFm6ocGtKAatk+Gp8lQOBacK9LIaqHNLKK",
+	"rGZ8pOamRqOiYcS4AALxtsrdCBoQHrDaQvBtckfcrrOSfxwQoHXcn2YDvm7gP62oPLsK6i8DevzH5zUv",
+	"XIQXEMoMULAa7yfLT1zPj03hN7qnzu7DAImnaSfkwG9e48r5lpStHsoL33Dkjvt6tFpSRVFHk+4C8SBY",
+	"uuj+7Bl9WxcNm7f35BP+8fnE9Re65feSVmfnWg/ASN6b73lysMS3Nov0jeGVAaHn5IEas+vcmnl1D8Mh",
+	"yClrKmIrHMJIPGdcLjHw49oW5bo1wyLIj4vIjddzeeEm/eVstdrouhHVSGm7hnbhd+DNvk/OFyqmqBul",
+	"xvlznR14gPTRudzUoaflyHlXxSHOWXsmPdO5nBTiaK4FxQeR61LZrAsUeazNpvsC/HJOlrEh5UvooUsC",
+	"Te26yKDos37dWHlogomSYuBBGD1WAbhFKeSJTwGq/5yQMzxap8Otg+x3CnFpNpepqEwLGgr6Pb53S/xF",
+	"T5NbNE/03SjYD/4LOSL89zFtpu0gIU0lQZe9Q3od/CGh7+yiskwFL8x0o8ZyI6osT41PEAHmrtlITHPw",
+	"LA7YXOJrlgwS8Zm2pgEv2IhnlkrxzAAOeqUWCfM3I0Rb45GJUhlgqSZsLq8l4HPgDXlBQf6Y3fwjTuMO",
+	"dR/6QssG45QOFqkx/pUdlNE703cCt+KmQI6DgynnYV/eWm0FvJHzIB8DcUtXEjDi3hAYwJ0aKPCFVvvE",
+	"Xj3ortbNne/DwTHfAOUIKDXNri04uAFhkeSSDXGrhjWCc31pLrUwQzZR2PwCOzDkFaOVSta6BcX8Decx",
+	"J0MTSAeH2AKS4ylkP8zh20gsmL/ds5kyRvU+ELBO3A2/g7luJ/SlrPXth4Gg25d0ehcHx8F9I0z3Q9LC",
+	"uHwYbKNcg8hHEraaBxG3mi9JiiC6swqC/8hbEW/dl+8UPBM/sskQ90twYPxZeuuXFEt+ECef3J/tGR9v",
+	"vNShhqlBt2Ou2fABwod9PTxnShbL0AUTQIipUkjCvozJKbch97Hp7ZCpeP2QfVXplfex2UkMmpo+38i5",
+	"gIa3PL0eJmxIx3aIoA0NMOpY/9Zwlw5YIxghUQqqdgFpxWquFUFMrIl6nIPTJDesnEKgbapm8a6HEOi+",
+	"SxrED7TZOPbiwajP6UtBkkCdCTHBAoX7ZTswvxOXc3CX7ginoQVEsZIhEdAHOhgyETosVqK7aTHXxudM",
+	"18HhAUEjko8i6O6UawfNei2WAFY2EkUubgR9c6F8GjV67lR1HbQGc4uEIWm6sXZ2oBfFPmSmhdD6dj4T",
+	"6KiGXdtrS7jd3RFmg3xJj8efxsUBC/ZCZe01UJidcweuDSRsl7m+TtG76ISYGrdJHzSVWMMqrgTPoAcL",
+	"KRGumVBch2jjykZsi25eSHLyrQgCO6ZzxkdwFtxCoMxoxUIwzRinwzk4jeAcfLhbYWHE20q00o2B1sUH",
+	"tK0RMQe28Quqp4vpspXMgraSdWM9J9Xq8IeqmDbz2QjwS25EBRiRkPliraJSSG8sUw1XpeYoCmZhzBCM",
+	"lrkcFSq91i0F0++my3vIOXk3XbbrrVwr6apUfAvKXLOFKIpD0Me76TJUHqhu0aMC6ylZr/dMJm4H71KT",
+	"eEtdHDOlKqAssUKAM+6AGYIlGlzKS3kEHcMwiWs4wOQONi/XzGW7pPUwz+FB9O74pwL4rAdA6JEmIUbV",
+	"fRGsksGosShDBHnFKlUU4GnCTwQBxwE0hPKxJT+EYPSY0hLOHnzPCctEKWQGQ0NAhbpzl9WErqxNOHSZ",
+	"Lj7bxKFAg3pjxYCDlMYpwTmJp7ygDvKuRtX4chGXCAJc0rvOpR0mbiBwBGyPMeg97p4b6qb3B49qBnnT",
+	"2ojyMH5ewysTRMjjgU6rVG+u0Z6PijxlU17c1EBQoIoHhRIur9sxFwi8u+K3MkeHBctyDXlu4MeA7FHs",
+	"DajQWz/iMmuDbvqbWHaDbKpHZg/HvCqVbi1RoMudixT+Jpa/0iN3q6/YD23AFbRzTIArHRx8hXb7Wix1",
+	"W5XTTHTyJlB1o4vNgdZcCcvfcl5gTQCgw7qQsWX/mfKOBrIFMUvDyox6V78VlZlavbclAPfznTq/fm43",
+	"PqBI6DBqgmIvGZ+1b8FstLnyFO/AvJZSVNqq8VWQPYDVDNLv0qYCRksYP9MX/8wVpziH7cU3tLp3dMLo",
+	"7c5hkldsUnFpdqpAvcgyHe4e7KaV+PCqAQS3C1+VCnnBBMVcoWvZPpDLRu1h4gCaXfZIq8qA6/hFFQbS",
+	"DbSobnLwonq/KugIRyMFkO7K3k1zUFV3rQFn+IWcHLS8LUwGyedwNa0zt5mbGM3JJ/xjY4nId7nGHlAh",
+	"97dUXokb5bx9Rl0LqY/ZO+L6We4gQZUkAL91BoTFJ57sulVo1ByQksgPAzwIyvumZdv1WOC0Vow0VU26",
+	"Va3aG4MkdC9gMUwU5+WvqsmdxgRfVZNN2osd8kEjgbAGvjzWL8EuDLV2c8tMVV9pZoTkjrFaug1VV7AJ",
+	"eTbLZe32hn9+RZYbUnlCMA+UxJfXdbOEs2w58TH7BYolIL5g2bS19cxYVbNhOwN+VU2+bGmgnWxv0OMZ",
+	"r1lvLnMj0ml3JvuqmnwhDvuLWNglbKdPv62wkRhk17jHh0yWU9WkjfG67qonn+ivbshLvlmlg15ywPFd",
+	"2uRC9Nj1Gv3C7TYPGjp2c9qC/9LWjxhivqA7jQD4Dx0sAAIMQNaSDaFM9n8/HraGe+tlPWC0d51ItuAj",
+	"uXjWrORVrr1rP68cXA6ZX23Ucyn98g/CKHfdAl25VhfUSQ98UpCpQ5VkbehGe/dn/oPDG7kl9O4SB3p0",
+	"IPitEPNon5bMfz6ih3hxu3ZEHmn2Gu/zrBxhnbGJAl5rSZui998O7/jP1FQcJtyhpzguzB2h/lZ+2Wsn",
+	"pRDGiUO8evIJ/+goDDFfI0iaM0zzPKOy0NxoUYzjYhCe7N35orcKQaLPw8lAN6HVxd2VynHcHgRtdV9O",
+	"0NbbPY4UvLdNR39pNNNCYzaHIDFlJQyUMmsX9/AurhlfsrkW6JcGm8AsXYPN13aYkP/r5FSmNnfBhCeE",
+	"J4xDN6a4X8pKyCY/kE1sX7WJyCylQFjj5JP9z+eO/SdEkLjvA4PIzH9ToyDdB8qto3mwkPMgyrtNRBNl",
+	"ex6aKA94imFJIAOrPaazK2na4fvjHG7SSSVMtdz9JPsXtp3jXwsuXdJ/WHLp8q4Q7AAwCZiSUK3JXAW7",
+	"taKvRUnQQAFYN6VqWeXKnu52zBBYQ3x7/Jibakkk88dtPtM9rDhRiLJymINuqiXjbm80rlIkpohOvvZT",
+	"bu1oDRhK3sb26nHorMaCDTRQ1ELWgNCQ8A/gLi0FO1aleIuj+DNHLGAK2zUzXME7ilcYt4w7O9PQeQJJ",
+	"RFJYXYupCjIka/cZ5kpikI882wzl/Aaf2TlFAK+FKO13plxP251lsIZf1F0mPpZ5JfRVLq8yvtS9wfN+",
+	"0iMH8mrIwqH25d39aDDBL+RJg29vrjd1vlCf3wB3HzAx09AGR/1oSL0nn+C/G8MXfqwEXGV5qOWdTS0T",
+	"828gPr1Vi2zRIR1Bdgtj4JAginF4ja116XY9LjAnr0Y08sk2I3X73EG7zNYqQ25PSTAxtv7Ov/zgHYnq",
+	"0dwBwqUb95+zNZAb/XZh5BfxjhwFi2D/I7qHv3zyyf3Zzd7wNZ8rmVibOw3U8PCAaxe1QPZOsfvjNRW4",
+	"T5QOMnoOZ+q4wa/zqYBWTgga68jyiZ2Nn8YnWrM3Gr2DVjoM1TAajaZobJEXhbuRFdxYTeltoxEVoPTA",
+	"Q9W8qE1lykqK6Ec0josvDDRKvXn4pBLOZrtIZyJhJk+vhWGPvzk97a4N1ZP6vwDIxvXngcTnup3etpzP",
+	"KN3v2xy2E8kTXJND/ZypCgmU62usALO/olNHgf7FuFMFoCBf87FgpcqlOWYXKxiAG7rLxowCmOZhs56/",
+	"uJV/X41m9yArceMQk9pqon0HWLiVIFaGvo3qsBbIQfgJ0YhkUKhiaer4Uv4yx/Q66sbGJrzUEKssch+o",
+	"BPBLKVJDqM7Dn7g2R9/bzx+9/G7IZrnWQl9KR66WUqHO0/1gFnkqjhnIXfRC3fiX08I3lQoInAoE+8d7",
+	"h0Jmwzp9BK1buxjI1imzDZzYonHTpRS8KnJRsQfQAaoS2h6ur89xQXyXJKnwG0FpJi5BPfsokIWpBJ85",
+	"0vsed69L4jVu9JdulRvBivDtZwGzMNipBbdWVSryG5GdM20qJSewn1yG9NeK49mgmsYUSm6MqOwz//m+",
+	"f/T8w6fT5PTZ53/qtcB6blTWjPho8BQdadibhvjs5dmAfXMp4YYBqKyXMuOGD9iny54Wv1/2Bt8klz1u",
+	"LnuDS8uenh6dnh6d9d+e9gd9+7//uOwll5BQCXfAG+wvI5UtL3uDT+6nwSWVYjBe5nAH2D9wgTj4Ze/z",
+	"ZyCpeiVW57vGyJDCEHvFjtsnqkDqcoMOD4OvXBQNtRJhNB7Y8yaqI6htREr++r4Uzl2K9HKzsTRvQ71d",
+	"rNoukIJ/kHI7x2BhkgcruKs32/ln2ESxGPTf7XbYflmk8yo3S3gY3SuD9x/sMUcKw7fOq8LyE2PKwcnJ",
+	"6dk3x/3j/vHp4Nk3/T6oFDSqtQ7PU0VlErC/A8h8TOp8decHDhomXYslGKXEssjBs84p3zmM5GleliIb",
+	"UG+HIoO3+OwgaKunE59pEr462sPknSttrOZSD4K+FqjcIbpOEoC5IHI8eV0cYHKr2+ZHtbAvJ913EDof",
+	"wHpP6l7F3lBKHHhr8AXY/tjoFUt5VeWQvczU3AxcokLjYSGM3f//LwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

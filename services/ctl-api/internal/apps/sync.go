@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
+	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -70,7 +72,11 @@ func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error
 	if err := s.findApp(ctx); err != nil {
 		return SyncResult{}, err
 	}
-	s.out.Warnings = warnings
+	missing, err := s.missingVariables(ctx)
+	if err != nil {
+		return SyncResult{}, err
+	}
+	s.out.Warnings = slices.Concat(warnings, missing)
 	return s.out, s.run(ctx)
 }
 
@@ -94,6 +100,20 @@ func haveSources(ctx context.Context, tx *store.Tx, sources map[string]string) e
 		}
 	}
 	return nil
+}
+
+// missingVariables warns of variables that the folder reads and the app does not
+// have.
+func (s *syncing) missingVariables(ctx context.Context) ([]appconfig.Diagnostic, error) {
+	rows, err := s.tx.ListAppVariables(ctx, s.out.App.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read variables: %w", err)
+	}
+	var have []string
+	for _, row := range rows {
+		have = append(have, row.Name)
+	}
+	return variables.Reads(appconfig.VariableReads(s.folder)).Missing(s.out.App.Name, have), nil
 }
 
 // syncing is one sync under way, inside its transaction.

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -36,9 +37,26 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
 	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
+	// Before the variables themselves: one that is set in between counts as another
+	// version the next time, and none is missed.
+	if b.variablesVersion, err = tx.AppVariablesVersion(ctx, install.AppID); err != nil {
+		return db.StateVersion{}, fmt.Errorf("read version of variables: %w", err)
+	}
+	runner, err := tx.InstallRunner(ctx, install.ID)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return db.StateVersion{}, fmt.Errorf("read runner: %w", err)
+	}
+	b.runner = runner
 	same := last.Version > 0 && last.InputsVersion == inputsVersion && optional.Value(last.ReleaseID) == releaseID
-	if same {
-		b.inputs = inputsOf(last.Tree) // sealed leaves differ each time they are made
+	// Sealed leaves differ each time they are made, so those of the newest version
+	// stay as long as they say the same to the same runner.
+	if last.Version > 0 && optional.Value(last.SealRecipient) == optional.Value(runner.SealRecipient) {
+		if same {
+			b.inputs = inputsOf(last.Tree)
+		}
+		if last.VariablesVersion == b.variablesVersion {
+			b.variables = variablesOf(last.Tree)
+		}
 	}
 	tree, err := b.build(ctx)
 	if err != nil {
@@ -54,9 +72,13 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 			return last, nil
 		}
 	}
-	next := db.StateVersion{OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion, ReleaseID: optional.Of(releaseID), Cause: cause}
+	next := db.StateVersion{
+		OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion,
+		VariablesVersion: b.variablesVersion, SealRecipient: runner.SealRecipient, ReleaseID: optional.Of(releaseID), Cause: cause,
+	}
 	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
-		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion, ReleaseID: next.ReleaseID, Cause: cause,
+		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion,
+		VariablesVersion: next.VariablesVersion, SealRecipient: next.SealRecipient, ReleaseID: next.ReleaseID, Cause: cause,
 	})
 	if err != nil {
 		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
@@ -65,12 +87,17 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 }
 
 type treeBuilder struct {
-	tx            *store.Tx
-	keys          *access.Keyring
-	install       db.Install
-	releaseID     string
-	inputsVersion int32
-	inputs        map[string]any
+	tx               *store.Tx
+	keys             *access.Keyring
+	install          db.Install
+	releaseID        string
+	inputsVersion    int32
+	variablesVersion int32
+	runner           db.Runner // zero when there is none
+	// inputs and variables are those of the newest version, unless they have to be
+	// made anew.
+	inputs    map[string]any
+	variables map[string]any
 }
 
 func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
@@ -101,14 +128,13 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 		}
 		declared = app.Inputs
 	}
-	runner, err := b.tx.InstallRunner(ctx, b.install.ID)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
-		return nil, fmt.Errorf("read runner: %w", err)
+	if b.runner.ID != "" {
+		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: b.runner.State}
 	}
-	if err == nil {
-		parts.Runner = interpolate.Runner{Populated: true, ID: runner.ID, Status: runner.State}
+	if parts.Inputs, err = b.readInputs(ctx, declared); err != nil {
+		return nil, err
 	}
-	if parts.Inputs, err = b.readInputs(ctx, declared, optional.Value(runner.SealRecipient)); err != nil {
+	if parts.App.Variables, err = b.readVariables(ctx); err != nil {
 		return nil, err
 	}
 	stack, err := b.tx.NewestStack(ctx, b.install.ID)
@@ -129,7 +155,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 
 // readInputs joins what the install sets with the release's defaults. Sensitive
 // ones are opened with the org's key and sealed to the install's at once.
-func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input, recipient string) (map[string]any, error) {
+func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input) (map[string]any, error) {
 	if b.inputs != nil {
 		return b.inputs, nil
 	}
@@ -157,17 +183,36 @@ func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input
 			maps.Copy(secret, object(opened))
 		}
 	}
+	return b.sealed("inputs", plain, secret)
+}
+
+// readVariables opens the sensitive variables of the app and seals them to the
+// install's key at once.
+func (b *treeBuilder) readVariables(ctx context.Context) (map[string]any, error) {
+	if b.variables != nil {
+		return b.variables, nil
+	}
+	values, err := variables.Read(ctx, b.tx, b.keys, b.install.AppID)
+	if err != nil {
+		return nil, err
+	}
+	return b.sealed("app variables", values.Plain, values.Sensitive)
+}
+
+// sealed adds to plain values the secret ones, each sealed to the install's key.
+func (b *treeBuilder) sealed(what string, plain, secret map[string]any) (map[string]any, error) {
 	if len(secret) == 0 {
 		return plain, nil
 	}
+	recipient := optional.Value(b.runner.SealRecipient)
 	if recipient == "" {
-		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive inputs and no runner yet that they could be sealed to", b.install.Name)
+		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.install.Name, what)
 	}
-	sealed, err := seal.SealLeaves(recipient, any(secret), func(path []string) bool { return len(path) == 1 })
+	leaves, err := seal.SealLeaves(recipient, any(secret), func(path []string) bool { return len(path) == 1 })
 	if err != nil {
-		return nil, fmt.Errorf("seal inputs: %w", err)
+		return nil, fmt.Errorf("seal %s: %w", what, err)
 	}
-	maps.Copy(plain, sealed.(map[string]any))
+	maps.Copy(plain, leaves.(map[string]any))
 	return plain, nil
 }
 
@@ -245,6 +290,13 @@ func outputValues(raw json.RawMessage) (map[string]any, error) {
 func inputsOf(tree json.RawMessage) map[string]any {
 	inputs, _ := object(tree)["inputs"].(map[string]any)
 	values, _ := inputs["inputs"].(map[string]any)
+	return values
+}
+
+// variablesOf picks the variables of the app likewise.
+func variablesOf(tree json.RawMessage) map[string]any {
+	app, _ := object(tree)["app"].(map[string]any)
+	values, _ := app["variables"].(map[string]any)
 	return values
 }
 

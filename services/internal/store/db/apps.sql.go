@@ -78,7 +78,7 @@ func (q *Queries) DeleteApp(ctx context.Context, id string) error {
 }
 
 const findApp = `-- name: FindApp :one
-SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at FROM apps WHERE (id = $1 OR name = $1) AND deleted_at IS NULL
+SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at, variables_version FROM apps WHERE (id = $1 OR name = $1) AND deleted_at IS NULL
 ORDER BY id = $1 DESC LIMIT 1
 `
 
@@ -95,6 +95,7 @@ func (q *Queries) FindApp(ctx context.Context, ref string) (App, error) {
 		&i.Labels,
 		&i.CreatedAt,
 		&i.DeletedAt,
+		&i.VariablesVersion,
 	)
 	return i, err
 }
@@ -128,7 +129,7 @@ const insertApp = `-- name: InsertApp :one
 
 INSERT INTO apps (id, org_id, name, display_name, description, labels)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5)
-RETURNING id, org_id, name, display_name, description, labels, created_at, deleted_at
+RETURNING id, org_id, name, display_name, description, labels, created_at, deleted_at, variables_version
 `
 
 type InsertAppParams struct {
@@ -158,6 +159,7 @@ func (q *Queries) InsertApp(ctx context.Context, arg InsertAppParams) (App, erro
 		&i.Labels,
 		&i.CreatedAt,
 		&i.DeletedAt,
+		&i.VariablesVersion,
 	)
 	return i, err
 }
@@ -209,7 +211,7 @@ func (q *Queries) InsertNewApp(ctx context.Context, arg InsertNewAppParams) erro
 }
 
 const listApps = `-- name: ListApps :many
-SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at FROM apps WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
+SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at, variables_version FROM apps WHERE deleted_at IS NULL AND name > $1 ORDER BY name LIMIT $2
 `
 
 type ListAppsParams struct {
@@ -235,6 +237,7 @@ func (q *Queries) ListApps(ctx context.Context, arg ListAppsParams) ([]App, erro
 			&i.Labels,
 			&i.CreatedAt,
 			&i.DeletedAt,
+			&i.VariablesVersion,
 		); err != nil {
 			return nil, err
 		}
@@ -247,7 +250,7 @@ func (q *Queries) ListApps(ctx context.Context, arg ListAppsParams) ([]App, erro
 }
 
 const lockApp = `-- name: LockApp :one
-SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at FROM apps WHERE id = $1 FOR UPDATE
+SELECT id, org_id, name, display_name, description, labels, created_at, deleted_at, variables_version FROM apps WHERE id = $1 FOR UPDATE
 `
 
 // Syncs, rebuilds and releases of one app go one after the other.
@@ -263,6 +266,7 @@ func (q *Queries) LockApp(ctx context.Context, id string) (App, error) {
 		&i.Labels,
 		&i.CreatedAt,
 		&i.DeletedAt,
+		&i.VariablesVersion,
 	)
 	return i, err
 }
@@ -311,7 +315,7 @@ const updateApp = `-- name: UpdateApp :one
 UPDATE apps SET display_name = coalesce($1, display_name),
     description = coalesce($2, description),
     labels = coalesce($3, labels)
-WHERE id = $4 RETURNING id, org_id, name, display_name, description, labels, created_at, deleted_at
+WHERE id = $4 RETURNING id, org_id, name, display_name, description, labels, created_at, deleted_at, variables_version
 `
 
 type UpdateAppParams struct {
@@ -339,6 +343,7 @@ func (q *Queries) UpdateApp(ctx context.Context, arg UpdateAppParams) (App, erro
 		&i.Labels,
 		&i.CreatedAt,
 		&i.DeletedAt,
+		&i.VariablesVersion,
 	)
 	return i, err
 }

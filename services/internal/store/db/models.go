@@ -55,14 +55,26 @@ type Alarm struct {
 }
 
 type App struct {
-	ID          string
-	OrgID       string
-	Name        string
-	DisplayName string
-	Description string
-	Labels      json.RawMessage
-	CreatedAt   time.Time
-	DeletedAt   *time.Time
+	ID               string
+	OrgID            string
+	Name             string
+	DisplayName      string
+	Description      string
+	Labels           json.RawMessage
+	CreatedAt        time.Time
+	DeletedAt        *time.Time
+	VariablesVersion int32
+}
+
+type AppVariable struct {
+	OrgID     string
+	AppID     string
+	Name      string
+	Value     *string
+	Sealed    []byte
+	Version   int32
+	UpdatedBy string
+	UpdatedAt time.Time
 }
 
 type Blob struct {
@@ -523,14 +535,16 @@ type StackVersion struct {
 }
 
 type StateVersion struct {
-	OrgID         string
-	InstallID     string
-	Version       int32
-	Tree          json.RawMessage
-	InputsVersion int32
-	ReleaseID     *string
-	Cause         string
-	CreatedAt     time.Time
+	OrgID            string
+	InstallID        string
+	Version          int32
+	Tree             json.RawMessage
+	InputsVersion    int32
+	ReleaseID        *string
+	Cause            string
+	CreatedAt        time.Time
+	VariablesVersion int32
+	SealRecipient    *string
 }
 
 type Step struct {

@@ -11,7 +11,7 @@ import (
 
 const getStateTree = `-- name: GetStateTree :one
 
-SELECT org_id, install_id, version, tree, inputs_version, release_id, cause, created_at FROM state_versions
+SELECT org_id, install_id, version, tree, inputs_version, release_id, cause, created_at, variables_version, seal_recipient FROM state_versions
 WHERE install_id = $1 AND ($2::int = 0 OR version = $2)
 ORDER BY version DESC LIMIT 1
 `
@@ -35,6 +35,8 @@ func (q *Queries) GetStateTree(ctx context.Context, arg GetStateTreeParams) (Sta
 		&i.ReleaseID,
 		&i.Cause,
 		&i.CreatedAt,
+		&i.VariablesVersion,
+		&i.SealRecipient,
 	)
 	return i, err
 }

@@ -12,17 +12,20 @@ import (
 
 const insertStateVersion = `-- name: InsertStateVersion :exec
 
-INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, release_id, cause)
-VALUES (berth.current_org(), $1, $2, $3, $4, $5, $6)
+INSERT INTO state_versions (org_id, install_id, version, tree, inputs_version, variables_version, seal_recipient, release_id, cause)
+VALUES (berth.current_org(), $1, $2, $3, $4, $5,
+    $6, $7, $8)
 `
 
 type InsertStateVersionParams struct {
-	InstallID     string
-	Version       int32
-	Tree          json.RawMessage
-	InputsVersion int32
-	ReleaseID     *string
-	Cause         string
+	InstallID        string
+	Version          int32
+	Tree             json.RawMessage
+	InputsVersion    int32
+	VariablesVersion int32
+	SealRecipient    *string
+	ReleaseID        *string
+	Cause            string
 }
 
 // The versions of an install's state tree. All run inside store.Tx of the org.
@@ -32,6 +35,8 @@ func (q *Queries) InsertStateVersion(ctx context.Context, arg InsertStateVersion
 		arg.Version,
 		arg.Tree,
 		arg.InputsVersion,
+		arg.VariablesVersion,
+		arg.SealRecipient,
 		arg.ReleaseID,
 		arg.Cause,
 	)

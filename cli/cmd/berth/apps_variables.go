@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/redact"
+)
+
+// maxVariableBytes is how long the value of a variable may be, as the control
+// plane has it; reading stops there.
+const maxVariableBytes = 64 << 10
+
+func (c *cli) appsVariablesCommand() *cobra.Command {
+	return noun("variables", "variable", "What is the same in every install of an app: .nuon.app.variables",
+		c.variablesList(), c.variablesShow(), c.variablesSet(), c.variablesDelete())
+}
+
+func (c *cli) variablesList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list APP", Short: "List the variables of an app, without values", Args: exactly("APP")}
+	limit := limitFlag(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.AppVariable, string, error) {
+			resp, err := client.ListAppVariablesWithResponse(ctx, args[0], &ctlapi.ListAppVariablesParams{Limit: &limit, After: after})
+			if err != nil {
+				return nil, "", err
+			}
+			page, err := api.Body(resp.JSON200)
+			if err != nil {
+				return nil, "", err
+			}
+			return page.Items, page.Next, nil
+		})
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.variableView(false))
+	})
+	return cmd
+}
+
+func (c *cli) variablesShow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show APP NAME", Short: "Show a variable of an app; the value only if it is plain", Args: exactly("APP", "NAME"),
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.GetAppVariableWithResponse(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		variable, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *variable, c.variableView(true))
+	})
+	return cmd
+}
+
+func (c *cli) variablesSet() *cobra.Command {
+	var plain bool
+	var file string
+	cmd := &cobra.Command{
+		Use: "set APP NAME", Short: "Set a variable of an app",
+		Long: `Sets a variable that templates of every install read as .nuon.app.variables.NAME. The
+value is read from --from-file, or from stdin, without the line break at its end; it is
+not an argument, because others on this machine can see those. It is stored sealed and
+not shown again.
+
+With --plain it is no secret: it is shown, and may be given as NAME=VALUE.
+
+Nothing is deployed by that: the next berth deploy of an install takes the new value.`,
+		Example: "  berth apps variables set hello license_key < license.key\n" +
+			"  berth apps variables set hello signing_key --from-file key.pem\n" +
+			"  berth apps variables set hello region=eu-central --plain",
+		Args: exactly("APP", "NAME"),
+	}
+	cmd.Flags().BoolVar(&plain, "plain", false, "it is no secret: show it to whoever may read the app")
+	cmd.Flags().StringVar(&file, "from-file", "", "read the value from this file")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		name, given, isGiven := strings.Cut(args[1], "=")
+		switch {
+		case name == "":
+			return usagef("the variable has no name")
+		case isGiven && !plain: // the mistake must not be repeated on the screen
+			return usagef("the value of a secret is no argument, where others see it: give %s on stdin or with --from-file, or say --plain", name)
+		case isGiven && file != "":
+			return usagef("the value of %s is given twice: as an argument and with --from-file", name)
+		}
+		if !isGiven {
+			var err error
+			if given, err = c.readValue(name, file); err != nil {
+				return err
+			}
+		}
+		resp, err := client.SetAppVariableWithResponse(ctx, args[0], name, ctlapi.AppVariableRequest{Value: given, Sensitive: new(!plain)})
+		if err != nil {
+			return err
+		}
+		variable, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if !plain && len(given) > 0 && len(given) < redact.MinLen {
+			fmt.Fprintf(c.err, "warning: logs are not searched for secrets of less than %d bytes\n", redact.MinLen)
+		}
+		if len(variable.ReadBy) == 0 {
+			fmt.Fprintf(c.err, "nothing in the newest config of %s reads %s\n", args[0], name)
+		} else {
+			fmt.Fprintf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, readers(*variable))
+		}
+		return printOne(c, *variable, c.variableView(true))
+	})
+	return cmd
+}
+
+func (c *cli) variablesDelete() *cobra.Command {
+	cmd := &cobra.Command{Use: "delete APP NAME", Short: "Delete a variable of an app", Args: exactly("APP", "NAME")}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		resp, err := client.DeleteAppVariableWithResponse(ctx, args[0], args[1])
+		if err != nil {
+			return err
+		}
+		variable, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		if len(variable.ReadBy) > 0 {
+			fmt.Fprintf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, readers(*variable))
+		}
+		_, err = fmt.Fprintf(c.out, "variable %s of %s is deleted\n", variable.Name, args[0])
+		return err
+	})
+	return cmd
+}
+
+// readers are the parts of the newest config that read a variable.
+func readers(v ctlapi.AppVariable) string {
+	var names []string
+	for _, r := range v.ReadBy {
+		name := r.Name
+		if r.Kind == ctlapi.AppVariableReaderKindAction {
+			name = "action " + name
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// readValue reads the value of a variable from a file, or from stdin: typed and
+// not shown, when that is a terminal.
+func (c *cli) readValue(name, file string) (string, error) {
+	var value []byte
+	var err error
+	in, isFile := c.in.(*os.File)
+	switch {
+	case file != "":
+		value, err = readFileUpTo(file, maxVariableBytes+2) // with a line break
+	case isFile && isTerminal(c.in):
+		fmt.Fprintf(c.err, "value of %s (not shown; several lines: --from-file): ", name)
+		value, err = term.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(c.err)
+	default:
+		value, err = io.ReadAll(io.LimitReader(c.in, maxVariableBytes+3))
+	}
+	if err != nil {
+		return "", err
+	}
+	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+	switch {
+	case len(value) == 0 && file == "":
+		return "", usagef("no value: give %s on stdin or with --from-file", name)
+	case len(value) > maxVariableBytes:
+		return "", usagef("the value of %s is longer than %d KiB: put what is large into files of the app folder", name, maxVariableBytes>>10)
+	case !utf8.Valid(value) || bytes.IndexByte(value, 0) >= 0:
+		return "", usagef("the value of %s is not text: encode it, such as with base64, and decode it in the template (b64dec)", name)
+	}
+	return string(value), nil
+}
+
+func readFileUpTo(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
+// variableView shows a variable; lists have no values.
+func (c *cli) variableView(withValue bool) output.View[ctlapi.AppVariable] {
+	view := output.View[ctlapi.AppVariable]{
+		Name: func(v ctlapi.AppVariable) string { return v.Name },
+		None: "the app has no variables: berth apps variables set makes one",
+		Columns: []output.Column[ctlapi.AppVariable]{
+			{Head: "NAME", Cell: func(v ctlapi.AppVariable) string { return v.Name }},
+			{Head: "SENSITIVE", Cell: func(v ctlapi.AppVariable) string {
+				if v.Sensitive {
+					return "yes"
+				}
+				return "no"
+			}},
+			{Head: "READ BY", Cell: readers},
+			{Head: "AGE", Cell: func(v ctlapi.AppVariable) string { return c.age(v.UpdatedAt) }},
+			{Head: "BY", Cell: func(v ctlapi.AppVariable) string { return v.UpdatedBy }},
+			{Head: "VERSION", Wide: true, Cell: func(v ctlapi.AppVariable) string { return fmt.Sprint(v.Version) }},
+		},
+	}
+	if withValue {
+		view.Columns = append(view.Columns[:1:1], append([]output.Column[ctlapi.AppVariable]{{Head: "VALUE", Cell: func(v ctlapi.AppVariable) string {
+			if v.Sensitive {
+				return "(sensitive)"
+			}
+			return value(v.Value)
+		}}}, view.Columns[1:]...)...)
+	}
+	return view
+}

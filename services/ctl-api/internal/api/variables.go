@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ListAppVariables answers the variables of an app by name, without values.
+func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariablesRequestObject) (apigen.ListAppVariablesResponseObject, error) {
+	limit := limitOf(req.Params.Limit)
+	var out apigen.ListAppVariables200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return err
+		}
+		rows, err := tx.PageOfAppVariables(ctx, db.PageOfAppVariablesParams{AppID: app.ID, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+		if err != nil {
+			return err
+		}
+		reads, err := variables.ReadsOf(ctx, tx, app.ID)
+		if err != nil {
+			return err
+		}
+		rows, out.Next = page(rows, limit, func(v db.AppVariable) string { return v.Name })
+		out.Items = convert(rows, func(v db.AppVariable) apigen.AppVariable { return variableView(v, reads) })
+		return nil
+	})
+	return out, err
+}
+
+// GetAppVariable answers one variable, with its value unless that is a secret.
+func (s *Server) GetAppVariable(ctx context.Context, req apigen.GetAppVariableRequestObject) (apigen.GetAppVariableResponseObject, error) {
+	var out apigen.GetAppVariable200JSONResponse
+	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return err
+		}
+		row, err := variables.Get(ctx, tx, app, req.Variable)
+		if err != nil {
+			return err
+		}
+		reads, err := variables.ReadsOf(ctx, tx, app.ID)
+		out = apigen.GetAppVariable200JSONResponse(variableView(row, reads))
+		out.Value = row.Value
+		return err
+	})
+	return out, err
+}
+
+// SetAppVariable sets one variable of an app.
+func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRequestObject) (apigen.SetAppVariableResponseObject, error) {
+	set := variables.Variable{Name: req.Variable, Value: req.Body.Value, Sensitive: req.Body.Sensitive == nil || *req.Body.Sensitive}
+	var out apigen.SetAppVariable200JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return "", err
+		}
+		row, changed, err := variables.Set(ctx, tx, s.Keys, app.ID, set, auth.PrincipalOf(ctx).AccountName)
+		if err != nil {
+			return "", err
+		}
+		reads, err := variables.ReadsOf(ctx, tx, app.ID)
+		if err != nil {
+			return "", err
+		}
+		out = apigen.SetAppVariable200JSONResponse(variableView(row, reads))
+		out.Value = row.Value
+		if !changed {
+			return "", nil
+		}
+		kind := "plain"
+		if set.Sensitive {
+			kind = "sensitive"
+		}
+		return fmt.Sprintf("set %s variable %s of app %s: version %d", kind, row.Name, app.Name, row.Version), nil
+	})
+	return out, err
+}
+
+// DeleteAppVariable deletes one variable of an app.
+func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVariableRequestObject) (apigen.DeleteAppVariableResponseObject, error) {
+	var out apigen.DeleteAppVariable200JSONResponse
+	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+		app, err := findApp(ctx, tx, req.App)
+		if err != nil {
+			return "", err
+		}
+		row, err := variables.Delete(ctx, tx, app, req.Variable)
+		if err != nil {
+			return "", err
+		}
+		reads, err := variables.ReadsOf(ctx, tx, app.ID)
+		out = apigen.DeleteAppVariable200JSONResponse(variableView(row, reads))
+		return fmt.Sprintf("delete variable %s of app %s: version %d", row.Name, app.Name, row.Version), err
+	})
+	return out, err
+}
+
+// variableView leaves out the value: only who asks for one variable sees it.
+func variableView(v db.AppVariable, reads variables.Reads) apigen.AppVariable {
+	return apigen.AppVariable{
+		Name: v.Name, Sensitive: variables.IsSensitive(v), Version: int(v.Version), UpdatedBy: v.UpdatedBy, UpdatedAt: v.UpdatedAt,
+		ReadBy: convert(reads.Of(v.Name), func(r variables.Reader) apigen.AppVariableReader {
+			return apigen.AppVariableReader{Kind: apigen.AppVariableReaderKind(r.Kind), Name: r.Name}
+		}),
+	}
+}

@@ -1,0 +1,76 @@
+package variables
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Values are the variables of an app in clear, apart by whether they may be
+// stored so.
+type Values struct {
+	Plain     map[string]any
+	Sensitive map[string]any
+}
+
+// Read opens the variables of an app.
+func Read(ctx context.Context, tx *store.Tx, keys sealer, appID string) (Values, error) {
+	rows, err := tx.ListAppVariables(ctx, appID)
+	if err != nil {
+		return Values{}, fmt.Errorf("read variables: %w", err)
+	}
+	out := Values{Plain: map[string]any{}, Sensitive: map[string]any{}}
+	for _, row := range rows {
+		value, err := valueOf(keys, row)
+		if err != nil {
+			return Values{}, err
+		}
+		if IsSensitive(row) {
+			out.Sensitive[row.Name] = value
+		} else {
+			out.Plain[row.Name] = value
+		}
+	}
+	return out, nil
+}
+
+// IsSensitive says whether a variable's value is a secret.
+func IsSensitive(row db.AppVariable) bool { return row.Sealed != nil }
+
+// sealedValue is what is sealed of a variable: also which it is, so that one
+// row's secret cannot be passed off as another's.
+type sealedValue struct {
+	App   string `json:"app"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func sealValue(keys sealer, orgID, appID string, v Variable) ([]byte, error) {
+	raw, err := json.Marshal(sealedValue{App: appID, Name: v.Name, Value: v.Value})
+	if err != nil {
+		return nil, err
+	}
+	return keys.Seal(orgID, raw)
+}
+
+func valueOf(keys sealer, row db.AppVariable) (string, error) {
+	if !IsSensitive(row) {
+		return optional.Value(row.Value), nil
+	}
+	raw, err := keys.Open(row.OrgID, row.Sealed)
+	if err != nil {
+		return "", fmt.Errorf("open variable %s of %s: %w", row.Name, row.AppID, err)
+	}
+	var sealed sealedValue
+	if err := json.Unmarshal(raw, &sealed); err != nil {
+		return "", fmt.Errorf("decode variable %s of %s", row.Name, row.AppID) // the cause could quote it
+	}
+	if sealed.App != row.AppID || sealed.Name != row.Name {
+		return "", fmt.Errorf("variable %s of %s holds the secret of another variable", row.Name, row.AppID)
+	}
+	return sealed.Value, nil
+}

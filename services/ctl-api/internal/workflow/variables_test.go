@@ -1,0 +1,166 @@
+package workflow_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// ensureState makes the install's tree for its release.
+func (r *rig) ensureState() (state db.StateVersion) {
+	r.t.Helper()
+	r.tx(func(ctx context.Context, tx *store.Tx) error {
+		install, err := tx.LockInstallRow(ctx, r.install)
+		if err != nil {
+			return err
+		}
+		state, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		return err
+	})
+	return state
+}
+
+// opened is what the install's runner reads of the variables in a tree.
+func (r *rig) opened(id *seal.Identity, state db.StateVersion) any {
+	r.t.Helper()
+	var tree any
+	if err := json.Unmarshal(state.Tree, &tree); err != nil {
+		r.t.Fatal(err)
+	}
+	out, err := seal.OpenLeaves(id, tree)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out.(map[string]any)["app"].(map[string]any)["variables"]
+}
+
+func (r *rig) setVariable(v variables.Variable) {
+	r.t.Helper()
+	app := r.value(`select app_id from installs where id = $1`, r.install)
+	r.tx(func(ctx context.Context, tx *store.Tx) error {
+		_, _, err := variables.Set(ctx, tx, r.engine.Keys, app, v, "ada")
+		return err
+	})
+}
+
+const variableCanary = "a variable that nobody may see"
+
+func TestStateHasTheVariablesOfTheApp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
+	r.setVariable(variables.Variable{Name: "region", Value: "eu"})
+
+	first := r.ensureState()
+	if diff := cmp.Diff(any(map[string]any{"token": variableCanary, "region": "eu"}), r.opened(r.seal, first)); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	if bytes.Contains(first.Tree, []byte(variableCanary)) || !bytes.Contains(first.Tree, []byte(`"region":"eu"`)) {
+		t.Errorf("the stored tree does not seal just what is sensitive: %s", first.Tree)
+	}
+	if again := r.ensureState(); again.Version != first.Version {
+		t.Errorf("nothing changed, and there is version %d after %d", again.Version, first.Version)
+	}
+	// Setting to the same value is no change either.
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
+	if again := r.ensureState(); again.Version != first.Version {
+		t.Errorf("the same value made version %d after %d", again.Version, first.Version)
+	}
+
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary + " 2", Sensitive: true})
+	second := r.ensureState()
+	if second.Version != first.Version+1 {
+		t.Errorf("a changed secret made version %d after %d", second.Version, first.Version)
+	}
+	if diff := cmp.Diff(any(map[string]any{"token": variableCanary + " 2", "region": "eu"}), r.opened(r.seal, second)); diff != "" {
+		t.Errorf("changed variables (-want +got):\n%s", diff)
+	}
+	// Something else changed: the sealed leaves stay, and the tree is another.
+	r.exec(`update stack_versions set outputs = '{"install_dir": "/elsewhere"}' where install_id = $1`, r.install)
+	third := r.ensureState()
+	if third.Version != second.Version+1 || !bytes.Contains(third.Tree, sealedLeaf(t, second, "app", "variables", "token")) {
+		t.Errorf("version %d after %d, or another sealed leaf", third.Version, second.Version)
+	}
+	app := r.value(`select app_id from installs where id = $1`, r.install)
+	r.tx(func(ctx context.Context, tx *store.Tx) error {
+		_, err := variables.Delete(ctx, tx, db.App{ID: app, Name: "hello"}, "token")
+		return err
+	})
+	if diff := cmp.Diff(any(map[string]any{"region": "eu"}), r.opened(r.seal, r.ensureState())); diff != "" {
+		t.Errorf("variables after one is deleted (-want +got):\n%s", diff)
+	}
+	for _, table := range []string{"state_versions", "app_variables", "runner_jobs", "chain_records"} {
+		if n := r.value(`select count(*)::text from `+table+` x where x::text like '%' || $1 || '%'
+			or x::text like '%' || encode(convert_to($1, 'utf8'), 'hex') || '%'`, variableCanary); n != "0" {
+			t.Errorf("%s rows of %s have the secret in clear", n, table)
+		}
+	}
+}
+
+// A machine that takes over seals with another key: what was sealed to the one
+// before is sealed anew, although nothing else has changed.
+func TestStateIsSealedToTheRunnerThatIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
+	first := r.ensureState()
+	next, err := seal.GenerateIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.exec(`update runners set seal_recipient = $2 where id = $1`, r.runner, next.Recipient())
+	second := r.ensureState()
+	if second.Version != first.Version+1 {
+		t.Errorf("another runner made version %d after %d", second.Version, first.Version)
+	}
+	// Opening all of the tree opens the sensitive input too.
+	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(next, second)); diff != "" {
+		t.Errorf("variables (-want +got):\n%s", diff)
+	}
+	if again := r.ensureState(); again.Version != second.Version {
+		t.Errorf("nothing changed, and there is version %d after %d", again.Version, second.Version)
+	}
+}
+
+// A plan gets what is set when it is made, in ciphertext.
+func TestPlanJobsCarryTheVariables(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
+	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	_, spec := r.openJob(w, "sandbox")
+	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(r.seal, db.StateVersion{Tree: spec.State})); diff != "" {
+		t.Errorf("variables of the job (-want +got):\n%s", diff)
+	}
+	if bytes.Contains(spec.State, []byte(variableCanary)) {
+		t.Error("the job has the secret in clear")
+	}
+}
+
+func sealedLeaf(t *testing.T, state db.StateVersion, path ...string) []byte {
+	t.Helper()
+	var node any
+	if err := json.Unmarshal(state.Tree, &node); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range path {
+		node = node.(map[string]any)[key]
+	}
+	leaf, err := json.Marshal(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
