@@ -15,6 +15,9 @@ type LoadOptions struct {
 	// SkipSources leaves out what looks into local source directories and at
 	// scripts beside the config: a bundle does not carry them.
 	SkipSources bool
+	// Mapped finds where a source of git stands on this machine, false when it
+	// does not; nil for no such place. Terraform modules there are looked into.
+	Mapped func(Source) (root fs.FS, dir string, ok bool)
 }
 
 // Load reads an app folder. It returns all problems of single files and blocks
@@ -28,7 +31,7 @@ func Load(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	l.loadAll()
 	if !opts.SkipSources {
 		l.localSources()
-		l.terraformVars()
+		l.terraformVars(opts.Mapped)
 		l.scripts()
 	}
 	l.finish()

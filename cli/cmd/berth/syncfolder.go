@@ -41,7 +41,7 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 		return "", nil, ask, err
 	}
 	root := os.DirFS(abs)
-	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{})
+	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Mapped: mapped.directory})
 	ask.shown = diagnostics
 	if s.strict {
 		diagnostics = appconfig.Strict(diagnostics)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -110,15 +111,14 @@ func repositoryOf(written string) string {
 	return strings.ToLower(host) + "/" + rest
 }
 
-// archive packs what stands in for a git source; false when nothing does. The
-// entry of the longest directory wins, and one of the command line before one
-// of a file.
-func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
+// find returns the entry for a git source and the directory in it, nil when
+// there is none. The entry of the longest directory wins, and one of the command
+// line before one of a file.
+func (s sourceMap) find(src appconfig.Source) (best *mapping, rest string) {
 	if src.Kind != appconfig.SourceGit {
-		return nil, "", "", false, nil
+		return nil, ""
 	}
 	repo := repositoryOf(src.Repo)
-	var best *mapping
 	for i := range s {
 		m := &s[i]
 		inside := m.dir == "." || src.Directory == m.dir || strings.HasPrefix(src.Directory, m.dir+"/")
@@ -127,18 +127,36 @@ func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 		}
 	}
 	if best == nil {
-		return nil, "", "", false, nil
+		return nil, ""
 	}
-	best.used = true
-	rest := src.Directory
+	rest = src.Directory
 	if best.dir != "." {
 		rest = strings.TrimPrefix(strings.TrimPrefix(src.Directory, best.dir), "/")
 	}
-	from = filepath.Join(best.local, filepath.FromSlash(rest))
+	return best, path.Clean(rest)
+}
+
+// directory is where a git source stands on this machine.
+func (s sourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok bool) {
+	m, rest := s.find(src)
+	if m == nil {
+		return nil, "", false
+	}
+	return os.DirFS(m.local), rest, true
+}
+
+// archive packs what stands in for a git source; false when nothing does.
+func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
+	m, rest := s.find(src)
+	if m == nil {
+		return nil, "", "", false, nil
+	}
+	m.used = true
+	from = filepath.Join(m.local, filepath.FromSlash(rest))
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
 		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", sourceName(src), from)
 	}
-	data, digest, err = appconfig.SourceArchive(os.DirFS(best.local), path.Clean(rest))
+	data, digest, err = appconfig.SourceArchive(os.DirFS(m.local), rest)
 	return data, digest, from, err == nil, err
 }
 
