@@ -64,7 +64,7 @@ func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 	values := map[string]any{}
 	for i, contents := range spec.ValuesFiles {
 		place := fmt.Sprintf("values_file %d", i+1)
-		text, err := j.Render(place, contents)
+		text, err := j.RenderFile(place, job.NameOf(spec.ValuesFileNames, i), contents)
 		if err != nil {
 			return nil, err
 		}

@@ -70,7 +70,7 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 		in.Vars[name] = value
 	}
 	for i, contents := range spec.VarFiles {
-		text, err := j.Render(fmt.Sprintf("var_file %d", i+1), contents)
+		text, err := j.RenderFile(fmt.Sprintf("var_file %d", i+1), job.NameOf(spec.VarFileNames, i), contents)
 		if err != nil {
 			return in, err
 		}
