@@ -42,7 +42,9 @@ func (c *cli) readFolder(folder string, s syncing) (app string, uploads []archiv
 	}
 	root := os.DirFS(abs)
 	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Mapped: mapped.directory})
-	ask.shown = diagnostics
+	ask.shown = diagnostics // what lint.toml leaves out is not told after all
+	lint, about := appconfig.ReadLint(root)
+	diagnostics = appconfig.SortDiagnostics(append(lint.Apply(diagnostics), about...))
 	if s.strict {
 		diagnostics = appconfig.Strict(diagnostics)
 	}
