@@ -113,7 +113,11 @@ func TestValuesThatCannotBe(t *testing.T) {
 		{name: "two paths in one", spec: jobspec.HelmChart{Values: map[string]string{"a=1,b": secret}}, want: "values.a=1,b: it is no path of one value"},
 		{name: "through what is no map", spec: jobspec.HelmChart{ValuesFiles: []string{"a: 1"}, Values: map[string]string{"a.b": secret}}, want: "values.a.b: the path cannot be set"},
 		{name: "a huge index", spec: jobspec.HelmChart{Values: map[string]string{"a[99999999]": secret}}, want: "values.a[99999999]: the path cannot be set"},
-		{name: "what is not there", spec: jobspec.HelmChart{Values: map[string]string{"a": "{{ .nuon.nothing }}"}}, want: "values.a: "},
+		{name: "what is not there", spec: jobspec.HelmChart{Values: map[string]string{"a": "{{ .nuon.nothing }}"}}, want: "values.a:1:4: .nuon.nothing"},
+		{
+			name: "what is nearly there", want: "components/web.values.yaml:2:7: .nuon.nam:",
+			spec: jobspec.HelmChart{ValuesFiles: []string{"a: 1\nb: {{ .nuon.nam }}\n"}, ValuesFileNames: []string{"components/web.values.yaml"}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
