@@ -38,6 +38,11 @@ func TestImports(t *testing.T) {
 			},
 		},
 		{
+			name:     "what reads app folders starts no program of theirs",
+			packages: "./appconfig",
+			never:    []string{"os/exec", "plugin"},
+		},
+		{
 			name:     "the clients are free of any server",
 			packages: "./ctlapi",
 			never: []string{

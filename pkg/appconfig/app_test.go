@@ -25,7 +25,16 @@ var minimal = map[string]string{
 	"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[vars]\nsize = \"small\"\n",
 	"runner.toml":      `runner_type = "local"`,
 	"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
-	"src/base/main.tf": "variable \"size\" {}\nvariable \"x\" {}\nvariable \"y\" {}\nvariable \"z\" {}\n",
+	"src/base/main.tf": variablesOf("size", "x", "y", "z"),
+}
+
+// variablesOf declares variables that need no value.
+func variablesOf(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString("variable \"" + name + "\" {\n  default = null\n}\n")
+	}
+	return b.String()
 }
 
 // module is a component file that is right as it is.

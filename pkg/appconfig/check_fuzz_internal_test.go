@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // FuzzCron holds that no expression makes the check panic or hang, and that
@@ -62,16 +65,17 @@ func FuzzSetPath(f *testing.F) {
 	})
 }
 
-// FuzzHCLVariables holds that the scanner of modules ends, whatever it reads.
-func FuzzHCLVariables(f *testing.F) {
-	for _, seed := range []string{"variable \"a\" {}", "variable a {}", "x = \"${\"}\"}\"", "<<EOT\nvariable \"b\" {}\nEOT\nvariable \"c\" {\n}", "/* \" */ variable \"d\" {", "\"", "<<", "<<-", "${", "# x", "}}}variable \"e\" {"} {
+// FuzzWithoutActions holds that taking the actions out of a file of values ends,
+// and leaves what is no template alone.
+func FuzzWithoutActions(f *testing.F) {
+	for _, seed := range []string{"a = \"{{ index .nuon \"x\" }}\"\n", "{\"a\": {{ .nuon.id | toJson }}, \"{{ .nuon.id }}\": 1}", "{{ if .nuon.id }}\na = 1\n{{ end }}", "{{ `", "{{ .nuon.id \"", "{{/* x */}}{{ $x := .nuon.id }}"} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, src string) {
-		for _, name := range hclVariables(src) {
-			if !strings.Contains(src, name) {
-				t.Fatalf("%q is found and is not there", name)
-			}
+	f.Fuzz(func(t *testing.T, text string) {
+		plain, certain := withoutActions(text)
+		if !interpolate.IsTemplate(text) && (plain != text || !certain) {
+			t.Fatalf("%q is no template and becomes %q", text, plain)
 		}
+		tfvars.Assigned(plain)
 	})
 }

@@ -6,6 +6,19 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
 
+// FuzzLint holds that no lint.toml makes an error or a panic.
+func FuzzLint(f *testing.F) {
+	f.Add("[rules.undeclared]\nenabled = false\nseverity = \"note\"\n[[custom]]\nname = \"x\"\ncommand = \"src/base/main.tf\"\n")
+	f.Add("custom = [1, {name = \"x\"}]\nrules = {syntax = 1, \"a.b\" = {}}\n")
+	f.Fuzz(func(t *testing.T, contents string) {
+		lint, about := appconfig.ReadLint(folder(map[string]string{"lint.toml": contents}))
+		if appconfig.HasErrors(about) {
+			t.Fatalf("lint.toml is an error: %v", about)
+		}
+		lint.Apply(about)
+	})
+}
+
 // FuzzLoad holds that no TOML file makes the loader panic, and that what it
 // accepts survives a bundle.
 func FuzzLoad(f *testing.F) {

@@ -45,8 +45,8 @@ var kinds = []kind{
 	{name: "installer", file: "installer.toml", load: (*loader).installer},
 }
 
-// ignoredFiles are no part of the config: rules of an editor extension.
-var ignoredFiles = []string{"lint.toml"}
+// ignoredFiles are no part of the config: see ReadLint.
+var ignoredFiles = []string{LintFile}
 
 // knownRootFiles lists the file names that may stand in the app root.
 func knownRootFiles() []string {

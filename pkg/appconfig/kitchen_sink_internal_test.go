@@ -57,7 +57,7 @@ func documentsOf(t *testing.T, dir string) map[string][]reflect.Type {
 			}
 			return err
 		}
-		if path.Ext(name) != ".toml" && path.Ext(name) != ".component" {
+		if path.Ext(name) != ".toml" && path.Ext(name) != ".component" || slices.Contains(ignoredFiles, name) {
 			return nil
 		}
 		var values map[string]any
@@ -100,6 +100,16 @@ func TestExamplesAreClean(t *testing.T) {
 				t.Errorf("%s: %s", dir, d)
 			}
 		}
+	}
+}
+
+// TestKitchenSinkHasLintRules holds that the example has what lint.toml may hold,
+// and that all of it is understood.
+func TestKitchenSinkHasLintRules(t *testing.T) {
+	t.Parallel()
+	lint, about := ReadLint(os.DirFS(kitchenSinks[0]))
+	if len(about) > 0 || len(lint.Checks) == 0 || len(lint.rules) < 2 {
+		t.Errorf("checks %v, rules %v, and it says %v", lint.Checks, lint.rules, about)
 	}
 }
 

@@ -18,6 +18,9 @@ type LoadOptions struct {
 	// Fetched is what was fetched from elsewhere, by the address as the folder has
 	// it. What is missing is listed by Fetches. An opened bundle has its own.
 	Fetched map[string]FetchResult
+	// Mapped finds where a source of git stands on this machine, false when it
+	// does not; nil for no such place. Terraform modules there are looked into.
+	Mapped func(Source) (root fs.FS, dir string, ok bool)
 }
 
 // Load reads an app folder. It returns all problems of single files and blocks
@@ -31,7 +34,7 @@ func Load(fsys fs.FS, opts LoadOptions) (*App, []Diagnostic) {
 	l.loadAll()
 	if !opts.SkipSources {
 		l.localSources()
-		l.terraformVars()
+		l.terraformVars(opts.Mapped)
 		l.scripts()
 	}
 	l.finish()

@@ -1,213 +1,242 @@
 package appconfig
 
 import (
-	"encoding/json"
+	"cmp"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
-// terraformVars warns of variables that a module of the app folder does not
-// declare: Terraform itself says so only in the output of a plan, and ignores
-// them.
-func (l *loader) terraformVars() {
-	m := modules{folder: newFolder(l.folder.fsys), declared: map[string][]string{}}
+// Limits on what is told of one module and of one file of values.
+const (
+	maxMissingTold    = 10
+	maxUndeclaredTold = 20
+)
+
+// terraformVars compares what the sandbox and the components give to Terraform
+// modules with what those declare, where the modules can be read. Values for
+// variables that are not there are warnings, since Terraform ignores most of
+// them. Variables without a value are errors, since no plan can be made, unless
+// one may come from where nothing here can look.
+func (l *loader) terraformVars(mapped func(Source) (fs.FS, string, bool)) {
+	m := modules{folder: newFolder(l.folder.fsys), mapped: mapped, read: map[Source]*moduleVariables{}}
 	if s := l.app.Sandbox; s != nil && s.Type == SandboxTypeTerraform {
-		src, ok := s.Source()
-		l.moduleVars(&m, s.At, src, ok, s.Vars)
+		if src, ok := s.Source(); ok {
+			use := moduleUse{at: s.At, source: src, vars: s.Vars, env: s.EnvVars, files: s.VarFiles}
+			if st := l.app.Stack; st == nil || st.Type != StackLocal && st.Type != StackKubernetes {
+				use.given, use.doubt = givenByCloud, "the sandbox of a cloud gets some from its stack"
+			}
+			l.moduleVars(&m, use)
+		}
 	}
 	for i := range l.app.Components {
-		if c := &l.app.Components[i]; c.TerraformModule != nil {
-			src, ok := c.Source()
-			l.moduleVars(&m, c.At, src, ok, c.TerraformModule.Vars)
+		c := &l.app.Components[i]
+		src, ok := c.Source()
+		if t := c.TerraformModule; ok && t != nil {
+			l.moduleVars(&m, moduleUse{at: c.At, source: src, vars: t.Vars, env: t.EnvVars, files: t.VarFiles, doubt: l.givenByInstalls(c.Name)})
 		}
 	}
 }
 
-func (l *loader) moduleVars(m *modules, at Place, src Source, ok bool, vars map[string]string) {
-	if !ok || src.Kind != SourceLocal || len(vars) == 0 {
-		return
+// givenByCloud tells the variables that a sandbox in a cloud gets from its
+// stack, by the public format.
+func givenByCloud(name string) bool {
+	return strings.HasSuffix(name, "_role_arn") ||
+		slices.Contains([]string{"vpc_id", "nuon_id", "region", "public_root_domain", "internal_root_domain", "tags", "kyverno_policy_dir"}, name)
+}
+
+// givenByInstalls says why variables of a component may come from its installs,
+// "" when none of them can.
+func (l *loader) givenByInstalls(component string) string {
+	if l.app.InstallsRepo != nil {
+		return "an install of another repository may give it by tf_vars"
 	}
-	declared, known := m.variables(src.Directory)
-	if !known {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(vars)) {
-		if slices.Contains(declared, name) {
-			continue
+	for _, in := range l.app.Installs {
+		if in.Components[component].TFVars != "" {
+			return "an install gives some by tf_vars"
 		}
-		d := l.at(Warning, CodeUndeclared, at.key("vars").key(name), "the module in %s has no variable %q, so the value does nothing", src.Directory, name)
-		l.diags = append(l.diags, l.suggest(d.remedy("declare it there, or remove it here"), name, declared))
 	}
+	return ""
+}
+
+// moduleUse is a Terraform module and what one block gives to it.
+type moduleUse struct {
+	at        Place
+	source    Source
+	vars, env map[string]string
+	files     []VarFile
+	given     func(name string) bool // what comes by itself, nil for nothing
+	doubt     string                 // why there may be more, "" when there cannot
+}
+
+// varPrefix marks variables of the environment that Terraform takes for its own.
+const varPrefix = "TF_VAR_"
+
+func (l *loader) moduleVars(m *modules, u moduleUse) {
+	for _, f := range l.includes {
+		if f.At.File == u.at.File {
+			return // what the block gives is not known yet
+		}
+	}
+	declared := m.variables(u.source)
+	if declared == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.vars)) {
+		if !declared.has(name) {
+			l.undeclared(l.at(Warning, CodeUndeclared, u.at.key("vars").key(name), "%s", declared.lacks(name)), name, declared)
+		}
+	}
+	given := maps.Clone(declared.given)
+	for i, f := range u.files {
+		doubt := l.varFile(u.at.key("var_file").item(i).key("contents"), f.Contents, declared, given)
+		u.doubt = cmp.Or(u.doubt, doubt)
+	}
+	var missing []string
+	for _, name := range declared.required {
+		_, inVars := u.vars[name]
+		_, inEnv := u.env[varPrefix+name]
+		if !inVars && !inEnv && !given[name] && (u.given == nil || !u.given(name)) {
+			missing = append(missing, name)
+		}
+	}
+	l.unset(u, declared, missing)
+}
+
+func (l *loader) unset(u moduleUse, declared *moduleVariables, missing []string) {
+	severity, remedy := Error, "set it in vars, for example from an input, or give it a default there"
+	if u.doubt != "" {
+		severity, remedy = Warning, u.doubt+"; if nothing does, set it in vars"
+	}
+	for i, name := range missing {
+		at := u.at.key("vars")
+		if i == maxMissingTold {
+			l.add(severity, CodeUnset, at, "the module in %s requires %d more variables that nothing gives", declared.where, len(missing)-i)
+			return
+		}
+		l.diags = append(l.diags, l.at(severity, CodeUnset, at, "the module in %s requires the variable %q, and nothing gives it a value", declared.where, name).remedy("%s", remedy))
+	}
+}
+
+func (l *loader) undeclared(d Diagnostic, name string, declared *moduleVariables) {
+	l.diags = append(l.diags, l.suggest(d.remedy("declare it there, or remove it here"), name, declared.names))
+}
+
+// varFile adds what a file of values gives, and says why there may be more.
+func (l *loader) varFile(at Place, text Text, declared *moduleVariables, given map[string]bool) (doubt string) {
+	if text.Contents == "" && text.File == "" { // not fetched, or there is something wrong with it
+		return "a var file that is not here may give it"
+	}
+	plain, certain := withoutActions(text.Contents)
+	assigned, whole := tfvars.Assigned(plain)
+	t := template{at: at, text: text.Contents, file: text.from()}
+	told := 0
+	for _, a := range assigned {
+		given[a.Name] = true
+		if certain && whole && !declared.has(a.Name) && told < maxUndeclaredTold {
+			told++
+			l.undeclared(t.diagnose(l.origin, Warning, CodeUndeclared, a.Line, "%s", declared.lacks(a.Name)), a.Name, declared)
+		}
+	}
+	switch {
+	case !certain:
+		return "a var file gives some by a template"
+	case !whole:
+		return "a var file that cannot be read to its end may give it"
+	}
+	return ""
 }
 
 // modules reads which variables Terraform modules declare, within the limits
 // of an app folder and beside what is read of the config.
 type modules struct {
-	folder   *folder
-	declared map[string][]string
+	folder *folder
+	mapped func(Source) (fs.FS, string, bool) // where sources of git stand here
+	read   map[Source]*moduleVariables
 }
 
-// variables lists what a module declares, sorted; known is false when its files
-// cannot be read or there are none.
-func (m *modules) variables(dir string) (names []string, known bool) {
-	if names, ok := m.declared[dir]; ok {
-		return names, names != nil
+// moduleVariables are the variables of one module.
+type moduleVariables struct {
+	where    string          // the module, for people
+	names    []string        // sorted
+	required []string        // those without a default, sorted
+	given    map[string]bool // by files of the module itself
+}
+
+func (d *moduleVariables) has(name string) bool {
+	_, found := slices.BinarySearch(d.names, name)
+	return found
+}
+
+func (d *moduleVariables) lacks(name string) string {
+	return "the module in " + d.where + " has no variable " + strconv.Quote(name) + ", so the value does nothing"
+}
+
+// variables lists what a module declares, nil when its files cannot be read,
+// there are none, or they do not say it clearly.
+func (m *modules) variables(src Source) *moduleVariables {
+	src.Block, src.Name = "", "" // blocks may share a module
+	if known, ok := m.read[src]; ok {
+		return known
 	}
-	m.declared[dir] = nil
-	if !m.folder.isDir(dir) {
-		return nil, false
+	m.read[src] = nil
+	in, dir, where := m.folder, src.Directory, src.Directory
+	if src.Kind == SourceGit && m.mapped != nil {
+		root, local, ok := m.mapped(src)
+		if !ok {
+			return nil
+		}
+		in, dir, where = newFolder(root), local, src.Repo
+		if src.Directory != "." {
+			where += "//" + src.Directory
+		}
+	} else if src.Kind != SourceLocal {
+		return nil
 	}
-	entries, err := fs.ReadDir(m.folder.fsys, dir)
+	module, ok := in.module(dir)
+	if !ok {
+		return nil
+	}
+	found := &moduleVariables{where: where, given: module.Given}
+	if found.given == nil {
+		found.given = map[string]bool{}
+	}
+	for _, v := range module.Variables {
+		found.names = append(found.names, v.Name)
+		if !v.Optional {
+			found.required = append(found.required, v.Name)
+		}
+	}
+	slices.Sort(found.names)
+	slices.Sort(found.required)
+	m.read[src] = found
+	return found
+}
+
+// module reads the files of a Terraform module, false when it is not known what
+// they declare.
+func (f *folder) module(dir string) (module tfvars.Module, known bool) {
+	if !f.isDir(dir) {
+		return module, false
+	}
+	entries, err := fs.ReadDir(f.fsys, dir)
 	if err != nil {
-		return nil, false
+		return module, false
 	}
-	names = []string{}
-	files := 0
 	for _, entry := range entries {
-		isHCL, isJSON := strings.HasSuffix(entry.Name(), ".tf"), strings.HasSuffix(entry.Name(), ".tf.json")
-		if entry.IsDir() || !isHCL && !isJSON {
+		if entry.IsDir() || !tfvars.Reads(entry.Name()) {
 			continue
 		}
-		files++
-		data, err := m.folder.read(path.Join(dir, entry.Name()))
+		data, err := f.read(path.Join(dir, entry.Name()))
 		if err != nil {
-			return nil, false
+			return module, false
 		}
-		if isHCL {
-			names = append(names, hclVariables(string(data))...)
-			continue
-		}
-		var file struct {
-			Variable map[string]json.RawMessage `json:"variable"`
-		}
-		if json.Unmarshal(data, &file) != nil {
-			return nil, false // another legal form: a list of tables
-		}
-		names = append(names, slices.Collect(maps.Keys(file.Variable))...)
+		module.Add(entry.Name(), data)
 	}
-	if files == 0 {
-		return nil, false
-	}
-	slices.Sort(names)
-	m.declared[dir] = names
-	return names, true
-}
-
-// hclVariables finds the `variable "name" {` blocks of a Terraform file. It
-// knows as much of HCL as keeps it from looking into comments, strings,
-// heredocs and other blocks.
-func hclVariables(src string) []string {
-	var names []string
-	depth, last, before := 0, "", "" // the last two words outside of blocks
-	for i := 0; i < len(src); {
-		rest := src[i:]
-		switch c := src[i]; {
-		case c == '#' || strings.HasPrefix(rest, "//"):
-			i += lineLength(rest)
-		case strings.HasPrefix(rest, "/*"):
-			i += until(rest, 2, "*/")
-		case strings.HasPrefix(rest, "<<"):
-			i += heredocLength(rest)
-		case c == '"':
-			n := stringLength(rest)
-			if depth == 0 {
-				before, last = last, strings.Trim(rest[:n], `"`)
-			}
-			i += n
-		case c == '{' || c == '[' || c == '(':
-			if c == '{' && depth == 0 && before == "variable" {
-				names = append(names, last)
-			}
-			depth++
-			before, last = "", ""
-			i++
-		case c == '}' || c == ']' || c == ')':
-			depth = max(depth-1, 0)
-			i++
-		case isWordByte(c):
-			n := 1
-			for n < len(rest) && (isWordByte(rest[n]) || rest[n] == '-') {
-				n++
-			}
-			if depth == 0 {
-				before, last = last, rest[:n]
-			}
-			i += n
-		default:
-			i++
-		}
-	}
-	return names
-}
-
-func isWordByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
-}
-
-func lineLength(s string) int {
-	if n := strings.IndexByte(s, '\n'); n >= 0 {
-		return n + 1
-	}
-	return len(s)
-}
-
-// until returns the length of s up to and with an end that stands at or behind
-// from.
-func until(s string, from int, end string) int {
-	if n := strings.Index(s[from:], end); n >= 0 {
-		return from + n + len(end)
-	}
-	return len(s)
-}
-
-// stringLength measures a quoted string. Inside ${…} quotes begin strings of
-// their own.
-func stringLength(s string) int {
-	var inside []byte // what is open: a string or braces
-	for i := 0; i < len(s); i++ {
-		inString := len(inside) > 0 && inside[len(inside)-1] == '"'
-		switch c := s[i]; {
-		case inString && c == '\\':
-			i++
-		case inString && c == '"', !inString && c == '}':
-			if inside = inside[:max(len(inside)-1, 0)]; len(inside) == 0 {
-				return i + 1
-			}
-		case inString && (strings.HasPrefix(s[i:], "$${") || strings.HasPrefix(s[i:], "%%{")):
-			i += 2
-		case inString && (strings.HasPrefix(s[i:], "${") || strings.HasPrefix(s[i:], "%{")):
-			inside = append(inside, '{')
-			i++
-		case !inString && (c == '"' || c == '{'):
-			inside = append(inside, c)
-		}
-	}
-	return len(s)
-}
-
-// heredocLength measures <<EOT … EOT, or the two brackets when it is none.
-func heredocLength(s string) int {
-	n := 2
-	if n < len(s) && s[n] == '-' {
-		n++
-	}
-	word := n
-	for n < len(s) && isWordByte(s[n]) {
-		n++
-	}
-	end := s[word:n]
-	if end == "" {
-		return 2
-	}
-	for n += lineLength(s[n:]); n < len(s); {
-		line := s[n : n+lineLength(s[n:])]
-		n += len(line)
-		if strings.TrimSpace(line) == end {
-			break
-		}
-	}
-	return n
+	return module, module.Files > 0 && !module.Unsure
 }

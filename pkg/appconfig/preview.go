@@ -10,7 +10,61 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 )
 
-// Preview is one value of a sandbox or a component as an install gets it.
+// Kinds of blocks whose values differ between installs, beside [BlockSandbox]
+// and [BlockComponent].
+const (
+	BlockStack    = "stack"
+	BlockRole     = "role" // of permissions and of break glass
+	BlockAction   = "action"
+	BlockRunbook  = "runbook"
+	BlockMetadata = "metadata" // the README and the labels of installs
+)
+
+// Block is one part of an app that has templates.
+type Block struct {
+	Kind string
+	Name string // "" for what there is once
+	Type string // of a component or a role
+
+	at    Place
+	value any
+	// lenient blocks are pages for people: what is wrong there is a warning.
+	lenient bool
+	action  *Action
+}
+
+// Blocks lists every part of an app that has templates: the sandbox, then the
+// others kind by kind and in order of their names.
+func Blocks(app *App) []Block {
+	var all []Block
+	if s := app.Sandbox; s != nil {
+		all = append(all, Block{Kind: BlockSandbox, at: s.At, value: s})
+	}
+	for i := range app.Components {
+		c := &app.Components[i]
+		all = append(all, Block{Kind: BlockComponent, Name: c.Name, Type: string(c.Type), at: c.At, value: c})
+	}
+	if s := app.Stack; s != nil {
+		all = append(all, Block{Kind: BlockStack, Type: string(s.Type), at: s.At, value: s})
+	}
+	for _, roles := range [][]Role{app.Permissions, app.BreakGlass} {
+		for i := range roles {
+			r := &roles[i]
+			all = append(all, Block{Kind: BlockRole, Name: r.Name, Type: string(r.Type), at: r.At, value: r})
+		}
+	}
+	for i := range app.Actions {
+		a := &app.Actions[i]
+		all = append(all, Block{Kind: BlockAction, Name: a.Name, at: a.At, value: a, action: a})
+	}
+	for i := range app.Runbooks {
+		r := &app.Runbooks[i]
+		all = append(all, Block{Kind: BlockRunbook, Name: r.Name, at: r.At, value: r, lenient: true})
+	}
+	return append(all, Block{Kind: BlockMetadata, at: app.Metadata.At, value: &app.Metadata, lenient: true})
+}
+
+// Preview is one value of a block as an install gets it.
 type Preview struct {
 	Key string `json:"key"` // such as "vars.region" or "values_file[0].contents"
 	// File and Line are where it is written: a values file rather than the key
@@ -21,41 +75,112 @@ type Preview struct {
 	// as it is written.
 	Template bool   `json:"template"`
 	Value    string `json:"value"` // "" when it cannot be rendered
+	// Sealed is set when it is made of a value that only the install can open,
+	// so that it shows what stands for that, or nothing else when that does not
+	// render.
+	Sealed bool `json:"sealed,omitempty"`
 }
 
-// Previews renders every value that may be a template of a component, or of
-// the sandbox for [BlockSandbox], with the state of an install (see
-// [interpolate.NewState]) at one point of time. The diagnostics name the place
-// and the path of everything that cannot be rendered. The values are nil when
-// there is no such block.
-func Previews(app *App, block string, state interpolate.State, now time.Time) ([]Preview, []Diagnostic) {
+// PreviewOptions adjusts Previews.
+type PreviewOptions struct {
+	Now time.Time // what `now` returns; with the zero time it is an error
+	// Sealed is the text that stands in the state for a value that only the
+	// install can open; "" when there is none.
+	Sealed string
+	// Inputs are what an action is asked for when it is run. Those that it
+	// declares and that are not here are their own path in angle brackets.
+	Inputs map[string]string
+}
+
+// Previews renders every value of a block that may be a template with the state
+// of an install (see [interpolate.NewState]). The diagnostics name the place and
+// the path of everything that cannot be rendered; they are warnings in pages for
+// people.
+func Previews(app *App, block Block, state interpolate.State, opts PreviewOptions) ([]Preview, []Diagnostic) {
+	if block.action != nil {
+		inputs := maps.Clone(opts.Inputs)
+		if inputs == nil {
+			inputs = map[string]string{}
+		}
+		for _, in := range block.action.Inputs {
+			if _, given := inputs[in.Name]; !given {
+				inputs[in.Name] = madeUp("action.inputs." + in.Name)
+			}
+		}
+		state = state.WithActionInputs(inputs)
+	}
 	var diags []Diagnostic
 	var out []Preview
-	at, templates := app.templatesOfBlock(block)
-	for _, t := range templates {
+	for _, t := range templatesOf(block.at, block.value) {
 		file, pos := t.position(&app.Origin, 1)
 		p := Preview{Key: t.at.Key, File: file, Line: max(pos.Line, 1), Template: t.always || interpolate.IsTemplate(t.text)}
-		if at.Key != "" {
-			p.Key = strings.TrimPrefix(p.Key, at.Key+".")
+		if block.at.Key != "" {
+			p.Key = strings.TrimPrefix(p.Key, block.at.Key+".")
 		}
-		value, err := interpolate.Render(t.text, state, interpolate.Options{Now: now})
-		if err != nil {
-			diags = append(diags, app.notRendered(t, p.Key, err))
+		render := interpolate.Render
+		if t.always {
+			render = interpolate.RenderAlways
 		}
-		p.Value = value
+		value, err := render(t.text, state, interpolate.Options{Now: opts.Now, File: file})
+		p.Value, p.Sealed = value, t.readsSealed(state, opts.Sealed)
+		switch {
+		case err != nil && p.Sealed && !isMissing(err):
+			p.Value = opts.Sealed
+		case err != nil:
+			d := app.notRendered(t, p.Key, err)
+			if block.lenient {
+				d.Severity = Warning
+			}
+			diags = append(diags, d)
+		}
 		out = append(out, p)
 	}
 	return out, SortDiagnostics(diags)
 }
 
-func (a *App) templatesOfBlock(block string) (Place, []template) {
-	if c := a.Component(block); c != nil {
-		return c.At, templatesOf(c.At, c)
+// isMissing tells whether a path of the tree could not be followed because
+// something is not there, whatever is sealed. A path in what a function made is
+// none of the tree.
+func isMissing(err error) bool {
+	e, ok := errors.AsType[*interpolate.Error](err)
+	return ok && hasAnyPrefix(e.Missing, ".nuon.", ".berth.")
+}
+
+// readsSealed tells whether a template reads a sealed value, or what is below
+// one.
+func (t template) readsSealed(state interpolate.State, mark string) bool {
+	if mark == "" {
+		return false
 	}
-	if block == BlockSandbox && a.Sandbox != nil {
-		return a.Sandbox.At, templatesOf(a.Sandbox.At, a.Sandbox)
+	refs, _ := t.references() // rendering says what does not parse
+	return slices.ContainsFunc(refs, func(ref interpolate.Reference) bool {
+		return ref.Root == interpolate.RootTree && leadsToSealed(state[interpolate.RootTree], ref.Path, mark)
+	})
+}
+
+// leadsToSealed tells whether a path ends at, goes through, or has below it a
+// sealed value.
+func leadsToSealed(at any, path []string, mark string) bool {
+	switch v := at.(type) {
+	case string:
+		return v == mark
+	case []any:
+		for _, item := range v {
+			if leadsToSealed(item, path[min(len(path), 1):], mark) {
+				return true
+			}
+		}
+	case map[string]any:
+		if len(path) > 0 && path[0] != interpolate.Any {
+			return leadsToSealed(v[path[0]], path[1:], mark)
+		}
+		for _, item := range v {
+			if leadsToSealed(item, path[min(len(path), 1):], mark) {
+				return true
+			}
+		}
 	}
-	return Place{}, nil
+	return false
 }
 
 func (a *App) notRendered(t template, key string, err error) Diagnostic {
@@ -73,139 +198,4 @@ func (a *App) notRendered(t template, key string, err error) Diagnostic {
 		}
 	}
 	return d
-}
-
-// MadeUpState is a state for previews without an install: everything that the
-// app declares or its templates read is there, and each value is its own path,
-// such as "<components.db.outputs.host>". Conditions are decided by these
-// texts, and what needs a number, a list or JSON cannot work with them.
-func MadeUpState(app *App) interpolate.State {
-	tree := interpolate.NewTree(app.madeUpParts())
-	mark(tree, "")
-	var paths [][]string
-	blocks := []string{BlockSandbox}
-	for _, c := range app.Components {
-		blocks = append(blocks, c.Name)
-	}
-	for _, block := range blocks {
-		_, templates := app.templatesOfBlock(block)
-		for _, t := range templates {
-			refs, _ := t.references() // Validate reports what does not parse
-			for _, ref := range refs {
-				if ref.Root == interpolate.RootTree {
-					paths = append(paths, ref.Path)
-				}
-			}
-		}
-	}
-	// Longer paths first: what has parts is a map, whoever else reads all of it.
-	slices.SortStableFunc(paths, func(a, b []string) int { return len(b) - len(a) })
-	for _, path := range paths {
-		if len(path) > 1 && path[0] == "components" {
-			if c := app.componentNamed(path[1]); c != nil {
-				path = slices.Clone(path)
-				path[1] = c.Name
-			}
-		}
-		addMade(tree, path, "")
-	}
-	return interpolate.NewState(tree)
-}
-
-// madeUpParts declares what an install of the app has, without values.
-func (a *App) madeUpParts() interpolate.Parts {
-	parts := interpolate.Parts{
-		Install: interpolate.Install{ID: "?", Name: "?"}, Org: interpolate.Named{ID: "?", Name: "?", Status: "?"},
-		App: interpolate.App{ID: "?", Name: "?", Status: "?"}, Inputs: map[string]any{}, Stack: interpolate.Stack{Populated: true},
-		Sandbox: interpolate.Sandbox{Populated: true}, Components: map[string]interpolate.Component{},
-		Actions: map[string]interpolate.Action{}, Secrets: map[string]interpolate.Secret{}, Runner: interpolate.Runner{Populated: true},
-	}
-	for _, in := range a.Inputs {
-		parts.Inputs[in.Name] = "?"
-	}
-	for _, c := range a.Components {
-		parts.Components[c.Name] = interpolate.Component{Populated: true, VarName: c.VarName}
-	}
-	for _, action := range a.Actions {
-		parts.Actions[action.Name] = interpolate.Action{Populated: true}
-	}
-	for _, s := range a.Secrets {
-		parts.Secrets[s.Name] = interpolate.Secret{Exists: true}
-	}
-	return parts
-}
-
-// madeUp is the text that stands for the value at a path.
-func madeUp(path string) string { return "<" + path + ">" }
-
-func below(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
-}
-
-// mark replaces every text of a tree by its path, but for the names by which
-// things are found.
-func mark(tree map[string]any, path string) {
-	for key, value := range tree {
-		switch v := value.(type) {
-		case map[string]any:
-			mark(v, below(path, key))
-		case string:
-			if key != "var_name" {
-				tree[key] = madeUp(below(path, key))
-			}
-		}
-	}
-}
-
-// addMade puts a made-up value where a path leads to, unless something is
-// there. An element that is only known when rendering stands for all that are
-// there, or for one called "*".
-func addMade(tree map[string]any, path []string, above string) {
-	if len(path) == 0 {
-		return
-	}
-	key := path[0]
-	if key == interpolate.Any {
-		names := slices.Sorted(maps.Keys(tree))
-		if above == "" {
-			return // all parts of the tree are there, and what they consist of differs
-		}
-		if len(path) > 1 { // what has nothing below it is not meant
-			names = slices.DeleteFunc(names, func(name string) bool { _, isMap := tree[name].(map[string]any); return !isMap })
-		}
-		if len(names) == 0 {
-			names = []string{interpolate.Any}
-		}
-		for _, name := range names {
-			addOne(tree, name, path[1:], above)
-		}
-		return
-	}
-	addOne(tree, key, path[1:], above)
-}
-
-func addOne(tree map[string]any, key string, rest []string, above string) {
-	here := below(above, key)
-	inner, isMap := tree[key].(map[string]any)
-	switch {
-	case len(rest) > 0:
-		if !isMap {
-			inner = map[string]any{}
-			tree[key] = inner
-		}
-		addMade(inner, rest, here)
-	case isMap && len(inner) == 0:
-		inner[interpolate.Any] = madeUp(here + "." + interpolate.Any) // read as a whole
-	case tree[key] == nil:
-		tree[key] = madeUp(here)
-	}
-}
-
-// WithoutEscapes gives made-up values back their brackets where a template
-// wrote them as JSON.
-func WithoutEscapes(rendered string) string {
-	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(rendered)
 }

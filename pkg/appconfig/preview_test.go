@@ -2,8 +2,8 @@ package appconfig_test
 
 import (
 	"os"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,7 +25,7 @@ func TestPreviewsOfARecordedState(t *testing.T) {
 		Inputs:     map[string]any{"size": "2"},
 		Components: map[string]interpolate.Component{"db": {Populated: true, VarName: "postgres", Outputs: map[string]any{"host": "db.internal", "port": 5432}}},
 	}))
-	got, diags := appconfig.Previews(app, "web", state, time.Time{})
+	got, diags := appconfig.Previews(app, block(t, app, appconfig.BlockComponent, "web"), state, appconfig.PreviewOptions{})
 	want := []appconfig.Preview{
 		{Key: "vars.host", File: "components/web.toml", Line: 5, Template: true, Value: "db.internal"},
 		{Key: "vars.plain", File: "components/web.toml", Line: 6, Value: "x {{ not.ours }}"},
@@ -55,7 +55,7 @@ func TestPreviewsOfAMadeUpState(t *testing.T) {
 			`f_xtop = "{{ range $k, $v := .nuon }}{{ if eq $k \"org\" }}{{ $v.name }}{{ end }}{{ end }} {{ .nuon.id }}"`,
 			`g_parsed = "{{ (.nuon.install_stack.outputs.doc | fromJson).a }}"`),
 	}))
-	got, diags := appconfig.Previews(app, "web", appconfig.MadeUpState(app), time.Time{})
+	got, diags := appconfig.Previews(app, block(t, app, appconfig.BlockComponent, "web"), appconfig.MadeUpState(app), appconfig.PreviewOptions{})
 	values := map[string]string{}
 	for _, p := range got {
 		values[p.Key] = appconfig.WithoutEscapes(p.Value)
@@ -76,8 +76,98 @@ func TestPreviewsOfAMadeUpState(t *testing.T) {
 	if len(diags) != 1 || diags[0].Line != 13 || diags[0].Code != appconfig.CodeReference {
 		t.Errorf("diagnostics:\n%s\nwant one, of line 13", render(diags))
 	}
-	if none, _ := appconfig.Previews(app, "nobody", appconfig.MadeUpState(app), time.Time{}); none != nil {
-		t.Errorf("values of a component that is not there: %v", none)
+}
+
+func block(t *testing.T, app *appconfig.App, kind, name string) appconfig.Block {
+	t.Helper()
+	for _, b := range appconfig.Blocks(app) {
+		if b.Kind == kind && b.Name == name {
+			return b
+		}
+	}
+	t.Fatalf("there is no %s %q", kind, name)
+	return appconfig.Block{}
+}
+
+// TestPreviewsOfOtherBlocks holds that actions, roles, the stack and pages are
+// rendered too, with what is asked when an action is run.
+func TestPreviewsOfOtherBlocks(t *testing.T) {
+	t.Parallel()
+	app := load(t, folder(map[string]string{
+		"metadata.toml":        "version = \"v2\"\nreadme = \"./README.md\"\n[default_labels]\nteam = \"{{ .nuon.name }}\"\n",
+		"README.md":            "# {{ \"always\" | upper }} {{ .nuon.id }}\n",
+		"stack.toml":           "type = \"local\"\nname = \"berth-{{ .nuon.id }}\"\ndescription = \"d\"\n[[custom_nested_stacks]]\nname = \"x\"\nindex = 1\ntemplate_url = \"u\"\n[custom_nested_stacks.parameters]\nP = \"{{ .nuon.name }}\"\n",
+		"permissions.toml":     "[provision_role]\nname = \"p-{{ .nuon.id }}\"\ndescription = \"d\"\n[[provision_role.policies]]\nname = \"q\"\ncontents = \"./q.json\"\n",
+		"permissions/q.json":   "{\"Resource\": \"{{ .nuon.name }}\"}",
+		"actions/restart.toml": "name = \"restart\"\n[[inputs]]\nname = \"version\"\n[[inputs]]\nname = \"why\"\n[[steps]]\nname = \"s\"\ncommand = \"go {{ .action.inputs.version }}\"\n[steps.env_vars]\nWHY = \"{{ .action.inputs.why }}\"\n[[steps]]\nname = \"t\"\ninline_contents = \"./t.sh\"\n",
+		"actions/t.sh":         "echo {{ .nuon.name }}\n",
+		"runbooks/r.toml":      "name = \"r\"\nreadme = \"./R.md\"\n[[steps]]\nname = \"s\"\ntype = \"action\"\ncommand = \"c\"\n",
+		"R.md":                 "{{ .nuon.components.none.outputs.x }}{{ 1 }}",
+	}))
+	state := interpolate.NewState(interpolate.NewTree(interpolate.Parts{Install: interpolate.Install{ID: "ins_1", Name: "acme"}}))
+	opts := appconfig.PreviewOptions{Inputs: map[string]string{"version": "2"}}
+	got := map[string]string{}
+	var diags []appconfig.Diagnostic
+	for _, b := range appconfig.Blocks(app) {
+		previews, found := appconfig.Previews(app, b, state, opts)
+		diags = append(diags, found...)
+		for _, p := range previews {
+			if p.Template {
+				got[b.Kind+" "+b.Name+" "+p.Key] = p.Value
+			}
+		}
+	}
+	want := map[string]string{
+		"metadata  readme": "# ALWAYS ins_1\n", "metadata  default_labels.team": "acme",
+		"stack  name": "berth-ins_1", "stack  custom_nested_stacks[0].parameters.P": "acme",
+		"role p-{{ .nuon.id }} name": "p-ins_1", "role p-{{ .nuon.id }} policies[0].contents": `{"Resource": "acme"}`,
+		"action restart steps[0].command": "go 2", "action restart steps[0].env_vars.WHY": "<action.inputs.why>", "action restart steps[1].inline_contents": "echo acme\n",
+		"runbook r readme": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if len(diags) != 1 || diags[0].Severity != appconfig.Warning || diags[0].File != "R.md" {
+		t.Errorf("diagnostics:\n%s\nwant one warning of R.md", render(diags))
+	}
+}
+
+// TestPreviewsOfSealedValues holds that what only the install can open is marked
+// as such, whatever a template makes of it, and that nothing else hides behind
+// it.
+func TestPreviewsOfSealedValues(t *testing.T) {
+	t.Parallel()
+	app := load(t, folder(map[string]string{
+		"components/db.toml": module("db"),
+		"components/web.toml": module("web", `dependencies = ["db"]`, "[vars]",
+			`a_plain = "x-{{ .nuon.components.db.outputs.token }}"`,
+			`b_parsed = "{{ (.nuon.components.db.outputs.token | fromJson).key }}"`,
+			`c_below = "{{ .nuon.components.db.outputs.token.key }}"`,
+			`d_number = "{{ .nuon.components.db.outputs.port }}"`,
+			`e_missing = "{{ .nuon.components.db.outputs.tokne }}{{ .nuon.components.db.outputs.token }}"`,
+			`f_whole = "{{ .nuon.components.db.outputs | toJson }}"`),
+	}))
+	state := interpolate.NewState(interpolate.NewTree(interpolate.Parts{
+		Components: map[string]interpolate.Component{"db": {Populated: true, Outputs: map[string]any{"token": "(sealed)", "port": 5432}}},
+	}))
+	got, diags := appconfig.Previews(app, block(t, app, appconfig.BlockComponent, "web"), state, appconfig.PreviewOptions{Sealed: "(sealed)"})
+	type shown struct {
+		value  string
+		sealed bool
+	}
+	values := map[string]shown{}
+	for _, p := range got {
+		values[p.Key] = shown{p.Value, p.Sealed}
+	}
+	want := map[string]shown{
+		"vars.a_plain": {"x-(sealed)", true}, "vars.b_parsed": {"(sealed)", true}, "vars.c_below": {"(sealed)", true}, "vars.d_number": {"5432", false},
+		"vars.e_missing": {"", true}, "vars.f_whole": {`{"port":5432,"token":"(sealed)"}`, true},
+	}
+	if diff := cmp.Diff(want, values, cmp.AllowUnexported(shown{})); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if len(diags) != 1 || !strings.Contains(diags[0].Message, `the nearest is "token"`) {
+		t.Errorf("diagnostics:\n%s\nwant one, of the missing output", render(diags))
 	}
 }
 
@@ -88,10 +178,10 @@ func TestExamplesRenderWithAMadeUpState(t *testing.T) {
 	for _, name := range []string{"hello", "shop", "kitchen-sink"} {
 		app, _ := appconfig.Load(os.DirFS("../../examples/"+name), appconfig.LoadOptions{})
 		state, rendered := appconfig.MadeUpState(app), 0
-		for _, c := range app.Components {
-			previews, diags := appconfig.Previews(app, c.Name, state, time.Time{})
+		for _, b := range appconfig.Blocks(app) {
+			previews, diags := appconfig.Previews(app, b, state, appconfig.PreviewOptions{})
 			if len(diags) > 0 {
-				t.Errorf("%s of %s:\n%s", c.Name, name, render(diags))
+				t.Errorf("%s %s of %s:\n%s", b.Kind, b.Name, name, render(diags))
 			}
 			for _, p := range previews {
 				if p.Template {

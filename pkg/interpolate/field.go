@@ -88,6 +88,9 @@ func missing(data, parent map[string]any, name, text string, rest ...string) *Er
 	}
 	keys := sortedKeys(parent)
 	e.Nearest = nearestName(name, keys)
+	if known && e.Nearest != "" {
+		e.NearestPath = strings.Join(append([]string{where, e.Nearest}, rest...), ".")
+	}
 	const shown = 6
 	switch {
 	case e.Nearest != "":

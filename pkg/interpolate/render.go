@@ -170,7 +170,7 @@ func renderError(err error, src string) error {
 		e.Message = m[3]
 	}
 	if inner, ok := errors.AsType[*Error](err); ok {
-		e.Message, e.Missing, e.Nearest = inner.Message, inner.Missing, inner.Nearest
+		e.Message, e.Missing, e.Nearest, e.NearestPath = inner.Message, inner.Missing, inner.Nearest, inner.NearestPath
 		return e
 	}
 	if m := callError.FindStringSubmatch(e.Message); m != nil && m[1] != "fail" {

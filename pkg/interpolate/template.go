@@ -18,8 +18,9 @@ type Error struct {
 	// ".nuon.inputs.inputs.domain", when that is the problem.
 	Missing string
 	// Nearest is the key beside the missing one that is spelt most alike, ""
-	// when none is close.
-	Nearest string
+	// when none is close. NearestPath is the whole path with it.
+	Nearest     string
+	NearestPath string
 }
 
 func (e *Error) Error() string {

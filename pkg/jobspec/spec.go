@@ -79,6 +79,10 @@ type Spec struct {
 	// InputsVersion is the version of the install's inputs in State.
 	InputsVersion  int `json:"inputs_version,omitempty"`
 	TimeoutSeconds int `json:"timeout_seconds"`
+	// File is the file of the app folder that defines the sandbox or the component
+	// that the job works on. It is for errors, as are the names of other files
+	// below.
+	File string `json:"file,omitempty"`
 }
 
 // Resource names a row of an install.
@@ -103,6 +107,9 @@ type TerraformModule struct {
 	Vars             map[string]any    `json:"vars,omitempty"`
 	EnvVars          map[string]string `json:"env_vars,omitempty"`
 	VarFiles         []string          `json:"var_files,omitempty"` // contents, templates
+	// VarFileNames says where each of VarFiles stands in the app folder, "" for
+	// one that stands in File.
+	VarFileNames []string `json:"var_file_names,omitempty"`
 	// InstallVars are variables as HCL or JSON, a template: the install's own, which
 	// win over all others. The module must declare them.
 	InstallVars string `json:"install_vars,omitempty"`
@@ -123,6 +130,9 @@ type HelmChart struct {
 	Values map[string]string `json:"values,omitempty"`
 	// ValuesFiles are contents, templates; later ones win, Values over all.
 	ValuesFiles []string `json:"values_files,omitempty"`
+	// ValuesFileNames says where each of them stands in the app folder, "" for one
+	// that stands in File.
+	ValuesFileNames []string `json:"values_file_names,omitempty"`
 	// InstallValues are values as YAML, a template: the install's own, which win
 	// over all others.
 	InstallValues string `json:"install_values,omitempty"`
@@ -137,6 +147,9 @@ type KubernetesManifest struct {
 	Namespace string `json:"namespace"`
 	// CreateNamespace makes the namespace when it is not there.
 	CreateNamespace bool `json:"create_namespace,omitempty"`
+	// ManifestName is the file of the app folder that the manifest stands in, ""
+	// when it stands in File.
+	ManifestName string `json:"manifest_name,omitempty"`
 }
 
 // ContainerImage is what is known of an image beside its artifact.
@@ -153,12 +166,15 @@ type Action struct {
 	Inputs map[string]string `json:"inputs,omitempty"`
 	// ReadOnly marks a check: it may run without a decision.
 	ReadOnly bool `json:"read_only,omitempty"`
+	// File is the file of the app folder that defines the action, for errors.
+	File string `json:"file,omitempty"`
 }
 
 // ActionStep is one script. InlineContents or Command is set.
 type ActionStep struct {
 	Name           string            `json:"name"`
 	InlineContents string            `json:"inline_contents,omitempty"`
+	ScriptName     string            `json:"script_name,omitempty"` // the file of inline_contents
 	Command        string            `json:"command,omitempty"`
 	EnvVars        map[string]string `json:"env_vars,omitempty"`
 	// NoKubeConfig keeps the cluster's credentials from the script.

@@ -256,7 +256,7 @@ func TestActionsThatCannotRun(t *testing.T) {
 		},
 		{
 			name: "a template that names what is not there", step: jobspec.ActionStep{Name: "s", InlineContents: "echo {{ .nuon.sandbox.outputs.vpc }}"},
-			outcome: jobspec.OutcomeFailed, want: `step "s": line 1: .nuon.sandbox`,
+			outcome: jobspec.OutcomeFailed, want: `step "s":1:9: .nuon.sandbox`,
 		},
 		{
 			name: "nothing to run", step: jobspec.ActionStep{Name: "s", InlineContents: "\n"},

@@ -105,8 +105,17 @@ variable "ports" { type = list(number) }
 			name: "a template that names what is not there", module: module,
 			order:   jobspec.TerraformModule{Vars: map[string]any{"name": "{{ .nuon.components.db.outputs.host }}"}},
 			outcome: jobspec.OutcomeFailed,
-			want:    "vars.name: line 1: .nuon.components",
+			want:    "vars.name:1:4: .nuon.components",
 			remedy:  "check the name",
+		},
+		{
+			name: "a var file that nearly names what is there", module: module,
+			order: jobspec.TerraformModule{
+				VarFiles: []string{"name = \"x\"\n", "ports = [1]\nname = \"{{ .nuon.nmae }}\"\n"}, VarFileNames: []string{"", "components/two.tfvars"},
+			},
+			outcome: jobspec.OutcomeFailed,
+			want:    `components/two.tfvars:2:12: .nuon.nmae: there is no "nmae"; the nearest is "name"`,
+			remedy:  "did you mean .nuon.name?",
 		},
 		{
 			name: "a variable without a value", module: module,
@@ -130,7 +139,7 @@ variable "ports" { type = list(number) }
 			name: "a template of the install that names what is not there", module: module,
 			order:   jobspec.TerraformModule{InstallVars: "name = \"{{ .nuon.components.db.outputs.host }}\""},
 			outcome: jobspec.OutcomeFailed,
-			want:    "tf_vars of the install: line 1: .nuon.components", remedy: "check the name",
+			want:    "tf_vars of the install:1:9: .nuon.components", remedy: "check the name",
 		},
 		{
 			name: "another backend", module: "terraform {\n  backend \"s3\" {}\n}",

@@ -71,7 +71,7 @@ func (c *cli) appsCommand() *cobra.Command {
 		return err
 	})
 	return noun("apps", "app", "What is shipped", list, show, create, remove,
-		c.appsInitCommand(), c.appsValidateCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
+		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
 		c.appsVariablesCommand())
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -194,7 +197,7 @@ func TestRender(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := berth(t, nil, "apps", "render", dir, "--state", state, "--component", "web")
-	for _, want := range []string{"\n    shop-acme\n", "\n    1000000\n", "\n    r/web@sha256:1\n", "  values_file[0].contents  " + filepath.Join(dir, "components", "web.values.yaml") + ":1\n"} {
+	for _, want := range []string{"\n    shop-acme\n", "\n    1000000\n", "\n    r/web@sha256:1\n", "  values_file[0].contents  " + filepath.Join(dir, "components", "web.values.yaml") + ":1"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -214,8 +217,83 @@ func TestRenderForPrograms(t *testing.T) {
 	if err := json.Unmarshal([]byte(succeeds(t, "apps", "render", filepath.Join(examples, "hello"), "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 4 || got[0].Name != "sandbox" || got[1].Name != "card" || len(got[1].Values) != 4 || !got[1].Values[0].Template {
+	if len(got) < 4 || got[0].Name != "sandbox" || got[0].Kind != "sandbox" || got[1].Name != "card" || len(got[1].Values) != 4 || !got[1].Values[0].Template {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestRenderOfActionsAndRoles holds that everything of an app is rendered, what
+// actions are asked for included.
+func TestRenderOfActionsAndRoles(t *testing.T) {
+	t.Parallel()
+	dir := appCopy(t, "hello")
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("actions/restart.toml", "name = \"restart\"\n[[inputs]]\nname = \"version\"\n[[steps]]\nname = \"s\"\ncommand = \"go {{ .action.inputs.version }} {{ .nuon.id }}\"\n")
+	write("permissions/p.toml", "type = \"provision\"\nname = \"p-{{ .nuon.id }}\"\ndescription = \"d\"\n")
+	write("runbooks/r.toml", "name = \"r\"\nreadme = \"# {{ upper \\\"page\\\" }}\"\n[[steps]]\nname = \"s\"\ntype = \"action\"\ncommand = \"c\"\n")
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--action", "restart"}, "    go <action.inputs.version> <id>\n"},
+		{[]string{"--action", "restart", "--input", "version=1=2"}, "    go 1=2 <id>\n"},
+		{[]string{"--only", "role"}, "p-{{ .nuon.id }} (provision role)\n  name  " + filepath.Join(dir, "permissions", "p.toml") + ":2\n    p-<id>\n"},
+		{[]string{"--only", "runbook"}, "    # PAGE\n"},
+		{[]string{"--only", "stack"}, "stack ("},
+		{nil, "    go <action.inputs.version> <id>\n"},
+	} {
+		got := succeeds(t, append([]string{"apps", "render", dir}, tc.args...)...)
+		if !strings.Contains(got, tc.want) || tc.args != nil && strings.Contains(got, "card (") {
+			t.Errorf("%v: no %q in\n%s", tc.args, tc.want, got)
+		}
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--action", "restrat"}, "there is no action \"restrat\"; there are files_intact, restart"},
+		{[]string{"--only", "roles"}, "there is no kind \"roles\""},
+		{[]string{"--input", "version"}, "write NAME=VALUE"},
+		{[]string{"--install", "a", "--state", "b"}, "exclude each other"},
+	} {
+		if code, _, stderr := berth(t, nil, append([]string{"apps", "render", dir}, tc.args...)...); code != exitUsage || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%v: exit code %d, %s", tc.args, code, stderr)
+		}
+	}
+}
+
+// TestRenderOfAnInstall holds that the state of an install is asked for, and
+// that sealed values are no mistake of the folder.
+func TestRenderOfAnInstall(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/installs/acme/state" || r.Header.Get("Authorization") != "Bearer brt_x" {
+			t.Errorf("it asks for %s", r.URL)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"version": 3, "cause": "test", "created_at": "2026-01-01T00:00:00Z", "tree": {"id": "ins_1", "name": "acme",
+			"inputs": {"inputs": {"title": "Acme", "replicas": 12345678901234567, "admin_token": "(sealed)"}},
+			"sandbox": {"outputs": {"namespace": "shop-acme"}},
+			"components": {"web_image": {"outputs": {"image": {"ref": "r/web@sha256:1"}}},
+			"catalogue": {"outputs": {"session_key": "(sealed)", "products": "(sealed)", "page": "(sealed)"}}}}}`)
+	}))
+	defer server.Close()
+	env := map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}
+	code, stdout, stderr := berth(t, env, "apps", "render", filepath.Join(examples, "shop"), "--install", "acme", "--component", "web")
+	if code != exitOK || stderr != "" {
+		t.Errorf("exit code %d, stderr\n%s", code, stderr)
+	}
+	for _, want := range []string{"\n    12345678901234567\n", "\n    shop-acme\n", "web.values.yaml:1  made of sealed values\n"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in\n%s", want, stdout)
+		}
 	}
 }
 

@@ -1,38 +1,60 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/seal"
 )
 
+// rendering is what berth apps render was asked for.
+type rendering struct {
+	state, install    string
+	component, action string
+	only              string
+	inputs            []string
+}
+
 func (c *cli) appsRenderCommand() *cobra.Command {
-	var state, component string
+	var r rendering
 	var fetch bool
 	cmd := &cobra.Command{
 		Use:   "render [DIR]",
-		Short: "Show what the sandbox and the components of an app folder would get",
-		Long: `Renders values, variables, manifests and environment as a deploy does. With --state
-it takes what an install has: the answer of berth api /installs/INSTALL/state, or
-only the tree in it. Sealed values are shown as (sealed).
+		Short: "Show what each part of an app folder would get",
+		Long: `Renders what an install gets: the sandbox and the components, the stack, the roles
+and their policies, the steps of actions, runbooks, and the README. --component and
+--action show one of them, --only one kind.
+
+With --install it takes the recorded state of that install; with --state a file: the
+answer of berth api /installs/INSTALL/state, or only the tree in it. Sealed values are
+shown as (sealed), and what reads one is marked.
 
 Without a state every value that templates read is its own path in angle brackets:
 components.db.outputs.host stands where the host would. Conditions are decided by
 these texts, and what needs a number, a list or JSON cannot be shown; that is a
-warning.
+warning. So is everything that is wrong in a README, which people read all the same.
+
+What an action is asked for when it runs is given by --input, else it is its path, too.
 
 Contents from elsewhere are empty here; with --fetch they are fetched as sync does.`,
-		Example: "  berth apps render ./app --component web\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
-		Args:    exactly("[DIR]"),
+		Example: "  berth apps render ./app --component web\n  berth apps render ./app --install acme\n" +
+			"  berth apps render ./app --action restart --input version=2\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
+		Args: exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder, err := folderArg(args)
 			if err != nil {
@@ -43,57 +65,80 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 					return err
 				}
 			}
-			return c.render(folder, state, component)
+			return c.render(cmd.Context(), folder, r)
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "the state tree of an install: a JSON file, or - for stdin")
-	cmd.Flags().StringVar(&component, "component", "", "only this component; sandbox is the sandbox")
+	cmd.Flags().StringVar(&r.install, "install", "", "render with the state of this install, asked of the control plane")
+	cmd.Flags().StringVar(&r.state, "state", "", "the state tree of an install: a JSON file, or - for stdin")
+	cmd.Flags().StringVar(&r.component, "component", "", "only this component; sandbox is the sandbox")
+	cmd.Flags().StringVar(&r.action, "action", "", "only this action")
+	cmd.Flags().StringVar(&r.only, "only", "", "only this kind: "+strings.Join(renderedKinds, ", "))
+	cmd.Flags().StringArrayVar(&r.inputs, "input", nil, "NAME=VALUE: what actions are asked for; may be repeated")
 	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch what stands elsewhere, as sync does")
+	cmd.MarkFlagsMutuallyExclusive("state", "install")
+	cmd.MarkFlagsMutuallyExclusive("component", "action", "only")
 	return cmd
+}
+
+// renderedKinds are the kinds of blocks, in the order in which they are shown.
+var renderedKinds = []string{
+	appconfig.BlockSandbox, appconfig.BlockComponent, appconfig.BlockStack, appconfig.BlockRole, appconfig.BlockAction,
+	appconfig.BlockRunbook, appconfig.BlockMetadata,
 }
 
 // rendered is what one block would get.
 type rendered struct {
+	Kind   string              `json:"kind"`
 	Name   string              `json:"name"`
 	Type   string              `json:"type"`
 	Values []appconfig.Preview `json:"values"`
 }
 
-func (c *cli) render(folder appFolder, stateFile, only string) error {
+func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
+	inputs, err := actionInputs(r.inputs)
+	if err != nil {
+		return err
+	}
 	app, err := c.usable(folder)
 	if err != nil {
 		return err
 	}
-	state := appconfig.MadeUpState(app)
-	if stateFile != "" {
-		if state, err = c.readState(stateFile); err != nil {
-			return err
-		}
-	}
-	blocks, err := blocksOf(app, only)
+	blocks, err := blocksOf(app, r)
 	if err != nil {
 		return err
 	}
+	state, recorded, err := c.stateFor(ctx, app, r)
+	if err != nil {
+		return err
+	}
+	opts := appconfig.PreviewOptions{Now: c.now(), Inputs: inputs}
+	if recorded {
+		opts.Sealed = seal.Redacted
+	}
 	failed := 0
-	for i := range blocks {
-		values, found := appconfig.Previews(app, blocks[i].Name, state, c.now())
+	shown := []rendered{}
+	for _, b := range blocks {
+		values, found := appconfig.Previews(app, b, state, opts)
 		for _, d := range folder.located(found) {
-			if stateFile == "" { // the state may be at fault
-				d.Severity, d.Remedy = appconfig.Warning, "render it with --state"
-			} else {
+			switch {
+			case !recorded: // the state may be at fault
+				d.Severity, d.Remedy = appconfig.Warning, "render it with --install or --state"
+			case d.Severity == appconfig.Error:
 				failed++
 			}
 			fmt.Fprintln(c.err, d)
 		}
-		for j := range values {
-			values[j].File = folder.path(values[j].File)
-			if stateFile == "" {
-				values[j].Value = appconfig.WithoutEscapes(values[j].Value)
+		for i := range values {
+			values[i].File = folder.path(values[i].File)
+			if !recorded {
+				values[i].Value = appconfig.WithoutEscapes(values[i].Value)
 			}
 		}
-		blocks[i].Values = append([]appconfig.Preview{}, values...)
+		shown = append(shown, rendered{
+			Kind: b.Kind, Name: cmp.Or(b.Name, b.Kind), Type: cmp.Or(b.Type, b.Kind), Values: append([]appconfig.Preview{}, values...),
+		})
 	}
-	if err := c.showRendered(blocks); err != nil {
+	if err := c.showRendered(shown); err != nil {
 		return err
 	}
 	if failed > 0 {
@@ -102,23 +147,84 @@ func (c *cli) render(folder appFolder, stateFile, only string) error {
 	return nil
 }
 
-// blocksOf lists the sandbox and the components, or the one that is wanted.
-func blocksOf(app *appconfig.App, only string) ([]rendered, error) {
-	blocks := []rendered{{Name: appconfig.BlockSandbox, Type: "sandbox"}}
-	names := []string{appconfig.BlockSandbox}
-	for _, component := range app.Components {
-		blocks = append(blocks, rendered{Name: component.Name, Type: string(component.Type)})
-		names = append(names, component.Name)
+// stateFor finds the state to render with; recorded is false for one that is
+// made up.
+func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (state interpolate.State, recorded bool, err error) {
+	switch {
+	case r.install != "":
+		state, err = c.installState(ctx, r.install)
+	case r.state != "":
+		state, err = c.readState(r.state)
+	default:
+		return appconfig.MadeUpState(app), false, nil
 	}
-	if only == "" {
-		return blocks, nil
-	}
-	for _, b := range blocks {
-		if b.Name == only {
-			return []rendered{b}, nil
+	return state, true, err
+}
+
+// blocksOf lists what is rendered: everything, or what is wanted of it.
+func blocksOf(app *appconfig.App, r rendering) ([]appconfig.Block, error) {
+	all := appconfig.Blocks(app)
+	switch {
+	case r.only != "":
+		if !slices.Contains(renderedKinds, r.only) {
+			return nil, usagef("there is no kind %q; there are %s", shortened(r.only), strings.Join(renderedKinds, ", "))
 		}
+		return slices.DeleteFunc(all, func(b appconfig.Block) bool { return b.Kind != r.only }), nil
+	case r.component != "":
+		return oneBlock(all, r.component, appconfig.BlockSandbox, appconfig.BlockComponent)
+	case r.action != "":
+		return oneBlock(all, r.action, appconfig.BlockAction)
 	}
-	return nil, usagef("there is no component %q; there are %s", shortened(only), strings.Join(names, ", "))
+	return all, nil
+}
+
+// oneBlock finds a block of some kinds by its name.
+func oneBlock(all []appconfig.Block, name string, kinds ...string) ([]appconfig.Block, error) {
+	kind := kinds[len(kinds)-1]
+	var names []string
+	for _, b := range all {
+		if !slices.Contains(kinds, b.Kind) {
+			continue
+		}
+		if cmp.Or(b.Name, b.Kind) == name {
+			return []appconfig.Block{b}, nil
+		}
+		names = append(names, cmp.Or(b.Name, b.Kind))
+	}
+	if len(names) == 0 {
+		return nil, usagef("there is no %s %q; the app has none", kind, shortened(name))
+	}
+	return nil, usagef("there is no %s %q; there are %s", kind, shortened(name), strings.Join(names, ", "))
+}
+
+// actionInputs reads NAME=VALUE.
+func actionInputs(given []string) (map[string]string, error) {
+	inputs := map[string]string{}
+	for _, entry := range given {
+		name, text, ok := strings.Cut(entry, "=")
+		if !ok || name == "" {
+			return nil, usagef("%q is no input: write NAME=VALUE", entry)
+		}
+		inputs[name] = text
+	}
+	return inputs, nil
+}
+
+// installState asks the control plane for the newest tree of an install.
+func (c *cli) installState(ctx context.Context, install string) (interpolate.State, error) {
+	client, err := c.client()
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.GetStateWithResponse(ctx, install, &ctlapi.GetStateParams{})
+	if err != nil {
+		return nil, err
+	}
+	state, err := api.Body(resp.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	return treeOf(bytes.NewReader(state.Tree), "the state of "+install)
 }
 
 // maxState is the largest state that is read, in bytes.
@@ -135,6 +241,11 @@ func (c *cli) readState(name string) (interpolate.State, error) {
 		defer func() { _ = file.Close() }()
 		in = file
 	}
+	return treeOf(in, name)
+}
+
+// treeOf reads a tree, alone or as the API gives it.
+func treeOf(in io.Reader, name string) (interpolate.State, error) {
 	decoder := json.NewDecoder(io.LimitReader(in, maxState))
 	decoder.UseNumber() // whole numbers stay whole
 	var tree map[string]any
@@ -160,12 +271,20 @@ func (c *cli) showRendered(blocks []rendered) error {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", block.Name, block.Type)
+		what := block.Type
+		if block.Kind == appconfig.BlockRole {
+			what += " role"
+		}
+		fmt.Fprintf(&b, "%s (%s)\n", block.Name, what)
 		if len(block.Values) == 0 {
 			b.WriteString("  nothing that differs between installs\n")
 		}
 		for _, v := range block.Values {
-			fmt.Fprintf(&b, "  %s  %s\n", v.Key, output.Paint(color, output.Dim, fmt.Sprintf("%s:%d", v.File, v.Line)))
+			place := fmt.Sprintf("%s:%d", v.File, v.Line)
+			if v.Sealed {
+				place += "  made of sealed values"
+			}
+			fmt.Fprintf(&b, "  %s  %s\n", v.Key, output.Paint(color, output.Dim, place))
 			for line := range strings.Lines(strings.TrimRight(v.Value, "\n")) {
 				b.WriteString("    " + printable(strings.TrimRight(line, "\r\n")) + "\n")
 			}

@@ -22,6 +22,9 @@ write instead. With -o json it is a list for editors and other programs.
 Contents from elsewhere are a note, and not looked at; with --fetch they are fetched
 as sync does.
 
+Rules in lint.toml change the severity of warnings and notes, or leave them out. The
+checks that it names are run by berth apps lint alone.
+
 The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
 		Args:    exactly("[DIR]"),
@@ -35,7 +38,7 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 					return err
 				}
 			}
-			return c.validate(folder, strict, deployable)
+			return c.validate(folder, strict, deployable, nil)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings as errors")
@@ -44,7 +47,12 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 	return cmd
 }
 
-func (c *cli) validate(folder appFolder, strict, deployable bool) error {
+// checking runs the checks of a folder's lint.toml.
+type checking func(app *appconfig.App, checks []appconfig.LintCheck) ([]appconfig.Diagnostic, error)
+
+// validate tells what is wrong with a folder; check adds what its own checks
+// say, and is nil where those are not run.
+func (c *cli) validate(folder appFolder, strict, deployable bool, check checking) error {
 	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{Fetched: folder.fetched})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
@@ -53,6 +61,15 @@ func (c *cli) validate(folder appFolder, strict, deployable bool) error {
 	} else if !noApp {
 		notYet = countOf(appconfig.Unsupported(app), appconfig.Error)
 	}
+	lint, about := appconfig.ReadLint(folder.root)
+	if check != nil && !noApp {
+		said, err := check(app, lint.Checks)
+		if err != nil {
+			return err
+		}
+		found = append(found, said...)
+	}
+	found = appconfig.SortDiagnostics(append(lint.Apply(found), about...))
 	if strict {
 		found = appconfig.Strict(found)
 	}
@@ -99,9 +116,9 @@ var severityStyles = map[appconfig.Severity]output.Style{appconfig.Error: output
 // place is where a diagnostic points to, as editors and terminals know it.
 func place(d appconfig.Diagnostic) string {
 	if d.Line == 0 {
-		return d.File + ":"
+		return printable(d.File) + ":"
 	}
-	return fmt.Sprintf("%s:%d:%d:", d.File, d.Line, d.Column)
+	return fmt.Sprintf("%s:%d:%d:", printable(d.File), d.Line, d.Column)
 }
 
 // plain keeps a message to one line without what could steer a terminal: it may

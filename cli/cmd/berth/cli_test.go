@@ -44,7 +44,7 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		want string
 	}{
 		{"unknown command", []string{"instals"}, 64, "did you mean installs?"},
-		{"unknown verb", []string{"apps", "lisst"}, 64, "did you mean list?"},
+		{"unknown verb", []string{"apps", "lisst"}, 64, "did you mean lint or list?"},
 		{"unknown flag", []string{"status", "--colour"}, 64, "unknown flag: --colour; see berth status --help"},
 		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or WORKFLOW"},
 		{"one argument too many", []string{"why", "a", "b"}, 64, `does not take "b"`},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func appWith(t *testing.T, files map[string]string) string {
 		"runner.toml":      "runner_type = \"local\"\n",
 		"stack.toml":       "type = \"local\"\nname = \"x\"\ndescription = \"x\"\n",
 		"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
-		"src/base/main.tf": "variable \"x\" {}\n",
+		"src/base/main.tf": "variable \"x\" {\n  default = null\n}\n",
 	}
 	for name, text := range files {
 		all[name] = text
@@ -68,21 +69,30 @@ func packed(t *testing.T, app string, s syncing) (config *appconfig.App, stderr 
 	if err != nil {
 		return nil, errs.String(), err
 	}
-	for _, u := range uploads {
-		if u.digest == ask.request.BundleDigest {
-			bundle, err := appconfig.OpenBundle(u.bytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			config, found := appconfig.Check(bundle, appconfig.LoadOptions{SkipSources: true})
-			if appconfig.HasErrors(found) {
-				t.Fatalf("the bundle has errors: %v", found)
-			}
-			return config, errs.String(), nil
+	uploaded := func(digest string) []byte {
+		i := slices.IndexFunc(uploads, func(u archive) bool { return u.digest == digest })
+		if i < 0 {
+			t.Fatalf("%s is not uploaded", digest)
 		}
+		return uploads[i].bytes
 	}
-	t.Fatal("the bundle is not uploaded")
-	return nil, "", nil
+	digests, err := appconfig.PacksOf(uploaded(ask.request.BundleDigest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packs [][]byte
+	for _, digest := range digests {
+		packs = append(packs, uploaded(digest))
+	}
+	bundle, err := appconfig.OpenBundle(packs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, found := appconfig.Check(bundle, appconfig.LoadOptions{SkipSources: true})
+	if appconfig.HasErrors(found) {
+		t.Fatalf("the bundle has errors: %v", found)
+	}
+	return config, errs.String(), nil
 }
 
 // A sync fetches, goes on with what it has fetched, and uploads it.

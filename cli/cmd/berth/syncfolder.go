@@ -47,8 +47,10 @@ func (c *cli) readFolder(ctx context.Context, folder string, s syncing) (app str
 	if err != nil {
 		return "", nil, ask, err
 	}
-	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Fetched: fetched})
-	ask.shown = diagnostics
+	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory})
+	ask.shown = diagnostics // what lint.toml leaves out is not told after all
+	lint, about := appconfig.ReadLint(root)
+	diagnostics = appconfig.SortDiagnostics(append(lint.Apply(diagnostics), about...))
 	if s.strict {
 		diagnostics = appconfig.Strict(diagnostics)
 	}

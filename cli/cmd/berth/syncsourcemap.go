@@ -135,20 +135,32 @@ func (s sourceMap) find(repository, name string) (best *mapping, rest string) {
 	return best, rest
 }
 
+// directory is where a git source stands on this machine.
+func (s sourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok bool) {
+	if src.Kind != appconfig.SourceGit {
+		return nil, "", false
+	}
+	m, rest := s.find(src.Repo, src.Directory)
+	if m == nil {
+		return nil, "", false
+	}
+	return os.DirFS(m.local), path.Clean(rest), true
+}
+
 // archive packs what stands in for a git source; false when nothing does.
 func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
 	if src.Kind != appconfig.SourceGit {
 		return nil, "", "", false, nil
 	}
-	best, rest := s.find(src.Repo, src.Directory)
-	if best == nil {
+	m, rest := s.find(src.Repo, src.Directory)
+	if m == nil {
 		return nil, "", "", false, nil
 	}
-	from = filepath.Join(best.local, filepath.FromSlash(rest))
+	from = filepath.Join(m.local, filepath.FromSlash(rest))
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
 		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", sourceName(src), from)
 	}
-	data, digest, err = appconfig.SourceArchive(os.DirFS(best.local), path.Clean(rest))
+	data, digest, err = appconfig.SourceArchive(os.DirFS(m.local), rest)
 	return data, digest, from, err == nil, err
 }
 

@@ -1,42 +1,25 @@
 package scaffold
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // moduleFiles make a component of a Terraform module. Its variables without a
 // default become inputs.
 func moduleFiles(abs, from string) ([]File, error) {
-	names, err := filepath.Glob(filepath.Join(from, "*.tf"))
+	needed, version, err := readModule(from)
 	if err != nil {
 		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("%s is no Terraform module: it has no .tf file", from)
-	}
-	slices.Sort(names)
-	var needed []variable
-	version := ""
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range variables(string(data)) {
-			if !v.hasDefault && !slices.ContainsFunc(needed, func(o variable) bool { return o.name == v.name }) {
-				needed = append(needed, v)
-			}
-		}
-		if version == "" {
-			version = versionIn(string(data))
-		}
 	}
 	whole, err := filepath.Abs(from)
 	if err != nil {
@@ -64,18 +47,50 @@ func moduleFiles(abs, from string) ([]File, error) {
 		lines = append(lines, "", "[vars]")
 		widest := 0
 		for _, v := range needed {
-			widest = max(widest, len(v.name))
+			widest = max(widest, len(v.Name))
 		}
 		for _, v := range needed {
-			lines = append(lines, fmt.Sprintf("%-*s = %s", widest, v.name, quoted(v.fromInput())))
+			lines = append(lines, fmt.Sprintf("%-*s = %s", widest, v.Name, quoted(fromInput(v))))
 		}
 	}
 	files = append(files, text("components/"+s.name+".toml", lines...))
 	return append(files, s.files...), nil
 }
 
+// readModule lists the variables without a default, and what version of
+// Terraform the module asks for.
+func readModule(from string) (needed []tfvars.Variable, version string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, "", err
+	}
+	var m tfvars.Module
+	for _, entry := range entries {
+		if entry.IsDir() || !tfvars.Reads(entry.Name()) {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(from, entry.Name()))
+		if err != nil {
+			return nil, "", err
+		}
+		m.Add(entry.Name(), data)
+		if version == "" {
+			version = versionIn(string(data))
+		}
+	}
+	if m.Files == 0 {
+		return nil, "", fmt.Errorf("%s is no Terraform module: it has no .tf file", from)
+	}
+	for _, v := range m.Variables {
+		if !v.Optional {
+			needed = append(needed, v)
+		}
+	}
+	return needed, version, nil
+}
+
 // inputsFor asks for the values of variables.
-func inputsFor(needed []variable) File {
+func inputsFor(needed []tfvars.Variable) File {
 	lines := []string{
 		"# inputs",
 		"[[group]]",
@@ -84,18 +99,18 @@ func inputsFor(needed []variable) File {
 		`description  = "What can be different in each install."`,
 	}
 	for _, v := range needed {
-		description := v.description
+		description := v.Description
 		if description == "" {
-			description = "The variable " + v.name + " of the module."
+			description = "The variable " + v.Name + " of the module."
 		}
 		lines = append(lines, "", "[[input]]",
-			"name         = "+quoted(v.name),
-			"display_name = "+quoted(title(v.name)),
+			"name         = "+quoted(v.Name),
+			"display_name = "+quoted(title(v.Name)),
 			"description  = "+quoted(description),
 			`group        = "general"`,
-			"type         = "+quoted(v.inputType()),
+			"type         = "+quoted(inputType(v)),
 			"required     = true")
-		if v.sensitive {
+		if v.Sensitive {
 			lines = append(lines, "sensitive    = true")
 		}
 	}
@@ -103,13 +118,12 @@ func inputsFor(needed []variable) File {
 }
 
 // inputType is the type of an input for the variable.
-func (v variable) inputType() string {
-	kind, _, _ := strings.Cut(v.kind, "(")
-	switch kind {
+func inputType(v tfvars.Variable) string {
+	switch v.Type {
 	case "", "string", "any":
 		return "string"
 	case "number", "bool":
-		return kind
+		return v.Type
 	case "list", "set", "tuple":
 		return "list"
 	}
@@ -118,11 +132,11 @@ func (v variable) inputType() string {
 
 // fromInput is the template of the variable's value. A name with a dash cannot
 // stand in a path.
-func (v variable) fromInput() string {
-	if strings.Contains(v.name, "-") {
-		return `{{ index .nuon.inputs.inputs "` + v.name + `" }}`
+func fromInput(v tfvars.Variable) string {
+	if strings.Contains(v.Name, "-") {
+		return `{{ index .nuon.inputs.inputs "` + v.Name + `" }}`
 	}
-	return "{{ .nuon.inputs.inputs." + v.name + " }}"
+	return "{{ .nuon.inputs.inputs." + v.Name + " }}"
 }
 
 var requiredVersion = regexp.MustCompile(`(?m)^\s*required_version\s*=\s*"([^"]+)"`)

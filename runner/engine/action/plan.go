@@ -76,7 +76,7 @@ func render(j *job.Job) (pinned, error) {
 			return p, job.Refusef("put the script into inline_contents",
 				"%s: step %q runs a file of a repository, which this runner does not support yet", j.Subject(), name)
 		}
-		text, err := j.Render(fmt.Sprintf("step %q", name), src)
+		text, err := j.RenderFile(fmt.Sprintf("step %q", name), step.ScriptName, src)
 		if err != nil {
 			return p, err
 		}

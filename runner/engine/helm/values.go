@@ -65,7 +65,7 @@ func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 	values := map[string]any{}
 	for i, contents := range spec.ValuesFiles {
 		place := fmt.Sprintf("values_file %d", i+1)
-		file, err := renderFile(j, place, contents)
+		file, err := renderFile(j, place, job.NameOf(spec.ValuesFileNames, i), contents)
 		if err != nil {
 			return nil, err
 		}
@@ -84,13 +84,14 @@ func renderValues(j *job.Job, spec *jobspec.HelmChart) (map[string]any, error) {
 	if spec.InstallValues == "" {
 		return values, nil
 	}
-	own, err := renderFile(j, "helm_values of the install", spec.InstallValues)
+	const place = "helm_values of the install"
+	own, err := renderFile(j, place, place, spec.InstallValues)
 	return merge(values, own), err
 }
 
-// renderFile renders a text of YAML and reads it.
-func renderFile(j *job.Job, place, contents string) (map[string]any, error) {
-	text, err := j.Render(place, contents)
+// renderFile renders a text of YAML, which stands in name, and reads it.
+func renderFile(j *job.Job, place, name, contents string) (map[string]any, error) {
+	text, err := j.RenderFile(place, name, contents)
 	if err != nil {
 		return nil, err
 	}

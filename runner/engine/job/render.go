@@ -34,22 +34,51 @@ func (j *Job) State() (interpolate.State, error) {
 	return j.state, nil
 }
 
-// Render renders a string of the order; what names its place, for errors. The
-// errors name paths of the state, never values.
-func (j *Job) Render(what, src string) (string, error) {
+// Render renders a string of the order; what names its key, for errors. They
+// name files of the app folder and paths of the state, never values.
+func (j *Job) Render(what, src string) (string, error) { return j.RenderFile(what, "", src) }
+
+// RenderFile is Render for what stands in a file of its own, "" for none.
+func (j *Job) RenderFile(what, file, src string) (string, error) {
 	state, err := j.State()
 	if err != nil {
 		return "", err
 	}
-	out, err := interpolate.Render(src, state, interpolate.Options{Now: j.StartedAt})
+	if file == "" {
+		file = what
+		if in := j.definedIn(); in != "" {
+			file = in + ": " + what
+		}
+	}
+	out, err := interpolate.Render(src, state, interpolate.Options{Now: j.StartedAt, File: file})
 	if err != nil {
-		f := Failf("", "%s: %v", what, err)
-		if e, ok := errors.AsType[*interpolate.Error](err); ok && e.Missing != "" {
+		f := Failf("", "%v", err)
+		if e, ok := errors.AsType[*interpolate.Error](err); ok && e.NearestPath != "" {
+			f.Remedy = fmt.Sprintf("did you mean %s?", e.NearestPath)
+		} else if ok && e.Missing != "" {
 			f.Remedy = "check the name, and that what makes it is deployed"
 		}
 		return "", f
 	}
 	return out, nil
+}
+
+// definedIn is the file of the app folder that the order comes from, "" when it
+// does not say.
+func (j *Job) definedIn() string {
+	if j.Spec.Action != nil {
+		return j.Spec.Action.File
+	}
+	return j.Spec.File
+}
+
+// NameOf is the i-th of the names of an order's files, "" when there is none:
+// orders of older control planes have no names.
+func NameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return ""
 }
 
 // RenderTree renders all strings inside a value of the order.

@@ -40,7 +40,7 @@ func render(j *job.Job, c *kube.Cluster, namespace string) ([]*unstructured.Unst
 	if err != nil {
 		return nil, "", err
 	}
-	text, err := j.Render(manifestFile, string(source))
+	text, err := j.RenderFile("manifest", j.Spec.KubernetesManifest.ManifestName, string(source))
 	if err != nil {
 		return nil, "", err
 	}

@@ -70,7 +70,7 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 		in.Vars[name] = value
 	}
 	for i, contents := range spec.VarFiles {
-		text, err := j.Render(fmt.Sprintf("var_file %d", i+1), contents)
+		text, err := j.RenderFile(fmt.Sprintf("var_file %d", i+1), job.NameOf(spec.VarFileNames, i), contents)
 		if err != nil {
 			return in, err
 		}
@@ -84,7 +84,7 @@ func renderInputs(j *job.Job, m *module.Module, env map[string]string) (inputs, 
 // renderInstallVars renders what the install says itself of variables.
 func renderInstallVars(j *job.Job, m *module.Module) (map[string]any, error) {
 	const place = "tf_vars of the install"
-	text, err := j.Render(place, j.Spec.TerraformModule.InstallVars)
+	text, err := j.RenderFile(place, place, j.Spec.TerraformModule.InstallVars)
 	if err != nil || text == "" {
 		return nil, err
 	}

@@ -82,12 +82,14 @@ func (sub subject) fill(spec *jobspec.Spec, app *appconfig.App) (time.Duration, 
 			return 0, fmt.Errorf("read sandbox revision: %w", err)
 		}
 		spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+		spec.File = s.At.File
 		return defaultDeployTimeout, nil
 	}
 	var c appconfig.Component
 	if err := json.Unmarshal(sub.spec, &c); err != nil {
 		return 0, fmt.Errorf("read component revision: %w", err)
 	}
+	spec.File = c.At.File
 	switch {
 	case c.TerraformModule != nil:
 		m := c.TerraformModule
@@ -100,6 +102,9 @@ func (sub subject) fill(spec *jobspec.Spec, app *appconfig.App) (time.Duration, 
 		spec.Kind = jobspec.KindKubernetesManifest
 		spec.KubernetesManifest = &jobspec.KubernetesManifest{
 			Namespace: c.KubernetesManifest.Namespace, CreateNamespace: c.KubernetesManifest.InNewNamespace(),
+		}
+		if m := c.KubernetesManifest.Manifest; m != nil {
+			spec.KubernetesManifest.ManifestName = m.File
 		}
 	case c.ContainerImage != nil && c.ContainerImage.Public != nil:
 		spec.Kind, spec.ContainerImage = jobspec.KindContainerImage, &jobspec.ContainerImage{Tag: c.ContainerImage.Public.Tag}
@@ -129,6 +134,7 @@ func helmChart(h *appconfig.HelmChart, runner *appconfig.Runner) *jobspec.HelmCh
 	}
 	for _, f := range h.ValuesFiles {
 		spec.ValuesFiles = append(spec.ValuesFiles, f.Contents.Contents)
+		spec.ValuesFileNames = append(spec.ValuesFileNames, f.Contents.File)
 	}
 	return spec
 }
@@ -143,6 +149,7 @@ func module(version string, vars, env map[string]string, files []appconfig.VarFi
 	}
 	for _, f := range files {
 		m.VarFiles = append(m.VarFiles, f.Contents.Contents)
+		m.VarFileNames = append(m.VarFileNames, f.Contents.File)
 	}
 	return m
 }
@@ -155,7 +162,7 @@ func ActionSpec(app *appconfig.App, name string, inputs map[string]string) (*job
 		return nil, 0, fmt.Errorf("the release has no action %q", name)
 	}
 	_, check := a.HealthCheck()
-	spec := &jobspec.Action{Name: a.Name, Inputs: inputs, ReadOnly: check}
+	spec := &jobspec.Action{Name: a.Name, Inputs: inputs, ReadOnly: check, File: a.At.File}
 	for _, s := range a.Steps {
 		withCluster := a.EnableKubeConfig
 		if s.EnableKubeConfig != nil {
@@ -163,7 +170,7 @@ func ActionSpec(app *appconfig.App, name string, inputs map[string]string) (*job
 		}
 		step := jobspec.ActionStep{Name: s.Name, Command: s.Command, EnvVars: s.EnvVars, NoKubeConfig: !withCluster}
 		if s.InlineContents != nil {
-			step.InlineContents = s.InlineContents.Contents
+			step.InlineContents, step.ScriptName = s.InlineContents.Contents, s.InlineContents.File
 		}
 		spec.Steps = append(spec.Steps, step)
 	}

@@ -1,0 +1,232 @@
+package appconfig
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// LintFile is where a folder says which warnings its authors want to see.
+const LintFile = "lint.toml"
+
+// Lint is lint.toml. It changes what is said of a folder and never what the
+// folder means, so it is no part of an app, and the control plane never sees it.
+// Other tools have rules of their own in the same file: what is not understood
+// is left alone.
+type Lint struct {
+	// Checks are executables of the folder. Nothing here runs them.
+	Checks []LintCheck
+
+	rules map[string]lintRule // by code, or by the name of a check
+}
+
+// LintCheck is an executable that looks at the config.
+type LintCheck struct {
+	Name    string
+	Command string // a file, relative to the app folder
+	At      Place
+}
+
+// lintRule is what a folder says of one code.
+type lintRule struct {
+	at       Place
+	pos      Position
+	off      bool
+	severity Severity // "" leaves it as it is
+}
+
+// customPrefix begins the codes of what checks of a folder say.
+const customPrefix = "custom/"
+
+// CustomCode is the code of what a check of lint.toml says.
+func CustomCode(check string) Code { return Code(customPrefix + check) }
+
+// maxLintChecks is how many executables a folder may have run.
+const maxLintChecks = 50
+
+// ReadLint reads lint.toml, which need not be there. The diagnostics say what of
+// it has no effect.
+func ReadLint(fsys fs.FS) (Lint, []Diagnostic) {
+	l := newLoader(fsys, nil)
+	lint := Lint{rules: map[string]lintRule{}}
+	if !l.folder.exists(LintFile) {
+		return lint, nil
+	}
+	data, err := l.folder.read(LintFile)
+	if err != nil {
+		return lint, []Diagnostic{{Severity: Warning, Code: fileCode(err), File: LintFile, Message: err.Error()}}
+	}
+	doc, problem := parseDocument(LintFile, data)
+	if problem != nil {
+		problem.Severity = Warning // the app is none the worse
+		return lint, []Diagnostic{*problem}
+	}
+	for key, pos := range doc.positions {
+		l.app.Origin.Positions[Place{File: LintFile, Key: key}.id()] = pos
+	}
+	r := lintReader{loader: l, lint: &lint}
+	r.checks(doc.values["custom"])
+	r.rules(doc.values["rules"])
+	return lint, SortDiagnostics(l.diags)
+}
+
+type lintReader struct {
+	*loader
+	lint *Lint
+}
+
+// unknown notes what is not ours.
+func (r *lintReader) unknown(at Place, format string, args ...any) {
+	r.add(Note, CodeUnchecked, at, "%s, so it has no effect here", fmt.Sprintf(format, args...))
+}
+
+func (r *lintReader) rules(value any) {
+	top := Place{File: LintFile, Key: "rules"}
+	table, ok := value.(map[string]any)
+	if !ok {
+		if value != nil {
+			r.unknown(top, "rules is no table")
+		}
+		return
+	}
+	names := knownCodes()
+	for _, c := range r.lint.Checks {
+		names = append(names, c.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		at := top.key(name)
+		if !slices.Contains(names, name) {
+			if near := nearest(name, names); near != "" {
+				r.diags = append(r.diags, r.at(Warning, CodeReference, at, "there is no rule %q", name).remedy("did you mean %q?", near))
+			} else {
+				r.unknown(at, "there is no rule %q", name)
+			}
+			continue
+		}
+		body, ok := table[name].(map[string]any)
+		if !ok {
+			r.unknown(at, "rule %q is no table", name)
+			continue
+		}
+		r.lint.rules[name] = r.rule(at, body)
+	}
+}
+
+func (r *lintReader) rule(at Place, body map[string]any) lintRule {
+	rule := lintRule{at: at, pos: r.origin.position(at)}
+	for _, key := range slices.Sorted(maps.Keys(body)) {
+		switch value := body[key]; key {
+		case "enabled":
+			enabled, ok := value.(bool)
+			if !ok {
+				r.unknown(at.key(key), "enabled is neither true nor false")
+				continue
+			}
+			rule.off = !enabled
+		case "severity":
+			text, _ := value.(string)
+			if s := Severity(text); s == Error || s == Warning || s == Note {
+				rule.severity = s
+				continue
+			}
+			r.unknown(at.key(key), `severity is none of "error", "warning" and "note"`)
+		default:
+			d := r.at(Note, CodeUnchecked, at.key(key), "a rule has no %q, so it has no effect here", key)
+			r.diags = append(r.diags, r.suggest(d, key, []string{"enabled", "severity"}))
+		}
+	}
+	return rule
+}
+
+func (r *lintReader) checks(value any) {
+	top := Place{File: LintFile, Key: "custom"}
+	list, ok := value.([]any)
+	if !ok {
+		if value != nil {
+			r.unknown(top, "custom is no list of tables")
+		}
+		return
+	}
+	for i, item := range list {
+		at := top.item(i)
+		table, _ := item.(map[string]any)
+		name, _ := table["name"].(string)
+		command, _ := table["command"].(string)
+		switch {
+		case name == "" || command == "":
+			r.unknown(at, "a check has a name and a command, both texts")
+		case !nameFormat.MatchString(name) || slices.Contains(knownCodes(), name):
+			r.unknown(at, "%q cannot be the name of a check", shortened(name))
+		case slices.ContainsFunc(r.lint.Checks, func(c LintCheck) bool { return c.Name == name }):
+			r.unknown(at, "there are two checks called %q", name)
+		case len(r.lint.Checks) == maxLintChecks:
+			r.unknown(at, "there are more than %d checks", maxLintChecks)
+		default:
+			r.check(LintCheck{Name: name, Command: path.Clean(command), At: at})
+		}
+	}
+}
+
+// check takes an executable that is a file of the folder.
+func (r *lintReader) check(c LintCheck) {
+	at := c.At.key("command")
+	if err := r.folder.allowed(c.Command); err != nil {
+		r.unknown(at, "command %q %v", shortened(c.Command), err)
+		return
+	}
+	info, err := fs.Stat(r.folder.fsys, c.Command)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
+		r.unknown(at, "command %q is no file of the app folder", shortened(c.Command))
+	case info.Mode().Perm()&0o111 == 0:
+		r.unknown(at, "command %q is not executable", shortened(c.Command))
+	default:
+		r.lint.Checks = append(r.lint.Checks, c)
+	}
+}
+
+// Apply gives what was found of a folder the severities that its authors want,
+// and leaves out what they do not want to see. Errors of the language stay:
+// they say that a folder cannot be used. Trying to silence one is told.
+func (l Lint) Apply(found []Diagnostic) []Diagnostic {
+	out := make([]Diagnostic, 0, len(found))
+	kept := map[string]int{}
+	for _, d := range found {
+		name, custom := strings.CutPrefix(string(d.Code), customPrefix)
+		rule, ok := l.rules[name]
+		switch {
+		case !ok:
+		case d.Severity == Error && !custom:
+			if rule.off || rule.severity == Warning || rule.severity == Note {
+				kept[name]++
+			}
+		case rule.off:
+			continue
+		case rule.severity != "":
+			d.Severity = rule.severity
+		}
+		out = append(out, d)
+	}
+	for _, name := range slices.Sorted(maps.Keys(kept)) {
+		rule := l.rules[name]
+		out = append(out, Diagnostic{
+			Severity: Warning, Code: CodeValue, File: LintFile, Line: rule.pos.Line, Column: rule.pos.Column,
+			Message: fmt.Sprintf("rule %q silences warnings and notes, and %d of what it is about are errors, which stay", name, kept[name]),
+			Remedy:  "correct them: a folder with errors cannot be used",
+		})
+	}
+	return SortDiagnostics(out)
+}
+
+// knownCodes lists the codes of all rules of the language.
+func knownCodes() []string {
+	return []string{
+		string(CodeSyntax), string(CodeUnknownKey), string(CodeUnknownFile), string(CodeUnsupported), string(CodeMissing), string(CodeType),
+		string(CodeValue), string(CodeExclusive), string(CodeDuplicate), string(CodeReference), string(CodeCycle), string(CodeTemplate),
+		string(CodeUntraced), string(CodeFile), string(CodeLimit), string(CodeOutsideOfApp), string(CodeContents), string(CodeUndeclared),
+		string(CodeUnset), string(CodeFetch), string(CodeUnchecked),
+	}
+}
