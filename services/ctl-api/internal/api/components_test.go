@@ -53,7 +53,7 @@ func (c caller) deployed(components ...string) []string {
 	var steps []string
 	for _, s := range got.JSON202.Steps {
 		if strings.HasPrefix(s.Name, "component/") {
-			steps = append(steps, string(s.Kind)+" "+s.Name)
+			steps = append(steps, s.Kind+" "+s.Name)
 		}
 	}
 	return steps
