@@ -83,21 +83,6 @@ type Step struct {
 	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty"`
 }
 
-// ActionExtension is the [berth] table of an action: what Berth adds to the
-// public format.
-type ActionExtension struct {
-	// Makes the action a health check.
-	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
-}
-
-// HealthCheck says when the runs of an action change a verdict.
-type HealthCheck struct {
-	// Failures in a row that make it unhealthy.
-	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after" default:"3"`
-	// Successes in a row that make it healthy again.
-	HealthyAfter int `toml:"healthy_after" json:"healthy_after" default:"2"`
-}
-
 // HealthCheck returns the thresholds of an action that gives a health verdict,
 // or false for any other action. An action is a health check when it has the
 // label type = "health-check" or a [berth.health_check] table.
@@ -120,6 +105,9 @@ func (a *Action) check(c *checker) {
 	if a.Timeout.Std() > MaxActionTimeout {
 		c.add(Error, CodeValue, a.At.key("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
 	}
+	if a.Berth != nil {
+		c.guardrails(a.At.key("berth.guardrails"), a.Berth.Guardrails)
+	}
 	if hc := a.healthTable(); hc != nil {
 		if hc.UnhealthyAfter == 0 {
 			hc.UnhealthyAfter = DefaultUnhealthyAfter
@@ -129,6 +117,7 @@ func (a *Action) check(c *checker) {
 		}
 		c.notNegative(a.At.key("berth.health_check.unhealthy_after"), hc.UnhealthyAfter)
 		c.notNegative(a.At.key("berth.health_check.healthy_after"), hc.HealthyAfter)
+		hc.checkRemediation(c, a.At.key("berth.health_check"))
 	}
 	for i := range a.Triggers {
 		a.Triggers[i].check(c, a, a.At.key("triggers").item(i))

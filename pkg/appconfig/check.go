@@ -174,7 +174,7 @@ func (c *checker) operations(block Place, roles []OperationRole, allowed ...stri
 // source checks that exactly one source is given, and that a local one stays
 // inside the app folder. A block that merges in a file that is not here yet may
 // get its source from there.
-func (c *checker) source(block Place, merged string, public, connected *Repo, ext *SourceExtension) {
+func (c *checker) source(block Place, merged string, public, connected *Repo, ext *BlockExtension) {
 	if ext != nil && ext.LocalSource != "" {
 		if err := insideOfApp(ext.LocalSource); err != nil {
 			c.add(Error, CodeOutsideOfApp, block.key("berth.local_source"), "local_source %q %v", ext.LocalSource, err)
@@ -193,7 +193,7 @@ func (c *checker) oneSource(block Place, merged string, given []string, possible
 }
 
 // sourcesGiven lists the keys that name a source.
-func sourcesGiven(public, connected *Repo, ext *SourceExtension) []string {
+func sourcesGiven(public, connected *Repo, ext *BlockExtension) []string {
 	var given []string
 	if public != nil {
 		given = append(given, "public_repo")

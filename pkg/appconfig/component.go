@@ -100,7 +100,7 @@ type Component struct {
 	// A repository that the org's own connection reads.
 	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
 	// A source in the app folder.
-	Berth *SourceExtension `toml:"berth" json:"berth,omitempty" digest:"build"`
+	Berth *BlockExtension `toml:"berth" json:"berth,omitempty" digest:"mixed"`
 	// Another file whose keys are merged in.
 	SourceFile string `toml:"source" json:"source,omitempty" digest:"build"`
 
@@ -158,6 +158,9 @@ func (c *Component) check(ch *checker) {
 	ch.notNegative(c.At.key("max_auto_retries"), c.MaxAutoRetries)
 	ch.positive(c.At.key("deploy_timeout"), c.DeployTimeout)
 	ch.positive(c.At.key("build_timeout"), c.BuildTimeout)
+	if c.Berth != nil {
+		ch.guardrails(c.At.key("berth.guardrails"), c.Berth.Guardrails)
+	}
 	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {
 		c.Health = named.Health
 		ch.origin.alias(c.At.key("health"), c.At.key("components").key(c.Name).key("health"))

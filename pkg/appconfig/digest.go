@@ -28,9 +28,10 @@ func sha256Of(data []byte) string {
 func includeAll(tag string) bool { return tag != "-" }
 
 // includeTagged chooses the fields of one side. A field tagged "inside" is a
-// struct whose own fields are tagged.
+// struct whose own fields are tagged; so is one tagged "mixed", which counts for
+// nothing on a side that has none of them.
 func includeTagged(side string) func(tag string) bool {
-	return func(tag string) bool { return tag == side || tag == "inside" }
+	return func(tag string) bool { return tag == side || tag == "inside" || tag == "mixed" }
 }
 
 // digestField is an exported field of a block as digests see it.
@@ -76,10 +77,14 @@ func fieldsOf(v reflect.Value, include func(tag string) bool) any {
 				continue
 			}
 			below := includeAll
-			if f.tag == "inside" {
+			if f.tag == "inside" || f.tag == "mixed" {
 				below = include
 			}
-			out[f.name] = fieldsOf(value, below)
+			inner := fieldsOf(value, below)
+			if table, ok := inner.(map[string]any); ok && f.tag == "mixed" && len(table) == 0 {
+				continue
+			}
+			out[f.name] = inner
 		}
 		return out
 	case reflect.Slice:

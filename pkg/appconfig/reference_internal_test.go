@@ -23,7 +23,8 @@ var sharedTables = []struct {
 	block reflect.Type
 }{
 	{"Repository", reflect.TypeFor[Repo]()},
-	{"Local source", reflect.TypeFor[SourceExtension]()},
+	{"Berth's own keys of a sandbox or a component", reflect.TypeFor[BlockExtension]()},
+	{"Berth's own keys of an action", reflect.TypeFor[ActionExtension]()},
 	{"Var file", reflect.TypeFor[VarFile]()},
 	{"Values file", reflect.TypeFor[ValuesFile]()},
 	{"Operation role", reflect.TypeFor[OperationRole]()},

@@ -18,7 +18,7 @@ type Sandbox struct {
 	// A repository that the org's own connection reads.
 	ConnectedRepo *Repo `toml:"connected_repo" json:"connected_repo,omitempty" digest:"build"`
 	// A source in the app folder.
-	Berth *SourceExtension `toml:"berth" json:"berth,omitempty" digest:"build"`
+	Berth *BlockExtension `toml:"berth" json:"berth,omitempty" digest:"mixed"`
 	// Variables of Terraform.
 	Vars map[string]string `toml:"vars" json:"vars,omitempty" digest:"deploy" template:"true"`
 	// Environment of the engine.
@@ -80,4 +80,7 @@ func (s *Sandbox) check(c *checker) {
 	c.terraformVersion(s.At.key("terraform_version"), s.TerraformVersion)
 	c.cron(s.At.key("drift_schedule"), s.DriftSchedule)
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")
+	if s.Berth != nil {
+		c.guardrails(s.At.key("berth.guardrails"), s.Berth.Guardrails)
+	}
 }

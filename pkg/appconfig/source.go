@@ -15,13 +15,6 @@ type Repo struct {
 	Branch string `toml:"branch" json:"branch,omitempty"`
 }
 
-// SourceExtension is the [berth] table of a sandbox or a component: what Berth
-// adds to the public format.
-type SourceExtension struct {
-	// A directory of the app folder that holds the source.
-	LocalSource string `toml:"local_source" json:"local_source,omitempty"`
-}
-
 // SourceKind says how a source is fetched.
 type SourceKind string
 
@@ -74,7 +67,7 @@ func Sources(app *App) []Source {
 	return all
 }
 
-func sourceOf(public, connected *Repo, ext *SourceExtension) (Source, bool) {
+func sourceOf(public, connected *Repo, ext *BlockExtension) (Source, bool) {
 	switch {
 	case ext != nil && ext.LocalSource != "":
 		return Source{Kind: SourceLocal, Directory: cleanDirectory(ext.LocalSource)}, true

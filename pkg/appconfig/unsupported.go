@@ -35,7 +35,21 @@ func (u *unsupported) key(severity Severity, at Place) {
 	u.add(severity, CodeUnsupported, at, "key %q is not supported yet by this version", lastKey(at))
 }
 
+// extension warns of what Berth's own keys say and nothing heeds yet.
+func (u *unsupported) extension(at Place, ext *BlockExtension) {
+	if ext == nil {
+		return
+	}
+	if ext.Rollback != "" {
+		u.key(Warning, at.key("berth.rollback"))
+	}
+	if len(ext.Guardrails) > 0 {
+		u.key(Warning, at.key("berth.guardrails"))
+	}
+}
+
 func (u *unsupported) sandbox(s *Sandbox) {
+	u.extension(s.At, s.Berth)
 	if s.Type == SandboxTypePulumi {
 		u.refuse(s.At.key("type"), "sandbox type %q is", s.Type)
 		return
@@ -46,6 +60,7 @@ func (u *unsupported) sandbox(s *Sandbox) {
 }
 
 func (u *unsupported) component(c *Component) {
+	u.extension(c.At, c.Berth)
 	switch {
 	case c.TerraformModule != nil:
 	case c.HelmChart != nil:
@@ -83,6 +98,12 @@ func (u *unsupported) action(a *Action) {
 	}
 	if a.Image != "" {
 		u.key(Error, a.At.key("image")) // the steps would run in another place
+	}
+	if a.Berth != nil && len(a.Berth.Guardrails) > 0 {
+		u.key(Warning, a.At.key("berth.guardrails"))
+	}
+	if check, _ := a.HealthCheck(); check.Remediation != "" {
+		u.key(Warning, a.At.key("berth.health_check.remediation"))
 	}
 }
 

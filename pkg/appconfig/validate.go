@@ -21,6 +21,7 @@ func Validate(app *App) []Diagnostic {
 	v.groups()
 	v.dependencies()
 	v.actions()
+	v.remediations()
 	v.roles()
 	v.policies()
 	v.runbooks()

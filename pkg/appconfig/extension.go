@@ -1,0 +1,95 @@
+package appconfig
+
+import (
+	"slices"
+	"time"
+)
+
+// BlockExtension is the [berth] table of a sandbox or a component: what Berth
+// adds to the public format.
+type BlockExtension struct {
+	// A directory of the app folder that holds the source.
+	LocalSource string `toml:"local_source" json:"local_source,omitempty" digest:"build"`
+	// What going back to an earlier release costs: "reversible" nothing, "data_loss" what was written since, "irreversible" cannot be done.
+	Rollback string `toml:"rollback" json:"rollback,omitempty" enum:"reversible,data_loss,irreversible" digest:"config"`
+	// What its changes may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
+	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty" digest:"config"`
+}
+
+// ActionExtension is the [berth] table of an action: what Berth adds to the
+// public format.
+type ActionExtension struct {
+	// Makes the action a health check.
+	HealthCheck *HealthCheck `toml:"health_check" json:"health_check,omitempty"`
+	// What it may do that customers' guardrails stop by default: "deletes_data", "changes_iam", "changes_rbac".
+	Guardrails []string `toml:"guardrails" json:"guardrails,omitempty"`
+}
+
+// HealthCheck says when the runs of an action change a verdict, and what is done
+// about a bad one.
+type HealthCheck struct {
+	// Failures in a row that make it unhealthy.
+	UnhealthyAfter int `toml:"unhealthy_after" json:"unhealthy_after" default:"3"`
+	// Successes in a row that make it healthy again.
+	HealthyAfter int `toml:"healthy_after" json:"healthy_after" default:"2"`
+	// The action to run when it becomes unhealthy.
+	Remediation string `toml:"remediation" json:"remediation,omitempty"`
+	// How often in a row that is tried.
+	RemediationAttempts int `toml:"remediation_attempts" json:"remediation_attempts,omitempty" default:"3"`
+	// How long to wait between two attempts.
+	RemediationCooldown Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`
+}
+
+// What a remediation that does not say it gets.
+const (
+	DefaultRemediationAttempts = 3
+	DefaultRemediationCooldown = 10 * time.Minute
+)
+
+func (h *HealthCheck) checkRemediation(c *checker, at Place) {
+	if h.Remediation == "" {
+		for _, key := range []string{"remediation_attempts", "remediation_cooldown"} {
+			if c.isWritten(at.key(key)) {
+				c.add(Warning, CodeExclusive, at.key(key), "%s does nothing without remediation", key)
+			}
+		}
+		return
+	}
+	c.notNegative(at.key("remediation_attempts"), h.RemediationAttempts)
+	c.positive(at.key("remediation_cooldown"), h.RemediationCooldown)
+	if h.RemediationAttempts == 0 {
+		h.RemediationAttempts = DefaultRemediationAttempts
+	}
+	if h.RemediationCooldown == 0 {
+		h.RemediationCooldown = Duration(DefaultRemediationCooldown)
+	}
+}
+
+// guardrailHints are what default guardrails stop without a customer's consent.
+var guardrailHints = []string{"deletes_data", "changes_iam", "changes_rbac"}
+
+func (c *checker) guardrails(at Place, hints []string) {
+	for i, hint := range hints {
+		c.oneOf(at.item(i), hint, guardrailHints...)
+		if slices.Contains(hints[:i], hint) {
+			c.add(Error, CodeDuplicate, at.item(i), "%q is said twice", hint)
+		}
+	}
+}
+
+// remediations checks that what is run about a bad verdict is an action, and not
+// a check itself.
+func (v *validator) remediations() {
+	names := v.actionNames()
+	for i := range v.app.Actions {
+		a := &v.app.Actions[i]
+		check, _ := a.HealthCheck()
+		at := a.At.key("berth.health_check.remediation")
+		v.exists(at, "action", check.Remediation, names, "actions")
+		if other := v.app.Action(check.Remediation); other != nil {
+			if _, ok := other.HealthCheck(); ok {
+				v.add(Error, CodeValue, at, "action %q is a health check, which only looks and mends nothing", other.Name)
+			}
+		}
+	}
+}
