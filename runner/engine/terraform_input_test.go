@@ -139,7 +139,7 @@ variable "ports" { type = list(number) }
 			name: "a template of the install that names what is not there", module: module,
 			order:   jobspec.TerraformModule{InstallVars: "name = \"{{ .nuon.components.db.outputs.host }}\""},
 			outcome: jobspec.OutcomeFailed,
-			want:    "tf_vars of the install:1:9: .nuon.components", remedy: "check the name",
+			want:    "tf_vars of the install:1:12: .nuon.components", remedy: "check the name",
 		},
 		{
 			name: "another backend", module: "terraform {\n  backend \"s3\" {}\n}",

@@ -122,7 +122,7 @@ func TestValuesThatCannotBe(t *testing.T) {
 		{name: "through what is no map", spec: jobspec.HelmChart{ValuesFiles: []string{"a: 1"}, Values: map[string]string{"a.b": secret}}, want: "values.a.b: the path cannot be set"},
 		{name: "a huge index", spec: jobspec.HelmChart{Values: map[string]string{"a[99999999]": secret}}, want: "values.a[99999999]: the path cannot be set"},
 		{name: "no map of the install", spec: jobspec.HelmChart{InstallValues: "- " + secret}, want: "helm_values of the install is no YAML map"},
-		{name: "what is not there, of the install", spec: jobspec.HelmChart{InstallValues: "a: {{ .nuon.nothing }}"}, want: "helm_values of the install:1:4: .nuon.nothing"},
+		{name: "what is not there, of the install", spec: jobspec.HelmChart{InstallValues: "a: {{ .nuon.nothing }}"}, want: "helm_values of the install:1:7: .nuon.nothing"},
 		{name: "what is not there", spec: jobspec.HelmChart{Values: map[string]string{"a": "{{ .nuon.nothing }}"}}, want: "values.a:1:4: .nuon.nothing"},
 		{
 			name: "what is nearly there", want: "components/web.values.yaml:2:7: .nuon.nam:",
