@@ -1,6 +1,11 @@
 package appconfig
 
-import "github.com/berth-dev/berth/pkg/interpolate"
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/interpolate"
+)
 
 // Kinds of a VariableRead.
 const (
@@ -27,10 +32,24 @@ type VariableRead struct {
 // in loaded files too. Templates that do not parse read none; Validate reports
 // them.
 func VariableReads(app *App) []VariableRead {
+	return variableReads(app, func(string) bool { return true })
+}
+
+// NamedVariableReads is VariableReads without those whose names templates
+// compute. It looks only into templates that can name a variable.
+func NamedVariableReads(app *App) []VariableRead {
+	all := variableReads(app, func(text string) bool { return strings.Contains(text, "variables") })
+	return slices.DeleteFunc(all, func(r VariableRead) bool { return r.Variable == "" })
+}
+
+func variableReads(app *App, worthwhile func(text string) bool) []VariableRead {
 	var all []VariableRead
 	for _, b := range app.templateBlocks() {
 		kind, name := b.scope.reader()
 		for _, t := range templatesOf(b.at, b.block) {
+			if !worthwhile(t.text) {
+				continue
+			}
 			refs, err := t.references()
 			if err != nil {
 				continue

@@ -23,7 +23,7 @@ func Large() fstest.MapFS {
 		"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
 		"runner.toml":      "runner_type = \"local\"\n",
 		"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
-		"src/base/main.tf": "variable \"x\" {}\nvariable \"y\" {}\n",
+		"src/base/main.tf": largeModule(),
 	}
 	var inputs strings.Builder
 	inputs.WriteString("[[group]]\nname = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n")
@@ -68,6 +68,19 @@ func Large() fstest.MapFS {
 		folder[name] = &fstest.MapFile{Data: []byte(contents), Mode: 0o644}
 	}
 	return folder
+}
+
+// largeModule declares what vars and var files of the components give.
+func largeModule() string {
+	var b strings.Builder
+	names := []string{"x", "y", "url"}
+	for line := range 25 {
+		names = append(names, fmt.Sprintf("key%d", line))
+	}
+	for _, name := range names {
+		fmt.Fprintf(&b, "variable %q {\n  default = null\n}\n", name)
+	}
+	return b.String()
 }
 
 // largeFile is about 1 KiB: every second one is a template.

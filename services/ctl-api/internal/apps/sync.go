@@ -61,6 +61,9 @@ func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error
 	if err != nil {
 		return SyncResult{}, err
 	}
+	// What is stored is made while the database answers.
+	body := later(func() json.RawMessage { return mustJSON(folder) })
+	digest := later(func() string { return configDigest(folder, req.Sources) })
 	items, err := itemsOf(folder, req.Sources, req.Mapped)
 	if err != nil {
 		return SyncResult{}, err
@@ -68,7 +71,7 @@ func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error
 	if err := haveSources(ctx, tx, req.Sources); err != nil {
 		return SyncResult{}, err
 	}
-	s := syncing{tx: tx, req: req, folder: folder, items: items}
+	s := syncing{tx: tx, req: req, folder: folder, items: items, body: body, digest: digest}
 	if err := s.findApp(ctx); err != nil {
 		return SyncResult{}, err
 	}
@@ -113,7 +116,7 @@ func (s *syncing) missingVariables(ctx context.Context) ([]appconfig.Diagnostic,
 	for _, row := range rows {
 		have = append(have, row.Name)
 	}
-	return variables.Reads(appconfig.VariableReads(s.folder)).Missing(s.out.App.Name, have), nil
+	return variables.Reads(appconfig.NamedVariableReads(s.folder)).Missing(s.out.App.Name, have), nil
 }
 
 // syncing is one sync under way, inside its transaction.
@@ -122,6 +125,8 @@ type syncing struct {
 	req    SyncRequest
 	folder *appconfig.App
 	items  []item
+	body   func() json.RawMessage // of the folder
+	digest func() string          // of the config
 	out    SyncResult
 }
 
@@ -157,7 +162,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 }
 
 func (s *syncing) run(ctx context.Context) error {
-	digest := configDigest(s.folder, s.req.Sources)
+	digest := s.digest()
 	existing, err := s.tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: s.out.App.ID, Digest: digest})
 	again := err == nil
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
@@ -257,7 +262,7 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 	if s.out.Created {
 		config, err := s.tx.InsertConfig(ctx, db.InsertConfigParams{
 			ID: id.New(id.Config), AppID: s.out.App.ID, Digest: digest, BundleDigest: s.req.BundleDigest,
-			Body: mustJSON(s.folder), CliVersion: s.req.CLIVersion, CreatedBy: s.req.Actor,
+			Body: s.body(), CliVersion: s.req.CLIVersion, CreatedBy: s.req.Actor,
 		})
 		if err != nil {
 			return fmt.Errorf("store config: %w", err)

@@ -47,7 +47,7 @@ type ConfigBodyOfReleaseRow struct {
 	ReleaseID string
 	Number    int32
 	AppID     string
-	Body      json.RawMessage
+	Body      []byte
 	AppName   string
 }
 

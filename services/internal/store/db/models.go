@@ -208,7 +208,7 @@ type Config struct {
 	Number       int32
 	Digest       string
 	BundleDigest string
-	Body         json.RawMessage
+	Body         []byte
 	CliVersion   string
 	CreatedBy    string
 	CreatedAt    time.Time

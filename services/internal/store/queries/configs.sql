@@ -4,7 +4,7 @@
 -- Under the lock of the app's row, which makes the number unique.
 INSERT INTO configs (id, org_id, app_id, number, digest, bundle_digest, body, cli_version, created_by)
 SELECT sqlc.arg(id)::text, berth.current_org(), sqlc.arg(app_id)::text, coalesce(max(number), 0) + 1, sqlc.arg(digest)::text,
-       sqlc.arg(bundle_digest)::text, sqlc.arg(body)::jsonb, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text
+       sqlc.arg(bundle_digest)::text, sqlc.arg(body)::json, sqlc.arg(cli_version)::text, sqlc.arg(created_by)::text
 FROM configs WHERE app_id = sqlc.arg(app_id)
 RETURNING id, app_id, number, digest;
 
@@ -40,7 +40,8 @@ ORDER BY number DESC LIMIT sqlc.arg(most);
 -- name: ListConfigItems :many
 -- What stands in these configs, each with the build that counts: the newest one
 -- of the same component and build digest, which is that of the item itself
--- until somebody asks for a rebuild.
+-- until somebody asks for a rebuild. Rows are joined by their ids alone, which
+-- leaves no other index to choose while statistics are old.
 SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest,
        b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,
        -- Rises with every build of it and every state that one reaches.
@@ -48,8 +49,8 @@ SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.bui
         WHERE x.component_id = i.component_id AND x.build_digest = r.build_digest)::bigint AS build_version,
        coalesce(b.artifact_repository, '')::text AS artifact_repository, coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM config_items i
-JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
-JOIN component_revisions r ON r.org_id = i.org_id AND r.id = i.revision_id
+JOIN components c ON c.id = i.component_id
+JOIN component_revisions r ON r.id = i.revision_id
 JOIN LATERAL (
     SELECT * FROM builds x WHERE x.component_id = i.component_id AND x.build_digest = r.build_digest ORDER BY x.id DESC LIMIT 1
 ) b ON true
