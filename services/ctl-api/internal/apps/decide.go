@@ -17,7 +17,8 @@ type build struct {
 	BuildDigest string
 	State       string
 	Source      Source
-	Artifact    string // its digest, once it has succeeded
+	Repository  string // where what it made is, once it has succeeded
+	Artifact    string // its digest
 }
 
 // previous is what the newest config says of a component.
@@ -48,7 +49,8 @@ type ItemDecision struct {
 	Reason        string
 	BuildID       string // ActionReuse: the build that stands for it
 	BuildState    string // ActionReuse: its state
-	Artifact      string // ActionReuse: the digest of what it made; empty until then
+	Repository    string // ActionReuse: where what it made is; empty until then
+	Artifact      string // ActionReuse: its digest
 	DeployChanged bool
 }
 
@@ -108,7 +110,8 @@ func decideItem(it item, h history, again bool) ItemDecision {
 	case !again && it.Source.moves() && h.Builds[i].State == "succeeded":
 		d.Reason = "the git ref may have moved"
 	default:
-		d.Action, d.BuildID, d.BuildState, d.Artifact = ActionReuse, h.Builds[i].ID, h.Builds[i].State, h.Builds[i].Artifact
+		d.Action, d.BuildID, d.BuildState = ActionReuse, h.Builds[i].ID, h.Builds[i].State
+		d.Repository, d.Artifact = h.Builds[i].Repository, h.Builds[i].Artifact
 		d.Reason = "unchanged"
 		if d.BuildState != "succeeded" {
 			d.Reason = "is being built"

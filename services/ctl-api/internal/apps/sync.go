@@ -218,7 +218,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 	case err != nil:
 		return nil, nil, err
 	default:
-		rows, err := s.tx.ListConfigItems(ctx, []string{newest.ID})
+		rows, err := s.tx.ItemsBefore(ctx, newest.ID)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -229,7 +229,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 	built := map[string][]build{}
 	for _, b := range builds {
 		built[b.ComponentID] = append(built[b.ComponentID],
-			build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Artifact: b.ArtifactDigest})
+			build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Repository: b.ArtifactRepository, Artifact: b.ArtifactDigest})
 	}
 	all := make([]history, 0, len(components))
 	for _, c := range components {
@@ -275,9 +275,26 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 	if !s.out.Decision.released() {
 		return s.findRelease(ctx)
 	}
-	made, _, err := makeRelease(ctx, s.tx, *s.out.Config, release.BySync, nil)
+	made, err := s.release(ctx)
 	s.out.Release = &made
 	return err
+}
+
+// release makes the release of a config whose builds are all there.
+func (s *syncing) release(ctx context.Context) (db.Release, error) {
+	config := *s.out.Config
+	if !s.out.Created { // what stands in it was decided by an earlier sync
+		made, _, err := makeRelease(ctx, s.tx, config, release.BySync, nil)
+		return made, err
+	}
+	var items []release.Item
+	for _, it := range s.out.Decision.Items {
+		items = append(items, release.Item{
+			ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
+		})
+	}
+	made, _, err := release.Make(ctx, s.tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, release.BySync, items)
+	return made, err
 }
 
 // writeItems stores what is new of the items, and what stands in a new config.

@@ -76,19 +76,20 @@ func (q *Queries) InsertBuild(ctx context.Context, arg InsertBuildParams) (Build
 
 const newestBuilds = `-- name: NewestBuilds :many
 SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source,
-       coalesce(b.artifact_digest, '')::text AS artifact_digest
+       coalesce(b.artifact_repository, '')::text AS artifact_repository, coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM builds b
 WHERE b.component_id = ANY ($1::text[])
 ORDER BY b.component_id, b.build_digest, b.id DESC
 `
 
 type NewestBuildsRow struct {
-	ID             string
-	ComponentID    string
-	BuildDigest    string
-	State          string
-	Source         json.RawMessage
-	ArtifactDigest string
+	ID                 string
+	ComponentID        string
+	BuildDigest        string
+	State              string
+	Source             json.RawMessage
+	ArtifactRepository string
+	ArtifactDigest     string
 }
 
 // The newest build of each build digest of these components: what a sync
@@ -108,6 +109,7 @@ func (q *Queries) NewestBuilds(ctx context.Context, componentIds []string) ([]Ne
 			&i.BuildDigest,
 			&i.State,
 			&i.Source,
+			&i.ArtifactRepository,
 			&i.ArtifactDigest,
 		); err != nil {
 			return nil, err

@@ -154,6 +154,50 @@ func (q *Queries) InsertConfigItems(ctx context.Context, arg InsertConfigItemsPa
 	return err
 }
 
+const itemsBefore = `-- name: ItemsBefore :many
+SELECT i.component_id, i.revision_id, r.build_digest, r.deploy_digest, b.source AS build_source
+FROM config_items i
+JOIN component_revisions r ON r.id = i.revision_id
+JOIN builds b ON b.id = i.build_id
+WHERE i.config_id = $1
+`
+
+type ItemsBeforeRow struct {
+	ComponentID  string
+	RevisionID   string
+	BuildDigest  string
+	DeployDigest string
+	BuildSource  json.RawMessage
+}
+
+// What stands in a config, each with what its own build was made from: what a
+// sync compares with.
+func (q *Queries) ItemsBefore(ctx context.Context, configID string) ([]ItemsBeforeRow, error) {
+	rows, err := q.db.Query(ctx, itemsBefore, configID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ItemsBeforeRow{}
+	for rows.Next() {
+		var i ItemsBeforeRow
+		if err := rows.Scan(
+			&i.ComponentID,
+			&i.RevisionID,
+			&i.BuildDigest,
+			&i.DeployDigest,
+			&i.BuildSource,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const listConfigItems = `-- name: ListConfigItems :many
 SELECT i.config_id, i.component_id, i.revision_id, c.kind, c.name, r.type, r.build_digest, r.deploy_digest,
        b.id AS build_id, b.state AS build_state, b.error AS build_error, b.source AS build_source,

@@ -10,7 +10,7 @@ RETURNING *;
 -- The newest build of each build digest of these components: what a sync
 -- compares with.
 SELECT DISTINCT ON (b.component_id, b.build_digest) b.id, b.component_id, b.build_digest, b.state, b.source,
-       coalesce(b.artifact_digest, '')::text AS artifact_digest
+       coalesce(b.artifact_repository, '')::text AS artifact_repository, coalesce(b.artifact_digest, '')::text AS artifact_digest
 FROM builds b
 WHERE b.component_id = ANY (sqlc.arg(component_ids)::text[])
 ORDER BY b.component_id, b.build_digest, b.id DESC;

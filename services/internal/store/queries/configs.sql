@@ -37,6 +37,15 @@ SELECT id, app_id, number, digest, bundle_digest, cli_version, created_by, creat
 WHERE app_id = sqlc.arg(app_id) AND (sqlc.arg(before)::int = 0 OR number < sqlc.arg(before))
 ORDER BY number DESC LIMIT sqlc.arg(most);
 
+-- name: ItemsBefore :many
+-- What stands in a config, each with what its own build was made from: what a
+-- sync compares with.
+SELECT i.component_id, i.revision_id, r.build_digest, r.deploy_digest, b.source AS build_source
+FROM config_items i
+JOIN component_revisions r ON r.id = i.revision_id
+JOIN builds b ON b.id = i.build_id
+WHERE i.config_id = sqlc.arg(config_id);
+
 -- name: ListConfigItems :many
 -- What stands in these configs, each with the build that counts: the newest one
 -- of the same component and build digest, which is that of the item itself
