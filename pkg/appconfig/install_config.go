@@ -76,27 +76,31 @@ type InstallComponent struct {
 // Problems lists what is wrong with o for a component, by key; nothing when it
 // fits. Of texts that are templates, and of HCL, only the engine can tell.
 func (o InstallComponent) Problems(c *Component) map[string]string {
-	problems := map[string]string{}
+	problems := o.misfits(c)
 	tell := func(key string, bad *badDocument) {
 		if bad != nil {
 			problems[key] = fmt.Sprintf("line %d %s", bad.line, bad.message)
 		}
 	}
-	switch {
-	case o.HelmValues == "":
-	case c.HelmChart == nil:
-		problems["helm_values"] = fmt.Sprintf("component %q is no chart", c.Name)
-	case !interpolate.IsTemplate(o.HelmValues) && len(o.HelmValues) <= maxText:
+	if o.HelmValues != "" && c.HelmChart != nil && !interpolate.IsTemplate(o.HelmValues) && len(o.HelmValues) <= maxText {
 		tell("helm_values", yamlMapping(o.HelmValues))
 	}
-	switch {
-	case o.TFVars == "":
-	case c.TerraformModule == nil:
-		problems["tf_vars"] = fmt.Sprintf("component %q is no Terraform module", c.Name)
-	case !interpolate.IsTemplate(o.TFVars) && strings.HasPrefix(strings.TrimSpace(o.TFVars), "{"):
+	if c.TerraformModule != nil && !interpolate.IsTemplate(o.TFVars) && strings.HasPrefix(strings.TrimSpace(o.TFVars), "{") {
 		tell("tf_vars", jsonDocument(o.TFVars))
 	}
 	return problems
+}
+
+// misfits lists, by key, what a component of another type cannot take.
+func (o InstallComponent) misfits(c *Component) map[string]string {
+	misfits := map[string]string{}
+	if o.HelmValues != "" && c.HelmChart == nil {
+		misfits["helm_values"] = fmt.Sprintf("component %q is no chart", c.Name)
+	}
+	if o.TFVars != "" && c.TerraformModule == nil {
+		misfits["tf_vars"] = fmt.Sprintf("component %q is no Terraform module", c.Name)
+	}
+	return misfits
 }
 
 // StackOverrides changes the stack of one install.
@@ -192,10 +196,7 @@ func (v *validator) installComponent(at Place, name string, override InstallComp
 	if c == nil {
 		return
 	}
-	if override.HelmValues != "" && c.HelmChart == nil {
-		v.add(Error, CodeValue, at.key("helm_values"), "component %q is no chart", name)
-	}
-	if override.TFVars != "" && c.TerraformModule == nil {
-		v.add(Error, CodeValue, at.key("tf_vars"), "component %q is no Terraform module", name)
+	for key, message := range override.misfits(c) {
+		v.add(Error, CodeValue, at.key(key), "%s", message)
 	}
 }

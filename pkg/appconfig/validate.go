@@ -2,6 +2,8 @@ package appconfig
 
 import (
 	"slices"
+
+	"github.com/berth-dev/berth/pkg/alongside"
 )
 
 // Validate checks the rules between blocks: names are used once, and what is
@@ -9,12 +11,11 @@ import (
 // it reads nothing but the App. Load has checked each block on its own.
 func Validate(app *App) []Diagnostic {
 	// Most of the time goes into parsing what the app's files contain.
-	var texts, cycles []Diagnostic
-	wait := alongside(func() {
+	contents := alongside.Run(func() []Diagnostic {
 		v := newValidator(app)
 		v.contents()
-		texts = v.diags
-		_, cycles = NewGraph(app)
+		_, cycles := NewGraph(app)
+		return append(v.diags, cycles...)
 	})
 	v := newValidator(app)
 	v.names()
@@ -32,23 +33,7 @@ func Validate(app *App) []Diagnostic {
 	v.kubernetesContexts()
 	v.eventTriggers()
 	v.templates()
-	wait()
-	return SortDiagnostics(slices.Concat(v.diags, texts, cycles))
-}
-
-// alongside runs f on another core until wait is called. What f panics with,
-// wait panics with: the caller's recovery counts.
-func alongside(f func()) (wait func()) {
-	ended := make(chan any, 1)
-	go func() {
-		defer func() { ended <- recover() }()
-		f()
-	}()
-	return func() {
-		if panicked := <-ended; panicked != nil {
-			panic(panicked)
-		}
-	}
+	return SortDiagnostics(append(v.diags, contents()...))
 }
 
 func newValidator(app *App) *validator {

@@ -25,8 +25,9 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 	asked := 0
 	for {
 		app, _ := appconfig.Load(root, appconfig.LoadOptions{SkipSources: true, Fetched: results})
+		wanted := appconfig.Fetches(app)
 		var ask []string
-		for _, f := range appconfig.Fetches(app) {
+		for _, f := range wanted {
 			if _, known := results[f.Address]; known {
 				continue // another key has it, too
 			}
@@ -46,7 +47,7 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 			ask = append(ask, f.Address)
 		}
 		maps.Copy(results, fetcher.Fetch(ctx, ask))
-		if len(appconfig.Fetches(app)) == 0 || ctx.Err() != nil {
+		if len(wanted) == 0 || ctx.Err() != nil {
 			return results, ctx.Err()
 		}
 	}

@@ -115,25 +115,6 @@ func (s Source) moves() bool {
 	return s.Kind == string(appconfig.SourceImage) || s.Kind == string(appconfig.SourceGit) && !commitRef.MatchString(s.Ref)
 }
 
-// later starts f and returns what waits for its result. What f panics with, the
-// one who waits panics with.
-func later[T any](f func() T) func() T {
-	var value T
-	var panicked any
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() { panicked = recover() }()
-		value = f()
-	}()
-	return func() T {
-		if <-ended; panicked != nil {
-			panic(panicked)
-		}
-		return value
-	}
-}
-
 // mustJSON encodes our own plain structs, which always can be.
 func mustJSON(v any) json.RawMessage {
 	raw, err := json.Marshal(v)

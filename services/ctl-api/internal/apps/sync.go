@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/berth-dev/berth/pkg/alongside"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
@@ -62,8 +63,8 @@ func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error
 		return SyncResult{}, err
 	}
 	// What is stored is made while the database answers.
-	body := later(func() json.RawMessage { return mustJSON(folder) })
-	digest := later(func() string { return configDigest(folder, req.Sources) })
+	body := alongside.Run(func() json.RawMessage { return mustJSON(folder) })
+	digest := alongside.Run(func() string { return configDigest(folder, req.Sources) })
 	items, err := itemsOf(folder, req.Sources, req.Mapped)
 	if err != nil {
 		return SyncResult{}, err

@@ -66,7 +66,7 @@ func (s *syncing) planChanges(ctx context.Context) error {
 		}
 		s.out.Against = &newest
 	}
-	after, err := versionOf(db.Config{Body: mustJSON(s.folder)}) // as it would be read again
+	after, err := versionOf(db.Config{Body: s.body()}) // as it would be read again
 	if err != nil {
 		return err
 	}
