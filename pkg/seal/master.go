@@ -12,8 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"filippo.io/age"
 )
 
 // masterHeader starts the key file, so that a wrong file is told apart.
@@ -57,11 +55,11 @@ func (k *MasterKey) Org(orgID string) (*Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("derive org key: %w", err)
 	}
-	key, err := age.ParseX25519Identity(bech32Upper("age-secret-key-", scalar))
+	id, err := IdentityFrom(scalar)
 	if err != nil {
-		return nil, errors.New("derive org key: identity not accepted")
+		return nil, fmt.Errorf("derive org key: %w", err)
 	}
-	return &Identity{key: key}, nil
+	return id, nil
 }
 
 // Format keeps the secret out of logs and errors.

@@ -46,6 +46,15 @@ func ParseIdentity(secret string) (*Identity, error) {
 	return &Identity{key: key}, nil
 }
 
+// IdentityFrom makes an identity of 32 secret bytes, always the same of the same.
+func IdentityFrom(scalar []byte) (*Identity, error) {
+	key, err := age.ParseX25519Identity(bech32Upper("age-secret-key-", scalar))
+	if err != nil {
+		return nil, errors.New("identity not accepted")
+	}
+	return &Identity{key: key}, nil
+}
+
 // Recipient is the public half, "age1…", to be given to whoever seals.
 func (i *Identity) Recipient() string { return i.key.Recipient().String() }
 

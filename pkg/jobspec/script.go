@@ -1,0 +1,28 @@
+package jobspec
+
+import (
+	"github.com/berth-dev/berth/pkg/capsule"
+)
+
+// Script is vendor code that a release brings and a runner may run: an action as
+// the app folder has it, with the schedule and the role that it runs under. A
+// runner runs no script whose digest it has not accepted.
+type Script struct {
+	// Action is the action without run-time values: its Inputs are empty.
+	Action Action `json:"action"`
+	// Cron is when the runner starts it by itself, "" when it does not.
+	Cron string `json:"cron,omitempty"`
+	// Role is the identity in the customer's account that it runs as, "" for the
+	// runner's own.
+	Role           string `json:"role,omitempty"`
+	TimeoutSeconds int    `json:"timeout_seconds"`
+	// HealthCheck: the outcome is judged, and the script may change nothing.
+	HealthCheck bool `json:"health_check,omitempty"`
+}
+
+// Digest names a script by all that decides what it does, "sha256:…". Inputs,
+// which a run brings, are not part of it.
+func (s Script) Digest() (string, error) {
+	s.Action.Inputs = nil
+	return capsule.DigestOf(s)
+}
