@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo up down kube kube-down test lint fmt generate verify check build bench tools
+.PHONY: help demo up down kube kube-down test lint fmt generate verify check build bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ build: ## build all executables into .bin/
 
 bench: ## measure against the budgets of the design (PKG=./pkg/redact: only that)
 	@dev/scripts/bench.sh $(ARGS) $(PKG)
+
+faults: ## kill everything at random for long, full and slow disks included (SEEDS="1 2 3", MINUTES=10)
+	@dev/scripts/faults.sh $(SEEDS)
 
 tools: ## build the pinned development tools into .bin/tools/
 	@dev/scripts/tools.sh

@@ -79,31 +79,50 @@ func executables(t *testing.T) string {
 // startFrom is start with the executables of a folder.
 func startFrom(t *testing.T, bin string, extraEnv ...string) *system {
 	t.Helper()
-	// Engines run as another user and must be able to pass through.
+	s := at(t, home(t), bin, extraEnv...)
+	s.begin()
+	return s
+}
+
+// home makes a folder for a system, until the end of the test. Engines run as
+// another user and must be able to pass through.
+func home(t *testing.T) string {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "berth-e2e-")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// at is a system in a folder, not up yet.
+func at(t *testing.T, dir, bin string, extraEnv ...string) *system {
+	t.Helper()
 	s := &system{t: t, dir: filepath.Join(dir, "data"), bin: bin, port: freePorts(t), ended: make(chan struct{})}
 	s.env = append(os.Environ(),
 		"BERTH_DATA="+s.dir, "BERTH_PORT="+strconv.Itoa(s.port), "HOME="+dir, "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"BERTH_CONTEXT=", "BERTH_URL=", "BERTH_TOKEN=", "KUBECONFIG=", "NO_COLOR=1")
 	s.env = append(s.env, extraEnv...)
-	t.Cleanup(func() {
+	return s
+}
+
+// begin brings the system up, and ends it after the test.
+func (s *system) begin() {
+	s.t.Helper()
+	s.t.Cleanup(func() {
 		s.down()
 		for _, report := range s.raceReports() {
-			t.Errorf("data race: %s", report)
+			s.t.Errorf("data race: %s", report)
 		}
-		if t.Failed() {
+		if s.t.Failed() {
 			s.dump()
 		}
-		_ = os.RemoveAll(dir)
 	})
 	s.launch()
-	return s
 }
 
 // launch starts `berth up` in the foreground and waits until it is ready.
