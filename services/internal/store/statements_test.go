@@ -7,7 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	osexec "os/exec"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -124,7 +124,7 @@ var used = regexp.MustCompile(`\b(?:tx|q|Queries|New\([^)]*\}\))\.([A-Z]\w*)\b`)
 // its own and that of the packages that it imports.
 func statementsOf(t *testing.T, role store.Role, texts map[string]string) []string {
 	t.Helper()
-	list := osexec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .Module .Module.Main}}{{.ImportPath}} {{.Dir}}{{end}}", serviceOf[role])
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .Module .Module.Main}}{{.ImportPath}} {{.Dir}}{{end}}", serviceOf[role])
 	list.Dir = "../.."
 	out, err := list.Output()
 	if err != nil {

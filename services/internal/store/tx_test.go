@@ -51,7 +51,7 @@ func TestTxGivesErrorsTheirKind(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
 	st := pg.AsRole(store.RoleCtl)
-	exec(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
+	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
 	insert := func(id, name string) func(context.Context, *store.Tx) error {
 		return func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Raw().Exec(ctx, `insert into customers (id, org_id, name) values ($1, 'org_1', $2)`, id, name)
@@ -167,8 +167,8 @@ func TestTxRunsAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
 	st := pg.AsRole(store.RoleCtl)
-	exec(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
-	exec(t, pg.Admin(), `insert into apps (id, org_id, name) values ('app_1', 'org_1', 'a'), ('app_2', 'org_1', 'b')`)
+	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
+	execute(t, pg.Admin(), `insert into apps (id, org_id, name) values ('app_1', 'org_1', 'a'), ('app_2', 'org_1', 'b')`)
 
 	var bothHaveOne, done sync.WaitGroup
 	bothHaveOne.Add(2)
@@ -207,7 +207,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
-	exec(t, pg.Admin(), `delete from schema_versions where version_id > 3`)
+	execute(t, pg.Admin(), `delete from schema_versions where version_id > 3`)
 	err := pg.AsRole(store.RoleCtl).CheckSchema(t.Context())
 	if got := fault.From(err); got.Code != "schema_outdated" || got.Remedy == "" {
 		t.Errorf("old schema: got %+v", got)

@@ -72,8 +72,8 @@ func TestTenantTablesReadEmptyWithoutAnOrg(t *testing.T) {
 	db := pgtest.New(t)
 	ctx := t.Context()
 	for _, org := range []string{"org_a", "org_b"} {
-		exec(t, db.Admin(), `insert into orgs (org_id, name) values ($1, $2)`, org, org[4:])
-		exec(t, db.Admin(), `insert into runners (id, org_id, kind, name) values ($1, $1, 'build', 'x')`, org)
+		execute(t, db.Admin(), `insert into orgs (org_id, name) values ($1, $2)`, org, org[4:])
+		execute(t, db.Admin(), `insert into runners (id, org_id, kind, name) values ($1, $1, 'build', 'x')`, org)
 	}
 	inTheirOrg := map[store.Role]string{store.RoleCtl: "orgs", store.RoleRunner: "runners", store.RoleBuilder: "runners", store.RoleLog: "orgs"}
 	for _, role := range []store.Role{store.RoleCtl, store.RoleRunner, store.RoleBuilder, store.RoleLog} {
@@ -166,9 +166,9 @@ func TestRunnerAPIRetiresKeysOfRunnersOnly(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	const org = "org_1"
-	exec(t, db.Admin(), `insert into orgs (org_id, name) values ($1, 'acme')`, org)
+	execute(t, db.Admin(), `insert into orgs (org_id, name) values ($1, 'acme')`, org)
 	for _, purpose := range []string{"dispatch", "customer", "runner"} {
-		exec(t, db.Admin(), `insert into keys (id, org_id, purpose, algorithm, key_id, public_key) values ($1, $2, $1, 'ed25519', $1, '')`, purpose, org)
+		execute(t, db.Admin(), `insert into keys (id, org_id, purpose, algorithm, key_id, public_key) values ($1, $2, $1, 'ed25519', $1, '')`, purpose, org)
 	}
 	retire := func(purpose string) error {
 		return db.AsRole(store.RoleRunner).Tx(t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
@@ -225,7 +225,7 @@ func collect[T any](t *testing.T, pool *pgxpool.Pool, sql string, args ...any) [
 	return all
 }
 
-func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
+func execute(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
 	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
