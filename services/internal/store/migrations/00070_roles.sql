@@ -47,7 +47,7 @@ GRANT SELECT (org_id, purpose, key_id, public_key, created_at, retired_at) ON ke
 GRANT SELECT (org_id, id, kind, state, public_key), INSERT (id, org_id, kind, name) ON runners TO berth_builder;
 GRANT SELECT (org_id, runner_id, secret_hash, state, expires_at), UPDATE (state, expires_at),
     INSERT (id, org_id, runner_id, secret_hash, replaces, created_by, expires_at) ON enrolments TO berth_builder;
-GRANT SELECT (org_id, id, runner_id, build_id, operation, state, attempt, result, error, finished_at, cancel_requested_at),
+GRANT SELECT (org_id, id, runner_id, state, attempt, result, error, finished_at, cancel_requested_at),
     UPDATE (state, finished_at, cancel_requested_at), INSERT ON runner_jobs TO berth_builder;
 GRANT SELECT (org_id, hash, runner_id, actions, expires_at, revoked_at), INSERT (hash, org_id, actions, expires_at), DELETE
     ON registry_tokens TO berth_builder;
