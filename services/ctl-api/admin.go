@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -20,8 +21,12 @@ import (
 // no argument list.
 const adminURLEnv = "BERTH_ADMIN_URL"
 
+// connectionLimitEnv is --connection-limit where no flags are written.
+const connectionLimitEnv = "BERTH_DB_CONNECTION_LIMIT"
+
 func migrateCommand() *cobra.Command {
 	var adminURL, dsnDir, database string
+	var connectionLimit int
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Make database, roles and schema, or bring them up to date", Args: cobra.NoArgs,
 		Long: "Makes the database and one login role per service, writes the address of each into a file (0600) of the DSN directory, " +
@@ -33,11 +38,15 @@ func migrateCommand() *cobra.Command {
 			if adminURL == "" || dsnDir == "" {
 				return errors.New("migrate needs --admin-url (or " + adminURLEnv + ") and --dsn-dir")
 			}
+			limit, err := readConnectionLimit(connectionLimit)
+			if err != nil {
+				return err
+			}
 			if err := os.MkdirAll(dsnDir, 0o700); err != nil {
 				return fmt.Errorf("make DSN directory: %w", err)
 			}
 			ctx := cmd.Context()
-			dsns, err := store.EnsureRoles(ctx, adminURL, store.RoleOptions{Database: database, Dir: dsnDir})
+			dsns, err := store.EnsureRoles(ctx, adminURL, store.RoleOptions{Database: database, Dir: dsnDir, ConnectionLimit: limit})
 			if err != nil {
 				return err
 			}
@@ -45,18 +54,45 @@ func migrateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if done.From == done.To {
-				fmt.Fprintf(cmd.OutOrStdout(), "schema is up to date at version %d\n", done.To)
-				return nil
+			latest, err := store.LatestVersion()
+			if err != nil {
+				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "schema brought from version %d to %d\n", done.From, done.To)
+			switch {
+			case done.To > latest:
+				fmt.Fprintf(cmd.OutOrStdout(), "schema is at version %d, by a newer release; it serves this one, which has %d, and was left as it is\n", done.To, latest)
+			case done.From == done.To:
+				fmt.Fprintf(cmd.OutOrStdout(), "schema is up to date at version %d\n", done.To)
+			default:
+				fmt.Fprintf(cmd.OutOrStdout(), "schema brought from version %d to %d\n", done.From, done.To)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&adminURL, "admin-url", "", "address of a role that may create roles and databases; better in "+adminURLEnv)
 	cmd.Flags().StringVar(&dsnDir, "dsn-dir", "", "directory for one DSN file per service")
 	cmd.Flags().StringVar(&database, "database", "", "name of the database (default berth)")
+	cmd.Flags().IntVar(&connectionLimit, "connection-limit", 0, "most connections of each service's role, on the whole server; 0 leaves the limits alone (or "+connectionLimitEnv+")")
 	return cmd
+}
+
+// minConnectionLimit lets the smallest pool of each service start, twice: an old
+// process ends while its successor begins.
+const minConnectionLimit = 20
+
+// readConnectionLimit is the flag, or the environment where there is none.
+func readConnectionLimit(flag int) (int, error) {
+	text := os.Getenv(connectionLimitEnv)
+	if flag == 0 && text != "" {
+		var err error
+		if flag, err = strconv.Atoi(text); err != nil {
+			return 0, fmt.Errorf("%s is %q, want a number", connectionLimitEnv, text)
+		}
+	}
+	if flag != 0 && flag < minConnectionLimit {
+		return 0, fmt.Errorf("the connection limit is %d, want at least %d, or 0 to leave the limits alone", flag, minConnectionLimit)
+	}
+	return flag, nil
 }
 
 func bootstrapCommand() *cobra.Command {

@@ -216,6 +216,10 @@ func majorVersion(line string) int {
 	return 0
 }
 
+// maxConnections of our own server: four times connectionLimit, migrations, and
+// what Postgres keeps back for its administrator.
+const maxConnections = 200
+
 // part is the server as a part.
 func (l *local) part() Part {
 	data := l.layout.postgresDir()
@@ -229,7 +233,7 @@ func (l *local) part() Part {
 			"-c", "unix_socket_permissions=0700",
 			"-c", "port=5432",
 			"-c", "fsync=on",
-			"-c", "max_connections=200",
+			"-c", fmt.Sprintf("max_connections=%d", maxConnections),
 			"-c", "log_line_prefix=%m [%p] %u@%d ",
 			"-c", "hba_file=" + filepath.Join(data, "pg_hba.conf"),
 			"-c", "ident_file=" + filepath.Join(data, "pg_ident.conf"),

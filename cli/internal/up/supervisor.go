@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -304,6 +305,9 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 	for _, args := range steps {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.around.libexec, exeCtlAPI), args...)
 		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.dsns(), "ctl.dsn"), s.around.ports.Ctl)
+		if s.local != nil && s.Getenv(connectionLimitEnv) == "" {
+			cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", connectionLimitEnv, connectionLimit(s.Getenv)))
+		}
 		if password != "" {
 			cmd.Env = append(cmd.Env, "PGPASSWORD="+password) // arguments are seen by everybody
 		}
@@ -320,6 +324,23 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 	}
 	s.Say(fmt.Sprintf("✓ database      %s, schema is up to date", took(began)))
 	return nil
+}
+
+// connectionLimitEnv is a setting of `berth-ctl-api migrate`.
+const connectionLimitEnv = "BERTH_DB_CONNECTION_LIMIT"
+
+// connectionLimit of each of the four services' roles, so that none can take all
+// that our Postgres gives (maxConnections): the largest default pool is 30; a
+// listener, River's notifier and the end of a process before come on top.
+func connectionLimit(getenv func(string) string) int {
+	const largestPool, spare = 30, 15
+	pool := largestPool
+	for _, name := range []string{"BERTH_DB_MAX_CONNS", "BERTH_DATABASE_CONNECTIONS"} {
+		if set, err := strconv.Atoi(getenv(name)); err == nil { // else the service says so
+			pool = max(pool, set)
+		}
+	}
+	return pool + spare
 }
 
 // administrator is the address to prepare the database with, without its

@@ -46,7 +46,7 @@ func TestListenerResyncsAfterALostConnection(t *testing.T) {
 	sub := l.Subscribe("berth_jobs", "run_1")
 	defer sub.Close()
 
-	exec(t, pg.Admin(), `select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%' and datname = current_database()`)
+	execute(t, pg.Admin(), `select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%' and datname = current_database()`)
 	wait(t, resynced, "the reconnect")
 	wait(t, sub.C, "the subscriber after the reconnect")
 	notify(t, st, "berth_jobs", "run_1")

@@ -31,7 +31,9 @@ const (
 	lockPolls       = 600
 )
 
-// Migrated says what Migrate did: From equals To when nothing was to do.
+// Migrated says what Migrate did: From equals To when nothing was to do. To is
+// above LatestVersion when a newer build has migrated the database, which still
+// serves this one.
 type Migrated struct{ From, To int64 }
 
 // Migrate brings the schema up to date, River's two included. dsn is that of
@@ -45,9 +47,20 @@ func Migrate(ctx context.Context, dsn string, log *slog.Logger) (Migrated, error
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(becomeOwner))
 	defer pool.Close()
 
-	provider, err := newProvider(pool, dsn, log)
+	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
 		return Migrated{}, err
+	}
+	provider, err := newProvider(pool, dsn, files, log)
+	if err != nil {
+		return Migrated{}, err
+	}
+	before, err := readHistory(ctx, pool)
+	if err != nil {
+		return Migrated{}, fmt.Errorf("read what was migrated: %w", translate(err))
+	}
+	if newer, err := before.check(versionsOf(provider)); newer || err != nil {
+		return Migrated{From: before.newest(), To: before.newest()}, err
 	}
 	// Ask for the version only after Up: without a version table it would
 	// create one, outside the lock.
@@ -61,7 +74,7 @@ func Migrate(ctx context.Context, dsn string, log *slog.Logger) (Migrated, error
 	}
 	done := Migrated{From: version, To: version}
 	if len(results) > 0 {
-		done.From = versionBefore(provider, results[0].Source.Version)
+		done.From = before.newest()
 	}
 	return done, nil
 }
@@ -102,11 +115,7 @@ func MigrationsHash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
-func newProvider(pool *sql.DB, dsn string, log *slog.Logger) (*goose.Provider, error) {
-	files, err := fs.Sub(migrationFiles, "migrations")
-	if err != nil {
-		return nil, err
-	}
+func newProvider(pool *sql.DB, dsn string, files fs.FS, log *slog.Logger) (*goose.Provider, error) {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
 	if err != nil {
 		return nil, err
@@ -116,6 +125,7 @@ func newProvider(pool *sql.DB, dsn string, log *slog.Logger) (*goose.Provider, e
 		goose.WithTableName(versionTable),
 		goose.WithGoMigrations(riverMigration(dsn)),
 		goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true), // history.check says which
 	}
 	if log != nil {
 		options = append(options, goose.WithSlog(log))
@@ -139,12 +149,10 @@ func becomeOwner(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func versionBefore(provider *goose.Provider, first int64) int64 {
-	var before int64
+func versionsOf(provider *goose.Provider) []int64 {
+	var versions []int64
 	for _, source := range provider.ListSources() {
-		if source.Version < first {
-			before = max(before, source.Version)
-		}
+		versions = append(versions, source.Version)
 	}
-	return before
+	return versions
 }

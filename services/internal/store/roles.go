@@ -63,6 +63,11 @@ type RoleOptions struct {
 	Dir string
 	// Password chooses a new password; random when nil.
 	Password func(Role) (string, error)
+	// ConnectionLimit is how many connections each service's role may have at
+	// once, over all its replicas and all databases of the server: so a service
+	// that was taken over cannot take all of them. 0 leaves the limits alone, as
+	// the server may serve others with these roles.
+	ConnectionLimit int
 }
 
 // EnsureRoles makes the database, its roles and one DSN for each, and repairs
@@ -98,7 +103,7 @@ func EnsureRoles(ctx context.Context, adminDSN string, opts RoleOptions) (DSNs, 
 	if err := ensureDatabaseGrants(ctx, dsns[RoleMigrate], opts.Database); err != nil {
 		return nil, err
 	}
-	return dsns, nil
+	return dsns, limitConnections(ctx, admin, opts.ConnectionLimit)
 }
 
 func ensureGroupRoles(ctx context.Context, admin *pgx.Conn, _ RoleOptions) error {
@@ -221,6 +226,18 @@ func ensureDatabaseGrants(ctx context.Context, dsn, database string) error {
 	} {
 		if err := execf(ctx, conn, "%s", statement); err != nil {
 			return fmt.Errorf("prepare database %s: %w", database, err)
+		}
+	}
+	return nil
+}
+
+func limitConnections(ctx context.Context, admin *pgx.Conn, limit int) error {
+	if limit == 0 {
+		return nil
+	}
+	for _, role := range []Role{RoleCtl, RoleRunner, RoleBuilder, RoleLog} {
+		if err := execf(ctx, admin, "alter role %s connection limit %d", role, limit); err != nil {
+			return err
 		}
 	}
 	return nil

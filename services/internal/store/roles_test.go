@@ -141,6 +141,49 @@ func TestEnsureRolesOfTwoDatabasesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
+func TestConnectionLimits(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	opts := store.RoleOptions{
+		Database: pg.Admin().Config().ConnConfig.Database,
+		Password: func(role store.Role) (string, error) { return password(t, pg.DSN(role)), nil },
+	}
+	limits := func() map[string]string {
+		t.Helper()
+		got := map[string]string{}
+		for _, line := range collect[string](t, pg.Admin(), `select rolname || ' ' || rolconnlimit from pg_roles where rolname like 'berth\_%' and rolcanlogin`) {
+			role, limit, _ := strings.Cut(line, " ")
+			got[role] = limit
+		}
+		return got
+	}
+	set := func(limit int) {
+		t.Helper()
+		opts.ConnectionLimit = limit
+		if _, err := store.EnsureRoles(t.Context(), pg.AdminDSN(), opts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The roles are those of tests that run at the same time: the limit is one
+	// that they do not reach.
+	t.Cleanup(func() {
+		for _, role := range services {
+			if _, err := pg.Admin().Exec(context.Background(), fmt.Sprintf("alter role %s connection limit -1", role)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	set(400)
+	want := map[string]string{"berth_migrate": "-1", "berth_ctl": "400", "berth_runner": "400", "berth_builder": "400", "berth_log": "400"}
+	if diff := cmp.Diff(want, limits()); diff != "" {
+		t.Errorf("limits (-want +got):\n%s", diff)
+	}
+	set(0)
+	if diff := cmp.Diff(want, limits()); diff != "" {
+		t.Errorf("limits that should have been left alone (-want +got):\n%s", diff)
+	}
+}
+
 func password(t *testing.T, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)

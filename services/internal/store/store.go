@@ -100,14 +100,15 @@ func (s *Store) Ping(ctx context.Context) error {
 	return translate(s.pool.Ping(ctx))
 }
 
-// CheckSchema fails when the database lacks migrations that this build needs.
-// A newer schema is fine: migrations are safe for the release before.
+// CheckSchema fails when the database lacks migrations that this build needs, or
+// has some that this build cannot work with any more.
 func (s *Store) CheckSchema(ctx context.Context) error {
 	want, err := LatestVersion()
 	if err != nil {
 		return err
 	}
-	have, err := db.New(translating{s.pool}).SchemaVersion(ctx)
+	q := db.New(translating{s.pool})
+	have, err := q.SchemaVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
 	}
@@ -116,7 +117,26 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 			fault.Newf(fault.ErrUnavailable, "the database schema is at version %d, this build needs %d", have, want),
 			fault.Code("schema_outdated"), fault.Remedy("run: berth-ctl-api migrate"))
 	}
+	if have == want {
+		return nil
+	}
+	oldest, err := q.OldestSchema(ctx)
+	if err != nil {
+		return fmt.Errorf("read the oldest schema version that the database serves: %w", err)
+	}
+	if want < oldest {
+		return tooOld(have, want, oldest)
+	}
+	s.log.WarnContext(ctx, "the database schema is newer than this build", "schema_version", have, "build_version", want)
 	return nil
+}
+
+// tooOld is about a build of before a migration that it cannot work with.
+func tooOld(have, build, oldest int64) error {
+	return fault.With(
+		fault.Newf(fault.ErrUnavailable, "a newer release has migrated the database: its schema is at version %d and serves builds from %d on; this build has %d", have, oldest, build),
+		fault.Code("schema_newer"),
+		fault.Remedy("start the executables of the newer release; to go back to this one, restore a backup of the database from before the upgrade"))
 }
 
 var _ db.DBTX = (*pgxpool.Pool)(nil)

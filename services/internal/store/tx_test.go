@@ -51,7 +51,7 @@ func TestTxGivesErrorsTheirKind(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
 	st := pg.AsRole(store.RoleCtl)
-	exec(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
+	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
 	insert := func(id, name string) func(context.Context, *store.Tx) error {
 		return func(ctx context.Context, tx *store.Tx) error {
 			_, err := tx.Raw().Exec(ctx, `insert into customers (id, org_id, name) values ($1, 'org_1', $2)`, id, name)
@@ -80,9 +80,9 @@ func TestTxGivesErrorsTheirKind(t *testing.T) {
 			name: "what is still referred to",
 			fn: func(ctx context.Context, tx *store.Tx) error {
 				for _, sql := range []string{
-					`insert into accounts (id, org_id, kind, name) values ('acc_1', 'org_1', 'user', 'ann')`,
-					`insert into grants (id, org_id, account_id, role) values ('gra_1', 'org_1', 'acc_1', 'viewer')`,
-					`update accounts set id = 'acc_2'`,
+					`insert into apps (id, org_id, name) values ('app_1', 'org_1', 'shop')`,
+					`insert into components (id, org_id, app_id, kind, name) values ('cmp_1', 'org_1', 'app_1', 'component', 'web')`,
+					`update apps set id = 'app_2'`,
 				} {
 					if _, err := tx.Raw().Exec(ctx, sql); err != nil {
 						return err
@@ -167,18 +167,18 @@ func TestTxRunsAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
 	st := pg.AsRole(store.RoleCtl)
-	exec(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
-	exec(t, pg.Admin(), `insert into customers (id, org_id, name) values ('cus_1', 'org_1', 'a'), ('cus_2', 'org_1', 'b')`)
+	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme')`)
+	execute(t, pg.Admin(), `insert into apps (id, org_id, name) values ('app_1', 'org_1', 'a'), ('app_2', 'org_1', 'b')`)
 
 	var bothHaveOne, done sync.WaitGroup
 	bothHaveOne.Add(2)
 	attempts, errs := make([]int, 2), make([]error, 2)
-	for i, order := range [][2]string{{"cus_1", "cus_2"}, {"cus_2", "cus_1"}} {
+	for i, order := range [][2]string{{"app_1", "app_2"}, {"app_2", "app_1"}} {
 		done.Go(func() {
 			errs[i] = st.Tx(t.Context(), "org_1", func(ctx context.Context, tx *store.Tx) error {
 				attempts[i]++
 				for n, id := range order {
-					if _, err := tx.Raw().Exec(ctx, `update customers set labels = '{}' where id = $1`, id); err != nil {
+					if _, err := tx.Raw().Exec(ctx, `update apps set labels = '{}' where id = $1`, id); err != nil {
 						return err
 					}
 					if n == 0 && attempts[i] == 1 {
@@ -207,7 +207,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
-	exec(t, pg.Admin(), `delete from schema_versions where version_id > 3`)
+	execute(t, pg.Admin(), `delete from schema_versions where version_id > 3`)
 	err := pg.AsRole(store.RoleCtl).CheckSchema(t.Context())
 	if got := fault.From(err); got.Code != "schema_outdated" || got.Remedy == "" {
 		t.Errorf("old schema: got %+v", got)

@@ -9,6 +9,18 @@ import (
 	"context"
 )
 
+const oldestSchema = `-- name: OldestSchema :one
+SELECT berth.oldest_schema()::bigint
+`
+
+// The oldest schema version whose executables still work with this database.
+func (q *Queries) OldestSchema(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, oldestSchema)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const schemaVersion = `-- name: SchemaVersion :one
 
 SELECT berth.schema_version()::bigint

@@ -16,3 +16,7 @@ SELECT berth.wake_install(sqlc.arg(install_id)::text);
 -- name: WakeBuild :exec
 -- builder looks at this build: new, cancelled, or its job has ended.
 SELECT berth.wake_build(sqlc.arg(build_id)::text);
+
+-- name: OldestSchema :one
+-- The oldest schema version whose executables still work with this database.
+SELECT berth.oldest_schema()::bigint;
