@@ -22,14 +22,10 @@ type logs struct {
 	tails sync.WaitGroup
 }
 
-func openLogs(dir string, known *secrets, log *slog.Logger) (*logs, error) {
-	spool, err := logship.OpenSpool(dir, logship.Options{})
-	if err != nil {
-		return nil, err
-	}
+func newLogs(spool *logship.Spool, known *secrets, log *slog.Logger) *logs {
 	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{})}
 	l.setToken("")
-	return l, nil
+	return l
 }
 
 func (l *logs) setToken(token string) { l.token.Store(&token) }
