@@ -6,8 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
+
+// asideReason ends the name of the file that says why another is there.
+const asideReason = ".reason.json"
 
 // Aside says why something is in the evidence directory.
 type Aside struct {
@@ -32,7 +36,20 @@ func (d Dir) SetAside(path, name string, why error) (string, error) {
 		}
 		return "", fmt.Errorf("set damaged %s aside: %w", path, err)
 	}
-	return to, errors.Join(WriteJSON(to+".reason.json", Aside{File: path, Reason: why.Error(), At: at}), Sync(filepath.Dir(path)))
+	return to, errors.Join(WriteJSON(to+asideReason, Aside{File: path, Reason: why.Error(), At: at}), Sync(filepath.Dir(path)))
+}
+
+// SetAsideFiles lists what SetAside has moved, of all attempts.
+func (d Dir) SetAsideFiles() ([]string, error) {
+	reasons, err := filepath.Glob(d.join("evidence", "*", "*"+asideReason))
+	if err != nil {
+		return nil, err
+	}
+	files := make([]string, len(reasons))
+	for i, path := range reasons {
+		files[i] = strings.TrimSuffix(path, asideReason)
+	}
+	return files, nil
 }
 
 // ReadOrSetAside reads a file that may be lost without harm. One that is damaged

@@ -19,11 +19,12 @@ type logs struct {
 	token   atomic.Pointer[string]
 
 	ended chan struct{} // closed when nobody writes to the files any more
+	given chan struct{} // closed when the spool takes no end: what it has is not waited for
 	tails sync.WaitGroup
 }
 
 func newLogs(spool *logship.Spool, known *secrets, log *slog.Logger) *logs {
-	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{})}
+	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{}), given: make(chan struct{})}
 	l.setToken("")
 	return l
 }
@@ -55,6 +56,9 @@ func (l *logs) drain() {
 	l.tails.Wait()
 }
 
+// giveUp ends ship: the spool stays as it is.
+func (l *logs) giveUp() { close(l.given) }
+
 // ship sends the lines until the stream is finished; then nothing is left of
 // them on this machine. It returns early only with ctx.
 // Without a stream nobody wants the lines.
@@ -69,6 +73,15 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 	if err != nil {
 		return
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-l.given:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	err = logship.Shipper{Spool: l.spool, Sink: sink, Log: l.log}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
