@@ -202,6 +202,23 @@ func (s Shipper) settled(ctx context.Context, err error) (*cursor, error) {
 	}
 }
 
+// overtake is for an astray spool whose stream has more lines than it: it goes on
+// behind them. Where that is, the other side says when it is told of an end that
+// is none.
+func (s Shipper) overtake(ctx context.Context, ours Head) (cursor, error) {
+	err := s.retry(ctx, func(ctx context.Context) error {
+		return s.Sink.Finish(ctx, End{TotalLines: ours.NextSeq - 1, Hash: ours.Hash})
+	})
+	if err == nil {
+		return cursor{}, fmt.Errorf("%w at line %d", ErrFinished, ours.NextSeq-1)
+	}
+	at, err := s.settled(ctx, err)
+	if at == nil {
+		return cursor{}, err
+	}
+	return *at, err
+}
+
 // headOf is where the other side says that the stream stands.
 func headOf(err error) (Head, bool) {
 	var conflict *ConflictError

@@ -109,6 +109,13 @@ func openSegment(path string) (*segment, Position, error) {
 		b, next, err := readBlock(file, s.size, info.Size())
 		torn := errors.Is(err, errTorn)
 		switch {
+		case torn && s.size == 0 && info.Size() > blockHeader:
+			// The first block was on disk before anything else was written.
+			_ = file.Close()
+			return nil, Position{}, fmt.Errorf("segment %s is damaged at its start", filepath.Base(path))
+		case torn && info.Size()-s.size > blockHeader+maxBlock:
+			_ = file.Close()
+			return nil, Position{}, fmt.Errorf("segment %s is damaged at byte %d, before its last block", filepath.Base(path), s.size)
 		case (torn || errors.Is(err, io.EOF)) && s.size == 0:
 			_ = file.Close()
 			return nil, Position{}, os.Remove(path)

@@ -29,6 +29,8 @@ var (
 	ErrClosed = errors.New("log stream is closed")
 	// ErrConflict: the other side has other lines under the same numbers.
 	ErrConflict = errors.New("log stream has other lines")
+	// ErrFinished: the stream has its end already. It is an ErrConflict too.
+	ErrFinished = fmt.Errorf("%w: it was finished", ErrConflict)
 )
 
 // GapError says that lines before the batch, or before the end, are missing.
@@ -144,6 +146,9 @@ func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, e
 			return cursor{}, err
 		}
 		return *at, err
+	}
+	if next > s.Spool.Position().Head.NextSeq && s.Spool.astray() {
+		return s.overtake(ctx, after.head)
 	}
 	if err := s.Spool.arrived(); err != nil && !errors.Is(err, ErrFull) {
 		return cursor{}, err

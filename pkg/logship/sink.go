@@ -96,7 +96,7 @@ func problem(status int, conflict *logapi.HeadProblem, other *logapi.Problem) er
 		}
 		return &ConflictError{Head: Head{NextSeq: conflict.NextSeq, Hash: hash}}
 	case conflict != nil && conflict.Code == CodeFinished:
-		return fmt.Errorf("%w: %s at line %d", ErrConflict, conflict.Code, conflict.NextSeq)
+		return fmt.Errorf("%w with line %d", ErrFinished, conflict.NextSeq-1)
 	case other != nil && other.Code == CodeClosed:
 		return ErrClosed
 	case other != nil:

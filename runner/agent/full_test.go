@@ -267,23 +267,12 @@ func TestFullDiskDuringAnApply(t *testing.T) {
 func TestFullDiskWhenTheIntentIsRecorded(t *testing.T) {
 	t.Parallel()
 	r, d := newTiny(t, "1")
-	c := newChangeOn(t, r, here, func(*jobspec.Spec) {})
-	d.fill(300 << 10) // a little more than what counts as full
-	stop := make(chan struct{})
-	go func() { // full as soon as the job has been taken
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-			}
-			if left, _ := filepath.Glob(filepath.Join(r.dir.Jobs(), "job_*", "engine", "job.json")); len(left) > 0 {
-				d.fill(0)
-				return
-			}
-		}
-	}()
-	defer close(stop)
+	c := newChangeOn(t, r, here, func(spec *jobspec.Spec) {
+		spec.TerraformModule.Vars["ballast"] = strings.Repeat("x", 400<<10)
+	})
+	// Twice the ballast fits, for the attempt and for the engine, and no third time.
+	d.takeReserve()
+	d.fill(1100 << 10)
 	result := c.plane.result(t, c.order(asItIs))
 	if result.Outcome != jobspec.OutcomeNotStarted && result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "disk full") {
 		t.Errorf("result = %+v, want it not_started or failed by a full disk", result)

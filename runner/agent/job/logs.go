@@ -86,7 +86,7 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err == nil, errors.Is(err, logship.ErrClosed):
+	case err == nil, errors.Is(err, logship.ErrClosed), errors.Is(err, logship.ErrFinished):
 		if err := l.spool.Remove(); err != nil {
 			l.log.WarnContext(ctx, "log spool cannot be removed", "err", err)
 		}

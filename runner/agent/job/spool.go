@@ -3,11 +3,12 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
 // openLogs opens the spool of the attempt. A damaged one is set aside and a new
@@ -15,6 +16,14 @@ import (
 // missing. A full disk is no damage.
 func (j *job) openLogs() error {
 	dir := j.deps.Dir.Spool(j.attempt.Name())
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) && j.attempt.Phase != recovery.Claimed {
+		// Of an earlier agent, which made it before anything else happened.
+		spool, err := j.newSpool(dir, "lines may be missing here: the log spool of this attempt is gone from the runner's disk", j.written())
+		if err == nil {
+			j.logs = newLogs(spool, j.secrets, j.log)
+		}
+		return err
+	}
 	var spool *logship.Spool
 	err := j.deps.Disk.Insist(func() (err error) {
 		spool, err = logship.OpenSpool(dir, logship.Options{})
@@ -35,7 +44,7 @@ func (j *job) replaceSpool(dir string, why error) (*logship.Spool, error) {
 	// less is known of what must not be shown.
 	from, known := logship.LastPosition(dir)
 	if !known {
-		from = logship.Position{Stdout: fileSize(j.stdout()), Stderr: fileSize(j.stderr())}
+		from = j.written()
 	}
 	to, err := j.deps.Dir.SetAside(dir, j.attempt.Name(), why)
 	if to == "" && err != nil {
@@ -43,13 +52,21 @@ func (j *job) replaceSpool(dir string, why error) (*logship.Spool, error) {
 	}
 	j.log.Error("log spool is damaged; it was set aside and the attempt goes on", "err", why, "set_aside", to)
 	j.storedEvent(context.Background(), "damaged log spool was set aside", why.Error())
-	var spool *logship.Spool
-	text := fmt.Sprintf("lines are missing here: the log spool of this attempt was damaged on the runner's disk and set aside as %s", to)
+	return j.newSpool(dir, "lines are missing here: the log spool of this attempt was damaged on the runner's disk and set aside as "+to, from)
+}
+
+// newSpool makes a spool that says with its first line what happened.
+func (j *job) newSpool(dir, text string, from logship.Position) (spool *logship.Spool, err error) {
 	err = j.deps.Disk.Insist(func() (err error) {
 		spool, err = logship.ReplaceSpool(dir, logship.Options{}, text, from)
 		return err
 	})
 	return spool, err
+}
+
+// written is how much the engine has written by now.
+func (j *job) written() logship.Position {
+	return logship.Position{Stdout: fileSize(j.stdout()), Stderr: fileSize(j.stderr())}
 }
 
 // stdout and stderr are where the engine of the attempt writes.
