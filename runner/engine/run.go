@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -85,7 +84,7 @@ func Run(ctx context.Context, cfg Config) int {
 			fmt.Fprintf(j.Stderr, "what to do: %s\n", result.Remedy)
 		}
 	}
-	if err := leaveResult(ctx, j, result); err != nil {
+	if err := j.Leave(ctx, func() error { return writeResult(j, result) }); err != nil {
 		fmt.Fprintf(j.Stderr, "write the result: %v\n", err)
 		return jobspec.ExitFailed
 	}
@@ -190,29 +189,6 @@ func exitCode(o jobspec.Outcome) int {
 		return jobspec.ExitFailed
 	}
 }
-
-// leaveResult writes the result. On a full disk it waits for room: without a
-// result, what was done is uncertain, and it is known here only. Who asks it to
-// stop gets an answer at once.
-func leaveResult(ctx context.Context, j *job.Job, r jobspec.Result) error {
-	for try := 0; ; try++ {
-		err := writeResult(j, r)
-		if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-			return err
-		}
-		if try == 0 {
-			fmt.Fprintf(j.Stderr, "disk full: the result cannot be written, waiting for room: %v\n", err)
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(resultRetry):
-		}
-	}
-}
-
-// resultRetry is how often a result that found no room is tried again.
-const resultRetry = time.Second
 
 // writeResult writes result.json last and whole: by rename, after its bytes are
 // on disk, since what comes of an effect hangs on it.
