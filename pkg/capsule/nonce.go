@@ -79,8 +79,8 @@ func (n *NonceFile) Use(nonce string, expires, now time.Time) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.broken != nil {
-		return fmt.Errorf("nonces failed earlier: %w", n.broken)
+	if err := n.heal(); err != nil {
+		return err
 	}
 	if _, used := n.used[nonce]; used {
 		return ErrNonceUsed
@@ -101,6 +101,26 @@ func (n *NonceFile) Use(nonce string, expires, now time.Time) error {
 	n.size += int64(len(line))
 	n.used[nonce] = until
 	return nil
+}
+
+// heal makes sure after a failed write that the file ends with the last nonce
+// whose Use returned: every byte up to there was synced before.
+func (n *NonceFile) heal() error {
+	if n.broken == nil {
+		return nil
+	}
+	if !errors.Is(n.broken, os.ErrClosed) {
+		err := n.file.Truncate(n.size)
+		if err == nil {
+			err = n.file.Sync()
+		}
+		if err == nil {
+			n.broken = nil
+			return nil
+		}
+		n.broken = err
+	}
+	return fmt.Errorf("nonces failed earlier: %w", n.broken)
 }
 
 // Prune forgets nonces whose capsules have expired by now, and keeps the file

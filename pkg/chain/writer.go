@@ -19,7 +19,7 @@ import (
 var (
 	ErrBusy    = errors.New("chain has another writer")
 	ErrCorrupt = errors.New("chain file is corrupt")
-	ErrBroken  = errors.New("chain writer failed earlier: open the chain again")
+	ErrBroken  = errors.New("chain writer failed earlier")
 )
 
 // Torn is the unfinished line that Open cut off the end of a file. Its Append
@@ -85,16 +85,17 @@ func (w *Writer) Torn() *Torn { return w.torn }
 
 // Append stores r as the next record and returns the new head once the record
 // is on disk for good. After an error nothing was recorded, so the effect must
-// not be tried; after ErrBroken the chain has to be opened again. An outcome
-// must name an intent that has none yet.
+// not be tried. ErrBroken says that an earlier write failed and could not be
+// taken back until now; the next Append tries that again. An outcome must name
+// an intent that has none yet.
 func (w *Writer) Append(ctx context.Context, r Record) (Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return Head{}, err
 	}
-	if w.broken != nil {
-		return Head{}, fmt.Errorf("%w: %w", ErrBroken, w.broken)
+	if err := w.heal(); err != nil {
+		return Head{}, err
 	}
 	if _, known := w.open[r.Intent]; r.Kind == Outcome && !known {
 		return Head{}, fmt.Errorf("%w: record %d is not an intent without outcome", ErrInvalid, r.Intent)
@@ -162,7 +163,7 @@ func (w *Writer) Close() error {
 }
 
 // store writes and syncs one line. A failed write is taken back; after a
-// failed sync nobody knows what is on disk, so the writer gives up.
+// failed sync nobody knows what is on disk, so nothing is written before heal.
 func (w *Writer) store(line Line) error {
 	if _, err := w.file.WriteAt(append(bytes.Clone(line.Raw), '\n'), w.size); err != nil {
 		if undo := w.file.Truncate(w.size); undo != nil {
@@ -175,6 +176,27 @@ func (w *Writer) store(line Line) error {
 		return err
 	}
 	return nil
+}
+
+// heal makes sure after a failed write that the file ends with the last record
+// whose Append returned: every byte up to there was synced before. Once that is
+// so again, there is nothing that the writer does not know.
+func (w *Writer) heal() error {
+	if w.broken == nil {
+		return nil
+	}
+	if !errors.Is(w.broken, os.ErrClosed) {
+		err := w.file.Truncate(w.size)
+		if err == nil {
+			err = w.file.Sync()
+		}
+		if err == nil {
+			w.broken = nil
+			return nil
+		}
+		w.broken = err
+	}
+	return fmt.Errorf("%w: %w", ErrBroken, w.broken)
 }
 
 // take moves the writer's picture on by one stored record.

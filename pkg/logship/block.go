@@ -22,6 +22,9 @@ type Position struct {
 	Final bool
 	// LateRedaction says that a secret became known when lines had passed.
 	LateRedaction bool
+	// Astray says that the numbers of the lines are not those of the stream yet:
+	// see ReplaceSpool.
+	Astray bool
 }
 
 // offset is the place where the position keeps how far a source was read; nil
@@ -52,6 +55,7 @@ const (
 const (
 	flagFinal = 1 << iota
 	flagLate
+	flagAstray
 )
 
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
@@ -82,6 +86,9 @@ func (b block) append(dst []byte) []byte {
 	}
 	if b.after.LateRedaction {
 		flags |= flagLate
+	}
+	if b.after.Astray {
+		flags |= flagAstray
 	}
 	dst = append(dst, flags)
 	dst = append(dst, b.frames...)
@@ -123,5 +130,6 @@ func readBlock(r io.ReaderAt, off, size int64) (block, int64, error) {
 	b.after.Dropped = int64(binary.BigEndian.Uint64(head[68:]))
 	b.after.Final = head[76]&flagFinal != 0
 	b.after.LateRedaction = head[76]&flagLate != 0
+	b.after.Astray = head[76]&flagAstray != 0
 	return b, off + blockHeader + n, nil
 }

@@ -19,6 +19,7 @@ type segment struct {
 	first Head
 	size  int64
 	dirty bool // written since the last sync
+	cut   bool // openSegment cut something off
 }
 
 // createSegment makes a segment that begins at p, and syncs it and its name:
@@ -54,8 +55,8 @@ func createSegment(dir string, p Position) (_ *segment, err error) {
 
 // openSegments opens the segments of dir, oldest first, and returns the
 // position after the last whole block. What a killed writer left of a block is
-// cut off. It returns no segments for a directory without any.
-func openSegments(dir string) (segments []*segment, last Position, err error) {
+// cut off; cut says so. It returns no segments for a directory without any.
+func openSegments(dir string) (segments []*segment, last Position, cut bool, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(segments)
@@ -64,7 +65,7 @@ func openSegments(dir string) (segments []*segment, last Position, err error) {
 	}()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, Position{}, err
+		return nil, Position{}, false, err
 	}
 	for _, entry := range entries { // sorted by name, which is by number
 		if !strings.HasSuffix(entry.Name(), segmentSuffix) {
@@ -72,18 +73,20 @@ func openSegments(dir string) (segments []*segment, last Position, err error) {
 		}
 		s, after, err := openSegment(filepath.Join(dir, entry.Name()))
 		if err != nil {
-			return segments, Position{}, err
+			return segments, Position{}, cut, err
 		}
 		if s == nil {
+			cut = true
 			continue
 		}
+		cut = cut || s.cut
 		segments = append(segments, s)
 		if len(segments) > 1 && s.first != last.Head {
-			return segments, Position{}, fmt.Errorf("segment %s does not continue the one before it", entry.Name())
+			return segments, Position{}, cut, fmt.Errorf("segment %s does not continue the one before it", entry.Name())
 		}
 		last = after
 	}
-	return segments, last, nil
+	return segments, last, cut, nil
 }
 
 // openSegment returns nil for a segment whose writer was killed before its
@@ -106,10 +109,18 @@ func openSegment(path string) (*segment, Position, error) {
 		b, next, err := readBlock(file, s.size, info.Size())
 		torn := errors.Is(err, errTorn)
 		switch {
+		case torn && s.size == 0 && info.Size() > blockHeader:
+			// The first block was on disk before anything else was written.
+			_ = file.Close()
+			return nil, Position{}, fmt.Errorf("segment %s is damaged at its start", filepath.Base(path))
+		case torn && info.Size()-s.size > blockHeader+maxBlock:
+			_ = file.Close()
+			return nil, Position{}, fmt.Errorf("segment %s is damaged at byte %d, before its last block", filepath.Base(path), s.size)
 		case (torn || errors.Is(err, io.EOF)) && s.size == 0:
 			_ = file.Close()
 			return nil, Position{}, os.Remove(path)
 		case torn:
+			s.cut = true
 			return s, last, file.Truncate(s.size)
 		case errors.Is(err, io.EOF):
 			return s, last, nil

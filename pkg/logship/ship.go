@@ -29,14 +29,27 @@ var (
 	ErrClosed = errors.New("log stream is closed")
 	// ErrConflict: the other side has other lines under the same numbers.
 	ErrConflict = errors.New("log stream has other lines")
+	// ErrFinished: the stream has its end already. It is an ErrConflict too.
+	ErrFinished = fmt.Errorf("%w: it was finished", ErrConflict)
 )
 
 // GapError says that lines before the batch, or before the end, are missing.
 type GapError struct {
 	NextSeq int64 // the line that is wanted
+	Hash    Hash  // the running hash before it, zero when it was not said
 }
 
 func (e *GapError) Error() string { return fmt.Sprintf("log stream wants line %d first", e.NextSeq) }
+
+// ConflictError is ErrConflict with where the stream stands.
+type ConflictError struct{ Head Head }
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%v: it goes on at line %d", ErrConflict, e.Head.NextSeq)
+}
+
+// Unwrap is ErrConflict.
+func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // End is how a stream ends.
 type End struct {
@@ -120,10 +133,24 @@ func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, e
 		return err
 	})
 	var gap *GapError
-	switch {
-	case errors.As(err, &gap):
-		return s.Spool.seek(gap.NextSeq)
-	case err != nil:
+	if errors.As(err, &gap) {
+		at, sought := s.Spool.seek(gap.NextSeq)
+		if sought == nil {
+			return at, nil
+		}
+		err = errors.Join(sought, err)
+	}
+	if err != nil {
+		at, err := s.settled(ctx, err)
+		if at == nil {
+			return cursor{}, err
+		}
+		return *at, err
+	}
+	if next > s.Spool.Position().Head.NextSeq && s.Spool.astray() {
+		return s.overtake(ctx, after.head)
+	}
+	if err := s.Spool.arrived(); err != nil && !errors.Is(err, ErrFull) {
 		return cursor{}, err
 	}
 	if err := s.Spool.ack(next); err != nil {
@@ -138,15 +165,18 @@ func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, e
 // finish says the end. It returns a cursor when lines must be sent again first.
 func (s Shipper) finish(ctx context.Context, end End) (*cursor, error) {
 	err := s.retry(ctx, func(ctx context.Context) error { return s.Sink.Finish(ctx, end) })
+	if err == nil {
+		return nil, err
+	}
 	var gap *GapError
-	if !errors.As(err, &gap) {
-		return nil, err
+	if errors.As(err, &gap) {
+		at, sought := s.Spool.seek(gap.NextSeq)
+		if sought == nil {
+			return &at, nil
+		}
+		err = errors.Join(sought, err)
 	}
-	at, err := s.Spool.seek(gap.NextSeq)
-	if err != nil {
-		return nil, err
-	}
-	return &at, nil
+	return s.settled(ctx, err)
 }
 
 // retry calls do until it answers something that another try cannot change.

@@ -87,9 +87,16 @@ func (s HTTPSink) authorize(_ context.Context, req *http.Request) error {
 func problem(status int, conflict *logapi.HeadProblem, other *logapi.Problem) error {
 	switch {
 	case conflict != nil && conflict.Code == CodeGap:
-		return &GapError{NextSeq: conflict.NextSeq}
-	case conflict != nil && (conflict.Code == CodeConflict || conflict.Code == CodeFinished):
-		return fmt.Errorf("%w: %s at line %d", ErrConflict, conflict.Code, conflict.NextSeq)
+		hash, _ := ParseHash(conflict.Hash)
+		return &GapError{NextSeq: conflict.NextSeq, Hash: hash}
+	case conflict != nil && conflict.Code == CodeConflict:
+		hash, err := ParseHash(conflict.Hash)
+		if err != nil {
+			return fmt.Errorf("%w: %s at line %d", ErrConflict, conflict.Code, conflict.NextSeq)
+		}
+		return &ConflictError{Head: Head{NextSeq: conflict.NextSeq, Hash: hash}}
+	case conflict != nil && conflict.Code == CodeFinished:
+		return fmt.Errorf("%w with line %d", ErrFinished, conflict.NextSeq-1)
 	case other != nil && other.Code == CodeClosed:
 		return ErrClosed
 	case other != nil:

@@ -47,6 +47,7 @@ type Spool struct {
 	segments []*segment // oldest first; the last one is written to
 	pos      Position
 	used     int64
+	cut      bool          // something was cut off when it was opened
 	changed  chan struct{} // closed and replaced whenever anything below mu changes
 }
 
@@ -57,14 +58,17 @@ func OpenSpool(dir string, opt Options) (*Spool, error) {
 		opt.MaxBytes = defaultMaxBytes
 	}
 	s := &Spool{dir: dir, maxBytes: max(opt.MaxBytes, 4*segmentBytes), changed: make(chan struct{})}
+	if err := takeSettled(dir); err != nil {
+		return nil, fmt.Errorf("open log spool %s: %w", dir, err)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make log spool: %w", err)
 	}
-	segments, pos, err := openSegments(dir)
+	segments, pos, cut, err := openSegments(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open log spool %s: %w", dir, err)
 	}
-	s.segments, s.pos = segments, pos
+	s.segments, s.pos, s.cut = segments, pos, cut
 	if len(segments) == 0 {
 		s.pos = Position{Head: Start()}
 		first, err := createSegment(dir, s.pos)
@@ -165,10 +169,16 @@ func lostRecord(lines int64) Record {
 
 // write stores one block if the spool then holds at most room bytes.
 func (s *Spool) write(next Position, records []Record, room int64) error {
-	b := block{after: next, count: len(records)}
+	var frames []byte
 	for _, r := range records {
-		b.frames = AppendFrame(b.frames, r)
+		frames = AppendFrame(frames, r)
 	}
+	return s.store(next, frames, len(records), room)
+}
+
+// store is write for lines that are frames already.
+func (s *Spool) store(next Position, frames []byte, count int, room int64) error {
+	b := block{after: next, count: count, frames: frames}
 	if len(b.frames) > maxBlock {
 		return errTooBig
 	}

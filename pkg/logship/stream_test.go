@@ -52,9 +52,9 @@ func (s *stream) Append(_ context.Context, b logship.Batch) (int64, error) {
 	}
 	switch d.Verdict {
 	case logship.Gap:
-		return 0, &logship.GapError{NextSeq: s.head.NextSeq}
-	case logship.Conflict:
-		return 0, logship.ErrConflict
+		return 0, &logship.GapError{NextSeq: s.head.NextSeq, Hash: s.head.Hash}
+	case logship.Conflict, logship.Inside:
+		return 0, &logship.ConflictError{Head: s.head}
 	case logship.Extends:
 		for rest := d.New; len(rest) > 0; {
 			var frame []byte
@@ -72,10 +72,10 @@ func (s *stream) Finish(_ context.Context, end logship.End) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if end.TotalLines >= s.head.NextSeq {
-		return &logship.GapError{NextSeq: s.head.NextSeq}
+		return &logship.GapError{NextSeq: s.head.NextSeq, Hash: s.head.Hash}
 	}
 	if end.Hash != s.head.Hash {
-		return logship.ErrConflict
+		return &logship.ConflictError{Head: s.head}
 	}
 	s.end = &end
 	return nil

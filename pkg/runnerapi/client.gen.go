@@ -276,6 +276,9 @@ type Claim struct {
 type ClaimRequest struct {
 	ClaimID string `json:"claim_id"`
 
+	// Problem Why the runner takes no new work, or cannot do its work, for people: a full disk, for example. Absent while all is well.
+	Problem *string `json:"problem,omitempty"`
+
 	// Slots How many jobs it can take now; 0 only says that it is alive.
 	Slots int `json:"slots"`
 

@@ -38,9 +38,7 @@ func (a *agent) admit() error {
 		return fmt.Errorf("%w: %w", ErrEnrolment, err)
 	}
 	var taken takenCode
-	if _, err := datadir.ReadJSON(a.dir.Code(), &taken); err != nil {
-		return err
-	}
+	readSpare(context.Background(), a, a.dir.Code(), &taken) // without it, the code is taken in once more
 	if taken.Digest == code.Digest() {
 		return nil
 	}
@@ -76,16 +74,17 @@ func (a *agent) admit() error {
 // phoneHome delivers the report of the stack, if there is one left.
 func (a *agent) phoneHome(ctx context.Context) error {
 	var report stackReport
-	found, err := datadir.ReadJSON(a.dir.StackReport(), &report)
-	if err != nil || !found {
-		return err
+	if !readSpare(ctx, a, a.dir.StackReport(), &report) {
+		return nil
 	}
+	var err error
 	if report.Outputs == nil {
 		if report.Outputs, err = a.stackOutputs(ctx); err != nil {
 			return err
 		}
-		if err := datadir.WriteJSON(a.dir.StackReport(), report); err != nil {
-			return err
+		if err := a.disk.Insist(func() error { return datadir.WriteJSON(a.dir.StackReport(), report) }); err != nil {
+			a.cfg.Log.ErrorContext(ctx, "report of the stack waits for the next start", "err", err)
+			return nil // nothing else has to wait for it
 		}
 	}
 	var refused error

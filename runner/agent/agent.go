@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/job"
 	"github.com/berth-dev/berth/runner/agent/order"
@@ -36,6 +37,9 @@ var (
 	// ErrSuperseded: another process opened a session with the same key.
 	ErrSuperseded = errors.New("another process works as this runner")
 	ErrEnrolment  = errors.New("enrolment refused")
+	// ErrDamaged: a file that says what this runner may do, or what it has done,
+	// cannot be believed. Somebody has to look before it works again.
+	ErrDamaged = errors.New("the data directory is damaged")
 )
 
 // agent is one life of the program.
@@ -48,6 +52,7 @@ type agent struct {
 	http    *http.Client
 	api     *control.Client
 	power   *power.Switch
+	disk    *disk.Guard
 	layout  *oci.Layout
 	iso     process.Isolation
 	jobs    *job.Set
@@ -55,6 +60,10 @@ type agent struct {
 	chain   *recorder      // nil for Build Runners
 	book    *schedule.Book // likewise
 	reports *reports
+
+	// aside are damaged files that were set aside before there was a chain to
+	// record that in.
+	aside []string
 
 	mu       sync.Mutex
 	settings jobspec.Settings
@@ -64,11 +73,12 @@ type agent struct {
 // Run works until ctx ends: then engines are asked to stop, and what they leave
 // is handed in if that goes quickly. It returns earlier when the runner may not
 // work any more; errors.Is tells why.
-func Run(ctx context.Context, cfg Config) error {
-	cfg, err := cfg.Complete()
+func Run(ctx context.Context, cfg Config) (err error) {
+	cfg, err = cfg.Complete()
 	if err != nil {
 		return err
 	}
+	defer func() { err = disk.Explain(cfg.Data, cfg.MinFree, err) }()
 	a := &agent{cfg: cfg, link: newLink(), renewed: make(chan struct{})}
 	if a.dir, err = datadir.At(cfg.Data); err != nil {
 		return err
@@ -82,6 +92,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
 	defer lock.Close()
+	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
 	if err := a.open(); err != nil {
 		return err
 	}
@@ -105,10 +116,10 @@ func (a *agent) open() (err error) {
 		return err
 	}
 	if a.trust, err = a.dir.LoadTrust(); err != nil {
-		return err
+		return damaged(a.dir.Trust(), err, "write it again, as it was; only you know what this runner is to trust")
 	}
 	if a.keys, err = a.dir.Keys(); err != nil {
-		return err
+		return damaged(a.dir.Path(), err, "restore the file from a copy; without it this is another runner, and the install needs a new enrolment")
 	}
 	a.power = power.Open(a.dir, a.cfg.Log)
 	if a.http, err = control.NewHTTP(first(a.cfg.CAFile, a.trust.PrivateCAFile)); err != nil {
@@ -121,21 +132,21 @@ func (a *agent) open() (err error) {
 // assemble opens everything that an enrolled runner works with.
 func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	closers := []func() error{}
-	closeAll = func() {
+	closeOpened := func() {
 		for _, c := range closers {
 			_ = c()
 		}
 	}
 	defer func() {
 		if err != nil {
-			closeAll()
+			closeOpened()
 		}
 	}()
 	trusted, err := a.trust.Keys()
 	if err != nil {
 		return nil, err
 	}
-	if a.layout, err = oci.Open(a.dir.Artifacts()); err != nil {
+	if a.layout, err = a.openLayout(); err != nil {
 		return nil, fmt.Errorf("own registry: %w", err)
 	}
 	deps := &job.Deps{
@@ -146,7 +157,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			InPods: a.cfg.Engines == EnginesJobs,
 		},
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
-		Pods: a.enginePods(), Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	switch {
 	case a.cfg.Kubeconfig != "":
@@ -164,31 +175,33 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		}
 		writer, err := chain.Open(a.dir.Chain(), chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign, Now: a.cfg.Now})
 		if err != nil {
-			return nil, fmt.Errorf("chain: %w", err)
+			return nil, damaged(a.dir.Chain(), err, chainRemedy)
 		}
 		closers = append(closers, writer.Close)
-		a.chain = newRecorder(writer)
+		a.chain = newRecorder(writer, a.disk)
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+			return nil, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
 		}
 		closers = append(closers, deps.Nonces.Close)
-		if err := deps.Nonces.Prune(a.cfg.Now()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+		if err := a.disk.Insist(func() error { return deps.Nonces.Prune(a.cfg.Now()) }); err != nil {
+			if !disk.Full(err) {
+				return nil, fmt.Errorf("used orders: %w", err)
+			}
+			a.cfg.Log.WarnContext(life, "used orders are not tidied up", "err", err) // all of them are still known
 		}
 		if deps.Fences, err = order.OpenFences(a.dir.Fences()); err != nil {
-			return nil, fmt.Errorf("fences: %w", err)
+			return nil, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
 		}
-		if a.book, err = schedule.OpenBook(a.dir.Schedule()); err != nil {
-			return nil, fmt.Errorf("schedule: %w", err)
-		}
+		a.openBook(life)
 		a.loadSettings(trusted)
+		a.noteAside(life)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
 		}
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
-	return closeAll, nil
+	return closeOpened, nil
 }
 
 // work runs all loops until one of them cannot go on, or ctx ends.
@@ -198,8 +211,8 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 		return fmt.Errorf("recover jobs: %w", err)
 	}
 	for _, t := range ticks {
-		if err := a.book.Advance(t.Action, t.At); err != nil {
-			return err
+		if err := a.disk.Insist(func() error { return a.book.Advance(t.Action, t.At) }); err != nil {
+			a.cfg.Log.ErrorContext(ctx, "schedule cannot be written", "err", err) // the run itself is on disk, and is reported once
 		}
 	}
 	a.closeIntents(life)
@@ -209,6 +222,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g, lifeLoops := errgroup.WithContext(life)
 	g.Go(func() error { return a.power.Watch(lifeLoops) })
 	g.Go(func() error { return a.obeySwitch(lifeLoops) })
+	g.Go(func() error { return a.disk.Run(lifeLoops) })
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })

@@ -41,7 +41,12 @@ func newChange(t *testing.T, start func(*runner), script ...string) *change {
 
 func newChangeOf(t *testing.T, start func(*runner), shape func(*jobspec.Spec), script ...string) *change {
 	t.Helper()
-	r := newRunner(t, runnerapi.RunnerKindInstall)
+	return newChangeOn(t, newRunner(t, runnerapi.RunnerKindInstall), start, shape, script...)
+}
+
+// newChangeOn is newChangeOf for a runner that is there already.
+func newChangeOn(t *testing.T, r *runner, start func(*runner), shape func(*jobspec.Spec), script ...string) *change {
+	t.Helper()
 	c := &change{
 		runner: r, id: id.New(id.Change), script: script, shape: shape,
 		resource: jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "api"},

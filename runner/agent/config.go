@@ -51,6 +51,10 @@ type Config struct {
 	// core, with Engines "jobs" only: --engine-cpu, BERTH_ENGINE_CPU,
 	// engine_cpu_millis; 0 means no limit.
 	EngineCPU int64
+	// MinFree is the room in the data directory, in bytes, below which no new
+	// work is taken: --min-free, BERTH_MIN_FREE, min_free_bytes; default 256 MiB,
+	// on a small disk a tenth of it.
+	MinFree int64
 	// Engines is where engines run, EnginesProcess (default) or EnginesJobs:
 	// --engines, BERTH_ENGINES, engines.
 	Engines string
@@ -91,6 +95,7 @@ type fileConfig struct {
 	EngineMemory int64  `json:"engine_memory_bytes"`
 	EnginePIDs   int64  `json:"engine_pids"`
 	EngineCPU    int64  `json:"engine_cpu_millis"`
+	MinFree      int64  `json:"min_free_bytes"`
 	Engines      string `json:"engines"`
 
 	CAFile          string `json:"ca_file"`
@@ -120,6 +125,7 @@ func (c Config) Complete() (Config, error) {
 	c.EngineMemory = first(c.EngineMemory, file.EngineMemory, 4<<30)
 	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs, 4096)
 	c.EngineCPU = first(c.EngineCPU, file.EngineCPU)
+	c.MinFree = first(c.MinFree, file.MinFree)
 	c.Engines = first(c.Engines, file.Engines, EnginesProcess)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
@@ -161,6 +167,9 @@ func (c Config) Complete() (Config, error) {
 	}
 	if c.Slots < 1 || c.Slots > 256 {
 		errs = append(errs, fmt.Errorf("slots is %d, not within 1 and 256", c.Slots))
+	}
+	if c.MinFree < 0 {
+		errs = append(errs, fmt.Errorf("min_free_bytes is %d", c.MinFree))
 	}
 	if c.EngineUID < 0 {
 		errs = append(errs, fmt.Errorf("engine_uid is %d", c.EngineUID))

@@ -17,7 +17,7 @@ import (
 func (a *agent) enrol(ctx context.Context) error {
 	runner, found, err := a.dir.LoadRunner()
 	if err != nil {
-		return err
+		return damaged(a.dir.Runner(), err, "restore the file from a copy, or enrol this runner once more")
 	}
 	if !found {
 		if runner, err = a.askIdentity(ctx); err != nil {

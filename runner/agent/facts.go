@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/process"
 )
 
@@ -28,6 +29,9 @@ func (a *agent) facts() runnerapi.Facts {
 	if pod := a.cfg.Pod; pod != nil {
 		facts["namespace"], facts["pod"], facts["node"] = pod.Namespace, pod.Name, pod.Node
 	}
+	if room, _ := a.disk.Now(); room.Low() {
+		facts["problem"] = room.Problem()
+	}
 	return facts
 }
 
@@ -37,6 +41,14 @@ func (a *agent) trustLevel() runnerapi.Trust {
 		return runnerapi.TrustIsolated
 	}
 	return runnerapi.TrustDevelopment
+}
+
+// Room measures the room in a data directory for people, against what its
+// config.json wants, or minFree where that is not 0.
+func Room(dir datadir.Dir, minFree int64) (disk.Room, error) {
+	var file fileConfig
+	_, _ = datadir.ReadJSON(dir.Config(), &file) // a damaged one is the agent's to tell
+	return disk.Measure(dir.Path(), first(minFree, file.MinFree))
 }
 
 // Status is what the agent tells `berth-runner status` about itself.

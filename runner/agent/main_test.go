@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -96,17 +97,25 @@ type testEngine struct {
 func (e testEngine) leave(name string, v any) {
 	path := filepath.Join(e.dir, "out", name)
 	raw, err := json.Marshal(v)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(path+".new", raw, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
 	if err != nil {
 		panic(err)
+	}
+	for {
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path+".new", raw, 0o600)
+		}
+		if err == nil {
+			err = os.Rename(path+".new", path)
+		}
+		if errors.Is(err, syscall.ENOSPC) { // as the real one does with its result
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		if err != nil {
+			panic(err)
+		}
+		return
 	}
 }
 
@@ -348,9 +357,16 @@ type dispatch struct {
 
 func newRunner(t *testing.T, kind runnerapi.RunnerKind) *runner {
 	t.Helper()
+	return newRunnerOn(t, kind, func(string) {})
+}
+
+// newRunnerOn is newRunner with a data directory that prepare has made.
+func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data string)) *runner {
+	t.Helper()
 	base, g := newGround(t)
 	r := &runner{t: t, plane: newPlane(t, kind), ground: g}
 	data := filepath.Join(base, "data")
+	prepare(data)
 	if err := os.MkdirAll(filepath.Join(data, "secrets"), 0o700); err != nil {
 		t.Fatal(err)
 	}

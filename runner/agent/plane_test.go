@@ -56,6 +56,7 @@ type plane struct {
 
 type stream struct {
 	head     logship.Head
+	heads    []logship.Head // after each line
 	lines    []string
 	finished bool
 }
@@ -390,39 +391,83 @@ func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "bad", err.Error())
 		return
 	}
-	var next int64
+	var head logship.Head
+	code := ""
 	p.change(func() {
 		s := p.streams[r.PathValue("stream")]
 		if s == nil {
 			s = &stream{head: logship.Start()}
 			p.streams[r.PathValue("stream")] = s
 		}
+		head = s.head
 		decision, _ := s.head.Decide(batch)
-		if decision.Verdict == logship.Extends {
+		switch decision.Verdict {
+		case logship.Gap:
+			code = logship.CodeGap
+		case logship.Conflict:
+			code = logship.CodeConflict
+		case logship.Inside:
+			if !slices.Contains(s.heads, decision.After) {
+				code = logship.CodeConflict
+			}
+		case logship.Extends:
 			for rest := decision.New; len(rest) > 0; {
 				var frame []byte
 				if frame, rest, err = logship.CutFrame(rest); err != nil {
 					return
 				}
 				s.lines = append(s.lines, logship.DecodeFrame(frame).Text)
+				s.head, _, _ = s.head.Advance(frame, 0)
+				s.heads = append(s.heads, s.head)
 			}
-			s.head = decision.After
+			head = s.head
 		}
-		next = s.head.NextSeq
 	})
-	answer(w, http.StatusOK, map[string]any{"next_seq": next})
+	answerHead(w, code, head)
+}
+
+// answerHead says where a stream stands; a code makes it a refusal.
+func answerHead(w http.ResponseWriter, code string, head logship.Head) {
+	out := map[string]any{"next_seq": head.NextSeq, "hash": head.Hash.String()}
+	if code == "" {
+		answer(w, http.StatusOK, out)
+		return
+	}
+	out["type"], out["title"], out["status"], out["code"] = "about:blank", "Conflict", http.StatusConflict, code
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusConflict)
+	_ = json.NewEncoder(w).Encode(out)
 }
 
 func (p *plane) finishLog(w http.ResponseWriter, r *http.Request) {
+	var end struct {
+		Lines int64  `json:"total_lines"`
+		Hash  string `json:"hash"`
+	}
+	end.Hash = logship.Hash{}.String()
+	_ = json.NewDecoder(r.Body).Decode(&end)
+	var head logship.Head
+	code := ""
 	p.change(func() {
 		s := p.streams[r.PathValue("stream")]
 		if s == nil {
 			s = &stream{head: logship.Start()}
 			p.streams[r.PathValue("stream")] = s
 		}
-		s.finished = true
+		switch head = s.head; {
+		case end.Lines >= head.NextSeq:
+			code = logship.CodeGap
+		case end.Hash != head.Hash.String():
+			code = logship.CodeConflict
+		default:
+			s.finished = true
+		}
 	})
-	answer(w, http.StatusOK, map[string]any{"total_lines": 0})
+	if code != "" {
+		answerHead(w, code, head)
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"total_lines": end.Lines})
 }
 
 func first(values ...string) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/disk"
 )
 
 // chainBatch is how many records are copied in one call.
@@ -17,16 +18,26 @@ const chainBatch = 200
 // gets a copy when it can.
 type recorder struct {
 	*chain.Writer
+	disk  *disk.Guard
 	grown chan struct{} // has one element when there is something to copy
 }
 
-func newRecorder(w *chain.Writer) *recorder {
-	return &recorder{Writer: w, grown: make(chan struct{}, 1)}
+func newRecorder(w *chain.Writer, d *disk.Guard) *recorder {
+	return &recorder{Writer: w, disk: d, grown: make(chan struct{}, 1)}
 }
 
-// Append stores a record and lets it be copied.
-func (r *recorder) Append(ctx context.Context, record chain.Record) (chain.Head, error) {
-	head, err := r.Writer.Append(ctx, record)
+// Append stores a record and lets it be copied. On a full disk all but intents
+// take of the reserve: what was done is recorded, and nothing new is begun.
+func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.Head, err error) {
+	store := func() (err error) {
+		head, err = r.Writer.Append(ctx, record)
+		return err
+	}
+	if record.Kind == chain.Intent {
+		err = r.disk.Failed(store())
+	} else {
+		err = r.disk.Insist(store)
+	}
 	if err == nil {
 		select {
 		case r.grown <- struct{}{}:

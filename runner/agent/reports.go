@@ -67,13 +67,17 @@ func (r *reports) deliver(ctx context.Context) error {
 func (r *reports) hand(ctx context.Context, runID string) error {
 	path := filepath.Join(r.dir.Runs(), runID+".json")
 	var run jobspec.Run
-	found, err := datadir.ReadJSON(path, &run)
-	if err == nil && found {
-		err = control.Retry(ctx, r.log, "report run", func(ctx context.Context) error {
-			_, err := r.api.ReportRun(ctx, runID, run)
-			return err
-		})
+	found, damaged := datadir.ReadOrSetAside(r.dir, path, &run)
+	if damaged != nil {
+		r.log.ErrorContext(ctx, "report of a run is damaged and is not delivered", "run_id", runID, "err", damaged)
 	}
+	if !found {
+		return nil
+	}
+	err := control.Retry(ctx, r.log, "report run", func(ctx context.Context) error {
+		_, err := r.api.ReportRun(ctx, runID, run)
+		return err
+	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
@@ -88,7 +87,11 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	}
 	ticks := schedule.Due(cron, last, now, false)
 	for _, tick := range ticks.Missed {
-		a.miss(ctx, name, tick, "the machine was asleep")
+		why := "the machine was asleep"
+		if a.disk.WasLow(tick) {
+			why = "the disk of the runner's data directory was full"
+		}
+		a.miss(ctx, name, tick, why)
 	}
 	if !ticks.Fire.IsZero() {
 		a.fire(ctx, settings, s, ticks.Fire)
@@ -134,7 +137,10 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 // says that the tick is done: told twice is told once, by its key.
 func (a *agent) miss(ctx context.Context, action string, tick time.Time, why string) {
 	err := a.reports.add(jobspec.Run{Action: action, ScheduledAt: tick, State: "missed", Error: why})
-	if err = errors.Join(err, a.book.Advance(action, tick)); err != nil {
-		a.cfg.Log.ErrorContext(ctx, "missed run cannot be told", "action", action, "err", err)
+	if err == nil {
+		err = a.book.Advance(action, tick)
+	}
+	if err != nil {
+		a.cfg.Log.ErrorContext(ctx, "missed run cannot be told", "action", action, "err", a.disk.Failed(err))
 	}
 }

@@ -23,11 +23,14 @@ var errReopen = errors.New("session is over")
 // sessions keeps one session open after the other. work ends when no new jobs
 // are wanted, life when nothing is.
 func (a *agent) sessions(work, life context.Context) error {
-	for try := 0; ; try++ {
+	failures := 0
+	for {
+		var lasted time.Duration
 		session, err := a.openSession(life)
 		if err == nil {
-			try = 0
+			opened := time.Now()
 			err = a.serve(work, life, session)
+			lasted = time.Since(opened)
 			a.link.close()
 			a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		}
@@ -37,7 +40,12 @@ func (a *agent) sessions(work, life context.Context) error {
 		case errors.Is(err, ErrRevoked), errors.Is(err, ErrSuperseded):
 			return err
 		}
-		if err := control.Sleep(life, control.Backoff(try)); err != nil {
+		var wait time.Duration
+		wait, failures = reopen(failures, lasted)
+		if failures > 1 {
+			a.cfg.Log.WarnContext(life, "session ended soon, the next one waits", "err", err, "lasted", lasted, "wait", wait, "in_a_row", failures)
+		}
+		if err := control.Sleep(life, wait); err != nil {
 			return err
 		}
 	}
@@ -123,37 +131,53 @@ type pendingClaim struct {
 // claim asks for work until ctx ends. Jobs that came are begun even then.
 func (a *agent) claim(ctx, session context.Context) error {
 	pending := pendingClaim{}
-	if _, err := datadir.ReadJSON(a.dir.Claim(), &pending); err != nil {
-		a.cfg.Log.WarnContext(ctx, "pending claim is not readable", "err", err)
-	}
+	readSpare(ctx, a, a.dir.Claim(), &pending) // without it, jobs that were given out wait for the next session
 	for try := 0; ; {
 		state, switched := a.power.Now()
 		free, changed := a.jobs.Free()
-		if !state.Mode.Claims() {
+		room, moved := a.disk.Now()
+		if !state.Mode.Claims() || room.Low() {
 			free = 0
 		} else if free == 0 {
 			select {
 			case <-changed:
 			case <-switched:
+			case <-moved:
 			case <-ctx.Done():
 				return idle(ctx, session)
 			}
 			continue
 		}
-		if pending.ClaimID == "" {
-			pending.ClaimID = newClaimID()
-			if err := datadir.WriteJSON(a.dir.Claim(), pending); err != nil {
-				return err
+		if pending.ClaimID == "" && free > 0 {
+			fresh := pendingClaim{ClaimID: newClaimID()}
+			if err := datadir.WriteJSON(a.dir.Claim(), fresh); err != nil {
+				// No reason to end the session: without the claim on disk none is sent.
+				a.cfg.Log.ErrorContext(ctx, "claim cannot be stored, no new work is taken", "err", a.disk.Failed(err))
+				if control.Sleep(ctx, control.Backoff(try)) != nil {
+					return idle(ctx, session)
+				}
+				try++
+				continue
 			}
+			pending = fresh
 		}
 		asked := time.Now()
-		jobs, err := a.ask(ctx, pending, free, state.Mode)
+		claim := runnerapi.ClaimRequest{
+			ClaimID: pending.ClaimID, Slots: free, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(state.Mode),
+		}
+		if free == 0 { // it asks for nothing, so its answer cannot be lost
+			claim.ClaimID = newClaimID()
+		}
+		if problem := room.Problem(); problem != "" {
+			claim.Problem = &problem
+		}
+		jobs, err := a.ask(ctx, claim, moved)
 		if err != nil {
 			if ctx.Err() != nil {
 				return idle(ctx, session)
 			}
-			if a.power.Mode() != state.Mode {
-				continue // the same claim again, with the switch as it is now
+			if a.power.Mode() != state.Mode || closed(moved) {
+				continue // the same claim again, with the switch and the disk as they are now
 			}
 			if err := a.again(ctx, err, try); err != nil {
 				return idleOr(ctx, session, err)
@@ -161,15 +185,26 @@ func (a *agent) claim(ctx, session context.Context) error {
 			try++
 			continue
 		}
-		try = 0
+		failed := false
 		for _, assignment := range jobs {
 			if err := a.jobs.Start(assignment); err != nil {
-				a.cfg.Log.ErrorContext(ctx, "job cannot be begun", "job_id", assignment.JobID, "err", err)
+				failed = true
+				a.cfg.Log.ErrorContext(ctx, "job cannot be begun and is given back", "job_id", assignment.JobID, "err", err)
 				continue
 			}
 			a.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
 		}
-		pending.ClaimID = ""
+		if free > 0 {
+			pending.ClaimID = ""
+		}
+		if !failed {
+			try = 0
+		} else {
+			if control.Sleep(ctx, control.Backoff(try)) != nil {
+				return idle(ctx, session)
+			}
+			try++
+		}
 		if len(jobs) == 0 && time.Since(asked) < time.Second {
 			// It was not held: wait here, unless something changes.
 			select {
@@ -180,6 +215,7 @@ func (a *agent) claim(ctx, session context.Context) error {
 			if free == 0 {
 				select {
 				case <-switched:
+				case <-moved:
 				case <-time.After(control.WaitSeconds * time.Second):
 				case <-ctx.Done():
 					return idle(ctx, session)
@@ -189,13 +225,28 @@ func (a *agent) claim(ctx, session context.Context) error {
 	}
 }
 
-// ask sends one claim. It is broken off when the switch moves.
-func (a *agent) ask(ctx context.Context, pending pendingClaim, free int, mode power.Mode) ([]runnerapi.Assignment, error) {
-	ctx, cancel := a.power.While(ctx, func(m power.Mode) bool { return m == mode })
+// ask sends one claim. It is broken off when the switch or the room on the disk
+// moves.
+func (a *agent) ask(ctx context.Context, claim runnerapi.ClaimRequest, moved <-chan struct{}) ([]runnerapi.Assignment, error) {
+	ctx, cancel := a.power.While(ctx, func(m power.Mode) bool { return m == power.Mode(claim.Switch) })
 	defer cancel()
-	return a.api.Claim(ctx, runnerapi.ClaimRequest{
-		ClaimID: pending.ClaimID, Slots: free, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(mode),
-	})
+	go func() {
+		select {
+		case <-moved:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return a.api.Claim(ctx, claim)
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // idle waits for the end of the session once no more work is wanted.

@@ -3,13 +3,12 @@ package agent
 import (
 	"context"
 	"crypto/ed25519"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/schedule"
 )
@@ -18,16 +17,15 @@ import (
 // the file proves nothing.
 func (a *agent) loadSettings(keys map[string]ed25519.PublicKey) {
 	var env capsule.Envelope
-	found, err := datadir.ReadJSON(a.dir.Settings(), &env)
-	if err == nil && found {
-		var s jobspec.Settings
-		if s, err = schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, 0, a.cfg.Now()); err == nil {
-			a.settings = s
-		}
+	if !readSpare(context.Background(), a, a.dir.Settings(), &env) {
+		return
 	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	s, err := schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, 0, a.cfg.Now())
+	if err != nil {
 		a.cfg.Log.Warn("stored settings are not used", "err", err)
+		return
 	}
+	a.settings = s
 }
 
 // current returns the settings in force, with a channel that is closed when
@@ -55,8 +53,8 @@ func (a *agent) followSettings(ctx context.Context) error {
 			try++
 			continue
 		}
-		try = 0
 		if version == 0 {
+			try = 0
 			continue
 		}
 		s, err := schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, have.Version, a.cfg.Now())
@@ -67,8 +65,17 @@ func (a *agent) followSettings(ctx context.Context) error {
 			continue
 		}
 		if err := datadir.WriteJSON(a.dir.Settings(), env); err != nil {
-			return err
+			// Those in force stay so: after a restart the new ones would be gone.
+			if try == 0 {
+				a.cfg.Log.ErrorContext(ctx, "settings cannot be stored, the old ones stay in force", "version", version, "err", a.disk.Failed(err))
+			}
+			if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+				return err
+			}
+			try++
+			continue
 		}
+		try = 0
 		a.anchor(ctx, keys, have.OrgHead, s.OrgHead)
 		a.mu.Lock()
 		a.settings = s

@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config) int {
 			fmt.Fprintf(j.Stderr, "what to do: %s\n", result.Remedy)
 		}
 	}
-	if err := writeResult(j, result); err != nil {
+	if err := j.Leave(ctx, func() error { return writeResult(j, result) }); err != nil {
 		fmt.Fprintf(j.Stderr, "write the result: %v\n", err)
 		return jobspec.ExitFailed
 	}

@@ -165,6 +165,27 @@ func TestWhatIsNotHandedOut(t *testing.T) {
 	}
 }
 
+// What a runner says of why it takes no work is shown until it says no more, and
+// keeps what else is known of its machine.
+func TestClaimsTellOfProblems(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	w.exec(`update runners set facts = '{"hostname": "laptop"}' where id = $1`, a.id)
+	for i, problem := range []string{"disk full: /data", "disk full: /data", "", "disk full: /other", ""} {
+		request := runnerapi.ClaimRequest{ClaimID: fmt.Sprintf("claim-problem-%d", i), Switch: runnerapi.SwitchRun}
+		if problem != "" {
+			request.Problem = &problem
+		}
+		resp, err := a.ClaimJobsWithResponse(t.Context(), request)
+		must(t, resp, err, http.StatusOK)
+		want := "laptop/" + problem
+		if got := one[string](w, `select concat(facts->>'hostname', '/', facts->>'problem') from runners where id = $1`, a.id); got != want {
+			t.Errorf("claim %d: the runner shows %q, want %q", i, got, want)
+		}
+	}
+}
+
 func TestSpecAndCapsuleAreNotReencoded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

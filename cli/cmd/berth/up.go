@@ -191,6 +191,9 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 			if part.Looping {
 				detail += ", keeps ending: see " + part.Log
 			}
+			if part.LastLine != "" {
+				detail += "\n    " + part.LastLine
+			}
 		}
 		fmt.Fprintf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
 	}

@@ -61,6 +61,8 @@ type PartStatus struct {
 	// Looping says that it dies soon after each start.
 	Looping bool   `json:"looping,omitempty"`
 	Last    string `json:"last,omitempty"` // how it ended last
+	// LastLine is what its log ended with then: mostly the error.
+	LastLine string `json:"last_line,omitempty"`
 	Log     string `json:"log"`
 }
 
@@ -105,21 +107,23 @@ func (k *keeper) run(ctx context.Context) {
 			return
 		}
 		if slices.Contains(k.part.Final, code) {
-			k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.GivenUp = 0, false, why, true })
-			k.say(fmt.Sprintf("! %s ended for good (%s): %s", k.part.Name, why, firstOf(strings.Join(lastLines(k.part.Log, 1), ""), "see "+k.part.Log)))
+			line := strings.Join(lastLines(k.part.Log, 1), "")
+			k.set(func(s *PartStatus) { s.PID, s.Adopted, s.Last, s.LastLine, s.GivenUp = 0, false, why, line, true })
+			k.say(fmt.Sprintf("! %s ended for good (%s): %s", k.part.Name, why, firstOf(line, "see "+k.part.Log)))
 			return
 		}
 		var delay time.Duration
 		delay, deaths = nextDelay(deaths, time.Since(began))
+		line := strings.Join(lastLines(k.part.Log, 1), "")
 		k.set(func(s *PartStatus) {
-			s.PID, s.Adopted, s.Last, s.Looping = 0, false, why, deaths >= crashLoop
+			s.PID, s.Adopted, s.Last, s.LastLine, s.Looping = 0, false, why, line, deaths >= crashLoop
 			s.Restarts++
 		})
 		switch deaths {
 		case 1:
 			k.say(fmt.Sprintf("! %s ended (%s); starting it again", k.part.Name, why))
 		case crashLoop:
-			k.say(fmt.Sprintf("! %s keeps ending (%s); trying on, see %s", k.part.Name, why, k.part.Log))
+			k.say(fmt.Sprintf("! %s keeps ending (%s): %s; trying on, see %s", k.part.Name, why, firstOf(line, "its log is empty"), k.part.Log))
 		}
 		select {
 		case <-ctx.Done():
@@ -135,6 +139,8 @@ func (k *keeper) once(ctx context.Context) (why string, code int) {
 	if err != nil {
 		return err.Error(), unknownCode
 	}
+	settled := time.AfterFunc(steady, func() { k.set(func(s *PartStatus) { s.Looping = false }) })
+	defer settled.Stop()
 	var how end
 	select {
 	case how = <-ended:

@@ -67,6 +67,8 @@ func (s *supervisor) status(ctx context.Context) Status {
 				health.Why = firstOf(health.Last, "not started")
 			case err != nil:
 				health.Why = err.Error()
+			case health.Looping: // alive for the moment
+				health.Why = firstOf(health.Last, "just started again")
 			default:
 				health.Ready = true
 			}

@@ -44,11 +44,11 @@ func (d Dir) Keys() (Keys, error) {
 		return capsule.MarshalPrivateKey(private)
 	})
 	if err != nil {
-		return Keys{}, fmt.Errorf("identity of the runner: %w", err)
+		return Keys{}, fmt.Errorf("identity of the runner %s: %w", d.identity(), err)
 	}
 	sign, err := capsule.ParsePrivateKey(signPEM)
 	if err != nil {
-		return Keys{}, fmt.Errorf("identity of the runner: %w", err)
+		return Keys{}, fmt.Errorf("identity of the runner %s: %w", d.identity(), err)
 	}
 	sealText, err := loadOrMake(d.sealIdentity(), func() ([]byte, error) {
 		id, err := seal.GenerateIdentity()
@@ -58,11 +58,11 @@ func (d Dir) Keys() (Keys, error) {
 		return []byte(id.String() + "\n"), nil
 	})
 	if err != nil {
-		return Keys{}, fmt.Errorf("seal identity: %w", err)
+		return Keys{}, fmt.Errorf("seal identity %s: %w", d.sealIdentity(), err)
 	}
 	id, err := seal.ParseIdentity(string(sealText))
 	if err != nil {
-		return Keys{}, fmt.Errorf("seal identity: %w", err)
+		return Keys{}, fmt.Errorf("seal identity %s: %w", d.sealIdentity(), err)
 	}
 	salt, err := loadOrMake(d.salt(), func() ([]byte, error) {
 		b := make([]byte, saltBytes)
@@ -70,10 +70,10 @@ func (d Dir) Keys() (Keys, error) {
 		return b, nil
 	})
 	if err != nil {
-		return Keys{}, fmt.Errorf("salt: %w", err)
+		return Keys{}, fmt.Errorf("salt %s: %w", d.salt(), err)
 	}
 	if len(salt) != saltBytes {
-		return Keys{}, fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
+		return Keys{}, fmt.Errorf("salt %s: has %d bytes, not %d", d.salt(), len(salt), saltBytes)
 	}
 	return Keys{Sign: sign, Seal: id, Salt: salt}, nil
 }
@@ -141,8 +141,10 @@ func (d Dir) LoadTrust() (Trust, error) {
 	case t.RunnerAPIURL == "":
 		return t, fmt.Errorf("%s: runner_api_url is missing", d.Trust())
 	}
-	_, err = t.Keys()
-	return t, err
+	if _, err = t.Keys(); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	return t, nil
 }
 
 // Keys returns the dispatch keys by their ids.

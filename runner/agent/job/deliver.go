@@ -33,8 +33,10 @@ func (j *job) handResult(life context.Context, result jobspec.Result) error {
 // handPlan hands in the plan. When it is not taken, the attempt has failed.
 func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Result, error) {
 	var plan runnerapi.Plan
-	if _, err := datadir.ReadJSON(j.dir.plan(), &plan); err != nil {
-		return result, err
+	if found, err := datadir.ReadJSON(j.dir.plan(), &plan); err != nil || !found {
+		j.log.ErrorContext(life, "plan on disk is damaged", "found", found, "err", err)
+		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeFailed, "the plan was damaged on the runner's disk before it was handed in", "plan again"
+		return result, nil
 	}
 	err := control.Retry(life, j.log, "hand in plan", func(ctx context.Context) error {
 		return j.deps.API.Plan(ctx, j.spec.JobID, plan)
@@ -44,7 +46,7 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 	}
 	j.log.ErrorContext(life, "plan was not taken", "err", err)
 	result.Outcome, result.Error = jobspec.OutcomeFailed, "the plan was not taken: "+err.Error()
-	return result, datadir.WriteJSON(j.dir.report(), result)
+	return result, j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) })
 }
 
 // announce says that a scheduled run has begun, which opens its log. After an

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -77,9 +78,11 @@ type Deps struct {
 	// Cluster is how jobs reach the install's cluster, nil without one.
 	Cluster cluster.Source
 	// Pods runs engines in pods of their own, nil outside of a cluster.
-	Pods    *enginepod.Pods
-	Sinks   Sinks
-	Switch  *power.Switch
+	Pods   *enginepod.Pods
+	Sinks  Sinks
+	Switch *power.Switch
+	// Disk keeps room for reports, nil where nobody looks after that.
+	Disk    *disk.Guard
 	Digests *order.Digests
 	Log     *slog.Logger
 	Now     func() time.Time

@@ -75,7 +75,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	if result.FinishedAt.IsZero() {
 		result.FinishedAt = j.deps.Now().UTC()
 	}
-	result, err := j.presentable(result)
+	result, err := j.presentable(j.fullBesides(result))
 	if err != nil {
 		return err
 	}
@@ -87,29 +87,39 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 		text += ": " + result.Error
 	}
 	j.remark(text)
-	if err := datadir.WriteJSON(j.dir.report(), result); err != nil {
+	if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) }); err != nil {
 		return err
 	}
-	if err := j.advance(recovery.Ended); err != nil {
+	if err := j.stored(life, "attempt", func() error { return j.advance(recovery.Ended) }); err != nil {
 		return err
 	}
-	if err := j.recordOutcome(life, result); err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	return j.finishLogs()
+	return j.finishAgain(life, result)
 }
 
-// finishAgain does what finish may not have come to after the report was on
-// disk.
-func (j *job) finishAgain(life context.Context) error {
-	var result jobspec.Result
-	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
-		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
+// finishAgain does what is left once the report is on disk. It may be repeated.
+func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
+	if err := j.stored(life, "outcome in the chain", func() error { return j.recordOutcome(life, result) }); err != nil {
+		return err
 	}
-	if err := j.recordOutcome(life, result); err != nil {
-		return fmt.Errorf("chain: %w", err)
+	_ = j.finishLogs() // a log that cannot be ended yet keeps no report back: see endLogs
+	return nil
+}
+
+// loadReport reads the report that finish wrote.
+func (j *job) loadReport() (result jobspec.Result, err error) {
+	found, err := datadir.ReadJSON(j.dir.report(), &result)
+	if err == nil && !found {
+		err = fmt.Errorf("%s is missing", j.dir.report())
 	}
-	return j.finishLogs()
+	return result, err
+}
+
+// reportLost sets a damaged report aside. What the engine left says how it ended
+// once more.
+func (j *job) reportLost(ctx context.Context, why error) {
+	to, err := j.deps.Dir.SetAside(j.dir.report(), j.attempt.Name(), why)
+	j.log.ErrorContext(ctx, "report of the attempt is damaged, it is made again from what the engine left", "err", why, "set_aside", to, "problem", err)
+	j.storedEvent(ctx, "damaged report was set aside", why.Error())
 }
 
 // complete adds what the agent makes of the engine's files.
@@ -167,13 +177,6 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 	return clean, nil
 }
 
-func (j *job) finishLogs() error {
-	if err := j.logs.spool.Finish(); err != nil {
-		return fmt.Errorf("log spool: %w", err)
-	}
-	return nil
-}
-
 // deliver hands in what is on disk.
 func (j *job) deliver(life context.Context) error {
 	if j.attempt.Phase == recovery.Delivered {
@@ -181,22 +184,22 @@ func (j *job) deliver(life context.Context) error {
 	}
 	if j.why() == StopLost {
 		j.log.WarnContext(life, "lease was lost, nothing is reported")
-		return j.advance(recovery.Delivered)
+		return j.stored(life, "attempt", func() error { return j.advance(recovery.Delivered) })
 	}
-	var result jobspec.Result
-	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
-		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
+	result, err := j.loadReport()
+	if err != nil {
+		return err
 	}
 	if err := j.hand(life, result); err != nil {
 		if life.Err() != nil || control.Away(err) {
 			return err
 		}
 		j.log.WarnContext(life, "report was refused and is kept as evidence", "err", err)
-		if err := j.keepEvidence("report.json"); err != nil {
+		if err := j.stored(life, "evidence", func() error { return j.keepEvidence("report.json") }); err != nil {
 			return err
 		}
 	}
-	return j.advance(recovery.Delivered)
+	return j.stored(life, "attempt", func() error { return j.advance(recovery.Delivered) })
 }
 
 func (j *job) hand(life context.Context, result jobspec.Result) error {

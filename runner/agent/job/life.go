@@ -85,7 +85,7 @@ func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
 		j.locks = append(j.locks, lock)
 	}
 	j.secrets.add(a.Assignment.LogToken, "log token")
-	if j.logs, err = openLogs(deps.Dir.Spool(a.Name()), j.secrets, j.log); err != nil {
+	if err := j.openLogs(); err != nil {
 		j.unlock()
 		return nil, fmt.Errorf("log spool: %w", err)
 	}
@@ -128,6 +128,9 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		}
 		return
 	}
+	if err := j.endLogs(life); err != nil {
+		return
+	}
 	select {
 	case <-shipped:
 		j.remove(life)
@@ -139,9 +142,13 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 func (j *job) work(life context.Context, entry recovery.Decision) error {
 	switch {
 	case entry == recovery.Forget:
-		return j.finishLogs()
+		return nil
 	case entry == recovery.Report && j.attempt.Phase == recovery.Ended:
-		return j.finishAgain(life)
+		result, err := j.loadReport()
+		if err == nil {
+			return j.finishAgain(life, result)
+		}
+		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
 	}
@@ -161,7 +168,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 	default: // report, uncertain
 		j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 		j.logs.drain()
-		if err := j.openProxy(life); err != nil {
+		if err := j.stored(life, "state proxy", func() error { return j.openProxy(life) }); err != nil {
 			return err
 		}
 		return j.finishEngine(life, -1)
@@ -207,12 +214,18 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admit(); err != nil {
 		return nil, err
 	}
+	if err := j.roomFor(); err != nil {
+		return nil, err
+	}
 	j.remark("preparing " + j.what())
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
 	}
 	if j.spec.Mutates() {
 		if err := j.lockResource(ctx); err != nil {
+			return nil, err
+		}
+		if err := j.roomFor(); err != nil { // the last look before the order is used up
 			return nil, err
 		}
 		if err := j.obey(ctx); err != nil {
@@ -265,7 +278,7 @@ func (j *job) launch(ctx, life context.Context) (engine, error) {
 		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
 	}
 	id := p.ID()
-	if err := j.advance(recovery.Started, func(a *Attempt) { a.Process = &id }); err != nil {
+	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started, func(a *Attempt) { a.Process = &id }) }); err != nil {
 		// The disk is full or gone. The engine runs; what it does still counts.
 		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err)
 	}
@@ -280,7 +293,7 @@ func output(path string) (*os.File, error) {
 
 // adopt goes on with an engine that an earlier agent started.
 func (j *job) adopt(life context.Context) error {
-	if err := j.openProxy(life); err != nil {
+	if err := j.stored(life, "state proxy", func() error { return j.openProxy(life) }); err != nil {
 		return err
 	}
 	if j.attempt.Pod {
@@ -294,8 +307,8 @@ func (j *job) adopt(life context.Context) error {
 			return err
 		}
 		if found {
-			if err := j.advance(recovery.Started); err != nil {
-				return err
+			if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started) }); err != nil {
+				j.log.ErrorContext(life, "attempt cannot be written", "err", err) // it is on disk as one that starts
 			}
 			j.remark("the runner was started again and goes on with this job")
 			return j.await(life, p)
@@ -371,6 +384,9 @@ func (j *job) failure(err error) jobspec.Result {
 	if errors.As(err, &r) {
 		return r.result
 	}
+	if r, full := j.noRoom(err); full {
+		return r
+	}
 	used := j.attempt.Phase == recovery.Ordered // the order cannot be given again
 	switch why := j.why(); {
 	case why == StopCancel, why != "" && used:
@@ -407,15 +423,21 @@ func (j *job) learn(value any, late bool) {
 	}
 }
 
-// advance writes the phase down, with what belongs to it.
+// advance writes the phase down, with what belongs to it. A phase that could not
+// be written was not reached, unless what it names has happened already.
 func (j *job) advance(phase recovery.Phase, with ...func(*Attempt)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.attempt.Phase = phase
+	next := j.attempt
+	next.Phase = phase
 	for _, change := range with {
-		change(&j.attempt)
+		change(&next)
 	}
-	return j.dir.write(j.attempt)
+	err := j.dir.write(next)
+	if err == nil || phase.Happened() {
+		j.attempt = next
+	}
+	return err
 }
 
 // resume takes the log token of a new session.

@@ -19,17 +19,14 @@ type logs struct {
 	token   atomic.Pointer[string]
 
 	ended chan struct{} // closed when nobody writes to the files any more
+	given chan struct{} // closed when the spool takes no end: what it has is not waited for
 	tails sync.WaitGroup
 }
 
-func openLogs(dir string, known *secrets, log *slog.Logger) (*logs, error) {
-	spool, err := logship.OpenSpool(dir, logship.Options{})
-	if err != nil {
-		return nil, err
-	}
-	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{})}
+func newLogs(spool *logship.Spool, known *secrets, log *slog.Logger) *logs {
+	l := &logs{spool: spool, secrets: known, log: log, ended: make(chan struct{}), given: make(chan struct{})}
 	l.setToken("")
-	return l, nil
+	return l
 }
 
 func (l *logs) setToken(token string) { l.token.Store(&token) }
@@ -59,6 +56,9 @@ func (l *logs) drain() {
 	l.tails.Wait()
 }
 
+// giveUp ends ship: the spool stays as it is.
+func (l *logs) giveUp() { close(l.given) }
+
 // ship sends the lines until the stream is finished; then nothing is left of
 // them on this machine. It returns early only with ctx.
 // Without a stream nobody wants the lines.
@@ -73,11 +73,20 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 	if err != nil {
 		return
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-l.given:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	err = logship.Shipper{Spool: l.spool, Sink: sink, Log: l.log}.Run(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return
-	case err == nil, errors.Is(err, logship.ErrClosed):
+	case err == nil, errors.Is(err, logship.ErrClosed), errors.Is(err, logship.ErrFinished):
 		if err := l.spool.Remove(); err != nil {
 			l.log.WarnContext(ctx, "log spool cannot be removed", "err", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 )
@@ -180,7 +181,11 @@ func (j *job) commit(ctx context.Context, c capsule.Capsule) error {
 	if err := j.deps.Fences.Raise(c.ResourceID, c.Fence); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	if err := j.deps.Nonces.Use(c.Nonce, c.ExpiresAt, j.deps.Now()); err != nil {
+	err = j.deps.Nonces.Use(c.Nonce, c.ExpiresAt, j.deps.Now())
+	if disk.Full(err) {
+		return err // says nothing of the order
+	}
+	if err != nil {
 		r := refuse(jobspec.OutcomeRefused, "", "the order was refused: nonce")
 		r.result.Differs = []jobspec.Difference{{Field: "nonce", Want: "one that was never used", Got: err.Error()}}
 		return r

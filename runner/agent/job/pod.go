@@ -49,7 +49,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }))
 	}
-	if err := j.advance(recovery.Started); err != nil {
+	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started) }); err != nil {
 		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err) // it runs; what it does still counts
 	}
 	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
@@ -90,7 +90,8 @@ func neverBegan(e engine) (reason string, never bool) {
 // finishUnbegun finishes an attempt whose pod came to no engine.
 func (j *job) finishUnbegun(life context.Context, reason string) error {
 	// For a later agent too: nothing was started.
-	if err := j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }); err != nil {
+	err := j.stored(life, "attempt", func() error { return j.advance(recovery.Ordered, func(a *Attempt) { a.Pod = false }) })
+	if err != nil {
 		return err
 	}
 	switch {

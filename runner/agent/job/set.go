@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,7 @@ type Set struct {
 
 	mu      sync.Mutex
 	jobs    map[string]*job
+	owed    map[string]runnerapi.Attempt // without a job yet, or any more: see owed.go
 	changed chan struct{}
 	wg      sync.WaitGroup
 }
@@ -34,7 +36,7 @@ type Set struct {
 // NewSet returns a set that works on up to slots jobs of the control plane at
 // once. When life ends, engines are left to the next agent.
 func NewSet(life context.Context, deps *Deps, slots int) *Set {
-	return &Set{deps: deps, life: life, slots: slots, jobs: map[string]*job{}, changed: make(chan struct{})}
+	return &Set{deps: deps, life: life, slots: slots, jobs: map[string]*job{}, owed: map[string]runnerapi.Attempt{}, changed: make(chan struct{})}
 }
 
 // Recover takes over what an earlier agent left. It returns the scheduled runs
@@ -48,13 +50,16 @@ func (s *Set) Recover() ([]Tick, error) {
 	for _, entry := range entries {
 		dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), entry.Name())}
 		a, found, err := dir.load()
+		if err == nil && found {
+			err = a.belongs(entry.Name())
+		}
 		if err != nil {
-			s.deps.Log.Error("job directory is damaged and stays as it is", "dir", dir.path, "err", err)
+			s.setAside(dir, entry.Name(), err)
 			continue
 		}
 		if !found { // never finished being made: the attempt does not exist
 			if err := os.RemoveAll(dir.path); err != nil {
-				return nil, err
+				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.path, "err", err)
 			}
 			continue
 		}
@@ -63,7 +68,8 @@ func (s *Set) Recover() ([]Tick, error) {
 		}
 		j, err := newJob(s.deps, dir, a)
 		if err != nil {
-			return nil, err
+			s.later(dir, a, err)
+			continue
 		}
 		s.add(j, recovery.Decide(j.facts()))
 	}
@@ -102,7 +108,12 @@ func (s *Set) Start(a runnerapi.Assignment) error {
 	if !id.Valid(id.Job, a.JobID) || a.Attempt < 1 {
 		return fmt.Errorf("%q is not a job, or %d not an attempt", a.JobID, a.Attempt) // both become file names
 	}
-	return s.start(Attempt{Assignment: a, Phase: recovery.Claimed})
+	err := s.start(Attempt{Assignment: a, Phase: recovery.Claimed})
+	if err != nil {
+		err = s.deps.Disk.Failed(err)
+		s.turnDown(a, err)
+	}
+	return err
 }
 
 // StartTick begins a scheduled run under the given id. recorded is called once
@@ -113,13 +124,14 @@ func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded fun
 		Tick:       &tick, Phase: recovery.Claimed,
 	}
 	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
-	if err := dir.make(a, s.deps.Engine.Isolation.GID); err != nil {
-		return fmt.Errorf("job directory: %w", err)
+	err := dir.make(a, s.deps.Engine.Isolation.GID)
+	if err == nil {
+		if err = recorded(); err == nil {
+			return s.start(a)
+		}
 	}
-	if err := recorded(); err != nil {
-		return err
-	}
-	return s.start(a)
+	// The tick was not begun: it is looked at again, or told as missed.
+	return errors.Join(fmt.Errorf("job directory: %w", s.deps.Disk.Failed(err)), os.RemoveAll(dir.path))
 }
 
 func (s *Set) start(a Attempt) error {
@@ -219,6 +231,9 @@ func (s *Set) Held() []runnerapi.Attempt {
 			held = append(held, j.attempt.Key())
 		}
 		j.mu.Unlock()
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.owed)) {
+		held = append(held, s.owed[name])
 	}
 	return held
 }

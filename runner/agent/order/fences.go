@@ -1,6 +1,8 @@
 package order
 
 import (
+	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -18,8 +20,13 @@ type Fences struct {
 // OpenFences reads the fences at path; none when there is no file.
 func OpenFences(path string) (*Fences, error) {
 	f := &Fences{path: path, highest: map[string]int64{}}
-	_, err := datadir.ReadJSON(path, &f.highest)
-	return f, err
+	if _, err := datadir.ReadJSON(path, &f.highest); err != nil {
+		return nil, err
+	}
+	if f.highest == nil { // the file says null
+		return nil, fmt.Errorf("%s: holds no fences", path)
+	}
+	return f, nil
 }
 
 // Highest is the highest fence seen for a resource, 0 when none was.
@@ -36,6 +43,11 @@ func (f *Fences) Raise(resource string, fence int64) error {
 	if fence <= f.highest[resource] {
 		return nil
 	}
-	f.highest[resource] = fence
-	return datadir.WriteJSON(f.path, f.highest)
+	next := maps.Clone(f.highest)
+	next[resource] = fence
+	if err := datadir.WriteJSON(f.path, next); err != nil {
+		return err // not remembered, so another try writes it again
+	}
+	f.highest = next
+	return nil
 }

@@ -23,6 +23,11 @@ const (
 	Delivered Phase = "delivered"
 )
 
+// Happened reports whether what the phase names is the case also when it could
+// not be written down. The phases before announce something that must then not
+// be done.
+func (p Phase) Happened() bool { return p == Started || p == Ended || p == Delivered }
+
 // Facts are what is found on the machine.
 type Facts struct {
 	Phase Phase

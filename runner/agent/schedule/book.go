@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -16,11 +17,18 @@ type Book struct {
 	last map[string]time.Time
 }
 
-// OpenBook reads the book at path; an empty one when there is no file.
+// OpenBook reads the book at path; an empty one when there is no file. Next to
+// the error of a damaged one it returns an empty book, to go on with once that
+// is out of the way.
 func OpenBook(path string) (*Book, error) {
 	b := &Book{path: path, last: map[string]time.Time{}}
-	_, err := datadir.ReadJSON(path, &b.last)
-	return b, err
+	if _, err := datadir.ReadJSON(path, &b.last); err != nil {
+		return &Book{path: path, last: map[string]time.Time{}}, err
+	}
+	if b.last == nil { // the file says null
+		b.last = map[string]time.Time{}
+	}
+	return b, nil
 }
 
 // Last is the last tick of an action. known is false for one that was never
@@ -40,6 +48,11 @@ func (b *Book) Advance(action string, tick time.Time) error {
 	if last, known := b.last[action]; known && !tick.After(last) {
 		return nil
 	}
-	b.last[action] = tick.UTC()
-	return datadir.WriteJSON(b.path, b.last)
+	next := maps.Clone(b.last)
+	next[action] = tick.UTC()
+	if err := datadir.WriteJSON(b.path, next); err != nil {
+		return err // not remembered, so another try writes it again
+	}
+	b.last = next
+	return nil
 }

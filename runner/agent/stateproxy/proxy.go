@@ -33,6 +33,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 )
 
 // maxState bounds a state document: far above any that Terraform can handle.
@@ -96,6 +97,8 @@ type Config struct {
 	Salt    []byte
 	// Dir is where states wait that were not accepted yet, the agent's own.
 	Dir string
+	// Disk gives of its reserve for a state on a full disk; nil does not.
+	Disk *disk.Guard
 	// Learn is told every value that a state marks as sensitive; written says
 	// that it comes from Terraform, which may have shown it before.
 	Learn func(value any, written bool)
@@ -184,20 +187,17 @@ func (p *Proxy) Finish(ctx context.Context) error {
 		return nil
 	}
 	var waiting runnerapi.StateWrite
-	found, err := datadir.ReadJSON(p.pendingPath(), &waiting)
-	if err != nil {
-		return err
-	}
-	if found {
+	found, damaged := datadir.ReadJSON(p.pendingPath(), &waiting)
+	if damaged == nil && found {
 		if err := p.deliver(ctx, waiting); err != nil {
 			return err
 		}
 	}
 	var held heldLock
-	if found, err = datadir.ReadJSON(p.lockPath(), &held); err != nil || !found {
-		return err
+	if found, err := datadir.ReadJSON(p.lockPath(), &held); err != nil || !found {
+		return errors.Join(damaged, err)
 	}
-	return p.unlock(ctx, held.ID)
+	return errors.Join(damaged, p.unlock(ctx, held.ID))
 }
 
 func (p *Proxy) handler() http.Handler {
@@ -290,15 +290,25 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: r.URL.Query().Get("ID"),
 		Serial: d.Serial, Lineage: d.Lineage, Digest: digest(p.Salt, body), Body: sealed, Summary: &summary,
 	}
-	if err := datadir.WriteJSON(p.pendingPath(), write); err != nil {
-		p.fail(w, r, "keep", err)
-		return
+	if err := p.keep(p.pendingPath(), write); err != nil {
+		if !disk.Full(err) {
+			p.fail(w, r, "keep", err)
+			return
+		}
+		// Without a copy on disk it is lost if we die now; refused, it is lost for
+		// certain.
+		p.Log.ErrorContext(r.Context(), "state is handed in without a copy on disk", "serial", d.Serial, "err", err)
 	}
 	if err := p.deliver(r.Context(), write); err != nil {
 		p.fail(w, r, "write", err)
 		return
 	}
 	p.note(d.Lineage, d.Serial)
+}
+
+// keep writes a file that must not be lost.
+func (p *Proxy) keep(path string, v any) error {
+	return p.Disk.Insist(func() error { return datadir.WriteJSON(path, v) })
 }
 
 // deliver hands in a state that is on disk, and moves it out of the way of the
@@ -314,7 +324,7 @@ func (p *Proxy) deliver(ctx context.Context, write runnerapi.StateWrite) error {
 		return err // stays pending
 	}
 	kept := filepath.Join(p.Dir, fmt.Sprintf("refused-state-%d.json", write.Serial))
-	if keep := datadir.WriteJSON(kept, refusedState{Reason: err.Error(), At: time.Now().UTC(), Write: write}); keep != nil {
+	if keep := p.keep(kept, refusedState{Reason: err.Error(), At: time.Now().UTC(), Write: write}); keep != nil {
 		return errors.Join(err, keep)
 	}
 	return errors.Join(err, datadir.Remove(p.pendingPath()))
@@ -345,7 +355,7 @@ func (p *Proxy) lock(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := runnerapi.LockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: id, Info: info}
-	if err := datadir.WriteJSON(p.lockPath(), heldLock{ID: id}); err != nil {
+	if err := p.keep(p.lockPath(), heldLock{ID: id}); err != nil {
 		p.fail(w, r, "keep", err)
 		return
 	}

@@ -26,6 +26,7 @@ const (
 	exitRevoked    = 4 // this runner is not wanted any more
 	exitEnrolment  = 5 // the enrolment was refused
 	exitSuperseded = 6 // another process works as this runner
+	exitDamaged    = 7 // a file that the runner cannot do without is damaged
 	exitUsage      = 64
 )
 
@@ -67,6 +68,8 @@ func exitCode(err error) int {
 		return exitEnrolment
 	case errors.Is(err, agent.ErrSuperseded):
 		return exitSuperseded
+	case errors.Is(err, agent.ErrDamaged):
+		return exitDamaged
 	}
 	return exitFailed
 }

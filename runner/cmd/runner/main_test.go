@@ -66,6 +66,7 @@ func TestExitCodes(t *testing.T) {
 		{"revoked", fmt.Errorf("session: %w", agent.ErrRevoked), exitRevoked},
 		{"enrolment", fmt.Errorf("enrol: %w", agent.ErrEnrolment), exitEnrolment},
 		{"superseded", fmt.Errorf("session: %w", agent.ErrSuperseded), exitSuperseded},
+		{"damaged", fmt.Errorf("chain: %w", agent.ErrDamaged), exitDamaged},
 		{"usage", usageError{errors.New("x")}, exitUsage},
 	} {
 		if got := exitCode(tc.err); got != tc.want {

@@ -39,6 +39,7 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
 	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine (BERTH_ENGINE_PIDS; default 4096)")
 	f.Int64Var(&s.cfg.EngineCPU, "engine-cpu", 0, "most processor time of an engine in thousandths of a core, with --engines jobs (BERTH_ENGINE_CPU; default no limit)")
+	f.Int64Var(&s.cfg.MinFree, "min-free", 0, "bytes that must be free in the data directory before new work is taken (BERTH_MIN_FREE; default 256 MiB, on a small disk a tenth of it)")
 	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: process, or jobs for Kubernetes Jobs with --in-cluster (BERTH_ENGINES; default process)")
 	f.StringVar(&s.cfg.Code, "code", "", "the code of the install: @FILE, - for standard input, or the code itself, which others can then see in the list of processes (BERTH_CODE)")
 	f.BoolVar(&s.inCluster, "in-cluster", false, "this is the pod of berth-runner manifest: use its credentials, lease and switch (BERTH_IN_CLUSTER)")
@@ -83,6 +84,7 @@ func (s *settings) config() (agent.Config, error) {
 	number("BERTH_ENGINE_MEMORY", c.EngineMemory != 0, func(n int64) { c.EngineMemory = n })
 	number("BERTH_ENGINE_PIDS", c.EnginePIDs != 0, func(n int64) { c.EnginePIDs = n })
 	number("BERTH_ENGINE_CPU", c.EngineCPU != 0, func(n int64) { c.EngineCPU = n })
+	number("BERTH_MIN_FREE", c.MinFree != 0, func(n int64) { c.MinFree = n })
 	if value := os.Getenv("BERTH_GRACE"); c.Grace == 0 && value != "" {
 		var err error
 		if c.Grace, err = time.ParseDuration(value); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/power"
 )
 
@@ -24,7 +25,10 @@ type status struct {
 	Runner datadir.Runner `json:"runner"`
 	Switch power.State    `json:"switch"`
 	Agent  agent.Status   `json:"agent"`
+	Disk   disk.Room      `json:"disk"`
 	Jobs   []string       `json:"jobs"`
+	// Aside are damaged files that were set aside; somebody should look at them.
+	Aside []string `json:"set_aside"`
 }
 
 func (s *settings) statusCommand() *cobra.Command {
@@ -36,7 +40,8 @@ func (s *settings) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			st, err := look(dir)
+			// What the agent was started with is not known here; its file is.
+			st, err := look(dir, s.cfg.MinFree)
 			if err != nil {
 				return err
 			}
@@ -56,8 +61,10 @@ func (s *settings) statusCommand() *cobra.Command {
 	return cmd
 }
 
-func look(dir datadir.Dir) (status, error) {
-	st := status{Active: dir.Locked(), Jobs: []string{}}
+// look collects what the directory tells. The room is measured here, not taken
+// from the agent's word: on a full disk that one cannot be written.
+func look(dir datadir.Dir, minFree int64) (status, error) {
+	st := status{Active: dir.Locked(), Jobs: []string{}, Aside: []string{}}
 	var err error
 	if st.Runner, _, err = dir.LoadRunner(); err != nil {
 		return st, err
@@ -66,6 +73,12 @@ func look(dir datadir.Dir) (status, error) {
 		return st, err
 	}
 	if _, err := datadir.ReadJSON(dir.Status(), &st.Agent); err != nil {
+		st.Agent = agent.Status{Error: "what the agent says of itself is damaged: " + err.Error()} // it is written again with each session
+	}
+	if st.Disk, err = agent.Room(dir, minFree); err != nil {
+		return st, err
+	}
+	if st.Aside, err = dir.SetAsideFiles(); err != nil {
 		return st, err
 	}
 	entries, err := os.ReadDir(dir.Jobs())
@@ -103,6 +116,17 @@ func (st status) print(cmd *cobra.Command) error {
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+	}
+	if problem := st.Disk.Problem(); problem != "" {
+		line("disk", "%s", problem)
+	} else {
+		line("disk", "%s of %s free", disk.Size(st.Disk.Free), disk.Size(st.Disk.Total))
+	}
+	for i, path := range st.Aside {
+		if i == 0 {
+			line("damaged", "%d files were set aside, each with the reason next to it", len(st.Aside))
+		}
+		line("", "%s", path)
 	}
 	line("jobs", "%d", len(st.Jobs))
 	for _, name := range st.Jobs {

@@ -58,10 +58,10 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 		}
 		result.ExitCode = step.ExitCode
 		if err != nil {
-			return result, errors.Join(err, job.WriteJSON(j.Out("outputs.json"), result.Outputs))
+			return result, errors.Join(err, j.LeaveJSON(ctx, "outputs.json", result.Outputs))
 		}
 	}
-	return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+	return result, j.LeaveJSON(ctx, "outputs.json", result.Outputs)
 }
 
 func addOutputs(all jobspec.Outputs, step map[string]any) error {

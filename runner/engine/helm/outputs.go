@@ -33,7 +33,7 @@ func writeOutputs(ctx context.Context, j *job.Job, cluster *kube.Cluster, r *rel
 		}
 		outputs[name] = jobspec.Output{Value: data, Sensitive: name == "manifest"}
 	}
-	return outputs, job.WriteJSON(j.Out("outputs.json"), outputs)
+	return outputs, j.LeaveJSON(ctx, "outputs.json", outputs)
 }
 
 // refsOf are the objects of a release, in the order of its manifest.

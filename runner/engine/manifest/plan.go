@@ -113,7 +113,7 @@ func (m component) withOutputs(ctx context.Context, j *job.Job, result jobspec.R
 	if result.Outputs, err = m.cluster.Outputs(ctx, m.refs()); err != nil {
 		return result, err
 	}
-	return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+	return result, j.LeaveJSON(ctx, "outputs.json", result.Outputs)
 }
 
 // refs name the targets.

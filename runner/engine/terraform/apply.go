@@ -170,5 +170,5 @@ func (w *workspace) readState(ctx context.Context, j *job.Job, result jobspec.Re
 	for name, o := range state.Outputs {
 		result.Outputs[name] = jobspec.Output{Value: o.Value, Sensitive: o.Sensitive}
 	}
-	return result, job.WriteJSON(j.Out("outputs.json"), result.Outputs)
+	return result, j.LeaveJSON(ctx, "outputs.json", result.Outputs)
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -82,9 +83,16 @@ func (in WhyInput) runningReason(step db.Step) Reason {
 			continue
 		}
 		r.ID, r.On = j.ID, "the runner"
+		problem := in.problem()
 		switch {
 		case j.State == JobLeased:
 			r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
+			if problem != "" {
+				r.Reason += "; the runner says: " + problem
+			}
+		case problem != "" && !in.offline():
+			r.Reason = fmt.Sprintf("its %s is queued and the runner takes no work: %s", j.Operation, problem)
+			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
 		case in.offline():
 			r.Reason = fmt.Sprintf("its %s is queued and the runner is not heard of", j.Operation)
 			r.Unblock = "start the runner, or see its log"
@@ -93,6 +101,18 @@ func (in WhyInput) runningReason(step db.Step) Reason {
 		}
 	}
 	return r
+}
+
+// problem is what the runner said last of why it cannot work, "" for nothing.
+func (in WhyInput) problem() string {
+	if in.Runner == nil {
+		return ""
+	}
+	var facts struct {
+		Problem string `json:"problem"`
+	}
+	_ = json.Unmarshal(in.Runner.Facts, &facts) // a runner may write anything there
+	return facts.Problem
 }
 
 func (in WhyInput) offline() bool {

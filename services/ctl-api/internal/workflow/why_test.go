@@ -42,6 +42,7 @@ func TestWhy(t *testing.T) {
 		return []db.JobsOfWorkflowRow{{ID: "job_1", StepID: ptr("stp_1"), Operation: "plan", State: state, Attempt: 2}}
 	}
 	online := &db.Runner{LastSeenAt: ptr(now.Add(-10 * time.Second))}
+	troubled := &db.Runner{LastSeenAt: online.LastSeenAt, Facts: []byte(`{"hostname":"a","problem":"disk full: /data"}`)}
 	tests := []struct {
 		name string
 		in   workflow.WhyInput
@@ -59,6 +60,11 @@ func TestWhy(t *testing.T) {
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
 		{name: "a queued job at a silent runner says so", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobQueued), Runner: &db.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or see its log"}},
+		{name: "a runner that takes no work says why", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobQueued), Runner: troubled},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner takes no work: disk full: /data", On: "the runner",
+				Unblock: "look after the runner's machine; `berth-runner status` there shows the same"}},
+		{name: "and also while it works", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobLeased), Runner: troubled},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2; the runner says: disk full: /data", On: "the runner"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -169,17 +169,23 @@ func (q *Queries) RunnerOrgOfSecret(ctx context.Context, arg RunnerOrgOfSecretPa
 }
 
 const runnerReports = `-- name: RunnerReports :exec
-UPDATE runners SET switch = $1 WHERE id = $2
+UPDATE runners
+SET switch = $1,
+    facts = CASE WHEN $2::text = '' THEN facts - 'problem'
+                 ELSE facts || jsonb_build_object('problem', $2::text) END
+WHERE id = $3
 `
 
 type RunnerReportsParams struct {
-	Switch string
-	ID     string
+	Switch  string
+	Problem string
+	ID      string
 }
 
-// The switch that a claim reports, when it is another than before.
+// The switch and the problem that a claim reports, when they are others than
+// before; an empty problem is none.
 func (q *Queries) RunnerReports(ctx context.Context, arg RunnerReportsParams) error {
-	_, err := q.db.Exec(ctx, runnerReports, arg.Switch, arg.ID)
+	_, err := q.db.Exec(ctx, runnerReports, arg.Switch, arg.Problem, arg.ID)
 	return err
 }
 

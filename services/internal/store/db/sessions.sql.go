@@ -53,7 +53,7 @@ func (q *Queries) RunnerOpenSession(ctx context.Context, arg RunnerOpenSessionPa
 const runnerSessionByToken = `-- name: RunnerSessionByToken :one
 
 SELECT s.id, s.runner_id, s.epoch, s.closed_at, s.close_reason,
-       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch
+       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.facts->>'problem', '')::text AS problem
 FROM runner_sessions s JOIN runners r ON r.org_id = s.org_id AND r.id = s.runner_id
 WHERE s.token_hash = $1
 `
@@ -71,6 +71,7 @@ type RunnerSessionByTokenRow struct {
 	PublicKey   *string
 	Slots       int32
 	Switch      string
+	Problem     string
 }
 
 // Sessions of runners: one is current, the one with the runner's epoch.
@@ -91,6 +92,7 @@ func (q *Queries) RunnerSessionByToken(ctx context.Context, tokenHash []byte) (R
 		&i.PublicKey,
 		&i.Slots,
 		&i.Switch,
+		&i.Problem,
 	)
 	return i, err
 }

@@ -42,8 +42,13 @@ WHERE id = sqlc.arg(id)
 RETURNING epoch;
 
 -- name: RunnerReports :exec
--- The switch that a claim reports, when it is another than before.
-UPDATE runners SET switch = sqlc.arg(switch) WHERE id = sqlc.arg(id);
+-- The switch and the problem that a claim reports, when they are others than
+-- before; an empty problem is none.
+UPDATE runners
+SET switch = sqlc.arg(switch),
+    facts = CASE WHEN sqlc.arg(problem)::text = '' THEN facts - 'problem'
+                 ELSE facts || jsonb_build_object('problem', sqlc.arg(problem)::text) END
+WHERE id = sqlc.arg(id);
 
 -- name: RunnersPresent :many
 -- One statement for all runners that called since the last time, of all orgs

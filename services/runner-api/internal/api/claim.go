@@ -28,7 +28,7 @@ func (a *API) ClaimJobs(ctx context.Context, req apigen.ClaimJobsRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.noteSwitch(ctx, s, req.Body); err != nil {
+	if err := a.noteReported(ctx, s, req.Body); err != nil {
 		return nil, err
 	}
 	defer a.presence.Hold(s.RunnerID)()
@@ -94,17 +94,21 @@ func takes(body *apigen.ClaimRequest) wanted {
 	}
 }
 
-// noteSwitch writes the switch when it is another than before. A look under
-// the old one says nothing about the new one.
-func (a *API) noteSwitch(ctx context.Context, s *session.Session, body *apigen.ClaimRequest) error {
-	if !s.NoteSwitch(string(body.Switch)) {
+// noteReported writes the switch and the problem when they are others than
+// before. A look under the old switch says nothing about the new one.
+func (a *API) noteReported(ctx context.Context, s *session.Session, body *apigen.ClaimRequest) error {
+	now := session.Reported{Switch: string(body.Switch)}
+	if body.Problem != nil {
+		now.Problem = *body.Problem
+	}
+	if !s.Note(now) {
 		return nil
 	}
 	err := a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.RunnerReports(ctx, db.RunnerReportsParams{ID: s.RunnerID, Switch: string(body.Switch)})
+		return tx.RunnerReports(ctx, db.RunnerReportsParams{ID: s.RunnerID, Switch: now.Switch, Problem: now.Problem})
 	})
 	if err != nil {
-		s.ForgetSwitch()
+		s.ForgetReported()
 		return err
 	}
 	a.jobs.Wake(s.RunnerID)

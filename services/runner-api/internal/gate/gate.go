@@ -114,7 +114,7 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 		ID: row.ID, OrgID: org, RunnerID: row.RunnerID, Kind: row.Kind, Epoch: row.Epoch,
 		InstallID: deref(row.InstallID), TokenHash: hash,
 	}
-	s.NoteSwitch(row.Switch)
+	s.Note(session.Reported{Switch: row.Switch, Problem: row.Problem})
 	if err := s.Check(row.RunnerState, row.RunnerEpoch); err != nil {
 		return nil, err
 	}

@@ -28,18 +28,24 @@ type Session struct {
 
 	voided chan struct{}
 	// reported is the switch that the last claim reported.
-	reported atomic.Pointer[string]
+	reported atomic.Pointer[Reported]
 }
 
-// NoteSwitch remembers the switch that the runner reports, and says whether it
-// is another than before.
-func (s *Session) NoteSwitch(now string) (changed bool) {
+// Reported is what a runner says of itself with each claim.
+type Reported struct {
+	Switch  string
+	Problem string // "" for none
+}
+
+// Note remembers what the runner reports, and says whether it is something else
+// than before.
+func (s *Session) Note(now Reported) (changed bool) {
 	before := s.reported.Swap(&now)
 	return before == nil || *before != now
 }
 
-// ForgetSwitch makes the next NoteSwitch report a change.
-func (s *Session) ForgetSwitch() { s.reported.Store(nil) }
+// ForgetReported makes the next Note report a change.
+func (s *Session) ForgetReported() { s.reported.Store(nil) }
 
 // Voided is closed when something happened because of which the session must
 // be looked up again: it may be over, or was only forgotten. A held request
