@@ -69,14 +69,14 @@ func (c *cli) printChange(change *ctlapi.Change, text bool) error {
 		return printOne(c, *change, output.View[ctlapi.Change]{Name: func(x ctlapi.Change) string { return x.ID }})
 	}
 	for _, line := range changes.Lines(*change, c.colorOn(c.out)) {
-		fmt.Fprintln(c.out, line)
+		output.Println(c.out, line)
 	}
-	fmt.Fprintf(c.out, "state %s%s\n", change.State, forReason(change))
+	output.Printf(c.out, "state %s%s\n", change.State, forReason(change))
 	for _, d := range change.Decisions {
-		fmt.Fprintf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
+		output.Printf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
 	}
 	if text && change.Plan != nil && change.Plan.Text != "" {
-		fmt.Fprintf(c.out, "\n%s\n", change.Plan.Text)
+		output.Printf(c.out, "\n%s\n", change.Plan.Text)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return err
 	}
 	for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
-		fmt.Fprintln(c.err, line)
+		output.Println(c.err, line)
 	}
 	if change.State != ctlapi.ChangeStateProposed {
 		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
@@ -156,7 +156,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 			return err
 		}
 		if answer == follow.Later {
-			fmt.Fprintln(c.err, "nothing was decided")
+			output.Println(c.err, "nothing was decided")
 			return outcome(exitWaits)
 		}
 	}
@@ -173,7 +173,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if answer == follow.Deny {
 		word = "denied"
 	}
-	_, err = fmt.Fprintf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
+	_, err = output.Printf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
 	return err
 }
 
@@ -192,7 +192,7 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return err
 		}
 		for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
-			fmt.Fprintln(c.err, line)
+			output.Println(c.err, line)
 		}
 	}
 	if !how.autoApprove {
@@ -204,14 +204,14 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return err
 		}
 		if answer != follow.Approve {
-			fmt.Fprintln(c.err, "nothing was decided")
+			output.Println(c.err, "nothing was decided")
 			return outcome(exitWaits)
 		}
 	}
 	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -45,8 +44,8 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *org, output.View[ctlapi.NewOrg]{Name: func(o ctlapi.NewOrg) string { return o.Org.Name }})
 		}
-		fmt.Fprintf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
-		_, err = fmt.Fprintln(c.out, org.Token.Secret)
+		output.Printf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
+		_, err = output.Println(c.out, org.Token.Secret)
 		return err
 	})
 	return noun("orgs", "org", "Vendors on this Berth", list, create)
