@@ -147,7 +147,7 @@ func TestWriterReportsErrors(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	t.Parallel()
-	if got, want := visible.Row(visible.Own("\x1b[2m")+"a\nb\t\x1b⟨"), visible.Own("\x1b[2m")+"a⟨U+000A⟩b⟨U+0009⟩⟨U+001B⟩⟨"; got != want {
+	if got, want := visible.Row(visible.Own("\x1b[2m")+"a\nb\t\x1b⟨"), visible.Own("\x1b[2m")+"a⟨U+000A⟩b\t⟨U+001B⟩⟨"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -18,10 +18,10 @@ var ownMark = "\x1b" + rand.Text()
 // anything that came from elsewhere.
 func Own(sequence string) string { return strings.ReplaceAll(sequence, "\x1b", ownMark) }
 
-// Row is Line for a line that the program has put together: what Own marked
-// passes, and the bracket ⟨ stays, as parts of it may be visible already.
+// Row is Line for a line that the program has put together: what Own marked and
+// tabs pass, and the bracket ⟨ stays, as parts of it may be visible already.
 func Row(s string) string {
-	return ownKept(s, func(r rune) bool { return r == '\n' || r == '\t' || Hidden(r) })
+	return ownKept(s, func(r rune) bool { return r == '\n' || Hidden(r) })
 }
 
 // Writer makes everything visible that is written through it. Line feeds, tabs

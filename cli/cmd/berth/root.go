@@ -37,6 +37,7 @@ type cli struct {
 	orgFlag     string // --org
 	outputFlag  string // -o
 	jsonFlag    string // --json
+	noPager     bool   // --no-pager
 }
 
 // run executes one command line and returns its exit code.
@@ -92,6 +93,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
 	root.PersistentFlags().StringVar(&c.jsonFlag, "json", "", "print only these fields, as JSON: name,install.name")
+	root.PersistentFlags().BoolVar(&c.noPager, "no-pager", false, "print what is long instead of paging it (NO_PAGER)")
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Every day:"},
 		&cobra.Group{ID: groupNouns, Title: "Everything else, by noun:"},

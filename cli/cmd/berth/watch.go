@@ -68,6 +68,9 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	ctx, cancel := how.within(ctx)
 	defer cancel()
 	f := &follow.Follower{Client: client, Screen: c.screen(), Ask: c.asker(how.autoApprove), Automatic: how.autoApprove, Now: c.now}
+	if !how.autoApprove {
+		f.Show = func(change ctlapi.Change) error { return c.showChanges(c.err, changes.Options{Text: true}, change) }
+	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
 		return whileFollowing(err, "berth workflows watch "+id)
@@ -97,7 +100,7 @@ func (c *cli) showPlanned(ctx context.Context, client *api.Client, screen *follo
 			return err
 		}
 		if resp.JSON200 != nil {
-			screen.Print(changes.Lines(*resp.JSON200, screen.Color)...)
+			screen.Print(changes.Lines(*resp.JSON200, changes.Options{Color: screen.Color})...)
 		}
 	}
 	return nil
@@ -160,7 +163,7 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 		return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }
 	case c.canAsk():
 		return func(ctx context.Context, change ctlapi.Change) (follow.Answer, error) {
-			return c.ask(ctx, "Approve "+change.ID+"? [y]es, [n]o (deny), [l]ater: ")
+			return c.ask(ctx, question(change, " "+change.ID))
 		}
 	}
 	return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Later, nil }
@@ -170,7 +173,7 @@ func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
 
 func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
 	for {
-		fmt.Fprint(c.err, question)
+		output.Printf(c.err, "%s", question)
 		line, err := c.readLine(ctx)
 		if errors.Is(err, io.EOF) { // nobody is there any more
 			fmt.Fprintln(c.err)

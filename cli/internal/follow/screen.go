@@ -60,7 +60,7 @@ func (s *Screen) up() string {
 
 // cut shortens a line to a width. Colours take no room and stay.
 func cut(line string, width int) string {
-	if width <= 0 || shown(line) <= width {
+	if width <= 0 || Width(line) <= width {
 		return line
 	}
 	var out strings.Builder
@@ -85,8 +85,8 @@ func cut(line string, width int) string {
 	return out.String()
 }
 
-// shown is how many characters of a line take room.
-func shown(line string) int {
+// Width is how many characters of a line take room: those of colours do not.
+func Width(line string) int {
 	n, escape := 0, false
 	for _, r := range line {
 		switch {

@@ -180,8 +180,8 @@ func TestChangeLines(t *testing.T) {
 		},
 		Differs: []ctlapi.Difference{{Field: "artifact_digest", Want: "sha256:a", Got: "sha256:b"}},
 	}
-	golden(t, "testdata/change.txt", changes.Lines(change, false))
+	golden(t, "testdata/change.txt", changes.Lines(change, changes.Options{Text: true}))
 	removal := ctlapi.Change{ID: "chg_8", Kind: ctlapi.ChangeKindTeardown, Install: ctlapi.Ref{Name: "acme"},
 		Resource: &ctlapi.ResourceRef{Kind: ctlapi.ResourceRefKindSandbox, Name: "sandbox"}}
-	golden(t, "testdata/removal.txt", changes.Lines(removal, false))
+	golden(t, "testdata/removal.txt", changes.Lines(removal, changes.Options{Text: true}))
 }
