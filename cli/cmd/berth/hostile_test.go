@@ -224,7 +224,7 @@ func commandLines(dir string) [][]string {
 		{"installs", "stack", "acme"}, {"installs", "stack", "acme", "--new"}, {"installs", "state", "acme"}, {"installs", "toggle", "acme", "api", "off"},
 		{"installs", "create", "acme", "--app", "hello", "--customer", "acme"}, {"installs", "provision", "acme"},
 		{"installs", "deprovision", "acme"}, {"installs", "forget", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
-		{"orgs", "list"}, {"orgs", "create", "umbrella"},
+		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
 		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir},
