@@ -197,6 +197,9 @@ func block(bar, text string) []string {
 		parts := []string{line}
 		if manyLines(line) {
 			parts = strings.SplitAfter(line, escapedLineFeed)
+			if last := len(parts) - 1; parts[last] == `"` { // the end of the value needs no line of its own
+				parts = append(parts[:last-1], parts[last-1]+parts[last])
+			}
 		}
 		for i, part := range parts {
 			bar := bar

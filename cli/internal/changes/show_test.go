@@ -47,7 +47,7 @@ func TestScriptIsShownWhole(t *testing.T) {
 
 func TestLongValuesAreShownWhole(t *testing.T) {
 	t.Parallel()
-	long := `"` + strings.Repeat("y", 90) + `\nsecond\nthird"`
+	long := `"` + strings.Repeat("y", 90) + `\nsecond\nthird\n"`
 	c := ctlapi.Change{
 		ID: "chg_1", Kind: ctlapi.ChangeKindDeploy, Install: ctlapi.Ref{Name: "acme"},
 		Plan: &ctlapi.PlanSummary{
@@ -65,7 +65,7 @@ func TestLongValuesAreShownWhole(t *testing.T) {
 	got := strings.Join(changes.Lines(c, changes.Options{Text: true}), "\n")
 	for _, want := range []string{
 		"1 to update, 1 to upgrade, 1 output changes (12 bytes of the plan are not shown)\n  ~ a⟨U+000A⟩b  (tainted⟨U+000A⟩)\n",
-		"      data, before (1 line, 107 bytes):\n        - │ \"" + strings.Repeat("y", 90) + "\\n\n        - ┆ second\\n\n        - ┆ third\"\n      data, after (1 line, 7 bytes):\n        + │ \"short\"\n",
+		"      data, before (1 line, 109 bytes):\n        - │ \"" + strings.Repeat("y", 90) + "\\n\n        - ┆ second\\n\n        - ┆ third\\n\"\n      data, after (1 line, 7 bytes):\n        + │ \"short\"\n",
 		"      gone: 1 → nothing\n  · upgrade Release x\n", "      f59\n", "  output url: " + strings.Repeat("z", 500) + "\n",
 		"  in the words of the tool (1 line, 16 bytes):\n  │ Plan: 1 to add.\n", "! 12 bytes of this plan are not shown",
 	} {
