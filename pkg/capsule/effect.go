@@ -45,10 +45,16 @@ type Effect struct {
 	Lineage string `json:"lineage"`
 	Serial  int64  `json:"serial"`
 
+	// GuardrailsDigest is of the rules that the plan was held against; empty
+	// when there are none.
 	GuardrailsDigest string `json:"guardrails_digest"`
-	// Verdict is the runner's: pass, deny, or unknown.
+	// Verdict is what these rules say. Runners evaluate none yet: it is
+	// Unevaluated.
 	Verdict string `json:"verdict"`
 }
+
+// Unevaluated is the verdict on a plan that was held against no rules.
+const Unevaluated = "unevaluated"
 
 // Digest returns what is approved: the digest of the effect's canonical JSON.
 // Two effects have the same digest only when all fields are equal.

@@ -103,7 +103,7 @@ func TestWriterStoresWhatVerifies(t *testing.T) {
 	if len(unfinished) != 1 || unfinished[0].Seq != 4 || unfinished[0].What != "deploy db" {
 		t.Errorf("OpenIntents = %+v", unfinished)
 	}
-	want := chain.Report{Chain: "ins_1", Records: 4, Head: w.Head(), Signed: true, HeadsAgreed: 1, LastAgreed: 4, Effects: 2, Unfinished: report.Unfinished}
+	want := chain.Report{Chain: "ins_1", Records: 4, Head: w.Head(), Signed: true, HeadsAgreed: 1, HeadsSigned: true, LastAgreed: 4, Effects: 2, Unfinished: report.Unfinished}
 	if diff := cmp.Diff(want, report); diff != "" || len(report.Unfinished) != 1 || report.Unfinished[0].Seq != 4 {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -309,6 +309,9 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 	kept := func(ls []chain.Line, seq int) []chain.SignedHead {
 		return []chain.SignedHead{chain.SignHead(ls[seq-1].Head, s)}
 	}
+	byKeeper := func(h chain.Head) []chain.SignedHead {
+		return []chain.SignedHead{chain.SignHead(h, signer("ins_1", 9))}
+	}
 	change := func(from, to string) []byte { return bytes.Replace(file(good), []byte(from), []byte(to), 1) }
 	withKeys := chain.VerifyOptions{Keys: keysOf(s)}
 	tests := []struct {
@@ -343,7 +346,11 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 		{"records cut off the end", file(good[:3]), chain.VerifyOptions{Keys: keysOf(s), Heads: kept(good, 5)}, 4, "is missing"},
 		{"everything cut off", nil, chain.VerifyOptions{Heads: kept(good, 5)}, 0, "none of the kept heads"},
 		{"kept head is of another chain", file(good), chain.VerifyOptions{Heads: []chain.SignedHead{chain.SignHead(good[4].Head, vendor)}}, 0, "none of the kept heads"},
-		{"kept head is forged", file(good), chain.VerifyOptions{Keys: keysOf(s), Heads: []chain.SignedHead{chain.SignHead(good[4].Head, signer("ins_1", 3))}}, 0, "not to be trusted"},
+		{"kept head is forged", file(good), chain.VerifyOptions{Keys: keysOf(s), HeadKeys: keysOf(vendor), Heads: []chain.SignedHead{chain.SignHead(good[4].Head, signer("ins_1", 3))}}, 0, "not to be trusted"},
+		{"kept head is signed by its keeper", file(good), chain.VerifyOptions{Keys: keysOf(s), HeadKeys: keysOf(vendor), Heads: byKeeper(good[4].Head)}, 0, ""},
+		{"kept head is signed by its keeper, whose key is not given", file(good), chain.VerifyOptions{Keys: keysOf(s), Heads: byKeeper(good[4].Head)}, 0, ""},
+		{"the same, of a chain that was cut", file(good[:3]), chain.VerifyOptions{Keys: keysOf(s), Heads: byKeeper(good[4].Head)}, 4, "is missing"},
+		{"kept head was changed", file(good), chain.VerifyOptions{Keys: keysOf(s), Heads: []chain.SignedHead{{Chain: "ins_1", Head: good[3].Head, KeyID: kept(good, 5)[0].KeyID, Sig: kept(good, 5)[0].Sig}}}, 0, "not to be trusted"},
 		{"outcome without intent", file(lines(t, s, event("one"), outcome(1, "applied"))), withKeys, 2, "not an intent"},
 		{"two outcomes of one intent", file(lines(t, s, intent("one"), outcome(1, "applied"), outcome(1, "failed"))), withKeys, 3, "not an intent"},
 		{"anchored chain went back", file(lines(t, s, anchor(5, "sha256:h", vendor), anchor(4, "sha256:g", vendor))), withKeys, 2, "rewritten"},

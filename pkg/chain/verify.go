@@ -24,6 +24,11 @@ type VerifyOptions struct {
 	// Heads are heads of this chain that somebody else kept. Those of other
 	// chains are left out; when none is left, that is a problem.
 	Heads []SignedHead
+	// HeadKeys are of those who kept heads and signed them, besides Keys. A bad
+	// signature under a known key is a problem; with any HeadKeys, one under an
+	// unknown key is too. Without, such a head is compared all the same: see
+	// Report.HeadsSigned.
+	HeadKeys map[string]ed25519.PublicKey
 	// AnchorKeys are the writers of chains that this one anchors; with any,
 	// an anchor that none of them signed is bad.
 	AnchorKeys map[string]ed25519.PublicKey
@@ -37,6 +42,7 @@ type Report struct {
 	Head        Head     `json:"head"`
 	Signed      bool     `json:"signed"`       // signatures were checked
 	HeadsAgreed int      `json:"heads_agreed"` // of VerifyOptions.Heads
+	HeadsSigned bool     `json:"heads_signed"` // there are kept heads, and the signatures of all were checked
 	LastAgreed  int64    `json:"last_agreed"`  // the highest record that a kept head vouches for
 	Anchors     int      `json:"anchors"`      // heads of others recorded here
 	Effects     int      `json:"effects"`      // intents
@@ -100,18 +106,27 @@ type verifier struct {
 // begin takes the heads that were kept of this chain.
 func (v *verifier) begin(id string) {
 	v.report.Chain = id
+	// Heads are signed by the chain's writer, or by who kept them: the control
+	// plane signs what it anchors itself.
+	keys := maps.Clone(v.options.Keys)
+	if keys == nil {
+		keys = map[string]ed25519.PublicKey{}
+	}
+	maps.Copy(keys, v.options.HeadKeys)
+	signed := true
 	for _, h := range v.options.Heads {
 		if h.Chain != id {
 			continue
 		}
-		if v.report.Signed {
-			if err := VerifyHead(v.options.Keys, h); err != nil {
-				v.report.Problem = fmt.Sprintf("the kept head of record %d is not to be trusted: %v", h.Seq, err)
-				return
-			}
+		if _, known := keys[h.KeyID]; !known && len(v.options.HeadKeys) == 0 {
+			signed = false
+		} else if err := VerifyHead(keys, h); err != nil {
+			v.report.Problem = fmt.Sprintf("the kept head of record %d is not to be trusted: %v", h.Seq, err)
+			return
 		}
 		v.heads[h.Seq] = append(v.heads[h.Seq], h)
 	}
+	v.report.HeadsSigned = signed && len(v.heads) > 0
 }
 
 // bad names the record after the last good one.

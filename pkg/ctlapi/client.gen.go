@@ -1615,7 +1615,9 @@ type ChangeState string
 
 // ChangeSummary defines model for ChangeSummary.
 type ChangeSummary struct {
-	// Counts Example: {"create":1,"delete":0,"no_change":false,"replace":0,"update":2}
+	// Counts How much a plan does. It is counted from the objects and outputs that the plan lists.
+	//
+	// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
 	Counts    *PlanCounts `json:"counts,omitempty"`
 	CreatedAt time.Time   `json:"created_at"`
 
@@ -2455,25 +2457,39 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
-// PlanCounts Example: {"create":1,"delete":0,"no_change":false,"replace":0,"update":2}
+// PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
+//
+// Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
 type PlanCounts struct {
 	Create   int  `json:"create"`
 	Delete   int  `json:"delete"`
 	NoChange bool `json:"no_change"`
-	Replace  int  `json:"replace"`
-	Update   int  `json:"update"`
+
+	// Other Every other action by its name, such as forget, move or upgrade.
+	Other map[string]int `json:"other,omitempty"`
+
+	// Outputs Outputs that change.
+	Outputs int `json:"outputs"`
+	Replace int `json:"replace"`
+
+	// Run Scripts and hooks that it runs.
+	Run    int `json:"run"`
+	Update int `json:"update"`
 }
 
 // PlanSummary What people are shown of a plan. It holds no secret.
 //
 // Example: {"create":0,"delete":0,"no_change":false,"objects":[{"action":"update","address":"terraform_data.greeting","fields":[{"after":"\"Ahoy\"","before":"\"Hello\"","path":"input"}]}],"replace":0,"update":1}
 type PlanSummary struct {
-	Create   int            `json:"create"`
-	Delete   int            `json:"delete"`
-	NoChange bool           `json:"no_change"`
-	Objects  []ObjectChange `json:"objects,omitempty"`
-	Outputs  []FieldChange  `json:"outputs,omitempty"`
-	Replace  int            `json:"replace"`
+	Create   int  `json:"create"`
+	Delete   int  `json:"delete"`
+	NoChange bool `json:"no_change"`
+
+	// NotShownBytes How much of all this was left out, because a plan is shown only up to 8 MiB. Where something is missing, the text says so; the runner keeps the whole in its data directory. The effect digest covers it too.
+	NotShownBytes int64          `json:"not_shown_bytes,omitempty"`
+	Objects       []ObjectChange `json:"objects,omitempty"`
+	Outputs       []FieldChange  `json:"outputs,omitempty"`
+	Replace       int            `json:"replace"`
 
 	// Text What the tool itself shows.
 	Text   string `json:"text,omitempty"`

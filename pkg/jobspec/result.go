@@ -108,7 +108,13 @@ type PlanSummary struct {
 	Outputs []FieldChange `json:"outputs,omitempty"`
 	// Text is what the tool itself shows of the plan, redacted.
 	Text string `json:"text,omitempty"`
+	// NotShownBytes is how much of all this was left out because a plan is shown
+	// only up to a limit. Where something is missing, the text says so.
+	NotShownBytes int64 `json:"not_shown_bytes,omitempty"`
 }
+
+// ScriptField is the path of the field that holds a script which a plan runs.
+const ScriptField = "script"
 
 // ObjectChange is one thing that a plan creates, updates, replaces or deletes.
 type ObjectChange struct {

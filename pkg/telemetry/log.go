@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // setupLog makes the default logger, from BERTH_LOG_FORMAT (text or json; text)
@@ -35,9 +37,21 @@ func newHandler(w io.Writer, format, level string) (slog.Handler, error) {
 	case "", "text":
 		return traced{slog.NewTextHandler(w, opts)}, nil
 	case "json":
-		return traced{slog.NewJSONHandler(w, opts)}, nil
+		return traced{slog.NewJSONHandler(escaped{w}, opts)}, nil
 	}
 	return nil, fmt.Errorf("BERTH_LOG_FORMAT %q: choose text or json", format)
+}
+
+// escaped escapes in lines of JSON what would steer a terminal that shows them;
+// lines of text have it in quotes already.
+type escaped struct{ io.Writer }
+
+// Write implements io.Writer for whole lines.
+func (e escaped) Write(line []byte) (int, error) {
+	if _, err := e.Writer.Write(visible.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // traced adds the ids of the present span to every record, so that a log line

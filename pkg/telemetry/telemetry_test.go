@@ -11,10 +11,13 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 const envChild = "TELEMETRY_TEST_CHILD"
@@ -156,5 +159,22 @@ func TestNewHandler(t *testing.T) {
 	log.With("a", 1).WithGroup("g").Warn("shown", "err", errors.New("x"))
 	if got := out.String(); strings.Contains(got, "hidden") || !strings.Contains(got, "shown") {
 		t.Errorf("log at level warn: got %q", got)
+	}
+}
+
+// What others wrote into a line of the log does not steer the terminal that
+// shows it, in either format.
+func TestLogLinesCannotSteerTheTerminal(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		h, err := newHandler(&out, format, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		slog.New(h).Info("job ended", "reason", "x\x1b[2J\u009b1m\u202e\u200b\U000e0041\xff\rover\nFORGED", "odd\u202ename\n", 1)
+		line := strings.TrimSuffix(out.String(), "\n")
+		if strings.Contains(line, "\n") || strings.ContainsFunc(line, visible.Hidden) || !utf8.ValidString(line) {
+			t.Errorf("%s: %q", format, line)
+		}
 	}
 }

@@ -2,8 +2,11 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -36,6 +39,10 @@ func (a *agent) prune(ctx context.Context) {
 		if a.cfg.Now().Sub(r.PlannedAt) < planLifetime {
 			keep = append(keep, digest.Digest(r.Blob))
 			continue
+		}
+		summary := a.dir.PlanSummary(strings.TrimSuffix(filepath.Base(path), ".json"))
+		if err := os.Remove(summary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			log.WarnContext(ctx, "summary of an old plan stays", "err", err)
 		}
 		if err := os.Remove(path); err != nil {
 			log.WarnContext(ctx, "old plan stays", "err", err)

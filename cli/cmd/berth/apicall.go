@@ -16,6 +16,7 @@ import (
 
 func (c *cli) apiCommand() *cobra.Command {
 	var method, data string
+	var asIs bool
 	cmd := &cobra.Command{
 		Use:   "api PATH",
 		Short: "Call the API and print the answer",
@@ -25,6 +26,7 @@ reference of the API is served by the control plane at /reference.`,
 		Args:    exactly("PATH"),
 	}
 	cmd.Flags().StringVarP(&method, "method", "X", "", "method (default: GET, or POST with --data)")
+	cmd.Flags().BoolVar(&asIs, "raw", false, "the answer byte for byte: it can steer your terminal")
 	cmd.Flags().StringVarP(&data, "data", "d", "", "body: JSON, @FILE, or - for stdin")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		body, err := c.readData(data)
@@ -42,6 +44,10 @@ reference of the API is served by the control plane at /reference.`,
 			return err
 		}
 		defer func() { _ = resp.Body.Close() }()
+		if w, ok := raw(c.out).(io.Writer); ok && asIs {
+			_, err := io.Copy(w, resp.Body)
+			return err
+		}
 		if !strings.Contains(resp.Header.Get("Content-Type"), "json") {
 			_, err := io.Copy(c.out, resp.Body) // events too, as they come
 			return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +66,7 @@ func (c *cli) appsCommand() *cobra.Command {
 		if _, err := client.DeleteAppWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(c.out, "app %s is deleted\n", args[0])
+		_, err := output.Printf(c.out, "app %s is deleted\n", args[0])
 		return err
 	})
 	return noun("apps", "app", "What is shipped", list, show, create, remove,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
 
@@ -41,7 +42,7 @@ func (c *cli) formatFolder(folder appFolder, check bool) error {
 	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
 	if len(app.Origin.Files) == 0 {
 		for _, d := range folder.located(found) {
-			fmt.Fprintln(c.err, d)
+			output.Println(c.err, d)
 		}
 		return fmt.Errorf("%s is no app folder", folder.written)
 	}
@@ -56,10 +57,10 @@ func (c *cli) formatFolder(folder appFolder, check bool) error {
 			return err
 		case problem != nil:
 			refused++
-			fmt.Fprintln(c.err, *problem)
+			output.Println(c.err, *problem)
 		case differs:
 			changed++
-			fmt.Fprintln(c.out, folder.path(file.Path))
+			output.Println(c.out, folder.path(file.Path))
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
 
@@ -64,7 +65,7 @@ func (c *cli) usable(f appFolder) (*appconfig.App, error) {
 	}
 	for _, d := range f.located(diagnostics) {
 		if d.Severity == appconfig.Error {
-			fmt.Fprintln(c.err, d)
+			output.Println(c.err, d)
 		}
 	}
 	return nil, fmt.Errorf("%s has %s", f.written, errorsIn(diagnostics))

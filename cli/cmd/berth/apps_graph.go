@@ -57,7 +57,7 @@ func (c *cli) graph(folder appFolder, format string) error {
 	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
 	for _, d := range folder.located(found) {
 		if d.Severity == appconfig.Error {
-			fmt.Fprintln(c.err, d)
+			output.Println(c.err, d)
 		}
 	}
 	if len(app.Origin.Files) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/scaffold"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
@@ -50,17 +51,17 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 		return err
 	}
 	for _, f := range files {
-		fmt.Fprintln(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
+		output.Println(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
 	folder := appFolder{written: dir, root: os.DirFS(dir)}
 	if _, found := appconfig.Check(folder.root, appconfig.LoadOptions{}); len(found) > 0 {
 		for _, d := range folder.located(found) {
-			fmt.Fprintln(c.err, d)
+			output.Println(c.err, d)
 		}
 		if appconfig.HasErrors(found) {
 			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, errorsIn(found))
 		}
 	}
-	fmt.Fprintf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
+	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
 	return nil
 }

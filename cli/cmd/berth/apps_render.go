@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // rendering is what berth apps render was asked for.
@@ -126,7 +127,7 @@ func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
 			case d.Severity == appconfig.Error:
 				failed++
 			}
-			fmt.Fprintln(c.err, d)
+			output.Println(c.err, d)
 		}
 		for i := range values {
 			values[i].File = folder.path(values[i].File)
@@ -275,7 +276,7 @@ func (c *cli) showRendered(blocks []rendered) error {
 		if block.Kind == appconfig.BlockRole {
 			what += " role"
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", block.Name, what)
+		fmt.Fprintf(&b, "%s (%s)\n", visible.Row(block.Name), visible.Row(what))
 		if len(block.Values) == 0 {
 			b.WriteString("  nothing that differs between installs\n")
 		}
@@ -284,9 +285,9 @@ func (c *cli) showRendered(blocks []rendered) error {
 			if v.Sealed {
 				place += "  made of sealed values"
 			}
-			fmt.Fprintf(&b, "  %s  %s\n", v.Key, output.Paint(color, output.Dim, place))
+			fmt.Fprintf(&b, "  %s  %s\n", visible.Row(v.Key), output.Paint(color, output.Dim, place))
 			for line := range strings.Lines(strings.TrimRight(v.Value, "\n")) {
-				b.WriteString("    " + printable(strings.TrimRight(line, "\r\n")) + "\n")
+				b.WriteString("    " + visible.Text(strings.TrimRight(line, "\r\n")) + "\n")
 			}
 		}
 	}

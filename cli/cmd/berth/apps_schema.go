@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +38,7 @@ such as #:schema ../schemas/helm.json (a path, or an address).`,
 			if err != nil {
 				return usage{err}
 			}
-			_, err = fmt.Fprintf(c.out, "%s\n", schema)
+			_, err = output.Printf(c.out, "%s\n", schema)
 			return err
 		},
 	}
@@ -69,7 +68,7 @@ func (c *cli) writeSchemas(dir string, kinds []string) error {
 		if err := os.WriteFile(name, schemas[kind], 0o644); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.out, name)
+		output.Println(c.out, name)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (c *cli) validate(folder appFolder, strict, deployable bool, check checking
 	found = folder.located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
-		fmt.Fprintf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", plural(notYet, "thing"), folder.written)
+		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", plural(notYet, "thing"), folder.written)
 	}
 	if err == nil && appconfig.HasErrors(found) {
 		err = outcome(exitFailed)
@@ -98,16 +98,16 @@ func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
 			}
 			last = d.File
 		}
-		fmt.Fprintf(c.out, "%s %s %s %s\n", place(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
+		output.Printf(c.out, "%s %s %s %s\n", place(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
 			output.Paint(color, output.Dim, "["+string(d.Code)+"]"))
 		if d.Remedy != "" {
-			fmt.Fprintf(c.out, "  try: %s\n", plain(d.Remedy))
+			output.Printf(c.out, "  try: %s\n", plain(d.Remedy))
 		}
 	}
 	if files > 0 {
 		fmt.Fprintln(c.out)
 	}
-	_, err := fmt.Fprintln(c.out, counts(found, files))
+	_, err := output.Println(c.out, counts(found, files))
 	return err
 }
 

@@ -113,12 +113,12 @@ Nothing is deployed by that: the next berth deploy of an install takes the new v
 			return err
 		}
 		if !plain && len(given) > 0 && len(given) < redact.MinLen {
-			fmt.Fprintf(c.err, "warning: logs are not searched for secrets of less than %d bytes\n", redact.MinLen)
+			output.Printf(c.err, "warning: logs are not searched for secrets of less than %d bytes\n", redact.MinLen)
 		}
 		if len(variable.ReadBy) == 0 {
-			fmt.Fprintf(c.err, "nothing in the newest config of %s reads %s\n", args[0], name)
+			output.Printf(c.err, "nothing in the newest config of %s reads %s\n", args[0], name)
 		} else {
-			fmt.Fprintf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, readers(*variable))
+			output.Printf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, readers(*variable))
 		}
 		return printOne(c, *variable, c.variableView(true))
 	})
@@ -137,9 +137,9 @@ func (c *cli) variablesDelete() *cobra.Command {
 			return err
 		}
 		if len(variable.ReadBy) > 0 {
-			fmt.Fprintf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, readers(*variable))
+			output.Printf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, readers(*variable))
 		}
-		_, err = fmt.Fprintf(c.out, "variable %s of %s is deleted\n", variable.Name, args[0])
+		_, err = output.Printf(c.out, "variable %s of %s is deleted\n", variable.Name, args[0])
 		return err
 	})
 	return cmd
@@ -168,7 +168,7 @@ func (c *cli) readValue(name, file string) (string, error) {
 	case file != "":
 		value, err = readFileUpTo(file, maxVariableBytes+2) // with a line break
 	case isFile && isTerminal(c.in):
-		fmt.Fprintf(c.err, "value of %s (not shown; several lines: --from-file): ", name)
+		output.Printf(c.err, "value of %s (not shown; several lines: --from-file): ", name)
 		value, err = term.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(c.err)
 	default:

@@ -44,7 +44,7 @@ func (c *cli) changesCommand() *cobra.Command {
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
-	show.Flags().BoolVar(&text, "text", false, "also what the tool itself says")
+	show.Flags().BoolVar(&text, "text", true, "also what the tool itself says")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		change, err := getChange(ctx, client, args[0])
 		if err != nil {
@@ -68,15 +68,12 @@ func (c *cli) printChange(change *ctlapi.Change, text bool) error {
 	if c.forPrograms() {
 		return printOne(c, *change, output.View[ctlapi.Change]{Name: func(x ctlapi.Change) string { return x.ID }})
 	}
-	for _, line := range changes.Lines(*change, c.colorOn(c.out)) {
-		fmt.Fprintln(c.out, line)
+	if err := c.showChanges(c.out, changes.Options{Text: text}, *change); err != nil {
+		return err
 	}
-	fmt.Fprintf(c.out, "state %s%s\n", change.State, forReason(change))
+	output.Printf(c.out, "state %s%s\n", change.State, forReason(change))
 	for _, d := range change.Decisions {
-		fmt.Fprintf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
-	}
-	if text && change.Plan != nil && change.Plan.Text != "" {
-		fmt.Fprintf(c.out, "\n%s\n", change.Plan.Text)
+		output.Printf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
 	}
 	return nil
 }
@@ -103,7 +100,11 @@ func (c *cli) approveCommand() *cobra.Command {
 		Use:   "approve CHANGE | --all WORKFLOW",
 		Short: "Show a change and approve it",
 		Long: `Shows what the change would do, asks, and approves exactly that: the decision names
-the digest of the effect that was shown, and another one is refused.
+the digest of the effect that was shown, and another one is refused. Everything is
+shown: each script, each field, and what the tool says. Characters that would steer the
+terminal or hide text are written out, such as ⟨U+202E⟩. What does not fit on the
+terminal goes through PAGER (less); --no-pager or NO_PAGER=1 does without. Of a plan
+beyond 8 MiB the rest is not shown, and the question says so.
 
 With --all, everything that a workflow proposes now and later is approved.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
@@ -142,8 +143,8 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if err != nil {
 		return err
 	}
-	for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
-		fmt.Fprintln(c.err, line)
+	if err := c.showChanges(c.err, changes.Options{Text: true}, *change); err != nil {
+		return err
 	}
 	if change.State != ctlapi.ChangeStateProposed {
 		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
@@ -152,11 +153,11 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		if !c.canAsk() {
 			return usagef("nobody can be asked here: use --auto-approve to approve what was just shown")
 		}
-		if answer, err = c.ask(ctx, "Approve? [y]es, [n]o (deny), [l]ater: "); err != nil {
+		if answer, err = c.ask(ctx, question(*change, "")); err != nil {
 			return err
 		}
 		if answer == follow.Later {
-			fmt.Fprintln(c.err, "nothing was decided")
+			output.Println(c.err, "nothing was decided")
 			return outcome(exitWaits)
 		}
 	}
@@ -173,7 +174,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if answer == follow.Deny {
 		word = "denied"
 	}
-	_, err = fmt.Fprintf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
+	_, err = output.Printf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
 	return err
 }
 
@@ -186,14 +187,16 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	if err != nil {
 		return err
 	}
+	var proposed []ctlapi.Change
 	for _, open := range follow.Undecided(*w) {
 		change, err := getChange(ctx, client, open.ID)
 		if err != nil {
 			return err
 		}
-		for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
-			fmt.Fprintln(c.err, line)
-		}
+		proposed = append(proposed, *change)
+	}
+	if err := c.showChanges(c.err, changes.Options{Text: true}, proposed...); err != nil {
+		return err
 	}
 	if !how.autoApprove {
 		if !c.canAsk() {
@@ -204,14 +207,14 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return err
 		}
 		if answer != follow.Approve {
-			fmt.Fprintln(c.err, "nothing was decided")
+			output.Println(c.err, "nothing was decided")
 			return outcome(exitWaits)
 		}
 	}
 	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
 }
 
@@ -225,7 +228,7 @@ func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
 			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return value(x.Resource).Name }},
 			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
 			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
-			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Counts) }},
+			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
 			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
 			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return shortDigest(value(x.EffectDigest)) }},
 			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // comparing is a question for the differences between two of something.
@@ -97,7 +98,7 @@ func (c *cli) showDiff(what string, diff *ctlapi.Diff) error {
 // diffText shows all differences, for a person.
 func diffText(what string, diff *ctlapi.Diff, color bool) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s: %s %d → %d\n", diff.App.Name, what, diff.From.Number, diff.To.Number)
+	fmt.Fprintf(&text, "%s: %s %d → %d\n", visible.Row(diff.App.Name), what, diff.From.Number, diff.To.Number)
 	if len(diff.Changes) == 0 {
 		text.WriteString("no differences\n")
 	}
@@ -130,9 +131,9 @@ func objectText(o ctlapi.DiffObject, color bool) string {
 			line += "  (" + strings.Join(why, ", ") + ")"
 		}
 	}
-	line += "\n"
+	line = visible.Row(line) + "\n"
 	for _, f := range o.Fields {
-		line += "    " + changedField(f) + "\n"
+		line += "    " + visible.Row(changedField(f)) + "\n"
 	}
 	return line
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -79,7 +78,7 @@ func (c *cli) contextAdd() *cobra.Command {
 		}
 		if tokenFile == "" {
 			if isTerminal(c.in) {
-				fmt.Fprintln(c.err, "paste the token, then press Enter and Ctrl-D:")
+				output.Println(c.err, "paste the token, then press Enter and Ctrl-D:")
 			}
 			token, err := io.ReadAll(io.LimitReader(c.in, 4096))
 			if err != nil {
@@ -129,7 +128,7 @@ func (c *cli) contextShow(ctx context.Context) error {
 	for _, grant := range me.Grants {
 		roles = append(roles, string(grant.Role))
 	}
-	_, err = fmt.Fprintf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
+	_, err = output.Printf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
 		strings.Join(roles, ", "), firstOf(target.Name, "none: from BERTH_URL"))
 	return err
 }

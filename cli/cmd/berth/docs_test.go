@@ -27,8 +27,8 @@ func TestReferencePage(t *testing.T) {
 	page.WriteString(`<!-- Generated from the commands: go test ./cli/cmd/berth -run TestReferencePage -update -->
 # The command line
 
-Every command takes ` + "`-o table|wide|json|yaml|name`" + `, ` + "`--json field,field`" + `, ` + "`--context`" + ` and ` + "`--org`" + `. Nouns may be
-written in the singular. What a command prints goes to stdout, its progress to stderr. ` + "`apps graph` and `apps schema`" + ` have
+Every command takes ` + "`-o table|wide|json|yaml|name`" + `, ` + "`--json field,field`" + `, ` + "`--context`" + `, ` + "`--org`" + ` and
+` + "`--no-pager`" + `. Nouns may be written in the singular. What a command prints goes to stdout, its progress to stderr. ` + "`apps graph` and `apps schema`" + ` have
 an ` + "`-o`" + ` of their own.
 
 | exit code | means |
@@ -49,6 +49,11 @@ an ` + "`-o`" + ` of their own.
 | ` + "`DATABASE_URL`, `BERTH_PG_BIN`" + ` | berth up: a Postgres to use; the folder of its binaries |
 | ` + "`BERTH_LIBEXEC`, `BERTH_TERRAFORM`" + ` | berth up: the folder of the other executables; the Terraform of runners |
 | ` + "`NO_COLOR`" + ` | no colours |
+| ` + "`PAGER`, `NO_PAGER`" + ` | what shows a change that does not fit on the terminal (less); nothing does |
+
+Text that comes from elsewhere (names, plans, errors, logs) cannot steer the terminal: control characters, marks that change the
+direction of text, characters that take no room and bytes that are not UTF-8 are written out, as ` + "`⟨U+202E⟩` or `⟨xFF⟩`" + `. In what is
+shown of a change, the bracket ⟨ itself is written ` + "`⟨U+27E8⟩`" + `, so it reads in one way only. JSON and YAML escape the same characters.
 
 `)
 	write(&page, root)

@@ -61,7 +61,7 @@ func (c *cli) doctorCommand() *cobra.Command {
 			for _, f := range findings {
 				healthy = healthy && f.OK
 				if f.Remedy != "" && !c.forPrograms() {
-					fmt.Fprintf(c.err, "%s: try: %s\n", f.What, f.Remedy)
+					output.Printf(c.err, "%s: try: %s\n", f.What, f.Remedy)
 				}
 			}
 			if !healthy {

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/up"
 )
 
@@ -34,7 +34,7 @@ is deleted too: the database, the artifacts, and what local installs keep in it.
 
 func (c *cli) down(layout up.Layout, purge bool) error {
 	if _, err := os.Stat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
-		_, err := fmt.Fprintf(c.out, "nothing to stop: there is no data folder %s\n", layout.Dir)
+		_, err := output.Printf(c.out, "nothing to stop: there is no data folder %s\n", layout.Dir)
 		return err
 	}
 	ended := 0
@@ -44,20 +44,20 @@ func (c *cli) down(layout up.Layout, purge bool) error {
 		if e.Killed {
 			how = "killed"
 		}
-		fmt.Fprintf(c.out, "%s %s (pid %d)\n", how, e.Name, e.PID)
+		output.Printf(c.out, "%s %s (pid %d)\n", how, e.Name, e.PID)
 	})
 	if err != nil {
 		return err
 	}
 	if ended == 0 {
-		fmt.Fprintln(c.out, "nothing was running")
+		output.Println(c.out, "nothing was running")
 	}
 	if !purge {
 		return nil
 	}
 	deleted, err := up.Purge(layout)
 	for _, dir := range deleted {
-		fmt.Fprintln(c.out, "deleted", dir)
+		output.Println(c.out, "deleted", dir)
 	}
 	return err
 }

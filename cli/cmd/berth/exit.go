@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Exit codes. Scripts branch on them, so they never change.
@@ -58,20 +59,21 @@ func exitCode(err error) int {
 }
 
 // report writes an error for a person: one line, the single faults of an
-// invalid request, and what to do.
+// invalid request, and what to do. Further lines of an error are indented, so
+// that none of them looks like our own.
 func report(w io.Writer, err error) {
 	var o outcome
 	if err == nil || errors.As(err, &o) {
 		return
 	}
-	fmt.Fprintln(w, "berth:", strings.TrimSpace(err.Error()))
+	fmt.Fprintln(w, "berth:", strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n  "))
 	var problem *api.Problem
 	if errors.As(err, &problem) {
 		for _, line := range problem.Lines() {
-			fmt.Fprintln(w, "  "+line)
+			fmt.Fprintln(w, "  "+visible.Row(line))
 		}
 	}
 	if remedy := remedyFor(err); remedy != "" {
-		fmt.Fprintln(w, "try:", remedy)
+		fmt.Fprintln(w, "try:", visible.Row(remedy))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remote"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
@@ -15,7 +16,7 @@ import (
 // repository that the map has is read from there instead. An address that cannot
 // be fetched has a result that says why.
 func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) (results map[string]appconfig.FetchResult, err error) {
-	fetcher := remote.New(func(line string) { fmt.Fprintln(c.err, line) })
+	fetcher := remote.New(func(line string) { output.Println(c.err, line) })
 	defer func() {
 		if closeErr := fetcher.Close(); err == nil {
 			err = closeErr
@@ -64,7 +65,7 @@ func (c *cli) fromMap(address string, mapped sourceMap) (appconfig.FetchResult, 
 		return result, false
 	}
 	if result.Problem == "" {
-		fmt.Fprintf(c.err, "%s is taken from %s\n", address, from)
+		output.Printf(c.err, "%s is taken from %s\n", address, from)
 	}
 	return result, true
 }

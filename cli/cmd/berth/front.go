@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/front"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/up"
 )
 
@@ -60,7 +61,7 @@ func (c *cli) front(ctx context.Context, listen, cert, key string) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	fmt.Fprintf(c.err, "serving on https://%s\n", listener.Addr())
+	output.Printf(c.err, "serving on https://%s\n", listener.Addr())
 	return front.Run(ctx, front.Config{
 		Listener: listener, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		Upstreams: upstreams, Log: slog.New(slog.NewTextHandler(c.err, nil)),

@@ -147,7 +147,7 @@ prints what the customer runs there.`,
 			return err
 		}
 		if install.Stack == ctlapi.StackKindKubernetes && !c.forPrograms() {
-			fmt.Fprintf(c.err, "its cluster is next: berth installs stack %s --new prints what the customer runs there\n", install.Name)
+			output.Printf(c.err, "its cluster is next: berth installs stack %s --new prints what the customer runs there\n", install.Name)
 		}
 		workflow := value(install.WorkflowID)
 		if workflow == "" || !how.watch && !how.autoApprove {
@@ -228,7 +228,7 @@ berth deploy takes the new values.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
+			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
 		}
 		return printList(c, inputs.Items, inputView())
 	})
@@ -340,7 +340,7 @@ func (c *cli) installsHealth() *cobra.Command {
 		if health.Since != nil {
 			since = " since " + c.age(*health.Since)
 		}
-		fmt.Fprintf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
+		output.Printf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
 		return printList(c, health.Checks, c.checkView())
 	})
 	return cmd
@@ -416,7 +416,7 @@ func (c *cli) installsForget() *cobra.Command {
 		if _, err := client.ForgetInstallWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(c.out, "install %s is forgotten\n", args[0])
+		_, err := output.Printf(c.out, "install %s is forgotten\n", args[0])
 		return err
 	})
 	return cmd

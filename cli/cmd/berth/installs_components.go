@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/installsync"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -47,7 +47,7 @@ any other.`,
 		if install, err = api.Body(resp.JSON200); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
+		output.Printf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
 		return printOne(c, *install, c.installView())
 	})
 	return cmd

@@ -90,7 +90,7 @@ func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) erro
 		return c.showInstallsPlan(plan, declared, s.plan)
 	}
 	for _, line := range installsync.Lines(plan.Items, c.colorOn(c.err)) {
-		fmt.Fprintln(c.err, line)
+		output.Println(c.err, line)
 	}
 	if !s.autoApprove {
 		if err := c.agree(ctx, installsync.Summary(plan.Items, false)); err != nil {
@@ -114,7 +114,7 @@ func (c *cli) agree(ctx context.Context, summary string) error {
 		return err
 	}
 	if answer != follow.Approve {
-		fmt.Fprintln(c.err, "nothing was changed")
+		output.Println(c.err, "nothing was changed")
 		return outcome(exitWaits)
 	}
 	return nil
@@ -136,7 +136,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 		diagnostics = appconfig.Strict(diagnostics)
 	}
 	for _, d := range diagnostics {
-		fmt.Fprintln(c.err, d)
+		output.Println(c.err, d)
 	}
 	if appconfig.HasErrors(diagnostics) {
 		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, errorsIn(diagnostics))
@@ -159,7 +159,7 @@ func located(err error, declared installsync.Declared) error {
 func (c *cli) showInstallsPlan(plan *ctlapi.InstallsResult, declared installsync.Declared, planOnly bool) error {
 	if !c.forPrograms() {
 		for _, line := range installsync.Lines(plan.Items, c.colorOn(c.out)) {
-			fmt.Fprintln(c.out, line)
+			output.Println(c.out, line)
 		}
 	}
 	if err := c.showInstalls(plan, declared, installsync.Summary(plan.Items, false)); err != nil {
@@ -168,7 +168,7 @@ func (c *cli) showInstallsPlan(plan *ctlapi.InstallsResult, declared installsync
 	if planOnly && installsync.Changes(plan.Items) {
 		return outcome(exitChanges)
 	}
-	fmt.Fprintln(c.err, "nothing to do")
+	output.Println(c.err, "nothing to do")
 	return nil
 }
 
@@ -177,11 +177,11 @@ func (c *cli) showInstalls(r *ctlapi.InstallsResult, declared installsync.Declar
 		return printOne(c, installsSynced{*r, append([]appconfig.Diagnostic{}, declared.Findings...)},
 			output.View[installsSynced]{Name: func(s installsSynced) string { return s.App.Name }})
 	}
-	if _, err := fmt.Fprintf(c.out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {
+	if _, err := output.Printf(c.out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {
 		return err
 	}
 	for _, line := range installsync.Next(r.Items) {
-		fmt.Fprintln(c.err, "next:", line)
+		output.Println(c.err, "next:", line)
 	}
 	return nil
 }

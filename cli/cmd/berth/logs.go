@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/logapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 func (c *cli) logsCommand() *cobra.Command {
@@ -24,13 +26,20 @@ func (c *cli) logsCommand() *cobra.Command {
 		Long: `Shows the log of the newest change of a component, the newest run of an action, or the
 newest workflow of an install; or of a build, change, step, workflow, run or stream by
 its id. Each log ends with how many of its lines there are and their hash, or with what
-is missing. With -o json each line is a JSON object.`,
+is missing. With -o json each line is a JSON object.
+
+What a tool wrote is shown without its colours, and with characters that would steer
+the terminal or hide text written out, such as ⟨U+001B⟩.`,
 		Example: "  berth logs acme/api -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("INSTALL or ID"),
 	}
 	cmd.Flags().BoolVarP(&l.follow, "follow", "f", false, "wait for more, until everything is finished")
 	cmd.Flags().BoolVarP(&l.times, "timestamps", "t", false, "show when each line was written")
+	cmd.Flags().BoolVar(&l.raw, "raw", false, "the lines as they were written, colours too: they can steer your terminal")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if l.raw && isTerminal(c.out) {
+			output.Println(c.err, "warning: --raw lets the log steer this terminal: it can hide and forge lines")
+		}
 		logs, err := client.Logs(ctx)
 		if err != nil {
 			return err
@@ -47,6 +56,7 @@ type logging struct {
 	client        *api.Client
 	logs          *api.Logs
 	follow, times bool
+	raw           bool
 }
 
 // source is a thing with streams, as it is now.
@@ -80,7 +90,7 @@ func (l *logging) show(ctx context.Context, what string) error {
 			}
 			shown[id] = true
 			if len(s.streams) > 1 || s.moved != nil {
-				fmt.Fprintf(l.err, "── %s\n", s.titles[i])
+				output.Printf(l.err, "── %s\n", s.titles[i])
 			}
 			if err := l.stream(ctx, id); err != nil {
 				return err
@@ -88,7 +98,7 @@ func (l *logging) show(ctx context.Context, what string) error {
 		}
 		if !l.follow || s.moved == nil {
 			if len(shown) == 0 {
-				fmt.Fprintf(l.err, "%s has no log yet\n", what)
+				output.Printf(l.err, "%s has no log yet\n", what)
 			}
 			return nil
 		}
@@ -173,7 +183,7 @@ func (l *logging) ofBuild(ctx context.Context, id string) (*source, error) {
 		s.add("build of "+build.Component.Name, build.Job.StreamIds...)
 	}
 	if build.ReusedFrom != nil {
-		fmt.Fprintf(l.err, "it took over the artifact of %s\n", *build.ReusedFrom)
+		output.Printf(l.err, "it took over the artifact of %s\n", *build.ReusedFrom)
 	}
 	if build.FinishedAt == nil {
 		s.moved = func(ctx context.Context) error {
@@ -301,7 +311,7 @@ func (l *logging) stream(ctx context.Context, id string) error {
 	} else if err := l.pages(ctx, id); err != nil {
 		return err
 	}
-	fmt.Fprintln(l.err, completeness(state))
+	output.Println(l.err, completeness(state))
 	return nil
 }
 
@@ -330,7 +340,12 @@ func (l *logging) pages(ctx context.Context, id string) error {
 
 func (l *logging) print(r logapi.Record) error {
 	if l.outputFlag == string(output.JSON) {
-		return json.NewEncoder(l.out).Encode(r)
+		line, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = l.out.Write(append(visible.JSON(line), '\n'))
+		return err
 	}
 	if l.times {
 		if _, err := io.WriteString(l.out, r.Time.Local().Format("15:04:05.000 ")); err != nil {
@@ -341,47 +356,24 @@ func (l *logging) print(r logapi.Record) error {
 	if value(r.Continues) {
 		end = ""
 	}
+	if w, ok := raw(l.out).(io.Writer); ok && l.raw {
+		_, err := io.WriteString(w, r.Text+end)
+		return err
+	}
 	_, err := io.WriteString(l.out, printable(r.Text)+end)
 	return err
 }
 
-// printable keeps the colours of a line and takes out what could steer the
-// terminal: the line was written by somebody else.
+var colorSequence = regexp.MustCompile("\x1b\\[[0-9;:]*m")
+
+// printable is a line of a log without the colours of the tool that wrote it,
+// and with everything else in it visible: tabs are all that is kept.
 func printable(text string) string {
-	if !strings.ContainsFunc(text, isControl) {
-		return text
+	cells := strings.Split(colorSequence.ReplaceAllString(text, ""), "\t")
+	for i, cell := range cells {
+		cells[i] = visible.Line(cell)
 	}
-	var out strings.Builder
-	for i := 0; i < len(text); {
-		if length := colorSequence(text[i:]); length > 0 {
-			out.WriteString(text[i : i+length])
-			i += length
-			continue
-		}
-		r := []rune(text[i:min(len(text), i+4)])[0]
-		if size := len(string(r)); !isControl(r) {
-			out.WriteString(text[i:min(len(text), i+size)])
-			i += size
-		} else {
-			i += size
-		}
-	}
-	return out.String()
-}
-
-func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 }
-
-// colorSequence is the length of ESC [ digits m at the start of text, else 0.
-func colorSequence(text string) int {
-	rest, ok := strings.CutPrefix(text, "\x1b[")
-	if !ok {
-		return 0
-	}
-	n := len(rest) - len(strings.TrimLeft(rest, "0123456789;"))
-	if n == len(rest) || rest[n] != 'm' {
-		return 0
-	}
-	return len("\x1b[") + n + 1
+	return strings.Join(cells, "\t")
 }
 
 // completeness is the last word on a stream.

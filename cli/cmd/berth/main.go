@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 func main() {
@@ -39,7 +40,7 @@ const flushTimeout = 2 * time.Second
 func traced(ctx context.Context, command func(context.Context) int) int {
 	flush, err := telemetry.Setup(ctx, "berth")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "berth: no telemetry:", err)
+		fmt.Fprintln(os.Stderr, "berth: no telemetry:", visible.Line(err.Error()))
 		return command(ctx)
 	}
 	defer func() {
@@ -52,7 +53,9 @@ func traced(ctx context.Context, command func(context.Context) int) int {
 	return command(ctx)
 }
 
-// streams are where a command reads from and writes to.
+// streams are where a command reads from and writes to. In run they are wrapped:
+// whatever a command writes is made visible on its way (package visible), so that
+// no text of somebody else steers the terminal.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer

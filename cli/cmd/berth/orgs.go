@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -45,11 +49,66 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *org, output.View[ctlapi.NewOrg]{Name: func(o ctlapi.NewOrg) string { return o.Org.Name }})
 		}
-		fmt.Fprintf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
-		_, err = fmt.Fprintln(c.out, org.Token.Secret)
+		output.Printf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
+		_, err = output.Println(c.out, org.Token.Secret)
 		return err
 	})
-	return noun("orgs", "org", "Vendors on this Berth", list, create)
+	return noun("orgs", "org", "Vendors on this Berth", list, create, c.orgsChain())
+}
+
+// orgsChain writes a file, never to stdout: a chain is checked byte for byte, and
+// what a terminal gets is not.
+func (c *cli) orgsChain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "chain FILE", Short: "Save the org's chain, the record of what was done through this API, to a file", Args: exactly("FILE"),
+		Long: `Writes the records of the org's chain to a file, as they are stored, one per line. It
+has the heads of the installs' chains: berth-verify --head holds a runner's chain against
+them. The file must not be there yet.`,
+		Example: "  berth orgs chain vendor.jsonl",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		seq, err := saveChain(ctx, client, "org", file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			_ = os.Remove(args[0]) // half a chain is none
+			return err
+		}
+		_, err = output.Printf(c.out, "%d records are in %s\n", seq, args[0])
+		return err
+	})
+	return cmd
+}
+
+// saveChain writes all records of a chain and returns the number of the last.
+func saveChain(ctx context.Context, client *api.Client, chain string, w io.Writer) (int64, error) {
+	var last int64
+	for {
+		after, limit := last, pageSize
+		resp, err := client.ListChainRecordsWithResponse(ctx, chain, &ctlapi.ListChainRecordsParams{AfterSeq: &after, Limit: &limit})
+		if err != nil {
+			return last, err
+		}
+		page, err := api.Body(resp.JSON200)
+		if err != nil {
+			return last, err
+		}
+		for _, record := range page.Items {
+			line, err := base64.StdEncoding.DecodeString(record.Body)
+			if err != nil || record.Seq != last+1 {
+				return last, fmt.Errorf("record %d of the chain is not what the control plane should answer", last+1)
+			}
+			if _, err := w.Write(append(line, '\n')); err != nil {
+				return last, err
+			}
+			last = record.Seq
+		}
+		if len(page.Items) == 0 || last >= page.HeadSeq {
+			return last, nil
+		}
+	}
 }
 
 func (c *cli) orgView() output.View[ctlapi.Org] {

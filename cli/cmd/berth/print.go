@@ -29,8 +29,23 @@ func (c *cli) colorOn(w io.Writer) bool {
 }
 
 func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	_, ok := terminal(stream)
+	return ok
+}
+
+// terminal returns the terminal behind a stream.
+func terminal(stream any) (*os.File, bool) {
+	f, ok := raw(stream).(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// raw is a stream without what makes text visible. What goes there steers the
+// terminal.
+func raw(stream any) any {
+	if wrapped, ok := stream.(interface{ Unwrap() io.Writer }); ok {
+		return wrapped.Unwrap()
+	}
+	return stream
 }
 
 func printList[T any](c *cli, items []T, v output.View[T]) error {

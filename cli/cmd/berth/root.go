@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Groups of commands in the help.
@@ -35,10 +37,17 @@ type cli struct {
 	orgFlag     string // --org
 	outputFlag  string // -o
 	jsonFlag    string // --json
+	noPager     bool   // --no-pager
 }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, s streams, getenv func(string) string) int {
+	out, errs := visible.NewWriter(s.out), visible.NewWriter(s.err)
+	defer func() {
+		_ = out.Flush() // as every command ignores what becomes of its last line
+		_ = errs.Flush()
+	}()
+	s.out, s.err = out, errs
 	c := &cli{streams: s, getenv: getenv, now: time.Now}
 	root := c.root()
 	root.SetArgs(args)
@@ -46,7 +55,7 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(s.err, "berth: interrupted")
 		if remedy := remedyFor(err); remedy != "" {
-			fmt.Fprintln(s.err, "try:", remedy)
+			fmt.Fprintln(s.err, "try:", visible.Row(remedy))
 		}
 		return exitFailed
 	}
@@ -84,6 +93,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
 	root.PersistentFlags().StringVar(&c.jsonFlag, "json", "", "print only these fields, as JSON: name,install.name")
+	root.PersistentFlags().BoolVar(&c.noPager, "no-pager", false, "print what is long instead of paging it (NO_PAGER)")
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Every day:"},
 		&cobra.Group{ID: groupNouns, Title: "Everything else, by noun:"},
@@ -211,6 +221,6 @@ func (c *cli) clientWith(patience time.Duration) (*api.Client, error) {
 	}
 	return api.New(api.Options{
 		URL: target.URL, Token: target.Token, Org: target.Org, Patience: patience,
-		Say: func(line string) { fmt.Fprintln(c.err, line) },
+		Say: func(line string) { output.Println(c.err, line) },
 	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -71,9 +70,9 @@ secret is the consent to that. It is shown once.`,
 		if c.forPrograms() {
 			return printOne(c, *secret, output.View[ctlapi.EnrolmentSecret]{Name: func(s ctlapi.EnrolmentSecret) string { return s.ID }})
 		}
-		fmt.Fprintf(c.err, "enrolment %s of runner %s, valid until %s; the secret is not shown again:\n", secret.ID, secret.RunnerID,
+		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; the secret is not shown again:\n", secret.ID, secret.RunnerID,
 			secret.ExpiresAt.Local().Format("2006-01-02 15:04"))
-		_, err = fmt.Fprintln(c.out, secret.Secret)
+		_, err = output.Println(c.out, secret.Secret)
 		return err
 	})
 	return cmd

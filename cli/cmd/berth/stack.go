@@ -68,7 +68,7 @@ func (c *cli) printCode(ctx context.Context, client *api.Client, install string,
 	if code.RunnerImage == "" {
 		image, say = " --image IMAGE", "# IMAGE is the image of berth-runner in a registry of yours.\n"
 	}
-	_, err = fmt.Fprintf(c.out, `# For the customer: the runner of %[1]s, good until %[2]s. The code is a secret
+	_, err = output.Printf(c.out, `# For the customer: the runner of %[1]s, good until %[2]s. The code is a secret
 # and works once. Behind a proxy add --proxy URL, with a private authority --ca FILE,
 # to both commands; berth-runner manifest --help has the rest.
 %[3]s(umask 077; cat > %[1]s.code) <<'CODE'

@@ -101,7 +101,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 		if c.forPrograms() {
 			return printOne(c, *result, syncView())
 		}
-		_, err := fmt.Fprintln(c.out, syncLine(result, nil))
+		_, err := output.Println(c.out, syncLine(result, nil))
 		return err
 	}
 	return whileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
@@ -252,14 +252,14 @@ func (c *cli) released(ctx context.Context, client *api.Client, result *ctlapi.S
 			}
 		}
 	}
-	_, err := fmt.Fprintln(c.out, syncLine(result, builds))
+	_, err := output.Println(c.out, syncLine(result, builds))
 	return err
 }
 
 func failedBuilds(c *cli, config *ctlapi.Config) error {
 	for _, item := range config.Items {
 		if item.BuildState == ctlapi.BuildStateFailed || item.BuildState == ctlapi.BuildStateCancelled {
-			fmt.Fprintf(c.err, "build of %s %s: %s\n  log: berth logs %s\n", item.Component, item.BuildState,
+			output.Printf(c.err, "build of %s %s: %s\n  log: berth logs %s\n", item.Component, item.BuildState,
 				firstLine(value(item.BuildError)), item.BuildID)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/version"
@@ -55,7 +56,7 @@ func (c *cli) readFolder(ctx context.Context, folder string, s syncing) (app str
 		diagnostics = appconfig.Strict(diagnostics)
 	}
 	for _, d := range diagnostics {
-		fmt.Fprintln(c.err, d)
+		output.Println(c.err, d)
 	}
 	if appconfig.HasErrors(diagnostics) {
 		return "", nil, ask, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
@@ -92,7 +93,7 @@ func (c *cli) packSources(root fs.FS, sources []appconfig.Source, mapped sourceM
 			return nil, nil, err
 		}
 		if ok {
-			fmt.Fprintf(c.err, "%s: %s is taken from %s\n", name, sourceName(source), from)
+			output.Printf(c.err, "%s: %s is taken from %s\n", name, sourceName(source), from)
 			uploads = append(uploads, archive{digest, data})
 			named = append(named, ctlapi.SyncSource{Component: name, Digest: digest, Mapped: true})
 			continue
@@ -113,7 +114,7 @@ func (c *cli) packSources(root fs.FS, sources []appconfig.Source, mapped sourceM
 		named = append(named, ctlapi.SyncSource{Component: name, Digest: digest})
 	}
 	for _, entry := range mapped.unused() {
-		fmt.Fprintf(c.err, "warning: no source of the app is %s\n", entry)
+		output.Printf(c.err, "warning: no source of the app is %s\n", entry)
 	}
 	return uploads, named, nil
 }
@@ -135,10 +136,10 @@ func (c *cli) tellWarnings(warnings []ctlapi.Warning, shown []appconfig.Diagnost
 			continue
 		}
 		if value(w.File) == "" {
-			fmt.Fprintln(c.err, "warning", w.Message)
+			output.Println(c.err, "warning", w.Message)
 			continue
 		}
-		fmt.Fprintln(c.err, appconfig.Diagnostic{
+		output.Println(c.err, appconfig.Diagnostic{
 			Severity: appconfig.Warning, Code: appconfig.Code(w.Code), File: *w.File, Line: value(w.Line), Column: value(w.Column),
 			Message: w.Message, Remedy: value(w.Remedy),
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // showSyncPlan tells what a sync would do; exit code 2 when that is anything.
@@ -38,7 +39,7 @@ func syncChanges(r *ctlapi.SyncResult) bool {
 // what is built, what that means for the installs, and what would be left over.
 func syncPlanText(r *ctlapi.SyncResult, prune, color bool) string {
 	var text strings.Builder
-	text.WriteString(planTitle(r) + "\n")
+	text.WriteString(visible.Row(planTitle(r)) + "\n")
 	for _, o := range r.Changes {
 		text.WriteString(objectText(o, color))
 	}
@@ -78,7 +79,7 @@ func section(text *strings.Builder, title string, lines []string) {
 	}
 	text.WriteString("\n" + title + ":\n")
 	for _, line := range lines {
-		text.WriteString("  " + line + "\n")
+		text.WriteString("  " + visible.Row(line) + "\n")
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +51,8 @@ func (c *cli) tokensCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *secret, output.View[ctlapi.TokenSecret]{Name: func(s ctlapi.TokenSecret) string { return s.Token.ID }})
 		}
-		fmt.Fprintf(c.err, "token %s of %s; it is not shown again:\n", secret.Token.ID, secret.Token.Account.Name)
-		_, err = fmt.Fprintln(c.out, secret.Secret)
+		output.Printf(c.err, "token %s of %s; it is not shown again:\n", secret.Token.ID, secret.Token.Account.Name)
+		_, err = output.Println(c.out, secret.Secret)
 		return err
 	})
 	revoke := &cobra.Command{Use: "revoke TOKEN", Short: "Revoke a token by its id (tok_…)", Args: exactly("TOKEN")}
@@ -61,7 +60,7 @@ func (c *cli) tokensCommand() *cobra.Command {
 		if _, err := client.RevokeTokenWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(c.out, "token %s is revoked\n", args[0])
+		_, err := output.Printf(c.out, "token %s is revoked\n", args[0])
 		return err
 	})
 	return noun("tokens", "token", "Credentials of people and machines", list, create, revoke)

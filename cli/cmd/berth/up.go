@@ -87,7 +87,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 	if err != nil {
 		return err
 	}
-	say := func(line string) { fmt.Fprintln(c.err, line) }
+	say := func(line string) { output.Println(c.err, line) }
 	ready := func(url string) { c.upReady(layout, url) }
 	background := up.FromDetach()
 	if background != nil {
@@ -113,7 +113,7 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 	if start.kubeconfig != nil {
 		args = append(args, "--kubeconfig", *start.kubeconfig)
 	}
-	url, err := up.Detach(ctx, layout, args, func(line string) { fmt.Fprintln(c.err, line) })
+	url, err := up.Detach(ctx, layout, args, func(line string) { output.Println(c.err, line) })
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c *cli) upDetached(ctx context.Context, layout up.Layout, start starting) 
 // orRunning makes a second `up` a success: what was asked for is there.
 func (c *cli) orRunning(err error) error {
 	if errors.Is(err, up.ErrRunning) {
-		fmt.Fprintln(c.err, err)
+		output.Println(c.err, err)
 		return nil
 	}
 	return err
@@ -134,12 +134,12 @@ func (c *cli) orRunning(err error) error {
 func (c *cli) upReady(layout up.Layout, url string) {
 	note, err := c.writeLocalContext(layout, url)
 	if err != nil {
-		fmt.Fprintf(c.err, "! the context %q was not written: %v\n", localContext, err)
+		output.Printf(c.err, "! the context %q was not written: %v\n", localContext, err)
 	}
 	if note != "" {
-		fmt.Fprintln(c.err, "  "+note)
+		output.Println(c.err, "  "+note)
 	}
-	fmt.Fprintf(c.out, "%s\n", url)
+	output.Printf(c.out, "%s\n", url)
 }
 
 func (c *cli) writeLocalContext(layout up.Layout, url string) (note string, err error) {
@@ -176,9 +176,9 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 		return nil
 	}
 	if !status.Running {
-		fmt.Fprintf(c.out, "berth does not run (data folder %s)\n", status.Dir)
+		output.Printf(c.out, "berth does not run (data folder %s)\n", status.Dir)
 	} else {
-		fmt.Fprintf(c.out, "%s  data in %s  supervisor pid %d\n", status.URL, status.Dir, status.PID)
+		output.Printf(c.out, "%s  data in %s  supervisor pid %d\n", status.URL, status.Dir, status.PID)
 	}
 	for _, part := range status.Parts {
 		mark, detail := "✓", fmt.Sprintf("pid %d", part.PID)
@@ -195,10 +195,10 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 				detail += "\n    " + part.LastLine
 			}
 		}
-		fmt.Fprintf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
+		output.Printf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
 	}
 	if err := up.EnoughSpace(status.Dir); err != nil {
-		fmt.Fprintf(c.out, "! %-22s %v\n", "disk", err)
+		output.Printf(c.out, "! %-22s %v\n", "disk", err)
 	}
 	if !status.Healthy() {
 		return outcome(exitFailed)

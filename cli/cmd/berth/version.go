@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -19,7 +17,7 @@ func (c *cli) versionCommand() *cobra.Command {
 			if c.forPrograms() {
 				return printOne(c, info, output.View[version.Info]{Name: func(i version.Info) string { return i.Version }})
 			}
-			_, err := fmt.Fprintf(c.out, "berth %s, %s\n", info, info.Go)
+			_, err := output.Printf(c.out, "berth %s, %s\n", info, info.Go)
 			return err
 		},
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -57,7 +57,7 @@ func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflo
 		if c.forPrograms() {
 			return printOne(c, *w, c.workflowView())
 		}
-		fmt.Fprintf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
+		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 		return nil
 	}
 	return c.watch(ctx, client, w.ID, how)
@@ -68,6 +68,9 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	ctx, cancel := how.within(ctx)
 	defer cancel()
 	f := &follow.Follower{Client: client, Screen: c.screen(), Ask: c.asker(how.autoApprove), Automatic: how.autoApprove, Now: c.now}
+	if !how.autoApprove {
+		f.Show = func(change ctlapi.Change) error { return c.showChanges(c.err, changes.Options{Text: true}, change) }
+	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
 		return whileFollowing(err, "berth workflows watch "+id)
@@ -97,7 +100,7 @@ func (c *cli) showPlanned(ctx context.Context, client *api.Client, screen *follo
 			return err
 		}
 		if resp.JSON200 != nil {
-			screen.Print(changes.Lines(*resp.JSON200, screen.Color)...)
+			screen.Print(changes.Lines(*resp.JSON200, changes.Options{Color: screen.Color})...)
 		}
 	}
 	return nil
@@ -108,18 +111,18 @@ func (c *cli) showPlanned(ctx context.Context, client *api.Client, screen *follo
 func (c *cli) verdict(w *ctlapi.Workflow) error {
 	if open := follow.Undecided(*w); !follow.Finished(w.State) {
 		for _, change := range open {
-			fmt.Fprintf(c.err, "berth approve %s\n", change.ID)
+			output.Printf(c.err, "berth approve %s\n", change.ID)
 		}
 		return outcome(exitWaits)
 	}
 	code := exitOK
 	for _, s := range w.Steps {
 		if s.State == ctlapi.StepStateFailed {
-			fmt.Fprintf(c.err, "%s failed: %s\n", s.Name, strings.Join(strings.Fields(value(s.Error)), " "))
+			output.Printf(c.err, "%s failed: %s\n", s.Name, strings.Join(strings.Fields(value(s.Error)), " "))
 			if remedy := value(s.Remedy); remedy != "" {
-				fmt.Fprintf(c.err, "try: %s\n", remedy)
+				output.Printf(c.err, "try: %s\n", remedy)
 			}
-			fmt.Fprintf(c.err, "log: berth logs %s   again: berth retry %s\n", s.ID, s.ID)
+			output.Printf(c.err, "log: berth logs %s   again: berth retry %s\n", s.ID, s.ID)
 		}
 		if s.Change == nil {
 			continue
@@ -135,7 +138,7 @@ func (c *cli) verdict(w *ctlapi.Workflow) error {
 		code = exitFailed
 	}
 	if w.PlanOnly && code == exitOK {
-		fmt.Fprintln(c.err, "nothing to do")
+		output.Println(c.err, "nothing to do")
 	}
 	if code == exitOK {
 		return nil
@@ -146,7 +149,7 @@ func (c *cli) verdict(w *ctlapi.Workflow) error {
 // screen is stderr: what is followed is progress, not output.
 func (c *cli) screen() *follow.Screen {
 	s := &follow.Screen{W: c.err, Color: c.colorOn(c.err)}
-	if f, ok := c.err.(*os.File); ok && isTerminal(f) && c.getenv("TERM") != "dumb" {
+	if f, ok := terminal(c.err); ok && c.getenv("TERM") != "dumb" {
 		s.Terminal = true
 		s.Columns, _, _ = term.GetSize(int(f.Fd())) // 0 means no cutting
 	}
@@ -160,7 +163,7 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 		return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }
 	case c.canAsk():
 		return func(ctx context.Context, change ctlapi.Change) (follow.Answer, error) {
-			return c.ask(ctx, "Approve "+change.ID+"? [y]es, [n]o (deny), [l]ater: ")
+			return c.ask(ctx, question(change, " "+change.ID))
 		}
 	}
 	return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Later, nil }
@@ -170,7 +173,7 @@ func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
 
 func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
 	for {
-		fmt.Fprint(c.err, question)
+		output.Printf(c.err, "%s", question)
 		line, err := c.readLine(ctx)
 		if errors.Is(err, io.EOF) { // nobody is there any more
 			fmt.Fprintln(c.err)

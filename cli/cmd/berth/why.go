@@ -46,7 +46,7 @@ func (c *cli) whyCommand() *cobra.Command {
 }
 
 func (c *cli) printWhy(why *ctlapi.Why) {
-	fmt.Fprintln(c.out, why.Summary)
+	output.Println(c.out, why.Summary)
 	for _, item := range why.Items {
 		line := fmt.Sprintf("  %s: %s", item.What, item.Reason)
 		if on := value(item.On); on != "" {
@@ -55,9 +55,9 @@ func (c *cli) printWhy(why *ctlapi.Why) {
 		if item.Deadline != nil {
 			line += ", until " + item.Deadline.Local().Format("2006-01-02 15:04")
 		}
-		fmt.Fprintln(c.out, line)
+		output.Println(c.out, line)
 		if unblock := value(item.Unblock); unblock != "" {
-			fmt.Fprintln(c.out, "    "+unblock)
+			output.Println(c.out, "    "+unblock)
 		}
 	}
 }

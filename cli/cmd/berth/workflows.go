@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +67,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 			return err
 		}
 		if follow.Finished(w.State) && w.State != ctlapi.WorkflowStateCancelled {
-			fmt.Fprintf(c.err, "nothing to cancel: it has %s\n", w.State)
+			output.Printf(c.err, "nothing to cancel: it has %s\n", w.State)
 		}
 		return c.printWorkflow(w)
 	})

@@ -1,5 +1,8 @@
-// Package changes shows what a change would do: the objects of its plan, field
-// by field, as the person who decides on it reads them.
+// Package changes shows what a change would do, whole, as the person who decides
+// on it reads it: what is done with each object, field by field, each script, and
+// what the tool itself says. Nothing is cut, and text that comes from elsewhere
+// is visible (package visible) and never looks like a line of ours: it stays on
+// its line, or stands behind a bar.
 package changes
 
 import (
@@ -8,37 +11,29 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// maxFields bounds how many fields of one object are shown; the whole plan is
-// one command away.
-const maxFields = 40
+// Options say how a change is shown.
+type Options struct {
+	Color bool
+	// Text adds what the tool itself says of its plan.
+	Text bool
+}
 
 // Counts says how much a plan changes: "1 to create, 2 to update".
-func Counts(c *ctlapi.PlanCounts) string {
+func Counts(kind ctlapi.ChangeKind, c *ctlapi.PlanCounts) string {
 	if c == nil {
 		return "not planned yet"
 	}
-	return counts(c.NoChange, c.Create, c.Update, c.Replace, c.Delete)
-}
-
-func counts(noChange bool, create, update, replace, remove int) string {
-	if noChange {
-		return "no change"
+	counts := jobspec.Counts{
+		NoChange: c.NoChange, Create: c.Create, Update: c.Update, Replace: c.Replace, Delete: c.Delete, Run: c.Run, Outputs: c.Outputs, Other: c.Other,
 	}
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{create, "to create"}, {update, "to update"}, {replace, "to replace"}, {remove, "to delete"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
+	if kind == ctlapi.ChangeKindScript {
+		return visible.Line(counts.OfScripts())
 	}
-	if len(parts) == 0 {
-		return "only outputs change"
-	}
-	return strings.Join(parts, ", ")
+	return visible.Line(counts.String())
 }
 
 // Title names a change: "component api of acme: 1 to create".
@@ -54,35 +49,77 @@ func Title(c ctlapi.Change) string {
 		}
 	}
 	planned := "not planned yet"
-	if p := c.Plan; p != nil {
-		planned = counts(p.NoChange, p.Create, p.Update, p.Replace, p.Delete)
+	if c.Plan != nil {
+		planned = summary(*c.Plan).Title()
 	}
-	return fmt.Sprintf("%s of %s: %s", what, c.Install.Name, planned)
+	return visible.Line(fmt.Sprintf("%s of %s: %s", what, c.Install.Name, planned))
 }
 
-// Lines are the change in full, for a terminal.
-func Lines(c ctlapi.Change, color bool) []string {
-	lines := []string{fmt.Sprintf("%s  %s", c.ID, Title(c))}
-	if c.Plan == nil {
-		return lines
+// summary is the plan as the runner sent it.
+func summary(p ctlapi.PlanSummary) jobspec.PlanSummary {
+	s := jobspec.PlanSummary{
+		NoChange: p.NoChange, Create: p.Create, Update: p.Update, Replace: p.Replace, Delete: p.Delete, Text: p.Text,
+		Outputs: fieldsOf(p.Outputs), NotShownBytes: p.NotShownBytes,
 	}
-	for _, object := range c.Plan.Objects {
-		lines = append(lines, "  "+objectLine(object, color))
-		for i, field := range object.Fields {
-			if i == maxFields {
-				lines = append(lines, fmt.Sprintf("      … and %d more fields", len(object.Fields)-maxFields))
-				break
-			}
-			lines = append(lines, "      "+fieldLine(field))
-		}
+	for _, o := range p.Objects {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: o.Address, Action: o.Action, Reason: o.Reason, Fields: fieldsOf(o.Fields)})
 	}
-	for _, field := range c.Plan.Outputs {
-		lines = append(lines, "  output "+fieldLine(field))
+	return s
+}
+
+func fieldsOf(fields []ctlapi.FieldChange) []jobspec.FieldChange {
+	var out []jobspec.FieldChange
+	for _, f := range fields {
+		out = append(out, jobspec.FieldChange{Path: f.Path, Before: f.Before, After: f.After})
 	}
-	for _, d := range c.Differs {
-		lines = append(lines, fmt.Sprintf("  %s differs: wanted %s, got %s", d.Field, d.Want, d.Got))
+	return out
+}
+
+// Brief is what has to be in sight when somebody decides: what the change is,
+// whether something of it was not shown, and the digest that is approved.
+func Brief(c ctlapi.Change) []string {
+	return append([]string{fmt.Sprintf("%s  %s", visible.Line(c.ID), Title(c))}, ending(c)...)
+}
+
+func ending(c ctlapi.Change) []string {
+	var lines []string
+	if c.Plan != nil && c.Plan.NotShownBytes > 0 {
+		lines = append(lines, fmt.Sprintf("  ! %d bytes of this plan are not shown, and the digest below covers them; all of it is in plans/%s.summary "+
+			"of the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
+	}
+	if c.EffectDigest != nil {
+		lines = append(lines, "  effect "+visible.Line(*c.EffectDigest))
 	}
 	return lines
+}
+
+// Lines are the change in full.
+func Lines(c ctlapi.Change, o Options) []string {
+	lines := []string{fmt.Sprintf("%s  %s", visible.Line(c.ID), Title(c))}
+	scripts := 0
+	if c.Plan != nil {
+		for _, object := range c.Plan.Objects {
+			lines = append(lines, "  "+objectLine(object, o.Color))
+			for _, field := range object.Fields {
+				lines = append(lines, fieldLines("      ", field)...)
+				if field.Path == jobspec.ScriptField {
+					scripts++
+				}
+			}
+		}
+		for _, field := range c.Plan.Outputs {
+			lines = append(lines, fieldLines("  output ", field)...)
+		}
+		// Of scripts the text only says again what they are.
+		if said := scripts > 0 && scripts == len(c.Plan.Objects); o.Text && c.Plan.Text != "" && !said {
+			lines = append(lines, fmt.Sprintf("  in the words of the tool (%s):", size(c.Plan.Text)))
+			lines = append(lines, block("  │ ", c.Plan.Text)...)
+		}
+	}
+	for _, d := range c.Differs {
+		lines = append(lines, fmt.Sprintf("  %s differs: wanted %s, got %s", visible.Line(d.Field), visible.Line(d.Want), visible.Line(d.Got)))
+	}
+	return append(lines, ending(c)...)
 }
 
 func objectLine(o ctlapi.ObjectChange, color bool) string {
@@ -98,32 +135,87 @@ func objectLine(o ctlapi.ObjectChange, color bool) string {
 		mark, style = "-", output.Bad
 	case "run":
 		mark, style = "▸", output.Notice
+	default:
+		mark += " " + visible.Line(o.Action)
 	}
-	line := output.Paint(color, style, mark+" "+o.Address)
+	line := output.Paint(color, style, mark+" "+visible.Line(o.Address))
 	if o.Reason != "" {
-		line += "  (" + o.Reason + ")"
+		line += "  (" + visible.Line(o.Reason) + ")"
 	}
 	return line
 }
 
-func fieldLine(f ctlapi.FieldChange) string {
+// fieldLines shows a field on one line, or with its values line by line behind
+// bars.
+func fieldLines(indent string, f ctlapi.FieldChange) []string {
+	path := indent + visible.Line(f.Path)
+	under := strings.Repeat(" ", len(indent)) + "  "
 	switch {
 	case f.Before == "" && f.After == "":
-		return f.Path
+		return []string{path}
+	case !manyLines(f.Before) && !manyLines(f.After):
+		return []string{path + ": " + values(f)}
 	case f.Before == "":
-		return fmt.Sprintf("%s: %s", f.Path, short(f.After))
-	case f.After == "":
-		return fmt.Sprintf("%s: %s → nothing", f.Path, short(f.Before))
+		return append([]string{fmt.Sprintf("%s (%s):", path, size(f.After))}, block(under+"│ ", f.After)...)
 	}
-	return fmt.Sprintf("%s: %s → %s", f.Path, short(f.Before), short(f.After))
+	lines := []string{fmt.Sprintf("%s, before (%s):", path, size(f.Before))}
+	lines = append(lines, block(under+"- │ ", f.Before)...)
+	if f.After == "" {
+		return append(lines, path+", after: nothing")
+	}
+	lines = append(lines, fmt.Sprintf("%s, after (%s):", path, size(f.After)))
+	return append(lines, block(under+"+ │ ", f.After)...)
 }
 
-// short cuts a value where it would fill the screen.
-func short(text string) string {
-	const most = 200
-	text = strings.ReplaceAll(text, "\n", "⏎")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
+func values(f ctlapi.FieldChange) string {
+	before, after := visible.Line(f.Before), visible.Line(f.After)
+	switch {
+	case f.Before == "":
+		return after
+	case f.After == "":
+		return before + " → nothing"
 	}
-	return text
+	return before + " → " + after
+}
+
+// longLine is from where a value with line feeds written as \n is easier to read
+// line by line.
+const longLine = 100
+
+const escapedLineFeed = `\n`
+
+func manyLines(value string) bool {
+	return strings.Contains(value, "\n") || len(value) > longLine && strings.Contains(value, escapedLineFeed)
+}
+
+// block puts each line of a text behind a bar. A long line is broken after each
+// \n that is written out in it, as JSON does; what continues such a line has a
+// dotted bar.
+func block(bar, text string) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		parts := []string{line}
+		if manyLines(line) {
+			parts = strings.SplitAfter(line, escapedLineFeed)
+			if last := len(parts) - 1; parts[last] == `"` { // the end of the value needs no line of its own
+				parts = append(parts[:last-1], parts[last-1]+parts[last])
+			}
+		}
+		for i, part := range parts {
+			bar := bar
+			if i > 0 {
+				bar = strings.Replace(bar, "│", "┆", 1)
+			}
+			lines = append(lines, bar+visible.Text(part))
+		}
+	}
+	return lines
+}
+
+func size(text string) string {
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	if lines == 1 {
+		return fmt.Sprintf("1 line, %d bytes", len(text))
+	}
+	return fmt.Sprintf("%d lines, %d bytes", lines, len(text))
 }

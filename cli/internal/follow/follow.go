@@ -40,6 +40,9 @@ const (
 type Follower struct {
 	Client *api.Client
 	Screen *Screen
+	// Show shows a change to those whom Ask asks. Default: on the screen, without
+	// what the tool itself says.
+	Show func(ctlapi.Change) error
 	// Ask decides on a change that was just shown.
 	Ask func(context.Context, ctlapi.Change) (Answer, error)
 	// Automatic says that Ask needs nobody: its decisions are told.
@@ -168,7 +171,9 @@ func (f *Follower) propose(ctx context.Context, id string) (decided bool, err er
 	if err != nil {
 		return false, err
 	}
-	f.Screen.Print(changes.Lines(*change, f.Screen.Color)...)
+	if err := f.show(*change); err != nil {
+		return false, err
+	}
 	answer, err := f.Ask(ctx, *change)
 	if err != nil || answer == Later {
 		return false, err
@@ -180,6 +185,15 @@ func (f *Follower) propose(ctx context.Context, id string) (decided bool, err er
 		f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, *orEmpty(change.EffectDigest)))
 	}
 	return true, nil
+}
+
+func (f *Follower) show(change ctlapi.Change) error {
+	if f.Show == nil {
+		f.Screen.Print(changes.Lines(change, changes.Options{Color: f.Screen.Color})...)
+		return nil
+	}
+	f.Screen.Clear()
+	return f.Show(change)
 }
 
 // ignoreRaces: when the change moved while it was looked at, the next look

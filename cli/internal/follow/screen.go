@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Screen shows lines that stay, and on a terminal below them a block that is
-// redrawn in place.
+// redrawn in place. A line stays one line, whatever is in it. W makes the rest
+// visible (package visible).
 type Screen struct {
 	W        io.Writer
 	Terminal bool
@@ -24,7 +26,7 @@ type Screen struct {
 func (s *Screen) Print(lines ...string) {
 	s.Clear()
 	for _, line := range lines {
-		fmt.Fprintln(s.W, line)
+		fmt.Fprintln(s.W, visible.Row(line))
 	}
 }
 
@@ -36,7 +38,7 @@ func (s *Screen) Draw(lines []string) {
 	var out strings.Builder
 	out.WriteString(s.up())
 	for _, line := range lines {
-		out.WriteString(cut(line, s.Columns) + "\n")
+		out.WriteString(cut(visible.Row(line), s.Columns) + "\n")
 	}
 	s.drawn = len(lines)
 	_, _ = io.WriteString(s.W, out.String())
@@ -53,12 +55,12 @@ func (s *Screen) up() string {
 	if s.drawn == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn)
+	return visible.Own(fmt.Sprintf("\x1b[%dA\x1b[J", s.drawn))
 }
 
 // cut shortens a line to a width. Colours take no room and stay.
 func cut(line string, width int) string {
-	if width <= 0 || utf8.RuneCountInString(line) <= width {
+	if width <= 0 || Width(line) <= width {
 		return line
 	}
 	var out strings.Builder
@@ -81,4 +83,20 @@ func cut(line string, width int) string {
 		out.WriteRune(r)
 	}
 	return out.String()
+}
+
+// Width is how many characters of a line take room: those of colours do not.
+func Width(line string) int {
+	n, escape := 0, false
+	for _, r := range line {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm'
+		default:
+			n++
+		}
+	}
+	return n
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Finished tells whether nothing moves in a workflow any more.
@@ -19,7 +20,9 @@ func Finished(s ctlapi.WorkflowState) bool {
 }
 
 // Title names a workflow: "provision acme (wfl_…)".
-func Title(w ctlapi.Workflow) string {
+func Title(w ctlapi.Workflow) string { return visible.Row(title(w)) }
+
+func title(w ctlapi.Workflow) string {
 	title := strings.ReplaceAll(string(w.Kind), "_", " ") + " " + w.Install.Name
 	if w.Action != nil {
 		title = "run " + *w.Action + " in " + w.Install.Name
@@ -35,11 +38,11 @@ func Tree(w ctlapi.Workflow, now time.Time, color bool) []string {
 	lines := []string{Title(w) + "  " + output.Paint(color, output.StyleOf(string(w.State)), string(w.State)) + span(w.StartedAt, w.FinishedAt, now)}
 	width := 0
 	for _, s := range w.Steps {
-		width = max(width, utf8.RuneCountInString(s.Name))
+		width = max(width, utf8.RuneCountInString(visible.Line(s.Name)))
 	}
 	for _, s := range w.Steps {
 		mark, style := Mark(s.State)
-		line := "  " + output.Paint(color, style, mark) + " " + s.Name + strings.Repeat(" ", width-utf8.RuneCountInString(s.Name))
+		line := "  " + output.Paint(color, style, mark) + " " + visible.Line(s.Name) + strings.Repeat(" ", width-utf8.RuneCountInString(visible.Line(s.Name)))
 		lines = append(lines, strings.TrimRight(line+detail(s, now), " "))
 	}
 	return lines
@@ -83,7 +86,7 @@ func detail(s ctlapi.Step, now time.Time) string {
 		}
 	case ctlapi.StepStateSucceeded:
 		if s.Change != nil && s.Change.Counts != nil {
-			return took + "  " + changes.Counts(s.Change.Counts)
+			return took + "  " + changes.Counts(s.Change.Kind, s.Change.Counts)
 		}
 	}
 	return took

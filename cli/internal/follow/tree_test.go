@@ -14,7 +14,9 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -27,7 +29,9 @@ func ptr[T any](v T) *T { return &v }
 
 func golden(t *testing.T, file string, lines []string) {
 	t.Helper()
-	got := strings.Join(lines, "\n") + "\n"
+	var shown strings.Builder
+	_, _ = visible.NewWriter(&shown).Write([]byte(strings.Join(lines, "\n") + "\n")) // as a command does
+	got := shown.String()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
@@ -128,13 +132,13 @@ func TestLine(t *testing.T) {
 func TestScreenDrawsOverItsBlockOnly(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	s := follow.Screen{W: &out, Terminal: true, Columns: 8}
-	s.Draw([]string{"one", "\x1b[32mlonger than eight\x1b[0m"})
+	s := follow.Screen{W: visible.NewWriter(&out), Terminal: true, Columns: 8}
+	s.Draw([]string{"one", output.Paint(true, output.Good, "longer than eight"), output.Paint(true, output.Good, "fits but")})
 	s.Draw([]string{"one"})
 	s.Print("stays")
 	s.Draw([]string{"two"})
 	s.Clear()
-	want := "one\n\x1b[32mlonger …\x1b[0m\n" + "\x1b[2A\x1b[Jone\n" + "\x1b[1A\x1b[Jstays\n" + "two\n" + "\x1b[1A\x1b[J"
+	want := "one\n\x1b[32mlonger …\x1b[0m\n\x1b[32mfits but\x1b[0m\n" + "\x1b[3A\x1b[Jone\n" + "\x1b[1A\x1b[Jstays\n" + "two\n" + "\x1b[1A\x1b[J"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("written (-want +got):\n%q", diff)
 	}
@@ -176,8 +180,8 @@ func TestChangeLines(t *testing.T) {
 		},
 		Differs: []ctlapi.Difference{{Field: "artifact_digest", Want: "sha256:a", Got: "sha256:b"}},
 	}
-	golden(t, "testdata/change.txt", changes.Lines(change, false))
+	golden(t, "testdata/change.txt", changes.Lines(change, changes.Options{Text: true}))
 	removal := ctlapi.Change{ID: "chg_8", Kind: ctlapi.ChangeKindTeardown, Install: ctlapi.Ref{Name: "acme"},
 		Resource: &ctlapi.ResourceRef{Kind: ctlapi.ResourceRefKindSandbox, Name: "sandbox"}}
-	golden(t, "testdata/removal.txt", changes.Lines(removal, false))
+	golden(t, "testdata/removal.txt", changes.Lines(removal, changes.Options{Text: true}))
 }

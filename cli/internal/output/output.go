@@ -7,13 +7,14 @@
 package output
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Format is one of the formats of -o.
@@ -84,7 +85,7 @@ func List[T any](w io.Writer, o Options, items []T, v View[T]) error {
 		return program(w, o, items)
 	case Name:
 		for _, item := range items {
-			if _, err := fmt.Fprintln(w, v.Name(item)); err != nil {
+			if _, err := fmt.Fprintln(w, visible.Line(v.Name(item))); err != nil {
 				return err
 			}
 		}
@@ -120,7 +121,7 @@ func One[T any](w io.Writer, o Options, item T, v View[T]) error {
 	case JSON, YAML:
 		return program(w, o, item)
 	case Name:
-		_, err := fmt.Fprintln(w, v.Name(item))
+		_, err := fmt.Fprintln(w, visible.Line(v.Name(item)))
 		return err
 	}
 	rows := make([][]string, len(v.Columns))
@@ -149,7 +150,7 @@ func program(w io.Writer, o Options, v any) error {
 		}
 	}
 	if o.Format == YAML {
-		if data, err = yaml.JSONToYAML(data); err != nil {
+		if data, err = toYAML(data); err != nil {
 			return err
 		}
 		_, err = w.Write(data)
@@ -161,8 +162,13 @@ func program(w io.Writer, o Options, v any) error {
 	if err := decoder.Decode(&tree); err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(w)
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(tree)
+	if err := encoder.Encode(tree); err != nil {
+		return err
+	}
+	_, err = w.Write(visible.JSON(encoded.Bytes()))
+	return err
 }

@@ -2,6 +2,7 @@ package output_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -66,10 +69,11 @@ func TestFormats(t *testing.T) {
 			}
 			o.Color = tc.color
 			var got bytes.Buffer
+			w := visible.NewWriter(&got) // lets the program's own colours pass
 			if tc.one {
-				err = output.One(&got, o, tc.items[0], view)
+				err = output.One(w, o, tc.items[0], view)
 			} else {
-				err = output.List(&got, o, tc.items, view)
+				err = output.List(w, o, tc.items, view)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -118,7 +122,35 @@ func TestValuesDoNotSteerTheTerminal(t *testing.T) {
 	if err := output.List(&out, output.Options{Format: output.Table}, []string{"a\x1b[31mred\a\nline", "船"}, view); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("VALUE\na\uFFFD[31mred\uFFFD line\n船\n", out.String()); diff != "" {
+	if diff := cmp.Diff("VALUE\na⟨U+001B⟩[31mred⟨U+0007⟩ line\n船\n", out.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// What programs get means the same as before, and can be shown all the same.
+func TestProgramsGetHiddenCharactersEscaped(t *testing.T) {
+	t.Parallel()
+	text := "a\x1b\x7f\u0085\u009b\u202e\u2028\ufeff\U000e0041 line\nnext: 'x' \"y\" \\x01\ttab"
+	for _, v := range []any{text, map[string]any{text: []any{text, "plain", text + text}}, "\\u202e only looks like it", "two\nlines\n"} {
+		for _, format := range []output.Format{output.JSON, output.YAML} {
+			var out strings.Builder
+			if err := output.Program(&out, output.Options{Format: format}, v); err != nil {
+				t.Fatal(err)
+			}
+			if i := strings.IndexFunc(out.String(), visible.Hidden); i >= 0 {
+				t.Errorf("%s: hidden at %d of %q", format, i, out.String())
+			}
+			var back any
+			read := json.Unmarshal
+			if format == output.YAML {
+				read = func(data []byte, v any) error { return yaml.Unmarshal(data, v) }
+			}
+			if err := read([]byte(out.String()), &back); err != nil {
+				t.Fatalf("%s: %v in %s", format, err, out.String())
+			}
+			if diff := cmp.Diff(v, back); diff != "" {
+				t.Errorf("%s: %s\n(-want +got):\n%s", format, out.String(), diff)
+			}
+		}
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // gap is what stands between two columns.
@@ -14,19 +15,17 @@ const gap = "   "
 // cell makes sure that a value is one line and never empty, so that columns
 // can be counted.
 func cell(text string) string {
-	text = strings.Map(visible, strings.Join(strings.Fields(text), " "))
+	text = OneLine(text)
 	if text == "" {
 		return "-"
 	}
 	return text
 }
 
-// visible takes out what could steer a terminal: values may be anybody's.
-func visible(r rune) rune {
-	if unicode.IsControl(r) {
-		return unicode.ReplacementChar
-	}
-	return r
+// OneLine is text on one line: its words, visible, with a space between them.
+// Values may be anybody's.
+func OneLine(text string) string {
+	return visible.Line(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }), " "))
 }
 
 // align prints rows in columns. Colours are added after the widths are known.
@@ -88,10 +87,11 @@ func StyleOf(word string) Style {
 	return Plain
 }
 
-// Paint gives text a style when color is on.
+// Paint gives text a style when color is on. The colours show behind a
+// visible.Writer, which every command writes to.
 func Paint(color bool, s Style, text string) string {
 	if !color || s == Plain {
 		return text
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	return visible.Own("\x1b["+string(s)+"m") + text + visible.Own("\x1b[0m")
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/visible"
 )
 
 // Exit codes.
@@ -26,22 +27,33 @@ const (
 	exitUsage = 64 // as everywhere in Berth
 )
 
-const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--anchor-key FILE] [-o text|json]
+const usage = `berth-verify chain FILE [--key FILE] [--head FILE] [--head-key FILE] [--anchor-key FILE]
+                         [-o text|json]
 
 Checks a chain, as "berth-runner" writes it, without any network. FILE may be
 "-" for standard input.
 
-  --key FILE         public key of the chain's writer (PEM or base64); may be repeated
+  --key FILE         public key of the chain's writer; may be repeated
   --head FILE        heads that somebody else kept: signed heads, or that side's own
                      chain with its anchors, as JSON lines; may be repeated
+  --head-key FILE    public key of who signed these heads, when that is not the chain's
+                     writer: the control plane signs what it anchors; may be repeated
   --anchor-key FILE  public key of the writer of the chains anchored in FILE
+
+A FILE with keys is PEM, base64, or a runner's trust.json, whose dispatch keys count.
+
   -o text|json       what to print (text)
 
 Exit codes: 0 the chain is good, 1 it is not, 64 wrong usage.
 `
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	// What chains say was written by others: nothing of it steers the terminal.
+	stdout, stderr := visible.NewWriter(os.Stdout), visible.NewWriter(os.Stderr)
+	code := run(os.Args[1:], os.Stdin, stdout, stderr)
+	_ = stdout.Flush() // nobody could be told
+	_ = stderr.Flush()
+	os.Exit(code)
 }
 
 // files is a flag that may be repeated.
@@ -51,13 +63,14 @@ func (f *files) String() string     { return fmt.Sprint(*f) }
 func (f *files) Set(v string) error { *f = append(*f, v); return nil }
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	var keys, anchorKeys, heads files
+	var keys, headKeys, anchorKeys, heads files
 	var format string
 	flags := flag.NewFlagSet("berth-verify", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Var(&keys, "key", "")
 	flags.Var(&anchorKeys, "anchor-key", "")
 	flags.Var(&heads, "head", "")
+	flags.Var(&headKeys, "head-key", "")
 	flags.StringVar(&format, "o", "text", "")
 
 	positional, err := parse(flags, args)
@@ -75,7 +88,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 
-	report, err := verify(positional[1], stdin, keys, anchorKeys, heads)
+	report, err := verify(positional[1], stdin, given{keys: keys, heads: heads, headKeys: headKeys, anchorKeys: anchorKeys})
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "berth-verify: %v\n", err)
 		return exitBad
@@ -105,16 +118,22 @@ func parse(flags *flag.FlagSet, args []string) (positional []string, err error) 
 	}
 }
 
-func verify(path string, stdin io.Reader, keys, anchorKeys, heads []string) (chain.Report, error) {
+// given are the files that a chain is checked against.
+type given struct{ keys, heads, headKeys, anchorKeys []string }
+
+func verify(path string, stdin io.Reader, g given) (chain.Report, error) {
 	var o chain.VerifyOptions
 	var err error
-	if o.Keys, err = readKeys(keys); err != nil {
+	if o.Keys, err = readKeys(g.keys); err != nil {
 		return chain.Report{}, err
 	}
-	if o.AnchorKeys, err = readKeys(anchorKeys); err != nil {
+	if o.HeadKeys, err = readKeys(g.headKeys); err != nil {
 		return chain.Report{}, err
 	}
-	for _, file := range heads {
+	if o.AnchorKeys, err = readKeys(g.anchorKeys); err != nil {
+		return chain.Report{}, err
+	}
+	for _, file := range g.heads {
 		kept, err := readHeads(file)
 		if err != nil {
 			return chain.Report{}, err
@@ -140,13 +159,30 @@ func readKeys(paths []string) (map[string]ed25519.PublicKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		key, err := capsule.ParsePublicKey(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		texts := []string{string(text)}
+		var trust trustFile
+		if json.Unmarshal(text, &trust) == nil && len(trust.DispatchKeys) > 0 {
+			texts = nil
+			for _, key := range trust.DispatchKeys {
+				texts = append(texts, key.PublicKey)
+			}
 		}
-		keys[capsule.KeyID(key)] = key
+		for _, text := range texts {
+			key, err := capsule.ParsePublicKey(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			keys[capsule.KeyID(key)] = key
+		}
 	}
 	return keys, nil
+}
+
+// trustFile is what a runner's trust.json says of keys.
+type trustFile struct {
+	DispatchKeys []struct {
+		PublicKey string `json:"public_key"`
+	} `json:"dispatch_keys"`
 }
 
 // readHeads reads signed heads, one JSON value after the other. A record that
@@ -180,12 +216,15 @@ func readHeads(path string) ([]chain.SignedHead, error) {
 }
 
 func printJSON(w io.Writer, report chain.Report) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
+	text, err := json.MarshalIndent(struct {
 		OK bool `json:"ok"`
 		chain.Report
-	}{report.OK(), report})
+	}{report.OK(), report}, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(visible.JSON(text), '\n'))
+	return err
 }
 
 // printText prints one line for a good chain, and one more for each thing that
@@ -194,9 +233,9 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 	var out bytes.Buffer
 	if !report.OK() {
 		if report.FirstBad > 0 {
-			_, _ = fmt.Fprintf(&out, "bad: record %s %s\n", thousands(report.FirstBad), report.Problem)
+			_, _ = fmt.Fprintf(&out, "bad: record %s %s\n", thousands(report.FirstBad), visible.Line(report.Problem))
 		} else {
-			_, _ = fmt.Fprintf(&out, "bad: %s\n", report.Problem)
+			_, _ = fmt.Fprintf(&out, "bad: %s\n", visible.Line(report.Problem))
 		}
 		_, _ = fmt.Fprintf(&out, "%s records before it are good\n", thousands(report.Records))
 		_, err := w.Write(out.Bytes())
@@ -216,6 +255,9 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 	}
 	if !report.Signed {
 		_, _ = fmt.Fprintln(&out, "signatures were not checked: give --key")
+	}
+	if headsGiven && !report.HeadsSigned {
+		_, _ = fmt.Fprintln(&out, "signatures of the kept heads were not all checked: give --head-key")
 	}
 	if !headsGiven {
 		_, _ = fmt.Fprintln(&out, "no kept head was given (--head): records cut off the end would not be seen")

@@ -15,7 +15,7 @@ import (
 )
 
 // fixture is a chain on disk with its writer's key and heads that the vendor kept.
-type fixture struct{ chain, key, otherKey, head, oldHead, otherHead, vendorChain string }
+type fixture struct{ chain, key, otherKey, trust, vendorID, head, oldHead, otherHead, vendorChain string }
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
@@ -50,6 +50,8 @@ func newFixture(t *testing.T) fixture {
 		return must(raw, err)
 	}
 	f := fixture{chain: filepath.Join(dir, "acme.jsonl"), key: put("acme.pub", pub(runner)), otherKey: put("other.pub", pub(vendor))}
+	f.vendorID = capsule.KeyID(vendor.Key.Public().(ed25519.PublicKey))
+	f.trust = put("trust.json", must(map[string]any{"dispatch_keys": []any{map[string]any{"key_id": "x", "public_key": string(pub(vendor))}}}, nil))
 	w, err := chain.Open(f.chain, runner)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +71,8 @@ func newFixture(t *testing.T) fixture {
 	head := w.SignedHead()
 	f.head = put("head.json", must(head, nil))
 	f.otherHead = put("other.json", must(chain.SignHead(w.Head(), vendor), nil))
-	line, err := chain.Next(chain.Head{}, chain.Record{Actor: "vendor", Kind: chain.Anchor, What: "head of acme", Anchored: &head}, vendor)
+	anchored := chain.SignHead(w.Head(), chain.Signer{Chain: "ins_1", Key: vendor.Key, Now: vendor.Now}) // as ctl-api does
+	line, err := chain.Next(chain.Head{}, chain.Record{Actor: "vendor", Kind: chain.Anchor, What: "head of acme", Anchored: &anchored}, vendor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +100,15 @@ func TestRun(t *testing.T) {
 	}{
 		{name: "good", args: []string{"chain", f.chain, "--key", f.key, "--head", f.head},
 			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n"},
-		{name: "the vendor's chain as head, flags first", args: []string{"--head", f.vendorChain, "-key", f.key, "chain", f.chain},
+		{name: "the vendor's chain as head, flags first", args: []string{"--head", f.vendorChain, "--head-key", f.otherKey, "-key", f.key, "chain", f.chain},
 			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n"},
+		{name: "its key from a runner's trust file", args: []string{"chain", f.chain, "--key", f.key, "--head", f.vendorChain, "--head-key", f.trust},
+			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n"},
+		{name: "without its key", args: []string{"chain", f.chain, "--key", f.key, "--head", f.vendorChain},
+			stdout: "3 records · head agrees with the vendor's anchor · 0 effects without record\n" +
+				"signatures of the kept heads were not all checked: give --head-key\n"},
+		{name: "with a key of somebody else", args: []string{"chain", f.chain, "--key", f.key, "--head", f.vendorChain, "--head-key", f.key}, code: 1,
+			stdout: "bad: the kept head of record 3 is not to be trusted: signed head refused: unknown key \"" + f.vendorID + "\"\n0 records before it are good\n"},
 		{name: "an older head", args: []string{"chain", f.chain, "--key", f.key, "--head", f.oldHead},
 			stdout: "3 records · agrees with the vendor's anchor at record 2 · 0 effects without record\n"},
 		{name: "without key and head", args: []string{"chain", f.chain},

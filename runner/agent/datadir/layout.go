@@ -19,6 +19,7 @@
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
 //	  plans/<change>.json what was planned, in the runner's own words
+//	  plans/<change>.summary what people are shown of it, when it is too long to be sent
 //	  jobs/<job>.<attempt>/  see package job
 //	  runs/<run>.json     reports of scheduled runs that wait to be delivered
 //	  spool/<job>.<attempt>/ log lines that wait to be delivered
@@ -145,6 +146,10 @@ func (d Dir) Install() string { return d.join("install") }
 
 // Plan is the record of what was planned for a change.
 func (d Dir) Plan(change string) string { return d.join("plans", change+".json") }
+
+// PlanSummary is all that there is to show of a plan, as JSON, when it is too
+// long to be sent.
+func (d Dir) PlanSummary(change string) string { return d.join("plans", change+".summary") }
 
 // Plans has all such records.
 func (d Dir) Plans() string { return d.join("plans") }

@@ -26,7 +26,6 @@ const (
 	maxResult  = 16 << 20
 	maxPlan    = 128 << 20
 	maxError   = 4000 // bytes; what the API takes of an error
-	maxText    = 256 << 10
 	maxOutputs = 16 << 20
 )
 

@@ -34,9 +34,17 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	summary, err := j.summary(result)
+	whole, err := j.summary(result)
 	if err != nil {
 		return err
+	}
+	summary := shownOf(whole, maxShown)
+	if summary.NotShownBytes > 0 {
+		if err := datadir.WriteJSON(j.deps.Dir.PlanSummary(j.spec.ChangeID), whole); err != nil {
+			return err
+		}
+		j.remark(fmt.Sprintf("%d bytes of this plan are not shown: all of it is in plans/%s on the runner", summary.NotShownBytes,
+			filepath.Base(j.deps.Dir.PlanSummary(j.spec.ChangeID))))
 	}
 	effect, err := j.effect(ctx, *result, plan, inputs)
 	if err != nil {
@@ -100,7 +108,6 @@ func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
 	if err := json.Unmarshal(raw, &clean); err != nil {
 		return s, errors.New("summary of the plan cannot be shown without a secret")
 	}
-	clean.Text = cut(clean.Text, maxText)
 	result.NoChange = result.NoChange || clean.NoChange
 	clean.NoChange = result.NoChange
 	return clean, nil

@@ -16,13 +16,6 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-// Verdict of the guardrails. There are none yet beside the runner, so nothing
-// can stand against a plan.
-const verdictPass = "pass"
-
-// noGuardrails is the digest of an empty set of guardrails.
-var noGuardrails = capsule.DigestBytes([]byte("[]"))
-
 // Place is where effects of this runner happen and with what.
 type Place struct {
 	// Target names the machine or the cluster, and the install.
@@ -39,16 +32,15 @@ type Place struct {
 // anew before an apply.
 func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	e := capsule.Effect{
-		OrgID:            spec.OrgID,
-		InstallID:        spec.InstallID,
-		Target:           p.Target,
-		ChangeKind:       changeKind(spec),
-		Tool:             tool,
-		EngineDigest:     p.EngineDigest,
-		Lineage:          p.Lineage,
-		Serial:           p.Serial,
-		GuardrailsDigest: noGuardrails,
-		Verdict:          verdictPass,
+		OrgID:        spec.OrgID,
+		InstallID:    spec.InstallID,
+		Target:       p.Target,
+		ChangeKind:   changeKind(spec),
+		Tool:         tool,
+		EngineDigest: p.EngineDigest,
+		Lineage:      p.Lineage,
+		Serial:       p.Serial,
+		Verdict:      capsule.Unevaluated, // this runner has no guardrails
 	}
 	if spec.Resource != nil {
 		e.ResourceID, e.Component = spec.Resource.ID, spec.Resource.Name

@@ -8,13 +8,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
@@ -38,12 +41,22 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	root := newRoot()
+	return execute(ctx, newRoot(), args, os.Stdout, os.Stderr)
+}
+
+// execute runs one command line. What it writes is made visible on its way:
+// names, reasons and records come from others, and nothing of them steers the
+// terminal.
+func execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	out, errs := visible.NewWriter(stdout), visible.NewWriter(stderr)
+	root.SetOut(out)
+	root.SetErr(errs)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "berth-runner: "+err.Error())
+		fmt.Fprintln(errs, "berth-runner: "+strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
+	_ = errors.Join(out.Flush(), errs.Flush()) // nobody could be told
 	return exitCode(err)
 }
 

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/power"
@@ -117,6 +120,48 @@ func TestSwitchCommands(t *testing.T) {
 	out, err := call(t, "status", "--data", data)
 	if err != nil || !strings.Contains(out, "not enrolled yet") || !strings.Contains(out, "back again") {
 		t.Errorf("status: %v\n%s", err, out)
+	}
+}
+
+// What others wrote into the data directory does not steer the terminal, and
+// makes no line of its own.
+func TestStatusCannotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	const hostile = "x\x1b[2J\u009b1m\rover\u202e\u200b\U000e0041\xff\nFORGED line"
+	data := t.TempDir()
+	dir, err := datadir.At(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := power.Set(dir, power.State{Mode: power.Pause, Reason: hostile, By: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	if err := datadir.WriteJSON(dir.Status(), agent.Status{Error: hostile, Trust: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	if err := datadir.WriteJSON(dir.Runner(), datadir.Runner{RunnerID: hostile, InstallID: hostile}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir.Jobs(), hostile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"status"}, {"status", "--json"}, {"status", "--connected"}, {"chain", "verify"}, {"preflight"}, {"pause", "--reason", hostile}, {hostile},
+		{"preflight", "--code", hostile},
+	} {
+		var out, errs bytes.Buffer
+		execute(t.Context(), newRoot(), append(args, "--data", data), &out, &errs)
+		for stream, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
+			if i := strings.IndexFunc(text, visible.Hidden); i >= 0 || !utf8.ValidString(text) || strings.Contains(text, "\xff") {
+				t.Errorf("%q, %s: hidden at %d of %q", args, stream, i, text)
+			}
+			if strings.Contains("\n"+text, "\nFORGED") {
+				t.Errorf("%q, %s: a line passes for the program's: %q", args, stream, text)
+			}
+		}
+		if out.Len()+errs.Len() == 0 {
+			t.Errorf("%q says nothing", args)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/pkg/version"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/deploy"
@@ -133,18 +133,16 @@ func ofData(found []agent.Finding) []preflight.Finding {
 
 func printFindings(w io.Writer, findings []preflight.Finding, format string) error {
 	if format == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(findings)
+		return printJSON(w, findings)
 	}
 	marks := map[preflight.Status]string{preflight.OK: "ok  ", preflight.Warn: "warn", preflight.Fail: "FAIL", preflight.Skip: "skip"}
 	for _, f := range findings {
 		line := marks[f.Status] + "  " + f.Check
 		if f.Detail != "" {
-			line += ": " + f.Detail
+			line += ": " + visible.Line(f.Detail)
 		}
 		if f.Fix != "" {
-			line += "\n      → " + f.Fix
+			line += "\n      → " + visible.Line(f.Fix)
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
@@ -49,9 +51,7 @@ func (s *settings) statusCommand() *cobra.Command {
 				return errors.New("not connected to the control plane: " + or(st.Agent.Error, "no session is open"))
 			}
 			if asJSON {
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(st)
+				return printJSON(cmd.OutOrStdout(), st)
 			}
 			return st.print(cmd)
 		},
@@ -93,7 +93,9 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 
 func (st status) print(cmd *cobra.Command) error {
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(w, name+"\t"+format+"\n", args...) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "%s\t%s\n", name, visible.Line(fmt.Sprintf(format, args...)))
+	}
 	if st.Runner.RunnerID == "" {
 		line("runner", "not enrolled yet")
 	} else {
@@ -135,9 +137,28 @@ func (st status) print(cmd *cobra.Command) error {
 	return w.Flush()
 }
 
+// printJSON prints for programs, in a form that can also be shown.
+func printJSON(w io.Writer, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(visible.JSON(text), '\n'))
+	return err
+}
+
 func (s *settings) chainCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "chain", Short: "The record of what was done to this install", Args: noArgs}
 	cmd.AddCommand(&cobra.Command{
+		Use: "key", Short: "Print the public key that signs the record, for berth-verify --key", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := s.dir()
+			if err != nil {
+				return err
+			}
+			return printChainKey(cmd.OutOrStdout(), dir)
+		},
+	}, &cobra.Command{
 		Use: "verify", Short: "Check the record: each line follows the one before and is signed", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := s.dir()
@@ -148,6 +169,23 @@ func (s *settings) chainCommand() *cobra.Command {
 		},
 	})
 	return cmd
+}
+
+// printChainKey prints the key of a runner that has one: asking makes none.
+func printChainKey(w io.Writer, dir datadir.Dir) error {
+	if _, enrolled, err := dir.LoadRunner(); err != nil || !enrolled {
+		return errors.Join(err, errors.New("the runner is not enrolled: it has no chain"))
+	}
+	keys, err := dir.Keys()
+	if err != nil {
+		return err
+	}
+	text, err := capsule.MarshalPublicKey(keys.Public())
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
@@ -180,7 +218,7 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "chain %s is good: %d records, %d effects, head %s\n", report.Chain, report.Records, report.Effects, report.Head.Hash)
 	for _, r := range report.Unfinished {
-		fmt.Fprintf(cmd.OutOrStdout(), "  without outcome: %d %s (%s)\n", r.Seq, r.What, r.Job)
+		fmt.Fprintf(cmd.OutOrStdout(), "  without outcome: %d %s (%s)\n", r.Seq, visible.Line(r.What), visible.Line(r.Job))
 	}
 	return nil
 }

@@ -104,24 +104,22 @@ func inputsOf(p pinned) map[string]any {
 	return map[string]any{"inputs": p.Inputs, "env_vars": steps}
 }
 
-// summarise shows the scripts as they will run, and of the environment the
-// names only.
+// summarise shows the scripts as they will run, and of the environment and the
+// inputs the names only.
 func summarise(p pinned) jobspec.PlanSummary {
 	var s jobspec.PlanSummary
 	var text strings.Builder
 	for _, sc := range p.Scripts {
-		fields := []jobspec.FieldChange{{Path: "script", After: sc.Text}}
+		fields := []jobspec.FieldChange{{Path: jobspec.ScriptField, After: sc.Text}}
 		names := slices.Sorted(maps.Keys(sc.EnvVars))
 		if len(names) > 0 {
 			fields = append(fields, jobspec.FieldChange{Path: "env_vars", After: strings.Join(names, ", ")})
 		}
+		if len(p.Inputs) > 0 {
+			fields = append(fields, jobspec.FieldChange{Path: "inputs", After: strings.Join(slices.Sorted(maps.Keys(p.Inputs)), ", ")})
+		}
 		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: p.Name + "/" + sc.Name, Action: "run", Fields: fields})
 		fmt.Fprintf(&text, "# %s\n%s\n", sc.Name, strings.TrimRight(sc.Text, "\n"))
-	}
-	if len(p.Inputs) > 0 {
-		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: p.Name, Action: "run", Fields: []jobspec.FieldChange{
-			{Path: "inputs", After: strings.Join(slices.Sorted(maps.Keys(p.Inputs)), ", ")},
-		}})
 	}
 	s.Text = text.String()
 	return s

@@ -7,6 +7,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
 // hook is a hook of a release as it goes into the canonical plan.
@@ -39,7 +40,8 @@ func (m mode) events() []release.HookEvent {
 	return nil
 }
 
-// hookChanges tells people which hooks run, in the order in which they do.
+// hookChanges tells people which hooks run, in the order in which they do, and
+// what they are.
 func hookChanges(list []hook, m mode) []jobspec.ObjectChange {
 	var out []jobspec.ObjectChange
 	for _, event := range m.events() {
@@ -48,8 +50,23 @@ func hookChanges(list []hook, m mode) []jobspec.ObjectChange {
 		for _, h := range running {
 			out = append(out, jobspec.ObjectChange{
 				Address: fmt.Sprintf("%s %s", h.Kind, h.Name), Action: "run", Reason: fmt.Sprintf("%s hook", event),
+				Fields: hookFields(h),
 			})
 		}
 	}
 	return out
+}
+
+// hookFields are the fields of the objects that a hook makes, without the values
+// of Secrets.
+func hookFields(h hook) []jobspec.FieldChange {
+	objects, err := kube.ParseObjects(h.Manifest)
+	if err != nil { // the API server will say so too
+		return []jobspec.FieldChange{{Path: "manifest", After: "(cannot be read)"}}
+	}
+	var fields []jobspec.FieldChange
+	for _, obj := range objects {
+		fields = append(fields, kube.Diff(nil, obj)...)
+	}
+	return fields
 }

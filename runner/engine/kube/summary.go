@@ -9,10 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-const (
-	sensitive = "(sensitive)"
-	maxValue  = 4 << 10 // bytes of one value that is shown
-)
+const sensitive = "(sensitive)"
 
 // Diff is Fields for people: values of Secrets are replaced.
 func Diff(before, after *unstructured.Unstructured) []jobspec.FieldChange {
@@ -82,8 +79,6 @@ func shown(ref Ref, path, value string) string {
 		return ""
 	case secret(ref, path):
 		return sensitive
-	case len(value) > maxValue:
-		return strings.ToValidUTF8(value[:maxValue], "") + fmt.Sprintf("… (%d bytes)", len(value))
 	}
 	return value
 }

@@ -119,7 +119,7 @@ func (w *workspace) writeSummary(ctx context.Context, j *job.Job, plan *tfjson.P
 			return job.Failf("", "terraform show of %s: %s", j.Subject(), firstError(err))
 		}
 	}
-	summary.Text = capText(text)
+	summary.Text = text
 	return job.WriteJSON(j.Out("plan.summary.json"), summary)
 }
 

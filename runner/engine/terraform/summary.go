@@ -17,9 +17,6 @@ import (
 const (
 	sensitive = "(sensitive)"
 	unknown   = "(known after apply)"
-
-	maxText  = 256 << 10 // bytes of PlanSummary.Text
-	maxValue = 4 << 10   // bytes of one value in it
 )
 
 // changes tells whether an apply of the plan would do anything, also to the
@@ -39,7 +36,8 @@ func changes(plan *tfjson.Plan) bool {
 }
 
 // summarise tells people what a plan does. What Terraform knows to be
-// sensitive is masked; the agent's redactor sees the rest.
+// sensitive is masked; the agent's redactor sees the rest. Nothing is cut: what
+// is approved is shown.
 func summarise(plan *tfjson.Plan) jobspec.PlanSummary {
 	s := jobspec.PlanSummary{NoChange: !changes(plan)}
 	for _, r := range plan.ResourceChanges {
@@ -159,9 +157,6 @@ func (s side) show() string {
 	if err != nil {
 		return fmt.Sprintf("(%v)", err)
 	}
-	if len(data) > maxValue {
-		return strings.ToValidUTF8(string(data[:maxValue]), "") + fmt.Sprintf("… (%d bytes)", len(data))
-	}
 	return string(data)
 }
 
@@ -267,13 +262,4 @@ func planText(stdout string) (text string, ok bool) {
 	}
 	text, _, _ = strings.Cut(stdout[start:], "\nSaved the plan to:")
 	return strings.TrimRight(strings.TrimSpace(text), "─\n ") + "\n", true
-}
-
-// capText cuts a long text at the end of a line.
-func capText(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	cut := max(strings.LastIndexByte(text[:maxText], '\n'), 0)
-	return fmt.Sprintf("%s\n… %d bytes more", text[:cut], len(text)-cut)
 }

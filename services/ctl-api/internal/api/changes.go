@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -132,8 +133,12 @@ func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef
 		ExpiresAt: c.WaitDeadline, Error: c.Error, CreatedAt: c.CreatedAt,
 	}
 	if len(c.Plan) > 0 {
-		out.Counts = new(apigen.PlanCounts)
-		_ = json.Unmarshal(c.Plan, out.Counts) // our own row
+		var plan jobspec.PlanSummary
+		_ = json.Unmarshal(c.Plan, &plan) // our own row
+		n := plan.Counts()
+		out.Counts = &apigen.PlanCounts{
+			NoChange: n.NoChange, Create: n.Create, Update: n.Update, Replace: n.Replace, Delete: n.Delete, Run: n.Run, Outputs: n.Outputs, Other: n.Other,
+		}
 	}
 	return out
 }
