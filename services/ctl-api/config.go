@@ -7,6 +7,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
 
@@ -43,6 +44,8 @@ type Config struct {
 	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
+	// What callers can make the service hold.
+	httpserver.Limits
 }
 
 // Validate reports every problem at once.
@@ -68,5 +71,6 @@ func (c Config) Validate() error {
 		badURL,
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
+		c.Limits.Validate(),
 	)
 }

@@ -336,6 +336,13 @@ func TestRunRefusesAContractThatNobodyServes(t *testing.T) {
 func newServer(t *testing.T, cfg httpserver.Config) *httpserver.Server {
 	t.Helper()
 	cfg.Name, cfg.Log, cfg.Spec = "test", slog.New(slog.DiscardHandler), loadContract(t)
+	if cfg.Middleware == nil {
+		cfg.Middleware = []gin.HandlerFunc{func(c *gin.Context) {
+			if err := httpserver.Proven(c, "caller"); err != nil {
+				httpserver.WriteProblem(c, err)
+			}
+		}}
+	}
 	s := httpserver.New(cfg)
 	s.Router().GET("/boats/:boat", func(c *gin.Context) {
 		switch boat := c.Param("boat"); boat {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/gin-gonic/gin"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
@@ -34,11 +34,13 @@ func (s *Server) validate(c *gin.Context) {
 		},
 	})
 	if err == nil {
+		if !op.streams(c.ContentType()) {
+			s.checkBody(c)
+		}
 		return
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		WriteProblem(c, tooLarge)
+	if err := intake.BodyOf(c.Request.Context()).Err(); err != nil {
+		WriteProblem(c, err)
 		return
 	}
 	fields := fieldErrors(err, nil)
