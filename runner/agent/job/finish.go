@@ -106,6 +106,13 @@ func (j *job) finishAgain(life context.Context) error {
 	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
 		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
 	}
+	// Kept before it is sent: sent again, a report must be the same.
+	if result.NotAhead(j.deps.Now().UTC()) {
+		j.log.WarnContext(life, "report was dated in the future; its times are set to now")
+		if err := datadir.WriteJSON(j.dir.report(), result); err != nil {
+			return err
+		}
+	}
 	if err := j.recordOutcome(life, result); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
