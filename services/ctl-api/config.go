@@ -6,6 +6,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
@@ -58,6 +59,10 @@ func (c Config) Validate() error {
 	if err := enrolcode.CheckURL(c.PublicURL); c.PublicURL != "" && err != nil {
 		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
 	}
+	var badImage error
+	if appconfig.HasCredentials(c.RunnerImage) {
+		badImage = errors.New("BERTH_RUNNER_IMAGE has credentials in it, and is sent to customers: take them out")
+	}
 	var badVersion error
 	if _, err := semver.NewVersion(c.MinCLIVersion); c.MinCLIVersion != "" && err != nil {
 		badVersion = fmt.Errorf("BERTH_MIN_CLI_VERSION %q is not a version such as 1.4.0", c.MinCLIVersion)
@@ -69,6 +74,7 @@ func (c Config) Validate() error {
 		setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL),
 		setting.URL("BERTH_LOG_URL", c.LogURL),
 		badURL,
+		badImage,
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
 		c.Limits.Validate(),

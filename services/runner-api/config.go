@@ -70,9 +70,7 @@ func (c Config) Validate() error {
 		fail("BERTH_LISTEN %q is not host:port", c.Listen)
 	}
 	for name, text := range map[string]string{"BERTH_REGISTRY_URL": c.RegistryURL, "BERTH_LOG_URL": c.LogURL} {
-		if u, err := url.Parse(text); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			fail("%s %q is not an http or https URL", name, text)
-		}
+		errs = append(errs, setting.URL(name, text))
 	}
 	if c.Lease < time.Second || c.Lease > time.Hour {
 		fail("BERTH_LEASE_TTL is %s, want 1s to 1h", c.Lease)

@@ -97,6 +97,8 @@ func Address(name, value string) error {
 func URL(name, value string) error {
 	if u, err := url.Parse(value); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("%s is not an http or https address", name)
+	} else if u.User != nil {
+		return fmt.Errorf("%s has credentials in it, and is stored and shown: take them out", name)
 	}
 	return nil
 }
