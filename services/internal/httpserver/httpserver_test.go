@@ -37,6 +37,7 @@ paths:
       summary: One boat
       parameters:
         - {name: boat, in: path, required: true, schema: {type: string, pattern: '^boa_'}}
+        - {name: name, in: query, description: What it is called., schema: {type: string}}
         - {name: limit, in: query, description: How many at most., schema: {type: integer, maximum: 500, default: 50}}
       responses: {"200": {description: It.}}
     put:
@@ -56,6 +57,7 @@ paths:
               properties:
                 name: {type: string, maxLength: 10, example: Albatros}
                 masts: {type: integer, default: 2}
+                cargo: {}
       responses: {"200": {description: It.}}
   /boats/{boat}/cargo:
     put:

@@ -100,7 +100,7 @@ func ParamError(c *gin.Context, err error, _ int) {
 func RequestError(c *gin.Context, err error) {
 	err = withKind(err)
 	switch {
-	case fault.KindOf(err) != nil, errors.Is(err, context.Canceled):
+	case fault.KindOf(err) != nil, errors.Is(err, context.Canceled), errors.Is(err, intake.ErrLocked):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = fault.Wrap(fault.ErrInvalid, err, "the body ends too early")
 	default:

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -69,18 +67,8 @@ func refuseText(c *gin.Context, at fault.FieldError) {
 	WriteProblem(c, fault.With(fault.Newf(fault.ErrInvalid, "%s", detail), fault.Code("not_text"), fault.Fields(at)))
 }
 
-// checkBody does the same with a JSON body. It was read for validation, so it is
-// in memory.
-func (s *Server) checkBody(c *gin.Context) {
-	if c.Request.Body == nil || c.Request.Body == http.NoBody {
-		return
-	}
-	body, err := io.ReadAll(c.Request.Body)
-	if err != nil {
-		WriteProblem(c, err)
-		return
-	}
-	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+// checkBody does the same with a JSON body, as it was sent.
+func checkBody(c *gin.Context, body []byte) {
 	switch {
 	case !utf8.Valid(body):
 		refuseText(c, fault.FieldError{Detail: "body: is not UTF-8"})
