@@ -1011,6 +1011,8 @@ type ClientInterface interface {
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
 	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
 	//
@@ -1024,6 +1026,8 @@ type ClientInterface interface {
 	// The same report again is answered as before. A report of an attempt that is no
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
+	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
@@ -1075,7 +1079,7 @@ type ClientInterface interface {
 
 	// PutRunWithBody Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1084,7 +1088,7 @@ type ClientInterface interface {
 
 	// PutRun Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1423,6 +1427,8 @@ func (c *Client) PutPlan(ctx context.Context, job JobID, body PutPlanJSONRequest
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
 //
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
 //
@@ -1446,6 +1452,8 @@ func (c *Client) PutResultWithBody(ctx context.Context, job JobID, contentType s
 // The same report again is answered as before. A report of an attempt that is no
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
+//
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
@@ -1547,7 +1555,7 @@ func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTok
 
 // PutRunWithBody Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1566,7 +1574,7 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 
 // PutRun Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2710,6 +2718,8 @@ type ClientWithResponsesInterface interface {
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
 	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
 	//
@@ -2723,6 +2733,8 @@ type ClientWithResponsesInterface interface {
 	// The same report again is answered as before. A report of an attempt that is no
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
+	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
@@ -2774,7 +2786,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithBodyWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2783,7 +2795,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3874,6 +3886,8 @@ func (c *ClientWithResponses) PutPlanWithResponse(ctx context.Context, job JobID
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
 //
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
 //
@@ -3893,6 +3907,8 @@ func (c *ClientWithResponses) PutResultWithBodyWithResponse(ctx context.Context,
 // The same report again is answered as before. A report of an attempt that is no
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
+//
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
@@ -3974,7 +3990,7 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 
 // PutRunWithBodyWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -3989,7 +4005,7 @@ func (c *ClientWithResponses) PutRunWithBodyWithResponse(ctx context.Context, ru
 
 // PutRunWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
