@@ -29,7 +29,7 @@ var entities = func() []map[rune]string {
 		five("&amp;", "&lt;", "&gt;", "&quot;", apostrophe),
 		five("&amp;", "&lt;", "&gt;", quote, apostrophe), // text between tags
 		five("&amp;", "&lt;", ">", quote, apostrophe),
-		with(five("&amp;", "&lt;", "&gt;", "&quot;", "&#39;"), "/", "&#x2F;", "`", "&#x60;", "=", "&#x3D;"), // mustache
+		with(five("&amp;", "&lt;", "&gt;", "&quot;", "&#39;"), "/", "&#x2F;", "`", "&#x60;", "=", "&#x3D;"), // Handlebars
 		with(five("&amp;", "&lt;", "&gt;", "&quot;", "&#x27;"), "/", "&#x2F;"),                              // OWASP
 		five("&#38;", "&#60;", "&#62;", "&#34;", "&#39;"),
 		five("&#x26;", "&#x3c;", "&#x3e;", "&#x22;", "&#x27;"),
