@@ -136,6 +136,39 @@ var secretParameters = []string{
 	"x-amz-signature", "x-amz-security-token", "x-goog-signature",
 }
 
+// namesAddress tells the keys whose values are addresses: of repositories,
+// images, charts, templates, scripts, pages.
+func namesAddress(key string) bool { return key == "repo" || strings.HasSuffix(key, "_url") }
+
+var (
+	authority = regexp.MustCompile(`^(?:git::)?(?:([A-Za-z][A-Za-z0-9+.-]*)://)?([^/?#]*)@`)
+	parameter = regexp.MustCompile(`[?&]([^=&#]+)=[^&#]`)
+)
+
+// HasCredentials reports whether an address has a password, a token or a
+// parameter that is one in it. The name of a user of SSH is none, and neither is
+// what stands before the digest of an image. It looks at the text alone, so it
+// holds for templates, images and git's own forms too.
+func HasCredentials(address string) bool {
+	if m := authority.FindStringSubmatch(address); m != nil {
+		scheme, user := strings.ToLower(m[1]), m[2]
+		switch {
+		case strings.HasPrefix(address[len(m[0]):], "sha256:") && scheme == "":
+		case strings.Contains(user, ":"):
+			return true
+		case scheme != "" && scheme != "ssh" && scheme != "git+ssh":
+			return true
+		}
+	}
+	for _, m := range parameter.FindAllStringSubmatch(address, -1) {
+		name, err := url.QueryUnescape(m[1])
+		if err != nil || slices.Contains(secretParameters, strings.ToLower(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 func checkQuery(values url.Values) error {
 	for name := range values {
 		if slices.Contains(secretParameters, strings.ToLower(name)) {

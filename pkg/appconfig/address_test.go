@@ -83,3 +83,71 @@ func TestCredentialsInAddresses(t *testing.T) {
 		}
 	}
 }
+
+func TestHasCredentials(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"":                                     false,
+		"owner/name":                           false,
+		"https://example.com/a.git":            false,
+		"https://example.com/a@v1/b":           false,
+		"https://example.com/?q=a@b":           false,
+		"git@github.com:owner/name.git":        false,
+		"ssh://git@example.com/a":              false,
+		"registry.example.com:5000/team/api":   false,
+		"registry.example.com/api@sha256:0123": false,
+		"registry:5000/api@sha256:0123":        false,
+		"{{.nuon.install.inputs.repo}}":        false,
+		"https://example.com/?tokens=3":        false,
+		"https://example.com/?token=":          false,
+
+		"https://me:hunter2@example.com/a":               true,
+		"https://ghp_0123456789@github.com/a/b":          true,
+		"HTTPS://me@example.com/a":                       true,
+		"git::https://me:hunter2@example.com/a//b":       true,
+		"ssh://git:hunter2@example.com/a":                true,
+		"oci://me:hunter2@registry.example.com/chart":    true,
+		"me:hunter2@registry.example.com/team/api":       true,
+		"me:hunter2@git.example.com:owner/name":          true,
+		"https://me:{{.nuon.secret}}@example.com/a":      true,
+		"https://me:p@ss@example.com/a":                  true,
+		"https://example.com/a?private_token=hunter2":    true,
+		"https://example.com/a?x=1&TOKEN=hunter2":        true,
+		"https://example.com/a?%74oken=hunter2":          true,
+		"https://b.s3.amazonaws.com/k?X-Amz-Signature=1": true,
+	} {
+		if got := appconfig.HasCredentials(address); got != want {
+			t.Errorf("HasCredentials(%q) = %t, want %t", address, got, want)
+		}
+	}
+}
+
+// Wherever a folder names a place, credentials in it are refused, and not shown.
+func TestAttackCredentialsInStoredAddresses(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2hunter2"
+	for name, files := range map[string]map[string]string{
+		"a repository":   {"components/a.toml": "name = \"a\"\ntype = \"helm_chart\"\nchart_name = \"a\"\n[public_repo]\nrepo = \"https://me:" + secret + "@example.com/a.git\"\n"},
+		"a chart":        {"components/a.toml": "name = \"a\"\ntype = \"helm_chart\"\nchart_name = \"a\"\n[helm_repo]\nrepo_url = \"oci://me:" + secret + "@example.com/charts\"\nchart = \"a\"\n"},
+		"an image":       {"components/a.toml": "name = \"a\"\ntype = \"container_image\"\n[public]\nimage_url = \"me:" + secret + "@example.com/api\"\ntag = \"1\"\n"},
+		"a sandbox":      {"sandbox.toml": "terraform_version = \"1.9.0\"\n[connected_repo]\nrepo = \"https://" + secret + "@example.com/a.git\"\n"},
+		"an action":      {"actions/a.toml": "name = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n[steps.public_repo]\nrepo = \"https://me:" + secret + "@example.com/a.git\"\n"},
+		"a webhook":      {"metadata.toml": "version = \"v2\"\nslack_webhook_url = \"https://me:" + secret + "@example.com/hook\"\n"},
+		"a stack's file": {"stack.toml": "type = \"aws-cloudformation\"\nname = \"s\"\ndescription = \"d\"\nvpc_nested_template_url = \"https://example.com/x?token=" + secret + "\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, diags := appconfig.Load(folder(files), appconfig.LoadOptions{})
+			found := false
+			for _, d := range diags {
+				found = found || (d.Severity == appconfig.Error && strings.Contains(d.Message, "has credentials in it"))
+				if strings.Contains(d.Message+d.Remedy, secret) {
+					t.Errorf("a diagnostic shows them: %s", d.Message)
+				}
+			}
+			if !found {
+				t.Errorf("not refused: %v", diags)
+			}
+		})
+	}
+}

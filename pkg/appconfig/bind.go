@@ -146,6 +146,10 @@ func (b *binder) field(at Place, values map[string]any, f reflect.StructField, i
 		if allowed := f.Tag.Get("enum"); allowed != "" && into.Kind() == reflect.String && !strings.Contains(into.String(), "{{") {
 			b.oneOf(at.key(key), into.String(), strings.Split(allowed, ",")...)
 		}
+		if into.Kind() == reflect.String && namesAddress(tomlKey(f)) && HasCredentials(into.String()) {
+			b.diags = append(b.diags, b.at(Error, CodeValue, at.key(key), "%s has credentials in it, which would be stored with the app: %s", key, withoutCredentials(into.String())).
+				remedy("take them out of the app folder, and change them: they were written down"))
+		}
 	}
 	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !partial {
 		b.add(Error, CodeMissing, at, "%s is missing", f.Tag.Get("toml"))

@@ -66,7 +66,7 @@ func (c *checker) image(at Place, url, tag, policy string) {
 	case tag == "" && policy == "":
 		c.add(Error, CodeMissing, at, "tag is missing")
 	case strings.Contains(url, "://") || strings.Contains(url, "@"):
-		c.diags = append(c.diags, c.at(Error, CodeValue, at.key("image_url"), "image_url %q is not the name of an image", url).
+		c.diags = append(c.diags, c.at(Error, CodeValue, at.key("image_url"), "image_url %q is not the name of an image", withoutCredentials(url)).
 			remedy(`write host and path, such as "registry.example.com/team/api"; the tag has a key of its own`))
 	}
 }

@@ -3016,6 +3016,11 @@ type Token struct {
 	// LastUsedAt Exact to a minute.
 	LastUsedAt *time.Time `json:"last_used_at,omitempty"`
 
+	// MadeWith The token that made it, which it does not outlive; absent when Berth itself made it.
+	//
+	// Example: tok_01jd2x7q9zr8w3v5k6m4n0tgha
+	MadeWith *string `json:"made_with,omitempty"`
+
 	// Name Example: ci
 	Name string `json:"name"`
 
@@ -3036,7 +3041,7 @@ type TokenPage struct {
 
 // TokenRequest defines model for TokenRequest.
 type TokenRequest struct {
-	// ExpiresInDays Absent: it does not expire.
+	// ExpiresInDays Absent: it does not expire. It never expires later than the token that makes it.
 	ExpiresInDays *int `json:"expires_in_days,omitempty"`
 
 	// Member For another member, by id or name; absent for oneself.
@@ -3593,6 +3598,12 @@ type ListTokensParams struct {
 type CreateTokenParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// RevokeTokenParams defines parameters for RevokeToken.
+type RevokeTokenParams struct {
+	// MadeWithIt Also revoke what was made with it, directly or not.
+	MadeWithIt *bool `form:"made_with_it,omitempty" json:"made_with_it,omitempty"`
 }
 
 // ListWorkflowsParams defines parameters for ListWorkflows.
@@ -4546,10 +4557,13 @@ type ClientInterface interface {
 
 	// RevokeToken Revoke a token
 	//
-	// The token stops working within seconds everywhere. Revoking it again does nothing.
+	// The token stops working within seconds everywhere. Revoking it again does
+	// nothing. Tokens that were made with it stay good, so that a token can make its
+	// successor; `made_with_it` revokes those too, and what they made, of whichever
+	// member: for a token in the wrong hands.
 	//
 	// Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
-	RevokeToken(ctx context.Context, token TokenID, reqEditors ...RequestEditorFn) (*http.Response, error)
+	RevokeToken(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListWorkflows List workflows
 	//
@@ -6238,11 +6252,14 @@ func (c *Client) CreateToken(ctx context.Context, params *CreateTokenParams, bod
 
 // RevokeToken Revoke a token
 //
-// The token stops working within seconds everywhere. Revoking it again does nothing.
+// The token stops working within seconds everywhere. Revoking it again does
+// nothing. Tokens that were made with it stay good, so that a token can make its
+// successor; `made_with_it` revokes those too, and what they made, of whichever
+// member: for a token in the wrong hands.
 //
 // Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
-func (c *Client) RevokeToken(ctx context.Context, token TokenID, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewRevokeTokenRequest(c.Server, token)
+func (c *Client) RevokeToken(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTokenRequest(c.Server, token, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10004,7 +10021,7 @@ func NewCreateTokenRequestWithBody(server string, params *CreateTokenParams, con
 }
 
 // NewRevokeTokenRequest constructs an http.Request for the RevokeToken method
-func NewRevokeTokenRequest(server string, token TokenID) (*http.Request, error) {
+func NewRevokeTokenRequest(server string, token TokenID, params *RevokeTokenParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -10027,6 +10044,33 @@ func NewRevokeTokenRequest(server string, token TokenID) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.MadeWithIt != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "made_with_it", *params.MadeWithIt, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -11324,12 +11368,15 @@ type ClientWithResponsesInterface interface {
 
 	// RevokeTokenWithResponse Revoke a token
 	//
-	// The token stops working within seconds everywhere. Revoking it again does nothing.
+	// The token stops working within seconds everywhere. Revoking it again does
+	// nothing. Tokens that were made with it stay good, so that a token can make its
+	// successor; `made_with_it` revokes those too, and what they made, of whichever
+	// member: for a token in the wrong hands.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
-	RevokeTokenWithResponse(ctx context.Context, token TokenID, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error)
+	RevokeTokenWithResponse(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error)
 
 	// ListWorkflowsWithResponse List workflows
 	//
@@ -16278,13 +16325,16 @@ func (c *ClientWithResponses) CreateTokenWithResponse(ctx context.Context, param
 
 // RevokeTokenWithResponse Revoke a token
 //
-// The token stops working within seconds everywhere. Revoking it again does nothing.
+// The token stops working within seconds everywhere. Revoking it again does
+// nothing. Tokens that were made with it stay good, so that a token can make its
+// successor; `made_with_it` revokes those too, and what they made, of whichever
+// member: for a token in the wrong hands.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /tokens/{token} (the `RevokeToken` operationId).
-func (c *ClientWithResponses) RevokeTokenWithResponse(ctx context.Context, token TokenID, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error) {
-	rsp, err := c.RevokeToken(ctx, token, reqEditors...)
+func (c *ClientWithResponses) RevokeTokenWithResponse(ctx context.Context, token TokenID, params *RevokeTokenParams, reqEditors ...RequestEditorFn) (*RevokeTokenResponse, error) {
+	rsp, err := c.RevokeToken(ctx, token, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}

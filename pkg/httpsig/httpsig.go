@@ -109,6 +109,33 @@ func Peek(req *http.Request) (Params, error) {
 // whole body as received. The caller then gives nonce and time to a
 // NonceCache, else the request may be sent again within that time.
 func Verify(req *http.Request, body []byte, pub ed25519.PublicKey, now time.Time, maxSkew time.Duration) (Params, error) {
+	params, err := VerifyHeader(req, pub, now, maxSkew)
+	switch {
+	case err != nil && !errors.Is(err, ErrStale):
+		return Params{}, err
+	case CheckBody(req, body) != nil: // first, as it says more about the request than its age
+		return Params{}, CheckBody(req, body)
+	}
+	return params, err
+}
+
+// CheckBody checks that body is the one whose digest is in the header. Only
+// after VerifyHeader does that say who sent it.
+func CheckBody(req *http.Request, body []byte) error {
+	sent, err := single(req, DigestHeader)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(sent), []byte(contentDigest(body))) != 1 {
+		return fmt.Errorf("%w: body is not the one of %s", ErrRefused, DigestHeader)
+	}
+	return nil
+}
+
+// VerifyHeader is Verify without the body: it checks that pub signed this
+// method, path, query, and the digest of some body. With it a server knows who
+// asks before it reads; CheckBody must follow.
+func VerifyHeader(req *http.Request, pub ed25519.PublicKey, now time.Time, maxSkew time.Duration) (Params, error) {
 	params, err := Peek(req)
 	if err != nil {
 		return Params{}, err
@@ -128,9 +155,6 @@ func Verify(req *http.Request, body []byte, pub ed25519.PublicKey, now time.Time
 	sent, err := single(req, DigestHeader)
 	if err != nil {
 		return Params{}, err
-	}
-	if digest := contentDigest(body); subtle.ConstantTimeCompare([]byte(sent), []byte(digest)) != 1 {
-		return Params{}, fmt.Errorf("%w: body is not the one of %s", ErrRefused, DigestHeader)
 	}
 	signedParams := req.Header.Get(InputHeader)[len(label)+1:]
 	if len(pub) != ed25519.PublicKeySize || !ed25519.Verify(pub, base(req, sent, signedParams), sig) {

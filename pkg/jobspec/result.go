@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// MaxAhead is how far ahead of the control plane's clock a reported time may be.
+const MaxAhead = 5 * time.Minute
+
 // Outcome is how an attempt ended.
 type Outcome string
 
@@ -53,6 +56,18 @@ type Result struct {
 	FinishedAt time.Time    `json:"finished_at"`
 	// FirstInstructionAt is when the engine's main began.
 	FirstInstructionAt time.Time `json:"first_instruction_at,omitzero"`
+}
+
+// NotAhead sets times that are further ahead of now than MaxAhead to now, and
+// reports whether there were any: they are of a clock that was wrong, and the
+// control plane would refuse the whole report for them.
+func (r *Result) NotAhead(now time.Time) (changed bool) {
+	for _, t := range []*time.Time{&r.StartedAt, &r.FinishedAt, &r.FirstInstructionAt} {
+		if t.After(now.Add(MaxAhead)) {
+			*t, changed = now, true
+		}
+	}
+	return changed
 }
 
 // Difference is a field that is not as it was approved.

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"html"
 	"net/url"
 	"strconv"
 	"strings"
@@ -48,7 +47,7 @@ func forms(secret []byte) [][]byte {
 		urlForms(text, add)
 		jsonForms(text, add)
 		shellForms(text, add)
-		add(html.EscapeString(text))
+		entityForms(text, add)
 	}
 	return out
 }

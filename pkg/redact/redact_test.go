@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
+	"html/template"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
@@ -100,7 +103,44 @@ func spellings(secret string) map[string]string {
 		"wrapped base64":  wrap(b64([]byte(secret)), 76),
 		"wrapped as PEM":  wrap(b64([]byte(secret)), 64),
 		"inside a string": "x" + secret + "y",
+		"html":            html.EscapeString(secret),
+		"html in json":    inJSON(html.EscapeString(secret)),
+		"xml":             inXML(secret),
+		"template":        inTemplate(`<p>{{.}}</p>`, secret),
+		"attribute":       inTemplate(`<a title="{{.}}">`, secret),
+		"bare attribute":  inTemplate(`<a title={{.}}>`, secret),
+		"script":          inTemplate(`<script>x="{{.}}"</script>`, secret),
+		"named entities":  entities("&quot;", "&apos;").Replace(secret),
+		"python":          entities("&quot;", "&#x27;").Replace(secret),
+		"php":             entities("&quot;", "&#039;").Replace(secret),
+		"decimal":         strings.NewReplacer("&", "&#38;", "<", "&#60;", ">", "&#62;", `"`, "&#34;", "'", "&#39;").Replace(secret),
+		"hexadecimal":     strings.NewReplacer("&", "&#x26;", "<", "&#x3c;", ">", "&#x3e;", `"`, "&#x22;", "'", "&#x27;").Replace(secret),
+		"HEXADECIMAL":     strings.NewReplacer("&", "&#x26;", "<", "&#x3C;", ">", "&#x3E;", `"`, "&#x22;", "'", "&#x27;").Replace(secret),
 	}
+}
+
+// entities writes quotes as is said, the rest by name.
+func entities(quote, apostrophe string) *strings.Replacer {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, quote, "'", apostrophe)
+}
+
+func inJSON(text string) string {
+	quoted, _ := json.Marshal(text)
+	return string(quoted)
+}
+
+func inXML(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text))
+	return b.String()
+}
+
+func inTemplate(source, text string) string {
+	var b strings.Builder
+	if err := template.Must(template.New("").Parse(source)).Execute(&b, text); err != nil {
+		panic(err)
+	}
+	return b.String()
 }
 
 func wrap(s string, width int) string {

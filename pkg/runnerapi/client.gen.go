@@ -1014,6 +1014,8 @@ type ClientInterface interface {
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
 	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
 	//
@@ -1027,6 +1029,8 @@ type ClientInterface interface {
 	// The same report again is answered as before. A report of an attempt that is no
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
+	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
@@ -1078,7 +1082,7 @@ type ClientInterface interface {
 
 	// PutRunWithBody Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -1087,7 +1091,7 @@ type ClientInterface interface {
 
 	// PutRun Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -1426,6 +1430,8 @@ func (c *Client) PutPlan(ctx context.Context, job JobID, body PutPlanJSONRequest
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
 //
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
 //
@@ -1449,6 +1455,8 @@ func (c *Client) PutResultWithBody(ctx context.Context, job JobID, contentType s
 // The same report again is answered as before. A report of an attempt that is no
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
+//
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
@@ -1550,7 +1558,7 @@ func (c *Client) CreateRegistryToken(ctx context.Context, body CreateRegistryTok
 
 // PutRunWithBody Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1569,7 +1577,7 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 
 // PutRun Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2713,6 +2721,8 @@ type ClientWithResponsesInterface interface {
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
 	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
 	//
@@ -2726,6 +2736,8 @@ type ClientWithResponsesInterface interface {
 	// The same report again is answered as before. A report of an attempt that is no
 	// longer the present one, or under a fence that is not the job's, is refused
 	// with 409 `superseded`; it is kept as evidence and changes nothing.
+	//
+	// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// `not_started` puts the job back into the queue. `uncertain` ends a job that
 	// mutates as failed, and one that does not goes back into the queue.
@@ -2777,7 +2789,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithBodyWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -2786,7 +2798,7 @@ type ClientWithResponsesInterface interface {
 
 	// PutRunWithResponse Report a run that the runner started by itself
 	//
-	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+	// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -3877,6 +3889,8 @@ func (c *ClientWithResponses) PutPlanWithResponse(ctx context.Context, job JobID
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
 //
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
+//
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
 //
@@ -3896,6 +3910,8 @@ func (c *ClientWithResponses) PutResultWithBodyWithResponse(ctx context.Context,
 // The same report again is answered as before. A report of an attempt that is no
 // longer the present one, or under a fence that is not the job's, is refused
 // with 409 `superseded`; it is kept as evidence and changes nothing.
+//
+// One that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // `not_started` puts the job back into the queue. `uncertain` ends a job that
 // mutates as failed, and one that does not goes back into the queue.
@@ -3977,7 +3993,7 @@ func (c *ClientWithResponses) CreateRegistryTokenWithResponse(ctx context.Contex
 
 // PutRunWithBodyWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -3992,7 +4008,7 @@ func (c *ClientWithResponses) PutRunWithBodyWithResponse(ctx context.Context, ru
 
 // PutRunWithResponse Report a run that the runner started by itself
 //
-// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`.
+// Sent when a scheduled run starts and again when it ends, or only when it ended, after an outage. A run is known by its action and scheduled time: it exists once, under the id that was reported first, which the answer names. Each report answers where the log of the run goes, with a fresh token. A state is never taken back: another end than the recorded one is 409 `run_finished`. One that no settings scheduled is 422 `action_unknown`, one that is dated more than 5 minutes ahead is 422 `dated_in_future`.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -7,6 +7,9 @@
 // (otlp, console, prometheus for metrics, none), or an OTEL_EXPORTER_OTLP_…
 // endpoint, which means otlp for both. OTEL_SDK_DISABLED=true turns all off.
 //
+// With prometheus a process that cannot have its port warns, and goes on without
+// metrics; the command line never takes one.
+//
 // Names of instruments end in their unit: runner_job_duration_seconds,
 // log_append_bytes.
 package telemetry
@@ -15,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -40,6 +44,9 @@ func Setup(ctx context.Context, service string) (shutdown func(context.Context) 
 	otel.SetTextMapPropagator(propagator)
 
 	signals := configured(os.Getenv)
+	if service == commandLine && prometheus(os.Getenv) {
+		signals.metrics = false
+	}
 	if !signals.traces && !signals.metrics {
 		return func(context.Context) error { return nil }, nil
 	}
@@ -66,6 +73,12 @@ func Setup(ctx context.Context, service string) (shutdown func(context.Context) 
 	}
 	if signals.metrics {
 		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil && prometheus(os.Getenv) {
+			// Most likely another process on this machine has the port. Nothing
+			// stops working for lack of somebody to scrape.
+			slog.WarnContext(ctx, "metrics are not served: give this process a free OTEL_EXPORTER_PROMETHEUS_PORT", "err", err)
+			return stopAll, nil
+		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("metric exporter: %w", err), stopAll(ctx))
 		}
@@ -74,6 +87,16 @@ func Setup(ctx context.Context, service string) (shutdown func(context.Context) 
 		stops = append(stops, meters.Shutdown)
 	}
 	return stopAll, nil
+}
+
+// commandLine is the service name of the command line. It ends before anybody
+// scrapes it, and would take the port from a service.
+const commandLine = "berth"
+
+// prometheus reports whether metrics are scraped, at a port that each process
+// must have to itself.
+func prometheus(getenv func(string) string) bool {
+	return strings.TrimSpace(getenv("OTEL_METRICS_EXPORTER")) == "prometheus"
 }
 
 // signals says what is to be exported.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -97,6 +98,32 @@ func TestTraceGoesOnInTheChild(t *testing.T) {
 	}
 	if id, _ := logged["span_id"].(string); id == "" || id == "b7ad6b7169203331" {
 		t.Errorf("span id in the log: got %q, want that of the child's own span", id)
+	}
+}
+
+// Several processes of one machine that are told the same go on without metrics
+// where only one can have the port.
+func TestAPortThatIsTakenStopsNothing(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	host, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = []string{envChild + "=1", "OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_HOST=" + host, "OTEL_EXPORTER_PROMETHEUS_PORT=" + port}
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("child: %v\n%s", err, said)
+	}
+	for _, want := range []string{"level=WARN", "OTEL_EXPORTER_PROMETHEUS_PORT", "worked"} {
+		if !strings.Contains(string(said), want) {
+			t.Errorf("it did not say %q:\n%s", want, said)
+		}
 	}
 }
 

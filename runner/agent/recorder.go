@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/runnerapi"
@@ -11,8 +12,15 @@ import (
 	"github.com/berth-dev/berth/runner/agent/disk"
 )
 
-// chainBatch is how many records are copied in one call.
-const chainBatch = 200
+const (
+	// chainBatch is how many records are copied in one call.
+	chainBatch = 200
+
+	// datedInFuture refuses records whose time has not come yet; aheadPause is the
+	// time until they are offered again.
+	datedInFuture = "dated_in_future"
+	aheadPause    = 5 * time.Minute
+)
 
 // recorder is the install's chain. The file is the truth; the control plane
 // gets a copy when it can.
@@ -73,6 +81,12 @@ func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logg
 		}
 		err = control.Retry(ctx, log, "copy chain", func(ctx context.Context) error {
 			head, err := api.AppendChain(ctx, records)
+			if control.Is(err, datedInFuture) {
+				// The records stay as they are; the time they name will come, unless
+				// somebody sets the clock right only after it was years ahead.
+				log.ErrorContext(ctx, "chain is not copied: records are dated in the future, set the clock of this machine", "err", err)
+				return control.Sleep(ctx, aheadPause) // then the same ones again
+			}
 			if err == nil || control.Is(err, "chain_gap") {
 				copied = head
 				return nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
 
@@ -40,6 +41,8 @@ type Config struct {
 	Workers int `env:"BERTH_BUILD_WORKERS" default:"8"`
 	// DatabaseConnections bounds the pool.
 	DatabaseConnections int `env:"BERTH_DATABASE_CONNECTIONS" default:"16"`
+	// What clients can make the registry hold.
+	httpserver.Limits
 
 	// Listener serves the registry in place of RegistryListen when it is set.
 	Listener net.Listener `env:"-"`
@@ -67,7 +70,7 @@ func (c Config) Validate() error {
 	if c.DatabaseConnections < c.Workers+spareConnections {
 		fail("BERTH_DATABASE_CONNECTIONS is %d, want at least %d (BERTH_BUILD_WORKERS + %d)", c.DatabaseConnections, c.Workers+spareConnections, spareConnections)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Limits.Validate())...)
 }
 
 func (c Config) registryDir() string {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/builder/internal/build"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
@@ -29,6 +30,7 @@ const (
 
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
+	maxHeaders    = 64 << 10
 
 	// Uploads that nobody finished are removed after a day: no push takes that
 	// long.
@@ -116,7 +118,8 @@ func (s service) openRegistry() (*registry.Registry, error) {
 	}
 	return registry.New(registry.Config{
 		Dir: s.cfg.registryDir(), Secret: secret, Logger: s.log,
-		Auth: registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
+		Auth:           registry.NewTokens(depot.Tokens{Store: s.store}, time.Now),
+		ManifestMemory: intake.NewMemory(s.cfg.Memory(), s.cfg.Memory()/4), Grace: s.cfg.Grace(),
 	})
 }
 
@@ -185,12 +188,14 @@ func (s service) serve(ctx context.Context, listener net.Listener, reg *registry
 		}
 		fmt.Fprintln(w, `{"status":"ready"}`)
 	})
+	limited := intake.Limit(listener, s.cfg.Connections())
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: intake.Handler(mux), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
+	limited.Watch(server)
+	go func() { ended <- server.Serve(limited) }()
 	s.log.InfoContext(ctx, "registry serves", "address", listener.Addr().String())
 	select {
 	case err := <-ended:

@@ -6,7 +6,9 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/enrolcode"
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
 
@@ -43,6 +45,8 @@ type Config struct {
 	MinCLIVersion string `env:"BERTH_MIN_CLI_VERSION"`
 	// MaxConns bounds the connections to the database.
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"30"`
+	// What callers can make the service hold.
+	httpserver.Limits
 }
 
 // Validate reports every problem at once.
@@ -55,6 +59,10 @@ func (c Config) Validate() error {
 	if err := enrolcode.CheckURL(c.PublicURL); c.PublicURL != "" && err != nil {
 		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
 	}
+	var badImage error
+	if appconfig.HasCredentials(c.RunnerImage) {
+		badImage = errors.New("BERTH_RUNNER_IMAGE has credentials in it, and is sent to customers: take them out")
+	}
 	var badVersion error
 	if _, err := semver.NewVersion(c.MinCLIVersion); c.MinCLIVersion != "" && err != nil {
 		badVersion = fmt.Errorf("BERTH_MIN_CLI_VERSION %q is not a version such as 1.4.0", c.MinCLIVersion)
@@ -66,7 +74,9 @@ func (c Config) Validate() error {
 		setting.URL("BERTH_RUNNER_API_URL", c.RunnerAPIURL),
 		setting.URL("BERTH_LOG_URL", c.LogURL),
 		badURL,
+		badImage,
 		badVersion,
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 4, 1000),
+		c.Limits.Validate(),
 	)
 }

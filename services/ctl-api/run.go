@@ -82,6 +82,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	}
 	door := httpserver.New(httpserver.Config{
 		Name: "berth-ctl-api", Log: log, Spec: spec, Listener: listener, Middleware: server.Middleware(spec), Ready: st.Ping, Reference: true,
+		BodyLimits: api.BodyLimits(), Limits: config.Limits,
 	})
 	server.Register(door.Router())
 	door.Engine().GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/reference") })

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
 )
 
@@ -18,6 +19,8 @@ type Config struct {
 	MaxConns int `env:"BERTH_DB_MAX_CONNS" default:"20"`
 	// KeepDays is how many whole days a log line stays readable.
 	KeepDays int `env:"BERTH_LOG_KEEP_DAYS" default:"30"`
+	// What callers can make the service hold.
+	httpserver.Limits
 }
 
 // Validate reports every problem at once.
@@ -27,5 +30,6 @@ func (c Config) Validate() error {
 		setting.DSNFile("BERTH_DSN_FILE", c.DSNFile),
 		setting.Within("BERTH_DB_MAX_CONNS", c.MaxConns, 2, 1000),
 		setting.Within("BERTH_LOG_KEEP_DAYS", c.KeepDays, 1, 3650),
+		c.Limits.Validate(),
 	)
 }

@@ -32,7 +32,7 @@ func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Lo
 	if err != nil {
 		return err
 	}
-	door, err := api.New(listener, st, str, log)
+	door, err := api.New(api.Door{Listener: listener, Limits: config.Limits, Log: log}, st, str)
 	if err != nil {
 		return err
 	}

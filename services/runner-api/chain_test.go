@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -68,6 +69,11 @@ func TestChain(t *testing.T) {
 	refused(t, a.append(forged), nil, http.StatusUnprocessableEntity, "chain_record_bad")
 	swapped := []runnerapi.ChainRecord{{Seq: 4, Body: more[1].Body}}
 	refused(t, a.append(swapped), nil, http.StatusConflict, "chain_fork")
+	line, err := chain.Next(at3, chain.Record{Actor: "test", Kind: chain.Event, What: "four", Time: time.Now().Add(time.Hour)}, chain.Signer{Chain: a.o.install, Key: a.key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, a.append([]runnerapi.ChainRecord{{Seq: 4, Body: line.Raw}}), nil, http.StatusUnprocessableEntity, "dated_in_future")
 	refused(t, a.append([]runnerapi.ChainRecord{more[1], more[0]}), nil, http.StatusUnprocessableEntity, "invalid")
 	must(t, a.append(more), nil, http.StatusOK)
 

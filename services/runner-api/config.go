@@ -6,12 +6,13 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/setting"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 )
 
@@ -35,6 +36,8 @@ type Config struct {
 	// CachedSessions is how many live sessions are kept in memory; about 400
 	// bytes each.
 	CachedSessions int `env:"BERTH_CACHED_SESSIONS" default:"50000"`
+	// What callers can make the service hold.
+	httpserver.Limits
 
 	// Listener serves instead of Listen when it is set.
 	Listener net.Listener `env:"-"`
@@ -51,34 +54,9 @@ func Defaults() Config {
 
 // FromEnv reads the settings. It reports every value that cannot be read.
 func FromEnv(getenv func(string) string) (Config, error) {
-	var errs []error
-	value := func(name, otherwise string) string {
-		if v := strings.TrimSpace(getenv(name)); v != "" {
-			return v
-		}
-		return otherwise
-	}
-	number := func(name, otherwise string) int {
-		n, err := strconv.Atoi(value(name, otherwise))
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s is not a whole number", name))
-		}
-		return n
-	}
-	lease, err := time.ParseDuration(value("BERTH_LEASE_TTL", "60s"))
-	if err != nil {
-		errs = append(errs, errors.New("BERTH_LEASE_TTL is not a duration such as 60s"))
-	}
-	return Config{
-		DSNFile:             value("BERTH_DSN_FILE", ""),
-		Listen:              value("BERTH_LISTEN", "127.0.0.1:8701"),
-		RegistryURL:         value("BERTH_REGISTRY_URL", "http://127.0.0.1:8703"),
-		LogURL:              value("BERTH_LOG_URL", "http://127.0.0.1:8702"),
-		Lease:               lease,
-		MinRunnerVersion:    value("BERTH_MIN_RUNNER_VERSION", ""),
-		DatabaseConnections: number("BERTH_DATABASE_CONNECTIONS", "16"),
-		CachedSessions:      number("BERTH_CACHED_SESSIONS", "50000"),
-	}, errors.Join(errs...)
+	var cfg Config
+	err := setting.Read(&cfg, getenv)
+	return cfg, err
 }
 
 // Validate reports every setting that does not work, at once.
@@ -92,9 +70,7 @@ func (c Config) Validate() error {
 		fail("BERTH_LISTEN %q is not host:port", c.Listen)
 	}
 	for name, text := range map[string]string{"BERTH_REGISTRY_URL": c.RegistryURL, "BERTH_LOG_URL": c.LogURL} {
-		if u, err := url.Parse(text); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			fail("%s %q is not an http or https URL", name, text)
-		}
+		errs = append(errs, setting.URL(name, text))
 	}
 	if c.Lease < time.Second || c.Lease > time.Hour {
 		fail("BERTH_LEASE_TTL is %s, want 1s to 1h", c.Lease)
@@ -110,7 +86,7 @@ func (c Config) Validate() error {
 	if c.CachedSessions < 1 {
 		fail("BERTH_CACHED_SESSIONS is %d, want at least 1", c.CachedSessions)
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.Limits.Validate())...)
 }
 
 // registry is what runners are told about it.

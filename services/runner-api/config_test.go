@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/services/internal/httpserver"
 )
 
 func TestConfigNamesEveryProblemAtOnce(t *testing.T) {
@@ -32,7 +34,10 @@ func TestConfigNamesEveryProblemAtOnce(t *testing.T) {
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		t.Errorf("unreadable (-want +got):\n%s", diff)
 	}
-	bad := Config{Listen: "here", RegistryURL: "ftp://x", LogURL: "", Lease: 1, MinRunnerVersion: "new", DatabaseConnections: 1}
+	bad := Config{
+		Listen: "here", RegistryURL: "ftp://x", LogURL: "", Lease: 1, MinRunnerVersion: "new", DatabaseConnections: 1,
+		Limits: httpserver.Limits{MaxConnections: 1, BodyMemoryMiB: 1, BodyGrace: 1},
+	}
 	err = bad.Validate()
 	if err == nil {
 		t.Fatal("nonsense was accepted")
@@ -46,8 +51,8 @@ func TestConfigNamesEveryProblemAtOnce(t *testing.T) {
 
 // settings are the names in the struct.
 func settings() (names []string) {
-	for field := range reflect.TypeFor[Config]().Fields() {
-		if name := field.Tag.Get("env"); name != "-" {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if name := field.Tag.Get("env"); name != "" && name != "-" {
 			names = append(names, name)
 		}
 	}
@@ -70,9 +75,9 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 	known := map[string]string{}
 	defaults := reflect.ValueOf(Defaults())
-	for field := range reflect.TypeFor[Config]().Fields() {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		name, tag := field.Tag.Get("env"), field.Tag.Get("default")
-		if name == "-" {
+		if name == "" || name == "-" {
 			continue
 		}
 		known[name] = tag

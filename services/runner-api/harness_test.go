@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -178,6 +180,32 @@ func (w *world) machineWith(o org, url string, key ed25519.PrivateKey) *agent {
 		w.t.Fatal(err)
 	}
 	return a
+}
+
+// publish stores settings of the install that schedule things by these names,
+// good for as long as is said, as ctl-api does. Nobody checks their signature
+// here.
+func (w *world) publish(o org, good time.Duration, names ...string) {
+	w.t.Helper()
+	settings := jobspec.Settings{OrgID: o.id, InstallID: o.install}
+	for _, name := range names {
+		item := jobspec.Scheduled{Action: jobspec.Action{Name: name}}
+		if resource, ok := strings.CutPrefix(name, jobspec.ProbePrefix); ok {
+			item = jobspec.Scheduled{Probe: &jobspec.Probe{Resource: jobspec.Resource{Name: resource}}}
+		}
+		settings.Schedule = append(settings.Schedule, item)
+	}
+	payload, err := json.Marshal(settings)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	envelope, err := json.Marshal(capsule.Envelope{PayloadType: capsule.SettingsType, Payload: base64.StdEncoding.EncodeToString(payload)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.exec(`insert into settings_versions (org_id, install_id, version, digest, envelope, expires_at)
+		select $1, $2, coalesce(max(version), 0) + 1, 'sha256:x', $3, now() + $4::interval from settings_versions where install_id = $2`,
+		o.id, o.install, envelope, good.String())
 }
 
 // agent makes an enrolled runner of this kind with an open session.

@@ -61,6 +61,7 @@ func TestAScheduledRunHasALog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent(w.org(), "install")
+	w.publish(a.o, jobspec.SettingsLifetime, "health")
 	runID := id.New(id.ActionRun)
 	first := a.reportRun(runID, "running", tick)
 	again := a.reportRun(runID, "running", tick) // a lost reply
@@ -102,6 +103,7 @@ func TestAMissedRunHasNoLog(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent(w.org(), "install")
+	w.publish(a.o, jobspec.SettingsLifetime, "health")
 	if got := a.reportRun(id.New(id.ActionRun), "missed", tick); got.StreamID != nil || got.LogToken != nil {
 		t.Errorf("a run that never began has stream %v", *got.StreamID)
 	}
@@ -122,6 +124,8 @@ func TestARunIsOfItsInstall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, b := w.agent(w.org(), "install"), w.agent(w.org(), "install")
+	w.publish(a.o, jobspec.SettingsLifetime, "health")
+	w.publish(b.o, jobspec.SettingsLifetime, "health")
 	runID := id.New(id.ActionRun)
 	one := a.reportRun(runID, "running", tick)
 	other := b.reportRun(id.New(id.ActionRun), "running", tick)
@@ -132,4 +136,66 @@ func TestARunIsOfItsInstall(t *testing.T) {
 	must(t, resp, err, http.StatusOK)
 	resp, err = a.PutRunWithResponse(t.Context(), runID, jobspec.Run{Action: "health", ScheduledAt: tick, State: "succeeded"})
 	refused(t, resp, err, http.StatusConflict, "run_finished")
+}
+
+// Only what settings scheduled is recorded, by any that were good at that time:
+// a run may have been begun by older ones, and be told after those have expired.
+func TestAttackRunsOfUnknownActions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	other := w.agent(w.org(), "install")
+	put := func(action string, at time.Time) *runnerapi.PutRunResponse {
+		t.Helper()
+		resp, err := a.PutRunWithResponse(t.Context(), id.New(id.ActionRun), jobspec.Run{Action: action, ScheduledAt: at, State: "running"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	now := time.Now().UTC().Truncate(time.Minute)
+	refused(t, put("health", now), nil, http.StatusUnprocessableEntity, "action_unknown") // no settings at all
+	w.publish(other.o, jobspec.SettingsLifetime, "theirs")
+	w.publish(a.o, -time.Hour, "expired")
+	w.publish(a.o, time.Hour, "removed", "component/api")
+	w.publish(a.o, jobspec.SettingsLifetime, "health", "component/api")
+	for _, action := range []string{"health", "removed", "component/api"} {
+		must(t, put(action, now), nil, http.StatusOK)
+	}
+	must(t, put("expired", now.Add(-2*time.Hour)), nil, http.StatusOK)
+	for _, action := range []string{"made-up", "expired", "theirs", "component/other", "component/health", "api"} {
+		refused(t, put(action, now), nil, http.StatusUnprocessableEntity, "action_unknown")
+	}
+	// One that is known stays known: its end comes when all settings are gone.
+	w.exec(`delete from settings_versions`)
+	must(t, put("health", now), nil, http.StatusOK)
+}
+
+// A report from the future would stand before all that really comes after it.
+func TestAttackReportsFromTheFuture(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	w.publish(a.o, jobspec.SettingsLifetime, "health")
+	ahead := time.Now().Add(6 * time.Minute)
+	for _, run := range []jobspec.Run{
+		{ScheduledAt: ahead, State: "running"},
+		{ScheduledAt: tick, State: "running", StartedAt: ahead},
+		{ScheduledAt: tick, State: "succeeded", StartedAt: tick, FinishedAt: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		run.Action = "health"
+		resp, err := a.PutRunWithResponse(t.Context(), id.New(id.ActionRun), run)
+		refused(t, resp, err, http.StatusUnprocessableEntity, "dated_in_future")
+	}
+	a.reportRun(id.New(id.ActionRun), "running", time.Now().Add(time.Minute)) // clocks differ a little
+
+	job := a.lease(job{})
+	report := runnerapi.ResultReport{Attempt: 1, Result: jobspec.Result{
+		JobID: job.JobID, Attempt: 1, Outcome: jobspec.OutcomeFailed, StartedAt: tick, FinishedAt: ahead,
+	}}
+	resp, err := a.PutResultWithResponse(t.Context(), job.JobID, report)
+	refused(t, resp, err, http.StatusUnprocessableEntity, "dated_in_future")
+	report.Result.FinishedAt = time.Now()
+	resp, err = a.PutResultWithResponse(t.Context(), job.JobID, report)
+	must(t, resp, err, http.StatusOK)
 }

@@ -66,6 +66,7 @@ func TestRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent(w.org(), "install")
+	w.publish(a.o, jobspec.SettingsLifetime, "health")
 	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	put := func(runID string, r jobspec.Run) *runnerapi.PutRunResponse {
 		t.Helper()

@@ -37,7 +37,7 @@ func (c *cli) tokensCommand() *cobra.Command {
 		Long: "Prints the token on stdout, and nothing else: berth tokens create ci > ci.token",
 	}
 	create.Flags().StringVar(&member, "member", "", "for another member, by name or id")
-	create.Flags().IntVar(&days, "days", 0, "valid for so many days (0: until it is revoked)")
+	create.Flags().IntVar(&days, "days", 0, "valid for so many days (0: until it is revoked), at most as long as the token that makes it")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateTokenWithResponse(ctx, &ctlapi.CreateTokenParams{},
 			ctlapi.TokenRequest{Name: args[0], Member: optional(member), ExpiresInDays: optional(days)})
@@ -55,9 +55,14 @@ func (c *cli) tokensCommand() *cobra.Command {
 		_, err = output.Println(c.out, secret.Secret)
 		return err
 	})
-	revoke := &cobra.Command{Use: "revoke TOKEN", Short: "Revoke a token by its id (tok_…)", Args: exactly("TOKEN")}
+	revoke := &cobra.Command{
+		Use: "revoke TOKEN", Short: "Revoke a token by its id (tok_…)", Args: exactly("TOKEN"),
+		Long: `Revokes a token. What was made with it stays good, so that a token can make its successor. When it
+was in the wrong hands, --made-with-it revokes those tokens too, and what they made, of whichever member.`,
+	}
+	madeWithIt := revoke.Flags().Bool("made-with-it", false, "also revoke what was made with it, directly or not")
 	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if _, err := client.RevokeTokenWithResponse(ctx, args[0]); err != nil {
+		if _, err := client.RevokeTokenWithResponse(ctx, args[0], &ctlapi.RevokeTokenParams{MadeWithIt: madeWithIt}); err != nil {
 			return err
 		}
 		_, err := output.Printf(c.out, "token %s is revoked\n", args[0])

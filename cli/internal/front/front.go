@@ -13,12 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/intake"
 )
 
 const (
@@ -26,10 +29,18 @@ const (
 	idleTimeout   = 2 * time.Minute // longer than the pauses of a long poll
 	drain         = 10 * time.Second
 	maxHeaders    = 64 << 10
+
+	// maxConnections bounds those that are open at once.
+	maxConnections = 10_000
 )
 
 // Upstreams are where the parts are.
 type Upstreams struct{ RunnerAPI, LogIngest, Registry *url.URL }
+
+// terms are how a body may come in: on to its part as it comes, for a blob has
+// any size. Who sends it is asked there, before it is read, and the part ends
+// what is too large or too slow for its route; this only bounds what hangs on.
+var terms = intake.Terms{MaxBytes: math.MaxInt64 - 1, Pace: intake.Pace{Grace: 15 * time.Second, BytesPerSecond: 4 << 10}}
 
 // Config of a front.
 type Config struct {
@@ -50,7 +61,11 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 			},
 			FlushInterval: -1, // whoever waits sees each byte at once
 			ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) {
+				if err := intake.BodyOf(r.Context()).Err(); errors.Is(err, intake.ErrSlow) {
+					http.Error(w, err.Error(), http.StatusRequestTimeout)
+					return
+				}
 				// Runners take this for an outage, and try again.
 				http.Error(w, "this part of the control plane is away", http.StatusBadGateway)
 			},
@@ -71,10 +86,12 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 
 // Run serves until ctx ends, then lets requests finish for a while.
 func Run(ctx context.Context, cfg Config) error {
+	limited := intake.Limit(cfg.Listener, maxConnections)
 	server := &http.Server{
-		Handler: Handler(cfg.Upstreams, cfg.Log), TLSConfig: cfg.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: intake.WithTerms(terms, Handler(cfg.Upstreams, cfg.Log)), TLSConfig: cfg.TLS, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug),
 	}
+	limited.Watch(server)
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
@@ -86,7 +103,7 @@ func Run(ctx context.Context, cfg Config) error {
 		stopped <- err
 	})
 	defer stop()
-	if err := server.ServeTLS(cfg.Listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.ServeTLS(limited, "", ""); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return <-stopped

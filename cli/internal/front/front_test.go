@@ -1,6 +1,7 @@
 package front_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -9,10 +10,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/front"
+	"github.com/berth-dev/berth/pkg/intake"
 )
 
 // echo is a part that says who it is and what it was asked for.
@@ -130,5 +133,40 @@ func TestAway(t *testing.T) {
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusBadGateway {
 		t.Errorf("answer %s, want 502", resp.Status)
+	}
+}
+
+// A part that refuses a body unread is heard at once, however much of the body
+// is still to come; and nobody is locked out by connections that send nothing.
+func TestAttackBodiesThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	part := httptest.NewServer(intake.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	})))
+	t.Cleanup(part.Close)
+	up, err := url.Parse(part.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, client := start(t, front.Upstreams{RunnerAPI: up, LogIngest: up, Registry: up})
+	trust := client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	for range 12 {
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(base, "https://"), trust)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.WriteString(conn, "PUT /jobs/x/result HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nthe beginning"); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("no answer: %v", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("answered %s, want 401", resp.Status)
+		}
 	}
 }

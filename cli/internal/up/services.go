@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -78,7 +79,7 @@ func (s surroundings) services() []Part {
 			Name:   row.name,
 			Path:   filepath.Join(s.libexec, row.exe),
 			Args:   row.args,
-			Env:    s.serviceEnv(filepath.Join(s.layout.dsns(), row.dsn), row.port),
+			Env:    s.serviceEnv(filepath.Join(s.layout.dsns(), row.dsn), row.port, i),
 			Dir:    s.layout.Dir,
 			Log:    s.layout.LogFile(row.name),
 			Polite: syscall.SIGTERM,
@@ -90,8 +91,9 @@ func (s surroundings) services() []Part {
 	return parts
 }
 
-func (s surroundings) serviceEnv(dsnFile string, port int) []string {
-	return s.env(map[string]string{
+func (s surroundings) serviceEnv(dsnFile string, port, number int) []string {
+	own := s.metricsPort(number)
+	maps.Copy(own, map[string]string{
 		"BERTH_DSN_FILE":          dsnFile,
 		"BERTH_LISTEN":            onLoopback(port),
 		"BERTH_REGISTRY_LISTEN":   onLoopback(s.ports.Registry),
@@ -103,6 +105,31 @@ func (s surroundings) serviceEnv(dsnFile string, port int) []string {
 		"BERTH_SUPERVISOR_SOCKET": s.layout.Socket(),
 		"BERTH_LIBEXEC":           s.runners, // what builder starts
 	})
+	return s.env(own)
+}
+
+// firstMetricsPort is where OpenTelemetry lets Prometheus scrape by default.
+const firstMetricsPort = 9464
+
+// metricsPort gives each service a port of its own, in a row from
+// OTEL_EXPORTER_PROMETHEUS_PORT, when metrics are scraped.
+func (s surroundings) metricsPort(number int) map[string]string {
+	const name = "OTEL_EXPORTER_PROMETHEUS_PORT"
+	scraped, first := false, firstMetricsPort
+	for _, entry := range s.environ {
+		switch key, value, _ := strings.Cut(entry, "="); key {
+		case "OTEL_METRICS_EXPORTER":
+			scraped = strings.TrimSpace(value) == "prometheus"
+		case name:
+			if port, err := strconv.Atoi(value); err == nil {
+				first = port
+			}
+		}
+	}
+	if !scraped {
+		return map[string]string{}
+	}
+	return map[string]string{name: strconv.Itoa(first + number)}
 }
 
 // env is the environment of a part: what is said here, and what of ours is

@@ -304,7 +304,7 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 	}
 	for _, args := range steps {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.around.libexec, exeCtlAPI), args...)
-		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.dsns(), "ctl.dsn"), s.around.ports.Ctl)
+		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.dsns(), "ctl.dsn"), s.around.ports.Ctl, 0)
 		if s.local != nil && s.Getenv(connectionLimitEnv) == "" {
 			cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", connectionLimitEnv, connectionLimit(s.Getenv)))
 		}

@@ -56,6 +56,36 @@ func TestEnvironmentOfParts(t *testing.T) {
 	}
 }
 
+// With OTEL_METRICS_EXPORTER=prometheus each service listens for scrapes; all at
+// one port, only the first would start.
+func TestEachServiceIsScrapedAtItsOwnPort(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		environ []string
+		want    string
+	}{
+		{nil, "   "},
+		{[]string{"OTEL_METRICS_EXPORTER=otlp"}, "   "},
+		{[]string{"OTEL_METRICS_EXPORTER=prometheus"}, "9464 9465 9466 9467"},
+		{[]string{"OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT=9900"}, "9900 9901 9902 9903"},
+	} {
+		s := surroundings{layout: Layout{Dir: "/data"}, environ: tc.environ}
+		var ports []string
+		for _, part := range s.services() {
+			port := ""
+			for _, entry := range part.Env {
+				if value, ok := strings.CutPrefix(entry, "OTEL_EXPORTER_PROMETHEUS_PORT="); ok {
+					port += value
+				}
+			}
+			ports = append(ports, port)
+		}
+		if got := strings.Join(ports, " "); got != tc.want {
+			t.Errorf("%v: ports %q, want %q", tc.environ, got, tc.want)
+		}
+	}
+}
+
 func TestAdministratorsPasswordIsNoArgument(t *testing.T) {
 	t.Parallel()
 	s := supervisor{Config: Config{DatabaseURL: "postgres://root:s3cret@db.test:5432/postgres?sslmode=require"}}

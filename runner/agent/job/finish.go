@@ -97,6 +97,13 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 
 // finishAgain does what is left once the report is on disk. It may be repeated.
 func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
+	// Kept before it is sent: sent again, a report must be the same.
+	if result.NotAhead(j.deps.Now().UTC()) {
+		j.log.WarnContext(life, "report was dated in the future; its times are set to now")
+		if err := j.stored(life, "report", func() error { return datadir.WriteJSON(j.dir.report(), result) }); err != nil {
+			return err
+		}
+	}
 	if err := j.stored(life, "outcome in the chain", func() error { return j.recordOutcome(life, result) }); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -36,8 +37,18 @@ import (
 	"github.com/berth-dev/berth/runner/agent/disk"
 )
 
-// maxState bounds a state document: far above any that Terraform can handle.
-const maxState = 256 << 20
+const (
+	// maxState bounds a state document: far above any that Terraform can handle.
+	maxState = 256 << 20
+
+	// What code in the engine can make the agent hold: one state, sent quickly,
+	// and a few connections.
+	maxConnections = 16
+	maxHeaders     = 64 << 10
+	bodyGrace      = 10 * time.Second
+	bodyRate       = 1 << 20 // bytes per second: it comes over the loopback
+	idleTimeout    = 2 * time.Minute
+)
 
 // States is where states are kept: runner-api.
 type States interface {
@@ -109,6 +120,7 @@ type Config struct {
 type Proxy struct {
 	Config
 	access Access
+	memory *intake.Memory
 
 	mu      sync.Mutex
 	served  bool // a state, or that there is none, was given out
@@ -117,7 +129,9 @@ type Proxy struct {
 }
 
 // New makes the proxy of one attempt; nobody can reach it before Serve.
-func New(c Config, a Access) *Proxy { return &Proxy{Config: c, access: a} }
+func New(c Config, a Access) *Proxy {
+	return &Proxy{Config: c, access: a, memory: intake.NewMemory(maxState, maxState)}
+}
 
 // Listen opens the port of the loopback that a wants, or any when it wants
 // none, and returns a with the port; or the socket of a, which only this user
@@ -158,15 +172,19 @@ func listenSocket(ctx context.Context, config net.ListenConfig, path string) (ne
 // Serve answers Terraform until ctx ends. Requests that are being held end
 // with it.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	limited := intake.Limit(l, maxConnections)
 	server := &http.Server{
-		Handler:           p.handler(),
+		Handler:           intake.Handler(p.handler()),
 		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaders,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ErrorLog:          slog.NewLogLogger(p.Log.Handler(), slog.LevelDebug),
 	}
+	limited.Watch(server)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("state proxy: %w", err)
 	}
 	return nil
@@ -210,8 +228,15 @@ func (p *Proxy) handler() http.Handler {
 		user, password, _ := r.BasicAuth()
 		same := subtle.ConstantTimeCompare([]byte(user), []byte(p.access.Username)) &
 			subtle.ConstantTimeCompare([]byte(password), []byte(p.access.Password))
-		if same != 1 {
+		if same != 1 || len(r.Header.Values("Authorization")) != 1 {
 			http.Error(w, "not this job's", http.StatusUnauthorized)
+			return
+		}
+		err := intake.BodyOf(r.Context()).Open(intake.Terms{
+			MaxBytes: maxState, Memory: p.memory, Pace: intake.Pace{Grace: bodyGrace, BytesPerSecond: bodyRate},
+		})
+		if status, text := intake.Status(err); status != 0 {
+			http.Error(w, text, status)
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -269,7 +294,11 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a plan writes no state", http.StatusForbidden)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxState))
+	body, err := io.ReadAll(r.Body)
+	if status, text := intake.Status(err); status != 0 {
+		http.Error(w, text, status)
+		return
+	}
 	if err != nil {
 		http.Error(w, "state is not readable", http.StatusBadRequest)
 		return

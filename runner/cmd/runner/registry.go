@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/registry"
@@ -19,6 +20,9 @@ import (
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
+	maxHeaders    = 64 << 10
+	// maxConnections is far above what the kubelets of a cluster pull at once.
+	maxConnections = 1024
 	// pullsTimeout is what pulls under way get when the registry is to end.
 	pullsTimeout = 10 * time.Second
 )
@@ -60,9 +64,13 @@ func serveImages(ctx context.Context, data, listen string) error {
 	if err != nil {
 		return err
 	}
+	limited := intake.Limit(listener, maxConnections)
 	server := &http.Server{
-		Handler: registry.Handler(layout, slog.Default()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		// Nothing is pushed here: no body is ever read.
+		Handler: intake.Handler(registry.Handler(layout, slog.Default())), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaders,
 	}
+	limited.Watch(server)
 	slog.InfoContext(ctx, "registry started", "address", listener.Addr().String())
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -70,7 +78,7 @@ func serveImages(ctx context.Context, data, listen string) error {
 		defer cancel()
 		stopped <- errors.Join(server.Shutdown(late), server.Close())
 	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(limited); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return err
 	}

@@ -25,8 +25,11 @@ func Forbidden(permission Permission) error {
 		fault.Remedy("ask an admin of your org for a role that does"))
 }
 
-// Bearer is the token of a request, from its Authorization header only.
+// Bearer is the token of a request, from its only Authorization header.
 func Bearer(r *http.Request) (string, error) {
+	if len(r.Header.Values("Authorization")) != 1 {
+		return "", ErrBadToken
+	}
 	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return "", ErrBadToken

@@ -58,6 +58,9 @@ func (r Routes) Authorize(spec *openapi3.T, authenticator Authenticator) gin.Han
 			return
 		}
 		if permission == Public {
+			if err := httpserver.Unproven(c); err != nil {
+				httpserver.WriteProblem(c, err)
+			}
 			return
 		}
 		bearer, err := Bearer(c.Request)
@@ -72,6 +75,10 @@ func (r Routes) Authorize(spec *openapi3.T, authenticator Authenticator) gin.Han
 		}
 		if !principal.May(permission) {
 			httpserver.WriteProblem(c, Forbidden(permission))
+			return
+		}
+		if err := httpserver.Proven(c, principal.ID()); err != nil {
+			httpserver.WriteProblem(c, err)
 			return
 		}
 		c.Request = c.Request.WithContext(NewContext(c.Request.Context(), principal))

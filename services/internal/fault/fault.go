@@ -25,6 +25,8 @@ var (
 	ErrUnauthenticated = errors.New("not authenticated")
 	// ErrTooLarge: the body is over the limit of its route.
 	ErrTooLarge = errors.New("too large")
+	// ErrTooSlow: the body did not come in time.
+	ErrTooSlow = errors.New("too slow")
 	// ErrRateLimited: come back later.
 	ErrRateLimited = errors.New("too many requests")
 	// ErrUnavailable: something we need is away; the same request may work soon.

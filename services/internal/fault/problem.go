@@ -30,6 +30,7 @@ var kinds = []struct {
 	{ErrForbidden, http.StatusForbidden, "forbidden"},
 	{ErrNotFound, http.StatusNotFound, "not_found"},
 	{ErrTooLarge, http.StatusRequestEntityTooLarge, "too_large"},
+	{ErrTooSlow, http.StatusRequestTimeout, "too_slow"},
 	{ErrInvalid, http.StatusUnprocessableEntity, "invalid"},
 	{ErrConflict, http.StatusConflict, "conflict"},
 	{ErrRateLimited, http.StatusTooManyRequests, "rate_limited"},

@@ -37,6 +37,7 @@ paths:
       summary: One boat
       parameters:
         - {name: boat, in: path, required: true, schema: {type: string, pattern: '^boa_'}}
+        - {name: name, in: query, description: What it is called., schema: {type: string}}
         - {name: limit, in: query, description: How many at most., schema: {type: integer, maximum: 500, default: 50}}
       responses: {"200": {description: It.}}
     put:
@@ -56,6 +57,7 @@ paths:
               properties:
                 name: {type: string, maxLength: 10, example: Albatros}
                 masts: {type: integer, default: 2}
+                cargo: {}
       responses: {"200": {description: It.}}
   /boats/{boat}/cargo:
     put:
@@ -336,6 +338,13 @@ func TestRunRefusesAContractThatNobodyServes(t *testing.T) {
 func newServer(t *testing.T, cfg httpserver.Config) *httpserver.Server {
 	t.Helper()
 	cfg.Name, cfg.Log, cfg.Spec = "test", slog.New(slog.DiscardHandler), loadContract(t)
+	if cfg.Middleware == nil {
+		cfg.Middleware = []gin.HandlerFunc{func(c *gin.Context) {
+			if err := httpserver.Proven(c, "caller"); err != nil {
+				httpserver.WriteProblem(c, err)
+			}
+		}}
+	}
 	s := httpserver.New(cfg)
 	s.Router().GET("/boats/:boat", func(c *gin.Context) {
 		switch boat := c.Param("boat"); boat {

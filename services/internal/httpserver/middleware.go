@@ -2,9 +2,7 @@ package httpserver
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -43,6 +41,7 @@ func (s *Server) identify(c *gin.Context) {
 	ctx = context.WithValue(ctx, drainingKey{}, s.draining)
 	c.Request = c.Request.WithContext(ctx)
 	c.Header(RequestIDHeader, requestID)
+	c.Set(serverKey, s)
 }
 
 // isTraced leaves out the probes, which would drown everything else.
@@ -92,64 +91,3 @@ func (s *Server) recoverPanic(c *gin.Context) {
 	}()
 	c.Next()
 }
-
-func (s *Server) limitBody(c *gin.Context) {
-	limit, ok := s.cfg.BodyLimits[OperationID(c)]
-	if !ok {
-		limit = defaultMaxBody
-		if op := operationOf(c); op != nil && op.streams(c.ContentType()) {
-			limit = defaultMaxStream
-		}
-	}
-	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, limit)
-}
-
-// unstall cuts off a peer that stops reading or sending in the middle of
-// something, but no request that merely takes long.
-func unstall(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
-		if r.Body != nil && r.Body != http.NoBody {
-			r.Body = &unstalledBody{ReadCloser: r.Body, control: control}
-		}
-		next.ServeHTTP(&unstalledWriter{ResponseWriter: w, control: control}, r)
-		// What is still buffered goes out now; without this it would meet the
-		// deadline of an earlier answer on the same connection.
-		_ = control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	})
-}
-
-type unstalledBody struct {
-	io.ReadCloser
-	control *http.ResponseController
-}
-
-func (b *unstalledBody) Read(p []byte) (int, error) {
-	// Not every connection has deadlines; then there are none.
-	_ = b.control.SetReadDeadline(time.Now().Add(stallTimeout))
-	n, err := b.ReadCloser.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, err
-	}
-	// net/http goes on reading, to see the client leave: that may take long.
-	_ = b.control.SetReadDeadline(time.Time{})
-	return n, err
-}
-
-type unstalledWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (w *unstalledWriter) Write(p []byte) (int, error) {
-	_ = w.control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	return w.ResponseWriter.Write(p)
-}
-
-func (w *unstalledWriter) Flush() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(stallTimeout))
-	_ = w.control.Flush() // the next write meets the same error
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *unstalledWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
@@ -29,7 +30,12 @@ func WriteProblem(c *gin.Context, err error) {
 		c.Status(statusClientGone)
 		return
 	}
-	writeProblem(c, fault.From(withKind(err)))
+	problem := fault.From(withKind(err))
+	if retry, over := countFailure(c, problem); over {
+		c.Header("Retry-After", retry)
+		problem = fault.From(errTooManyFailures)
+	}
+	writeProblem(c, problem)
 }
 
 func writeProblem(c *gin.Context, problem fault.Problem) {
@@ -42,7 +48,9 @@ func writeProblem(c *gin.Context, problem fault.Problem) {
 	case http.StatusUnauthorized:
 		c.Header("WWW-Authenticate", `Bearer realm="berth"`)
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		c.Header("Retry-After", "2")
+		if c.Writer.Header().Get("Retry-After") == "" {
+			c.Header("Retry-After", "2")
+		}
 	}
 	c.Header("Content-Type", "application/problem+json")
 	c.Header("Cache-Control", "no-store")
@@ -58,6 +66,10 @@ func withKind(err error) error {
 	var syntax *json.SyntaxError
 	var wrongType *json.UnmarshalTypeError
 	switch {
+	case errors.Is(err, intake.ErrSlow):
+		return fault.With(fault.Wrap(fault.ErrTooSlow, err, "the body did not come in time"), fault.Code("body_too_slow"), fault.Remedy("try again"))
+	case errors.Is(err, intake.ErrFull):
+		return fault.With(fault.Wrap(fault.ErrUnavailable, err, "too many bodies are being read at once"), fault.Code("busy"), fault.Remedy("try again in a few seconds"))
 	case errors.As(err, &tooLarge):
 		return fault.Wrap(fault.ErrTooLarge, err, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.As(err, &syntax):
@@ -88,7 +100,7 @@ func ParamError(c *gin.Context, err error, _ int) {
 func RequestError(c *gin.Context, err error) {
 	err = withKind(err)
 	switch {
-	case fault.KindOf(err) != nil, errors.Is(err, context.Canceled):
+	case fault.KindOf(err) != nil, errors.Is(err, context.Canceled), errors.Is(err, intake.ErrLocked):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		err = fault.Wrap(fault.ErrInvalid, err, "the body ends too early")
 	default:

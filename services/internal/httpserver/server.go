@@ -10,6 +10,9 @@
 //	request ─▶ id, trace, log, recover ─▶ Config.Middleware ─▶ validate ─▶ handler
 //	                     ▲                  (who asks? may they?)              │
 //	                     └────────────── WriteProblem ◀── any error ───────────┘
+//
+// No body is read before the middleware has said by Proven who sends it, or by
+// Unproven that the body itself is the proof. See Limits for what bounds it then.
 package httpserver
 
 import (
@@ -27,20 +30,14 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 const (
-	defaultMaxBody   = 1 << 20  // JSON that people or programs write by hand is far below
-	defaultMaxStream = 64 << 20 // bodies that are streamed, not held in memory
-
 	headerTimeout = 10 * time.Second // whoever is slower to send headers is not a client of ours
 	idleTimeout   = 2 * time.Minute  // longer than the pauses of a long-polling client
 	maxHeaders    = 64 << 10
-
-	// stallTimeout bounds one read of a body or one write of an answer, never
-	// the whole request: long-polls and event streams live as long as they like.
-	stallTimeout = 30 * time.Second
 
 	// DefaultDrain is long enough for a transaction, and for a long-poll to
 	// notice Draining and answer.
@@ -67,8 +64,14 @@ type Config struct {
 	// TLS is nil on loopback only.
 	TLS *tls.Config
 	// BodyLimits in bytes by operation id; else 1 MiB for JSON, 64 MiB for
-	// what is streamed.
+	// what is not.
 	BodyLimits map[string]int64
+	// Limits of what callers can make the server hold.
+	Limits Limits
+	// KnownCallers are the codes of refusals (401) that tell nothing about
+	// guessing, such as that of a session that has ended: they are not counted
+	// against the address that they go to.
+	KnownCallers []string
 	// Ready says why the service cannot work now; nil when it can.
 	Ready func(ctx context.Context) error
 	// Reference serves the contract at /reference and /openapi.json.
@@ -84,6 +87,8 @@ type Server struct {
 	engine     *gin.Engine
 	router     *gin.RouterGroup
 	operations operations
+	bodies     bodies
+	failures   *intake.Failures
 	draining   chan struct{}
 	isDraining atomic.Bool
 }
@@ -98,7 +103,10 @@ func New(cfg Config) *Server {
 		cfg.Log = slog.Default()
 	}
 	gin.SetMode(gin.ReleaseMode)
-	s := &Server{cfg: cfg, engine: gin.New(), operations: operationsOf(cfg.Spec, cfg.BasePath), draining: make(chan struct{})}
+	s := &Server{
+		cfg: cfg, engine: gin.New(), operations: operationsOf(cfg.Spec, cfg.BasePath), bodies: newBodies(cfg),
+		failures: intake.NewFailures(nil), draining: make(chan struct{}),
+	}
 	e := s.engine
 	// gin's context is never used as one: it is the next request's as soon as the
 	// handlers of this one returned. Handlers get the request's.
@@ -124,7 +132,7 @@ func New(cfg Config) *Server {
 	if cfg.Reference {
 		s.serveReference()
 	}
-	s.router = e.Group(cfg.BasePath, append([]gin.HandlerFunc{s.operations.find, s.limitBody}, append(cfg.Middleware, s.validate)...)...)
+	s.router = e.Group(cfg.BasePath, append([]gin.HandlerFunc{s.operations.find, s.checkText, s.admit}, append(cfg.Middleware, s.validate)...)...)
 	return s
 }
 
@@ -136,7 +144,7 @@ func (s *Server) Router() gin.IRouter { return s.router }
 func (s *Server) Engine() *gin.Engine { return s.engine }
 
 // Handler is the whole door as an http.Handler, as Run serves it.
-func (s *Server) Handler() http.Handler { return unstall(s.engine) }
+func (s *Server) Handler() http.Handler { return intake.Handler(s.engine) }
 
 // Run serves until ctx ends, then lets requests finish for Config.Drain. It
 // panics when an operation of the contract has no handler.
@@ -152,6 +160,7 @@ func (s *Server) Run(ctx context.Context) error {
 	// Requests outlive ctx by the drain time, so they do not descend from it.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	limited := intake.Limit(listener, s.cfg.Limits.Connections())
 	server := &http.Server{
 		Handler:           s.Handler(),
 		TLSConfig:         s.cfg.TLS,
@@ -161,8 +170,9 @@ func (s *Server) Run(ctx context.Context) error {
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // broken handshakes and the like
 	}
+	limited.Watch(server)
 	ended := make(chan error, 1)
-	go func() { ended <- serve(server, listener) }()
+	go func() { ended <- serve(server, limited) }()
 	s.cfg.Log.InfoContext(ctx, "listening", "address", listener.Addr().String())
 
 	select {

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,15 @@ import (
 // and fills in the contract's defaults.
 func (s *Server) validate(c *gin.Context) {
 	op := operationOf(c)
+	streams := op.streams(c.ContentType())
+	var body []byte
+	if !streams && op.route.Operation.RequestBody != nil {
+		var err error
+		if body, err = readBody(c); err != nil {
+			RequestError(c, err)
+			return
+		}
+	}
 	params := make(map[string]string, len(c.Params))
 	for _, p := range c.Params {
 		params[p.Key] = p.Value
@@ -30,15 +40,11 @@ func (s *Server) validate(c *gin.Context) {
 		Route:       &op.route,
 		Options: &openapi3filter.Options{
 			MultiError:         true,
-			ExcludeRequestBody: op.streams(c.ContentType()),
+			ExcludeRequestBody: streams,
 		},
 	})
 	if err == nil {
-		return
-	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		WriteProblem(c, tooLarge)
+		checkBody(c, body)
 		return
 	}
 	fields := fieldErrors(err, nil)
@@ -50,6 +56,17 @@ func (s *Server) validate(c *gin.Context) {
 		detail = fmt.Sprintf("%d things are wrong with the request", len(fields))
 	}
 	WriteProblem(c, fault.With(fault.Wrap(fault.ErrInvalid, err, "%s", detail), fault.Fields(fields...)))
+}
+
+// readBody reads a body as it was sent, and puts it back: the validator may
+// write another, with defaults.
+func readBody(c *gin.Context) ([]byte, error) {
+	if c.Request.Body == nil || c.Request.Body == http.NoBody {
+		return nil, nil
+	}
+	body, err := io.ReadAll(c.Request.Body)
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	return body, err
 }
 
 // fieldErrors flattens what the validator found. It never shows values, which

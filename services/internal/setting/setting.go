@@ -28,19 +28,19 @@ func Load[C interface{ Validate() error }](getenv func(string) string) (C, error
 	return c, errors.Join(unreadable, c.Validate())
 }
 
-// Read fills the struct that into points to; fields without the tag env, or with
-// "-", are left. The error names every value that cannot be read; those fields
+// Read fills the struct that into points to, with those that are embedded in it;
+// fields without the tag env, or with "-", are left. The error names every value that cannot be read; those fields
 // have their defaults. It panics on a struct that is none for settings.
 func Read(into any, getenv func(string) string) error {
 	var errs []error
 	config := reflect.ValueOf(into).Elem()
-	for i := range config.NumField() {
-		tag := config.Type().Field(i).Tag
+	for _, f := range reflect.VisibleFields(config.Type()) {
+		tag := f.Tag
 		name := tag.Get("env")
 		if name == "" || name == "-" {
 			continue
 		}
-		field := config.Field(i)
+		field := config.FieldByIndex(f.Index)
 		if err := set(field, tag.Get("default")); err != nil {
 			panic(fmt.Sprintf("setting: default of %s: %v", name, err))
 		}
@@ -97,6 +97,8 @@ func Address(name, value string) error {
 func URL(name, value string) error {
 	if u, err := url.Parse(value); err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("%s is not an http or https address", name)
+	} else if u.User != nil {
+		return fmt.Errorf("%s has credentials in it, and is stored and shown: take them out", name)
 	}
 	return nil
 }

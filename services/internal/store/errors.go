@@ -51,6 +51,11 @@ const (
 	duplicateObject      = "42710"
 	internalError        = "XX000"
 	connectionExceptions = "08" // the whole class
+
+	// Text that Postgres does not keep: NUL, or what is no UTF-8 or no JSON for it.
+	characterNotInRepertoire = "22021"
+	untranslatableCharacter  = "22P05"
+	invalidTextForm          = "22P02"
 )
 
 // translate gives an error of Postgres its kind. It is idempotent, and leaves
@@ -81,6 +86,9 @@ func translateSQLState(pg *pgconn.PgError, err error) error {
 		return fault.Wrap(fault.ErrConflict, err, "this is still in use")
 	case pg.Code == foreignKeyViolation:
 		return fault.Wrap(fault.ErrInvalid, err, "this refers to something that does not exist")
+	case pg.Code == characterNotInRepertoire, pg.Code == untranslatableCharacter, pg.Code == invalidTextForm:
+		// The edge refuses such text with its place; this is for what it cannot see.
+		return fault.With(fault.Wrap(fault.ErrInvalid, err, "a text has characters that cannot be stored"), fault.Code("not_text"))
 	case pg.Code == checkViolation:
 		return fault.Wrap(fault.ErrInvalid, err, "a value is not allowed here (%s)", pg.ConstraintName)
 	case raised[pg.Code] != nil:

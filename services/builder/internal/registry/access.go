@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/intake"
 )
 
 // Codes of the distribution specification.
@@ -18,6 +22,7 @@ const (
 	codeSizeInvalid  = "SIZE_INVALID"
 	codeUnavailable  = "UNAVAILABLE"
 	codeManifest     = "MANIFEST_INVALID"
+	codeTooMany      = "TOOMANYREQUESTS"
 )
 
 // authenticate reads the credential before anything else, so that without one
@@ -27,12 +32,20 @@ func (r *Registry) authenticate(req *http.Request) (Grant, error) {
 	if !ok {
 		return Grant{}, ErrUnauthenticated
 	}
+	leave, err := r.failures.Enter(req.Context(), req.RemoteAddr)
+	if err != nil {
+		return Grant{}, err
+	}
+	defer leave()
 	return r.auth.Authenticate(req.Context(), secret)
 }
 
 // credential is the bearer token or the basic password; the user name is
 // whatever the tool wants to send.
 func credential(req *http.Request) (string, bool) {
+	if len(req.Header.Values("Authorization")) > 1 {
+		return "", false // nobody could say which one counts
+	}
 	if _, password, ok := req.BasicAuth(); ok {
 		return password, password != ""
 	}
@@ -42,6 +55,14 @@ func credential(req *http.Request) (string, bool) {
 
 func (r *Registry) refuseCredential(w http.ResponseWriter, req *http.Request, err error) {
 	if errors.Is(err, ErrUnauthenticated) {
+		// A request without a credential asks how to log in: no guess.
+		if req.Header.Get("Authorization") != "" {
+			if retry, over := r.failures.Failed(req.RemoteAddr); over {
+				w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
+				writeError(w, http.StatusTooManyRequests, codeTooMany, "this token is not good, and too many such came from this address")
+				return
+			}
+		}
 		w.Header().Set("WWW-Authenticate", `Basic realm="berth"`)
 		writeError(w, http.StatusUnauthorized, codeUnauthorized, "a registry token is required")
 		return
@@ -80,6 +101,19 @@ func sanitise(req *http.Request, target route, grant Grant) (*http.Request, erro
 	}
 	req.URL.RawQuery = query.Encode()
 	return req, nil
+}
+
+// refuseBody says why a body is not read.
+func refuseBody(w http.ResponseWriter, err error) {
+	code := codeUnavailable
+	status, text := intake.Status(err)
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		code = codeSizeInvalid
+	case http.StatusServiceUnavailable:
+		w.Header().Set("Retry-After", "2")
+	}
+	writeError(w, status, code, text)
 }
 
 // writeError answers in the form of the distribution specification.

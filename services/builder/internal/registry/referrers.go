@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,8 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/pkg/intake"
 )
 
 // maxManifestBytes is distribution's own limit.
@@ -39,6 +42,10 @@ type referrerIndex struct {
 // client hears of success after both, and repeats if it hears nothing.
 func (x *referrerIndex) putManifest(w http.ResponseWriter, req *http.Request, target route) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxManifestBytes))
+	if errors.Is(err, intake.ErrSlow) || errors.Is(err, intake.ErrFull) {
+		refuseBody(w, err)
+		return
+	}
 	if err != nil {
 		writeError(w, http.StatusBadRequest, codeManifest, "the manifest is too large or was cut off")
 		return

@@ -15,10 +15,12 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,10 +31,24 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage"
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
+
+	"github.com/berth-dev/berth/pkg/intake"
 )
 
 // repositoriesPath is where distribution keeps them below Config.Dir.
 const repositoriesPath = "/docker/registry/v2/repositories"
+
+// DefaultGrace is for a client that is slow to begin.
+const DefaultGrace = 10 * time.Second
+
+const (
+	// blobRate and manifestRate, in bytes per second, are the least of a body. A
+	// blob goes to the disk as it comes, so it may come slowly.
+	blobRate     = 8 << 10
+	manifestRate = 160 << 10
+
+	maxOtherBytes = 4 << 10 // of requests that need no body
+)
 
 // DefaultMaxBlobBytes is large enough for images with model weights.
 const DefaultMaxBlobBytes = 16 << 30
@@ -49,6 +65,11 @@ type Config struct {
 	// MaxBlobBytes limits one blob; 0 means DefaultMaxBlobBytes. Manifests are
 	// limited to 4 MiB by distribution.
 	MaxBlobBytes int64
+	// ManifestMemory bounds the manifests that are held at once; nil for no bound.
+	ManifestMemory *intake.Memory
+	// Grace is how long a client may take for a body besides the time that its
+	// bytes need at the least rate; 0 means DefaultGrace.
+	Grace time.Duration
 	// Logger gets what an operator should see; nil means slog.Default.
 	// Distribution logs by a logger of the whole process: the last registry
 	// made gets its errors.
@@ -63,8 +84,12 @@ type Registry struct {
 	files  *filesystem.Driver
 	dir    string
 	limit  int64
-	log    *slog.Logger
-	refers referrerIndex
+	memory *intake.Memory
+	grace  time.Duration
+	// failures counts bad tokens by address.
+	failures *intake.Failures
+	log      *slog.Logger
+	refers   referrerIndex
 }
 
 // New opens the registry in config.Dir.
@@ -84,6 +109,7 @@ func New(config Config) (r *Registry, err error) {
 	}
 	r = &Registry{
 		auth: config.Auth, dir: dir, limit: config.MaxBlobBytes, log: config.Logger,
+		memory: config.ManifestMemory, grace: cmp.Or(config.Grace, DefaultGrace), failures: intake.NewFailures(nil),
 		files: filesystem.New(filesystem.DriverParameters{RootDirectory: dir, MaxThreads: 100}),
 	}
 	if r.limit == 0 {
@@ -122,6 +148,22 @@ func newApp(dir, secret string) (app *handlers.App, err error) {
 	// Locations then do not depend on a Host header that the client chose.
 	config.HTTP.RelativeURLs = true
 	return handlers.NewApp(context.Background(), config), nil
+}
+
+// terms are how the body of a request may be read.
+func (r *Registry) terms(target route, grant Grant) intake.Terms {
+	switch target.name {
+	case routeUpload, routeUploadChunk:
+		// serveUpload holds it to what is left of the limit.
+		return intake.Terms{MaxBytes: math.MaxInt64 - 1, Pace: intake.Pace{Grace: r.grace, BytesPerSecond: blobRate}}
+	case routeManifest:
+		// One byte more than allowed, for putManifest to answer.
+		return intake.Terms{
+			MaxBytes: maxManifestBytes + 1, Memory: r.memory, Holder: grant.OrgID,
+			Pace: intake.Pace{Grace: r.grace, BytesPerSecond: manifestRate},
+		}
+	}
+	return intake.Terms{MaxBytes: maxOtherBytes, Pace: intake.Pace{Grace: r.grace}}
 }
 
 // PurgeUploads removes uploads that were begun before the given time and never
@@ -165,6 +207,11 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	req, err = sanitise(req, target, grant)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, codeUnsupported, err.Error())
+		return
+	}
+	// Only now is known whose bytes they are: nothing was read before.
+	if err := intake.BodyOf(req.Context()).Open(r.terms(target, grant)); err != nil {
+		refuseBody(w, err)
 		return
 	}
 	switch {

@@ -50,7 +50,7 @@ func Bootstrap(ctx context.Context, st *store.Store, keys *Keyring, orgName, tok
 		if err != nil {
 			return fmt.Errorf("find the admin of org %s: %w", orgName, err)
 		}
-		if fresh, err = CreateToken(ctx, tx, admin.ID, "bootstrap", nil); err != nil {
+		if fresh, err = CreateToken(ctx, tx, TokenSpec{AccountID: admin.ID, Name: "bootstrap"}); err != nil {
 			return err
 		}
 		return keys.Audit(ctx, tx, bootstrapActor, "create token "+fresh.Row.ID+" of admin")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -16,13 +17,42 @@ type NewToken struct {
 	Secret string
 }
 
-// CreateToken makes a token of an account. expires may be nil.
-func CreateToken(ctx context.Context, tx *store.Tx, accountID, name string, expires *time.Time) (NewToken, error) {
+// TokenSpec is a token to be made.
+type TokenSpec struct {
+	AccountID, Name string
+	// Expires is nil for one that is good until it is revoked.
+	Expires *time.Time
+	// MadeWith is the token that asks for it; empty when Berth itself does.
+	MadeWith string
+}
+
+// CreateToken makes a token of an account. It never expires later than the one
+// that asks for it, which must be good.
+func CreateToken(ctx context.Context, tx *store.Tx, spec TokenSpec) (NewToken, error) {
+	expires := spec.Expires
+	if spec.MadeWith != "" {
+		parent, err := tx.LockToken(ctx, spec.MadeWith)
+		if err != nil {
+			return NewToken{}, err
+		}
+		if parent.RevokedAt != nil {
+			return NewToken{}, auth.ErrBadToken
+		}
+		expires = sooner(expires, parent.ExpiresAt)
+	}
 	secret, hash, shown := auth.NewToken()
 	row, err := tx.InsertToken(ctx, db.InsertTokenParams{
-		ID: id.New(id.Token), AccountID: accountID, Name: name, Prefix: shown, Hash: hash, ExpiresAt: expires,
+		ID: id.New(id.Token), AccountID: spec.AccountID, Name: spec.Name, Prefix: shown, Hash: hash, ExpiresAt: expires, MadeWith: optional.Of(spec.MadeWith),
 	})
 	return NewToken{Row: row, Secret: secret}, err
+}
+
+// sooner is the earlier of two ends; nil is never.
+func sooner(a, b *time.Time) *time.Time {
+	if a == nil || (b != nil && b.Before(*a)) {
+		return b
+	}
+	return a
 }
 
 // NewOrg is an org that was just made, with the token of its admin.
@@ -58,7 +88,7 @@ func createOrg(ctx context.Context, tx *store.Tx, keys *Keyring, name, admin, ac
 			return made, err
 		}
 	}
-	if made.Token, err = CreateToken(ctx, tx, made.Admin.ID, "first", nil); err != nil {
+	if made.Token, err = CreateToken(ctx, tx, TokenSpec{AccountID: made.Admin.ID, Name: "first"}); err != nil {
 		return made, err
 	}
 	return made, keys.Audit(ctx, tx, actor, "create org "+name)

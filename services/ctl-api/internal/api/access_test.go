@@ -40,7 +40,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("tokens: %s", list.Body)
 	}
 
-	revoked, err := c.RevokeTokenWithResponse(t.Context(), made.JSON201.Token.ID)
+	revoked, err := c.RevokeTokenWithResponse(t.Context(), made.JSON201.Token.ID, nil)
 	must(t, revoked, err, http.StatusNoContent)
 	me, err = other.GetMeWithResponse(t.Context())
 	problemOf(t, me, err, http.StatusUnauthorized, "unauthenticated")
@@ -49,6 +49,52 @@ func TestTokens(t *testing.T) {
 		got, err := d.as(bad).GetMeWithResponse(t.Context())
 		problemOf(t, got, err, http.StatusUnauthorized, "unauthenticated")
 	}
+}
+
+// A token does not make one that outlives it, for nobody; and what a stolen one
+// made can be revoked with it.
+func TestAttackTokensThatOutliveTheirMaker(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	admin := d.org("initech")
+	create := func(by caller, request ctlapi.TokenRequest) (ctlapi.Token, caller) {
+		t.Helper()
+		made, err := by.CreateTokenWithResponse(t.Context(), nil, request)
+		must(t, made, err, http.StatusCreated)
+		return made.JSON201.Token, d.as(made.JSON201.Secret)
+	}
+	days := func(n int) *int { return &n }
+	admin.member(ctlapi.MemberRequest{Name: "bob", Kind: ctlapi.MemberRequestKindUser, Role: ctlapi.MemberRequestRoleViewer})
+	bob := "bob"
+	parent, stolen := create(admin, ctlapi.TokenRequest{Name: "a week", ExpiresInDays: days(7)})
+	for _, request := range []ctlapi.TokenRequest{{Name: "for ever"}, {Name: "ten years", ExpiresInDays: days(3650)}, {Name: "bob's", Member: &bob}} {
+		child, _ := create(stolen, request)
+		if child.ExpiresAt == nil || child.ExpiresAt.After(*parent.ExpiresAt) {
+			t.Errorf("%s: a token until %s made one until %v", request.Name, parent.ExpiresAt, child.ExpiresAt)
+		}
+		if child.MadeWith == nil || *child.MadeWith != parent.ID {
+			t.Errorf("%s: made with %v, want %s", request.Name, child.MadeWith, parent.ID)
+		}
+	}
+	if child, _ := create(stolen, ctlapi.TokenRequest{Name: "a day", ExpiresInDays: days(1)}); !child.ExpiresAt.Before(*parent.ExpiresAt) {
+		t.Errorf("a token of a day is good until %s", child.ExpiresAt)
+	}
+
+	_, child := create(stolen, ctlapi.TokenRequest{Name: "child"})
+	_, grandchild := create(child, ctlapi.TokenRequest{Name: "grandchild", Member: &bob})
+	alone, err := admin.RevokeTokenWithResponse(t.Context(), parent.ID, nil)
+	must(t, alone, err, http.StatusNoContent)
+	me, err := grandchild.GetMeWithResponse(t.Context())
+	must(t, me, err, http.StatusOK) // a token may make its successor and end
+	yes := true
+	all, err := admin.RevokeTokenWithResponse(t.Context(), parent.ID, &ctlapi.RevokeTokenParams{MadeWithIt: &yes})
+	must(t, all, err, http.StatusNoContent)
+	for _, c := range []caller{stolen, child, grandchild} {
+		me, err := c.GetMeWithResponse(t.Context())
+		problemOf(t, me, err, http.StatusUnauthorized, "unauthenticated")
+	}
+	me, err = admin.GetMeWithResponse(t.Context())
+	must(t, me, err, http.StatusOK)
 }
 
 // A token that another replica revoked ends here by its notification, long

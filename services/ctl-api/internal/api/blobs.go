@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 
+	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -15,9 +16,15 @@ import (
 // maxBlob is how large an uploaded archive may be.
 const maxBlob = 64 << 20
 
+// BodyLimits are those that differ from httpserver's, by operation.
+func BodyLimits() map[string]int64 { return map[string]int64{"PutBlob": maxBlob} }
+
 // PutBlob stores an archive under its digest.
 func (s *Server) PutBlob(ctx context.Context, req apigen.PutBlobRequestObject) (apigen.PutBlobResponseObject, error) {
 	body, err := io.ReadAll(io.LimitReader(req.Body, maxBlob+1))
+	if status, _ := intake.Status(err); status != 0 {
+		return nil, err // too large, too slow, or too many at once
+	}
 	if err != nil {
 		return nil, fault.Newf(fault.ErrInvalid, "the upload broke off")
 	}

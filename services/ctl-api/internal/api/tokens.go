@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
@@ -71,7 +72,7 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 				return "", err
 			}
 		}
-		made, err := access.CreateToken(ctx, tx, owner.ID, req.Body.Name, expires)
+		made, err := access.CreateToken(ctx, tx, access.TokenSpec{AccountID: owner.ID, Name: req.Body.Name, Expires: expires, MadeWith: p.TokenID})
 		if err != nil {
 			return "", err
 		}
@@ -92,16 +93,41 @@ func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestO
 		if token.AccountID != p.AccountID && !p.Scope(auth.TokensWrite).Everywhere {
 			return "", fault.ErrNotFound // tokens of others are not shown either
 		}
-		if token.RevokedAt != nil {
-			return "", nil
+		what := ""
+		if token.RevokedAt == nil {
+			what = "revoke token " + token.ID
+			s.revoked(tx, token.ID)
+			if err := tx.RevokeToken(ctx, token.ID); err != nil {
+				return "", err
+			}
 		}
-		s.revoked(tx, token.ID)
-		return "revoke token " + token.ID, tx.RevokeToken(ctx, token.ID)
+		if !optional.Value(req.Params.MadeWithIt) {
+			return what, nil
+		}
+		n, err := s.revokeMadeWith(ctx, tx, token.ID)
+		if n > 0 {
+			what = fmt.Sprintf("revoke token %s and %d that were made with it", token.ID, n)
+		}
+		return what, err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return apigen.RevokeToken204Response{}, nil
+}
+
+// revokeMadeWith revokes what was made with a token, directly or not.
+func (s *Server) revokeMadeWith(ctx context.Context, tx *store.Tx, tokenID string) (n int, _ error) {
+	for {
+		ids, err := tx.RevokeTokensMadeWith(ctx, &tokenID)
+		if err != nil || len(ids) == 0 {
+			return n, err
+		}
+		n += len(ids)
+		for _, id := range ids {
+			s.revoked(tx, id)
+		}
+	}
 }
 
 // revoked has every replica drop what it cached of a token or account.
@@ -113,7 +139,7 @@ func (s *Server) revoked(tx *store.Tx, ref string) {
 func tokenView(t db.Token, account string) apigen.Token {
 	return apigen.Token{
 		ID: t.ID, Name: t.Name, Prefix: t.Prefix, Account: ref(t.AccountID, account),
-		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, RevokedAt: t.RevokedAt,
+		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, RevokedAt: t.RevokedAt, MadeWith: t.MadeWith,
 	}
 }
 

@@ -25,7 +25,7 @@ func (c caller) waitFor(workflowID string, version int64) <-chan *ctlapi.GetWork
 	answer := make(chan *ctlapi.GetWorkflowResponse, 1)
 	go func() {
 		defer close(answer)
-		got, err := c.GetWorkflowWithResponse(c.d.t.Context(), workflowID, &ctlapi.GetWorkflowParams{Wait: new("3600s"), AfterVersion: &version})
+		got, err := c.GetWorkflowWithResponse(c.d.t.Context(), workflowID, &ctlapi.GetWorkflowParams{Wait: new("60s"), AfterVersion: &version})
 		if err != nil {
 			c.d.t.Error(err)
 			return
@@ -67,7 +67,18 @@ func TestWaitForWorkflow(t *testing.T) {
 	got = <-c.waitFor(id, got.JSON200.Version)
 	must(t, got, nil, http.StatusOK)
 
-	bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: new("soon")})
+	for _, wait := range []string{"soon", "61s", "3600s", "-1s", "+1s", "NaN", "1e3s", "60001ms", "99999ms", "1m", "1h0s", "0.5s"} {
+		bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: &wait})
+		if err != nil || bad.StatusCode() != http.StatusUnprocessableEntity {
+			t.Errorf("wait=%s: answered %d (%v), want 422", wait, bad.StatusCode(), err)
+		}
+	}
+	for _, wait := range []string{"0s", "9s", "59s", "60s", "0ms", "60000ms"} { // answered at once: it moves no more
+		good, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: &wait})
+		must(t, good, err, http.StatusOK)
+	}
+	beyond := int64(1) << 60
+	bad, err := c.GetWorkflowWithResponse(t.Context(), id, &ctlapi.GetWorkflowParams{Wait: new("60s"), AfterVersion: &beyond})
 	problemOf(t, bad, err, http.StatusUnprocessableEntity, "invalid")
 }
 

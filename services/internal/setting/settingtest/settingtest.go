@@ -26,7 +26,7 @@ func Documented[C any](t *testing.T, page string) {
 	for _, cells := range row.FindAllStringSubmatch(string(text), -1) {
 		inDocs[cells[1]] = strings.ReplaceAll(strings.TrimSpace(cells[2]), "`", "")
 	}
-	for field := range reflect.TypeFor[C]().Fields() {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[C]()) {
 		name := field.Tag.Get("env")
 		if name == "" || name == "-" {
 			continue

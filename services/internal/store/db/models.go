@@ -614,6 +614,7 @@ type Token struct {
 	ExpiresAt  *time.Time
 	LastUsedAt *time.Time
 	RevokedAt  *time.Time
+	MadeWith   *string
 }
 
 type Workflow struct {

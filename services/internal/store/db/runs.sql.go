@@ -12,7 +12,6 @@ import (
 )
 
 const runnerAddRun = `-- name: RunnerAddRun :exec
-
 INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by)
 VALUES ($1, berth.current_org(), $2, $3, 'cron', $4, $5::timestamptz,
         $6, 'queued', $7)
@@ -29,7 +28,6 @@ type RunnerAddRunParams struct {
 	CreatedBy   string
 }
 
-// Runs that a runner started by itself and reports.
 // The first report of a run makes it; its key is action and scheduled time.
 func (q *Queries) RunnerAddRun(ctx context.Context, arg RunnerAddRunParams) error {
 	_, err := q.db.Exec(ctx, runnerAddRun,
@@ -53,6 +51,42 @@ WHERE state = 'open' AND run_id IN (SELECT r.id FROM action_runs r WHERE r.runne
 func (q *Queries) RunnerCloseRunStreams(ctx context.Context, runnerID string) error {
 	_, err := q.db.Exec(ctx, runnerCloseRunStreams, runnerID)
 	return err
+}
+
+const runnerKnowsRun = `-- name: RunnerKnowsRun :one
+
+SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = $1 AND r.key = $2)
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'schedule') AS s(item)
+        WHERE v.install_id = $1 AND v.expires_at > $3::timestamptz
+          AND (s.item #>> '{action,name}' = $4::text
+               OR $5::text || (s.item #>> '{probe,resource,name}') = $4::text)))::boolean AS known
+`
+
+type RunnerKnowsRunParams struct {
+	InstallID   string
+	Key         string
+	ScheduledAt time.Time
+	Action      string
+	ProbePrefix string
+}
+
+// Runs that a runner started by itself and reports.
+// Whether the run was reported before, or any settings that were good at its
+// time schedule a thing of this name. Their payload is what was signed; runners
+// never write here.
+func (q *Queries) RunnerKnowsRun(ctx context.Context, arg RunnerKnowsRunParams) (bool, error) {
+	row := q.db.QueryRow(ctx, runnerKnowsRun,
+		arg.InstallID,
+		arg.Key,
+		arg.ScheduledAt,
+		arg.Action,
+		arg.ProbePrefix,
+	)
+	var known bool
+	err := row.Scan(&known)
+	return known, err
 }
 
 const runnerReportRun = `-- name: RunnerReportRun :exec

@@ -48,7 +48,7 @@ func (q *Queries) AuthenticateToken(ctx context.Context, hash []byte) (Authentic
 }
 
 const getToken = `-- name: GetToken :one
-SELECT id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at FROM tokens WHERE id = $1
+SELECT id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with FROM tokens WHERE id = $1
 `
 
 func (q *Queries) GetToken(ctx context.Context, id string) (Token, error) {
@@ -65,15 +65,16 @@ func (q *Queries) GetToken(ctx context.Context, id string) (Token, error) {
 		&i.ExpiresAt,
 		&i.LastUsedAt,
 		&i.RevokedAt,
+		&i.MadeWith,
 	)
 	return i, err
 }
 
 const insertToken = `-- name: InsertToken :one
 
-INSERT INTO tokens (id, org_id, account_id, name, prefix, hash, expires_at)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6)
-RETURNING id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at
+INSERT INTO tokens (id, org_id, account_id, name, prefix, hash, expires_at, made_with)
+VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6, $7)
+RETURNING id, org_id, account_id, name, prefix, hash, created_at, expires_at, last_used_at, revoked_at, made_with
 `
 
 type InsertTokenParams struct {
@@ -83,6 +84,7 @@ type InsertTokenParams struct {
 	Prefix    string
 	Hash      []byte
 	ExpiresAt *time.Time
+	MadeWith  *string
 }
 
 // Tokens of accounts. Only their SHA-256 is here.
@@ -94,6 +96,7 @@ func (q *Queries) InsertToken(ctx context.Context, arg InsertTokenParams) (Token
 		arg.Prefix,
 		arg.Hash,
 		arg.ExpiresAt,
+		arg.MadeWith,
 	)
 	var i Token
 	err := row.Scan(
@@ -107,12 +110,13 @@ func (q *Queries) InsertToken(ctx context.Context, arg InsertTokenParams) (Token
 		&i.ExpiresAt,
 		&i.LastUsedAt,
 		&i.RevokedAt,
+		&i.MadeWith,
 	)
 	return i, err
 }
 
 const listTokens = `-- name: ListTokens :many
-SELECT t.id, t.org_id, t.account_id, t.name, t.prefix, t.hash, t.created_at, t.expires_at, t.last_used_at, t.revoked_at, a.name AS account_name
+SELECT t.id, t.org_id, t.account_id, t.name, t.prefix, t.hash, t.created_at, t.expires_at, t.last_used_at, t.revoked_at, t.made_with, a.name AS account_name
 FROM tokens t JOIN accounts a ON a.org_id = t.org_id AND a.id = t.account_id
 WHERE ($1::text = '' OR t.account_id = $1) AND t.id > $2
 ORDER BY t.id LIMIT $3
@@ -150,6 +154,7 @@ func (q *Queries) ListTokens(ctx context.Context, arg ListTokensParams) ([]ListT
 			&i.Token.ExpiresAt,
 			&i.Token.LastUsedAt,
 			&i.Token.RevokedAt,
+			&i.Token.MadeWith,
 			&i.AccountName,
 		); err != nil {
 			return nil, err
@@ -162,6 +167,24 @@ func (q *Queries) ListTokens(ctx context.Context, arg ListTokensParams) ([]ListT
 	return items, nil
 }
 
+const lockToken = `-- name: LockToken :one
+SELECT expires_at, revoked_at FROM tokens WHERE id = $1 FOR SHARE
+`
+
+type LockTokenRow struct {
+	ExpiresAt *time.Time
+	RevokedAt *time.Time
+}
+
+// The token as it is now and stays until the end of the transaction: a
+// revocation waits for that.
+func (q *Queries) LockToken(ctx context.Context, id string) (LockTokenRow, error) {
+	row := q.db.QueryRow(ctx, lockToken, id)
+	var i LockTokenRow
+	err := row.Scan(&i.ExpiresAt, &i.RevokedAt)
+	return i, err
+}
+
 const revokeToken = `-- name: RevokeToken :exec
 UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1
 `
@@ -169,6 +192,38 @@ UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1
 func (q *Queries) RevokeToken(ctx context.Context, id string) error {
 	_, err := q.db.Exec(ctx, revokeToken, id)
 	return err
+}
+
+const revokeTokensMadeWith = `-- name: RevokeTokensMadeWith :many
+WITH RECURSIVE made(id) AS (
+    SELECT t.id FROM tokens t WHERE t.made_with = $1
+    UNION
+    SELECT t.id FROM tokens t JOIN made m ON t.made_with = m.id
+)
+UPDATE tokens SET revoked_at = now() WHERE tokens.id IN (SELECT made.id FROM made) AND tokens.revoked_at IS NULL
+RETURNING tokens.id
+`
+
+// Revokes what was made with a token, and with those, and so on. Repeat it until
+// it answers nothing: it waits for one that is being made, and sees it only then.
+func (q *Queries) RevokeTokensMadeWith(ctx context.Context, id *string) ([]string, error) {
+	rows, err := q.db.Query(ctx, revokeTokensMadeWith, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const revokeTokensOfAccount = `-- name: RevokeTokensOfAccount :many

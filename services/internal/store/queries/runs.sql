@@ -1,5 +1,17 @@
 -- Runs that a runner started by itself and reports.
 
+-- name: RunnerKnowsRun :one
+-- Whether the run was reported before, or any settings that were good at its
+-- time schedule a thing of this name. Their payload is what was signed; runners
+-- never write here.
+SELECT (EXISTS (SELECT 1 FROM action_runs r WHERE r.install_id = sqlc.arg(install_id) AND r.key = sqlc.arg(key))
+    OR EXISTS (
+        SELECT 1 FROM settings_versions v
+        CROSS JOIN LATERAL json_array_elements(convert_from(decode(v.envelope ->> 'payload', 'base64'), 'UTF8')::json -> 'schedule') AS s(item)
+        WHERE v.install_id = sqlc.arg(install_id) AND v.expires_at > sqlc.arg(scheduled_at)::timestamptz
+          AND (s.item #>> '{action,name}' = sqlc.arg(action)::text
+               OR sqlc.arg(probe_prefix)::text || (s.item #>> '{probe,resource,name}') = sqlc.arg(action)::text)))::boolean AS known;
+
 -- name: RunnerAddRun :exec
 -- The first report of a run makes it; its key is action and scheduled time.
 INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, scheduled_at, runner_id, state, created_by)

@@ -20,17 +20,25 @@ const (
 	tailAge = 15 * time.Minute
 )
 
-// New is the door of log-ingest on a listener.
-func New(listener net.Listener, st *store.Store, str *streams.Streams, log *slog.Logger) (*httpserver.Server, error) {
+// Door is where and how the service listens.
+type Door struct {
+	Listener net.Listener
+	Limits   httpserver.Limits
+	Log      *slog.Logger
+}
+
+// New is the door of log-ingest.
+func New(d Door, st *store.Store, str *streams.Streams) (*httpserver.Server, error) {
 	spec, err := apigen.GetSpec()
 	if err != nil {
 		return nil, err
 	}
 	door := httpserver.New(httpserver.Config{
 		Name:     "berth-log-ingest",
-		Log:      log,
+		Log:      d.Log,
 		Spec:     spec,
-		Listener: listener,
+		Listener: d.Listener,
+		Limits:   d.Limits,
 		Middleware: []gin.HandlerFunc{
 			access.Routes.Authorize(spec, access.NewAuthenticator(st)),
 			access.Reach(st),

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 )
 
@@ -174,7 +176,15 @@ func verifyRecords(ctx context.Context, tx *store.Tx, install string, head chain
 	if !report.OK() {
 		return fault.With(fault.Newf(fault.ErrInvalid, "record %d %s", report.FirstBad, report.Problem), fault.Code("chain_record_bad"))
 	}
-	return nil
+	var times []dated.Time
+	for i, record := range records {
+		parsed, err := chain.ParseRecord(record.Body)
+		if err != nil {
+			return err // they were just verified
+		}
+		times = append(times, dated.Time{Pointer: fmt.Sprintf("/records/%d", i), At: parsed.Time})
+	}
+	return dated.Check(time.Now(), times...)
 }
 
 func addRecords(ctx context.Context, tx *store.Tx, install string, head chain.Head, records []apigen.ChainRecord) (chain.Head, string, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -39,6 +40,13 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 	}
 	if req.Body.Result.JobID != req.Job || req.Body.Result.Attempt != req.Body.Attempt {
 		return nil, fault.Newf(fault.ErrInvalid, "the result is of another job or attempt than the report")
+	}
+	reported := req.Body.Result
+	err = dated.Check(time.Now(), dated.Time{Pointer: "/result/started_at", At: reported.StartedAt},
+		dated.Time{Pointer: "/result/finished_at", At: reported.FinishedAt},
+		dated.Time{Pointer: "/result/first_instruction_at", At: reported.FirstInstructionAt})
+	if err != nil {
+		return nil, err
 	}
 	digest, err := digestOf(req.Body)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -25,6 +26,11 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 		return nil, err
 	}
 	install, err := installOf(s)
+	if err != nil {
+		return nil, err
+	}
+	err = dated.Check(time.Now(), dated.Time{Pointer: "/scheduled_at", At: req.Body.ScheduledAt},
+		dated.Time{Pointer: "/started_at", At: req.Body.StartedAt}, dated.Time{Pointer: "/finished_at", At: req.Body.FinishedAt})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +57,19 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 // putRun returns the run as it was known before this report, if it was.
 func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored db.RunnerRunByKeyRow, _ error) {
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
-	err := tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
+	// Whatever settings were good at that time may name it: reports come late,
+	// after newer settings have dropped an action.
+	known, err := tx.RunnerKnowsRun(ctx, db.RunnerKnowsRunParams{
+		InstallID: install, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
+	})
+	if err != nil {
+		return stored, err
+	}
+	if !known {
+		return stored, fault.With(fault.Newf(fault.ErrInvalid, "no settings of this install schedule %q", r.Action),
+			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is in no settings that were good at that time"}))
+	}
+	err = tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
 		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
 	})
 	if err != nil {

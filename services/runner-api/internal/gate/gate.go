@@ -50,9 +50,10 @@ func New(s *store.Store, sessions *session.Cache, now func() time.Time) *Gate {
 	return &Gate{store: s, sessions: sessions, nonces: httpsig.NewNonceCache(MaxSkew, noncesPerKey), now: now}
 }
 
-// Session finds the live session of a request and checks that the runner
-// signed it. The errors are those that a runner may see.
-func (g *Gate) Session(ctx context.Context, r *http.Request, body []byte) (*session.Session, error) {
+// Session finds the live session of a request and checks that the runner signed
+// its header; whether the body is the signed one is for CheckBody. The errors
+// are those that a runner may see.
+func (g *Gate) Session(ctx context.Context, r *http.Request) (*session.Session, error) {
 	token, err := auth.Bearer(r)
 	if err != nil || !auth.WellFormed(auth.SessionPrefix, token) {
 		return nil, fault.With(fault.Newf(fault.ErrUnauthenticated, "a session token is needed"), fault.Remedy("open a session"))
@@ -61,7 +62,8 @@ func (g *Gate) Session(ctx context.Context, r *http.Request, body []byte) (*sess
 	if err != nil {
 		return nil, err
 	}
-	if err := g.verify(r, body, s.PublicKey, s.RunnerID); err != nil {
+	params, err := httpsig.VerifyHeader(r, s.PublicKey, g.now(), MaxSkew)
+	if err := g.judge(params, err, s.RunnerID); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -127,20 +129,37 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	return s, nil
 }
 
+// CheckBody says whether the body is the one whose digest was signed.
+func CheckBody(r *http.Request, body []byte) error {
+	if err := httpsig.CheckBody(r, body); err != nil {
+		return refused(err)
+	}
+	return nil
+}
+
 // verify checks a signature and that it was not used before.
 func (g *Gate) verify(r *http.Request, body []byte, pub ed25519.PublicKey, keyID string) error {
-	now := g.now()
-	params, err := httpsig.Verify(r, body, pub, now, MaxSkew)
+	params, err := httpsig.Verify(r, body, pub, g.now(), MaxSkew)
+	return g.judge(params, err, keyID)
+}
+
+func refused(err error) error {
+	return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the request is not signed by the runner's key"), fault.Code("signature_refused"))
+}
+
+// judge refuses what httpsig did, a signature of another key, and one that was
+// used before.
+func (g *Gate) judge(params httpsig.Params, err error, keyID string) error {
 	switch {
 	case errors.Is(err, httpsig.ErrStale):
 		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the signature is more than %s old or ahead", MaxSkew),
 			fault.Code("signature_stale"), fault.Remedy("set the clock of the machine"))
 	case err != nil:
-		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the request is not signed by the runner's key"), fault.Code("signature_refused"))
+		return refused(err)
 	case params.KeyID != keyID:
 		return fault.With(fault.Newf(fault.ErrUnauthenticated, "the signature names another key"), fault.Code("signature_refused"))
 	}
-	switch err := g.nonces.Use(params, now); {
+	switch err := g.nonces.Use(params, g.now()); {
 	case errors.Is(err, httpsig.ErrTooMany):
 		return fault.Wrap(fault.ErrRateLimited, err, "too many requests of one runner")
 	case err != nil:

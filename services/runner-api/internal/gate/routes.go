@@ -1,6 +1,9 @@
 package gate
 
-import "github.com/berth-dev/berth/services/internal/auth"
+import (
+	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/httpserver"
+)
 
 // Proof is what a route asks of a request.
 type Proof string
@@ -16,6 +19,7 @@ const (
 )
 
 const (
+	kibibyte = 1 << 10
 	mebibyte = 1 << 20
 
 	// largestState is a Terraform state of 32 MiB in base64.
@@ -25,7 +29,8 @@ const (
 // Route is what an operation of the contract asks for.
 type Route struct {
 	Proof Proof
-	// MaxBodyBytes bounds the body, which is read whole: it is signed.
+	// MaxBodyBytes bounds the body, which is read whole: its digest is signed.
+	// Without a session anybody can have it read, so it is small.
 	MaxBodyBytes int64
 }
 
@@ -34,22 +39,22 @@ type Route struct {
 // session there are no further rights: a runner reaches what belongs to
 // itself, and nothing else exists for it.
 var Routes = map[string]Route{
-	"PhoneHome":           {Secret, mebibyte},
-	"Enrol":               {Signature, mebibyte},
-	"OpenSession":         {Signature, mebibyte},
-	"ClaimJobs":           {LiveSession, mebibyte},
-	"RenewLeases":         {LiveSession, mebibyte},
+	"PhoneHome":           {Secret, httpserver.MaxUnproven},
+	"Enrol":               {Signature, 64 * kibibyte},
+	"OpenSession":         {Signature, httpserver.MaxUnproven},
+	"ClaimJobs":           {LiveSession, 64 * kibibyte},
+	"RenewLeases":         {LiveSession, 256 * kibibyte},
 	"PutPlan":             {LiveSession, 16 * mebibyte},
 	"PutResult":           {LiveSession, 16 * mebibyte},
-	"GetSettings":         {LiveSession, mebibyte},
+	"GetSettings":         {LiveSession, kibibyte},
 	"PutRun":              {LiveSession, 4 * mebibyte},
-	"GetState":            {LiveSession, mebibyte},
+	"GetState":            {LiveSession, kibibyte},
 	"PutState":            {LiveSession, largestState},
-	"LockState":           {LiveSession, mebibyte},
-	"UnlockState":         {LiveSession, mebibyte},
-	"CreateRegistryToken": {LiveSession, mebibyte},
+	"LockState":           {LiveSession, 256 * kibibyte},
+	"UnlockState":         {LiveSession, 64 * kibibyte},
+	"CreateRegistryToken": {LiveSession, 64 * kibibyte},
 	"AppendChain":         {LiveSession, 16 * mebibyte},
-	"GetChainHead":        {LiveSession, mebibyte},
+	"GetChainHead":        {LiveSession, kibibyte},
 }
 
 // Permissions are the same table as package auth knows it.
@@ -72,3 +77,7 @@ func BodyLimits() map[string]int64 {
 	}
 	return limits
 }
+
+// KnownCallers are the refusals of callers that are, or were, one of our
+// runners.
+func KnownCallers() []string { return []string{"session_void", "runner_revoked", "signature_stale"} }
