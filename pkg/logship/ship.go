@@ -166,7 +166,7 @@ func (s Shipper) send(ctx context.Context, batch Batch, after cursor) (cursor, e
 func (s Shipper) finish(ctx context.Context, end End) (*cursor, error) {
 	err := s.retry(ctx, func(ctx context.Context) error { return s.Sink.Finish(ctx, end) })
 	if err == nil {
-		return nil, err
+		return nil, nil //nolint:nilnil // nothing is to be sent again
 	}
 	var gap *GapError
 	if errors.As(err, &gap) {

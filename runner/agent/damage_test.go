@@ -25,8 +25,8 @@ var damages = map[string]func(raw []byte) []byte{
 	"garbage": func(raw []byte) []byte { return []byte(strings.Repeat("garbage\n", len(raw)/8+1)) },
 }
 
-// damage spoils a file; mend puts it back as it was.
-func damage(t *testing.T, path string, spoil func([]byte) []byte) (mend func()) {
+// damage spoils a file; restore puts it back as it was.
+func damage(t *testing.T, path string, spoil func([]byte) []byte) (restore func()) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -86,8 +86,8 @@ func TestDamagedFilesThatStop(t *testing.T) {
 				continue
 			}
 			t.Run(filepath.Base(tc.path)+" "+name, func(t *testing.T) {
-				mend := damage(t, tc.path, spoil)
-				defer mend()
+				restore := damage(t, tc.path, spoil)
+				defer restore()
 				spoiled, err := os.ReadFile(tc.path)
 				if err != nil {
 					t.Fatal(err)
@@ -143,10 +143,10 @@ func TestDamagedFilesThatAreSetAside(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				mend := damage(t, path, spoil)
+				restore := damage(t, path, spoil)
 				defer func() {
 					if path == filepath.Join(c.dir.Artifacts(), "index.json") {
-						mend()
+						restore()
 					}
 				}()
 				before, err := c.dir.SetAsideFiles()

@@ -67,7 +67,7 @@ func (d *tiny) fill(left int64) {
 		d.t.Fatal(err)
 	}
 	_, err = f.Write(make([]byte, max(int64(fs.Bavail)*fs.Bsize-left, 0)))
-	if err == nil && left == 0 { // to the last page, whoever else writes
+	if err == nil && left == 0 { // to the last page, even if others write too
 		for err == nil {
 			_, err = f.Write(make([]byte, 4096))
 		}

@@ -63,7 +63,7 @@ type PartStatus struct {
 	Last    string `json:"last,omitempty"` // how it ended last
 	// LastLine is what its log ended with then: mostly the error.
 	LastLine string `json:"last_line,omitempty"`
-	Log     string `json:"log"`
+	Log      string `json:"log"`
 }
 
 // keep starts the part, or takes over the process that an earlier supervisor

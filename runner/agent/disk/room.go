@@ -51,10 +51,10 @@ func Measure(dir string, least int64) (Room, error) {
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return Room{Dir: dir}, fmt.Errorf("look at the disk of %s: %w", dir, err)
 	}
-	block := int64(fs.Bsize)
+	block := fs.Bsize
 	r := Room{
-		Dir: dir, Free: int64(fs.Bavail) * block, Total: int64(fs.Blocks) * block, //nolint:gosec // G115: sizes of disks
-		FilesFree: int64(fs.Ffree), CountsFiles: fs.Files > 0, Least: least, //nolint:gosec // G115: a number of files
+		Dir: dir, Free: int64(fs.Bavail) * block, Total: int64(fs.Blocks) * block,
+		FilesFree: int64(fs.Ffree), CountsFiles: fs.Files > 0, Least: least,
 	}
 	if least == 0 {
 		r.Least = min(DefaultLeast, r.Total/10)

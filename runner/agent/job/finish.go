@@ -74,7 +74,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	if result.FinishedAt.IsZero() {
 		result.FinishedAt = j.deps.Now().UTC()
 	}
-	result, err := j.presentable(j.fullBesides(result))
+	result, err := j.presentable(j.withFullDisk(result))
 	if err != nil {
 		return err
 	}

@@ -67,9 +67,9 @@ func (j *job) noRoom(err error) (_ jobspec.Result, ok bool) {
 	return r, true
 }
 
-// fullBesides adds to the error of an attempt that the disk is full: the engine,
+// withFullDisk adds to the error of an attempt that the disk is full: the engine,
 // and what it runs, use the same one, and seldom say whose it is.
-func (j *job) fullBesides(r jobspec.Result) jobspec.Result {
+func (j *job) withFullDisk(r jobspec.Result) jobspec.Result {
 	room := j.deps.Disk.Look()
 	if r.Outcome == jobspec.OutcomeSucceeded || !room.Full() || strings.Contains(r.Error, "disk full") {
 		return r

@@ -129,6 +129,12 @@ func alreadyThere(err error) bool {
 	return errors.As(err, &pg) && (pg.Code == duplicateObject || pg.Code == uniqueViolation)
 }
 
+// atLimit tells that the role, or the server, has all the connections it may have.
+func atLimit(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == tooManyConnections
+}
+
 func retryable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)

@@ -7,6 +7,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
+// WorkingDSN is what EnsureRoles asks before it sets a new password.
+var WorkingDSN = workingDSN
+
 // MigrateFiles applies just these migrations, and River's, as a build that had
 // no others would have.
 func MigrateFiles(ctx context.Context, dsn string, files fs.FS) error {

@@ -197,6 +197,11 @@ func workingDSN(ctx context.Context, file string) (string, bool) {
 	}
 	dsn := strings.TrimSpace(string(text))
 	conn, err := pgx.Connect(ctx, dsn)
+	if atLimit(err) {
+		// The password may well be right, and a service that is running has it: a
+		// new one would lock that service out.
+		return dsn, true
+	}
 	if err != nil {
 		return "", false
 	}

@@ -184,6 +184,36 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
+// A service that has taken all its connections must not look like one whose
+// password is lost: a new password would lock it out.
+func TestRoleAtItsLimitKeepsItsPassword(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	role := fmt.Sprintf("limited_%d", time.Now().UnixNano())
+	execute(t, pg.Admin(), fmt.Sprintf(`create role %s login password 'right' connection limit 0`, role))
+	database := pg.Admin().Config().ConnConfig.Database
+	execute(t, pg.Admin(), fmt.Sprintf(`grant connect on database %s to %s`, database, role))
+	t.Cleanup(func() {
+		if _, err := pg.Admin().Exec(context.Background(), fmt.Sprintf(`drop owned by %[1]s; drop role %[1]s`, role)); err != nil {
+			t.Error(err)
+		}
+	})
+	for word, want := range map[string]bool{"right": true, "wrong": false} {
+		u, err := url.Parse(pg.AdminDSN())
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.User = url.UserPassword(role, word)
+		file := filepath.Join(t.TempDir(), "x.dsn")
+		if err := os.WriteFile(file, []byte(u.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, got := store.WorkingDSN(t.Context(), file); got != want {
+			t.Errorf("a %s password at the limit: works %t, want %t", word, got, want)
+		}
+	}
+}
+
 func password(t *testing.T, dsn string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
