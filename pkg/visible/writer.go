@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -44,10 +45,7 @@ func (w *Writer) Unwrap() io.Writer { return w.w }
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	text := p
-	if len(w.held) > 0 {
-		text = append(w.held, p...)
-	}
+	text := slices.Concat(w.held, p)
 	whole := len(text) - unfinished(text)
 	if err := w.show(text[:whole]); err != nil {
 		w.held = nil

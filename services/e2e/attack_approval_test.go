@@ -90,7 +90,7 @@ func commandsOfPages(t *testing.T, s *system) {
 			_ = os.Remove(filepath.Join(work, "vendor.jsonl"))
 			for i, c := range commands {
 				cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(c.line, "DIR", filepath.Dir(chains[0])))
-				cmd.Dir, cmd.Env = work, append(s.env, "PATH="+s.bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+				cmd.Dir, cmd.Env = work, slices.Concat(s.env, []string{"PATH=" + s.bin + string(filepath.ListSeparator) + os.Getenv("PATH")})
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					return fmt.Errorf("%s: %w\n%s", c.line, err, out)

@@ -41,8 +41,6 @@ type speaker struct {
 	contracts []map[string]any
 	// pick chooses among the values of enums; -1 takes none of them.
 	pick int
-	// finished makes everything finished, so that nothing is waited for.
-	finished bool
 }
 
 func newSpeaker(t *testing.T, pick int) *speaker {
@@ -146,12 +144,12 @@ func (s *speaker) value(contract, schema map[string]any, name string, depth int)
 	if depth > deep {
 		return nil
 	}
-	switch {
-	case name == "next":
+	switch name {
+	case "next":
 		return "" // one page
-	case name == "log_url":
+	case "log_url":
 		return s.url
-	case name == "sensitive", name == "continues", name == "plan_only":
+	case "sensitive", "continues", "plan_only":
 		return false
 	}
 	if enum, ok := schema["enum"].([]any); ok && s.pick >= 0 {

@@ -49,7 +49,7 @@ func (c *cli) page(w io.Writer, lines []string) (bool, error) {
 	}
 	columns, rows, err := term.GetSize(int(screen.Fd()))
 	if err != nil || height(lines, columns) < rows {
-		return false, nil
+		return false, nil //nolint:nilerr // of an unknown size everything fits
 	}
 	command := c.pager()
 	if command == "" {
