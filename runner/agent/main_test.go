@@ -381,10 +381,14 @@ func (r *runner) start() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- agent.Run(ctx, agent.Config{
+		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
 			Grace: 2 * time.Second, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
+		if err != nil {
+			fmt.Fprintln(r.t.Output(), "the agent ended:", err)
+		}
+		done <- err
 	}()
 	stopped := false
 	stop = func() error {

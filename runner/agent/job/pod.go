@@ -40,7 +40,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	err := j.advance(recovery.Starting, func(a *Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-		a.Isolation, a.Pod = e.Isolation, true
+		a.Pod = true
 	})
 	if err != nil {
 		return nil, err
