@@ -194,7 +194,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 }
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
-// append FILE, wait FILE, hang, die, fail.
+// append FILE, wait FILE, sh COMMAND, swap DIR TARGET UNTIL, hang, die, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -241,6 +241,15 @@ func (e testEngine) script(text string) error {
 				case <-time.After(10 * time.Millisecond):
 				}
 			}
+		case "sh":
+			cmd := exec.Command("/bin/bash", "-c", arg)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				fmt.Println("sh:", err)
+			}
+		case "swap":
+			words := strings.Fields(arg)
+			swap(words[0], words[1], words[2])
 		case "hang":
 			signal.Ignore(syscall.SIGTERM)
 			select {}
@@ -253,6 +262,22 @@ func (e testEngine) script(text string) error {
 	}
 	return nil
 }
+
+// swap waits for a directory, puts symlinks to target in the place of the last
+// directories in it, and goes on until there is a file.
+func swap(dir, target, until string) {
+	for !exists(until) {
+		for n := last; n > last-50; n-- {
+			name := filepath.Join(dir, fmt.Sprintf("d%05d", n))
+			if os.Rename(name, name+".away") == nil && os.Symlink(target, name) == nil {
+				fmt.Println("swapped", name)
+			}
+		}
+	}
+}
+
+// last numbers the last of many directories.
+const last = 1500
 
 // processConfig is what an agent of its own process is started with.
 type processConfig struct {
