@@ -65,17 +65,17 @@ var shared = []string{"/tmp", "/var/tmp", "/dev/shm"}
 // given paths that would vanish with them.
 func Private(needed ...string) (private, keep []string) {
 	for _, dir := range shared {
-		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && !slices.Contains(private, real) {
-			private = append(private, real)
+		path, err := filepath.EvalSymlinks(dir)
+		if err == nil && !slices.Contains(private, path) {
+			private = append(private, path)
 		}
 	}
 	for _, path := range needed {
-		real, err := filepath.EvalSymlinks(path)
+		resolved, err := filepath.EvalSymlinks(path)
 		if err != nil || !filepath.IsAbs(path) {
 			continue
 		}
-		for _, p := range []string{path, real} {
+		for _, p := range []string{path, resolved} {
 			if below(p, private) && !slices.Contains(keep, p) {
 				keep = append(keep, p)
 			}

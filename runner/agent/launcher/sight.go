@@ -24,8 +24,8 @@ const (
 	oPath              = 0x200000
 )
 
-// ErrNoIDMap: this kernel, or the file system of the scratch, shows files under
-// their owners on disk only. Its text is how the agent recognises it.
+// ErrNoIDMap says that this kernel, or the file system of the scratch, shows
+// files under their owners on disk only. The agent recognises it by its text.
 var ErrNoIDMap = errors.New("files cannot be shown under another owner here")
 
 // harmless are the flags of all that is mounted: no device works there, and no

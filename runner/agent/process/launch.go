@@ -80,7 +80,7 @@ func (e *launchError) Error() string { return e.why }
 
 // Is recognises the one reason that an agent can do something about.
 func (e *launchError) Is(target error) bool {
-	return target == launcher.ErrNoIDMap && strings.Contains(e.why, launcher.ErrNoIDMap.Error()) //nolint:errorlint // it is the target itself
+	return target == launcher.ErrNoIDMap && strings.Contains(e.why, launcher.ErrNoIDMap.Error())
 }
 
 // Try does all that Start does but to start the process, and says why it could

@@ -55,7 +55,7 @@ func ParseRange(text string) (Range, error) {
 // Owner is the user that has on disk what outlives jobs. No engine runs as it.
 func (r Range) Owner() int { return r.First }
 
-// ErrNone: all users are given away.
+// ErrNone says that all users are given away.
 var ErrNone = errors.New("all users of engines are taken")
 
 // Pool hands out users. Safe for concurrent use, by several processes too.
