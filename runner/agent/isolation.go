@@ -127,7 +127,7 @@ func (a *agent) hide() error {
 		return err
 	}
 	i.sight = launcher.Sight{Data: a.dir.Path()}
-	i.sight.Private, i.sight.Keep = launcher.Private(a.neededByEngines()...)
+	i.sight.Private, i.sight.Keep = process.Private(a.neededByEngines()...)
 	i.engines = process.Isolation{PIDNamespace: true, Hidden: true}
 
 	try, err := a.tryFolder()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -107,7 +106,7 @@ func (s *Sight) take() (t trees, err error) {
 		if err != nil {
 			return t, fmt.Errorf("%s of the job: %w", name, err)
 		}
-		closed, err := clone(fd, "", filepath.Join(s.Folder, name), harmless|syscall.MS_RDONLY)
+		closed, err := clone(fd, "", s.Folder+"/"+name, harmless|syscall.MS_RDONLY)
 		if err != nil {
 			return t, err
 		}
@@ -205,7 +204,7 @@ func place(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(path, 0o755)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(path[:strings.LastIndexByte(path, '/')+1], 0o755); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)

@@ -59,7 +59,7 @@ func place(t testing.TB, files int) (data string, s process.Spec) {
 	if err != nil {
 		t.Skip(err)
 	}
-	private, keep := launcher.Private(filepath.Dir(self(t)))
+	private, keep := process.Private(filepath.Dir(self(t)))
 	s = process.Spec{
 		Path: "/bin/sh", Dir: folder, Env: []string{"PATH=/usr/bin:/bin", "DATA=" + data}, Launcher: self(t),
 		Isolation: process.Isolation{UID: engineUser, GID: engineUser, PIDNamespace: true, Hidden: true},
