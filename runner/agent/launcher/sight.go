@@ -52,7 +52,7 @@ func (s *Sight) look() error {
 		return fmt.Errorf("own /proc: %w", err)
 	}
 	for _, dir := range s.Private {
-		if err := syscall.Mount("tmpfs", dir, "tmpfs", harmless, "mode=1777"); err != nil {
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", harmless, "mode=1777,size=1g"); err != nil {
 			return fmt.Errorf("own %s: %w", dir, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Limits bound what one engine may use; 0 means no limit.
@@ -114,7 +115,7 @@ func FindGroup(name string) *Group {
 // CanLimit finds out by trying whether this machine can hold an engine to the
 // limits.
 func CanLimit(l Limits) error {
-	g, err := NewGroup(fmt.Sprintf("try-%d", os.Getpid()), l)
+	g, err := NewGroup(fmt.Sprintf("try-%d-%d", os.Getpid(), time.Now().UnixNano()), l)
 	if err != nil {
 		return err
 	}
