@@ -203,7 +203,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 }
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
-// append FILE, wait FILE, hang, die, fail.
+// append FILE, wait FILE, sh COMMAND, swap DIR TARGET UNTIL, hang, die, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -250,6 +250,15 @@ func (e testEngine) script(text string) error {
 				case <-time.After(10 * time.Millisecond):
 				}
 			}
+		case "sh":
+			cmd := exec.Command("/bin/bash", "-c", arg)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				fmt.Println("sh:", err)
+			}
+		case "swap":
+			words := strings.Fields(arg)
+			swap(words[0], words[1], words[2])
 		case "hang":
 			signal.Ignore(syscall.SIGTERM)
 			select {}
@@ -262,6 +271,22 @@ func (e testEngine) script(text string) error {
 	}
 	return nil
 }
+
+// swap waits for a directory, puts symlinks to target in the place of the last
+// directories in it, and goes on until there is a file.
+func swap(dir, target, until string) {
+	for !exists(until) {
+		for n := last; n > last-50; n-- {
+			name := filepath.Join(dir, fmt.Sprintf("d%05d", n))
+			if os.Rename(name, name+".away") == nil && os.Symlink(target, name) == nil {
+				fmt.Println("swapped", name)
+			}
+		}
+	}
+}
+
+// last numbers the last of many directories.
+const last = 1500
 
 // processConfig is what an agent of its own process is started with.
 type processConfig struct {
@@ -397,10 +422,14 @@ func (r *runner) start() (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- agent.Run(ctx, agent.Config{
+		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
 			Grace: 2 * time.Second, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
+		if err != nil {
+			fmt.Fprintln(r.t.Output(), "the agent ended:", err)
+		}
+		done <- err
 	}()
 	stopped := false
 	stop = func() error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -33,9 +34,13 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	}
 	trust, err := dir.LoadTrust()
 	found("trust file", err)
-	if done.EngineUID > 0 {
-		found(fmt.Sprintf("engine can be reached by user %d", done.EngineUID), process.Reachable(done.Engine, done.EngineUID, done.EngineUID))
-		found(fmt.Sprintf("data directory can be passed by user %d", done.EngineUID), process.Reachable(dir.Path(), done.EngineUID, done.EngineUID))
+	uid := first(sample(done.EngineUIDs), done.EngineUID)
+	if done.Engines == EnginesJobs {
+		uid = done.EngineUID
+	}
+	if uid > 0 && os.Geteuid() == 0 {
+		found(fmt.Sprintf("engine can be reached by user %d", uid), process.Reachable(done.Engine, uid, uid))
+		found(fmt.Sprintf("data directory can be reached by user %d", uid), process.Reachable(dir.Path(), uid, uid))
 	}
 	if done.Kubeconfig != "" {
 		_, err := cluster.File(done.Kubeconfig)(ctx, 0)

@@ -13,10 +13,15 @@ import (
 )
 
 const (
-	// Engines of runner n run as firstEngineUID+n; a uid is given once, so that
-	// nobody ever owns what a forgotten runner left.
+	// Engines of runner n run as firstEngineUID+n where the machine does not let
+	// each job have a user; a uid is given once, so that nobody ever owns what a
+	// forgotten runner left.
 	firstEngineUID = 61000
 	engineUIDs     = 500 // then come those of builder
+
+	// The runner's default range of users, of which each job gets one.
+	firstJobUID = 70000
+	jobUIDs     = 4096
 
 	runnerGrace = 40 * time.Second // engines come to a safe point
 

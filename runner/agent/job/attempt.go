@@ -2,7 +2,9 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -77,6 +79,12 @@ func (f folder) engine() string        { return filepath.Join(f.path, "engine") 
 func (f folder) pod() enginepod.Folder { return enginepod.Folder(filepath.Join(f.path, "pod")) }
 func (f folder) in(name string) string { return filepath.Join(f.path, "engine", "in", name) }
 
+// parent opens the directory that the attempt's is in.
+func (f folder) parent() (jobs *os.Root, name string, err error) {
+	jobs, err = os.OpenRoot(filepath.Dir(f.path))
+	return jobs, filepath.Base(f.path), err
+}
+
 // make makes the directory and writes the attempt down. Only then does the
 // attempt exist for a later agent.
 func (f folder) make(a Attempt, gid int) error {
@@ -84,16 +92,21 @@ func (f folder) make(a Attempt, gid int) error {
 	if gid > 0 {
 		mode = 0o710
 	}
-	if err := os.MkdirAll(f.path, mode); err != nil {
+	jobs, name, err := f.parent()
+	if err != nil {
 		return err
 	}
-	if err := os.Chmod(f.path, mode); err != nil {
+	defer func() { _ = jobs.Close() }()
+	if err := jobs.Mkdir(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if gid > 0 {
-		if err := os.Chown(f.path, -1, gid); err != nil {
+		if err := jobs.Lchown(name, -1, gid); err != nil {
 			return err
 		}
+	}
+	if err := jobs.Chmod(name, mode); err != nil {
+		return err
 	}
 	if err := f.write(a); err != nil {
 		return err
@@ -121,6 +134,17 @@ func (f folder) readOut(name string, limit int64) (data []byte, found bool, err 
 	}
 	defer func() { _ = root.Close() }()
 	return readRegular(root, name, limit)
+}
+
+// openOut opens a directory that the engine made below its own. A symlink may be
+// in its place, but leads nowhere outside of the engine's directory.
+func (f folder) openOut(name string) (*os.Root, error) {
+	root, err := os.OpenRoot(f.engine())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return root.OpenRoot(name)
 }
 
 // readOutJSON is readOut of a JSON document.

@@ -15,10 +15,12 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // API is what attempts need of the control plane.
@@ -56,8 +58,17 @@ type Engine struct {
 	Registry string
 	// SearchPath is the PATH of engines.
 	SearchPath string
-	Isolation  process.Isolation
-	Limits     process.Limits
+	// Launcher is the executable that becomes an engine, the agent's own.
+	Launcher string
+	// Isolation is that of all engines. With Hidden, Sight says what is hidden,
+	// and its UID is 0 where each job gets a user out of Users.
+	Isolation process.Isolation
+	Users     *users.Pool
+	Sight     launcher.Sight
+	// ScratchMaps shows an engine the install's scratch as its own; nil where
+	// that belongs to the one user of all engines.
+	ScratchMaps *process.UserMaps
+	Limits      process.Limits
 	// InPods: engines are started by Deps.Pods, not as child processes.
 	InPods bool
 	// Grace is the time between asking an engine to stop and ending it.

@@ -242,7 +242,7 @@ func (j *job) remove(ctx context.Context) {
 		j.log.ErrorContext(ctx, "evidence cannot be kept, the job directory stays", "err", err)
 		return
 	}
-	if err := os.RemoveAll(j.dir.path); err != nil {
+	if err := j.dir.remove(); err != nil {
 		j.log.WarnContext(ctx, "job directory cannot be removed", "err", err)
 	}
 }

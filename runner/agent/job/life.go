@@ -58,7 +58,8 @@ type job struct {
 	log     *slog.Logger
 
 	locks      []*os.File // of the directory and of the resource
-	kubeconfig string     // in/kubeconfig, "" when the engine gets none
+	group      *process.Group
+	kubeconfig string // in/kubeconfig, "" when the engine gets none
 
 	mu       sync.Mutex
 	attempt  Attempt
@@ -114,6 +115,9 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		go j.announce(life)
 	}
 	err := j.work(life, entry)
+	if err == nil {
+		j.release()
+	}
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:
@@ -217,6 +221,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.roomFor(); err != nil {
 		return nil, err
 	}
+	if err := j.confine(); err != nil {
+		return nil, err
+	}
 	j.remark("preparing " + j.what())
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
@@ -235,7 +242,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.openProxy(life); err != nil {
 		return nil, err
 	}
-	if err := j.handOver(); err != nil {
+	if err := j.expose(); err != nil {
 		return nil, fmt.Errorf("give the job directory to the engine's user: %w", err)
 	}
 	if err := j.askSwitch(); err != nil { // a last look: the switch is above everything
@@ -264,16 +271,28 @@ func (j *job) launch(ctx, life context.Context) (engine, error) {
 	err = j.advance(recovery.Starting, func(a *Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-		a.Isolation = j.deps.Engine.Isolation
 	})
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Spec{
+	spec := process.Spec{
 		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
-		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr, Inherit: j.locks,
-		Isolation: j.deps.Engine.Isolation, Group: process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits),
-	})
+		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr,
+		Isolation: j.attempt.Isolation, Group: j.group, Launcher: j.deps.Engine.Launcher,
+	}
+	if spec.Isolation.Hidden {
+		spec.Sight = j.sight()
+		if maps := j.deps.Engine.ScratchMaps; maps != nil && spec.Sight.Scratch != "" {
+			if spec.ScratchMap, err = maps.For(spec.Isolation.UID); err != nil {
+				return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
+			}
+		}
+	} else {
+		// A lock that an engine has it could also let go of. One in a process
+		// namespace is known to be over without.
+		spec.Inherit = j.locks
+	}
+	p, err := process.Start(spec)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
 	}
@@ -301,8 +320,7 @@ func (j *job) adopt(life context.Context) error {
 	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 	if id := j.attempt.Process; id != nil {
-		group := process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits)
-		p, found, err := process.Adopt(*id, j.attempt.Isolation, group)
+		p, found, err := process.Adopt(*id, j.attempt.Isolation, process.FindGroup(j.attempt.Name()))
 		if err != nil {
 			return err
 		}
@@ -344,7 +362,6 @@ func (j *job) await(life context.Context, p engine) error {
 	if reason, never := neverBegan(p); never {
 		return j.finishUnbegun(life, reason)
 	}
-	process.NewGroup(j.attempt.Name(), process.Limits{}).Remove()
 	return j.finishEngine(life, p.ExitCode())
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -30,10 +29,8 @@ const progressEvery = 2 * time.Second
 // earlier change pinned, and last job.json with its leaves opened. It may be
 // repeated on the same directory.
 func (j *job) prepare(ctx context.Context) error {
-	for _, dir := range []string{"in", "out", "work/home", "work/tmp"} {
-		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
-			return err
-		}
+	if err := j.dir.renew(); err != nil {
+		return err
 	}
 	spec, err := openState(j.deps.Keys.Seal, j.spec, j.secrets)
 	if err != nil {
@@ -191,20 +188,6 @@ func (j *job) pinned(ctx context.Context, r *order.Record) []byte {
 		return nil
 	}
 	return sealed
-}
-
-// handOver gives the engine's directory to the engine's user.
-func (j *job) handOver() error {
-	iso := j.deps.Engine.Isolation
-	if iso.UID == 0 {
-		return nil
-	}
-	return filepath.WalkDir(j.dir.engine(), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, iso.UID, iso.GID)
-	})
 }
 
 // measure finds out where the effect is to happen and digests the executables

@@ -58,7 +58,7 @@ func (s *Set) Recover() ([]Tick, error) {
 			continue
 		}
 		if !found { // never finished being made: the attempt does not exist
-			if err := os.RemoveAll(dir.path); err != nil {
+			if err := dir.remove(); err != nil {
 				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.path, "err", err)
 			}
 			continue
@@ -92,6 +92,9 @@ func (j *job) facts() recovery.Facts {
 		f.Alive = process.Alive(*j.attempt.Process)
 	} else if pid, found := process.Find("run", j.dir.engine()); found {
 		j.attempt.Process, f.Alive = &pid, true
+	}
+	if f.Alive && j.attempt.Isolation.Hidden { // such an engine holds no lock of the agent's
+		j.relock()
 	}
 	if !f.Alive && len(j.locks) == 0 {
 		// The engine is over, but something that it started holds its lock:

@@ -114,6 +114,8 @@ func (st status) print(cmd *cobra.Command) error {
 	}
 	if st.Agent.Trust != "" {
 		line("trust", "%s", st.Agent.Trust)
+		line("isolation", "%s", st.Agent.Isolation)
+		line("limits", "%s", st.Agent.Limits)
 	}
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
