@@ -35,3 +35,6 @@ func (s Script) Digest() (string, error) {
 	}
 	return capsule.DigestOf(s)
 }
+
+// Takes says whether a run may bring a value under the name.
+func (s Script) Takes(name string) bool { return slices.Contains(s.Inputs, name) }

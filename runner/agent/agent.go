@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/schedule"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
 // deliverTimeout is how long an agent that is told to end tries to hand in what
@@ -52,8 +53,10 @@ type agent struct {
 	iso     process.Isolation
 	jobs    *job.Set
 	link    *link
-	chain   *recorder      // nil for Build Runners
-	book    *schedule.Book // likewise
+	chain   *recorder       // nil for Build Runners
+	book    *schedule.Book  // likewise
+	scripts *scripts.Set    // likewise
+	runs    *scripts.Ledger // likewise
 	reports *reports
 
 	mu       sync.Mutex
@@ -182,6 +185,9 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		if a.book, err = schedule.OpenBook(a.dir.Schedule()); err != nil {
 			return nil, fmt.Errorf("schedule: %w", err)
 		}
+		if err := a.openScripts(deps); err != nil {
+			return nil, err
+		}
 		a.loadSettings(trusted)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
@@ -212,6 +218,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
+		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}
@@ -237,6 +244,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	err = g.Wait()
 	end()
 	a.jobs.Wait()
+	a.lastRuns()
 	a.writeStatus(func(s *Status) { s.SessionID, s.Connected = "", false })
 	if errors.Is(err, context.Canceled) {
 		return nil

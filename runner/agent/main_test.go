@@ -338,6 +338,7 @@ type runner struct {
 	dir      datadir.Dir
 	dispatch dispatch
 	clock    time.Time // what the next agent's clock says at its start
+	begun    bool      // an agent was started, and not stopped by us
 }
 
 // dispatch is the key that the customer pinned.
@@ -372,12 +373,14 @@ func newRunner(t *testing.T, kind runnerapi.RunnerKind) *runner {
 	if err := datadir.Write(r.dir.Enrolment(), []byte("ben_"+strings.Repeat("a", 43)+"\n")); err != nil {
 		t.Fatal(err)
 	}
+	r.plane.accept = func(s jobspec.Script) { r.accept(s) }
 	return r
 }
 
 // start runs the agent in this process until stop is called.
 func (r *runner) start() (stop func() error) {
 	r.t.Helper()
+	r.begun = true
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -391,7 +394,7 @@ func (r *runner) start() (stop func() error) {
 		if stopped {
 			return nil
 		}
-		stopped = true
+		stopped, r.begun = true, false
 		cancel()
 		select {
 		case err := <-done:
@@ -418,6 +421,7 @@ func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.begun = true
 	cmd := exec.Command(r.binary, "agent", string(config))
 	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}

@@ -51,6 +51,8 @@ type plane struct {
 	settings *runnerapi.SettingsVersion
 	chain    []runnerapi.ChainRecord
 	registry string // of the org, host:port; one where nobody is when empty
+	// accept has the runner accept the script of a run before it is given out.
+	accept   func(jobspec.Script)
 	requests int
 }
 
@@ -144,6 +146,9 @@ func (p *plane) give(spec jobspec.Spec, with ...func(*runnerapi.Assignment)) str
 	}
 	if spec.TimeoutSeconds == 0 {
 		spec.TimeoutSeconds = 60
+	}
+	if p.accept != nil && spec.Kind == jobspec.KindAction && spec.Operation == jobspec.OperationRun {
+		p.accept(jobspec.Script{Action: *spec.Action, TimeoutSeconds: spec.TimeoutSeconds})
 	}
 	a := runnerapi.Assignment{
 		JobID: spec.JobID, Attempt: 1, Operation: string(spec.Operation), Spec: spec, StreamID: id.New(id.Stream),

@@ -99,8 +99,18 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 // fire starts the run of a tick, unless something stands against it.
 func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick time.Time) {
 	state := a.power.Read()
+	script, why, err := a.mayRun(ctx, s)
+	if err != nil {
+		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", s.Name(), "err", err)
+		return
+	}
+	// What a script is follows from what was accepted, not from what settings say.
+	healthCheck := s.Probe != nil || script.Script.HealthCheck
 	switch {
-	case !state.Mode.Scheduled(s.HealthCheck):
+	case why != "":
+		a.miss(ctx, s.Name(), tick, why)
+		return
+	case !state.Mode.Scheduled(healthCheck):
 		a.miss(ctx, s.Name(), tick, "the customer's switch is at "+string(state.Mode))
 		return
 	case a.jobs.Busy(s.Name()):
@@ -122,7 +132,7 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	} else {
 		spec.Action = &s.Action
 	}
-	err := a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: s.HealthCheck}, spec, func() error {
+	err = a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: healthCheck, Script: script.Digest}, spec, func() error {
 		return a.book.Advance(s.Name(), tick)
 	})
 	if err != nil {

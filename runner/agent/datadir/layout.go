@@ -15,6 +15,8 @@
 //	  nonces, fences.json which orders were used, which grants were seen
 //	  settings.json       the last good signed settings
 //	  schedule.json       the last tick of each scheduled action
+//	  scripts.json        the scripts of releases that were accepted, with their texts
+//	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
@@ -118,6 +120,12 @@ func (d Dir) Settings() string { return d.join("settings.json") }
 
 // Schedule is the last tick of each action.
 func (d Dir) Schedule() string { return d.join("schedule.json") }
+
+// Scripts are those that were accepted.
+func (d Dir) Scripts() string { return d.join("scripts.json") }
+
+// ScriptRuns are the runs of scripts that are not in the chain yet.
+func (d Dir) ScriptRuns() string { return d.join("script-runs.json") }
 
 // Switch is the customer's switch.
 func (d Dir) Switch() string { return d.join("switch.json") }

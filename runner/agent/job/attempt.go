@@ -34,6 +34,10 @@ type Attempt struct {
 	// Proxy is how the engine reaches the state proxy, nil without one.
 	Proxy *stateproxy.Access `json:"proxy,omitempty"`
 
+	// Script is the digest of the accepted script that a run runs, "" for other
+	// jobs.
+	Script string `json:"script,omitempty"`
+
 	// Target names the cluster that the job was given access to, "" without one.
 	Target string `json:"target,omitempty"`
 
@@ -49,6 +53,8 @@ type Tick struct {
 	Action      string    `json:"action"`
 	At          time.Time `json:"at"`
 	HealthCheck bool      `json:"health_check,omitempty"`
+	// Script is the digest of the accepted script, "" for a probe.
+	Script string `json:"script,omitempty"`
 }
 
 // Spec is what is to be done.

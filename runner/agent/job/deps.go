@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
@@ -88,4 +89,10 @@ type Deps struct {
 	Chain  Chain
 	Nonces *capsule.NonceFile
 	Fences *order.Fences
+	// Scripts are the accepted ones, Runs counts what was run of them.
+	Scripts *scripts.Set
+	Runs    *scripts.Ledger
+	// Scheduled lists the digests of the scripts that the settings in force
+	// schedule.
+	Scheduled func() []string
 }

@@ -96,6 +96,9 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	if err := j.recordOutcome(life, result); err != nil {
 		return fmt.Errorf("chain: %w", err)
 	}
+	if err := j.countRun(life, result); err != nil {
+		return err
+	}
 	return j.finishLogs()
 }
 
@@ -108,6 +111,9 @@ func (j *job) finishAgain(life context.Context) error {
 	}
 	if err := j.recordOutcome(life, result); err != nil {
 		return fmt.Errorf("chain: %w", err)
+	}
+	if err := j.countRun(life, result); err != nil {
+		return err
 	}
 	return j.finishLogs()
 }

@@ -144,6 +144,8 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		return j.finishAgain(life)
 	case entry == "":
 		return j.begin(life)
+	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRelease:
+		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
 	// Register again what the first agent knew, before any line is read.
 	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
@@ -205,6 +207,12 @@ func (j *job) begin(life context.Context) error {
 // start prepares everything and starts the engine.
 func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admit(); err != nil {
+		return nil, err
+	}
+	if j.spec.Kind == jobspec.KindRelease {
+		return j.reviewRelease(ctx)
+	}
+	if err := j.admitScript(ctx); err != nil {
 		return nil, err
 	}
 	j.remark("preparing " + j.what())

@@ -154,6 +154,10 @@ func (j *job) judge(ctx context.Context) (order.Verdict, []byte, error) {
 // presentState asks for lineage and serial of the state as it is now, and waits
 // while the control plane is away.
 func (j *job) presentState(ctx context.Context) (lineage string, serial int64, err error) {
+	if j.spec.Kind == jobspec.KindRelease {
+		lineage, serial = j.deps.Scripts.Position()
+		return lineage, serial, nil
+	}
 	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil {
 		return "", 0, nil
 	}
@@ -233,6 +237,10 @@ func (j *job) what() string {
 		return string(s.Operation) + " " + s.Resource.Name
 	case s.Action != nil:
 		return string(s.Operation) + " action " + s.Action.Name
+	case s.Release != nil && s.Destroy:
+		return string(s.Operation) + " forgetting all scripts"
+	case s.Release != nil:
+		return fmt.Sprintf("%s acceptance of release %d", s.Operation, s.Release.Number)
 	}
 	return string(s.Operation)
 }

@@ -214,6 +214,9 @@ func (j *job) measure() (order.Place, error) {
 	if p.Target == "" {
 		p.Target = order.Target(j.spec.InstallID)
 	}
+	if j.spec.Kind == jobspec.KindRelease { // no engine works on it
+		return p, nil
+	}
 	var err error
 	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {
 		return p, fmt.Errorf("engine: %w", err)
