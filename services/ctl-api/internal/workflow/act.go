@@ -64,6 +64,8 @@ func (r *round) act(ctx context.Context, d Decision) error {
 		return r.execute(ctx, step)
 	case DoSettleChange:
 		return r.settleChange(ctx, step, d)
+	case DoPutOff:
+		return r.putOff(ctx, step, d)
 	case DoCancelJob:
 		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
 			return err

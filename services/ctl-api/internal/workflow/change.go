@@ -55,7 +55,10 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err != nil {
 		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
-	spec.ChangeID, spec.State, spec.StateVersion = changeID, state.Tree, int(state.Version)
+	spec.ChangeID = changeID
+	if spec.Kind != jobspec.KindRelease { // it has no templates to render
+		spec.State, spec.StateVersion = state.Tree, int(state.Version)
+	}
 	insert.PlanJobID = &spec.JobID
 	if err := r.tx.InsertChange(ctx, insert); err != nil {
 		return fmt.Errorf("insert change: %w", err)
@@ -72,7 +75,10 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 
 // planSpec says what is planned, and completes the change's row.
 func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertChangeParams) (jobspec.Spec, error) {
-	if StepKind(step.Kind) == StepAction {
+	switch StepKind(step.Kind) {
+	case StepAccept, StepForget:
+		return r.planAcceptance(ctx, step, insert)
+	case StepAction:
 		app, err := r.app(ctx)
 		if err != nil {
 			return jobspec.Spec{}, err
@@ -171,6 +177,9 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 	})
 	if err != nil {
 		return fmt.Errorf("propose change: %w", err)
+	}
+	if err := r.supersedeAcceptances(ctx, c); err != nil {
+		return err
 	}
 	if c.ResourceID != nil {
 		older, err := r.tx.SupersedeProposals(ctx, db.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})

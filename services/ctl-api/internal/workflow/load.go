@@ -132,7 +132,7 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		}
 		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
 			change := &Change{
-				ID: c.ID, State: c.State, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
+				ID: c.ID, State: c.State, ReadOnly: StepKind(row.Kind) == StepForget, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
 				Plan: byID[optional.Value(c.PlanJobID)], Apply: byID[optional.Value(c.ApplyJobID)],
 			}
 			if c.WaitDeadline != nil {

@@ -95,7 +95,7 @@ type Step struct {
 type Change struct {
 	ID       string
 	State    string
-	ReadOnly bool // mutates nothing: needs no decision and no lock
+	ReadOnly bool // mutates nothing of the install, or only takes leave away: needs no decision and no lock
 	Plan     *Job
 	Apply    *Job
 	// EffectDigest is of the plan; ApprovedDigest is what a person approved, of

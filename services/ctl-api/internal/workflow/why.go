@@ -62,6 +62,11 @@ func waitingReason(step db.Step) Reason {
 	case "decision":
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
 		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
+		if StepKind(step.Kind) == StepAccept {
+			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
+		}
+	case waitRelease:
+		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+optional.Value(step.WaitOn)
 	case "lock":
 		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
 	case "stack":

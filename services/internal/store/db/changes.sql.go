@@ -228,6 +228,19 @@ func (q *Queries) GetChange(ctx context.Context, id string) (Change, error) {
 	return i, err
 }
 
+const hasAccepted = `-- name: HasAccepted :one
+SELECT EXISTS (SELECT 1 FROM changes WHERE install_id = $1 AND kind = 'accept' AND state IN ('applied', 'no_change'))
+`
+
+// Whether an install has ever accepted a release: its runner runs no script
+// before that.
+func (q *Queries) HasAccepted(ctx context.Context, installID string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasAccepted, installID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const insertChange = `-- name: InsertChange :exec
 
 INSERT INTO changes (id, org_id, install_id, workflow_id, step_id, resource_id, kind, release_id, revision_id,
@@ -510,6 +523,46 @@ func (q *Queries) SettleChange(ctx context.Context, arg SettleChangeParams) erro
 		arg.ID,
 	)
 	return err
+}
+
+const supersedeAcceptances = `-- name: SupersedeAcceptances :many
+UPDATE changes SET state = 'superseded', error = $1::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE install_id = $2 AND kind = 'accept' AND state = 'proposed' AND id <> $3
+RETURNING id, workflow_id
+`
+
+type SupersedeAcceptancesParams struct {
+	Error     string
+	InstallID string
+	ID        string
+}
+
+type SupersedeAcceptancesRow struct {
+	ID         string
+	WorkflowID string
+}
+
+// Older proposals to accept a release on an install give way to a newer one;
+// answers the workflows to wake.
+func (q *Queries) SupersedeAcceptances(ctx context.Context, arg SupersedeAcceptancesParams) ([]SupersedeAcceptancesRow, error) {
+	rows, err := q.db.Query(ctx, supersedeAcceptances, arg.Error, arg.InstallID, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SupersedeAcceptancesRow{}
+	for rows.Next() {
+		var i SupersedeAcceptancesRow
+		if err := rows.Scan(&i.ID, &i.WorkflowID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const supersedeProposals = `-- name: SupersedeProposals :many

@@ -61,6 +61,19 @@ UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished
 WHERE resource_id = sqlc.arg(resource_id) AND state = 'proposed' AND id <> sqlc.arg(id)
 RETURNING id, workflow_id;
 
+-- name: SupersedeAcceptances :many
+-- Older proposals to accept a release on an install give way to a newer one;
+-- answers the workflows to wake.
+UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state = 'proposed' AND id <> sqlc.arg(id)
+RETURNING id, workflow_id;
+
+-- name: HasAccepted :one
+-- Whether an install has ever accepted a release: its runner runs no script
+-- before that.
+SELECT EXISTS (SELECT 1 FROM changes WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state IN ('applied', 'no_change'));
+
 -- name: InsertDecision :exec
 INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(change_id), sqlc.arg(answer), sqlc.arg(effect_digest), sqlc.arg(actor), sqlc.arg(rule), sqlc.arg(note));
