@@ -105,6 +105,9 @@ func (c *cli) approveCommand() *cobra.Command {
 		Long: `Shows what the change would do, asks, and approves exactly that: the decision names
 the digest of the effect that was shown, and another one is refused.
 
+When the release of the workflow brings scripts that the install has not accepted
+yet, they are shown as well, and the one answer is for both.
+
 With --all, everything that a workflow proposes now and later is approved.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("CHANGE, or --all WORKFLOW"),
@@ -142,8 +145,18 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if err != nil {
 		return err
 	}
-	for _, line := range changes.Lines(*change, c.colorOn(c.err)) {
-		fmt.Fprintln(c.err, line)
+	shown := []ctlapi.Change{*change}
+	if change.State == ctlapi.ChangeStateProposed && change.Kind != ctlapi.ChangeKindAccept {
+		release, err := c.acceptanceWith(ctx, client, change)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, release...)
+	}
+	for i := len(shown) - 1; i >= 0; i-- { // what was asked for comes last
+		for _, line := range changes.Lines(shown[i], c.colorOn(c.err)) {
+			fmt.Fprintln(c.err, line)
+		}
 	}
 	if change.State != ctlapi.ChangeStateProposed {
 		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
@@ -160,7 +173,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 			return outcome(exitWaits)
 		}
 	}
-	if err := follow.Decide(ctx, client, *change, answer, how.note); err != nil {
+	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
 		return err
 	}
 	if change, err = getChange(ctx, client, id); err != nil {
@@ -173,8 +186,36 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if answer == follow.Deny {
 		word = "denied"
 	}
-	_, err = fmt.Fprintf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
-	return err
+	for _, s := range shown {
+		if _, err := fmt.Fprintf(c.out, "%s %s, effect %s\n", word, s.ID, value(s.EffectDigest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptanceWith finds the acceptance of a release that waits for a decision next
+// to a change of the same workflow.
+func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
+	resp, err := client.GetWorkflowWithResponse(ctx, change.WorkflowID, &ctlapi.GetWorkflowParams{})
+	if err != nil {
+		return nil, err
+	}
+	w, err := api.Body(resp.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	for _, open := range follow.Undecided(*w) {
+		if open.Kind != ctlapi.ChangeKindAccept {
+			continue
+		}
+		release, err := getChange(ctx, client, open.ID)
+		if err != nil {
+			return nil, err
+		}
+		return []ctlapi.Change{*release}, nil
+	}
+	return nil, nil
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {

@@ -100,6 +100,7 @@ func Next(s State) Decision {
 // settle says what the workflow row shall read when no step has anything to do.
 func (s State) settle(failed *Step) Decision {
 	var waiting *Step
+	others := false // than the acceptance wait
 	for i, step := range s.Steps {
 		switch step.State {
 		case StepRunning:
@@ -108,9 +109,13 @@ func (s State) settle(failed *Step) Decision {
 			if waiting == nil {
 				waiting = &s.Steps[i]
 			}
+			others = others || step.Kind != StepAccept
 		}
 	}
 	switch {
+	case waiting != nil && failed != nil && !others && waiting.Change != nil && waiting.Change.State == ChangeProposed:
+		// Nothing is left that the release would be accepted for.
+		return Decision{Do: DoPutOff, StepID: waiting.ID, ChangeID: waiting.changeID(), Error: "step " + failed.Name + " failed"}
 	case waiting != nil:
 		return Decision{Do: DoNothing, WorkflowState: WorkflowWaiting, StepID: waiting.ID}
 	case failed != nil:

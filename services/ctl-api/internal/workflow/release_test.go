@@ -47,6 +47,8 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 		s.State, s.WaitReason, s.WaitOn = workflow.StepWaiting, "release", on
 		return s
 	}
+	failed := deploy(change(workflow.ChangeDenied))
+	failed.State = workflow.StepFailed
 	tests := []struct {
 		name   string
 		accept workflow.Step
@@ -75,6 +77,8 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 			want: workflow.Decision{Do: workflow.DoExecute, StepID: "s", ChangeID: "chg"}},
 		{name: "nothing new, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeNoChange), step: check,
 			want: workflow.Decision{Do: workflow.DoRunCheck, StepID: "s"}},
+		{name: "with nothing left to accept it for, the question is taken back", accept: open, step: failed,
+			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "a", ChangeID: "chg_accept", Error: "step component/api failed"}},
 		{name: "denied, a proposal is put off", accept: accepting(workflow.StepFailed, workflow.ChangeDenied), step: deploy(change(workflow.ChangeProposed)),
 			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "s", ChangeID: "chg", Error: "the release was not accepted"}},
 		{name: "denied, what was approved is put off", accept: accepting(workflow.StepFailed, workflow.ChangeDenied), step: waits(deploy(change(workflow.ChangeApproved)), "chg_accept"),
