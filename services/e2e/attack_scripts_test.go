@@ -91,12 +91,12 @@ func TestAttackScripts(t *testing.T) {
 	t.Run("signed settings with another script do not make it run", func(t *testing.T) {
 		evil := filepath.Join(data, "install", "hello", "evil")
 		db := s.database()
-		tag, err := db.Exec(t.Context(), `update configs set body = replace(body::text, '#!/usr/bin/env sh\n', '#!/usr/bin/env sh\ntouch ' || $1 || '\n')::json`, evil)
+		tag, err := db.Exec(t.Context(), `update berth.configs set body = replace(body::text, '#!/usr/bin/env sh\n', '#!/usr/bin/env sh\ntouch ' || $1 || '\n')::json`, evil)
 		if err != nil || tag.RowsAffected() == 0 {
 			t.Fatalf("%d configs were changed: %v", tag.RowsAffected(), err)
 		}
 		var before int
-		if err := db.QueryRow(t.Context(), `select max(version) from settings_versions`).Scan(&before); err != nil {
+		if err := db.QueryRow(t.Context(), `select max(version) from berth.settings_versions`).Scan(&before); err != nil {
 			t.Fatal(err)
 		}
 		w := in.deploy(false) // proposes the changed script, and nobody approves that
@@ -104,7 +104,7 @@ func TestAttackScripts(t *testing.T) {
 		s.must("workflows", "cancel", w.ID) // at whose end settings are made
 		s.eventually(2*time.Minute, "the tick is missed because its script is not accepted", func() error {
 			var n, version int
-			err := db.QueryRow(t.Context(), `select (select count(*) from action_runs where state = 'missed' and error like 'not accepted%'), (select max(version) from settings_versions)`).Scan(&n, &version)
+			err := db.QueryRow(t.Context(), `select (select count(*) from berth.action_runs where state = 'missed' and error like 'not accepted%'), (select max(version) from berth.settings_versions)`).Scan(&n, &version)
 			if err == nil && (n == 0 || version == before) {
 				err = fmt.Errorf("%d runs missed so, settings %d after %d", n, version, before)
 			}
