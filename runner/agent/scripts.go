@@ -53,9 +53,9 @@ func (a *agent) mayRun(ctx context.Context, s jobspec.Scheduled) (_ scripts.Acce
 	if s.Probe != nil {
 		return scripts.Accepted{}, "", nil
 	}
-	digest, err := s.Script().Digest()
-	if err != nil {
-		return scripts.Accepted{}, "not a script: " + err.Error(), nil
+	digest, malformed := s.Script().Digest()
+	if malformed != nil {
+		return scripts.Accepted{}, "not a script: " + malformed.Error(), nil
 	}
 	accepted, found := a.scripts.Get(digest)
 	switch {

@@ -36,13 +36,11 @@ func (j *job) admitScript(ctx context.Context) error {
 	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
 		return nil
 	}
-	accepted, found := scripts.Accepted{}, false
 	by := "order " + j.spec.JobID
+	accepted, found := j.deps.Scripts.Find(*j.spec.Action, j.spec.TimeoutSeconds)
 	if tick := j.attempt.Tick; tick != nil {
 		by = "the schedule"
 		accepted, found = j.deps.Scripts.Get(tick.Script)
-	} else {
-		accepted, found = j.deps.Scripts.Find(*j.spec.Action, j.spec.TimeoutSeconds)
 	}
 	if !found {
 		carried, err := jobspec.Script{Action: *j.spec.Action, TimeoutSeconds: j.spec.TimeoutSeconds}.Digest()

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// ErrMoved: the set is not the one that the release was compared with.
+// ErrMoved says that the set is not the one that the release was compared with.
 var ErrMoved = errors.New("the accepted scripts are not those that the release was compared with")
 
 // Accepted is a script that this runner may run, with where it comes from.
