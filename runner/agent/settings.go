@@ -75,6 +75,9 @@ func (a *agent) followSettings(ctx context.Context) error {
 		close(a.renewed)
 		a.renewed = make(chan struct{})
 		a.mu.Unlock()
+		if err := a.scripts.Settle(a.scheduledScripts()); err != nil {
+			return err
+		}
 		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", schedule.Expiry(s))
 		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, schedule.Expiry(s) })
 	}

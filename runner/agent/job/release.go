@@ -186,8 +186,7 @@ func (j *job) planAcceptance(result *jobspec.Result) error {
 }
 
 // acceptRelease makes the pinned scripts the accepted ones. What the settings in
-// force schedule goes on until the next acceptance: the release may still be on
-// its way.
+// force schedule goes on until they do not: the release may still be on its way.
 func (j *job) acceptRelease(result *jobspec.Result) error {
 	var pinned pinnedRelease
 	found, err := datadir.ReadJSON(j.dir.in("pinned/release.json"), &pinned)

@@ -316,6 +316,15 @@ func TestSet(t *testing.T) {
 	if diff := cmp.Diff([]string{"clean rel_1 job_1", "other rel_2 job_3", "up rel_1 job_1"}, got); diff != "" {
 		t.Errorf("accepted (-want +got):\n%s", diff)
 	}
+	// Settings that schedule it keep it; those that do not, end it.
+	for _, tc := range []struct {
+		scheduled []string
+		want      int
+	}{{[]string{digest(t, clean)}, 3}, {[]string{digest(t, up)}, 2}, {nil, 2}} {
+		if err := again.Settle(tc.scheduled); err != nil || len(again.List()) != tc.want {
+			t.Errorf("with %v scheduled: %d accepted, want %d (%v)", tc.scheduled, len(again.List()), tc.want, err)
+		}
+	}
 	if err := again.Replace(scripts.Acceptance{From: 2, JobID: "job_4", Now: noon}); err != nil {
 		t.Fatal(err)
 	}

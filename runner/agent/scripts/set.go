@@ -36,6 +36,9 @@ type document struct {
 	Version int64      `json:"version"`
 	By      string     `json:"by,omitempty"`
 	Scripts []Accepted `json:"scripts"` // sorted by name and digest
+	// Kept are digests of scripts that the last release does not bring, and that
+	// stay for as long as settings schedule them.
+	Kept []string `json:"kept,omitempty"`
 }
 
 // Set is the accepted scripts, on disk. Safe for concurrent use.
@@ -126,7 +129,8 @@ type Acceptance struct {
 	// From is the version of the set that the release was compared with.
 	From    int64
 	Release jobspec.Release
-	// Keep holds digests that stay, though the release does not bring them.
+	// Keep holds digests that stay, though the release does not bring them, until
+	// Settle.
 	Keep  []string
 	JobID string
 	Now   time.Time
@@ -146,9 +150,10 @@ func (s *Set) Replace(a Acceptance) error {
 		before[was.Digest] = was
 	}
 	next := map[string]Accepted{}
+	kept := map[string]bool{}
 	for _, digest := range a.Keep {
 		if was, ok := before[digest]; ok {
-			next[digest] = was
+			next[digest], kept[digest] = was, true
 		}
 	}
 	for _, script := range a.Release.Scripts {
@@ -164,10 +169,32 @@ func (s *Set) Replace(a Acceptance) error {
 			}
 		}
 		next[digest] = was
+		delete(kept, digest)
 	}
-	doc := document{Version: s.doc.Version + 1, By: a.JobID, Scripts: slices.SortedFunc(maps.Values(next), func(x, y Accepted) int {
+	doc := document{Version: s.doc.Version + 1, By: a.JobID, Kept: slices.Sorted(maps.Keys(kept)), Scripts: slices.SortedFunc(maps.Values(next), func(x, y Accepted) int {
 		return cmp.Or(cmp.Compare(x.Script.Action.Name, y.Script.Action.Name), cmp.Compare(x.Digest, y.Digest))
 	})}
+	if err := datadir.WriteJSON(s.path, doc); err != nil {
+		return err
+	}
+	s.doc = doc
+	return nil
+}
+
+// Settle takes out the scripts that were only kept, and that settings schedule no
+// more.
+func (s *Set) Settle(scheduled []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	over := func(digest string) bool {
+		return slices.Contains(s.doc.Kept, digest) && !slices.Contains(scheduled, digest)
+	}
+	if !slices.ContainsFunc(s.doc.Kept, over) {
+		return nil
+	}
+	doc := s.doc
+	doc.Scripts = slices.DeleteFunc(slices.Clone(doc.Scripts), func(a Accepted) bool { return over(a.Digest) })
+	doc.Kept = slices.DeleteFunc(slices.Clone(doc.Kept), over)
 	if err := datadir.WriteJSON(s.path, doc); err != nil {
 		return err
 	}

@@ -135,7 +135,9 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 	case KindDeprovision:
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
 		p.teardown()
-		p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
+		if len(in.Made) > 0 { // else nobody may be there to forget anything
+			p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
+		}
 	default:
 		return nil, fmt.Errorf("workflow kind %q is not known", in.Kind)
 	}

@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 		{
 			name: "an install of which nothing was made has nothing to tear down",
 			in:   workflow.PlanInput{Kind: workflow.KindDeprovision},
-			want: []string{"runner", "scripts <- runner"},
+			want: []string{"runner"},
 		},
 		{
 			name: "an action that is a check runs as a check",
