@@ -131,7 +131,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			closeAll()
 		}
 	}()
-	trusted, err := a.trust.Keys()
+	trusted, err := a.trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +158,13 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, err
 	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
+	if deps.Orders, err = order.OpenLedger(a.dir.Orders()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
+	closers = append(closers, deps.Orders.Close)
+	if err := deps.Orders.Prune(a.cfg.Now()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
@@ -170,11 +177,11 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		a.chain = newRecorder(writer)
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+			return nil, fmt.Errorf("used nonces: %w", err)
 		}
 		closers = append(closers, deps.Nonces.Close)
 		if err := deps.Nonces.Prune(a.cfg.Now()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+			return nil, fmt.Errorf("used nonces: %w", err)
 		}
 		if deps.Fences, err = order.OpenFences(a.dir.Fences()); err != nil {
 			return nil, fmt.Errorf("fences: %w", err)
@@ -182,13 +189,22 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		if a.book, err = schedule.OpenBook(a.dir.Schedule()); err != nil {
 			return nil, fmt.Errorf("schedule: %w", err)
 		}
-		a.loadSettings(trusted)
+		a.loadSettings(trusted.Dispatch)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
 		}
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return closeAll, nil
+}
+
+// trusted are the keys whose orders this runner obeys.
+func (a *agent) trusted() (keys order.Keys, err error) {
+	if keys.Dispatch, err = a.trust.Keys(); err != nil {
+		return keys, err
+	}
+	keys.Builder, err = a.trust.Builders()
+	return keys, err
 }
 
 // work runs all loops until one of them cannot go on, or ctx ends.

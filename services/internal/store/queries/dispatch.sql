@@ -3,10 +3,10 @@
 
 -- name: InsertRunnerJob :exec
 INSERT INTO runner_jobs (id, org_id, runner_id, install_id, change_id, step_id, workflow_id, action_run_id, resource_id,
-                         kind, operation, mutates, spec, capsule, fence, timeout_seconds, trace)
+                         kind, operation, mutates, spec, signed_order, fence, timeout_seconds, trace)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(install_id), sqlc.narg(change_id), sqlc.narg(step_id),
         sqlc.narg(workflow_id), sqlc.narg(action_run_id), sqlc.narg(resource_id), sqlc.arg(kind), sqlc.arg(operation),
-        sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(capsule), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
+        sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(signed_order), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
 
 -- name: JobsOfWorkflow :many
 -- What Next needs of the jobs, without their bulk; oldest first.
