@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -52,12 +51,13 @@ type agent struct {
 	iso     process.Isolation
 	jobs    *job.Set
 	link    *link
+	scripts order.Scripts  // which checks were accepted
 	chain   *recorder      // nil for Build Runners
 	book    *schedule.Book // likewise
 	reports *reports
 
 	mu       sync.Mutex
-	settings jobspec.Settings
+	settings inForce
 	renewed  chan struct{} // closed when settings change
 }
 
@@ -146,7 +146,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			InPods: a.cfg.Engines == EnginesJobs,
 		},
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
-		Pods: a.enginePods(), Switch: a.power, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
+		Pods: a.enginePods(), Switch: a.power, Digests: &order.Digests{}, Scripts: a.scripts, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	switch {
 	case a.cfg.Kubeconfig != "":

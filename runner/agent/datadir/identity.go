@@ -129,7 +129,7 @@ type Trust struct {
 	// that names another place is refused. When they are empty, what the first
 	// session names is kept.
 	LogURL   string `json:"log_url,omitempty"`
-	Registry string `json:"registry,omitempty"` // host or host:port
+	Registry string `json:"registry,omitempty"` // http(s)://host or http(s)://host:port
 }
 
 // TrustedKey is a public key with the id under which it signs.

@@ -52,9 +52,9 @@ type engine interface {
 
 // job is one attempt while this agent works on it.
 type job struct {
-	deps    *Deps
-	dir     folder
-	spec    jobspec.Spec
+	deps *Deps
+	dir  folder
+	spec jobspec.Spec
 	// fault says why the spec cannot be read, nil when it can.
 	fault error
 	// order is the verified one; zero before, and for scheduled runs.

@@ -84,12 +84,16 @@ func (j *job) obeyOrder(ctx context.Context) error {
 		j.order = verdict.Order
 		return nil
 	}
-	what, remedy := "the order was refused", "retry the step: it makes a new order; if that does not help, somebody else than the control plane may be giving orders"
+	again := "retry the step"
+	if j.spec.Operation == jobspec.OperationBuild {
+		again = "start the build again"
+	}
+	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody else than the control plane may be giving orders"
 	switch {
 	case verdict.Outcome == jobspec.OutcomeStale:
 		what, remedy = "the order came too late, or was begun too often", "plan the change again"
 	case j.attempt.Assignment.Order == nil:
-		what, remedy = "the job has no order", "retry the step: a control plane of before made this job, or somebody without its key"
+		what, remedy = "the job has no order", again+": a control plane of before made this job, or somebody without its key"
 	}
 	return j.decline(ctx, verdict, what, remedy)
 }
@@ -152,7 +156,7 @@ func (j *job) askSwitch() error {
 	state := j.deps.Switch.Read()
 	allowed := state.Mode.Job(j.mutates())
 	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(j.attempt.Tick.HealthCheck)
+		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck, j.deps.Scripts))
 	}
 	if allowed {
 		return nil

@@ -77,6 +77,19 @@ func Mutates(spec jobspec.Spec) bool {
 	return r.Mutates || !known
 }
 
+// IsCheck says whether a scheduled run goes on in a pause: a look by code that is
+// built in, or a script that was accepted, as a check of health.
+func IsCheck(spec jobspec.Spec, healthCheck bool, scripts Scripts) bool {
+	rule, known := RuleOf(spec.Kind, spec.Operation)
+	switch {
+	case !known || rule.Mutates || spec.Operation != jobspec.OperationRun:
+		return false
+	case !rule.Script:
+		return true
+	}
+	return healthCheck && spec.Action != nil && (scripts == nil || scripts.Accepted(*spec.Action))
+}
+
 // Scripts says which texts of the vendor's were accepted to be run.
 type Scripts interface {
 	// Accepted says whether the action may run as a check, as it stands.

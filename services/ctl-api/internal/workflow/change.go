@@ -41,13 +41,16 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 		return err
 	}
 	changeID := newID(id.Change)
+	origin := changeID
 	insert := db.InsertChangeParams{
 		ID: changeID, InstallID: r.install.ID, WorkflowID: r.workflow.ID, StepID: step.ID, ResourceID: step.ResourceID,
 		InputsVersion: r.workflow.InputsVersion, StateVersion: state.Version, ReleaseID: r.workflow.ReleaseID,
 	}
 	if old, ok := r.changes[step.ID]; ok {
 		insert.Replaces, insert.ApprovedEffectDigest = &old.ID, old.ApprovedEffectDigest
+		origin = originOf(old)
 	}
+	insert.OriginID = &origin
 	spec, err := r.planSpec(ctx, step, &insert)
 	if err == nil {
 		spec.Continues, err = r.continues(ctx, step)
@@ -67,7 +70,7 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err := r.event(ctx, "change", body); err != nil {
 		return err
 	}
-	return r.dispatch(ctx, step, spec, nil)
+	return r.dispatch(ctx, step, job{spec: spec, origin: origin, releaseID: optional.Value(insert.ReleaseID)})
 }
 
 // planSpec says what is planned, and completes the change's row.

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
@@ -16,13 +15,9 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// capsuleTime is how long a runner may take to begin with what a capsule
-// orders. Longer than any outage that a queued job shall survive by itself.
-const capsuleTime = 24 * time.Hour
-
 // execute gives the exclusive grant: in one transaction, under the install's
-// row, it looks again at the locks, raises the resource's fence, signs the
-// capsule and stores the apply job.
+// row, it looks again at the locks, raises the resource's fence, and stores the
+// apply job with its order.
 func (r *round) execute(ctx context.Context, step db.Step) error {
 	if _, err := r.tx.LockInstallRow(ctx, r.install.ID); err != nil {
 		return fmt.Errorf("lock install: %w", err)
@@ -48,10 +43,6 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 	if err != nil {
 		return err
 	}
-	envelope, err := r.sign(ctx, c, spec, fence)
-	if err != nil {
-		return err
-	}
 	runID, err := r.actionRunFor(ctx, step, c)
 	if err != nil {
 		return err
@@ -67,8 +58,9 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 	if err := r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeExecuting, "fence": fence}); err != nil {
 		return err
 	}
-	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) {
-		p.Capsule, p.Fence, p.ActionRunID = envelope, &fence, runID
+	return r.dispatch(ctx, step, job{
+		spec: spec, fence: &fence, actionRunID: runID, origin: originOf(c), releaseID: optional.Value(c.ReleaseID),
+		effectDigest: optional.Value(c.EffectDigest), planBytesDigest: optional.Value(c.PlanBytesDigest),
 	})
 }
 
@@ -98,18 +90,17 @@ func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error
 		return jobspec.Spec{}, fmt.Errorf("read spec of plan job: %w", err)
 	}
 	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, optional.Value(c.Pinned)
+	spec.State, spec.StateVersion = nil, 0 // what it needs of the state, its plan has pinned
 	return spec, nil
 }
 
-// sign makes the one-time order for the runner.
-func (r *round) sign(ctx context.Context, c db.Change, spec jobspec.Spec, fence int64) (json.RawMessage, error) {
-	order := capsule.Capsule{
-		EffectDigest: optional.Value(c.EffectDigest), PlanBytesDigest: optional.Value(c.PlanBytesDigest), JobID: spec.JobID,
-		ResourceID: optional.Value(c.ResourceID), Fence: fence, RunnerID: optional.Value(r.runnerID()), MinRunnerVersion: r.MinRunnerVersion,
-		ExpiresAt: r.now().Add(capsuleTime), Nonce: capsule.NewNonce(), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
-		Operation: string(jobspec.OperationApply),
+// originOf is the first change of the line of plans made again and retries that
+// a change is of.
+func originOf(c db.Change) string {
+	if c.OriginID != nil {
+		return *c.OriginID
 	}
-	return Sign(ctx, r.tx, r.Keys, capsule.PayloadType, order)
+	return c.ID // it was made before changes had an origin
 }
 
 // Sign signs a payload with the dispatch key of the transaction's org and
@@ -161,7 +152,7 @@ func (r *round) runCheck(ctx context.Context, step db.Step) error {
 	}
 	spec := r.baseSpec(jobspec.KindAction, jobspec.OperationRun, timeout)
 	spec.Action, spec.State, spec.StateVersion = action, state.Tree, int(state.Version)
-	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) { p.ActionRunID = runID })
+	return r.dispatch(ctx, step, job{spec: spec, actionRunID: runID, releaseID: optional.Value(r.workflow.ReleaseID)})
 }
 
 func (r *round) insertRun(ctx context.Context, step db.Step, changeID *string) (*string, error) {
