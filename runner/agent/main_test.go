@@ -367,6 +367,7 @@ func newRunner(t *testing.T, kind runnerapi.RunnerKind) *runner {
 		trust.BuilderKeys = pinned
 	} else {
 		trust.DispatchKeys = pinned
+		trust.LogURL, trust.Registry = r.plane.URL, "http://127.0.0.1:1"
 	}
 	if r.dir, err = datadir.At(data); err != nil {
 		t.Fatal(err)

@@ -219,7 +219,7 @@ func (p *plane) give(spec jobspec.Spec, with ...func(*given)) string {
 		change(&g)
 	}
 	p.change(func() { p.queue = append(p.queue, g) })
-	return g.JobID
+	return spec.JobID
 }
 
 // result waits for the report of a job.
