@@ -83,6 +83,27 @@ func Sign(key ed25519.PrivateKey, spec jobspec.Spec, d Draft, now time.Time) (Si
 	return Signed{Spec: text, Envelope: raw}, err
 }
 
+// ErrNotOrdered says that a stored job is not what was ordered.
+var ErrNotOrdered = errors.New("the job is not the one that was ordered: its order is of before, or somebody changed its row")
+
+// Ordered reads a spec that this key ordered, or says that it did not.
+func Ordered(key ed25519.PrivateKey, s Signed) (jobspec.Spec, error) {
+	public, _ := key.Public().(ed25519.PublicKey)
+	var envelope capsule.Envelope
+	var o capsule.Order
+	if len(s.Envelope) == 0 || json.Unmarshal(s.Envelope, &envelope) != nil {
+		return jobspec.Spec{}, ErrNotOrdered
+	}
+	if _, err := capsule.Verify(map[string]ed25519.PublicKey{capsule.KeyID(public): public}, capsule.OrderType, envelope, &o); err != nil {
+		return jobspec.Spec{}, fmt.Errorf("%w: %w", ErrNotOrdered, err)
+	}
+	var spec jobspec.Spec
+	if o.SpecDigest != capsule.DigestBytes(s.Spec) || json.Unmarshal(s.Spec, &spec) != nil || spec.JobID != o.JobID {
+		return jobspec.Spec{}, ErrNotOrdered
+	}
+	return spec, nil
+}
+
 // stateIn is the digest of the state as it stands in the text of a spec, which
 // need not be how it stood in the row that it was read from.
 func stateIn(text []byte) (string, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -127,15 +128,11 @@ func (r *round) continues(ctx context.Context, step db.Step) (string, error) {
 	case old.ApplyJobID != nil:
 		return "", nil
 	}
-	raw, err := r.tx.JobSpec(ctx, optional.Value(old.PlanJobID))
-	if err != nil {
-		return "", fmt.Errorf("read plan job: %w", err)
+	spec, err := r.orderedPlan(ctx, old)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return "", nil // it says nothing that could be believed
 	}
-	var spec jobspec.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return "", fmt.Errorf("read spec of plan job: %w", err)
-	}
-	return spec.Continues, nil
+	return spec.Continues, err
 }
 
 // readPlan returns what the plan job of a change found.

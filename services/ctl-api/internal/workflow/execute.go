@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -11,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -23,6 +25,13 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 		return fmt.Errorf("lock install: %w", err)
 	}
 	c := r.changes[step.ID]
+	spec, err := r.applySpec(ctx, c)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return r.voidPlan(ctx, step, c, err)
+	}
+	if err != nil {
+		return err
+	}
 	var fence int64
 	if c.ResourceID != nil {
 		resources, err := r.tx.ResourcesOfInstall(ctx, r.install.ID)
@@ -38,10 +47,6 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 		if err := r.tx.FreeTerraformLock(ctx, db.FreeTerraformLockParams{ResourceID: *c.ResourceID, Fence: fence}); err != nil {
 			return fmt.Errorf("free terraform lock: %w", err)
 		}
-	}
-	spec, err := r.applySpec(ctx, c)
-	if err != nil {
-		return err
 	}
 	runID, err := r.actionRunFor(ctx, step, c)
 	if err != nil {
@@ -64,6 +69,16 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 	})
 }
 
+// voidPlan ends a change whose plan cannot be ordered any more, so that it is
+// planned again.
+func (r *round) voidPlan(ctx context.Context, step db.Step, c db.Change, why error) error {
+	text := why.Error()
+	if err := r.tx.SettleChange(ctx, db.SettleChangeParams{ID: c.ID, State: ChangeStale, Error: &text}); err != nil {
+		return fmt.Errorf("settle change: %w", err)
+	}
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeStale, "error": text})
+}
+
 // takenSince says whether a lock that excludes the resource was taken between
 // the look and the install's lock.
 func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
@@ -81,16 +96,30 @@ func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
 
 // applySpec is the spec of the plan job, turned into the order to apply it.
 func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error) {
-	raw, err := r.tx.JobSpec(ctx, optional.Value(c.PlanJobID))
+	spec, err := r.orderedPlan(ctx, c)
 	if err != nil {
-		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
-	}
-	var spec jobspec.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return jobspec.Spec{}, fmt.Errorf("read spec of plan job: %w", err)
+		return jobspec.Spec{}, err
 	}
 	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, optional.Value(c.Pinned)
 	spec.State, spec.StateVersion = nil, 0 // what it needs of the state, its plan has pinned
+	return spec, nil
+}
+
+// orderedPlan is the spec of the plan job of a change, as it was ordered. What
+// somebody else wrote into the row since is not signed again.
+func (r *round) orderedPlan(ctx context.Context, c db.Change) (jobspec.Spec, error) {
+	row, err := r.tx.JobSpec(ctx, optional.Value(c.PlanJobID))
+	if err != nil {
+		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
+	}
+	key, err := r.Keys.Dispatch(ctx, r.tx)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	spec, err := order.Ordered(key, order.Signed{Spec: row.Spec, Envelope: row.SignedOrder})
+	if err != nil {
+		return jobspec.Spec{}, fmt.Errorf("plan job %s: %w", optional.Value(c.PlanJobID), err)
+	}
 	return spec, nil
 }
 

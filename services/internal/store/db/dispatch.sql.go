@@ -207,14 +207,20 @@ func (q *Queries) JobResult(ctx context.Context, id string) (JobResultRow, error
 }
 
 const jobSpec = `-- name: JobSpec :one
-SELECT spec FROM runner_jobs WHERE id = $1
+SELECT spec, signed_order FROM runner_jobs WHERE id = $1
 `
 
-func (q *Queries) JobSpec(ctx context.Context, id string) ([]byte, error) {
+type JobSpecRow struct {
+	Spec        []byte
+	SignedOrder []byte
+}
+
+// What was ordered, with the order: the row alone proves nothing.
+func (q *Queries) JobSpec(ctx context.Context, id string) (JobSpecRow, error) {
 	row := q.db.QueryRow(ctx, jobSpec, id)
-	var spec []byte
-	err := row.Scan(&spec)
-	return spec, err
+	var i JobSpecRow
+	err := row.Scan(&i.Spec, &i.SignedOrder)
+	return i, err
 }
 
 const jobsOfChange = `-- name: JobsOfChange :many

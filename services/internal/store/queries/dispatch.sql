@@ -101,7 +101,8 @@ SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
 FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = sqlc.arg(release_id);
 
 -- name: JobSpec :one
-SELECT spec FROM runner_jobs WHERE id = sqlc.arg(id);
+-- What was ordered, with the order: the row alone proves nothing.
+SELECT spec, signed_order FROM runner_jobs WHERE id = sqlc.arg(id);
 
 -- name: InstallRunner :one
 -- The runner of an install: the one that is not revoked, else the last.
