@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -60,7 +59,7 @@ type agent struct {
 	reports *reports
 
 	mu       sync.Mutex
-	settings jobspec.Settings
+	settings inForce
 	renewed  chan struct{} // closed when settings change
 }
 
@@ -134,7 +133,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			closeAll()
 		}
 	}()
-	trusted, err := a.trust.Keys()
+	trusted, err := a.trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +160,13 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, err
 	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
+	if deps.Orders, err = order.OpenLedger(a.dir.Orders()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
+	closers = append(closers, deps.Orders.Close)
+	if err := deps.Orders.Prune(a.cfg.Now()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
@@ -173,11 +179,11 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		a.chain = newRecorder(writer)
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+			return nil, fmt.Errorf("used nonces: %w", err)
 		}
 		closers = append(closers, deps.Nonces.Close)
 		if err := deps.Nonces.Prune(a.cfg.Now()); err != nil {
-			return nil, fmt.Errorf("used orders: %w", err)
+			return nil, fmt.Errorf("used nonces: %w", err)
 		}
 		if deps.Fences, err = order.OpenFences(a.dir.Fences()); err != nil {
 			return nil, fmt.Errorf("fences: %w", err)
@@ -188,13 +194,22 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		if err := a.openScripts(deps); err != nil {
 			return nil, err
 		}
-		a.loadSettings(trusted)
+		a.loadSettings(trusted.Dispatch)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
 		}
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return closeAll, nil
+}
+
+// trusted are the keys whose orders this runner obeys.
+func (a *agent) trusted() (keys order.Keys, err error) {
+	if keys.Dispatch, err = a.trust.Keys(); err != nil {
+		return keys, err
+	}
+	keys.Builder, err = a.trust.Builders()
+	return keys, err
 }
 
 // work runs all loops until one of them cannot go on, or ctx ends.

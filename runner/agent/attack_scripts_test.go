@@ -72,15 +72,12 @@ func (r *runner) acceptance(change string, release jobspec.Release, plan runnera
 		JobID: id.New(id.Job), Kind: jobspec.KindRelease, Operation: jobspec.OperationApply, ChangeID: change, Release: &release, Pinned: plan.Pinned,
 	}
 	edit(&spec)
-	fence := int64(0)
-	env, err := capsule.Sign(r.dispatch.key, r.dispatch.id, capsule.PayloadType, capsule.Capsule{
-		EffectDigest: plan.EffectDigest, PlanBytesDigest: plan.PlanBytesDigest, JobID: spec.JobID, RunnerID: r.plane.runnerID,
-		ExpiresAt: time.Now().Add(time.Hour), Nonce: capsule.NewNonce(), OrgID: r.plane.orgID, InstallID: r.plane.installID, Operation: "apply",
+	return r.plane.give(spec, func(g *given) {
+		fence := int64(0)
+		g.Fence = &fence
+		g.Order.EffectDigest, g.Order.PlanBytesDigest = plan.EffectDigest, plan.PlanBytesDigest
+		g.Order.Nonce, g.Order.Starts = capsule.NewNonce(), capsule.StartsOfMutation
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return r.plane.give(spec, func(a *runnerapi.Assignment) { a.Fence, a.Capsule = &fence, &env })
 }
 
 // recorded waits until the chain has a record with this text in one line.
@@ -400,8 +397,13 @@ func (r *runner) leaveAttempt(jobID, change string, release jobspec.Release) {
 		Version: jobspec.Version, JobID: jobID, OrgID: r.plane.orgID, InstallID: r.plane.installID, Kind: jobspec.KindRelease,
 		Operation: jobspec.OperationApply, ChangeID: change, Release: &release, Pinned: "sha256:x", TimeoutSeconds: 60,
 	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	raw, err := json.Marshal(map[string]any{
-		"assignment": runnerapi.Assignment{JobID: jobID, Attempt: 1, Operation: "apply", Spec: spec, StreamID: id.New(id.Stream), LogToken: "blt_of_a_dead_attempt"},
+		"spec_text":  text,
+		"assignment": runnerapi.Assignment{JobID: jobID, Attempt: 1, Operation: "apply", StreamID: id.New(id.Stream), LogToken: "blt_of_a_dead_attempt"},
 		"phase":      "starting", "started_at": time.Now(), "deadline": time.Now().Add(time.Minute),
 	})
 	if err != nil {

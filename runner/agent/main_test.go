@@ -341,7 +341,8 @@ type runner struct {
 	begun    bool      // an agent was started, and not stopped by us
 }
 
-// dispatch is the key that the customer pinned.
+// dispatch is the key that the customer's side pinned: the one of orders for an
+// install, or for builds.
 type dispatch struct {
 	id  string
 	key []byte
@@ -360,9 +361,14 @@ func newRunner(t *testing.T, kind runnerapi.RunnerKind) *runner {
 		t.Fatal(err)
 	}
 	r.dispatch = dispatch{id: "key_dispatch", key: private}
-	trust := datadir.Trust{
-		DispatchKeys: []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}},
-		RunnerAPIURL: r.plane.URL,
+	r.plane.signer = r.dispatch
+	trust := datadir.Trust{RunnerAPIURL: r.plane.URL}
+	pinned := []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}}
+	if kind == runnerapi.RunnerKindBuild {
+		trust.BuilderKeys = pinned
+	} else {
+		trust.DispatchKeys = pinned
+		trust.LogURL, trust.Registry = r.plane.URL, "http://127.0.0.1:1"
 	}
 	if r.dir, err = datadir.At(data); err != nil {
 		t.Fatal(err)
@@ -463,6 +469,8 @@ func (r *runner) touch(name string) {
 func script(lines ...string) jobspec.Spec {
 	return jobspec.Spec{
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
-		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "one", InlineContents: strings.Join(lines, "\n")}}},
+		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{
+			Name: "one", InlineContents: strings.Join(lines, "\n"), EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+		}}},
 	}
 }

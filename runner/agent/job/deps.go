@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"time"
 
@@ -70,7 +69,7 @@ type Deps struct {
 	Keys     datadir.Keys
 	Runner   datadir.Runner
 	Version  string
-	Trusted  map[string]ed25519.PublicKey
+	Trusted  order.Keys
 	Engine   Engine
 	API      API
 	Registry Registry
@@ -82,6 +81,7 @@ type Deps struct {
 	Sinks   Sinks
 	Switch  *power.Switch
 	Digests *order.Digests
+	Orders  *order.Ledger
 	Log     *slog.Logger
 	Now     func() time.Time
 

@@ -32,7 +32,7 @@ const (
 
 // finishEngine finishes an attempt whose engine is over.
 func (j *job) finishEngine(life context.Context, exitCode int) error {
-	ending := Ending{Mutates: j.spec.Mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
+	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
 	var result jobspec.Result
 	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:
@@ -60,7 +60,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 				return errDetached
 			}
 			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
-			if j.spec.Mutates() {
+			if j.mutates() {
 				result.Outcome = jobspec.OutcomeUncertain // done, but what came of it cannot be told
 			}
 		}
@@ -93,13 +93,26 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	if err := j.advance(recovery.Ended); err != nil {
 		return err
 	}
-	if err := j.recordOutcome(life, result); err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	if err := j.countRun(life, result); err != nil {
+	if err := j.settle(life, result); err != nil {
 		return err
 	}
 	return j.finishLogs()
+}
+
+// settle writes down, once each, that the job has ended and what came of its
+// intent.
+func (j *job) settle(life context.Context, result jobspec.Result) error {
+	// A job that did not start may be given out again, and so may one whose lease
+	// somebody else has: nothing is reported of it.
+	if j.attempt.Tick == nil && result.Outcome != jobspec.OutcomeNotStarted && j.why() != StopLost {
+		if err := j.deps.Orders.End(j.spec.JobID, j.mutates() && result.Outcome == jobspec.OutcomeSucceeded); err != nil {
+			return err
+		}
+	}
+	if err := j.recordOutcome(life, result); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return j.countRun(life, result)
 }
 
 // finishAgain does what finish may not have come to after the report was on
@@ -109,10 +122,7 @@ func (j *job) finishAgain(life context.Context) error {
 	if found, err := datadir.ReadJSON(j.dir.report(), &result); err != nil || !found {
 		return errors.Join(fmt.Errorf("report of %s is missing", j.attempt.Name()), err)
 	}
-	if err := j.recordOutcome(life, result); err != nil {
-		return fmt.Errorf("chain: %w", err)
-	}
-	if err := j.countRun(life, result); err != nil {
+	if err := j.settle(life, result); err != nil {
 		return err
 	}
 	return j.finishLogs()

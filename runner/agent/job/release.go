@@ -123,7 +123,7 @@ func (j *job) reviewRelease(ctx context.Context) (engine, error) {
 			return nil, err
 		}
 	}
-	if j.spec.Mutates() {
+	if j.mutates() {
 		if err := j.obey(ctx); err != nil {
 			return nil, err
 		}
@@ -134,6 +134,9 @@ func (j *job) reviewRelease(ctx context.Context) (engine, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := j.countStart(); err != nil {
+		return nil, err
+	}
 	began := j.deps.Now().UTC()
 	err := j.advance(recovery.Starting, func(a *Attempt) { a.StartedAt, a.Deadline = began, began.Add(j.spec.Timeout()+overtime) })
 	if err != nil {
@@ -143,7 +146,7 @@ func (j *job) reviewRelease(ctx context.Context) (engine, error) {
 		JobID: j.spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: began, FirstInstructionAt: began,
 		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},
 	}
-	if j.spec.Mutates() {
+	if j.mutates() {
 		err = j.acceptRelease(&result)
 	} else {
 		err = j.planAcceptance(&result)

@@ -48,10 +48,16 @@ func (r *round) act(ctx context.Context, d Decision) error {
 		return r.setStep(ctx, step, StepWaiting, d.Wait, "", "")
 	case DoSucceedStep, DoFailStep, DoCancelStep:
 		return r.endStep(ctx, step, d)
-	case DoPlan:
+	case DoPlan, DoRunCheck:
+		if step.State == StepWaiting { // for the runner: it is there
+			if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
+				return err
+			}
+		}
+		if d.Do == DoRunCheck {
+			return r.runCheck(ctx, step)
+		}
 		return r.planChange(ctx, step)
-	case DoRunCheck:
-		return r.runCheck(ctx, step)
 	case DoPropose:
 		return r.propose(ctx, step)
 	case DoNoChange:

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -41,13 +42,16 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 		return err
 	}
 	changeID := newID(id.Change)
+	origin := changeID
 	insert := db.InsertChangeParams{
 		ID: changeID, InstallID: r.install.ID, WorkflowID: r.workflow.ID, StepID: step.ID, ResourceID: step.ResourceID,
 		InputsVersion: r.workflow.InputsVersion, StateVersion: state.Version, ReleaseID: r.workflow.ReleaseID,
 	}
 	if old, ok := r.changes[step.ID]; ok {
 		insert.Replaces, insert.ApprovedEffectDigest = &old.ID, old.ApprovedEffectDigest
+		origin = originOf(old)
 	}
+	insert.OriginID = &origin
 	spec, err := r.planSpec(ctx, step, &insert)
 	if err == nil {
 		spec.Continues, err = r.continues(ctx, step)
@@ -70,7 +74,7 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err := r.event(ctx, "change", body); err != nil {
 		return err
 	}
-	return r.dispatch(ctx, step, spec, nil)
+	return r.dispatch(ctx, step, job{spec: spec, origin: origin, releaseID: optional.Value(insert.ReleaseID)})
 }
 
 // planSpec says what is planned, and completes the change's row.
@@ -130,15 +134,11 @@ func (r *round) continues(ctx context.Context, step db.Step) (string, error) {
 	case old.ApplyJobID != nil:
 		return "", nil
 	}
-	raw, err := r.tx.JobSpec(ctx, optional.Value(old.PlanJobID))
-	if err != nil {
-		return "", fmt.Errorf("read plan job: %w", err)
+	spec, err := r.orderedPlan(ctx, old)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return "", nil // it says nothing that could be believed
 	}
-	var spec jobspec.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return "", fmt.Errorf("read spec of plan job: %w", err)
-	}
-	return spec.Continues, nil
+	return spec.Continues, err
 }
 
 // readPlan returns what the plan job of a change found.

@@ -94,6 +94,7 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
 		s.RunnerActive = r.runner.State == "active"
 	}
+	s.NoMachine = r.runner == nil || r.runner.PublicKey == nil
 	for _, res := range r.resources {
 		if res.LockedBy != nil {
 			s.LockedBy[res.ID] = *res.LockedBy
@@ -116,6 +117,9 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: optional.Value(row.ResourceID), Needs: row.Needs,
 			State: row.State, WaitReason: optional.Value(row.WaitReason), WaitOn: optional.Value(row.WaitOn),
 			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
+		}
+		if row.WaitDeadline != nil {
+			step.WaitDeadline = *row.WaitDeadline
 		}
 		for _, c := range counts {
 			if c.StepID != row.ID {

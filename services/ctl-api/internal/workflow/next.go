@@ -174,11 +174,28 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 	case StepAwaitRunner:
 		return await(step, s.RunnerActive, s.Now, Wait{Reason: "runner", On: s.RunnerID, Deadline: s.RunnerDeadline},
 			"the runner did not come", "see `berth runners` and the runner's own log, then retry the step")
-	case StepCheck:
-		return nextOfCheck(step)
-	default:
-		return nextOfChange(s, step)
 	}
+	next := nextOfChange
+	if step.Kind == StepCheck {
+		next = nextOfCheck
+	}
+	d, ok := next(s, step)
+	if !ok || !s.NoMachine || d.Do != DoPlan && d.Do != DoRunCheck && d.Do != DoExecute {
+		return d, ok
+	}
+	return awaitMachine(s, step)
+}
+
+// awaitMachine is a step whose job cannot be ordered: an order names the key of
+// the machine that it is for, and nobody has enrolled.
+func awaitMachine(s State, step Step) (Decision, bool) {
+	if step.State != StepWaiting || step.WaitReason != "runner" {
+		return Decision{Do: DoWaitStep, Wait: Wait{Reason: "runner", On: s.RunnerID, Deadline: s.Now.Add(runnerTime)}}, true
+	}
+	if s.Now.Before(step.WaitDeadline) {
+		return Decision{}, false
+	}
+	return Decision{Do: DoFailStep, Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}, true
 }
 
 // accept is the step that accepts the workflow's release; nil for a workflow that
@@ -256,7 +273,7 @@ func await(step Step, there bool, now time.Time, w Wait, late, remedy string) (D
 	return Decision{}, false
 }
 
-func nextOfCheck(step Step) (Decision, bool) {
+func nextOfCheck(_ State, step Step) (Decision, bool) {
 	switch {
 	case step.Run == nil:
 		return Decision{Do: DoRunCheck}, true
@@ -378,9 +395,13 @@ func settleChange(step Step) (Decision, bool) {
 			return Decision{}, false
 		}
 		d.Error, d.Remedy = orElse(c.Plan.Error, "the plan failed"), c.Plan.Remedy
-		d.ChangeState = ChangeFailed
-		if c.Plan.State == JobRefused {
+		switch {
+		case jobspec.Outcome(c.Plan.Outcome) == jobspec.OutcomeStale: // its order came too late
+			d.ChangeState = ChangeStale
+		case c.Plan.State == JobRefused:
 			d.ChangeState = ChangeRefused
+		default:
+			d.ChangeState = ChangeFailed
 		}
 		return d, true
 	case ChangeExecuting:

@@ -2,12 +2,13 @@
 
 -- name: InsertChange :exec
 -- A change that is being prepared. What a person approved of the change that it
--- replaces is carried over; it counts only while the effect is the same.
+-- replaces is carried over; it counts only while the effect is the same. Plans
+-- made again and retries keep the origin of the first.
 INSERT INTO changes (id, org_id, install_id, workflow_id, step_id, resource_id, kind, release_id, revision_id,
-                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces)
+                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces, origin_id)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(workflow_id), sqlc.arg(step_id), sqlc.narg(resource_id), sqlc.arg(kind),
         sqlc.narg(release_id), sqlc.narg(revision_id), sqlc.narg(artifact_repository), sqlc.narg(artifact_digest),
-        sqlc.arg(inputs_version), sqlc.arg(state_version), sqlc.arg(plan_job_id), sqlc.narg(approved_effect_digest), sqlc.narg(replaces));
+        sqlc.arg(inputs_version), sqlc.arg(state_version), sqlc.arg(plan_job_id), sqlc.narg(approved_effect_digest), sqlc.narg(replaces), sqlc.arg(origin_id));
 
 -- name: GetChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id);
