@@ -301,7 +301,7 @@ func (j *job) recordOutcome(ctx context.Context, result jobspec.Result) error {
 
 func (j *job) recordEvent(ctx context.Context, result, detail string) {
 	if j.deps.Chain == nil { // a Build Runner keeps none
-		j.log.WarnContext(ctx, detail, "outcome", result)
+		j.log.WarnContext(ctx, "order was not obeyed", "outcome", result, "detail", detail)
 		return
 	}
 	_, err := j.deps.Chain.Append(ctx, chain.Record{

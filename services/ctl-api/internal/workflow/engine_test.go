@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,7 +147,8 @@ func (r *rig) seed(change ...func(*appconfig.App)) {
 // arrive is the stack phoning home and the runner enrolling.
 func (r *rig) arrive() {
 	r.exec(`update stack_versions set state = 'active', outputs = '{"install_dir": "/data"}' where install_id = $1`, r.install)
-	r.exec(`update runners set state = 'active', epoch = 1, seal_recipient = $2, last_seen_at = now() where id = $1`, r.runner, r.seal.Recipient())
+	r.exec(`update runners set state = 'active', epoch = 1, seal_recipient = $2, public_key = $3, last_seen_at = now() where id = $1`,
+		r.runner, r.seal.Recipient(), capsule.EncodePublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)))
 }
 
 func (r *rig) start(req workflow.Request) string {
