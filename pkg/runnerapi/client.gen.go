@@ -173,9 +173,6 @@ func (e Trust) Valid() bool {
 type Assignment struct {
 	Attempt int `json:"attempt"`
 
-	// Capsule A signed document (DSSE). A job that mutates comes with its capsule.
-	Capsule *Envelope `json:"capsule,omitempty"`
-
 	// Fence The grant on the resource; absent when the job mutates nothing.
 	Fence          *int64    `json:"fence,omitempty"`
 	JobID          string    `json:"job_id"`
@@ -187,7 +184,10 @@ type Assignment struct {
 	// Operation build, plan, apply or run; the same as in the spec.
 	Operation string `json:"operation"`
 
-	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
+	// Order A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Order *Envelope `json:"order,omitempty"`
+
+	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
 	Spec JobSpec `json:"spec"`
 
 	// StreamID The log of this attempt.
@@ -306,7 +306,7 @@ type Enrolment struct {
 	Version string `json:"version"`
 }
 
-// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 type Envelope = capsule.Envelope
 
 // Facts What the runner says of its machine, for people; nothing is decided by it.
@@ -324,8 +324,8 @@ type Identity struct {
 // JobResult What came of it, redacted and sealed (`pkg/jobspec.Result`).
 type JobResult = jobspec.Result
 
-// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
-type JobSpec = jobspec.Spec
+// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
+type JobSpec = json.RawMessage
 
 // JobState The state that the job has now.
 type JobState string
@@ -649,7 +649,7 @@ type SessionRequest struct {
 
 // SettingsVersion defines model for SettingsVersion.
 type SettingsVersion struct {
-	// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+	// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 	Envelope Envelope `json:"envelope"`
 	Version  int64    `json:"version"`
 }

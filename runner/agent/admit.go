@@ -59,6 +59,9 @@ func (a *agent) admit() error {
 	if err := datadir.WriteJSON(a.dir.Trust(), trust); err != nil {
 		return err
 	}
+	if err := datadir.Remove(a.dir.Hosts()); err != nil { // the customer said anew where the control plane is
+		return err
+	}
 	if !enrolled {
 		if err := datadir.Write(a.dir.Enrolment(), []byte(code.EnrolmentSecret+"\n")); err != nil {
 			return err

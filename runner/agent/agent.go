@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -25,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/schedule"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
@@ -58,8 +58,10 @@ type agent struct {
 	iso     isolation
 	jobs    *job.Set
 	link    *link
-	chain   *recorder      // nil for Build Runners
-	book    *schedule.Book // likewise
+	chain   *recorder       // nil for Build Runners
+	book    *schedule.Book  // likewise
+	scripts *scripts.Set    // likewise
+	runs    *scripts.Ledger // likewise
 	reports *reports
 
 	// aside are damaged files that were set aside before there was a chain to
@@ -67,7 +69,7 @@ type agent struct {
 	aside []string
 
 	mu       sync.Mutex
-	settings jobspec.Settings
+	settings inForce
 	renewed  chan struct{} // closed when settings change
 }
 
@@ -161,7 +163,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			closeOpened()
 		}
 	}()
-	trusted, err := a.trust.Keys()
+	trusted, err := a.trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -188,6 +190,13 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, err
 	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
+	if deps.Orders, err = order.OpenLedger(a.dir.Orders()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
+	closers = append(closers, deps.Orders.Close)
+	if err := deps.Orders.Prune(a.cfg.Now()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
@@ -213,7 +222,10 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
 		}
 		a.openBook(life)
-		a.loadSettings(trusted)
+		if err := a.openScripts(deps); err != nil {
+			return nil, err
+		}
+		a.loadSettings(trusted.Dispatch)
 		a.noteAside(life)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
@@ -221,6 +233,15 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return closeOpened, nil
+}
+
+// trusted are the keys whose orders this runner obeys.
+func (a *agent) trusted() (keys order.Keys, err error) {
+	if keys.Dispatch, err = a.trust.Keys(); err != nil {
+		return keys, err
+	}
+	keys.Builder, err = a.trust.Builders()
+	return keys, err
 }
 
 // work runs all loops until one of them cannot go on, or ctx ends.
@@ -249,6 +270,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
+		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}
@@ -274,6 +296,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	err = g.Wait()
 	end()
 	a.jobs.Wait()
+	a.lastRuns()
 	a.writeStatus(func(s *Status) { s.SessionID, s.Connected = "", false })
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -372,9 +372,11 @@ type runner struct {
 	dir      datadir.Dir
 	dispatch dispatch
 	clock    time.Time // what the next agent's clock says at its start
+	begun    bool      // an agent was started, and not stopped by us
 }
 
-// dispatch is the key that the customer pinned.
+// dispatch is the key that the customer's side pinned: the one of orders for an
+// install, or for builds.
 type dispatch struct {
 	id  string
 	key []byte
@@ -400,9 +402,14 @@ func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data stri
 		t.Fatal(err)
 	}
 	r.dispatch = dispatch{id: "key_dispatch", key: private}
-	trust := datadir.Trust{
-		DispatchKeys: []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}},
-		RunnerAPIURL: r.plane.URL,
+	r.plane.signer = r.dispatch
+	trust := datadir.Trust{RunnerAPIURL: r.plane.URL}
+	pinned := []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}}
+	if kind == runnerapi.RunnerKindBuild {
+		trust.BuilderKeys = pinned
+	} else {
+		trust.DispatchKeys = pinned
+		trust.LogURL, trust.Registry = r.plane.URL, "http://127.0.0.1:1"
 	}
 	if r.dir, err = datadir.At(data); err != nil {
 		t.Fatal(err)
@@ -413,12 +420,14 @@ func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data stri
 	if err := datadir.Write(r.dir.Enrolment(), []byte("ben_"+strings.Repeat("a", 43)+"\n")); err != nil {
 		t.Fatal(err)
 	}
+	r.plane.accept = func(s jobspec.Script) { r.accept(s) }
 	return r
 }
 
 // start runs the agent in this process until stop is called.
 func (r *runner) start() (stop func() error) {
 	r.t.Helper()
+	r.begun = true
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -436,7 +445,7 @@ func (r *runner) start() (stop func() error) {
 		if stopped {
 			return nil
 		}
-		stopped = true
+		stopped, r.begun = true, false
 		cancel()
 		select {
 		case err := <-done:
@@ -463,6 +472,7 @@ func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.begun = true
 	cmd := exec.Command(r.binary, "agent", string(config))
 	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
@@ -504,6 +514,8 @@ func (r *runner) touch(name string) {
 func script(lines ...string) jobspec.Spec {
 	return jobspec.Spec{
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
-		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "one", InlineContents: strings.Join(lines, "\n")}}},
+		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{
+			Name: "one", InlineContents: strings.Join(lines, "\n"), EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+		}}},
 	}
 }

@@ -65,7 +65,9 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		return session, err
 	}
-	if err := oneHost(a.trust, &session); err != nil {
+	if err := a.place(life, &session); err != nil {
+		a.cfg.Log.ErrorContext(life, "session is not used", "err", err)
+		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		return session, err
 	}
 	a.cfg.Log.InfoContext(life, "session is open", "session_id", session.SessionID, "epoch", session.Epoch, "resumed", len(session.Jobs))

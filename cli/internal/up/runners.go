@@ -133,6 +133,9 @@ func (s *supervisor) furnish(dir string, order Order) error {
 		}
 	}
 	trust := map[string]any{"dispatch_keys": order.DispatchKeys, "runner_api_url": order.RunnerAPIURL}
+	if order.LogURL != "" {
+		trust["log_url"] = order.LogURL
+	}
 	if err := writeJSON(filepath.Join(dir, "trust.json"), trust); err != nil {
 		return err
 	}

@@ -115,12 +115,21 @@ func (d Dir) EnrolmentSecret() (string, error) {
 
 // Trust is what the runner believes. Only the customer's side writes it.
 type Trust struct {
-	DispatchKeys  []TrustedKey `json:"dispatch_keys"`
+	// DispatchKeys sign settings, and orders for an install.
+	DispatchKeys []TrustedKey `json:"dispatch_keys"`
+	// BuilderKeys sign orders for builds; only the trust file of a Build Runner
+	// has them.
+	BuilderKeys   []TrustedKey `json:"builder_keys,omitempty"`
 	RunnerAPIURL  string       `json:"runner_api_url"`
 	PrivateCAFile string       `json:"private_ca_file,omitempty"`
 	// OneHost says that the control plane has one address only: logs and
 	// artifacts go to RunnerAPIURL too, whatever a session names.
 	OneHost bool `json:"one_host,omitempty"`
+	// LogURL and Registry are where logs and artifacts go otherwise; a session
+	// that names another place is refused. When they are empty, what the first
+	// session names is kept.
+	LogURL   string `json:"log_url,omitempty"`
+	Registry string `json:"registry,omitempty"` // http(s)://host or http(s)://host:port
 }
 
 // TrustedKey is a public key with the id under which it signs.
@@ -141,7 +150,10 @@ func (d Dir) LoadTrust() (Trust, error) {
 	case t.RunnerAPIURL == "":
 		return t, fmt.Errorf("%s: runner_api_url is missing", d.Trust())
 	}
-	if _, err = t.Keys(); err != nil {
+	if _, err := t.Keys(); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	if _, err := t.Builders(); err != nil {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	return t, nil
@@ -149,11 +161,20 @@ func (d Dir) LoadTrust() (Trust, error) {
 
 // Keys returns the dispatch keys by their ids.
 func (t Trust) Keys() (map[string]ed25519.PublicKey, error) {
-	keys := make(map[string]ed25519.PublicKey, len(t.DispatchKeys))
-	for _, k := range t.DispatchKeys {
+	return byID("dispatch", t.DispatchKeys)
+}
+
+// Builders returns the builder keys by their ids.
+func (t Trust) Builders() (map[string]ed25519.PublicKey, error) {
+	return byID("builder", t.BuilderKeys)
+}
+
+func byID(what string, trusted []TrustedKey) (map[string]ed25519.PublicKey, error) {
+	keys := make(map[string]ed25519.PublicKey, len(trusted))
+	for _, k := range trusted {
 		public, err := capsule.ParsePublicKey(k.PublicKey)
 		if err != nil {
-			return nil, fmt.Errorf("dispatch key %q: %w", k.KeyID, err)
+			return nil, fmt.Errorf("%s key %q: %w", what, k.KeyID, err)
 		}
 		keys[k.KeyID] = public
 	}

@@ -12,9 +12,13 @@
 //	  salt                32 bytes: makes digests of inputs unguessable
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
-//	  nonces, fences.json which orders were used, which grants were seen
-//	  settings.json       the last good signed settings
+//	  orders              what was begun: engines per order, tries per effect
+//	  nonces, fences.json which nonces were used, which grants were seen
+//	  settings.json       the last good signed settings, and when they came
+//	  hosts.json          where logs and artifacts go, as the first session said
 //	  schedule.json       the last tick of each scheduled action
+//	  scripts.json        the scripts of releases that were accepted, with their texts
+//	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
@@ -108,7 +112,13 @@ func (d Dir) Runner() string { return d.join("runner.json") }
 // Chain is the install's chain.
 func (d Dir) Chain() string { return d.join("chain.jsonl") }
 
-// Nonces are the orders that were used.
+// Orders are counts of what was begun for each order.
+func (d Dir) Orders() string { return d.join("orders") }
+
+// Hosts are the addresses that the first session named.
+func (d Dir) Hosts() string { return d.join("hosts.json") }
+
+// Nonces are those of orders that were used.
 func (d Dir) Nonces() string { return d.join("nonces") }
 
 // Fences are the grants that were seen.
@@ -119,6 +129,12 @@ func (d Dir) Settings() string { return d.join("settings.json") }
 
 // Schedule is the last tick of each action.
 func (d Dir) Schedule() string { return d.join("schedule.json") }
+
+// Scripts are those that were accepted.
+func (d Dir) Scripts() string { return d.join("scripts.json") }
+
+// ScriptRuns are the runs of scripts that are not in the chain yet.
+func (d Dir) ScriptRuns() string { return d.join("script-runs.json") }
 
 // Switch is the customer's switch.
 func (d Dir) Switch() string { return d.join("switch.json") }

@@ -21,6 +21,10 @@ import (
 // Attempt is what is on disk of an attempt, beside what the engine made.
 type Attempt struct {
 	Assignment runnerapi.Assignment `json:"assignment"`
+	// SpecText is the spec as it came: its order names the digest of these bytes.
+	// On disk it stands here and not in the assignment, where it would be written
+	// with other spaces.
+	SpecText []byte `json:"spec_text,omitempty"`
 	// Tick is set for a run that this runner started by its schedule; such an
 	// attempt has no lease, and its job is named by the run.
 	Tick  *Tick          `json:"tick,omitempty"`
@@ -35,6 +39,10 @@ type Attempt struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Proxy is how the engine reaches the state proxy, nil without one.
 	Proxy *stateproxy.Access `json:"proxy,omitempty"`
+
+	// Script is the digest of the accepted script that a run runs, "" for other
+	// jobs.
+	Script string `json:"script,omitempty"`
 
 	// Target names the cluster that the job was given access to, "" without one.
 	Target string `json:"target,omitempty"`
@@ -51,10 +59,17 @@ type Tick struct {
 	Action      string    `json:"action"`
 	At          time.Time `json:"at"`
 	HealthCheck bool      `json:"health_check,omitempty"`
+	// Script is the digest of the accepted script, "" for a probe.
+	Script string `json:"script,omitempty"`
 }
 
-// Spec is what is to be done.
-func (a *Attempt) Spec() jobspec.Spec { return a.Assignment.Spec }
+// Spec reads what is to be done.
+func (a *Attempt) Spec() (spec jobspec.Spec, err error) {
+	if err := json.Unmarshal(a.SpecText, &spec); err != nil {
+		return spec, fmt.Errorf("spec of the job: %w", err)
+	}
+	return spec, nil
+}
 
 // Name is the name of the attempt's directories.
 func (a *Attempt) Name() string {
@@ -120,6 +135,10 @@ func (f folder) write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a
 // was never finished being made.
 func (f folder) load() (a Attempt, found bool, err error) {
 	found, err = datadir.ReadJSON(f.attempt(), &a)
+	if len(a.SpecText) == 0 { // an agent of before wrote it
+		a.SpecText = a.Assignment.Spec
+	}
+	a.Assignment.Spec = nil
 	return a, found, err
 }
 

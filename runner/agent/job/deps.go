@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 	"github.com/berth-dev/berth/runner/agent/users"
 )
@@ -81,7 +81,7 @@ type Deps struct {
 	Keys     datadir.Keys
 	Runner   datadir.Runner
 	Version  string
-	Trusted  map[string]ed25519.PublicKey
+	Trusted  order.Keys
 	Engine   Engine
 	API      API
 	Registry Registry
@@ -95,6 +95,7 @@ type Deps struct {
 	// Disk keeps room for reports, nil where nobody looks after that.
 	Disk    *disk.Guard
 	Digests *order.Digests
+	Orders  *order.Ledger
 	Log     *slog.Logger
 	Now     func() time.Time
 
@@ -102,4 +103,10 @@ type Deps struct {
 	Chain  Chain
 	Nonces *capsule.NonceFile
 	Fences *order.Fences
+	// Scripts are the accepted ones, Runs counts what was run of them.
+	Scripts *scripts.Set
+	Runs    *scripts.Ledger
+	// Scheduled lists the digests of the scripts that the settings in force
+	// schedule.
+	Scheduled func() []string
 }

@@ -31,7 +31,7 @@ const (
 
 // finishEngine finishes an attempt whose engine is over.
 func (j *job) finishEngine(life context.Context, exitCode int) error {
-	ending := Ending{Mutates: j.spec.Mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
+	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
 	var result jobspec.Result
 	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:
@@ -59,7 +59,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 				return errDetached
 			}
 			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
-			if j.spec.Mutates() {
+			if j.mutates() {
 				result.Outcome = jobspec.OutcomeUncertain // done, but what came of it cannot be told
 			}
 		}
@@ -95,6 +95,22 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	return j.finishAgain(life, result)
 }
 
+// settle writes down, once each, that the job has ended and what came of its
+// intent.
+func (j *job) settle(life context.Context, result jobspec.Result) error {
+	// A job that did not start may be given out again, and so may one whose lease
+	// somebody else has: nothing is reported of it.
+	if j.attempt.Tick == nil && result.Outcome != jobspec.OutcomeNotStarted && j.why() != StopLost {
+		if err := j.deps.Orders.End(j.spec.JobID, j.mutates() && result.Outcome == jobspec.OutcomeSucceeded); err != nil {
+			return err
+		}
+	}
+	if err := j.recordOutcome(life, result); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return j.countRun(life, result)
+}
+
 // finishAgain does what is left once the report is on disk. It may be repeated.
 func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 	// Kept before it is sent: sent again, a report must be the same.
@@ -104,7 +120,7 @@ func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 			return err
 		}
 	}
-	if err := j.stored(life, "outcome in the chain", func() error { return j.recordOutcome(life, result) }); err != nil {
+	if err := j.stored(life, "outcome in the chain", func() error { return j.settle(life, result) }); err != nil {
 		return err
 	}
 	_ = j.finishLogs() // a log that cannot be ended yet keeps no report back: see endLogs

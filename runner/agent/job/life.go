@@ -13,10 +13,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
@@ -50,13 +52,19 @@ type engine interface {
 
 // job is one attempt while this agent works on it.
 type job struct {
-	deps    *Deps
-	dir     folder
-	spec    jobspec.Spec
+	deps *Deps
+	dir  folder
+	spec jobspec.Spec
+	// fault says why the spec cannot be read, nil when it can.
+	fault error
+	// order is the verified one; zero before, and for scheduled runs.
+	order   capsule.Order
 	secrets *secrets
 	logs    *logs
 	log     *slog.Logger
 
+	// hidden are the texts that were opened for the job.
+	hidden     []string
 	locks      []*os.File // of the directory and of the resource
 	group      *process.Group
 	kubeconfig string // in/kubeconfig, "" when the engine gets none
@@ -74,8 +82,9 @@ type job struct {
 }
 
 func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
+	spec, fault := a.Spec()
 	j := &job{
-		deps: deps, dir: dir, spec: a.Spec(), attempt: a, secrets: newSecrets(),
+		deps: deps, dir: dir, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
 		breakOff: func() {},
@@ -155,9 +164,11 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
+	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRelease:
+		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
 	// Register again what the first agent knew, before any line is read.
-	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
+	if err := j.learnAgain(); err != nil {
 		j.log.WarnContext(life, "sealed values cannot be opened again", "err", err)
 	}
 	if err := j.hideAccessAgain(); err != nil {
@@ -215,7 +226,13 @@ func (j *job) begin(life context.Context) error {
 
 // start prepares everything and starts the engine.
 func (j *job) start(ctx, life context.Context) (engine, error) {
-	if err := j.admit(); err != nil {
+	if err := j.admit(ctx); err != nil {
+		return nil, err
+	}
+	if j.spec.Kind == jobspec.KindRelease {
+		return j.reviewRelease(ctx)
+	}
+	if err := j.admitScript(ctx); err != nil {
 		return nil, err
 	}
 	if err := j.roomFor(); err != nil {
@@ -228,7 +245,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if j.spec.Mutates() {
+	if j.mutates() {
 		if err := j.lockResource(ctx); err != nil {
 			return nil, err
 		}
@@ -250,6 +267,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if err := j.countStart(); err != nil {
+		return nil, err
 	}
 	if j.deps.Engine.InPods {
 		return j.launchPod(ctx, life)
@@ -471,6 +491,9 @@ func (j *job) resume(r runnerapi.ResumedJob) {
 		j.log.Warn("attempt cannot be written", "err", err)
 	}
 }
+
+// mutates says whether the job may change something, by the runner's own table.
+func (j *job) mutates() bool { return order.Mutates(j.spec) }
 
 func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
 

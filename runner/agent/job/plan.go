@@ -49,11 +49,14 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		return err
 	}
 	record := order.Record{
-		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID,
+		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
 	}
 	if !result.NoChange {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {
+			return err
+		}
+		if record.Hidden, err = j.sealHidden(); err != nil {
 			return err
 		}
 	}

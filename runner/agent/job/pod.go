@@ -97,7 +97,7 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 	switch {
 	case j.why() != "" || reason != "":
 		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)
-	case j.spec.Mutates():
+	case j.mutates():
 		return j.finish(life, jobspec.Result{
 			Outcome: jobspec.OutcomeFailed, Error: "the engine's pod was removed before the engine began", Remedy: "nothing was done; try the change again",
 		}, nil)

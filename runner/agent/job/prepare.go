@@ -32,32 +32,30 @@ func (j *job) prepare(ctx context.Context) error {
 	if err := j.dir.renew(); err != nil {
 		return err
 	}
-	spec, err := openState(j.deps.Keys.Seal, j.spec, j.secrets)
-	if err != nil {
-		return err
-	}
-	if spec.Fence = 0; spec.Mutates() && j.attempt.Assignment.Fence != nil {
-		spec.Fence = *j.attempt.Assignment.Fence
-	}
 	if err := j.reachCluster(ctx); err != nil {
 		return err
 	}
 	if err := j.bringPrevious(ctx); err != nil {
 		return err
 	}
-	if spec.Artifact != nil {
-		if err := j.untouched(ctx, *spec.Artifact); err != nil {
+	if a := j.spec.Artifact; a != nil {
+		if err := j.untouched(ctx, *a); err != nil {
 			return err
 		}
-		if err := j.bringArtifact(ctx, *spec.Artifact); err != nil {
+		if err := j.bringArtifact(ctx, *a); err != nil {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
-	if spec.Source != nil && spec.Source.Archive != nil {
-		if err := j.bring(ctx, *spec.Source.Archive, j.dir.in("source")); err != nil {
+	if s := j.spec.Source; s != nil && s.Archive != nil {
+		if err := j.bring(ctx, *s.Archive, j.dir.in("source")); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
+	spec, err := j.openState() // its artifact names leaves too
+	if err != nil {
+		return err
+	}
+	spec.Fence = j.order.Fence
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Errorf("job.json: %w", err)
@@ -70,7 +68,7 @@ func (j *job) prepare(ctx context.Context) error {
 // somebody has written where only the agent writes: a new plan looks at
 // everything anew, and mends it.
 func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
-	if !j.spec.Mutates() {
+	if !j.mutates() {
 		return nil
 	}
 	var corrupt *oci.CorruptError
@@ -196,6 +194,9 @@ func (j *job) measure() (order.Place, error) {
 	p := order.Place{Target: j.attempt.Target}
 	if p.Target == "" {
 		p.Target = order.Target(j.spec.InstallID)
+	}
+	if j.spec.Kind == jobspec.KindRelease { // no engine works on it
+		return p, nil
 	}
 	var err error
 	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {

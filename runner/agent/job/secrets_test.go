@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // Only what was sealed is a secret; everything that was is.
@@ -39,8 +40,16 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := newSecrets()
-	spec, err := openState(id, jobspec.Spec{State: raw}, known)
+	open := func(id *seal.Identity, script string) (*job, jobspec.Spec, error) {
+		j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+		j.spec = jobspec.Spec{
+			Kind: jobspec.KindAction, Operation: jobspec.OperationRun, State: raw,
+			Action: &jobspec.Action{Steps: []jobspec.ActionStep{{InlineContents: script}}},
+		}
+		spec, err := j.openState()
+		return j, spec, err
+	}
+	j, spec, err := open(id, "{{ .nuon | toJson }}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,15 +61,39 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Errorf("user = %v, want it in clear", user)
 	}
 	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
-	if diff := cmp.Diff(want, known.known); diff != "" {
+	if diff := cmp.Diff(want, j.secrets.known); diff != "" {
 		t.Errorf("known secrets (-want +got):\n%s", diff)
 	}
 	stranger, err := seal.GenerateIdentity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openState(stranger, jobspec.Spec{State: raw}, newSecrets()); err == nil {
+	if _, _, err := open(stranger, "{{ .nuon | toJson }}"); err == nil {
 		t.Error("another identity opened it")
+	}
+	// What the templates do not name stays sealed, so also nobody but a stranger
+	// would notice.
+	for _, tc := range []struct {
+		script string
+		want   map[string]bool
+	}{
+		{"echo nothing", map[string]bool{}},
+		{"{{ .nuon.name }}", map[string]bool{}},
+		{"{{ .nuon.object.port }}", map[string]bool{"sealed-user": true, "123456789": true}}, // it is sealed as one
+		{"{{ index .nuon.deep.list 1 }}", map[string]bool{"sealed-in-a-list": true}},
+		{"{{ range .nuon.deep.list }}{{ . }}{{ end }}", map[string]bool{"sealed-in-a-list": true}},
+		{`{{ index .nuon.app.variables (printf "to%s" "ken") }}`, map[string]bool{"sealed-variable": true}}, // computed: all of them
+		{"{{ with .nuon.app }}{{ .variables.token }}{{ end }}", map[string]bool{"sealed-variable": true}},
+		{"{{ .nuon.object", map[string]bool{}}, // the engine says what is wrong
+	} {
+		j, _, err := open(id, tc.script)
+		if err != nil {
+			t.Errorf("%s: %v", tc.script, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, j.secrets.known); diff != "" {
+			t.Errorf("%s opens (-want +got):\n%s", tc.script, diff)
+		}
 	}
 }
 

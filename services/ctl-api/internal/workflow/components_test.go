@@ -31,7 +31,7 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	r.planned(w, "component/key", "")
 	// The check reads the card, so it can only fail now.
 	want := map[string]string{
-		"runner": "succeeded", "component/card": "succeeded applied", "component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
+		"runner": "succeeded", "release": "succeeded no_change", "component/card": "succeeded applied", "component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
 	}
 	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)

@@ -167,6 +167,7 @@ type Change struct {
 	DecidedAt            *time.Time
 	ExecutedAt           *time.Time
 	FinishedAt           *time.Time
+	OriginID             *string
 }
 
 type Check struct {
@@ -482,7 +483,7 @@ type RunnerJob struct {
 	Operation         string
 	Mutates           bool
 	State             string
-	Spec              json.RawMessage
+	Spec              []byte
 	Capsule           json.RawMessage
 	Fence             *int64
 	Attempt           int32
@@ -494,6 +495,7 @@ type RunnerJob struct {
 	LeasedAt          *time.Time
 	FinishedAt        *time.Time
 	CancelRequestedAt *time.Time
+	SignedOrder       []byte
 }
 
 type RunnerSession struct {

@@ -115,7 +115,24 @@ func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, b
 	if err := tx.RunnerBindEnrolment(ctx, db.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
 		return err
 	}
+	if runner.InstallID == nil {
+		return wakeBuilds(ctx, tx)
+	}
 	return wake(ctx, tx, nil, nil, runner.InstallID)
+}
+
+// wakeBuilds wakes what waits for the Build Runner's key.
+func wakeBuilds(ctx context.Context, tx *store.Tx) error {
+	builds, err := tx.RunnerWaitingBuilds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, build := range builds {
+		if err := tx.WakeBuild(ctx, build); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endMachine ends the sessions and attempts of a machine that is gone.
