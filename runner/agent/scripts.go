@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -53,9 +54,9 @@ func (a *agent) mayRun(ctx context.Context, s jobspec.Scheduled) (_ scripts.Acce
 	if s.Probe != nil {
 		return scripts.Accepted{}, "", nil
 	}
-	digest, malformed := s.Script().Digest()
-	if malformed != nil {
-		return scripts.Accepted{}, "not a script: " + malformed.Error(), nil
+	digest, err := s.Script().Digest()
+	if err != nil {
+		return scripts.Accepted{}, "", fmt.Errorf("scheduled script: %w", err)
 	}
 	accepted, found := a.scripts.Get(digest)
 	switch {
