@@ -123,8 +123,16 @@ func CanLimit(l Limits) error {
 	return nil
 }
 
-// Remove deletes the group once nothing runs in it.
-func (g *Group) Remove() { _ = g.remove() }
+// removeAgain is how much later a group is tried again that cannot be removed:
+// an adopted process is over before somebody else has reaped it.
+const removeAgain = 200 * time.Millisecond
+
+// Remove deletes the group; nothing runs in it any more.
+func (g *Group) Remove() {
+	if g.remove() != nil {
+		time.AfterFunc(removeAgain, func() { _ = g.remove() })
+	}
+}
 
 func (g *Group) remove() error {
 	if g == nil {
