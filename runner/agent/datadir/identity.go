@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
 )
 
@@ -25,6 +26,29 @@ type Keys struct {
 	Seal *seal.Identity
 	// Salt goes into digests of what could be guessed.
 	Salt []byte
+	// Recovery is the public half of the customer's recovery key, zero without one.
+	Recovery recovery.Public
+	// FirstForm: what was sealed before sealed bytes named their purpose still
+	// opens here, until the customer has it sealed again.
+	FirstForm bool
+}
+
+// Recipients are who opens what this runner seals: itself, and the customer's
+// recovery key.
+func (k Keys) Recipients() []string {
+	if k.Recovery.Recipient == "" {
+		return []string{k.Seal.Recipient()}
+	}
+	return []string{k.Seal.Recipient(), k.Recovery.Recipient}
+}
+
+// Open opens what was sealed to this runner for the purpose.
+func (k Keys) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
+	plain, err := seal.Open(k.Seal, purpose, sealed)
+	if k.FirstForm && errors.Is(err, seal.ErrFirstForm) {
+		return seal.OpenFirstForm(k.Seal, sealed)
+	}
+	return plain, err
 }
 
 // Public is the half of Sign that others know.
@@ -55,6 +79,10 @@ func (d Dir) Keys() (Keys, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Nothing was ever sealed to this identity in the first form.
+		if err := d.EndFirstForm(); err != nil {
+			return nil, err
+		}
 		return []byte(id.String() + "\n"), nil
 	})
 	if err != nil {
@@ -75,8 +103,44 @@ func (d Dir) Keys() (Keys, error) {
 	if len(salt) != saltBytes {
 		return Keys{}, fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
 	}
-	return Keys{Sign: sign, Seal: id, Salt: salt}, nil
+	firstForm, err := d.FirstForm()
+	if err != nil {
+		return Keys{}, err
+	}
+	var trust Trust
+	if _, err := ReadJSON(d.Trust(), &trust); err != nil {
+		return Keys{}, err
+	}
+	keys := Keys{Sign: sign, Seal: id, Salt: salt, FirstForm: firstForm}
+	if trust.Recovery != nil {
+		if err := trust.Recovery.Check(); err != nil {
+			return Keys{}, fmt.Errorf("%s: %w", d.Trust(), err)
+		}
+		keys.Recovery = *trust.Recovery
+	}
+	return keys, nil
 }
+
+// sealForm is what the marker says of what opens here.
+const sealForm = "berth-seal-2\n"
+
+// FirstForm reports whether what was sealed in the first form still opens: until
+// EndFirstForm was called.
+func (d Dir) FirstForm() (bool, error) {
+	data, err := os.ReadFile(d.sealForm())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("form of seals: %w", err)
+	case string(data) != sealForm:
+		return false, fmt.Errorf("form of seals: %s does not say %q", d.sealForm(), strings.TrimSpace(sealForm))
+	}
+	return false, nil
+}
+
+// EndFirstForm makes the directory refuse the first form for good.
+func (d Dir) EndFirstForm() error { return Write(d.sealForm(), []byte(sealForm)) }
 
 func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(path)
@@ -121,6 +185,10 @@ type Trust struct {
 	// OneHost says that the control plane has one address only: logs and
 	// artifacts go to RunnerAPIURL too, whatever a session names.
 	OneHost bool `json:"one_host,omitempty"`
+	// Recovery is the public half of the customer's recovery key, to which
+	// everything is sealed too, and whose signature another machine needs to take
+	// this one's place.
+	Recovery *recovery.Public `json:"recovery,omitempty"`
 }
 
 // TrustedKey is a public key with the id under which it signs.

@@ -9,6 +9,8 @@
 //	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
 //	  identity            Ed25519 key of the runner, PKCS#8 in PEM
 //	  seal-identity       age key that opens what is sealed to the install
+//	  seal-form           there from the start, or once all was sealed again: only
+//	                      what names its purpose opens
 //	  salt                32 bytes: makes digests of inputs unguessable
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
@@ -160,6 +162,7 @@ func (d Dir) ResourceLock(id string) string { return d.join("locks", id) }
 
 func (d Dir) identity() string     { return d.join("identity") }
 func (d Dir) sealIdentity() string { return d.join("seal-identity") }
+func (d Dir) sealForm() string     { return d.join("seal-form") }
 func (d Dir) salt() string         { return d.join("salt") }
 
 func (d Dir) join(parts ...string) string {

@@ -146,7 +146,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		return j.begin(life)
 	}
 	// Register again what the first agent knew, before any line is read.
-	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
+	if _, err := openState(j.deps.Keys.Open, j.spec, j.secrets); err != nil {
 		j.log.WarnContext(life, "sealed values cannot be opened again", "err", err)
 	}
 	if err := j.hideAccessAgain(); err != nil {

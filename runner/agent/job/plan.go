@@ -117,7 +117,7 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 	if err := oci.PackDir(ctx, &packed, dir, nil); err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
-	sealed, err := seal.Seal(j.deps.Keys.Seal.Recipient(), packed.Bytes())
+	sealed, err := seal.Seal(j.deps.Keys.Recipients(), j.pinnedPurpose(j.spec.ChangeID), packed.Bytes())
 	if err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
@@ -126,6 +126,11 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
 	return capsule.DigestBytes(sealed), name.String(), nil
+}
+
+// pinnedPurpose is what the pinned bytes of a change are sealed for.
+func (j *job) pinnedPurpose(change string) seal.Purpose {
+	return datadir.PlanPurpose(j.deps.Runner, change)
 }
 
 // artifactKinds are what builds make.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/redact"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -51,8 +52,9 @@ func (s *secrets) Bytes(raw []byte) []byte { return s.set.Bytes(raw) }
 func (s *secrets) Hold(raw []byte) int { return s.set.Hold(raw) }
 
 // openState puts the sealed leaves of a spec's state in clear and registers
-// their values, so that they are known before the engine's first byte.
-func openState(id *seal.Identity, spec jobspec.Spec, known *secrets) (jobspec.Spec, error) {
+// their values, so that they are known before the engine's first byte. What
+// stands in another place than it was sealed for does not open.
+func openState(open seal.Opener, spec jobspec.Spec, known *secrets) (jobspec.Spec, error) {
 	if len(spec.State) == 0 {
 		return spec, nil
 	}
@@ -62,7 +64,7 @@ func openState(id *seal.Identity, spec jobspec.Spec, known *secrets) (jobspec.Sp
 	if err := d.Decode(&tree); err != nil {
 		return spec, fmt.Errorf("state of the job is not JSON")
 	}
-	opened, err := seal.OpenLeaves(id, tree)
+	opened, err := seal.OpenLeaves(open, tree, interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree))
 	if err != nil {
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 )
@@ -22,15 +24,17 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := map[string]any{
-		"name":    "open-to-everybody",
-		"deep":    map[string]any{"list": []any{"open-as-well", "sealed-in-a-list"}},
-		"object":  map[string]any{"user": "sealed-user", "port": 123456789},
-		"numbers": 987654321,
-		"app":     map[string]any{"variables": map[string]any{"token": "sealed-variable", "region": "open-region"}},
+		"name":       "open-to-everybody",
+		"inputs":     map[string]any{"inputs": map[string]any{"password": "sealed-input", "host": "open-host"}},
+		"sandbox":    map[string]any{"outputs": map[string]any{"list": []any{"sealed-in-a-list"}}},
+		"components": map[string]any{"db": map[string]any{"install_component_id": "res_db", "outputs": map[string]any{"admin": map[string]any{"user": "sealed-user", "port": 123456789}}}},
+		"numbers":    987654321,
+		"app":        map[string]any{"variables": map[string]any{"token": "sealed-variable", "region": "open-region"}},
 	}
-	sealed, err := seal.SealLeaves(id.Recipient(), tree, func(path []string) bool {
-		p := strings.Join(path, ".")
-		return p == "deep.list.1" || p == "object" || p == "app.variables.token"
+	at := interpolate.SealedLeaves("org_1", "ins_1", tree)
+	sealed, err := seal.SealLeaves([]string{id.Recipient()}, tree, func(path []string) (seal.Purpose, bool) {
+		purpose, ok := at(path)
+		return purpose, ok && !slices.Contains([]string{"host", "region"}, path[len(path)-1])
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +44,7 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := newSecrets()
-	spec, err := openState(id, jobspec.Spec{State: raw}, known)
+	spec, err := openState(id.Opener(), jobspec.Spec{OrgID: "org_1", InstallID: "ins_1", State: raw}, known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,10 +52,10 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err := json.Unmarshal(spec.State, &opened); err != nil {
 		t.Fatal(err)
 	}
-	if user := opened["object"].(map[string]any)["user"]; user != "sealed-user" {
-		t.Errorf("user = %v, want it in clear", user)
+	if password := opened["inputs"].(map[string]any)["inputs"].(map[string]any)["password"]; password != "sealed-input" {
+		t.Errorf("password = %v, want it in clear", password)
 	}
-	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
+	want := map[string]bool{"sealed-input": true, "sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
 	if diff := cmp.Diff(want, known.known); diff != "" {
 		t.Errorf("known secrets (-want +got):\n%s", diff)
 	}
@@ -59,7 +63,7 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openState(stranger, jobspec.Spec{State: raw}, newSecrets()); err == nil {
+	if _, err := openState(stranger.Opener(), jobspec.Spec{OrgID: "org_1", InstallID: "ins_1", State: raw}, newSecrets()); err == nil {
 		t.Error("another identity opened it")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -36,7 +37,7 @@ func (r *rig) opened(id *seal.Identity, state db.StateVersion) any {
 	if err := json.Unmarshal(state.Tree, &tree); err != nil {
 		r.t.Fatal(err)
 	}
-	out, err := seal.OpenLeaves(id, tree)
+	out, err := seal.OpenLeaves(id.Opener(), tree, interpolate.SealedLeaves(r.org, r.install, tree))
 	if err != nil {
 		r.t.Fatal(err)
 	}

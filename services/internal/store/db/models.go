@@ -387,6 +387,7 @@ type Org struct {
 	OrgID     string
 	Name      string
 	CreatedAt time.Time
+	SealForm  int32
 }
 
 type RegistryToken struct {
