@@ -120,6 +120,18 @@ func (i *Identity) Opener() Opener {
 	return func(purpose Purpose, sealed []byte) ([]byte, error) { return Open(i, purpose, sealed) }
 }
 
+// EitherOf opens what one of two opens: a machine that took over has its own key,
+// and the recovery key for what is not sealed to it yet.
+func EitherOf(first, second Opener) Opener {
+	return func(purpose Purpose, sealed []byte) ([]byte, error) {
+		plain, err := first(purpose, sealed)
+		if errors.Is(err, ErrNotForUs) {
+			return second(purpose, sealed)
+		}
+		return plain, err
+	}
+}
+
 // OpenFirstForm opens what was sealed before sealed bytes carried their purpose,
 // whatever it is. Only what seals them again, or has not done so yet, may call
 // it. Bytes that name a purpose are refused with ErrOtherPurpose: this is no way

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -15,6 +16,8 @@ import (
 type Finding struct {
 	What string
 	Err  error
+	// Warning: the agent works all the same.
+	Warning bool
 }
 
 // Preflight looks whether an agent could work here. It changes nothing.
@@ -33,6 +36,10 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	}
 	trust, err := dir.LoadTrust()
 	found("trust file", err)
+	if err == nil && trust.Recovery == nil {
+		findings = append(findings, Finding{What: "recovery key", Warning: true,
+			Err: errors.New("there is none: a lost disk loses all states and outputs; make one with berth-runner recovery new")})
+	}
 	if done.EngineUID > 0 {
 		found(fmt.Sprintf("engine can be reached by user %d", done.EngineUID), process.Reachable(done.Engine, done.EngineUID, done.EngineUID))
 		found(fmt.Sprintf("data directory can be passed by user %d", done.EngineUID), process.Reachable(dir.Path(), done.EngineUID, done.EngineUID))

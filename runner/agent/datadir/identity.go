@@ -3,6 +3,7 @@ package datadir
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,9 +29,10 @@ type Keys struct {
 	Salt []byte
 	// Recovery is the public half of the customer's recovery key, zero without one.
 	Recovery recovery.Public
-	// FirstForm: what was sealed before sealed bytes named their purpose still
-	// opens here, until the customer has it sealed again.
-	FirstForm bool
+
+	// firstForm says whether what was sealed before sealed bytes named their purpose
+	// still opens here; nil: no.
+	firstForm func() (bool, error)
 }
 
 // Recipients are who opens what this runner seals: itself, and the customer's
@@ -45,10 +47,13 @@ func (k Keys) Recipients() []string {
 // Open opens what was sealed to this runner for the purpose.
 func (k Keys) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
 	plain, err := seal.Open(k.Seal, purpose, sealed)
-	if k.FirstForm && errors.Is(err, seal.ErrFirstForm) {
-		return seal.OpenFirstForm(k.Seal, sealed)
+	if k.firstForm == nil || !errors.Is(err, seal.ErrFirstForm) {
+		return plain, err
 	}
-	return plain, err
+	if first, formErr := k.firstForm(); formErr != nil || !first {
+		return nil, errors.Join(err, formErr)
+	}
+	return seal.OpenFirstForm(k.Seal, sealed)
 }
 
 // Public is the half of Sign that others know.
@@ -103,15 +108,11 @@ func (d Dir) Keys() (Keys, error) {
 	if len(salt) != saltBytes {
 		return Keys{}, fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
 	}
-	firstForm, err := d.FirstForm()
-	if err != nil {
-		return Keys{}, err
-	}
 	var trust Trust
 	if _, err := ReadJSON(d.Trust(), &trust); err != nil {
 		return Keys{}, err
 	}
-	keys := Keys{Sign: sign, Seal: id, Salt: salt, FirstForm: firstForm}
+	keys := Keys{Sign: sign, Seal: id, Salt: salt, firstForm: d.FirstForm}
 	if trust.Recovery != nil {
 		if err := trust.Recovery.Check(); err != nil {
 			return Keys{}, fmt.Errorf("%s: %w", d.Trust(), err)
@@ -151,6 +152,31 @@ func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {
 		return nil, err
 	}
 	return data, Write(path, data)
+}
+
+// SetSalt puts the salt of an install in the place of the one that this machine
+// made for itself: a machine that takes over goes on with the digests of the one
+// before.
+func (d Dir) SetSalt(salt []byte) error {
+	if len(salt) != saltBytes {
+		return fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
+	}
+	return Write(d.salt(), salt)
+}
+
+// SetRecovery makes the public half of the customer's recovery key part of the
+// trust file.
+func (d Dir) SetRecovery(key recovery.Public) error {
+	raw := map[string]json.RawMessage{} // what others wrote there stays
+	if _, err := ReadJSON(d.Trust(), &raw); err != nil {
+		return err
+	}
+	text, err := json.Marshal(key)
+	if err != nil {
+		return err
+	}
+	raw["recovery"] = text
+	return WriteJSON(d.Trust(), raw)
 }
 
 // Runner is who the runner is. It is known once the runner is enrolled.

@@ -254,11 +254,15 @@ func (p *Proxy) read(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// Open opens a state that the control plane sent as that of the resource. Lineage
-// and serial are those that it was sent with, those that it was sealed for, and
-// those that Terraform wrote into it.
+// Open opens a state that the control plane sent as that of the resource.
 func Open(keys datadir.Keys, runner datadir.Runner, resource string, state runnerapi.State) ([]byte, Document, error) {
-	body, err := keys.Open(datadir.StatePurpose(runner, resource, state.Lineage, state.Serial), state.Body)
+	return OpenWith(keys.Open, datadir.StatePurpose(runner, resource, state.Lineage, state.Serial), state.Body)
+}
+
+// OpenWith opens a state for its purpose. Lineage and serial are those that it was
+// sealed for, and those that Terraform wrote into it.
+func OpenWith(open seal.Opener, purpose seal.Purpose, sealed []byte) ([]byte, Document, error) {
+	body, err := open(purpose, sealed)
 	if err != nil {
 		return nil, Document{}, err
 	}
@@ -266,9 +270,9 @@ func Open(keys datadir.Keys, runner datadir.Runner, resource string, state runne
 	if err != nil {
 		return nil, d, err
 	}
-	if d.Lineage != state.Lineage || d.Serial != state.Serial {
+	if d.Lineage != purpose.Lineage || d.Serial != purpose.Serial {
 		return nil, d, fmt.Errorf("%w: Terraform wrote lineage %q serial %d, and it came as lineage %q serial %d",
-			seal.ErrOtherPurpose, d.Lineage, d.Serial, state.Lineage, state.Serial)
+			seal.ErrOtherPurpose, d.Lineage, d.Serial, purpose.Lineage, purpose.Serial)
 	}
 	return body, d, nil
 }

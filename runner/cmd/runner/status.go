@@ -25,6 +25,10 @@ type status struct {
 	Switch power.State    `json:"switch"`
 	Agent  agent.Status   `json:"agent"`
 	Jobs   []string       `json:"jobs"`
+	// RecoveryKey is the id of the customer's recovery key, "" without one.
+	RecoveryKey string `json:"recovery_key,omitempty"`
+	// FirstForm: what was sealed without a purpose still opens.
+	FirstForm bool `json:"first_form,omitempty"`
 }
 
 func (s *settings) statusCommand() *cobra.Command {
@@ -68,6 +72,18 @@ func look(dir datadir.Dir) (status, error) {
 	if _, err := datadir.ReadJSON(dir.Status(), &st.Agent); err != nil {
 		return st, err
 	}
+	var trust datadir.Trust
+	if _, err := datadir.ReadJSON(dir.Trust(), &trust); err != nil {
+		return st, err
+	}
+	if trust.Recovery != nil {
+		st.RecoveryKey = trust.Recovery.KeyID
+	}
+	if st.Runner.InstallID != "" {
+		if st.FirstForm, err = dir.FirstForm(); err != nil {
+			return st, err
+		}
+	}
 	entries, err := os.ReadDir(dir.Jobs())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return st, err
@@ -103,6 +119,12 @@ func (st status) print(cmd *cobra.Command) error {
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+	}
+	if st.Runner.InstallID != "" {
+		line("recovery", "%s", or(st.RecoveryKey, "NO RECOVERY KEY: a lost disk loses states and outputs; see berth-runner recovery new"))
+	}
+	if st.FirstForm {
+		line("seals", "NOT SEALED AGAIN since the update: one sealed value can pass for another; run berth-runner reseal")
 	}
 	line("jobs", "%d", len(st.Jobs))
 	for _, name := range st.Jobs {

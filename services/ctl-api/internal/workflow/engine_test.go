@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type rig struct {
 	release string
 	runner  string
 	seal    *seal.Identity
+	machine ed25519.PrivateKey
 }
 
 // noLater drops wake-ups for later: the test calls Advance itself.
@@ -70,6 +72,11 @@ func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
 	}
 	r.seed(change...)
 	return r
+}
+
+func publicOf(key ed25519.PrivateKey) string {
+	public, _ := key.Public().(ed25519.PublicKey)
+	return capsule.EncodePublicKey(public)
 }
 
 // exec arranges rows as the superuser.
@@ -150,7 +157,14 @@ func (r *rig) sealedInputs(version int32) []byte {
 // arrive is the stack phoning home and the runner enrolling.
 func (r *rig) arrive() {
 	r.exec(`update stack_versions set state = 'active', outputs = '{"install_dir": "/data"}' where install_id = $1`, r.install)
-	r.exec(`update runners set state = 'active', epoch = 1, seal_recipient = $2, last_seen_at = now() where id = $1`, r.runner, r.seal.Recipient())
+	if r.machine == nil {
+		var err error
+		if _, r.machine, err = capsule.GenerateKey(); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	r.exec(`update runners set state = 'active', epoch = 1, seal_recipient = $2, public_key = $3, last_seen_at = now() where id = $1`,
+		r.runner, r.seal.Recipient(), publicOf(r.machine))
 }
 
 func (r *rig) start(req workflow.Request) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -48,6 +49,9 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("read runner: %w", err)
 	}
 	b.runner = runner
+	if b.to, err = recipient.Of(ctx, tx, runner); err != nil {
+		return db.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
+	}
 	same := last.Version > 0 && last.InputsVersion == inputsVersion && optional.Value(last.ReleaseID) == releaseID
 	// Sealed leaves differ each time they are made, so those of the newest version
 	// stay as long as they say the same to the same runner.
@@ -94,7 +98,8 @@ type treeBuilder struct {
 	releaseID        string
 	inputsVersion    int32
 	variablesVersion int32
-	runner           db.Runner // zero when there is none
+	runner           db.Runner           // zero when there is none
+	to               *recipient.Verified // nil when nobody may be sealed to
 	// inputs and variables are those of the newest version, unless they have to be
 	// made anew.
 	inputs    map[string]any
@@ -206,10 +211,10 @@ const sealForm = "berth-seal-2 "
 
 // recipients are who opens the sealed leaves.
 func (b *treeBuilder) recipients() []string {
-	if b.runner.SealRecipient == nil {
+	if b.to == nil {
 		return nil
 	}
-	return []string{*b.runner.SealRecipient}
+	return b.to.Recipients()
 }
 
 // sealedTo says in which form and to whom leaves are sealed, nil without anybody.
@@ -229,6 +234,10 @@ func (b *treeBuilder) sealed(what string, purpose func(org, install, name string
 		return plain, nil
 	}
 	to := b.recipients()
+	if len(to) == 0 && b.runner.SealRecipient != nil {
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, and the machine that is there took the place of another without a handover that the customer's recovery key signed", b.install.Name, what),
+			fault.Code("recipient_refused"), fault.Remedy("find out who enrolled it; the customer hands over with: berth-runner replace --recovery FILE"))
+	}
 	if len(to) == 0 {
 		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.install.Name, what)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -272,6 +273,11 @@ type ChainRecord struct {
 	Seq  int64  `json:"seq"`
 }
 
+// ChainRecords defines model for ChainRecords.
+type ChainRecords struct {
+	Records []ChainRecord `json:"records"`
+}
+
 // Claim defines model for Claim.
 type Claim struct {
 	Jobs []Assignment `json:"jobs"`
@@ -297,6 +303,9 @@ type Enrolment struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
 
+	// Handover A signed document (DSSE). A job that mutates comes with its capsule.
+	Handover *Envelope `json:"handover,omitempty"`
+
 	// PublicKey The runner's Ed25519 key, 32 bytes in base64; it signs this request.
 	PublicKey string `json:"public_key"`
 
@@ -306,6 +315,13 @@ type Enrolment struct {
 
 	// Version Version of the runner.
 	Version string `json:"version"`
+}
+
+// EnrolmentPosition defines model for EnrolmentPosition.
+type EnrolmentPosition struct {
+	// PublicKey The new machine's Ed25519 key; it signs this request.
+	PublicKey string `json:"public_key"`
+	Secret    string `json:"secret"`
 }
 
 // Envelope A signed document (DSSE). A job that mutates comes with its capsule.
@@ -396,6 +412,20 @@ type LockRequest struct {
 	Info   map[string]interface{} `json:"info"`
 	JobID  string                 `json:"job_id"`
 	LockID string                 `json:"lock_id"`
+}
+
+// MachinePosition defines model for MachinePosition.
+type MachinePosition struct {
+	ChainHead ChainHead `json:"chain_head"`
+	InstallID string    `json:"install_id"`
+
+	// MachineKey Id of the key of the machine that is there now.
+	MachineKey string `json:"machine_key"`
+	OrgID      string `json:"org_id"`
+
+	// RecoveryKey Id of the recovery key that must sign; absent without one.
+	RecoveryKey *string `json:"recovery_key,omitempty"`
+	RunnerID    string  `json:"runner_id"`
 }
 
 // PhoneHome defines model for PhoneHome.
@@ -500,6 +530,9 @@ type ProblemItem struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// RecoveryKey The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+type RecoveryKey = recovery.Public
+
 // Registry defines model for Registry.
 type Registry struct {
 	// Host Host and port of the org's registry.
@@ -602,6 +635,58 @@ type RunRecorded struct {
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Sealed defines model for Sealed.
+type Sealed struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+	State   *SealedState  `json:"state,omitempty"`
+}
+
+// SealedList defines model for SealedList.
+type SealedList struct {
+	Resources []SealedResource `json:"resources"`
+
+	// SealedSalt As the last session brought it; absent when none did.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
+}
+
+// SealedOutputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+type SealedOutputs = jobspec.Outputs
+
+// SealedResource defines model for SealedResource.
+type SealedResource struct {
+	ID string `json:"id"`
+
+	// Kind sandbox or component.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// SealedState defines model for SealedState.
+type SealedState struct {
+	// Body Sealed.
+	Body []byte `json:"body"`
+
+	// Digest Salted digest of the plaintext.
+	Digest  string `json:"digest"`
+	Lineage string `json:"lineage"`
+	Serial  int64  `json:"serial"`
+}
+
+// SealedWrite defines model for SealedWrite.
+type SealedWrite struct {
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+
+	// OutputsBefore Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	OutputsBefore SealedOutputs `json:"outputs_before"`
+	State         *SealedState  `json:"state,omitempty"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Epoch Higher than that of any session before.
@@ -634,9 +719,18 @@ type Session struct {
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
-	Facts    Facts     `json:"facts"`
-	RunnerID string    `json:"runner_id"`
-	Running  []Attempt `json:"running"`
+	Facts Facts `json:"facts"`
+
+	// Recovery The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+	Recovery *RecoveryKey `json:"recovery,omitempty"`
+
+	// RecoverySigned A signed document (DSSE). A job that mutates comes with its capsule.
+	RecoverySigned *Envelope `json:"recovery_signed,omitempty"`
+	RunnerID       string    `json:"runner_id"`
+	Running        []Attempt `json:"running"`
+
+	// SealedSalt The runner's salt, sealed to itself and the recovery key, kept for a machine that takes its place.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
 
 	// Slots How many jobs it works on at once.
 	Slots int `json:"slots"`
@@ -770,6 +864,12 @@ type ResourceID = string
 // RunID Example: arn_01k0a2b3c4d5e6f7g8h9jkmnpq
 type RunID = string
 
+// GetChainParams defines parameters for GetChain.
+type GetChainParams struct {
+	// After The number of the last record that the caller has; 0 for none.
+	After int64 `form:"after" json:"after"`
+}
+
 // GetSettingsParams defines parameters for GetSettings.
 type GetSettingsParams struct {
 	// AfterVersion The version that the runner has; 0 for none.
@@ -794,6 +894,9 @@ type AppendChainJSONRequestBody = ChainAppend
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
+// EnrolmentPositionJSONRequestBody defines body for EnrolmentPosition for application/json ContentType.
+type EnrolmentPositionJSONRequestBody = EnrolmentPosition
+
 // ClaimJobsJSONRequestBody defines body for ClaimJobs for application/json ContentType.
 type ClaimJobsJSONRequestBody = ClaimRequest
 
@@ -812,6 +915,9 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
+// PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
+type PutSealedJSONRequestBody = SealedWrite
+
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
 
@@ -829,6 +935,9 @@ type LockStateJSONRequestBody = LockRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(c *gin.Context, params GetChainParams)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(c *gin.Context)
@@ -838,6 +947,9 @@ type ServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(c *gin.Context)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(c *gin.Context)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(c *gin.Context)
@@ -856,6 +968,15 @@ type ServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(c *gin.Context)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(c *gin.Context, resource ResourceID)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(c *gin.Context, resource ResourceID)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(c *gin.Context)
@@ -887,6 +1008,33 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(c *gin.Context)
+
+// GetChain operation middleware
+func (siw *ServerInterfaceWrapper) GetChain(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetChainParams
+
+	// ------------- Required query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetChain(c, params)
+}
 
 // AppendChain operation middleware
 func (siw *ServerInterfaceWrapper) AppendChain(c *gin.Context) {
@@ -925,6 +1073,19 @@ func (siw *ServerInterfaceWrapper) Enrol(c *gin.Context) {
 	}
 
 	siw.Handler.Enrol(c)
+}
+
+// EnrolmentPosition operation middleware
+func (siw *ServerInterfaceWrapper) EnrolmentPosition(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EnrolmentPosition(c)
 }
 
 // ClaimJobs operation middleware
@@ -1039,6 +1200,69 @@ func (siw *ServerInterfaceWrapper) PutRun(c *gin.Context) {
 	}
 
 	siw.Handler.PutRun(c, run)
+}
+
+// ListSealed operation middleware
+func (siw *ServerInterfaceWrapper) ListSealed(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSealed(c)
+}
+
+// GetSealed operation middleware
+func (siw *ServerInterfaceWrapper) GetSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSealed(c, resource)
+}
+
+// PutSealed operation middleware
+func (siw *ServerInterfaceWrapper) PutSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutSealed(c, resource)
 }
 
 // OpenSession operation middleware
@@ -1248,15 +1472,20 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 		ErrorHandler:       errorHandler,
 	}
 
+	router.GET(options.BaseURL+"/chain", wrapper.GetChain)
 	router.POST(options.BaseURL+"/chain", wrapper.AppendChain)
 	router.GET(options.BaseURL+"/chain/head", wrapper.GetChainHead)
 	router.POST(options.BaseURL+"/enrol", wrapper.Enrol)
+	router.POST(options.BaseURL+"/enrol/position", wrapper.EnrolmentPosition)
 	router.POST(options.BaseURL+"/jobs/claim", wrapper.ClaimJobs)
 	router.PUT(options.BaseURL+"/jobs/:job/plan", wrapper.PutPlan)
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
+	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
+	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
+	router.PUT(options.BaseURL+"/sealed/:resource", wrapper.PutSealed)
 	router.POST(options.BaseURL+"/sessions", wrapper.OpenSession)
 	router.GET(options.BaseURL+"/settings", wrapper.GetSettings)
 	router.POST(options.BaseURL+"/stacks/phone-home", wrapper.PhoneHome)
@@ -1267,6 +1496,45 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 }
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type GetChainRequestObject struct {
+	Params GetChainParams
+}
+
+type GetChainResponseObject interface {
+	VisitGetChainResponse(w http.ResponseWriter) error
+}
+
+type GetChain200JSONResponse ChainRecords
+
+func (response GetChain200JSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetChaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetChaindefaultApplicationProblemPlusJSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type AppendChainRequestObject struct {
 	Body *AppendChainJSONRequestBody
@@ -1387,6 +1655,45 @@ type EnroldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response EnroldefaultApplicationProblemPlusJSONResponse) VisitEnrolResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositionRequestObject struct {
+	Body *EnrolmentPositionJSONRequestBody
+}
+
+type EnrolmentPositionResponseObject interface {
+	VisitEnrolmentPositionResponse(w http.ResponseWriter) error
+}
+
+type EnrolmentPosition200JSONResponse MachinePosition
+
+func (response EnrolmentPosition200JSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EnrolmentPositiondefaultApplicationProblemPlusJSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1618,6 +1925,117 @@ type PutRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutRundefaultApplicationProblemPlusJSONResponse) VisitPutRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealedRequestObject struct {
+}
+
+type ListSealedResponseObject interface {
+	VisitListSealedResponse(w http.ResponseWriter) error
+}
+
+type ListSealed200JSONResponse SealedList
+
+func (response ListSealed200JSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListSealeddefaultApplicationProblemPlusJSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+}
+
+type GetSealedResponseObject interface {
+	VisitGetSealedResponse(w http.ResponseWriter) error
+}
+
+type GetSealed200JSONResponse Sealed
+
+func (response GetSealed200JSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSealeddefaultApplicationProblemPlusJSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+	Body     *PutSealedJSONRequestBody
+}
+
+type PutSealedResponseObject interface {
+	VisitPutSealedResponse(w http.ResponseWriter) error
+}
+
+type PutSealed204Response struct {
+}
+
+func (response PutSealed204Response) VisitPutSealedResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutSealeddefaultApplicationProblemPlusJSONResponse) VisitPutSealedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1960,6 +2378,9 @@ func (response LockStatedefaultApplicationProblemPlusJSONResponse) VisitLockStat
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(ctx context.Context, request GetChainRequestObject) (GetChainResponseObject, error)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(ctx context.Context, request AppendChainRequestObject) (AppendChainResponseObject, error)
@@ -1969,6 +2390,9 @@ type StrictServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(ctx context.Context, request EnrolRequestObject) (EnrolResponseObject, error)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(ctx context.Context, request EnrolmentPositionRequestObject) (EnrolmentPositionResponseObject, error)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(ctx context.Context, request ClaimJobsRequestObject) (ClaimJobsResponseObject, error)
@@ -1987,6 +2411,15 @@ type StrictServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(ctx context.Context, request ListSealedRequestObject) (ListSealedResponseObject, error)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(ctx context.Context, request GetSealedRequestObject) (GetSealedResponseObject, error)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(ctx context.Context, request PutSealedRequestObject) (PutSealedResponseObject, error)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
@@ -2065,6 +2498,32 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictGinServerOptions
+}
+
+// GetChain operation middleware
+func (sh *strictHandler) GetChain(ctx *gin.Context, params GetChainParams) {
+	var request GetChainRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetChain(ctx.Request.Context(), request.(GetChainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetChain")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetChainResponseObject); ok {
+		if err := validResponse.VisitGetChainResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // AppendChain operation middleware
@@ -2168,6 +2627,48 @@ func (sh *strictHandler) Enrol(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(EnrolResponseObject); ok {
 		if err := validResponse.VisitEnrolResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EnrolmentPosition operation middleware
+func (sh *strictHandler) EnrolmentPosition(ctx *gin.Context) {
+	var request EnrolmentPositionRequestObject
+
+	var body EnrolmentPositionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EnrolmentPosition(ctx.Request.Context(), request.(EnrolmentPositionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EnrolmentPosition")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EnrolmentPositionResponseObject); ok {
+		if err := validResponse.VisitEnrolmentPositionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2426,6 +2927,100 @@ func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(PutRunResponseObject); ok {
 		if err := validResponse.VisitPutRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSealed operation middleware
+func (sh *strictHandler) ListSealed(ctx *gin.Context) {
+	var request ListSealedRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSealed(ctx.Request.Context(), request.(ListSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSealedResponseObject); ok {
+		if err := validResponse.VisitListSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSealed operation middleware
+func (sh *strictHandler) GetSealed(ctx *gin.Context, resource ResourceID) {
+	var request GetSealedRequestObject
+
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSealed(ctx.Request.Context(), request.(GetSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSealedResponseObject); ok {
+		if err := validResponse.VisitGetSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutSealed operation middleware
+func (sh *strictHandler) PutSealed(ctx *gin.Context, resource ResourceID) {
+	var request PutSealedRequestObject
+
+	request.Resource = resource
+
+	var body PutSealedJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutSealed(ctx.Request.Context(), request.(PutSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutSealedResponseObject); ok {
+		if err := validResponse.VisitPutSealedResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2707,152 +3302,170 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3L2JjhvHkyf8Kon6BpDEr5rNPnSxsRi0bf3/tkdre9Qae8emtpmsSpIpFjNLmVlN0UID+zT7YPski4jI",
-	"rIOs4iG1tIsFDIPqOvKKO34R9SlK9DLXSihno+GnKOeGL4UTBv/1s5789AP8SIVNjMyd1CoaRj+lTE8Z",
-	"Z+/1BH64ubTMFEoJ04/iSMItOXfzKI4UX4poGL3XkyiOjPhQSCPSaOhMIeLIJnOx5PB68ZEv88zfeTs4",
-	"Wwz4+eQiuUyfimfT57MX85fvF0uVf4hieLETBob473DvX4OTl/zk73efzp/d/0sUR26dw2usM1LNovv7",
-	"OHojrC5MInYtxPh7aDXCL+aRZVJZx7OsY1nhsQPXZoQ9eG1w7wFrK1T3svxCYrbkqWCTdW1l7PGYG3X7",
-	"v/7H/xw/6VpboQ5cFrzp0GXBvfuWdQ/D2lwrK5AIfzN6kokl/Ey0ckI5+MnzPJMJhxWf5nTH///ewvI/",
-	"1Wb5L0ZMo2H0/51WVH5KV+1peC+O2NzAt7BT4kMhrGMrbpnSjllh7kR6hbs40emaWb62bDVf9/Eo/Fth",
-	"0Gtr5Uwt/USbb/5VCQbbscwd445pJYCL4Axyo3NhnKRF+3vgp98fqZyYCRPdx1HCc1vA3u9e4Ct1JzKd",
-	"C3hkKlQitqcDC50ZrmAmRB+epK8Yn1ihHFvNBV0BZl8WjjuB+zGXagbTnmqz5I7m9+yyOs7adIFPZVpb",
-	"SjjqOMoEt+JWfMwlEDzH9ZZvTLkTJ04uxTaRxFGmZ7dOL4TaXtQfc+5YpmcnUs3gBB1fCMum2jDpYjae",
-	"ZA4pv9/2WjgDTu/ZfO2kkFkaszzjKmZAfmumDTAU0YTlS8E4iAz6Zy6S1hHgwr6T+1lPbuA2uN0ZwZd+",
-	"/7YPL9OzUgR7mmkd1Rme7CWYt3gTMWDg+7/C8cUlTdZ3ya+n5STrU68fV5jLu3KWevJeJA5meV1RPU9T",
-	"CSPw7LcaY0x5ZsUOXllKJZfFMhqe7SbEo7XIzg1pW8r3cy7VdZ4LlR65HCMSbVL8KZ1Y2n2nhiO9wYdg",
-	"4CX/+BM99nQwiGFH/D+rLeHG8PXWssK4nav5UXDavMZ059zOt2nzR27nQQll3DpGb79isGHrUqoYwSSI",
-	"EyXaeUV8aEiELhmzsRJ4LKaJdS6mplV4lv06jYZ/Hagu4gOOA7fq/t2mXrlmXlUxBzKKZ1YHNQJbgXLD",
-	"aSNSlsBbmFCp7ZdT9md8HDWBqmoXHXQijywTH3ni2GTthI3ZSrq5LhzLpBJsKkTaEPJw0zEHtYsfWw8N",
-	"p9t6aBmXy23qe68nh3NKTTHf72EGfG/nPN6QbXDkUSTw6LYAAuFzffInP/n79uTdpxfxs8s2GRRHNtNk",
-	"o29wml6xJVdrUNCWSccSrlDlMaVXV2zAtMq8sYJEJx2wHM/kHfLckn+kEzp/+qx2XoM2+WlX0iXzfbt8",
-	"Q3fdx9GKS3drRaIVibNyrKdPdw+1cRjlxoVN2Hh1ObO2A3s1ncKvzqMiw3aDT7OMNisFV2gplQAW5Q45",
-	"NJlzNRMs1cKyx+N8MTv19lifhiKTeuPo8ZnbhVTtdlC5ja1XvRfSZURpM+u6FMy59usb2+zf0xgvbkx9",
-	"a3/j6OPJTJ/4Pzb3oX7xRC5zbZyn/Hk0jGbSzYtJP9HL04kwbn6Sijv6dVrbUpzjK2V0FszpI/htyhO3",
-	"Vyb8A2+6j6O8mGQyuV2ILnEZfMJX6fnTp2cv2UKsY3ZxToITzL4Jt+LZ5RVwGMgZ6x1jkhWe114LNYP1",
-	"P7tslaI8uzUikblsdR7QsLUiMcKRPYsD+NNi3AgGbxApc5ps0tzIO+4Em/NsyqxDTSPdvOYJ9jf8s5k4",
-	"K42hpy86BBHOYEOKTQR5diTJ3n26vGh/+E4Y22pe/04Xmi74/l3b0iI4t8Zxbm1sNYvYE0mr4Aju09ZU",
-	"r/F8RcpSnRRAmOzxDzc3r5702TW6SSg6gq+U6KXw2y6dZYFHtkREzteZ5h1mvh9vg9RabSb/nrdrmvn2",
-	"6cmZ4q4woqk3m5NZiHWHRLFytl+S0ON0c9vW7lS99QWUy4kaEz9UDoUTfChJ9I8gUQ5XJX8EteEjL6iI",
-	"9RRpYcmTuVQiRl7Ohc4zcRV8a1DSqUhkisfOZBAg9fFq7FDt7U+pUE669fahNtXIBkmTtw8T+Q78XPYG",
-	"p2tbSSyosV1ylZ7/N7hzj4rCGw9SUNWtcaWs2hXTfRz9rCdvhC0y9xkHloAzj6cUMyNSnjiRMq7SIGBJ",
-	"74PFBW4+DdOm93eGcYQx2rTuifgo3W2iU9H+4I6Aii4cCByM0Cmwrv6KbJEkQqQiRWknM/xhxLSw+Cvh",
-	"KhEZ/bVQiTCOSxCMSrtb67hxeAUop+6z102MpSAX40ivuZpsfcF7WLu55V/E2P5VONEQcPkM1tYs1THj",
-	"ljVIAt42ZnT/BGS267Mboax08k6wTPA7gWJgbEFLjJvKG+VFCD2P1BZV7bEHd5BHpwHaiHsdY2E6uRS6",
-	"aJj52wRbU/p7TP1KMZf00uT0ZvBpc/QDqeeGYlYPRztwiB2aGy6RRRCiqHOMKK9AWgQe/VCIAvkMw2jI",
-	"cIdybRtPvoa3XCu7EqYuCfSifBJDcta1P62Txbb22CnKyvDyAeFgqaZ6H6NtCfNdMWSdLHZdE+kRgeUN",
-	"cgzvjtvEFy3aL6g+Vps2gk39opjTRtRNZykd7q7n8SQ31+Qf3Z7kMeEqzeA1luJ7Oln0wxo/LzRycAj3",
-	"oQltg2GFMRze/MgyvVK4stLIr5lCbXR5XEi5QbY1D+fs/AWGRsp/x8er1UCXFfHiTrRR5W9zrcSP3mA4",
-	"4rx04fLi80xhscwzdIyM4CnqzaDOrOPJou9fPW7d7nbXM58f4Hp2OYphKa3bk3H1tShZlHGpnTk8uqu8",
-	"/zaVM89eLZtLPgTjeW40hfdq22Tn/PzpsyER5vTdp644Yy6VEi0uwg84cvDPvbEyyfQkpLz8OXreMWIm",
-	"rTNrLzuUT5kpIVLbSAMEh4cCTXZj1o9bpv3kX9snnnF1iy7y7l3CIB55dWwls4xNpErxrzRFpz9/DrZY",
-	"LrlZ7809Z1zd+Fs3KbNiZBHiaM2zL4+obcnVFLoI+qaa4pG8G8gLbNU5nLGnBUqJln5S0zmqDdkaGTXC",
-	"207bLJKKTHRdU/qWCKZ2eaJ1JrgiryTPfMZz+1knPrYHWos87ZjMxhlVo8dhBeXT1eDlCg40S+un81DW",
-	"ac3maJ7oqzth1gx9UDhHgf80usBwoY9dIs7h8Zt/fM9eXj59HrNxF+pi/KTPfjN6ZvjSsonhKpkzrdgY",
-	"XLrxVSAclPjjVDguszG602PyHsd9dq2YTElWTESm1cyCI8RBOAjDnFBcUeICrVqRskwuBOInKFCvCZbA",
-	"xEdpXZvTFNzpFrpeIdDBaDWLwV6fAI0nRlvQUWiQ25hleiXMrVV8gXK1gr8kWk0ziWe6RU+01L2j0maD",
-	"QVoPBTWHCVHeUcSTpRhFjGewnWtasG0bHc+2JWN0nWXMSjXLBJvyInPoiHLFpLrjmUxDxDrG/cTsETD5",
-	"VBqKYh+UavNk95ND63Uj4FcPGnS51IxPdOEwAOOTxRzPf6H0Sm2cwFxrK0paURz2URtWWFHXS/SK7u3y",
-	"y24Nj/1DqrQZzw9KL9MzW+lEcyeTjYMz4sPt4Ox9OkguFs+XrTrDcVfYdvfxx7dvf2N0Q+O1l4OXbUaF",
-	"ky4Te98Ec19pkzZfGX2/g5LdujUQnq3AHRjjWQ0nGVeLMWUewFeHbQkOhLReGDSHrD2412JzFBCmJZa7",
-	"FkftYaNK9CENtgKxkPrjKjaPUjscLMo+beCfnE1lVoIDeZ6zKfpQ/QOFDKWPMi+qVhxEpF4ItUOqFAoJ",
-	"3ecvWvKFWbFsSaJ8j38vaRODy4kuFKjlqdFLdtYY5qLVxZJtJPQbdyWgA3fDj9HcjbpYLGUCz2Xf6WXW",
-	"6gVJ1TLYa6nKAWCwnYs4u2xbxVJYy8k62NpVthBrNkKko80TMYqGLJUpW+uCLQVX5SUO1/611dTUMJRp",
-	"Sw39fPPrL8xfZ1L5aF6QGkBVzY06lQr8j1OwlymmtZMLwrraCP6NN7lbQDq6zRr+UVuHahjMi3C42swe",
-	"2dJ673cY2lLdzp3L2/gqW6MxwcCMBCOAs0zrfAK+XfWy0lTbCk6QgVuNsGuh10kIWYYQV15kGWb/Gtif",
-	"aurhybcBOtjcp89BIpraru/MiIT7QJy2IxfHEzNDbGJMdjW3FuQ06ec1KDRSb/39wtJj7RqAvHKmu/YU",
-	"d+Yzozh4HIfjcTaOsQFeO98FXYujQskPhfCXgdK2vCg/l/alKrH6vCWSOXg44sj7co2lnQ3OL/fkQP0w",
-	"nZPn2TbtHjk1fI9IMVS8Nye7bz7hPdtR4zIIvTNOWYtX38d7smYNFm3NYqLBmGkyVw9j4s748v5wm19i",
-	"+97YInPXSSJyJ1qwkzbkDfaBgfG+rRAW/rV73DciuI1fNRK7bevwEmf3yDaB5NKxOU9LwOcBQVxTpnD3",
-	"7JHPCHZHU/ybuvZrKdKf9eTIvMeR0PbmVt0IvyuGhj+cWneA36/Z1Ag7Z3jZg4QEIyj2FbMtQ7b6I2K/",
-	"+MAXeMrciVO/2T/ofi7bTezlTLZVqh90PGQzzbTqs/GdlvBP4YN+Qs3A3AQ7yCDH1Msbgl3h3xLFETzd",
-	"bloU+2PFm2dlCkUVSLCtaZGJlJHi2kQYFKoVXlDaP0elEGrQg9pzl4OXz+KjsQhTqaSdH5Vjiw9NH2yH",
-	"/8MuHTWaRzEc+0wrNS2ltUhMNUhPqBCCf0o1Yxhihv9JstRKGqLrXcldenULabVaNtHGbnRySAd+Asu7",
-	"HibE+Kbw0PQ2FbdDVIFccHomMGpT4hKDqOJMiRUG+ARP5j46xj3PaiUsm4ipNphhX7OZ1u3CzBSqs3gm",
-	"BBz9WbI5t1dsydeTWmARDpfEgkj9iB1Cs1P+/UF1Ds5itc5Mi0opgnzmODYOptBxmogZV/uFpF9Zq0is",
-	"wFc138jHwaKYSplahdiNsAGpseEZ5Tppq/OQM4zPzrlfgndVLL2ntmOHFYrZ9kiNUM6scbeQGEIFnVRs",
-	"7LlqfHBosqbsWyKTpLZraJZttH2mgckZ3onFLXWUXG05QPqFyboIolahJttxdkupbjvxskDAOkvhcS+H",
-	"Qoh0pc1CpMhRIdGGdKbavfnP8V8NGP27d0lPnVDMaYb3tu+Qp5IuE8oK56Sa2d2bAO6HdczfU1YVXbEB",
-	"LvsIW7NDTsEgE8GNwEQJzzI2LQwKLR/VsTEbT4ztqircyjyXi44rPx3Za5P8Njfas0jLztSOsSK8JgW1",
-	"CQrP7p/nCx+Hr2/gPOuVzsrsB0sE1fngfvfhZTXAVRbjWY5plXz14hlnCuv2V2zCTU2E3VF4+TqktqKl",
-	"UGVDcyjnHtDy1Xm00xTR5u/VlDZUSQ1Yf2j9cm19x1YDVssqB26dtuPJ4jpx8k7sg063WYvJoltK/VIs",
-	"JyQ8yMDhyaImrkhocxw54AL3LKlRoNMcvGNprmVR3aWBBFrkRPfcspWRzgkVe9THQSWBFQSjNejPZ6IT",
-	"sXcYrA2koJEUCTtAuOOaDorxlHeWI1RTLte1o1QRt/sBsX6fMfPPBPdh2oOyX1hpQhYw6NOFyF2/XNwN",
-	"Fqm2xLO+1YF0bvsfRjrxtUJeexgmbkdwezzUQqyP5JsdNWiWZ+CPpE1IFnKtVCzJBDd9diN4JhFd4LsT",
-	"eCzySiaCzeSdsCyV06kw4InggV95JILIMlu6RmsE/ISX9NkvGlOjoVCYLmRUdzorhLWUpJMBhXE8Au0Y",
-	"kOcXADArKbQZPXkwsOZOGbXHXvhsmNaSr9mkBtGSLma2ALfJUh4VAQuhNNRia5h1LloAl5+DNf08kVka",
-	"R9tEnxTW6SWRPd7GuK2HX/RErEFTDdEXHF+xcc4LK8YxUxpjCGC5XbGxETy91Spb4xXCHNYr9a7Y2Dqd",
-	"3yq9gpdY8MXHffYTqucQAiBQDLfgYE21acSBPCJag9bEki0rsikxQS0EhCxRWMKJ+RmhFqehcQfvGvmE",
-	"ipjehi4eG6d+8T3DphoMG+R8RAgNRjuRFUu0pedYTjdvhxPxzzk3XXXIeL2MjG3L7K1jfRts2I0omrQ6",
-	"405QFHaG5dWmUHCuAcSDqU5tWK7TEFwQjM88DDtsZyrQoFtSUWd4a+vW/YfKvj46/f9GNHh487s27rYi",
-	"KYx06xswQoIOt92+tr/4yPr8wuPS730Ss4mwMhV1uAOwbKja7PuIJXaXIne62gjM9GMjpgDab4mUI7OX",
-	"8IKEg5LShUMW7fWEMjqzvR46ZzHTuVCWcdbr+Tn3ehg7GiknlxSNy41OQF1hfNjGnn97PWw3AC/KhWKF",
-	"cjKrWpWALIkppAEyx44UpUbZao6gGO8nxrV0gm3GrNB3HKmR6vX+mGsQJbbf6zGCY5YwkcKxcR7A+WMY",
-	"2ZcAb9RvP7IjVStID2DN8zOmYZOWws11GrOcu3nMPhQwBszse2qkdUKYbg+Bgo0ZKbisYJJXIdLKuE9g",
-	"gsRDKFeI9GGOAs7Oytk4Bs94qa1jzwbMMp2lT/ojdZ1lm6uJ2RgPy0NAYZt9HGJMZmjCjVl7RF2D3kYK",
-	"RIQPxvQZUCQsWvo2biWt0RzrfdzSKwwG+YFjOC6gBSrFUoKthYt9awxHkWFvVOH7gySHQ/NTxUO7LuOc",
-	"c5RdDMM4MW7avBEZ9V1wfOGvL24fqWvLrNYk+TCQZfBZaZH44jLAVIJzstTfAjZZiYW9HJyN1DgElnx+",
-	"ixoAEIlPxFyqFBa4LKxjoGxwIkH6asPER+n67HqkjLjToN48x82EszAARVqFufXX4bzhsBAfl5T4SgmD",
-	"gWqdiyz1W/ZG5II7qWYVoeMD3lAxeBlom1LEAeSLriem8dk1Q6YcKVTFiZ4paUNhtGXj0CAE5sQozxuu",
-	"pZ7Cubd+J2tGFgpRenUZFJB/Bjs7cN+Dh9rkhEtoJpfs2w5W9hvXhCT3ekN2ObjER6lLQIYWOMKYweoe",
-	"sh5VAfZi1qMywB68FQ47UBmQMPy71/PSpNcbqcfIbhz1OiZJDCEyPKT7fMBsHNq7JVjR5Ikp5Y5PuBVP",
-	"EG0ESyrzUjAHSkzBL1922AMy6ZWVhz0EbVOCO/XRcGnZGE6MTKyRSgVPhzWSxyPH+QEt4vGqGeNlRznP",
-	"A3Dw2JZOpHD2SqxGKshPktakCPjUCRMYA3cGniTDF4aO4dh4uX0lUnyk4FwyaQlg7M+WqlYsYkK1CR0T",
-	"E62sQOyhh/VjwwfawpHyJfxk5WUyEYpQML6L4nXOk7k4Oe8PojjCXACqOjs8PV2tVn2Ol/vazE79s/b0",
-	"9U/fv/rl5hU+UyF6o++EcXO/iyc8l7V43TA68yW8Ci4Mo4v+oH9BrtccdfopkjLaJa1AQErf2ZrNiEuf",
-	"C56WXO0bU4EixO0B/ZLxHFVembvjoEGIR9gr0HrSsmQukoVAMqjpsUY/ykee56r4g/ediUnD4SiMo5Fu",
-	"BR0h/c3zWrOxwK6Ud2LXbAZzBAn2cqTGuA+3M56PrxgxKwU6CgVylfsRyjU7DkYOiNrLwUvmn55qsxjH",
-	"I4UqhBkuQf1zxXjGzXKIVOjn4laazSVsHMxUWobWJdFKWcX8U4p0kguVYpevqESif+fDDR1dL4/rdlnv",
-	"R3ffNBsRPrfRdPN8MHjYoakjWnurTaSzipd9IzoMN10OXj54489G/7eWKf0QBPdUuq2ebFd1Jhlb8WEc",
-	"MzkNXbWA2vpU+YHg8q6plHtd60Jac/mj73W+DvsQqKkKJxE3wxPE2Kdz35lvJlphRh8K8NLZABkHrBR0",
-	"B5FrGhV4KwwQ5FKkYA/1t6j0n8JVZ/l/mmAeYpv/KNvuJbDh7RuNXfhot9F67Baj3/kqEeHLa04KK3y/",
-	"phATpLZEaFWikGlpFAVm7UhhwA5uI40JFtJVaWGgUQpPoF4m+Xs5uPDmLSio24kuVIoWNshQEk74DMir",
-	"tKG6/QxRSDbe4W8Yo9HyR2gE628HYsHOwk6zXs/rxl4Pb/FakT12tfhNpUmfxCPlKHNLO4ENWn0lYdWF",
-	"2ev0IaZcvQ6vW8JhmJECCQ1Wb8jNxYS2IM9MqJRUhrcgvPsC+zrnd6GfWzpSVoO7hAgeE6SQoBLlsjHK",
-	"uE16Y4Oyo+V2WQJQy6Ryk8yjYcSXKUYI59o6b0lkPHc6h6Et/Euq4uNm17Lo2eLfz5cXyxcfFxfJT+er",
-	"Z+73n88nHwbLl98P1h8WF39/eLZ8oc6ml/b8P//LdlesYcRn4uxDdvH38/n79dPLfHUxX69WT/l6PZ09",
-	"//vD7C55vrp4fy6y1Yu/l+b9+WL21E7VS/5hmfDkRR5V5dnRRKjby8WHsz9/HiRvn69eFr+fr/+berr8",
-	"7oX94WL6z2fz14P8382N+4+7Pz7+599nDWNm0D8j0+cwYVF1h/vGaq1stNQhpKS/XmGMgNaVXoHk/QLp",
-	"5UM20fCvd3VZ9l0oYg5oEB18GZJd7/XEniZlF81WAUYQbBvYaKNN60qbRdV2joaJmcgspgqDHxtuj0eK",
-	"LqFeH9cbNo5JYpWaCAzxPntN7FrkMPUxpqDHmH2PR8oDXagGkf1XvhAeH1a5fhU6CP8UAjCCWl6iuxCW",
-	"AxKx4WAOqxyJTH1qpPwLAgD4DDQBBXncXEgTpAs3YqTA9G4TDNgs9GeCbHy2cKjahkbJ2eRcPE8vpwP+",
-	"8jJ5JspU/fCiAhj4IHOz+ebTpwczVKPD6bc2FZE+OxiKnGI8j64+wj6qr1mqH8I+eAuERiE/DdQinW8j",
-	"7hNlPlo0F9y4ieCuxmmf3uvJ/WnuG0jUP6vQkQeubjmlzy7cvwPx3mrQKRfAj75ne5ER8g5L8bGjPAbH",
-	"qG8AxXwmwpfU4szf68mjWutI5BXKB5GuRM2IQQJKMQaPCHhDeaa/PD+nYZBNcOSQeoIZIstUNgv4RSUc",
-	"HXulBxCfJe8KexlQQtK2qtnfCocNOb6Og4SvPojcL7scaEoPrTB44HGPX06DP6IHrKj/rD/glS6ylKV6",
-	"i96qaokHpbjykD1AnqRhvRqf25rL7e+iqvJwzIGClB6pTKuZd/ZyI5BatPJF294Tx8Ri7aGyfdYjG9ds",
-	"35Hyxu9LNrZFLowVqUjHV94hW4gcw0ziDrRxQih/32ikhPmDdTuutbsbs7xwtmzXNeHJoirkxBhdv24R",
-	"on/gv4YC8x2p0PqTg8cvM+Htz+1mBTP40fb+duovm959Dfpv1Ax9Y7G/USfVIv/Dta/AYLRkNterOrkK",
-	"hewMZhBxGen7UwxedltQvypBsW1E3GZZrSiAnI/Yh2XHDWTnuAqXBZYajtRYL8YxxRuu2JgCr+EPwaFU",
-	"4qNjlk8F1RxTKJcC/FUK6mqkQlgWnBzEb6AIB3mNZp1WmEHH55RexZulMC0EiYV/ZLR9iXkTyhb/quVZ",
-	"z6pU6r4vAt2/O9iwaZR9fnMKp6rNFtLGT8KQPZoLb1fGofodtIqpYpu+lfSXE/2/CZEjfYb+JkAsmeBG",
-	"UWqMrF6nkSKIAQLA+KSESbezwDgvssyb40DqQG0xG+eFnY+3G8ySZf4YIw9wy60X7GMk0CdkYFCyGeVs",
-	"FWumgECr2Y0deZql3l9AoWVZsy8vP4biWmqqvznl1behw7TGDQ5K0wOH4FzAsn4IcvunANvFzrVxJ5m8",
-	"Q4xcvT6x2XTA01uh7OknU6j74+0Z+jDWbgsafYd65Z0pVMguYbjIu3xUtgrER3mP0pOUpZYgH5crpgvH",
-	"Z2QDFapsVxMSTL60D/sIl6M6uRSYG6HOND5+RWaQqxUpNQqR0BH2WWyCxpAAwQSK1yXBVvM+ffWJkfKb",
-	"QVT1BEaIRwDwevEorMJDCq2vTKJ8CBgsw9KupzJKrmqhe5GGLDbaZaZQt6FMsMuwf1M8AItGw2gueIaf",
-	"MauVLQ42qhSj88H5s5Ozs5PzwduzwXAA//Vf/rlZUdd6359Rs56w9V1nf5bleMNard/hYqNQ31xK1Gr4",
-	"Oj+I5s8WPyoHRLzaKmx7QHusVhZXb59Oe1/h60hWhOhwt1a6wbQjYgIJPjJkubYhM1wHe5DlnxiB8Tue",
-	"9dnvWoa4Pt0/UsHZKcvPfO6SjLtgRK7m2pYFxuGrKxhKwAvkrSGowTqZZaBvJ6Lk8qsqpFVj8fC9IGQ+",
-	"EthljfNIPS4D37QQeHWJoVF69QRGpwpo9rhZAR1sPkyOg9H3pM+uGyFzbgTrKe16uNg04IKNmKxrSfch",
-	"uareCSrfBvMhgANJ1tjfFsLwcm+Y/dcKKPQgwfbt6HqzTCkyyuz+smFZlvTZxmsZwLvcCuD5AqAK1vgF",
-	"QfKNOq9vLFzCoXUIlmDJ1Uy9B7VCOgLmNyBKGGeZnG5/+NMDp4J0oYqmzhRriJu7qhwxPNP1SdEydClN",
-	"WQskbQM1NkazIlT2jGMMQIYPv3AXIuWNyDoJZgq8+0mdDy59NNCXP8E4ObcW1XStyoeQGVd1cYvYDbwB",
-	"YYGlEWCxqxOIIz+7Nn79p3ChFgzBKA0DbpsMGhVRdVg136rlxO+VIpqx+mBpY7OiOmOUVDOIjwPh38ed",
-	"5b81gexjnnORpSx0uWqb4OYnq1rnd/gnst59VYZtlvC1MO4vCNQKVI7c2RoZ/aUO7HooV8JVn8QJM2hG",
-	"6EsoZeBgx5OFPUUM6snc97tuNxTeliV6hDBGHUpGec33pJw+fU/Nlk2tPSoprYXFfasL7000UJtlzNRj",
-	"kazPOzeS+i89cvYWZn2LnnGf/aKdX3+jAKGJOEQMR5u1Xfb8/gIlWuvg0ZakDgWKqTTRMDq94+Y0kxPf",
-	"P4Jma09BvZ6dhq4E9/X0cT4/Kn18sB6s1v6tVWCturSFmx4+f9Cl9HgtH01kDqIfFwbDl70wwwEH9nEC",
-	"nHGfI7rfowlRs2An7XpINSR9EVdPNiq2B2x8Rrz8/vDl4BKeL0NIqNS61Iyjxst7dUz5dS4jOLU/bZPU",
-	"ZRVF9+evj/2A7NYnul3je72tCq3WuaprGju/r/nu69KzE10GXVIYrClEsulWDW9r35v2H0XxAQdEnz2E",
-	"J8nTerP68vMOfpjGt9/p22lHBZmqL8t3RppC3qL6jjYisMHSQ3thTWQ/9lU64xhJtIZWok6QlA2TlnBT",
-	"cPMjClKBtJ+ITK/qQEXMpYUGsHxWlkNUlwkX5nsWS55VpqdXXXSnv9jA94aMMMIdCWAxZOeDASHb1ZrU",
-	"PVqgIQBE9bshsEsjEO4WPcpeyNJpk8+5EmmvN1Jlxq4qeBHcahV7KzQ1Os8x9pZZXdtdEiu+Uy9tITrY",
-	"aLXpO2GuwnzABS4Bx8uOuFSQLF8j41YrWP722qgs4u5yykLkz9UYGglrW0N9DZBuo4i+VWMiNZG/s5nm",
-	"fRBsKBzMEdKjVU+ehnYG1acMNhqLG4HVMiuf6J4aIcrW7tI7b9cslG00s3f4Rc8huzy/qPQ2fd2njZqp",
-	"AvJrEnSzxvJzsRSwJURW5xcPTlb1zzC1UNVNY3+pIFA+iC6CVVXy35tg1Uf7aawv10EdSemMWkBRUq+K",
-	"zvm8m9LuFv+Agcxa3g3lfb1kqAHcKVEgIP0DkYavvVClGumtTExdWYIWqipIFnO1ZhU+CBRGCzGzVx9z",
-	"adbEcSThSQkAt1AoIlkMq3R4mCD4Q22c8Por88HrY7lg8KBDtxH2a/w42f97bPWaaE60yeSyXC5Y0vcb",
-	"nlGt2PmvdxiLFeYuMF5VrTU8PT07f94f9Af9s+GL54Oz6P7d/f8OAAD//w==",
+	"3L0Lcxu3liD8V1D8psq2vjZFyZITU7U1peTm3iTXk2Qsz83ODb0i2A2SMJtAG0CLZlyq2l+zP2x/ydY5",
+	"B+gHieZDlj1bW5WKJXU3Hgfn/cKnXqqXhVZCOdsbfuoV3PClcMLgbz/ryU9/gR8yYVMjCye16g17P2VM",
+	"Txln7/UEfnBzaZkplRKm30t6El4puJv3kp7iS9Eb9t7rSS/pGfGhlEZkvaEzpUh6Np2LJYfhxUe+LHL/",
+	"5u3gbDHg55MX6UV2KV5Ov5l9O3/1frFUxYdeAgM7YWCK/wHv/jF4/oo///Pdp/OX9//SS3puXcAw1hmp",
+	"Zr37+6T3RlhdmlTs2ojx79BuhN/ME8ukso7nece2wmcH7s0Ie/De4N0D9laq7m35jSRsyTPBJuvGztjT",
+	"MTfq9n//z/81fta1t1IduC0Y6dBtwbv7tnUP09pCKysQCX8zepKLJfyYauWEcvAjL4pcphx2fFrQG///",
+	"ewvb/9RY5b8YMe0Ne//faY3lp/TUnoZxccY2AN8CpMSHUljHVtwypR2zwtyJ7AqhONHZmlm+tmw1X/fx",
+	"KPyoMOm1tXKmln6h7ZF/VYIBOJaFY9wxrQRQEZxBYXQhjJO0af8O/OjhI5UTM2F690kv5YUtAfa7N/iD",
+	"uhO5LgR8MhUqFdvLgY3ODFewEsIPj9JXjE+sUI6t5oKeALEvS8edQHjMpZrBsqfaLLmj9b28qI+zsVyg",
+	"U5k1thKOOunlgltxKz4WEhCe436rETPuxHMnl2IbSZJerme3Ti+E2t7U73PuWK5nz6WawQk6vhCWTbVh",
+	"0iVsPMkdYn4/NiycAadxNoedlDLPElbkXCUM0G/NtAGCIpywfCkYB5ZBvxYijc4AD/ad3M96cgOvwevO",
+	"CL708Ns+vFzPKhbscSY6qzM83Yswb/ElIsBA93+E40sqnGxCye8ncpLNpTePK6zlXbVKPXkvUgervK6x",
+	"nmeZhBl4/luDMKY8t2IHrSylksty2Rue7UbEo6XIToDEtvL9nEt1XRRCZUdux4hUmwx/lE4s7b5Tw5ne",
+	"4Ecw8ZJ//Ik+uxwMEoCI/7UGCTeGr7e2Febt3M2PghPwWsudczvfxs0fuZ0HIZRz6xiNfsUAYOuKqxjB",
+	"JLATJeK0Ij60OEIXj9nYCXyW0MI6N9OQKjzPf532hn8cKC6SA44DQXX/blOuXDMvqpgDHsVzq4MYAVAg",
+	"33DaiIylMAoTKrP9asn+jI/DJhBVcdZBJ/LEMvGRp45N1k7YhK2km+vSsVwqwaZCZC0mDy8dc1C76DF6",
+	"aLjczkN7U5PGo9LMw+ki53K5vZz3enL4Whrqwr6l4Lid63hDGsuRCJLCp9tsEVji9fN/8ud/3j5/9+nb",
+	"5OVFjDMmPZtrshw26F+v2JKrNagNlknHUq5QEDOlV1dswLTKvQqFpCAdMAKeyzvkBEv+kfDm/PJlA4sG",
+	"Ma5uV9Kl831QvqG37pPeikt3a0WqFSFMNdfl5e6pNg6jAlwAwsbQ1cpiB/bDdAo/dR4Vqdsb3CPPCVgZ",
+	"GGhLqQQwDu6Qb6RzrmaCZVpY9nRcLGanXkvs01Sk6G8cPX5zu5Aqrp1VYIw+9bZRl2qnzazrUVAy4883",
+	"wOzHac2XtJa+Bd+k9/H5TD/3f2zDofnwuVwW2jiP+fPesDeTbl5O+qlenk6EcfPnmbijn04bIMU1/qCM",
+	"zoOSfwS9TXnq9vKEv+JL9yDEVKbvhDlG1y/KSS7T24XoYvzBuv0hO7+8PHvFFmKdsBfnJAJAgZ1wK15e",
+	"XAFVAm+y3sQn/uLp87VQM4DZy4uoPOD5rRGpLGTUDEIV3YrUCEeaOU7gT5hxIxiMIDLmNGnXhZF33Ak2",
+	"5/mUWYcyU7p5w6btb1iaM3FWqXWX33YwL1zBBuebCLJRifu9+3TxIv7xnTA2aij8gx60nQn7obYlD3Ft",
+	"rePcAmy9isQjVpTZBFT9TVsZjJsjUHYfQikBzD6dSyXaWPVZGPTgozkAkHEoeRLa2uM17kFkLNNpCXBk",
+	"T/9yc/PDsz67RrMYmXKwjVO9FB45pbMscJ8t5lvwda55h1nn59sgyKiO7Md5u6aVbwNSzhR3pRFtjaS9",
+	"mIVYd/BqK2f7eTR9Ti/HQLtTqWluoNpOr7XwQzl8OMHH4vF/Dbz6cCH9exDI3tOGKo6eIi54GkmQ4xVC",
+	"F7m4Cr4UUH8ykcoMj53JQCTN+RqEUsP2p0woJ916+1DbAnoDpcm7Awv5rpR5xt7gcm0UxYKCsEsA0fd/",
+	"hzf3CH988SDRX7+a1GpAXOTfJ72f9eSNsGXuHnBgKV8KOqWEGZHx1ImMcZUFMUQaFeiyhUj7NE1Mo9rp",
+	"thPGaBOFifgo3W2qMxH/cIcDTZcOGA56ZBXorX/0bJmmQmQiQ5kgc/zBiGlp8aeUq1Tk9NdSpcI4LkF8",
+	"KO1urePG4RPAnKaPpqm8LQWZlEd6SerFNje8h7TbIP8swvZD4UKDg+0BpK1ZphPGLWuhBIw2ZvT+BHi2",
+	"67MboUDc3gmWC34nkA2MLUiJcVvFQX4RQg0jtYVVezTtHejRqdq3/JzH6O5OLoUuWwbUNsI2VKM9RlSt",
+	"vlT40qb0trNxc/YDseeGfJSPhztwiB2SGx6RRhC85nOMIKyAWwQa/VCKEukM3aZIcIdSbYwmX8Mo18qu",
+	"yFAIs+hF9SW6YK2Lf63Txbb02MnKqnDCAe5/qaZ6H6FtMfNdMQOdLnY9E9kRgYQNdAxjJzH2RZv2G2rO",
+	"FZNGANTP8jFueFl1nu23AvEkN/fkP91e5DHuSc1gGEv+XJ0u+mGPD3M6Heyyf2xE2yBYYQyHkZ9YplcK",
+	"d1Yp+Q1VKIaXx4UQWmjbsH3Ozr9Fp1P1e3K8WA14WSMvQiKGlf9GGmjTDtxyCUl1O/ee/gP93Ht9QV7x",
+	"jVuQdbR6IdbhR/+Fdw5aHyvwXPQ4X1Oq74RZ75s7vIeL8AadJeO1joV633hXuOJzVduWh6sJs6R5LrFz",
+	"/W2ulfjRK4JH0KEuXVE+zMQRyyJHg9cInqE+FJZvHU8XfT/0OEpGceu+mH+GdR+2EgVPztWX4lCi8uTu",
+	"9M/RW9X7t5mcebYZAS7ZhowXhdHkEG+Ayc75+eXLITGc6btPXZ75QiolIqbfX3DmgPdeCZ3kehJC1/4c",
+	"PU80YiatM54ouPKhbyVEZlvhvGDIkmvWbqz6aWTZz/41vvCcq1t0feyGErq9yVpnK5nnbCJVhn+lJTr9",
+	"8DXYcrnkZr03hyTn6sa/uomZNYMWwfPcPvvqiGJbrpfQhdA39RKPpN2AXmCDzOGMPS5QakNl/7aN3saU",
+	"0ViCEV4n3iaRTOSi65nSt4QwjccTrXPBFbHvIveZC9vfOvExHpooi6xjMRtnVM+ehB1UX9eTVzs40Nxo",
+	"ns5jWR0NXbJ9oj+g1ELfApyjwF+NLtFZ7v2umK/09M1fv2evLi6/Sdi4K3tq/KzPfjN6ZvjSsonhKp0z",
+	"rdgYTPXxVUAc5PjjTDgu8zG6ScbkFRj32bViMiNeMRG5VjMLBi4H5iAMc0JxRaE+tFZExnK5EJgHRaEt",
+	"TelFTHyU1sWM4eAmieD1CoW00WqWgB02ARxPjbYgo9DQsgnL9UqYW6v4AvlqncaWajXNJZ7pFj7RVvfO",
+	"SsAGQ6Pp4mtPE2Icox5Pl2LUYzwHcK5pwzY2O55tJMZ6nefMSjXLBZvyMnfoYOCKSXXHc5kFb3uC8MR4",
+	"KxD5VBrywB8UnPZo95NDq2TDkdt0BnW5ShifgMokXRKSPkihWyi9UhsnMNfaigpXFAc4asNKK5pyiYbo",
+	"BpffdtTt+VepsnYsIgi9XM9sLRPNnUw3Ds6ID7eDs/fZIH2x+GYZlRmOu9LG3QI/vn37G6MXWsNeDF7F",
+	"lAonXS72jgRrX2mTtYfsfb8Dk906GuDIV2DmjfGshpOcq8WY4m4LEKl6WhmG0npm0J6y8eFejc2Ro5+2",
+	"WEEt6cXdgTXrQxyMJlQi9id1zAW5djhY5H3awK+cTWVeJfnyomBTtI37BzIZCp7mnlWtOLBIvRBqB1cp",
+	"FSK61+IjEfa8XEZCiN/j3yvcxKBBqksFYnlq9JKdtaZ5ETWdZQyFfuOuSsxCaPg52tBossWKJ/BC9p1e",
+	"5lHrVqrIZK/BhPMTwGQ7N3F2EdvFUljLSTvYgiraaiPMWLZFKka9Ictkxta6ZEvBVfWIw7N/jaqaGqYy",
+	"sZDfzze//sL8cyaV99IGrgFY1QbUqVRgf5yCvky+yp1UEPYVQ/g33hb9u1jvtVq2MZTCnBQp9wedltbp",
+	"Jcb8m3bukLQFUtsDY/YGAQXla6ZbP3GaSWDuOkHR34jwgsZB6QpNme8N2T57G6QPinsM4iesVE7mtfz3",
+	"owkY14p86pN3K6qOaQQLse5wrMS8AXVKwtHZAnKmpJrFPQl7cimODv/7TbVnbW5gjy4azrn/G6LDZ+mh",
+	"YSxfT0H2YCQTVMdMtR+1dYgoMGdASG1miIs0VL/DCpTqdu5cEWP6+Rpxl4GNAxoqZ7nWxYSni8ZglR2x",
+	"5REl66ueIU6FtLrrNLjKgl+9KPMc8wlaCab10sOXb0N+ehtOD0l3Nw2o7wzDhvdA1sfT48cTM8ME+ISM",
+	"Pm4tKBGkPK5B2yLdq79fkvuE7lbWd7XSXTBFyDzQdYzHcXh65cYxtjKkz3flRye9UskPpfCPAdO2THy/",
+	"lvhWlVg9bItkqxyeQOodDa2tnQ3OL/YkXvhpOhfP823cPXJpOI7IMD61NxFk33rCONuhqirytTM40giS",
+	"3Sd7QvUtEo2mTqA1k2uypQ4j4s6g1n4fv99iHDa2zN11morCiUiCvg3Byn0VJ/jeln8V/9o97xsRZMkX",
+	"Df9sqzm8Spt+YtvVStKxOc+qqoIDIkemyhvZAyOfhtDt6vMjdcFrKbKf9eTIYOuR9VNtUN0IDxVD0x+O",
+	"rTsqrK7Z1Ag7Z/i4UhWp3ueK2ciUUWNZ7GcfOIDHzJ3FUDf7J91PZbuRvVrJtkj1k46HbKaZVn02vtMS",
+	"fhXeIy3UDGwh0IMMUkyzhi7oFX6UXtKDr+OqRamONAmumSkVlbkCWLMSdHgSXJtpTaWK5jRV+s9RcctG",
+	"vlPju4vBq5fJ0QlQU6mknR8V2E8OjW1tx6YClI6azadOHftNFJuW0lpEpkYeYShDhV/BXMP4B/xPkqZW",
+	"4RA978oooaEjqBXVbHob0OikkI6kLawhfhz/95vS1+vERNwOVgV8wemZQFO0ShkPrIpj7jJYn4Knc++6",
+	"5Z5mtRKWTcRUG7JW2UzrrCvw21mhGbzh/izZnNsrtuTrScPrDYdLbEFkfsYOptnJ/36nYjpnsSR0pkUt",
+	"FIE/c5wbJ1NoOE3EjKv9TNLvLMoS64zPhm3k/QW9hOplo0zsBh0JkYTVI5PYqFT9007S31kThOv41b98",
+	"qFCir+LaUjNvDVe3Oy5NQ72WZCFslrRRkczhyjaNFvodxNz15MG5tTyP6bW2rta0wmIJw8TocjZ3TLq2",
+	"igW6FcvkIcWBW9V0YVvdAPn1IVkJ/iM2WaP1yp6OAxvyT8bPyKV9x/OSkjFtlaCJpN7IyaSEze3UhTif",
+	"C+t9LF63cZDH0kkbLparbKI/Mm1YhTNR5tJBTfswvPsYK2Xps8tVabyDKlG7MgZueA7MNWslP6AHyImP",
+	"mxUpcedhLpXwrui971phJNnP3TWxgwNqYnGUeupqfzsqZQlYvxvpPiMb6Ci26b+7Jcn19bnuxvz7eK61",
+	"0dQ3Ueg0VskuZxi5nnMvP72frGKRlbg+rBWGjcewhHJmjaIaNZHQI0QqNvYq3fjgoG3D0owIAbIZG/nb",
+	"25W7uQYNk+GbKBCarLCxHdC7SpN3aSONHhwyXlmylOq2s44OtCedZ/C5V4JDjGKlzUJkqM6FFCRUclTc",
+	"lfwQ56kRSqx2Q0lPnVDMaYbvxiHksaTLfrfCOalmdjcQlFgBEPw7Vd+EKzbAbR/h6OhQkmGSieBGYAoJ",
+	"z3M2LQ1qzD7eZRM2nhjb1Tdli21Vm05qJzGS1yb6bQLak0gEMo1jrBGvjUE7yP1hjtjjanWrMMleNKvD",
+	"e80MVQp8HVPp20o4bXaPUmZ/QnKwFB/dzbxHz2yVIMMrSSuyiFG/YII1o5UJW4giWDOt/ODNGGFET2jG",
+	"3i4vX7z8jE4GwHwsxpwc0yr94v0KnCmt29+6B15ql94cFW9sJiTXJBcaG9AaqrWHYuMaieKkRyT8j3pJ",
+	"GxK3UXF7KMo39ndsW5h6W9XE0WU7ni6uU7AL9tVUxjw66aKbmf9SLifEY8kJwdNFg6uTbOM480aqe9eW",
+	"Whnj7ck7tuYim+ruEUPVTJzwnlu2MtI5oQLFHqmR79Koo/USh9W77NS2I/QHezooDlO9mTxQE4fvH7EI",
+	"6AErf2DVD+bNUPoU5jGQlwrUDuDB/WpzN9itKBJz+loH0gn2h9g/B4el9hBMEi/t9An1C7H+LEt2S35u",
+	"mbVEtVKxNBfc9BnYTpTi49vU+SLFlUwFm8k7YVkmp1NhhPJ9oK58KqvIc1u5L9foIQmD9NkvGnPrQlUM",
+	"Pcip1c+sFNZSlpcMabzHlzAcU/31GZVZR9j1D63ierBHoFWKcGSe/5Kv2aSR4y9B1SrBurSUiIdesMoj",
+	"hz1C14WIVOw8pAjtYSyzUo62kb6RxUZ6COO2GSLRE7EGSTVEk3l8xcYFL60YJ0xp9POD5nbFxkbw7Far",
+	"fI1PGtlvvoXHFRtbp4tbpVcwiBV3woz77CcUz8FNT1nV3C4oV64Vq/Glkpgnh70cQKclImiEaZAkSkuF",
+	"Bn5FKMVpaoTgXSvmXyPT29DOcePUX3zPsLsiw06pHzEHGyOSSIpVuY6nWE4vb4f88M8FN12tn/B55bbZ",
+	"5tlbx/o26LAbkS5pdc6doEjpDDtamVLBuYbsQUxH0oYVOgs+GMH4zDsxAzgzgQrdknrihFGjoPsPlX/5",
+	"stX/G8tEw8jvYtRtRVoa6dY3oIQEGW67XRL+4RPrcwCeVu6BZwmbCCsz0cyXBZIN7Vz6PqqIbYbJ61AD",
+	"ArPxsCNvqOaNRLOR2KsUwJSDkNKlQxI9ORHK6NyenKBxljBdCGUZZycnfs0nJ+hiGyknlxQxK4xOQVxh",
+	"DNcmnn5PTrDDGwxUCOUTVauelcBLEvL8oOk5UpS+xFZzzKr2dmLSCPnbtmsPbceRGqmTk9/nGliJ7Z+c",
+	"MKrnqfKMS8fGRajuHGMaLuXHbrS/emJHqpGDGqp9zs8Y5uMuhZvrLGEFd/OEfShhDljZ99RR+TkVBfoc",
+	"egDMSMFjBYu8CtFQxn2SEXC8JZXlkkMU8wjg7KycjROwjJfaOvZywCzTefasP1LXeb65m4SN8bB8DRGA",
+	"2btrxqSGptyYtS/JaOHbSAGL8D4ryiyGTUvfz7vCNV863GjonV2hB8FPnMBxAS5QjwYl2Fq4xHcjdBS9",
+	"bRQnV5wcDs0vFQ/tunIHz5F3MfR2JQi0ecuB7ANsviOQ7w02UteWWa2J86G/z+C30iLyJZUfrkqgzTP/",
+	"CuhkVTHVxeBspMbB/+ZzUKh/GqH4RMwlJW1TebPTBS4kcF9tmPgoXZ9dj5QRdxrEm6e4mXAWJiCHtDC3",
+	"/jmcNxwWFlikVYGOhMlAtM5FnnmQvRGF4E6qWY3o+IFXVAw+BtymNK5QJYamJ6basWuGRDlSklLZZ0ra",
+	"0DHJsnHoyQhrYpSLFZ5lHsO5134na0YaCmF6/RgEkP8GvU7cN2OlPqDhEarJFfnGq9084No1bScnQ3Yx",
+	"uMBPqX1Yjho41sGB1j1kJ9Qe5CRhJ9Qf5ARGxaR5j2WAwvD7yYnnJicnI/UUyY2jXMdEBkNZk74m8HzA",
+	"bBL6fKfY6sAjU8Ydn3ArnmFGMGypyh2BNVDyCPzk+5GcAJqcVC1JTrDqj5LQMh80kJaN4cRIxRqpTPBs",
+	"2EB5PHJcH+AiHq+aMV61Fvc0AAeP/clFBmevxGqkAv8kbk2CgE+dMIEwEDLwJSm+MHUCx8Yr8FWlhiMF",
+	"55JLSxVq/myp7NliUZE2oXV+qpUVWLzi60KxExyBcKRClQNqeblMhaJMVd9O/7rg6Vw8P+8PekkPQyYo",
+	"6uzw9HS1WvU5Pu5rMzv139rT1z99/8MvNz/gN3VJWO87YdzcQ/E5L2TDXzfsnfnePgoeDHsv+oP+CzK9",
+	"5ijTTxGV4aeZcLvaAlsP0jH+M06AurXJhKmZ++VgULlA2fWGR1brBQkeTwtPQlXWDIhBq1p8EXGhpQiy",
+	"lQBY9fz5KesNe38TDrtN4E7q+yn+iMZKWi62RuvpOgsHWA5o6XwrgoL3IKBwrC9CQADsvArhuAjvu43r",
+	"Dc4Hgx1XGxx3pUGrSXLkXgP/KNgBHh5CZX2qcsVCuq5JqlU3bk5oWKe9N4JnnlCKqo9H7fogzMOaq5gp",
+	"4JfWsFaooIgG9aVJ1Bsb0AQJExAs5wUqW1VmFwfdhbgz+wH0LQlzi3QhkAE1NKjWlRhPPLevPV9+6SQe",
+	"Alsg9CKtDrQTKULhU93vPAgKCgyzazaDNYLsfDVSY+rkMePF+IqRmCAXW6lAovOAwFXjEw7qNQj5i8Er",
+	"5r+earMYJyOFygszXILiyRXjOTfLIfI/vxa30mwuAXCwUmkZ2jUxIqNe9YHOvL7xnXd0PR52+pb4922D",
+	"BYsrvjRhULOa+G0fiGe1FPFMEMniYvDq0e8eabWgjyzpL0FlmEq31Rb+qkkkYys+AHuehhbagG2PQc7f",
+	"AxUHYdBFzfeJFymnoWVQVK7cADapVLABEg7ox8iAkGpazUNW6JoqpMhAE+93igI8y/9qhHkMMP9edf7f",
+	"wTbxIgCCNtot6FiIstHvfIG78J0BnpdW+EbLwRvt60OrPkeR/rxgUI0UuorhNdLVQDe/qnRbNIfgC9QI",
+	"if9eDF54wwpUo9uJLlWGth3wUGJO+A3wq6ylNPoVIpNsjeFfGKO6/Hu4i8a/DsiClxs5zU5OvFZ2ctJq",
+	"IPW0Wf9a63DPkpFyvnUxQgJDyD4nrL4IymuTQ8yJ8Npj0wYL04wUcGiwt4JKlFAuLvkEhMpIZHjd1RvO",
+	"ANc5vwvN27ORshoMdczvNoELCequVPXqHMe4N7Z4PppvV9XLjVQHbtI5qD3LDHWZubbOa0I5L5wuYGoL",
+	"v0lVftxsN957ufj38+WL5bcfFy/Sn85XL90/fj6ffBgsX30/WH9YvPjzw8vlt+psemHP//O/bbezHvb4",
+	"TJx9yF/8+c38/fryoli9mK9Xq0u+Xk9n3/z5YXaXfrN68f5c5Ktv/1ya9+eL2aWdqlf8wzLl6bdFr+4s",
+	"1ZsIdXux+HD2z58H6dtvVq/Kf5yv/7u6XH73rf3Li+nfXs5fD4p/NzfuP+5+//iff5611OhB/4yU7sOY",
+	"Rd0K/iuLtar3bweTkv55rfsCriu9As77GdzLOwt7wz/eNXnZd6H/UkjX0sGKbvCu06LZfC7KxK6DO8Nz",
+	"rB2sCqmK/HVckaOuYh4V34NPPXewde4IuY2aQQWZiUYtO/keko3qAdiQZxo2aTjhWokq1DmYODH3yqn3",
+	"ONGsfmXUyB5W3UnTrbbtX0Yv257nK6PxZlfCDmze6gmovdMIDjZ7fHRGtw7f1dOAOixRuJxQ/L2e2NO0",
+	"uhVmB3rbICk2LkNaabOor0QgSkqYyC3mYQQnYXg9GSl6RNZ68wKSMeFdpWzlEiT7a5JIZQHrHmN+zxhT",
+	"m5KR8smW1CGI/RtfCF8gU/vV6gxV/FPwbgtq3YC+mLAdEPot792wDkDLzMedq79gdhWfgbJDHnQ3F9IE",
+	"AcqNGKkuOsHLb36mtMEHy7/6GpxeejY5F99kF9MBf3WRvhRVHtTwRZ295SN47ctkLi8PlhmtG3u+tjWE",
+	"+NlBZeRxxPPouq3Lh0w1y/RjqMBvAdEonqIBW6Tzl/X5LATvip8LbtxEcNegtE/v9eT+tPDtHTecQ7G1",
+	"1K+c0uWm9+9Ag4naLMqF6i9/M2KZU/Y3NsrDexuRmVNXP3KoT4RveIUrf68nTxrXmiCtULCdZAQqf+iB",
+	"pfyNwNmANpQn+ovzcy8zgExw5hDXhxUiydRqOZj+VT0u3kgYEsktORCw0yBle9ioJvlb6bBd5peRNTj0",
+	"Qeh+0eUjotj7Cj2zPvf+83HwR3TyKLpPyR/wSpd5xjK9hW91ufijYlx1yL5CmLhhs1cetw2vkn+Ler6F",
+	"Yw4YpPRI5VrNvD+jMAKxRSvfUs07mzBro/FR1bT8iU0a5t1IefvuFRvbshDGikxk4yvvc8C8XG6ZuAOF",
+	"M6UyZ98GtKpzBgNu3LhkYMywXCs0SZ/wdFG3WcIASL9p9KAJ7O8chvWOVLhwhVtGEQqiqe1Wguhyjo0f",
+	"x/7qqoEvgf+tpglfme1vNIqI8P/w7AsQGG2ZzfWqia5CITmDGkRURvL+FCND3RrUr4q8+JQMnueNqmiy",
+	"rxMf8xq3qgvGtUc4kNRwpMZ6MU7IpXbFxhTVCn8IFogSHx2zfCqoIxjFySh6Wsf3r0YqxLzAjsfkOGTh",
+	"wK9RrdMK05PwO6VXyWYvgAhCYucTUto+R70JfVv+aCSxnNV5Kvvu3b5/d7Bi0+p789UxnNrWRFAbL14m",
+	"fbQQXq9MQm86jGzV7nt/SdXnI/3fhSgQP0P3UUCWXHCjKO+AtF6nESOIAEKRy/OqVCdOAuOizHOvjgOq",
+	"A7YlbFyUdj7evtaHNPOn6FyDV249Yx8jgj4jBYMyeZDP1uEU8nlF1W7sl9vudfUZGFr1dfL9tY7BuEhT",
+	"qa+OeU0wdKjWCOAgNH1WJpwLxj0fAd3+JkB3sXNt3PNc3qEDpdmgpd11zeNbqezpJ1Oq++P1Gbp+frcG",
+	"jbZDs/WIKVUI3aNH1Jt81LcHkI9Ce5UlKSspQTYuV0yXjs9IBypV1Uw2RO99bxP0wVSzOrkUGP6jvrHe",
+	"RUtqkGt0aWh1YkBD2KcINVxCFCP0siToat6mry/yrW7mprYPoIR4fxFvds+BXfh8betbM1DIDxSWYaXX",
+	"Ux8ZrhrRKZGFFCHUy0ypbkOflC7F/k35CCTaG/bmgudu3rrHaTjYaNPSOx+cv3x+dvb8fPD2bDAcwH/9",
+	"V//cbCkSfe+fvXZDlehYZ/+s+pEMG81ODmcb5Vd3dDWbmHTwiOpsTalIXqy2Ons8oj7W6AvSvLSOYF8n",
+	"LxOvsFXfjh3ZIyGZHMdEA5ez6p4Vj+rahAoJX6ldN13xf7c8d57AFZahcgprLVFaCp7TL8g9qNm2T7kK",
+	"sQQbev56AoLZY1TxWlrn+5F8wYNvNProPHcPuCR0sHic6CKvLbR2bNHnbgKfxXsqqxCZ96M3j/z0U1je",
+	"feP0tyKzXwuOMRjeUKWaaqBUqFF7xNQWW82C8tS3HEGfkGn0XTlSjPovd8nSYJkFwShzUTniJqH4xpf5",
+	"eO/OsLHiua+UoDSCkaLMx4T50gxWZ0ButcZItrZbF4MBWY7U03G7AcP4GbVScRKxrEpe0Eo0Qybo6kBR",
+	"mjQyd9o9WRp8Ad72rVvqyqZr5bsXo51V5dj4+uOlvsPSArqhBlhFh1xsIO7jm/zNfhwP9XxRnd2jcARY",
+	"RwOPw6GCulHVrSGsAgOgoHe3JXKD2VRYZEP52ENWaBtSLZvZ04SDqREYluR5n/1Dy5CuQO+PVHBwVW0v",
+	"fEoWGfTBcbCaa1t11Qs3x6P7GB+Qhw6zhD0ahlgRanZXdRijodb5q84o2EdKetXYb6SeVvF82gg2xA5J",
+	"6UqvnsHs1PaPPW23/Qt2PmabAro+67PrViYA0MuJ0u4EN5uFQjsjJutGFuuQ3JPe8VWNBuuhjOEgD1et",
+	"7AK5N3vg1zrz/lFyCLaTBtrNCnpGmV3uhkZzggc7LKqgzcVW0MZX1Nd1Qp8R+9/oL/GVFcpwaB1KRbDe",
+	"G+b9o1qeHYHTG1AfGWe5nIr2LehPqmKbwF2oRUCnThlipa5ugxK+2Ro5KDYhXCVNVVwvbasMg7KaQ6n8",
+	"OMGgU7iInrsQHW1FU0kUUbDVL+p8cOEjQL6fAMxTcGtR2DXK5inh9KqpYmNKKr6AdTaV4WexlTmwI7+6",
+	"joTo0FzhkJzoVouBZp3iERnQjT4sNWpWWDNIju1z1dl2qMGQfZxrLvKMhdbusQW2grBd66tadFxe/hdm",
+	"aG/2xIgQ7i9Y+RCwHKkzqhP80qyUeCz3kasvnw8raEdlq9qkQMGOpwt7ikVdz+f+BsK4ovC26nlBJXso",
+	"Q8kR0/A31ik7QJLhmkGfbJ01QqFBcyEPUqsMqoqT+RRr69PpWrmKr3wp2i2s+ha9oX32iw4XULQqetsl",
+	"PJiaGtMkq1sYP0OINpqwxXLvQsePTJresHd6x81pLie+kSCt1p6CeD07Da0475tZccX8qKy4g+Vgvfev",
+	"LQIb7Vo6Sx4eM6TVJfR4I82O0BxYP24Mpq+yx8IBB/Jxwsbt646kOLrJSzfDaCHRB/PfSEfFOzHe6wlJ",
+	"SQzl0gxX7GJwAd9XYQMUal1ixtFVeHtlTIjLkqumi1NXZcnd1TTHFUxvC5KfgCUQXDoFWqNde9cydtV3",
+	"f1kJ4VscRhW6tDTYpAPRpls0NB1K/vpxb/JhUv1jOkTIYNxy8H1Fj0hQ9+j2ZtD0UF9YE9qPfdn7OEEU",
+	"bSRhk9eBMiCkpXRwePkJBSaA209ErlcbLoykupKLz6r64voxpbv7W+Qkz2vV04suetM/bDtDvAcGqzgo",
+	"qW7IzgcDKhWNeDrYmBrihGAezUDlRGhRnoTMDG2KOVciOzkZqSpLo5G8yq1WiddCM6OLAuMtudUN6BJb",
+	"8XenEQjRwEatTd8JcxXWAyZwVUe17PK5uHDJ5hdwudQdgL6+NKq6InUZZSHa4xoEjYi1LaG+RO1RqytV",
+	"VGIiNpG9s5na83guqMO5R1ROnob+YPXlshtXPRqB5ecr7wKfGiGqyzalN96uWaiDbmdsYGL2kF2cv6jl",
+	"Nt2jH8NmainyJRG63bTkoV5EAAmh1fmLR0er1zpd7MCqmxZ8KWNfPoosgl3V/N+rYLJSAmiuz5dBHYlI",
+	"ObWepUSO2jvncy2Udrf4B3RkNnItkN83a/BbyZpV5h9w/4Ck4f5tav1AcisXU1f1dAjFosSLuVqzOicU",
+	"BEYEmdkPHwtp1kRxxOFJCAC1kCsiXQzrFKiwQLCHotG0L0wHr4+lgsGjTh1DbPi7d83/P0VWrwnnRIwn",
+	"V/0ngiZ9v2EZNboH/fEOfbHC3AXCq9sfDE9Pz86/6Q/6g/7Z8NtvBme9+3f3/ycAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -50,6 +50,11 @@ var Routes = map[string]Route{
 	"CreateRegistryToken": {LiveSession, mebibyte},
 	"AppendChain":         {LiveSession, 16 * mebibyte},
 	"GetChainHead":        {LiveSession, mebibyte},
+	"GetChain":            {LiveSession, mebibyte},
+	"EnrolmentPosition":   {Signature, mebibyte},
+	"ListSealed":          {LiveSession, mebibyte},
+	"GetSealed":           {LiveSession, mebibyte},
+	"PutSealed":           {LiveSession, largestState},
 }
 
 // Permissions are the same table as package auth knows it.
