@@ -174,11 +174,11 @@ func resealOutput(keys datadir.Keys, who datadir.Runner, r runnerapi.Sealed, nam
 		purpose = interpolate.ComponentOutput(who.OrgID, who.InstallID, r.ID, r.Name, name)
 	}
 	whole := func(path []string) (seal.Purpose, bool) { return purpose, len(path) == 0 }
-	clear, err := seal.OpenLeaves(open, value, whole)
+	opened, err := seal.OpenLeaves(open, value, whole)
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := seal.SealLeaves(keys.Recipients(), clear, whole)
+	sealed, err := seal.SealLeaves(keys.Recipients(), opened, whole)
 	if err != nil {
 		return nil, err
 	}

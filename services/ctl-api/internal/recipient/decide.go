@@ -7,7 +7,6 @@
 package recipient
 
 import (
-	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,7 +126,7 @@ func decideKey(before Verified, c Claim) Decision {
 	}
 	machine, err := capsule.ParsePublicKey(before.MachineKey)
 	if err == nil {
-		err = recovery.VerifyIntroduction(ed25519.PublicKey(machine), env, c.OrgID, c.InstallID, *c.Recovery)
+		err = recovery.VerifyIntroduction(machine, env, c.OrgID, c.InstallID, *c.Recovery)
 	}
 	if err == nil {
 		err = c.Recovery.Check()
