@@ -64,6 +64,10 @@ type Record struct {
 	Detail string `json:"detail,omitempty"`
 	// Anchored is the other chain's head in an anchor.
 	Anchored *SignedHead `json:"anchored,omitempty"`
+	// Keys are those that an event names; Handover is the signature by which its
+	// writer goes on with the chain of another.
+	Keys     *Keys             `json:"keys,omitempty"`
+	Handover *capsule.Envelope `json:"handover,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -160,6 +164,8 @@ func (r Record) validate() error {
 		return bad("only an outcome names an intent")
 	case r.Kind != Anchor && r.Anchored != nil:
 		return bad("only an anchor carries a head")
+	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
+		return bad("only an event names keys or carries a handover")
 	case r.What == "" || r.Actor == "":
 		return bad("actor and what are needed")
 	}

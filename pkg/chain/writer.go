@@ -40,6 +40,7 @@ type Writer struct {
 	offsets []int64 // where record seq begins, at seq-1
 	head    Head
 	open    map[int64]Record // intents without outcome
+	named   *Keys            // the last that a record names
 	broken  error
 }
 
@@ -110,6 +111,13 @@ func (w *Writer) Append(ctx context.Context, r Record) (Head, error) {
 	r.Seq = line.Seq
 	w.take(r, line.Head, int64(len(line.Raw))+1)
 	return w.head, nil
+}
+
+// Named returns the keys that the chain named last, nil when it names none.
+func (w *Writer) Named() *Keys {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.named
 }
 
 // Head returns the head of what is stored.
@@ -201,6 +209,9 @@ func (w *Writer) heal() error {
 
 // take moves the writer's picture on by one stored record.
 func (w *Writer) take(r Record, head Head, bytes int64) {
+	if r.Keys != nil {
+		w.named = r.Keys
+	}
 	w.offsets = append(w.offsets, w.size)
 	w.size += bytes
 	w.head = head

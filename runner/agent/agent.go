@@ -227,6 +227,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		}
 		a.loadSettings(trusted.Dispatch)
 		a.noteAside(life)
+		a.nameKeys(life)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
 		}

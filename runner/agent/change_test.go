@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // change is a change of one resource on its way.
@@ -379,7 +380,8 @@ func TestRefusedStateIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := seal.Open(keys.Seal, kept.Write.Body)
+	who := datadir.Runner{OrgID: c.plane.orgID, InstallID: c.plane.installID}
+	state, err := keys.Open(datadir.StatePurpose(who, c.resource.ID, kept.Write.Lineage, kept.Write.Serial), kept.Write.Body)
 	if err != nil || !strings.Contains(string(state), `"serial":8`) || !strings.Contains(kept.Reason, "state_refused") {
 		t.Errorf("evidence = %s, %v; reason %q", state, err, kept.Reason)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -135,13 +136,19 @@ func TestSecretsNeverShow(t *testing.T) {
 	}
 }
 
-// sealed is a state whose leaf "secret" is sealed to the runner.
-func (r *runner) sealed(tree map[string]any) json.RawMessage {
+// sealed is the tree of an install with these inputs, of which "secret" is sealed
+// to the runner.
+func (r *runner) sealed(inputs map[string]any) json.RawMessage {
 	r.t.Helper()
 	r.plane.mu.Lock()
 	recipient := r.plane.enrolled[0].SealRecipient
 	r.plane.mu.Unlock()
-	sealed, err := seal.SealLeaves(recipient, tree, func(path []string) bool { return len(path) == 1 && path[0] == "secret" })
+	tree := map[string]any{"inputs": map[string]any{"populated": true, "inputs": inputs}}
+	at := interpolate.SealedLeaves(r.plane.orgID, r.plane.installID, tree)
+	sealed, err := seal.SealLeaves([]string{recipient}, tree, func(path []string) (seal.Purpose, bool) {
+		purpose, ok := at(path)
+		return purpose, ok && path[2] == "secret"
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -136,10 +136,14 @@ func (e testEngine) plan() error {
 // secret is what the template of the test renders: a sealed value of the state.
 func (e testEngine) secret() string {
 	var state struct {
-		Secret string `json:"secret"`
+		Inputs struct {
+			Inputs struct {
+				Secret string `json:"secret"`
+			} `json:"inputs"`
+		} `json:"inputs"`
 	}
 	_ = json.Unmarshal(e.spec.State, &state)
-	return state.Secret
+	return state.Inputs.Inputs.Secret
 }
 
 func (e testEngine) apply() error {

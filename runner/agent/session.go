@@ -54,10 +54,15 @@ func (a *agent) sessions(work, life context.Context) error {
 // openSession opens a session, however long that takes.
 func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	var session runnerapi.Session
-	err := control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
+	brought, err := a.bringRecovery()
+	if err != nil {
+		return session, err
+	}
+	err = control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
 		session, err = a.api.OpenSession(ctx, runnerapi.SessionRequest{
 			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
 			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(),
+			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
 		return verdict(err)
 	})
@@ -91,6 +96,7 @@ func (a *agent) serve(work, life context.Context, session runnerapi.Session) err
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.followSettings(ctx) })
 		g.Go(func() error { return a.chain.ship(ctx, a.api, a.cfg.Log) })
+		g.Go(func() error { return a.followReseal(ctx) })
 	}
 	return g.Wait()
 }

@@ -9,7 +9,13 @@
 //	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
 //	  identity            Ed25519 key of the runner, PKCS#8 in PEM
 //	  seal-identity       age key that opens what is sealed to the install
+//	  seal-form           there from the start, or once all was sealed again: only
+//	                      what names its purpose opens
 //	  salt                32 bytes: makes digests of inputs unguessable
+//	  reseal.json         that the customer wants everything sealed again, or how
+//	                      that ended
+//	  handover.json       the customer's signature by which this machine took over
+//	  recovery-change.json the old recovery key's signature under the new one
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
 //	  orders              what was begun: engines per order, tries per effect
@@ -106,6 +112,15 @@ func (d Dir) StackReport() string { return d.join("secrets", "stack.json") }
 // Code recognises the code that was taken in last.
 func (d Dir) Code() string { return d.join("code.json") }
 
+// Reseal is the customer's wish that everything is sealed again.
+func (d Dir) Reseal() string { return d.join("reseal.json") }
+
+// Handover is the customer's signature by which this machine takes over.
+func (d Dir) Handover() string { return d.join("handover.json") }
+
+// RecoveryChange is the signature of a recovery key under the one after it.
+func (d Dir) RecoveryChange() string { return d.join("recovery-change.json") }
+
 // Runner says who the runner is.
 func (d Dir) Runner() string { return d.join("runner.json") }
 
@@ -181,6 +196,7 @@ func (d Dir) ResourceLock(id string) string { return d.join("locks", id) }
 
 func (d Dir) identity() string     { return d.join("identity") }
 func (d Dir) sealIdentity() string { return d.join("seal-identity") }
+func (d Dir) sealForm() string     { return d.join("seal-form") }
 func (d Dir) salt() string         { return d.join("salt") }
 
 func (d Dir) join(parts ...string) string {

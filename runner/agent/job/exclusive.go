@@ -69,7 +69,7 @@ func (j *job) openProxy(life context.Context) error {
 	j.secrets.add(access.Password, "state proxy")
 	config := stateproxy.Config{
 		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
-		Seal: j.deps.Keys.Seal, Salt: j.deps.Keys.Salt, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
+		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
 		Learn: func(value any, written bool) { j.learn(value, written) },
 	}
 	if j.attempt.Assignment.Fence != nil {

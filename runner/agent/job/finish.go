@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -171,7 +172,9 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 			continue
 		}
 		// One that shows a secret is sensitive, whatever its author says.
-		sealed, err := seal.SealLeaves(j.deps.Keys.Seal.Recipient(), out.Value, func([]string) bool { return true })
+		sealed, err := seal.SealLeaves(j.deps.Keys.Recipients(), out.Value, func([]string) (seal.Purpose, bool) {
+			return outputPurpose(j.spec, name), true
+		})
 		if err != nil {
 			return r, fmt.Errorf("seal output %q: %w", name, err)
 		}
@@ -197,6 +200,18 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 	clean.Outputs = outputs
 	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
 	return clean, nil
+}
+
+// outputPurpose is what a sealed output of the job is for: its place in the
+// install's tree.
+func outputPurpose(spec jobspec.Spec, name string) seal.Purpose {
+	switch {
+	case spec.Action != nil:
+		return interpolate.ActionOutput(spec.OrgID, spec.InstallID, spec.Action.Name, name)
+	case spec.Resource != nil && spec.Resource.Kind == "component":
+		return interpolate.ComponentOutput(spec.OrgID, spec.InstallID, spec.Resource.ID, spec.Resource.Name, name)
+	}
+	return interpolate.SandboxOutput(spec.OrgID, spec.InstallID, name)
 }
 
 // deliver hands in what is on disk.

@@ -45,7 +45,7 @@ func (j *job) openState() (jobspec.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
-	opened, err := openLeaves(j.deps.Keys.Seal, tree, named)
+	opened, err := openLeaves(j.deps.Keys.Open, tree, named, interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree))
 	if err != nil {
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}
@@ -67,13 +67,14 @@ func (j *job) hide(value any) {
 	})
 }
 
-// openLeaves is a copy of a tree in which the named leaves are in clear.
-func openLeaves(id *seal.Identity, tree any, named leafNames) (any, error) {
+// openLeaves is a copy of a tree in which the named leaves are in clear. A value
+// that stands in another place than it was sealed for does not open.
+func openLeaves(open seal.Opener, tree any, named leafNames, purposes seal.Leaves) (any, error) {
 	return replaceLeaves(tree, nil, func(path []string, leaf any) (any, error) {
 		if !named.cover(tree, path) {
 			return leaf, nil
 		}
-		return seal.OpenLeaves(id, leaf)
+		return seal.OpenLeaves(open, leaf, func([]string) (seal.Purpose, bool) { return purposes(path) })
 	})
 }
 
@@ -196,6 +197,13 @@ func (j *job) manifest() (string, error) {
 	return string(data), err
 }
 
+// hiddenPurpose is that of the list of what a plan had opened.
+func (j *job) hiddenPurpose() seal.Purpose {
+	purpose := j.pinnedPurpose(j.spec.ChangeID)
+	purpose.Path = "hidden"
+	return purpose
+}
+
 // sealHidden seals what was opened for a plan, for the log of its apply.
 func (j *job) sealHidden() ([]byte, error) {
 	if len(j.hidden) == 0 {
@@ -205,7 +213,7 @@ func (j *job) sealHidden() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return seal.Seal(j.deps.Keys.Seal.Recipient(), raw)
+	return seal.Seal(j.deps.Keys.Recipients(), j.hiddenPurpose(), raw)
 }
 
 // learnHidden registers what a plan had opened.
@@ -213,7 +221,7 @@ func (j *job) learnHidden(sealed []byte) error {
 	if len(sealed) == 0 {
 		return nil
 	}
-	raw, err := seal.Open(j.deps.Keys.Seal, sealed)
+	raw, err := j.deps.Keys.Open(j.hiddenPurpose(), sealed)
 	if err != nil {
 		return fmt.Errorf("what the log of the plan hid: %w", err)
 	}

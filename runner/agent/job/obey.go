@@ -178,7 +178,7 @@ func (j *job) obey(ctx context.Context) error {
 		return err
 	}
 	// These are the bytes whose digest the order was checked against.
-	if err := j.unpin(ctx, sealed, j.dir.in("pinned")); err != nil {
+	if err := j.unpin(ctx, j.spec.ChangeID, sealed, j.dir.in("pinned")); err != nil {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
 	return j.commit(ctx, verdict.Order)

@@ -126,7 +126,7 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 	if err := oci.PackRoot(ctx, &packed, dir, nil); err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
-	sealed, err := seal.Seal(j.deps.Keys.Seal.Recipient(), packed.Bytes())
+	sealed, err := seal.Seal(j.deps.Keys.Recipients(), j.pinnedPurpose(j.spec.ChangeID), packed.Bytes())
 	if err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
@@ -135,6 +135,11 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
 	return capsule.DigestBytes(sealed), name.String(), nil
+}
+
+// pinnedPurpose is what the pinned bytes of a change are sealed for.
+func (j *job) pinnedPurpose(change string) seal.Purpose {
+	return datadir.PlanPurpose(j.deps.Runner, change)
 }
 
 // artifactKinds are what builds make.

@@ -16,7 +16,6 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
-	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/registry"
@@ -151,9 +150,9 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 	}
 }
 
-// unpin opens what a plan kept, and puts it into dir.
-func (j *job) unpin(ctx context.Context, sealed []byte, dir string) error {
-	plain, err := seal.Open(j.deps.Keys.Seal, sealed)
+// unpin opens what the plan of a change kept, and puts it into dir.
+func (j *job) unpin(ctx context.Context, change string, sealed []byte, dir string) error {
+	plain, err := j.deps.Keys.Open(j.pinnedPurpose(change), sealed)
 	if err != nil {
 		return fmt.Errorf("pinned plan: %w", err)
 	}

@@ -313,6 +313,32 @@ type InstallInput struct {
 	Overrides json.RawMessage
 }
 
+type InstallRecipient struct {
+	OrgID              string
+	InstallID          string
+	Number             int32
+	MachineKey         string
+	SealRecipient      string
+	RecoveryKeyID      *string
+	RecoverySigningKey *string
+	RecoveryRecipient  *string
+	Reason             string
+	Evidence           json.RawMessage
+	CreatedAt          time.Time
+}
+
+type InstallRecovery struct {
+	OrgID      string
+	InstallID  string
+	KeyID      *string
+	SigningKey *string
+	Recipient  *string
+	Change     json.RawMessage
+	SealedSalt []byte
+	Handover   json.RawMessage
+	UpdatedAt  time.Time
+}
+
 type Key struct {
 	ID            string
 	OrgID         string
@@ -388,6 +414,7 @@ type Org struct {
 	OrgID     string
 	Name      string
 	CreatedAt time.Time
+	SealForm  int32
 }
 
 type RegistryToken struct {

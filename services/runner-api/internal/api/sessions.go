@@ -121,6 +121,9 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 	}
 	var settings int64
 	if runner.InstallID != nil {
+		if err := keepRecovery(ctx, tx, runner, body); err != nil {
+			return answer, err
+		}
 		if settings, err = tx.RunnerSettingsVersion(ctx, *runner.InstallID); err != nil {
 			return answer, err
 		}

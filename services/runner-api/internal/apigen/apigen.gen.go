@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -272,6 +273,11 @@ type ChainRecord struct {
 	Seq  int64  `json:"seq"`
 }
 
+// ChainRecords defines model for ChainRecords.
+type ChainRecords struct {
+	Records []ChainRecord `json:"records"`
+}
+
 // Claim defines model for Claim.
 type Claim struct {
 	Jobs []Assignment `json:"jobs"`
@@ -300,6 +306,9 @@ type Enrolment struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
 
+	// Handover A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Handover *Envelope `json:"handover,omitempty"`
+
 	// PublicKey The runner's Ed25519 key, 32 bytes in base64; it signs this request.
 	PublicKey string `json:"public_key"`
 
@@ -309,6 +318,13 @@ type Enrolment struct {
 
 	// Version Version of the runner.
 	Version string `json:"version"`
+}
+
+// EnrolmentPosition defines model for EnrolmentPosition.
+type EnrolmentPosition struct {
+	// PublicKey The new machine's Ed25519 key; it signs this request.
+	PublicKey string `json:"public_key"`
+	Secret    string `json:"secret"`
 }
 
 // Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
@@ -399,6 +415,20 @@ type LockRequest struct {
 	Info   map[string]interface{} `json:"info"`
 	JobID  string                 `json:"job_id"`
 	LockID string                 `json:"lock_id"`
+}
+
+// MachinePosition defines model for MachinePosition.
+type MachinePosition struct {
+	ChainHead ChainHead `json:"chain_head"`
+	InstallID string    `json:"install_id"`
+
+	// MachineKey Id of the key of the machine that is there now.
+	MachineKey string `json:"machine_key"`
+	OrgID      string `json:"org_id"`
+
+	// RecoveryKey Id of the recovery key that must sign; absent without one.
+	RecoveryKey *string `json:"recovery_key,omitempty"`
+	RunnerID    string  `json:"runner_id"`
 }
 
 // PhoneHome defines model for PhoneHome.
@@ -503,6 +533,9 @@ type ProblemItem struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// RecoveryKey The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+type RecoveryKey = recovery.Public
+
 // Registry defines model for Registry.
 type Registry struct {
 	// Host Host and port of the org's registry.
@@ -605,6 +638,58 @@ type RunRecorded struct {
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Sealed defines model for Sealed.
+type Sealed struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+	State   *SealedState  `json:"state,omitempty"`
+}
+
+// SealedList defines model for SealedList.
+type SealedList struct {
+	Resources []SealedResource `json:"resources"`
+
+	// SealedSalt As the last session brought it; absent when none did.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
+}
+
+// SealedOutputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+type SealedOutputs = jobspec.Outputs
+
+// SealedResource defines model for SealedResource.
+type SealedResource struct {
+	ID string `json:"id"`
+
+	// Kind sandbox or component.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// SealedState defines model for SealedState.
+type SealedState struct {
+	// Body Sealed.
+	Body []byte `json:"body"`
+
+	// Digest Salted digest of the plaintext.
+	Digest  string `json:"digest"`
+	Lineage string `json:"lineage"`
+	Serial  int64  `json:"serial"`
+}
+
+// SealedWrite defines model for SealedWrite.
+type SealedWrite struct {
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+
+	// OutputsBefore Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	OutputsBefore SealedOutputs `json:"outputs_before"`
+	State         *SealedState  `json:"state,omitempty"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Epoch Higher than that of any session before.
@@ -637,9 +722,18 @@ type Session struct {
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
-	Facts    Facts     `json:"facts"`
-	RunnerID string    `json:"runner_id"`
-	Running  []Attempt `json:"running"`
+	Facts Facts `json:"facts"`
+
+	// Recovery The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+	Recovery *RecoveryKey `json:"recovery,omitempty"`
+
+	// RecoverySigned A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	RecoverySigned *Envelope `json:"recovery_signed,omitempty"`
+	RunnerID       string    `json:"runner_id"`
+	Running        []Attempt `json:"running"`
+
+	// SealedSalt The runner's salt, sealed to itself and the recovery key, kept for a machine that takes its place.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
 
 	// Slots How many jobs it works on at once.
 	Slots int `json:"slots"`
@@ -773,6 +867,12 @@ type ResourceID = string
 // RunID Example: arn_01k0a2b3c4d5e6f7g8h9jkmnpq
 type RunID = string
 
+// GetChainParams defines parameters for GetChain.
+type GetChainParams struct {
+	// After The number of the last record that the caller has; 0 for none.
+	After int64 `form:"after" json:"after"`
+}
+
 // GetSettingsParams defines parameters for GetSettings.
 type GetSettingsParams struct {
 	// AfterVersion The version that the runner has; 0 for none.
@@ -797,6 +897,9 @@ type AppendChainJSONRequestBody = ChainAppend
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
+// EnrolmentPositionJSONRequestBody defines body for EnrolmentPosition for application/json ContentType.
+type EnrolmentPositionJSONRequestBody = EnrolmentPosition
+
 // ClaimJobsJSONRequestBody defines body for ClaimJobs for application/json ContentType.
 type ClaimJobsJSONRequestBody = ClaimRequest
 
@@ -815,6 +918,9 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
 
+// PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
+type PutSealedJSONRequestBody = SealedWrite
+
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
 
@@ -832,6 +938,9 @@ type LockStateJSONRequestBody = LockRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(c *gin.Context, params GetChainParams)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(c *gin.Context)
@@ -841,6 +950,9 @@ type ServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(c *gin.Context)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(c *gin.Context)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(c *gin.Context)
@@ -859,6 +971,15 @@ type ServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(c *gin.Context)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(c *gin.Context, resource ResourceID)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(c *gin.Context, resource ResourceID)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(c *gin.Context)
@@ -890,6 +1011,33 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(c *gin.Context)
+
+// GetChain operation middleware
+func (siw *ServerInterfaceWrapper) GetChain(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetChainParams
+
+	// ------------- Required query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetChain(c, params)
+}
 
 // AppendChain operation middleware
 func (siw *ServerInterfaceWrapper) AppendChain(c *gin.Context) {
@@ -928,6 +1076,19 @@ func (siw *ServerInterfaceWrapper) Enrol(c *gin.Context) {
 	}
 
 	siw.Handler.Enrol(c)
+}
+
+// EnrolmentPosition operation middleware
+func (siw *ServerInterfaceWrapper) EnrolmentPosition(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EnrolmentPosition(c)
 }
 
 // ClaimJobs operation middleware
@@ -1042,6 +1203,69 @@ func (siw *ServerInterfaceWrapper) PutRun(c *gin.Context) {
 	}
 
 	siw.Handler.PutRun(c, run)
+}
+
+// ListSealed operation middleware
+func (siw *ServerInterfaceWrapper) ListSealed(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSealed(c)
+}
+
+// GetSealed operation middleware
+func (siw *ServerInterfaceWrapper) GetSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSealed(c, resource)
+}
+
+// PutSealed operation middleware
+func (siw *ServerInterfaceWrapper) PutSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutSealed(c, resource)
 }
 
 // OpenSession operation middleware
@@ -1251,15 +1475,20 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 		ErrorHandler:       errorHandler,
 	}
 
+	router.GET(options.BaseURL+"/chain", wrapper.GetChain)
 	router.POST(options.BaseURL+"/chain", wrapper.AppendChain)
 	router.GET(options.BaseURL+"/chain/head", wrapper.GetChainHead)
 	router.POST(options.BaseURL+"/enrol", wrapper.Enrol)
+	router.POST(options.BaseURL+"/enrol/position", wrapper.EnrolmentPosition)
 	router.POST(options.BaseURL+"/jobs/claim", wrapper.ClaimJobs)
 	router.PUT(options.BaseURL+"/jobs/:job/plan", wrapper.PutPlan)
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
+	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
+	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
+	router.PUT(options.BaseURL+"/sealed/:resource", wrapper.PutSealed)
 	router.POST(options.BaseURL+"/sessions", wrapper.OpenSession)
 	router.GET(options.BaseURL+"/settings", wrapper.GetSettings)
 	router.POST(options.BaseURL+"/stacks/phone-home", wrapper.PhoneHome)
@@ -1270,6 +1499,45 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 }
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type GetChainRequestObject struct {
+	Params GetChainParams
+}
+
+type GetChainResponseObject interface {
+	VisitGetChainResponse(w http.ResponseWriter) error
+}
+
+type GetChain200JSONResponse ChainRecords
+
+func (response GetChain200JSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetChaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetChaindefaultApplicationProblemPlusJSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type AppendChainRequestObject struct {
 	Body *AppendChainJSONRequestBody
@@ -1390,6 +1658,45 @@ type EnroldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response EnroldefaultApplicationProblemPlusJSONResponse) VisitEnrolResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositionRequestObject struct {
+	Body *EnrolmentPositionJSONRequestBody
+}
+
+type EnrolmentPositionResponseObject interface {
+	VisitEnrolmentPositionResponse(w http.ResponseWriter) error
+}
+
+type EnrolmentPosition200JSONResponse MachinePosition
+
+func (response EnrolmentPosition200JSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EnrolmentPositiondefaultApplicationProblemPlusJSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1621,6 +1928,117 @@ type PutRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutRundefaultApplicationProblemPlusJSONResponse) VisitPutRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealedRequestObject struct {
+}
+
+type ListSealedResponseObject interface {
+	VisitListSealedResponse(w http.ResponseWriter) error
+}
+
+type ListSealed200JSONResponse SealedList
+
+func (response ListSealed200JSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListSealeddefaultApplicationProblemPlusJSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+}
+
+type GetSealedResponseObject interface {
+	VisitGetSealedResponse(w http.ResponseWriter) error
+}
+
+type GetSealed200JSONResponse Sealed
+
+func (response GetSealed200JSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSealeddefaultApplicationProblemPlusJSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+	Body     *PutSealedJSONRequestBody
+}
+
+type PutSealedResponseObject interface {
+	VisitPutSealedResponse(w http.ResponseWriter) error
+}
+
+type PutSealed204Response struct {
+}
+
+func (response PutSealed204Response) VisitPutSealedResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutSealeddefaultApplicationProblemPlusJSONResponse) VisitPutSealedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1963,6 +2381,9 @@ func (response LockStatedefaultApplicationProblemPlusJSONResponse) VisitLockStat
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(ctx context.Context, request GetChainRequestObject) (GetChainResponseObject, error)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(ctx context.Context, request AppendChainRequestObject) (AppendChainResponseObject, error)
@@ -1972,6 +2393,9 @@ type StrictServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(ctx context.Context, request EnrolRequestObject) (EnrolResponseObject, error)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(ctx context.Context, request EnrolmentPositionRequestObject) (EnrolmentPositionResponseObject, error)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(ctx context.Context, request ClaimJobsRequestObject) (ClaimJobsResponseObject, error)
@@ -1990,6 +2414,15 @@ type StrictServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(ctx context.Context, request ListSealedRequestObject) (ListSealedResponseObject, error)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(ctx context.Context, request GetSealedRequestObject) (GetSealedResponseObject, error)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(ctx context.Context, request PutSealedRequestObject) (PutSealedResponseObject, error)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
@@ -2068,6 +2501,32 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictGinServerOptions
+}
+
+// GetChain operation middleware
+func (sh *strictHandler) GetChain(ctx *gin.Context, params GetChainParams) {
+	var request GetChainRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetChain(ctx.Request.Context(), request.(GetChainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetChain")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetChainResponseObject); ok {
+		if err := validResponse.VisitGetChainResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // AppendChain operation middleware
@@ -2171,6 +2630,48 @@ func (sh *strictHandler) Enrol(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(EnrolResponseObject); ok {
 		if err := validResponse.VisitEnrolResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EnrolmentPosition operation middleware
+func (sh *strictHandler) EnrolmentPosition(ctx *gin.Context) {
+	var request EnrolmentPositionRequestObject
+
+	var body EnrolmentPositionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EnrolmentPosition(ctx.Request.Context(), request.(EnrolmentPositionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EnrolmentPosition")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EnrolmentPositionResponseObject); ok {
+		if err := validResponse.VisitEnrolmentPositionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2429,6 +2930,100 @@ func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(PutRunResponseObject); ok {
 		if err := validResponse.VisitPutRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSealed operation middleware
+func (sh *strictHandler) ListSealed(ctx *gin.Context) {
+	var request ListSealedRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSealed(ctx.Request.Context(), request.(ListSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSealedResponseObject); ok {
+		if err := validResponse.VisitListSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSealed operation middleware
+func (sh *strictHandler) GetSealed(ctx *gin.Context, resource ResourceID) {
+	var request GetSealedRequestObject
+
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSealed(ctx.Request.Context(), request.(GetSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSealedResponseObject); ok {
+		if err := validResponse.VisitGetSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutSealed operation middleware
+func (sh *strictHandler) PutSealed(ctx *gin.Context, resource ResourceID) {
+	var request PutSealedRequestObject
+
+	request.Resource = resource
+
+	var body PutSealedJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutSealed(ctx.Request.Context(), request.(PutSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutSealedResponseObject); ok {
+		if err := validResponse.VisitPutSealedResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2710,157 +3305,175 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H2Lchu3luCvoLhTZVvboqiHH6Jqa0rJ9b1JxpNkLE+yk9Argt0gCbMJtAG0aMalqv2a/bD9kq1zDtAP",
-	"Ei1SsuzZmlu3UjIbjcfBeb/6cy/Vy0IroZztDT/3Cm74Ujhh8F8/6cmPf4M/MmFTIwsnteoNez9mTE8Z",
-	"Zx/0BP5wc2mZKZUSpt9LehKGFNzNe0lP8aXoDXsf9KSX9Iz4WEojst7QmVIkPZvOxZLD9OITXxa5H3k9",
-	"OF4M+MnkND3LnosX05ezV/PzD4ulKj72EpjYCQNL/C8Y++fg8Jwf/vX+88mL23/qJT23LmAa64xUs97t",
-	"bdJ7K6wuTSruOojxY+g0wh/miWVSWcfzvONY4bU9z2aE3ftsMHaPs5Wq+1j+IAlb8kywybpxMvZ0zI26",
-	"/r//+/+Mn3WdrVR7Hgtm2vdYMHbXsW5hWVtoZQUi4a9GT3KxhD9TrZxQDv7kRZHLlMOJjwoa8d8/WDj+",
-	"58Yu/8mIaW/Y+29HNZYf0VN7FObFFdsAfAeQEh9LYR1bccuUdswKcyOyC4TiRGdrZvnastV83cer8LPC",
-	"opfWypla+o22Z/5FCQbgWBaOcce0EkBFcAeF0YUwTtKh/Rj408NHKidmwvRuk95UqFRszw27nhmuYFq6",
-	"bI+fF4xPrFCOreaCngDlLkvHncDDzaWawR6m2iy5o8VenNV301gbiE5mjX2Fe0t6ueBWXItPhQTs5bj5",
-	"asaMO3Ho5FJs33jSy/Xs2umFUNuH+n3OHcv17FCqGVyH4wth2VQbJl3CxpPcIRr3Y9MCQDnNszntpJR5",
-	"lrAi5yphgEtrpg1QB12w5UvBONA//bMQaXwFkwmzC9FeqxuR60LACzDTrvE/6ckVDIPhzgi+9ADfvu1c",
-	"zyoG7DEmuk1nOCHMXcu+w0FEfoHq/wz3nVQY2QSrP0/k6ptbb95v2Mv7apd68kGkDnZ5WeM8zzIJK/D8",
-	"1wZZTHluxR2UsuSf5LJc9obHA/xf0ltK5X+5G5fvLVXuBFHscN/PuVSXRSFUds8DGpFqk+Gf0oml3XWP",
-	"uNJbfAkWXvJPP9Jrzz1E/D9rkHBj+HrrWGHdztP8IDgBr7XdObfzbWz9gdt5EEo5t47R7BcMALauGJMR",
-	"TAJHUiKKx1Z8bDGVLja1cRJ4LaGNdR6mIWV4nv8y7Q3/3FN8JHtcB4Lq9v2mnLlkXnQxB2yO51YHsQKg",
-	"QNbjtBEZS2EWJlRm+9WW/R3fD5tAdMWZCd3IE8vEJ546Nlk7YRO2km6uS8dyqQSbCpG15AQMus9FVRR6",
-	"Phi8PD4/P3l+9vJscH5+fDepRu8TTxK9z5zL5TZiftCT/YmoIcNvd9AJztu5j7ekRtzzllJ4dZs3AV+6",
-	"PPyDH/51ffj+86vkxVmMPeFkAZk3pWlLDSRhqjRTYsVW2iwSkIIpV6DwZJpJZ/3PIHALoYtcDBln0zLP",
-	"WSatf+B1wT67DGqGzAXjeQ7EvBJ53h8puvw3Qs3cvDc8Cdw5/HAcQ6Jck1GywUr0ii25WoMSY5l0sF88",
-	"CVN6dcEGTKvca2dIVdLBNngub5CpVCh48vxFA+sGMQFhV9Kl8124ckWjbpPeikt3bUWqFfHraq3nz+9e",
-	"agOlqusPQNiYutpZDO1eT6fwVyfCkSa/wYjynICVge23lEoAD+IOkSWdczUTLNPCsqfjYjE7Snlhy1z0",
-	"aSmyITYQGN+5XkgV1xUrMEaferOrS9HUZtb1KKi88ecbYPbztNZLWlvfgm/S+3Q404f+xzYcmg8P5bLQ",
-	"xnn6nfeGvZl083LST/XyaCKMmx9m4ob+OmqAFPf4WhmdB/vhHlxjylO3k7P9HQcBkygnuUyvF6JLHgQj",
-	"+HV28vz58TlbiHXCTk9IMoBqPOFWvDi7AAoDbmm9J4A4Xr9N8S/OomKC59dGpLKQUWsJlX8rUiMc6fy4",
-	"gL8txo1gMIPImNOktxdG3nAn2JznU2YdilLp5g2e198wSGfiuNL2nr+Ks1PawQYvnggyZYkfv/98dhp/",
-	"+UYYGzVBfqMHbZ/DbqhtyULcW+s6twBb7yLxSBJlHMFO2drqJd6vyFim0xIQkz3929XV62d99pqnc7Qm",
-	"U70UHtggNdAw2uAWv8BvMWZR8HWueYeN41feQLqoeujnebemM2zfo5wp7koj2npAezMLse7gLVbOdvMU",
-	"ep0Gx4B8pyrRPEB1nF5r4/typHCXj8WT/h54y/5C5fcgQLy2gSJZTxE/ljydSyWaisVF8ESAuM5EKjO8",
-	"diYDK2mu1yCMGrY/ZkI56dbbl9oWKBvITUoLbOS7UuYZe4vbtVEUCwLtLg5L7/8LjNwhrHDgXqKqHprU",
-	"Yisuom6T3k968lbYMncPuLCULwXdUsKMyHjqRMa4ygKrJZoG3asQaZ+WiRH1nR4sYYw2UZiIT9JdpzoT",
-	"Lf3p5Pjs5dmr0xdnLxt61GH166t7eqp06YBfoR9TwVR/9myZpkJkIkMWKXP8w4hpafGvlKtU5PRrqVJh",
-	"HJfATZV219Zx4/AJIFnTt9HUS5aCDK97+hLqzTZhs4MLtG/ni3iAnwo3GhxTD+ACmmU6YdyyFvbAbGNG",
-	"4yfA3l2fXQllpZM3guWC3wjkGGPruBPjtsRH1hIc9AxEBQkdxUESwcNMosuQBKwV7EaYNQmSIfyyxvkK",
-	"bq3ImFawO/x1BbY32d1kuNzFS7Zu+g6069SGW47K+6i7Ti6FLls2xzYhNDSQHXZHrSVUeNhmNm3n3+bq",
-	"u7DSatV/y1f/KqzlM+EZ1RVcbYfoh0dklwSn9Ry98StgN4FyP5aiROpDJySS4b60HKPUNzDLpbIrcuyG",
-	"VfSiehMdmtbF39bpYlv87OfN38P7LtVU7yK/LWlwl8tep4u7nonsHn78DWQKcycxpkaH9gdqrhUTZwDU",
-	"L/LPbXgodb6H1x5vcvNM/tXtTd7HtacZTEMsCg7eD2d8mK/oCxzg3ai3j6Nu8FAM3aB0YQyHDTyxTK8U",
-	"gqQyNBpKWAyh7+e3b+F7w8o6Pnm1wxm1W0oHhK6xHiERQ+df51qJH7z+cY+L1qUryocp4WJZ5BjsM4Jn",
-	"KIaDFLOOp4u+n3ocBXfc/C3me5i/XcZqOEoUPDlX344EROUtuzOER6Oq8dekWnR4LMieYbwojCanYwNw",
-	"ds5Pnr8YEqpO33/u9OFKpUTEXPlbU6kJ2tAk15MQrPQ366nJiJm0zqw9G1I+2KmEyGwr+hKML3J/2Y1d",
-	"P41s+9k/xzeec3WNWtbdUELXIlmYbCXznE2kyvBX2qLTD9+DLZdLbtY7UwByrq780E1crUlbBO9e++6r",
-	"K4odud5CF4pf1Vu8JzUH9AItdQ537HGBgtmVzdY21BpLRv21Rng1bJtEMpGLrmdKXxPCNB5PtM4FV/TY",
-	"XeMeCTodzvwynWOaRS6mjunSUVIOHMd78C1zWrNcqxno/RNAexINe6hMRhS5j35vP3TiU9wDXRZZBzw2",
-	"0KQGQBKAWL1dL14BcU/DrYkgj2W9/doVFHqNdhGa5AB5gf80ukQ/qnfqYsbL07d//56dnz1/mbBxV/7N",
-	"+Fmf/Wr0zPClZRPDVToH22oMZuv4IuAuiqFxJhyX+Ri9C2OykMd9dqmYzOjiJwLuHG6fceBPwjAnFFcU",
-	"0UEdXWQslwuBmTQUwdCU08LEJ2ldzIAL3oUIaa0wfGW0miVgfUyAzFKjLQhONC9swnK9EubaKr5A1l4n",
-	"QqVaTXOJd7qFT3TUnasSsEG9bnrG2ssE9/eox9OlGPUYzwGcazqwja2Odxuhvss8Z1aqWS7YlJe5Q2Ob",
-	"KybVDc9lFlz5CcITw2rAZ6bSkHt/r0iqR7sfHeriG/7PpmOky23A+AR4gnRJSBMglrBQeqU2bmCutRUV",
-	"rigOcNSGlVY0RSNN0Q0uf+yot/DvUmXtQEeQu7me2VosmxuZblycER+vB8cfskF6uni5jIotx11p48bw",
-	"D+/e/cpoQGvas8F5jO056XKxcybY+0qbrD1l7/s7MNmtoxGCfAXGzRjvajjJuVqMKSSzAKmup5U5JK1n",
-	"Bu0lGy/uVCMd+cfpiBXUkl7cNVazPsTBaEoeYn9Shy+Qa4eLRd6nDfyTs6nMqzRRXhRsihZhf08mQ3G1",
-	"3LMqkHkToxdC3cFVSoWI7gM7kUBqXi4j0aXv8fcKN9HXnupSgWYwNXrJjlvLnEbNQxlDoV+5q1J5EBp+",
-	"jTY0mmyx4gm8kH2nl3nUNJMqstgbqaoFYLE7D3F8FjvF0rubWkmrHqpsIdZshDmvtkjFqDdkmczYWpds",
-	"KbiqHnF49s9RbVfDUiYWM/vp6pefmX/OpPIey8A1AKvagDqSCoyiI1DZyb92JxWEc8UQ/q3X+iPpWTqm",
-	"kP+grUMxDOpFuFxtZk9sZUD0O3R9qa7nzhUxusrXqEww0GTRwcpyrYsJGJz1ZJW2uOVqIR27XuGug16m",
-	"wX0aHHZFmecYFm1lfdVbD2++C3mnbTg9JI3VNKB+Z4AojAN2Gk97HU/MDBNbE1LtubXAp0k+r0GgkXjr",
-	"72aWPu+ylZxZ7fQumCJkHuiTwuvYP91q4xpbaYsndyUtJr1SyY+l8I8B07YMOb+X+FGVWD3siKQO7p9Q",
-	"5s3J1tGOBydnO0LCfpnOzfN8G3fvuTWcR2To+N4Zot61nzDPtg+8cqnf6XVteN9vkx1BxBaJRoO6qDDm",
-	"2raNxTuJuNNbvtsH6I8Yh40tc3eZpqJwIpI1a0MUZFdiOI7b8qvhr93rvhXBbPzGfuVt7YdXiZVPbLsu",
-	"QTo251mV/Pt4LmlThcJ3ANeHS7s9QX6mLkAvRfaTntwz/HPPgoo2RK+EB56h5fdH8ztKLi7Z1Ag7Z/jY",
-	"p10JRvn8F8xGlowaMmI338EJPErfWexwtXvR3eR5N5VUO9mWxX7R8ZDNNNOqz8Y3WsI/hXdYCjUDPRUU",
-	"KIOk1iyqCQqJn6WX9ODtuE5S7vZ8b96VKRX5ywCsWZmLjJHE28zUKFU0TaNSnO4VEGmkcDTeOxucv0i+",
-	"Zk7HVCpp5/eKSib7xk224x4BoPdazWeD3PedKOItpbWId40sqlCPBv+UasbQkw7/kaQNVuhGz7vC4TR1",
-	"BAuj2lNvAxqdxNSRh4LFhI/jxnxb+sKHmBi9g6sBC3F6JtAzVCWFBq7GMQVeK8EET+feA8c9eWslLJuI",
-	"qca8EL5mM63jfM+UqrNYKzg1/V2yObcXbMnXk4bzEi6XOIjI/Iod/LWTVf5OVTTOYnXYTItazAIr57g2",
-	"LqbQOJuIGVe7+ak/WZR71vluDfvL+9p6CdXaRfndlbAhM2XD+ip0GqsikjP0Ac9DZMCbQ5bmaUBsv0pG",
-	"G/cGCeXMmiobABlCvaZUbOypary3+7OhF0S8nyThG9k729ERjHpwhiOxdKqZmNg4DqB+afIuhGiUUMp4",
-	"auNSquvOZGVMr8ozeD3Ujng37EqbhciQokI8EfFMxT0GD7GRDRgWd0NJT51QzGmGY+MQ8ljSpW1Z4ZxU",
-	"M3s3EMDEsY75MVXN2gUb4LE7tdeIhzbOp2CRieBGYDCG5zmblgaZlvcc2YSNJ8Z2lb1uhdyrQye1LwDJ",
-	"axP9NgHtSSQCmcY11ojXxqAYo/Dk/jB7+37FDa3U2mZdvTK7s0SC6Hx0237/miagKos+M8e0Sr965ZIz",
-	"pXW7K4RhUDuj8F7FCs0s5hqXQokT7aHaeyhVqO8jjlOEm7/VW9oQJY2qhn2rtBvnu2+taX2sauHoth1P",
-	"F5epkzdiV7Z6TFtMF91c6udyOSHmQQoOTxcNdkVMm+PKIZNyx5Fa1VHtxTuO5iKH6i48pTRPTnjPLVsZ",
-	"6ZxQiU9u2avgtM40iQYW+Ex05jjulwgIXNBI8rbtwdzxTHv5kaqR1Qr1lqtz3VHtiuB+xOzIB+z8gemQ",
-	"daI2FfeQBgzydCEK168Od4Wp2BGf2be6kE6w/26kE9/OrbaDhJJ4brxPBFuI9T0p6Y6SQMtzsFCydi4a",
-	"0rFULM0FN312JXguMafBN9Tw+dwrmQo2kzfCskxOp8KAbYIocOHzH0Se28pYojT9MEmf/awxIBsK0+lB",
-	"TmXAs1JYS6FBGXI/7p969xXSYr8gZbVmX5semkdLb72TuT34zPbBGW5LvsYsr5DdJl3CbAmmmKX4LyZa",
-	"hFpfi82N1oWIZK8+JHH3YWy4Uri2ySYtrdNLIhwc5ktNgimlJ2IN0m+I9uX4go0LXloxTpql+RdsbATP",
-	"rrXK1/iE0jWRSnwrnws2tk4X10qvYBIL9v24z35EkR/cCpTMwy0YbVNtWr4ln5euQRJj5Z0V+ZTIqOFW",
-	"QqIqLeW3+R2hZkBLIwRvWnGQGs/ehU40G7d++j3DxjAMWzx9wtQfdLYiMVeJqp7mOQ3e9mbizwU3XYXl",
-	"+Lzytm3Lga1rfRf04g3PnLQ6506QE3iG9fKmxBKikHyEIVptWKGz4LAQjM984mIAZyZQSVxSlW6YNQq6",
-	"f1f5f0aNwP+PyfZh5vcxerciLY106ytQdYKmYLstev/wifUBj6eVdf0sYRNhZSaaiRtAxKEct+/9otgx",
-	"jYz2GhCYs4DNxUJNRMR1j+RfJUqkHASfLh0S7cGBUEbn9uAATcCE6UIoyzg7OPB7PjhAD9VIObkkn19h",
-	"dAoiEL3QNvEUfXCAHSVgokIoVion87rdDnX4QNsfuJAdKQry+j4ewRpNGvEN2/aMoYU6UiN1cPD7XANz",
-	"sf2DA0aJpVXCS+nYuAi1D2NY2dd2b5ToP7Ej1eg5ENJOT46ZBiAthZvrLGEFd/OEfSxhDdjZ99Qc7pAS",
-	"5H0yFwBmpOCxgk1eBH8u4z4UCzwQk9KCPxGDJnB3Vs7GCdjfS20dezFgluk8e9Yfqcs83zxNwsZ4WT6Z",
-	"FcDsvR1jUnZTbsza5wa28G2kgGl4lw/VMcKhpW9NWOEa7bHZmzC7QJeTXziB6wJcoBI5JdhauMR3P3Hk",
-	"f/aKGs4feDtcmt8qXtpl5U2dIzdj6CxKEGjzlv/Vd3LyFd2+f8FIXVpmNZVTolcdMRy3D1BJKjdWlWaU",
-	"Z34I6HlVVu/Z4HikxsF95QNu1OOBUHwi5lJlcMBlaR0D8YMbCfwYG9NI12eXI2XEjQaB5yluJpyFBcif",
-	"K8y1fw73DZeFmX5plSkqYTEQtnORZx5kb0UhuJNqViM6vuBVF4OPAbcptB3SlSnPXVvYFkOiHCkUzqme",
-	"KWlDxbtl49ADBvbEKPAcnmUew7nXqCdrRjoLYXr9GESSfwebd3DfR4paPYVHqHpX5BtPu/aAaydXHxwM",
-	"2dngDF+9xPLMHLV6TMgGTX7IDqg68yBhB1SeeQCzwmUHLAMUhn8fHHhucnAwUk+R3DhKegzFGMot8cnp",
-	"JwNmk9DlMMWCMY9MGXd8wq14hnlTcKQq+gV7oPAX/OXLQQ8ATQ6qitADTD+niHvmfe7SsjHcGCldI5UJ",
-	"ng0bKI9XjvsDXMTrVTPGq8aKngbg4rE7o8jg7pVYjVTgn8StSRDwqRMmEAZCBt4kVRiWTuDaeAW+Kud9",
-	"hE2bcmkpVdrfLZUAWcxu1SZ0AU21sgKzKH2BAvb0IBCOlO/NQHpfLlOhKJ/Hdwa9LHg6F4cn/UEv6WHE",
-	"AUWdHR4drVarPsfHfW1mR/5de/Tmx+9f/3z1Gt+pc5N73wnj5h6Kh7yQDa/gsHfsC6MVPBj2TvuD/imZ",
-	"c3OU6UeIyqiXRFMaKUhoG1okHn0ueFZRtW+uBoIQwQPyJecFirwqQshBghCNULsTaVk6F+lCIBo05Fir",
-	"x+oTT3O1l8Pb40Sk4XIUeutItoKMkH7wvNEwL5ArRbfYJZvBHoGDnY/UGOFwPePF+IIRsZI7pVTAV7lf",
-	"oa6k4aDkAKs9G5wz//ZUm8U4GSkUIcxwCeKfK8ZzbpZDxEK/F7fSbC4BcLBTaRnqm4QrVW34jxniSSFU",
-	"hp3qelVO/XfehdHRyfV+HVybPRVv22ojJgJuNJI9GQwed2nq6hdvH4t4VtOyb6aITq2zwfmjN7Nt9TCM",
-	"bOlvgXFPpdvqK3jRJJKxFR/HCZPT0DgNsK1PNSyYJt+1lQrWjc66DSdA73tdrAMcAjbVLiqiZniDCPto",
-	"7rtLzkQ07+ljCXY7GyDhgJaCBiJSTauccYUug0KKDPSh/haW/kO4+i7/sxHmMcD8e9U6MgWAxwGNnSQJ",
-	"2qg9drPR73y9i/CFQoelFb4lV/AzUucp1CqRyUR6gYFaO1LoBIRhJDFBQ7qoNAxUSuENlMvEf88Gp169",
-	"BQF1PdGlylDDBh5KzAnfAX6VtUS33yEyydYcfsAYlZbfQz9kPxyQBbtlO80ODrxsPDjAIV4qsqeu4dGp",
-	"JemzZKQcxYcJEtha0Zdl1p3FvUwfYmDXy/CmJhyWGSng0KD1hghgQjkdZJkJlZHI8BqEN18ArnN+E1r2",
-	"ZSNlNZhLmCdkAhcSVAFetbEZx7g39qC7N9+uihka8Vpu0nlv2OPLDN2Jc22d1yRyXjhdwNIW/iVV+Wmz",
-	"MV3vxeLfTpany1efFqfpjyerF+63n04mHwfL8+8H64+L078+vli+UsfTM3vyH/9ju/HZsMdn4vhjfvrX",
-	"y/mH9fOzYnU6X69Wz/l6PZ29/Ovj7CZ9uTr9cCLy1au/lubDyWL23E7VOf+4THn6qujV1e+9iVDXZ4uP",
-	"x3/8NEjfvVydl7+drP+ner787pX92+n0Hy/mbwbFv5kr9+83v3/6j7+OW8rMoH9Mqs9+zKJuAPiNxVrV",
-	"QauDSUn/vM5kAlxXegWc9wu4l3fZ9IZ/vm/ysu9CRXjIOdHBliHe9UFP7FFatXuNMjBKJreBjDZaDa+0",
-	"WdSdBWmZhIncYkAy2LFheDJS9Ajl+rjZk3NMHKuSRKCI99kbIteygK2PMdA9xhh/MlI+nYaqKdm/8oXw",
-	"WWi16VfnIOFPwQEjqKspmgvhOMARWwbmsI67yMyHW6pfMM2Az0ASkJPHzYU0gbtwI0YKVO8YY8Cutj9R",
-	"YsiDmUPd37aXHk9OxMvsbDrg52fpC1ElBAxP6zQG73Zu91d9/nxvgmq14v3WqiLiZwdBkVGM99HVC9v7",
-	"+TXL9GPoB+8A0apevwBR303fB9+8t2guuHETwV2D0j5/0JPbo8L352h+KqQj2lwPOaJPidy+B/YeVeiU",
-	"CymW/tMFZd5sBPBBT8g5Rk0YyOczEb44GHf+QU+eNLqDIq1QhIhkJUrGRl+wYBEBbShP9GcnJ7QMkgmu",
-	"HIJRsEMkmVpnAbuoyo/HTwaEVEFL1hU2hqAgp42K2V9Lh/1Ovo6BhFPvhe5nXQY0BYxW6Dzw2ZVfjoM/",
-	"oAWsqMWwv+CVLvOMZXoL3+ryjUfFuOqSfcY+ccNmXwFuGya3H0X18eGaAwYpPVK5VjNv7BVGILZo5cvP",
-	"vSWOocbGS1Vbsyc2aei+I+WV33M2tmUhjBWZyMYX3iBbiALdTOIGpHFKZQe+a0tVdwDa7S+qXixDZ+SS",
-	"yIsr9pwtpSodMHu0VAFhT07YGMddS3U9LV1pBKnJ40aXwzErSmerfmwTni7q2lZ09vWbqiUaGv5TQbCX",
-	"kQqfHeGWkTeOiHO7f8MM/ojNHyejqtfh1yCkVhnVN5YfG6VjEUESnn0FSqUjs7leNfFeKOQLoE8RuZLi",
-	"cIRe0G5VDBASneSYIJznjRoGsmIS798dtxJRx7XfLdDmcKTGejFOyHFxwcbkwQ0/BMtUiU+OWT4VVIZN",
-	"PmGKFNSxrIuRCv5dsJYwuQRlATB+1A+1wuA8vqf0Ktks8okgJNZCkvb3JXpSqOT8sxHCPa5jsrs+l3X7",
-	"fm8NqVUJ+80xnApZI6iN30sixbYQXkFNQkMA6vdZOUl92/EvR/p/EaJA/AwtXwBZcsGNohgbqc9OI0YQ",
-	"AYR86MMqqztOAuOizHOv1wOqA7YlbFyUdj7ebkFMKv5TdGHAkGsvIcaIoM9IU6GoNfLZ2mlNnoWo/o5N",
-	"itrV71+AoVWlt6+4vw/GRcrMvznmNcHQoaMjgIP09TlJcC+goj8Guv1DgBJk59q4w1zeYAJfs/Ky3YfB",
-	"41up7NFnU6rb+ytG9NW4u1VxNEKaNYWmVCFMhX4nbztS3S4gHwVQKpNUVlKCjGWumC4dn5EyVaqqg0+I",
-	"VPmiRew0Xa3q5FJgkIWa9XhHGOlTrlFT1aqbQovah8Mp64YYCEZivCwJSp93DtTf26k+qUVFWqCE+FQC",
-	"3iyLhVP4fEfrC6kosAIKy7AyEKhAlKtGDEBkIRyOCp4p1XWoahz3WaWzKc1C2UUDHkFNI2Bd+y4m46RW",
-	"n75M14sqVuUjMIjesDcXPMcvDDbKQQcbJZ29k8HJi8Pj48OTwbvjwXAA/++f/7FZfhgd90evXXwZnev4",
-	"j6p2cdgojNyfaZXqm/OoRsFj57cKPWbh9x6BhFZbVYCPqA02agib7f0J9nXiIHGq4OTulolXGD3FZEfK",
-	"ghmyQtsQ4G7mrJDdkRqBbkie99lvWobwBI0fqWCzVbV6PgRLqmVQYVdzbavC7fB9IPSI4AMyOjE3wzqZ",
-	"577vYOAxF7VnrsFgwqe7kPRJXFS14yP1tPLf00Fg6ioVSOnVM1idKsvZ03ZledA4McYPKuezPrtsef65",
-	"EexAaXeAh81CyrQRk3Ujd2BIFrc3warZYD+Up0F8PfHDQjRB7owW/FLnOz1KzGA7SNCu6eoZZe7+6GhV",
-	"w/Vg1bnyQ55t+SF9tVSdr/kFvv6NorhvzFzCpXUwlqBHNhTNR9WBOvz+V8BKGGe5nG5/k9fnfwXuQjKy",
-	"M1Ic3P+urt2s5GrH134rD6w0VeGUtK3ktzEqNaEMapygHzV8ooi74PBvBQiIMVP8wG/qZHDmnZq+VgzW",
-	"aX2QwJdEUYLJRZPdYgoKDsDsxkoFsdhmC9iR312MXv8hXCicw5yalvq4jQat8rFmvjjfKnzFTwljUmb9",
-	"LeEWsHpNwqiwZvB4DV9uk84y6gav9l7ducgzFjqSxfa++d216Nb3/87b+69Ky+1SyAhN/4ypaIEAkHCj",
-	"vt+fm6lrj2XjuPprTmEH7RhElSwaiNvxdGGPMMv2cO4bpsd1iHdVqSPlUKN4JWuhYRRT1gJ9FNBWXdF9",
-	"3lXWcPz7liHezGnlpVZeYZ9tZX1kvZW2cO5zg69h19dosvfZz9r587eKLto5lZilElPEq6bxXyBfG51Q",
-	"YmH4UOiZSdMb9o5uuDnK5cT34aDd2iOQvMdHobvDbTNAXszvFSDfW0TWZ//W0rFRpRuhpsePkHTJQ96I",
-	"uBOag1TAg8Hy9WfX/AUH8nHCHn0OUbDbHUIShQ42Xm/6ekNYGysHSH3FVo6tj/9XHxo/G5zB+5VvC+Vd",
-	"lwRy1CR7p/gJwQNsG227OHVVJ9L90fr7fuZ568P6rvWd7aisazQL69rG/Upwvq7M8P3kotpfWhqszURE",
-	"6hYW7xqfmvcf6PG+Ecy4ewyzk2fNrx1UXwzxy2CUOOyAPgR4L3+Yf/Mup1gIsdSf0Mesc1ALUYNYEyGM",
-	"fWXSOEGkbWRoUR9PigBKS7liMPgJ+dOA/09ErlfN5EyMH4b2vXxWlYDUjykXznecljyv9VQvzGikf9jK",
-	"aQ5RcEzxpKSSITsZDCibX61JAUB1NfiqqDI6+KBpBco1RvPzIEQmtSnmXIns4GCkqihlXeQjuNUq8Spr",
-	"ZnRRoJswt7oBXWI0vs8ygRCtcdTj9I0wF2E/YC9XSdbLDidW4DVfIzjYKAX/9vKpKo/vsuCCk9I1CBoR",
-	"a1tmfY3E5FZ7gqgMRWwi42gztP0o+bBwMffgHlHJeRQaRdTfwthoC28EVgitvA92aoSoGvNLb+ldslCq",
-	"0g404odqh+zs5LSW5PSlqRg2Ux3o10TodqXpQ/NHACSEVienj45WzU+CRbDqqgVfKoKUjyKL4FQ1//dK",
-	"mazUAlrry2VQR/w8p+ZaFH+sXXk+RKi0u8Yf0OvZCBEiv2+WSbWSlarMF+D+AUnD54KoOo/kFn6fJZTd",
-	"hUoS4sVcrVmdE4URhm1kZq8/FdKsieKIw5MQAGohv0W6GNaR+7BBsJBilPDmK9PBm/tSweBRl44h9hv8",
-	"UN5/PbJ6QzgnYjy5KhEMuvXthq3UKPD+8z06boW5CYRXV6gNj46OT172B/1B/3j46uXguHf7/vb/BQAA",
-	"//8=",
+	"3L0Lbxs5tiD8Vwh9F0jiryzLrySWsbhwpzPT6cl058a53Xu7lbWoKkpiVCIrRZYVdWBgf83+sP0li3MO",
+	"WQ+JpYftZBY7GMw4qio+Ds/7xa+dWM8zrYSyptP/2sl4zufCihz/9bMevfkR/kiEiXOZWalVp995kzA9",
+	"Zpx90iP4w06lYXmhlMi7nagj4ZWM22kn6ig+F51+55MedaJOLj4XMhdJp2/zQkQdE0/FnMPw4gufZ6l7",
+	"86Z3POvxk9FpfJaci+fjF5OX04tPs7nKPnciGNiKHKb4H/Dun73DC37418evJ8/v/q0Tdewyg2GMzaWa",
+	"dO7uos57YXSRx2LTRnL3Du1GuM08MUwqY3matmzLf7bj3nJhdt4bvLvD3grVvi23kYjNeSLYaFnbGXs6",
+	"5Lm6+d//838Nn7XtrVA7bgtG2nVb8O62bd3BtCbTyghEwne5HqViDn/GWlmhLPzJsyyVMYcdH2X0xv//",
+	"ycD2v9ZW+W+5GHf6nf/vqMLyI3pqjvy4OGMTgB8AUuJzIYxlC26Y0pYZkd+K5BKhONLJkhm+NGwxXXbx",
+	"KNyoMOmVMXKi5m6hzZF/VYIBOOaZZdwyrQRQEZxBlutM5FbSpt078KeDj1RWTETeuYs6Y6FisT42rHqS",
+	"cwXD0mE7/LxkfGSEsmwxFfQEKHdeWG4Fbm4q1QTWMNb5nFua7PlZdTa1uYHoZFJblz+3qJMKbsSN+JJJ",
+	"wF6Oiy9HTLgVh1bOxfqJR51UT26sngm1vqnfp9yyVE8OpZrAcVg+E4aNdc6kjdhwlFpE425oWAAop3FW",
+	"hx0VMk0ilqVcRQxwacl0DtRBB2z4XDAO9E//zEQcniFPRL4N0V6rW5HqTMAHMNK293/Wo2t4DV63ueBz",
+	"B/D10071pGTADmOCy7Q5J4TZNO0HfInIz1P9n/68oxIj62B1+wkcfX3p9fP1a/lYrlKPPonYwiqvKpzn",
+	"SSJhBp6+q5HFmKdGbKCUOf8i58W80z/u4X+izlwq98tmXN5bqmwEUWhzr6ZcqqssEyrZc4O5iHWe4J/S",
+	"irnZdo4403v8CCae8y9v6LNzBxH3zwokPM/5cm1bft7W3fwkOAGvsdwpN9N1bP2Jm6kXSik3ltHolwwA",
+	"tiwZUy6YBI6kRBCPjfjcYCptbGplJ/BZRAtr3UxNyvA0/XXc6f+5o/iIdjgOBNXdx1U5c8Wc6GIW2BxP",
+	"jfZiBUCBrMfqXCQshlGYUInplkt2Z7wfNoHoCjMTOpEnhokvPLZstLTCRGwh7VQXlqVSCTYWImnICXhp",
+	"n4MqKfSi13txfHFxcn724qx3cXG8mVSD54k7aT3P9xXVPCo53Z9kUi7n68v5pEe7r6WmWWxbCo7buo73",
+	"pNzsiTsxfLrOMYFbXh3+wQ//ujn8+PVl9PwsxDRxME9iqzK+oZySiFeaKbFgC53PIpDNMVeghiWaSWvc",
+	"z6AGZEJnqegzzsZFmrJEGvfAaahdduWVH5kKxtMUWMxCpGl3oAgl3wo1sdNO/8TLDP/DcQi1U02m0gqD",
+	"0ws252oJqpVh0sJ6cSdM6cUl6zGtUqczIq1LC8vgqbxFVlcSxsn58xot9EJiyyykjafbcOWa3rqLOgsu",
+	"7Y0RsVaE9uVc5+ebp1pBqfL4PRBWhi5XFkK71+Mx/NWKcGRfrLDHNCVgJWCRzqUSwBm5RWSJp1xNBEu0",
+	"MOzpMJtNjmKemSIVXZqKLJsVBMZvbmZShTXYEozBp84YbFN/dT5pe+QV8fDzFTC7cRrzRY2lr8E36nw5",
+	"nOhD92MTDvWHh3Ke6dw6+p12+p2JtNNi1I31/Ggkcjs9TMQt/XVUAymu8bXKdeqtmj24xpjHditn+xu+",
+	"dAdSWiX6dj+lOitGqYxvZqJNsnlz/nVycn5+fMFmYhmx0xOScaDkj7gRz88ugSqBwxrn0yAu2W1yiedn",
+	"QYHH05tcxDKTQbsPzRgj4lxYsl5wAnfCjOeCwQgiYVaTBZLl8pZbwaY8HTNjUSmQdlrjk90V03oijku9",
+	"9fxlmAXTClb490iQUU48/OPXs9Pwx7ciN0Fj6jd60PSebIfamlTHtTWOcw2w1Soih1hBZuNR9Z020huA",
+	"e6DsNoQCwTTn8VQq0cSqB2HQvY9mB0CGoeRIaG2PV7gHkbBExwXAkT398fr69bMue83jKXoPYj0XDiVB",
+	"HqMhvMKHf4XfQmw448tU8xab1s28QppBc8CN82FJe1gHqZwobotcNDWs5mJmYtnCtY2cbOfW9Dm9HALy",
+	"RiWtvoFyO53Gwnfl9f4sH4vb/81z7d3F9e9eNDs9DpUdPUb8cNRSV9kuvecJFKFExDLBY2fSk0t9vhrJ",
+	"VLB9kwhlpV2uH2pTVK8gN6mDsJAfCpkm7D0u1wRRzKsKm0QRff8PeHOLGoAv7qQEVK9GlUIQFv53Uedn",
+	"PXovTJHaexxYzOeCTiliuUh4bEXCuEq8QCKaBq02E3GXpgkR9UaPpchznQdhIr5IexPrRDQ005Pjsxdn",
+	"L0+fn72oaaiH5a8v9/RM6sICv0K/tYKh/uyYIo6FSESCgkSm+EcuxoXBv2KuYpHSr4WKRW65BJmjtL0x",
+	"lucWnwCS1X1ZdY1vLsjQ3tN3VC22DpstXKB5Og/iAW4oXKh3RN6DC2iW6IhxwxrYA6MNGb0/AvZuu+xa",
+	"KJDRt4Klgt8K5BhDY7kVw6ZehKzFB2QYiAoSOoqDJIKHiUQXMakhRrBbkS9JkPThlyWOl3FjRMK0gtXh",
+	"rwuRez8LmYSbeMnaSW9Au1Y7o+GY3seQsHIudNGw5tYJoaanbbHoKl2qxMMms2k6e1dn34aVRqvue774",
+	"pzCGT4RjVNdwtC2iHx6RxeeDFFOMviyA3XjK/VyIAqkPnc5IhrvScohS38IoV8osyObws+hZ+SU6sI0N",
+	"f63j2br42S16s0O0Raqx3kZ+a9JgU4hGx7NNz0SyR9xmBZn82FGIqdGm3Ybqc4XEGQD1Qf7YFY+0TneI",
+	"0uBJru7Jfbq+yH1cuZrBMMSiYONdv8f7eeEeEPBoR71dHLO9+2LoCqWLPOewgCeG6YVCkJSGRk0JCyH0",
+	"fnGaBr7X7K/jk5db3HzbpbRH6ArrERIhdP4n6b51W3TNLSXVzdSFU3YMJmz1RzmVO2zFVikCM7H0f7ov",
+	"nIPSuICMY7/7+btiDcJ329z+PVwEzjovDBnQVczaBSDaYkIPVaobXrY6zKL6uYTO9d1UK/GT0yv3IGBd",
+	"2Ky4n3El5lmKQftc8ATVK798Y3k867qhh0EyCnsYsukDPAx+K0HwpFx9P9YmSv/yRq8hvVW+f0MqY4u/",
+	"juxUxrMs1+SmrwHOTPnJ+fM+saDxx6+tUQ+plAiYoT/WlVWv5Y5SPfJJB+5kHZfMxUQamzsy4colLSgh",
+	"EtOIonqjmhzGZmXVTwPLfvbv4YWnXN2g9rwZSuiMJ88BW8g0ZSOpEvyVlmj1/ddgivmc58utqTwpV9fu",
+	"1VVcrVi28P7w5tmXRxTacrWENhS/rpa4JzV79ALrYwpn7HCBklJKW7xpgNemDEY4cuHU63USSUQq2p4p",
+	"fUMIU3s80joVXNFje4NrJOi0hL+KeIrpUqkYW4Y8e8w4bqcSKVqzVKsJ2HMjQHsS+TuowrnIUpfFsv7Q",
+	"ii/hmE2RJS3wWEGTCgCRB2L5dTV5CcQdDfI6gjyWVf6uLYz6GkUpuloA8gL/mesCowjOIY2Za0/f/+0V",
+	"uzg7fxGxYVse3fBZl73L9STnc8NGOVfxFGzmYawTMbz0uItiaJgIy2U6RK/RkDwfwy67UkwmdPAjAWcO",
+	"p8848CeRMysUVxQDRdtLJCyVM4EZcRTz05SbxsQXaWzIMPdeowBpLVBzyLWaRGBVjoDM4lwbEJxoNpqI",
+	"pXoh8huj+AxZe5XQGGs1TiWe6Ro+0Va3zkrABrOp7vFsTuODP4MOj+di0GE8BXAuacMmNDuebYD6rtKU",
+	"GakmqWBjXqQWnShcMalueSoTH4aIEJ4YiAY+M5Y5hSZ2yj1waPfGoo214teuO7za3EGMj4AnSBv5dB9i",
+	"CTOlF2rlBKZaG1HiiuIAR52zwoi6aKQh2sHlth30Av9NqqQZpPFyN9UTU4nl/FbGKweXi883veNPSS8+",
+	"nb2YB8WW5bYwYSfHTx8+vGP0QmPYs95FiO1ZaVOxdSRY+0LnSXPIzqsNmGyXwchPugCjdYhn1R+lXM2G",
+	"FJCcgVTX49LMlcYxg+aUtQ+3qpGW4h60xRJqUSfs8qxYH+JgMLUWsT+qwlLItf3BIu/TOfyTs7FMy3Rv",
+	"nmVsjJZ+d0cmQ1Hl1LEqkHmjXM+E2sBVCoWI7kyLQOpBWswDsdVX+HuJmxhDiXWhQDMY53rOjhvTnAbN",
+	"fhlCoXfclil5CA03RxMadbZY8gSeya7V8zRocksVmOwt2JVuAphs4yaOz0K7mDs3YiP53EEVDcgB5q6b",
+	"LBaDTp8lMmFLXbC54Kp8xOHZvwe1XQ1T5aFY6M/Xv/7C3HMmlfNEe64BWNUE1JFUYBQdgcpOftONVOD3",
+	"FUL4985A/odYbjWl1jGU4r+UQuAOOi6M1XNMhqgb333SFshy8IzZ2SSUrVAx3eqJ1UwCc9cRiv5a6Bs0",
+	"DsrjqMt8Z12T8x6lD4p7zG6IWKGsTCv570YTMK4R6dilhZVUHdIIZmLZ4u0JuSiqXI290yjkREk1Cbs3",
+	"tiSZ7J0X4TbVnLW+gS26qD/n7jtEhwfpoX4sV1lDJmkgB1iHrMWftLGIKDCnR0idTxAXaahuiyEq1c3U",
+	"2izE9NMl4i4DMwujOizVOhvxeFYbrDRl1vy7ZABWM4SpkFZ3FXv/nY8SZEWaYqJFI7W4Wrr/8oMvbmjC",
+	"6T61EnkN6huj0v49kPXh2orhKJ9g9UREdic3BpQIUh6XoG2R7tXdLsldcn+jAqBc6SaYImTu6QjH49g9",
+	"e3blGBu58SebMuOjTqHk50K4x4Bpa14Gt5bwVpVY3G+LZKvsnh/sfB2NrR33Ts625KG4aVoXz9N13N1z",
+	"aTiOSDDatjUvZtt6/Djrgbcyjrcx1FML+d1FWzIXGiQazCRBaybVpunJ2EjErSG67YEHt8UwbEyR2qs4",
+	"FpkVgdIM40Ov26qP8L01py/+2j7ve+FlyXcOZq0rPrzMk39imsVv0rIpT8oKk8eLg+Vl/s0W4LocjXY3",
+	"pRupDdBzkfysR3vGnPes2mtC9Fo44OU0/e5ovqGu74qNc2GmDB+XOiYVjV0yE5gyaGWL7XwHB3AovbGi",
+	"7nr7pNvJczOVlCtZl8Vu0mGfTTTTqsuGt1rCP4Xzpgs1ASMKFKgcSa1euekVEjdKJ+rA12GdpFB72hJX",
+	"LC8UOXMBrEkByj9JvNX0sEIFc8NKxWmvKGwtb6z23Vnv4nn0LRPJxlJJM90rFSLaNai3HpTzAN1rNpeC",
+	"tu83QcSbS2MQ72qpm77oGf4JJiGGeeB/JGmDJbrR87YcHBo6gIVB7amzAo1WYmpJfsOK9cfxsb8vXMlX",
+	"SIxu4GrAQqyeCDR3y3x9z9U4Jo6DhSt4PHXuYe7IWyth2EiMdU4WMZtonbRFvFsrgr3H3Z0lm3JzyeZ8",
+	"Oap51uFwiYOIxM3Ywl9bWeXvVKppDZYgT7SoxCywco5z42QKjbORmHC1nZ+6nQW5Z5VkW7O/nE+iE1FB",
+	"d5DfXaOzIpAjvGfSHjVG+LqR9DcWZOE6fnUv7yq/6KuwRlbP08PVbQ7I01BvJVkhq1WRVKG0u0JPo/nu",
+	"GqGQAHmJbgxPQ7qzqWqBjTBYPzLKdTGZWiZtU2kDbY0lcpfS07WCTL+tdoD8ep90DPcRGy3RQmZPh54N",
+	"uSfDZ+Q2v+VpQUmtpkx0RVKv5bZS4ut6zkaYz/n1PhavWznIfemkCRfDVTLSX7Bg0+NMkLm0UNM2DG8/",
+	"xlKvenAxNI23U51zW2LENU+BuTYSkhl6maz4sloOFHZQplIJ5+7e+q4RuSQbfd2g2b2+041STV3ub0Ox",
+	"NQHr91zaB6RB7cU23Xc3JLm+P9ddmX8bzzUmmPMnMh2H+iTICUbHpz5nwvniShZZiuvderWYcJxMKJsv",
+	"qUoaNBHfkUYqNnQq3XDnwHDNKA0IATIva/nq63kjmA/CGb6JAqHOCmvbAb2ryNM2baTWJEaGi3nmUt20",
+	"FjFiQUGawOe+Dt3FQRY6n4kE1TmfaYVKjgq7q+/joM2FEovNUNJjKxSzmuG7YQg5LGkz9Y2wVqqJ2QwE",
+	"JRYABPdO2ZXjkvVw262uk0DsOqwkwyQjwXOBaSo8Tdm4yFFjdjE1E7HhKDdtjX3W2Fa56ahyRCN5raLf",
+	"KqAdiQQgUzvGCvGaGLSB3O/n7N2vULoMxWxFsyqEWE/NpeDaPmXWjUzbeq8ylW/PxPaW4qO7srfomY36",
+	"b3glakQvMbLoTbB6RDRiM5F5a6aRGL0ahwzoCfX43vn56fMHtJEA5mMwrmWZVvE3bxZh88LY7a2i4KVm",
+	"qdFeMc16JnZFcr6rBK2hXLuv9K6QKEx6RMK/VUtakbi1cuddUb62v32bDlXbKicOLtvyeHYVg12wrYw1",
+	"5NGJZ+3M/JdiPiIeS04IHs9qXJ1kG8eZV3L827bUSJVvTt6yNRvYVHsHIqr/4oT33LBFLq0VylPsnhr5",
+	"Jo06WCiyW4XQRm07QH+wp51iPeWb0T01cfj+Ecum7rHye9ZJVRWclCtBXipQO4AHd8vNXWONZiCu9b0O",
+	"pBXs97F/HhD62kJCUbho1lUSzMTyQbbtmkRdM3SJjqVicSp43mVgTVFikeus6Ao9FzIWbCJvhWGJHI9F",
+	"LpTrO3bpEmhFmprSoUn1u36QLvtFY0afLxCiByl1XpoUwhjKLZM+eXj/2o1vUC/3gFq2PRwC96172+xK",
+	"uO+ezb1LJOZ8iWUCvjxCgvpWgMVqKIEQPWullw+73C4zESh/uk9F3/3YcKlwrZNNLfuOdBtXg+4tTj0S",
+	"S5B+fTTDh5dsmPHCiGFU74Z2yYa54MmNVukSn9Sy9lxP10s2NFZnN0ovYBAjbkU+7LI3KPK965+ywbmZ",
+	"UY5fI/7jClYxvw9bcoCeTGRUC/0gURWGCiTcilAzoKkRgreNXIUKzz74lqQrp376imGHUIa9fr9g7jgG",
+	"RJGYy0onR/OcXl6POOLPGc/bennh89IVtC4H1o71g9eLV6Jn0uiUW0GB2gm2KMsL7C3gsx4xjUrnLNOJ",
+	"9+sIxifOMerBmQhUEufU5MiPGgTdf6r0X1E8/H9jFa4f+WOI3o2Ii1za5TWoOl5TMO2OD/fwiXFJCU9L",
+	"J8SziI2EkYmoZ/4CEfs+PV0Xu8TW2eTbqACBeYXYZdoXSwfC60j+ZTJjzEHw6cIi0R4cCJXr1BwcoAkY",
+	"MZ0JZRhnBwduzQcH6MgbKCvnFJfLch2DCMRIsYkcRR8cYBM/GCgTyqXcln1XqakiukjQwB0oSsRyrRO9",
+	"NRrVchBM04GIFupADdTBwe9TDczFdA8OGFUmlRnThWXDzBfPDjGhmDJ9VzqcPTEDVcum9XVLJ8cMM4vn",
+	"wk51ErGM22nEPhcwB6zsFXUJP6QKS1cNAIAZKHisYJGXPubKuEuXAh44p6pncrtiYgOcnZGTYQT291wb",
+	"y573mGE6TZ51B+oqTVd3E7EhHparhgIwO6fQkJTdmOf50hWXNPBtoIBpOM8Y5UjDpqXrUV/imqvMrjWp",
+	"Ty7RT+EmjuC4ABeod4YSbCls5BpOWooR12q/S94Oh+aWiod2VTqdp8jNGPrUIgTatOGmdmE81+rJtX8b",
+	"qCvDjKY+Kxj5RgzH5QNUotLbV6YCp4l7BfS8sizsrHc8UEPv5XNJMdQij1B8JKaS0s+petzqDBfi+TH2",
+	"ApW2y64GKhe3GgSeo7iJsAYmILe3yG/cczhvOCwsFYnLUiMJk4GwnYo0cSB7LzLBrVSTCtHxA6e65PgY",
+	"cJvSz3y9GxVKagPLYkiUAyUpKX+ipPGtsAwb+rabsCZGyWH+WeIwnDuNerRkpLMQplePQSS5b9C3xV1D",
+	"YWpY6x+h6l2Sb7huzwGuWZ13cNBnZ70z/PQK+7akqNVjRR9o8n12QG1bDiJ2QH1bDmBUTP93WAYoDP8+",
+	"OHDc5OBgoJ4iuXGU9JgukVP+p6tuPOkxE/l29zF2knDIlHDLR9yIZ5jbDFsqM1RgDZSiAn+5PjEHgCYH",
+	"ZauYA6xfpKy4xIUmpGFDODFSugYqETzp11AejxzXB7iIx6smjJcd9h0NwMFjm36RwNkrsRgozz+JW5Mg",
+	"4GMrck8YCBn4klRhmDqCY+Ml+MqiyQH2yU2loVo7d7ZUQ26wPErn/jqIWCsjsAzHVbhisz8C4UD5eg3U",
+	"+1IZC0U5t+6KiKuMx1NxeNLtdaIOBmZQ1Jn+0dFisehyfNzV+eTIfWuO3r559fqX69f4TVXc1vlB5Hbq",
+	"oHjIM1nzCvY7x65jkoIH/c5pt9c9JXNuijL9CFEZ/poIu6m1tXEgHeL/DSOgbmwhVTH3816vdLSyqxW/",
+	"r9YzEjyOFp74+rIJEINWlfgi4kLrE2QrAbDspPQm6fQ7fxcWm3ngTqo7V/4MRmQajrxa+/Qq1wdYDujt",
+	"fC1Og3d7oHCsLvdAAGy83mO/OPLHlSs7Tnq9Ddd17HdNR6Obd+CuDvfIWwYOHkIlXarXxZLAtknKVddu",
+	"A6nZq533gieOULKyTUrlTiHMw+qxkHHgllazX6g0igZ1RVbU3x3QBAkTECzlGSpbZf4YB92FuDN14JQw",
+	"t4hnAhlQTYNqXPPyxHH7yr/mlk7iwbMFQi/S6kA7kcKXcFU9+72goPAzu2ITWCPIzouBGlKjlAnPhpeM",
+	"xAQ58goFEp17BC6bAHBQr0HIn/UumPt6rPPZMBooVF5YziUonlwxnvJ83kf+59ZiF5pNJQAOVioNQ0sn",
+	"RGR034KnM6dv/OCcZ4+Hne5ah7umwYJlIt+aMKgXUPgGG8SzSoo4Johkcda7ePT7dBrXKASW9KNXGcbS",
+	"rl1tcFknkqERn4E9j32XdMC2xyDnV0DFXhi0UfNd5ETKke/IFJQr14BNKhash4QD+jEyIKSaRieWBTqr",
+	"MikS0MS7raIAz/JfjTCPAebfy9srNrBNvMyCoI12CzoWgmz0B1eqL1yPg8PCCNdL23u4XaVr2UYq0IIZ",
+	"DKqBQvczvEa6Gujml6Vui+YQfIEaIfHfs96pM6xANboZ6UIlaNsBDyXmhN8Av0oaSqNbITLJxhjuhSGq",
+	"y7/7K5nc64AseGGX1ezgwGllBweN/lxP65W8lQ73LBoo67pTIyQwUO0yz6rLzZw22cfMC6c91m0wP81A",
+	"AYcGe8urRBFl/JJPQKiERIbTXZ3hDHCd8lvfnz8ZKKPBUMcs8txzIUHNq8rOqsMQ98Yu3nvz7bIOu5ZQ",
+	"wfN4CmrPPEFdZqqNdZpQyjOrM5jawL+kKr6sdpTvPJ/9x8n8dP7yy+w0fnOyeG5/+/lk9Lk3v3jVW36e",
+	"nf71+fn8pToen5mT//pv6x3L+x0+Ecef09O/Xkw/Lc/PssXpdLlYnPPlcjx58dfnyW38YnH66USki5d/",
+	"zfNPJ7PJuRmrC/55HvP4ZdapGnd1RkLdnM0+H//xcy/+8GJxUfx2svzv6nz+w0vz4+n478+nb3vZf+TX",
+	"9j9vf//yX38dN9ToXveYlO7dmEXV7f87i7WyqXMLk5LueaX7Aq4rvQDO+wDu5ZyFnf6fH+u87AffzMon",
+	"hWlvRdd411FW7+0XZGJX3p3hONYGVoVURf46rshRVzKPku/Bp447mCpDhdxG9TCDTEStKp98D9FKjQJs",
+	"yDENE9WccI10GGoJTZyYO+XUeZxoVrcyuqsAVt1K043O/N9GL1uf5zuj8WrTxxZsXmu5qJ3TCA42eXx0",
+	"RrcO39SdgXpFUVCeUPyTHpmjuLy+aAN6Gy8pVi70Wuh8Vt16QZQUMZEazPbwTkL/ejRQ9Iis9fodM0PC",
+	"u1LZSiVI9rckkYoM1j3ELKIhJlBFA+VSOqnXEfsnnwlXhlP51ao8WPzJe7cFNaFAX4zfDgj9hveuXwW1",
+	"ZeJi2eUvmMPFJ6DskAfdToXMvQDluRioNjrBW5p+puTEe8u/6r6mTnw8OhEvkrNxj1+cxc9FmW3VP61y",
+	"xFxMr3lf0Pn5zjKjcbXU97aGED9bqIw8jngebTfOuSCqZol+DBX4AyBaeXcVQNTdWekyG5wrfip4bkeC",
+	"2xqlff2kR3dHmeueueIcCq2leuWILuy9+wgaTNBmUdbXmLkLQou03qbvkx4RM6cWieRQHwnXugtX/kmP",
+	"ntRurkFaofA7yQhU/mrd2D1nA9pQjujPTk6czAAywZl9pB9WiCRTqeVg+pcFwngxp09XN+RAwLaNlEFi",
+	"gprku8JiN9JvI2tw6J3Q/azNR0TR+AV6Zl2G/8Nx8Cd08ii6Mssd8EIXacISvYZvVf36o2JceciuZJm4",
+	"Yb3rHzc1r5J7i7rX+WP2GKT0QKVaTZw/I8sFYotWrjmcczZhHkfto7KZ/BMT1cy7gXL23QUbmiITuRGJ",
+	"SIaXzueA2b/cMHELCmdMddeup2pZeA0G3K816Z1gpGdO5MUVO2dzqQoLzB6dMYCwJydsiO/dSHUzLmyR",
+	"C7IEh7W7JYYMq8t8F/wRj2dV5ymMpHTr1hPa0u5CbljLQPnLfblhFOog4lzvroi+69D4YTIqb5j4FoTU",
+	"6CPxneXHSu+MgCDxz74BpdKW2VQv6ngvFPIF0KeIXElxOMIQU7sqBgiJEUjMXU/TWhE3GeqRC54NG8UQ",
+	"w8q17GmzP1BDPRtG5Ju7ZEMKj/kfvCmjxBfLDB8LapJGATcKw1aJApcD5YNnRs8FZu6hLADGj/qhVpj5",
+	"hN8pvYhWuxwEEBKbwZD29xA9ybey+bOWH3NcJbxsu5T+7uPOGlKjFdB3x3Dq5BNAbbyVnBTbTDgFNfLt",
+	"+uiWlTIO4C40ezjS/0OIDPHTN2QFZEkFzxUlMJD6bDViBBGAr8k5LCuLwiQwzIo0dXo9oDpgW8SGWWGm",
+	"w/WLn0jFf4peOnjlxkmIISLoM9JUKCUI+WwVlyHnWVB/xxbCzfZfD8DQstWVazm2D8YF+mx9d8yrg6FF",
+	"R0cAe+nrEj7hXDCA+gjo9ncBSpCZ6twepvIWPTH11jPNRnQO3wpljr7mhbrbXzF6X6itqjgaIfWmKnmh",
+	"fA4Aulad7UiNiwD5KEZYmqSylBJkLHPFdGH5hJSpQpX9dX0agOvags6cclYr5wLjiNRK1/l6SZ+ytaYS",
+	"jcYRaFG7XKOab4mCjU6WeKXPOQeqW63Li+upSwUoIc7xxOt9gWAXLpncuE4SFDsEhaVfGgjUIcelIpUO",
+	"ZpdrhApeXqgb39Zl2GWlzqY086V/NXh4NY2AdeN6jA6jWnPKB+l6QcWqeAQG0el3poKndtq4PKzfW+lp",
+	"0znpnTw/PD4+POl9OO71e/Df7sUfq/1Xgu/90Wl2nwmOdfxH2bylX+sMszvTKr67v67e8aWFQ5WYlReK",
+	"pNVirQ3KI2qDtSYq9UsVCfZVVjZxKlM2OdmQBOOz5HFMtNM5K2/jcYSmc1884sraqw417nfDU+vYi8Ka",
+	"XU7RuTnKasFT+gfyLup+7jLHfEjE+CbMjnxh9hBVvJXGuuYt3/Dga11RWs/dAS7y7T4eJ0jKK0OzGSJ1",
+	"KajA5QG3qkifCwfUj/zoq1/eXe301wLM3wuOIRheU1mfqqGUL+h7xAwdU86C0tz1Z0HXVl5rUrOnEHdf",
+	"bpLk3i70YlmmovQnjnxdkquAck6qfm3FU1cCQtkQA0UJnBFzNSesSuRc6yMSrW23qpwDshyop8Nmt4rh",
+	"M+o7YyViWZmDoZWoR37QY4OCPKolIDUb2NT4Arzt+txURV9XyrWTRiuvTBVyxdpzfYs1E3SPEbCKFrlY",
+	"Q9zHdzjUm5fc14FHRYmPwhFgHTU89ocKyk5Z0oew8gyAYvftdtA1JoVh9RCllfdZpo3PGK0ngRMOxrnA",
+	"6CpPu+w3LX3WBb0/UN5PV/YIcZll5E7wbovFVJuyW6E0jKeIMrl7QI5GTHZ2aOhDXqhXXlbRmJpS6W7S",
+	"o5glmQhlw8SBelqmJdBGsEO5z61XevEMZqd2iuxps52i9zJg0iyg67Muu2okNAC9HChtD3Czia9BzMVo",
+	"WUvG7ZOX1bndytFgPZT47OXhopEkIbcmQfxaFRA8SirEeu5Ds7NDJ1f5JmdHrZPDvd0lZezpbC325NoP",
+	"VAVQD0hhWGnG8Z0VSn9oLUqF9x3UnAuPave2xH+vQX1knKVyLJr39T8pa4Y8dyG7qFWn9CFfW/WMKW2p",
+	"1ZG9YuOjbjIvOxFI06gmoeRs31dgGGHszDgrnVsf5G0EhUkUUczYLeqkd+YCWa75AszTuPrX9RigvNnL",
+	"uoqNmbX4ApYLlWanwd7ywI7c6lryun0nil1Suxv9GOoFmHskctea1lSoWWJN7/G6HN9Fre2barzaRfKm",
+	"Ik2Yb8MfWnsjzNy29HKl5+f/whz01d4iAZr+BWs7PAEg4QbVhV/qtSCP5dei3EhMAPcraMady+orT9yW",
+	"xzNzhGVrh1N3hWVYh/hQ9g6hokQUr+QhqjlCq6QkoFZ/T6VLJ09qwV6v1JBrq1HoVUYCXRK5cQmDjWzM",
+	"C1dsdwOrvkE3bZf9ov1lIY0q5maREibfhpTM8hrPB8jXWjO7UHah75ySyLzT7xzd8vwolSPXkJFWa45A",
+	"8h4f+Zamd/W8v2y6V97fziKy2vv3lo61tjetRR2PGWtrk4e8lkhIaA5SATcG05f5cf6APflYYcKmd0va",
+	"H926puvxPZ/KhBl+pL7i/SWf9IgEKAaraYZLdtY7g+/LeAbKuzYJZOnawq3ixweMyYvTxqnLwuv2eqH9",
+	"SsLXBckbYAkEl1ZZV+uQ37aM/Wrav63McM0jg9pfXOTY7AQRqV1Y1L1P7ip8Zx9iIcFjek/IulzzBn5H",
+	"94nXDelCcFALUYNYEiEMXan/MEKkrSWek4uCsj6koRR4ePkJxVCA/49Eqhcr/o6ovFCNT8qa6uoxpfi7",
+	"OwAlTys91QkzetM9bHpOnLsGK1cokbDPTno9Ko8NuEXYkFoN+bgjzUAlVGh+HvhsFJ1nU65EcnAwUGVm",
+	"Si1hlxutIqeyJrnOMgwNpUbXoEuMxt18RyBEaxz1OH0r8ku/HrCXy9qxeZuDxvorUr+Bf6bqrfT95VPZ",
+	"b6rNgvOBKVsjaESsdZn1LeqtGv2+gjIUsYmMo9V0psfzV+3OPYKS88h3XqtuJ165qDMXWHK/cP7ycS5E",
+	"eVWqdJbeFfO1383kEkxG77Ozk9NKkk/pbsMANlNjlW+J0M3WLfd1OQJICK1OTh8drd7qeLYBq64b8KUq",
+	"Bfkosgh2VfF/p5TJUi2guR4ug1pyplJq6ks5J5Urz6WFKG1v8Af0etbSQpDf1/sONBJUy2xH4P4eSf0F",
+	"7tTuguQW3pjt+1j4AlnixVwtWZUHi1HldWRmr79kMl8SxRGHJyEA1EJ+i3jWr7K1/ALBQgqG3r4xHbzd",
+	"lwp6jzp1CLHhd+fH/3+KrN4SzokQTy57bnjd+m7FVqp1TPrzIzpuRX7rCa9q+dA/Ojo+edHtdXvd4/7L",
+	"F73jzt3Hu/8TAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
