@@ -10,3 +10,6 @@ ALTER TABLE orgs ALTER COLUMN seal_form SET DEFAULT 2;
 
 -- A version of inputs never changes; how it is sealed may.
 GRANT UPDATE (sealed) ON install_inputs TO berth_ctl;
+-- What else ctl-api seals again.
+GRANT UPDATE (seal_form) ON orgs TO berth_ctl;
+GRANT UPDATE (private_sealed) ON keys TO berth_ctl;
