@@ -64,6 +64,8 @@ type Record struct {
 	Detail string `json:"detail,omitempty"`
 	// Anchored is the other chain's head in an anchor.
 	Anchored *SignedHead `json:"anchored,omitempty"`
+	// Accepted is the customer's decision, in an event.
+	Accepted *Acceptance `json:"accepted,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -160,6 +162,10 @@ func (r Record) validate() error {
 		return bad("only an outcome names an intent")
 	case r.Kind != Anchor && r.Anchored != nil:
 		return bad("only an anchor carries a head")
+	case r.Kind != Event && r.Accepted != nil:
+		return bad("only an event carries a decision")
+	case r.Accepted != nil && r.Accepted.Reason == "":
+		return bad("a decision needs a reason")
 	case r.What == "" || r.Actor == "":
 		return bad("actor and what are needed")
 	}

@@ -267,6 +267,11 @@ type ChainRecord struct {
 	Seq  int64  `json:"seq"`
 }
 
+// ChainRecords defines model for ChainRecords.
+type ChainRecords struct {
+	Records []ChainRecord `json:"records"`
+}
+
 // Claim defines model for Claim.
 type Claim struct {
 	Jobs []Assignment `json:"jobs"`
@@ -631,6 +636,9 @@ type Session struct {
 
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
+	// ChainHead Where the runner's chain ends; absent from Build Runners. One that ends before the copy here, or differs from it, raises an alarm: the runner stops mutations until its customer decides.
+	ChainHead *ChainHead `json:"chain_head,omitempty"`
+
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts    Facts     `json:"facts"`
 	RunnerID string    `json:"runner_id"`
@@ -768,6 +776,12 @@ type ResourceID = string
 // RunID Example: arn_01k0a2b3c4d5e6f7g8h9jkmnpq
 type RunID = string
 
+// GetChainParams defines parameters for GetChain.
+type GetChainParams struct {
+	// After The number of the last record that the caller has; 0 for none.
+	After int64 `form:"after" json:"after"`
+}
+
 // GetSettingsParams defines parameters for GetSettings.
 type GetSettingsParams struct {
 	// AfterVersion The version that the runner has; 0 for none.
@@ -898,6 +912,13 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+
+	// GetChain Read the copy of the install's chain
+	//
+	// The records after `after`, in order, at most 500 at once. A machine that took over another's place goes on with the chain from here.
+	//
+	// Corresponds with GET /chain (the `GetChain` operationId).
+	GetChain(ctx context.Context, params *GetChainParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AppendChainWithBody Copy records of the install's chain
 	//
@@ -1223,6 +1244,23 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /states/{resource}/lock (the `LockState` operationId).
 	LockState(ctx context.Context, resource ResourceID, body LockStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// GetChain Read the copy of the install's chain
+//
+// The records after `after`, in order, at most 500 at once. A machine that took over another's place goes on with the chain from here.
+//
+// Corresponds with GET /chain (the `GetChain` operationId).
+func (c *Client) GetChain(ctx context.Context, params *GetChainParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetChainRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // AppendChainWithBody Copy records of the install's chain
@@ -1838,6 +1876,56 @@ func (c *Client) LockState(ctx context.Context, resource ResourceID, body LockSt
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewGetChainRequest constructs an http.Request for the GetChain method
+func NewGetChainRequest(server string, params *GetChainParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/chain")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewAppendChainRequest calls the generic AppendChain builder with application/json body
@@ -2604,6 +2692,15 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// GetChainWithResponse Read the copy of the install's chain
+	//
+	// The records after `after`, in order, at most 500 at once. A machine that took over another's place goes on with the chain from here.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /chain (the `GetChain` operationId).
+	GetChainWithResponse(ctx context.Context, params *GetChainParams, reqEditors ...RequestEditorFn) (*GetChainResponse, error)
+
 	// AppendChainWithBodyWithResponse Copy records of the install's chain
 	//
 	// Records go on from the head that is stored here, or overlap it with the same
@@ -2934,6 +3031,54 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /states/{resource}/lock (the `LockState` operationId).
 	LockStateWithResponse(ctx context.Context, resource ResourceID, body LockStateJSONRequestBody, reqEditors ...RequestEditorFn) (*LockStateResponse, error)
+}
+
+type GetChainResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChainRecords
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetChainResponse) GetJSON200() *ChainRecords {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetChainResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetChainResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetChainResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetChainResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetChainResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type AppendChainResponse struct {
@@ -3718,6 +3863,21 @@ func (r LockStateResponse) ContentType() string {
 	return ""
 }
 
+// GetChainWithResponse Read the copy of the install's chain
+//
+// The records after `after`, in order, at most 500 at once. A machine that took over another's place goes on with the chain from here.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /chain (the `GetChain` operationId).
+func (c *ClientWithResponses) GetChainWithResponse(ctx context.Context, params *GetChainParams, reqEditors ...RequestEditorFn) (*GetChainResponse, error) {
+	rsp, err := c.GetChain(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetChainResponse(rsp)
+}
+
 // AppendChainWithBodyWithResponse Copy records of the install's chain
 //
 // Records go on from the head that is stored here, or overlap it with the same
@@ -4221,6 +4381,39 @@ func (c *ClientWithResponses) LockStateWithResponse(ctx context.Context, resourc
 		return nil, err
 	}
 	return ParseLockStateResponse(rsp)
+}
+
+// ParseGetChainResponse parses an HTTP response from a GetChainWithResponse call
+func ParseGetChainResponse(rsp *http.Response) (*GetChainResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetChainResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChainRecords
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
 }
 
 // ParseAppendChainResponse parses an HTTP response from a AppendChainWithResponse call

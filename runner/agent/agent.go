@@ -178,7 +178,11 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, damaged(a.dir.Chain(), err, chainRemedy)
 		}
 		closers = append(closers, writer.Close)
-		a.chain = newRecorder(writer, a.disk)
+		a.chain = newRecorder(writer, a.disk, a.cfg.Log)
+		if err := a.openHeads(life); err != nil {
+			return nil, err
+		}
+		deps.Stopped = a.chain.stand.text
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
 			return nil, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
@@ -215,7 +219,6 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 			a.cfg.Log.ErrorContext(ctx, "schedule cannot be written", "err", err) // the run itself is on disk, and is reported once
 		}
 	}
-	a.closeIntents(life)
 	a.prune(life)
 	a.cfg.Log.InfoContext(ctx, "runner started", "runner_id", a.runner.RunnerID, "install_id", a.runner.InstallID,
 		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine)

@@ -12,6 +12,8 @@
 //	  salt                32 bytes: makes digests of inputs unguessable
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
+//	  chain-head          its head once more; chain-anchor.json: at the last anchor
+//	  chain-problem.json  why mutations wait for the customer, chain-decision.json what was decided
 //	  nonces, fences.json which orders were used, which grants were seen
 //	  settings.json       the last good signed settings
 //	  schedule.json       the last tick of each scheduled action
@@ -107,6 +109,18 @@ func (d Dir) Runner() string { return d.join("runner.json") }
 
 // Chain is the install's chain.
 func (d Dir) Chain() string { return d.join("chain.jsonl") }
+
+// ChainHead is the head of the chain, kept a second time.
+func (d Dir) ChainHead() string { return d.join("chain-head") }
+
+// ChainAnchor is the head of the chain when it took the last anchor.
+func (d Dir) ChainAnchor() string { return d.join("chain-anchor.json") }
+
+// ChainProblem is why mutations wait for the customer's decision.
+func (d Dir) ChainProblem() string { return d.join("chain-problem.json") }
+
+// ChainDecision is the decision, until it was carried out.
+func (d Dir) ChainDecision() string { return d.join("chain-decision.json") }
 
 // Nonces are the orders that were used.
 func (d Dir) Nonces() string { return d.join("nonces") }

@@ -29,6 +29,8 @@ type status struct {
 	Agent  agent.Status   `json:"agent"`
 	Disk   disk.Room      `json:"disk"`
 	Jobs   []string       `json:"jobs"`
+	// Chain is why changes are stopped; the customer has to decide.
+	Chain *agent.ChainProblem `json:"chain_problem,omitempty"`
 	// Aside are damaged files that were set aside; somebody should look at them.
 	Aside []string `json:"set_aside"`
 }
@@ -78,6 +80,12 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 	if st.Disk, err = agent.Room(dir, minFree); err != nil {
 		return st, err
 	}
+	var chainProblem agent.ChainProblem
+	if found, err := datadir.ReadJSON(dir.ChainProblem(), &chainProblem); err != nil {
+		return st, err
+	} else if found {
+		st.Chain = &chainProblem
+	}
 	if st.Aside, err = dir.SetAsideFiles(); err != nil {
 		return st, err
 	}
@@ -118,6 +126,13 @@ func (st status) print(cmd *cobra.Command) error {
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+	}
+	if st.Chain != nil {
+		line("chain", "changes are stopped since %s: %s", st.Chain.Found.Format(time.RFC3339), st.Chain.Text)
+		line("", "%s", agent.ChainRemedy)
+		if st.Chain.Refused != "" {
+			line("", "the last decision was not carried out: %s", st.Chain.Refused)
+		}
 	}
 	if problem := st.Disk.Problem(); problem != "" {
 		line("disk", "%s", problem)
@@ -168,6 +183,7 @@ func (s *settings) chainCommand() *cobra.Command {
 			return verifyChain(cmd, dir)
 		},
 	})
+	cmd.AddCommand(s.decideCommands()...)
 	return cmd
 }
 
@@ -217,6 +233,9 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 		return fmt.Errorf("chain is bad: %s", report.Problem)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "chain %s is good: %d records, %d effects, head %s\n", report.Chain, report.Records, report.Effects, report.Head.Hash)
+	for _, d := range report.Decisions {
+		fmt.Fprintf(cmd.OutOrStdout(), "  records are missing before %d, accepted by the customer: %s\n", d.Seq, visible.Line(d.Reason))
+	}
 	for _, r := range report.Unfinished {
 		fmt.Fprintf(cmd.OutOrStdout(), "  without outcome: %d %s (%s)\n", r.Seq, visible.Line(r.What), visible.Line(r.Job))
 	}

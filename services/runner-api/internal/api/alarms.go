@@ -15,6 +15,8 @@ const (
 	alarmLateResult = "late_result" // a report of an attempt that is over
 	alarmEnrolment  = "enrolment"   // a secret, or a runner, and another key
 	alarmChainFork  = "chain_fork"  // a second history of an install
+	// alarmChainBehind: a runner came with less of its chain than the copy has.
+	alarmChainBehind = "chain_behind"
 )
 
 // alarm is one of these. It is for the org's chain, which is shown to others:

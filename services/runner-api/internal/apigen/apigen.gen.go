@@ -272,6 +272,11 @@ type ChainRecord struct {
 	Seq  int64  `json:"seq"`
 }
 
+// ChainRecords defines model for ChainRecords.
+type ChainRecords struct {
+	Records []ChainRecord `json:"records"`
+}
+
 // Claim defines model for Claim.
 type Claim struct {
 	Jobs []Assignment `json:"jobs"`
@@ -636,6 +641,9 @@ type Session struct {
 
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
+	// ChainHead Where the runner's chain ends; absent from Build Runners. One that ends before the copy here, or differs from it, raises an alarm: the runner stops mutations until its customer decides.
+	ChainHead *ChainHead `json:"chain_head,omitempty"`
+
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts    Facts     `json:"facts"`
 	RunnerID string    `json:"runner_id"`
@@ -773,6 +781,12 @@ type ResourceID = string
 // RunID Example: arn_01k0a2b3c4d5e6f7g8h9jkmnpq
 type RunID = string
 
+// GetChainParams defines parameters for GetChain.
+type GetChainParams struct {
+	// After The number of the last record that the caller has; 0 for none.
+	After int64 `form:"after" json:"after"`
+}
+
 // GetSettingsParams defines parameters for GetSettings.
 type GetSettingsParams struct {
 	// AfterVersion The version that the runner has; 0 for none.
@@ -832,6 +846,9 @@ type LockStateJSONRequestBody = LockRequest
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(c *gin.Context, params GetChainParams)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(c *gin.Context)
@@ -890,6 +907,33 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(c *gin.Context)
+
+// GetChain operation middleware
+func (siw *ServerInterfaceWrapper) GetChain(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetChainParams
+
+	// ------------- Required query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, true, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetChain(c, params)
+}
 
 // AppendChain operation middleware
 func (siw *ServerInterfaceWrapper) AppendChain(c *gin.Context) {
@@ -1251,6 +1295,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 		ErrorHandler:       errorHandler,
 	}
 
+	router.GET(options.BaseURL+"/chain", wrapper.GetChain)
 	router.POST(options.BaseURL+"/chain", wrapper.AppendChain)
 	router.GET(options.BaseURL+"/chain/head", wrapper.GetChainHead)
 	router.POST(options.BaseURL+"/enrol", wrapper.Enrol)
@@ -1270,6 +1315,45 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 }
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type GetChainRequestObject struct {
+	Params GetChainParams
+}
+
+type GetChainResponseObject interface {
+	VisitGetChainResponse(w http.ResponseWriter) error
+}
+
+type GetChain200JSONResponse ChainRecords
+
+func (response GetChain200JSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetChaindefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetChaindefaultApplicationProblemPlusJSONResponse) VisitGetChainResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type AppendChainRequestObject struct {
 	Body *AppendChainJSONRequestBody
@@ -1963,6 +2047,9 @@ func (response LockStatedefaultApplicationProblemPlusJSONResponse) VisitLockStat
 
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// GetChain Read the copy of the install's chain
+	// (GET /chain)
+	GetChain(ctx context.Context, request GetChainRequestObject) (GetChainResponseObject, error)
 	// AppendChain Copy records of the install's chain
 	// (POST /chain)
 	AppendChain(ctx context.Context, request AppendChainRequestObject) (AppendChainResponseObject, error)
@@ -2068,6 +2155,32 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictGinServerOptions
+}
+
+// GetChain operation middleware
+func (sh *strictHandler) GetChain(ctx *gin.Context, params GetChainParams) {
+	var request GetChainRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetChain(ctx.Request.Context(), request.(GetChainRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetChain")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetChainResponseObject); ok {
+		if err := validResponse.VisitGetChainResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // AppendChain operation middleware
@@ -2710,156 +2823,159 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H2Jchu3tuCvoDivyramRVGLF1E19UrJ9b1JnifJs/ySeYk8ItgNkjCbQBtAi2ZcqpqvmQ+bL5k65wC9",
-	"kGiSkmXfqbl1KyWz0VgOzr71516qF4VWQjnbG37uFdzwhXDC4L9+0uMf/wZ/ZMKmRhZOatUb9n7MmJ4w",
-	"zj7oMfzhZtIyUyolTL+X9CQMKbib9ZKe4gvRG/Y+6HEv6RnxsZRGZL2hM6VIejadiQWH6cUnvihyP/Jm",
-	"cDwf8JPxaXqWPRcvJi+nr2bnH+YLVXzsJTCxEwaW+J8w9s/B4Tk//Ov955MXd//SS3puVcA01hmppr27",
-	"u6T3VlhdmlRsO4jxY+g0wh/miWVSWcfzvONY4bU9z2aE3ftsMHaPs5Wq+1j+IAlb8Eyw8apxMvZ0xI26",
-	"+T//63+PnnWdrVR7Hgtm2vdYMHbXse5gWVtoZQUi4a9Gj3OxgD9TrZxQDv7kRZHLlMOJjwoa8V8/WDj+",
-	"58Yu/8WISW/Y+y9HNZYf0VN7FObFFdsAfAeQEh9LYR1bcsuUdswKcyuyC4TiWGcrZvnKsuVs1cer8LPC",
-	"opfWyqla+I22Z/5FCQbgWBSOcce0EkBFcAeF0YUwTtKh/Rj408NHKiemwvTukl7KC1sC7Lcf8LW6Fbku",
-	"BLwyESoVm9uBg04NV7ATwg+P0heMj61Qji1ngp4AsS9Kx51AeMykmsK2J9osuKP9vTirr7OxXaBTmTWO",
-	"Eq466eWCW3EjPhUSEJ7jeasZM+7EoZMLsYkkSS/X0xun50JtHur3GXcs19NDqaZwg47PhWUTbZh0CRuN",
-	"c4eY349NC3fAaZ71acelzLOEFTlXCQP0WzFtgKAIJyxfCMaBZdA/C5FGV4AHu27uJz2+gmEw3BnBFx5+",
-	"m5eX62nFgj3ORFd1hqc7EeYdDiICDHT/Z7i+pMLJJpT8eSI32dx687rCXt5Xu9TjDyJ1sMvLGut5lklY",
-	"gee/NghjwnMrttDKgn+Si3LRGx4P8H9JbyGV/2U7at5brmwFUexw38+4VJdFIVR2zwMakWqT4Z/SiYXd",
-	"dY+40lt8CRZe8E8/0mvPPUT8P2uQcGP4auNYYd3O0/wgOAGvtd0Zt7NNbP2B21kQSzm3jtHsFwwAtqr4",
-	"jBFMAoNRIk494mOLR3RxnbWTwGsJbazzMA05w/P8l0lv+OeeAiTZ4zoQVHfv1yXNJfPCizngWjy3OggW",
-	"AAVyEqeNyFgKszChMtuvtuzv+H7YBMIrzkzoRp5YJj7x1LHxygmbsKV0M106lksl2ESIrMX2YdB9Lqqi",
-	"0PPB4OXx+fnJ87OXZ4Pz8+PtpBq9TzxJ9D5zLhebiPlBj/cnooYUv9tBJzhv5z7ekiJxz1tK4dVN3gR8",
-	"6fLwD374183h+8+vkhdnMfaEkwVkXheOLUWQZKPSTIklW2ozT0CopVyBypNpJp31P4P8LIQucjFknE3K",
-	"PGeZtP6B1wb77DJoDTIXjOc5EPNS5Hn/WtHlvxFq6ma94UngzuGH4xgS5ZrMkjVWopdswdUKdBLLpIP9",
-	"4kmY0ssLNmBa5V4/Q6qSDrbBc3mLTKVCwZPnLxpYN4gJCLuULp3twpUrGnWX9JZcuhsrUq2IX1drPX++",
-	"fak1lKquPwBhbepqZzG0ez2ZwF+dCEe6/BojynMCVgbW30IqATyIO0SWdMbVVLBMC8uejor59MiroH1a",
-	"iqyINQTGd27mUsVVvwqM0afe8OrSG7WZdj0KGmz8+RqY/Tyt9ZLW1jfgm/Q+HU71of+xDYfmw0O5KLRx",
-	"nn5nvWFvKt2sHPdTvTgaC+Nmh5m4pb+OGiDFPb5WRufBgrgH15jw1O3kbH/HQcAkynEu05u56JIHwQx+",
-	"nZ08f358zuZilbDTE5IMoOmOuRUvzi6AwoBbWu8LII7Xb1P8i7OomOD5jRGpLGTUXkJd3orUCEcqPC7g",
-	"b4txIxjMIDLmNKnhhZG33Ak24/mEWYeiVLpZg+f110zSqTiutL3nr+LslHawxovHgoxZ4sfvP5+dxl++",
-	"FcZGLYrf6EHb67AbahuyEPfWus4NwNa7SDySRBlHsBg3tnqJ9ysylum0BMRkT/92dfX6WZ9domWIrCOY",
-	"h6leCA92kB+BRjZYRMFXueYdlo1fbw3Vokqhn+fdina+eXtyqrgrjWhL//Zm5mLVwVGsnO7mJPQ6DY6B",
-	"dqsC0TxAdZxea+P78qFwg4/Fif4eOMr+ouT3IDa8joGCWE8QFxY8nUklmurERXAngJDORCozvHYmAwNp",
-	"rtcghxq2P2ZCOelWm5faFiNrKE2qCmzkOzDt2Vvcro2iWBBj2/gqvf9vMHKHiMKBewmoemhSC6u4YLpL",
-	"ej/p8Vthy9w94MJSvhB0SwkzIuOpExnjKgsMluQ+aFyFSPu0TEzub/VcCWO0icJEfJLuJtWZaGlNJ8dn",
-	"L89enb44e9nQng6rX1/d092kSwe8Cf2XCqb6s2fLNBUiExkyRpnjH0ZMSot/pVylIqdfS5UK47gEHqq0",
-	"u7GOG4dPAMmaHo2mNrIQZG7d04NQb7YJmx1coH07X8QD/FS40eCOegAX0CzTCeOWtbAHZhsxGj8G9u76",
-	"7EooK528FSwX/FYgxxhZECijtpxH1hIc82hWbKP5jRvZgh6dumrLK3gfZdTJhdBlyyLYRNiGfrDDKqhl",
-	"eIUvbabQds2tr74n9lyRR+/xcAcusUPIwyNSHoKPeYb+9iUwlkCjH0tRIp2hkxEJbl+qjdHkG5jlUtml",
-	"ME1OoOfVm+iwtC7+tk7nm4JmK9ernO97OMulmuhdhLbB97d52HU63/ZMZPdwu6+hY5g7ibEvOrQ/UHOt",
-	"mOACoH6R/23NA6nzjC532/t4k+tn8q9ubvI+rjvNYBpLvk6dzvvhjA/zBX2Bg7sb9fZxxA0eiqFrlC6M",
-	"4bCBJ5bppUKQVIZEQ92KIfT9/PItfG9YUccnr3Y4m3bL44DQNdYjJGLo/OtMK/GD1zTucdG6dEX5MHVb",
-	"LIocjS8jeIYCN8hB63g67/upR1Fwx83bYraHedtljIajRMGTc/XtSEBU3rCtwVIaVY2/yeTUU2oE3GS5",
-	"MF4URpNTsQE4O+Mnz18MCVUn7z93+milUiJimPwNVw5eAa/3jHM9DrFFf7OemoyYSuvMyrMh5WOTSojM",
-	"tqIrwcwi95Zd2/XTyLaf/Wt84zlXN2iYb4cSug7JlmRLmedsLFWGv9IWnX74Hmy5WHCz2hnkz7m68kPX",
-	"cbUmbRG8d+27r64oduR6C10oflVv8Z7UHNAL1N4Z3LHHBYo9V9ZZ2yRrLBn1xxrh1bBNEslELrqeKX1D",
-	"CNN4PNY6F1zRY3eDeyTodDjry3SGiRS5mDimS0dpN3Ac76G3zGnNcq2moOGPAe1JNOyhMhlR5D66vfnQ",
-	"iU9xD3NZZB3wWEOTGgBJAGL1dr14BcQ9lewmgjyWrv1rV9Dn9a0wK4bGN0Be4D+NLtFP6p22mNPy9O3f",
-	"v2fnZ89fJmzUlWEzetZnvxo9NXxh2dhwlc6YVmwEBuroIuAuiqFRJhyX+Qj9CCOyhUd9dqmYzOjixwLu",
-	"HG6fceBPwjAnFFcUsUEdXWQsl3OBuTIUodCUgsLEJ2ldzAQMfoQIaS0xPGW0miZgfYyBzFKjLQhONC9s",
-	"wnK9FObGKj5H1l6nOqVaTXKJd7qBT3TUnasSsEG9bvrA2ssE9/Z1j6cLcd1jPAdwrujANrY63m2E+i7z",
-	"nFmpprlgE17mDs1qrphUtzyXWXDVJwhPDJsBn5lIQ+77vSKlHu1+dKiLr3k6my6QLgcB42PgCdIlIQ2A",
-	"WMJc6aVau4GZ1lZUuKI4wFEbVlrRFI00RTe4/LGjfsG/S5W1AxlB7uZ6amuxbG5lunZxRny8GRx/yAbp",
-	"6fzlIiq2HHeljRvDP7x79yujAa1pzwbnMbbnpMvFzplg70ttsvaUve+3YLJbRSMA+RKMmxHe1XCcczUf",
-	"UchlDlJdTypzSFrPDNpLNl7cqUY68oTTESuoJb24E6xmfYiD0aQ7xP6kDkog1w4Xi7xPG/gnZxOZV4mg",
-	"vCjYBC3C/p5MhuJmuWdVIPPGRs+F2sJVSoWI7gM3kUBpXi4i0aPv8fcKN9GrnupSgWYwMXrBjlvLnEbN",
-	"QxlDoV+5q1J1EBp+jTY0mmyx4gm8kH2nF3nUNJMqstgbqaoFYLGthzg+i51iIazlpKBsQJXNxYpdY1ar",
-	"LVJx3RuyTGZspUu2EFxVjzg8+9eotqthKROLif109cvPzD9nUnnfZOAagFVtQB1JBUbREajs5KHbSgXh",
-	"XDGEf+u1/kj6lY4p5D9o61AMg3oRLleb6RNbGRD9Dl1fqpuZc0WMrvIVKhMMNFlQAjjLtS7GYHDWk1Xa",
-	"4oarhXTseoVtB71MgwM2OOyKMs8x7NnK6qq3Ht58F9JE23B6SNapaUB9aygojAN2Gs9SHY3NFPNQE1Lt",
-	"ubXAp0k+r0CgkXjr72aWPq+ylXxZ7XQbTBEyD/RJ4XXsn061do2ttMSTbUmJSa9U8mMp/GPAtA1Dzu8l",
-	"flQllg87IqmD+yeMeXOydbTjwcnZjuCvX6Zz8zzfxN17bg3nERk6vncGo3ftJ8yz6QOvXOpbva4N7/td",
-	"siNc2CLRaPgWFcZc27axuJWIO73lu32A/ohx2Ngyd5dpKgonIlmxNkRBdiV+47gNvxr+2r3uWxHMxm/s",
-	"V97UfniVOPnEtssIpGMznlXJvY/nkjZV0HsHcH1gtNsT5GfqAvRCZD/p8T3DP/esf2hD9Ep44Blafn80",
-	"31IhcckmRtgZw8c+rUowyte/YDayZNSQEbv5Dk7gUXprMcPV7kV3k+d2Kql2simL/aKjIZtqplWfjW61",
-	"hH8K77AUagp6KihQBkmtWQMTFBI/Sy/pwdtxnaTc7flevytTKvKXAVizMhcZI4m3npNRqmhCRqU43Ssg",
-	"0kjWaLx3Njh/kXzN7I2JVNLO7hWVTPaNm2zGPQJA77Waz/u47ztRxFtIaxHvGvlSoeIM/inVlKEnHf4j",
-	"SRus0I2ed4XDaeoIFka1p94aNDqJqSPjBMsFH8eN+bb0hQ0xMbqFqwELcXoq0DNUJX0GrsYxxV0rwQRP",
-	"Z94Dxz15ayUsG4uJNpiTsGJTreN8z5SqsxgrODX9XbIZtxdswVfjhvMSLpc4iMj8ih38tZNV/k5VMs5i",
-	"9ddUi1rMAivnuDYuptA4G4spV7v5qT9ZlHvWmW0N+8v72noJlcZF+d2VsCG3Zc36KnQaqxKSU/QBz0Jk",
-	"wJtDluZpQGy/wkMb9wYJ5cyKKhcAGUJFplRs5KlqtLf7s6EXRLyfJOEb+T+b0RGMenCGI7E0qpmC2DgO",
-	"oH5p8i6EaFQ8yngS40Kqm85kZEBgnWfweqgN8W7YpTZzkSFFhXgi4pmKewweYiMbMCy2Q0lPnFDMaYZj",
-	"4xDyWNKlbVnhnFRTux0IYOJYx/yYqibtgg3w2J3aa8RDG+dTsMhYcCMwGMPznE1Kg0zLe45swkZjY7uq",
-	"VDdC7tWhk9oXgOS1jn7rgPYkEoFM4xprxGtjUIxReHJ/mL19v+KFVhJts3Jemd1ZIkF0Prptv3/NElCV",
-	"RZ+ZY1qlX70yyZnSut0VwDConZN4r2KEZr5yjUuhhIn2UO09lCLU9xHHKcLN3+otrYmSRtXCvvXwjfPd",
-	"t5a0Pla1cHTbjqfzy9TJW7ErLz2mLabzbi71c7kYE/MgBYen8wa7IqbNceWQSbnjSK3qp/biHUdzkUN1",
-	"F5ZSmicnvOeWLY10TqjEJ7fsVVBaZ5pEAwt8KjpzHPdLBAQuaCR52/Zg7nimvfxI1chqhXrL1bm2VLMi",
-	"uB8xO/IBO39gOiSGVijChmU8pAGDPJ2LwvWrw11hiXPEZ/atLqQT7L8b6cS3c6vtIKEkngXvE8HmYnVP",
-	"StpS8md5DhZK1s5FQzqWiqW54KbPrgTPJeY0+P4XPp97KVPBpvJWWJbJyUQYsE0QBS58/oPIc1sZSyvM",
-	"dAqT9NnPGgOyofCcHuRU5jsthbUUGpQh9+P+qXdfIS32C1JWa/a17qF5tPTWrcztwWe2D85wW/AVZnmF",
-	"7DbpEmZLMMUsxX8x0SLU8lpsX7QqRCR79SGJuw9jw5XCtUk2aWmdXhDh4DDGbdOlo8diBdJviPbl6IKN",
-	"Cl5aMUqapfcXbGQEz260ylf4hNI1m6WVF2xknS5ulF7CJBbs+1Gf/YgiP7gVKJmHWzDaJtq0fEs+L12D",
-	"JMYaOyvyCZFRw62ERFVaym/zO0LNgJZGCN624iA1nr0LnWbWbv30e4aNXxg2cfqEqT/obEVirhJVPc1z",
-	"GrzpzcSfC266CsfxeeVt25QDG9f6LujFa545aXXOnSAn8BTr4U2p4F5D8hGGaLVhhc6Cw0IwPvWJiwGc",
-	"mUAlcUFVuGHWKOj+Q+X/jBqB/xeT7cPM72P0bkVaGulWV6DqBE3Bdlv0/uET6wMeTyvr+lnCxsLKTDQT",
-	"N4CIQ+Ft3/tFsScaGe01IDBnAduHhZqIiOseyb9KlEg5CD5dOiTagwOhjM7twQGagAnThVCWcXZw4Pd8",
-	"cIAeqmvl5IJ8foXRKYhA9ELbxFP0wQF2jICJCqFYqZzM63Y61MEDbX/gQvZaUZDX9+kI1mjSiG/YtmcM",
-	"LdRrda0ODn6faWAutn9wwCixtEp4KR0bFaH2YQQr+yrutRL8J/ZaNXoKhLTTk2OmAUgL4WY6S1jB3Sxh",
-	"H0tYA3b2PbV/O6QEeZ/MBYC5VvBYwSYvgj+XcR+KBR6ISWnBn4hBE7g7K6ejBOzvhbaOvRgwy3SePetf",
-	"q8s8Xz9NwkZ4WT6ZFcDsvR0jUnZTbszK5wa28O1aAdPwLp8+A4yEQ0vffLDCNdpjs/tgdoEuJ79wAtcF",
-	"uEAlckqwlXCJ727iyP/sFTWcP/B2uDS/Vby0y8qbOkNuxtBZlCDQZi3/q+/U5Gu3fX+Ca3VpmdWaeCG6",
-	"ywy+Ky0iX1K5sao0ozzzQ0DPq7J6zwbH12oU3Fc+4EY9HAjFx2ImVQYHXJTWMRA/uJHAj7HxjHR9dnmt",
-	"jLjVIPA8xU2Fs7AA+XOFufHP4b7hsjDTL60yRSUsBsJ2JvLMg+ytKAR3Uk1rRMcXvOpi8DHgNoW2Q7oy",
-	"5blrC9tiSJTXCoVzqqdK2lDbbtko9HiBPTEKPIdnmcdw7jXq8YqRzkKYXj8GkeTfweYc3PeJolZO4RGq",
-	"3hX5xtOuPeDaydUHB0N2NjjDV6nRQ45aPSZkgyY/ZAdUnXmQsAMqzzyAWeGyA5YBCsO/Dw48Nzk4uFZP",
-	"kdw4SnoMxRjKLfHJ6ScDZpPQlDDFgjGPTBl3fMyteIZ5U3CkKvoFe6DwF/zly0EPAE0OqorQA0w/p4h7",
-	"5n3u0rIR3BgpXdcqEzwbNlAerxz3B7iI16umjFd9ED0NwMVjM0WRwd0rsbxWgX8StyZBwCdOmEAYCBl4",
-	"k1RhWDqBa+MV+Kqc92tsypRLS6nS/m6pBMhidqs2oc9nqpUVmEXpCxSwZweB8Fr5Lgyk9+UyFYryeXzv",
-	"z8uCpzNxeNIf9JIeRhxQ1Nnh0dFyuexzfNzXZnrk37VHb378/vXPV6/xnTo3ufedMG7moXjIC9nwCg57",
-	"x760WsGDYe+0P+ifkjk3Q5l+hKiMekk0pZGChLahReLRZ4JnFVX75mkgCBE8IF9yXqDIqyKEHCQI0Qh7",
-	"DVJPWpbORDoXiAYNOdbqovrE01zt5fD2OBFpuByF3jqSrSAjpB88azTEC+RK0S12yaawR+Bg59dqhHC4",
-	"mfJidMGIWMmdUirgq9yvUFfScFBygNWeDc6Zf3uizXyUXCsUIcxwCeKfK8ZzbhZDxEK/F7fUbCYBcLBT",
-	"aRnqm4QrVXX5jxniSSFUhp3oelVO/XfehdHRq/V+PVqbPRPv2mojJgKutYo9GQwed2nq2hdvEIt4VtOy",
-	"b5aITq2zwfmjt6tt9SiMbOlvgXFPpNvoG3jRJJKRFR9HCZOT0BgNsK1PNSyYJt+1lQrWjd65DSdA73td",
-	"rAIcAjbVLiqiZniDCPto5rtHTkU07+ljCXY7GyDhgJaCBiJSTauccYkug0KKDPSh/gaW/kO4+i7/2Qjz",
-	"GGD+vWoNmQLA44DGTpEEbdQeu9nod77eRfhCocPSCt9yK/gZqbMUapXIZCK9vkCtvVboBIRhJDFBQ7qo",
-	"NAxUSuENlMvEf88Gp169BQF1M9alylDDBh5KzAnfAX6VtUS33yEyydYcfsAIlZbfQ/tiPxyQBfthO80O",
-	"DrxsPDjAIV4qsqeu4dGpJemz5Fo5ig8TJLB1oi/LrHuHe5k+xMCul+FNTTgsc62AQ4PWGyKACeV0kGUm",
-	"VEYiw2sQ3nwBuM74bWjJl10rq8FcwjwhE7iQoArwqmHNKMa9scfcvfl2VczQiNdyk856wx5fZOhOnGnr",
-	"vCaR88LpApa28C+pyk/rjed6L+b/frI4Xbz6ND9NfzxZvnC//XQy/jhYnH8/WH2cn/718cXilTqenNmT",
-	"//xvm43Nhj0+Fccf89O/Xs4+rJ6fFcvT2Wq5fM5Xq8n05V8fp7fpy+XphxORL1/9tTAfTubT53aizvnH",
-	"RcrTV0Wvrn7vjYW6OZt/PP7jp0H67uXyvPztZPU/1PPFd6/s304n/3gxezMo/t1cuf+4/f3Tf/513FJm",
-	"Bv1jUn32YxZ1g79vLNaqXlkdTEr653UmE+C60kvgvF/AvbzLpjf8832Tl30XKsJDzokOtgzxrg96bI/S",
-	"qp1rlIFRMrkNZLTWSnipzbzuHEjLJEzkFgOSwY4Nw5NrRY9Qro+aPTdHxLEqSQSKeJ+9IXItC9j6CAPd",
-	"I4zxJ9fKp9NQNSX773wufBZabfrVOUj4U3DACOpaiuZCOA5wxJaBOazjLjLz4ZbqF0wz4FOQBOTkcTMh",
-	"TeAu3IhrBap3jDFg19qfKDHkwcyh7l/bS4/HJ+JldjYZ8POz9IWoEgKGp3Uag3c7t/unPn++N0G1Wu1+",
-	"a1UR8bODoMgoxvvo6nXt/fyaZfox9IN3gGhVL1+AqG9+74Nv3ls0E9y4seCuQWmfP+jx3VHh+3M0PwbS",
-	"EW2uhxzRx0Lu3gN7jyp0yoUUS/+lgTJvNgL4oMfkHKMmDOTzGQtfHIw7/6DHTxrdP5FWKEJEshIlIzoJ",
-	"KGwZLCKgDeWJ/uzkhJZBMsGVQzAKdogkU+ssYBdV+fHY4T+kClqyrrAxBAU5bVTM/lo67HfydQwknHov",
-	"dD/rMqApYLRE54HPrvxyHPwBLWBFLYT9BS91mWcs0xv4VpdvPCrGVZfsM/aJGzb7CnDbMLn9KKqPD9cc",
-	"MEjpa5VrNfXGXmEEYotWvvzcW+IYamy8VLU1e2KThu57rbzye85GtiyEsSIT2ejCG2RzUaCbSdyCNE6p",
-	"7MB3banqDkC7/UXVi2XojFwQeXHFnrOFVKUDZo+WKiDsyQkb4bgbqW4mpSuNIDV51OhnOGJF6WzVj23M",
-	"03ld24rOvn5TtURDw38MCPZyrUIbWG4ZeeOIODf7N0zhj9j8cTKquhp+DUJqlVF9Y/mxVjoWESTh2Veg",
-	"VDoym+llE++FQr4A+hSRKykOR+gF7VbFACHRSY4JwnneqGEgKybx/t1RKxF1VPvdAm0Or9VIz0cJOS4u",
-	"2Ig8uOGHYJkq8ckxyyeCyrDJJ0yRgjqWdXGtgn8XrCVMLkFZAIwf9UOtMDiP7ym9TNaLfCIIibWQpP19",
-	"iZ4UKjn/bIRwj+uY7K4PYt2931tDalXCfnMMp0LWCGrjF5FIsS2EV1CT0BAAxJOpnaS+rfiXI/2/CVEg",
-	"foaWL4AsueBGUYyN1GenESOIAEI+9GGV1R0ngVFR5rnX6wHVAdsSNipKOxttNhsmFf8pujBgyI2XECNE",
-	"0GekqVDUGvls7bQmz0JUf8cmRe3q9y/A0KrS21fc3wfjImXm3xzzmmDo0NERwEH6+pwkuBdQ0R8D3f4h",
-	"QAmyM23cYS5vMYGvWXnZ7sPg8a1U9uizKdXd/RUj+i7cdlUcjZBmTaEpVQhTod/J245UtwvIRwGUyiSV",
-	"lZQgY5krpkvHp6RMlarq4BMiVb5oEXtKV6s6uRAYZKFmPd4RRvqUa9RUteqm0KL24XDKuiEGgpEYL0uC",
-	"0uedA/X3dKpPZlGRFighPpWAN8ti4RQ+39H6QioKrIDCMqwMBCoQ5aoRAxBZCIejgmdKdROqGkd9Vuls",
-	"SrNQdtGAR1DTCFg3vovJKKnVpy/T9aKKVfkIDKI37M0Ez/Ebgo1y0MFaSWfvZHDy4vD4+PBk8O54MBzA",
-	"//vnf6yXH0bH/dFrF19G5zr+o6pdHDYKI/dnWqX65jyqUfDY+TVCj1n4RUcgoeVGFeAjaoONGsJmI3+C",
-	"fZ04SJwqOLm7ZeIVRk8x2ZGyYIas0DYEuJs5K2R3pEagG5LnffabliE8QeOvVbDZqlo9H4Il1TKosMuZ",
-	"tlXhdvj+D3pE8AEZnZibYZ3Mc993MPCYi9oz12Aw4dNcSPokLqra8Wv1tPLf00Fg6ioVSOnlM1idKsvZ",
-	"03ZledA4McYPKuezPrtsef65EexAaXeAh81CyrQR41Ujd2BIFrc3warZYD+Up0F8PfHDQjRB7owW/FLn",
-	"Oz1KzGAzSNCu6eoZZbZ/VrSq4Xqw6lz5Ic82/JC+WqrO1/wCX/9aUdw3Zi7h0joYS9AjG4rmo+pAHX7/",
-	"K2AljLNcTja/uuvzvwJ3IRnZGSkO7n9X125WcrXje76VB1aaqnBK2lby2wiVmlAGNUrQjxo+QcRdcPi3",
-	"AgTEmCl+4Dd1MjjzTk1fKwbrFNxaVBIaJVGUYHLRZLeYgoIDMLuxUkEsttkCduR3F6PXfwgXCucwp6al",
-	"Pm6iQat8rJkvzjcKX/FjwZiUWX8tuAWsXpMwKqwZPF7Dl7uks4y6wau9V3cm8oyFjmSxva9/Vy269f2/",
-	"4/b+q9JyuxQyQtM/YypaIAAk3Kjv9+dm6tpj2Tiu/m5T2EE7BlEliwbidjyd2yPMsj2c+YbpcR3iXVXq",
-	"SDnUKF7JWmgYxZS1QB/9s1VXdJ93lTUc/75liDdzWnmplVfYZ1tZH1lvpS2c+9zgG9j1DZrsffazdv78",
-	"raKLdk4lZqnEFPGqafwXyNdGJ5RYGD4UembS9Ia9o1tujnI59n04aLf2CCTv8VHo7nDXDJAXs3sFyPcW",
-	"kfXZv7V0bFTpRqjp8SMkXfKQNyLuhOYgFfBgsHzVtzRccCAfJ+zR5xAFu9shJFHoYOP1pq83hLWxcoDU",
-	"V2zl2Pq8f/Vd8LPBGbxf+bZQ3nVJIEdNsneKn+oTckZwalUb49RVnUj3Z+nv+xnnjU/nu9Z3tKOyrtEs",
-	"rGsb9yvB+boyw/eTi2p/aWmwNhMRqVtYvGt8Gd5/oMf7RjDj7jHMTp41v3ZQfTHEL4NR4rAD+uTfvfxh",
-	"/s1tTrEQYqm/eI9Z56AWogaxIkIY+cqkUYJI28jQoj6eFAGUlnLFYPAT8qcB/x+LXC+byZkYPwzte/m0",
-	"KgGpH1MunO84LXle66lemNFI/7CV0xyi4JjiSUklQ3YyGFA2v1qRAoDqavBVUWV08EHTCpRrjObnQYhM",
-	"alPMuBLZwcG1qqKUdZGP4FarxKusmdFFgW7C3OoGdInR+D7LBEK0xlGP07fCXIT9gL1cJVkvOpxYgdd8",
-	"jeBgoxT828unqjy+y4ILTkrXIGhErE2Z9TUSk1vtCaIyFLGJjKP10Paj5MPCxdyDe0Ql51FoFFF/C2Ot",
-	"LbwRWCG09D7YiRGiaswvvaV3yUKpSjvQiB+iHbKzk9NaktOXpmLYTHWgXxOh25WmD80fAZAQWp2cPjpa",
-	"NT8JFsGqqxZ8qQhSPoosglPV/N8rZbJSC2itL5dBHfHznJprUfyxduX5EKHS7gZ/QK9nI0SI/L5ZJtVK",
-	"VqoyX4D7ByQNnwui6jySW/h9llB2FypJiBdztWJ1ThRGGDaRmb3+VEizIoojDk9CAKiF/BbpfFhH7sMG",
-	"wUKKUcKbr0wHb+5LBYNHXTqG2G/wQ3n//5HVG8I5EePJVYlg0K3v1mylRoH3n+/RcSvMbSC8ukJteHR0",
-	"fPKyP+gP+sfDVy8Hx72793f/NwAA//8=",
+	"3H0LbxvJlt5fKTAL2FZaFEVJtkUhWGg8vjuedWZmLe9MdoaOWOwukmU2q9pV1aI5hoD8mvyw/JLgnFPV",
+	"D7KbD1n2Brm4uFdmP+p13uc7p790Yr3ItBLK2c7gSyfjhi+EEwb/9bMev/kR/kiEjY3MnNSqM+i8SZie",
+	"MM4+6jH84WbSMpMrJUy3E3Uk3JJxN+tEHcUXojPofNTjTtQx4lMujUg6A2dyEXVsPBMLDq8Xn/kiS/2d",
+	"t73TeY/3x2fxeXIhnk9eTF/OLj/OFyr71IngxU4YGOJ/wr1/9Y4v+fHfH770n9//UyfquFUGr7HOSDXt",
+	"3N9HnXfC6tzEYttCjL+HViP8Yp5YJpV1PE1blhUe23NtRti91wb37rG2XLUvyy8kYgueCDZeVVbGno64",
+	"Ubf/53/979GztrXlas9lwZv2XRbcu2tZ9zCszbSyAonwN6PHqVjAn7FWTigHf/IsS2XMYcUnGd3xXz9a",
+	"WP6Xyiz/yYhJZ9D5LycllZ/QVXsS3osj1jfwPeyU+JQL69iSW6a0Y1aYO5Fc4S6OdbJilq8sW85WXTwK",
+	"/1YY9NpaOVULP9H6m39VgsF2LDLHuGNaCeAiOIPM6EwYJ2nR/h740++PVE5MhencR52YZzaHvd++wNfq",
+	"TqQ6E/DIRKhYbE4HFjo1XMFMiD48SV8xPrZCObacCboCzL7IHXcC92Mm1RSmPdFmwR3N7/l5eZyV6QKf",
+	"yqSylHDUUScV3Ipb8TmTQPAc11u8MeFOHDu5EJtEEnVSPb11ei7U5qL+mHHHUj09lmoKJ+j4XFg20YZJ",
+	"F7HROHVI+d2m18IZcHrP+mvHuUyTiGUpVxED8lsxbYChiCYsXwjGQWTQPzMRN44AF3ad3M96fAO3we3O",
+	"CL7w+7d5eKmeFiLY00zjqM7weCfBvMebiAED3/8Vji8qaLK6S349DSdZnXr1uMJcPhSz1OOPInYwy+uS",
+	"6nmSSBiBp79VGGPCUyu28MqCf5aLfNEZnPbwP1FnIZX/ZTtpHqxXtm5R0+JezbhU11kmVHLgAo2ItUnw",
+	"T+nEwu46RxzpHT4EAy/45zf02IXfEf/Pcku4MXy1sawwbutqfhKcNq823Rm3s01q/YnbWVBLKbeO0duv",
+	"GGzYqpAzRjAJAkaJZu4Rn2oyok3qrK0EHotoYq2LqegZnqa/TjqDv/ZUINEex4Fbdf9hXdNcM6+8mAOp",
+	"xVOrg2KBrUBJ4rQRCYvhLUyoxHaLKfszPoyaQHk1CxM6kSeWic88dmy8csJGbCndTOeOpVIJNhEiqYl9",
+	"uOmQgyo49LLXe3F6edm/OH9x3ru8PN3Oqo3niStpPc93Jdc8Kjs9nGVSLheb0/mox/vPpWJb7JoKvrd1",
+	"Hu/IvDmQdmJ4dFNigrS8Pv6TH/99e/zhy8vo+XmT0MSXBRZbV9k185Q0ttJMiSVbajOPQNXGXIEhlmgm",
+	"nfU/g1bPhM5SMWCcTfI0ZYm0/oK3UbvsOtgyMhWMpymImKVI0+5QEUm+FWrqZp1BP+iM8MNpE2mnmpyl",
+	"NQGnl2zB1QosJcukg/niSpjSyyvWY1ql3mpEXpcOpsFTeYeirmCM/sXzCi/0mtSWXUoXz3bRyg3ddR91",
+	"lly6WytirYjsi7EuLrYPtUZSxfGHTVh7dTGzJrJ7PZnAX60ERx7GmnhMU9qsBHzShVQCJCN3SCzxjKup",
+	"YIkWlj0dZfPpiTeMuzQU+TZrBIzP3M6lajZIi21svOrdwTZrVptp26VgVzdfX9tm/57aeFFt6hv7G3U+",
+	"H0/1sf+xvg/Vi8dykWnjPP/OOoPOVLpZPu7GenEyFsbNjhNxR3+dVLYU5/haGZ0Gv+YAqTHhsdsp2f6B",
+	"N4GQyMepjG/nok1LBef8ddK/uDi9ZHOxithZn/QV2N9jbsXz8yvgMJCW1kcoSOJ16xz//LxRefH01ohY",
+	"ZrLRi0MPw4rYCEeOBQ7gT4txIxi8QSTMaXIOMiPvuBNsxtMJsw4VvHSziszrrjnKU3Fa2KAXL5vFKc1g",
+	"TRaPBbnYJI8/fDk/a374Thjb6Of8ThfqsZDdu7ahoXFutePc2NhyFpEnkkbBEfzYjale4/mKhCU6zoEw",
+	"2dMfb25eP+uya/RXUXQEpzXWC+G3HfRH4JENEZHxVap5i7/lx1sjtUZT1b/n/Ypmvnl6cqq4y42oa//6",
+	"ZOZi1SJRrJzuliT0ON3ctLVbDYjqAorldGoT31cOhRN8LEn0jyBR9lclfwS14W0MVMR6grSw4PFMKlE1",
+	"J65CkAOUdCJimeCxMxkESHW8CjuUe/smEcpJt9o81LoaWSNpMlVgIj/kMk3YO5yubSSxoMa2yVV6/l/h",
+	"zh0qCm/cS0GVt0alsmpWTPdR52c9fidsnroHHFjMF4JOKWJGJDx2ImFcJUHAkt4HiysTcZeGadL7W+Np",
+	"whhtGvdEfJbuNtaJqFlN/dPzF+cvz56fv6hYT8fFry8PDILp3IFswqiqglf91bF5HAuRiAQFo0zxDyMm",
+	"ucW/Yq5ikdKvuYqFcVyCDFXa3VrHjcMrQGTVOEvVGlkIcgIPjGuUk63uzQ4pUD+dr5IB/lU40RAke4AU",
+	"0CzREeOW1agH3jZidP8YxLvrshuhrHTyTrBU8DuBEmNkQaGM6noeRUtIF6BbsY3nN05kC3m02qq1WOUh",
+	"xqiTC6HzmkewSbAV+2CHV1Dq8IJe6kKhHjBcH31P6rmhOOPj0Q4cYouSh0tkPITI9wyzAEsQLIFHP+Ui",
+	"Rz7D0Ccy3L5c28STb+Et18ouhalKAj0vnsQwqnXNT+t4vqlotkq9IiWwRwhfqonexWgbcn9b3F/H823X",
+	"RHJAMmCNHMO7oybxRYv2C6qO1aS4YFO/Kiq4FhfVaUKHu+15PMn1NflHNyd5SEBRM3iNpQisjufdsMaH",
+	"xYK+IuzeTnr7hAd7D6XQNU4XxnCYwBPL9FLhlhSORMXcaiLow7IFNXqveFGn/Zc7gk279XEg6JLqcSea",
+	"yPm3mVbiJ29pHHDQOndZ/jBzWyyyFJ0vI3iCCjfoQet4PO/6V48at7vZvc1me7i3bc5oWErj9qRcfT8W",
+	"EEU0bGsKl+4q7r9N5NRzasN2k+fCeJYZTUHFysbZGe9fPB8QqU4+fGmN0UqlRINj8iOOHKIC3u4Zp3oc",
+	"Mp7+ZD03GTGV1pmVF0PKZ0yVEImt5XyCm0XhLbs266cN0372z80TT7m6Rcd8+y5h6JB8SbaUacrGUiX4",
+	"K03R6YfPweaLBTerndCDlKsbf+s6rZasLUL0rn72xRE1LbmcQhuJ35RTPJCbA3mB2TuDM/a0QBnxwjur",
+	"u2SVIRvjsUZ4M2yTRRKRirZrSt8SwVQuj7VOBVd02d3iHGl3WoL1eTxDeEcqJo7p3BEYCJbjI/SWOa1Z",
+	"qtUULPwxkD2phj1MJiOy1OfcNy868bk5wpxnSct+rJFJuQFR2MTi6XLwYhP3NLKrBPJYtvZvbUmf13fC",
+	"rBg637DzAv9pdI5xUh+0RaTN03f/eMUuzy9eRGzUhvsZPeuy34yeGr6wbGy4imdMKzYCB3V0FWgX1dAo",
+	"EY7LdIRxhBH5wqMuu1ZMJnTwYwFnDqfPOMgnYZgTiivK2KCNLhKWyrlABA9lKDQBY5j4LK1rcgFDHKGB",
+	"tZaYnjJaTSPwPsbAZrHRFhQnuhc2YqleCnNrFZ+jaC8BWLFWk1TimW7QEy1156i02WBeV2Ng9WFCeHvY",
+	"4fFCDDuMp7CdK1qwbRodz7aB+67TlFmppqlgE56nDt1qrphUdzyVSQjVR7ifmDYDOTORhsL3e2VKPdm9",
+	"cWiLr0U6qyGQtgAB42OQCdJFAZxAImGu9FKtncBMaysKWlEc9lEblltRVY30ivbt8stujAv+Q6qknsgI",
+	"ejfVU1uqZXMn47WDM+LTbe/0Y9KLz+YvFo1qy3GX22Zn+Kf3739jdEPttee9yyax56RLxc43wdyX2iT1",
+	"V3ZebaFkt2rMAKRLcG5GeFaDccrVfEQplzlodT0p3CFpvTCoD1l5cKcZ6SgSTkssdi3qNAfBStGHNNgI",
+	"BUTqj8qkBErtcLAo+7SBf3I2kWkBT+VZxiboEXb3FDKUN0u9qAKdNzZ6LtQWqZIrJHSfuGlIlKb5oiF7",
+	"9Ap/L2gTo+qxzhVYBhOjF+y0NsxZo3som0joN+4KABHuhh+jvhtVsVjIBJ7JrtOLtNE1k6phsLdSFQPA",
+	"YFsXcXretIqFsJaTgbKxq2wuVmyIWFubxWLYGbBEJmylc7YQXBWXOFz750ZrV8NQpikn9vPNr78wf51J",
+	"5WOTQWoAVdU36kQqcIpOwGSnCN1WLgjraiL4d97qbwCF6SaD/CdtHaphMC/C4WozfWILB6LbYutLdTtz",
+	"Lmviq3SFxgQDSxaMAM5SrbMxOJzlywprcSPUQjZ2OcK2hV7HIQAbAnZZnqaY9qxhzcqphyffB/BqfZ8e",
+	"goU1lV3fmgoK94E4bcbOjsZmiujYiEx7bi3IadLPK1BopN66u4WlR3vWIKHFTLftKe7MA2NSeBz7w6nW",
+	"jrEGluxvg0pGnVzJT7nwl4HSNhw5P5fmpSqxfNgSyRzcHzDm3cna0k57/fMdyV8/TOvkebpJuwdODd8j",
+	"Egx870xG75pPeM9mDLwIqW+Nulai7/fRjnRhjUUb07doMKba1p3FrUzcGi3fHQP0S2zeG5un7jqOReZE",
+	"A1bXhizILjg63rcRV8Nf28d9J4Lb+J3jypvWDy+Ak09svbhBOjbjSQE5fryQtCmS3js21ydG2yNB/k1t",
+	"G70Qyc96fGD658CqjPqO3gi/eYaG35/Mt9RtXLOJEXbG8LKHVQlGVQRXzDYM2ejIiN1yB1/gSXpricXN",
+	"7kF3s+d2LilmsqmL/aCjAZtqplWXje60hH8KH7AUagp2KhhQBlmtWpkTDBL/lk7UgaebbZJ8d+R7/axM",
+	"riheBtua5KlIGGm8dUxGrhoBGYXhdFBCpALWqDx33rt8Hn1L9MZEKmlnB2Ulo33zJpt5j7ChB43mcR+H",
+	"PtNIeAtpLdJdBS8V6uDgn1JNGUbS4X8kWYMFudH1tnQ4vbqBChutp87abrQyUwviBIsYHyeM+S73NQBN",
+	"anSLVAMR4vRUYGSoAH0GqcYR4q6VYILHMx+B4569tRKWjcVEG8QkrNhU62a5Z3LVWiIWgpr+LNmM2yu2",
+	"4KtxJXgJh0sSRCR+xBb52ioq/6DaHWexJm2qRalmQZRzHBsHU+icjcWUq93y1K+sUXqWyLaK/+VjbZ2I",
+	"CvYa5d2NsAHbsuZ9ZTpuql2SU4wBz0JmwLtDlt5T2bH9yiFtczRIKGdWVLkAxBDqRKViI89Vo73DnxW7",
+	"oCH6SRq+gv/ZzI5g1oMzvBMLtqoQxMpygPRzk7YRRKUOUzaDGBdS3baCkYGAdZrA46E2xIdhl9rMRYIc",
+	"FfKJSGeqOWLwEB/ZgGOxfZf0xAnFnGZ4b/MOeSpps7ascE6qqd2+CeDiWMf8PUWl3BXr4bJbrdeGCG2z",
+	"nIJBxoIbgckYnqZskhsUWj5yZCM2GhvbVju7kXIvFh2VsQBkr3XyW99ozyINO1M5xpLw6hTUJCg8uz+w",
+	"5GmGgSBf6bgfBmhbxd8fRWFfUchQlvaVItPoxRoAmP0apDXcGfQCZrN1tmLwWkw6JHIyEcbSKxA3y6UV",
+	"FnPwKTeLmla3TmeWIPJSK8ty5WRK+PjcOr0QxoOfbXeI8ZHDajlqmOJqewNldoNmgiXx6KGO/Uu4QMhY",
+	"DCE6plX8zQu1nMmt212mDTfVIZoH1WZU4dsla4WKLppDMfdw5OV5NLMYserv5ZTWNGuliGPfpgWV9R1a",
+	"8Fsuqxi4cdqOx/Pr2Mk7sQum32Q8x/N2of1LvhiTLCV7j8fzivQmHcZx5AAs3bGkWjFYffCWpbmGRbVX",
+	"/xLqlRPdc8uWRjonVOSxPntV/ZbAm8Y8C5+KVsjnfrhIUApGUvBxD12Ha9orrFbcWYxQTrlY15aSY9zu",
+	"RwSLPmDmD0SHYqaJEo5Y1UQOASipuchct1jcDdahN4QQv9eBtG77H0Y68f2ijDtYKGouCvC4uLlYHchJ",
+	"WyogLU/BYUvq0DzkY6lYnApuuuxG8FQixMM3KfHw9qWMBZvKO2G9yQB2B5LAlYeDiDS1he+4QuBXeEmX",
+	"/aIxPx26A9CFlKqep7mwhQHioTCHIxG/AUr4KxC8pfhaD1g9Gtp3q3B78JrtgwF/C75C0FsA+4ExaXPw",
+	"TC2lwxF3EkqbLfaYWmWiAcz7EBzzw8RwYXBtsk2waIFx8DbGbdUW1mOxAu03QHd7dMVGGc+tGEXVTgRX",
+	"bGQET261Sld4hdCr1UrTKzYCs/pW6SW8xIo7YUZd9gZVfoiyELaJW/BhJ9rUjHIP09egibHk0Ip0QmxU",
+	"ibIhU+WW4H5+RmgZ0NC4g3e1tFBJZ+9DO6C1Uz97xbA7D8NOW58RCYWxZ2TmArfreZ7TzZvBXfw546at",
+	"jh6vF8HHTT2wcazvg128FqiUVqfcCYqJT7E9gMkVnGvAYmHGWhuW6STEbwTjU4/jDNuZCDQSF1SUHN7a",
+	"uHX/rtL/jJKJ/xdrD8KbPzTxuxVxbqRb3YCpEywF2x7g8BefWJ//eVoEG55FbCysTEQVxwJMHOqQuz5M",
+	"jI3rKIZRbgRCOLDHWygRachkIPsXuJGYg+LTuUOmPToSyujUHh2hCxgxnQllGWdHR37OR0cYsBsqJxcU",
+	"As2MjkEFYlDeRp6jj46wgQa8KBPK+9pFzyNqaIKhEJBCdqgo5+3blgRvNKqke2w9UIge6lAN1dHRHzMN",
+	"wsV2j44Y4WwL/E/u2CgLpSAjGNkXta91JHhih6rSYiGgcPunTMMmLYSb6SRiGXeziH3KYQyY2Svq0XdM",
+	"9QIe2wYbM1RwWcEkr0J4m3GfmQYZiBi9EF7FHBKcnZXTUQT+90Jbx573mGU6TZ51h+o6TddXE7ERHpbH",
+	"9sI2++DPiIzdmBuz8lDJGr0NFQgNHwHrMqBIWLT0HSILWqM5VltEJlcYgfMDR3BcQAtUMagEWwkX+WYv",
+	"jsLx3lDD9wfZDofmp4qHdl0El2cozRjGziLctFktHO3baflSdt+uYaiuLbNakyzE6KHBZ6VF4ouKqF6B",
+	"ukoTfwvYeQXI+bx3OlSjEM3z+UdqaUEkPhYzqRJY4CK3DgNKOJEgj7EPj3Rddj1URtxpUHie46bCWRiA",
+	"wtvC3PrrcN5wWAh8jAvgrITBQNnORJr4LXsnMsGdVNOS0PEBb7oYvAy0TZn+gN4m2L+2MC2GTDlUqJxj",
+	"PVXShlJ/y0ah5Q3MiVEePlxLPIVzb1GPV4xsFqL08jKoJP8M9irhPuJHzaLCJTS9C/ZtRqH7jatjzY+O",
+	"Buy8d46PUt+LFK16xKeDJT9gR1SsehSxI6pWPYK3wmEHKgMShn8fHXlpcnQ0VE+R3ThqesxMGYLaeKx+",
+	"v8dsFDpHxlg/54kp4Y6PuRXPEEYGSyqSgTAHygbCX7469gjI5KgokD1CND4BEBKfgpCWjeDEyOgaqkTw",
+	"ZFAheTxynB/QIh6vmjJeNKv0PAAHjx0vRQJnr8RyqIL8JGlNioBPnDCBMXBn4EkyhWHoCI6NF9tXlAAM",
+	"sUdVKi0hx/3ZUkWURbCvNqEZa6yVFQgq9fUa2MKEtnCofFMKsvtSGQtF8CbfoPU64/FMHPe7vU7UwQQM",
+	"qjo7ODlZLpddjpe72kxP/LP25O2bV69/uXmNz5RQ7c4PwriZ38VjnslKVHDQOfWV5gouDDpn3V73jNy5",
+	"Ger0EyRl+Gsq3La2ctZv6Qj/bxQBd2uTCFMK94terwi0suvQlcN7oFrPSfF4XngS0NJTYAatSvVFzIXe",
+	"J+hW2sCiAv1N0hl0/kU4jNHjSsqOx381Zl5qgbxK68IyrQoiB+x2vpGPwc66qBzL1rq4AVub6246f9t6",
+	"dH1Ya5jb7/W2NMs9rElurZNeQ6dcfyl4Bn4/hEq6VH2CAPe2QYpZV3rxVvzVzjvBkzLB4Q+gDKcQ5SEW",
+	"usk58FOr+C/4/IxeSvrE91YscidAYCnP0NgqUvUcbBeSzuw12FsSxhbxXKAAqlhQtSbLT7y0L+Nrfuqk",
+	"HoJYIPIiqw6sE+lvnlX6ZQZFQWlmds2mMEfQnZdDNaIM1ZRnoytGaoICebkCjc4DARclbRzMa1Dy571L",
+	"5p+eaDMfRUOFxstmxgjkn5+LW2o2k7BxMFNpGXo6TUxGvU4Dn3l74wcfPHs86vQtVe/rDgsicr81Y1CK",
+	"r7l/NNJZqUW8EES2OO9dPno361oL04Yp/RhMhol0G21Fr6pMMrLiE4jnSehQCNT2GOz8Crg4KIM2br6P",
+	"vEo5CSnXRr1yA9SkYsF6yDhgH6MAQq6p1RUvMViVSZGAJd5tVQV4lv/ZBPMY21wmmLeITcwh026j34KB",
+	"hUYx+oMvPBO+Yu84t8L3vgsRbmrxhv4MCpmGpnvgUA0Vhp/hNrLVwDa/KmxbdIfgCbQISf6e9868YwWm",
+	"0e1Y5ypB3w5kKAknfAbkVVIzGv0MUUjW3uFvGKG5/Efobu5vB2LBdvlOs6Mjb5UdHeEtwRx56iqxxNKG",
+	"exYNlSOgBu0E9jD19dHlpwW8NTlAhIW3Hqs+WBhmqEBCg78VTKKIwFUUExAqIZXhbVfvOMO+zvhd6I2Z",
+	"DJXV4KgjYM8EKSSoFUPROWrUJL2x2ePBcruoKqp0feQmnoHZs0jQlplp67wllPLM6QyGtvAvqfLP6x0g",
+	"O8/n/9ZfnC1efp6fxW/6y+fu95/740+9xeWr3urT/OzvT88XL9Xp5Nz2/+O/bXYYHHT4VJx+Ss/+fjH7",
+	"uLo4z5Zns9VyecFXq8n0xd+fpnfxi+XZx75Ily//XpiP/fn0wk7UJf+0iHn8MuuUbSg6Y6Fuz+efTv/8",
+	"uRe/f7G8zH/vr/6Hulj88NL+eDb5l+ezt73s38yN+/e7Pz7/x9+nNTO61z0lo3s/YVF22vzOaq1oWtci",
+	"pKS/Xtq+QOtKL0HyfoX08sHCzuCvD1VZ9kNozRDAXzp40SS7PuqxPYmLvsqNAoyqOmxgo7VO40tt5mUL",
+	"TxomYiK1mAoPEZRwezRUdIlcmWrz2xFJrEITgQvYZW+JXfMMpj5CiMUI0SXRUHlcG5U1s//O58LDQcug",
+	"QwkGxJ9C6E9Q+2B0VMNyQCLWQhuDMuMnE5/oK35BgAufgiag8KKbCWmCdOFGDBU4fU2CAdtH/0wIrQcL",
+	"h7KRdCc+HffFi+R80uOX5/FzUUBRBmclgMYnPOqNjC8u9maoWs/r720qIn22MBSFY/A82lrh+wyTZol+",
+	"DPvgPRBa0VQbdtR/G8OnfX2ccia4cWPBXYXTvnzU4/uTzDfKWfOcm+ZS3nJC3xICZzXLGw065aqYNh9q",
+	"KztyfNRjCstSNxSKNo6Fr9LHmX/U4yeVNrzIK5SbJF2JmhHDU5QwDx4R8IbyTH/e79MwyCY4ckiDwgyR",
+	"ZUqbBfyiolAFPwASMLuWvCvs0OIReY1q9rfcYeOhb+Mg4av3IvfzNgeaUpVLDFt5mPPX0+BP6AEr6uXt",
+	"D3ip8zRhid6gt7KO6lEprjhkXzpD0rDa4IPbisvt76JGFeGYAwUpPVSpVlPv7GVGILVo5ftAeE8ck9yV",
+	"h4r+gk9sVLF9h8obv5dsZPNMGCsSkYyuvEM2FxkGOMUdaOOY6n98+6SiAAis2wIwKi1LMAy+IPbiil2w",
+	"hVS5A2GPnioQbL/PRnjfrVS3k9zlRpCZPKo0Fh2xLHe2aIw45vG8LDLHMHO3aloSWJUX7ZiHKvRj5pZR",
+	"HJiYc7ORCgb2mt7fzEZFe9FvwUi1esbvrD/WajgbFEm49g04lZbMZnpZpXuhUC6APUXsSobDCcbf200x",
+	"IEhMzyBSP00rxUTkxUQ+szCqIcJHZdwt8OZgqEZ6PooocHHFRpQ7CD8Ez1SJz45ZPhHUD4GyEZSjKrOo",
+	"V0MVMgvgLSGsCXUBCH60D7VCWAg+p/QyWq+2ayBILEom6+9r7KRQUv1XBTxwWqIBdn0v7/7D3hZSrST9",
+	"u1M4VZQ3kDZ+MI0M20x4AzUKnTkwf1AGSX1//68n+n8VIkP6DL2XgFhSwY2i7C6Zz04jRRADhMKE46K8",
+	"opkFRlmept6uB1IHaovYKMvtbLTZ9ZtM/KcYwoBbbr2GGCGBPiNLhfASKGfLoDVFFhrtd+wWVm9D8RUU",
+	"WrRc8K0vDqG4hn4P353yqtvQYqPjBgft69FwcC6YXXoEcvsXAUaQnWnjjlN5h9DRagl0vSGKp7dc2ZMv",
+	"Jlf3hxtG9NnI7aY4OiHV4l6Tq5AgxbiT9x2pgB6IjxIohUsqCy1BzjJXTOeOT8mYylXRSivkSH31MDZ3",
+	"L0Z1ciEwyUJds3wgjOwpVylurBUwokftgRiE9yIBgpkYr0uC0eeDA+Xntoov6lG1JBghHsTCq/XpsAqP",
+	"tLW+opESK2CwDAoHgSq1uarkAEQSgBho4Jlc3Yby4lGlyEdpFuqfKvsRzDTarFvfTmgUlebT19l6jYZV",
+	"/ggCojPozARP8ROjlbrs3lptdaff6z8/Pj097vfen/YGPfhv9/LP9Trgxvv+7NSroBvfdfpnUUQ8qFQo",
+	"7y+0cvXdZVSl8rj1Y6WesvCDr8BCy41y3Ee0BivFvLVaMk71wwHWRJIqBLnbdeINZk8RZkv4qwHLtA3Q",
+	"iipaivyO2AgMQ/K0y37XMqQn6P6hCj5bUTTrU7BkWgYTdjnTtuigED7EhRERvEBOJ6KCrJNp6huABhlz",
+	"VUbmKgImfLkPWZ/URdHEYaieFvF7Wgi8ugChKb18BqNTiwf2tN7iIViciC4Bk/NZl13XIv/cCHaktDvC",
+	"xSYBrG/EeFVBrQzI4/YuWPE2mA8hhEiuR/62kE2QO7MFv5ZIu0fJGWwmCerVhB2jzPavDhfVgw82nYs4",
+	"5PlGHNLX6ZVI4a+I9a9Vp35n4RIOrUWwBDuyYmg+qg3UEve/AVHCOEvlZPOj3B55GKQL6cjWTHEI/7uy",
+	"iLrQqy2f+y4isNIUJXvS1mCXhGIKBXijCOOo4Vtg3IWAfy1BQIKZ8gd+Uv3euQ9q+ipFGCfj1qKRUCnG",
+	"I4DJVVXcIgQFb0BcbWGCWOx3B+LIz64FABVKNvfBQNUKF6uVCgcgnipV3CVpFlTTe7zOS/dRaz+Diqz2",
+	"Ud2ZSBMWWgM2zX39A4eNU9//g4ofvikv14twG3j6FwRBBgZAxm2M/f5SBU0+lo/jyg+ohRnUcxAFTDkw",
+	"t+Px3J4gvvt45r9c0GxDvC+KbAm9j+qVvIWKU0yoBfr6pi0+T+BxV0kl8O9793g3p4aILqLCHm1lfWa9",
+	"Blu49Kj0W5j1LbrsXfaLdn79tXKfOpoXUSpNhnjx9Yav0K+VlkRNafhQYpxI0xl0Tu64OUnl2DfEodna",
+	"E9C8pyehzcp9NUGezQ5KkO+tIsu1f2/tWKkPb0U/PmbctU0f8krGncgctAIuDIYvGgiHAw7s44Q9+RKy",
+	"YPc7lCQqHfwCQjXWG9LaWLNC5iv2VP2ox8Wn58MIV+y8dw7PF7Et1HdtGshRt/qd6qf4lqMRnHpGN0nq",
+	"okKpHVh76Ffe1yfzxtU+s9+o6ypd+9qmcVjx17fVGb6xY6P1F+cGq4KRkNqVBXmgRAH+S1k+NoKIu0cE",
+	"AvvK6uLTPX4YzBKHGdC3Nw+Kh/kntwXFQoqlsA3pe0FgFqIFsSJGGPmauFGERFtBaFFDXcoASktYMbj5",
+	"CcXTQP6PRaqXVXAm5g9DH20+LYqPysuEhfOt3yVPSzvVKzO601+sYZpDFhwhngQqGbB+r0d1JGpFBgCa",
+	"qyFWRTX5IQZNIxDWGN3Po5CZ1CabcSWSo6OhKrKUZXmZ4FaryJusidFZhmHC1OrK7pKg8Q3PaQvRG0c7",
+	"Tt8JcxXmA/5yAbJetASxgqz5FsnBShOC76+fisYMbR5cCFK6CkMjYW3qrG8BTK41xmjUoUhN5Bytp7Yf",
+	"BQ8LB3OA9GjUnCehRUn5UZq17zMYgbVpSx+DnRghii9kSO/pXbNQJFVPNOIXoQfsvH9WanL65FsTNVMF",
+	"8rck6HqN80PxI7AlRFb9s0cnq+q3+Rqo6qa2v1R+Kx9FF8GqSvnvjTJZmAU01tfroJb8eUpd7ij/WIby",
+	"fIpQaXdLvbzUtJYiRHlfLdCrgZUK5AtI/0Ck4btdVBdKegs/lBQKPkMlCclirlasxERhhmGTmNnrz5k0",
+	"K+I4kvCkBIBbKG4Rzwdl5j5MEDykJk54+4354O2hXNB71KGbCPstfrHy/z+2eks0J5pkclGcGmzr+zVf",
+	"qdJa4K8PGLgV5i4wXlkbOTg5Oe2/6Pa6ve7p4OWL3mnn/sP9/w0AAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

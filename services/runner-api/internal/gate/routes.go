@@ -55,6 +55,7 @@ var Routes = map[string]Route{
 	"CreateRegistryToken": {LiveSession, 64 * kibibyte},
 	"AppendChain":         {LiveSession, 16 * mebibyte},
 	"GetChainHead":        {LiveSession, kibibyte},
+	"GetChain":            {LiveSession, kibibyte},
 }
 
 // Permissions are the same table as package auth knows it.
