@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
@@ -173,9 +172,9 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
 		}
-		writer, err := chain.Open(a.dir.Chain(), chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign, Now: a.cfg.Now})
+		writer, err := a.openChain()
 		if err != nil {
-			return nil, damaged(a.dir.Chain(), err, chainRemedy)
+			return nil, err
 		}
 		closers = append(closers, writer.Close)
 		a.chain = newRecorder(writer, a.disk, a.cfg.Log)

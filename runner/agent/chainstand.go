@@ -107,6 +107,52 @@ func (s *stand) free(ctx context.Context) error {
 	}
 }
 
+// openChain opens the chain. One that is damaged stays as it is until the customer
+// accepts that: then what is good of it goes on, and the whole file is set aside.
+func (a *agent) openChain() (*chain.Writer, error) {
+	signer := chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign, Now: a.cfg.Now}
+	w, err := chain.Open(a.dir.Chain(), signer)
+	if !errors.Is(err, chain.ErrCorrupt) {
+		if err != nil {
+			return nil, damaged(a.dir.Chain(), err, chainRemedy)
+		}
+		return w, nil
+	}
+	why := damaged(a.dir.Chain(), err, chainRemedy)
+	p := ChainProblem{State: heads.Damaged, Text: err.Error(), Found: a.cfg.Now().UTC(), ID: capsule.DigestBytes([]byte(err.Error()))}
+	var d ChainDecision
+	found, err := datadir.ReadJSON(a.dir.ChainDecision(), &d)
+	if err != nil || !found || d.Problem != p.ID || d.Action != ChainAccept {
+		return nil, errors.Join(why, datadir.WriteJSON(a.dir.ChainProblem(), p))
+	}
+	text, err := os.ReadFile(a.dir.Chain())
+	if err != nil {
+		return nil, err
+	}
+	report, err := chain.Verify(bytes.NewReader(text), chain.VerifyOptions{Chain: a.runner.InstallID})
+	if err != nil {
+		return nil, err
+	}
+	p.State, p.Local = heads.Behind, report.Head
+	p.Text = fmt.Sprintf("the chain of this install was damaged after record %d, and the rest is given up", report.Records)
+	p.ID = capsule.DigestBytes([]byte(p.Text))
+	good := bytes.Join(bytes.SplitAfter(text, []byte("\n"))[:report.Records], nil)
+	// The problem first: it stands until the cut is on record.
+	if err := datadir.WriteJSON(a.dir.ChainProblem(), p); err != nil {
+		return nil, err
+	}
+	if _, err := a.dir.SetAside(a.dir.Chain(), "agent", why); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(datadir.Write(a.dir.Chain(), good), datadir.Remove(a.dir.ChainDecision())); err != nil {
+		return nil, err
+	}
+	if w, err = chain.Open(a.dir.Chain(), signer); err != nil {
+		return nil, damaged(a.dir.Chain(), err, chainRemedy)
+	}
+	return w, nil
+}
+
 // openHeads compares the chain with the heads that were kept here.
 func (a *agent) openHeads(ctx context.Context) error {
 	second, found, err := heads.Open(a.dir.ChainHead())
@@ -126,6 +172,12 @@ func (a *agent) openHeads(ctx context.Context) error {
 	stopped, err := datadir.ReadJSON(a.dir.ChainProblem(), &before)
 	if err != nil {
 		return damaged(a.dir.ChainProblem(), err, "remove it: it is written again while its cause stands")
+	}
+	if stopped && before.State == heads.Damaged { // it is whole again: somebody restored it
+		if err := datadir.Remove(a.dir.ChainProblem()); err != nil {
+			return err
+		}
+		stopped = false
 	}
 	switch ok := a.judge(ctx, kept); {
 	case !ok:

@@ -119,6 +119,23 @@ func TestChainThatWasCutStopsMutations(t *testing.T) {
 			cut(t, c, 1)
 			c.plane.change(func() { c.plane.chain = c.plane.chain[:1] })
 		}, action: agent.ChainAccept, names: "ends at record 1"},
+		{name: "damaged in the middle", attack: func(t *testing.T, c *change) {
+			damage(t, c.dir.Chain(), func(raw []byte) []byte {
+				lines := bytes.SplitAfter(raw, []byte("\n"))
+				return bytes.Join([][]byte{lines[0], []byte("garbage\n"), lines[1]}, nil)
+			})
+			config := agent.Config{Data: c.dir.Path(), Engine: c.binary, Executable: c.binary, EngineUID: c.uid, Version: "1.2.0"}
+			if err := agent.Run(t.Context(), config); !errors.Is(err, agent.ErrDamaged) {
+				t.Fatalf("err = %v, want ErrDamaged", err)
+			}
+			var p agent.ChainProblem
+			if found, err := datadir.ReadJSON(c.dir.ChainProblem(), &p); err != nil || !found {
+				t.Fatalf("no problem is shown: %v", err)
+			}
+			if err := datadir.WriteJSON(c.dir.ChainDecision(), agent.ChainDecision{Problem: p.ID, Action: agent.ChainAccept, Reason: "seen"}); err != nil {
+				t.Fatal(err)
+			}
+		}, action: agent.ChainRestore, names: "ends at record 1"},
 		{name: "an older backup of both files", attack: func(t *testing.T, c *change) {
 			cut(t, c, 1)
 			remove(t, c.dir.ChainHead())

@@ -15,6 +15,7 @@ const (
 	Missing   State = "missing" // the runner had a chain, and there is none
 	Behind    State = "behind"  // it ends before a head that was kept
 	Forked    State = "forked"  // it has another record where a head was kept
+	Damaged   State = "damaged" // it cannot be read to its end; the agent does not start
 )
 
 // Kept is a head of the chain that somebody kept.

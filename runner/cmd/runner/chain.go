@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/heads"
 )
 
 // decisionWait is how long a command waits for a running agent to carry a
@@ -67,6 +68,11 @@ func (s *settings) decide(cmd *cobra.Command, d agent.ChainDecision) error {
 	d.Problem, d.At = p.ID, time.Now().UTC()
 	if err := datadir.WriteJSON(dir.ChainDecision(), d); err != nil {
 		return err
+	}
+	if p.State == heads.Damaged {
+		fmt.Fprintln(out, "The decision is stored. With the next start of the agent the file is set aside and its good records go on; "+
+			"changes stay stopped until you have decided once more, about what is missing then.")
+		return nil
 	}
 	if !dir.Locked() {
 		fmt.Fprintln(out, "The decision is stored. No agent runs: it is carried out when one has started and reached the control plane.")
