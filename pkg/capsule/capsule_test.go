@@ -197,60 +197,23 @@ func TestEffectsWithoutCanonicalFormKeepDistinctDigests(t *testing.T) {
 	}
 }
 
-func TestCheckNamesEachDifference(t *testing.T) {
+func TestReaches(t *testing.T) {
 	t.Parallel()
-	order := capsule.Capsule{
-		EffectDigest: "sha256:e", PlanBytesDigest: "sha256:p", JobID: "job_1", ResourceID: "res_1", Fence: 7, RunnerID: "rnr_1",
-		MinRunnerVersion: "1.2.0", ExpiresAt: now.Add(time.Minute), Nonce: "n", OrgID: "org_1", InstallID: "ins_1", Operation: "apply",
-	}
-	facts := capsule.Facts{
-		EffectDigest: "sha256:e", PlanBytesDigest: "sha256:p", JobID: "job_1", ResourceID: "res_1", Fence: 7, RunnerID: "rnr_1",
-		RunnerVersion: "1.2.0", OrgID: "org_1", InstallID: "ins_1", Operation: "apply", Now: now,
-	}
-	tests := []struct {
-		name   string
-		change func(*capsule.Capsule, *capsule.Facts)
-		want   []string
+	for _, tt := range []struct {
+		version, floor string
+		want           bool
 	}{
-		{"nothing", func(*capsule.Capsule, *capsule.Facts) {}, nil},
-		{"artifact changed after approval", func(_ *capsule.Capsule, f *capsule.Facts) { f.EffectDigest = "sha256:x" }, []string{"effect_digest"}},
-		{"plan file changed after approval", func(_ *capsule.Capsule, f *capsule.Facts) { f.PlanBytesDigest = "sha256:x" }, []string{"plan_bytes_digest"}},
-		{"no plan expected, one there", func(c *capsule.Capsule, _ *capsule.Facts) { c.PlanBytesDigest = "" }, []string{"plan_bytes_digest"}},
-		{"order of another job", func(c *capsule.Capsule, _ *capsule.Facts) { c.JobID = "job_2" }, []string{"job_id"}},
-		{"another resource", func(c *capsule.Capsule, _ *capsule.Facts) { c.ResourceID = "res_2" }, []string{"resource_id"}},
-		{"lower fence", func(c *capsule.Capsule, _ *capsule.Facts) { c.Fence = 6 }, []string{"fence"}},
-		{"higher fence", func(c *capsule.Capsule, _ *capsule.Facts) { c.Fence = 8 }, []string{"fence"}},
-		{"another runner", func(c *capsule.Capsule, _ *capsule.Facts) { c.RunnerID = "rnr_2" }, []string{"runner_id"}},
-		{"another org", func(c *capsule.Capsule, _ *capsule.Facts) { c.OrgID = "org_2" }, []string{"org_id"}},
-		{"another install", func(c *capsule.Capsule, _ *capsule.Facts) { c.InstallID = "ins_2" }, []string{"install_id"}},
-		{"plan order used to apply", func(c *capsule.Capsule, _ *capsule.Facts) { c.Operation = "plan" }, []string{"operation"}},
-		{"runner is newer", func(_ *capsule.Capsule, f *capsule.Facts) { f.RunnerVersion = "v1.10.0" }, nil},
-		{"runner is too old", func(_ *capsule.Capsule, f *capsule.Facts) { f.RunnerVersion = "1.1.9" }, []string{"min_runner_version"}},
-		{"runner is a pre-release", func(_ *capsule.Capsule, f *capsule.Facts) { f.RunnerVersion = "1.2.0-rc.1" }, []string{"min_runner_version"}},
-		{"version of the runner unreadable", func(_ *capsule.Capsule, f *capsule.Facts) { f.RunnerVersion = "dev" }, []string{"min_runner_version"}},
-		{"floor unreadable", func(c *capsule.Capsule, _ *capsule.Facts) { c.MinRunnerVersion = "new" }, []string{"min_runner_version"}},
-		{"no floor", func(c *capsule.Capsule, f *capsule.Facts) { c.MinRunnerVersion, f.RunnerVersion = "", "dev" }, nil},
-		{"expires this instant", func(c *capsule.Capsule, _ *capsule.Facts) { c.ExpiresAt = now }, []string{"expires_at"}},
-		{"no expiry", func(c *capsule.Capsule, _ *capsule.Facts) { c.ExpiresAt = time.Time{} }, []string{"expires_at"}},
-		{"nonce used", func(_ *capsule.Capsule, f *capsule.Facts) { f.NonceUsed = true }, []string{"nonce"}},
-		{"no nonce", func(c *capsule.Capsule, _ *capsule.Facts) { c.Nonce = "" }, []string{"nonce"}},
-		{"several", func(c *capsule.Capsule, f *capsule.Facts) { c.Fence, f.NonceUsed, f.EffectDigest = 1, true, "" }, []string{"fence", "effect_digest", "nonce"}},
-		{"empty against empty", func(c *capsule.Capsule, f *capsule.Facts) { *c, *f = capsule.Capsule{}, capsule.Facts{} },
-			[]string{"org_id", "install_id", "runner_id", "job_id", "operation", "effect_digest", "expires_at", "nonce"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			c, f := order, facts
-			tt.change(&c, &f)
-			var got []string
-			for _, d := range capsule.Check(c, f) {
-				got = append(got, d.Field)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("fields (-want +got):\n%s", diff)
-			}
-		})
+		{"1.2.0", "1.2.0", true},
+		{"v1.10.0", "1.2.0", true},
+		{"1.1.9", "v1.2.0", false},
+		{"1.2.0-rc.1", "1.2.0", false},
+		{"dev", "1.2.0", false},
+		{"1.2.0", "new", false},
+		{"dev", "", true},
+	} {
+		if got := capsule.Reaches(tt.version, tt.floor); got != tt.want {
+			t.Errorf("Reaches(%q, %q) = %v", tt.version, tt.floor, got)
+		}
 	}
 }
 
@@ -267,8 +230,8 @@ func TestSignAndVerify(t *testing.T) {
 	t.Parallel()
 	id, pub, key := newKey(t)
 	keys := map[string]ed25519.PublicKey{id: pub}
-	want := capsule.Capsule{EffectDigest: "sha256:e", Fence: 7, ExpiresAt: now, Nonce: capsule.NewNonce()}
-	env, err := capsule.Sign(key, id, capsule.PayloadType, want)
+	want := capsule.Order{EffectDigest: "sha256:e", Fence: 7, ExpiresAt: now, Nonce: capsule.NewNonce()}
+	env, err := capsule.Sign(key, id, capsule.OrderType, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,8 +243,8 @@ func TestSignAndVerify(t *testing.T) {
 	if err := json.Unmarshal(raw, &received); err != nil {
 		t.Fatal(err)
 	}
-	var got capsule.Capsule
-	signer, err := capsule.Verify(keys, capsule.PayloadType, received, &got)
+	var got capsule.Order
+	signer, err := capsule.Verify(keys, capsule.OrderType, received, &got)
 	if err != nil || signer != id {
 		t.Fatalf("Verify = %q, %v", signer, err)
 	}
@@ -308,15 +271,15 @@ func TestSignAndVerify(t *testing.T) {
 		}},
 		{name: "settings relabelled", change: func(e *capsule.Envelope) {
 			*e, _ = capsule.Sign(key, id, capsule.SettingsType, want)
-			e.PayloadType = capsule.PayloadType
+			e.PayloadType = capsule.OrderType
 		}},
 		{name: "capsule where settings are wanted", typ: capsule.SettingsType},
 		{name: "no signature", change: func(e *capsule.Envelope) { e.Signatures = nil }},
 		{name: "signature of an unknown key", change: func(e *capsule.Envelope) {
-			*e, _ = capsule.Sign(otherKey, otherID, capsule.PayloadType, want)
+			*e, _ = capsule.Sign(otherKey, otherID, capsule.OrderType, want)
 		}},
 		{name: "signature of another key under a trusted id", change: func(e *capsule.Envelope) {
-			*e, _ = capsule.Sign(otherKey, id, capsule.PayloadType, want)
+			*e, _ = capsule.Sign(otherKey, id, capsule.OrderType, want)
 		}},
 		{name: "no keys", keys: map[string]ed25519.PublicKey{}},
 		{name: "key cut short", keys: map[string]ed25519.PublicKey{id: pub[:31]}},
@@ -325,7 +288,7 @@ func TestSignAndVerify(t *testing.T) {
 	for _, tt := range attacks {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			e, trusted, typ := env, keys, capsule.PayloadType
+			e, trusted, typ := env, keys, capsule.OrderType
 			if tt.change != nil {
 				tt.change(&e)
 			}
@@ -335,11 +298,11 @@ func TestSignAndVerify(t *testing.T) {
 			if tt.typ != "" {
 				typ = tt.typ
 			}
-			var out capsule.Capsule
+			var out capsule.Order
 			if _, err := capsule.Verify(trusted, typ, e, &out); !errors.Is(err, capsule.ErrSignature) {
 				t.Errorf("Verify: %v, want ErrSignature", err)
 			}
-			if out != (capsule.Capsule{}) {
+			if out != (capsule.Order{}) {
 				t.Errorf("out was written: %+v", out)
 			}
 		})
@@ -351,11 +314,11 @@ func TestCountersign(t *testing.T) {
 	vendorID, vendorPub, vendor := newKey(t)
 	customerID, customerPub, customer := newKey(t)
 	keys := map[string]ed25519.PublicKey{vendorID: vendorPub, customerID: customerPub}
-	env, err := capsule.Sign(vendor, vendorID, capsule.PayloadType, capsule.Capsule{Fence: 1})
+	env, err := capsule.Sign(vendor, vendorID, capsule.OrderType, capsule.Order{Fence: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := capsule.Signers(keys, capsule.PayloadType, env); err != nil || !cmp.Equal(got, []string{vendorID}) {
+	if got, err := capsule.Signers(keys, capsule.OrderType, env); err != nil || !cmp.Equal(got, []string{vendorID}) {
 		t.Errorf("Signers before = %v, %v", got, err)
 	}
 	both, err := capsule.Countersign(customer, customerID, env)
@@ -363,7 +326,7 @@ func TestCountersign(t *testing.T) {
 		t.Fatal(err)
 	}
 	both.Signatures = append(both.Signatures, both.Signatures[0]) // a repeated one counts once
-	if got, err := capsule.Signers(keys, capsule.PayloadType, both); err != nil || !cmp.Equal(got, []string{vendorID, customerID}) {
+	if got, err := capsule.Signers(keys, capsule.OrderType, both); err != nil || !cmp.Equal(got, []string{vendorID, customerID}) {
 		t.Errorf("Signers after = %v, %v", got, err)
 	}
 	if len(env.Signatures) != 1 || env.PayloadDigest() != both.PayloadDigest() || env.PayloadDigest() == "" {
@@ -375,7 +338,7 @@ func TestCountersign(t *testing.T) {
 func TestOtherImplementationAgrees(t *testing.T) {
 	t.Parallel()
 	id, pub, key := newKey(t)
-	env, err := capsule.Sign(key, id, capsule.PayloadType, capsule.Capsule{JobID: "job_1"})
+	env, err := capsule.Sign(key, id, capsule.OrderType, capsule.Order{JobID: "job_1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,17 +13,17 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-// TestReferencePage: docs/reference/capsule.md names every field of what is
+// TestReferencePage: docs/reference/orders.md names every field of what is
 // signed and approved, in its order, and no other.
 func TestReferencePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/reference/capsule.md")
+	page, err := os.ReadFile("../../docs/reference/orders.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for heading, v := range map[string]any{
 		"Effect digest": capsule.Effect{},
-		"Capsule":       capsule.Capsule{},
+		"Order":         capsule.Order{},
 		"Settings":      jobspec.Settings{},
 	} {
 		t.Run(heading, func(t *testing.T) {

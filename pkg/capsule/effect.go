@@ -17,7 +17,7 @@ type Tool struct {
 
 // Effect is what people approve: all that determines what a change does. A
 // field that means nothing for a kind of change is empty; the table in
-// docs/reference/capsule.md says which. Digests are "sha256:…" unless said.
+// docs/reference/orders.md says which. Digests are "sha256:…" unless said.
 type Effect struct {
 	OrgID     string `json:"org_id"`
 	InstallID string `json:"install_id"`

@@ -43,7 +43,8 @@ type Order struct {
 	ReleaseID string `json:"release_id"`
 	// SpecDigest is DigestBytes of the job's spec as it is stored and sent.
 	SpecDigest string `json:"spec_digest"`
-	// StateDigest is DigestBytes of the state that templates read, "" without one.
+	// StateDigest is DigestBytes of the state that templates read, as it stands in
+	// the spec; "" without one.
 	StateDigest string `json:"state_digest"`
 	// Starts is how many times an engine may be started for it.
 	Starts    int       `json:"starts"`

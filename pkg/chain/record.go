@@ -66,6 +66,10 @@ type Record struct {
 	Anchored *SignedHead `json:"anchored,omitempty"`
 	// Accepted is the customer's decision, in an event.
 	Accepted *Acceptance `json:"accepted,omitempty"`
+	// Keys are those that an event names; Handover is the signature by which its
+	// writer goes on with the chain of another.
+	Keys     *Keys             `json:"keys,omitempty"`
+	Handover *capsule.Envelope `json:"handover,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -166,6 +170,8 @@ func (r Record) validate() error {
 		return bad("only an event carries a decision")
 	case r.Accepted != nil && r.Accepted.Reason == "":
 		return bad("a decision needs a reason")
+	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
+		return bad("only an event names keys or carries a handover")
 	case r.What == "" || r.Actor == "":
 		return bad("actor and what are needed")
 	}

@@ -46,6 +46,7 @@ type Report struct {
 	LastAgreed  int64    `json:"last_agreed"`  // the highest record that a kept head vouches for
 	Anchors     int      `json:"anchors"`      // heads of others recorded here
 	Effects     int      `json:"effects"`      // intents
+	Handovers   int      `json:"handovers"`    // changes of the writer that the recovery key signed
 	Unfinished  []Record `json:"unfinished"`   // intents without outcome, oldest first
 	// Decisions are the customer's, to go on although records are missing. A chain
 	// with any is good only in what it still has.
@@ -102,11 +103,13 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 }
 
 type verifier struct {
-	options VerifyOptions
-	report  Report
-	open    map[int64]Record
-	heads   map[int64][]SignedHead // kept heads that were not met yet, by seq
-	anchors map[string]Head        // last anchored head of each other chain
+	options  VerifyOptions
+	report   Report
+	open     map[int64]Record
+	writer   string                 // key id of the record before
+	recovery ed25519.PublicKey      // that the chain names, nil without one
+	heads    map[int64][]SignedHead // kept heads that were not met yet, by seq
+	anchors  map[string]Head        // last anchored head of each other chain
 }
 
 // begin takes the heads that were kept of this chain.
@@ -154,6 +157,12 @@ func (v *verifier) line(raw []byte) {
 		}
 	}
 	head := Head{Seq: rec.Seq, Hash: hashOf(raw)}
+	if _, known := v.options.Keys[rec.KeyID]; v.report.Signed && !known && rec.Handover != nil {
+		if err := v.takeOver(rec); err != nil {
+			v.bad("%v", err)
+			return
+		}
+	}
 	switch {
 	case rec.Chain != v.report.Chain:
 		v.bad("belongs to chain %.80q, not %q", rec.Chain, v.report.Chain)
@@ -171,6 +180,8 @@ func (v *verifier) line(raw []byte) {
 	if v.report.OK() {
 		v.report.Records++
 		v.report.Head = head
+		v.writer = rec.KeyID
+		v.names(rec)
 	}
 }
 

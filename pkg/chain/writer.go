@@ -42,6 +42,7 @@ type Writer struct {
 	open    map[int64]Record // intents without outcome
 	// accepted are the customer's decisions about what is missing.
 	accepted []Decision
+	named    *Keys // the last that a record names
 	broken   error
 }
 
@@ -112,6 +113,13 @@ func (w *Writer) Append(ctx context.Context, r Record) (Head, error) {
 	r.Seq = line.Seq
 	w.take(r, line.Head, int64(len(line.Raw))+1)
 	return w.head, nil
+}
+
+// Named returns the keys that the chain named last, nil when it names none.
+func (w *Writer) Named() *Keys {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.named
 }
 
 // Head returns the head of what is stored.
@@ -203,6 +211,9 @@ func (w *Writer) heal() error {
 
 // take moves the writer's picture on by one stored record.
 func (w *Writer) take(r Record, head Head, bytes int64) {
+	if r.Keys != nil {
+		w.named = r.Keys
+	}
 	w.offsets = append(w.offsets, w.size)
 	w.size += bytes
 	w.head = head

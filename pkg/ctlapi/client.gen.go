@@ -136,8 +136,10 @@ func (e BuildState) Valid() bool {
 
 // Defines values for ChangeKind.
 const (
+	ChangeKindAccept       ChangeKind = "accept"
 	ChangeKindBreakGlass   ChangeKind = "break_glass"
 	ChangeKindDeploy       ChangeKind = "deploy"
+	ChangeKindForget       ChangeKind = "forget"
 	ChangeKindRunnerUpdate ChangeKind = "runner_update"
 	ChangeKindScript       ChangeKind = "script"
 	ChangeKindSecretSync   ChangeKind = "secret_sync"
@@ -147,9 +149,13 @@ const (
 // Valid indicates whether the value is a known member of the ChangeKind enum.
 func (e ChangeKind) Valid() bool {
 	switch e {
+	case ChangeKindAccept:
+		return true
 	case ChangeKindBreakGlass:
 		return true
 	case ChangeKindDeploy:
+		return true
+	case ChangeKindForget:
 		return true
 	case ChangeKindRunnerUpdate:
 		return true
@@ -626,6 +632,24 @@ func (e KeyPurpose) Valid() bool {
 	case KeyPurposeRunner:
 		return true
 	case KeyPurposeSeal:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ManifestItemKind.
+const (
+	ManifestItemKindArtifact ManifestItemKind = "artifact"
+	ManifestItemKindScript   ManifestItemKind = "script"
+)
+
+// Valid indicates whether the value is a known member of the ManifestItemKind enum.
+func (e ManifestItemKind) Valid() bool {
+	switch e {
+	case ManifestItemKindArtifact:
+		return true
+	case ManifestItemKindScript:
 		return true
 	default:
 		return false
@@ -1263,6 +1287,15 @@ type ActionTrigger struct {
 	Type string `json:"type"`
 }
 
+// AlsoDecided defines model for AlsoDecided.
+type AlsoDecided struct {
+	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
+	ChangeID string `json:"change_id"`
+
+	// EffectDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	EffectDigest Digest `json:"effect_digest"`
+}
+
 // App defines model for App.
 type App struct {
 	// Config A config or release by id and number.
@@ -1555,9 +1588,11 @@ type Change struct {
 	InputsVersion int    `json:"inputs_version"`
 
 	// Install A thing by id and name.
-	Install Ref        `json:"install"`
-	Jobs    []Job      `json:"jobs"`
-	Kind    ChangeKind `json:"kind"`
+	Install Ref   `json:"install"`
+	Jobs    []Job `json:"jobs"`
+
+	// Kind `accept`: the scripts of a release are accepted by the install's runner; `forget`: it accepts none any more.
+	Kind ChangeKind `json:"kind"`
 
 	// Plan What people are shown of a plan. It holds no secret.
 	//
@@ -1592,7 +1627,7 @@ type Change struct {
 	WorkflowID string   `json:"workflow_id"`
 }
 
-// ChangeKind defines model for ChangeKind.
+// ChangeKind `accept`: the scripts of a release are accepted by the install's runner; `forget`: it accepts none any more.
 type ChangeKind string
 
 // ChangePage defines model for ChangePage.
@@ -1632,8 +1667,10 @@ type ChangeSummary struct {
 	ID string `json:"id"`
 
 	// Install A thing by id and name.
-	Install Ref        `json:"install"`
-	Kind    ChangeKind `json:"kind"`
+	Install Ref `json:"install"`
+
+	// Kind `accept`: the scripts of a release are accepted by the install's runner; `forget`: it accepts none any more.
+	Kind ChangeKind `json:"kind"`
 
 	// Resource The part of an install that something is about.
 	Resource *ResourceRef `json:"resource,omitempty"`
@@ -1829,6 +1866,8 @@ type DecisionAnswer string
 
 // DecisionRequest defines model for DecisionRequest.
 type DecisionRequest struct {
+	// Also Other changes of the same workflow that the same answer is for, each with the digest of what was seen. All of them are decided, or none.
+	Also   []AlsoDecided  `json:"also,omitempty"`
 	Answer DecisionAnswer `json:"answer"`
 
 	// EffectDigest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -2311,6 +2350,19 @@ type KeyPurpose string
 // Example: {"ring":"canary"}
 type Labels map[string]string
 
+// ManifestItem defines model for ManifestItem.
+type ManifestItem struct {
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest           `json:"digest"`
+	Kind   ManifestItemKind `json:"kind"`
+
+	// Name Example: greeting_is_up
+	Name string `json:"name"`
+}
+
+// ManifestItemKind defines model for ManifestItem.Kind.
+type ManifestItemKind string
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -2596,6 +2648,9 @@ type Release struct {
 	Items  []ReleaseItem `json:"items,omitempty"`
 	MadeBy ReleaseMadeBy `json:"made_by"`
 
+	// Manifest Everything that the release brings to an install, by digest: what a runner accepts before it runs any of it. Left out in lists.
+	Manifest *ReleaseManifest `json:"manifest,omitempty"`
+
 	// Number Example: 4
 	Number int `json:"number"`
 }
@@ -2619,6 +2674,13 @@ type ReleaseItem struct {
 
 // ReleaseItemKind defines model for ReleaseItem.Kind.
 type ReleaseItemKind string
+
+// ReleaseManifest Everything that the release brings to an install, by digest: what a runner accepts before it runs any of it. Left out in lists.
+type ReleaseManifest struct {
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	Digest Digest         `json:"digest"`
+	Items  []ManifestItem `json:"items"`
+}
 
 // ReleasePage defines model for ReleasePage.
 type ReleasePage struct {
@@ -4120,6 +4182,7 @@ type ClientInterface interface {
 	// DecideWithBody Approve or deny a change
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4129,6 +4192,7 @@ type ClientInterface interface {
 	// Decide Approve or deny a change
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5285,6 +5349,7 @@ func (c *Client) GetChange(ctx context.Context, change ChangeID, reqEditors ...R
 // DecideWithBody Approve or deny a change
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5304,6 +5369,7 @@ func (c *Client) DecideWithBody(ctx context.Context, change ChangeID, params *De
 // Decide Approve or deny a change
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -10873,6 +10939,7 @@ type ClientWithResponsesInterface interface {
 	// DecideWithBodyWithResponse Approve or deny a change
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -10882,6 +10949,7 @@ type ClientWithResponsesInterface interface {
 	// DecideWithResponse Approve or deny a change
 	//
 	// The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+	// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15512,6 +15580,7 @@ func (c *ClientWithResponses) GetChangeWithResponse(ctx context.Context, change 
 // DecideWithBodyWithResponse Approve or deny a change
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15527,6 +15596,7 @@ func (c *ClientWithResponses) DecideWithBodyWithResponse(ctx context.Context, ch
 // DecideWithResponse Approve or deny a change
 //
 // The digest must be that of the effect that is proposed now: nobody approves what they have not seen. Another one is refused with 409 `effect_changed`, naming the proposed digest; a change that waits for no decision with 409 `not_proposed`.
+// `also` decides other changes of the same workflow in the same transaction: so one answer covers the acceptance of a release and the plan that it comes with.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

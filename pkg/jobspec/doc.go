@@ -7,13 +7,16 @@
 //
 // A job is a directory. Everything an engine reads and writes is in it:
 //
-//	job.json          the Spec, sealed leaves opened, mode 0600, the engine's user
+//	job.json          the Spec, sealed leaves opened; only the engine's user can
+//	                  read it, and not write it
 //	in/artifact/      the unpacked artifact (plan, apply)
 //	in/source/        the unpacked source archive (build from a local directory)
 //	in/pinned/        what the plan of this change pinned (apply only)
 //	in/previous/      what a change of uncertain outcome pinned, which this plan
 //	                  follows (plan only, when it is still there)
 //	in/kubeconfig     how to reach the cluster, for kinds and actions that need one
+//	                  (all of in/ is to be read only, and belongs to root where
+//	                  the agent is root)
 //	work/             scratch, the engine's own; HOME and TMPDIR point into it
 //	out/result.json   the engine's Result, written last, by rename
 //	out/pinned/       what the apply needs again, byte for byte: the saved plan,

@@ -1,6 +1,8 @@
 package jobspec
 
 import (
+	"slices"
+
 	"github.com/berth-dev/berth/pkg/capsule"
 )
 
@@ -10,6 +12,8 @@ import (
 type Script struct {
 	// Action is the action without run-time values: its Inputs are empty.
 	Action Action `json:"action"`
+	// Inputs are the names of the values that a run may bring, sorted.
+	Inputs []string `json:"inputs,omitempty"`
 	// Cron is when the runner starts it by itself, "" when it does not.
 	Cron string `json:"cron,omitempty"`
 	// Role is the identity in the customer's account that it runs as, "" for the
@@ -20,9 +24,17 @@ type Script struct {
 	HealthCheck bool `json:"health_check,omitempty"`
 }
 
-// Digest names a script by all that decides what it does, "sha256:…". Inputs,
-// which a run brings, are not part of it.
+// Digest names a script by all that decides what it does, "sha256:…". What a run
+// brings (inputs, and the state that templates read) is not part of it, nor is
+// the file that a text stands in: that is for errors only.
 func (s Script) Digest() (string, error) {
-	s.Action.Inputs = nil
+	s.Action.Inputs, s.Action.File = nil, ""
+	s.Action.Steps = slices.Clone(s.Action.Steps)
+	for i := range s.Action.Steps {
+		s.Action.Steps[i].ScriptName = ""
+	}
 	return capsule.DigestOf(s)
 }
+
+// Takes says whether a run may bring a value under the name.
+func (s Script) Takes(name string) bool { return slices.Contains(s.Inputs, name) }

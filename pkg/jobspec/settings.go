@@ -36,7 +36,12 @@ type Settings struct {
 // Scheduled is what the runner runs at its own initiative: an action, or a look
 // at the objects of a component.
 type Scheduled struct {
+	// Action is run only when the runner has accepted the Script that it makes
+	// with the schedule, the role and the rest; the runner computes its digest.
 	Action Action `json:"action"`
+	// Inputs and Role are those of the Script.
+	Inputs []string `json:"inputs,omitempty"`
+	Role   string   `json:"role,omitempty"`
 	// Probe, when it is set, stands in the action's place.
 	Probe *Probe `json:"probe,omitempty"`
 	// Cron is a standard five-field expression, read in UTC.
@@ -65,6 +70,12 @@ func (s Scheduled) Name() string {
 		return ProbePrefix + s.Probe.Resource.Name
 	}
 	return s.Action.Name
+}
+
+// Script is the script that a scheduled action is. Whether it may run follows
+// from its digest, also for the health checks among them.
+func (s Scheduled) Script() Script {
+	return Script{Action: s.Action, Inputs: s.Inputs, Cron: s.Cron, Role: s.Role, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck}
 }
 
 // Run is the report of an action that the runner started itself. It is accepted

@@ -20,6 +20,10 @@ const (
 	KindKubernetesManifest Kind = "kubernetes_manifest"
 	KindContainerImage     Kind = "container_image"
 	KindAction             Kind = "action"
+	// KindRelease is no work for an engine: the agent itself compares the scripts
+	// of a release with those that it accepted before (plan), and accepts them
+	// (apply). With Destroy it accepts none any more.
+	KindRelease Kind = "release"
 )
 
 // OnCluster says whether jobs of the kind need a Kubernetes cluster.
@@ -71,6 +75,7 @@ type Spec struct {
 	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
 	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
 	Action             *Action             `json:"action,omitempty"`
+	Release            *Release            `json:"release,omitempty"`
 	// Source is set for builds.
 	Source *Source `json:"source,omitempty"`
 	// State is what templates read: the value of `.nuon` (package interpolate).
@@ -240,6 +245,8 @@ func (s Spec) Validate() error {
 		if s.Action == nil || len(s.Action.Steps) == 0 {
 			fail("kind %s needs action with steps", s.Kind)
 		}
+	case KindRelease:
+		s.validateRelease(fail)
 	default:
 		fail("kind %q is not known", s.Kind)
 	}
@@ -255,7 +262,7 @@ func (s Spec) Validate() error {
 		if s.ChangeID == "" || s.InstallID == "" {
 			fail("operation %s needs change_id and install_id", s.Operation)
 		}
-		if s.Kind != KindAction && (s.Resource == nil || s.Artifact == nil) {
+		if s.Kind != KindAction && s.Kind != KindRelease && (s.Resource == nil || s.Artifact == nil) {
 			fail("operation %s needs resource and artifact", s.Operation)
 		}
 		if s.Operation == OperationApply && s.Pinned == "" {
@@ -272,6 +279,21 @@ func (s Spec) Validate() error {
 		fail("operation %q is not known", s.Operation)
 	}
 	return errors.Join(errs...)
+}
+
+// validateRelease checks what is special about accepting a release.
+func (s Spec) validateRelease(fail func(string, ...any)) {
+	switch {
+	case s.Release == nil:
+		fail("kind %s needs release", s.Kind)
+	case s.Destroy && len(s.Release.Scripts) > 0:
+		fail("what forgets all scripts brings none")
+	case !s.Destroy && s.Release.ID == "":
+		fail("kind %s needs the id of the release", s.Kind)
+	}
+	if s.Operation != OperationPlan && s.Operation != OperationApply {
+		fail("a release is planned and applied, nothing else")
+	}
 }
 
 // overridden says whether the install says something of its own.

@@ -8,19 +8,23 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
 )
 
-// PackInput is what goes into an artifact. Exactly one of Dir and Archive is
-// set.
+// PackInput is what goes into an artifact. Exactly one of Dir, Root and Archive
+// is set.
 type PackInput struct {
 	// Kind becomes the manifest's artifactType.
 	Kind Kind
 	// Dir is the directory to pack.
 	Dir string
+	// Root is the directory to pack, open already: for one that somebody else may
+	// write to.
+	Root *os.Root
 	// Archive is a tar.gz stream, treated as hostile. It is unpacked within
 	// Limits and packed again, so an archive and the directory that it was
 	// made of become the same artifact.
@@ -47,8 +51,8 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 	if !kindPattern.MatchString(string(in.Kind)) {
 		return none, fmt.Errorf("pack: invalid kind %q", in.Kind)
 	}
-	if (in.Dir == "") == (in.Archive == nil) {
-		return none, errors.New("pack: exactly one of directory and archive must be given")
+	if given := []bool{in.Dir != "", in.Root != nil, in.Archive != nil}; len(slices.DeleteFunc(given, func(set bool) bool { return !set })) != 1 {
+		return none, errors.New("pack: exactly one of directory, root and archive must be given")
 	}
 
 	tmp, err := os.MkdirTemp(in.TempDir, "berth-pack-")
@@ -57,11 +61,17 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 	}
 	defer os.RemoveAll(tmp)
 
-	dir := in.Dir
+	root, dir := in.Root, in.Dir
 	if in.Archive != nil {
 		if dir, err = unpackArchive(ctx, in.Archive, tmp, in.Limits); err != nil {
 			return none, fmt.Errorf("pack: %w", err)
 		}
+	}
+	if root == nil {
+		if root, err = os.OpenRoot(dir); err != nil {
+			return none, fmt.Errorf("pack: %w", err)
+		}
+		defer root.Close()
 	}
 	layer, err := os.CreateTemp(tmp, "layer-")
 	if err != nil {
@@ -70,7 +80,7 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 	defer layer.Close()
 
 	sum := digest.Canonical.Digester()
-	if err := PackDir(ctx, io.MultiWriter(layer, sum.Hash()), dir, in.Exclude); err != nil {
+	if err := PackRoot(ctx, io.MultiWriter(layer, sum.Hash()), root, in.Exclude); err != nil {
 		return none, err
 	}
 	size, err := layer.Seek(0, io.SeekCurrent)

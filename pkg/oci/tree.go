@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -36,10 +37,15 @@ func PackDir(ctx context.Context, w io.Writer, dir string, exclude func(path str
 		return fmt.Errorf("pack: %w", err)
 	}
 	defer root.Close()
+	return PackRoot(ctx, w, root, exclude)
+}
 
+// PackRoot is [PackDir] of a directory that is open already. Nothing outside of
+// it is read, whatever others do to it meanwhile.
+func PackRoot(ctx context.Context, w io.Writer, root *os.Root, exclude func(path string) bool) error {
 	zw := gzip.NewWriter(w)
 	tw := tar.NewWriter(zw)
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -58,10 +64,10 @@ func PackDir(ctx context.Context, w io.Writer, dir string, exclude func(path str
 		return packEntry(tw, root, name, entry)
 	})
 	if err != nil {
-		return fmt.Errorf("pack %s: %w", dir, err)
+		return fmt.Errorf("pack %s: %w", root.Name(), err)
 	}
 	if err := errors.Join(tw.Close(), zw.Close()); err != nil {
-		return fmt.Errorf("pack %s: %w", dir, err)
+		return fmt.Errorf("pack %s: %w", root.Name(), err)
 	}
 	return nil
 }
@@ -93,7 +99,8 @@ func packEntry(tw *tar.Writer, root *os.Root, name string, entry fs.DirEntry) er
 }
 
 func packFile(tw *tar.Writer, root *os.Root, header *tar.Header) error {
-	f, err := root.Open(header.Name)
+	// It may have become a pipe since it was listed: that must not be waited for.
+	f, err := root.OpenFile(header.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
@@ -101,6 +108,9 @@ func packFile(tw *tar.Writer, root *os.Root, header *tar.Header) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s changed while it was packed: it is no file any more", header.Name)
 	}
 	header.Typeflag, header.Mode, header.Size = tar.TypeReg, modeFile, info.Size()
 	if info.Mode()&0o100 != 0 {

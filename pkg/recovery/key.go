@@ -45,6 +45,21 @@ type Public struct {
 	Recipient string `json:"recipient"`
 }
 
+// Check says what is wrong with a public half that somebody else sent or wrote.
+func (p Public) Check() error {
+	key, err := capsule.ParsePublicKey(p.SigningKey)
+	if err != nil {
+		return fmt.Errorf("recovery key: signing_key: %w", err)
+	}
+	if capsule.KeyID(key) != p.KeyID {
+		return errors.New("recovery key: key_id is not that of signing_key")
+	}
+	if err := seal.ValidRecipient(p.Recipient); err != nil {
+		return fmt.Errorf("recovery key: recipient: %w", err)
+	}
+	return nil
+}
+
 // New makes a key from the system's randomness.
 func New() (*Key, error) {
 	seed := make([]byte, seedLen)

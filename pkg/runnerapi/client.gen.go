@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/oapi-codegen/runtime"
 )
 
@@ -173,9 +174,6 @@ func (e Trust) Valid() bool {
 type Assignment struct {
 	Attempt int `json:"attempt"`
 
-	// Capsule A signed document (DSSE). A job that mutates comes with its capsule.
-	Capsule *Envelope `json:"capsule,omitempty"`
-
 	// Fence The grant on the resource; absent when the job mutates nothing.
 	Fence          *int64    `json:"fence,omitempty"`
 	JobID          string    `json:"job_id"`
@@ -187,7 +185,10 @@ type Assignment struct {
 	// Operation build, plan, apply or run; the same as in the spec.
 	Operation string `json:"operation"`
 
-	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
+	// Order A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Order *Envelope `json:"order,omitempty"`
+
+	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
 	Spec JobSpec `json:"spec"`
 
 	// StreamID The log of this attempt.
@@ -300,6 +301,9 @@ type Enrolment struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
 
+	// Handover A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Handover *Envelope `json:"handover,omitempty"`
+
 	// PublicKey The runner's Ed25519 key, 32 bytes in base64; it signs this request.
 	PublicKey string `json:"public_key"`
 
@@ -311,7 +315,14 @@ type Enrolment struct {
 	Version string `json:"version"`
 }
 
-// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+// EnrolmentPosition defines model for EnrolmentPosition.
+type EnrolmentPosition struct {
+	// PublicKey The new machine's Ed25519 key; it signs this request.
+	PublicKey string `json:"public_key"`
+	Secret    string `json:"secret"`
+}
+
+// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 type Envelope = capsule.Envelope
 
 // Facts What the runner says of its machine, for people; nothing is decided by it.
@@ -329,8 +340,8 @@ type Identity struct {
 // JobResult What came of it, redacted and sealed (`pkg/jobspec.Result`).
 type JobResult = jobspec.Result
 
-// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
-type JobSpec = jobspec.Spec
+// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
+type JobSpec = json.RawMessage
 
 // JobState The state that the job has now.
 type JobState string
@@ -399,6 +410,20 @@ type LockRequest struct {
 	Info   map[string]interface{} `json:"info"`
 	JobID  string                 `json:"job_id"`
 	LockID string                 `json:"lock_id"`
+}
+
+// MachinePosition defines model for MachinePosition.
+type MachinePosition struct {
+	ChainHead ChainHead `json:"chain_head"`
+	InstallID string    `json:"install_id"`
+
+	// MachineKey Id of the key of the machine that is there now.
+	MachineKey string `json:"machine_key"`
+	OrgID      string `json:"org_id"`
+
+	// RecoveryKey Id of the recovery key that must sign; absent without one.
+	RecoveryKey *string `json:"recovery_key,omitempty"`
+	RunnerID    string  `json:"runner_id"`
 }
 
 // PhoneHome defines model for PhoneHome.
@@ -503,6 +528,9 @@ type ProblemItem struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// RecoveryKey The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+type RecoveryKey = recovery.Public
+
 // Registry defines model for Registry.
 type Registry struct {
 	// Host Host and port of the org's registry.
@@ -605,6 +633,58 @@ type RunRecorded struct {
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Sealed defines model for Sealed.
+type Sealed struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+	State   *SealedState  `json:"state,omitempty"`
+}
+
+// SealedList defines model for SealedList.
+type SealedList struct {
+	Resources []SealedResource `json:"resources"`
+
+	// SealedSalt As the last session brought it; absent when none did.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
+}
+
+// SealedOutputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+type SealedOutputs = jobspec.Outputs
+
+// SealedResource defines model for SealedResource.
+type SealedResource struct {
+	ID string `json:"id"`
+
+	// Kind sandbox or component.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// SealedState defines model for SealedState.
+type SealedState struct {
+	// Body Sealed.
+	Body []byte `json:"body"`
+
+	// Digest Salted digest of the plaintext.
+	Digest  string `json:"digest"`
+	Lineage string `json:"lineage"`
+	Serial  int64  `json:"serial"`
+}
+
+// SealedWrite defines model for SealedWrite.
+type SealedWrite struct {
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+
+	// OutputsBefore Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	OutputsBefore SealedOutputs `json:"outputs_before"`
+	State         *SealedState  `json:"state,omitempty"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Epoch Higher than that of any session before.
@@ -640,9 +720,18 @@ type SessionRequest struct {
 	ChainHead *ChainHead `json:"chain_head,omitempty"`
 
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
-	Facts    Facts     `json:"facts"`
-	RunnerID string    `json:"runner_id"`
-	Running  []Attempt `json:"running"`
+	Facts Facts `json:"facts"`
+
+	// Recovery The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+	Recovery *RecoveryKey `json:"recovery,omitempty"`
+
+	// RecoverySigned A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	RecoverySigned *Envelope `json:"recovery_signed,omitempty"`
+	RunnerID       string    `json:"runner_id"`
+	Running        []Attempt `json:"running"`
+
+	// SealedSalt The runner's salt, sealed to itself and the recovery key, kept for a machine that takes its place.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
 
 	// Slots How many jobs it works on at once.
 	Slots int `json:"slots"`
@@ -657,7 +746,7 @@ type SessionRequest struct {
 
 // SettingsVersion defines model for SettingsVersion.
 type SettingsVersion struct {
-	// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+	// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 	Envelope Envelope `json:"envelope"`
 	Version  int64    `json:"version"`
 }
@@ -806,6 +895,9 @@ type AppendChainJSONRequestBody = ChainAppend
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
+// EnrolmentPositionJSONRequestBody defines body for EnrolmentPosition for application/json ContentType.
+type EnrolmentPositionJSONRequestBody = EnrolmentPosition
+
 // ClaimJobsJSONRequestBody defines body for ClaimJobs for application/json ContentType.
 type ClaimJobsJSONRequestBody = ClaimRequest
 
@@ -823,6 +915,9 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
+
+// PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
+type PutSealedJSONRequestBody = SealedWrite
 
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
@@ -985,6 +1080,24 @@ type ClientInterface interface {
 	// Corresponds with POST /enrol (the `Enrol` operationId).
 	Enrol(ctx context.Context, body EnrolJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// EnrolmentPositionWithBody What a handover to another machine has to name
+	//
+	// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+	EnrolmentPositionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EnrolmentPosition What a handover to another machine has to name
+	//
+	// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+	EnrolmentPosition(ctx context.Context, body EnrolmentPositionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ClaimJobsWithBody Take work, or wait for it; this is the heartbeat
 	//
 	// Answers at once when there is work for this runner, else as soon as there is,
@@ -1118,6 +1231,44 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 	PutRun(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListSealed What is kept of the install that only its customer can open
+	//
+	// The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
+	//
+	// Corresponds with GET /sealed (the `ListSealed` operationId).
+	ListSealed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSealed Read the state and the outputs of a resource
+	//
+	// Corresponds with GET /sealed/{resource} (the `GetSealed` operationId).
+	GetSealed(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSealedWithBody Write state and outputs back, sealed again
+	//
+	// Accepted only while nothing but the sealing differs: the state has the stored
+	// serial, lineage and digest of the plaintext, and the outputs that were read
+	// (`outputs_before`) are still the stored ones, with the same names, the same
+	// sensitive ones, and the same values in clear. Anything else is 409
+	// `sealed_moved`: read again.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+	PutSealedWithBody(ctx context.Context, resource ResourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutSealed Write state and outputs back, sealed again
+	//
+	// Accepted only while nothing but the sealing differs: the state has the stored
+	// serial, lineage and digest of the plaintext, and the outputs that were read
+	// (`outputs_before`) are still the stored ones, with the same names, the same
+	// sensitive ones, and the same values in clear. Anything else is 409
+	// `sealed_moved`: read again.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+	PutSealed(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// OpenSessionWithBody Start a life of the runner's process
 	//
@@ -1378,6 +1529,44 @@ func (c *Client) Enrol(ctx context.Context, body EnrolJSONRequestBody, reqEditor
 	return c.Client.Do(req)
 }
 
+// EnrolmentPositionWithBody What a handover to another machine has to name
+//
+// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+func (c *Client) EnrolmentPositionWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnrolmentPositionRequestWithBody(c.Server, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EnrolmentPosition What a handover to another machine has to name
+//
+// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+func (c *Client) EnrolmentPosition(ctx context.Context, body EnrolmentPositionJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEnrolmentPositionRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ClaimJobsWithBody Take work, or wait for it; this is the heartbeat
 //
 // Answers at once when there is work for this runner, else as soon as there is,
@@ -1622,6 +1811,84 @@ func (c *Client) PutRunWithBody(ctx context.Context, run RunID, contentType stri
 // Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 func (c *Client) PutRun(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutRunRequest(c.Server, run, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListSealed What is kept of the install that only its customer can open
+//
+// The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
+//
+// Corresponds with GET /sealed (the `ListSealed` operationId).
+func (c *Client) ListSealed(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListSealedRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetSealed Read the state and the outputs of a resource
+//
+// Corresponds with GET /sealed/{resource} (the `GetSealed` operationId).
+func (c *Client) GetSealed(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSealedRequest(c.Server, resource)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSealedWithBody Write state and outputs back, sealed again
+//
+// Accepted only while nothing but the sealing differs: the state has the stored
+// serial, lineage and digest of the plaintext, and the outputs that were read
+// (`outputs_before`) are still the stored ones, with the same names, the same
+// sensitive ones, and the same values in clear. Anything else is 409
+// `sealed_moved`: read again.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+func (c *Client) PutSealedWithBody(ctx context.Context, resource ResourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSealedRequestWithBody(c.Server, resource, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutSealed Write state and outputs back, sealed again
+//
+// Accepted only while nothing but the sealing differs: the state has the stored
+// serial, lineage and digest of the plaintext, and the outputs that were read
+// (`outputs_before`) are still the stored ones, with the same names, the same
+// sensitive ones, and the same values in clear. Anything else is 409
+// `sealed_moved`: read again.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+func (c *Client) PutSealed(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutSealedRequest(c.Server, resource, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2035,6 +2302,46 @@ func NewEnrolRequestWithBody(server string, contentType string, body io.Reader) 
 	return req, nil
 }
 
+// NewEnrolmentPositionRequest calls the generic EnrolmentPosition builder with application/json body
+func NewEnrolmentPositionRequest(server string, body EnrolmentPositionJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewEnrolmentPositionRequestWithBody(server, "application/json", bodyReader)
+}
+
+// NewEnrolmentPositionRequestWithBody constructs an http.Request for the EnrolmentPosition method, with any body, and a specified content type
+func NewEnrolmentPositionRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/enrol/position")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewClaimJobsRequest calls the generic ClaimJobs builder with application/json body
 func NewClaimJobsRequest(server string, body ClaimJobsJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -2277,6 +2584,114 @@ func NewPutRunRequestWithBody(server string, run RunID, contentType string, body
 	}
 
 	operationPath := fmt.Sprintf("/runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListSealedRequest constructs an http.Request for the ListSealed method
+func NewListSealedRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sealed")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSealedRequest constructs an http.Request for the GetSealed method
+func NewGetSealedRequest(server string, resource ResourceID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sealed/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutSealedRequest calls the generic PutSealed builder with application/json body
+func NewPutSealedRequest(server string, resource ResourceID, body PutSealedJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutSealedRequestWithBody(server, resource, "application/json", bodyReader)
+}
+
+// NewPutSealedRequestWithBody constructs an http.Request for the PutSealed method, with any body, and a specified content type
+func NewPutSealedRequestWithBody(server string, resource ResourceID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "resource", resource, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/sealed/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -2768,6 +3183,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /enrol (the `Enrol` operationId).
 	EnrolWithResponse(ctx context.Context, body EnrolJSONRequestBody, reqEditors ...RequestEditorFn) (*EnrolResponse, error)
 
+	// EnrolmentPositionWithBodyWithResponse What a handover to another machine has to name
+	//
+	// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+	EnrolmentPositionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EnrolmentPositionResponse, error)
+
+	// EnrolmentPositionWithResponse What a handover to another machine has to name
+	//
+	// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+	EnrolmentPositionWithResponse(ctx context.Context, body EnrolmentPositionJSONRequestBody, reqEditors ...RequestEditorFn) (*EnrolmentPositionResponse, error)
+
 	// ClaimJobsWithBodyWithResponse Take work, or wait for it; this is the heartbeat
 	//
 	// Answers at once when there is work for this runner, else as soon as there is,
@@ -2901,6 +3334,48 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /runs/{run} (the `PutRun` operationId).
 	PutRunWithResponse(ctx context.Context, run RunID, body PutRunJSONRequestBody, reqEditors ...RequestEditorFn) (*PutRunResponse, error)
+
+	// ListSealedWithResponse What is kept of the install that only its customer can open
+	//
+	// The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sealed (the `ListSealed` operationId).
+	ListSealedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSealedResponse, error)
+
+	// GetSealedWithResponse Read the state and the outputs of a resource
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /sealed/{resource} (the `GetSealed` operationId).
+	GetSealedWithResponse(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*GetSealedResponse, error)
+
+	// PutSealedWithBodyWithResponse Write state and outputs back, sealed again
+	//
+	// Accepted only while nothing but the sealing differs: the state has the stored
+	// serial, lineage and digest of the plaintext, and the outputs that were read
+	// (`outputs_before`) are still the stored ones, with the same names, the same
+	// sensitive ones, and the same values in clear. Anything else is 409
+	// `sealed_moved`: read again.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+	PutSealedWithBodyWithResponse(ctx context.Context, resource ResourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSealedResponse, error)
+
+	// PutSealedWithResponse Write state and outputs back, sealed again
+	//
+	// Accepted only while nothing but the sealing differs: the state has the stored
+	// serial, lineage and digest of the plaintext, and the outputs that were read
+	// (`outputs_before`) are still the stored ones, with the same names, the same
+	// sensitive ones, and the same values in clear. Anything else is 409
+	// `sealed_moved`: read again.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+	PutSealedWithResponse(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSealedResponse, error)
 
 	// OpenSessionWithBodyWithResponse Start a life of the runner's process
 	//
@@ -3232,6 +3707,54 @@ func (r EnrolResponse) ContentType() string {
 	return ""
 }
 
+type EnrolmentPositionResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *MachinePosition
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r EnrolmentPositionResponse) GetJSON200() *MachinePosition {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r EnrolmentPositionResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r EnrolmentPositionResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EnrolmentPositionResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EnrolmentPositionResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EnrolmentPositionResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ClaimJobsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3507,6 +4030,143 @@ func (r PutRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListSealedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SealedList
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListSealedResponse) GetJSON200() *SealedList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListSealedResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListSealedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListSealedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListSealedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListSealedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSealedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sealed
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSealedResponse) GetJSON200() *Sealed {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetSealedResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSealedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSealedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSealedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSealedResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutSealedResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r PutSealedResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PutSealedResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutSealedResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutSealedResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutSealedResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -3975,6 +4635,36 @@ func (c *ClientWithResponses) EnrolWithResponse(ctx context.Context, body EnrolJ
 	return ParseEnrolResponse(rsp)
 }
 
+// EnrolmentPositionWithBodyWithResponse What a handover to another machine has to name
+//
+// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+func (c *ClientWithResponses) EnrolmentPositionWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*EnrolmentPositionResponse, error) {
+	rsp, err := c.EnrolmentPositionWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnrolmentPositionResponse(rsp)
+}
+
+// EnrolmentPositionWithResponse What a handover to another machine has to name
+//
+// Answered to the key that signs this request and holds an open enrolment secret that replaces a machine. The customer's side signs the answer, together with its new keys, with the recovery key, and sends that with `enrol`. The secret stays open.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /enrol/position (the `EnrolmentPosition` operationId).
+func (c *ClientWithResponses) EnrolmentPositionWithResponse(ctx context.Context, body EnrolmentPositionJSONRequestBody, reqEditors ...RequestEditorFn) (*EnrolmentPositionResponse, error) {
+	rsp, err := c.EnrolmentPosition(ctx, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEnrolmentPositionResponse(rsp)
+}
+
 // ClaimJobsWithBodyWithResponse Take work, or wait for it; this is the heartbeat
 //
 // Answers at once when there is work for this runner, else as soon as there is,
@@ -4179,6 +4869,72 @@ func (c *ClientWithResponses) PutRunWithResponse(ctx context.Context, run RunID,
 		return nil, err
 	}
 	return ParsePutRunResponse(rsp)
+}
+
+// ListSealedWithResponse What is kept of the install that only its customer can open
+//
+// The resources that have a Terraform state or sealed outputs, and the sealed salt. A runner reads them to seal them again, for other recipients or in another form.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sealed (the `ListSealed` operationId).
+func (c *ClientWithResponses) ListSealedWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListSealedResponse, error) {
+	rsp, err := c.ListSealed(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListSealedResponse(rsp)
+}
+
+// GetSealedWithResponse Read the state and the outputs of a resource
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /sealed/{resource} (the `GetSealed` operationId).
+func (c *ClientWithResponses) GetSealedWithResponse(ctx context.Context, resource ResourceID, reqEditors ...RequestEditorFn) (*GetSealedResponse, error) {
+	rsp, err := c.GetSealed(ctx, resource, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSealedResponse(rsp)
+}
+
+// PutSealedWithBodyWithResponse Write state and outputs back, sealed again
+//
+// Accepted only while nothing but the sealing differs: the state has the stored
+// serial, lineage and digest of the plaintext, and the outputs that were read
+// (`outputs_before`) are still the stored ones, with the same names, the same
+// sensitive ones, and the same values in clear. Anything else is 409
+// `sealed_moved`: read again.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+func (c *ClientWithResponses) PutSealedWithBodyWithResponse(ctx context.Context, resource ResourceID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutSealedResponse, error) {
+	rsp, err := c.PutSealedWithBody(ctx, resource, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSealedResponse(rsp)
+}
+
+// PutSealedWithResponse Write state and outputs back, sealed again
+//
+// Accepted only while nothing but the sealing differs: the state has the stored
+// serial, lineage and digest of the plaintext, and the outputs that were read
+// (`outputs_before`) are still the stored ones, with the same names, the same
+// sensitive ones, and the same values in clear. Anything else is 409
+// `sealed_moved`: read again.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /sealed/{resource} (the `PutSealed` operationId).
+func (c *ClientWithResponses) PutSealedWithResponse(ctx context.Context, resource ResourceID, body PutSealedJSONRequestBody, reqEditors ...RequestEditorFn) (*PutSealedResponse, error) {
+	rsp, err := c.PutSealed(ctx, resource, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutSealedResponse(rsp)
 }
 
 // OpenSessionWithBodyWithResponse Start a life of the runner's process
@@ -4522,6 +5278,39 @@ func ParseEnrolResponse(rsp *http.Response) (*EnrolResponse, error) {
 	return response, nil
 }
 
+// ParseEnrolmentPositionResponse parses an HTTP response from a EnrolmentPositionWithResponse call
+func ParseEnrolmentPositionResponse(rsp *http.Response) (*EnrolmentPositionResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EnrolmentPositionResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest MachinePosition
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseClaimJobsResponse parses an HTTP response from a ClaimJobsWithResponse call
 func ParseClaimJobsResponse(rsp *http.Response) (*ClaimJobsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -4703,6 +5492,101 @@ func ParsePutRunResponse(rsp *http.Response) (*PutRunResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListSealedResponse parses an HTTP response from a ListSealedWithResponse call
+func ParseListSealedResponse(rsp *http.Response) (*ListSealedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListSealedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SealedList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSealedResponse parses an HTTP response from a GetSealedWithResponse call
+func ParseGetSealedResponse(rsp *http.Response) (*GetSealedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSealedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sealed
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutSealedResponse parses an HTTP response from a PutSealedWithResponse call
+func ParsePutSealedResponse(rsp *http.Response) (*PutSealedResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutSealedResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
 		var dest Problem

@@ -22,35 +22,50 @@ const Redacted = "(sealed)"
 // its length.
 const padTo = 64
 
+// Leaves says of a place in a tree, given by map keys and decimal indexes, what
+// a sealed value there is for; ok is false where none belongs. The root has the
+// empty path.
+type Leaves func(path []string) (purpose Purpose, ok bool)
+
 // SealLeaves returns a copy of a JSON tree (maps, slices, scalars; anything
-// else is taken through encoding/json) in which each value whose path is
-// sensitive is replaced by {"$sealed": "<base64>"}. It asks from the top down,
-// with map keys and decimal indexes as path; a sensitive object or list is
-// sealed as one. The root has the empty path. Values that are sealed already
-// stay as they are.
-func SealLeaves(recipient string, tree any, sensitive func(path []string) bool) (any, error) {
-	if err := ValidRecipient(recipient); err != nil {
-		return nil, err
+// else is taken through encoding/json) in which each value that leaves names is
+// replaced by {"$sealed": "<base64>"}. It asks from the top down; an object or
+// list that it names is sealed as one. Values that are sealed already stay as
+// they are.
+func SealLeaves(recipients []string, tree any, leaves Leaves) (any, error) {
+	for _, r := range recipients {
+		if err := ValidRecipient(r); err != nil {
+			return nil, err
+		}
 	}
 	return walk(tree, nil, func(path []string, v any) (any, bool, error) {
-		if _, sealed := leaf(v); sealed || !sensitive(path) {
-			return v, sealed, nil
+		if _, sealed := leaf(v); sealed {
+			return v, true, nil
 		}
-		out, err := sealLeaf(recipient, v)
+		purpose, ok := leaves(path)
+		if !ok {
+			return v, false, nil
+		}
+		out, err := sealLeaf(recipients, purpose, v)
 		return out, true, err
 	})
 }
 
 // OpenLeaves returns a copy of tree with each sealed value in clear. Numbers
 // come back as json.Number, with all their digits. The first leaf that cannot
-// be opened fails the whole, naming its path.
-func OpenLeaves(id *Identity, tree any) (any, error) {
+// be opened for the purpose of its place, or stands where none belongs, fails the
+// whole, naming its path.
+func OpenLeaves(open Opener, tree any, leaves Leaves) (any, error) {
 	return walk(tree, nil, func(path []string, v any) (any, bool, error) {
 		sealed, ok := leaf(v)
 		if !ok {
 			return v, false, nil
 		}
-		out, err := openLeaf(id, sealed)
+		purpose, ok := leaves(path)
+		if !ok {
+			return nil, false, fmt.Errorf("%w: no sealed value belongs here", ErrOtherPurpose)
+		}
+		out, err := openLeaf(open, purpose, sealed)
 		return out, true, err
 	})
 }
@@ -93,7 +108,7 @@ func leaf(v any) (string, bool) {
 	return s, ok
 }
 
-func sealLeaf(recipient string, v any) (any, error) {
+func sealLeaf(recipients []string, purpose Purpose, v any) (any, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -101,19 +116,19 @@ func sealLeaf(recipient string, v any) (any, error) {
 	if rest := len(plain) % padTo; rest != 0 {
 		plain = append(plain, bytes.Repeat([]byte{' '}, padTo-rest)...)
 	}
-	sealed, err := Seal(recipient, plain)
+	sealed, err := Seal(recipients, purpose, plain)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{leafKey: base64.StdEncoding.EncodeToString(sealed)}, nil
 }
 
-func openLeaf(id *Identity, text string) (any, error) {
+func openLeaf(open Opener, purpose Purpose, text string) (any, error) {
 	sealed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return nil, fmt.Errorf("sealed value is not base64")
 	}
-	plain, err := Open(id, sealed)
+	plain, err := open(purpose, sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
@@ -60,6 +61,19 @@ func (k *MasterKey) Org(orgID string) (*Identity, error) {
 		return nil, fmt.Errorf("derive org key: %w", err)
 	}
 	return id, nil
+}
+
+// Signer derives the key that signs for one org under a label, such as "orders".
+// The same key, label and org always give the same one.
+func (k *MasterKey) Signer(label, orgID string) (ed25519.PrivateKey, error) {
+	if label == "" || orgID == "" {
+		return nil, errors.New("derive signing key: empty label or org id")
+	}
+	seed, err := hkdf.Key(sha256.New, k.secret[:], nil, "berth/sign/"+label+"/org/"+orgID, ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("derive signing key: %w", err)
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
 }
 
 // Format keeps the secret out of logs and errors.

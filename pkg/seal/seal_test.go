@@ -18,6 +18,11 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 )
 
+// purpose is any; everywhere names each place of a tree with it.
+var purpose = seal.Purpose{OrgID: "org_a", InstallID: "ins_a", Kind: seal.KindInput, Path: "password"}
+
+func everywhere([]string) (seal.Purpose, bool) { return purpose, true }
+
 func newIdentity(t *testing.T) *seal.Identity {
 	t.Helper()
 	id, err := seal.GenerateIdentity()
@@ -31,29 +36,29 @@ func TestSealOpensOnlyForItsIdentityAndUnchanged(t *testing.T) {
 	t.Parallel()
 	id, other := newIdentity(t), newIdentity(t)
 	plain := []byte("state with a secret")
-	sealed, err := seal.Seal(id.Recipient(), plain)
+	sealed, err := seal.Seal([]string{id.Recipient()}, purpose, plain)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Contains(sealed, plain) {
 		t.Fatal("sealed bytes contain the plaintext")
 	}
-	got, err := seal.Open(id, sealed)
+	got, err := seal.Open(id, purpose, sealed)
 	if err != nil || !bytes.Equal(got, plain) {
 		t.Fatalf("Open = %q, %v", got, err)
 	}
-	if _, err := seal.Open(other, sealed); !errors.Is(err, seal.ErrNotForUs) {
+	if _, err := seal.Open(other, purpose, sealed); !errors.Is(err, seal.ErrNotForUs) {
 		t.Errorf("Open by another identity: %v, want ErrNotForUs", err)
 	}
 	for i := range sealed {
 		changed := bytes.Clone(sealed)
 		changed[i] ^= 1
-		if got, err := seal.Open(id, changed); err == nil {
+		if got, err := seal.Open(id, purpose, changed); err == nil {
 			t.Fatalf("byte %d changed, Open = %q without error", i, got)
 		}
 	}
 	for cut := range len(sealed) {
-		if _, err := seal.Open(id, sealed[:cut]); err == nil {
+		if _, err := seal.Open(id, purpose, sealed[:cut]); err == nil {
 			t.Fatalf("cut to %d of %d bytes, Open without error", cut, len(sealed))
 		}
 	}
@@ -79,7 +84,7 @@ func TestIdentityRoundTripAndSecrecy(t *testing.T) {
 	if _, err := seal.ParseIdentity(secret); err == nil || strings.Contains(err.Error(), secret[:30]) {
 		t.Errorf("ParseIdentity of a broken secret: %v", err)
 	}
-	if _, err := seal.Seal("age1nonsense", nil); err == nil {
+	if _, err := seal.Seal([]string{"age1nonsense"}, purpose, nil); err == nil {
 		t.Error("Seal to a broken recipient: no error")
 	}
 }
@@ -89,7 +94,7 @@ func TestStream(t *testing.T) {
 	id := newIdentity(t)
 	plain := bytes.Repeat([]byte("0123456789abcdef"), 20_000) // several age chunks
 	var sealed bytes.Buffer
-	w, err := seal.NewWriter(&sealed, id.Recipient())
+	w, err := seal.NewWriter(&sealed, []string{id.Recipient()}, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +105,14 @@ func TestStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := sealed.Bytes()[:sealed.Len()-100]
-	r, err := seal.NewReader(bytes.NewReader(sealed.Bytes()), id)
+	r, err := seal.NewReader(bytes.NewReader(sealed.Bytes()), id, purpose)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
 		t.Fatalf("read %d bytes, %v", len(got), err)
 	}
-	if r, err = seal.NewReader(bytes.NewReader(cut), id); err != nil {
+	if r, err = seal.NewReader(bytes.NewReader(cut), id, purpose); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadAll(r); err == nil {
@@ -125,14 +130,16 @@ func TestLeaves(t *testing.T) {
 		"users":    []any{map[string]any{"name": "a", "token": "t0k3n-a"}, map[string]any{"name": "b", "token": nil}},
 		"tls":      map[string]any{"key": "k", "big": json.Number("9007199254740993")},
 	}
-	sensitive := func(path []string) bool {
+	sensitive := func(path []string) (seal.Purpose, bool) {
 		last := ""
 		if len(path) > 0 {
 			last = path[len(path)-1]
 		}
-		return last == "password" || last == "token" || last == "tls"
+		p := purpose
+		p.Path = seal.Path(path...)
+		return p, last == "password" || last == "token" || last == "tls"
 	}
-	sealed, err := seal.SealLeaves(id.Recipient(), tree, sensitive)
+	sealed, err := seal.SealLeaves([]string{id.Recipient()}, tree, sensitive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,21 +169,21 @@ func TestLeaves(t *testing.T) {
 	if err := json.Unmarshal(raw, &received); err != nil {
 		t.Fatal(err)
 	}
-	again, err := seal.SealLeaves(id.Recipient(), received, sensitive)
+	again, err := seal.SealLeaves([]string{id.Recipient()}, received, sensitive)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(received, again); diff != "" {
 		t.Errorf("sealed twice (-once +twice):\n%s", diff)
 	}
-	opened, err := seal.OpenLeaves(id, sealed)
+	opened, err := seal.OpenLeaves(id.Opener(), sealed, sensitive)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(any(tree), opened); diff != "" {
 		t.Errorf("OpenLeaves (-want +got):\n%s", diff)
 	}
-	if _, err := seal.OpenLeaves(newIdentity(t), sealed); !errors.Is(err, seal.ErrNotForUs) {
+	if _, err := seal.OpenLeaves(newIdentity(t).Opener(), sealed, sensitive); !errors.Is(err, seal.ErrNotForUs) {
 		t.Errorf("OpenLeaves by another identity: %v, want ErrNotForUs", err)
 	}
 }
@@ -185,7 +192,7 @@ func TestLeafHidesLength(t *testing.T) {
 	t.Parallel()
 	id := newIdentity(t)
 	length := func(secret string) int {
-		out, err := seal.SealLeaves(id.Recipient(), secret, func([]string) bool { return true })
+		out, err := seal.SealLeaves([]string{id.Recipient()}, secret, everywhere)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +221,7 @@ func TestNotALeaf(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{"not base64": "***", "not age": "AAAA"} {
-		if _, err := seal.OpenLeaves(id, map[string]any{"a": map[string]any{"$sealed": text}}); err == nil || !strings.HasPrefix(err.Error(), "at a: ") {
+		if _, err := seal.OpenLeaves(id.Opener(), map[string]any{"a": map[string]any{"$sealed": text}}, everywhere); err == nil || !strings.HasPrefix(err.Error(), "at a: ") {
 			t.Errorf("%s: error %v, want one that names the path", name, err)
 		}
 	}
@@ -262,11 +269,11 @@ func TestMasterKey(t *testing.T) {
 	if _, err := age.ParseX25519Identity(a.String()); err != nil {
 		t.Errorf("derived identity is not age's: %v", err)
 	}
-	sealed, err := seal.Seal(a.Recipient(), []byte("secret of a"))
+	sealed, err := seal.Seal([]string{a.Recipient()}, purpose, []byte("secret of a"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := seal.Open(b, sealed); !errors.Is(err, seal.ErrNotForUs) {
+	if _, err := seal.Open(b, purpose, sealed); !errors.Is(err, seal.ErrNotForUs) {
 		t.Errorf("org b opens what is org a's: %v", err)
 	}
 	if _, err := key.Org(""); err == nil {

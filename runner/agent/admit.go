@@ -52,11 +52,18 @@ func (a *agent) admit() error {
 	case !enrolled && code.Expired(a.cfg.Now()):
 		return fmt.Errorf("%w: the code was good until %s: ask for a new one", ErrEnrolment, code.ExpiresAt.Format("2006-01-02 15:04 MST"))
 	}
-	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost}
+	var before datadir.Trust // the recovery key comes from the customer, not with a code
+	if _, err := datadir.ReadJSON(a.dir.Trust(), &before); err != nil {
+		return err
+	}
+	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery}
 	for _, k := range code.DispatchKeys {
 		trust.DispatchKeys = append(trust.DispatchKeys, datadir.TrustedKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
 	}
 	if err := datadir.WriteJSON(a.dir.Trust(), trust); err != nil {
+		return err
+	}
+	if err := datadir.Remove(a.dir.Hosts()); err != nil { // the customer said anew where the control plane is
 		return err
 	}
 	if !enrolled {

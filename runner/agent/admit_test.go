@@ -79,6 +79,7 @@ func TestCode(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- r.with(ctx, t, code) }()
+		r.begun = true
 		r.plane.until(t, "the report of the stack", func() bool { return len(r.plane.homes) >= 2 })
 		job := r.plane.give(script("print hello"))
 		if got := r.plane.result(t, job); got.Outcome != jobspec.OutcomeSucceeded {

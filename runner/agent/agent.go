@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -24,6 +23,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/schedule"
+	"github.com/berth-dev/berth/runner/agent/scripts"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // deliverTimeout is how long an agent that is told to end tries to hand in what
@@ -53,11 +54,13 @@ type agent struct {
 	power   *power.Switch
 	disk    *disk.Guard
 	layout  *oci.Layout
-	iso     process.Isolation
+	iso     isolation
 	jobs    *job.Set
 	link    *link
-	chain   *recorder      // nil for Build Runners
-	book    *schedule.Book // likewise
+	chain   *recorder       // nil for Build Runners
+	book    *schedule.Book  // likewise
+	scripts *scripts.Set    // likewise
+	runs    *scripts.Ledger // likewise
 	reports *reports
 
 	// aside are damaged files that were set aside before there was a chain to
@@ -65,7 +68,7 @@ type agent struct {
 	aside []string
 
 	mu       sync.Mutex
-	settings jobspec.Settings
+	settings inForce
 	renewed  chan struct{} // closed when settings change
 }
 
@@ -82,16 +85,18 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if a.dir, err = datadir.At(cfg.Data); err != nil {
 		return err
 	}
-	a.iso = process.CanIsolate(cfg.EngineUID, cfg.Executable, "version")
-	if err := a.dir.Make(a.iso.GID); err != nil {
+	if err := a.dir.Make(passage(cfg)); err != nil {
 		return err
 	}
-	lock, err := a.dir.Lock()
+	lock, err := lockPatiently(ctx, a.dir)
 	if err != nil {
 		return fmt.Errorf("%s: %w", cfg.Data, err)
 	}
 	defer lock.Close()
 	a.disk = disk.Open(a.dir.Path(), cfg.MinFree, cfg.Log)
+	if err := a.isolate(); err != nil {
+		return err
+	}
 	if err := a.open(); err != nil {
 		return err
 	}
@@ -107,6 +112,19 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer closeAll()
 	return a.work(ctx, life, end)
+}
+
+// lockPatience is how long a lock may outlive the agent that had it: a process
+// that was just being started has a copy of every file until it is an engine.
+const lockPatience = time.Second
+
+func lockPatiently(ctx context.Context, dir datadir.Dir) (*os.File, error) {
+	for deadline := time.Now().Add(lockPatience); ; {
+		lock, err := dir.Lock()
+		if !errors.Is(err, datadir.ErrBusy) || time.Now().After(deadline) || control.Sleep(ctx, lockPatience/20) != nil {
+			return lock, err
+		}
+	}
 }
 
 // open reads what the customer's side wrote, and the keys.
@@ -131,6 +149,9 @@ func (a *agent) open() (err error) {
 // assemble opens everything that an enrolled runner works with.
 func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	closers := []func() error{}
+	if a.iso.maps != nil {
+		closers = append(closers, a.iso.maps.Close)
+	}
 	closeOpened := func() {
 		for _, c := range closers {
 			_ = c()
@@ -141,7 +162,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			closeOpened()
 		}
 	}()
-	trusted, err := a.trust.Keys()
+	trusted, err := a.trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -151,9 +172,9 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	deps := &job.Deps{
 		Dir: a.dir, Keys: a.keys, Runner: a.runner, Version: a.cfg.Version, Trusted: trusted,
 		Engine: job.Engine{
-			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath, Isolation: a.iso,
-			Limits: process.Limits{MemoryBytes: a.cfg.EngineMemory, PIDs: a.cfg.EnginePIDs}, Grace: a.cfg.Grace,
-			InPods: a.cfg.Engines == EnginesJobs,
+			Path: a.cfg.Engine, Terraform: a.cfg.Terraform, Registry: a.cfg.RegistryAddress, SearchPath: a.cfg.SearchPath,
+			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
+			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
 		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
@@ -168,6 +189,13 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, err
 	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
+	if deps.Orders, err = order.OpenLedger(a.dir.Orders()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
+	closers = append(closers, deps.Orders.Close)
+	if err := deps.Orders.Prune(a.cfg.Now()); err != nil {
+		return nil, fmt.Errorf("begun orders: %w", err)
+	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
@@ -197,14 +225,27 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
 		}
 		a.openBook(life)
-		a.loadSettings(trusted)
+		if err := a.openScripts(deps); err != nil {
+			return nil, err
+		}
+		a.loadSettings(trusted.Dispatch)
 		a.noteAside(life)
+		a.nameKeys(life)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
 		}
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return closeOpened, nil
+}
+
+// trusted are the keys whose orders this runner obeys.
+func (a *agent) trusted() (keys order.Keys, err error) {
+	if keys.Dispatch, err = a.trust.Keys(); err != nil {
+		return keys, err
+	}
+	keys.Builder, err = a.trust.Builders()
+	return keys, err
 }
 
 // work runs all loops until one of them cannot go on, or ctx ends.
@@ -220,7 +261,11 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	}
 	a.prune(life)
 	a.cfg.Log.InfoContext(ctx, "runner started", "runner_id", a.runner.RunnerID, "install_id", a.runner.InstallID,
-		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine)
+		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine,
+		"isolation", a.iso.text(), "limits", a.iso.limitsText())
+	if a.iso.unlimited != "" {
+		a.cfg.Log.WarnContext(ctx, "engines run without limits", "why", a.iso.unlimited)
+	}
 	g, lifeLoops := errgroup.WithContext(life)
 	g.Go(func() error { return a.power.Watch(lifeLoops) })
 	g.Go(func() error { return a.obeySwitch(lifeLoops) })
@@ -228,6 +273,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	g.Go(func() error { return a.sessions(ctx, lifeLoops) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.runSchedule(ctx, lifeLoops) })
+		g.Go(func() error { return a.recordRuns(lifeLoops) })
 		g.Go(func() error { return a.reports.deliver(lifeLoops) })
 		g.Go(func() error { return a.phoneHome(lifeLoops) })
 	}
@@ -253,6 +299,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	err = g.Wait()
 	end()
 	a.jobs.Wait()
+	a.lastRuns()
 	a.writeStatus(func(s *Status) { s.SessionID, s.Connected = "", false })
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -308,20 +355,6 @@ func (a *agent) obeySwitch(life context.Context) error {
 	}
 }
 
-// makeInstallDir makes the durable scratch of the install, the engine's own.
-func (a *agent) makeInstallDir() error {
-	if err := os.MkdirAll(a.dir.Install(), 0o700); err != nil {
-		return fmt.Errorf("install directory: %w", err)
-	}
-	if a.iso.UID == 0 {
-		return nil
-	}
-	if err := os.Chown(a.dir.Install(), a.iso.UID, a.iso.GID); err != nil {
-		return fmt.Errorf("install directory: %w", err)
-	}
-	return nil
-}
-
 // enginePods runs engines in pods of their own; nil outside of a cluster. It is
 // there also when new engines are child processes: an earlier agent may have
 // left one in a pod.
@@ -330,18 +363,45 @@ func (a *agent) enginePods() *enginepod.Pods {
 		return nil
 	}
 	return &enginepod.Pods{Config: enginepod.Config{
-		Pod: a.cfg.Pod, Executable: a.cfg.Executable, UID: a.iso.UID, GID: a.iso.GID,
-		MemoryBytes: a.cfg.EngineMemory, MilliCPU: a.cfg.EngineCPU, Grace: a.cfg.Grace, Log: a.cfg.Log,
+		Pod: a.cfg.Pod, Executable: a.cfg.Executable, UID: a.cfg.EngineUID, GID: a.cfg.EngineUID,
+		MemoryBytes: a.iso.limits.MemoryBytes, MilliCPU: a.cfg.EngineCPU, Grace: a.cfg.Grace, Log: a.cfg.Log,
 	}}
+}
+
+// passage is the group that may pass through the data directory: that of
+// engines which do not see it in a mount namespace of their own. It is opened
+// for them also where new engines do, since one of an earlier agent may live.
+func passage(cfg Config) int {
+	if os.Geteuid() != 0 {
+		return 0
+	}
+	return cfg.EngineUID
+}
+
+// sample is a user that a job may get out of a range, 0 for none.
+func sample(engineUIDs string) int {
+	r, err := users.ParseRange(engineUIDs)
+	if err != nil || r.Size == 0 {
+		return 0
+	}
+	return r.First + 1
 }
 
 // reachable checks that engines of another user get to what they need.
 func (a *agent) reachable() error {
-	for _, path := range []string{a.cfg.Engine, a.cfg.Terraform, a.dir.Install()} {
+	iso := a.iso.engines
+	paths := []string{a.cfg.Engine, a.cfg.Terraform, a.dir.Install()}
+	if iso.Hidden {
+		// A job's user is anybody's; that it gets to the engine and through what is
+		// above the data directory was tried.
+		iso.UID, iso.GID = sample(a.cfg.EngineUIDs), sample(a.cfg.EngineUIDs)
+		paths = []string{a.cfg.Terraform}
+	}
+	for _, path := range paths {
 		if path == "" {
 			continue
 		}
-		if err := process.Reachable(path, a.iso.UID, a.iso.GID); err != nil {
+		if err := process.Reachable(path, iso.UID, iso.GID); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // change is a change of one resource on its way.
@@ -82,35 +83,29 @@ func newChangeOn(t *testing.T, r *runner, start func(*runner), shape func(*jobsp
 func (c *change) spec(operation jobspec.Operation) jobspec.Spec {
 	spec := jobspec.Spec{
 		Kind: jobspec.KindTerraformModule, Operation: operation, ChangeID: c.id, Resource: &c.resource, Artifact: &c.artifact,
-		TerraformModule: &jobspec.TerraformModule{Vars: map[string]any{"size": "big"}, VarFiles: c.script},
+		TerraformModule: &jobspec.TerraformModule{
+			Vars: map[string]any{"size": "big"}, VarFiles: c.script, EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+		},
 	}
 	c.shape(&spec)
 	return spec
 }
 
 // order gives the approved change out as a job, after a last edit by the test.
-func (c *change) order(edit func(*capsule.Capsule, *runnerapi.Assignment)) (job string) {
+func (c *change) order(edit func(*given)) (job string) {
 	c.t.Helper()
 	spec := c.spec(jobspec.OperationApply)
 	spec.JobID, spec.Pinned = id.New(id.Job), c.plan.Pinned
-	fence := int64(5)
-	order := capsule.Capsule{
-		EffectDigest: c.plan.EffectDigest, PlanBytesDigest: c.plan.PlanBytesDigest, JobID: spec.JobID, ResourceID: c.resource.ID,
-		Fence: fence, RunnerID: c.plane.runnerID, ExpiresAt: time.Now().Add(time.Hour), Nonce: capsule.NewNonce(),
-		OrgID: c.plane.orgID, InstallID: c.plane.installID, Operation: "apply",
-	}
-	return c.plane.give(spec, func(a *runnerapi.Assignment) {
-		a.Fence = &fence
-		edit(&order, a)
-		env, err := capsule.Sign(c.dispatch.key, c.dispatch.id, capsule.PayloadType, order)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		a.Capsule = &env
+	return c.plane.give(spec, func(g *given) {
+		fence := int64(5)
+		g.Fence = &fence
+		g.Order.EffectDigest, g.Order.PlanBytesDigest, g.Order.Fence = c.plan.EffectDigest, c.plan.PlanBytesDigest, fence
+		g.Order.Nonce, g.Order.Starts = capsule.NewNonce(), capsule.StartsOfMutation
+		edit(g)
 	})
 }
 
-func asItIs(*capsule.Capsule, *runnerapi.Assignment) {}
+func asItIs(*given) {}
 
 // effects are the jobs that had an effect in the customer's world.
 func (c *change) effects() []string {
@@ -198,16 +193,16 @@ func TestOrdersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string
-		edit    func(*capsule.Capsule, *runnerapi.Assignment)
+		edit    func(*given)
 		before  func(*change)
 		want    []string
 		outcome jobspec.Outcome
 	}{
-		{name: "another effect than was approved", edit: func(o *capsule.Capsule, _ *runnerapi.Assignment) { o.EffectDigest = capsule.DigestBytes(nil) }, want: []string{"effect_digest"}},
-		{name: "expired", edit: func(o *capsule.Capsule, _ *runnerapi.Assignment) { o.ExpiresAt = time.Now().Add(-time.Second) }, want: []string{"expires_at"}},
-		{name: "for another runner", edit: func(o *capsule.Capsule, _ *runnerapi.Assignment) { o.RunnerID = id.New(id.Runner) }, want: []string{"runner_id"}},
+		{name: "another effect than was approved", edit: func(g *given) { g.Order.EffectDigest = capsule.DigestBytes(nil) }, want: []string{"effect_digest"}},
+		{name: "expired", edit: func(g *given) { g.Order.ExpiresAt = time.Now().Add(-time.Second) }, want: []string{"expires_at"}, outcome: jobspec.OutcomeStale},
+		{name: "for another runner", edit: func(g *given) { g.Order.RunnerID = id.New(id.Runner) }, want: []string{"runner_id"}},
 		{name: "the pinned plan was changed", before: (*change).spoilPinned, want: []string{"plan_bytes_digest", "plan_bytes_digest"}},
-		{name: "a teardown under the approval of a deploy", edit: func(_ *capsule.Capsule, a *runnerapi.Assignment) { a.Spec.Destroy = true }, want: []string{"change_kind"}},
+		{name: "a teardown under the approval of a deploy", edit: func(g *given) { g.Spec.Destroy = true }, want: []string{"change_kind"}},
 		{name: "the live state moved", before: (*change).moveState, want: []string{"lineage", "serial"}, outcome: jobspec.OutcomeStale},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -272,15 +267,15 @@ func (c *change) moveState() {
 func TestAnOrderIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	c := newChange(t, here)
-	var used capsule.Capsule
-	first := c.order(func(o *capsule.Capsule, _ *runnerapi.Assignment) { used = *o })
+	var used capsule.Order
+	first := c.order(func(g *given) { used = g.Order })
 	if result := c.plane.result(t, first); result.Outcome != jobspec.OutcomeSucceeded {
 		t.Fatalf("result = %+v", result)
 	}
 	c.gone(first)
-	again := c.order(func(o *capsule.Capsule, a *runnerapi.Assignment) {
-		*o = used
-		a.JobID, a.Spec.JobID, a.Attempt = first, first, 2
+	again := c.order(func(g *given) {
+		g.Order = used
+		g.JobID, g.Spec.JobID, g.Attempt = first, first, 2
 	})
 	c.plane.until(t, "the second report", func() bool { return len(c.plane.results[first]) > 1 || len(c.plane.results[again]) > 0 })
 	c.plane.mu.Lock()
@@ -385,7 +380,8 @@ func TestRefusedStateIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := seal.Open(keys.Seal, kept.Write.Body)
+	who := datadir.Runner{OrgID: c.plane.orgID, InstallID: c.plane.installID}
+	state, err := keys.Open(datadir.StatePurpose(who, c.resource.ID, kept.Write.Lineage, kept.Write.Serial), kept.Write.Body)
 	if err != nil || !strings.Contains(string(state), `"serial":8`) || !strings.Contains(kept.Reason, "state_refused") {
 		t.Errorf("evidence = %s, %v; reason %q", state, err, kept.Reason)
 	}

@@ -14,10 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -144,13 +142,13 @@ func (u *upgrade) planned(job string) {
 
 // giveApply gives the approved change out as a job, after a last edit by the
 // test; nil makes none.
-func (u *upgrade) giveApply(edit func(*capsule.Capsule, *runnerapi.Assignment)) (job string) {
+func (u *upgrade) giveApply(edit func(*given)) (job string) {
 	u.t.Helper()
 	u.c.fence++
-	return u.order(func(o *capsule.Capsule, a *runnerapi.Assignment) {
-		o.Fence, *a.Fence = u.c.fence, u.c.fence
+	return u.order(func(g *given) {
+		g.Order.Fence, *g.Fence = u.c.fence, u.c.fence
 		if edit != nil {
-			edit(o, a)
+			edit(g)
 		}
 	})
 }
@@ -280,8 +278,8 @@ func (u *upgrade) killedWhenAccepted() {
 	}
 	u.gone(job)
 	u.untouched(job)
-	u.giveApply(func(o *capsule.Capsule, a *runnerapi.Assignment) {
-		o.JobID, a.JobID, a.Spec.JobID, a.Attempt = job, job, job, 2
+	u.giveApply(func(g *given) {
+		g.Order.JobID, g.JobID, g.Spec.JobID, g.Attempt = job, job, job, 2
 	})
 	u.plane.until(u.t, "the second result", func() bool { return len(u.plane.results[job]) > 1 })
 	u.plane.mu.Lock()
@@ -310,10 +308,10 @@ func (u *upgrade) killedWhenOrdered() {
 	u.t.Helper()
 	u.planned(u.givePlan())
 	var pipe string
-	job := u.giveApply(func(_ *capsule.Capsule, a *runnerapi.Assignment) {
+	job := u.giveApply(func(g *given) {
 		// Opening the engine's output is the first thing after the order was
 		// used up; it blocks while nobody reads from the pipe.
-		dir := filepath.Join(u.dir.Jobs(), a.JobID+".1")
+		dir := filepath.Join(u.dir.Jobs(), g.JobID+".1")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			u.t.Fatal(err)
 		}

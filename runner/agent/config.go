@@ -11,12 +11,20 @@ import (
 
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // Where engines run.
 const (
 	EnginesProcess = "process" // as child processes of the agent
 	EnginesJobs    = "jobs"    // as Kubernetes Jobs beside the agent's pod
+)
+
+// What to do about limits that this machine cannot hold engines to.
+const (
+	LimitsAuto     = "auto"     // run without them, and say so
+	LimitsRequired = "required" // do not start
+	LimitsOff      = "off"      // there are to be none
 )
 
 // Config is how an agent is set up. Each setting is a flag of `berth-runner`,
@@ -34,19 +42,28 @@ type Config struct {
 	// Terraform is the executable that engines use: --terraform,
 	// BERTH_TERRAFORM, terraform; default terraform beside the runner, else none.
 	Terraform string
-	// EngineUID is the user (and group) of engines when the agent is root:
-	// --engine-uid, BERTH_ENGINE_UID, engine_uid; 0 means the agent's own.
+	// EngineUIDs is the range of users, FIRST:SIZE, out of which each job gets
+	// one of its own when the agent is root: --engine-uids, BERTH_ENGINE_UIDS,
+	// engine_uids; default users.DefaultRange, users.Off for none.
+	EngineUIDs string
+	// EngineUID is the one user (and group) of engines where they cannot have
+	// one each: in pods, and where EngineUIDs does not work: --engine-uid,
+	// BERTH_ENGINE_UID, engine_uid; 0 means the agent's own.
 	EngineUID int
 	// Grace is the time between asking an engine to stop and ending it:
 	// --grace, BERTH_GRACE, grace_seconds; default 30 s.
 	Grace time.Duration
-	// EngineMemory is the most memory of one engine, in bytes, where the
-	// machine can hold it to that: --engine-memory, BERTH_ENGINE_MEMORY,
-	// engine_memory_bytes; default 4 GiB.
+	// EngineMemory is the most memory of one engine, in bytes: --engine-memory,
+	// BERTH_ENGINE_MEMORY, engine_memory_bytes; default 4 GiB.
 	EngineMemory int64
-	// EnginePIDs is the most processes and threads of one engine, likewise:
-	// --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default 4096.
+	// EnginePIDs is the most processes and threads of one engine, not with
+	// Engines "jobs": --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default
+	// 4096.
 	EnginePIDs int64
+	// EngineLimits says what to do where these two cannot be set, LimitsAuto,
+	// LimitsRequired or LimitsOff: --engine-limits, BERTH_ENGINE_LIMITS,
+	// engine_limits; default LimitsAuto, LimitsRequired when one of them was set.
+	EngineLimits string
 	// EngineCPU is the most processor time of one engine in thousandths of a
 	// core, with Engines "jobs" only: --engine-cpu, BERTH_ENGINE_CPU,
 	// engine_cpu_millis; 0 means no limit.
@@ -55,8 +72,9 @@ type Config struct {
 	// work is taken: --min-free, BERTH_MIN_FREE, min_free_bytes; default 256 MiB,
 	// on a small disk a tenth of it.
 	MinFree int64
-	// Engines is where engines run, EnginesProcess (default) or EnginesJobs:
-	// --engines, BERTH_ENGINES, engines.
+	// Engines is where engines run, EnginesProcess or EnginesJobs: --engines,
+	// BERTH_ENGINES, engines; default EnginesJobs in a cluster, EnginesProcess
+	// elsewhere.
 	Engines string
 	// Kubeconfig is how jobs reach the install's cluster, a file:
 	// --kubeconfig, BERTH_KUBECONFIG, kubeconfig; default none.
@@ -90,10 +108,12 @@ type fileConfig struct {
 	Slots        int    `json:"slots"`
 	Engine       string `json:"engine"`
 	Terraform    string `json:"terraform"`
+	EngineUIDs   string `json:"engine_uids"`
 	EngineUID    int    `json:"engine_uid"`
 	GraceSeconds int    `json:"grace_seconds"`
 	EngineMemory int64  `json:"engine_memory_bytes"`
 	EnginePIDs   int64  `json:"engine_pids"`
+	EngineLimits string `json:"engine_limits"`
 	EngineCPU    int64  `json:"engine_cpu_millis"`
 	MinFree      int64  `json:"min_free_bytes"`
 	Engines      string `json:"engines"`
@@ -120,13 +140,27 @@ func (c Config) Complete() (Config, error) {
 	c.Slots = first(c.Slots, file.Slots, 4)
 	c.Engine = first(c.Engine, file.Engine)
 	c.Terraform = first(c.Terraform, file.Terraform)
+	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs, users.DefaultRange)
 	c.EngineUID = first(c.EngineUID, file.EngineUID)
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second, 30*time.Second)
-	c.EngineMemory = first(c.EngineMemory, file.EngineMemory, 4<<30)
-	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs, 4096)
+	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, file.EngineMemory), first(c.EnginePIDs, file.EnginePIDs)
+	c.EngineLimits = first(c.EngineLimits, file.EngineLimits)
+	if c.EngineLimits == "" && (c.EngineMemory != 0 || c.EnginePIDs != 0) {
+		c.EngineLimits = LimitsRequired
+	}
+	c.EngineLimits = first(c.EngineLimits, LimitsAuto)
 	c.EngineCPU = first(c.EngineCPU, file.EngineCPU)
 	c.MinFree = first(c.MinFree, file.MinFree)
-	c.Engines = first(c.Engines, file.Engines, EnginesProcess)
+	where := EnginesProcess
+	if c.Pod != nil {
+		where = EnginesJobs
+	}
+	c.Engines = first(c.Engines, file.Engines, where)
+	var errs []error
+	if c.Engines == EnginesJobs && c.EnginePIDs != 0 {
+		errs = append(errs, errors.New("engine_pids has no effect on engines as Jobs: leave it out, and limit processes per pod with the kubelet's podPidsLimit"))
+	}
+	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, 4<<30), first(c.EnginePIDs, 4096)
 	c.CAFile = first(c.CAFile, file.CAFile)
 	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
 	c.RegistryAddress = first(c.RegistryAddress, file.RegistryAddress)
@@ -143,7 +177,6 @@ func (c Config) Complete() (Config, error) {
 	if c.Terraform == "" {
 		c.Terraform = find("terraform", filepath.Dir(c.Executable))
 	}
-	var errs []error
 	for name, path := range map[string]*string{"engine": &c.Engine, "terraform": &c.Terraform} {
 		if *path == "" {
 			continue
@@ -173,6 +206,12 @@ func (c Config) Complete() (Config, error) {
 	}
 	if c.EngineUID < 0 {
 		errs = append(errs, fmt.Errorf("engine_uid is %d", c.EngineUID))
+	}
+	if _, err := users.ParseRange(c.EngineUIDs); err != nil {
+		errs = append(errs, fmt.Errorf("engine_uids: %w", err))
+	}
+	if l := c.EngineLimits; l != LimitsAuto && l != LimitsRequired && l != LimitsOff {
+		errs = append(errs, fmt.Errorf("engine_limits is %q, not %s, %s or %s", l, LimitsAuto, LimitsRequired, LimitsOff))
 	}
 	return c, errors.Join(append(errs, c.checkEngines())...)
 }

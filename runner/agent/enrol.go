@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -52,6 +53,12 @@ func (a *agent) askIdentity(ctx context.Context) (datadir.Runner, error) {
 	request := runnerapi.Enrolment{
 		Secret: secret, PublicKey: base64.StdEncoding.EncodeToString(a.keys.Public()),
 		SealRecipient: a.keys.Seal.Recipient(), Version: a.cfg.Version, Facts: a.facts(),
+	}
+	var handover capsule.Envelope
+	if found, err := datadir.ReadJSON(a.dir.Handover(), &handover); err != nil {
+		return datadir.Runner{}, err
+	} else if found {
+		request.Handover = &handover
 	}
 	var id runnerapi.Identity
 	var refused error

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
-	"github.com/berth-dev/berth/runner/agent/process"
 )
 
 // facts describe the machine, for people.
@@ -22,9 +21,11 @@ func (a *agent) facts() runnerapi.Facts {
 		"arch":          runtime.GOARCH,
 		"kernel":        strings.TrimSpace(string(kernel)),
 		"cpus":          runtime.NumCPU(),
-		"cgroups":       process.Hierarchies(),
-		"engine_uid":    a.iso.UID,
-		"pid_namespace": a.iso.PIDNamespace,
+		"isolation":     a.iso.text(),
+		"limits":        a.iso.limitsText(),
+		"engine_uid":    a.iso.engines.UID,
+		"engine_uids":   a.cfg.EngineUIDs,
+		"pid_namespace": a.iso.engines.PIDNamespace,
 	}
 	if pod := a.cfg.Pod; pod != nil {
 		facts["namespace"], facts["pod"], facts["node"] = pod.Namespace, pod.Name, pod.Node
@@ -37,10 +38,10 @@ func (a *agent) facts() runnerapi.Facts {
 
 // trustLevel says whether vendor code is kept apart from the agent's keys.
 func (a *agent) trustLevel() runnerapi.Trust {
-	if a.iso.UID != 0 {
-		return runnerapi.TrustIsolated
+	if a.iso.weak != "" {
+		return runnerapi.TrustDevelopment
 	}
-	return runnerapi.TrustDevelopment
+	return runnerapi.TrustIsolated
 }
 
 // Room measures the room in a data directory for people, against what its
@@ -59,6 +60,8 @@ type Status struct {
 	Since           time.Time `json:"since,omitzero"`
 	SessionID       string    `json:"session_id,omitempty"`
 	Trust           string    `json:"trust"`
+	Isolation       string    `json:"isolation,omitempty"`
+	Limits          string    `json:"limits,omitempty"`
 	Error           string    `json:"error,omitempty"`
 	SettingsVersion int64     `json:"settings_version,omitempty"`
 	SettingsExpire  time.Time `json:"settings_expire,omitzero"`
@@ -72,6 +75,7 @@ func (a *agent) writeStatus(change func(*Status)) {
 	var s Status
 	_, _ = datadir.ReadJSON(a.dir.Status(), &s)
 	s.PID, s.Version, s.Trust = os.Getpid(), a.cfg.Version, string(a.trustLevel())
+	s.Isolation, s.Limits = a.iso.text(), a.iso.limitsText()
 	change(&s)
 	if err := datadir.WriteJSON(a.dir.Status(), s); err != nil {
 		a.cfg.Log.Debug("status cannot be written", "err", err)

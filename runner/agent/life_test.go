@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -37,7 +38,7 @@ func TestEnrolsAndWorks(t *testing.T) {
 			t.Errorf("log has no %q:\n%s", want, strings.Join(lines, "\n"))
 		}
 	}
-	if r.uid > 0 && !slices.Contains(lines, fmt.Sprintf("uid %d pid 1", r.uid)) {
+	if r.uid > 0 && !slices.ContainsFunc(lines, hasOwnUser) {
 		t.Errorf("engine is not isolated:\n%s", strings.Join(lines, "\n"))
 	}
 	allowed := []string{"PATH", "HOME", "TMPDIR", "BERTH_INSTALL_DIR", "TRACEPARENT"}
@@ -51,6 +52,14 @@ func TestEnrolsAndWorks(t *testing.T) {
 		t.Errorf("the enrolment secret is still there: %v", err)
 	}
 	r.gone(job)
+}
+
+// hasOwnUser tells whether an engine says that it has a user of the range, in a
+// process namespace of its own.
+func hasOwnUser(line string) bool {
+	var uid, pid int
+	n, _ := fmt.Sscanf(line, "uid %d pid %d", &uid, &pid)
+	return n == 2 && pid == 1 && uid > 70000 && uid < 74096
 }
 
 // gone waits until nothing is left of a job on disk.
@@ -127,13 +136,19 @@ func TestSecretsNeverShow(t *testing.T) {
 	}
 }
 
-// sealed is a state whose leaf "secret" is sealed to the runner.
-func (r *runner) sealed(tree map[string]any) json.RawMessage {
+// sealed is the tree of an install with these inputs, of which "secret" is sealed
+// to the runner.
+func (r *runner) sealed(inputs map[string]any) json.RawMessage {
 	r.t.Helper()
 	r.plane.mu.Lock()
 	recipient := r.plane.enrolled[0].SealRecipient
 	r.plane.mu.Unlock()
-	sealed, err := seal.SealLeaves(recipient, tree, func(path []string) bool { return len(path) == 1 && path[0] == "secret" })
+	tree := map[string]any{"inputs": map[string]any{"populated": true, "inputs": inputs}}
+	at := interpolate.SealedLeaves(r.plane.orgID, r.plane.installID, tree)
+	sealed, err := seal.SealLeaves([]string{recipient}, tree, func(path []string) (seal.Purpose, bool) {
+		purpose, ok := at(path)
+		return purpose, ok && path[2] == "secret"
+	})
 	if err != nil {
 		r.t.Fatal(err)
 	}

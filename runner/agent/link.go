@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -61,19 +62,70 @@ func (l *link) wait(ctx context.Context) (runnerapi.Session, error) {
 	}
 }
 
-// oneHost sends logs and artifacts to the one address of the control plane,
-// when the customer's side says that it has no other.
-func oneHost(trust datadir.Trust, session *runnerapi.Session) error {
-	if !trust.OneHost {
+// hosts are where logs and artifacts go. Tokens and results go there, so a
+// session cannot name new ones.
+type hosts struct {
+	LogURL   string `json:"log_url,omitempty"`
+	Registry string `json:"registry,omitempty"`
+}
+
+// errHosts: a session names a place that the customer's side does not trust.
+var errHosts = errors.New("the session names an address that is not trusted")
+
+// place puts logs and artifacts of a session where they may go: with one_host to
+// the one address of the control plane, else to where trust.json or, for what it
+// leaves open, the first session said. A session that names another place is
+// refused.
+func (a *agent) place(ctx context.Context, session *runnerapi.Session) error {
+	if a.trust.OneHost {
+		u, err := url.Parse(a.trust.RunnerAPIURL)
+		if err != nil {
+			return fmt.Errorf("runner-api url: %w", err)
+		}
+		session.LogURL = a.trust.RunnerAPIURL
+		session.Registry = runnerapi.Registry{Host: u.Host, PlainHTTP: u.Scheme == "http"}
 		return nil
 	}
-	u, err := url.Parse(trust.RunnerAPIURL)
-	if err != nil {
-		return fmt.Errorf("runner-api url: %w", err)
+	var kept hosts
+	if _, err := datadir.ReadJSON(a.dir.Hosts(), &kept); err != nil {
+		return err
 	}
-	session.LogURL = trust.RunnerAPIURL
-	session.Registry = runnerapi.Registry{Host: u.Host, PlainHTTP: u.Scheme == "http"}
+	pinned := hosts{LogURL: first(a.trust.LogURL, kept.LogURL), Registry: first(a.trust.Registry, kept.Registry)}
+	pin, err := pinned.allow(*session)
+	if err != nil {
+		return fmt.Errorf("%w: correct log_url and registry in %s if the control plane has moved, and remove %s", err, a.dir.Trust(), a.dir.Hosts())
+	}
+	if pin == pinned {
+		return nil
+	}
+	if err := datadir.WriteJSON(a.dir.Hosts(), pin); err != nil {
+		return err
+	}
+	a.note(ctx, "addresses for logs and artifacts were taken from the first session", pin.LogURL+" "+pin.Registry)
 	return nil
+}
+
+// allow compares what a session names with what is pinned, and returns what is
+// pinned from now on. Addresses count by scheme and host.
+func (h hosts) allow(s runnerapi.Session) (hosts, error) {
+	scheme := "https"
+	if s.Registry.PlainHTTP {
+		scheme = "http"
+	}
+	registry := scheme + "://" + s.Registry.Host
+	switch {
+	case h.LogURL != "" && !samePlace(h.LogURL, s.LogURL):
+		return h, fmt.Errorf("%w: logs at %q in place of %q", errHosts, s.LogURL, h.LogURL)
+	case h.Registry != "" && !samePlace(h.Registry, registry):
+		return h, fmt.Errorf("%w: artifacts at %q in place of %q", errHosts, registry, h.Registry)
+	}
+	return hosts{LogURL: first(h.LogURL, s.LogURL), Registry: first(h.Registry, registry)}, nil
+}
+
+func samePlace(a, b string) bool {
+	left, errA := url.Parse(a)
+	right, errB := url.Parse(b)
+	return errA == nil && errB == nil && left.Host != "" && left.Scheme == right.Scheme && left.Host == right.Host && left.Path == right.Path
 }
 
 // sinks are the streams of log-ingest.

@@ -136,10 +136,14 @@ func (e testEngine) plan() error {
 // secret is what the template of the test renders: a sealed value of the state.
 func (e testEngine) secret() string {
 	var state struct {
-		Secret string `json:"secret"`
+		Inputs struct {
+			Inputs struct {
+				Secret string `json:"secret"`
+			} `json:"inputs"`
+		} `json:"inputs"`
 	}
 	_ = json.Unmarshal(e.spec.State, &state)
-	return state.Secret
+	return state.Inputs.Inputs.Secret
 }
 
 func (e testEngine) apply() error {
@@ -203,7 +207,7 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 }
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
-// append FILE, wait FILE, hang, die, fail.
+// append FILE, wait FILE, sh COMMAND, swap DIR TARGET UNTIL, hang, die, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -250,6 +254,15 @@ func (e testEngine) script(text string) error {
 				case <-time.After(10 * time.Millisecond):
 				}
 			}
+		case "sh":
+			cmd := exec.Command("/bin/bash", "-c", arg)
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+			if err := cmd.Run(); err != nil {
+				fmt.Println("sh:", err)
+			}
+		case "swap":
+			words := strings.Fields(arg)
+			swap(words[0], words[1], words[2])
 		case "hang":
 			signal.Ignore(syscall.SIGTERM)
 			select {}
@@ -262,6 +275,22 @@ func (e testEngine) script(text string) error {
 	}
 	return nil
 }
+
+// swap waits for a directory, puts symlinks to target in the place of the last
+// directories in it, and goes on until there is a file.
+func swap(dir, target, until string) {
+	for !exists(until) {
+		for n := last; n > last-50; n-- {
+			name := filepath.Join(dir, fmt.Sprintf("d%05d", n))
+			if os.Rename(name, name+".away") == nil && os.Symlink(target, name) == nil {
+				fmt.Println("swapped", name)
+			}
+		}
+	}
+}
+
+// last numbers the last of many directories.
+const last = 1500
 
 // processConfig is what an agent of its own process is started with.
 type processConfig struct {
@@ -347,9 +376,11 @@ type runner struct {
 	dir      datadir.Dir
 	dispatch dispatch
 	clock    time.Time // what the next agent's clock says at its start
+	begun    bool      // an agent was started, and not stopped by us
 }
 
-// dispatch is the key that the customer pinned.
+// dispatch is the key that the customer's side pinned: the one of orders for an
+// install, or for builds.
 type dispatch struct {
 	id  string
 	key []byte
@@ -375,9 +406,14 @@ func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data stri
 		t.Fatal(err)
 	}
 	r.dispatch = dispatch{id: "key_dispatch", key: private}
-	trust := datadir.Trust{
-		DispatchKeys: []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}},
-		RunnerAPIURL: r.plane.URL,
+	r.plane.signer = r.dispatch
+	trust := datadir.Trust{RunnerAPIURL: r.plane.URL}
+	pinned := []datadir.TrustedKey{{KeyID: r.dispatch.id, PublicKey: capsule.EncodePublicKey(public)}}
+	if kind == runnerapi.RunnerKindBuild {
+		trust.BuilderKeys = pinned
+	} else {
+		trust.DispatchKeys = pinned
+		trust.LogURL, trust.Registry = r.plane.URL, "http://127.0.0.1:1"
 	}
 	if r.dir, err = datadir.At(data); err != nil {
 		t.Fatal(err)
@@ -388,26 +424,32 @@ func newRunnerOn(t *testing.T, kind runnerapi.RunnerKind, prepare func(data stri
 	if err := datadir.Write(r.dir.Enrolment(), []byte("ben_"+strings.Repeat("a", 43)+"\n")); err != nil {
 		t.Fatal(err)
 	}
+	r.plane.accept = func(s jobspec.Script) { r.accept(s) }
 	return r
 }
 
 // start runs the agent in this process until stop is called.
 func (r *runner) start() (stop func() error) {
 	r.t.Helper()
+	r.begun = true
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
-		done <- agent.Run(ctx, agent.Config{
+		err := agent.Run(ctx, agent.Config{
 			Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
 			Grace: 2 * time.Second, Now: clock(r.clock), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 		})
+		if err != nil {
+			fmt.Fprintln(r.t.Output(), "the agent ended:", err)
+		}
+		done <- err
 	}()
 	stopped := false
 	stop = func() error {
 		if stopped {
 			return nil
 		}
-		stopped = true
+		stopped, r.begun = true, false
 		cancel()
 		select {
 		case err := <-done:
@@ -434,6 +476,7 @@ func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.begun = true
 	cmd := exec.Command(r.binary, "agent", string(config))
 	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
@@ -475,6 +518,8 @@ func (r *runner) touch(name string) {
 func script(lines ...string) jobspec.Spec {
 	return jobspec.Spec{
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
-		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "one", InlineContents: strings.Join(lines, "\n")}}},
+		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{
+			Name: "one", InlineContents: strings.Join(lines, "\n"), EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+		}}},
 	}
 }

@@ -36,7 +36,8 @@ type plane struct {
 	changed  chan struct{}
 	away     bool
 	dropped  int // claims whose answers are still to be lost
-	queue    []runnerapi.Assignment
+	queue    []given
+	signer   dispatch // of orders
 	claims   map[string][]runnerapi.Assignment
 	answers  map[string]runnerapi.LeaseAnswer // by job; ok when absent
 	sessions []runnerapi.SessionRequest
@@ -52,6 +53,8 @@ type plane struct {
 	settings *runnerapi.SettingsVersion
 	chain    []runnerapi.ChainRecord
 	registry string // of the org, host:port; one where nobody is when empty
+	// accept has the runner accept the script of a run before it is given out.
+	accept   func(jobspec.Script)
 	requests int
 }
 
@@ -139,8 +142,57 @@ func (p *plane) until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// give queues a job and returns its id.
-func (p *plane) give(spec jobspec.Spec, with ...func(*runnerapi.Assignment)) string {
+// given is a job on its way to the runner, before its order is signed.
+type given struct {
+	runnerapi.Assignment
+
+	Spec jobspec.Spec
+	// Text is sent in place of Spec.
+	Text []byte
+	// Order is what is signed; an empty machine or digest of the spec is filled
+	// with the right one.
+	Order capsule.Order
+	// Unsigned: no order goes with it.
+	Unsigned bool
+	// Signer is the plane's unless the test takes another.
+	Signer dispatch
+}
+
+// assignment signs what was given. p.mu is held.
+func (p *plane) assignment(g given) runnerapi.Assignment {
+	a := g.Assignment
+	a.Spec = g.Text
+	if a.Spec == nil {
+		text, err := json.Marshal(g.Spec)
+		if err != nil {
+			panic(err)
+		}
+		a.Spec = text
+	}
+	if g.Unsigned || a.Order != nil {
+		return a
+	}
+	if g.Order.SpecDigest == "" {
+		g.Order.SpecDigest = capsule.DigestBytes(a.Spec)
+	}
+	if g.Order.MachineKeyID == "" {
+		key, err := capsule.ParsePublicKey(p.enrolled[len(p.enrolled)-1].PublicKey)
+		if err != nil {
+			panic(err)
+		}
+		g.Order.MachineKeyID = capsule.KeyID(key)
+	}
+	env, err := capsule.Sign(g.Signer.key, g.Signer.id, capsule.OrderType, g.Order)
+	if err != nil {
+		panic(err)
+	}
+	a.Order = &env
+	return a
+}
+
+// give queues a job with its order, after a last edit by the test, and returns
+// its id.
+func (p *plane) give(spec jobspec.Spec, with ...func(*given)) string {
 	spec.Version, spec.OrgID, spec.InstallID = jobspec.Version, p.orgID, p.installID
 	if spec.JobID == "" {
 		spec.JobID = id.New(id.Job)
@@ -148,14 +200,32 @@ func (p *plane) give(spec jobspec.Spec, with ...func(*runnerapi.Assignment)) str
 	if spec.TimeoutSeconds == 0 {
 		spec.TimeoutSeconds = 60
 	}
-	a := runnerapi.Assignment{
-		JobID: spec.JobID, Attempt: 1, Operation: string(spec.Operation), Spec: spec, StreamID: id.New(id.Stream),
-		LogToken: "blt_" + strings.Repeat("x", 39) + spec.JobID[len(spec.JobID)-4:], LeaseExpiresAt: time.Now().Add(time.Minute),
+	if p.accept != nil && spec.Kind == jobspec.KindAction && spec.Operation == jobspec.OperationRun {
+		p.accept(jobspec.Script{Action: *spec.Action, TimeoutSeconds: spec.TimeoutSeconds})
+	}
+	now := time.Now()
+	g := given{
+		Assignment: runnerapi.Assignment{
+			JobID: spec.JobID, Attempt: 1, Operation: string(spec.Operation), StreamID: id.New(id.Stream),
+			LogToken: "blt_" + strings.Repeat("x", 39) + spec.JobID[len(spec.JobID)-4:], LeaseExpiresAt: now.Add(time.Minute),
+		},
+		Spec: spec, Signer: p.signer,
+		Order: capsule.Order{
+			OrgID: p.orgID, InstallID: p.installID, RunnerID: p.runnerID, JobID: spec.JobID, Kind: string(spec.Kind), Operation: string(spec.Operation),
+			ChangeID: spec.ChangeID, BuildID: spec.BuildID, OriginID: spec.ChangeID, Starts: capsule.StartsOfReading,
+			IssuedAt: now, ExpiresAt: now.Add(time.Hour),
+		},
+	}
+	if spec.Resource != nil {
+		g.Order.ResourceID = spec.Resource.ID
+	}
+	if len(spec.State) > 0 {
+		g.Order.StateDigest = capsule.DigestBytes(spec.State)
 	}
 	for _, change := range with {
-		change(&a)
+		change(&g)
 	}
-	p.change(func() { p.queue = append(p.queue, a) })
+	p.change(func() { p.queue = append(p.queue, g) })
 	return spec.JobID
 }
 
@@ -228,7 +298,10 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		jobs, again := p.claims[in.ClaimID]
 		if n := min(in.Slots, len(p.queue)); !again && n > 0 {
-			jobs = slices.Clone(p.queue[:n])
+			jobs = nil
+			for _, g := range p.queue[:n] {
+				jobs = append(jobs, p.assignment(g))
+			}
 			p.queue = p.queue[n:]
 			p.claims[in.ClaimID] = jobs
 		}

@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -15,6 +17,8 @@ import (
 type Finding struct {
 	What string
 	Err  error
+	// Warning: the agent works all the same.
+	Warning bool
 }
 
 // Preflight looks whether an agent could work here. It changes nothing.
@@ -33,9 +37,17 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 	}
 	trust, err := dir.LoadTrust()
 	found("trust file", err)
-	if done.EngineUID > 0 {
-		found(fmt.Sprintf("engine can be reached by user %d", done.EngineUID), process.Reachable(done.Engine, done.EngineUID, done.EngineUID))
-		found(fmt.Sprintf("data directory can be passed by user %d", done.EngineUID), process.Reachable(dir.Path(), done.EngineUID, done.EngineUID))
+	uid := first(sample(done.EngineUIDs), done.EngineUID)
+	if done.Engines == EnginesJobs {
+		uid = done.EngineUID
+	}
+	if uid > 0 && os.Geteuid() == 0 {
+		found(fmt.Sprintf("engine can be reached by user %d", uid), process.Reachable(done.Engine, uid, uid))
+		found(fmt.Sprintf("data directory can be reached by user %d", uid), process.Reachable(dir.Path(), uid, uid))
+	}
+	if err == nil && trust.Recovery == nil {
+		findings = append(findings, Finding{What: "recovery key", Warning: true,
+			Err: errors.New("there is none: a lost disk loses all states and outputs; make one with berth-runner recovery new")})
 	}
 	if done.Kubeconfig != "" {
 		_, err := cluster.File(done.Kubeconfig)(ctx, 0)

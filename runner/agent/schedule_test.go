@@ -34,10 +34,18 @@ func minute(clock string) time.Time {
 func (r *runner) schedule(version int64, healthCheck bool, lines ...string) {
 	r.t.Helper()
 	action := script(lines...).Action
+	scheduled := jobspec.Scheduled{Action: *action, Cron: "* * * * *", TimeoutSeconds: 30, HealthCheck: healthCheck}
+	r.accept(scheduled.Script())
+	r.publish(version, scheduled)
+}
+
+// publish signs settings.
+func (r *runner) publish(version int64, scheduled ...jobspec.Scheduled) {
+	r.t.Helper()
 	env, err := capsule.Sign(r.dispatch.key, r.dispatch.id, capsule.SettingsType, jobspec.Settings{
 		Version: version, OrgID: r.plane.orgID, InstallID: r.plane.installID,
 		IssuedAt: minute("00:00:00"), ExpiresAt: minute("23:59:59"),
-		Schedule: []jobspec.Scheduled{{Action: *action, Cron: "* * * * *", TimeoutSeconds: 30, HealthCheck: healthCheck}},
+		Schedule: scheduled,
 	})
 	if err != nil {
 		r.t.Fatal(err)

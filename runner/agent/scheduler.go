@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/schedule"
 )
 
@@ -27,7 +28,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 		now := a.cfg.Now()
 		next := now.Add(maxSleep)
 		if settings.Version > 0 {
-			if !now.Before(schedule.Expiry(settings)) {
+			if !now.Before(settings.until()) {
 				if !expired {
 					expired = true
 					a.cfg.Log.WarnContext(life, "settings have expired, nothing is scheduled any more", "version", settings.Version)
@@ -35,7 +36,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 			} else {
 				expired = false
 				for _, s := range settings.Schedule {
-					if at := a.look(life, settings, s, started, now); !at.IsZero() && at.Before(next) {
+					if at := a.look(life, settings.Settings, s, started, now); !at.IsZero() && at.Before(next) {
 						next = at
 					}
 				}
@@ -101,15 +102,6 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 
 // fire starts the run of a tick, unless something stands against it.
 func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, tick time.Time) {
-	state := a.power.Read()
-	switch {
-	case !state.Mode.Scheduled(s.HealthCheck):
-		a.miss(ctx, s.Name(), tick, "the customer's switch is at "+string(state.Mode))
-		return
-	case a.jobs.Busy(s.Name()):
-		a.miss(ctx, s.Name(), tick, "the run before was still going on")
-		return
-	}
 	timeout := s.TimeoutSeconds
 	if timeout <= 0 {
 		timeout = int(runTimeout / time.Second)
@@ -125,7 +117,26 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	} else {
 		spec.Action = &s.Action
 	}
-	err := a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: s.HealthCheck}, spec, func() error {
+	script, why, err := a.mayRun(ctx, s)
+	if err != nil {
+		a.cfg.Log.ErrorContext(ctx, "scheduled run cannot be started", "action", s.Name(), "err", err)
+		return
+	}
+	// What a script is follows from what was accepted, not from what settings say.
+	check := order.IsCheck(spec, script.Script.HealthCheck)
+	state := a.power.Read()
+	switch {
+	case why != "":
+		a.miss(ctx, s.Name(), tick, why)
+		return
+	case !state.Mode.Scheduled(check):
+		a.miss(ctx, s.Name(), tick, "the customer's switch is at "+string(state.Mode))
+		return
+	case a.jobs.Busy(s.Name()):
+		a.miss(ctx, s.Name(), tick, "the run before was still going on")
+		return
+	}
+	err = a.jobs.StartTick(runID, job.Tick{Action: s.Name(), At: tick, HealthCheck: check, Script: script.Digest}, spec, func() error {
 		return a.book.Advance(s.Name(), tick)
 	})
 	if err != nil {

@@ -55,10 +55,15 @@ func (a *agent) sessions(work, life context.Context) error {
 // openSession opens a session, however long that takes.
 func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	var session runnerapi.Session
-	err := control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
+	brought, err := a.bringRecovery()
+	if err != nil {
+		return session, err
+	}
+	err = control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
 		session, err = a.api.OpenSession(ctx, runnerapi.SessionRequest{
 			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
 			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
+			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
 		return verdict(err)
 	})
@@ -66,7 +71,9 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		return session, err
 	}
-	if err := oneHost(a.trust, &session); err != nil {
+	if err := a.place(life, &session); err != nil {
+		a.cfg.Log.ErrorContext(life, "session is not used", "err", err)
+		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		return session, err
 	}
 	a.cfg.Log.InfoContext(life, "session is open", "session_id", session.SessionID, "epoch", session.Epoch, "resumed", len(session.Jobs))
@@ -98,6 +105,7 @@ func (a *agent) serve(work, life context.Context, session runnerapi.Session) err
 			return a.chain.ship(ctx, a.api, a.cfg.Log, func(plane chain.Head) bool { return a.judgePlane(ctx, plane) })
 		})
 		g.Go(func() error { return a.followDecision(ctx) })
+		g.Go(func() error { return a.followReseal(ctx) })
 	}
 	return g.Wait()
 }

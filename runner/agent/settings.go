@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
@@ -13,24 +14,40 @@ import (
 	"github.com/berth-dev/berth/runner/agent/schedule"
 )
 
+// inForce are the settings that the runner works from, with when they came. Its
+// version is that of the last good ones, also when they have expired; 0 means
+// that there were none.
+type inForce struct {
+	jobspec.Settings
+	received time.Time
+	version  int64
+}
+
+// until is when the settings end.
+func (f inForce) until() time.Time { return schedule.Expiry(f.Settings, f.received) }
+
 // loadSettings takes the last good settings from disk. They are verified again:
 // the file proves nothing.
 func (a *agent) loadSettings(keys map[string]ed25519.PublicKey) {
-	var env capsule.Envelope
-	if !readSpare(context.Background(), a, a.dir.Settings(), &env) {
+	var kept schedule.Stored
+	if !readSpare(context.Background(), a, a.dir.Settings(), &kept) {
 		return
 	}
-	s, err := schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, 0, a.cfg.Now())
+	var err error
+	a.settings.Settings, a.settings.version, err = a.settingsOf(keys).Again(kept, a.cfg.Now())
+	a.settings.received = kept.ReceivedAt
 	if err != nil {
 		a.cfg.Log.Warn("stored settings are not used", "err", err)
-		return
 	}
-	a.settings = s
+}
+
+func (a *agent) settingsOf(keys map[string]ed25519.PublicKey) schedule.Install {
+	return schedule.Install{Keys: keys, OrgID: a.runner.OrgID, ID: a.runner.InstallID}
 }
 
 // current returns the settings in force, with a channel that is closed when
-// they change. Version 0 means none.
-func (a *agent) current() (jobspec.Settings, <-chan struct{}) {
+// they change.
+func (a *agent) current() (inForce, <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.settings, a.renewed
@@ -45,7 +62,7 @@ func (a *agent) followSettings(ctx context.Context) error {
 	var refused int64 // the highest version that was not taken
 	for try := 0; ; {
 		have, _ := a.current()
-		env, version, err := a.api.Settings(ctx, max(have.Version, refused))
+		env, version, err := a.api.Settings(ctx, max(have.version, refused))
 		if err != nil {
 			if err := a.again(ctx, err, try); err != nil {
 				return err
@@ -57,14 +74,15 @@ func (a *agent) followSettings(ctx context.Context) error {
 			try = 0
 			continue
 		}
-		s, err := schedule.Accept(keys, env, a.runner.OrgID, a.runner.InstallID, have.Version, a.cfg.Now())
+		now := a.cfg.Now().UTC()
+		s, err := a.settingsOf(keys).Accept(env, have.version, now)
 		if err != nil {
 			a.cfg.Log.ErrorContext(ctx, "settings are refused, the old ones stay in force", "version", version, "err", err)
 			a.note(ctx, "settings were refused", err.Error())
 			refused = max(refused, version) // wait for newer ones
 			continue
 		}
-		if err := datadir.WriteJSON(a.dir.Settings(), env); err != nil {
+		if err := datadir.WriteJSON(a.dir.Settings(), schedule.Stored{ReceivedAt: now, Envelope: env}); err != nil {
 			// Those in force stay so: after a restart the new ones would be gone.
 			if try == 0 {
 				a.cfg.Log.ErrorContext(ctx, "settings cannot be stored, the old ones stay in force", "version", version, "err", a.disk.Failed(err))
@@ -76,14 +94,18 @@ func (a *agent) followSettings(ctx context.Context) error {
 			continue
 		}
 		try = 0
+		taken := inForce{Settings: s, received: now, version: s.Version}
 		a.anchor(ctx, keys, have.OrgHead, s.OrgHead)
 		a.mu.Lock()
-		a.settings = s
+		a.settings = taken
 		close(a.renewed)
 		a.renewed = make(chan struct{})
 		a.mu.Unlock()
-		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", schedule.Expiry(s))
-		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, schedule.Expiry(s) })
+		if err := a.scripts.Settle(a.scheduledScripts()); err != nil {
+			return err
+		}
+		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", taken.until())
+		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, taken.until() })
 	}
 }
 

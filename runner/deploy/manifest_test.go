@@ -50,8 +50,8 @@ func TestGolden(t *testing.T) {
 			o.PullPolicy, o.StorageClass, o.Size, o.RegistryNodePort = "Always", "fast", "50Gi", 31000
 			o.Proxy, o.NoProxy = "http://user:pa$$@proxy.example.com:3128", "10.0.0.0/8"
 		},
-		"trial": func(o *deploy.Options) { o.Rights, o.HostPath = deploy.RightsCluster, "/var/lib/berth-acme" },
-		"jobs":  func(o *deploy.Options) { o.Engines = deploy.EnginesJobs },
+		"trial":   func(o *deploy.Options) { o.Rights, o.HostPath = deploy.RightsCluster, "/var/lib/berth-acme" },
+		"process": func(o *deploy.Options) { o.Engines = deploy.EnginesProcess },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +121,7 @@ func objects(t *testing.T, manifest []byte) []object {
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Namespaces = []string{"shop"}
+	o.Namespaces, o.Engines = []string{"shop"}, deploy.EnginesProcess // for Jobs see TestRightsForJobs
 	text, err := deploy.Manifest(o)
 	if err != nil {
 		t.Fatal(err)
@@ -149,12 +149,11 @@ func TestLeastRights(t *testing.T) {
 	}
 }
 
-// With engines as Jobs the agent may make and end what runs in its own
-// namespace. Its engines still may nothing there.
+// With engines as Jobs, the default, the agent may make and end what runs in its
+// own namespace. Its engines still may nothing there.
 func TestRightsForJobs(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Engines = deploy.EnginesJobs
 	text, err := deploy.Manifest(o)
 	if err != nil {
 		t.Fatal(err)
@@ -179,6 +178,40 @@ func TestRightsForJobs(t *testing.T) {
 	want := map[string][]any{"jobs": {"create", "get", "delete"}, "pods": {"get", "list", "watch", "delete"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what the agent may do with all objects of a kind (-want +got):\n%s", diff)
+	}
+}
+
+// The agent of the default has no more rights on its node than it needs to give
+// folders away; only engines in its own container take more.
+func TestCapabilities(t *testing.T) {
+	t.Parallel()
+	for engines, want := range map[string][]any{
+		"":                    {"CHOWN", "DAC_OVERRIDE", "FOWNER"},
+		deploy.EnginesProcess: {"CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"},
+	} {
+		o := options(t)
+		o.Engines = engines
+		text, err := deploy.Manifest(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range objects(t, text) {
+			if x.at("kind") != "Deployment" {
+				continue
+			}
+			containers, _ := x.at("spec", "template", "spec", "containers").([]any)
+			for _, c := range containers {
+				container := object(c.(map[string]any))
+				added := container.at("securityContext", "capabilities", "add")
+				if container.at("name") == "agent" {
+					if diff := cmp.Diff(any(want), added); diff != "" {
+						t.Errorf("--engines %q (-want +got):\n%s", engines, diff)
+					}
+				} else if added != nil {
+					t.Errorf("%v has %v", container.at("name"), added)
+				}
+			}
+		}
 	}
 }
 

@@ -22,8 +22,8 @@ const (
 
 // Where engines run.
 const (
-	EnginesProcess = "process"
-	EnginesJobs    = "jobs"
+	EnginesProcess = "process" // in the agent's container
+	EnginesJobs    = "jobs"    // in pods of their own
 )
 
 // Options are what a customer may choose. Zero values mean the defaults.
@@ -39,7 +39,8 @@ type Options struct {
 	// Namespaces that engines may work in; default the install's id.
 	Namespaces []string
 
-	// Engines is where engines run: EnginesProcess (default) or EnginesJobs.
+	// Engines is where engines run: EnginesJobs (default), or EnginesProcess,
+	// which is weaker: they share the agent's pod.
 	Engines string
 
 	// Image of the runner; default that of the code.
@@ -75,7 +76,7 @@ func (o Options) WithDefaults() Options {
 	if len(o.Namespaces) == 0 {
 		o.Namespaces = []string{dashed(o.Code.InstallID)}
 	}
-	o.Engines = or(o.Engines, EnginesProcess)
+	o.Engines = or(o.Engines, EnginesJobs)
 	o.Image = or(o.Image, o.Code.RunnerImage)
 	o.PullPolicy = or(o.PullPolicy, "IfNotPresent")
 	o.Size = or(o.Size, "10Gi")

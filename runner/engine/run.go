@@ -104,6 +104,9 @@ func work(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, j.Spec.Timeout(), job.ErrTimeout)
 	defer cancel()
 	result, err := do(ctx, j)
+	if err == nil && j.Spec.Operation == jobspec.OperationPlan {
+		err = j.PinNames()
+	}
 	if err != nil {
 		err = explain(ctx, j, err)
 	}

@@ -74,7 +74,7 @@ func (r right) String() string {
 func (r right) fix() string {
 	const fix = "ask an administrator of the cluster to apply the manifest, or to give you this right"
 	if r.jobs {
-		return fix + "; without --engines jobs the runner does not need it"
+		return fix + "; with --engines process, which keeps vendor code less apart, the runner does not need it"
 	}
 	return fix
 }

@@ -105,7 +105,7 @@ func TestRightsInACluster(t *testing.T) {
 	t.Parallel()
 	s := newSomebody(t)
 	const ask = " → ask an administrator of the cluster to apply the manifest, or to give you this right"
-	const without = "; without --engines jobs the runner does not need it"
+	const without = "; with --engines process, which keeps vendor code less apart, the runner does not need it"
 	nobodyMay := "you may not create namespaces" + ask // a role in a namespace never allows that
 	for _, tc := range []struct {
 		name    string

@@ -74,8 +74,8 @@ func TestRightsAreThoseOfTheManifest(t *testing.T) {
 		{name: "two namespaces", change: func(o *deploy.Options) { o.Namespaces = []string{"shop", "shop-jobs"} }},
 		{name: "a directory of the node", change: func(o *deploy.Options) { o.HostPath = "/var/lib/berth" }},
 		{name: "the whole cluster", change: func(o *deploy.Options) { o.Rights = deploy.RightsCluster }},
-		{name: "engines as Jobs", change: func(o *deploy.Options) { o.Engines = deploy.EnginesJobs }},
-		{name: "engines as Jobs in the whole cluster", change: func(o *deploy.Options) { o.Engines, o.Rights = deploy.EnginesJobs, deploy.RightsCluster }},
+		{name: "engines as processes", change: func(o *deploy.Options) { o.Engines = deploy.EnginesProcess }},
+		{name: "engines as processes in the whole cluster", change: func(o *deploy.Options) { o.Engines, o.Rights = deploy.EnginesProcess, deploy.RightsCluster }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

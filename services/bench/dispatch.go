@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -31,14 +32,18 @@ func queue(ctx context.Context, st *store.Store, r runner) (jobID string, commit
 	if err := spec.Validate(); err != nil {
 		return "", committed, err
 	}
-	body, err := json.Marshal(spec)
-	if err != nil {
-		return "", committed, err
-	}
 	err = st.Tx(ctx, r.orgID, func(ctx context.Context, tx *store.Tx) error {
-		err := tx.InsertRunnerJob(ctx, db.InsertRunnerJobParams{
+		row, err := tx.InstallRunner(ctx, r.installID)
+		if err != nil {
+			return err
+		}
+		signed, err := order.Sign(r.orders, spec, order.Draft{RunnerID: r.id, MachineKey: row.PublicKey, Actor: "bench"}, time.Now())
+		if err != nil {
+			return err
+		}
+		err = tx.InsertRunnerJob(ctx, db.InsertRunnerJobParams{
 			ID: spec.JobID, RunnerID: r.id, InstallID: &r.installID, Kind: string(spec.Kind), Operation: string(spec.Operation),
-			Spec: body, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none,
+			Spec: signed.Spec, SignedOrder: signed.Envelope, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none,
 		})
 		if err != nil {
 			return err

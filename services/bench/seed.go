@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -22,6 +24,8 @@ const (
 type runner struct {
 	id, orgID, installID string
 	secret               string
+	// orders is the key that the runner's orders are signed with.
+	orders ed25519.PrivateKey
 }
 
 // seed makes an org with an app, and n installs of it with a runner each.
@@ -61,8 +65,12 @@ func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
 var none = json.RawMessage(`{}`)
 
 func seedRunner(ctx context.Context, tx *store.Tx, customer, app, name string) (runner, error) {
-	r := runner{id: id.New(id.Runner), orgID: tx.OrgID(), installID: id.New(id.Install)}
-	_, err := tx.InsertInstall(ctx, db.InsertInstallParams{
+	_, key, err := capsule.GenerateKey()
+	if err != nil {
+		return runner{}, err
+	}
+	r := runner{id: id.New(id.Runner), orgID: tx.OrgID(), installID: id.New(id.Install), orders: key}
+	_, err = tx.InsertInstall(ctx, db.InsertInstallParams{
 		ID: r.installID, CustomerID: customer, AppID: app, Name: name, StackKind: "local", ApprovalOption: "prompt", Labels: none, CreatedBy: madeBy,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,13 +103,9 @@ func (s *system) open(ctx context.Context) (*store.Store, error) {
 	return store.Open(ctx, string(bytes.TrimSpace(dsn)), store.Options{Name: "berth-bench"})
 }
 
-// startAgent asks the supervisor for an Install Runner, as ctl-api does. It
-// gets a dispatch key because a trust file has one; no job here needs an order.
+// startAgent asks the supervisor for an Install Runner, as ctl-api does.
 func (s *system) startAgent(ctx context.Context, r runner) error {
-	public, _, err := capsule.GenerateKey()
-	if err != nil {
-		return err
-	}
+	public, _ := r.orders.Public().(ed25519.PublicKey)
 	body, err := json.Marshal(map[string]any{
 		"kind": "install", "org_id": r.orgID, "install_id": r.installID, "name": "bench", "enrolment_secret": r.secret,
 		"dispatch_keys":  []map[string]string{{"key_id": capsule.KeyID(public), "public_key": capsule.EncodePublicKey(public)}},

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/build"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
+	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/jobs"
@@ -79,11 +80,15 @@ func (s service) run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }() // for when nobody came to serve on it; else it is closed already
-	runners, err := s.newFleet()
+	keys, err := orders.Open(s.cfg.own("orders.key"))
 	if err != nil {
 		return err
 	}
-	worker, err := s.newWorker(listener.Addr(), runners)
+	runners, err := s.newFleet(keys)
+	if err != nil {
+		return err
+	}
+	worker, err := s.newWorker(listener.Addr(), runners, keys)
 	if err != nil {
 		return err
 	}
@@ -134,14 +139,14 @@ func (s service) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s service) newFleet() (*fleet.Fleet, error) {
+func (s service) newFleet(keys *orders.Keys) (*fleet.Fleet, error) {
 	executable, err := s.cfg.runner()
 	if err != nil {
 		return nil, err
 	}
 	config := fleet.Config{
 		Dir: s.cfg.own("runners"), Executable: executable, RunnerAPIURL: s.cfg.RunnerAPIURL,
-		Env: runnerEnv(os.Environ()), Log: s.log,
+		Keys: keys, Env: runnerEnv(os.Environ()), Log: s.log,
 	}
 	if os.Geteuid() == 0 {
 		config.EngineUID = s.cfg.EngineUID
@@ -149,7 +154,7 @@ func (s service) newFleet() (*fleet.Fleet, error) {
 	return fleet.New(s.store, config)
 }
 
-func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet) (*build.Worker, error) {
+func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet, keys *orders.Keys) (*build.Worker, error) {
 	var mapped source.Map
 	if s.cfg.SourceMap != "" {
 		var err error
@@ -162,6 +167,7 @@ func (s service) newWorker(registryAddr net.Addr, runners *fleet.Fleet) (*build.
 		Resolver: source.NewResolver(source.Config{Map: mapped, AllowFile: s.cfg.AllowFileSources}),
 		Registry: depot.New(s.store, loopback(registryAddr), s.cfg.own("tmp")),
 		Runners:  runners,
+		Keys:     keys,
 		Log:      s.log,
 	}, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
@@ -151,12 +153,22 @@ func (b *builder) wake(role store.Role, org, buildID string) {
 	}
 }
 
+// enrol gives the Build Runner its key, as runner-api does. Before that nothing
+// can be ordered of it.
+func (b *builder) enrol(org, buildID string) {
+	b.t.Helper()
+	b.eventually("a Build Runner", `select exists (select from runners where org_id = $1)`, org)
+	b.exec(`update runners set state = 'active', public_key = $2 where org_id = $1`, org, capsule.EncodePublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)))
+	b.wake(store.RoleRunner, org, buildID)
+}
+
 func TestWholeBuilder(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
 	stop := b.start()
 	org, buildID := b.sync()
 	b.wake(store.RoleCtl, org, buildID)
+	b.enrol(org, buildID)
 	b.eventually("a job for the Build Runner", `select exists (select from runner_jobs where build_id = $1 and state = 'queued')`, buildID)
 	b.eventually("the Build Runner may enrol", `select exists (select from enrolments where org_id = $1 and state = 'open')`, org)
 
@@ -173,6 +185,7 @@ func TestOpenBuildsGoOnAfterARestart(t *testing.T) {
 	b := newBuilder(t)
 	org, buildID := b.sync()
 	stop := b.start()
+	b.enrol(org, buildID)
 	b.eventually("a job for the Build Runner", `select exists (select from runner_jobs where build_id = $1)`, buildID)
 	b.finishJob(org, buildID)
 	stop()

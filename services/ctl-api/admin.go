@@ -141,7 +141,8 @@ func bootstrap(ctx context.Context, config Config, org, tokenFile string) (acces
 	return access.Bootstrap(ctx, st, keys, org, tokenFile)
 }
 
-// open connects to a database whose schema fits, and reads the master key.
+// open connects to a database whose schema fits, reads the master key, and sees
+// to it that all that is sealed with it names its purpose.
 func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *access.Keyring, error) {
 	master, err := seal.LoadOrCreateMasterKey(config.MasterKeyFile)
 	if err != nil {
@@ -151,5 +152,10 @@ func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *
 	if err != nil {
 		return nil, nil, err
 	}
-	return st, access.NewKeyring(master), nil
+	keys := access.NewKeyring(master)
+	if err := keys.Reseal(ctx, st); err != nil {
+		st.Close()
+		return nil, nil, err
+	}
+	return st, keys, nil
 }

@@ -27,6 +27,8 @@ type install struct {
 	id     string
 	runner string
 	files  string // the install's own directory
+	// environ is that of the runner's first machine.
+	environ []string
 }
 
 // sync uploads an app folder and waits for the release that comes of it.

@@ -19,7 +19,7 @@ import (
 // very engine that it had.
 func TestKubernetesJobs(t *testing.T) {
 	t.Parallel()
-	k, runner := newStack(t, slowFolder, " --engines jobs")
+	k, runner := newStack(t, slowFolder, "")
 
 	for i, tt := range []struct {
 		name string

@@ -39,7 +39,7 @@ const vendorHost = "control.berth.test"
 // commands to a healthy app, a switch in the cluster, and a pod that is lost.
 func TestKubernetesStack(t *testing.T) {
 	t.Parallel()
-	k, runner := newStack(t, shopFolder, "")
+	k, runner := newStack(t, shopFolder, " --engines process")
 	in, s, port, proxy := k.install, k.system, k.port, k.proxy
 
 	t.Run("the stack says where it is", func(t *testing.T) {

@@ -47,10 +47,10 @@ func TestTamper(t *testing.T) {
 		{"the key of whoever gives the order", "signature", func(in *install, _ ctlapi.Change) func() {
 			return in.trustAnother()
 		}},
-		{"the artifact that the job names", "artifact_digest", func(in *install, c ctlapi.Change) func() {
+		{"the artifact that the job names", "spec_digest", func(in *install, c ctlapi.Change) func() {
 			return in.swap(db, "'{artifact,digest}'", in.otherArtifact(db, c))
 		}},
-		{"the plan that the job names", "pinned", func(in *install, _ ctlapi.Change) func() {
+		{"the plan that the job names", "spec_digest", func(in *install, _ ctlapi.Change) func() {
 			return in.swap(db, "'{pinned}'", "sha256:"+sha256Hex("another plan"))
 		}},
 	}
@@ -395,7 +395,7 @@ func (in *install) swap(db *pgxpool.Pool, path, value string) (restore func()) {
 		}
 	}
 	exec(`create function berth.taken_over() returns trigger language plpgsql as $$
-		begin new.spec = jsonb_set(new.spec, ` + path + `, to_jsonb('` + value + `'::text)); return new; end $$`)
+		begin new.spec = jsonb_set(new.spec::jsonb, ` + path + `, to_jsonb('` + value + `'::text))::json; return new; end $$`)
 	exec(`create trigger taken_over before insert on berth.runner_jobs for each row when (new.operation = 'apply') execute function berth.taken_over()`)
 	return func() { exec(`drop function berth.taken_over cascade`) }
 }

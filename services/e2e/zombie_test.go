@@ -195,15 +195,28 @@ func processState(pid int) byte {
 }
 
 // replaceMachine starts another machine in place of the runner's: with the
-// customer's consent, and with the keys of the install from the customer's
-// backup. Its identity is its own.
+// customer's consent, the recovery key, and nothing of the first one's disk but
+// what the customer wrote there.
 func (in *install) replaceMachine() {
+	in.t.Helper()
+	dir := in.newMachine("-second")
+	if out, err := in.onMachine(dir, "replace", "--recovery", in.recoveryFile()).CombinedOutput(); err != nil {
+		in.t.Fatalf("replace: %v\n%s", err, out)
+	}
+	in.startMachine(dir)
+}
+
+func (in *install) recoveryFile() string { return filepath.Join(in.dir, "recovery", in.runner+".key") }
+
+// newMachine makes a data directory with what the customer's side puts there for a
+// machine that is to replace the runner's.
+func (in *install) newMachine(suffix string) (dir string) {
 	in.t.Helper()
 	var enrolment ctlapi.EnrolmentSecret
 	in.post("/installs/"+in.name+"/enrolments", map[string]any{"replaces": true}, &enrolment)
-	dir := in.runnerDir() + "-second"
+	dir = in.runnerDir() + suffix
 	files := map[string][]byte{"secrets/enrolment": []byte(enrolment.Secret + "\n")}
-	for _, name := range []string{"trust.json", "config.json", "seal-identity", "salt"} {
+	for _, name := range []string{"trust.json", "config.json"} {
 		data, err := os.ReadFile(filepath.Join(in.runnerDir(), name))
 		if err != nil && !(name == "config.json" && errors.Is(err, os.ErrNotExist)) {
 			in.t.Fatal(err)
@@ -222,16 +235,35 @@ func (in *install) replaceMachine() {
 		}
 	}
 	// The same surroundings as the first one's.
-	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", in.pid("runner "+in.name)))
-	if err != nil {
-		in.t.Fatal(err)
+	if in.environ == nil {
+		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", in.pid("runner "+in.name)))
+		if err != nil {
+			in.t.Fatal(err)
+		}
+		in.environ = strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00")
 	}
-	log, err := os.Create(filepath.Join(in.dir, "log", "second.log"))
+	return dir
+}
+
+// onMachine is berth-runner on another machine.
+func (in *install) onMachine(dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.bin, "berth-runner"), append([]string{"--data", dir}, args...)...)
+	cmd.Env = in.environ
+	return cmd
+}
+
+// startMachine runs the agent of another machine until the test ends.
+func (in *install) startMachine(dir string) {
+	in.t.Helper()
+	log, err := os.Create(filepath.Join(in.dir, "log", filepath.Base(dir)+".log"))
 	if err != nil {
 		in.t.Fatal(err)
 	}
 	cmd := exec.Command(filepath.Join(in.bin, "berth-runner"), "--data", dir)
-	cmd.Env = strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00")
+	if os.Geteuid() == 0 {
+		cmd = in.elsewhere(dir)
+	}
+	cmd.Env = in.environ
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		in.t.Fatal(err)
@@ -241,6 +273,22 @@ func (in *install) replaceMachine() {
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
+}
+
+// elsewhere runs a runner as another machine would: its data are where the first
+// one's are, and what lives on in the world, the scratch, is the same. Engines
+// see nothing else of a machine's runners.
+func (in *install) elsewhere(dir string) *exec.Cmd {
+	in.t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "install"), 0o700); err != nil {
+		in.t.Fatal(err)
+	}
+	runner, err := filepath.Abs(filepath.Join(in.bin, "berth-runner"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	const there = `mount --bind "$1/install" "$2/install" && mount --rbind "$2" "$1" && exec "$3" --data "$1"`
+	return exec.Command("unshare", "--mount", "sh", "-c", there, "sh", in.runnerDir(), dir, runner)
 }
 
 // onlyJob names the one job of the install for which a condition holds.

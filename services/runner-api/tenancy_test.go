@@ -60,6 +60,10 @@ func attempts(v victim) map[string]struct {
 		"CreateRegistryToken": {http.MethodPost, "/registry-token", runnerapi.RegistryTokenRequest{Actions: []runnerapi.RegistryAction{"pull"}}},
 		"AppendChain":         {http.MethodPost, "/chain", runnerapi.ChainAppend{Records: records}},
 		"GetChainHead":        {http.MethodGet, "/chain/head", nil},
+		"GetChain":            {http.MethodGet, "/chain?after=0", nil},
+		"ListSealed":          {http.MethodGet, "/sealed", nil},
+		"GetSealed":           {http.MethodGet, "/sealed/" + v.o.resource, nil},
+		"PutSealed":           {http.MethodPut, "/sealed/" + v.o.resource, runnerapi.SealedWrite{OutputsBefore: jobspec.Outputs{}, Outputs: jobspec.Outputs{}}},
 	}
 }
 
@@ -136,7 +140,7 @@ func TestOthersDoNotExist(t *testing.T) {
 	// What names something of the victim is 404; what names nothing is about
 	// the stranger itself.
 	statuses := map[string]int{
-		"PutPlan": 404, "PutResult": 404, "GetState": 404, "PutState": 404, "LockState": 404, "UnlockState": 404,
+		"PutPlan": 404, "PutResult": 404, "GetState": 404, "PutState": 404, "LockState": 404, "UnlockState": 404, "GetSealed": 404, "PutSealed": 404,
 		"RenewLeases": 200, "ClaimJobs": 200, "CreateRegistryToken": 200,
 	}
 	for name, stranger := range strangers {

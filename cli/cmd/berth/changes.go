@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -106,6 +107,9 @@ terminal or hide text are written out, such as ⟨U+202E⟩. What does not fit o
 terminal goes through PAGER (less); --no-pager or NO_PAGER=1 does without. Of a plan
 beyond 8 MiB the rest is not shown, and the question says so.
 
+When the release of the workflow brings scripts that the install has not accepted
+yet, they are shown as well, and the one answer is for both.
+
 With --all, everything that a workflow proposes now and later is approved.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("CHANGE, or --all WORKFLOW"),
@@ -143,7 +147,17 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if err != nil {
 		return err
 	}
-	if err := c.showChanges(c.err, changes.Options{Text: true}, *change); err != nil {
+	shown := []ctlapi.Change{*change}
+	if change.State == ctlapi.ChangeStateProposed && change.Kind != ctlapi.ChangeKindAccept {
+		release, err := c.acceptanceWith(ctx, client, change)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, release...)
+	}
+	inOrder := slices.Clone(shown)
+	slices.Reverse(inOrder) // what was asked for comes last
+	if err := c.showChanges(c.err, changes.Options{Text: true}, inOrder...); err != nil {
 		return err
 	}
 	if change.State != ctlapi.ChangeStateProposed {
@@ -161,7 +175,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 			return outcome(exitWaits)
 		}
 	}
-	if err := follow.Decide(ctx, client, *change, answer, how.note); err != nil {
+	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
 		return err
 	}
 	if change, err = getChange(ctx, client, id); err != nil {
@@ -174,8 +188,36 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if answer == follow.Deny {
 		word = "denied"
 	}
-	_, err = output.Printf(c.out, "%s %s, effect %s\n", word, change.ID, value(change.EffectDigest))
-	return err
+	for _, s := range shown {
+		if _, err := output.Printf(c.out, "%s %s, effect %s\n", word, s.ID, value(s.EffectDigest)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptanceWith finds the acceptance of a release that waits for a decision next
+// to a change of the same workflow.
+func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
+	resp, err := client.GetWorkflowWithResponse(ctx, change.WorkflowID, &ctlapi.GetWorkflowParams{})
+	if err != nil {
+		return nil, err
+	}
+	w, err := api.Body(resp.JSON200)
+	if err != nil {
+		return nil, err
+	}
+	for _, open := range follow.Undecided(*w) {
+		if open.Kind != ctlapi.ChangeKindAccept {
+			continue
+		}
+		release, err := getChange(ctx, client, open.ID)
+		if err != nil {
+			return nil, err
+		}
+		return []ctlapi.Change{*release}, nil
+	}
+	return nil, nil
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,11 @@ func (c *cli) releasesCommand() *cobra.Command {
 		if err := printOne(c, *release, c.releaseView()); err != nil || c.forPrograms() {
 			return err
 		}
-		return printList(c, release.Items, releaseItemView())
+		if err := printList(c, release.Items, releaseItemView()); err != nil || release.Manifest == nil {
+			return err
+		}
+		fmt.Fprintf(c.out, "\nmanifest %s\n", release.Manifest.Digest)
+		return printList(c, release.Manifest.Items, manifestItemView())
 	})
 	var config int
 	var builds []string
@@ -85,6 +90,18 @@ func (c *cli) releaseView() output.View[ctlapi.Release] {
 			{Head: "AGE", Cell: func(r ctlapi.Release) string { return c.age(r.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(r ctlapi.Release) string { return r.ID }},
 			{Head: "DIGEST", Wide: true, Cell: func(r ctlapi.Release) string { return shortDigest(r.Digest) }},
+		},
+	}
+}
+
+func manifestItemView() output.View[ctlapi.ManifestItem] {
+	return output.View[ctlapi.ManifestItem]{
+		Name: func(i ctlapi.ManifestItem) string { return i.Digest },
+		None: "the release brings nothing",
+		Columns: []output.Column[ctlapi.ManifestItem]{
+			{Head: "BRINGS", Cell: func(i ctlapi.ManifestItem) string { return string(i.Kind) }},
+			{Head: "NAME", Cell: func(i ctlapi.ManifestItem) string { return i.Name }},
+			{Head: "DIGEST", Cell: func(i ctlapi.ManifestItem) string { return i.Digest }},
 		},
 	}
 }

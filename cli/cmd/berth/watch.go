@@ -109,9 +109,9 @@ func (c *cli) showPlanned(ctx context.Context, client *api.Client, screen *follo
 // verdict says, on stderr, how a workflow stands and what to do, and decides
 // the exit code.
 func (c *cli) verdict(w *ctlapi.Workflow) error {
-	if open := follow.Undecided(*w); !follow.Finished(w.State) {
-		for _, change := range open {
-			output.Printf(c.err, "berth approve %s\n", change.ID)
+	if !follow.Finished(w.State) {
+		for _, question := range follow.Questions(*w) {
+			output.Printf(c.err, "berth approve %s\n", question[0].ID)
 		}
 		return outcome(exitWaits)
 	}

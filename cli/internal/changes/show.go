@@ -48,6 +48,15 @@ func Title(c ctlapi.Change) string {
 			what = "removal of " + what
 		}
 	}
+	switch c.Kind {
+	case ctlapi.ChangeKindAccept:
+		what = "scripts of the release"
+		if c.Release != nil {
+			what = fmt.Sprintf("scripts of release %d", c.Release.Number)
+		}
+	case ctlapi.ChangeKindForget:
+		what = "accepted scripts"
+	}
 	planned := "not planned yet"
 	if c.Plan != nil {
 		planned = summary(*c.Plan).Title()

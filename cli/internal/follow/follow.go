@@ -24,6 +24,9 @@ const (
 	// reading took, and at most until times are drawn again: a workflow of many
 	// steps moves more often than it can be read.
 	restPerLook = 4
+	// waitRelease is what a step waits for that goes on once the release of its
+	// workflow is accepted.
+	waitRelease = "release"
 )
 
 // Answer is what is to be done about a change.
@@ -144,13 +147,19 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 			return nil, err
 		}
 		acted := false
-		for _, open := range Undecided(*w) {
-			key := open.ID + " " + *orEmpty(open.EffectDigest)
-			if handled[key] {
+		for _, question := range Questions(*w) {
+			var ids []string
+			for _, open := range question {
+				key := open.ID + " " + *orEmpty(open.EffectDigest)
+				if !handled[key] {
+					ids = append(ids, open.ID)
+				}
+				handled[key] = true
+			}
+			if len(ids) == 0 {
 				continue
 			}
-			handled[key] = true
-			decided, err := f.propose(ctx, open.ID)
+			decided, err := f.propose(ctx, ids)
 			if err != nil {
 				return nil, err
 			}
@@ -162,27 +171,35 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 	}
 }
 
-func (f *Follower) propose(ctx context.Context, id string) (decided bool, err error) {
-	resp, err := f.Client.GetChangeWithResponse(ctx, id)
-	if err != nil {
-		return false, err
+// propose shows changes that are decided together, the first one last: it is what
+// is asked about.
+func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err error) {
+	shown := make([]ctlapi.Change, len(ids))
+	for i := len(ids) - 1; i >= 0; i-- {
+		resp, err := f.Client.GetChangeWithResponse(ctx, ids[i])
+		if err != nil {
+			return false, err
+		}
+		change, err := api.Body(resp.JSON200)
+		if err != nil {
+			return false, err
+		}
+		shown[i] = *change
+		if err := f.show(*change); err != nil {
+			return false, err
+		}
 	}
-	change, err := api.Body(resp.JSON200)
-	if err != nil {
-		return false, err
-	}
-	if err := f.show(*change); err != nil {
-		return false, err
-	}
-	answer, err := f.Ask(ctx, *change)
+	answer, err := f.Ask(ctx, shown[0])
 	if err != nil || answer == Later {
 		return false, err
 	}
-	if err := Decide(ctx, f.Client, *change, answer, ""); err != nil {
+	if err := Decide(ctx, f.Client, shown, answer, ""); err != nil {
 		return false, ignoreRaces(err)
 	}
 	if f.Automatic {
-		f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, *orEmpty(change.EffectDigest)))
+		for _, change := range shown {
+			f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, *orEmpty(change.EffectDigest)))
+		}
 	}
 	return true, nil
 }
@@ -206,13 +223,17 @@ func ignoreRaces(err error) error {
 	return err
 }
 
-// Decide answers a change, naming the effect that was shown.
-func Decide(ctx context.Context, client *api.Client, change ctlapi.Change, answer Answer, note string) error {
-	body := ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove, EffectDigest: *orEmpty(change.EffectDigest), Note: note}
+// Decide answers changes of one workflow at once, naming the effects that were
+// shown.
+func Decide(ctx context.Context, client *api.Client, shown []ctlapi.Change, answer Answer, note string) error {
+	body := ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove, EffectDigest: *orEmpty(shown[0].EffectDigest), Note: note}
 	if answer == Deny {
 		body.Answer = ctlapi.DecisionAnswerDeny
 	}
-	_, err := client.DecideWithResponse(ctx, change.ID, &ctlapi.DecideParams{}, body)
+	for _, other := range shown[1:] {
+		body.Also = append(body.Also, ctlapi.AlsoDecided{ChangeID: other.ID, EffectDigest: *orEmpty(other.EffectDigest)})
+	}
+	_, err := client.DecideWithResponse(ctx, shown[0].ID, &ctlapi.DecideParams{}, body)
 	return err
 }
 

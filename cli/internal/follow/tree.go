@@ -3,6 +3,7 @@ package follow
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -178,6 +179,37 @@ func Undecided(w ctlapi.Workflow) []ctlapi.ChangeSummary {
 	return open
 }
 
+// Questions groups the changes that wait for a decision by what is asked at once.
+// The scripts of a release are shown and decided together with the first plan
+// that waits: nobody is asked twice for one deploy. They wait for it while
+// something is still being planned.
+func Questions(w ctlapi.Workflow) [][]ctlapi.ChangeSummary {
+	var release []ctlapi.ChangeSummary
+	var questions [][]ctlapi.ChangeSummary
+	for _, open := range Undecided(w) {
+		if open.Kind == ctlapi.ChangeKindAccept {
+			release = append(release, open)
+		} else {
+			questions = append(questions, []ctlapi.ChangeSummary{open})
+		}
+	}
+	switch {
+	case len(release) == 0:
+	case len(questions) > 0:
+		questions[0] = append(questions[0], release...)
+	case !planning(w):
+		questions = append(questions, release)
+	}
+	return questions
+}
+
+// planning tells whether a plan is being made that will need a decision, too.
+func planning(w ctlapi.Workflow) bool {
+	return slices.ContainsFunc(w.Steps, func(s ctlapi.Step) bool {
+		return s.State == ctlapi.StepStateRunning && s.Change != nil && s.Change.State == ctlapi.ChangeStatePreparing
+	})
+}
+
 // OnlyDecisionsHelp tells whether a workflow goes on only when somebody
 // decides: something waits for a decision, and nothing else moves.
 func OnlyDecisionsHelp(w ctlapi.Workflow) bool {
@@ -186,7 +218,8 @@ func OnlyDecisionsHelp(w ctlapi.Workflow) bool {
 		case ctlapi.StepStateRunning:
 			return false
 		case ctlapi.StepStateWaiting:
-			if s.Change == nil || s.Change.State != ctlapi.ChangeStateProposed {
+			held := s.Wait != nil && s.Wait.Reason == waitRelease // for a decision on the release
+			if !held && (s.Change == nil || s.Change.State != ctlapi.ChangeStateProposed) {
 				return false
 			}
 		}

@@ -109,6 +109,7 @@ func (l Layout) lock() string { return l.in("lock") }
 func (l Layout) State() string     { return l.in("state.json") }
 func (l Layout) dsns() string      { return l.in("dsn") }
 func (l Layout) masterKey() string { return l.in("keys", "master.key") }
+func (l Layout) recovery() string  { return l.in("recovery") }
 func (l Layout) registry() string  { return l.in("registry") }
 func (l Layout) logDir() string    { return l.in("log") }
 

@@ -70,7 +70,8 @@ func ours(pid int, l Layout) (name string, ok bool) {
 }
 
 // isEngineUser tells whether a process runs as one of the uids that are given
-// to engines, by us or by builder.
+// to engines: by runners to each job, or by us or builder to a runner whose
+// machine does not allow that.
 func isEngineUser(pid int) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -82,5 +83,8 @@ func isEngineUser(pid int) bool {
 		return false
 	}
 	uid, err := strconv.Atoi(string(fields[0]))
-	return err == nil && uid >= firstEngineUID && uid < firstEngineUID+2*engineUIDs
+	if err != nil {
+		return false
+	}
+	return uid >= firstEngineUID && uid < firstEngineUID+2*engineUIDs || uid >= firstJobUID && uid < firstJobUID+jobUIDs
 }

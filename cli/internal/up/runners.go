@@ -13,10 +13,15 @@ import (
 )
 
 const (
-	// Engines of runner n run as firstEngineUID+n; a uid is given once, so that
-	// nobody ever owns what a forgotten runner left.
+	// Engines of runner n run as firstEngineUID+n where the machine does not let
+	// each job have a user; a uid is given once, so that nobody ever owns what a
+	// forgotten runner left.
 	firstEngineUID = 61000
 	engineUIDs     = 500 // then come those of builder
+
+	// The runner's default range of users, of which each job gets one.
+	firstJobUID = 70000
+	jobUIDs     = 4096
 
 	runnerGrace = 40 * time.Second // engines come to a safe point
 
@@ -89,7 +94,7 @@ func (s *supervisor) accept(id string, order Order) error {
 		return nil
 	}
 	dir := s.Layout.runnerDir(id)
-	if err := s.furnish(dir, order); err != nil {
+	if err := s.furnish(dir, id, order); err != nil {
 		return onDisk(s.Layout.Dir, err)
 	}
 	var record RunnerRecord
@@ -120,7 +125,7 @@ func (s *supervisor) accept(id string, order Order) error {
 }
 
 // furnish writes what a runner finds in its directory at its first start.
-func (s *supervisor) furnish(dir string, order Order) error {
+func (s *supervisor) furnish(dir, id string, order Order) error {
 	secrets := filepath.Join(dir, "secrets")
 	for _, d := range []string{dir, secrets} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -128,6 +133,18 @@ func (s *supervisor) furnish(dir string, order Order) error {
 		}
 	}
 	trust := map[string]any{"dispatch_keys": order.DispatchKeys, "runner_api_url": order.RunnerAPIURL}
+	if order.LogURL != "" {
+		trust["log_url"] = order.LogURL
+	}
+	if order.Kind == "install" {
+		key, err := s.recoveryKey(dir, id)
+		if err != nil {
+			return err
+		}
+		if key != nil {
+			trust["recovery"] = key
+		}
+	}
 	if err := writeJSON(filepath.Join(dir, "trust.json"), trust); err != nil {
 		return err
 	}

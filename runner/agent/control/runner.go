@@ -168,18 +168,3 @@ func (c *Client) AppendChain(ctx context.Context, records []runnerapi.ChainRecor
 	}
 	return head, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 }
-
-// Chain reads records of the copy of the install's chain, those after a number.
-func (c *Client) Chain(ctx context.Context, after int64) ([]runnerapi.ChainRecord, error) {
-	const what = "read chain"
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	resp, err := c.api.GetChainWithResponse(ctx, &runnerapi.GetChainParams{After: after})
-	switch {
-	case err != nil:
-		return nil, unreachable(what, err)
-	case resp.JSON200 == nil:
-		return nil, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
-	}
-	return resp.JSON200.Records, nil
-}

@@ -3,6 +3,7 @@ package datadir
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
 )
 
@@ -25,6 +27,33 @@ type Keys struct {
 	Seal *seal.Identity
 	// Salt goes into digests of what could be guessed.
 	Salt []byte
+	// Recovery is the public half of the customer's recovery key, zero without one.
+	Recovery recovery.Public
+
+	// firstForm says whether what was sealed before sealed bytes named their purpose
+	// still opens here; nil: no.
+	firstForm func() (bool, error)
+}
+
+// Recipients are who opens what this runner seals: itself, and the customer's
+// recovery key.
+func (k Keys) Recipients() []string {
+	if k.Recovery.Recipient == "" {
+		return []string{k.Seal.Recipient()}
+	}
+	return []string{k.Seal.Recipient(), k.Recovery.Recipient}
+}
+
+// Open opens what was sealed to this runner for the purpose.
+func (k Keys) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
+	plain, err := seal.Open(k.Seal, purpose, sealed)
+	if k.firstForm == nil || !errors.Is(err, seal.ErrFirstForm) {
+		return plain, err
+	}
+	if first, formErr := k.firstForm(); formErr != nil || !first {
+		return nil, errors.Join(err, formErr)
+	}
+	return seal.OpenFirstForm(k.Seal, sealed)
 }
 
 // Public is the half of Sign that others know.
@@ -55,6 +84,10 @@ func (d Dir) Keys() (Keys, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Nothing was ever sealed to this identity in the first form.
+		if err := d.EndFirstForm(); err != nil {
+			return nil, err
+		}
 		return []byte(id.String() + "\n"), nil
 	})
 	if err != nil {
@@ -75,8 +108,40 @@ func (d Dir) Keys() (Keys, error) {
 	if len(salt) != saltBytes {
 		return Keys{}, fmt.Errorf("salt %s: has %d bytes, not %d", d.salt(), len(salt), saltBytes)
 	}
-	return Keys{Sign: sign, Seal: id, Salt: salt}, nil
+	var trust Trust
+	if _, err := ReadJSON(d.Trust(), &trust); err != nil {
+		return Keys{}, err
+	}
+	keys := Keys{Sign: sign, Seal: id, Salt: salt, firstForm: d.FirstForm}
+	if trust.Recovery != nil {
+		if err := trust.Recovery.Check(); err != nil {
+			return Keys{}, fmt.Errorf("%s: %w", d.Trust(), err)
+		}
+		keys.Recovery = *trust.Recovery
+	}
+	return keys, nil
 }
+
+// sealForm is what the marker says of what opens here.
+const sealForm = "berth-seal-2\n"
+
+// FirstForm reports whether what was sealed in the first form still opens: until
+// EndFirstForm was called.
+func (d Dir) FirstForm() (bool, error) {
+	data, err := os.ReadFile(d.sealForm())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("form of seals: %w", err)
+	case string(data) != sealForm:
+		return false, fmt.Errorf("form of seals: %s does not say %q", d.sealForm(), strings.TrimSpace(sealForm))
+	}
+	return false, nil
+}
+
+// EndFirstForm makes the directory refuse the first form for good.
+func (d Dir) EndFirstForm() error { return Write(d.sealForm(), []byte(sealForm)) }
 
 func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {
 	data, err := os.ReadFile(path)
@@ -87,6 +152,31 @@ func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {
 		return nil, err
 	}
 	return data, Write(path, data)
+}
+
+// SetSalt puts the salt of an install in the place of the one that this machine
+// made for itself: a machine that takes over goes on with the digests of the one
+// before.
+func (d Dir) SetSalt(salt []byte) error {
+	if len(salt) != saltBytes {
+		return fmt.Errorf("salt: has %d bytes, not %d", len(salt), saltBytes)
+	}
+	return Write(d.salt(), salt)
+}
+
+// SetRecovery makes the public half of the customer's recovery key part of the
+// trust file.
+func (d Dir) SetRecovery(key recovery.Public) error {
+	raw := map[string]json.RawMessage{} // what others wrote there stays
+	if _, err := ReadJSON(d.Trust(), &raw); err != nil {
+		return err
+	}
+	text, err := json.Marshal(key)
+	if err != nil {
+		return err
+	}
+	raw["recovery"] = text
+	return WriteJSON(d.Trust(), raw)
 }
 
 // Runner is who the runner is. It is known once the runner is enrolled.
@@ -115,12 +205,25 @@ func (d Dir) EnrolmentSecret() (string, error) {
 
 // Trust is what the runner believes. Only the customer's side writes it.
 type Trust struct {
-	DispatchKeys  []TrustedKey `json:"dispatch_keys"`
+	// DispatchKeys sign settings, and orders for an install.
+	DispatchKeys []TrustedKey `json:"dispatch_keys"`
+	// BuilderKeys sign orders for builds; only the trust file of a Build Runner
+	// has them.
+	BuilderKeys   []TrustedKey `json:"builder_keys,omitempty"`
 	RunnerAPIURL  string       `json:"runner_api_url"`
 	PrivateCAFile string       `json:"private_ca_file,omitempty"`
 	// OneHost says that the control plane has one address only: logs and
 	// artifacts go to RunnerAPIURL too, whatever a session names.
 	OneHost bool `json:"one_host,omitempty"`
+	// LogURL and Registry are where logs and artifacts go otherwise; a session
+	// that names another place is refused. When they are empty, what the first
+	// session names is kept.
+	LogURL   string `json:"log_url,omitempty"`
+	Registry string `json:"registry,omitempty"` // http(s)://host or http(s)://host:port
+	// Recovery is the public half of the customer's recovery key, to which
+	// everything is sealed too, and whose signature another machine needs to take
+	// this one's place.
+	Recovery *recovery.Public `json:"recovery,omitempty"`
 }
 
 // TrustedKey is a public key with the id under which it signs.
@@ -141,7 +244,10 @@ func (d Dir) LoadTrust() (Trust, error) {
 	case t.RunnerAPIURL == "":
 		return t, fmt.Errorf("%s: runner_api_url is missing", d.Trust())
 	}
-	if _, err = t.Keys(); err != nil {
+	if _, err := t.Keys(); err != nil {
+		return t, fmt.Errorf("%s: %w", d.Trust(), err)
+	}
+	if _, err := t.Builders(); err != nil {
 		return t, fmt.Errorf("%s: %w", d.Trust(), err)
 	}
 	return t, nil
@@ -149,11 +255,20 @@ func (d Dir) LoadTrust() (Trust, error) {
 
 // Keys returns the dispatch keys by their ids.
 func (t Trust) Keys() (map[string]ed25519.PublicKey, error) {
-	keys := make(map[string]ed25519.PublicKey, len(t.DispatchKeys))
-	for _, k := range t.DispatchKeys {
+	return byID("dispatch", t.DispatchKeys)
+}
+
+// Builders returns the builder keys by their ids.
+func (t Trust) Builders() (map[string]ed25519.PublicKey, error) {
+	return byID("builder", t.BuilderKeys)
+}
+
+func byID(what string, trusted []TrustedKey) (map[string]ed25519.PublicKey, error) {
+	keys := make(map[string]ed25519.PublicKey, len(trusted))
+	for _, k := range trusted {
 		public, err := capsule.ParsePublicKey(k.PublicKey)
 		if err != nil {
-			return nil, fmt.Errorf("dispatch key %q: %w", k.KeyID, err)
+			return nil, fmt.Errorf("%s key %q: %w", what, k.KeyID, err)
 		}
 		keys[k.KeyID] = public
 	}

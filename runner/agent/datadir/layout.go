@@ -9,14 +9,24 @@
 //	  secrets/enrolment   single-use secret, deleted once the runner is enrolled
 //	  identity            Ed25519 key of the runner, PKCS#8 in PEM
 //	  seal-identity       age key that opens what is sealed to the install
+//	  seal-form           there from the start, or once all was sealed again: only
+//	                      what names its purpose opens
 //	  salt                32 bytes: makes digests of inputs unguessable
+//	  reseal.json         that the customer wants everything sealed again, or how
+//	                      that ended
+//	  handover.json       the customer's signature by which this machine took over
+//	  recovery-change.json the old recovery key's signature under the new one
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
 //	  chain-head          its head once more; chain-anchor.json: at the last anchor
 //	  chain-problem.json  why mutations wait for the customer, chain-decision.json what was decided
-//	  nonces, fences.json which orders were used, which grants were seen
-//	  settings.json       the last good signed settings
+//	  orders              what was begun: engines per order, tries per effect
+//	  nonces, fences.json which nonces were used, which grants were seen
+//	  settings.json       the last good signed settings, and when they came
+//	  hosts.json          where logs and artifacts go, as the first session said
 //	  schedule.json       the last tick of each scheduled action
+//	  scripts.json        the scripts of releases that were accepted, with their texts
+//	  script-runs.json    the runs of scripts that are not in the chain yet
 //	  switch.json         the customer's switch
 //	  claim.json          the claim whose answer is still awaited
 //	  status.json         what `berth-runner status` shows of the running agent
@@ -104,6 +114,15 @@ func (d Dir) StackReport() string { return d.join("secrets", "stack.json") }
 // Code recognises the code that was taken in last.
 func (d Dir) Code() string { return d.join("code.json") }
 
+// Reseal is the customer's wish that everything is sealed again.
+func (d Dir) Reseal() string { return d.join("reseal.json") }
+
+// Handover is the customer's signature by which this machine takes over.
+func (d Dir) Handover() string { return d.join("handover.json") }
+
+// RecoveryChange is the signature of a recovery key under the one after it.
+func (d Dir) RecoveryChange() string { return d.join("recovery-change.json") }
+
 // Runner says who the runner is.
 func (d Dir) Runner() string { return d.join("runner.json") }
 
@@ -122,7 +141,13 @@ func (d Dir) ChainProblem() string { return d.join("chain-problem.json") }
 // ChainDecision is the decision, until it was carried out.
 func (d Dir) ChainDecision() string { return d.join("chain-decision.json") }
 
-// Nonces are the orders that were used.
+// Orders are counts of what was begun for each order.
+func (d Dir) Orders() string { return d.join("orders") }
+
+// Hosts are the addresses that the first session named.
+func (d Dir) Hosts() string { return d.join("hosts.json") }
+
+// Nonces are those of orders that were used.
 func (d Dir) Nonces() string { return d.join("nonces") }
 
 // Fences are the grants that were seen.
@@ -133,6 +158,12 @@ func (d Dir) Settings() string { return d.join("settings.json") }
 
 // Schedule is the last tick of each action.
 func (d Dir) Schedule() string { return d.join("schedule.json") }
+
+// Scripts are those that were accepted.
+func (d Dir) Scripts() string { return d.join("scripts.json") }
+
+// ScriptRuns are the runs of scripts that are not in the chain yet.
+func (d Dir) ScriptRuns() string { return d.join("script-runs.json") }
 
 // Switch is the customer's switch.
 func (d Dir) Switch() string { return d.join("switch.json") }
@@ -179,6 +210,7 @@ func (d Dir) ResourceLock(id string) string { return d.join("locks", id) }
 
 func (d Dir) identity() string     { return d.join("identity") }
 func (d Dir) sealIdentity() string { return d.join("seal-identity") }
+func (d Dir) sealForm() string     { return d.join("seal-form") }
 func (d Dir) salt() string         { return d.join("salt") }
 
 func (d Dir) join(parts ...string) string {

@@ -5,7 +5,7 @@
 // account, no token, limits of its own, and of the data volume only the
 // directories that its engine may touch:
 //
-//	jobs/<attempt>/engine/        the job directory of the contract
+//	jobs/<attempt>/engine/        the job directory of the contract; in/ read-only
 //	jobs/<attempt>/pod/           the agent's, which the engine cannot rename in
 //	  start.json                  what to start, with its environment
 //	  begun                       see Marker

@@ -39,31 +39,41 @@ func (f Folder) Stderr() string { return filepath.Join(string(f), "stderr.log") 
 func (f Folder) Socket() string { return filepath.Join(string(f), "state.sock") }
 
 // Make makes the folder for the engine's user. That user owns the files it
-// writes and not the folder, so it can put nothing else in their place.
+// writes and not the folder, so it can put nothing else in their place. The
+// folder is opened to it last.
 func (f Folder) Make(s Start, uid, gid int) error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
 	}
+	folder, err := os.OpenRoot(string(f))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }()
 	for _, path := range []string{f.marker(), f.Stdout(), f.Stderr()} {
-		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		name := filepath.Base(path)
+		file, err := folder.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			return err
 		}
 		if err := file.Close(); err != nil {
 			return err
 		}
-		if err := os.Chown(path, uid, gid); err != nil {
+		if err := folder.Lchown(name, uid, gid); err != nil {
 			return err
 		}
 	}
 	if err := datadir.WriteJSON(f.start(), s); err != nil {
 		return fmt.Errorf("write what to start: %w", err)
 	}
-	for path, mode := range map[string]os.FileMode{f.start(): 0o440, string(f): 0o750} {
-		if err := os.Chown(path, -1, gid); err != nil {
+	for _, open := range []struct {
+		name string
+		mode os.FileMode
+	}{{filepath.Base(f.start()), 0o440}, {".", 0o750}} {
+		if err := folder.Lchown(open.name, -1, gid); err != nil {
 			return err
 		}
-		if err := os.Chmod(path, mode); err != nil {
+		if err := folder.Chmod(open.name, open.mode); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func (p *Pods) job(own ownPod, o Order) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, volumes, err := own.mounts(append([]string{string(o.Folder)}, o.Dirs...))
+	mounts, volumes, err := own.mounts(append([]string{string(o.Folder)}, o.Dirs...), o.Closed)
 	if err != nil {
 		return nil, err
 	}

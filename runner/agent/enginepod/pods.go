@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +38,9 @@ type Order struct {
 	// Name is that of the attempt, of letters, digits, "_" and ".".
 	Name   string
 	Folder Folder
-	// Dirs are what else of the data volume the engine may write to.
-	Dirs []string
+	// Dirs are what else of the data volume the engine sees, and may write to as
+	// far as its user can. Closed are directories in these that it may only read.
+	Dirs, Closed []string
 	// Limit is how long the engine may take, with all its grace.
 	Limit time.Duration
 	// Note is told what the pod waits for, in words for people.
@@ -76,6 +78,9 @@ func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
 		case refused(err):
 			if _, never := giveUp(o.Folder.marker()); never != nil {
 				return nil, errors.Join(err, never)
+			}
+			if cluster.IsStatus(err, http.StatusForbidden) {
+				err = fmt.Errorf("%w: apply the manifest of this version, or give --engines process", err)
 			}
 			return nil, fmt.Errorf("make the Job of the engine: %w", err)
 		case !told:
@@ -158,10 +163,10 @@ func (o ownPod) image() (name, pull string, err error) {
 	return "", "", fmt.Errorf("the runner's pod has no container called %s: it is not of `berth-runner manifest`", agentContainer)
 }
 
-// mounts are those of an engine: the directories that it may write to, out of
-// the volumes that the agent has them from, and what the agent has from
-// ConfigMaps. Nothing else of the agent's is taken over, no secret above all.
-func (o ownPod) mounts(dirs []string) (mounts, volumes []map[string]any, err error) {
+// mounts are those of an engine: the directories that it sees, out of the
+// volumes that the agent has them from, and what the agent has from ConfigMaps.
+// Nothing else of the agent's is taken over, no secret above all.
+func (o ownPod) mounts(dirs, closed []string) (mounts, volumes []map[string]any, err error) {
 	byName := map[string]map[string]any{}
 	for _, v := range o.Spec.Volumes {
 		name, _ := v["name"].(string)
@@ -176,7 +181,7 @@ func (o ownPod) mounts(dirs []string) (mounts, volumes []map[string]any, err err
 		mount["name"] = volume
 		mounts = append(mounts, mount)
 	}
-	for _, dir := range dirs {
+	for _, dir := range slices.Concat(dirs, closed) {
 		volume, sub := "", ""
 		for _, m := range o.agentMounts() {
 			at, _ := m["mountPath"].(string)
@@ -191,7 +196,11 @@ func (o ownPod) mounts(dirs []string) (mounts, volumes []map[string]any, err err
 		if v := byName[volume]; v["persistentVolumeClaim"] == nil && v["hostPath"] == nil {
 			return nil, nil, fmt.Errorf("%s is not on a volume that another pod can have: engines as Jobs need the runner's data on a claim or a directory of the node", dir)
 		}
-		use(volume, map[string]any{"mountPath": dir, "subPath": sub})
+		mount := map[string]any{"mountPath": dir, "subPath": sub}
+		if slices.Contains(closed, dir) {
+			mount["readOnly"] = true
+		}
+		use(volume, mount)
 	}
 	for _, m := range o.agentMounts() {
 		if name, _ := m["name"].(string); byName[name]["configMap"] != nil {

@@ -2,7 +2,9 @@ package job
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -19,6 +21,10 @@ import (
 // Attempt is what is on disk of an attempt, beside what the engine made.
 type Attempt struct {
 	Assignment runnerapi.Assignment `json:"assignment"`
+	// SpecText is the spec as it came: its order names the digest of these bytes.
+	// On disk it stands here and not in the assignment, where it would be written
+	// with other spaces.
+	SpecText []byte `json:"spec_text,omitempty"`
 	// Tick is set for a run that this runner started by its schedule; such an
 	// attempt has no lease, and its job is named by the run.
 	Tick  *Tick          `json:"tick,omitempty"`
@@ -33,6 +39,10 @@ type Attempt struct {
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Proxy is how the engine reaches the state proxy, nil without one.
 	Proxy *stateproxy.Access `json:"proxy,omitempty"`
+
+	// Script is the digest of the accepted script that a run runs, "" for other
+	// jobs.
+	Script string `json:"script,omitempty"`
 
 	// Target names the cluster that the job was given access to, "" without one.
 	Target string `json:"target,omitempty"`
@@ -49,10 +59,17 @@ type Tick struct {
 	Action      string    `json:"action"`
 	At          time.Time `json:"at"`
 	HealthCheck bool      `json:"health_check,omitempty"`
+	// Script is the digest of the accepted script, "" for a probe.
+	Script string `json:"script,omitempty"`
 }
 
-// Spec is what is to be done.
-func (a *Attempt) Spec() jobspec.Spec { return a.Assignment.Spec }
+// Spec reads what is to be done.
+func (a *Attempt) Spec() (spec jobspec.Spec, err error) {
+	if err := json.Unmarshal(a.SpecText, &spec); err != nil {
+		return spec, fmt.Errorf("spec of the job: %w", err)
+	}
+	return spec, nil
+}
 
 // Name is the name of the attempt's directories.
 func (a *Attempt) Name() string {
@@ -77,6 +94,12 @@ func (f folder) engine() string        { return filepath.Join(f.path, "engine") 
 func (f folder) pod() enginepod.Folder { return enginepod.Folder(filepath.Join(f.path, "pod")) }
 func (f folder) in(name string) string { return filepath.Join(f.path, "engine", "in", name) }
 
+// parent opens the directory that the attempt's is in.
+func (f folder) parent() (jobs *os.Root, name string, err error) {
+	jobs, err = os.OpenRoot(filepath.Dir(f.path))
+	return jobs, filepath.Base(f.path), err
+}
+
 // make makes the directory and writes the attempt down. Only then does the
 // attempt exist for a later agent.
 func (f folder) make(a Attempt, gid int) error {
@@ -84,16 +107,21 @@ func (f folder) make(a Attempt, gid int) error {
 	if gid > 0 {
 		mode = 0o710
 	}
-	if err := os.MkdirAll(f.path, mode); err != nil {
+	jobs, name, err := f.parent()
+	if err != nil {
 		return err
 	}
-	if err := os.Chmod(f.path, mode); err != nil {
+	defer func() { _ = jobs.Close() }()
+	if err := jobs.Mkdir(name, mode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if gid > 0 {
-		if err := os.Chown(f.path, -1, gid); err != nil {
+		if err := jobs.Lchown(name, -1, gid); err != nil {
 			return err
 		}
+	}
+	if err := jobs.Chmod(name, mode); err != nil {
+		return err
 	}
 	if err := f.write(a); err != nil {
 		return err
@@ -107,6 +135,10 @@ func (f folder) write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a
 // was never finished being made.
 func (f folder) load() (a Attempt, found bool, err error) {
 	found, err = datadir.ReadJSON(f.attempt(), &a)
+	if len(a.SpecText) == 0 { // an agent of before wrote it
+		a.SpecText = a.Assignment.Spec
+	}
+	a.Assignment.Spec = nil
 	return a, found, err
 }
 
@@ -121,6 +153,17 @@ func (f folder) readOut(name string, limit int64) (data []byte, found bool, err 
 	}
 	defer func() { _ = root.Close() }()
 	return readRegular(root, name, limit)
+}
+
+// openOut opens a directory that the engine made below its own. A symlink may be
+// in its place, but leads nowhere outside of the engine's directory.
+func (f folder) openOut(name string) (*os.Root, error) {
+	root, err := os.OpenRoot(f.engine())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }()
+	return root.OpenRoot(name)
 }
 
 // readOutJSON is readOut of a JSON document.

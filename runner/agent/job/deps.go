@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"time"
 
@@ -15,10 +14,13 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
 	"github.com/berth-dev/berth/runner/agent/enginepod"
+	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/power"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // API is what attempts need of the control plane.
@@ -56,8 +58,17 @@ type Engine struct {
 	Registry string
 	// SearchPath is the PATH of engines.
 	SearchPath string
-	Isolation  process.Isolation
-	Limits     process.Limits
+	// Launcher is the executable that becomes an engine, the agent's own.
+	Launcher string
+	// Isolation is that of all engines. With Hidden, Sight says what is hidden,
+	// and its UID is 0 where each job gets a user out of Users.
+	Isolation process.Isolation
+	Users     *users.Pool
+	Sight     launcher.Sight
+	// ScratchMaps shows an engine the install's scratch as its own; nil where
+	// that belongs to the one user of all engines.
+	ScratchMaps *process.UserMaps
+	Limits      process.Limits
 	// InPods: engines are started by Deps.Pods, not as child processes.
 	InPods bool
 	// Grace is the time between asking an engine to stop and ending it.
@@ -70,7 +81,7 @@ type Deps struct {
 	Keys     datadir.Keys
 	Runner   datadir.Runner
 	Version  string
-	Trusted  map[string]ed25519.PublicKey
+	Trusted  order.Keys
 	Engine   Engine
 	API      API
 	Registry Registry
@@ -84,6 +95,7 @@ type Deps struct {
 	// Disk keeps room for reports, nil where nobody looks after that.
 	Disk    *disk.Guard
 	Digests *order.Digests
+	Orders  *order.Ledger
 	Log     *slog.Logger
 	Now     func() time.Time
 
@@ -94,4 +106,10 @@ type Deps struct {
 	Chain  Chain
 	Nonces *capsule.NonceFile
 	Fences *order.Fences
+	// Scripts are the accepted ones, Runs counts what was run of them.
+	Scripts *scripts.Set
+	Runs    *scripts.Ledger
+	// Scheduled lists the digests of the scripts that the settings in force
+	// schedule.
+	Scheduled func() []string
 }

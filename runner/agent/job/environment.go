@@ -15,6 +15,9 @@ var wayOut = []string{
 	"SSL_CERT_FILE", "SSL_CERT_DIR",
 }
 
+// EngineFiles are variables that name files or directories which engines read.
+var EngineFiles = []string{"SSL_CERT_FILE", "SSL_CERT_DIR"}
+
 // traces are the variables that say where spans go. Those with headers or keys
 // are not among them: vendor code runs in engines.
 var traces = []string{

@@ -39,7 +39,7 @@ func (j *job) lockResource(ctx context.Context) error {
 // in another pod holds no lock of the agent's. It is called before any engine
 // is started.
 func (j *job) relock() {
-	if j.spec.Resource == nil || !j.spec.Mutates() {
+	if j.spec.Resource == nil || !j.mutates() {
 		return
 	}
 	lock, err := datadir.Flock(j.deps.Dir.ResourceLock(j.spec.Resource.ID), errors.New("another engine of this resource has it"))
@@ -68,8 +68,8 @@ func (j *job) openProxy(life context.Context) error {
 	}
 	j.secrets.add(access.Password, "state proxy")
 	config := stateproxy.Config{
-		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.spec.Mutates(),
-		Seal: j.deps.Keys.Seal, Salt: j.deps.Keys.Salt, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
+		States: j.deps.API, Resource: j.spec.Resource.ID, Attempt: j.attempt.Key(), Mutates: j.mutates(),
+		Keys: j.deps.Keys, Runner: j.deps.Runner, Dir: j.dir.path, Disk: j.deps.Disk, Log: j.log,
 		Learn: func(value any, written bool) { j.learn(value, written) },
 	}
 	if j.attempt.Assignment.Fence != nil {

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -31,7 +32,7 @@ const (
 
 // finishEngine finishes an attempt whose engine is over.
 func (j *job) finishEngine(life context.Context, exitCode int) error {
-	ending := Ending{Mutates: j.spec.Mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
+	ending := Ending{Mutates: j.mutates(), ExitCode: exitCode, Stop: j.why(), Timeout: j.spec.Timeout()}
 	var result jobspec.Result
 	switch found, err := j.dir.readOutJSON("out/result.json", maxResult, &result); {
 	case err != nil:
@@ -59,7 +60,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 				return errDetached
 			}
 			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
-			if j.spec.Mutates() {
+			if j.mutates() {
 				result.Outcome = jobspec.OutcomeUncertain // done, but what came of it cannot be told
 			}
 		}
@@ -95,6 +96,22 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 	return j.finishAgain(life, result)
 }
 
+// settle writes down, once each, that the job has ended and what came of its
+// intent.
+func (j *job) settle(life context.Context, result jobspec.Result) error {
+	// A job that did not start may be given out again, and so may one whose lease
+	// somebody else has: nothing is reported of it.
+	if j.attempt.Tick == nil && result.Outcome != jobspec.OutcomeNotStarted && j.why() != StopLost {
+		if err := j.deps.Orders.End(j.spec.JobID, j.mutates() && result.Outcome == jobspec.OutcomeSucceeded); err != nil {
+			return err
+		}
+	}
+	if err := j.recordOutcome(life, result); err != nil {
+		return fmt.Errorf("chain: %w", err)
+	}
+	return j.countRun(life, result)
+}
+
 // finishAgain does what is left once the report is on disk. It may be repeated.
 func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 	// Kept before it is sent: sent again, a report must be the same.
@@ -104,7 +121,7 @@ func (j *job) finishAgain(life context.Context, result jobspec.Result) error {
 			return err
 		}
 	}
-	if err := j.stored(life, "outcome in the chain", func() error { return j.recordOutcome(life, result) }); err != nil {
+	if err := j.stored(life, "outcome in the chain", func() error { return j.settle(life, result) }); err != nil {
 		return err
 	}
 	_ = j.finishLogs() // a log that cannot be ended yet keeps no report back: see endLogs
@@ -155,7 +172,9 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 			continue
 		}
 		// One that shows a secret is sensitive, whatever its author says.
-		sealed, err := seal.SealLeaves(j.deps.Keys.Seal.Recipient(), out.Value, func([]string) bool { return true })
+		sealed, err := seal.SealLeaves(j.deps.Keys.Recipients(), out.Value, func([]string) (seal.Purpose, bool) {
+			return outputPurpose(j.spec, name), true
+		})
 		if err != nil {
 			return r, fmt.Errorf("seal output %q: %w", name, err)
 		}
@@ -181,6 +200,18 @@ func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
 	clean.Outputs = outputs
 	clean.Error, clean.Remedy = cut(clean.Error, maxError), cut(clean.Remedy, maxError)
 	return clean, nil
+}
+
+// outputPurpose is what a sealed output of the job is for: its place in the
+// install's tree.
+func outputPurpose(spec jobspec.Spec, name string) seal.Purpose {
+	switch {
+	case spec.Action != nil:
+		return interpolate.ActionOutput(spec.OrgID, spec.InstallID, spec.Action.Name, name)
+	case spec.Resource != nil && spec.Resource.Kind == "component":
+		return interpolate.ComponentOutput(spec.OrgID, spec.InstallID, spec.Resource.ID, spec.Resource.Name, name)
+	}
+	return interpolate.SandboxOutput(spec.OrgID, spec.InstallID, name)
 }
 
 // deliver hands in what is on disk.
@@ -242,7 +273,7 @@ func (j *job) remove(ctx context.Context) {
 		j.log.ErrorContext(ctx, "evidence cannot be kept, the job directory stays", "err", err)
 		return
 	}
-	if err := os.RemoveAll(j.dir.path); err != nil {
+	if err := j.dir.remove(); err != nil {
 		j.log.WarnContext(ctx, "job directory cannot be removed", "err", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/opencontainers/go-digest"
 
@@ -21,12 +20,7 @@ func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
 	if err != nil {
 		return fmt.Errorf("image digest %q: %w", j.spec.Source.ImageDigest, err)
 	}
-	engine, err := os.OpenRoot(j.dir.engine())
-	if err != nil {
-		return err
-	}
-	defer func() { _ = engine.Close() }()
-	image, err := engine.OpenRoot("out/image") // within the engine's directory, whatever it is
+	image, err := j.dir.openOut("out/image")
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the engine copied no image")
 	}

@@ -13,10 +13,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
@@ -50,15 +52,22 @@ type engine interface {
 
 // job is one attempt while this agent works on it.
 type job struct {
-	deps    *Deps
-	dir     folder
-	spec    jobspec.Spec
+	deps *Deps
+	dir  folder
+	spec jobspec.Spec
+	// fault says why the spec cannot be read, nil when it can.
+	fault error
+	// order is the verified one; zero before, and for scheduled runs.
+	order   capsule.Order
 	secrets *secrets
 	logs    *logs
 	log     *slog.Logger
 
+	// hidden are the texts that were opened for the job.
+	hidden     []string
 	locks      []*os.File // of the directory and of the resource
-	kubeconfig string     // in/kubeconfig, "" when the engine gets none
+	group      *process.Group
+	kubeconfig string // in/kubeconfig, "" when the engine gets none
 
 	mu       sync.Mutex
 	attempt  Attempt
@@ -73,8 +82,9 @@ type job struct {
 }
 
 func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
+	spec, fault := a.Spec()
 	j := &job{
-		deps: deps, dir: dir, spec: a.Spec(), attempt: a, secrets: newSecrets(),
+		deps: deps, dir: dir, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
 		breakOff: func() {},
@@ -114,6 +124,9 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		go j.announce(life)
 	}
 	err := j.work(life, entry)
+	if err == nil {
+		j.release()
+	}
 	close(j.over)
 	switch {
 	case errors.Is(err, errDetached), life.Err() != nil:
@@ -151,9 +164,11 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
+	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRelease:
+		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
 	// Register again what the first agent knew, before any line is read.
-	if _, err := openState(j.deps.Keys.Seal, j.spec, j.secrets); err != nil {
+	if err := j.learnAgain(); err != nil {
 		j.log.WarnContext(life, "sealed values cannot be opened again", "err", err)
 	}
 	if err := j.hideAccessAgain(); err != nil {
@@ -211,7 +226,13 @@ func (j *job) begin(life context.Context) error {
 
 // start prepares everything and starts the engine.
 func (j *job) start(ctx, life context.Context) (engine, error) {
-	if err := j.admit(); err != nil {
+	if err := j.admit(ctx); err != nil {
+		return nil, err
+	}
+	if j.spec.Kind == jobspec.KindRelease {
+		return j.reviewRelease(ctx)
+	}
+	if err := j.admitScript(ctx); err != nil {
 		return nil, err
 	}
 	if err := j.askStopped(); err != nil {
@@ -220,11 +241,14 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.roomFor(); err != nil {
 		return nil, err
 	}
+	if err := j.confine(); err != nil {
+		return nil, err
+	}
 	j.remark("preparing " + j.what())
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if j.spec.Mutates() {
+	if j.mutates() {
 		if err := j.lockResource(ctx); err != nil {
 			return nil, err
 		}
@@ -241,7 +265,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.openProxy(life); err != nil {
 		return nil, err
 	}
-	if err := j.handOver(); err != nil {
+	if err := j.expose(); err != nil {
 		return nil, fmt.Errorf("give the job directory to the engine's user: %w", err)
 	}
 	if err := j.askSwitch(); err != nil { // a last look: the switch is above everything
@@ -249,6 +273,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if err := j.countStart(); err != nil {
+		return nil, err
 	}
 	if j.deps.Engine.InPods {
 		return j.launchPod(ctx, life)
@@ -270,16 +297,28 @@ func (j *job) launch(ctx, life context.Context) (engine, error) {
 	err = j.advance(recovery.Starting, func(a *Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-		a.Isolation = j.deps.Engine.Isolation
 	})
 	if err != nil {
 		return nil, err
 	}
-	p, err := process.Start(process.Spec{
+	spec := process.Spec{
 		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
-		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr, Inherit: j.locks,
-		Isolation: j.deps.Engine.Isolation, Group: process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits),
-	})
+		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr,
+		Isolation: j.attempt.Isolation, Group: j.group, Launcher: j.deps.Engine.Launcher,
+	}
+	if spec.Isolation.Hidden {
+		spec.Sight = j.sight()
+		if maps := j.deps.Engine.ScratchMaps; maps != nil && spec.Sight.Scratch != "" {
+			if spec.ScratchMap, err = maps.For(spec.Isolation.UID); err != nil {
+				return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
+			}
+		}
+	} else {
+		// A lock that an engine has it could also let go of. One in a process
+		// namespace is known to be over without.
+		spec.Inherit = j.locks
+	}
+	p, err := process.Start(spec)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
 	}
@@ -307,8 +346,7 @@ func (j *job) adopt(life context.Context) error {
 	}
 	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
 	if id := j.attempt.Process; id != nil {
-		group := process.NewGroup(j.attempt.Name(), j.deps.Engine.Limits)
-		p, found, err := process.Adopt(*id, j.attempt.Isolation, group)
+		p, found, err := process.Adopt(*id, j.attempt.Isolation, process.FindGroup(j.attempt.Name()))
 		if err != nil {
 			return err
 		}
@@ -350,7 +388,6 @@ func (j *job) await(life context.Context, p engine) error {
 	if reason, never := neverBegan(p); never {
 		return j.finishUnbegun(life, reason)
 	}
-	process.NewGroup(j.attempt.Name(), process.Limits{}).Remove()
 	return j.finishEngine(life, p.ExitCode())
 }
 
@@ -460,6 +497,9 @@ func (j *job) resume(r runnerapi.ResumedJob) {
 		j.log.Warn("attempt cannot be written", "err", err)
 	}
 }
+
+// mutates says whether the job may change something, by the runner's own table.
+func (j *job) mutates() bool { return order.Mutates(j.spec) }
 
 func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
 

@@ -28,8 +28,15 @@ func refuse(outcome jobspec.Outcome, remedy, format string, args ...any) *refusa
 	return &refusal{result: jobspec.Result{Outcome: outcome, Error: fmt.Sprintf(format, args...), Remedy: remedy}}
 }
 
-// admit looks at the assignment itself: is it a job for this runner, now?
-func (j *job) admit() error {
+// admit looks at the assignment itself: was it ordered, is it a job for this
+// runner, now?
+func (j *job) admit(ctx context.Context) error {
+	if j.fault != nil {
+		return refuse(jobspec.OutcomeRefused, "", "the job is not one that this runner can work on: %v", j.fault)
+	}
+	if err := j.obeyOrder(ctx); err != nil {
+		return err
+	}
 	spec, runner := j.spec, j.deps.Runner
 	if err := spec.Validate(); err != nil {
 		return refuse(jobspec.OutcomeRefused, "", "the job is not one that this runner can work on: %s", oneLine(err))
@@ -53,9 +60,6 @@ func (j *job) admit() error {
 	if spec.Resource != nil {
 		valid("resource.id", id.Resource, spec.Resource.ID)
 	}
-	if build := spec.Operation == jobspec.OperationBuild; build != (runner.Kind == string(runnerapi.RunnerKindBuild)) {
-		differs = append(differs, jobspec.Difference{Field: "operation", Want: "one of a runner of kind " + runner.Kind, Got: string(spec.Operation)})
-	}
 	if len(differs) > 0 {
 		r := refuse(jobspec.OutcomeRefused, "", "the job is not for this runner: %s", fields(differs))
 		r.result.Differs = differs
@@ -64,12 +68,82 @@ func (j *job) admit() error {
 	return j.askSwitch()
 }
 
+// obeyOrder checks the order of a job. A run that this runner started by itself
+// has none: the signed settings are its authority, and reading is all it may do.
+func (j *job) obeyOrder(ctx context.Context) error {
+	if j.attempt.Tick != nil {
+		if rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation); !known || rule.Mutates || j.spec.Operation != jobspec.OperationRun {
+			return refuse(jobspec.OutcomeRefused, "", "a scheduled run only looks: %s of %s is not its business", j.spec.Operation, j.spec.Kind)
+		}
+		return nil
+	}
+	verdict := order.Judge(j.deps.Trusted, j.attempt.Assignment.Order, j.orderFacts())
+	if verdict.Outcome == "" {
+		j.order = verdict.Order
+		return nil
+	}
+	again := "retry the step"
+	if j.spec.Operation == jobspec.OperationBuild {
+		again = "start the build again"
+	}
+	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody else than the control plane may be giving orders"
+	switch {
+	case verdict.Outcome == jobspec.OutcomeStale:
+		what, remedy = "the order came too late, or was begun too often", "plan the change again"
+	case j.attempt.Assignment.Order == nil:
+		what, remedy = "the job has no order", again+": a control plane of before made this job, or somebody without its key"
+	}
+	return j.decline(ctx, verdict, what, remedy)
+}
+
+func (j *job) orderFacts() order.Facts {
+	runner := j.deps.Runner
+	f := order.Facts{
+		OrgID: runner.OrgID, InstallID: runner.InstallID, RunnerID: runner.RunnerID, Build: runner.Kind == string(runnerapi.RunnerKindBuild),
+		MachineKeyID: capsule.KeyID(j.deps.Keys.Public()), RunnerVersion: j.deps.Version,
+		JobID: j.attempt.Assignment.JobID, Attempt: j.attempt.Assignment.Attempt,
+		Spec: j.spec, SpecDigest: capsule.DigestBytes(j.attempt.SpecText),
+		Past: j.deps.Orders.Past, Spent: j.deps.Orders.Spent, Floor: j.deps.Orders.Floor(), Now: j.deps.Now(),
+	}
+	if len(j.spec.State) > 0 {
+		f.StateDigest = capsule.DigestBytes(j.spec.State)
+	}
+	if j.deps.Nonces != nil {
+		f.NonceUsed = j.deps.Nonces.Used
+	}
+	return f
+}
+
+// decline is the refusal of an order, which is recorded.
+func (j *job) decline(ctx context.Context, v order.Verdict, what, remedy string) error {
+	r := refuse(v.Outcome, remedy, "%s: %s", what, fields(v.Differs))
+	r.result.Differs = v.Differs
+	j.recordEvent(ctx, string(v.Outcome), "order for "+j.what()+": "+fields(v.Differs))
+	return r
+}
+
+// countStart counts the engine that is about to be started, durably.
+func (j *job) countStart() error {
+	if j.attempt.Tick != nil {
+		return nil
+	}
+	err := j.deps.Orders.Begin(j.order, j.attempt.Assignment.Attempt, j.deps.Now())
+	if errors.Is(err, order.ErrUsedUp) || errors.Is(err, order.ErrExpired) {
+		outcome := jobspec.OutcomeRefused
+		if j.spec.ChangeID != "" {
+			outcome = jobspec.OutcomeStale
+		}
+		return refuse(outcome, "retry the step: it makes a new order", "the engine was not started: %v", err)
+	}
+	return err
+}
+
 // askSwitch reads the customer's switch anew.
 func (j *job) askSwitch() error {
 	state := j.deps.Switch.Read()
-	allowed := state.Mode.Job(j.spec.Mutates())
+	allowed := state.Mode.Job(j.mutates())
 	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(j.attempt.Tick.HealthCheck)
+		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck))
 	}
 	if allowed {
 		return nil
@@ -88,7 +162,7 @@ func (j *job) askSwitch() error {
 // obey checks the order of a job that mutates. When it returns nil the order is
 // used up and the intent is in the chain, both on disk.
 func (j *job) obey(ctx context.Context) error {
-	verdict, sealed, err := j.judge(ctx)
+	verdict, sealed, hidden, err := j.judge(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,25 +172,25 @@ func (j *job) obey(ctx context.Context) error {
 		if verdict.Outcome == jobspec.OutcomeStale {
 			what, remedy = "the live state moved since the plan", "plan the change again"
 		}
-		r := refuse(verdict.Outcome, remedy, "%s: %s", what, fields(verdict.Differs))
-		r.result.Differs = verdict.Differs
-		j.recordEvent(ctx, string(verdict.Outcome), "order for "+j.what()+": "+fields(verdict.Differs))
-		return r
+		return j.decline(ctx, verdict, what, remedy)
+	}
+	if err := j.learnHidden(hidden); err != nil {
+		return err
 	}
 	// These are the bytes whose digest the order was checked against.
-	if err := j.unpin(ctx, sealed, j.dir.in("pinned")); err != nil {
+	if err := j.unpin(ctx, j.spec.ChangeID, sealed, j.dir.in("pinned")); err != nil {
 		return refuse(jobspec.OutcomeRefused, "plan the change again", "%v", err)
 	}
-	return j.commit(ctx, verdict.Capsule)
+	return j.commit(ctx, verdict.Order)
 }
 
-// judge collects the facts and decides.
-func (j *job) judge(ctx context.Context) (order.Verdict, []byte, error) {
+// judge collects the facts and decides. With the verdict come the sealed bytes
+// that the plan pinned, and what its log must not show, sealed too.
+func (j *job) judge(ctx context.Context) (_ order.Verdict, sealed, hidden []byte, _ error) {
 	var planned *order.Record
-	record := order.Record{}
-	found, err := datadir.ReadJSON(j.deps.Dir.Plan(j.spec.ChangeID), &record)
+	record, found, err := j.planRecord()
 	if err != nil {
-		return order.Verdict{}, nil, fmt.Errorf("record of the plan: %w", err)
+		return order.Verdict{}, nil, nil, err
 	}
 	tool := capsule.Tool{}
 	if found {
@@ -124,22 +198,18 @@ func (j *job) judge(ctx context.Context) (order.Verdict, []byte, error) {
 	}
 	place, err := j.measure()
 	if err != nil {
-		return order.Verdict{}, nil, err
+		return order.Verdict{}, nil, nil, err
 	}
 	if place.Lineage, place.Serial, err = j.presentState(ctx); err != nil {
-		return order.Verdict{}, nil, err
+		return order.Verdict{}, nil, nil, err
 	}
-	sealed := j.pinned(ctx, planned)
-	facts := order.Facts{
-		RunnerID:      j.deps.Runner.RunnerID,
-		RunnerVersion: j.deps.Version,
-		Spec:          j.spec,
-		Fence:         j.attempt.Assignment.Fence,
-		Planned:       planned,
-		Effect:        order.Again(record.Effect, order.Base(j.spec, place, tool)),
-		PinnedDigest:  digestOfPinned(sealed),
-		NonceUsed:     j.deps.Nonces.Used,
-		Now:           j.deps.Now(),
+	sealed = j.pinned(ctx, planned)
+	facts := order.EffectFacts{
+		Spec:         j.spec,
+		Fence:        j.attempt.Assignment.Fence,
+		Planned:      planned,
+		Effect:       order.Again(record.Effect, order.Base(j.spec, place, tool)),
+		PinnedDigest: digestOfPinned(sealed),
 	}
 	if j.spec.Resource != nil {
 		facts.HighestFence = j.deps.Fences.Highest(j.spec.Resource.ID)
@@ -149,12 +219,27 @@ func (j *job) judge(ctx context.Context) (order.Verdict, []byte, error) {
 			facts.ArtifactProblem = err.Error()
 		}
 	}
-	return order.Judge(j.deps.Trusted, j.attempt.Assignment.Capsule, facts), sealed, nil
+	return order.JudgeEffect(j.order, facts), sealed, record.Hidden, nil
+}
+
+// planRecord is what this runner wrote down of the plan of the change.
+func (j *job) planRecord() (record order.Record, found bool, err error) {
+	if !id.Valid(id.Change, j.spec.ChangeID) { // it becomes a file name
+		return record, false, nil
+	}
+	if found, err = datadir.ReadJSON(j.deps.Dir.Plan(j.spec.ChangeID), &record); err != nil {
+		err = fmt.Errorf("record of the plan: %w", err)
+	}
+	return record, found, err
 }
 
 // presentState asks for lineage and serial of the state as it is now, and waits
 // while the control plane is away.
 func (j *job) presentState(ctx context.Context) (lineage string, serial int64, err error) {
+	if j.spec.Kind == jobspec.KindRelease {
+		lineage, serial = j.deps.Scripts.Position()
+		return lineage, serial, nil
+	}
 	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil {
 		return "", 0, nil
 	}
@@ -171,17 +256,17 @@ func (j *job) presentState(ctx context.Context) (lineage string, serial int64, e
 
 // commit uses the order up: fence, nonce, intent. From here on the order cannot
 // be given again.
-func (j *job) commit(ctx context.Context, c capsule.Capsule) error {
+func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	err := j.advance(recovery.Ordered, func(a *Attempt) {
-		a.Capsule, a.Effect = a.Assignment.Capsule.PayloadDigest(), c.EffectDigest
+		a.Capsule, a.Effect = a.Assignment.Order.PayloadDigest(), o.EffectDigest
 	})
 	if err != nil {
 		return err
 	}
-	if err := j.deps.Fences.Raise(c.ResourceID, c.Fence); err != nil {
+	if err := j.deps.Fences.Raise(o.ResourceID, o.Fence); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	err = j.deps.Nonces.Use(c.Nonce, c.ExpiresAt, j.deps.Now())
+	err = j.deps.Nonces.Use(o.Nonce, o.ExpiresAt, j.deps.Now())
 	if disk.Full(err) {
 		return err // says nothing of the order
 	}
@@ -220,6 +305,10 @@ func (j *job) recordOutcome(ctx context.Context, result jobspec.Result) error {
 }
 
 func (j *job) recordEvent(ctx context.Context, result, detail string) {
+	if j.deps.Chain == nil { // a Build Runner keeps none
+		j.log.WarnContext(ctx, "order was not obeyed", "outcome", result, "detail", detail)
+		return
+	}
 	_, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "runner", Kind: chain.Event, What: j.what(), Job: j.spec.JobID, Result: result, Detail: detail,
 	})
@@ -238,6 +327,10 @@ func (j *job) what() string {
 		return string(s.Operation) + " " + s.Resource.Name
 	case s.Action != nil:
 		return string(s.Operation) + " action " + s.Action.Name
+	case s.Release != nil && s.Destroy:
+		return string(s.Operation) + " forgetting all scripts"
+	case s.Release != nil:
+		return fmt.Sprintf("%s acceptance of release %d", s.Operation, s.Release.Number)
 	}
 	return string(s.Operation)
 }

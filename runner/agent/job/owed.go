@@ -118,7 +118,7 @@ func (s *Set) setAside(dir folder, name string, why error) {
 		log.Error("job directory is damaged, and something still works in it: it stays until the next start", "err", why)
 		return
 	}
-	p, found, err := process.Adopt(id, s.deps.Engine.Isolation, process.NewGroup(name, s.deps.Engine.Limits))
+	p, found, err := process.Adopt(id, s.deps.Engine.Isolation, process.FindGroup(name))
 	if err != nil || !found {
 		log.Error("engine of a damaged job directory cannot be stopped", "pid", id.PID, "err", err)
 		return

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -51,11 +49,14 @@ func (j *job) keepPlan(ctx context.Context, result *jobspec.Result) error {
 		return err
 	}
 	record := order.Record{
-		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID,
+		ChangeID: j.spec.ChangeID, JobID: j.spec.JobID, OriginID: j.originID(),
 		Effect: effect, EffectDigest: effect.Digest(), PlannedAt: j.deps.Now().UTC(),
 	}
 	if !result.NoChange {
 		if record.Pinned, record.Blob, err = j.pin(ctx); err != nil {
+			return err
+		}
+		if record.Hidden, err = j.sealHidden(); err != nil {
 			return err
 		}
 	}
@@ -116,15 +117,16 @@ func (j *job) summary(result *jobspec.Result) (jobspec.PlanSummary, error) {
 // pin seals what the engine pinned and keeps it in the own registry. It returns
 // the digest of the sealed bytes and the name of the artifact that holds them.
 func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
-	dir := filepath.Join(j.dir.engine(), "out", "pinned")
-	if info, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return "", "", errors.New("the engine pinned nothing for the apply")
+	dir, err := j.dir.openOut("out/pinned")
+	if err != nil {
+		return "", "", fmt.Errorf("the engine pinned nothing for the apply: %w", err)
 	}
+	defer func() { _ = dir.Close() }()
 	var packed bytes.Buffer
-	if err := oci.PackDir(ctx, &packed, dir, nil); err != nil {
+	if err := oci.PackRoot(ctx, &packed, dir, nil); err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
-	sealed, err := seal.Seal(j.deps.Keys.Seal.Recipient(), packed.Bytes())
+	sealed, err := seal.Seal(j.deps.Keys.Recipients(), j.pinnedPurpose(j.spec.ChangeID), packed.Bytes())
 	if err != nil {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
@@ -133,6 +135,11 @@ func (j *job) pin(ctx context.Context) (pinned, blob string, err error) {
 		return "", "", fmt.Errorf("pin plan: %w", err)
 	}
 	return capsule.DigestBytes(sealed), name.String(), nil
+}
+
+// pinnedPurpose is what the pinned bytes of a change are sealed for.
+func (j *job) pinnedPurpose(change string) seal.Purpose {
+	return datadir.PlanPurpose(j.deps.Runner, change)
 }
 
 // artifactKinds are what builds make.
@@ -148,10 +155,11 @@ func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
 	if j.spec.Kind == jobspec.KindContainerImage {
 		return j.pushImage(ctx, result)
 	}
-	dir := filepath.Join(j.dir.engine(), "out", "artifact")
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
-		return errors.New("the engine built no artifact")
+	dir, err := j.dir.openOut("out/artifact")
+	if err != nil {
+		return fmt.Errorf("the engine built no artifact: %w", err)
 	}
+	defer func() { _ = dir.Close() }()
 	kind, known := artifactKinds[j.spec.Kind]
 	if !known {
 		return fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
@@ -160,7 +168,7 @@ func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
 	if j.spec.Source.Commit != "" {
 		annotations[oci.AnnotationRevision] = j.spec.Source.Commit
 	}
-	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: kind, Dir: dir, Annotations: annotations, TempDir: j.dir.path})
+	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: kind, Root: dir, Annotations: annotations, TempDir: j.dir.path})
 	if err != nil {
 		return fmt.Errorf("pack artifact: %w", err)
 	}

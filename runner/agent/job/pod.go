@@ -40,7 +40,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	err := j.advance(recovery.Starting, func(a *Attempt) {
 		a.StartedAt = j.deps.Now().UTC()
 		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-		a.Isolation, a.Pod = e.Isolation, true
+		a.Pod = true
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (j *job) podOrder() enginepod.Order {
 		dirs = append(dirs, j.deps.Dir.Install())
 	}
 	return enginepod.Order{
-		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs,
+		Name: j.attempt.Name(), Folder: j.dir.pod(), Dirs: dirs, Closed: []string{j.dir.in("")},
 		Limit: j.spec.Timeout() + overtime + j.deps.Engine.Grace, Note: j.remark,
 	}
 }
@@ -97,7 +97,7 @@ func (j *job) finishUnbegun(life context.Context, reason string) error {
 	switch {
 	case j.why() != "" || reason != "":
 		return j.finish(life, j.failure(errors.New("the engine did not begin: "+reason)), nil)
-	case j.spec.Mutates():
+	case j.mutates():
 		return j.finish(life, jobspec.Result{
 			Outcome: jobspec.OutcomeFailed, Error: "the engine's pod was removed before the engine began", Remedy: "nothing was done; try the change again",
 		}, nil)
@@ -117,5 +117,5 @@ func (j *job) openSocket(path string) error {
 	if iso.UID == 0 {
 		iso = j.deps.Engine.Isolation
 	}
-	return os.Chown(path, iso.UID, iso.GID)
+	return os.Lchown(path, iso.UID, iso.GID)
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
-	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/registry"
@@ -30,17 +28,8 @@ const progressEvery = 2 * time.Second
 // earlier change pinned, and last job.json with its leaves opened. It may be
 // repeated on the same directory.
 func (j *job) prepare(ctx context.Context) error {
-	for _, dir := range []string{"in", "out", "work/home", "work/tmp"} {
-		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
-			return err
-		}
-	}
-	spec, err := openState(j.deps.Keys.Seal, j.spec, j.secrets)
-	if err != nil {
+	if err := j.dir.renew(); err != nil {
 		return err
-	}
-	if spec.Fence = 0; spec.Mutates() && j.attempt.Assignment.Fence != nil {
-		spec.Fence = *j.attempt.Assignment.Fence
 	}
 	if err := j.reachCluster(ctx); err != nil {
 		return err
@@ -48,19 +37,24 @@ func (j *job) prepare(ctx context.Context) error {
 	if err := j.bringPrevious(ctx); err != nil {
 		return err
 	}
-	if spec.Artifact != nil {
-		if err := j.untouched(ctx, *spec.Artifact); err != nil {
+	if a := j.spec.Artifact; a != nil {
+		if err := j.untouched(ctx, *a); err != nil {
 			return err
 		}
-		if err := j.bringArtifact(ctx, *spec.Artifact); err != nil {
+		if err := j.bringArtifact(ctx, *a); err != nil {
 			return fmt.Errorf("artifact: %w", err)
 		}
 	}
-	if spec.Source != nil && spec.Source.Archive != nil {
-		if err := j.bring(ctx, *spec.Source.Archive, j.dir.in("source")); err != nil {
+	if s := j.spec.Source; s != nil && s.Archive != nil {
+		if err := j.bring(ctx, *s.Archive, j.dir.in("source")); err != nil {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
+	spec, err := j.openState() // its artifact names leaves too
+	if err != nil {
+		return err
+	}
+	spec.Fence = j.order.Fence
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return fmt.Errorf("job.json: %w", err)
@@ -73,7 +67,7 @@ func (j *job) prepare(ctx context.Context) error {
 // somebody has written where only the agent writes: a new plan looks at
 // everything anew, and mends it.
 func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
-	if !j.spec.Mutates() {
+	if !j.mutates() {
 		return nil
 	}
 	var corrupt *oci.CorruptError
@@ -156,9 +150,9 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 	}
 }
 
-// unpin opens what a plan kept, and puts it into dir.
-func (j *job) unpin(ctx context.Context, sealed []byte, dir string) error {
-	plain, err := seal.Open(j.deps.Keys.Seal, sealed)
+// unpin opens what the plan of a change kept, and puts it into dir.
+func (j *job) unpin(ctx context.Context, change string, sealed []byte, dir string) error {
+	plain, err := j.deps.Keys.Open(j.pinnedPurpose(change), sealed)
 	if err != nil {
 		return fmt.Errorf("pinned plan: %w", err)
 	}
@@ -193,26 +187,15 @@ func (j *job) pinned(ctx context.Context, r *order.Record) []byte {
 	return sealed
 }
 
-// handOver gives the engine's directory to the engine's user.
-func (j *job) handOver() error {
-	iso := j.deps.Engine.Isolation
-	if iso.UID == 0 {
-		return nil
-	}
-	return filepath.WalkDir(j.dir.engine(), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Lchown(path, iso.UID, iso.GID)
-	})
-}
-
 // measure finds out where the effect is to happen and digests the executables
 // that it names.
 func (j *job) measure() (order.Place, error) {
 	p := order.Place{Target: j.attempt.Target}
 	if p.Target == "" {
 		p.Target = order.Target(j.spec.InstallID)
+	}
+	if j.spec.Kind == jobspec.KindRelease { // no engine works on it
+		return p, nil
 	}
 	var err error
 	if p.EngineDigest, err = j.deps.Digests.Of(j.deps.Engine.Path); err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/redact"
 	"github.com/berth-dev/berth/pkg/seal"
 )
@@ -50,31 +49,8 @@ func (s *secrets) Bytes(raw []byte) []byte { return s.set.Bytes(raw) }
 // of its spellings.
 func (s *secrets) Hold(raw []byte) int { return s.set.Hold(raw) }
 
-// openState puts the sealed leaves of a spec's state in clear and registers
-// their values, so that they are known before the engine's first byte.
-func openState(id *seal.Identity, spec jobspec.Spec, known *secrets) (jobspec.Spec, error) {
-	if len(spec.State) == 0 {
-		return spec, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(spec.State))
-	d.UseNumber()
-	var tree any
-	if err := d.Decode(&tree); err != nil {
-		return spec, fmt.Errorf("state of the job is not JSON")
-	}
-	opened, err := seal.OpenLeaves(id, tree)
-	if err != nil {
-		return spec, fmt.Errorf("sealed values of the job: %w", err)
-	}
-	learnOpened(tree, opened, known)
-	if spec.State, err = json.Marshal(opened); err != nil {
-		return spec, fmt.Errorf("state of the job: %w", err)
-	}
-	return spec, nil
-}
-
 // learnOpened registers what was sealed in before and is in clear in after.
-func learnOpened(before, after any, known *secrets) {
+func learnOpened(before, after any, learn func(any)) {
 	if !seal.HasSealed(before) {
 		return
 	}
@@ -82,19 +58,21 @@ func learnOpened(before, after any, known *secrets) {
 	case map[string]any:
 		if a, ok := after.(map[string]any); ok && !isLeaf(b) {
 			for key := range b {
-				learnOpened(b[key], a[key], known)
+				learnOpened(b[key], a[key], learn)
 			}
 			return
 		}
 	case []any:
 		if a, ok := after.([]any); ok && len(a) == len(b) {
 			for i := range b {
-				learnOpened(b[i], a[i], known)
+				learnOpened(b[i], a[i], learn)
 			}
 			return
 		}
 	}
-	known.add(after, "")
+	if !seal.HasSealed(after) { // else it was not named
+		learn(after)
+	}
 }
 
 // isLeaf reports whether the object is itself a sealed value.

@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // Only what was sealed is a secret; everything that was is.
@@ -22,15 +25,17 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	tree := map[string]any{
-		"name":    "open-to-everybody",
-		"deep":    map[string]any{"list": []any{"open-as-well", "sealed-in-a-list"}},
-		"object":  map[string]any{"user": "sealed-user", "port": 123456789},
-		"numbers": 987654321,
-		"app":     map[string]any{"variables": map[string]any{"token": "sealed-variable", "region": "open-region"}},
+		"name":       "open-to-everybody",
+		"inputs":     map[string]any{"inputs": map[string]any{"password": "sealed-input", "host": "open-host"}},
+		"sandbox":    map[string]any{"outputs": map[string]any{"list": []any{"sealed-in-a-list"}}},
+		"components": map[string]any{"db": map[string]any{"install_component_id": "res_db", "outputs": map[string]any{"admin": map[string]any{"user": "sealed-user", "port": 123456789}}}},
+		"numbers":    987654321,
+		"app":        map[string]any{"variables": map[string]any{"token": "sealed-variable", "region": "open-region"}},
 	}
-	sealed, err := seal.SealLeaves(id.Recipient(), tree, func(path []string) bool {
-		p := strings.Join(path, ".")
-		return p == "deep.list.1" || p == "object" || p == "app.variables.token"
+	at := interpolate.SealedLeaves("org_1", "ins_1", tree)
+	sealed, err := seal.SealLeaves([]string{id.Recipient()}, tree, func(path []string) (seal.Purpose, bool) {
+		purpose, ok := at(path)
+		return purpose, ok && !slices.Contains([]string{"host", "region"}, path[len(path)-1])
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -39,8 +44,16 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := newSecrets()
-	spec, err := openState(id, jobspec.Spec{State: raw}, known)
+	open := func(id *seal.Identity, script string) (*job, jobspec.Spec, error) {
+		j := &job{deps: &Deps{Keys: datadir.Keys{Seal: id}}, secrets: newSecrets(), dir: folder{path: t.TempDir()}}
+		j.spec = jobspec.Spec{
+			OrgID: "org_1", InstallID: "ins_1", Kind: jobspec.KindAction, Operation: jobspec.OperationRun, State: raw,
+			Action: &jobspec.Action{Steps: []jobspec.ActionStep{{InlineContents: script}}},
+		}
+		spec, err := j.openState()
+		return j, spec, err
+	}
+	j, spec, err := open(id, "{{ .nuon | toJson }}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,19 +61,43 @@ func TestOpenStateLearnsWhatWasSealed(t *testing.T) {
 	if err := json.Unmarshal(spec.State, &opened); err != nil {
 		t.Fatal(err)
 	}
-	if user := opened["object"].(map[string]any)["user"]; user != "sealed-user" {
-		t.Errorf("user = %v, want it in clear", user)
+	if password := opened["inputs"].(map[string]any)["inputs"].(map[string]any)["password"]; password != "sealed-input" {
+		t.Errorf("password = %v, want it in clear", password)
 	}
-	want := map[string]bool{"sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
-	if diff := cmp.Diff(want, known.known); diff != "" {
+	want := map[string]bool{"sealed-input": true, "sealed-in-a-list": true, "sealed-user": true, "sealed-variable": true, "123456789": true}
+	if diff := cmp.Diff(want, j.secrets.known); diff != "" {
 		t.Errorf("known secrets (-want +got):\n%s", diff)
 	}
 	stranger, err := seal.GenerateIdentity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openState(stranger, jobspec.Spec{State: raw}, newSecrets()); err == nil {
+	if _, _, err := open(stranger, "{{ .nuon | toJson }}"); err == nil {
 		t.Error("another identity opened it")
+	}
+	// What the templates do not name stays sealed, so also nobody but a stranger
+	// would notice.
+	for _, tc := range []struct {
+		script string
+		want   map[string]bool
+	}{
+		{"echo nothing", map[string]bool{}},
+		{"{{ .nuon.name }}", map[string]bool{}},
+		{"{{ .nuon.components.db.outputs.admin.port }}", map[string]bool{"sealed-user": true, "123456789": true}}, // it is sealed as one
+		{"{{ index .nuon.sandbox.outputs.list 0 }}", map[string]bool{"sealed-in-a-list": true}},
+		{"{{ range .nuon.sandbox.outputs.list }}{{ . }}{{ end }}", map[string]bool{"sealed-in-a-list": true}},
+		{`{{ index .nuon.app.variables (printf "to%s" "ken") }}`, map[string]bool{"sealed-variable": true}}, // computed: all of them
+		{"{{ with .nuon.app }}{{ .variables.token }}{{ end }}", map[string]bool{"sealed-variable": true}},
+		{"{{ .nuon.components", map[string]bool{}}, // the engine says what is wrong
+	} {
+		j, _, err := open(id, tc.script)
+		if err != nil {
+			t.Errorf("%s: %v", tc.script, err)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, j.secrets.known); diff != "" {
+			t.Errorf("%s opens (-want +got):\n%s", tc.script, diff)
+		}
 	}
 }
 

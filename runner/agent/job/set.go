@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,7 +59,7 @@ func (s *Set) Recover() ([]Tick, error) {
 			continue
 		}
 		if !found { // never finished being made: the attempt does not exist
-			if err := os.RemoveAll(dir.path); err != nil {
+			if err := dir.remove(); err != nil {
 				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.path, "err", err)
 			}
 			continue
@@ -78,7 +79,7 @@ func (s *Set) Recover() ([]Tick, error) {
 
 // facts looks for what recovery.Decide wants to know.
 func (j *job) facts() recovery.Facts {
-	f := recovery.Facts{Phase: j.attempt.Phase, Mutates: j.spec.Mutates()}
+	f := recovery.Facts{Phase: j.attempt.Phase, Mutates: j.mutates()}
 	_, f.HasResult, _ = j.dir.readOut("out/result.json", maxResult)
 	if f.Phase != recovery.Starting && f.Phase != recovery.Started {
 		return f
@@ -92,6 +93,9 @@ func (j *job) facts() recovery.Facts {
 		f.Alive = process.Alive(*j.attempt.Process)
 	} else if pid, found := process.Find("run", j.dir.engine()); found {
 		j.attempt.Process, f.Alive = &pid, true
+	}
+	if f.Alive && j.attempt.Isolation.Hidden { // such an engine holds no lock of the agent's
+		j.relock()
 	}
 	if !f.Alive && len(j.locks) == 0 {
 		// The engine is over, but something that it started holds its lock:
@@ -108,7 +112,9 @@ func (s *Set) Start(a runnerapi.Assignment) error {
 	if !id.Valid(id.Job, a.JobID) || a.Attempt < 1 {
 		return fmt.Errorf("%q is not a job, or %d not an attempt", a.JobID, a.Attempt) // both become file names
 	}
-	err := s.start(Attempt{Assignment: a, Phase: recovery.Claimed})
+	text := a.Spec
+	a.Spec = nil
+	err := s.start(Attempt{Assignment: a, SpecText: text, Phase: recovery.Claimed})
 	if err != nil {
 		err = s.deps.Disk.Failed(err)
 		s.turnDown(a, err)
@@ -119,12 +125,16 @@ func (s *Set) Start(a runnerapi.Assignment) error {
 // StartTick begins a scheduled run under the given id. recorded is called once
 // the run exists on disk, before its engine begins.
 func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded func() error) error {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return fmt.Errorf("spec of the run: %w", err)
+	}
 	a := Attempt{
-		Assignment: runnerapi.Assignment{JobID: runID, Attempt: 1, Operation: string(spec.Operation), Spec: spec},
-		Tick:       &tick, Phase: recovery.Claimed,
+		Assignment: runnerapi.Assignment{JobID: runID, Attempt: 1, Operation: string(spec.Operation)},
+		SpecText:   text, Tick: &tick, Phase: recovery.Claimed,
 	}
 	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
-	err := dir.make(a, s.deps.Engine.Isolation.GID)
+	err = dir.make(a, s.deps.Engine.Isolation.GID)
 	if err == nil {
 		if err = recorded(); err == nil {
 			return s.start(a)

@@ -1,19 +1,20 @@
-// Package order decides whether the runner obeys an order to change something.
+// Package order decides what the runner does of what it is told.
 //
-// An order is a capsule, signed by a dispatch key that the customer pinned. The
-// signature alone proves nothing against a control plane that was taken over,
-// so everything in it is compared with what the runner finds out by itself: its
-// own record of the plan, the bytes in its own registry, the executables, the
-// present state, the fences and nonces that it has seen. Each field that stands
-// against it is named.
+// Each job comes with an order, signed by a key that the customer's side pinned.
+// The signature alone proves nothing against a control plane that was taken
+// over, so everything in it is compared with what the runner finds out by
+// itself: its own table of work, the bytes of the spec, what it has begun
+// before, and for work that changes something its own record of the plan, the
+// bytes in its own registry, the executables, the present state, the fences and
+// nonces that it has seen. Each field that stands against it is named.
 //
-//	capsule ──▶ Verify ──▶ Check(capsule, Facts) ──▶ obey | refused | stale
-//	                             ▲
-//	 plan record, digests, state, fences, nonces ┘
+//	order ──▶ Verify ──▶ Judge(keys, order, Facts) ──▶ obey | refused | stale
+//	                         ▲                 │ it mutates
+//	    table, spec, ledger ─┘                 ▼
+//	    plan record, digests, state ──▶ JudgeEffect(order, EffectFacts)
 package order
 
 import (
-	"crypto/ed25519"
 	"strconv"
 	"time"
 
@@ -26,21 +27,27 @@ import (
 type Record struct {
 	ChangeID string `json:"change_id"`
 	JobID    string `json:"job_id"`
+	// OriginID is what the order to plan said: an apply under another origin
+	// could bring the same effect about again.
+	OriginID string `json:"origin_id,omitempty"`
 	// Effect is all that the plan does; EffectDigest is its digest.
 	Effect       capsule.Effect `json:"effect"`
 	EffectDigest string         `json:"effect_digest"`
 	// Pinned is the digest of the sealed bytes that an apply needs, Blob names
 	// the artifact in the own registry that holds them. Both are empty when the
 	// plan changes nothing.
-	Pinned    string    `json:"pinned,omitempty"`
-	Blob      string    `json:"blob,omitempty"`
+	Pinned string `json:"pinned,omitempty"`
+	Blob   string `json:"blob,omitempty"`
+	// Hidden are the texts that were opened for the plan, sealed again: an apply
+	// gets no state, and its log must not show them.
+	Hidden    []byte    `json:"hidden,omitempty"`
 	PlannedAt time.Time `json:"planned_at"`
 }
 
-// Facts are what the runner knows without looking at the capsule.
-type Facts struct {
-	RunnerID, RunnerVersion string
-	Spec                    jobspec.Spec
+// EffectFacts are what the runner knows of an effect that it is ordered to bring
+// about.
+type EffectFacts struct {
+	Spec jobspec.Spec
 	// Fence came with the assignment, nil when none did.
 	Fence *int64
 	// HighestFence is the highest that was ever seen for the resource.
@@ -56,83 +63,50 @@ type Facts struct {
 	// ArtifactProblem says what is wrong with the artifact's bytes, "" if
 	// nothing is.
 	ArtifactProblem string
-	NonceUsed       func(nonce string) bool
-	Now             time.Time
 }
 
-// Verdict is the answer to an order. The zero Outcome means: obey.
-type Verdict struct {
-	Outcome jobspec.Outcome
-	Differs []jobspec.Difference
-	// Capsule is the verified order; zero when its signature was refused.
-	Capsule capsule.Capsule
-}
-
-// Judge verifies an order and compares it with the facts.
-func Judge(keys map[string]ed25519.PublicKey, env *capsule.Envelope, f Facts) Verdict {
-	if env == nil {
-		return refuse(capsule.Capsule{}, jobspec.Difference{Field: "capsule", Want: "a signed order", Got: "none"})
-	}
-	var c capsule.Capsule
-	if _, err := capsule.Verify(keys, capsule.PayloadType, *env, &c); err != nil {
-		return refuse(capsule.Capsule{}, jobspec.Difference{Field: "signature", Want: "one of a pinned dispatch key", Got: err.Error()})
-	}
-	differs := Check(c, f)
+// JudgeEffect compares an order that Judge let pass, and that mutates, with what
+// the runner planned.
+func JudgeEffect(o capsule.Order, f EffectFacts) Verdict {
+	differs := checkEffect(o, f)
+	v := Verdict{Differs: differs, Order: o}
 	switch {
 	case len(differs) == 0:
-		return Verdict{Capsule: c}
 	case onlyStateMoved(differs):
-		return Verdict{Outcome: jobspec.OutcomeStale, Differs: differs, Capsule: c}
+		v.Outcome = jobspec.OutcomeStale
+	default:
+		v.Outcome = jobspec.OutcomeRefused
 	}
-	return refuse(c, differs...)
+	return v
 }
 
-// Check names every field of a verified order that stands against it.
-func Check(c capsule.Capsule, f Facts) []jobspec.Difference {
-	var differs []jobspec.Difference
-	differ := func(bad bool, field, want, got string) {
-		if bad {
-			differs = append(differs, jobspec.Difference{Field: field, Want: want, Got: got})
-		}
+func checkEffect(o capsule.Order, f EffectFacts) []jobspec.Difference {
+	d := &differences{}
+	fence := strconv.FormatInt(o.Fence, 10)
+	switch {
+	case f.Fence == nil:
+		d.add(true, "fence", "the grant on the resource", "none")
+	case *f.Fence != o.Fence:
+		d.add(true, "fence", strconv.FormatInt(*f.Fence, 10), fence)
+	case o.Fence < f.HighestFence:
+		d.add(true, "fence", "at least "+strconv.FormatInt(f.HighestFence, 10), fence)
 	}
-	want := capsule.Facts{
-		JobID:           f.Spec.JobID,
-		RunnerID:        f.RunnerID,
-		RunnerVersion:   f.RunnerVersion,
-		OrgID:           f.Spec.OrgID,
-		InstallID:       f.Spec.InstallID,
-		Operation:       string(f.Spec.Operation),
-		PlanBytesDigest: f.PinnedDigest,
-		Now:             f.Now,
-		NonceUsed:       f.NonceUsed(c.Nonce),
-	}
-	if f.Spec.Resource != nil {
-		want.ResourceID = f.Spec.Resource.ID
-	}
-	if f.Fence != nil {
-		want.Fence = *f.Fence
-	}
-	if f.Planned != nil {
-		want.EffectDigest = f.Planned.Effect.Digest()
-	}
-	for _, d := range capsule.Check(c, want) {
-		differ(true, d.Field, d.B, d.A)
-	}
-	differ(f.Fence == nil, "fence", "the grant on the resource", "none")
-	differ(f.Fence != nil && *f.Fence < f.HighestFence, "fence",
-		"at least "+strconv.FormatInt(f.HighestFence, 10), strconv.FormatInt(want.Fence, 10))
-	differ(f.ArtifactProblem != "", "artifact_digest", "the bytes of the digest", f.ArtifactProblem)
+	d.add(f.ArtifactProblem != "", "artifact_digest", "the bytes of the digest", f.ArtifactProblem)
+	d.add(o.PlanBytesDigest != f.PinnedDigest, "plan_bytes_digest", f.PinnedDigest, o.PlanBytesDigest)
 	if f.Planned == nil {
-		differ(true, "plan", "a plan that this runner made", "none for change "+f.Spec.ChangeID)
-		return differs
+		d.add(true, "plan", "a plan that this runner made", "none for change "+f.Spec.ChangeID)
+		return d.list
 	}
-	differ(f.Planned.Pinned == "", "pinned", "a plan that changes something", "none")
-	differ(f.Spec.Pinned != f.Planned.Pinned, "pinned", f.Planned.Pinned, f.Spec.Pinned)
-	differ(f.PinnedDigest != f.Planned.Pinned, "plan_bytes_digest", f.Planned.Pinned, f.PinnedDigest)
-	for _, d := range capsule.Diff(f.Planned.Effect, f.Effect) {
-		differ(true, d.Field, d.A, d.B)
+	effect := f.Planned.Effect.Digest()
+	d.add(o.EffectDigest != effect, "effect_digest", effect, o.EffectDigest)
+	d.add(f.Planned.OriginID == "" || o.OriginID != f.Planned.OriginID, "origin_id", f.Planned.OriginID, o.OriginID)
+	d.add(f.Planned.Pinned == "", "pinned", "a plan that changes something", "none")
+	d.add(f.Spec.Pinned != f.Planned.Pinned, "pinned", f.Planned.Pinned, f.Spec.Pinned)
+	d.add(f.PinnedDigest != f.Planned.Pinned, "plan_bytes_digest", f.Planned.Pinned, f.PinnedDigest)
+	for _, diff := range capsule.Diff(f.Planned.Effect, f.Effect) {
+		d.add(true, diff.Field, diff.A, diff.B)
 	}
-	return differs
+	return d.list
 }
 
 // onlyStateMoved: somebody changed the resource since the plan, and nothing
@@ -144,8 +118,4 @@ func onlyStateMoved(differs []jobspec.Difference) bool {
 		}
 	}
 	return true
-}
-
-func refuse(c capsule.Capsule, differs ...jobspec.Difference) Verdict {
-	return Verdict{Outcome: jobspec.OutcomeRefused, Differs: differs, Capsule: c}
 }

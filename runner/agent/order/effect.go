@@ -48,6 +48,10 @@ func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	if spec.Action != nil {
 		e.Component = spec.Action.Name
 	}
+	if spec.Release != nil {
+		e.Component = spec.Release.ID
+		e.ArtifactDigest = manifestDigest(*spec.Release)
+	}
 	if spec.Artifact != nil {
 		e.ArtifactDigest = spec.Artifact.Digest
 	}
@@ -97,11 +101,29 @@ func changeKind(spec jobspec.Spec) string {
 	switch {
 	case spec.Kind == jobspec.KindAction:
 		return "script"
+	case spec.Kind == jobspec.KindRelease && spec.Destroy:
+		return "forget"
+	case spec.Kind == jobspec.KindRelease:
+		return "accept"
 	case spec.Destroy:
 		return "teardown"
 	default:
 		return "deploy"
 	}
+}
+
+// manifestDigest names what a release brings; a release without a manifest has
+// no digest that could be approved.
+func manifestDigest(r jobspec.Release) string {
+	manifest, err := r.Manifest()
+	if err != nil {
+		return "no manifest: " + err.Error()
+	}
+	digest, err := manifest.Digest()
+	if err != nil {
+		return "no manifest: " + err.Error()
+	}
+	return digest
 }
 
 // Target names the place of an install on this machine. It changes when the

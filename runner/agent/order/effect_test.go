@@ -14,11 +14,11 @@ import (
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// TestEffectIsAsThePageSays: what docs/reference/capsule.md calls empty is empty,
+// TestEffectIsAsThePageSays: what docs/reference/orders.md calls empty is empty,
 // and nothing else is, for each kind of change.
 func TestEffectIsAsThePageSays(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/reference/capsule.md")
+	page, err := os.ReadFile("../../../docs/reference/orders.md")
 	if err != nil {
 		t.Fatal(err)
 	}

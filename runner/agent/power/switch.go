@@ -50,9 +50,10 @@ func (m Mode) Claims() bool { return m == Run || m == ReadOnly }
 // Job says whether a job of the control plane may begin.
 func (m Mode) Job(mutates bool) bool { return m == Run || m == ReadOnly && !mutates }
 
-// Scheduled says whether a scheduled action may begin. All of them only read.
-func (m Mode) Scheduled(healthCheck bool) bool {
-	return m == Run || m == ReadOnly || m == Pause && healthCheck
+// Scheduled says whether a scheduled run may begin. All of them only read; in a
+// pause only checks go on.
+func (m Mode) Scheduled(check bool) bool {
+	return m == Run || m == ReadOnly || m == Pause && check
 }
 
 // Stops says whether engines that run are to stop.

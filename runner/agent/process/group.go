@@ -1,12 +1,14 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Limits bound what one engine may use; 0 means no limit.
@@ -25,54 +27,84 @@ type Group struct {
 	v2   bool
 }
 
-// Hierarchies says which limits this machine lets us set, for people:
-// "v2", "v1 memory,pids" or "none".
-func Hierarchies() string {
-	if _, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers")); err == nil {
-		if os.MkdirAll(filepath.Join(cgroupRoot, "berth"), 0o755) == nil {
-			return "v2"
-		}
-		return "none"
-	}
-	var can []string
-	for _, controller := range []string{"memory", "pids"} {
-		if mounted(controller) && os.MkdirAll(filepath.Join(cgroupRoot, controller, "berth"), 0o755) == nil {
-			can = append(can, controller)
-		}
-	}
-	if len(can) == 0 {
-		return "none"
-	}
-	return "v1 " + strings.Join(can, ",")
+// bound is a limit as the kernel takes it.
+type bound struct {
+	controller string // its hierarchy, in v1
+	file       string
+	value      int64
 }
 
-// NewGroup makes the group called name, or finds it again. It is best effort:
-// limits that the machine does not offer are left out, and nil means none.
-func NewGroup(name string, l Limits) *Group {
-	g := &Group{}
-	if _, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers")); err == nil {
-		parent := filepath.Join(cgroupRoot, "berth")
-		dir := filepath.Join(parent, name)
-		_ = os.MkdirAll(parent, 0o755)
-		_ = set(parent, "cgroup.subtree_control", "+memory +pids")
-		if os.MkdirAll(dir, 0o755) != nil {
-			return nil
-		}
-		_ = limit(dir, "memory.max", l.MemoryBytes)
-		_ = limit(dir, "pids.max", l.PIDs)
-		g.dirs, g.v2 = []string{dir}, true
-		return g
+func unified() bool {
+	_, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers"))
+	return err == nil
+}
+
+// bounds are the limits that are set, by the files of this machine.
+func (l Limits) bounds(v2 bool) []bound {
+	memory := "memory.limit_in_bytes"
+	if v2 {
+		memory = "memory.max"
 	}
-	for controller, bound := range map[string]struct {
-		file  string
-		value int64
-	}{"memory": {"memory.limit_in_bytes", l.MemoryBytes}, "pids": {"pids.max", l.PIDs}} {
-		dir := filepath.Join(cgroupRoot, controller, "berth", name)
-		if !mounted(controller) || os.MkdirAll(dir, 0o755) != nil {
-			continue
+	var all []bound
+	for _, b := range []bound{{"memory", memory, l.MemoryBytes}, {"pids", "pids.max", l.PIDs}} {
+		if b.value > 0 {
+			all = append(all, b)
 		}
-		_ = limit(dir, bound.file, bound.value)
-		g.dirs = append(g.dirs, dir)
+	}
+	return all
+}
+
+// NewGroup makes the group called name, or finds it again, and sets its limits.
+// It fails unless all of them are set: an engine must not run as if they were.
+// Without limits there is no group.
+func NewGroup(name string, l Limits) (*Group, error) {
+	v2 := unified()
+	bounds := l.bounds(v2)
+	if len(bounds) == 0 {
+		return nil, nil
+	}
+	g := &Group{v2: v2}
+	if v2 {
+		parent := filepath.Join(cgroupRoot, "berth")
+		g.dirs = []string{filepath.Join(parent, name)}
+		if err := os.MkdirAll(parent, 0o755); err != nil {
+			return nil, fmt.Errorf("control group: %w", err)
+		}
+		// What is enabled already, or cannot be, shows when the limit is written.
+		_ = set(cgroupRoot, "cgroup.subtree_control", "+memory +pids")
+		_ = set(parent, "cgroup.subtree_control", "+memory +pids")
+	}
+	for _, b := range bounds {
+		if !v2 {
+			if !mounted(b.controller) {
+				return nil, errors.Join(fmt.Errorf("control groups of this machine have no %s controller", b.controller), g.remove())
+			}
+			g.dirs = append(g.dirs, filepath.Join(cgroupRoot, b.controller, "berth", name))
+		}
+		dir := g.dirs[len(g.dirs)-1]
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = set(dir, b.file, strconv.FormatInt(b.value, 10))
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("control group: %w", err), g.remove())
+		}
+	}
+	return g, nil
+}
+
+// FindGroup returns the group called name as far as it exists; nil when it does
+// not.
+func FindGroup(name string) *Group {
+	g := &Group{v2: unified()}
+	candidates := []string{filepath.Join(cgroupRoot, "berth", name)}
+	if !g.v2 {
+		candidates = []string{filepath.Join(cgroupRoot, "memory", "berth", name), filepath.Join(cgroupRoot, "pids", "berth", name)}
+	}
+	for _, dir := range candidates {
+		if _, err := os.Stat(dir); err == nil {
+			g.dirs = append(g.dirs, dir)
+		}
 	}
 	if len(g.dirs) == 0 {
 		return nil
@@ -80,38 +112,70 @@ func NewGroup(name string, l Limits) *Group {
 	return g
 }
 
-// Remove deletes the group once nothing runs in it.
+// CanLimit finds out by trying whether this machine can hold an engine to the
+// limits.
+func CanLimit(l Limits) error {
+	g, err := NewGroup(fmt.Sprintf("try-%d-%d", os.Getpid(), time.Now().UnixNano()), l)
+	if err != nil {
+		return err
+	}
+	g.Remove()
+	return nil
+}
+
+// removeAgain is how much later a group is tried again that cannot be removed:
+// an adopted process is over before somebody else has reaped it.
+const removeAgain = 200 * time.Millisecond
+
+// Remove deletes the group; nothing runs in it any more.
 func (g *Group) Remove() {
+	if g.remove() != nil {
+		time.AfterFunc(removeAgain, func() { _ = g.remove() })
+	}
+}
+
+func (g *Group) remove() error {
 	if g == nil {
-		return
+		return nil
 	}
+	var errs []error
 	for _, dir := range g.dirs {
-		_ = os.Remove(dir)
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
+	return errors.Join(errs...)
 }
 
 // attach lets the process be born in the group, where the kernel can do that.
-func (g *Group) attach(attr *syscall.SysProcAttr) (done func()) {
+func (g *Group) attach(attr *syscall.SysProcAttr) (done func(), err error) {
 	if g == nil || !g.v2 {
-		return func() {}
+		return func() {}, nil
 	}
 	f, err := os.Open(g.dirs[0])
 	if err != nil {
-		return func() {}
+		return nil, fmt.Errorf("control group: %w", err)
 	}
 	attr.UseCgroupFD, attr.CgroupFD = true, int(f.Fd())
-	return func() { f.Close() }
+	return func() { f.Close() }, nil
 }
 
-// add moves a process into the group, where it was not born there (v1). What it
-// started before that is not limited; it has had no time to.
-func (g *Group) add(pid int) {
-	if g == nil || g.v2 {
-		return
+// late: processes are not born in the group, but moved there.
+func (g *Group) late() bool { return g != nil && !g.v2 }
+
+// add moves a process into the group, where it was not born there (v1). It has
+// to be a launcher that waits: what a process started before that is not
+// limited.
+func (g *Group) add(pid int) error {
+	if !g.late() {
+		return nil
 	}
 	for _, dir := range g.dirs {
-		_ = set(dir, "cgroup.procs", strconv.Itoa(pid))
+		if err := set(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // kill ends every process in the group, also those that came meanwhile.
@@ -140,13 +204,6 @@ func (g *Group) kill() {
 func mounted(controller string) bool {
 	_, err := os.Stat(filepath.Join(cgroupRoot, controller, "cgroup.procs"))
 	return err == nil
-}
-
-func limit(dir, file string, value int64) error {
-	if value <= 0 {
-		return nil
-	}
-	return set(dir, file, strconv.FormatInt(value, 10))
 }
 
 func set(dir, file, value string) error {

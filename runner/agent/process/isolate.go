@@ -3,23 +3,14 @@ package process
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"syscall"
 )
 
-// CanIsolate finds out what this machine allows: uid is the wanted user of
-// engines, 0 for the agent's own. probe is an executable that any user may run
-// and that ends at once when it is called with probeArgs.
-func CanIsolate(uid int, probe string, probeArgs ...string) Isolation {
-	if os.Geteuid() != 0 {
-		return Isolation{}
-	}
-	iso := Isolation{UID: uid, GID: uid}
-	cmd := exec.Command(probe, probeArgs...) //nolint:noctx // ends at once
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
-	iso.PIDNamespace = cmd.Run() == nil
-	return iso
+// CanSeparate finds out whether this machine gives engines process namespaces of
+// their own. launcher is an executable that has package launcher in it.
+func CanSeparate(launcher string) bool {
+	return Try(Spec{Path: launcher, Dir: "/", Launcher: launcher, Isolation: Isolation{PIDNamespace: true}}) == nil
 }
 
 // Reachable checks that the user uid may pass through all directories above

@@ -25,7 +25,7 @@ func shell(t *testing.T, iso process.Isolation, group *process.Group, script str
 	defer out.Close()
 	p, err := process.Start(process.Spec{
 		Path: "/bin/sh", Args: []string{"-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Stdout: out, Stderr: out,
-		Isolation: iso, Group: group,
+		Isolation: iso, Group: group, Launcher: self(t),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,10 +50,20 @@ func ended(t *testing.T, p *process.Process) {
 func isolations(t *testing.T) map[string]process.Isolation {
 	t.Helper()
 	all := map[string]process.Isolation{"session": {}}
-	if iso := process.CanIsolate(0, "/bin/true"); iso.PIDNamespace {
-		all["namespace"] = iso
+	if process.CanSeparate(self(t)) {
+		all["namespace"] = process.Isolation{PIDNamespace: true}
 	}
 	return all
+}
+
+// self is this executable: the launcher is in it.
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // grandchild waits for the number that the script wrote into the file.
@@ -172,22 +182,47 @@ func TestAdopt(t *testing.T) {
 
 func TestGroupLimits(t *testing.T) {
 	t.Parallel()
-	if process.Hierarchies() == "none" {
-		t.Skip("control groups cannot be written here")
+	limits := process.Limits{PIDs: 24}
+	if err := process.CanLimit(limits); err != nil {
+		t.Skip(err)
 	}
-	group := process.NewGroup(fmt.Sprintf("test-%d", os.Getpid()), process.Limits{PIDs: 8})
-	t.Cleanup(group.Remove)
-	p, dir := shell(t, process.Isolation{}, group, "while [ ! -e go ]; do :; done; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 5 & done; wait")
-	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+	group, err := process.NewGroup(fmt.Sprintf("test-%d", os.Getpid()), limits)
+	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(group.Remove)
+	// It forks at once: what came before its being limited would show.
+	p, dir := shell(t, process.Isolation{}, group, "for i in $(seq 40); do sleep 5 & done; wait")
 	ended(t, p)
 	out, err := os.ReadFile(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(strings.ToLower(string(out)), "fork") {
-		t.Errorf("twelve processes fit into eight:\n%s", out)
+		t.Errorf("forty processes fit into 24:\n%s", out)
+	}
+}
+
+// What the kernel does not take is no limit: there is no group then.
+func TestLimitsThatCannotBeSet(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	if err := process.CanLimit(process.Limits{PIDs: 8}); err != nil {
+		t.Skip(err)
+	}
+	name := fmt.Sprintf("test-refused-%d", os.Getpid())
+	// More processes than the kernel can count.
+	group, err := process.NewGroup(name, process.Limits{PIDs: 1 << 62})
+	if err == nil {
+		t.Errorf("group %+v with a limit that the kernel refuses", group)
+	}
+	if left := process.FindGroup(name); left != nil {
+		t.Errorf("left behind: %+v", left)
+	}
+	if group, err := process.NewGroup(name, process.Limits{}); err != nil || group != nil {
+		t.Errorf("without limits: %+v, %v", group, err)
 	}
 }
 

@@ -2,9 +2,10 @@
 // them: one process tree per attempt, isolated as far as the machine allows.
 //
 // As root an engine runs as another user, as the first process of a PID
-// namespace of its own. Whatever it starts dies with it, and it lives on when
-// the agent dies: the next agent adopts it. Without root an engine shares the
-// agent's user, and is asked to stop when the agent dies.
+// namespace of its own, and sees of the machine's files what package launcher
+// leaves it. Whatever it starts dies with it, and it lives on when the agent
+// dies: the next agent adopts it. Without root an engine shares the agent's
+// user, and is asked to stop when the agent dies.
 //
 // The package knows nothing of jobs. It is for Linux.
 package process
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/runner/agent/launcher"
 )
 
 // Isolation is how engines are kept apart from the agent.
@@ -27,6 +30,9 @@ type Isolation struct {
 	UID, GID int
 	// PIDNamespace gives each engine a process namespace.
 	PIDNamespace bool
+	// Hidden: it sees of the agent's files those of its job, by mounts of its
+	// own.
+	Hidden bool
 }
 
 // Spec is what to start.
@@ -42,6 +48,17 @@ type Spec struct {
 	Inherit   []*os.File
 	Isolation Isolation
 	Group     *Group // nil: no limits
+
+	// Launcher is the executable that becomes the engine: one that has package
+	// launcher in it. Without one, a process cannot be given another user, a
+	// sight, or the limits of control groups v1.
+	Launcher string
+	// Sight is what an engine sees with Isolation.Hidden, and ScratchMap how its
+	// scratch appears as its own, see UserMap; nil: as it is on disk.
+	Sight      *launcher.Sight
+	ScratchMap *os.File
+	// try has the launcher do all but start the process.
+	try bool
 }
 
 // ID names a process for good: numbers are given again, start times and boots
@@ -66,7 +83,8 @@ type Process struct {
 	code int // valid after done; -1 when it is not known
 }
 
-// Start starts a process. It belongs to nobody's ctx: see Stop and Kill.
+// Start starts a process. It belongs to nobody's ctx: see Stop and Kill. An
+// error means that it did not begin.
 func Start(s Spec) (*Process, error) {
 	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it outlives the agent on purpose
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = s.Dir, s.Env, s.Stdout, s.Stderr, s.Inherit
@@ -75,23 +93,30 @@ func Start(s Spec) (*Process, error) {
 	}
 	// A session of its own: no terminal's signal reaches it.
 	attr := &syscall.SysProcAttr{Setsid: true}
-	if s.Isolation.UID > 0 {
-		attr.Credential = &syscall.Credential{Uid: uint32(s.Isolation.UID), Gid: uint32(s.Isolation.GID)}
-	}
 	if s.Isolation.PIDNamespace {
 		attr.Cloneflags = syscall.CLONE_NEWPID
 	} else {
 		attr.Pdeathsig = syscall.SIGTERM
 	}
-	closeGroup := s.Group.attach(attr)
-	defer closeGroup()
 	cmd.SysProcAttr = attr
-	if err := cmd.Start(); err != nil {
+	closeGroup, err := s.Group.attach(attr)
+	if err != nil {
 		return nil, err
 	}
+	defer closeGroup()
 	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
+	switch {
+	case s.Launcher != "":
+		err = s.launch(cmd)
+	case s.Isolation.UID != 0 || s.Isolation.Hidden || s.Group.late():
+		err = errors.New("this isolation needs a launcher")
+	default:
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, err
+	}
 	p.id = ID{PID: cmd.Process.Pid}
-	s.Group.add(p.id.PID)
 	// The child cannot have been reaped yet, so its number is still its own.
 	p.id.StartTime, _ = startTime(p.id.PID)
 	p.id.BootID = bootID()

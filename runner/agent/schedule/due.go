@@ -8,16 +8,11 @@
 package schedule
 
 import (
-	"crypto/ed25519"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"time"
 
 	"github.com/robfig/cron/v3"
-
-	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 const (
@@ -95,38 +90,4 @@ func Parse(expression string) (cron.Schedule, error) {
 		return nil, fmt.Errorf("schedule %q: %w", expression, err)
 	}
 	return s, nil
-}
-
-// Why settings are not taken, for errors.Is.
-var (
-	ErrForeign = errors.New("settings are for another install")
-	ErrOlder   = errors.New("settings are not newer than those in force")
-	ErrExpired = errors.New("settings have expired")
-)
-
-// Accept verifies signed settings and compares them with the version in force;
-// 0 when there is none.
-func Accept(keys map[string]ed25519.PublicKey, env capsule.Envelope, orgID, installID string, inForce int64, now time.Time) (jobspec.Settings, error) {
-	var s jobspec.Settings
-	if _, err := capsule.Verify(keys, capsule.SettingsType, env, &s); err != nil {
-		return jobspec.Settings{}, err
-	}
-	switch {
-	case s.OrgID != orgID || s.InstallID != installID:
-		return jobspec.Settings{}, ErrForeign
-	case s.Version <= inForce:
-		return jobspec.Settings{}, fmt.Errorf("%w: %d, not above %d", ErrOlder, s.Version, inForce)
-	case !now.Before(Expiry(s)):
-		return jobspec.Settings{}, ErrExpired
-	}
-	return s, nil
-}
-
-// Expiry is until when settings are good: what they say, but no longer than
-// any settings may last.
-func Expiry(s jobspec.Settings) time.Time {
-	if limit := s.IssuedAt.Add(jobspec.SettingsLifetime); limit.Before(s.ExpiresAt) {
-		return limit
-	}
-	return s.ExpiresAt
 }

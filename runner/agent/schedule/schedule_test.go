@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"testing"
 	"time"
@@ -147,6 +148,16 @@ func TestAccept(t *testing.T) {
 		{name: "another org", change: func(s *jobspec.Settings) { s.OrgID = "org_2" }, now: now, want: schedule.ErrForeign},
 		{name: "expired", now: now.Add(jobspec.SettingsLifetime), want: schedule.ErrExpired},
 		{name: "good for a year, but none is good for longer than a week", change: func(s *jobspec.Settings) { s.ExpiresAt = now.AddDate(1, 0, 0) }, now: now.Add(jobspec.SettingsLifetime), want: schedule.ErrExpired},
+		{name: "good for a week from its receipt, whenever it was issued", now: now.Add(jobspec.SettingsLifetime - time.Hour)},
+		{name: "issued in five minutes", change: func(s *jobspec.Settings) { s.IssuedAt = now.Add(5 * time.Minute) }, now: now},
+		{name: "issued later than that", change: func(s *jobspec.Settings) { s.IssuedAt = now.Add(5*time.Minute + time.Second) }, now: now, want: schedule.ErrFuture},
+		{name: "issued and good in the year 2099", change: func(s *jobspec.Settings) {
+			s.IssuedAt, s.ExpiresAt = now.AddDate(73, 0, 0), now.AddDate(74, 0, 0)
+		}, now: now, want: schedule.ErrFuture},
+		{name: "a version near the end of numbers", change: func(s *jobspec.Settings) { s.Version = 1<<53 - 1 }, inForce: 3, now: now, want: schedule.ErrJump},
+		{name: "the first version is bounded too", change: func(s *jobspec.Settings) { s.Version = 1_000_001 }, now: now, want: schedule.ErrJump},
+		{name: "the largest jump", change: func(s *jobspec.Settings) { s.Version = 1_000_003 }, inForce: 3, now: now},
+		{name: "past the end of numbers", change: func(s *jobspec.Settings) { s.Version = 1 << 53 }, inForce: 1<<53 - 2, now: now, want: schedule.ErrJump},
 		{name: "a stranger's signature", signer: stranger, now: now, want: capsule.ErrSignature},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -162,11 +173,70 @@ func TestAccept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = schedule.Accept(keys, env, "org_1", "ins_1", tc.inForce, tc.now)
+			_, err = schedule.Install{Keys: keys, OrgID: "org_1", ID: "ins_1"}.Accept(env, tc.inForce, tc.now)
 			if !errors.Is(err, tc.want) {
 				t.Errorf("Accept = %v, want %v", err, tc.want)
 			}
 		})
+	}
+}
+
+// Stored settings prove nothing, and end a week after they came. Their version
+// counts also then: nothing older is taken.
+func TestStoredSettings(t *testing.T) {
+	t.Parallel()
+	public, private, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mine := schedule.Install{Keys: map[string]ed25519.PublicKey{"key_1": public}, OrgID: "org_1", ID: "ins_1"}
+	now := at("10:00:00")
+	sign := func(s jobspec.Settings) capsule.Envelope {
+		env, err := capsule.Sign(private, "key_1", capsule.SettingsType, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env
+	}
+	// A clock that was five minutes ahead, and a year of validity.
+	good := jobspec.Settings{Version: 2_000_000, OrgID: "org_1", InstallID: "ins_1", IssuedAt: now.Add(5 * time.Minute), ExpiresAt: now.AddDate(1, 0, 0)}
+	raw, err := json.Marshal(schedule.Stored{ReceivedAt: now, Envelope: sign(good)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := json.Marshal(sign(good)) // as runners of before kept them
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := sign(good)
+	forged.Payload = sign(jobspec.Settings{Version: 3, OrgID: "org_1", InstallID: "ins_1"}).Payload
+	bad, err := json.Marshal(schedule.Stored{ReceivedAt: now, Envelope: forged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name    string
+		text    []byte
+		now     time.Time
+		version int64
+		want    error
+	}{
+		{"as they came", raw, now.Add(time.Hour), good.Version, nil},
+		{"the last moment", raw, now.Add(jobspec.SettingsLifetime - time.Nanosecond), good.Version, nil},
+		{"a week after they came", raw, now.Add(jobspec.SettingsLifetime), good.Version, schedule.ErrExpired},
+		{"of a runner of before", old, now.Add(time.Hour), good.Version, nil},
+		{"of before, and a week after they were issued", old, now.Add(jobspec.SettingsLifetime + 5*time.Minute), good.Version, schedule.ErrExpired},
+		{"a clock that went back", raw, now.Add(-time.Hour), good.Version, schedule.ErrFuture},
+		{"changed on disk", bad, now.Add(time.Hour), 0, capsule.ErrSignature},
+	} {
+		var kept schedule.Stored
+		if err := json.Unmarshal(tc.text, &kept); err != nil {
+			t.Fatal(err)
+		}
+		_, version, err := mine.Again(kept, tc.now)
+		if !errors.Is(err, tc.want) || version != tc.version {
+			t.Errorf("%s: version %d, %v; want %d, %v", tc.name, version, err, tc.version, tc.want)
+		}
 	}
 }
 

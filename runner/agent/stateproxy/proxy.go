@@ -104,8 +104,8 @@ type Config struct {
 	// Fence is the grant on the resource; Mutates is false for plans.
 	Fence   int64
 	Mutates bool
-	Seal    *seal.Identity
-	Salt    []byte
+	Keys    datadir.Keys
+	Runner  datadir.Runner
 	// Dir is where states wait that were not accepted yet, the agent's own.
 	Dir string
 	// Disk gives of its reserve for a state on a full disk; nil does not.
@@ -270,17 +270,36 @@ func (p *Proxy) read(ctx context.Context) ([]byte, error) {
 		p.note("", 0)
 		return nil, nil
 	}
-	body, err := seal.Open(p.Seal, state.Body)
+	body, d, err := Open(p.Keys, p.Runner, p.Resource, *state)
 	if err != nil {
 		return nil, fmt.Errorf("state of %s: %w", p.Resource, err)
-	}
-	d, err := parse(body)
-	if err != nil {
-		return nil, err
 	}
 	d.secrets(func(v any) { p.Learn(v, false) })
 	p.note(d.Lineage, d.Serial)
 	return body, nil
+}
+
+// Open opens a state that the control plane sent as that of the resource.
+func Open(keys datadir.Keys, runner datadir.Runner, resource string, state runnerapi.State) ([]byte, Document, error) {
+	return OpenWith(keys.Open, datadir.StatePurpose(runner, resource, state.Lineage, state.Serial), state.Body)
+}
+
+// OpenWith opens a state for its purpose. Lineage and serial are those that it was
+// sealed for, and those that Terraform wrote into it.
+func OpenWith(open seal.Opener, purpose seal.Purpose, sealed []byte) ([]byte, Document, error) {
+	body, err := open(purpose, sealed)
+	if err != nil {
+		return nil, Document{}, err
+	}
+	d, err := parse(body)
+	if err != nil {
+		return nil, d, err
+	}
+	if d.Lineage != purpose.Lineage || d.Serial != purpose.Serial {
+		return nil, d, fmt.Errorf("%w: Terraform wrote lineage %q serial %d, and it came as lineage %q serial %d",
+			seal.ErrOtherPurpose, d.Lineage, d.Serial, purpose.Lineage, purpose.Serial)
+	}
+	return body, d, nil
 }
 
 func (p *Proxy) note(lineage string, serial int64) {
@@ -309,7 +328,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d.secrets(func(v any) { p.Learn(v, true) }) // before Terraform prints the next line
-	sealed, err := seal.Seal(p.Seal.Recipient(), body)
+	sealed, err := seal.Seal(p.Keys.Recipients(), datadir.StatePurpose(p.Runner, p.Resource, d.Lineage, d.Serial), body)
 	if err != nil {
 		p.fail(w, r, "seal", err)
 		return
@@ -317,7 +336,7 @@ func (p *Proxy) post(w http.ResponseWriter, r *http.Request) {
 	summary := d.summary()
 	write := runnerapi.StateWrite{
 		JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: r.URL.Query().Get("ID"),
-		Serial: d.Serial, Lineage: d.Lineage, Digest: digest(p.Salt, body), Body: sealed, Summary: &summary,
+		Serial: d.Serial, Lineage: d.Lineage, Digest: Digest(p.Keys.Salt, body), Body: sealed, Summary: &summary,
 	}
 	if err := p.keep(p.pendingPath(), write); err != nil {
 		if !disk.Full(err) {

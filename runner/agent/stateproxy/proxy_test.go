@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
@@ -92,6 +93,8 @@ type bench struct {
 	id      *seal.Identity
 }
 
+var owner = datadir.Runner{OrgID: "org_1", InstallID: "ins_1"}
+
 func newBench(t *testing.T, mutates bool) *bench {
 	t.Helper()
 	id, err := seal.GenerateIdentity()
@@ -106,7 +109,7 @@ func newBench(t *testing.T, mutates bool) *bench {
 	b.access = access
 	b.proxy = stateproxy.New(stateproxy.Config{
 		States: b.states, Resource: "res_1", Attempt: runnerapi.Attempt{JobID: "job_1", Attempt: 2}, Fence: 5, Mutates: mutates,
-		Seal: id, Salt: []byte("salt"), Dir: b.dir, Learn: func(v any, _ bool) { b.learned = append(b.learned, v) },
+		Keys: datadir.Keys{Seal: id, Salt: []byte("salt")}, Runner: owner, Dir: b.dir, Learn: func(v any, _ bool) { b.learned = append(b.learned, v) },
 		Log: slog.New(slog.DiscardHandler),
 	}, access)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -179,7 +182,7 @@ func TestApplyGoesThrough(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"resources": map[string]any{"local_file": 1}}, *w.Summary); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)
 	}
-	if plain, err := seal.Open(b.id, w.Body); err != nil || string(plain) != state {
+	if plain, err := seal.Open(b.id, datadir.StatePurpose(owner, "res_1", "lin", 3), w.Body); err != nil || string(plain) != state {
 		t.Errorf("sealed state = %s, %v", plain, err)
 	}
 	if !slices.Contains(b.learned, any("t0ken-of-state")) || !slices.Contains(b.learned, any("secret content")) || slices.Contains(b.learned, any("http://x")) {
@@ -305,5 +308,34 @@ func TestListenOnASocketAgain(t *testing.T) {
 	info, err := os.Stat(access.Socket)
 	if err != nil || info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("socket %v, %v", info.Mode(), err)
+	}
+}
+
+// The control plane keeps the states and may send any of them, with any serial.
+func TestAttackAnotherStateIsNotOpened(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(p *seal.Purpose, s *runnerapi.State){
+		"of another resource": func(p *seal.Purpose, _ *runnerapi.State) { p.Resource = "res_2" },
+		"of another install":  func(p *seal.Purpose, _ *runnerapi.State) { p.InstallID = "ins_2" },
+		"of a lower serial":   func(p *seal.Purpose, _ *runnerapi.State) { p.Serial = 2 },
+		"of another lineage":  func(p *seal.Purpose, _ *runnerapi.State) { p.Lineage = "other" },
+		"that is a leaf":      func(p *seal.Purpose, _ *runnerapi.State) { p.Kind, p.Path = seal.KindInput, "x" },
+		"under a false serial": func(p *seal.Purpose, s *runnerapi.State) {
+			p.Serial, s.Serial = 4, 4 // whoever knows the recipient can seal that
+		},
+	} {
+		b := newBench(t, false)
+		purpose := datadir.StatePurpose(owner, "res_1", "lin", 3)
+		sent := &runnerapi.State{Serial: 3, Lineage: "lin"}
+		change(&purpose, sent)
+		var err error
+		if sent.Body, err = seal.Seal([]string{b.id.Recipient()}, purpose, []byte(state)); err != nil {
+			t.Fatal(err)
+		}
+		b.states.stored = sent
+		status, text := b.ask(http.MethodGet, "/", "")
+		if status == http.StatusOK || strings.Contains(text, "t0ken") || !strings.Contains(text, "sealed for another purpose") {
+			t.Errorf("a state %s: %d %s", name, status, text)
+		}
 	}
 }

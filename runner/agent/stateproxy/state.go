@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// document is the part of a Terraform state, version 4, that the proxy reads.
-type document struct {
+// Document is the part of a Terraform state, version 4, that the proxy reads.
+type Document struct {
 	Serial  int64  `json:"serial"`
 	Lineage string `json:"lineage"`
 	Outputs map[string]struct {
@@ -26,8 +26,8 @@ type document struct {
 	} `json:"resources"`
 }
 
-func parse(body []byte) (document, error) {
-	var d document
+func parse(body []byte) (Document, error) {
+	var d Document
 	if err := json.Unmarshal(body, &d); err != nil {
 		// The cause could quote the state.
 		return d, fmt.Errorf("terraform state is not JSON of a known form")
@@ -36,7 +36,7 @@ func parse(body []byte) (document, error) {
 }
 
 // secrets calls learn with each value that the state itself marks as sensitive.
-func (d document) secrets(learn func(value any)) {
+func (d Document) secrets(learn func(value any)) {
 	for _, out := range d.Outputs {
 		if out.Sensitive {
 			learn(out.Value)
@@ -86,7 +86,7 @@ func follow(node any, path any) (any, bool) {
 }
 
 // summary counts resources by type: what may be shown of a state.
-func (d document) summary() map[string]any {
+func (d Document) summary() map[string]any {
 	counts := map[string]any{}
 	for _, r := range d.Resources {
 		if r.Mode == "managed" {
@@ -97,8 +97,8 @@ func (d document) summary() map[string]any {
 	return map[string]any{"resources": counts}
 }
 
-// digest tells two states apart without telling what is in them.
-func digest(salt, body []byte) string {
+// Digest tells two states apart without telling what is in them.
+func Digest(salt, body []byte) string {
 	mac := hmac.New(sha256.New, salt)
 	mac.Write(body)
 	return "sha256:" + hex.EncodeToString(mac.Sum(nil))

@@ -19,6 +19,10 @@ func (s *settings) manifestCommand() *cobra.Command {
 		Long: `Prints the manifest of the runner for one install: namespace, service accounts with the
 least rights, the code, the data volume, the runner itself. Read it, then apply it.
 
+Vendor code runs in pods of its own (--engines jobs, the default). With --engines process it
+runs in the agent's container, as another user: that needs fewer rights in the namespace, keeps
+vendor code less apart from the runner's keys, and is shown as trust: development.
+
 The code holds secrets that work once. Arguments can be seen by everybody on a machine, so
 give it from a file (--code @FILE) or on standard input (--code -).`,
 		Example: "  berth-runner manifest --code @code.txt --image registry.example.com/berth/runner:1.0 | kubectl apply -f -\n" +

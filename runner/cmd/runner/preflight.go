@@ -126,6 +126,9 @@ func ofData(found []agent.Finding) []preflight.Finding {
 		findings[i] = preflight.Finding{Check: f.What, Status: preflight.OK}
 		if f.Err != nil {
 			findings[i].Status, findings[i].Detail = preflight.Fail, f.Err.Error()
+			if f.Warning {
+				findings[i].Status = preflight.Warn
+			}
 		}
 	}
 	return findings

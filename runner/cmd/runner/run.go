@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/pkg/version"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/power"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // telemetryTimeout is for sending what is still buffered at the end.
@@ -34,13 +35,15 @@ func (s *settings) flags(f *pflag.FlagSet) {
 	f.IntVar(&s.cfg.Slots, "slots", 0, "jobs at once (BERTH_SLOTS; default 4)")
 	f.StringVar(&s.cfg.Engine, "engine", "", "executable that works on jobs (BERTH_ENGINE; default berth-engine beside this one, else in BERTH_LIBEXEC)")
 	f.StringVar(&s.cfg.Terraform, "terraform", "", "executable of Terraform (BERTH_TERRAFORM; default terraform beside this one)")
-	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of engines when this is root (BERTH_ENGINE_UID)")
+	f.StringVar(&s.cfg.EngineUIDs, "engine-uids", "", "range of users, FIRST:SIZE, of which each job gets one of its own when this is root; off for none (BERTH_ENGINE_UIDS; default "+users.DefaultRange+")")
+	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of all engines where they cannot have one each: in pods, and where --engine-uids does not work (BERTH_ENGINE_UID)")
 	f.DurationVar(&s.cfg.Grace, "grace", 0, "time between asking an engine to stop and ending it (BERTH_GRACE; default 30s)")
 	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
-	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine (BERTH_ENGINE_PIDS; default 4096)")
+	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine, not with --engines jobs (BERTH_ENGINE_PIDS; default 4096)")
+	f.StringVar(&s.cfg.EngineLimits, "engine-limits", "", "what to do where the limits of engines cannot be set: auto (run without, and say so), required (do not start), off (no limits) (BERTH_ENGINE_LIMITS; default auto, required when a limit was set)")
 	f.Int64Var(&s.cfg.EngineCPU, "engine-cpu", 0, "most processor time of an engine in thousandths of a core, with --engines jobs (BERTH_ENGINE_CPU; default no limit)")
 	f.Int64Var(&s.cfg.MinFree, "min-free", 0, "bytes that must be free in the data directory before new work is taken (BERTH_MIN_FREE; default 256 MiB, on a small disk a tenth of it)")
-	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: process, or jobs for Kubernetes Jobs with --in-cluster (BERTH_ENGINES; default process)")
+	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: jobs for Kubernetes Jobs with --in-cluster, or process for child processes, which in a cluster is weaker: they share the agent's pod (BERTH_ENGINES; default jobs in a cluster, else process)")
 	f.StringVar(&s.cfg.Code, "code", "", "the code of the install: @FILE, - for standard input, or the code itself, which others can then see in the list of processes (BERTH_CODE)")
 	f.BoolVar(&s.inCluster, "in-cluster", false, "this is the pod of berth-runner manifest: use its credentials, lease and switch (BERTH_IN_CLUSTER)")
 	f.StringVar(&s.cfg.CAFile, "ca", "", "authorities to believe besides the system's, a file in PEM (BERTH_CA_FILE)")
@@ -73,6 +76,8 @@ func (s *settings) config() (agent.Config, error) {
 	text("BERTH_ENGINE", &c.Engine)
 	text("BERTH_TERRAFORM", &c.Terraform)
 	text("BERTH_ENGINES", &c.Engines)
+	text("BERTH_ENGINE_UIDS", &c.EngineUIDs)
+	text("BERTH_ENGINE_LIMITS", &c.EngineLimits)
 	text("BERTH_CODE", &c.Code)
 	text("BERTH_CA_FILE", &c.CAFile)
 	text("BERTH_KUBECONFIG", &c.Kubeconfig)

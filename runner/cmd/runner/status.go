@@ -33,6 +33,10 @@ type status struct {
 	Chain *agent.ChainProblem `json:"chain_problem,omitempty"`
 	// Aside are damaged files that were set aside; somebody should look at them.
 	Aside []string `json:"set_aside"`
+	// RecoveryKey is the id of the customer's recovery key, "" without one.
+	RecoveryKey string `json:"recovery_key,omitempty"`
+	// FirstForm: what was sealed without a purpose still opens.
+	FirstForm bool `json:"first_form,omitempty"`
 }
 
 func (s *settings) statusCommand() *cobra.Command {
@@ -89,6 +93,18 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 	if st.Aside, err = dir.SetAsideFiles(); err != nil {
 		return st, err
 	}
+	var trust datadir.Trust
+	if _, err := datadir.ReadJSON(dir.Trust(), &trust); err != nil {
+		return st, err
+	}
+	if trust.Recovery != nil {
+		st.RecoveryKey = trust.Recovery.KeyID
+	}
+	if st.Runner.InstallID != "" {
+		if st.FirstForm, err = dir.FirstForm(); err != nil {
+			return st, err
+		}
+	}
 	entries, err := os.ReadDir(dir.Jobs())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return st, err
@@ -122,6 +138,8 @@ func (st status) print(cmd *cobra.Command) error {
 	}
 	if st.Agent.Trust != "" {
 		line("trust", "%s", st.Agent.Trust)
+		line("isolation", "%s", st.Agent.Isolation)
+		line("limits", "%s", st.Agent.Limits)
 	}
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
@@ -144,6 +162,12 @@ func (st status) print(cmd *cobra.Command) error {
 			line("damaged", "%d files were set aside, each with the reason next to it", len(st.Aside))
 		}
 		line("", "%s", path)
+	}
+	if st.Runner.InstallID != "" {
+		line("recovery", "%s", or(st.RecoveryKey, "NO RECOVERY KEY: a lost disk loses states and outputs; see berth-runner recovery new"))
+	}
+	if st.FirstForm {
+		line("seals", "NOT SEALED AGAIN since the update: one sealed value can pass for another; run berth-runner reseal")
 	}
 	line("jobs", "%d", len(st.Jobs))
 	for _, name := range st.Jobs {

@@ -1,12 +1,15 @@
 package job
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
 // passed are the variables of the engine's own environment that tools and
@@ -38,18 +41,11 @@ func (j *Job) BaseEnv() (map[string]string, error) {
 		}
 		env[name] = dir
 	}
-	state, err := j.State()
+	names, err := j.names()
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]string{
-		"ORG_ID":       j.Spec.OrgID,
-		"INSTALL_ID":   j.Spec.InstallID,
-		"INSTALL_NAME": lookup(state, "name"),
-		"APP_ID":       lookup(state, "app", "id"),
-		"APP_NAME":     lookup(state, "app", "name"),
-		"JOB_ID":       j.Spec.JobID,
-	}
+	names["ORG_ID"], names["INSTALL_ID"], names["JOB_ID"] = j.Spec.OrgID, j.Spec.InstallID, j.Spec.JobID
 	if r := j.Spec.Resource; r != nil && r.Kind == "component" {
 		names["COMPONENT_NAME"] = r.Name
 	}
@@ -58,6 +54,43 @@ func (j *Job) BaseEnv() (map[string]string, error) {
 	}
 	Named(env, names)
 	return env, nil
+}
+
+// namesFile is what a plan keeps of the state for the environment of its apply,
+// which gets no state.
+const namesFile = "names.json"
+
+// names are the variables that come from the state: for an apply from the one
+// that its plan was made with.
+func (j *Job) names() (map[string]string, error) {
+	names := map[string]string{}
+	if j.Spec.Operation == jobspec.OperationApply {
+		if err := ReadJSON(j.In("pinned", namesFile), &names); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, Refusef("plan again", "what the plan pinned cannot be read: %v", err)
+		}
+		return names, nil
+	}
+	state, err := j.State()
+	if err != nil {
+		return nil, err
+	}
+	names["INSTALL_NAME"], names["APP_ID"], names["APP_NAME"] = lookup(state, "name"), lookup(state, "app", "id"), lookup(state, "app", "name")
+	return names, nil
+}
+
+// PinNames completes what a plan pinned, if it did, with what the environment of
+// its apply needs of the state.
+func (j *Job) PinNames() error {
+	if _, err := os.Stat(j.Out("pinned")); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	names, err := j.names()
+	if err != nil {
+		return err
+	}
+	return WriteJSON(j.Out("pinned", namesFile), names)
 }
 
 // Named adds variables under both prefixes, NUON_ and BERTH_. Empty ones are

@@ -35,6 +35,11 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 	if s.Build.Resolved == "" {
 		return s, nil
 	}
+	runner, err := tx.BuilderRunnerOfOrg(ctx)
+	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+		return s, fmt.Errorf("read build runner: %w", err)
+	}
+	s.MachineKey = runner.PublicKey
 	made, err := tx.BuilderReusable(ctx, db.BuilderReusableParams{ResolvedDigest: s.Build.Resolved, ComponentID: s.Build.ComponentID})
 	if err != nil {
 		return s, fmt.Errorf("find artifacts: %w", err)

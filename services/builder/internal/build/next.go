@@ -84,7 +84,7 @@ func Next(s State) Decision {
 		}
 		return Decision{Act: Reuse, Made: made}
 	}
-	return order(s)
+	return handOver(s)
 }
 
 // resolve finds out what exactly is to be built. A local source is exact as it
@@ -97,8 +97,8 @@ func resolve(s State) Decision {
 	return Decision{Act: RecordSource, Commit: commit, Resolved: resolvedDigest(b, commit)}
 }
 
-// order has the Build Runner do it.
-func order(s State) Decision {
+// handOver has the Build Runner do it.
+func handOver(s State) Decision {
 	b := s.Build
 	// The address that is cloned is not stored: the operator may change it. So
 	// another worker, or a later one, asks again.
@@ -114,6 +114,9 @@ func order(s State) Decision {
 	}
 	if s.Facts.RunnerID == "" {
 		return Decision{Act: StartRunner}
+	}
+	if s.MachineKey == nil {
+		return Decision{Act: Note, Error: "waits for the Build Runner to come up"}
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
 	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}

@@ -65,7 +65,12 @@ func cloneable(s *State) { s.Facts.Commit = source.Commit{URL: "https://h/r.git"
 
 func onDisk(s *State) { s.Facts.Commit = source.Commit{URL: "file:///srv/r", Hash: someCommit} }
 
-func withRunner(s *State) { s.Facts.RunnerID = "rnr_1" }
+func withRunner(s *State) {
+	key := "its key"
+	s.Facts.RunnerID, s.MachineKey = "rnr_1", &key
+}
+
+func notEnrolled(s *State) { s.MachineKey = nil }
 
 func cancelRequested(s *State) { s.Build.CancelRequested = true }
 
@@ -134,6 +139,7 @@ func TestNext(t *testing.T) {
 		{"where it is, is recorded", local(resolved, func(s *State) { s.Facts.Archive = &jobspec.Artifact{Digest: someDigest} }), Decision{Act: RecordArchive, Archive: &jobspec.Artifact{Digest: someDigest}}},
 		{"a bad archive fails", local(resolved, trouble(false)), Decision{Act: Fail, Error: "no"}},
 		{"a job needs a runner", local(resolved, staged), Decision{Act: StartRunner}},
+		{"no order is made before the Build Runner has a key", local(resolved, staged, withRunner, notEnrolled), Decision{Act: Note, Error: "waits for the Build Runner to come up"}},
 		{"the job of an archive", local(resolved, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},
 		{"a commit on disk travels as an archive", git(resolved, onDisk), Decision{Act: Stage}},
 		{"and is built as one", git(resolved, onDisk, staged, withRunner), Decision{Act: QueueJob, RunnerID: "rnr_1", Spec: &localSpec}},

@@ -39,6 +39,9 @@ type State struct {
 	Reusable []Made
 	// Job is the build's runner job; nil before there is one.
 	Job *Job
+	// MachineKey is the public key of the org's Build Runner; nil before it has
+	// enrolled, which wakes us.
+	MachineKey *string
 	// Facts were learned outside the database.
 	Facts Facts
 	// LastTry: trouble that might pass is not waited for any longer.

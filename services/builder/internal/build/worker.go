@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
+	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -48,7 +49,9 @@ type Worker struct {
 	Resolver Resolver
 	Registry Registry
 	Runners  Runners
-	Log      *slog.Logger
+	// Keys sign the orders for builds.
+	Keys *orders.Keys
+	Log  *slog.Logger
 }
 
 // ErrTryAgain means: the build is not finished, nobody will wake it, and it

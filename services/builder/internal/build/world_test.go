@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -15,11 +16,13 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
+	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -54,14 +57,18 @@ func newWorld(t *testing.T) *world {
 			t.Errorf("close registry: %v", err)
 		}
 	})
-	runners, err := fleet.New(st, fleet.Config{Dir: t.TempDir(), Executable: "/nonexistent", RunnerAPIURL: "http://127.0.0.1:1"})
+	keys, err := orders.Open(filepath.Join(t.TempDir(), "orders.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runners, err := fleet.New(st, fleet.Config{Dir: t.TempDir(), Executable: "/nonexistent", RunnerAPIURL: "http://127.0.0.1:1", Keys: keys})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
 		t: t, db: database, registry: server.Listener.Addr().String(), app: id.New(id.App),
 		worker: &Worker{
-			Store: st, Runners: runners, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			Store: st, Runners: runners, Keys: keys, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			Resolver: source.NewResolver(source.Config{AllowFile: true}),
 			Registry: depot.New(st, server.Listener.Addr().String(), t.TempDir()),
 		},
@@ -82,6 +89,9 @@ func (w *world) addOrg(name string) string {
 	w.t.Helper()
 	org := id.New(id.Org)
 	w.exec(`insert into orgs (org_id, name) values ($1, $2)`, org, name)
+	// Its Build Runner has enrolled: orders name its key.
+	w.exec(`insert into runners (id, org_id, kind, name, state, public_key) values ($1, $2, 'build', 'build-runner', 'active', $3)`,
+		id.New(id.Runner), org, capsule.EncodePublicKey(make(ed25519.PublicKey, ed25519.PublicKeySize)))
 	return org
 }
 

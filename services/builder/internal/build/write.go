@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -31,7 +33,7 @@ func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) e
 		p.Source.Kind, p.Source.Digest, p.Source.Archive = string(b.Source.Kind), b.Source.Digest, d.Archive
 		return tx.BuilderSetProvenance(ctx, db.BuilderSetProvenanceParams{ID: b.ID, Provenance: mustJSON(p)})
 	case QueueJob:
-		return queueJob(ctx, tx, b, d)
+		return w.queueJob(ctx, tx, s, d)
 	case StopJob:
 		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
 			return fmt.Errorf("stop job: %w", err)
@@ -54,9 +56,9 @@ func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) e
 	return nil
 }
 
-// queueJob gives the build to the Build Runner.
-func queueJob(ctx context.Context, tx *store.Tx, b Build, d Decision) error {
-	spec := *d.Spec
+// queueJob gives the build to the Build Runner, with an order.
+func (w *Worker) queueJob(ctx context.Context, tx *store.Tx, s State, d Decision) error {
+	b, spec := s.Build, *d.Spec
 	spec.JobID = id.New(id.Job)
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job of build: %w", err)
@@ -65,9 +67,17 @@ func queueJob(ctx context.Context, tx *store.Tx, b Build, d Decision) error {
 	if carried := telemetry.Inject(ctx); len(carried) > 0 {
 		trace = mustJSON(carried)
 	}
-	err := tx.BuilderAddJob(ctx, db.BuilderAddJobParams{
+	key, err := w.Keys.Private(b.OrgID)
+	if err != nil {
+		return err
+	}
+	signed, err := order.Sign(key, spec, order.Draft{RunnerID: d.RunnerID, MachineKey: s.MachineKey, Actor: "builder"}, time.Now())
+	if err != nil {
+		return fmt.Errorf("order for build: %w", err)
+	}
+	err = tx.BuilderAddJob(ctx, db.BuilderAddJobParams{
 		ID: spec.JobID, RunnerID: d.RunnerID, BuildID: b.ID, Kind: string(spec.Kind), Operation: string(spec.Operation),
-		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: trace,
+		Spec: signed.Spec, SignedOrder: signed.Envelope, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: trace,
 	})
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)

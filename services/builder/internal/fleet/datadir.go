@@ -26,7 +26,8 @@ func (d dataDir) log() string       { return filepath.Join(string(d), "agent.log
 
 // trust says what a runner believes.
 type trust struct {
-	DispatchKeys []trustedKey `json:"dispatch_keys"`
+	DispatchKeys []trustedKey `json:"dispatch_keys"` // none: a Build Runner works for nobody else
+	BuilderKeys  []trustedKey `json:"builder_keys"`
 	RunnerAPIURL string       `json:"runner_api_url"`
 }
 

@@ -24,12 +24,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// Config of a Fleet. Dir, Executable and RunnerAPIURL are required.
+// Config of a Fleet. Dir, Executable, RunnerAPIURL and Keys are required.
 type Config struct {
 	// Dir has one data directory per Build Runner.
 	Dir string
@@ -37,6 +38,8 @@ type Config struct {
 	Executable string
 	// RunnerAPIURL is where the runners poll.
 	RunnerAPIURL string
+	// Keys are those with which builds are ordered.
+	Keys *orders.Keys
 	// Env of the runners, "NAME=value". The builder's own is not passed on.
 	Env []string
 	// EngineUID is the first user id of engines, one per runner from there on;

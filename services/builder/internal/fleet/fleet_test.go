@@ -20,7 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -96,8 +98,12 @@ func (p *port) newFleet(dir string) *Fleet {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	keys, err := orders.Open(filepath.Join(dir, "orders.key"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	f, err := New(p.db.AsRole(store.RoleBuilder), Config{
-		Dir: dir, Executable: self, RunnerAPIURL: "http://127.0.0.1:8701", EngineUID: 61500,
+		Dir: dir, Executable: self, RunnerAPIURL: "http://127.0.0.1:8701", EngineUID: 61500, Keys: keys,
 		MinBackoff: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(p.logs, nil)),
 	})
 	if err != nil {
@@ -191,7 +197,6 @@ func TestOneRunnerPerOrg(t *testing.T) {
 	t.Parallel()
 	p := newPort(t)
 	acme, other := p.addOrg("acme"), p.addOrg("other")
-	p.exec(`insert into keys (id, org_id, purpose, algorithm, key_id, public_key) values ($1, $2, 'dispatch', 'ed25519', 'dispatch-1', 'PUBLIC')`, id.New(id.Key), acme)
 	var group sync.WaitGroup
 	ids := make([]string, 8)
 	for n := range ids {
@@ -217,7 +222,17 @@ func TestOneRunnerPerOrg(t *testing.T) {
 	if err := readJSON(p.dir(ids[0]).trust(), &trusted); err != nil {
 		t.Fatal(err)
 	}
-	want := trust{RunnerAPIURL: "http://127.0.0.1:8701", DispatchKeys: []trustedKey{{KeyID: "dispatch-1", PublicKey: "PUBLIC"}}}
+	key, err := p.fleet.config.Keys.Public(acme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := trust{
+		RunnerAPIURL: "http://127.0.0.1:8701", DispatchKeys: []trustedKey{}, // a dispatch key orders nothing here
+		BuilderKeys: []trustedKey{{KeyID: capsule.KeyID(key), PublicKey: capsule.EncodePublicKey(key)}},
+	}
+	if theirKey, err := p.fleet.config.Keys.Public(other); err != nil || theirKey.Equal(key) {
+		t.Errorf("two orgs have one key, %v", err)
+	}
 	if diff := cmp.Diff(want, trusted); diff != "" {
 		t.Errorf("trust (-want +got):\n%s", diff)
 	}
@@ -323,6 +338,9 @@ func (p *port) orphan(runner string) (pid int) {
 	if err := dir.make(); err != nil {
 		p.t.Fatal(err)
 	}
+	if _, err := p.fleet.keeper(p.fleet.all()[runner], runner).writeTrust(); err != nil {
+		p.t.Fatal(err)
+	}
 	cmd := exec.Command(p.fleet.config.Executable, "--data", string(dir))
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
@@ -370,7 +388,7 @@ func TestProvideSecret(t *testing.T) {
 	} {
 		org := p.addOrg(fmt.Sprintf("org-%d", n))
 		k := p.fleet.keeper(org, p.ensure(org))
-		if err := k.provide(t.Context()); err != nil {
+		if _, err := k.provide(t.Context()); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		first, err := k.dir.secret()
@@ -378,7 +396,7 @@ func TestProvideSecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		tc.before(k)
-		if err := k.provide(t.Context()); err != nil {
+		if _, err := k.provide(t.Context()); err != nil {
 			t.Fatalf("%s: %v", tc.name, err)
 		}
 		second, err := k.dir.secret()
@@ -403,6 +421,32 @@ func (p *port) write(file, text string) {
 	}
 }
 
+// Another secret is other keys: a runner that lives still trusts the old one, so
+// it is started again with what it is to trust now.
+func TestNewSecretReachesALivingRunner(t *testing.T) {
+	t.Parallel()
+	p := newPort(t)
+	runner := p.ensure(p.addOrg("acme"))
+	p.orphan(runner)
+	var before trust
+	if err := readJSON(p.dir(runner).trust(), &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(p.fleet.config.Dir, "orders.key")); err != nil {
+		t.Fatal(err)
+	}
+	p.fleet = p.newFleet(p.fleet.config.Dir)
+	p.run()
+	p.eventually("started again", func() bool { return len(p.lives(runner)) == 2 })
+	var after trust
+	if err := readJSON(p.dir(runner).trust(), &after); err != nil {
+		t.Fatal(err)
+	}
+	if cmp.Equal(before, after) {
+		t.Error("the runner trusts the old key")
+	}
+}
+
 func TestRevokedRunnerIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPort(t)
@@ -423,11 +467,11 @@ func TestRevokedRunnerIsLeft(t *testing.T) {
 // What the runner reads must stay what it expects.
 func TestFilesAreTheRunners(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal([]any{trust{RunnerAPIURL: "u", DispatchKeys: []trustedKey{{KeyID: "k", PublicKey: "p"}}}, settings{EngineUID: 1}})
+	text, err := json.Marshal([]any{trust{RunnerAPIURL: "u", DispatchKeys: []trustedKey{}, BuilderKeys: []trustedKey{{KeyID: "k", PublicKey: "p"}}}, settings{EngineUID: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"dispatch_keys":[{"key_id":"k","public_key":"p"}],"runner_api_url":"u"},{"engine_uid":1}]`
+	want := `[{"dispatch_keys":[],"builder_keys":[{"key_id":"k","public_key":"p"}],"runner_api_url":"u"},{"engine_uid":1}]`
 	if got := string(text); got != want {
 		t.Errorf("files: %s, want %s", got, want)
 	}

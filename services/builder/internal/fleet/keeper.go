@@ -54,10 +54,18 @@ func (k *keeper) run(ctx context.Context) {
 }
 
 // once is one life of the runner's process. One that a builder before us
-// started, and that still lives, is watched in place of a new one.
+// started, and that still lives, is watched in place of a new one; it is ended
+// when it is to trust another key.
 func (k *keeper) once(ctx context.Context) error {
-	if err := k.provide(ctx); err != nil {
+	moved, err := k.provide(ctx)
+	if err != nil {
 		return err
+	}
+	if moved && k.dir.locked() { // it believes whom it believed at its start
+		k.log.InfoContext(ctx, "build runner is started again: it is to trust another key")
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		return adopt(ended, k.dir)
 	}
 	if k.dir.locked() {
 		k.log.InfoContext(ctx, "build runner found alive")

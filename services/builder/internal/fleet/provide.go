@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -24,11 +26,11 @@ const enrolmentLifetime = time.Hour
 
 // provide makes the data directory what a runner needs to start: trust,
 // settings and, until it is enrolled, a secret that works. It repairs what is
-// missing and leaves alone what is there.
-func (k *keeper) provide(ctx context.Context) error {
+// missing and leaves alone what is there. moved says that the runner is to trust
+// something else than before, which it learns at its next start.
+func (k *keeper) provide(ctx context.Context) (moved bool, err error) {
 	var enrolled bool // at the control plane, with a key
-	var trusted []db.BuilderDispatchKeysRow
-	err := k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *store.Tx) error {
+	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *store.Tx) error {
 		row, err := tx.BuilderRunnerOfOrg(ctx)
 		if errors.Is(err, fault.ErrNotFound) || (err == nil && row.ID != k.runnerID) {
 			return errRevoked
@@ -37,30 +39,38 @@ func (k *keeper) provide(ctx context.Context) error {
 			return err
 		}
 		enrolled = row.PublicKey != nil
-		trusted, err = tx.BuilderDispatchKeys(ctx)
-		return err
+		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("read build runner: %w", err)
+		return false, fmt.Errorf("read build runner: %w", err)
 	}
 	if err := k.dir.make(); err != nil {
-		return err
+		return false, err
 	}
-	if err := k.writeTrust(trusted); err != nil {
-		return fmt.Errorf("write trust: %w", err)
+	if moved, err = k.writeTrust(); err != nil {
+		return false, fmt.Errorf("write trust: %w", err)
 	}
 	if err := k.chooseUser(); err != nil {
-		return fmt.Errorf("choose a user for engines: %w", err)
+		return false, fmt.Errorf("choose a user for engines: %w", err)
 	}
-	return k.provideSecret(ctx, enrolled)
+	return moved, k.provideSecret(ctx, enrolled)
 }
 
-func (k *keeper) writeTrust(keys []db.BuilderDispatchKeysRow) error {
-	t := trust{RunnerAPIURL: k.fleet.config.RunnerAPIURL, DispatchKeys: []trustedKey{}}
-	for _, key := range keys {
-		t.DispatchKeys = append(t.DispatchKeys, trustedKey{KeyID: key.KeyID, PublicKey: key.PublicKey})
+// writeTrust writes down whom the runner believes, unless that stands there.
+func (k *keeper) writeTrust() (moved bool, err error) {
+	key, err := k.fleet.config.Keys.Public(k.orgID)
+	if err != nil {
+		return false, err
 	}
-	return writeJSON(k.dir.trust(), t)
+	want := trust{
+		RunnerAPIURL: k.fleet.config.RunnerAPIURL, DispatchKeys: []trustedKey{},
+		BuilderKeys: []trustedKey{{KeyID: capsule.KeyID(key), PublicKey: capsule.EncodePublicKey(key)}},
+	}
+	var have trust
+	if err := readJSON(k.dir.trust(), &have); err == nil && reflect.DeepEqual(have, want) {
+		return false, nil
+	}
+	return true, writeJSON(k.dir.trust(), want)
 }
 
 // chooseUser gives the runner a user of engines that no other one here has, and

@@ -27,22 +27,23 @@ func NewKeyring(master *seal.MasterKey) *Keyring {
 	return &Keyring{master: master, dispatch: map[string]ed25519.PrivateKey{}}
 }
 
-// Seal closes bytes for the org, to be stored.
-func (k *Keyring) Seal(orgID string, plain []byte) ([]byte, error) {
-	identity, err := k.master.Org(orgID)
+// Seal closes bytes for the purpose's org, to be stored in the row that the
+// purpose names.
+func (k *Keyring) Seal(purpose seal.Purpose, plain []byte) ([]byte, error) {
+	identity, err := k.master.Org(purpose.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	return seal.Seal(identity.Recipient(), plain)
+	return seal.Seal([]string{identity.Recipient()}, purpose, plain)
 }
 
-// Open opens what Seal closed for the same org.
-func (k *Keyring) Open(orgID string, sealed []byte) ([]byte, error) {
-	identity, err := k.master.Org(orgID)
+// Open opens what Seal closed for the same row.
+func (k *Keyring) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
+	identity, err := k.master.Org(purpose.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	return seal.Open(identity, sealed)
+	return seal.Open(identity, purpose, sealed)
 }
 
 // Dispatch returns the key with which the control plane signs orders, settings
@@ -58,7 +59,7 @@ func (k *Keyring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKe
 	if err != nil {
 		return nil, fmt.Errorf("read dispatch key: %w", err)
 	}
-	text, err := k.Open(tx.OrgID(), row.PrivateSealed)
+	text, err := k.Open(KeyAtRest(tx.OrgID(), row.KeyID), row.PrivateSealed)
 	if err != nil {
 		return nil, fmt.Errorf("open dispatch key: %w", err)
 	}
@@ -82,7 +83,7 @@ func (k *Keyring) createDispatch(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := k.Seal(tx.OrgID(), text)
+	sealed, err := k.Seal(KeyAtRest(tx.OrgID(), capsule.KeyID(public)), text)
 	if err != nil {
 		return err
 	}

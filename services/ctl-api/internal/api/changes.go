@@ -70,12 +70,19 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 		err := workflow.Decide(ctx, tx, workflow.Answer{
 			ChangeID: req.Change, Approve: string(req.Body.Answer) == "approve", EffectDigest: req.Body.EffectDigest,
 			Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
+			Also: convert(req.Body.Also, func(a apigen.AlsoDecided) workflow.Seen {
+				return workflow.Seen{ChangeID: a.ChangeID, EffectDigest: a.EffectDigest}
+			}),
 		})
 		if err != nil {
 			return "", err
 		}
 		out, err = changeView(ctx, tx, req.Change)
-		return string(req.Body.Answer) + " change " + req.Change + " with effect " + req.Body.EffectDigest, err
+		done := string(req.Body.Answer) + " change " + req.Change + " with effect " + req.Body.EffectDigest
+		for _, a := range req.Body.Also {
+			done += ", and " + a.ChangeID + " with effect " + a.EffectDigest
+		}
+		return done, err
 	})
 	return apigen.Decide201JSONResponse(out), err
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -101,7 +103,27 @@ func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, 
 			Artifact: apigen.Artifact{Repository: it.ArtifactRepository, Digest: it.ArtifactDigest, SizeBytes: it.ArtifactSizeBytes},
 		}
 	})
+	if err != nil {
+		return view, err
+	}
+	view.Manifest, err = manifestView(ctx, tx, view.ID)
 	return view, err
+}
+
+// manifestView is what a runner accepts of a release, by digest.
+func manifestView(ctx context.Context, tx *store.Tx, releaseID string) (*apigen.ReleaseManifest, error) {
+	release, err := workflow.ReleaseOf(ctx, tx.Queries, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := release.Manifest()
+	if err != nil {
+		return nil, fault.Newf(fault.ErrConflict, "the release has a script that cannot be accepted: %v", err)
+	}
+	digest, err := manifest.Digest()
+	return &apigen.ReleaseManifest{Digest: digest, Items: convert(manifest.Items, func(i jobspec.ManifestItem) apigen.ManifestItem {
+		return apigen.ManifestItem{Kind: apigen.ManifestItemKind(i.Kind), Name: i.Name, Digest: i.Digest}
+	})}, err
 }
 
 func releaseView(r db.ShowReleasesRow) apigen.Release {

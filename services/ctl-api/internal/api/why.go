@@ -55,10 +55,29 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 			}
 			all = append(all, reasons...)
 		}
+		unaccepted, err := whyNotAccepted(ctx, tx, install)
+		if err != nil {
+			return err
+		}
+		all = append(all, unaccepted...)
 		out = whyView(install.Name, all)
 		return nil
 	})
 	return apigen.WhyInstall200JSONResponse(out), err
+}
+
+// whyNotAccepted looks whether an install has ever accepted the scripts of a
+// release.
+func whyNotAccepted(ctx context.Context, tx *store.Tx, install db.Install) ([]workflow.Reason, error) {
+	if install.ReleaseID == nil {
+		return nil, nil
+	}
+	accepted, err := tx.HasAccepted(ctx, install.ID)
+	if err != nil || accepted {
+		return nil, err
+	}
+	release, err := workflow.ReleaseOf(ctx, tx.Queries, *install.ReleaseID)
+	return workflow.WhyNotAccepted(install, len(release.Scripts), accepted), err
 }
 
 func (s *Server) whyWorkflow(ctx context.Context, tx *store.Tx, id string) ([]workflow.Reason, string, error) {

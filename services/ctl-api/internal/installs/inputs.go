@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
@@ -93,14 +94,14 @@ func problemOf(in appconfig.Input, problem string) string {
 	return problem
 }
 
-// sealer closes bytes for an org and opens them again.
+// sealer closes bytes for a row of an org and opens them again.
 type sealer interface {
-	Seal(orgID string, plain []byte) ([]byte, error)
-	Open(orgID string, sealed []byte) ([]byte, error)
+	Seal(purpose seal.Purpose, plain []byte) ([]byte, error)
+	Open(purpose seal.Purpose, sealed []byte) ([]byte, error)
 }
 
 // encode turns inputs into what is stored of them.
-func (in Inputs) encode(keys sealer, orgID string) (plain json.RawMessage, sealed []byte, err error) {
+func (in Inputs) encode(keys sealer, row seal.Purpose) (plain json.RawMessage, sealed []byte, err error) {
 	if plain, err = json.Marshal(in.Plain); err != nil {
 		return nil, nil, err
 	}
@@ -111,12 +112,12 @@ func (in Inputs) encode(keys sealer, orgID string) (plain json.RawMessage, seale
 	if err != nil {
 		return nil, nil, err
 	}
-	sealed, err = keys.Seal(orgID, raw)
+	sealed, err = keys.Seal(row, raw)
 	return plain, sealed, err
 }
 
 // decode is the way back.
-func decode(keys sealer, orgID string, plain json.RawMessage, sealed []byte) (Inputs, error) {
+func decode(keys sealer, row seal.Purpose, plain json.RawMessage, sealed []byte) (Inputs, error) {
 	in := Inputs{Plain: Values{}, Sensitive: Values{}}
 	if err := json.Unmarshal(plain, &in.Plain); err != nil {
 		return in, fmt.Errorf("decode inputs: %w", err)
@@ -124,7 +125,7 @@ func decode(keys sealer, orgID string, plain json.RawMessage, sealed []byte) (In
 	if sealed == nil {
 		return in, nil
 	}
-	raw, err := keys.Open(orgID, sealed)
+	raw, err := keys.Open(row, sealed)
 	if err != nil {
 		return in, fmt.Errorf("open inputs: %w", err)
 	}

@@ -42,7 +42,9 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 		State: state.Tree, StateVersion: int(state.Version),
 	}
 	if install.State == "live" && app != nil {
-		s.Schedule = schedule(app, probes)
+		if s.Schedule, err = schedule(app, probes); err != nil {
+			return time.Time{}, err
+		}
 	}
 	digest, err := capsule.DigestOf(s) // without version, times and head, which always differ
 	if err != nil {
@@ -73,28 +75,24 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 
-// schedule lists the health checks with a cron trigger, and the probes. Other actions may
-// mutate, so each of their runs is a change that somebody decides on.
-func schedule(app *appconfig.App, probes []jobspec.Probe) []jobspec.Scheduled {
+// schedule lists the health checks with a cron trigger, and the probes. Other
+// actions may mutate, so each of their runs is a change that somebody decides on.
+// A runner runs those checks only that it accepted with a release.
+func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, error) {
 	out := []jobspec.Scheduled{}
-	for i := range app.Actions {
-		a := &app.Actions[i]
-		if _, ok := a.HealthCheck(); !ok {
-			continue
-		}
-		for _, t := range a.Triggers {
-			if t.Type != appconfig.TriggerCron {
-				continue
-			}
-			action, timeout, err := workflow.ActionSpec(app, a.Name, nil)
-			if err != nil {
-				continue // it is there: we just found it
-			}
-			out = append(out, jobspec.Scheduled{Action: *action, Cron: t.CronSchedule, TimeoutSeconds: int(timeout / time.Second), HealthCheck: true})
+	scripts, err := workflow.Scripts(app)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range scripts {
+		if s.HealthCheck && s.Cron != "" {
+			out = append(out, jobspec.Scheduled{
+				Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: true,
+			})
 		}
 	}
 	for _, p := range probes {
 		out = append(out, jobspec.Scheduled{Probe: &p, Cron: health.ProbeCron, TimeoutSeconds: int(health.ProbeTimeout / time.Second), HealthCheck: true})
 	}
-	return out
+	return out, nil
 }

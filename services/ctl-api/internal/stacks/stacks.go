@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -74,7 +75,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 		return err
 	}
 	phoneHome, phoneHomeHash := auth.NewSecret(auth.PhoneHomePrefix)
-	body, err := s.sealHandover(tx.OrgID(), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
+	body, err := s.sealHandover(access.HandoverAtRest(tx.OrgID(), install.ID), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
 	if err != nil {
 		return err
 	}
@@ -166,12 +167,12 @@ type stackBody struct {
 	Handover []byte `json:"handover,omitempty"`
 }
 
-func (s *Service) sealHandover(orgID string, plain secrets) (json.RawMessage, error) {
+func (s *Service) sealHandover(purpose seal.Purpose, plain secrets) (json.RawMessage, error) {
 	raw, err := json.Marshal(plain)
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := s.Keys.Seal(orgID, raw)
+	sealed, err := s.Keys.Seal(purpose, raw)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -47,5 +48,8 @@ func (t *Tender) recordAlarms(ctx context.Context, org string, install *string) 
 
 // describe is what the chain says of an alarm.
 func describe(a db.UnrecordedAlarmsRow) string {
+	if a.Kind == recipient.Trusted { // no alarm: whom secrets are sealed to from now on
+		return fmt.Sprintf("seals to %s since %s: %s", a.Subject, a.CreatedAt.UTC().Format(time.RFC3339), a.Detail)
+	}
 	return fmt.Sprintf("alarm %s about %s at %s: %s", a.Kind, a.Subject, a.CreatedAt.UTC().Format(time.RFC3339), a.Detail)
 }

@@ -141,7 +141,11 @@ func TestInstallsChainIsAnchored(t *testing.T) {
 func TestSettingsCarryTheOrgsHead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.exec(`update runners set seal_recipient = 'age1test' where id = $1`, r.runner)
+	machine, _, err := capsule.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.exec(`update runners set seal_recipient = 'age1test', public_key = $2 where id = $1`, r.runner, capsule.EncodePublicKey(machine))
 	records, _, keys := r.orgChain()
 	r.advance(r.install)
 
@@ -171,8 +175,9 @@ func TestSettingsCarryTheOrgsHead(t *testing.T) {
 
 	r.newRunnerChain().add("enrolled")
 	r.advance(r.install) // the org's chain grows by an anchor
-	if now, _, _ := r.orgChain(); len(now) != len(records)+1 {
-		t.Fatalf("%d records, want %d", len(now), len(records)+1)
+	// It also grew by the record of whom secrets are sealed to.
+	if now, _, _ := r.orgChain(); len(now) != len(records)+2 {
+		t.Fatalf("%d records, want %d", len(now), len(records)+2)
 	}
 	r.advance(r.install)
 	if read(); version != 1 {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -63,6 +64,9 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 		return fmt.Errorf("tend install %s: %w", objectID, err)
 	}
 	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, objectID, now) })
+	if err == nil {
+		err = t.recordAlarms(ctx, org, &objectID) // those of this look
+	}
 	if err != nil {
 		return fmt.Errorf("tend install %s: %w", objectID, err)
 	}
@@ -95,6 +99,14 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	}
 	if runner.SealRecipient == nil || install.State == "forgotten" {
 		return nil // nobody to publish for
+	}
+	// What it left for the org's chain is committed with this look.
+	to, err := recipient.Of(ctx, tx, runner)
+	if err != nil {
+		return err
+	}
+	if to == nil {
+		return nil // a machine that took the place of another without a handover
 	}
 	var app *appconfig.App
 	var state db.StateVersion

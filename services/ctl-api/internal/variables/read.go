@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -54,14 +55,14 @@ func sealValue(keys sealer, orgID, appID string, v Variable) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return keys.Seal(orgID, raw)
+	return keys.Seal(access.VariableAtRest(orgID, appID, v.Name), raw)
 }
 
 func valueOf(keys sealer, row db.AppVariable) (string, error) {
 	if !IsSensitive(row) {
 		return optional.Value(row.Value), nil
 	}
-	raw, err := keys.Open(row.OrgID, row.Sealed)
+	raw, err := keys.Open(access.VariableAtRest(row.OrgID, row.AppID, row.Name), row.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("open variable %s of %s: %w", row.Name, row.AppID, err)
 	}

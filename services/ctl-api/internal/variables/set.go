@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -53,10 +54,10 @@ func (v Variable) check() error {
 	return nil
 }
 
-// sealer closes bytes for an org and opens them again.
+// sealer closes bytes for a row of an org and opens them again.
 type sealer interface {
-	Seal(orgID string, plain []byte) ([]byte, error)
-	Open(orgID string, sealed []byte) ([]byte, error)
+	Seal(purpose seal.Purpose, plain []byte) ([]byte, error)
+	Open(purpose seal.Purpose, sealed []byte) ([]byte, error)
 }
 
 // Set sets a variable of an app and wakes its installs. One that is like that

@@ -48,10 +48,16 @@ func (r *round) act(ctx context.Context, d Decision) error {
 		return r.setStep(ctx, step, StepWaiting, d.Wait, "", "")
 	case DoSucceedStep, DoFailStep, DoCancelStep:
 		return r.endStep(ctx, step, d)
-	case DoPlan:
+	case DoPlan, DoRunCheck:
+		if step.State == StepWaiting { // for the runner: it is there
+			if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
+				return err
+			}
+		}
+		if d.Do == DoRunCheck {
+			return r.runCheck(ctx, step)
+		}
 		return r.planChange(ctx, step)
-	case DoRunCheck:
-		return r.runCheck(ctx, step)
 	case DoPropose:
 		return r.propose(ctx, step)
 	case DoNoChange:
@@ -64,6 +70,8 @@ func (r *round) act(ctx context.Context, d Decision) error {
 		return r.execute(ctx, step)
 	case DoSettleChange:
 		return r.settleChange(ctx, step, d)
+	case DoPutOff:
+		return r.putOff(ctx, step, d)
 	case DoCancelJob:
 		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -41,13 +42,16 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 		return err
 	}
 	changeID := newID(id.Change)
+	origin := changeID
 	insert := db.InsertChangeParams{
 		ID: changeID, InstallID: r.install.ID, WorkflowID: r.workflow.ID, StepID: step.ID, ResourceID: step.ResourceID,
 		InputsVersion: r.workflow.InputsVersion, StateVersion: state.Version, ReleaseID: r.workflow.ReleaseID,
 	}
 	if old, ok := r.changes[step.ID]; ok {
 		insert.Replaces, insert.ApprovedEffectDigest = &old.ID, old.ApprovedEffectDigest
+		origin = originOf(old)
 	}
+	insert.OriginID = &origin
 	spec, err := r.planSpec(ctx, step, &insert)
 	if err == nil {
 		spec.Continues, err = r.continues(ctx, step)
@@ -55,7 +59,10 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err != nil {
 		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
-	spec.ChangeID, spec.State, spec.StateVersion = changeID, state.Tree, int(state.Version)
+	spec.ChangeID = changeID
+	if spec.Kind != jobspec.KindRelease { // it has no templates to render
+		spec.State, spec.StateVersion = state.Tree, int(state.Version)
+	}
 	insert.PlanJobID = &spec.JobID
 	if err := r.tx.InsertChange(ctx, insert); err != nil {
 		return fmt.Errorf("insert change: %w", err)
@@ -67,12 +74,15 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err := r.event(ctx, "change", body); err != nil {
 		return err
 	}
-	return r.dispatch(ctx, step, spec, nil)
+	return r.dispatch(ctx, step, job{spec: spec, origin: origin, releaseID: optional.Value(insert.ReleaseID)})
 }
 
 // planSpec says what is planned, and completes the change's row.
 func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertChangeParams) (jobspec.Spec, error) {
-	if StepKind(step.Kind) == StepAction {
+	switch StepKind(step.Kind) {
+	case StepAccept, StepForget:
+		return r.planAcceptance(ctx, step, insert)
+	case StepAction:
 		app, err := r.app(ctx)
 		if err != nil {
 			return jobspec.Spec{}, err
@@ -124,15 +134,11 @@ func (r *round) continues(ctx context.Context, step db.Step) (string, error) {
 	case old.ApplyJobID != nil:
 		return "", nil
 	}
-	raw, err := r.tx.JobSpec(ctx, optional.Value(old.PlanJobID))
-	if err != nil {
-		return "", fmt.Errorf("read plan job: %w", err)
+	spec, err := r.orderedPlan(ctx, old)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return "", nil // it says nothing that could be believed
 	}
-	var spec jobspec.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return "", fmt.Errorf("read spec of plan job: %w", err)
-	}
-	return spec.Continues, nil
+	return spec.Continues, err
 }
 
 // readPlan returns what the plan job of a change found.
@@ -171,6 +177,9 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 	})
 	if err != nil {
 		return fmt.Errorf("propose change: %w", err)
+	}
+	if err := r.supersedeAcceptances(ctx, c); err != nil {
+		return err
 	}
 	if c.ResourceID != nil {
 		older, err := r.tx.SupersedeProposals(ctx, db.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})

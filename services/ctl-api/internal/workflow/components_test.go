@@ -31,7 +31,7 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	r.planned(w, "component/key", "")
 	// The check reads the card, so it can only fail now.
 	want := map[string]string{
-		"runner": "succeeded", "component/card": "succeeded applied", "component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
+		"runner": "succeeded", "release": "succeeded no_change", "component/card": "succeeded applied", "component/greeting": "succeeded no_change", "component/key": "succeeded no_change",
 	}
 	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
@@ -69,10 +69,10 @@ func TestOverridesArePinnedWithTheInputs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	override := func(version int, vars string) {
+	override := func(version int32, vars string) {
 		r.exec(`insert into install_inputs (org_id, install_id, version, values, sealed, overrides, created_by)
-			select org_id, install_id, $2, values, sealed, jsonb_build_object('greeting', jsonb_build_object('tf_vars', $3::text)), 'test'
-			from install_inputs where install_id = $1 and version = 1`, r.install, version, vars)
+			select org_id, install_id, $2, values, $4, jsonb_build_object('greeting', jsonb_build_object('tf_vars', $3::text)), 'test'
+			from install_inputs where install_id = $1 and version = 1`, r.install, version, vars, r.sealedInputs(version))
 		r.exec(`update installs set inputs_version = $2 where id = $1`, r.install, version)
 	}
 	vars := func(workflowID, step string) string {

@@ -20,23 +20,49 @@ type Answer struct {
 	EffectDigest string
 	Actor        string
 	Note         string
+	// Also are other changes of the same workflow that the answer is for.
+	Also []Seen
 }
 
-// Decide records a decision and wakes the workflow.
+// Seen is a change with the digest of what a person saw of it.
+type Seen struct{ ChangeID, EffectDigest string }
+
+// Decide records a decision and wakes the workflow. When the answer is for
+// several changes, all of them are decided, or none.
 //
-// Errors: ErrConflict with code not_proposed when the change waits for no
-// decision, effect_changed when the digest is not the proposed one.
+// Errors: ErrConflict with code not_proposed when a change waits for no
+// decision, effect_changed when the digest is not the proposed one; ErrInvalid
+// when the changes are not of one workflow.
 func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
 	c, err := tx.GetChange(ctx, a.ChangeID)
 	if err != nil {
 		return fmt.Errorf("read change: %w", err)
 	}
-	// The workflow's row is what the engine holds while it moves the change.
+	// The workflow's row is what the engine holds while it moves the changes.
 	if _, err := tx.LockWorkflow(ctx, c.WorkflowID); err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if c, err = tx.LockChange(ctx, a.ChangeID); err != nil {
+	if err := decideOne(ctx, tx, a, c.WorkflowID); err != nil {
+		return err
+	}
+	for _, seen := range a.Also {
+		other := a
+		other.ChangeID, other.EffectDigest = seen.ChangeID, seen.EffectDigest
+		if err := decideOne(ctx, tx, other, c.WorkflowID); err != nil {
+			return err
+		}
+	}
+	return tx.WakeWorkflow(ctx, c.WorkflowID)
+}
+
+// decideOne answers one change of a workflow whose row is locked.
+func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) error {
+	c, err := tx.LockChange(ctx, a.ChangeID)
+	if err != nil {
 		return fmt.Errorf("lock change: %w", err)
+	}
+	if c.WorkflowID != workflowID {
+		return fault.Newf(fault.ErrInvalid, "change %s is of another workflow: decide on it by itself", c.ID)
 	}
 	if c.State != ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
@@ -67,10 +93,7 @@ func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
 		return fmt.Errorf("record decision: %w", err)
 	}
 	body := map[string]any{"change_id": c.ID, "state": state, "actor": a.Actor}
-	if err := appendEvent(ctx, tx, c.WorkflowID, "change", body); err != nil {
-		return err
-	}
-	return tx.WakeWorkflow(ctx, c.WorkflowID)
+	return appendEvent(ctx, tx, c.WorkflowID, "change", body)
 }
 
 // ApproveAll makes a standing answer for a workflow: what it proposes now and

@@ -4,30 +4,34 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// capsuleTime is how long a runner may take to begin with what a capsule
-// orders. Longer than any outage that a queued job shall survive by itself.
-const capsuleTime = 24 * time.Hour
-
 // execute gives the exclusive grant: in one transaction, under the install's
-// row, it looks again at the locks, raises the resource's fence, signs the
-// capsule and stores the apply job.
+// row, it looks again at the locks, raises the resource's fence, and stores the
+// apply job with its order.
 func (r *round) execute(ctx context.Context, step db.Step) error {
 	if _, err := r.tx.LockInstallRow(ctx, r.install.ID); err != nil {
 		return fmt.Errorf("lock install: %w", err)
 	}
 	c := r.changes[step.ID]
+	spec, err := r.applySpec(ctx, c)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return r.voidPlan(ctx, step, c, err)
+	}
+	if err != nil {
+		return err
+	}
 	var fence int64
 	if c.ResourceID != nil {
 		resources, err := r.tx.ResourcesOfInstall(ctx, r.install.ID)
@@ -44,14 +48,6 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 			return fmt.Errorf("free terraform lock: %w", err)
 		}
 	}
-	spec, err := r.applySpec(ctx, c)
-	if err != nil {
-		return err
-	}
-	envelope, err := r.sign(ctx, c, spec, fence)
-	if err != nil {
-		return err
-	}
 	runID, err := r.actionRunFor(ctx, step, c)
 	if err != nil {
 		return err
@@ -67,9 +63,20 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 	if err := r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeExecuting, "fence": fence}); err != nil {
 		return err
 	}
-	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) {
-		p.Capsule, p.Fence, p.ActionRunID = envelope, &fence, runID
+	return r.dispatch(ctx, step, job{
+		spec: spec, fence: &fence, actionRunID: runID, origin: originOf(c), releaseID: optional.Value(c.ReleaseID),
+		effectDigest: optional.Value(c.EffectDigest), planBytesDigest: optional.Value(c.PlanBytesDigest),
 	})
+}
+
+// voidPlan ends a change whose plan cannot be ordered any more, so that it is
+// planned again.
+func (r *round) voidPlan(ctx context.Context, step db.Step, c db.Change, why error) error {
+	text := why.Error()
+	if err := r.tx.SettleChange(ctx, db.SettleChangeParams{ID: c.ID, State: ChangeStale, Error: &text}); err != nil {
+		return fmt.Errorf("settle change: %w", err)
+	}
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeStale, "error": text})
 }
 
 // takenSince says whether a lock that excludes the resource was taken between
@@ -89,27 +96,40 @@ func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
 
 // applySpec is the spec of the plan job, turned into the order to apply it.
 func (r *round) applySpec(ctx context.Context, c db.Change) (jobspec.Spec, error) {
-	raw, err := r.tx.JobSpec(ctx, optional.Value(c.PlanJobID))
+	spec, err := r.orderedPlan(ctx, c)
 	if err != nil {
-		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
-	}
-	var spec jobspec.Spec
-	if err := json.Unmarshal(raw, &spec); err != nil {
-		return jobspec.Spec{}, fmt.Errorf("read spec of plan job: %w", err)
+		return jobspec.Spec{}, err
 	}
 	spec.JobID, spec.Operation, spec.Pinned = newID(id.Job), jobspec.OperationApply, optional.Value(c.Pinned)
+	spec.State, spec.StateVersion = nil, 0 // what it needs of the state, its plan has pinned
 	return spec, nil
 }
 
-// sign makes the one-time order for the runner.
-func (r *round) sign(ctx context.Context, c db.Change, spec jobspec.Spec, fence int64) (json.RawMessage, error) {
-	order := capsule.Capsule{
-		EffectDigest: optional.Value(c.EffectDigest), PlanBytesDigest: optional.Value(c.PlanBytesDigest), JobID: spec.JobID,
-		ResourceID: optional.Value(c.ResourceID), Fence: fence, RunnerID: optional.Value(r.runnerID()), MinRunnerVersion: r.MinRunnerVersion,
-		ExpiresAt: r.now().Add(capsuleTime), Nonce: capsule.NewNonce(), OrgID: r.workflow.OrgID, InstallID: r.install.ID,
-		Operation: string(jobspec.OperationApply),
+// orderedPlan is the spec of the plan job of a change, as it was ordered. What
+// somebody else wrote into the row since is not signed again.
+func (r *round) orderedPlan(ctx context.Context, c db.Change) (jobspec.Spec, error) {
+	row, err := r.tx.JobSpec(ctx, optional.Value(c.PlanJobID))
+	if err != nil {
+		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)
 	}
-	return Sign(ctx, r.tx, r.Keys, capsule.PayloadType, order)
+	key, err := r.Keys.Dispatch(ctx, r.tx)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	spec, err := order.Ordered(key, order.Signed{Spec: row.Spec, Envelope: row.SignedOrder})
+	if err != nil {
+		return jobspec.Spec{}, fmt.Errorf("plan job %s: %w", optional.Value(c.PlanJobID), err)
+	}
+	return spec, nil
+}
+
+// originOf is the first change of the line of plans made again and retries that
+// a change is of.
+func originOf(c db.Change) string {
+	if c.OriginID != nil {
+		return *c.OriginID
+	}
+	return c.ID // it was made before changes had an origin
 }
 
 // Sign signs a payload with the dispatch key of the transaction's org and
@@ -161,7 +181,7 @@ func (r *round) runCheck(ctx context.Context, step db.Step) error {
 	}
 	spec := r.baseSpec(jobspec.KindAction, jobspec.OperationRun, timeout)
 	spec.Action, spec.State, spec.StateVersion = action, state.Tree, int(state.Version)
-	return r.dispatch(ctx, step, spec, func(p *db.InsertRunnerJobParams) { p.ActionRunID = runID })
+	return r.dispatch(ctx, step, job{spec: spec, actionRunID: runID, releaseID: optional.Value(r.workflow.ReleaseID)})
 }
 
 func (r *round) insertRun(ctx context.Context, step db.Step, changeID *string) (*string, error) {

@@ -94,6 +94,7 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
 		s.RunnerActive = r.runner.State == "active"
 	}
+	s.NoMachine = r.runner == nil || r.runner.PublicKey == nil
 	for _, res := range r.resources {
 		if res.LockedBy != nil {
 			s.LockedBy[res.ID] = *res.LockedBy
@@ -117,6 +118,9 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 			State: row.State, WaitReason: optional.Value(row.WaitReason), WaitOn: optional.Value(row.WaitOn),
 			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
 		}
+		if row.WaitDeadline != nil {
+			step.WaitDeadline = *row.WaitDeadline
+		}
 		for _, c := range counts {
 			if c.StepID != row.ID {
 				continue
@@ -132,7 +136,7 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		}
 		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
 			change := &Change{
-				ID: c.ID, State: c.State, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
+				ID: c.ID, State: c.State, ReadOnly: StepKind(row.Kind) == StepForget, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
 				Plan: byID[optional.Value(c.PlanJobID)], Apply: byID[optional.Value(c.ApplyJobID)],
 			}
 			if c.WaitDeadline != nil {

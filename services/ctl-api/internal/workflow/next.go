@@ -17,6 +17,8 @@ const (
 	maxStale = 3
 	// lockWait bounds a wait for another change of the same resource.
 	lockWait = 24 * time.Hour
+	// waitRelease: what was approved waits for the release to be accepted.
+	waitRelease = "release"
 )
 
 // Do names the one thing to do.
@@ -43,6 +45,7 @@ const (
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
+	DoPutOff         Do = "put_off"       // the step is pending again, its change is superseded, because of Error
 )
 
 // Wait is what a waiting row says.
@@ -97,6 +100,7 @@ func Next(s State) Decision {
 // settle says what the workflow row shall read when no step has anything to do.
 func (s State) settle(failed *Step) Decision {
 	var waiting *Step
+	others := false // than the acceptance wait
 	for i, step := range s.Steps {
 		switch step.State {
 		case StepRunning:
@@ -105,9 +109,13 @@ func (s State) settle(failed *Step) Decision {
 			if waiting == nil {
 				waiting = &s.Steps[i]
 			}
+			others = others || step.Kind != StepAccept
 		}
 	}
 	switch {
+	case waiting != nil && failed != nil && !others && waiting.Change != nil && waiting.Change.State == ChangeProposed:
+		// Nothing is left that the release would be accepted for.
+		return Decision{Do: DoPutOff, StepID: waiting.ID, ChangeID: waiting.changeID(), Error: "step " + failed.Name + " failed"}
 	case waiting != nil:
 		return Decision{Do: DoNothing, WorkflowState: WorkflowWaiting, StepID: waiting.ID}
 	case failed != nil:
@@ -156,6 +164,9 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 	default:
 		return Decision{}, false
 	}
+	if d, held := s.holdBack(step); held {
+		return d, d.Do != ""
+	}
 	switch step.Kind {
 	case StepAwaitStack:
 		return await(step, s.StackActive, s.Now, Wait{Reason: "stack", On: "customer", Deadline: s.StackDeadline},
@@ -163,11 +174,90 @@ func nextOfStep(s State, step Step) (Decision, bool) {
 	case StepAwaitRunner:
 		return await(step, s.RunnerActive, s.Now, Wait{Reason: "runner", On: s.RunnerID, Deadline: s.RunnerDeadline},
 			"the runner did not come", "see `berth runners` and the runner's own log, then retry the step")
-	case StepCheck:
-		return nextOfCheck(step)
-	default:
-		return nextOfChange(s, step)
 	}
+	next := nextOfChange
+	if step.Kind == StepCheck {
+		next = nextOfCheck
+	}
+	d, ok := next(s, step)
+	if !ok || !s.NoMachine || d.Do != DoPlan && d.Do != DoRunCheck && d.Do != DoExecute {
+		return d, ok
+	}
+	return awaitMachine(s, step)
+}
+
+// awaitMachine is a step whose job cannot be ordered: an order names the key of
+// the machine that it is for, and nobody has enrolled.
+func awaitMachine(s State, step Step) (Decision, bool) {
+	if step.State != StepWaiting || step.WaitReason != "runner" {
+		return Decision{Do: DoWaitStep, Wait: Wait{Reason: "runner", On: s.RunnerID, Deadline: s.Now.Add(runnerTime)}}, true
+	}
+	if s.Now.Before(step.WaitDeadline) {
+		return Decision{}, false
+	}
+	return Decision{Do: DoFailStep, Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}, true
+}
+
+// accept is the step that accepts the workflow's release; nil for a workflow that
+// brings none, or that is older than such steps.
+func (s State) accept() *Step {
+	for i := range s.Steps {
+		if s.Steps[i].Kind == StepAccept {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
+// holdBack says what a step does while its workflow's release is not accepted:
+// it may plan and ask for its own decision, nothing else. A zero Decision says
+// that it only waits. held is false for a step that may go on.
+//
+// Once the acceptance has failed, what was planned next to it is put off: the
+// workflow ends, and a retry of the acceptance begins it again.
+func (s State) holdBack(step Step) (_ Decision, held bool) {
+	accept := s.accept()
+	if accept == nil || accept.ID == step.ID || step.Kind == StepAwaitStack || step.Kind == StepAwaitRunner {
+		return Decision{}, false
+	}
+	switch accept.State {
+	case StepSucceeded, StepSkipped:
+		return Decision{}, false
+	case StepFailed, StepCancelled:
+		return putOff(step)
+	}
+	c := step.Change
+	switch {
+	case step.Kind == StepCheck:
+	case c == nil:
+		return Decision{}, false
+	case c.State == ChangeApproved, c.State == ChangePreparing && c.Plan.ended() && c.Plan.State == JobSucceeded && c.Plan.NoChange && !s.PlanOnly:
+	default:
+		return Decision{}, false
+	}
+	on := orElse(accept.changeID(), accept.ID)
+	if step.State == StepWaiting && step.WaitReason == waitRelease && step.WaitOn == on {
+		return Decision{}, true
+	}
+	deadline := s.Now.Add(approvalTime)
+	if accept.Change != nil && accept.Change.Deadline.After(s.Now) {
+		deadline = accept.Change.Deadline
+	}
+	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: waitRelease, On: on, Deadline: deadline}}, true
+}
+
+// putOff takes a step back whose release was not accepted.
+func putOff(step Step) (Decision, bool) {
+	if job := step.openJob(); job != nil {
+		if !job.CancelRequested {
+			return Decision{Do: DoCancelJob, JobID: job.ID}, true
+		}
+		return Decision{}, true
+	}
+	if d, ok := settleChange(step); ok {
+		return d, true
+	}
+	return Decision{Do: DoPutOff, ChangeID: step.changeID(), Error: "the release was not accepted"}, true
 }
 
 // await is a step that ends when something outside has happened.
@@ -183,7 +273,7 @@ func await(step Step, there bool, now time.Time, w Wait, late, remedy string) (D
 	return Decision{}, false
 }
 
-func nextOfCheck(step Step) (Decision, bool) {
+func nextOfCheck(_ State, step Step) (Decision, bool) {
 	switch {
 	case step.Run == nil:
 		return Decision{Do: DoRunCheck}, true
@@ -305,9 +395,13 @@ func settleChange(step Step) (Decision, bool) {
 			return Decision{}, false
 		}
 		d.Error, d.Remedy = orElse(c.Plan.Error, "the plan failed"), c.Plan.Remedy
-		d.ChangeState = ChangeFailed
-		if c.Plan.State == JobRefused {
+		switch {
+		case jobspec.Outcome(c.Plan.Outcome) == jobspec.OutcomeStale: // its order came too late
+			d.ChangeState = ChangeStale
+		case c.Plan.State == JobRefused:
 			d.ChangeState = ChangeRefused
+		default:
+			d.ChangeState = ChangeFailed
 		}
 		return d, true
 	case ChangeExecuting:

@@ -71,6 +71,23 @@ func TestNextOfOneChange(t *testing.T) {
 		{name: "plan only shows and stops", change: change(workflow.ChangePreparing, plan(job("succeeded", "succeeded"))),
 			state: func(s *workflow.State) { s.PlanOnly = true },
 			want:  workflow.Decision{Do: workflow.DoPlanned, StepID: "s", ChangeID: "chg"}},
+		{name: "a plan whose order came too late is made again", change: change(workflow.ChangePreparing, plan(job("failed", "stale"))),
+			want: workflow.Decision{Do: workflow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: workflow.ChangeStale, Error: "the plan failed"}},
+		{name: "nothing is ordered of a runner that never enrolled", state: func(s *workflow.State) { s.NoMachine = true },
+			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", Wait: workflow.Wait{Reason: "runner", On: "rnr_1", Deadline: now.Add(time.Hour)}}},
+		{name: "no grant is given without a machine", change: change(workflow.ChangeApproved), state: func(s *workflow.State) { s.NoMachine = true },
+			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", Wait: workflow.Wait{Reason: "runner", On: "rnr_1", Deadline: now.Add(time.Hour)}}},
+		{name: "a wait for the machine is told once", state: func(s *workflow.State) {
+			s.NoMachine = true
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = workflow.StepWaiting, "runner", now.Add(time.Minute)
+		}, want: workflow.Decision{Do: workflow.DoNothing, StepID: "s", WorkflowState: workflow.WorkflowWaiting}},
+		{name: "and ends in vain", state: func(s *workflow.State) {
+			s.NoMachine = true
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = workflow.StepWaiting, "runner", now
+		}, want: workflow.Decision{Do: workflow.DoFailStep, StepID: "s", Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
+		{name: "the machine came", state: func(s *workflow.State) {
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = workflow.StepWaiting, "runner", now
+		}, want: workflow.Decision{Do: workflow.DoPlan, StepID: "s"}},
 		{name: "a failed plan fails the change", change: change(workflow.ChangePreparing, plan(job("failed", "failed"))),
 			want: workflow.Decision{Do: workflow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: workflow.ChangeFailed, Error: "the plan failed"}},
 		{name: "a proposal waits for a decision", change: change(workflow.ChangeProposed),

@@ -30,7 +30,12 @@ const (
 	StepTeardown    StepKind = "teardown"     // the same, to remove it
 	StepAction      StepKind = "action"       // run an action
 	StepCheck       StepKind = "check"        // run a health check once, now
+	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
+	StepForget      StepKind = "forget"       // accept no script any more
 )
+
+// acceptStep is the name of the step that accepts a release.
+const acceptStep = "release"
 
 // PlanInput is everything that Plan looks at.
 type PlanInput struct {
@@ -101,6 +106,7 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 	case KindProvision:
 		p.add(PlannedStep{Name: "stack", Kind: StepAwaitStack, Reason: "a runner gets into the account by the stack"})
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
+		p.accept()
 		p.hooks("pre-provision")
 		if in.HasSandbox {
 			p.add(PlannedStep{Name: "sandbox", Kind: StepDeploy, Resource: "sandbox", Sandbox: true, Reason: "components stand on the sandbox"})
@@ -112,6 +118,7 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 		p.checks()
 	case KindDeploy:
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
+		p.accept()
 		if err := p.deploy(in.Selected); err != nil {
 			return nil, err
 		}
@@ -121,11 +128,16 @@ func Plan(in PlanInput) ([]PlannedStep, error) {
 		kind := StepAction
 		if slices.Contains(in.Checks, in.Action) {
 			kind = StepCheck
+			p.accept()
+			p.last = append(p.last, acceptStep)
 		}
 		p.add(PlannedStep{Name: "action/" + in.Action, Kind: kind, Action: in.Action, Reason: "asked for"})
 	case KindDeprovision:
 		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
 		p.teardown()
+		if len(in.Made) > 0 { // else nobody may be there to forget anything
+			p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
+		}
 	default:
 		return nil, fmt.Errorf("workflow kind %q is not known", in.Kind)
 	}
@@ -145,6 +157,15 @@ func (p *planner) add(s PlannedStep) {
 	s.Needs = slices.Clone(p.last)
 	p.steps = append(p.steps, s)
 	p.last = []string{s.Name}
+}
+
+// accept appends the step that accepts the release. What follows is planned next
+// to it: Next holds back what would mutate or run a script until it is accepted,
+// so that one decision covers both.
+func (p *planner) accept() {
+	p.steps = append(p.steps, PlannedStep{
+		Name: acceptStep, Kind: StepAccept, Needs: slices.Clone(p.last), Reason: "a runner runs only scripts of a release that was accepted",
+	})
 }
 
 // hooks appends the actions of a trigger that is of no component, one after the
@@ -280,7 +301,7 @@ func deployReason(all bool) string {
 
 // checks appends every health check, side by side, behind everything.
 func (p *planner) checks() {
-	base := slices.Clone(p.last)
+	base := append(slices.Clone(p.last), acceptStep) // they are scripts
 	var names []string
 	for _, c := range slices.Sorted(slices.Values(p.in.Checks)) {
 		name := "check/" + c

@@ -47,16 +47,16 @@ func TestPlan(t *testing.T) {
 			name: "provision runs independent components side by side",
 			in:   workflow.PlanInput{Kind: workflow.KindProvision, HasSandbox: true, Components: components, Checks: []string{"up"}},
 			want: []string{
-				"stack", "runner <- stack", "sandbox <- runner",
+				"stack", "runner <- stack", "release <- runner", "sandbox <- runner",
 				"component/api <- sandbox", "component/assets <- sandbox",
 				"component/web <- sandbox component/api component/assets",
-				"check/up <- component/api component/assets component/web",
+				"check/up <- component/api component/assets component/web release",
 			},
 		},
 		{
 			name: "deploy of one component leaves the others alone",
 			in:   workflow.PlanInput{Kind: workflow.KindDeploy, Components: components, Selected: []string{"web"}},
-			want: []string{"runner", "component/web <- runner"},
+			want: []string{"runner", "release <- runner", "component/web <- runner"},
 		},
 		{
 			name: "hooks stand around what they belong to, by index",
@@ -67,7 +67,7 @@ func TestPlan(t *testing.T) {
 				{Action: "tell", Trigger: "post-deploy-all-components"},
 			}},
 			want: []string{
-				"runner",
+				"runner", "release <- runner",
 				"pre-deploy-component/api/a <- runner",
 				"pre-deploy-component/api/b <- pre-deploy-component/api/a",
 				"component/api <- pre-deploy-component/api/b",
@@ -84,7 +84,7 @@ func TestPlan(t *testing.T) {
 			want: []string{
 				"runner", "component/web <- runner",
 				"component/old <- runner component/web", "component/api <- runner component/web",
-				"sandbox <- component/web component/old component/api",
+				"sandbox <- component/web component/old component/api", "scripts <- sandbox",
 			},
 		},
 		{
@@ -94,8 +94,8 @@ func TestPlan(t *testing.T) {
 			}, Made: []workflow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "db"}, {Name: "admin", Needs: []string{"db"}}, {Name: "orphan"}},
 				Checks: []string{"up"}},
 			want: []string{
-				"runner", "-component/admin <- runner", "-component/db <- runner component/admin", "component/api <- runner",
-				"check/up <- component/admin component/db component/api",
+				"runner", "release <- runner", "-component/admin <- runner", "-component/db <- runner component/admin", "component/api <- runner",
+				"check/up <- component/admin component/db component/api release",
 			},
 		},
 		{
@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 			in: workflow.PlanInput{Kind: workflow.KindProvision, HasSandbox: true, Components: []workflow.PlanComponent{
 				{Name: "api"}, {Name: "metrics", Needs: []string{"api"}, Off: true},
 			}, Made: []workflow.PlanMade{{Name: "api"}, {Name: "metrics", Needs: []string{"api"}}}},
-			want: []string{"stack", "runner <- stack", "sandbox <- runner", "-component/metrics <- sandbox", "component/api <- sandbox component/metrics"},
+			want: []string{"stack", "runner <- stack", "release <- runner", "sandbox <- runner", "-component/metrics <- sandbox", "component/api <- sandbox component/metrics"},
 		},
 		{
 			name: "what a component stood on before this release is removed once it has moved, and so is what that stands on",
@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 				{Name: "api", Needs: []string{"cache"}}, {Name: "cache", Needs: []string{"disk"}}, {Name: "disk"}, {Name: "viewer", Needs: []string{"disk"}},
 			}},
 			want: []string{
-				"runner", "-component/viewer <- runner", "component/api <- runner",
+				"runner", "release <- runner", "-component/viewer <- runner", "component/api <- runner",
 				"-component/cache <- runner component/api", "-component/disk <- runner component/viewer component/cache",
 			},
 		},
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 					{Action: "seed", Trigger: "post-deploy-component", Component: "api"}, {Action: "end", Trigger: "post-deploy-all-components"},
 				}},
 			want: []string{
-				"runner", "pre-teardown-component/api/drain <- runner", "-component/api <- pre-teardown-component/api/drain",
+				"runner", "release <- runner", "pre-teardown-component/api/drain <- runner", "-component/api <- pre-teardown-component/api/drain",
 				"post-teardown-component/api/tell <- component/api", "post-deploy-all-components/end <- post-teardown-component/api/tell",
 			},
 		},
@@ -133,7 +133,7 @@ func TestPlan(t *testing.T) {
 			name: "a deploy of one component removes nothing",
 			in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"api"},
 				Components: []workflow.PlanComponent{{Name: "api"}, {Name: "db", Off: true}}, Made: []workflow.PlanMade{{Name: "db"}}},
-			want: []string{"runner", "component/api <- runner"},
+			want: []string{"runner", "release <- runner", "component/api <- runner"},
 		},
 		{
 			name: "an install of which nothing was made has nothing to tear down",
@@ -143,7 +143,7 @@ func TestPlan(t *testing.T) {
 		{
 			name: "an action that is a check runs as a check",
 			in:   workflow.PlanInput{Kind: workflow.KindActionRun, Action: "up", Checks: []string{"up"}},
-			want: []string{"runner", "action/up <- runner"},
+			want: []string{"runner", "release <- runner", "action/up <- runner release"},
 		},
 	}
 	for _, tt := range tests {
@@ -198,7 +198,7 @@ func TestPlanRefuses(t *testing.T) {
 		})
 	}
 	steps, err := workflow.Plan(workflow.PlanInput{Kind: workflow.KindDeploy, Install: "acme", Components: components, Selected: []string{"alone"}})
-	if err != nil || len(steps) != 2 {
+	if err != nil || len(steps) != 3 {
 		t.Errorf("a component that has nothing to do with it is not deployed: %v %v", steps, err)
 	}
 }

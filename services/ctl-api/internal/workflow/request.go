@@ -221,6 +221,9 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 			}
 		}
 	}
+	if req.PlanOnly && req.Kind != KindActionRun {
+		in.Checks = nil // nothing is accepted, so nothing may run
+	}
 	if req.Kind == KindActionRun && app.Action(req.Action) == nil {
 		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", req.Action, strings.Join(actionNames(app), ", "))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -233,27 +234,62 @@ func (r *round) baseSpec(kind jobspec.Kind, op jobspec.Operation, timeout time.D
 	}
 }
 
-// dispatch stores a job for the install's runner and wakes the runner once it
-// is committed.
-func (r *round) dispatch(ctx context.Context, step db.Step, spec jobspec.Spec, add func(*db.InsertRunnerJobParams)) error {
+// job is one for the install's runner, with what its order says beside the spec.
+type job struct {
+	spec        jobspec.Spec
+	actionRunID *string
+	releaseID   string
+	// origin is set for jobs of a change.
+	origin string
+	// The rest is of jobs that mutate.
+	fence                         *int64
+	effectDigest, planBytesDigest string
+}
+
+// dispatch stores a job with its order for the install's runner, and wakes the
+// runner once it is committed.
+func (r *round) dispatch(ctx context.Context, step db.Step, j job) error {
+	spec := j.spec
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job for step %s: %w", step.Name, err)
 	}
 	if r.runner == nil {
 		return fmt.Errorf("job for step %s: install %s has no runner", step.Name, r.install.ID)
 	}
+	signed, err := r.order(ctx, j)
+	if err != nil {
+		return fmt.Errorf("order for step %s: %w", step.Name, err)
+	}
 	p := db.InsertRunnerJobParams{
 		ID: spec.JobID, RunnerID: r.runner.ID, InstallID: &r.install.ID, StepID: &step.ID, WorkflowID: &r.workflow.ID,
 		ChangeID: optional.Of(spec.ChangeID), ResourceID: step.ResourceID,
 		Kind: string(spec.Kind), Operation: string(spec.Operation), Mutates: spec.Mutates(),
-		Spec: mustJSON(spec), TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
-	}
-	if add != nil {
-		add(&p)
+		Spec: signed.Spec, SignedOrder: signed.Envelope, Fence: j.fence, ActionRunID: j.actionRunID,
+		TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: mustJSON(telemetry.Inject(ctx)),
 	}
 	if err := r.tx.InsertRunnerJob(ctx, p); err != nil {
 		return fmt.Errorf("store job for step %s: %w", step.Name, err)
 	}
 	r.tx.NotifyAfterCommit("berth_jobs", r.runner.ID)
 	return r.event(ctx, "job", map[string]any{"job_id": spec.JobID, "step": step.Name, "operation": string(spec.Operation)})
+}
+
+// order signs what the runner is to do with the org's dispatch key.
+func (r *round) order(ctx context.Context, j job) (order.Signed, error) {
+	key, err := r.Keys.Dispatch(ctx, r.tx)
+	if err != nil {
+		return order.Signed{}, err
+	}
+	draft := order.Draft{
+		RunnerID: r.runner.ID, MachineKey: r.runner.PublicKey, OriginID: j.origin, ReleaseID: j.releaseID,
+		MinRunnerVersion: r.MinRunnerVersion, Actor: r.workflow.CreatedBy,
+		EffectDigest: j.effectDigest, PlanBytesDigest: j.planBytesDigest,
+	}
+	if j.fence != nil {
+		draft.Fence = *j.fence
+	}
+	if draft.Actor == "" {
+		draft.Actor = "ctl-api"
+	}
+	return order.Sign(key, j.spec, draft, r.now())
 }

@@ -63,6 +63,8 @@ type State struct {
 	RunnerActive   bool // enrolled: its keys are known
 	RunnerDeadline time.Time
 	RunnerID       string
+	// NoMachine: nobody has enrolled as the runner, so no order can be made.
+	NoMachine bool
 	// LockedBy names, per resource, the change that holds it, whatever workflow
 	// it is of.
 	LockedBy map[string]string
@@ -80,10 +82,12 @@ type Step struct {
 	State      string
 	WaitReason string
 	WaitOn     string
-	Attempt    int // changes made for this step, or runs
-	MaxRetries int
-	Change     *Change // nil before the first
-	Run        *Job    // of a check: the job that runs it
+	// WaitDeadline is when the wait ends in vain.
+	WaitDeadline time.Time
+	Attempt      int // changes made for this step, or runs
+	MaxRetries   int
+	Change       *Change // nil before the first
+	Run          *Job    // of a check: the job that runs it
 	// Uncertain and Stale count the step's changes that ended so since a person
 	// last asked for a retry.
 	Uncertain int
@@ -95,7 +99,7 @@ type Step struct {
 type Change struct {
 	ID       string
 	State    string
-	ReadOnly bool // mutates nothing: needs no decision and no lock
+	ReadOnly bool // mutates nothing of the install, or only takes leave away: needs no decision and no lock
 	Plan     *Job
 	Apply    *Job
 	// EffectDigest is of the plan; ApprovedDigest is what a person approved, of

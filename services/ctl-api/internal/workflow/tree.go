@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
@@ -14,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -47,10 +49,13 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 		return db.StateVersion{}, fmt.Errorf("read runner: %w", err)
 	}
 	b.runner = runner
+	if b.to, err = recipient.Of(ctx, tx, runner); err != nil {
+		return db.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
+	}
 	same := last.Version > 0 && last.InputsVersion == inputsVersion && optional.Value(last.ReleaseID) == releaseID
 	// Sealed leaves differ each time they are made, so those of the newest version
 	// stay as long as they say the same to the same runner.
-	if last.Version > 0 && optional.Value(last.SealRecipient) == optional.Value(runner.SealRecipient) {
+	if last.Version > 0 && optional.Value(last.SealRecipient) == optional.Value(b.sealedTo()) {
 		if same {
 			b.inputs = inputsOf(last.Tree)
 		}
@@ -74,7 +79,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 	}
 	next := db.StateVersion{
 		OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion,
-		VariablesVersion: b.variablesVersion, SealRecipient: runner.SealRecipient, ReleaseID: optional.Of(releaseID), Cause: cause,
+		VariablesVersion: b.variablesVersion, SealRecipient: b.sealedTo(), ReleaseID: optional.Of(releaseID), Cause: cause,
 	}
 	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
 		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion,
@@ -93,7 +98,8 @@ type treeBuilder struct {
 	releaseID        string
 	inputsVersion    int32
 	variablesVersion int32
-	runner           db.Runner // zero when there is none
+	runner           db.Runner           // zero when there is none
+	to               *recipient.Verified // nil when nobody may be sealed to
 	// inputs and variables are those of the newest version, unless they have to be
 	// made anew.
 	inputs    map[string]any
@@ -176,14 +182,14 @@ func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input
 		}
 		maps.Copy(plain, object(row.Values))
 		if len(row.Sealed) > 0 {
-			opened, err := b.keys.Open(b.install.OrgID, row.Sealed)
+			opened, err := b.keys.Open(access.InputsAtRest(b.install.OrgID, b.install.ID, row.Version), row.Sealed)
 			if err != nil {
 				return nil, fmt.Errorf("open inputs: %w", err)
 			}
 			maps.Copy(secret, object(opened))
 		}
 	}
-	return b.sealed("inputs", plain, secret)
+	return b.sealed("inputs", interpolate.InputPurpose, plain, secret)
 }
 
 // readVariables opens the sensitive variables of the app and seals them to the
@@ -196,19 +202,51 @@ func (b *treeBuilder) readVariables(ctx context.Context) (map[string]any, error)
 	if err != nil {
 		return nil, err
 	}
-	return b.sealed("app variables", values.Plain, values.Sensitive)
+	return b.sealed("app variables", interpolate.VariablePurpose, values.Plain, values.Sensitive)
 }
 
-// sealed adds to plain values the secret ones, each sealed to the install's key.
-func (b *treeBuilder) sealed(what string, plain, secret map[string]any) (map[string]any, error) {
+// sealForm stands before the recipients in state_versions.seal_recipient: leaves
+// that were sealed in another form are sealed again.
+const sealForm = "berth-seal-2 "
+
+// recipients are who opens the sealed leaves.
+func (b *treeBuilder) recipients() []string {
+	if b.to == nil {
+		return nil
+	}
+	return b.to.Recipients()
+}
+
+// sealedTo says in which form and to whom leaves are sealed, nil without anybody.
+func (b *treeBuilder) sealedTo() *string {
+	to := b.recipients()
+	if len(to) == 0 {
+		return nil
+	}
+	text := sealForm + strings.Join(to, " ")
+	return &text
+}
+
+// sealed adds to plain values the secret ones, each sealed to the install's key
+// for its place in the tree.
+func (b *treeBuilder) sealed(what string, purpose func(org, install, name string) seal.Purpose, plain, secret map[string]any) (map[string]any, error) {
 	if len(secret) == 0 {
 		return plain, nil
 	}
-	recipient := optional.Value(b.runner.SealRecipient)
-	if recipient == "" {
+	to := b.recipients()
+	if len(to) == 0 && b.runner.SealRecipient != nil {
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, and the machine that is there took the place of another without a handover that the customer's recovery key signed", b.install.Name, what),
+			fault.Code("recipient_refused"), fault.Remedy("find out who enrolled it; the customer hands over with: berth-runner replace --recovery FILE"))
+	}
+	if len(to) == 0 {
 		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.install.Name, what)
 	}
-	leaves, err := seal.SealLeaves(recipient, any(secret), func(path []string) bool { return len(path) == 1 })
+	leaves, err := seal.SealLeaves(to, any(secret), func(path []string) (seal.Purpose, bool) {
+		if len(path) != 1 {
+			return seal.Purpose{}, false
+		}
+		return purpose(b.install.OrgID, b.install.ID, path[0]), true
+	})
 	if err != nil {
 		return nil, fmt.Errorf("seal %s: %w", what, err)
 	}

@@ -3,14 +3,20 @@ package workflow_test
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -36,7 +42,7 @@ func (r *rig) opened(id *seal.Identity, state db.StateVersion) any {
 	if err := json.Unmarshal(state.Tree, &tree); err != nil {
 		r.t.Fatal(err)
 	}
-	out, err := seal.OpenLeaves(id, tree)
+	out, err := seal.OpenLeaves(id.Opener(), tree, interpolate.SealedLeaves(r.org, r.install, tree))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -107,19 +113,48 @@ func TestStateHasTheVariablesOfTheApp(t *testing.T) {
 	}
 }
 
-// A machine that takes over seals with another key: what was sealed to the one
-// before is sealed anew, although nothing else has changed.
+// newMachine makes runner-api's row say that another machine is enrolled, as
+// somebody with its database password could.
+func (r *rig) newMachine() (*seal.Identity, ed25519.PrivateKey) {
+	r.t.Helper()
+	identity, err := seal.GenerateIdentity()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, key, err := capsule.GenerateKey()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.exec(`update runners set seal_recipient = $2, public_key = $3 where id = $1`, r.runner, identity.Recipient(), publicOf(key))
+	return identity, key
+}
+
+// refusedState tries to make a tree, which needs somebody to seal to.
+func (r *rig) refusedState() error {
+	return r.engine.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error {
+		install, err := tx.LockInstallRow(ctx, r.install)
+		if err != nil {
+			return err
+		}
+		_, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		return err
+	})
+}
+
+// Without a recovery key another machine takes over with the customer's consent;
+// what was sealed to the one before is sealed again.
 func TestStateIsSealedToTheRunnerThatIsThere(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.arrive()
 	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
 	first := r.ensureState()
-	next, err := seal.GenerateIdentity()
-	if err != nil {
-		t.Fatal(err)
+	next, key := r.newMachine()
+	if err := r.refusedState(); !errors.Is(err, fault.ErrConflict) {
+		t.Fatalf("a machine that nobody consented to: %v, want ErrConflict", err)
 	}
-	r.exec(`update runners set seal_recipient = $2 where id = $1`, r.runner, next.Recipient())
+	r.exec(`insert into enrolments (id, org_id, runner_id, secret_hash, state, replaces, bound_key, created_by, expires_at)
+		values ('enr_x', $1, $2, 'x', 'used', true, $3, 'ada', now())`, r.org, r.runner, publicOf(key))
 	second := r.ensureState()
 	if second.Version != first.Version+1 {
 		t.Errorf("another runner made version %d after %d", second.Version, first.Version)
@@ -131,6 +166,115 @@ func TestStateIsSealedToTheRunnerThatIsThere(t *testing.T) {
 	if again := r.ensureState(); again.Version != second.Version {
 		t.Errorf("nothing changed, and there is version %d after %d", again.Version, second.Version)
 	}
+}
+
+// Somebody with runner-api's database password enrols a machine of his own, gives
+// himself a consent and a recovery key, and waits for the secrets to be sealed to
+// him. ctl-api believes the recovery key that it knows, and nothing else.
+func TestAttackSecretsAreNotSealedToAnotherMachine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
+	customer, err := recovery.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bring := func(key *recovery.Key, signed capsule.Envelope) {
+		t.Helper()
+		raw, err := json.Marshal(signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := key.Public()
+		r.exec(`insert into install_recovery (org_id, install_id, key_id, signing_key, recipient, change) values ($1, $2, $3, $4, $5, $6)
+			on conflict (org_id, install_id) do update set key_id = $3, signing_key = $4, recipient = $5, change = $6`,
+			r.org, r.install, p.KeyID, p.SigningKey, p.Recipient, raw)
+	}
+	introduced, err := recovery.Introduce(r.machine, recovery.Change{OrgID: r.org, InstallID: r.install, Next: customer.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := r.ensureState()
+	bring(customer, introduced)
+	second := r.ensureState()
+	if second.Version != first.Version+1 {
+		t.Errorf("a recovery key made version %d after %d", second.Version, first.Version)
+	}
+	for who, id := range map[string]*seal.Identity{"machine": r.seal, "recovery key": customer.Identity()} {
+		if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(id, second)); diff != "" {
+			t.Errorf("variables for the %s (-want +got):\n%s", who, diff)
+		}
+	}
+
+	thief, err := recovery.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := r.machine
+	_, key := r.newMachine()
+	r.exec(`insert into enrolments (id, org_id, runner_id, secret_hash, state, replaces, bound_key, created_by, expires_at)
+		values ('enr_x', $1, $2, 'x', 'used', true, $3, 'ada', now())`, r.org, r.runner, publicOf(key))
+	if err := r.refusedState(); !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("without a handover: %v, want ErrConflict", err)
+	}
+	own, err := recovery.Introduce(key, recovery.Change{OrgID: r.org, InstallID: r.install, Next: thief.Public()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bring(thief, own)
+	handOver := func(signer *recovery.Key, h recovery.Handover) {
+		t.Helper()
+		signed, err := signer.Sign(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(signed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.exec(`update install_recovery set handover = $3 where org_id = $1 and install_id = $2`, r.org, r.install, raw)
+	}
+	identity, key := r.newMachine()
+	handover := recovery.Handover{
+		OrgID: r.org, InstallID: r.install, RunnerID: r.runner, OldMachine: keyID(old), NewMachine: publicOf(key), SealRecipient: identity.Recipient(),
+	}
+	handOver(thief, handover)
+	if err := r.refusedState(); !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("with a handover that the thief's key signed: %v, want ErrConflict", err)
+	}
+	elsewhere := handover
+	elsewhere.SealRecipient = customer.Public().Recipient
+	handOver(customer, elsewhere)
+	if err := r.refusedState(); !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("with a handover to another recipient: %v, want ErrConflict", err)
+	}
+	elsewhere = handover
+	elsewhere.InstallID = "ins_other"
+	handOver(customer, elsewhere)
+	if err := r.refusedState(); !errors.Is(err, fault.ErrConflict) {
+		t.Errorf("with the handover of another install: %v, want ErrConflict", err)
+	}
+
+	handOver(customer, handover)
+	third := r.ensureState()
+	for who, id := range map[string]*seal.Identity{"machine": identity, "recovery key": customer.Identity()} {
+		if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(id, third)); diff != "" {
+			t.Errorf("variables for the new %s (-want +got):\n%s", who, diff)
+		}
+	}
+	var tree any
+	if err := json.Unmarshal(third.Tree, &tree); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := seal.OpenLeaves(thief.Identity().Opener(), tree, interpolate.SealedLeaves(r.org, r.install, tree)); !errors.Is(err, seal.ErrNotForUs) {
+		t.Errorf("the thief opens the tree: %v", err)
+	}
+}
+
+func keyID(key ed25519.PrivateKey) string {
+	public, _ := key.Public().(ed25519.PublicKey)
+	return capsule.KeyID(public)
 }
 
 // A plan gets what is set when it is made, in ciphertext.

@@ -57,12 +57,31 @@ func Why(in WhyInput) []Reason {
 	return out
 }
 
+// WhyNotAccepted explains why the checks of a live install do not run: it is
+// older than the acceptance of releases, so its runner has accepted no script
+// yet. scripts is how many its release brings.
+func WhyNotAccepted(install db.Install, scripts int, accepted bool) []Reason {
+	if install.State != "live" || scripts == 0 || accepted {
+		return nil
+	}
+	return []Reason{{
+		What: "scripts of " + install.Name, ID: install.ID, On: "operator",
+		Reason:  "its runner has not accepted the scripts of its release yet, so its checks do not run",
+		Unblock: "berth deploy " + install.Name,
+	}}
+}
+
 func waitingReason(step db.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
 	switch optional.Value(step.WaitReason) {
 	case "decision":
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
 		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
+		if StepKind(step.Kind) == StepAccept {
+			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
+		}
+	case waitRelease:
+		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+optional.Value(step.WaitOn)
 	case "lock":
 		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
 	case "stack":

@@ -76,3 +76,28 @@ func TestWhy(t *testing.T) {
 		})
 	}
 }
+
+func TestWhyNotAccepted(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		state    string
+		scripts  int
+		accepted bool
+		want     int
+	}{
+		{"a live install from before", "live", 2, false, 1},
+		{"one that accepted a release", "live", 2, true, 0},
+		{"one without scripts", "live", 0, false, 0},
+		{"one that is being made", "provisioning", 2, false, 0},
+	} {
+		got := workflow.WhyNotAccepted(db.Install{Name: "acme", State: tc.state}, tc.scripts, tc.accepted)
+		if len(got) != tc.want || tc.want == 1 && got[0].Unblock != "berth deploy acme" {
+			t.Errorf("%s: %+v", tc.name, got)
+		}
+	}
+	held := db.Step{Name: "component/api", State: workflow.StepWaiting, WaitReason: new("release"), WaitOn: new("chg_1")}
+	if got := workflow.Why(workflow.WhyInput{Steps: []db.Step{held}}); len(got) != 1 || got[0].Unblock != "berth approve chg_1" {
+		t.Errorf("a step that waits for the release: %+v", got)
+	}
+}

@@ -12,9 +12,9 @@ import (
 )
 
 const builderAddJob = `-- name: BuilderAddJob :exec
-INSERT INTO runner_jobs (id, org_id, runner_id, build_id, kind, operation, spec, timeout_seconds, trace)
+INSERT INTO runner_jobs (id, org_id, runner_id, build_id, kind, operation, spec, signed_order, timeout_seconds, trace)
 VALUES ($1, berth.current_org(), $2, $3::text, $4, $5,
-        $6, $7, $8)
+        $6, $7, $8, $9)
 `
 
 type BuilderAddJobParams struct {
@@ -23,7 +23,8 @@ type BuilderAddJobParams struct {
 	BuildID        string
 	Kind           string
 	Operation      string
-	Spec           json.RawMessage
+	Spec           []byte
+	SignedOrder    []byte
 	TimeoutSeconds int32
 	Trace          json.RawMessage
 }
@@ -36,6 +37,7 @@ func (q *Queries) BuilderAddJob(ctx context.Context, arg BuilderAddJobParams) er
 		arg.Kind,
 		arg.Operation,
 		arg.Spec,
+		arg.SignedOrder,
 		arg.TimeoutSeconds,
 		arg.Trace,
 	)

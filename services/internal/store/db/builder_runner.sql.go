@@ -45,36 +45,6 @@ func (q *Queries) BuilderAddRunner(ctx context.Context, id string) error {
 	return err
 }
 
-const builderDispatchKeys = `-- name: BuilderDispatchKeys :many
-SELECT key_id, public_key FROM keys WHERE purpose = 'dispatch' AND retired_at IS NULL ORDER BY created_at
-`
-
-type BuilderDispatchKeysRow struct {
-	KeyID     string
-	PublicKey string
-}
-
-// The keys whose signatures the Build Runner trusts.
-func (q *Queries) BuilderDispatchKeys(ctx context.Context) ([]BuilderDispatchKeysRow, error) {
-	rows, err := q.db.Query(ctx, builderDispatchKeys)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []BuilderDispatchKeysRow{}
-	for rows.Next() {
-		var i BuilderDispatchKeysRow
-		if err := rows.Scan(&i.KeyID, &i.PublicKey); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const builderEnrolment = `-- name: BuilderEnrolment :one
 SELECT state, (expires_at <= now())::boolean AS expired FROM enrolments
 WHERE runner_id = $1 AND secret_hash = $2

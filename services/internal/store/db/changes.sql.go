@@ -23,7 +23,7 @@ func (q *Queries) ApproveChange(ctx context.Context, id string) error {
 }
 
 const currentChanges = `-- name: CurrentChanges :many
-SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at FROM changes c JOIN steps s ON s.change_id = c.id WHERE s.workflow_id = $1
+SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id FROM changes c JOIN steps s ON s.change_id = c.id WHERE s.workflow_id = $1
 `
 
 // The change that each step of a workflow is at.
@@ -73,6 +73,7 @@ func (q *Queries) CurrentChanges(ctx context.Context, workflowID string) ([]Chan
 			&i.DecidedAt,
 			&i.ExecutedAt,
 			&i.FinishedAt,
+			&i.OriginID,
 		); err != nil {
 			return nil, err
 		}
@@ -181,7 +182,7 @@ func (q *Queries) ExecuteChange(ctx context.Context, arg ExecuteChangeParams) er
 }
 
 const getChange = `-- name: GetChange :one
-SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at FROM changes WHERE id = $1
+SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id FROM changes WHERE id = $1
 `
 
 func (q *Queries) GetChange(ctx context.Context, id string) (Change, error) {
@@ -224,17 +225,31 @@ func (q *Queries) GetChange(ctx context.Context, id string) (Change, error) {
 		&i.DecidedAt,
 		&i.ExecutedAt,
 		&i.FinishedAt,
+		&i.OriginID,
 	)
 	return i, err
+}
+
+const hasAccepted = `-- name: HasAccepted :one
+SELECT EXISTS (SELECT 1 FROM changes WHERE install_id = $1 AND kind = 'accept' AND state IN ('applied', 'no_change'))
+`
+
+// Whether an install has ever accepted a release: its runner runs no script
+// before that.
+func (q *Queries) HasAccepted(ctx context.Context, installID string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasAccepted, installID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
 }
 
 const insertChange = `-- name: InsertChange :exec
 
 INSERT INTO changes (id, org_id, install_id, workflow_id, step_id, resource_id, kind, release_id, revision_id,
-                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces)
+                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces, origin_id)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6,
         $7, $8, $9, $10,
-        $11, $12, $13, $14, $15)
+        $11, $12, $13, $14, $15, $16)
 `
 
 type InsertChangeParams struct {
@@ -253,11 +268,13 @@ type InsertChangeParams struct {
 	PlanJobID            *string
 	ApprovedEffectDigest *string
 	Replaces             *string
+	OriginID             *string
 }
 
 // Changes and decisions. All run inside store.Tx of the org.
 // A change that is being prepared. What a person approved of the change that it
-// replaces is carried over; it counts only while the effect is the same.
+// replaces is carried over; it counts only while the effect is the same. Plans
+// made again and retries keep the origin of the first.
 func (q *Queries) InsertChange(ctx context.Context, arg InsertChangeParams) error {
 	_, err := q.db.Exec(ctx, insertChange,
 		arg.ID,
@@ -275,6 +292,7 @@ func (q *Queries) InsertChange(ctx context.Context, arg InsertChangeParams) erro
 		arg.PlanJobID,
 		arg.ApprovedEffectDigest,
 		arg.Replaces,
+		arg.OriginID,
 	)
 	return err
 }
@@ -308,7 +326,7 @@ func (q *Queries) InsertDecision(ctx context.Context, arg InsertDecisionParams) 
 }
 
 const listChanges = `-- name: ListChanges :many
-SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
+SELECT c.id, c.org_id, c.install_id, c.workflow_id, c.step_id, c.resource_id, c.kind, c.state, c.release_id, c.revision_id, c.artifact_repository, c.artifact_digest, c.inputs_version, c.state_version, c.plan_job_id, c.apply_job_id, c.fence, c.effect, c.effect_digest, c.plan_bytes_digest, c.plan, c.approved_effect_digest, c.result, c.error, c.remedy, c.differs, c.pinned, c.replaces, c.wait_reason, c.wait_on, c.wait_deadline, c.created_at, c.proposed_at, c.decided_at, c.executed_at, c.finished_at, c.origin_id, i.name AS install_name, l.number AS release_number, coalesce(r.name, '')::text AS resource_name, coalesce(r.kind, '')::text AS resource_kind
 FROM changes c JOIN installs i ON i.id = c.install_id LEFT JOIN resources r ON r.id = c.resource_id LEFT JOIN releases l ON l.id = c.release_id
 WHERE ($1::text IS NULL OR c.id = $1)
   AND ($2::text IS NULL OR c.install_id = $2)
@@ -389,6 +407,7 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 			&i.Change.DecidedAt,
 			&i.Change.ExecutedAt,
 			&i.Change.FinishedAt,
+			&i.Change.OriginID,
 			&i.InstallName,
 			&i.ReleaseNumber,
 			&i.ResourceName,
@@ -405,7 +424,7 @@ func (q *Queries) ListChanges(ctx context.Context, arg ListChangesParams) ([]Lis
 }
 
 const lockChange = `-- name: LockChange :one
-SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at FROM changes WHERE id = $1 FOR UPDATE
+SELECT id, org_id, install_id, workflow_id, step_id, resource_id, kind, state, release_id, revision_id, artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, apply_job_id, fence, effect, effect_digest, plan_bytes_digest, plan, approved_effect_digest, result, error, remedy, differs, pinned, replaces, wait_reason, wait_on, wait_deadline, created_at, proposed_at, decided_at, executed_at, finished_at, origin_id FROM changes WHERE id = $1 FOR UPDATE
 `
 
 func (q *Queries) LockChange(ctx context.Context, id string) (Change, error) {
@@ -448,6 +467,7 @@ func (q *Queries) LockChange(ctx context.Context, id string) (Change, error) {
 		&i.DecidedAt,
 		&i.ExecutedAt,
 		&i.FinishedAt,
+		&i.OriginID,
 	)
 	return i, err
 }
@@ -510,6 +530,46 @@ func (q *Queries) SettleChange(ctx context.Context, arg SettleChangeParams) erro
 		arg.ID,
 	)
 	return err
+}
+
+const supersedeAcceptances = `-- name: SupersedeAcceptances :many
+UPDATE changes SET state = 'superseded', error = $1::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE install_id = $2 AND kind = 'accept' AND state = 'proposed' AND id <> $3
+RETURNING id, workflow_id
+`
+
+type SupersedeAcceptancesParams struct {
+	Error     string
+	InstallID string
+	ID        string
+}
+
+type SupersedeAcceptancesRow struct {
+	ID         string
+	WorkflowID string
+}
+
+// Older proposals to accept a release on an install give way to a newer one;
+// answers the workflows to wake.
+func (q *Queries) SupersedeAcceptances(ctx context.Context, arg SupersedeAcceptancesParams) ([]SupersedeAcceptancesRow, error) {
+	rows, err := q.db.Query(ctx, supersedeAcceptances, arg.Error, arg.InstallID, arg.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SupersedeAcceptancesRow{}
+	for rows.Next() {
+		var i SupersedeAcceptancesRow
+		if err := rows.Scan(&i.ID, &i.WorkflowID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const supersedeProposals = `-- name: SupersedeProposals :many

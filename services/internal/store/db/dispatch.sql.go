@@ -102,7 +102,7 @@ func (q *Queries) GrantResource(ctx context.Context, arg GrantResourceParams) (i
 const insertRunnerJob = `-- name: InsertRunnerJob :exec
 
 INSERT INTO runner_jobs (id, org_id, runner_id, install_id, change_id, step_id, workflow_id, action_run_id, resource_id,
-                         kind, operation, mutates, spec, capsule, fence, timeout_seconds, trace)
+                         kind, operation, mutates, spec, signed_order, fence, timeout_seconds, trace)
 VALUES ($1, berth.current_org(), $2, $3, $4, $5,
         $6, $7, $8, $9, $10,
         $11, $12, $13, $14, $15, $16)
@@ -120,8 +120,8 @@ type InsertRunnerJobParams struct {
 	Kind           string
 	Operation      string
 	Mutates        bool
-	Spec           json.RawMessage
-	Capsule        json.RawMessage
+	Spec           []byte
+	SignedOrder    []byte
 	Fence          *int64
 	TimeoutSeconds int32
 	Trace          json.RawMessage
@@ -143,7 +143,7 @@ func (q *Queries) InsertRunnerJob(ctx context.Context, arg InsertRunnerJobParams
 		arg.Operation,
 		arg.Mutates,
 		arg.Spec,
-		arg.Capsule,
+		arg.SignedOrder,
 		arg.Fence,
 		arg.TimeoutSeconds,
 		arg.Trace,
@@ -207,14 +207,20 @@ func (q *Queries) JobResult(ctx context.Context, id string) (JobResultRow, error
 }
 
 const jobSpec = `-- name: JobSpec :one
-SELECT spec FROM runner_jobs WHERE id = $1
+SELECT spec, signed_order FROM runner_jobs WHERE id = $1
 `
 
-func (q *Queries) JobSpec(ctx context.Context, id string) (json.RawMessage, error) {
+type JobSpecRow struct {
+	Spec        []byte
+	SignedOrder []byte
+}
+
+// What was ordered, with the order: the row alone proves nothing.
+func (q *Queries) JobSpec(ctx context.Context, id string) (JobSpecRow, error) {
 	row := q.db.QueryRow(ctx, jobSpec, id)
-	var spec json.RawMessage
-	err := row.Scan(&spec)
-	return spec, err
+	var i JobSpecRow
+	err := row.Scan(&i.Spec, &i.SignedOrder)
+	return i, err
 }
 
 const jobsOfChange = `-- name: JobsOfChange :many

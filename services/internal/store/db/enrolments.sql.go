@@ -132,3 +132,29 @@ func (q *Queries) RunnerStackBySecret(ctx context.Context, phoneHomeHash []byte)
 	)
 	return i, err
 }
+
+const runnerWaitingBuilds = `-- name: RunnerWaitingBuilds :many
+SELECT id FROM builds WHERE state = 'queued' AND job_id IS NULL ORDER BY id
+`
+
+// Builds without a job: their orders name the Build Runner's key, which is known
+// now.
+func (q *Queries) RunnerWaitingBuilds(ctx context.Context) ([]string, error) {
+	rows, err := q.db.Query(ctx, runnerWaitingBuilds)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -124,7 +124,7 @@ WITH again AS (
     FROM offered o
 )
 SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n, o.again::boolean AS again,
-       j.operation, j.spec, j.capsule, j.fence, j.trace,
+       j.operation, j.spec, j.signed_order, j.fence, j.trace,
        extract(epoch FROM now() - j.queued_at)::float8 AS waited_seconds
 FROM offered o JOIN runner_jobs j ON j.id = o.job_id
 ORDER BY j.queued_at, j.id
@@ -151,8 +151,8 @@ type RunnerClaimJobsRow struct {
 	N             int32
 	Again         bool
 	Operation     string
-	Spec          json.RawMessage
-	Capsule       json.RawMessage
+	Spec          []byte
+	SignedOrder   []byte
 	Fence         *int64
 	Trace         json.RawMessage
 	WaitedSeconds float64
@@ -193,7 +193,7 @@ func (q *Queries) RunnerClaimJobs(ctx context.Context, arg RunnerClaimJobsParams
 			&i.Again,
 			&i.Operation,
 			&i.Spec,
-			&i.Capsule,
+			&i.SignedOrder,
 			&i.Fence,
 			&i.Trace,
 			&i.WaitedSeconds,

@@ -167,6 +167,7 @@ type Change struct {
 	DecidedAt            *time.Time
 	ExecutedAt           *time.Time
 	FinishedAt           *time.Time
+	OriginID             *string
 }
 
 type Check struct {
@@ -312,6 +313,32 @@ type InstallInput struct {
 	Overrides json.RawMessage
 }
 
+type InstallRecipient struct {
+	OrgID              string
+	InstallID          string
+	Number             int32
+	MachineKey         string
+	SealRecipient      string
+	RecoveryKeyID      *string
+	RecoverySigningKey *string
+	RecoveryRecipient  *string
+	Reason             string
+	Evidence           json.RawMessage
+	CreatedAt          time.Time
+}
+
+type InstallRecovery struct {
+	OrgID      string
+	InstallID  string
+	KeyID      *string
+	SigningKey *string
+	Recipient  *string
+	Change     json.RawMessage
+	SealedSalt []byte
+	Handover   json.RawMessage
+	UpdatedAt  time.Time
+}
+
 type Key struct {
 	ID            string
 	OrgID         string
@@ -387,6 +414,7 @@ type Org struct {
 	OrgID     string
 	Name      string
 	CreatedAt time.Time
+	SealForm  int32
 }
 
 type RegistryToken struct {
@@ -482,7 +510,7 @@ type RunnerJob struct {
 	Operation         string
 	Mutates           bool
 	State             string
-	Spec              json.RawMessage
+	Spec              []byte
 	Capsule           json.RawMessage
 	Fence             *int64
 	Attempt           int32
@@ -494,6 +522,7 @@ type RunnerJob struct {
 	LeasedAt          *time.Time
 	FinishedAt        *time.Time
 	CancelRequestedAt *time.Time
+	SignedOrder       []byte
 }
 
 type RunnerSession struct {

@@ -22,28 +22,38 @@ func (q *Queries) AllOrgIDs(ctx context.Context) ([]string, error) {
 }
 
 const getOrg = `-- name: GetOrg :one
-SELECT org_id, name, created_at FROM orgs WHERE org_id = berth.current_org()
+SELECT org_id, name, created_at, seal_form FROM orgs WHERE org_id = berth.current_org()
 `
 
 // The org of this transaction.
 func (q *Queries) GetOrg(ctx context.Context) (Org, error) {
 	row := q.db.QueryRow(ctx, getOrg)
 	var i Org
-	err := row.Scan(&i.OrgID, &i.Name, &i.CreatedAt)
+	err := row.Scan(
+		&i.OrgID,
+		&i.Name,
+		&i.CreatedAt,
+		&i.SealForm,
+	)
 	return i, err
 }
 
 const insertOrg = `-- name: InsertOrg :one
 
 INSERT INTO orgs (org_id, name) VALUES (berth.current_org(), $1)
-RETURNING org_id, name, created_at
+RETURNING org_id, name, created_at, seal_form
 `
 
 // Orgs: the vendor's tenant of the present transaction.
 func (q *Queries) InsertOrg(ctx context.Context, name string) (Org, error) {
 	row := q.db.QueryRow(ctx, insertOrg, name)
 	var i Org
-	err := row.Scan(&i.OrgID, &i.Name, &i.CreatedAt)
+	err := row.Scan(
+		&i.OrgID,
+		&i.Name,
+		&i.CreatedAt,
+		&i.SealForm,
+	)
 	return i, err
 }
 

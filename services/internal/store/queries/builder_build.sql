@@ -56,9 +56,9 @@ WHERE id = sqlc.arg(id);
 UPDATE builds SET state = sqlc.arg(state), finished_at = now(), error = sqlc.narg(error) WHERE id = sqlc.arg(id);
 
 -- name: BuilderAddJob :exec
-INSERT INTO runner_jobs (id, org_id, runner_id, build_id, kind, operation, spec, timeout_seconds, trace)
+INSERT INTO runner_jobs (id, org_id, runner_id, build_id, kind, operation, spec, signed_order, timeout_seconds, trace)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.arg(build_id)::text, sqlc.arg(kind), sqlc.arg(operation),
-        sqlc.arg(spec), sqlc.arg(timeout_seconds), sqlc.arg(trace));
+        sqlc.arg(spec), sqlc.narg(signed_order), sqlc.arg(timeout_seconds), sqlc.arg(trace));
 
 -- name: BuilderJob :one
 -- The runner job of a build.

@@ -31,7 +31,3 @@ WHERE runner_id = sqlc.arg(runner_id) AND secret_hash = sqlc.arg(secret_hash);
 -- name: BuilderExpireEnrolments :exec
 -- Secrets that were not used are worth nothing any more.
 UPDATE enrolments SET state = 'expired', expires_at = least(expires_at, now()) WHERE runner_id = sqlc.arg(runner_id) AND state = 'open';
-
--- name: BuilderDispatchKeys :many
--- The keys whose signatures the Build Runner trusts.
-SELECT key_id, public_key FROM keys WHERE purpose = 'dispatch' AND retired_at IS NULL ORDER BY created_at;

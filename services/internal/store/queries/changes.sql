@@ -2,12 +2,13 @@
 
 -- name: InsertChange :exec
 -- A change that is being prepared. What a person approved of the change that it
--- replaces is carried over; it counts only while the effect is the same.
+-- replaces is carried over; it counts only while the effect is the same. Plans
+-- made again and retries keep the origin of the first.
 INSERT INTO changes (id, org_id, install_id, workflow_id, step_id, resource_id, kind, release_id, revision_id,
-                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces)
+                     artifact_repository, artifact_digest, inputs_version, state_version, plan_job_id, approved_effect_digest, replaces, origin_id)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(workflow_id), sqlc.arg(step_id), sqlc.narg(resource_id), sqlc.arg(kind),
         sqlc.narg(release_id), sqlc.narg(revision_id), sqlc.narg(artifact_repository), sqlc.narg(artifact_digest),
-        sqlc.arg(inputs_version), sqlc.arg(state_version), sqlc.arg(plan_job_id), sqlc.narg(approved_effect_digest), sqlc.narg(replaces));
+        sqlc.arg(inputs_version), sqlc.arg(state_version), sqlc.arg(plan_job_id), sqlc.narg(approved_effect_digest), sqlc.narg(replaces), sqlc.arg(origin_id));
 
 -- name: GetChange :one
 SELECT * FROM changes WHERE id = sqlc.arg(id);
@@ -60,6 +61,19 @@ UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
 WHERE resource_id = sqlc.arg(resource_id) AND state = 'proposed' AND id <> sqlc.arg(id)
 RETURNING id, workflow_id;
+
+-- name: SupersedeAcceptances :many
+-- Older proposals to accept a release on an install give way to a newer one;
+-- answers the workflows to wake.
+UPDATE changes SET state = 'superseded', error = sqlc.arg(error)::text, finished_at = now(),
+    wait_reason = NULL, wait_on = NULL, wait_deadline = NULL
+WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state = 'proposed' AND id <> sqlc.arg(id)
+RETURNING id, workflow_id;
+
+-- name: HasAccepted :one
+-- Whether an install has ever accepted a release: its runner runs no script
+-- before that.
+SELECT EXISTS (SELECT 1 FROM changes WHERE install_id = sqlc.arg(install_id) AND kind = 'accept' AND state IN ('applied', 'no_change'));
 
 -- name: InsertDecision :exec
 INSERT INTO decisions (id, org_id, change_id, answer, effect_digest, actor, rule, note)

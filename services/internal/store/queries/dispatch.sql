@@ -3,10 +3,10 @@
 
 -- name: InsertRunnerJob :exec
 INSERT INTO runner_jobs (id, org_id, runner_id, install_id, change_id, step_id, workflow_id, action_run_id, resource_id,
-                         kind, operation, mutates, spec, capsule, fence, timeout_seconds, trace)
+                         kind, operation, mutates, spec, signed_order, fence, timeout_seconds, trace)
 VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(install_id), sqlc.narg(change_id), sqlc.narg(step_id),
         sqlc.narg(workflow_id), sqlc.narg(action_run_id), sqlc.narg(resource_id), sqlc.arg(kind), sqlc.arg(operation),
-        sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(capsule), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
+        sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(signed_order), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
 
 -- name: JobsOfWorkflow :many
 -- What Next needs of the jobs, without their bulk; oldest first.
@@ -101,7 +101,8 @@ SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
 FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = sqlc.arg(release_id);
 
 -- name: JobSpec :one
-SELECT spec FROM runner_jobs WHERE id = sqlc.arg(id);
+-- What was ordered, with the order: the row alone proves nothing.
+SELECT spec, signed_order FROM runner_jobs WHERE id = sqlc.arg(id);
 
 -- name: InstallRunner :one
 -- The runner of an install: the one that is not revoked, else the last.

@@ -11,6 +11,11 @@ FOR UPDATE;
 UPDATE enrolments SET state = 'used', bound_key = sqlc.arg(bound_key)::text, used_at = now()
 WHERE id = sqlc.arg(id);
 
+-- name: RunnerWaitingBuilds :many
+-- Builds without a job: their orders name the Build Runner's key, which is known
+-- now.
+SELECT id FROM builds WHERE state = 'queued' AND job_id IS NULL ORDER BY id;
+
 -- name: RunnerAlarmEnrolment :execrows
 -- Somebody else came with this secret. The first time is kept.
 UPDATE enrolments SET alarmed_at = now() WHERE id = sqlc.arg(id) AND alarmed_at IS NULL;

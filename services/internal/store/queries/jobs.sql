@@ -48,7 +48,7 @@ WITH again AS (
     FROM offered o
 )
 SELECT o.job_id, o.attempt::int AS attempt, o.stream_id, o.expires_at, o.n::int AS n, o.again::boolean AS again,
-       j.operation, j.spec, j.capsule, j.fence, j.trace,
+       j.operation, j.spec, j.signed_order, j.fence, j.trace,
        extract(epoch FROM now() - j.queued_at)::float8 AS waited_seconds
 FROM offered o JOIN runner_jobs j ON j.id = o.job_id
 ORDER BY j.queued_at, j.id;

@@ -17,6 +17,12 @@ const (
 	alarmChainFork  = "chain_fork"  // a second history of an install
 	// alarmChainBehind: a runner came with less of its chain than the copy has.
 	alarmChainBehind = "chain_behind"
+	// alarmHandover: a machine would have taken another's place, and the customer's
+	// recovery key had not signed that.
+	alarmHandover = "handover_refused"
+	// alarmNoRecovery: a machine took another's place in an install that has no
+	// recovery key. Nothing of before opens there.
+	alarmNoRecovery = "replaced_without_recovery"
 )
 
 // alarm is one of these. It is for the org's chain, which is shown to others:

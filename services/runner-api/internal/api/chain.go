@@ -47,33 +47,6 @@ func (a *API) GetChainHead(ctx context.Context, _ apigen.GetChainHeadRequestObje
 	return apigen.GetChainHead200JSONResponse{Seq: head.Seq, Hash: head.Hash}, nil
 }
 
-// chainPage is how many records are read at once.
-const chainPage = 500
-
-// GetChain reads the copy of the install's chain.
-func (a *API) GetChain(ctx context.Context, req apigen.GetChainRequestObject) (apigen.GetChainResponseObject, error) {
-	s, err := gate.SessionOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	install, err := installOf(s)
-	if err != nil {
-		return nil, err
-	}
-	answer := apigen.GetChain200JSONResponse{Records: []apigen.ChainRecord{}}
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.RunnerChainRecords(ctx, db.RunnerChainRecordsParams{Chain: install, FirstSeq: req.Params.After + 1, LastSeq: req.Params.After + chainPage})
-		for _, row := range rows {
-			answer.Records = append(answer.Records, apigen.ChainRecord{Seq: row.Seq, Body: row.Body})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read chain: %w", err)
-	}
-	return answer, nil
-}
-
 // compareChain raises an alarm when the chain that a runner comes with is not a
 // continuation of the copy. The runner finds out by itself and stops mutations;
 // the alarm does not depend on that.

@@ -116,13 +116,12 @@ func (a *API) noteReported(ctx context.Context, s *session.Session, body *apigen
 }
 
 // assignment is apigen.Assignment with the documents as they are in the rows:
-// what was signed or rendered for a runner is passed on and never re-encoded.
+// what was signed is passed on byte for byte, and never encoded again.
 type assignment struct {
+	spec, order    json.RawMessage // null without one
 	JobID          string          `json:"job_id"`
 	Attempt        int             `json:"attempt"`
 	Operation      string          `json:"operation"`
-	Spec           json.RawMessage `json:"spec"`
-	Capsule        json.RawMessage `json:"capsule,omitempty"`
 	Fence          *int64          `json:"fence,omitempty"`
 	LeaseExpiresAt time.Time       `json:"lease_expires_at"`
 	StreamID       string          `json:"stream_id"`
@@ -137,8 +136,25 @@ type claimed struct {
 
 // VisitClaimJobsResponse writes the answer.
 func (c claimed) VisitClaimJobsResponse(w http.ResponseWriter) error {
+	body := []byte(`{"jobs":[`)
+	for i, job := range c.Jobs {
+		rest, err := json.Marshal(job)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		// encoding/json would write the two with other spaces and escapes.
+		body = append(append(append(body, `{"spec":`...), job.spec...), ',')
+		if len(job.order) > 0 {
+			body = append(append(append(body, `"order":`...), job.order...), ',')
+		}
+		body = append(body, rest[1:]...)
+	}
 	w.Header().Set("Content-Type", "application/json")
-	return json.NewEncoder(w).Encode(c)
+	_, err := w.Write(append(body, "]}\n"...))
+	return err
 }
 
 // claim leases what is queued, or finds what this claim has leased before: one
@@ -165,7 +181,7 @@ func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w w
 		jobs = make([]assignment, len(rows))
 		for i, row := range rows {
 			jobs[i] = assignment{
-				JobID: row.JobID, Attempt: int(row.Attempt), Operation: row.Operation, Spec: row.Spec, Capsule: row.Capsule,
+				JobID: row.JobID, Attempt: int(row.Attempt), Operation: row.Operation, spec: row.Spec, order: row.SignedOrder,
 				Fence: row.Fence, LeaseExpiresAt: row.ExpiresAt.UTC(), StreamID: row.StreamID, LogToken: tokens[row.N-1], Trace: row.Trace,
 			}
 		}

@@ -43,6 +43,15 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 			return err
 		}
 		decision = decideEnrolment(pub, enrolment, runner)
+		if decision == enrol.Replace {
+			ok, err := a.checkHandover(ctx, tx, req.Body, runner, capsule.EncodePublicKey(pub))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				decision = enrol.RefuseHandover
+			}
+		}
 		switch decision {
 		case enrol.Bind, enrol.Replace:
 			return a.bind(ctx, tx, decision, req.Body, pub, enrolment.ID, runner)
@@ -115,7 +124,24 @@ func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, b
 	if err := tx.RunnerBindEnrolment(ctx, db.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
 		return err
 	}
+	if runner.InstallID == nil {
+		return wakeBuilds(ctx, tx)
+	}
 	return wake(ctx, tx, nil, nil, runner.InstallID)
+}
+
+// wakeBuilds wakes what waits for the Build Runner's key.
+func wakeBuilds(ctx context.Context, tx *store.Tx) error {
+	builds, err := tx.RunnerWaitingBuilds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, build := range builds {
+		if err := tx.WakeBuild(ctx, build); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endMachine ends the sessions and attempts of a machine that is gone.
@@ -172,6 +198,9 @@ func enrolmentRefused(d enrol.Decision) error {
 		return refuse("runner_enrolled", "let the customer consent to a replacement", "the runner is enrolled on another machine")
 	case enrol.RefuseSuperseded:
 		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has taken the place of this one")
+	case enrol.RefuseHandover:
+		return refuse("handover_required", "sign the handover with the customer's recovery key: berth-runner replace --recovery FILE",
+			"the customer's recovery key has not signed that this machine takes the place of the one before")
 	case enrol.RefuseRevoked:
 		return refuse("runner_revoked", "create a new runner", "the runner was revoked")
 	}

@@ -124,6 +124,9 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 		if err := a.compareChain(ctx, tx, runner.ID, *runner.InstallID, body.ChainHead); err != nil {
 			return answer, err
 		}
+		if err := keepRecovery(ctx, tx, runner, body); err != nil {
+			return answer, err
+		}
 		if settings, err = tx.RunnerSettingsVersion(ctx, *runner.InstallID); err != nil {
 			return answer, err
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gin-gonic/gin"
 	"github.com/gin-gonic/gin/binding"
@@ -178,9 +179,6 @@ func (e Trust) Valid() bool {
 type Assignment struct {
 	Attempt int `json:"attempt"`
 
-	// Capsule A signed document (DSSE). A job that mutates comes with its capsule.
-	Capsule *Envelope `json:"capsule,omitempty"`
-
 	// Fence The grant on the resource; absent when the job mutates nothing.
 	Fence          *int64    `json:"fence,omitempty"`
 	JobID          string    `json:"job_id"`
@@ -192,7 +190,10 @@ type Assignment struct {
 	// Operation build, plan, apply or run; the same as in the spec.
 	Operation string `json:"operation"`
 
-	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
+	// Order A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Order *Envelope `json:"order,omitempty"`
+
+	// Spec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
 	Spec JobSpec `json:"spec"`
 
 	// StreamID The log of this attempt.
@@ -305,6 +306,9 @@ type Enrolment struct {
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
 
+	// Handover A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	Handover *Envelope `json:"handover,omitempty"`
+
 	// PublicKey The runner's Ed25519 key, 32 bytes in base64; it signs this request.
 	PublicKey string `json:"public_key"`
 
@@ -316,7 +320,14 @@ type Enrolment struct {
 	Version string `json:"version"`
 }
 
-// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+// EnrolmentPosition defines model for EnrolmentPosition.
+type EnrolmentPosition struct {
+	// PublicKey The new machine's Ed25519 key; it signs this request.
+	PublicKey string `json:"public_key"`
+	Secret    string `json:"secret"`
+}
+
+// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 type Envelope = capsule.Envelope
 
 // Facts What the runner says of its machine, for people; nothing is decided by it.
@@ -334,8 +345,8 @@ type Identity struct {
 // JobResult What came of it, redacted and sealed (`pkg/jobspec.Result`).
 type JobResult = jobspec.Result
 
-// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install.
-type JobSpec = jobspec.Spec
+// JobSpec What to do, as `pkg/jobspec.Spec` describes it. Sensitive leaves of `state` are sealed to the install. The order names the digest of these very bytes: they are passed on as they were stored.
+type JobSpec = json.RawMessage
 
 // JobState The state that the job has now.
 type JobState string
@@ -404,6 +415,20 @@ type LockRequest struct {
 	Info   map[string]interface{} `json:"info"`
 	JobID  string                 `json:"job_id"`
 	LockID string                 `json:"lock_id"`
+}
+
+// MachinePosition defines model for MachinePosition.
+type MachinePosition struct {
+	ChainHead ChainHead `json:"chain_head"`
+	InstallID string    `json:"install_id"`
+
+	// MachineKey Id of the key of the machine that is there now.
+	MachineKey string `json:"machine_key"`
+	OrgID      string `json:"org_id"`
+
+	// RecoveryKey Id of the recovery key that must sign; absent without one.
+	RecoveryKey *string `json:"recovery_key,omitempty"`
+	RunnerID    string  `json:"runner_id"`
 }
 
 // PhoneHome defines model for PhoneHome.
@@ -508,6 +533,9 @@ type ProblemItem struct {
 	Pointer *string `json:"pointer,omitempty"`
 }
 
+// RecoveryKey The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+type RecoveryKey = recovery.Public
+
 // Registry defines model for Registry.
 type Registry struct {
 	// Host Host and port of the org's registry.
@@ -610,6 +638,58 @@ type RunRecorded struct {
 // RunnerKind defines model for RunnerKind.
 type RunnerKind string
 
+// Sealed defines model for Sealed.
+type Sealed struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+	State   *SealedState  `json:"state,omitempty"`
+}
+
+// SealedList defines model for SealedList.
+type SealedList struct {
+	Resources []SealedResource `json:"resources"`
+
+	// SealedSalt As the last session brought it; absent when none did.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
+}
+
+// SealedOutputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+type SealedOutputs = jobspec.Outputs
+
+// SealedResource defines model for SealedResource.
+type SealedResource struct {
+	ID string `json:"id"`
+
+	// Kind sandbox or component.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// SealedState defines model for SealedState.
+type SealedState struct {
+	// Body Sealed.
+	Body []byte `json:"body"`
+
+	// Digest Salted digest of the plaintext.
+	Digest  string `json:"digest"`
+	Lineage string `json:"lineage"`
+	Serial  int64  `json:"serial"`
+}
+
+// SealedWrite defines model for SealedWrite.
+type SealedWrite struct {
+	// Outputs Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	Outputs SealedOutputs `json:"outputs"`
+
+	// OutputsBefore Outputs by name (`jobspec.Outputs`); the values of sensitive ones are sealed leaves.
+	OutputsBefore SealedOutputs `json:"outputs_before"`
+	State         *SealedState  `json:"state,omitempty"`
+}
+
 // Session defines model for Session.
 type Session struct {
 	// Epoch Higher than that of any session before.
@@ -645,9 +725,18 @@ type SessionRequest struct {
 	ChainHead *ChainHead `json:"chain_head,omitempty"`
 
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
-	Facts    Facts     `json:"facts"`
-	RunnerID string    `json:"runner_id"`
-	Running  []Attempt `json:"running"`
+	Facts Facts `json:"facts"`
+
+	// Recovery The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
+	Recovery *RecoveryKey `json:"recovery,omitempty"`
+
+	// RecoverySigned A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
+	RecoverySigned *Envelope `json:"recovery_signed,omitempty"`
+	RunnerID       string    `json:"runner_id"`
+	Running        []Attempt `json:"running"`
+
+	// SealedSalt The runner's salt, sealed to itself and the recovery key, kept for a machine that takes its place.
+	SealedSalt *[]byte `json:"sealed_salt,omitempty"`
 
 	// Slots How many jobs it works on at once.
 	Slots int `json:"slots"`
@@ -662,7 +751,7 @@ type SessionRequest struct {
 
 // SettingsVersion defines model for SettingsVersion.
 type SettingsVersion struct {
-	// Envelope A signed document (DSSE). A job that mutates comes with its capsule.
+	// Envelope A signed document (DSSE). Each job comes with its order (`pkg/capsule.Order`).
 	Envelope Envelope `json:"envelope"`
 	Version  int64    `json:"version"`
 }
@@ -811,6 +900,9 @@ type AppendChainJSONRequestBody = ChainAppend
 // EnrolJSONRequestBody defines body for Enrol for application/json ContentType.
 type EnrolJSONRequestBody = Enrolment
 
+// EnrolmentPositionJSONRequestBody defines body for EnrolmentPosition for application/json ContentType.
+type EnrolmentPositionJSONRequestBody = EnrolmentPosition
+
 // ClaimJobsJSONRequestBody defines body for ClaimJobs for application/json ContentType.
 type ClaimJobsJSONRequestBody = ClaimRequest
 
@@ -828,6 +920,9 @@ type CreateRegistryTokenJSONRequestBody = RegistryTokenRequest
 
 // PutRunJSONRequestBody defines body for PutRun for application/json ContentType.
 type PutRunJSONRequestBody = Run
+
+// PutSealedJSONRequestBody defines body for PutSealed for application/json ContentType.
+type PutSealedJSONRequestBody = SealedWrite
 
 // OpenSessionJSONRequestBody defines body for OpenSession for application/json ContentType.
 type OpenSessionJSONRequestBody = SessionRequest
@@ -858,6 +953,9 @@ type ServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(c *gin.Context)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(c *gin.Context)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(c *gin.Context)
@@ -876,6 +974,15 @@ type ServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(c *gin.Context, run RunID)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(c *gin.Context)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(c *gin.Context, resource ResourceID)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(c *gin.Context, resource ResourceID)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(c *gin.Context)
@@ -972,6 +1079,19 @@ func (siw *ServerInterfaceWrapper) Enrol(c *gin.Context) {
 	}
 
 	siw.Handler.Enrol(c)
+}
+
+// EnrolmentPosition operation middleware
+func (siw *ServerInterfaceWrapper) EnrolmentPosition(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.EnrolmentPosition(c)
 }
 
 // ClaimJobs operation middleware
@@ -1086,6 +1206,69 @@ func (siw *ServerInterfaceWrapper) PutRun(c *gin.Context) {
 	}
 
 	siw.Handler.PutRun(c, run)
+}
+
+// ListSealed operation middleware
+func (siw *ServerInterfaceWrapper) ListSealed(c *gin.Context) {
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListSealed(c)
+}
+
+// GetSealed operation middleware
+func (siw *ServerInterfaceWrapper) GetSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetSealed(c, resource)
+}
+
+// PutSealed operation middleware
+func (siw *ServerInterfaceWrapper) PutSealed(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "resource" -------------
+	var resource ResourceID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "resource", c.Param("resource"), &resource, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter resource: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.PutSealed(c, resource)
 }
 
 // OpenSession operation middleware
@@ -1299,12 +1482,16 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.POST(options.BaseURL+"/chain", wrapper.AppendChain)
 	router.GET(options.BaseURL+"/chain/head", wrapper.GetChainHead)
 	router.POST(options.BaseURL+"/enrol", wrapper.Enrol)
+	router.POST(options.BaseURL+"/enrol/position", wrapper.EnrolmentPosition)
 	router.POST(options.BaseURL+"/jobs/claim", wrapper.ClaimJobs)
 	router.PUT(options.BaseURL+"/jobs/:job/plan", wrapper.PutPlan)
 	router.PUT(options.BaseURL+"/jobs/:job/result", wrapper.PutResult)
 	router.POST(options.BaseURL+"/leases/renew", wrapper.RenewLeases)
 	router.POST(options.BaseURL+"/registry-token", wrapper.CreateRegistryToken)
 	router.PUT(options.BaseURL+"/runs/:run", wrapper.PutRun)
+	router.GET(options.BaseURL+"/sealed", wrapper.ListSealed)
+	router.GET(options.BaseURL+"/sealed/:resource", wrapper.GetSealed)
+	router.PUT(options.BaseURL+"/sealed/:resource", wrapper.PutSealed)
 	router.POST(options.BaseURL+"/sessions", wrapper.OpenSession)
 	router.GET(options.BaseURL+"/settings", wrapper.GetSettings)
 	router.POST(options.BaseURL+"/stacks/phone-home", wrapper.PhoneHome)
@@ -1474,6 +1661,45 @@ type EnroldefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response EnroldefaultApplicationProblemPlusJSONResponse) VisitEnrolResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositionRequestObject struct {
+	Body *EnrolmentPositionJSONRequestBody
+}
+
+type EnrolmentPositionResponseObject interface {
+	VisitEnrolmentPositionResponse(w http.ResponseWriter) error
+}
+
+type EnrolmentPosition200JSONResponse MachinePosition
+
+func (response EnrolmentPosition200JSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type EnrolmentPositiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response EnrolmentPositiondefaultApplicationProblemPlusJSONResponse) VisitEnrolmentPositionResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -1705,6 +1931,117 @@ type PutRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response PutRundefaultApplicationProblemPlusJSONResponse) VisitPutRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealedRequestObject struct {
+}
+
+type ListSealedResponseObject interface {
+	VisitListSealedResponse(w http.ResponseWriter) error
+}
+
+type ListSealed200JSONResponse SealedList
+
+func (response ListSealed200JSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListSealeddefaultApplicationProblemPlusJSONResponse) VisitListSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+}
+
+type GetSealedResponseObject interface {
+	VisitGetSealedResponse(w http.ResponseWriter) error
+}
+
+type GetSealed200JSONResponse Sealed
+
+func (response GetSealed200JSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSealeddefaultApplicationProblemPlusJSONResponse) VisitGetSealedResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type PutSealedRequestObject struct {
+	Resource ResourceID `json:"resource"`
+	Body     *PutSealedJSONRequestBody
+}
+
+type PutSealedResponseObject interface {
+	VisitPutSealedResponse(w http.ResponseWriter) error
+}
+
+type PutSealed204Response struct {
+}
+
+func (response PutSealed204Response) VisitPutSealedResponse(w http.ResponseWriter) error {
+	w.WriteHeader(204)
+	return nil
+}
+
+type PutSealeddefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response PutSealeddefaultApplicationProblemPlusJSONResponse) VisitPutSealedResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -2059,6 +2396,9 @@ type StrictServerInterface interface {
 	// Enrol Bind the runner to its key
 	// (POST /enrol)
 	Enrol(ctx context.Context, request EnrolRequestObject) (EnrolResponseObject, error)
+	// EnrolmentPosition What a handover to another machine has to name
+	// (POST /enrol/position)
+	EnrolmentPosition(ctx context.Context, request EnrolmentPositionRequestObject) (EnrolmentPositionResponseObject, error)
 	// ClaimJobs Take work, or wait for it; this is the heartbeat
 	// (POST /jobs/claim)
 	ClaimJobs(ctx context.Context, request ClaimJobsRequestObject) (ClaimJobsResponseObject, error)
@@ -2077,6 +2417,15 @@ type StrictServerInterface interface {
 	// PutRun Report a run that the runner started by itself
 	// (PUT /runs/{run})
 	PutRun(ctx context.Context, request PutRunRequestObject) (PutRunResponseObject, error)
+	// ListSealed What is kept of the install that only its customer can open
+	// (GET /sealed)
+	ListSealed(ctx context.Context, request ListSealedRequestObject) (ListSealedResponseObject, error)
+	// GetSealed Read the state and the outputs of a resource
+	// (GET /sealed/{resource})
+	GetSealed(ctx context.Context, request GetSealedRequestObject) (GetSealedResponseObject, error)
+	// PutSealed Write state and outputs back, sealed again
+	// (PUT /sealed/{resource})
+	PutSealed(ctx context.Context, request PutSealedRequestObject) (PutSealedResponseObject, error)
 	// OpenSession Start a life of the runner's process
 	// (POST /sessions)
 	OpenSession(ctx context.Context, request OpenSessionRequestObject) (OpenSessionResponseObject, error)
@@ -2284,6 +2633,48 @@ func (sh *strictHandler) Enrol(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(EnrolResponseObject); ok {
 		if err := validResponse.VisitEnrolResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// EnrolmentPosition operation middleware
+func (sh *strictHandler) EnrolmentPosition(ctx *gin.Context) {
+	var request EnrolmentPositionRequestObject
+
+	var body EnrolmentPositionJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.EnrolmentPosition(ctx.Request.Context(), request.(EnrolmentPositionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "EnrolmentPosition")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(EnrolmentPositionResponseObject); ok {
+		if err := validResponse.VisitEnrolmentPositionResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2542,6 +2933,100 @@ func (sh *strictHandler) PutRun(ctx *gin.Context, run RunID) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(PutRunResponseObject); ok {
 		if err := validResponse.VisitPutRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSealed operation middleware
+func (sh *strictHandler) ListSealed(ctx *gin.Context) {
+	var request ListSealedRequestObject
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSealed(ctx.Request.Context(), request.(ListSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListSealedResponseObject); ok {
+		if err := validResponse.VisitListSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSealed operation middleware
+func (sh *strictHandler) GetSealed(ctx *gin.Context, resource ResourceID) {
+	var request GetSealedRequestObject
+
+	request.Resource = resource
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSealed(ctx.Request.Context(), request.(GetSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetSealedResponseObject); ok {
+		if err := validResponse.VisitGetSealedResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// PutSealed operation middleware
+func (sh *strictHandler) PutSealed(ctx *gin.Context, resource ResourceID) {
+	var request PutSealedRequestObject
+
+	request.Resource = resource
+
+	var body PutSealedJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.PutSealed(ctx.Request.Context(), request.(PutSealedRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "PutSealed")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(PutSealedResponseObject); ok {
+		if err := validResponse.VisitPutSealedResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -2823,159 +3308,176 @@ func (sh *strictHandler) LockState(ctx *gin.Context, resource ResourceID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"3H0LbxvJlt5fKTAL2FZaFEVJtkUhWGg8vjuedWZmLe9MdoaOWOwukmU2q9pV1aI5hoD8mvyw/JLgnFPV",
-	"D7KbD1n2Brm4uFdmP+p13uc7p790Yr3ItBLK2c7gSyfjhi+EEwb/9bMev/kR/kiEjY3MnNSqM+i8SZie",
-	"MM4+6jH84WbSMpMrJUy3E3Uk3JJxN+tEHcUXojPofNTjTtQx4lMujUg6A2dyEXVsPBMLDq8Xn/kiS/2d",
-	"t73TeY/3x2fxeXIhnk9eTF/OLj/OFyr71IngxU4YGOJ/wr1/9Y4v+fHfH770n9//UyfquFUGr7HOSDXt",
-	"3N9HnXfC6tzEYttCjL+HViP8Yp5YJpV1PE1blhUe23NtRti91wb37rG2XLUvyy8kYgueCDZeVVbGno64",
-	"Ubf/53/979GztrXlas9lwZv2XRbcu2tZ9zCszbSyAonwN6PHqVjAn7FWTigHf/IsS2XMYcUnGd3xXz9a",
-	"WP6Xyiz/yYhJZ9D5LycllZ/QVXsS3osj1jfwPeyU+JQL69iSW6a0Y1aYO5Fc4S6OdbJilq8sW85WXTwK",
-	"/1YY9NpaOVULP9H6m39VgsF2LDLHuGNaCeAiOIPM6EwYJ2nR/h740++PVE5MhencR52YZzaHvd++wNfq",
-	"TqQ6E/DIRKhYbE4HFjo1XMFMiD48SV8xPrZCObacCboCzL7IHXcC92Mm1RSmPdFmwR3N7/l5eZyV6QKf",
-	"yqSylHDUUScV3Ipb8TmTQPAc11u8MeFOHDu5EJtEEnVSPb11ei7U5qL+mHHHUj09lmoKJ+j4XFg20YZJ",
-	"F7HROHVI+d2m18IZcHrP+mvHuUyTiGUpVxED8lsxbYChiCYsXwjGQWTQPzMRN44AF3ad3M96fAO3we3O",
-	"CL7w+7d5eKmeFiLY00zjqM7weCfBvMebiAED3/8Vji8qaLK6S349DSdZnXr1uMJcPhSz1OOPInYwy+uS",
-	"6nmSSBiBp79VGGPCUyu28MqCf5aLfNEZnPbwP1FnIZX/ZTtpHqxXtm5R0+JezbhU11kmVHLgAo2ItUnw",
-	"T+nEwu46RxzpHT4EAy/45zf02IXfEf/Pcku4MXy1sawwbutqfhKcNq823Rm3s01q/YnbWVBLKbeO0duv",
-	"GGzYqpAzRjAJAkaJZu4Rn2oyok3qrK0EHotoYq2LqegZnqa/TjqDv/ZUINEex4Fbdf9hXdNcM6+8mAOp",
-	"xVOrg2KBrUBJ4rQRCYvhLUyoxHaLKfszPoyaQHk1CxM6kSeWic88dmy8csJGbCndTOeOpVIJNhEiqYl9",
-	"uOmQgyo49LLXe3F6edm/OH9x3ru8PN3Oqo3niStpPc93Jdc8Kjs9nGVSLheb0/mox/vPpWJb7JoKvrd1",
-	"Hu/IvDmQdmJ4dFNigrS8Pv6TH/99e/zhy8vo+XmT0MSXBRZbV9k185Q0ttJMiSVbajOPQNXGXIEhlmgm",
-	"nfU/g1bPhM5SMWCcTfI0ZYm0/oK3UbvsOtgyMhWMpymImKVI0+5QEUm+FWrqZp1BP+iM8MNpE2mnmpyl",
-	"NQGnl2zB1QosJcukg/niSpjSyyvWY1ql3mpEXpcOpsFTeYeirmCM/sXzCi/0mtSWXUoXz3bRyg3ddR91",
-	"lly6WytirYjsi7EuLrYPtUZSxfGHTVh7dTGzJrJ7PZnAX60ERx7GmnhMU9qsBHzShVQCJCN3SCzxjKup",
-	"YIkWlj0dZfPpiTeMuzQU+TZrBIzP3M6lajZIi21svOrdwTZrVptp26VgVzdfX9tm/57aeFFt6hv7G3U+",
-	"H0/1sf+xvg/Vi8dykWnjPP/OOoPOVLpZPu7GenEyFsbNjhNxR3+dVLYU5/haGZ0Gv+YAqTHhsdsp2f6B",
-	"N4GQyMepjG/nok1LBef8ddK/uDi9ZHOxithZn/QV2N9jbsXz8yvgMJCW1kcoSOJ16xz//LxRefH01ohY",
-	"ZrLRi0MPw4rYCEeOBQ7gT4txIxi8QSTMaXIOMiPvuBNsxtMJsw4VvHSziszrrjnKU3Fa2KAXL5vFKc1g",
-	"TRaPBbnYJI8/fDk/a374Thjb6Of8ThfqsZDdu7ahoXFutePc2NhyFpEnkkbBEfzYjale4/mKhCU6zoEw",
-	"2dMfb25eP+uya/RXUXQEpzXWC+G3HfRH4JENEZHxVap5i7/lx1sjtUZT1b/n/Ypmvnl6cqq4y42oa//6",
-	"ZOZi1SJRrJzuliT0ON3ctLVbDYjqAorldGoT31cOhRN8LEn0jyBR9lclfwS14W0MVMR6grSw4PFMKlE1",
-	"J65CkAOUdCJimeCxMxkESHW8CjuUe/smEcpJt9o81LoaWSNpMlVgIj/kMk3YO5yubSSxoMa2yVV6/l/h",
-	"zh0qCm/cS0GVt0alsmpWTPdR52c9fidsnroHHFjMF4JOKWJGJDx2ImFcJUHAkt4HiysTcZeGadL7W+Np",
-	"whhtGvdEfJbuNtaJqFlN/dPzF+cvz56fv6hYT8fFry8PDILp3IFswqiqglf91bF5HAuRiAQFo0zxDyMm",
-	"ucW/Yq5ikdKvuYqFcVyCDFXa3VrHjcMrQGTVOEvVGlkIcgIPjGuUk63uzQ4pUD+dr5IB/lU40RAke4AU",
-	"0CzREeOW1agH3jZidP8YxLvrshuhrHTyTrBU8DuBEmNkQaGM6noeRUtIF6BbsY3nN05kC3m02qq1WOUh",
-	"xqiTC6HzmkewSbAV+2CHV1Dq8IJe6kKhHjBcH31P6rmhOOPj0Q4cYouSh0tkPITI9wyzAEsQLIFHP+Ui",
-	"Rz7D0Ccy3L5c28STb+Et18ouhalKAj0vnsQwqnXNT+t4vqlotkq9IiWwRwhfqonexWgbcn9b3F/H823X",
-	"RHJAMmCNHMO7oybxRYv2C6qO1aS4YFO/Kiq4FhfVaUKHu+15PMn1NflHNyd5SEBRM3iNpQisjufdsMaH",
-	"xYK+IuzeTnr7hAd7D6XQNU4XxnCYwBPL9FLhlhSORMXcaiLow7IFNXqveFGn/Zc7gk279XEg6JLqcSea",
-	"yPm3mVbiJ29pHHDQOndZ/jBzWyyyFJ0vI3iCCjfoQet4PO/6V48at7vZvc1me7i3bc5oWErj9qRcfT8W",
-	"EEU0bGsKl+4q7r9N5NRzasN2k+fCeJYZTUHFysbZGe9fPB8QqU4+fGmN0UqlRINj8iOOHKIC3u4Zp3oc",
-	"Mp7+ZD03GTGV1pmVF0PKZ0yVEImt5XyCm0XhLbs266cN0372z80TT7m6Rcd8+y5h6JB8SbaUacrGUiX4",
-	"K03R6YfPweaLBTerndCDlKsbf+s6rZasLUL0rn72xRE1LbmcQhuJ35RTPJCbA3mB2TuDM/a0QBnxwjur",
-	"u2SVIRvjsUZ4M2yTRRKRirZrSt8SwVQuj7VOBVd02d3iHGl3WoL1eTxDeEcqJo7p3BEYCJbjI/SWOa1Z",
-	"qtUULPwxkD2phj1MJiOy1OfcNy868bk5wpxnSct+rJFJuQFR2MTi6XLwYhP3NLKrBPJYtvZvbUmf13fC",
-	"rBg637DzAv9pdI5xUh+0RaTN03f/eMUuzy9eRGzUhvsZPeuy34yeGr6wbGy4imdMKzYCB3V0FWgX1dAo",
-	"EY7LdIRxhBH5wqMuu1ZMJnTwYwFnDqfPOMgnYZgTiivK2KCNLhKWyrlABA9lKDQBY5j4LK1rcgFDHKGB",
-	"tZaYnjJaTSPwPsbAZrHRFhQnuhc2YqleCnNrFZ+jaC8BWLFWk1TimW7QEy1156i02WBeV2Ng9WFCeHvY",
-	"4fFCDDuMp7CdK1qwbRodz7aB+67TlFmppqlgE56nDt1qrphUdzyVSQjVR7ifmDYDOTORhsL3e2VKPdm9",
-	"cWiLr0U6qyGQtgAB42OQCdJFAZxAImGu9FKtncBMaysKWlEc9lEblltRVY30ivbt8stujAv+Q6qknsgI",
-	"ejfVU1uqZXMn47WDM+LTbe/0Y9KLz+YvFo1qy3GX22Zn+Kf3739jdEPttee9yyax56RLxc43wdyX2iT1",
-	"V3ZebaFkt2rMAKRLcG5GeFaDccrVfEQplzlodT0p3CFpvTCoD1l5cKcZ6SgSTkssdi3qNAfBStGHNNgI",
-	"BUTqj8qkBErtcLAo+7SBf3I2kWkBT+VZxiboEXb3FDKUN0u9qAKdNzZ6LtQWqZIrJHSfuGlIlKb5oiF7",
-	"9Ap/L2gTo+qxzhVYBhOjF+y0NsxZo3som0joN+4KABHuhh+jvhtVsVjIBJ7JrtOLtNE1k6phsLdSFQPA",
-	"YFsXcXretIqFsJaTgbKxq2wuVmyIWFubxWLYGbBEJmylc7YQXBWXOFz750ZrV8NQpikn9vPNr78wf51J",
-	"5WOTQWoAVdU36kQqcIpOwGSnCN1WLgjraiL4d97qbwCF6SaD/CdtHaphMC/C4WozfWILB6LbYutLdTtz",
-	"Lmviq3SFxgQDSxaMAM5SrbMxOJzlywprcSPUQjZ2OcK2hV7HIQAbAnZZnqaY9qxhzcqphyffB/BqfZ8e",
-	"goU1lV3fmgoK94E4bcbOjsZmiujYiEx7bi3IadLPK1BopN66u4WlR3vWIKHFTLftKe7MA2NSeBz7w6nW",
-	"jrEGluxvg0pGnVzJT7nwl4HSNhw5P5fmpSqxfNgSyRzcHzDm3cna0k57/fMdyV8/TOvkebpJuwdODd8j",
-	"Egx870xG75pPeM9mDLwIqW+Nulai7/fRjnRhjUUb07doMKba1p3FrUzcGi3fHQP0S2zeG5un7jqOReZE",
-	"A1bXhizILjg63rcRV8Nf28d9J4Lb+J3jypvWDy+Ak09svbhBOjbjSQE5fryQtCmS3js21ydG2yNB/k1t",
-	"G70Qyc96fGD658CqjPqO3gi/eYaG35/Mt9RtXLOJEXbG8LKHVQlGVQRXzDYM2ejIiN1yB1/gSXpricXN",
-	"7kF3s+d2LilmsqmL/aCjAZtqplWXje60hH8KH7AUagp2KhhQBlmtWpkTDBL/lk7UgaebbZJ8d+R7/axM",
-	"riheBtua5KlIGGm8dUxGrhoBGYXhdFBCpALWqDx33rt8Hn1L9MZEKmlnB2Ulo33zJpt5j7ChB43mcR+H",
-	"PtNIeAtpLdJdBS8V6uDgn1JNGUbS4X8kWYMFudH1tnQ4vbqBChutp87abrQyUwviBIsYHyeM+S73NQBN",
-	"anSLVAMR4vRUYGSoAH0GqcYR4q6VYILHMx+B4569tRKWjcVEG8QkrNhU62a5Z3LVWiIWgpr+LNmM2yu2",
-	"4KtxJXgJh0sSRCR+xBb52ioq/6DaHWexJm2qRalmQZRzHBsHU+icjcWUq93y1K+sUXqWyLaK/+VjbZ2I",
-	"CvYa5d2NsAHbsuZ9ZTpuql2SU4wBz0JmwLtDlt5T2bH9yiFtczRIKGdWVLkAxBDqRKViI89Vo73DnxW7",
-	"oCH6SRq+gv/ZzI5g1oMzvBMLtqoQxMpygPRzk7YRRKUOUzaDGBdS3baCkYGAdZrA46E2xIdhl9rMRYIc",
-	"FfKJSGeqOWLwEB/ZgGOxfZf0xAnFnGZ4b/MOeSpps7ascE6qqd2+CeDiWMf8PUWl3BXr4bJbrdeGCG2z",
-	"nIJBxoIbgckYnqZskhsUWj5yZCM2GhvbVju7kXIvFh2VsQBkr3XyW99ozyINO1M5xpLw6hTUJCg8uz+w",
-	"5GmGgSBf6bgfBmhbxd8fRWFfUchQlvaVItPoxRoAmP0apDXcGfQCZrN1tmLwWkw6JHIyEcbSKxA3y6UV",
-	"FnPwKTeLmla3TmeWIPJSK8ty5WRK+PjcOr0QxoOfbXeI8ZHDajlqmOJqewNldoNmgiXx6KGO/Uu4QMhY",
-	"DCE6plX8zQu1nMmt212mDTfVIZoH1WZU4dsla4WKLppDMfdw5OV5NLMYserv5ZTWNGuliGPfpgWV9R1a",
-	"8Fsuqxi4cdqOx/Pr2Mk7sQum32Q8x/N2of1LvhiTLCV7j8fzivQmHcZx5AAs3bGkWjFYffCWpbmGRbVX",
-	"/xLqlRPdc8uWRjonVOSxPntV/ZbAm8Y8C5+KVsjnfrhIUApGUvBxD12Ha9orrFbcWYxQTrlY15aSY9zu",
-	"RwSLPmDmD0SHYqaJEo5Y1UQOASipuchct1jcDdahN4QQv9eBtG77H0Y68f2ijDtYKGouCvC4uLlYHchJ",
-	"WyogLU/BYUvq0DzkY6lYnApuuuxG8FQixMM3KfHw9qWMBZvKO2G9yQB2B5LAlYeDiDS1he+4QuBXeEmX",
-	"/aIxPx26A9CFlKqep7mwhQHioTCHIxG/AUr4KxC8pfhaD1g9Gtp3q3B78JrtgwF/C75C0FsA+4ExaXPw",
-	"TC2lwxF3EkqbLfaYWmWiAcz7EBzzw8RwYXBtsk2waIFx8DbGbdUW1mOxAu03QHd7dMVGGc+tGEXVTgRX",
-	"bGQET261Sld4hdCr1UrTKzYCs/pW6SW8xIo7YUZd9gZVfoiyELaJW/BhJ9rUjHIP09egibHk0Ip0QmxU",
-	"ibIhU+WW4H5+RmgZ0NC4g3e1tFBJZ+9DO6C1Uz97xbA7D8NOW58RCYWxZ2TmArfreZ7TzZvBXfw546at",
-	"jh6vF8HHTT2wcazvg128FqiUVqfcCYqJT7E9gMkVnGvAYmHGWhuW6STEbwTjU4/jDNuZCDQSF1SUHN7a",
-	"uHX/rtL/jJKJ/xdrD8KbPzTxuxVxbqRb3YCpEywF2x7g8BefWJ//eVoEG55FbCysTEQVxwJMHOqQuz5M",
-	"jI3rKIZRbgRCOLDHWygRachkIPsXuJGYg+LTuUOmPToSyujUHh2hCxgxnQllGWdHR37OR0cYsBsqJxcU",
-	"As2MjkEFYlDeRp6jj46wgQa8KBPK+9pFzyNqaIKhEJBCdqgo5+3blgRvNKqke2w9UIge6lAN1dHRHzMN",
-	"wsV2j44Y4WwL/E/u2CgLpSAjGNkXta91JHhih6rSYiGgcPunTMMmLYSb6SRiGXeziH3KYQyY2Svq0XdM",
-	"9QIe2wYbM1RwWcEkr0J4m3GfmQYZiBi9EF7FHBKcnZXTUQT+90Jbx573mGU6TZ51h+o6TddXE7ERHpbH",
-	"9sI2++DPiIzdmBuz8lDJGr0NFQgNHwHrMqBIWLT0HSILWqM5VltEJlcYgfMDR3BcQAtUMagEWwkX+WYv",
-	"jsLx3lDD9wfZDofmp4qHdl0El2cozRjGziLctFktHO3baflSdt+uYaiuLbNakyzE6KHBZ6VF4ouKqF6B",
-	"ukoTfwvYeQXI+bx3OlSjEM3z+UdqaUEkPhYzqRJY4CK3DgNKOJEgj7EPj3Rddj1URtxpUHie46bCWRiA",
-	"wtvC3PrrcN5wWAh8jAvgrITBQNnORJr4LXsnMsGdVNOS0PEBb7oYvAy0TZn+gN4m2L+2MC2GTDlUqJxj",
-	"PVXShlJ/y0ah5Q3MiVEePlxLPIVzb1GPV4xsFqL08jKoJP8M9irhPuJHzaLCJTS9C/ZtRqH7jatjzY+O",
-	"Buy8d46PUt+LFK16xKeDJT9gR1SsehSxI6pWPYK3wmEHKgMShn8fHXlpcnQ0VE+R3ThqesxMGYLaeKx+",
-	"v8dsFDpHxlg/54kp4Y6PuRXPEEYGSyqSgTAHygbCX7469gjI5KgokD1CND4BEBKfgpCWjeDEyOgaqkTw",
-	"ZFAheTxynB/QIh6vmjJeNKv0PAAHjx0vRQJnr8RyqIL8JGlNioBPnDCBMXBn4EkyhWHoCI6NF9tXlAAM",
-	"sUdVKi0hx/3ZUkWURbCvNqEZa6yVFQgq9fUa2MKEtnCofFMKsvtSGQtF8CbfoPU64/FMHPe7vU7UwQQM",
-	"qjo7ODlZLpddjpe72kxP/LP25O2bV69/uXmNz5RQ7c4PwriZ38VjnslKVHDQOfWV5gouDDpn3V73jNy5",
-	"Ger0EyRl+Gsq3La2ctZv6Qj/bxQBd2uTCFMK94terwi0suvQlcN7oFrPSfF4XngS0NJTYAatSvVFzIXe",
-	"J+hW2sCiAv1N0hl0/kU4jNHjSsqOx381Zl5qgbxK68IyrQoiB+x2vpGPwc66qBzL1rq4AVub6246f9t6",
-	"dH1Ya5jb7/W2NMs9rElurZNeQ6dcfyl4Bn4/hEq6VH2CAPe2QYpZV3rxVvzVzjvBkzLB4Q+gDKcQ5SEW",
-	"usk58FOr+C/4/IxeSvrE91YscidAYCnP0NgqUvUcbBeSzuw12FsSxhbxXKAAqlhQtSbLT7y0L+Nrfuqk",
-	"HoJYIPIiqw6sE+lvnlX6ZQZFQWlmds2mMEfQnZdDNaIM1ZRnoytGaoICebkCjc4DARclbRzMa1Dy571L",
-	"5p+eaDMfRUOFxstmxgjkn5+LW2o2k7BxMFNpGXo6TUxGvU4Dn3l74wcfPHs86vQtVe/rDgsicr81Y1CK",
-	"r7l/NNJZqUW8EES2OO9dPno361oL04Yp/RhMhol0G21Fr6pMMrLiE4jnSehQCNT2GOz8Crg4KIM2br6P",
-	"vEo5CSnXRr1yA9SkYsF6yDhgH6MAQq6p1RUvMViVSZGAJd5tVQV4lv/ZBPMY21wmmLeITcwh026j34KB",
-	"hUYx+oMvPBO+Yu84t8L3vgsRbmrxhv4MCpmGpnvgUA0Vhp/hNrLVwDa/KmxbdIfgCbQISf6e9868YwWm",
-	"0e1Y5ypB3w5kKAknfAbkVVIzGv0MUUjW3uFvGKG5/Efobu5vB2LBdvlOs6Mjb5UdHeEtwRx56iqxxNKG",
-	"exYNlSOgBu0E9jD19dHlpwW8NTlAhIW3Hqs+WBhmqEBCg78VTKKIwFUUExAqIZXhbVfvOMO+zvhd6I2Z",
-	"DJXV4KgjYM8EKSSoFUPROWrUJL2x2ePBcruoKqp0feQmnoHZs0jQlplp67wllPLM6QyGtvAvqfLP6x0g",
-	"O8/n/9ZfnC1efp6fxW/6y+fu95/740+9xeWr3urT/OzvT88XL9Xp5Nz2/+O/bXYYHHT4VJx+Ss/+fjH7",
-	"uLo4z5Zns9VyecFXq8n0xd+fpnfxi+XZx75Ily//XpiP/fn0wk7UJf+0iHn8MuuUbSg6Y6Fuz+efTv/8",
-	"uRe/f7G8zH/vr/6Hulj88NL+eDb5l+ezt73s38yN+/e7Pz7/x9+nNTO61z0lo3s/YVF22vzOaq1oWtci",
-	"pKS/Xtq+QOtKL0HyfoX08sHCzuCvD1VZ9kNozRDAXzp40SS7PuqxPYmLvsqNAoyqOmxgo7VO40tt5mUL",
-	"TxomYiK1mAoPEZRwezRUdIlcmWrz2xFJrEITgQvYZW+JXfMMpj5CiMUI0SXRUHlcG5U1s//O58LDQcug",
-	"QwkGxJ9C6E9Q+2B0VMNyQCLWQhuDMuMnE5/oK35BgAufgiag8KKbCWmCdOFGDBU4fU2CAdtH/0wIrQcL",
-	"h7KRdCc+HffFi+R80uOX5/FzUUBRBmclgMYnPOqNjC8u9maoWs/r720qIn22MBSFY/A82lrh+wyTZol+",
-	"DPvgPRBa0VQbdtR/G8OnfX2ccia4cWPBXYXTvnzU4/uTzDfKWfOcm+ZS3nJC3xICZzXLGw065aqYNh9q",
-	"KztyfNRjCstSNxSKNo6Fr9LHmX/U4yeVNrzIK5SbJF2JmhHDU5QwDx4R8IbyTH/e79MwyCY4ckiDwgyR",
-	"ZUqbBfyiolAFPwASMLuWvCvs0OIReY1q9rfcYeOhb+Mg4av3IvfzNgeaUpVLDFt5mPPX0+BP6AEr6uXt",
-	"D3ip8zRhid6gt7KO6lEprjhkXzpD0rDa4IPbisvt76JGFeGYAwUpPVSpVlPv7GVGILVo5ftAeE8ck9yV",
-	"h4r+gk9sVLF9h8obv5dsZPNMGCsSkYyuvEM2FxkGOMUdaOOY6n98+6SiAAis2wIwKi1LMAy+IPbiil2w",
-	"hVS5A2GPnioQbL/PRnjfrVS3k9zlRpCZPKo0Fh2xLHe2aIw45vG8LDLHMHO3aloSWJUX7ZiHKvRj5pZR",
-	"HJiYc7ORCgb2mt7fzEZFe9FvwUi1esbvrD/WajgbFEm49g04lZbMZnpZpXuhUC6APUXsSobDCcbf200x",
-	"IEhMzyBSP00rxUTkxUQ+szCqIcJHZdwt8OZgqEZ6PooocHHFRpQ7CD8Ez1SJz45ZPhHUD4GyEZSjKrOo",
-	"V0MVMgvgLSGsCXUBCH60D7VCWAg+p/QyWq+2ayBILEom6+9r7KRQUv1XBTxwWqIBdn0v7/7D3hZSrST9",
-	"u1M4VZQ3kDZ+MI0M20x4AzUKnTkwf1AGSX1//68n+n8VIkP6DL2XgFhSwY2i7C6Zz04jRRADhMKE46K8",
-	"opkFRlmept6uB1IHaovYKMvtbLTZ9ZtM/KcYwoBbbr2GGCGBPiNLhfASKGfLoDVFFhrtd+wWVm9D8RUU",
-	"WrRc8K0vDqG4hn4P353yqtvQYqPjBgft69FwcC6YXXoEcvsXAUaQnWnjjlN5h9DRagl0vSGKp7dc2ZMv",
-	"Jlf3hxtG9NnI7aY4OiHV4l6Tq5AgxbiT9x2pgB6IjxIohUsqCy1BzjJXTOeOT8mYylXRSivkSH31MDZ3",
-	"L0Z1ciEwyUJds3wgjOwpVylurBUwokftgRiE9yIBgpkYr0uC0eeDA+Xntoov6lG1JBghHsTCq/XpsAqP",
-	"tLW+opESK2CwDAoHgSq1uarkAEQSgBho4Jlc3Yby4lGlyEdpFuqfKvsRzDTarFvfTmgUlebT19l6jYZV",
-	"/ggCojPozARP8ROjlbrs3lptdaff6z8/Pj097vfen/YGPfhv9/LP9Trgxvv+7NSroBvfdfpnUUQ8qFQo",
-	"7y+0cvXdZVSl8rj1Y6WesvCDr8BCy41y3Ee0BivFvLVaMk71wwHWRJIqBLnbdeINZk8RZkv4qwHLtA3Q",
-	"iipaivyO2AgMQ/K0y37XMqQn6P6hCj5bUTTrU7BkWgYTdjnTtuigED7EhRERvEBOJ6KCrJNp6huABhlz",
-	"VUbmKgImfLkPWZ/URdHEYaieFvF7Wgi8ugChKb18BqNTiwf2tN7iIViciC4Bk/NZl13XIv/cCHaktDvC",
-	"xSYBrG/EeFVBrQzI4/YuWPE2mA8hhEiuR/62kE2QO7MFv5ZIu0fJGWwmCerVhB2jzPavDhfVgw82nYs4",
-	"5PlGHNLX6ZVI4a+I9a9Vp35n4RIOrUWwBDuyYmg+qg3UEve/AVHCOEvlZPOj3B55GKQL6cjWTHEI/7uy",
-	"iLrQqy2f+y4isNIUJXvS1mCXhGIKBXijCOOo4Vtg3IWAfy1BQIKZ8gd+Uv3euQ9q+ipFGCfj1qKRUCnG",
-	"I4DJVVXcIgQFb0BcbWGCWOx3B+LIz64FABVKNvfBQNUKF6uVCgcgnipV3CVpFlTTe7zOS/dRaz+Diqz2",
-	"Ud2ZSBMWWgM2zX39A4eNU9//g4ofvikv14twG3j6FwRBBgZAxm2M/f5SBU0+lo/jyg+ohRnUcxAFTDkw",
-	"t+Px3J4gvvt45r9c0GxDvC+KbAm9j+qVvIWKU0yoBfr6pi0+T+BxV0kl8O9793g3p4aILqLCHm1lfWa9",
-	"Blu49Kj0W5j1LbrsXfaLdn79tXKfOpoXUSpNhnjx9Yav0K+VlkRNafhQYpxI0xl0Tu64OUnl2DfEodna",
-	"E9C8pyehzcp9NUGezQ5KkO+tIsu1f2/tWKkPb0U/PmbctU0f8krGncgctAIuDIYvGgiHAw7s44Q9+RKy",
-	"YPc7lCQqHfwCQjXWG9LaWLNC5iv2VP2ox8Wn58MIV+y8dw7PF7Et1HdtGshRt/qd6qf4lqMRnHpGN0nq",
-	"okKpHVh76Ffe1yfzxtU+s9+o6ypd+9qmcVjx17fVGb6xY6P1F+cGq4KRkNqVBXmgRAH+S1k+NoKIu0cE",
-	"AvvK6uLTPX4YzBKHGdC3Nw+Kh/kntwXFQoqlsA3pe0FgFqIFsSJGGPmauFGERFtBaFFDXcoASktYMbj5",
-	"CcXTQP6PRaqXVXAm5g9DH20+LYqPysuEhfOt3yVPSzvVKzO601+sYZpDFhwhngQqGbB+r0d1JGpFBgCa",
-	"qyFWRTX5IQZNIxDWGN3Po5CZ1CabcSWSo6OhKrKUZXmZ4FaryJusidFZhmHC1OrK7pKg8Q3PaQvRG0c7",
-	"Tt8JcxXmA/5yAbJetASxgqz5FsnBShOC76+fisYMbR5cCFK6CkMjYW3qrG8BTK41xmjUoUhN5Bytp7Yf",
-	"BQ8LB3OA9GjUnCehRUn5UZq17zMYgbVpSx+DnRghii9kSO/pXbNQJFVPNOIXoQfsvH9WanL65FsTNVMF",
-	"8rck6HqN80PxI7AlRFb9s0cnq+q3+Rqo6qa2v1R+Kx9FF8GqSvnvjTJZmAU01tfroJb8eUpd7ij/WIby",
-	"fIpQaXdLvbzUtJYiRHlfLdCrgZUK5AtI/0Ck4btdVBdKegs/lBQKPkMlCclirlasxERhhmGTmNnrz5k0",
-	"K+I4kvCkBIBbKG4Rzwdl5j5MEDykJk54+4354O2hXNB71KGbCPstfrHy/z+2eks0J5pkclGcGmzr+zVf",
-	"qdJa4K8PGLgV5i4wXlkbOTg5Oe2/6Pa6ve7p4OWL3mnn/sP9/w0AAP//",
+	"3L0Lbxs5tiD8Vwh9F0jiryzLrySWsbhwd2em05Pp5Ma53Xu7lbWoKkpiVCIrRZYVdWBgf83+sP0li3MO",
+	"WQ+JpYftZBY7GMw4qio+Ds/7xa+dWM8zrYSyptP/2sl4zufCihz/9Ysevf4J/kiEiXOZWalVp995nTA9",
+	"Zpx90iP4w06lYXmhlMi7nagj4ZWM22kn6ig+F51+55MedaJOLj4XMhdJp2/zQkQdE0/FnMPw4gufZ6l7",
+	"86Z3POvxk9FpfJaci+fjF5OX04tPs7nKPnciGNiKHKb4H/Dun73DC37418evJ8/v/q0Tdewyg2GMzaWa",
+	"dO7uos57YXSRx2LTRnL3Du1GuM08MUwqY3matmzLf7bj3nJhdt4bvLvD3grVvi23kYjNeSLYaFnbGXs6",
+	"5Lm6+d//838Nn7XtrVA7bgtG2nVb8O62bd3BtCbTyghEwne5HqViDn/GWlmhLPzJsyyVMYcdH2X0xv//",
+	"ycD2v9ZW+W+5GHf6nf/vqMLyI3pqjvy4OGMTgB8AUuJzIYxlC26Y0pYZkd+K5BKhONLJkhm+NGwxXXbx",
+	"KNyoMOmVMXKi5m6hzZHfKsEAHPPMMm6ZVgKoCM4gy3Umcitp0+4d+NPBRyorJiLv3EWdsVCxWB8bVj3J",
+	"uYJh6bAdfl4yPjJCWbaYCnoClDsvLLcCNzeVagJrGOt8zi1N9vysOpva3EB0Mqmty59b1EkFN+JGfMkk",
+	"YC/HxZcjJtyKQyvnYv3Eo06qJzdWz4Ra39TvU25ZqieHUk3gOCyfCcPGOmfSRmw4Si2icTc0LACU0zir",
+	"w44KmSYRy1KuIga4tGQ6B+qgAzZ8LhgH+qd/ZiIOz5AnIt+GaK/UrUh1JuADGGnb+7/o0TW8Bq/bXPC5",
+	"A/j6aad6UjJghzHBZdqcE8JsmvYDvkTk56n+T3/eUYmRdbC6/QSOvr70+vn6tXwsV6lHn0RsYZVXFc7z",
+	"JJEwA0/f1chizFMjNlDKnH+R82Le6R/38D9RZy6V+2UzLu8tVTaCKLS5H6dcqqssEyrZc4O5iHWe4J/S",
+	"irnZdo4403v8CCae8y+v6bNzBxH3zwokPM/5cm1bft7W3fwsOAGvsdwpN9N1bP2Zm6kXSik3ltHolwwA",
+	"tiwZUy6YBI6kRBCPjfjcYCptbGplJ/BZRAtr3UxNyvA0fTvu9P/cUXxEOxwHguru46qcuWJOdDELbI6n",
+	"RnuxAqBA1mN1LhIWwyhMqMR0yyW7M94Pm0B0hZkJncgTw8QXHls2WlphIraQdqoLy1KpBBsLkTTkBLy0",
+	"z0GVFHrR6704vrg4OT97cda7uDjeTKrB88SdtJ7n+4pqHpWc7k8yKZfz9eV80qPd11LTLLYtBcdtXcd7",
+	"Um72xJ0YPl3nmMAtrw7/4Id/3Rx+/Poyen4WYpo4mCexVRnfUE5JxCvNlFiwhc5nEcjmmCtQwxLNpDXu",
+	"Z1ADMqGzVPQZZ+MiTVkijXvgNNQuu/LKj0wF42kKLGYh0rQ7UISSb4Sa2Gmnf+Jlhv/hOITaqSZTaYXB",
+	"6QWbc7UE1cowaWG9uBOm9OKS9ZhWqdMZkdalhWXwVN4iqysJ4+T8eY0WeiGxZRbSxtNtuHJNb91FnQWX",
+	"9saIWCtC+3Ku8/PNU62gVHn8HggrQ5crC6Hdq/EY/mpFOLIvVthjmhKwErBI51IJ4IzcIrLEU64mgiVa",
+	"GPZ0mM0mRzHPTJGKLk1Fls0KAuM3NzOpwhpsCcbgU2cMtqm/Op+0PfKKePj5CpjdOI35osbS1+Abdb4c",
+	"TvSh+7EJh/rDQznPdG4d/U47/c5E2mkx6sZ6fjQSuZ0eJuKW/jqqgRTX+ErlOvVWzR5cY8xju5Wz/Q1f",
+	"ugMprRJ9u59SnRWjVMY3M9Em2bw5/yo5OT8/vmAzsYzY6QnJOFDyR9yI52eXQJXAYY3zaRCX7Da5xPOz",
+	"oMDj6U0uYpnJoN2HZowRcS4sWS84gTthxnPBYASRMKvJAslyecutYFOejpmxqBRIO63xye6KaT0Rx6Xe",
+	"ev4yzIJpBSv8eyTIKCce/vHr2Wn441uRm6Ax9Rs9aHpPtkNtTarj2hrHuQbYahWRQ6wgs/Go+k4b6Q3A",
+	"PVB2G0KBYJrzeCqVaGLVgzDo3kezAyDDUHIktLbHK9yDSFii4wLgyJ7+dH396lmXveLxFL0HsZ4Lh5Ig",
+	"j9EQXuHDb+G3EBvO+DLVvMWmdTOvkGbQHHDjfFjSHtZBKieK2yIXTQ2ruZiZWLZwbSMn27k1fU4vh4C8",
+	"UUmrb6DcTqex8F15vT/Lx+L2f/Nce3dx/bsXzU6PQ2VHjxE/HLXUVbZL73kCRSgRsUzw2Jn05FKfr0Yy",
+	"FWxfJ0JZaZfrh9oU1SvITeogLOSHQqYJe4/LNUEU86rCJlFE3/8D3tyiBuCLOykB1atRpRCEhf9d1PlF",
+	"j94LU6T2HgcW87mgU4pYLhIeW5EwrhIvkIimQavNRNylaUJEvdFjKfJc50GYiC/S3sQ6EQ3N9OT47MXZ",
+	"y9PnZy9qGuph+evLPT2TurDAr9BvrWCoPzumiGMhEpGgIJEp/pGLcWHwr5irWKT0a6FikVsuQeYobW+M",
+	"5bnFJ4BkdV9WXeObCzK09/QdVYutw2YLF2iezoN4gBsKF+odkffgApolOmLcsAb2wGhDRu+PgL3bLrsW",
+	"CmT0rWCp4LcCOcbQWG7FsKkXIWvxARkGooKEjuIgieBhItFFTGqIEexW5EsSJH34ZYnjZdwYkTCtYHX4",
+	"60Lk3s9CJuEmXrJ20hvQrtXOaDim9zEkrJwLXTSsuXVCqOlpWyy6Spcq8bDJbJrO3tXZt2Gl0ar7ni/+",
+	"KYzhE+EY1TUcbYvoh0dk8fkgxRSjLwtgN55yPxeiQOpDpzOS4a60HKLUNzDKlTILsjn8LHpWfokObGPD",
+	"X+t4ti5+dove7BBtkWqst5HfmjTYFKLR8WzTM5HsEbdZQSY/dhRiarRpt6H6XCFxBkB9kD92xSOt0x2i",
+	"NHiSq3tyn64vch9XrmYwDLEo2HjX7/F+XrgHBDzaUW8Xx2zvvhi6Qukizzks4IlheqEQJKWhUVPCQgi9",
+	"X5ymge81++v45OUWN992Ke0RusJ6hEQInf9Jum/dFl1zS0l1M3XhlB2DCVv9UU7lDluxVYrATCz9n+4L",
+	"56A0LiDj2O9+/q5Yg/DdNrd/DxeBs84LQwZ0FbN2AYi2mNBDleqGl60Os6h+LqFzfTfVSvzs9Mo9CFgX",
+	"NivuZ1yJeZZi0D4XPEH1yi/fWB7Pum7oYZCMwh6GbPoAD4PfShA8KVffj7WJ0r+80WtIb5Xv35DK2OKv",
+	"IzuV8SzLNbnpa4AzU35y/rxPLGj88Wtr1EMqJQJm6E91ZdVruaNUj3zSgTtZxyVzMZHG5o5MuHJJC0qI",
+	"xDSiqN6oJoexWVn108Cyn/17eOEpVzeoPW+GEjrjyXPAFjJN2UiqBH+lJVp9/zWYYj7n+XJrKk/K1bV7",
+	"dRVXK5YtvD+8efblEYW2XC2hDcWvqyXuSc0evcD6mMIZO1ygpJTSFm8a4LUpgxGOXDj1ep1EEpGKtmdK",
+	"3xDC1B6PtE4FV/TY3uAaCTot4a8inmK6VCrGliHPHjOO26lEitYs1WoC9twI0J5E/g6qcC6y1GWxrD+0",
+	"4ks4ZlNkSQs8VtCkAkDkgVh+XU1eAnFHg7yOII9llb9rC6O+QlGKrhaAvMB/5rrAKIJzSGPm2tP3f/uR",
+	"XZydv4jYsC2Pbvisy97lepLzuWGjnKt4CjbzMNaJGF563EUxNEyE5TIdotdoSJ6PYZddKSYTOviRgDOH",
+	"02cc+JPImRWKK4qBou0lEpbKmcCMOIr5acpNY+KLNDZkmHuvUYC0Fqg55FpNIrAqR0Bmca4NCE40G03E",
+	"Ur0Q+Y1RfIasvUpojLUapxLPdA2faKtbZyVgg9lU93g2p/HBn0GHx3Mx6DCeAjiXtGETmh3PNkB9V2nK",
+	"jFSTVLAxL1KLThSumFS3PJWJD0NECE8MRAOfGcucQhM75R44tHtt0cZa8WvXHV5t7iDGR8ATpI18ug+x",
+	"hJnSC7VyAlOtjShxRXGAo85ZYURdNNIQ7eBy2w56gf8mVdIM0ni5m+qJqcRyfivjlYPLxeeb3vGnpBef",
+	"zl7Mg2LLcluYsJPj5w8f3jF6oTHsWe8ixPastKnYOhKsfaHzpDlk58cNmGyXwchPugCjdYhn1R+lXM2G",
+	"FJCcgVTX49LMlcYxg+aUtQ+3qpGW4h60xRJqUSfs8qxYH+JgMLUWsT+qwlLItf3BIu/TOfyTs7FMy3Rv",
+	"nmVsjJZ+d0cmQ1Hl1LEqkHmjXM+E2sBVCoWI7kyLQOpBWswDsdUf8fcSNzGGEutCgWYwzvWcHTemOQ2a",
+	"/TKEQu+4LVPyEBpujiY06myx5Ak8k12r52nQ5JYqMNkbsCvdBDDZxk0cn4V2MXduxEbyuYMqGpADzF03",
+	"WSwGnT5LZMKWumBzwVX5iMOzfw9quxqmykOx0F+u3/7K3HMmlfNEe64BWNUE1JFUYBQdgcpOftONVOD3",
+	"FUL4985A/odYbjWl1jGU4r+UQuAOOi6M1XNMhqgb333SFshy8IzZ2SSUrVAx3eqJ1UwCc9cRiv5a6Bs0",
+	"DsrjqMt8Z12T8x6lD4p7zG6IWKGsTCv570YTMK4R6dilhZVUHdIIZmLZ4u0JuSiqXI290yjkREk1Cbs3",
+	"tiSZ7J0X4TbVnLW+gS26qD/n7jtEhwfpoX4sV1lDJmkgB1iHrMWftbGIKDCnR0idTxAXaahuiyEq1c3U",
+	"2izE9NMl4i4DMwujOizVOhvxeFYbrDRl1vy7ZABWM4SpkFZ3FXv/nY8SZEWaYqJFI7W4Wrr/8oMvbmjC",
+	"6T61EnkN6huj0v49kPXh2orhKJ9g9UREdic3BpQIUh6XoG2R7tXdLsldcn+jAqBc6SaYImTu6QjH49g9",
+	"e3blGBu58SebMuOjTqHk50K4x4Bpa14Gt5bwVpVY3G+LZKvsnh/sfB2NrR33Ts625KG4aVoXz9N13N1z",
+	"aTiOSDDatjUvZtt6/Djrgbcyjrcx1FML+d1FWzIXGiQazCRBaybVpunJ2EjErSG67YEHt8UwbEyR2qs4",
+	"FpkVgdIM40Ov26qP8L01py/+2j7ve+FlyXcOZq0rPrzMk39imsVv0rIpT8oKk8eLg+Vl/s0W4LocjXY3",
+	"pRupDdBzkfyiR3vGnPes2mtC9Fo44OU0/e5ovqGu74qNc2GmDB+XOiYVjV0yE5gyaGWL7XwHB3AovbGi",
+	"7nr7pNvJczOVlCtZl8Vu0mGfTTTTqsuGt1rCP4Xzpgs1ASMKFKgcSa1euekVEjdKJ+rA12GdpFB72hJX",
+	"LC8UOXMBrEkByj9JvNX0sEIFc8NKxWmvKGwtb6z23Vnv4nn0LRPJxlJJM90rFSLaNai3HpTzAN1rNpeC",
+	"tu83QcSbS2MQ72qpm77oGf4JJiGGeeB/JGmDJbrR87YcHBo6gIVB7amzAo1WYmpJfsOK9cfxsb8vXMlX",
+	"SIxu4GrAQqyeCDR3y3x9z9U4Jo6DhSt4PHXuYe7IWyth2EiMdU4WMZtonbRFvFsrgr3H3Z0lm3JzyeZ8",
+	"Oap51uFwiYOIxM3Ywl9bWeXvVKppDZYgT7SoxCywco5z42QKjbORmHC1nZ+6nQW5Z5VkW7O/nE+iE1FB",
+	"d5DfXaOzIpAjvGfSHjVG+LqR9DcWZOE63rqXd5Vf9FVYI6vn6eHqNgfkaag3kqyQ1apIqlDaXaGn0Xx3",
+	"jVBIgLxEN4anId3ZVLXARhisHxnluphMLZO2qbSBtsYSuUvp6VpBpt9WO0De3icdw33ERku0kNnToWdD",
+	"7snwGbnNb3laUFKrKRNdkdRrua2U+LqesxHmc369j8XrVg5yXzppwsVwlYz0FyzY9DgTZC4t1LQNw9uP",
+	"sdSrHlwMTePtVOfclhhxzVNgro2EZIZeJiu+rJYDhR2UqVTCubu3vmtELslGXzdodq/vdKNUU5f721Bs",
+	"TcD6PZf2AWlQe7FN990NSa7vz3VX5t/Gc40J5vyJTMehPglygtHxqc+ZcL64kkWW4nq3Xi0mHCcTyuZL",
+	"qpIGTcR3pJGKDZ1KN9w5MFwzSgNCgMzLWr76et4I5oNwhm+iQKizwtp2QO8q8rRNG6k1iZHhYp65VDet",
+	"RYxYUJAm8LmvQ3dxkIXOZyJBdc5nWqGSo8Lu6vs4aHOhxGIzlPTYCsWsZvhuGEIOS9pMfSOslWpiNgNB",
+	"iQUAwb1TduW4ZD3cdqvrJBC7DivJMMlI8FxgmgpPUzYuctSYXUzNRGw4yk1bY581tlVuOqoc0Uheq+i3",
+	"CmhHIgHI1I6xQrwmBm0g93u2V2ikAe+W9b6pu8jvZRORsgC6aiNS6eu5nq8UwrG33lSAN71RguFDnS0Z",
+	"DIvpGIkcj0VuaAisH+PSgGqjGE95Pm+YlMbqzFDTKamVceE+MCF8TNIVAZruAJ3z+9WNl5GprVRXRVTr",
+	"mcoUa9yn6ryReFxv3aby7Ynp3nB+dM/+FrW7UQ4Pr0SNYC4GWr1FWg8QR2wmMm/cNfLEV8OyAbWpHu48",
+	"Pz99/oCuGsCLDYb5LNMq/ua9M2xeGLu9cxa81Ky82ivEW09MrziQb7JBayjX7imjQqIwJyKO9lu1pBUF",
+	"pFb9vSvK1/a3bw+malvlxMFlWx7PrmIwk7ZV9YYcXPGsXbb9WsxHJHLIJ8PjWU3IkajnOPNKyUPblhqV",
+	"A83JW7ZmA5tqb8hE5XCc8J4btsiltUJ5it3TQNlkYATrZnYrmNpofAToD/a0U+irfDO6p2EC3z9iFdk9",
+	"Vn7PsrGqoJVSR8hpB7IceHC33Nw1lqwGwnzf60BawX4fc/ABkcAtJBSFa4hdYcVMLB9k6q9J1DW7n+hY",
+	"KhanguddBsYl5Vm5RpOu7nUhY8Em8lYYp1mBeoYocOnyiUWamtK/S+XMfpAu+1VjgqOvl6IHKTWimhTC",
+	"lHqay5zav5TlG5QPPqC0bw//yH3LADd7Vu67Z3PvipE5X2LVhK8WAZ3bFGDAG8qnREdj6fTEpr/LTASq",
+	"we5T4Hg/NlwqXOtkU0tGJN3GleR7k0GPxBKkXx+9EsNLNsx4YcQwqjeHu2TDXPDkRqt0iU9qSYyuxe0l",
+	"G4L1caP0AgYx4lbkwy57jSLfR0IoOZ6bGaU8NmwXV7+L6Y7YoQT0ZCKjWiQMiaowVC/iVoSaAU2NELxt",
+	"pG5UePbBd2hdOfXTHxk2TGXY+vgLptJjfBiJuSz8cjTP6eX1ACz+nPG8rbUZPi89Y+tyYO1YP3i9eCWY",
+	"KI1OuRUUt55gx7a8wFYLPgkUs8p0zjKdeDeXYHzi/MQenIlAJXFOPZ/8qEHQ/adK/xW11P83FiX7kT+G",
+	"6N2IuMilXV6DquM1BdPuB3IPnxiXo/G09Mk8i9hIGJmIeiI0ELFvW9R1oVzsJE6ungoQmGaJTbd97Xgg",
+	"2wDJv8ztjDkIPl1YJNqDA6FynZqDAzQBI6YzoQzj7ODArfngAP2aA2XlnMKUWa5jEIEYODeRo+iDA+xp",
+	"CANlQjmXRNmGlnpMoscIDdyBorw010nSW6NRLSXDNP2paKEO1EAdHPw+1cBcTPfggFGhVplAXlg2zHwt",
+	"8RDzqynxeaXh2xMzULXkYl/GdXLMMNF6LuxUJxHLuJ1G7HMBc8DKfqSm6YdUcOqKIwAwAwWPFSzy0oeg",
+	"GXfZY8AD51QETl5ozPOAszNyMozA/p5rY9nzHjNMp8mz7kBdpenqbiI2xMNyxWEAZucjG5KyG/M8X7pa",
+	"mwa+DRQwDecopJRx2LR0LftLXHOF6rWe/ckl+incxBEcF+ACtRJRgi2FjVz/TUsh81opfMnb4dDcUvHQ",
+	"rkof/BS5GUMXY4RAmza89i6q6TpfuW54A3VlmNHUdgYTARDDcfkAlah0fpaZ0WniXgE9r6ySO+sdD9TQ",
+	"Oz1djhB1DCQUH4mppGx8Kqa3OsOFeH6MrVGl7bKrgcrFrQaB5yhuIqyBCSgKIPIb9xzOGw4LK2fisvJK",
+	"wmQgbKciTRzI3otMcCvVpEJ0/MCpLjk+BtymbDxf/kd1o9rAshgS5UBJqlGYKGl8ZzDDhr4LKayJUa6c",
+	"f5Y4DOdOox4tGekshOnVYxBJ7hv0bXHnGKX+vf4Rqt4l+YbLGB3gmsWKBwd9dtY7w0+vsI1Nilo9FjiC",
+	"Jt9nB9TF5iBiB9TG5gBGxWoIh2WAwvDvgwPHTQ4OBuopkhtHSY/ZIzmlw7piz5MeM5Hv/h9jYw2HTAm3",
+	"fMSNeIap3rClMmEH1kAZO/CXa5tzAGhyUHbOOcByTkoSTFykRho2hBMjpWugEsGTfg3l8chxfYCLeLxq",
+	"wnh54YCjATh4vLVAJHD2SiwGyvNP4tYkCPjYitwTBkIGviRVGKaO4Nh4Cb6yhnSAbYNTaaj00J0tldQb",
+	"rBbTub8dI9bKCKxKcgW/2PuQQDhQvnwF9b5UxkJRCrK7MeMq4/FUHJ50e52og3EqFHWmf3S0WCy6HB93",
+	"dT45ct+aozevf3z16/Ur/Kaq9ev8IHI7dVA85JmseQX7nWPXQErBg37ntNvrnpI5N0WZfoSoDH9NhN3U",
+	"6ds4kA7x/4YRUDd21KqY+3mvVzpa2dWK31frGQkeRwtPfLndBIhBq0p8EXGh9QmylQBYNpZ6nXT6nb8L",
+	"i6EM3El1Bc2fwQBVw5FX6yZfpT4BywG9na+FrfCqExSO1V0nCICNt53sF1b/uHKDyUmvt+H2kv1uLWk0",
+	"Nw9cXeIeecvAwUOopEvly1gh2TZJuera5Sg1e7XzXvCkigO5A6jcKYR5WEwXMg7c0mr2C1WK0aCu5oza",
+	"3ZchJkCwlGeobJXpdBx0F+LO1JBUwtwinglkQDUNqnHrzRPH7Sv/mls6iQfPFgi9SKsD7UQKX9FWXWHg",
+	"BQVF49kVm8AaQXZeDNSQAnkTng0vGYkJcuQVCiQ69whc9kTgoF6DkD/rXTD39Vjns2E0UKi8rAfWgP+5",
+	"tdiFZlMJgIOVSsPQ0gkRGV0/4enM6Rs/OOfZ42Gnu+XirmmwYNXMtyYMioSGL/RBPKukiGOCSBZnvYtH",
+	"v16ocatEYEk/eZVhLO3aTQ+XdSIZGvEZ2PPYN40HbHsMcv4RqNgLgzZqvoucSDnykemgXLkGbFKxYD0k",
+	"HNCPkQEh1TQa0yzQWZVJkYAm3m0VBXiW/2qEeQwwV3H4DWwTQ+0EbbRb0LEQZKM/uM4FwrV8OCyMcK3F",
+	"vYfbFf6WXbUCHanBoBoodD/Da6SrgW5+Weq2aA7BF6gREv896506wwpUo5uRLlSCth3wUGJO+A3wq6Sh",
+	"NLoVIpNsjOFeGKK6/Lu/ocq9DsiC95dZzQ4OnFZ2cNBoV/a0Xthc6XDPooGyrlk3QgID1S4Rr7rrzWmT",
+	"fUxEcdpj3Qbz0wwUcGiwt7xKFFECNPkEhEpIZDjd1RnOANcpv/XXFSQDZTQY6phUn3suJKiXV9lodhji",
+	"3tjUfG++XZal1xrx8zyegtozT1CXmWpjnSaU8szqDKY28C+pii+rDfY7z2f/cTI/nb/8MjuNX58sntvf",
+	"fjkZfe7NL37sLT/PTv/6/Hz+Uh2Pz8zJf/239Qbu/Q6fiOPP6elfL6afludn2eJ0ulwszvlyOZ68+Ovz",
+	"5DZ+sTj9dCLSxcu/5vmnk9nk3IzVBf88j3n8MutUfcw6I6Fuzmafj//4pRd/eLG4KH47Wf53dT7/4aX5",
+	"6XT89+fTN73sP/Jr+5+3v3/5r7+OG2p0r3tMSvduzKK6/OA7i7Wyx3ULk5LueaX7Aq4rvQDO+wDu5ZyF",
+	"nf6fH+u87Aff28vnyGlvRdd411FWb3UYZGJX3p3hONYGVoVURf46rshRVzKPku/Bp447mCpDhdxG9TCD",
+	"TEStSQH5HqKVkg3YkGMaJqo54RrpMNQhmzgxd8qp8zjRrG5ldHUDrLqVphsXFXwbvWx9nu+Mxqs9MFuw",
+	"ea0DpXZOIzjY5PHRGd06fFOzCmqdRUF5QvFPemSO4vI2pw3obbykWLnfbKHzWXUJCFFSxERqMNvDOwn9",
+	"69FA0SOy1utX7gwJ70plK5Ug2d+QRCoyWPcQs4iGmEAVDZTLcKXWT+yffCZcVVLlV6vSgvEn790W1JMD",
+	"fTF+OyD0G967fhXUlomLZZe/YA4Xn4CyQx50OxUy9wKU52Kg2ugEL636hXI17y3/quurOvHx6ES8SM7G",
+	"PX5xFj8XZbZV/7TKEXMxveb1SefnO8uMxk1b39saQvxsoTLyOOJ5tF3A54KomiX6MVTgD4Bo5VVeAFF3",
+	"hafLbHCu+KnguR0JbmuU9vWTHt0dZa6Z6IpzKLSW6pUjur/47iNoMEGbRdl6dqvzJlddCz/pETFz6hhJ",
+	"DvWRcJ3McOWf9OhJ7SIfpBUKv5OMQOWv1pzeczagDeWI/uzkxMkMIBOc2Uf6YYVIMpVaDqZ/WS+N95T6",
+	"7H1DDgTsYulyc4Oa5LvCYnPWbyNrcOid0P2szUdE0fgFemZdwcPDcfBndPIoukHMHfBCF2nCEr2Gb1U5",
+	"/6NiXHnIroKbuGG9CSI3Na+Se4ua+flj9hik9EClWk2cPyPLBWKLVq5XnnM2YR5H7aOyt/4TE9XMu4Fy",
+	"9t0FG5oiE7kRiUiGl87ngNm/3DBxCwpnTGXorsVsWYcOBtzbmvROMNIzJ/Liip2zuVSFBWaPzhhA2JMT",
+	"NsT3bqS6GRe2yAVZgsPaVRtDhsV2/lKAEY9nVSMujKR069YTpa3T/eSwloHydx1zwyjUQcS53mwSfdeh",
+	"8cNkVF648S0IqdFW4zvLj5VWIgFB4p99A0qlLbOpXtTxXijkC6BPEbmS4nCEIaZ2VQwQEiOQmLueprWa",
+	"djLUIxc8GzZqQ4aVa9nTZn+ghno2jMg3d8mGFB7zP3hTRokvlhk+FtQzjgJuFIatEgUuB8oHz4yeC8zc",
+	"Q1kAjB/1Q60w8wm/U3oRrTZ9CCAk9sYh7e8hepLv7PNnLT/muEp42XZH/93HnTWkRmek747h1NgogNp4",
+	"STsptplwCmrkuxfSpTNlHMDd7/ZwpP+HEBnip+9PC8iSCp4rSmAg9dlqxAgiAF+idFgWWoVJYJgVaer0",
+	"ekB1wLaIDbPCTIfr92CRiv8UvXTwyo2TEENE0GekqVBKEPLZKi5DzrOg/o4dlZvd0B6AoWXnL9eBbR+M",
+	"C7Qd++6YVwdDi46OAPbS1yV8wrlgAPUR0O3vApQgM9W5PUzlLXpi6p14mn35HL4Vyhx9zQt1t79i9L5Q",
+	"W1VxNELqPWbyQvkcAHStOtuR+jgB8lGMsDRJZSklyFjmiunC8gkpU4Uq2w37NADXxAadOeWsVs4FxhGp",
+	"s7Dz9ZI+ZWs9Nhp9NNCidrlGNd8SBRudLPFKn3MOVJd8l/f4U9MOUEKc44nX2yTBLlwyuXGNNSh2CApL",
+	"vzQQqGGQS0UqHcwu1wgVvLxQN77LzbBW7qc085WQNXh4NY2AdeNarg6jWq/OB+l6QcWqeAQG0el3poKn",
+	"dtq4S63fW2nx0znpnTw/PD4+POl9OO71e/Df7sUfq+1ogu/90Wk24wmOdfxH2cumX2uUszvTKr67v67e",
+	"AKeFQ5WYlReKpNVirSvMI2qDtZ4yjapSTm1sfOYecSpT9nzZkATjs+RxTLTTOSsvJ3KEpnNfPOKq/KuG",
+	"Pe53w1Pr2IvCEmZO0bk5ymrBU/oH8i5qBu8yx3xIxPie1I58YfYQVbyRxrpeNt/w4GtNYlrP3QEu8t1P",
+	"HidIyitDsxkidSmowOUb5cKxCwfUj/zoq1/eXe301wLM3wuOIRheU1mfqqGUL+h7xAwdU86C0ty1q0HX",
+	"Vl7r2bOnEHdfbpLk3i70YlmmovQnjnxdkquAck6qfm3FU1cCQtkQA0UJnBFzNSesSuRca6sSrW23qpwD",
+	"shyop8Nm847hM2rDYyViWZmDoZWoR37QY4OCPKolIDX7+dT4Arzt2v5URV9XynXXRiuvTBVyxdpzfYs1",
+	"E3StE7CKFrlYQ9zHdzjUe7nc14FHRYmPwhFgHTU89ocKyk5Z0oew8gyAYvftdtA1JoVh9RCllfdZpo3P",
+	"GK0ngRMOxrnA6CpPu+w3LX3WBb0/UN5PV7ZMcZll5E7wbovFVJuyeaM0jKeIMrl7QI5GTHZ2aOhDXqhX",
+	"XlbRmJpS6S4WpJglmQhl/8iBelqmJdBGsGG7z61XevEMZqfukuxps7uk9zJg0iyg67Muu2okNAC9HCht",
+	"D3Czia9BzMVoWUvG7ZOX1bndytFgPZT47OXhopEkIbcmQbytCggeJRViPfeh2dmhk6t8k7Oj1snh3u6S",
+	"MvZ0thZ7cu0HqgKoB6QwrPQm+c4KpT+0FqXC+w5qzoVHtXtb4r/XoD4yzlI5FjULjJJFXUGF5y5kF7Xq",
+	"lD7ka6sWOqUttTqyV2x81E3mZScCaRrVJJSc7fsKDCOMnRlnpXPrg7yNoDCJIooZu0Wd9M5cIMs1X4B5",
+	"Gjchux4DlDd7WVexMbMWX8ByodLsNNhqH9iRW11LXrfvRLFLanejH0O9AHOPRO5aD58KNUus6T1e0+e7",
+	"qLWbVY1Xu0jeVKQJ87cShNbeCDO3Lb1c6fn5vzAHfbW3SICmf8XaDk8ASLhBdeHXei3IY/m1KDcSE8D9",
+	"Cppx57L6yhO35fHMHGHZ2uHU3egZ1iE+lL1DqCgRxSt5iGqO0CopCajVX9vp0smTWrDXKzXk2moUepWR",
+	"QJdEblzCYCMb88IV293Aqm/QTdtlv2p/d0qjirlZpITJtyEls7zV9AHytdbbL5Rd6DunJDLv9DtHtzw/",
+	"SuXI9aek1ZojkLzHR77D61097y+b7pX3t7OIrPb+vaVjre1Na1HHY8ba2uQhryUSEpqDVMCNwfRlfpw/",
+	"YE8+Vpiw6d2S9keX0Ol6fM+nMmGGH6mveJ3LJz0iAYrBaprhkp31zuD7Mp6B8q5NAlm6xXGr+PEBY/Li",
+	"tHHqsvC6vV5ov5LwdUHyGlgCwaVV1tUuDGhbxn417d9WZrhemkHtLy5ybHaCiNQuLOreJ0blvM4+xEKC",
+	"x/SekHW55g38ju4TrxvS/eigFqIGsSRCGLpS/2GESFtLPCcXBWV9SEMp8PDyE4qhAP8fiVQvVvwdUXm/",
+	"HJ+UNdXVY0rxd1ciSp5WeqoTZvSme9j0nDh3DVauUCJhn530elQeG3CLsCG1GvJxR5qBSqjQ/Dzw2Sg6",
+	"z6ZcieTgYKDKzJRawi43WkVOZU1ynWUYGkqNrkGXGI27CJBAiNY46nH6VuSXfj1gL5e1Y/M2B431N8Z+",
+	"A/9M1Vvp+8unst9UmwXnA1O2RtCIWOsy61vUWzX6fQVlKGITGUer6UyP56/anXsEJeeR77xWXda8cm9p",
+	"LrDkfuH85eNciPLmWOksvSvma7+bySWYjN5nZyenlSSf0lWPAWymxirfEqGbrVvu63IEkBBanZw+Olq9",
+	"0fFsA1ZdN+BLVQryUWQR7Kri/04pk6VaQHM9XAa15Eyl1OOYck4qV55LC1Ha3lAnVzVppIUgv6/3HWgk",
+	"qJbZjsD9PZL6++yp3QXJLbxA3Pex8AWyxIu5WrIqDxajyuvIzF59yWS+JIojDk9CAKiF/BbxrF9la/kF",
+	"goUUDL19Yzp4sy8V9B516hBiw+/Oj///FFm9IZwTIZ5c9tzwuvXdiq1U65j050d03Ir81hNe1fKhf3R0",
+	"fPKi2+v2usf9ly96x527j3f/JwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

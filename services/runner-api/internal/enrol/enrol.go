@@ -28,6 +28,9 @@ const (
 	// RefuseSuperseded: the key has bound this secret, but another machine has
 	// taken its place since.
 	RefuseSuperseded Decision = "refuse_superseded"
+	// RefuseHandover: the customer consented to a replacement, and the install's
+	// recovery key has not signed for this machine.
+	RefuseHandover Decision = "refuse_handover"
 	// RefuseRevoked: the runner is not wanted any more.
 	RefuseRevoked Decision = "refuse_revoked"
 )

@@ -56,6 +56,10 @@ var Routes = map[string]Route{
 	"AppendChain":         {LiveSession, 16 * mebibyte},
 	"GetChainHead":        {LiveSession, kibibyte},
 	"GetChain":            {LiveSession, kibibyte},
+	"EnrolmentPosition":   {Signature, 64 * kibibyte},
+	"ListSealed":          {LiveSession, kibibyte},
+	"GetSealed":           {LiveSession, kibibyte},
+	"PutSealed":           {LiveSession, largestState},
 }
 
 // Permissions are the same table as package auth knows it.

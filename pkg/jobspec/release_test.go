@@ -1,0 +1,109 @@
+package jobspec_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+func check(edit ...func(*jobspec.Script)) jobspec.Script {
+	s := jobspec.Script{
+		Action: jobspec.Action{Name: "up", ReadOnly: true, File: "actions/up.toml", Steps: []jobspec.ActionStep{
+			{Name: "one", InlineContents: "curl {{ .nuon.url }}\n", ScriptName: "actions/up.sh", EnvVars: map[string]string{"A": "b"}},
+		}},
+		Cron: "* * * * *", TimeoutSeconds: 30, HealthCheck: true,
+	}
+	s.Action.Steps = append([]jobspec.ActionStep{}, s.Action.Steps...)
+	for _, e := range edit {
+		e(&s)
+	}
+	return s
+}
+
+func digest(t *testing.T, s jobspec.Script) string {
+	t.Helper()
+	d, err := s.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestDigestOfAScriptCoversWhatItDoes(t *testing.T) {
+	t.Parallel()
+	same := digest(t, check())
+	for _, tc := range []struct {
+		name string
+		edit func(*jobspec.Script)
+		want bool // the same digest
+	}{
+		{"what a run brings", func(s *jobspec.Script) { s.Action.Inputs = map[string]string{"X": "y"} }, true},
+		{"the file of the action", func(s *jobspec.Script) { s.Action.File = "actions/other.toml" }, true},
+		{"the file of the text", func(s *jobspec.Script) { s.Action.Steps[0].ScriptName = "other.sh" }, true},
+		{"one byte of the text", func(s *jobspec.Script) { s.Action.Steps[0].InlineContents = "curl {{ .nuon.urL }}\n" }, false},
+		{"a value of the environment", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "c"} }, false},
+		{"the way to the cluster", func(s *jobspec.Script) { s.Action.Steps[0].NoKubeConfig = true }, false},
+		{"the schedule", func(s *jobspec.Script) { s.Cron = "*/5 * * * *" }, false},
+		{"the role", func(s *jobspec.Script) { s.Role = "maintenance" }, false},
+		{"the timeout", func(s *jobspec.Script) { s.TimeoutSeconds = 31 }, false},
+		{"a value that a run may bring", func(s *jobspec.Script) { s.Inputs = []string{"PATH"} }, false},
+		{"whether it is a health check", func(s *jobspec.Script) { s.HealthCheck = false }, false},
+		{"whether it may run without a decision", func(s *jobspec.Script) { s.Action.ReadOnly = false }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := digest(t, check(tc.edit)) == same; got != tc.want {
+				t.Errorf("the digest is the same: %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestManifestFollowsFromTheRelease(t *testing.T) {
+	t.Parallel()
+	other := check(func(s *jobspec.Script) { s.Action.Name = "clean" })
+	r := jobspec.Release{ID: "rel_1", Number: 4, Scripts: []jobspec.Script{check(), other, check()}, Artifacts: []jobspec.ReleaseArtifact{{"web", "sha256:b"}, {"api", "sha256:a"}}}
+	m, err := r.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := jobspec.Manifest{ReleaseID: "rel_1", Number: 4, Items: []jobspec.ManifestItem{
+		{Kind: jobspec.ManifestArtifact, Name: "api", Digest: "sha256:a"}, {Kind: jobspec.ManifestArtifact, Name: "web", Digest: "sha256:b"},
+		{Kind: jobspec.ManifestScript, Name: "clean", Digest: digest(t, other)}, {Kind: jobspec.ManifestScript, Name: "up", Digest: digest(t, check())},
+	}}
+	if diff := cmp.Diff(want, m); diff != "" {
+		t.Errorf("manifest (-want +got):\n%s", diff)
+	}
+}
+
+func TestValidateRelease(t *testing.T) {
+	t.Parallel()
+	spec := func(op jobspec.Operation, destroy bool, r *jobspec.Release) jobspec.Spec {
+		return jobspec.Spec{
+			Version: jobspec.Version, JobID: "job", OrgID: "org", InstallID: "ins", ChangeID: "chg", TimeoutSeconds: 1, Pinned: "sha256:x",
+			Kind: jobspec.KindRelease, Operation: op, Destroy: destroy, Release: r,
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		spec jobspec.Spec
+		good bool
+	}{
+		{"a release is planned", spec(jobspec.OperationPlan, false, &jobspec.Release{ID: "rel"}), true},
+		{"and applied", spec(jobspec.OperationApply, false, &jobspec.Release{ID: "rel"}), true},
+		{"never just run", spec(jobspec.OperationRun, false, &jobspec.Release{ID: "rel"}), false},
+		{"it needs a release", spec(jobspec.OperationPlan, false, nil), false},
+		{"with an id", spec(jobspec.OperationPlan, false, &jobspec.Release{}), false},
+		{"forgetting needs none", spec(jobspec.OperationPlan, true, &jobspec.Release{}), true},
+		{"and brings no scripts", spec(jobspec.OperationPlan, true, &jobspec.Release{Scripts: []jobspec.Script{check()}}), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if err := tc.spec.Validate(); (err == nil) != tc.good {
+				t.Errorf("Validate: %v, want good %v", err, tc.good)
+			}
+		})
+	}
+}

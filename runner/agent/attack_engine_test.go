@@ -1,0 +1,281 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/runner/agent"
+)
+
+func needsRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root keeps engines apart; without it the runner shows trust: development")
+	}
+}
+
+// outsider makes a file of root's that no engine may get at, outside of the data
+// directory.
+func (r *runner) outsider() (dir, file string) {
+	r.t.Helper()
+	dir = filepath.Join(filepath.Dir(r.dir.Path()), "outside")
+	file = filepath.Join(dir, "f")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("root's own"), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return dir, file
+}
+
+// stillRoots checks that a file is as outsider made it.
+func (r *runner) stillRoots(file string) {
+	r.t.Helper()
+	info, err := os.Lstat(file)
+	if err != nil {
+		r.t.Fatalf("root's file: %v", err)
+	}
+	if stat, _ := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || stat.Gid != 0 || info.Mode().Perm() != 0o600 {
+		r.t.Errorf("root's file is now of user %d, group %d, mode %s", stat.Uid, stat.Gid, info.Mode())
+	}
+}
+
+func (r *runner) folderOf(job string) string { return filepath.Join(r.dir.Jobs(), job+".1", "engine") }
+
+// A neighbour that has the path of another job's folder tries to swap
+// directories for symlinks while root gives the folder away.
+func TestAttackHandOver(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	c := newChange(t, func(r *runner) { r.start() })
+	dir, file := c.outsider()
+
+	module := t.TempDir()
+	for n := range last + 1 {
+		sub := filepath.Join(module, fmt.Sprintf("d%05d", n))
+		if err := os.Mkdir(sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(sub, "f"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	layout, err := oci.Open(c.dir.Artifacts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := oci.Pack(t.Context(), layout, oci.PackInput{Kind: oci.KindTerraformModule, Dir: module})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.artifact.Digest = packed.Digest.String()
+
+	victim := c.spec(jobspec.OperationPlan)
+	victim.JobID = "job_00000000000000000000000001"
+	attacker := c.plane.give(script("touch "+c.file("ready"), "swap "+c.folderOf(victim.JobID)+"/in/artifact "+dir+" "+c.file("done")))
+	c.appears(c.file("ready"))
+	job := c.plane.give(victim)
+	if result := c.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("the victim: %+v", result)
+	}
+	c.touch("done")
+	c.plane.result(t, attacker)
+	for _, line := range c.plane.log(t, c.plane.streamOf(attacker)) {
+		if strings.HasPrefix(line, "swapped") {
+			t.Error(line)
+			break
+		}
+	}
+	c.stillRoots(file)
+}
+
+// What an engine leaves in the place of its own folders leads root nowhere: not
+// when results are read, not when the folder is removed.
+func TestAttackCollect(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.start()
+	dir, file := r.outsider()
+	job := r.plane.give(script(
+		"sh mkdir out/deep && ln -s "+dir+" out/deep/there && ln -s "+dir+" work/there && ln -s "+file+" out/outputs.json",
+		"sh ln -s "+dir+" out/pinned; rm -rf work/tmp && ln -s "+dir+" work/tmp",
+		"sh mv out away 2>/dev/null; ln -s "+dir+" other 2>/dev/null && echo leak: writes beside its folders",
+	))
+	result := r.plane.result(t, job)
+	if len(result.Outputs) > 0 {
+		t.Errorf("outputs out of a file of root's: %v", result.Outputs)
+	}
+	r.noLeaks(job)
+	r.gone(job)
+	r.stillRoots(file)
+}
+
+// noLeaks fails with what an attacker says it got.
+func (r *runner) noLeaks(job string) {
+	r.t.Helper()
+	lines := r.plane.log(r.t, r.plane.streamOf(job))
+	for _, line := range lines {
+		if strings.HasPrefix(line, "leak") {
+			r.t.Error(line)
+		}
+	}
+	if len(lines) == 0 {
+		r.t.Error("the attacker said nothing at all")
+	}
+}
+
+// A job of the same install looks for everything that is not its own while
+// another one is at work.
+func TestAttackNeighbour(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	const secret = "correct-horse-battery"
+	r.start()
+	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
+	spec := script("whoami", "touch "+r.file("begun"), "wait "+r.file("go"), "print unharmed")
+	spec.State = r.sealed(map[string]any{"secret": secret})
+	victim := r.plane.give(spec)
+	r.appears(r.file("begun"))
+
+	hosts := filepath.Join(os.TempDir(), filepath.Base(filepath.Dir(r.dir.Path()))+".txt")
+	if err := os.WriteFile(hosts, []byte("the host's"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(hosts) })
+	helper := filepath.Join(filepath.Dir(r.dir.Path()), "id")
+	raw, err := os.ReadFile("/usr/bin/id")
+	if err == nil {
+		err = os.WriteFile(helper, raw, 0o755)
+	}
+	if err == nil {
+		err = os.Chmod(helper, 0o755|os.ModeSetuid)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	data, folder := r.dir.Path(), r.folderOf(victim)
+	lines := []string{"whoami", "print begin"}
+	for _, path := range []string{
+		data + "/identity", data + "/seal-identity", data + "/salt", data + "/trust.json", data + "/chain.jsonl", data + "/runner.json",
+		filepath.Dir(folder) + "/attempt.json", filepath.Dir(folder) + "/stdout.log", folder + "/job.json", folder + "/work/home", hosts,
+	} {
+		lines = append(lines, "sh cat "+path+" >/dev/null 2>&1 && echo leak: read "+path, "sh ls -d "+path+" >/dev/null 2>&1 && echo leak: sees "+path)
+	}
+	lines = append(lines,
+		"sh ls "+data+" "+data+"/jobs | grep -v -e : -e '^$' -e '^jobs$' -e '^install$' -e ^job_.*[.]1$ | sed 's/^/leak: lists /'",
+		"sh for e in /proc/[0-9]*/environ; do p=${e#/proc/}; p=${p%/environ}; [ $p = 1 ] || [ $p = $$ ] || ! cat $e >/dev/null 2>&1 || tr '\\0' '\\n' <$e | grep -q berth-no-such || true; done",
+		"sh for c in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <$c 2>/dev/null | grep -q '["+victim[:1]+"]"+victim[1:]+"' && echo leak: sees the process of the victim; done",
+		"sh [ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] || echo leak: sees the processes of the machine",
+		"sh kill -9 $(ls /proc | grep '^[0-9]*$' | grep -v -e '^1$' -e \"^$$\\$\") 2>/dev/null",
+		"sh grep -q '^NoNewPrivs:.1$' /proc/self/status || echo leak: may get new privileges",
+		"sh grep -q '^CapBnd:.0000000000000000$' /proc/self/status || echo leak: has capabilities within reach",
+		"sh [ $(id -G | wc -w) = 1 ] || echo leak: is in other groups",
+		"sh "+helper+" -u | grep -qx 0 && echo leak: setuid works",
+		"sh unshare -Urm sh -c 'umount -l "+data+"; cat "+data+"/identity' >/dev/null 2>&1 && echo leak: looked behind the mount",
+		"sh umount "+data+" 2>/dev/null && echo leak: took the mount away",
+		"sh touch in/x job.json 2>/dev/null && echo leak: writes what it was given",
+		"sh echo mine >/tmp/x && echo mine >work/tmp/x && echo mine >out/x && echo mine >$BERTH_INSTALL_DIR/x && cat job.json >/dev/null && echo works",
+	)
+	attacker := r.plane.give(script(lines...))
+	if result := r.plane.result(t, attacker); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("the attacker: %+v", result)
+	}
+	r.noLeaks(attacker)
+	said := r.plane.log(t, r.plane.streamOf(attacker))
+	if !slices.Contains(said, "works") {
+		t.Errorf("the attacker cannot do its own work:\n%s", strings.Join(said, "\n"))
+	}
+	r.touch("go")
+	if result := r.plane.result(t, victim); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("the victim: %+v", result)
+	}
+	users := map[string]bool{}
+	for _, line := range append(said, r.plane.log(t, r.plane.streamOf(victim))...) {
+		if strings.HasPrefix(line, "uid ") {
+			users[line] = true
+		}
+	}
+	if len(users) != 2 {
+		t.Errorf("two jobs at once have the users %v", users)
+	}
+	if _, err := os.Stat("/tmp/x"); err == nil {
+		t.Error("what a job wrote to its /tmp is in the machine's")
+	}
+}
+
+// A neighbour tries to rewrite what an apply was approved with, from before the
+// apply begins until after it runs.
+func TestAttackPinned(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	// The apply waits, then says what is pinned.
+	var r *runner
+	c := newChangeOf(t, func(made *runner) { r = made; r.start() }, func(s *jobspec.Spec) {
+		s.TerraformModule.VarFiles = []string{"touch " + r.file("begun") + "\nwait " + r.file("go") + "\nsh cat in/pinned/plan; echo; cat in/artifact/main.tf"}
+	})
+	attack := strings.Join([]string{
+		`sh target=""; while [ ! -e ` + c.file("go") + ` ]`,
+		`do [ -n "$target" ] || target=$(cat ` + c.file("target") + ` 2>/dev/null)`,
+		`for f in "$target"/in/pinned/plan "$target"/in/artifact/main.tf; do { echo rewritten >"$f" && echo "leak: rewrote $f"; } 2>/dev/null; done`,
+		`done; echo end`,
+	}, "; ")
+	attack = strings.ReplaceAll(attack, "do; ", "do ")
+	attacker := c.plane.give(script("touch "+c.file("ready"), attack))
+	c.appears(c.file("ready"))
+	job := c.order(asItIs)
+	if err := os.WriteFile(c.file("target.new"), []byte(c.folderOf(job)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(c.file("target.new"), c.file("target")); err != nil {
+		t.Fatal(err)
+	}
+	c.appears(c.file("begun"))
+	time.Sleep(200 * time.Millisecond) // for the attacker, not for the test
+	c.touch("go")
+	result := c.plane.result(t, job)
+	if result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("the apply: %+v", result)
+	}
+	lines := c.plane.log(t, c.plane.streamOf(job))
+	if !slices.Contains(lines, `{"planned":"api"}`) || !slices.Contains(lines, "# nothing") || slices.Contains(lines, "rewritten") {
+		t.Errorf("the apply ran with:\n%s", strings.Join(lines, "\n"))
+	}
+	c.plane.result(t, attacker)
+	c.noLeaks(attacker)
+	if said := c.plane.log(t, c.plane.streamOf(attacker)); !slices.Contains(said, "end") {
+		t.Errorf("the attacker did not come to its end:\n%s", strings.Join(said, "\n"))
+	}
+}
+
+// A limit that was asked for and cannot be set: nothing runs as if it were.
+func TestAttackLimits(t *testing.T) {
+	t.Parallel()
+	needsRoot(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	config := agent.Config{
+		Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
+		EnginePIDs: 1 << 62, // more than a kernel counts
+		Log:        slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	err := agent.Run(ctx, config)
+	if err == nil || !strings.Contains(err.Error(), "--engine-limits off") {
+		t.Errorf("the agent ended with %v, want it to say how to go on", err)
+	}
+}

@@ -1,0 +1,272 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/order"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+)
+
+// maxTemplate bounds the one template that comes with an artifact.
+const maxTemplate = 64 << 20
+
+// openState puts those sealed leaves of the job's state in clear that its
+// templates name, and registers their values, so that they are known before the
+// engine's first byte. Every other leaf stays sealed: the engine has no use for
+// it, and runs code of the vendor's.
+func (j *job) openState() (jobspec.Spec, error) {
+	spec := j.spec
+	rule, _ := order.RuleOf(spec.Kind, spec.Operation)
+	if !rule.Leaves {
+		spec.State = nil
+		return spec, nil
+	}
+	if len(spec.State) == 0 {
+		return spec, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(spec.State))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return spec, fmt.Errorf("state of the job is not JSON")
+	}
+	named, err := j.named()
+	if err != nil {
+		return spec, err
+	}
+	opened, err := openLeaves(j.deps.Keys.Open, tree, named, interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree))
+	if err != nil {
+		return spec, fmt.Errorf("sealed values of the job: %w", err)
+	}
+	learnOpened(tree, opened, j.hide)
+	if spec.State, err = json.Marshal(opened); err != nil {
+		return spec, fmt.Errorf("state of the job: %w", err)
+	}
+	return spec, nil
+}
+
+// hide registers a value that was sealed, and keeps it for the record of the
+// plan.
+func (j *job) hide(value any) {
+	j.secrets.add(value, "")
+	walkText(value, func(text string) {
+		if !slices.Contains(j.hidden, text) {
+			j.hidden = append(j.hidden, text)
+		}
+	})
+}
+
+// openLeaves is a copy of a tree in which the named leaves are in clear. A value
+// that stands in another place than it was sealed for does not open.
+func openLeaves(open seal.Opener, tree any, named leafNames, purposes seal.Leaves) (any, error) {
+	return replaceLeaves(tree, nil, func(path []string, leaf any) (any, error) {
+		if !named.cover(tree, path) {
+			return leaf, nil
+		}
+		return seal.OpenLeaves(open, leaf, func([]string) (seal.Purpose, bool) { return purposes(path) })
+	})
+}
+
+// replaceLeaves calls open with each sealed value of a tree and its path.
+func replaceLeaves(node any, path []string, open func(path []string, leaf any) (any, error)) (any, error) {
+	switch v := node.(type) {
+	case map[string]any:
+		if _, sealed := v[sealedKey].(string); sealed && len(v) == 1 {
+			out, err := open(path, v)
+			if err != nil {
+				return nil, fmt.Errorf("at %s: %w", pathText(path), err)
+			}
+			return out, nil
+		}
+		out := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			child, err := replaceLeaves(v[key], append(slices.Clip(path), key), open)
+			if err != nil {
+				return nil, err
+			}
+			out[key] = child
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			child, err := replaceLeaves(item, append(slices.Clip(path), strconv.Itoa(i)), open)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = child
+		}
+		return out, nil
+	}
+	return node, nil
+}
+
+// sealedKey is the only key of an object that stands for a sealed value, see
+// package seal.
+const sealedKey = "$sealed"
+
+// leafNames are the paths of the tree that templates name, without duplicates.
+type leafNames [][]string
+
+// always are read for the environment of every tool and script.
+func always() leafNames { return leafNames{{"name"}, {"app", "id"}, {"app", "name"}} }
+
+// cover says whether a leaf at path is named: by itself, by something above it,
+// or by something inside of it.
+func (n leafNames) cover(tree any, path []string) bool {
+	return slices.ContainsFunc(n, func(name []string) bool {
+		for i := range min(len(name), len(path)) {
+			if name[i] != interpolate.Any && name[i] != path[i] && !isAlias(tree, path[:i+1], name[i]) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// isAlias says whether name means the component at path: each may also be called
+// by its var_name.
+func isAlias(tree any, path []string, name string) bool {
+	if len(path) != 2 || path[0] != "components" {
+		return false
+	}
+	root, _ := tree.(map[string]any)
+	components, _ := root["components"].(map[string]any)
+	component, _ := components[path[1]].(map[string]any)
+	alias, _ := component["var_name"].(string)
+	return alias != "" && alias == name
+}
+
+// named lists what the templates of the job name: all texts of its spec, and the
+// manifest that comes as an artifact. What a template computes is covered by the
+// nearest part that it goes through. One that cannot be read names nothing: the
+// engine says what is wrong with it.
+func (j *job) named() (leafNames, error) {
+	spec := j.spec
+	spec.State = nil
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	var tree any
+	if err := json.Unmarshal(raw, &tree); err != nil {
+		return nil, err
+	}
+	names := always()
+	add := func(text string) {
+		references, err := interpolate.References(text)
+		if err != nil {
+			return
+		}
+		for _, r := range references {
+			if r.Root == interpolate.RootTree {
+				names = append(names, r.Path)
+			}
+		}
+	}
+	walkText(tree, add)
+	if j.spec.Kind == jobspec.KindKubernetesManifest {
+		text, err := j.manifest()
+		if err != nil {
+			return nil, err
+		}
+		add(text)
+	}
+	return names, nil
+}
+
+// manifest is the template of the job's artifact; empty before it was brought.
+func (j *job) manifest() (string, error) {
+	root, err := os.OpenRoot(filepath.Join(j.dir.engine(), "in"))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = root.Close() }()
+	data, _, err := readRegular(root, "artifact/manifest.yaml", maxTemplate)
+	return string(data), err
+}
+
+// hiddenPurpose is that of the list of what a plan had opened.
+func (j *job) hiddenPurpose() seal.Purpose {
+	purpose := j.pinnedPurpose(j.spec.ChangeID)
+	purpose.Path = "hidden"
+	return purpose
+}
+
+// sealHidden seals what was opened for a plan, for the log of its apply.
+func (j *job) sealHidden() ([]byte, error) {
+	if len(j.hidden) == 0 {
+		return nil, nil
+	}
+	raw, err := json.Marshal(j.hidden)
+	if err != nil {
+		return nil, err
+	}
+	return seal.Seal(j.deps.Keys.Recipients(), j.hiddenPurpose(), raw)
+}
+
+// learnHidden registers what a plan had opened.
+func (j *job) learnHidden(sealed []byte) error {
+	if len(sealed) == 0 {
+		return nil
+	}
+	raw, err := j.deps.Keys.Open(j.hiddenPurpose(), sealed)
+	if err != nil {
+		return fmt.Errorf("what the log of the plan hid: %w", err)
+	}
+	var texts []string
+	if err := json.Unmarshal(raw, &texts); err != nil {
+		return fmt.Errorf("what the log of the plan hid is damaged")
+	}
+	for _, text := range texts {
+		j.secrets.add(text, "")
+	}
+	return nil
+}
+
+// learnAgain registers what an earlier agent knew of this attempt.
+func (j *job) learnAgain() error {
+	if j.attempt.Phase == recovery.Claimed {
+		return nil // no engine began, and maybe nobody ordered it
+	}
+	if j.mutates() {
+		record, found, err := j.planRecord()
+		if err != nil || !found {
+			return err
+		}
+		return j.learnHidden(record.Hidden)
+	}
+	_, err := j.openState()
+	return err
+}
+
+// originID is the origin of the change, by the order, which was verified when
+// the attempt began.
+func (j *job) originID() string {
+	if j.order.JobID == "" && j.attempt.Assignment.Order != nil {
+		_, _ = capsule.Verify(j.deps.Trusted.Dispatch, capsule.OrderType, *j.attempt.Assignment.Order, &j.order)
+	}
+	return j.order.OriginID
+}
+
+func pathText(path []string) string {
+	text := ""
+	for i, name := range path {
+		if i > 0 {
+			text += "."
+		}
+		text += name
+	}
+	return text
+}

@@ -1,0 +1,232 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/recovery"
+	"github.com/berth-dev/berth/runner/agent/scripts"
+)
+
+const (
+	// notAccepted is why a script was not run.
+	notAccepted = "this script is not accepted"
+	// acceptRemedy is what to do about it.
+	acceptRemedy = "deploy the install (`berth deploy INSTALL`): it shows the scripts of the release and asks for them once"
+)
+
+// pinnedRelease is what the plan of an acceptance keeps for its apply.
+type pinnedRelease struct {
+	Release jobspec.Release `json:"release"`
+	// From is the version of the set that it was compared with.
+	From int64 `json:"from"`
+}
+
+// admitScript refuses to run a script that was not accepted, whoever signed the
+// order. It is for scripts that run without a decision; an apply runs what its
+// own plan pinned.
+func (j *job) admitScript(ctx context.Context) error {
+	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
+		return nil
+	}
+	by := "order " + j.spec.JobID
+	accepted, found := j.deps.Scripts.Find(*j.spec.Action, j.spec.TimeoutSeconds)
+	if tick := j.attempt.Tick; tick != nil {
+		by = "the schedule"
+		accepted, found = j.deps.Scripts.Get(tick.Script)
+	}
+	if !found {
+		carried, err := jobspec.Script{Action: *j.spec.Action, TimeoutSeconds: j.spec.TimeoutSeconds}.Digest()
+		if err != nil {
+			carried = err.Error()
+		}
+		if err := j.deps.Runs.Refused(ctx, j.spec.Action.Name, carried, by); err != nil {
+			return err
+		}
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "one that was accepted", Got: carried}, notAccepted, acceptRemedy)
+	}
+	if !accepted.Script.Action.ReadOnly {
+		return j.refuseScript(jobspec.Difference{Field: "script", Want: "a check", Got: accepted.Digest},
+			"this script may change something: each of its runs needs a decision", "run it with `berth actions run`")
+	}
+	for name := range j.spec.Action.Inputs {
+		if !accepted.Script.Takes(name) {
+			return j.refuseScript(jobspec.Difference{Field: "action.inputs", Want: "only inputs that the accepted script names", Got: name},
+				fmt.Sprintf("the script takes no input %q", name), "leave it out, or declare it as an input of the action")
+		}
+	}
+	j.mu.Lock()
+	j.attempt.Script = accepted.Digest // on disk with the next phase
+	j.mu.Unlock()
+	return nil
+}
+
+// refuseScript is the refusal of a run. A tick that was not run was missed.
+func (j *job) refuseScript(d jobspec.Difference, text, remedy string) error {
+	r := refuse(jobspec.OutcomeRefused, remedy, "%s", text)
+	if j.attempt.Tick != nil {
+		r.result.Outcome = jobspec.OutcomeNotStarted
+	}
+	r.result.Differs = []jobspec.Difference{d}
+	return r
+}
+
+// countRun tells of a script that ran, once. One that was stopped before it was
+// done did not run to a verdict.
+func (j *job) countRun(ctx context.Context, result jobspec.Result) error {
+	if j.attempt.Script == "" || result.Outcome == jobspec.OutcomeNotStarted || result.Outcome == jobspec.OutcomeCancelled || result.Outcome == jobspec.OutcomeRefused {
+		return nil
+	}
+	run := scripts.Run{
+		Name: j.spec.Action.Name, Digest: j.attempt.Script, Key: j.attempt.Name(), At: result.StartedAt,
+		OK: result.Outcome == jobspec.OutcomeSucceeded,
+	}
+	if j.attempt.Tick != nil {
+		run.At = j.attempt.Tick.At
+	}
+	return j.deps.Runs.Ran(ctx, run)
+}
+
+// ownWork is the engine of jobs that the agent does by itself. It is over when it
+// is made.
+type ownWork struct{ done chan struct{} }
+
+func newOwnWork() ownWork {
+	w := ownWork{done: make(chan struct{})}
+	close(w.done)
+	return w
+}
+
+// Done implements engine.
+func (w ownWork) Done() <-chan struct{} { return w.done }
+
+// ExitCode implements engine.
+func (ownWork) ExitCode() int { return jobspec.ExitFinished }
+
+// Stop implements engine.
+func (ownWork) Stop(time.Duration) {}
+
+// reviewRelease compares the scripts of a release with the accepted ones, or
+// accepts them. No engine is started: the agent leaves in the job's directory
+// what an engine would, and all that follows is the same.
+func (j *job) reviewRelease(ctx context.Context) (engine, error) {
+	j.remark("looking at " + j.what())
+	for _, dir := range []string{"in", "out"} {
+		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if j.mutates() {
+		if err := j.obey(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := j.askSwitch(); err != nil { // a last look: the switch is above everything
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := j.countStart(); err != nil {
+		return nil, err
+	}
+	began := j.deps.Now().UTC()
+	err := j.advance(recovery.Starting, func(a *Attempt) { a.StartedAt, a.Deadline = began, began.Add(j.spec.Timeout()+overtime) })
+	if err != nil {
+		return nil, err
+	}
+	result := jobspec.Result{
+		JobID: j.spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: began, FirstInstructionAt: began,
+		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},
+	}
+	if j.mutates() {
+		err = j.acceptRelease(&result)
+	} else {
+		err = j.planAcceptance(&result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	result.FinishedAt = j.deps.Now().UTC()
+	return newOwnWork(), j.leave("result.json", result)
+}
+
+// planAcceptance leaves what an engine leaves of a plan.
+func (j *job) planAcceptance(result *jobspec.Result) error {
+	release := *j.spec.Release
+	accepted := j.deps.Scripts.List()
+	_, version := j.deps.Scripts.Position()
+	review, err := scripts.Compare(accepted, release)
+	if err != nil {
+		return refuse(jobspec.OutcomeFailed, "write the script as UTF-8, then sync and deploy again", "%v", err)
+	}
+	manifest, err := release.Manifest()
+	if err != nil {
+		return err
+	}
+	summary := review.Summary()
+	summary.NoChange = review.Nothing()
+	if j.spec.Destroy {
+		summary.NoChange = len(accepted) == 0
+	}
+	result.NoChange = summary.NoChange
+	pinned := pinnedRelease{Release: release, From: version}
+	canonical := struct {
+		Manifest jobspec.Manifest `json:"manifest"`
+		Pinned   pinnedRelease    `json:"pinned"`
+	}{manifest, pinned}
+	return errors.Join(
+		os.MkdirAll(filepath.Join(j.dir.engine(), "out", "pinned"), 0o700),
+		j.leave("plan.canonical.json", canonical), j.leave("plan.summary.json", summary), j.leave("pinned/release.json", pinned),
+	)
+}
+
+// acceptRelease makes the pinned scripts the accepted ones. What the settings in
+// force schedule goes on until they do not: the release may still be on its way.
+func (j *job) acceptRelease(result *jobspec.Result) error {
+	var pinned pinnedRelease
+	found, err := datadir.ReadJSON(j.dir.in("pinned/release.json"), &pinned)
+	if err != nil || !found {
+		return refuse(jobspec.OutcomeRefused, "plan the change again", "the pinned release cannot be read")
+	}
+	acceptance := scripts.Acceptance{From: pinned.From, Release: pinned.Release, JobID: j.spec.JobID, Now: j.deps.Now()}
+	if !j.spec.Destroy {
+		acceptance.Keep = j.deps.Scheduled()
+	}
+	err = j.deps.Scripts.Replace(acceptance)
+	if errors.Is(err, scripts.ErrMoved) {
+		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeStale, err.Error(), "plan the change again"
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(len(j.deps.Scripts.List()))
+	if err != nil {
+		return err
+	}
+	return j.leave("outputs.json", jobspec.Outputs{"scripts": {Value: raw}})
+}
+
+// acceptedAfterAll is the result of an acceptance whose agent died: the set says
+// whether it came to be.
+func (j *job) acceptedAfterAll() jobspec.Result {
+	if j.deps.Scripts.By() == j.spec.JobID {
+		return jobspec.Result{Outcome: jobspec.OutcomeSucceeded}
+	}
+	return jobspec.Result{Outcome: jobspec.OutcomeStale, Error: "the agent stopped before the scripts were accepted", Remedy: "nothing was done; it is planned again"}
+}
+
+// leave writes a file of the job's out directory.
+func (j *job) leave(name string, v any) error {
+	return datadir.WriteJSON(filepath.Join(j.dir.engine(), "out", filepath.FromSlash(name)), v)
+}
+
+var _ engine = ownWork{}

@@ -1,0 +1,150 @@
+package job
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/users"
+)
+
+// limitsRemedy is what to do about limits that cannot be set.
+const limitsRemedy = "let the runner write its control groups, or set its engine_limits to off (--engine-limits, BERTH_ENGINE_LIMITS) to run engines without limits"
+
+// confine takes what the engine is to be held by: a user and a control group.
+// It comes first, while nothing is used up yet.
+func (j *job) confine() error {
+	e := j.deps.Engine
+	iso := e.Isolation
+	if iso.Hidden && iso.UID == 0 {
+		uid, err := e.Users.Take(j.dir.path)
+		if errors.Is(err, users.ErrNone) {
+			return refuse(jobspec.OutcomeNotStarted, "give the runner a larger range of users with --engine-uids", "%v", err)
+		}
+		if err != nil {
+			return err
+		}
+		iso.UID, iso.GID = uid, uid
+	}
+	j.mu.Lock()
+	j.attempt.Isolation = iso // on disk with the next phase
+	j.mu.Unlock()
+	if e.InPods { // a pod has limits of its own
+		return nil
+	}
+	var err error
+	if j.group, err = process.NewGroup(j.attempt.Name(), e.Limits); err != nil {
+		return refuse(jobspec.OutcomeFailed, limitsRemedy, "the limits of the engine cannot be set: %v", err)
+	}
+	return nil
+}
+
+// release gives back what confine took. The engine is over.
+func (j *job) release() {
+	process.FindGroup(j.attempt.Name()).Remove()
+	if iso := j.attempt.Isolation; iso.Hidden && j.deps.Engine.Users != nil {
+		j.deps.Engine.Users.Give(iso.UID, j.dir.path)
+	}
+}
+
+// sight is what the engine sees of the data directory.
+func (j *job) sight() *launcher.Sight {
+	s := j.deps.Engine.Sight
+	s.Folder, s.Closed = j.dir.engine(), []string{"in"}
+	if j.spec.InstallID != "" {
+		s.Scratch = j.deps.Dir.Install()
+	}
+	return &s
+}
+
+// Modes of what an engine may read and not write: it is its group's.
+const (
+	modeOpenDir  = 0o750
+	modeOpenFile = 0o640
+)
+
+// expose gives the folder to the engine's user: what it is to write to becomes
+// its own, what it is given stays root's. The folder itself is opened last, and
+// everything is done by descriptor below it without following a symlink; so
+// nobody but root can be in it while owners change.
+func (j *job) expose() error {
+	iso := j.attempt.Isolation
+	if iso.UID == 0 {
+		return nil
+	}
+	folder, err := os.OpenRoot(j.dir.engine())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = folder.Close() }()
+	err = fs.WalkDir(folder.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name == ".":
+			return nil
+		case name == "in/kubeconfig": // its own and private, as tools want it; in/ is read-only
+			return folder.Lchown(name, iso.UID, iso.GID)
+		case name == "out" || name == "work" || len(name) > len("work/") && name[:len("work/")] == "work/":
+			return folder.Lchown(name, iso.UID, iso.GID)
+		}
+		return lend(folder, name, entry, iso.GID)
+	})
+	if err != nil {
+		return err
+	}
+	if err := folder.Lchown(".", -1, iso.GID); err != nil {
+		return err
+	}
+	return folder.Chmod(".", modeOpenDir)
+}
+
+// lend lets a group read what stays root's.
+func lend(folder *os.Root, name string, entry fs.DirEntry, gid int) error {
+	if err := folder.Lchown(name, -1, gid); err != nil {
+		return err
+	}
+	switch {
+	case entry.IsDir():
+		return folder.Chmod(name, modeOpenDir)
+	case !entry.Type().IsRegular():
+		return nil // a symlink has no mode
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return err
+	}
+	return folder.Chmod(name, modeOpenFile|info.Mode().Perm()&0o100|info.Mode().Perm()&0o100>>3)
+}
+
+// renew makes an empty folder for the engine, in which nobody else has ever
+// been.
+func (f folder) renew() error {
+	attempt, err := os.OpenRoot(f.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = attempt.Close() }()
+	if err := attempt.RemoveAll("engine"); err != nil {
+		return err
+	}
+	for _, dir := range []string{"engine", "engine/in", "engine/out", "engine/work", "engine/work/home", "engine/work/tmp"} {
+		if err := attempt.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove deletes the attempt's directory, whatever an engine left in it.
+func (f folder) remove() error {
+	jobs, name, err := f.parent()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = jobs.Close() }()
+	return jobs.RemoveAll(name)
+}

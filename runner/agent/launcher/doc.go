@@ -1,0 +1,31 @@
+// Package launcher is the first process of an engine: between the agent's fork
+// and the engine's first instruction it takes away what the engine must not
+// have.
+//
+// As root it is the first process of new mount, process and ipc namespaces. It
+// hides the runner's data directory under an empty one and shows in that only
+// the folder of this job and the scratch of the install, each at its usual
+// path; what the agent gave (in/) is read-only there. /proc is the engine's
+// own, /tmp and its like are empty and private. Then it drops every capability,
+// takes the job's user, forbids itself new privileges, and becomes the engine.
+//
+//	/                        the machine's, read as the job's user
+//	/proc                    of this namespace
+//	/tmp /var/tmp /dev/shm   empty, private
+//	DATA/                    empty, read-only, but for:
+//	  jobs/<attempt>/engine/ the job's folder
+//	    in/                  read-only
+//	  install/               scratch; its files' owner appears as the job's user
+//
+// It is the agent's own executable, started under another name (Name), and works
+// while that program initialises: before main, and before most packages, since
+// an engine should not wait for what only an agent needs. So it is imported for
+// that effect by whatever program starts engines. It may import of the standard
+// library only what is initialised early itself: packages are initialised by
+// their names as soon as what they import is, so one import of path/filepath
+// costs 10 ms.
+//
+// It waits for its [Plan] on a pipe. The agent writes the plan once the process
+// is in its control group; an agent that dies before writes none, and then
+// nothing was started.
+package launcher

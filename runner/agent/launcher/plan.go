@@ -1,0 +1,52 @@
+package launcher
+
+// Name is what the launcher is called by, in place of the executable's name. Its
+// other arguments are those of the engine, so that both are found as the same
+// process.
+const Name = "berth-launcher"
+
+// What the launcher finds open.
+const (
+	planFD    = 3 // to read the plan from
+	statusFD  = 4 // to write on why there is no engine
+	InheritFD = 5 // the first of those that the engine inherits
+)
+
+// Plan is what the launcher is to start, and as whom. The environment is that of
+// the launcher.
+type Plan struct {
+	// Path is the engine.
+	Path string `json:"path"`
+	// Dir is where it starts.
+	Dir string `json:"dir"`
+	// UID and GID are the engine's user; 0 means the agent's own.
+	UID int `json:"uid,omitempty"`
+	GID int `json:"gid,omitempty"`
+	// Inherit is how many files from InheritFD on the engine gets.
+	Inherit int `json:"inherit,omitempty"`
+	// Parental: the engine is asked to stop when the agent dies.
+	Parental bool `json:"parental,omitempty"`
+	// Sight is what the engine sees of the machine's files; nil means all that
+	// its user can read. It needs a mount and a process namespace.
+	Sight *Sight `json:"sight,omitempty"`
+	// Try: do everything but start the engine, and look whether it would work.
+	Try bool `json:"try,omitempty"`
+}
+
+// Sight is what an engine sees of files.
+type Sight struct {
+	// Data is the directory that is hidden, absolute.
+	Data string `json:"data"`
+	// Folder is shown in it, at its own path below Data. Closed are the names in
+	// it that are read-only.
+	Folder string   `json:"folder"`
+	Closed []string `json:"closed,omitempty"`
+	// Scratch is shown too, "" for none. ScratchMap is the open user namespace by
+	// which its owner on disk appears as the engine's user, 0 for none.
+	Scratch    string `json:"scratch,omitempty"`
+	ScratchMap int    `json:"scratch_map,omitempty"`
+	// Private directories are empty ones of the engine's own. Keep are paths in
+	// them that stay, read-only.
+	Private []string `json:"private,omitempty"`
+	Keep    []string `json:"keep,omitempty"`
+}

@@ -1,0 +1,230 @@
+package launcher
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"unsafe"
+)
+
+// System calls that package syscall has no name for; their numbers are the same
+// on all machines that we build for.
+const (
+	sysOpenTree     = 428
+	sysMoveMount    = 429
+	sysMountSetattr = 442
+
+	openTreeClone      = 1
+	moveMountEmptyPath = 4
+	atEmptyPath        = 0x1000
+	attrIDMap          = 0x00100000
+	oPath              = 0x200000
+)
+
+// ErrNoIDMap says that this kernel, or the file system of the scratch, shows
+// files under their owners on disk only. The agent recognises it by its text.
+var ErrNoIDMap = errors.New("files cannot be shown under another owner here")
+
+// harmless are the flags of all that is mounted: no device works there, and no
+// executable gives rights.
+const harmless = syscall.MS_NOSUID | syscall.MS_NODEV
+
+// tree is a part of the machine's files that is put elsewhere.
+type tree struct {
+	fd    int
+	at    string
+	flags uintptr
+}
+
+// look makes this mount namespace what the engine is to see.
+func (s *Sight) look() error {
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("own mounts: %w", err)
+	}
+	// What is shown is taken before it is hidden.
+	shown, err := s.take()
+	if err != nil {
+		return err
+	}
+	if err := syscall.Mount("proc", "/proc", "proc", harmless|syscall.MS_NOEXEC, ""); err != nil {
+		return fmt.Errorf("own /proc: %w", err)
+	}
+	for _, dir := range s.Private {
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", harmless, "mode=1777,size=1g"); err != nil {
+			return fmt.Errorf("own %s: %w", dir, err)
+		}
+	}
+	for _, t := range shown.kept {
+		if err := t.put(); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(s.Data, 0o755); err != nil { // it may have been in /tmp
+		return err
+	}
+	if err := syscall.Mount("tmpfs", s.Data, "tmpfs", harmless|syscall.MS_NOEXEC, "mode=755,size=64k"); err != nil {
+		return fmt.Errorf("hide %s: %w", s.Data, err)
+	}
+	for _, t := range shown.own {
+		if err := t.put(); err != nil {
+			return err
+		}
+	}
+	if err := syscall.Mount("", s.Data, "", harmless|syscall.MS_NOEXEC|syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("close %s: %w", s.Data, err)
+	}
+	return nil
+}
+
+// trees are what is shown: kept in private directories, and of the data.
+type trees struct{ kept, own []tree }
+
+func (s *Sight) take() (t trees, err error) {
+	for _, path := range s.Keep {
+		kept, err := clone(atCWD, path, path, harmless|syscall.MS_RDONLY)
+		if err != nil {
+			return t, err
+		}
+		t.kept = append(t.kept, kept)
+	}
+	folder, err := s.open(s.Folder)
+	if err != nil {
+		return t, err
+	}
+	own, err := clone(folder, "", s.Folder, harmless)
+	if err != nil {
+		return t, err
+	}
+	t.own = append(t.own, own)
+	for _, name := range s.Closed {
+		fd, err := openat(folder, name)
+		if errors.Is(err, syscall.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return t, fmt.Errorf("%s of the job: %w", name, err)
+		}
+		closed, err := clone(fd, "", s.Folder+"/"+name, harmless|syscall.MS_RDONLY)
+		if err != nil {
+			return t, err
+		}
+		t.own = append(t.own, closed)
+	}
+	if s.Scratch == "" {
+		return t, nil
+	}
+	scratch, err := s.open(s.Scratch)
+	if err != nil {
+		return t, err
+	}
+	if own, err = clone(scratch, "", s.Scratch, harmless); err != nil {
+		return t, err
+	}
+	t.own = append(t.own, own)
+	if s.ScratchMap == 0 {
+		return t, nil
+	}
+	return t, own.mapOwners(s.ScratchMap)
+}
+
+// open opens what is below Data without following a symlink there.
+func (s *Sight) open(path string) (fd int, err error) {
+	below, inside := strings.CutPrefix(path, s.Data+string(os.PathSeparator))
+	if !inside {
+		return 0, fmt.Errorf("%s is not in %s", path, s.Data)
+	}
+	fd, err = syscall.Open(s.Data, oPath|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
+	for _, name := range strings.Split(below, string(os.PathSeparator)) {
+		if err != nil {
+			break
+		}
+		above := fd
+		fd, err = openat(above, name)
+		_ = syscall.Close(above)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return fd, nil
+}
+
+func openat(dir int, name string) (fd int, err error) {
+	return syscall.Openat(dir, name, oPath|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+}
+
+const atCWD = -100
+
+// clone takes a copy of the mount at a path, or of the open file when the path
+// is empty, to be put at another place.
+func clone(dir int, path, at string, flags uintptr) (tree, error) {
+	name, err := syscall.BytePtrFromString(path)
+	if err != nil {
+		return tree{}, err
+	}
+	how := uintptr(openTreeClone | syscall.O_CLOEXEC)
+	if path == "" {
+		how |= atEmptyPath
+	}
+	fd, _, errno := syscall.Syscall(sysOpenTree, uintptr(dir), uintptr(unsafe.Pointer(name)), how)
+	if errno != 0 {
+		return tree{}, fmt.Errorf("take %s along: %w", at, errno)
+	}
+	return tree{fd: int(fd), at: at, flags: flags}, nil
+}
+
+// put mounts the tree at its place, which is made where it is missing.
+func (t tree) put() error {
+	var info syscall.Stat_t
+	if err := syscall.Fstat(t.fd, &info); err != nil {
+		return fmt.Errorf("show %s: %w", t.at, err)
+	}
+	if err := place(t.at, info.Mode&syscall.S_IFMT == syscall.S_IFDIR); err != nil {
+		return fmt.Errorf("show %s: %w", t.at, err)
+	}
+	at, err := syscall.BytePtrFromString(t.at)
+	if err != nil {
+		return err
+	}
+	empty := new(byte)
+	cwd := atCWD
+	_, _, errno := syscall.Syscall6(sysMoveMount, uintptr(t.fd), uintptr(unsafe.Pointer(empty)), uintptr(cwd), uintptr(unsafe.Pointer(at)), moveMountEmptyPath, 0)
+	if errno != 0 {
+		return fmt.Errorf("show %s: %w", t.at, errno)
+	}
+	if err := syscall.Mount("", t.at, "", t.flags|syscall.MS_BIND|syscall.MS_REMOUNT, ""); err != nil {
+		return fmt.Errorf("limit %s: %w", t.at, err)
+	}
+	return nil
+}
+
+// place makes what is mounted over.
+func place(path string, dir bool) error {
+	if dir {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(path[:strings.LastIndexByte(path, '/')+1], 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o600)
+	if errors.Is(err, syscall.EROFS) { // it is there already, in what was put before
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// mapOwners shows the files of a tree under the owners that a user namespace
+// says.
+func (t tree) mapOwners(namespace int) error {
+	attr := struct{ set, clear, propagation, namespace uint64 }{set: attrIDMap, namespace: uint64(namespace)}
+	empty := new(byte)
+	_, _, errno := syscall.Syscall6(sysMountSetattr, uintptr(t.fd), uintptr(unsafe.Pointer(empty)), atEmptyPath, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return fmt.Errorf("%w (%s: %w)", ErrNoIDMap, t.at, errno)
+	}
+	return nil
+}

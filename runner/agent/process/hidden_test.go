@@ -1,0 +1,172 @@
+package process_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/runner/agent/launcher"
+	"github.com/berth-dev/berth/runner/agent/process"
+)
+
+const (
+	engineUser = 85001
+	diskUser   = 85000
+)
+
+// place is a data directory with a job in it, next to other things.
+func place(t testing.TB, files int) (data string, s process.Spec) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	base, err := os.MkdirTemp("", "berth-hidden-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	data = filepath.Join(base, "data")
+	folder := filepath.Join(data, "jobs", "a.1", "engine")
+	for _, dir := range []string{folder + "/in", folder + "/out", data + "/install", data + "/jobs/b.1/engine"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range files {
+		if err := os.WriteFile(fmt.Sprintf("%s/in/%03d", folder, n), []byte("given"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(data+"/identity", []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	chown := func(uid int, paths ...string) {
+		for _, path := range paths {
+			if err := os.Chown(path, uid, uid); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	chown(engineUser, folder, folder+"/in", folder+"/out")
+	chown(diskUser, data+"/install")
+	maps := process.NewUserMaps(self(t), diskUser)
+	t.Cleanup(func() { _ = maps.Close() })
+	scratch, err := maps.For(engineUser)
+	if err != nil {
+		t.Skip(err)
+	}
+	private, keep := process.Private(filepath.Dir(self(t)))
+	s = process.Spec{
+		Path: "/bin/sh", Dir: folder, Env: []string{"PATH=/usr/bin:/bin", "DATA=" + data}, Launcher: self(t),
+		Isolation: process.Isolation{UID: engineUser, GID: engineUser, PIDNamespace: true, Hidden: true},
+		Sight: &launcher.Sight{
+			Data: data, Folder: folder, Closed: []string{"in"}, Scratch: data + "/install", Private: private, Keep: keep,
+		},
+		ScratchMap: scratch,
+	}
+	if err := process.Try(s); err != nil {
+		if errors.Is(err, launcher.ErrNoIDMap) {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	}
+	return data, s
+}
+
+func TestHidden(t *testing.T) {
+	t.Parallel()
+	data, s := place(t, 1)
+	out, err := os.Create(filepath.Join(filepath.Dir(data), "said"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	s.Stdout, s.Stderr = out, out
+	s.Args = []string{"-c", `exec 2>&1
+echo "user $(id -u) $(id -g) $(id -G), process $$"
+ls $DATA $DATA/jobs $DATA/jobs/a.1 | tr '\n' ' '; echo
+cat in/000 && echo
+{ echo x >in/000; } 2>/dev/null || echo in is closed
+{ echo x >$DATA/x; } 2>/dev/null || echo data is closed
+echo made >$DATA/install/made && stat -c 'scratch %u' $DATA/install/made
+pwd
+ls -A /tmp | grep -v -e '^go-build' -e ` + filepath.Base(filepath.Dir(data)) + `
+ls /proc/self/fd | tr '\n' ' '; echo
+exit 7`}
+	p, err := process.Start(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended(t, p)
+	raw, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(`user %[1]d %[1]d %[1]d, process 1
+%[2]s: install jobs  %[2]s/jobs: a.1  %[2]s/jobs/a.1: engine 
+given
+in is closed
+data is closed
+scratch %[1]d
+%[2]s/jobs/a.1/engine
+0 1 2 3 
+`, engineUser, data)
+	if string(raw) != want || p.ExitCode() != 7 {
+		t.Errorf("exit code %d; it said\n%s\nwant\n%s", p.ExitCode(), raw, want)
+	}
+	if got, err := exec.CommandContext(t.Context(), "stat", "-c", "%u %U", data+"/install/made").Output(); err != nil || !strings.HasPrefix(string(got), fmt.Sprint(diskUser)) {
+		t.Errorf("on disk it belongs to %s (%v), want %d", got, err, diskUser)
+	}
+}
+
+// An engine that cannot be started says why, and nothing is left.
+func TestHiddenFails(t *testing.T) {
+	t.Parallel()
+	data, s := place(t, 0)
+	for name, tc := range map[string]struct {
+		change func(*process.Spec)
+		want   string
+	}{
+		"no executable": {func(s *process.Spec) { s.Path = data + "/none" }, "no such file"},
+		"a symlink in the place of the folder": {func(s *process.Spec) {
+			link := data + "/jobs/link"
+			if err := os.Symlink("/etc", link); err != nil {
+				t.Fatal(err)
+			}
+			s.Sight.Folder = link + "/ssl"
+		}, "not a directory"},
+		"a folder elsewhere": {func(s *process.Spec) { s.Sight.Folder = "/etc" }, "/etc is not in " + data},
+	} {
+		spec := s
+		sight := *s.Sight
+		spec.Sight = &sight
+		spec.Args = []string{"-c", "exit 0"}
+		tc.change(&spec)
+		if p, err := process.Start(spec); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %+v, %v, want an error with %q", name, p, err, tc.want)
+		}
+	}
+}
+
+// BenchmarkStart compares an engine that sees everything with one that is
+// hidden from, for a folder of a hundred files.
+func BenchmarkStart(b *testing.B) {
+	_, hidden := place(b, 100)
+	hidden.Path, hidden.Args = "/bin/true", nil
+	plain := process.Spec{Path: "/bin/true", Dir: hidden.Dir, Env: hidden.Env, Isolation: process.Isolation{PIDNamespace: true}}
+	for name, spec := range map[string]process.Spec{"plain": plain, "hidden": hidden} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p, err := process.Start(spec)
+				if err != nil {
+					b.Fatal(err)
+				}
+				<-p.Done()
+			}
+		})
+	}
+}

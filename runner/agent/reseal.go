@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/pkg/recovery"
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/control"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/stateproxy"
+)
+
+// resealEvery is how often the agent looks whether the customer wants everything
+// sealed again: a file of its own directory.
+const resealEvery = 2 * time.Second
+
+// ResealRequest is the customer's wish that everything is sealed again, and how
+// that ended.
+type ResealRequest struct {
+	AskedAt time.Time `json:"asked_at"`
+	DoneAt  time.Time `json:"done_at,omitzero"`
+	// Resources is how many were sealed again.
+	Resources int    `json:"resources,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// brought is what a session brings for a machine that takes the place of this one.
+type brought struct {
+	key    *recovery.Public
+	signed *capsule.Envelope
+	salt   *[]byte
+}
+
+// bringRecovery tells of the customer's recovery key, and seals the salt to it.
+func (a *agent) bringRecovery() (brought, error) {
+	if a.runner.InstallID == "" || a.keys.Recovery.Recipient == "" {
+		return brought{}, nil
+	}
+	key := a.keys.Recovery
+	salt, err := seal.Seal(a.keys.Recipients(), datadir.SaltPurpose(a.runner), a.keys.Salt)
+	if err != nil {
+		return brought{}, fmt.Errorf("seal salt: %w", err)
+	}
+	var signed capsule.Envelope
+	found, err := datadir.ReadJSON(a.dir.RecoveryChange(), &signed)
+	if err == nil && !found {
+		signed, err = recovery.Introduce(a.keys.Sign, recovery.Change{
+			OrgID: a.runner.OrgID, InstallID: a.runner.InstallID, Next: key, SignedAt: a.cfg.Now().UTC(),
+		})
+	}
+	if err != nil {
+		return brought{}, fmt.Errorf("recovery key: %w", err)
+	}
+	return brought{key: &key, signed: &signed, salt: &salt}, nil
+}
+
+// followReseal seals everything again when the customer asks for it.
+func (a *agent) followReseal(ctx context.Context) error {
+	for {
+		var wish ResealRequest
+		found, err := datadir.ReadJSON(a.dir.Reseal(), &wish)
+		if err != nil {
+			a.cfg.Log.WarnContext(ctx, "the wish to seal again is not readable", "err", err)
+		}
+		if err == nil && found && wish.DoneAt.IsZero() {
+			n, err := a.resealAll(ctx)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			wish.DoneAt, wish.Resources, wish.Error = a.cfg.Now().UTC(), n, errorText(err)
+			if err != nil {
+				a.cfg.Log.ErrorContext(ctx, "not everything was sealed again", "err", err)
+			} else {
+				a.note(ctx, "sealed again", fmt.Sprintf("states and outputs of %d resources", n))
+			}
+			if err := datadir.WriteJSON(a.dir.Reseal(), wish); err != nil {
+				return err
+			}
+		}
+		if err := control.Sleep(ctx, resealEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// resealAll seals states and outputs again, each for its purpose and to the
+// recipients of now; after that the first form opens here no more.
+func (a *agent) resealAll(ctx context.Context) (int, error) {
+	n, err := Reseal(ctx, a.api, a.keys, a.runner, a.keys.Open)
+	if err != nil {
+		return n, err
+	}
+	return n, a.dir.EndFirstForm()
+}
+
+// SealedStore is where states and outputs are kept: runner-api.
+type SealedStore interface {
+	ListSealed(ctx context.Context) (runnerapi.SealedList, error)
+	Sealed(ctx context.Context, resource string) (runnerapi.Sealed, error)
+	PutSealed(ctx context.Context, resource string, w runnerapi.SealedWrite) error
+}
+
+// Reseal seals the states and outputs of an install again to the keys' recipients,
+// opening them with open. It goes on after a resource that does not open, and says
+// which ones did not.
+func Reseal(ctx context.Context, store SealedStore, keys datadir.Keys, who datadir.Runner, open seal.Opener) (done int, _ error) {
+	list, err := store.ListSealed(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var failed []error
+	for _, r := range list.Resources {
+		err := resealOne(ctx, store, keys, who, r.ID, open)
+		if control.Is(err, "sealed_moved") { // a job wrote in between: that is sealed already, or is the next time
+			err = resealOne(ctx, store, keys, who, r.ID, open)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
+			continue
+		}
+		done++
+	}
+	return done, errors.Join(failed...)
+}
+
+func resealOne(ctx context.Context, store SealedStore, keys datadir.Keys, who datadir.Runner, id string, open seal.Opener) error {
+	r, err := store.Sealed(ctx, id)
+	if err != nil {
+		return err
+	}
+	w := runnerapi.SealedWrite{OutputsBefore: r.Outputs, Outputs: jobspec.Outputs{}}
+	for name, out := range r.Outputs {
+		if out.Value, err = resealOutput(keys, who, r, name, out.Value, open); err != nil {
+			return fmt.Errorf("output %s: %w", name, err)
+		}
+		w.Outputs[name] = out
+	}
+	if r.State != nil {
+		state := *r.State
+		if state.Body, err = resealState(keys, who, id, state, open); err != nil {
+			return fmt.Errorf("state: %w", err)
+		}
+		w.State = &state
+	}
+	return store.PutSealed(ctx, id, w)
+}
+
+func resealState(keys datadir.Keys, who datadir.Runner, resource string, s runnerapi.SealedState, open seal.Opener) ([]byte, error) {
+	purpose := datadir.StatePurpose(who, resource, s.Lineage, s.Serial)
+	body, _, err := stateproxy.OpenWith(open, purpose, s.Body)
+	if err != nil {
+		return nil, err
+	}
+	if got := stateproxy.Digest(keys.Salt, body); got != s.Digest {
+		return nil, fmt.Errorf("its digest is %s, and the control plane has %s", got, s.Digest)
+	}
+	return seal.Seal(keys.Recipients(), purpose, body)
+}
+
+func resealOutput(keys datadir.Keys, who datadir.Runner, r runnerapi.Sealed, name string, value json.RawMessage, open seal.Opener) (json.RawMessage, error) {
+	if !seal.HasSealed(value) {
+		return value, nil
+	}
+	purpose := interpolate.SandboxOutput(who.OrgID, who.InstallID, name)
+	if r.Kind == "component" {
+		purpose = interpolate.ComponentOutput(who.OrgID, who.InstallID, r.ID, r.Name, name)
+	}
+	whole := func(path []string) (seal.Purpose, bool) { return purpose, len(path) == 0 }
+	opened, err := seal.OpenLeaves(open, value, whole)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := seal.SealLeaves(keys.Recipients(), opened, whole)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(sealed)
+}

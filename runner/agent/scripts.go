@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/job"
+	"github.com/berth-dev/berth/runner/agent/scripts"
+)
+
+// lookAtRuns is how often the count of runs is looked at: a record is due once an
+// hour.
+const lookAtRuns = time.Minute
+
+// Why a scheduled script is not run.
+const (
+	whyNotAccepted = "not accepted yet: a release with this script was not accepted on this install; `berth deploy INSTALL` shows it and asks"
+	whyNoCheck     = "not a check: each run of this script needs a decision"
+)
+
+// openScripts opens what is known of scripts.
+func (a *agent) openScripts(deps *job.Deps) (err error) {
+	if a.scripts, err = scripts.Open(a.dir.Scripts()); err != nil {
+		return err
+	}
+	if a.runs, err = scripts.OpenLedger(a.dir.ScriptRuns(), a.chain, a.cfg.Now); err != nil {
+		return err
+	}
+	deps.Scripts, deps.Runs, deps.Scheduled = a.scripts, a.runs, a.scheduledScripts
+	return nil
+}
+
+// scheduledScripts are the digests of the scripts that the settings in force
+// schedule.
+func (a *agent) scheduledScripts() []string {
+	settings, _ := a.current()
+	var digests []string
+	for _, s := range settings.Schedule {
+		if s.Probe != nil {
+			continue
+		}
+		if digest, err := s.Script().Digest(); err == nil {
+			digests = append(digests, digest)
+		}
+	}
+	return digests
+}
+
+// mayRun finds the accepted script that a scheduled action is; why is the reason
+// when it may not be run. A probe is no script: its code is the runner's own.
+func (a *agent) mayRun(ctx context.Context, s jobspec.Scheduled) (_ scripts.Accepted, why string, err error) {
+	if s.Probe != nil {
+		return scripts.Accepted{}, "", nil
+	}
+	digest, err := s.Script().Digest()
+	if err != nil {
+		return scripts.Accepted{}, "", fmt.Errorf("scheduled script: %w", err)
+	}
+	accepted, found := a.scripts.Get(digest)
+	switch {
+	case !found:
+		return scripts.Accepted{}, whyNotAccepted, a.runs.Refused(ctx, s.Name(), digest, "the schedule")
+	case !accepted.Script.Action.ReadOnly:
+		return scripts.Accepted{}, whyNoCheck, nil
+	}
+	return accepted, "", nil
+}
+
+// recordRuns records the runs of each hour in the chain.
+func (a *agent) recordRuns(life context.Context) error {
+	tick := time.NewTicker(lookAtRuns)
+	defer tick.Stop()
+	for {
+		if err := a.runs.Flush(life, false); err != nil {
+			a.cfg.Log.ErrorContext(life, "runs of scripts cannot be recorded", "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-life.Done():
+			return context.Cause(life)
+		}
+	}
+}
+
+// lastRuns records what was counted when the agent ends.
+func (a *agent) lastRuns() {
+	if a.runs == nil {
+		return
+	}
+	if err := a.runs.Flush(context.Background(), true); err != nil {
+		a.cfg.Log.Error("runs of scripts cannot be recorded", "err", err)
+	}
+}

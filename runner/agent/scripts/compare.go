@@ -1,0 +1,208 @@
+package scripts
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// Review is what a release brings that was not accepted, and what it brings no
+// more.
+type Review struct {
+	New     []jobspec.Script
+	Changed []Pair
+	Gone    []jobspec.Script
+}
+
+// Pair is a script before and after.
+type Pair struct{ Before, After jobspec.Script }
+
+// Compare says what is new in a release, next to the scripts that were accepted.
+// A new script counts as changed when one of its name goes; the one with the same
+// schedule, if there is one.
+func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
+	var r Review
+	known := map[string]bool{}
+	for _, a := range accepted {
+		known[a.Digest] = true
+	}
+	brought := map[string]bool{}
+	for _, script := range release.Scripts {
+		digest, err := script.Digest()
+		if err != nil {
+			return r, fmt.Errorf("script %q: %w", script.Action.Name, err)
+		}
+		if !brought[digest] && !known[digest] {
+			r.New = append(r.New, script)
+		}
+		brought[digest] = true
+	}
+	for _, a := range accepted {
+		if !brought[a.Digest] {
+			r.Gone = append(r.Gone, a.Script)
+		}
+	}
+	r.pair(func(before, after jobspec.Script) bool { return before.Cron == after.Cron })
+	r.pair(func(jobspec.Script, jobspec.Script) bool { return true })
+	byName := func(a, b jobspec.Script) int {
+		return cmp.Or(cmp.Compare(a.Action.Name, b.Action.Name), cmp.Compare(a.Cron, b.Cron))
+	}
+	slices.SortStableFunc(r.New, byName)
+	slices.SortStableFunc(r.Gone, byName)
+	slices.SortStableFunc(r.Changed, func(a, b Pair) int { return byName(a.After, b.After) })
+	return r, nil
+}
+
+// pair turns new scripts into changed ones where one of the same name goes.
+func (r *Review) pair(alike func(before, after jobspec.Script) bool) {
+	r.New = slices.DeleteFunc(r.New, func(after jobspec.Script) bool {
+		i := slices.IndexFunc(r.Gone, func(before jobspec.Script) bool {
+			return before.Action.Name == after.Action.Name && alike(before, after)
+		})
+		if i < 0 {
+			return false
+		}
+		r.Changed = append(r.Changed, Pair{Before: r.Gone[i], After: after})
+		r.Gone = slices.Delete(r.Gone, i, i+1)
+		return true
+	})
+}
+
+// Nothing says that nobody has to be asked: the release brings no script that was
+// not accepted. What it brings no more leaves the set with the next acceptance.
+func (r Review) Nothing() bool { return len(r.New) == 0 && len(r.Changed) == 0 }
+
+// Summary is the review as people are shown it: every text whole, a changed one
+// with a mark before each line that comes (+) or goes (-).
+func (r Review) Summary() jobspec.PlanSummary {
+	s := jobspec.PlanSummary{Create: len(r.New), Update: len(r.Changed), Delete: len(r.Gone)}
+	for _, script := range r.New {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(script), Action: "create", Fields: fields(nil, script)})
+	}
+	for _, p := range r.Changed {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(p.After), Action: "update", Fields: fields(&p.Before, p.After)})
+	}
+	for _, script := range r.Gone {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(script), Action: "delete", Fields: []jobspec.FieldChange{digestField(&script, nil)}})
+	}
+	return s
+}
+
+func address(s jobspec.Script) string { return "script " + s.Action.Name }
+
+// fields tells all of a script, next to what it was; was is nil for a new one.
+func fields(was *jobspec.Script, is jobspec.Script) []jobspec.FieldChange {
+	before := jobspec.Script{}
+	if was != nil {
+		before = *was
+	}
+	out := []jobspec.FieldChange{digestField(was, &is)}
+	add := func(path, before, after string) {
+		switch {
+		case was == nil && after != "", was != nil && before == after && after != "":
+			out = append(out, jobspec.FieldChange{Path: path, After: after})
+		case before != after:
+			out = append(out, jobspec.FieldChange{Path: path, Before: before, After: after})
+		}
+	}
+	add("runs", runs(was), runs(&is))
+	add("schedule", before.Cron, is.Cron)
+	add("role", before.Role, is.Role)
+	add("timeout", seconds(before.TimeoutSeconds), seconds(is.TimeoutSeconds))
+	add("inputs", strings.Join(before.Inputs, ", "), strings.Join(is.Inputs, ", "))
+	for i, step := range is.Action.Steps {
+		path := fmt.Sprintf("step %d %s: ", i+1, step.Name)
+		old := jobspec.ActionStep{}
+		if j := slices.IndexFunc(before.Action.Steps, func(o jobspec.ActionStep) bool { return o.Name == step.Name }); j >= 0 {
+			old = before.Action.Steps[j]
+		}
+		if was == nil || text(old) == text(step) {
+			out = append(out, jobspec.FieldChange{Path: path + "script", After: text(step)})
+		} else {
+			out = append(out, jobspec.FieldChange{Path: path + "script, changed", After: Diff(text(old), text(step))})
+		}
+		for _, name := range slices.Sorted(maps.Keys(union(old.EnvVars, step.EnvVars))) {
+			add(path+"env "+name, variable(old, name), variable(step, name))
+		}
+		add(path+"kubeconfig", kubeconfig(was, old), kubeconfig(&is, step))
+	}
+	for _, old := range before.Action.Steps {
+		if !slices.ContainsFunc(is.Action.Steps, func(s jobspec.ActionStep) bool { return s.Name == old.Name }) {
+			out = append(out, jobspec.FieldChange{Path: "step " + old.Name + ": script, removed", After: Diff(text(old), "")})
+		}
+	}
+	return out
+}
+
+// digestField shows the digests of a script; what has none is shown without.
+func digestField(was, is *jobspec.Script) jobspec.FieldChange {
+	f := jobspec.FieldChange{Path: "digest"}
+	if was != nil {
+		f.Before, _ = was.Digest()
+	}
+	if is != nil {
+		f.After, _ = is.Digest()
+	}
+	return f
+}
+
+// runs says when a script runs.
+func runs(s *jobspec.Script) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.HealthCheck && s.Cron != "":
+		return "as a health check: by itself on its schedule, and when it is asked for"
+	case s.HealthCheck:
+		return "as a health check: when it is asked for"
+	case s.Action.ReadOnly:
+		return "without a decision: it only reads"
+	}
+	return "only with a decision on each run"
+}
+
+func seconds(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d s", n)
+}
+
+func text(s jobspec.ActionStep) string {
+	if s.InlineContents != "" {
+		return s.InlineContents
+	}
+	return s.Command
+}
+
+// variable is a variable of a step's environment, "" for none.
+func variable(s jobspec.ActionStep, name string) string {
+	value, there := s.EnvVars[name]
+	if there && value == "" {
+		return "(empty)"
+	}
+	return value
+}
+
+func kubeconfig(s *jobspec.Script, step jobspec.ActionStep) string {
+	switch {
+	case s == nil || step.Name == "" && text(step) == "":
+		return ""
+	case step.NoKubeConfig:
+		return "no"
+	}
+	return "yes, if the runner has a cluster"
+}
+
+func union(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, b)
+	return all
+}

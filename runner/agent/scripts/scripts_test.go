@@ -1,0 +1,370 @@
+package scripts_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/agent/scripts"
+)
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func script(name, text string, edit ...func(*jobspec.Script)) jobspec.Script {
+	s := jobspec.Script{
+		Action: jobspec.Action{Name: name, ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "one", InlineContents: text}}},
+		Cron:   "* * * * *", TimeoutSeconds: 30, HealthCheck: true,
+	}
+	for _, e := range edit {
+		e(&s)
+	}
+	return s
+}
+
+func digest(t *testing.T, s jobspec.Script) string {
+	t.Helper()
+	d, err := s.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func accepted(t *testing.T, list ...jobspec.Script) []scripts.Accepted {
+	t.Helper()
+	var out []scripts.Accepted
+	for _, s := range list {
+		out = append(out, scripts.Accepted{Digest: digest(t, s), Script: s})
+	}
+	return out
+}
+
+func TestCompare(t *testing.T) {
+	t.Parallel()
+	hourly := func(s *jobspec.Script) { s.Cron = "0 * * * *" }
+	up, upChanged, clean := script("up", "curl a\n"), script("up", "curl b\n"), script("clean", "rm x\n")
+	upHourly := script("up", "curl a\n", hourly)
+	for _, tc := range []struct {
+		name    string
+		have    []jobspec.Script
+		release []jobspec.Script
+		want    scripts.Review
+		nothing bool
+	}{
+		{name: "no scripts at all ask nobody", nothing: true},
+		{name: "the first release brings all of them", release: []jobspec.Script{up, clean}, want: scripts.Review{New: []jobspec.Script{clean, up}}},
+		{name: "the same again asks nobody", have: []jobspec.Script{up}, release: []jobspec.Script{up}, nothing: true},
+		{name: "twice the same is one", release: []jobspec.Script{up, up}, want: scripts.Review{New: []jobspec.Script{up}}},
+		{name: "another text is a change", have: []jobspec.Script{up, clean}, release: []jobspec.Script{upChanged, clean},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+		{name: "another schedule is a change", have: []jobspec.Script{up}, release: []jobspec.Script{upHourly},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upHourly}}}},
+		{name: "a second schedule is new", have: []jobspec.Script{up}, release: []jobspec.Script{up, upHourly},
+			want: scripts.Review{New: []jobspec.Script{upHourly}}},
+		{name: "the one of the same schedule is what it was", have: []jobspec.Script{upHourly, up}, release: []jobspec.Script{upHourly, upChanged},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+		{name: "what only goes asks nobody", have: []jobspec.Script{up, clean}, release: []jobspec.Script{up},
+			want: scripts.Review{Gone: []jobspec.Script{clean}}, nothing: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := scripts.Compare(accepted(t, tc.have...), jobspec.Release{ID: "rel", Scripts: tc.release})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Nothing() != tc.nothing {
+				t.Errorf("nothing is new: %v, want %v", got.Nothing(), tc.nothing)
+			}
+			empty := func(r *scripts.Review) { // nil and empty are the same here
+				for _, list := range []*[]jobspec.Script{&r.New, &r.Gone} {
+					if len(*list) == 0 {
+						*list = nil
+					}
+				}
+			}
+			empty(&got)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("review (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSummaryShowsWholeTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("echo a line that is there\n", 400)
+	before := script("up", long+"curl a\n", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "b"} })
+	after := script("up", long+"curl b\n", func(s *jobspec.Script) { s.Role = "maintenance" })
+	r := scripts.Review{New: []jobspec.Script{script("new", long)}, Changed: []scripts.Pair{{Before: before, After: after}}, Gone: []jobspec.Script{script("old", "x")}}
+	got := r.Summary()
+	if got.Create != 1 || got.Update != 1 || got.Delete != 1 || len(got.Objects) != 3 {
+		t.Fatalf("summary = %+v", got)
+	}
+	fields := func(o jobspec.ObjectChange) map[string]jobspec.FieldChange {
+		all := map[string]jobspec.FieldChange{}
+		for _, f := range o.Fields {
+			all[f.Path] = f
+		}
+		return all
+	}
+	if text := fields(got.Objects[0])["step 1 one: script"].After; text != long {
+		t.Errorf("the new text is cut: %d of %d bytes", len(text), len(long))
+	}
+	changed := fields(got.Objects[1])
+	if text := changed["step 1 one: script, changed"].After; !strings.HasSuffix(text, "- curl a\n+ curl b\n") || strings.Count(text, "\n") != 402 {
+		t.Errorf("the changed text ends %q", text[max(0, len(text)-80):])
+	}
+	for path, want := range map[string]jobspec.FieldChange{
+		"role":              {Path: "role", After: "maintenance"},
+		"step 1 one: env A": {Path: "step 1 one: env A", Before: "b"},
+		"schedule":          {Path: "schedule", After: "* * * * *"},
+	} {
+		if diff := cmp.Diff(want, changed[path]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if f := fields(got.Objects[2])["digest"]; f.Before == "" || f.After != "" {
+		t.Errorf("what goes = %+v", f)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, before, after, want string }{
+		{"nothing", "", "", ""},
+		{"all new", "", "a\nb\n", "+ a\n+ b\n"},
+		{"all gone", "a\n", "", "- a\n"},
+		{"in the middle", "a\nb\nc\n", "a\nx\nc\n", "  a\n- b\n+ x\n  c\n"},
+		{"moved", "a\nb\nc\n", "b\nc\na\n", "- a\n  b\n  c\n+ a\n"},
+		{"the last line feed", "a\n", "a", "- a\n+ a  (no line feed at the end)\n"},
+		{"blanks", "a\n", "a \n", "- a\n+ a \n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, scripts.Diff(tc.before, tc.after)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A record is made of the first run, of each change of verdict, and once an hour.
+func TestTallySaysWhatToRecord(t *testing.T) {
+	t.Parallel()
+	type event struct {
+		key    string
+		digest string
+		after  time.Duration // noon
+		ok     bool
+		ending bool // Due as the agent ends, instead of a run
+		look   bool // Due, instead of a run
+		want   string
+	}
+	for _, tc := range []struct {
+		name   string
+		events []event
+	}{
+		{"first, change, change back", []event{
+			{key: "1", digest: "d", ok: true, want: "first run of script up ok"},
+			{key: "2", digest: "d", ok: true},
+			{key: "3", digest: "d", want: "script up: failed after ok failed"},
+			{key: "4", digest: "d"},
+			{key: "5", digest: "d", ok: true, want: "script up: ok after failed ok"},
+		}},
+		{"another digest is another script", []event{
+			{key: "1", digest: "d", ok: true, want: "first run of script up ok"},
+			{key: "2", digest: "e", want: "first run of script up failed"},
+		}},
+		{"a run is counted once, also over restarts", []event{
+			{key: "1", digest: "d", want: "first run of script up failed"},
+			{key: "1", digest: "d"},
+			{ending: true, want: "runs of scripts 0 ok, 1 failed"},
+			{key: "1", digest: "d"},
+			{ending: true},
+		}},
+		{"an hour is recorded once", []event{
+			{key: "1", digest: "d", ok: true, want: "first run of script up ok"},
+			{look: true, after: 59 * time.Minute},
+			{key: "2", digest: "d", ok: true, after: 59 * time.Minute},
+			{look: true, after: time.Hour, want: "runs of scripts 2 ok, 0 failed"},
+			{look: true, after: 2 * time.Hour},
+			{key: "3", digest: "d", ok: true, after: 2 * time.Hour},
+			{look: true, after: 2*time.Hour + 59*time.Minute},
+			{look: true, after: 3 * time.Hour, want: "runs of scripts 1 ok, 0 failed"},
+		}},
+		{"a clock that went back does not keep the record", []event{
+			{key: "1", digest: "d", ok: true, want: "first run of script up ok"},
+			{look: true, after: -time.Hour, want: "runs of scripts 1 ok, 0 failed"},
+		}},
+		{"nothing to record at the end", []event{{ending: true}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			tally := scripts.Tally{}
+			for i, e := range tc.events {
+				var records []chain.Record
+				now := noon.Add(e.after)
+				if e.look || e.ending {
+					tally, records = tally.Due(now, e.ending)
+				} else {
+					tally, records = tally.Add(scripts.Run{Name: "up", Digest: e.digest, Key: e.key, At: now, OK: e.ok}, now)
+				}
+				got := ""
+				for _, r := range records {
+					got += r.What + " " + r.Result
+				}
+				if got != e.want {
+					t.Errorf("event %d: recorded %q, want %q", i+1, got, e.want)
+				}
+			}
+		})
+	}
+}
+
+func TestTallyDigestNamesEveryRun(t *testing.T) {
+	t.Parallel()
+	record := func(runs ...scripts.Run) string {
+		tally := scripts.Tally{}
+		for _, r := range runs {
+			tally, _ = tally.Add(r, noon)
+		}
+		_, records := tally.Due(noon, true)
+		return records[0].Detail
+	}
+	one, two := scripts.Run{Digest: "d", Key: "1", At: noon, OK: true}, scripts.Run{Digest: "d", Key: "2", At: noon.Add(time.Minute), OK: true}
+	failed := two
+	failed.OK = false
+	later := two
+	later.At = later.At.Add(time.Second)
+	same := record(one, two)
+	for name, other := range map[string]string{"order": record(two, one), "outcome": record(one, failed), "time": record(one, later), "count": record(one)} {
+		if other == same {
+			t.Errorf("another %s gives the same record: %s", name, same)
+		}
+	}
+	if record(one, two) != same {
+		t.Error("the same runs give another record")
+	}
+}
+
+func TestRefusalIsRecordedOncePerDigest(t *testing.T) {
+	t.Parallel()
+	tally, first := scripts.Tally{}.Refuse("up", "sha256:x", "settings")
+	if len(first) != 1 || first[0].Result != "refused" {
+		t.Fatalf("records = %+v", first)
+	}
+	tally, again := tally.Refuse("up", "sha256:x", "settings")
+	_, other := tally.Refuse("up", "sha256:y", "settings")
+	if len(again) != 0 || len(other) != 1 {
+		t.Errorf("again %d, other %d records; want 0 and 1", len(again), len(other))
+	}
+}
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "scripts.json")
+	set, err := scripts.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty, version := set.Position()
+	up, clean, other := script("up", "curl a\n"), script("clean", "rm x\n"), script("other", "x\n")
+	one := jobspec.Release{ID: "rel_1", Number: 1, Scripts: []jobspec.Script{up, clean}}
+	if err := set.Replace(scripts.Acceptance{From: version, Release: one, JobID: "job_1", Now: noon}); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Replace(scripts.Acceptance{From: version, Release: one, JobID: "job_2", Now: noon}); !errors.Is(err, scripts.ErrMoved) {
+		t.Errorf("a set that moved is replaced: %v", err)
+	}
+	first, version := set.Position()
+	if first == empty || version != 1 || set.By() != "job_1" {
+		t.Errorf("position = %s %d by %s", first, version, set.By())
+	}
+
+	action := up.Action
+	action.Inputs = map[string]string{"X": "y"}
+	if a, ok := set.Find(action, 30); !ok || a.Digest != digest(t, up) {
+		t.Errorf("an order that carries the script: %v %v", a, ok)
+	}
+	if _, ok := set.Find(action, 31); ok {
+		t.Error("an order with another timeout finds the script")
+	}
+	changed := script("up", "curl a \n")
+	if _, ok := set.Find(changed.Action, 30); ok {
+		t.Error("an order with another text finds the script")
+	}
+
+	two := jobspec.Release{ID: "rel_2", Number: 2, Scripts: []jobspec.Script{up, other}}
+	if err := set.Replace(scripts.Acceptance{From: version, Release: two, Keep: []string{digest(t, clean), "sha256:never"}, JobID: "job_3", Now: noon.Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	again, err := scripts.Open(path) // what a later agent sees
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, a := range again.List() {
+		got = append(got, a.Script.Action.Name+" "+a.ReleaseID+" "+a.JobID)
+	}
+	if diff := cmp.Diff([]string{"clean rel_1 job_1", "other rel_2 job_3", "up rel_1 job_1"}, got); diff != "" {
+		t.Errorf("accepted (-want +got):\n%s", diff)
+	}
+	// Settings that schedule it keep it; those that do not, end it.
+	for _, tc := range []struct {
+		scheduled []string
+		want      int
+	}{{[]string{digest(t, clean)}, 3}, {[]string{digest(t, up)}, 2}, {nil, 2}} {
+		if err := again.Settle(tc.scheduled); err != nil || len(again.List()) != tc.want {
+			t.Errorf("with %v scheduled: %d accepted, want %d (%v)", tc.scheduled, len(again.List()), tc.want, err)
+		}
+	}
+	if err := again.Replace(scripts.Acceptance{From: 2, JobID: "job_4", Now: noon}); err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := again.Position(); last != empty || len(again.List()) != 0 {
+		t.Errorf("a set that was emptied has %v", again.List())
+	}
+}
+
+// records stands in for the chain.
+type records []chain.Record
+
+func (r *records) Append(_ context.Context, record chain.Record) (chain.Head, error) {
+	*r = append(*r, record)
+	return chain.Head{}, nil
+}
+
+func TestLedgerGoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.json")
+	var got records
+	open := func() *scripts.Ledger {
+		l, err := scripts.OpenLedger(path, &got, func() time.Time { return noon })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	run := scripts.Run{Name: "up", Digest: "d", Key: "1", At: noon, OK: true}
+	if err := open().Ran(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	l := open()
+	if err := errors.Join(l.Ran(t.Context(), run), l.Flush(t.Context(), false), l.Flush(t.Context(), true), l.Flush(t.Context(), true)); err != nil {
+		t.Fatal(err)
+	}
+	var what []string
+	for _, r := range got {
+		what = append(what, r.What)
+	}
+	if diff := cmp.Diff([]string{"first run of script up", "runs of scripts"}, what); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,38 @@
+package access
+
+import (
+	"strconv"
+
+	"github.com/berth-dev/berth/pkg/seal"
+)
+
+// What each sealed column of the control plane's own rows is sealed for: the row,
+// so that whoever writes to the database cannot pass one row's secret off as
+// another's.
+
+// KeyAtRest is the private half of a key.
+func KeyAtRest(org, keyID string) seal.Purpose { return atRest(org, keyID, "keys", "private_sealed") }
+
+// InputsAtRest are the sensitive inputs of one version.
+func InputsAtRest(org, install string, version int32) seal.Purpose {
+	return atRest(org, install, "install_inputs", strconv.Itoa(int(version)))
+}
+
+// VariableAtRest is the value of a sensitive variable of an app.
+func VariableAtRest(org, app, name string) seal.Purpose {
+	return atRest(org, app, "app_variables", name)
+}
+
+// AnswerAtRest is the answer that is kept for a repeat of a request.
+func AnswerAtRest(org, account, key string) seal.Purpose {
+	return atRest(org, account, "idempotency_keys", key)
+}
+
+// HandoverAtRest are the secrets for the supervisor of a local stack.
+func HandoverAtRest(org, install string) seal.Purpose {
+	return atRest(org, install, "stack_versions", "handover")
+}
+
+func atRest(org, row string, path ...string) seal.Purpose {
+	return seal.Purpose{OrgID: org, Kind: seal.KindAtRest, Resource: row, Path: seal.Path(path...)}
+}

@@ -1,0 +1,137 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestAttackLostDisk deletes the data folder of a runner. Whoever has no recovery
+// key cannot take the machine's place, not with consent either, and an alarm
+// stands. With the key a new machine takes over, opens states and outputs, goes on
+// with the chain, and deploys.
+func TestAttackLostDisk(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	in := s.probe("acme")
+	db := s.database()
+	in.change("before")
+	if w := in.finished(in.deploy(true).ID, 2*time.Minute); w.State != "succeeded" {
+		t.Fatalf("deploy: %s", in.explain(w))
+	}
+	in.eventually(30*time.Second, "the recovery key is known", func() error {
+		return in.expect(db, `select count(*)::text from berth.install_recipients where install_id = $1 and recovery_key_id is not null`, in.id, "1")
+	})
+	firstKey := column(t, db, `select public_key from berth.keys where purpose = 'runner' and install_id = $1`, in.id)
+
+	thief := in.newMachine("-thief") // while the surroundings can still be read
+	heir := in.newMachine("-heir")   // its secret makes the thief's worthless, as consent is given once
+	agent := in.pid("runner " + in.name)
+	if err := os.Remove(filepath.Join(in.runnerDir(), "trust.json")); err != nil { // supervised: it may not start again
+		t.Fatal(err)
+	}
+	in.signal(agent, syscall.SIGKILL)
+	entries, err := os.ReadDir(in.runnerDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() == "install" || e.Name() == "config.json" {
+			continue // what the probe's modules made stands for the customer's world, and lets engines of that user through
+		}
+		if err := os.RemoveAll(filepath.Join(in.runnerDir(), e.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// The thief has the customer's consent (its secret), and a recovery key of its
+	// own making.
+	copyFile(t, filepath.Join(heir, "secrets", "enrolment"), filepath.Join(thief, "secrets", "enrolment"))
+	if out, err := in.onMachine(thief).CombinedOutput(); err == nil || !strings.Contains(string(out), "handover_required") {
+		t.Errorf("a machine without a handover: %v\n%s", err, out)
+	}
+	own := filepath.Join(t.TempDir(), "own.key")
+	if out, err := in.onMachine(in.emptyTrust(thief), "recovery", "new", "--out", own).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := in.onMachine(thief, "replace", "--recovery", own).CombinedOutput(); err == nil || !strings.Contains(string(out), "recovery key of this install is") {
+		t.Errorf("a machine with another recovery key: %v\n%s", err, out)
+	}
+	if got := column(t, db, `select kind from berth.alarms where kind = 'handover_refused'`); len(got) == 0 {
+		t.Error("no alarm stands")
+	}
+
+	out, err := in.onMachine(heir, "replace", "--recovery", in.recoveryFile()).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "were opened and sealed to this machine") {
+		t.Fatalf("replace: %v\n%s", err, out)
+	}
+	if again, err := in.onMachine(heir, "replace", "--recovery", in.recoveryFile()).CombinedOutput(); err != nil {
+		t.Errorf("replace, once more: %v\n%s", err, again)
+	}
+	in.startMachine(heir)
+	in.change("after")
+	if w := in.finished(in.deploy(true).ID, 2*time.Minute); w.State != "succeeded" {
+		t.Fatalf("deploy on the new machine: %s", in.explain(w))
+	}
+	if got := in.output("one")["value"]; got != "after" {
+		t.Errorf("the live value is %v", got)
+	}
+	if err := in.expect(db, `select reason from berth.install_recipients where install_id = $1 order by number desc limit 1`, in.id, "handover"); err != nil {
+		t.Error(err)
+	}
+	if err := in.expect(db, `select count(*)::text from berth.alarms where kind = 'chain_fork' and runner_id = (select id from berth.runners where install_id = $1)`, in.id, "0"); err != nil {
+		t.Error(err)
+	}
+
+	// The whole chain is good with the key of the first machine alone: it names the
+	// recovery key, which signed for the second.
+	key := filepath.Join(t.TempDir(), "first.pub")
+	if err := os.WriteFile(key, []byte(firstKey[0]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	report, err := exec.CommandContext(t.Context(), filepath.Join(in.bin, "berth-verify"), "chain", filepath.Join(heir, "chain.jsonl"), "--key", key, "-o", "json").CombinedOutput()
+	var verified struct {
+		Handovers int `json:"handovers"`
+	}
+	if err != nil || json.Unmarshal(report, &verified) != nil || verified.Handovers != 1 {
+		t.Errorf("berth-verify: %v\n%s", err, report)
+	}
+}
+
+// emptyTrust takes the recovery key out of a machine's trust file.
+func (in *install) emptyTrust(dir string) string {
+	in.t.Helper()
+	path := filepath.Join(dir, "trust.json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	trust := map[string]any{}
+	if err := json.Unmarshal(text, &trust); err != nil {
+		in.t.Fatal(err)
+	}
+	delete(trust, "recovery")
+	if text, err = json.Marshal(trust); err != nil {
+		in.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		in.t.Fatal(err)
+	}
+	return dir
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	text, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
