@@ -160,6 +160,7 @@ func (a *agent) openHeads(ctx context.Context) error {
 		return err
 	}
 	a.chain.second = second
+	a.chain.held = &held{path: a.dir.ChainHeld(), now: a.cfg.Now}
 	var kept []heads.Kept
 	if found {
 		kept = append(kept, heads.Kept{By: byCopy, Head: second.Head()})
@@ -185,10 +186,15 @@ func (a *agent) openHeads(ctx context.Context) error {
 	case stopped:
 		a.chain.stand.set(&before)
 		return nil
-	case !found:
-		return second.Reset(a.chain.Head()) // of a version that kept none, or damaged
+	case !found: // of a version that kept none, or damaged
+		err = second.Reset(a.chain.Head())
+	default:
+		err = second.Keep(a.chain.Head())
 	}
-	return second.Keep(a.chain.Head())
+	if err != nil {
+		return err
+	}
+	return a.recordHeld(ctx) // an agent that was killed after the decision left them
 }
 
 // judge compares the chain with heads, and stops mutations when it does not lead
@@ -380,7 +386,7 @@ func (a *agent) goOn(ctx context.Context) error {
 	a.cfg.Log.InfoContext(ctx, "mutations go on")
 	a.chain.stand.set(nil)
 	a.closeIntents(ctx)
-	return nil
+	return a.recordHeld(ctx)
 }
 
 // planeCopy is what the control plane's copy has to offer.
@@ -525,6 +531,51 @@ func (a *agent) keepTail(common int64, why string) error {
 	}
 	_, err = a.dir.SetAside(path, "agent", errors.New(why))
 	return err
+}
+
+// held are events that wait until the customer has decided about the chain.
+type held struct {
+	path string
+	now  func() time.Time
+
+	mu sync.Mutex
+}
+
+// mostHeld keeps a decision that nobody makes from filling the disk.
+const mostHeld = 10_000
+
+func (h *held) add(record chain.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var records []chain.Record
+	if _, err := datadir.ReadJSON(h.path, &records); err != nil {
+		return err
+	}
+	if len(records) >= mostHeld {
+		return fmt.Errorf("%d events wait for a decision about the chain, and there is no room for more", len(records))
+	}
+	if record.Time.IsZero() {
+		record.Time = h.now().UTC()
+	}
+	return datadir.WriteJSON(h.path, append(records, record))
+}
+
+// recordHeld appends the events that waited. After a crash in between some are
+// there twice, with the same time.
+func (a *agent) recordHeld(ctx context.Context) error {
+	h := a.chain.held
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var records []chain.Record
+	if !readSpare(ctx, a, h.path, &records) {
+		return nil
+	}
+	for _, record := range records {
+		if _, err := a.chain.Append(ctx, record); err != nil {
+			return err
+		}
+	}
+	return datadir.Remove(h.path)
 }
 
 // beginChain says on disk that the chain of this install is about to begin, before

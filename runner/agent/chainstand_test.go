@@ -149,6 +149,15 @@ func TestChainThatWasCutStopsMutations(t *testing.T) {
 				t.Fatalf("result = %+v", result)
 			}
 			c.records(2)
+			// A script is accepted while that can be recorded.
+			if result := c.plane.result(t, c.plane.give(script("print hello"))); result.Outcome != jobspec.OutcomeSucceeded {
+				t.Fatalf("result = %+v", result)
+			}
+			// What an agent records when it ends is copied by the next one.
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			stop = c.start()
 			c.copied()
 			before := c.plane.chain
 			if err := stop(); err != nil {
@@ -159,7 +168,7 @@ func TestChainThatWasCutStopsMutations(t *testing.T) {
 				c.plane.change(func() { c.plane.chain = nil })
 			}
 			stop = c.start()
-			c.plane.until(t, "the second session", func() bool { return len(c.plane.sessions) == 2 })
+			c.plane.until(t, "the third session", func() bool { return len(c.plane.sessions) == 3 })
 			nonces, _ := os.ReadFile(c.dir.Nonces())
 			result := c.plane.result(t, c.another())
 			if result.Outcome != jobspec.OutcomeRefused || !strings.Contains(result.Error, tc.names) || !strings.Contains(result.Remedy, "chain accept") {

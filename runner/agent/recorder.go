@@ -31,6 +31,7 @@ type recorder struct {
 	disk   *disk.Guard
 	stand  *stand
 	second *heads.Copy // of the head
+	held   *held
 	log    *slog.Logger
 	grown  chan struct{} // has one element when there is something to copy
 }
@@ -42,9 +43,12 @@ func newRecorder(w *chain.Writer, d *disk.Guard, log *slog.Logger) *recorder {
 // Append stores a record and lets it be copied. On a full disk all but intents
 // take of the reserve: what was done is recorded, and nothing new is begun.
 // While the customer has to decide about the chain, only outcomes go into it:
-// anything else would make a second history longer.
+// anything else would make a second history longer. Events wait on disk.
 func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.Head, err error) {
 	stopped := r.stand.text()
+	if stopped != "" && record.Kind == chain.Event {
+		return head, r.disk.Insist(func() error { return r.held.add(record) })
+	}
 	if stopped != "" && record.Kind != chain.Outcome {
 		return head, errors.New(stopped)
 	}

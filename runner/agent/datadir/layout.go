@@ -19,6 +19,7 @@
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
 //	  chain-head          its head once more; chain-anchor.json: at the last anchor
+//	  chain-held.json     events that wait for a decision about the chain
 //	  chain-problem.json  why mutations wait for the customer, chain-decision.json what was decided
 //	  orders              what was begun: engines per order, tries per effect
 //	  nonces, fences.json which nonces were used, which grants were seen
@@ -137,6 +138,9 @@ func (d Dir) ChainAnchor() string { return d.join("chain-anchor.json") }
 
 // ChainProblem is why mutations wait for the customer's decision.
 func (d Dir) ChainProblem() string { return d.join("chain-problem.json") }
+
+// ChainHeld are events that wait for the decision.
+func (d Dir) ChainHeld() string { return d.join("chain-held.json") }
 
 // ChainDecision is the decision, until it was carried out.
 func (d Dir) ChainDecision() string { return d.join("chain-decision.json") }

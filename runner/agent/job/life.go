@@ -229,13 +229,13 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admit(ctx); err != nil {
 		return nil, err
 	}
+	if err := j.askStopped(); err != nil {
+		return nil, err
+	}
 	if j.spec.Kind == jobspec.KindRelease {
 		return j.reviewRelease(ctx)
 	}
 	if err := j.admitScript(ctx); err != nil {
-		return nil, err
-	}
-	if err := j.askStopped(); err != nil {
 		return nil, err
 	}
 	if err := j.roomFor(); err != nil {

@@ -9,7 +9,7 @@ const stoppedRemedy = "the customer decides on the runner's machine: see `berth-
 // askStopped refuses a job that changes something while the record of what was
 // done is in doubt. Nothing of its order is used up.
 func (j *job) askStopped() error {
-	if !j.spec.Mutates() || j.deps.Stopped == nil {
+	if !j.mutates() || j.deps.Stopped == nil {
 		return nil
 	}
 	if why := j.deps.Stopped(); why != "" {
