@@ -84,7 +84,7 @@ func (c *change) spec(operation jobspec.Operation) jobspec.Spec {
 	spec := jobspec.Spec{
 		Kind: jobspec.KindTerraformModule, Operation: operation, ChangeID: c.id, Resource: &c.resource, Artifact: &c.artifact,
 		TerraformModule: &jobspec.TerraformModule{
-			Vars: map[string]any{"size": "big"}, VarFiles: c.script, EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+			Vars: map[string]any{"size": "big"}, VarFiles: c.script, EnvVars: map[string]string{"SECRET": "{{ .nuon.inputs.inputs.secret }}"},
 		},
 	}
 	c.shape(&spec)

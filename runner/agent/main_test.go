@@ -519,7 +519,7 @@ func script(lines ...string) jobspec.Spec {
 	return jobspec.Spec{
 		Kind: jobspec.KindAction, Operation: jobspec.OperationRun,
 		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{
-			Name: "one", InlineContents: strings.Join(lines, "\n"), EnvVars: map[string]string{"SECRET": "{{ .nuon.secret }}"},
+			Name: "one", InlineContents: strings.Join(lines, "\n"), EnvVars: map[string]string{"SECRET": "{{ .nuon.inputs.inputs.secret }}"},
 		}}},
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,9 @@ func (c *cli) releasesCommand() *cobra.Command {
 		if err := printList(c, release.Items, releaseItemView()); err != nil || release.Manifest == nil {
 			return err
 		}
-		fmt.Fprintf(c.out, "\nmanifest %s\n", release.Manifest.Digest)
+		if _, err := output.Printf(c.out, "\nmanifest %s\n", release.Manifest.Digest); err != nil {
+			return err
+		}
 		return printList(c, release.Manifest.Items, manifestItemView())
 	})
 	var config int

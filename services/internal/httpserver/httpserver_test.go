@@ -1,6 +1,7 @@
 package httpserver_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -335,9 +336,27 @@ func TestRunRefusesAContractThatNobodyServes(t *testing.T) {
 	_ = s.Run(t.Context())
 }
 
+// A value that is refused may be a secret: it is in no answer and in no log.
+func TestRefusedValuesAreNotLogged(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-of-the-harbour"
+	var log bytes.Buffer
+	s := newServer(t, httpserver.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	answer := do(t, s, "PUT", "/boats/ada", "application/json", `{"name":"`+secret+`"}`)
+	if answer.Code != http.StatusUnprocessableEntity || !strings.Contains(log.String(), "request served") {
+		t.Fatalf("answered %d: %s\n%s", answer.Code, answer.Body, &log)
+	}
+	if text := answer.Body.String() + log.String(); strings.Contains(text, secret) {
+		t.Errorf("the value shows:\n%s", text)
+	}
+}
+
 func newServer(t *testing.T, cfg httpserver.Config) *httpserver.Server {
 	t.Helper()
-	cfg.Name, cfg.Log, cfg.Spec = "test", slog.New(slog.DiscardHandler), loadContract(t)
+	cfg.Name, cfg.Spec = "test", loadContract(t)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	if cfg.Middleware == nil {
 		cfg.Middleware = []gin.HandlerFunc{func(c *gin.Context) {
 			if err := httpserver.Proven(c, "caller"); err != nil {

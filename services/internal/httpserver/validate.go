@@ -55,7 +55,9 @@ func (s *Server) validate(c *gin.Context) {
 	if len(fields) > 1 {
 		detail = fmt.Sprintf("%d things are wrong with the request", len(fields))
 	}
-	WriteProblem(c, fault.With(fault.Wrap(fault.ErrInvalid, err, "%s", detail), fault.Fields(fields...)))
+	// Not wrapped: the validator quotes the value that it refuses, and what is
+	// wrapped is logged.
+	WriteProblem(c, fault.With(fault.Newf(fault.ErrInvalid, "%s", detail), fault.Fields(fields...)))
 }
 
 // readBody reads a body as it was sent, and puts it back: the validator may

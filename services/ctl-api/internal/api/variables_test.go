@@ -202,7 +202,7 @@ func TestAppVariablesRefuse(t *testing.T) {
 		{"too long a name", "hello", strings.Repeat("a", 129), `{"value":"` + canary + `"}`, 422, "invalid"},
 		{"too many letters", "hello", "x", `{"value":"` + strings.Repeat("a", 65<<10) + canary + `"}`, 422, "invalid"},
 		{"too many bytes", "hello", "x", `{"value":"` + long + `"}`, 422, "variable_invalid"},
-		{"a zero byte", "hello", "x", `{"value":"\u0000` + canary + `"}`, 422, "variable_invalid"},
+		{"a zero byte", "hello", "x", `{"value":"\u0000` + canary + `"}`, 422, "not_text"},
 		{"no value", "hello", "x", `{"sensitive":true}`, 422, "invalid"},
 		{"not a text", "hello", "x", `{"value":["` + canary + `"]}`, 422, "invalid"},
 		{"something else beside it", "hello", "x", `{"value":"x","` + "secret" + `":"` + canary + `"}`, 422, "invalid"},
