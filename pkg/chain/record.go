@@ -64,6 +64,8 @@ type Record struct {
 	Detail string `json:"detail,omitempty"`
 	// Anchored is the other chain's head in an anchor.
 	Anchored *SignedHead `json:"anchored,omitempty"`
+	// Accepted is the customer's decision, in an event.
+	Accepted *Acceptance `json:"accepted,omitempty"`
 	// Keys are those that an event names; Handover is the signature by which its
 	// writer goes on with the chain of another.
 	Keys     *Keys             `json:"keys,omitempty"`
@@ -164,6 +166,10 @@ func (r Record) validate() error {
 		return bad("only an outcome names an intent")
 	case r.Kind != Anchor && r.Anchored != nil:
 		return bad("only an anchor carries a head")
+	case r.Kind != Event && r.Accepted != nil:
+		return bad("only an event carries a decision")
+	case r.Accepted != nil && r.Accepted.Reason == "":
+		return bad("a decision needs a reason")
 	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
 		return bad("only an event names keys or carries a handover")
 	case r.What == "" || r.Actor == "":

@@ -48,6 +48,12 @@ type Report struct {
 	Effects     int      `json:"effects"`      // intents
 	Handovers   int      `json:"handovers"`    // changes of the writer that the recovery key signed
 	Unfinished  []Record `json:"unfinished"`   // intents without outcome, oldest first
+	// Decisions are the customer's, to go on although records are missing. A chain
+	// with any is good only in what it still has.
+	Decisions []Decision `json:"decisions,omitempty"`
+	// HeadsAbandoned are of VerifyOptions.Heads, and of records that a decision
+	// abandoned: they agree with nothing here.
+	HeadsAbandoned int `json:"heads_abandoned,omitempty"`
 
 	// FirstBad is the number of the first bad record, and Problem says in a
 	// sentence what is wrong. A problem without number is about the whole.
@@ -166,7 +172,7 @@ func (v *verifier) line(raw []byte) {
 		v.bad("does not follow the record before: its hash is another")
 	case v.report.Signed && !checkSignature(raw, v.options.Keys[rec.KeyID]):
 		v.bad("is not signed by a given key")
-	case !v.agrees(head):
+	case !v.agrees(head, rec.Accepted):
 		v.bad("is not the record whose head was kept: the chain was rewritten here or before")
 	default:
 		v.kind(rec)
@@ -179,11 +185,16 @@ func (v *verifier) line(raw []byte) {
 	}
 }
 
-// agrees checks the kept heads of this record.
-func (v *verifier) agrees(head Head) bool {
+// agrees checks the kept heads of this record. Those of records that the
+// customer has given up, by this record or one before, agree with nothing.
+func (v *verifier) agrees(head Head, accepted *Acceptance) bool {
 	for _, kept := range v.heads[head.Seq] {
 		if kept.Hash != head.Hash {
-			return false
+			if !v.abandoned(kept.Seq) && (accepted == nil || head.Seq > Decision{Acceptance: *accepted}.last()) {
+				return false
+			}
+			v.report.HeadsAbandoned++
+			continue
 		}
 		v.report.HeadsAgreed++
 		v.report.LastAgreed = head.Seq
@@ -205,7 +216,21 @@ func (v *verifier) kind(rec Record) {
 		delete(v.open, rec.Intent)
 	case Anchor:
 		v.anchor(*rec.Anchored)
+	case Event:
+		if rec.Accepted != nil {
+			v.report.Decisions = append(v.report.Decisions, Decision{Seq: rec.Seq, Acceptance: *rec.Accepted})
+		}
 	}
+}
+
+// abandoned reports whether a decision has given record seq up.
+func (v *verifier) abandoned(seq int64) bool {
+	for _, d := range v.report.Decisions {
+		if seq >= d.Seq && seq <= d.last() {
+			return true
+		}
+	}
+	return false
 }
 
 // anchor checks a head of another chain: it may stand still or grow.
@@ -233,6 +258,10 @@ func (v *verifier) finish() {
 	}
 	last := v.report.Head.Seq
 	for _, seq := range slices.Sorted(maps.Keys(v.heads)) {
+		if seq > last && v.abandoned(seq) {
+			v.report.HeadsAbandoned += len(v.heads[seq])
+			continue
+		}
 		if seq > last {
 			v.bad("is missing: the head of record %d was kept, but the chain ends at %d", seq, last)
 			return
@@ -244,7 +273,7 @@ func (v *verifier) finish() {
 			}
 		}
 	}
-	if len(v.options.Heads) > 0 && v.report.HeadsAgreed == 0 {
+	if len(v.options.Heads) > 0 && v.report.HeadsAgreed+v.report.HeadsAbandoned == 0 {
 		v.report.Problem = "none of the kept heads is of this chain"
 	}
 }

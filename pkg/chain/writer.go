@@ -40,8 +40,10 @@ type Writer struct {
 	offsets []int64 // where record seq begins, at seq-1
 	head    Head
 	open    map[int64]Record // intents without outcome
-	named   *Keys            // the last that a record names
-	broken  error
+	// accepted are the customer's decisions about what is missing.
+	accepted []Decision
+	named    *Keys // the last that a record names
+	broken   error
 }
 
 // Open opens the chain at path, or starts one there (mode 0600), and keeps
@@ -215,6 +217,9 @@ func (w *Writer) take(r Record, head Head, bytes int64) {
 	w.offsets = append(w.offsets, w.size)
 	w.size += bytes
 	w.head = head
+	if r.Accepted != nil {
+		w.accepted = append(w.accepted, Decision{Seq: head.Seq, Acceptance: *r.Accepted})
+	}
 	switch r.Kind {
 	case Intent:
 		w.open[r.Seq] = r

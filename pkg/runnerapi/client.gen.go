@@ -716,6 +716,9 @@ type Session struct {
 
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
+	// ChainHead Where the runner's chain ends; absent from Build Runners. One that ends before the copy here, or differs from it, raises an alarm: the runner stops mutations until its customer decides.
+	ChainHead *ChainHead `json:"chain_head,omitempty"`
+
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
 

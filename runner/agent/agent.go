@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/runner/agent/cluster"
 	"github.com/berth-dev/berth/runner/agent/control"
@@ -201,12 +200,16 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		if err := a.makeInstallDir(); err != nil {
 			return nil, err
 		}
-		writer, err := chain.Open(a.dir.Chain(), chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign, Now: a.cfg.Now})
+		writer, err := a.openChain()
 		if err != nil {
-			return nil, damaged(a.dir.Chain(), err, chainRemedy)
+			return nil, err
 		}
 		closers = append(closers, writer.Close)
-		a.chain = newRecorder(writer, a.disk)
+		a.chain = newRecorder(writer, a.disk, a.cfg.Log)
+		if err := a.openHeads(life); err != nil {
+			return nil, err
+		}
+		deps.Stopped = a.chain.stand.text
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
 			return nil, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
@@ -256,7 +259,6 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 			a.cfg.Log.ErrorContext(ctx, "schedule cannot be written", "err", err) // the run itself is on disk, and is reported once
 		}
 	}
-	a.closeIntents(life)
 	a.prune(life)
 	a.cfg.Log.InfoContext(ctx, "runner started", "runner_id", a.runner.RunnerID, "install_id", a.runner.InstallID,
 		"version", a.cfg.Version, "slots", a.cfg.Slots, "trust", string(a.trustLevel()), "engine", a.cfg.Engine,

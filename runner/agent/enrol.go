@@ -24,6 +24,11 @@ func (a *agent) enrol(ctx context.Context) error {
 		if runner, err = a.askIdentity(ctx); err != nil {
 			return err
 		}
+		if runner.InstallID != "" {
+			if err := a.beginChain(); err != nil {
+				return err
+			}
+		}
 		if err := datadir.WriteJSON(a.dir.Runner(), runner); err != nil {
 			return err
 		}

@@ -30,8 +30,8 @@ func (a *agent) facts() runnerapi.Facts {
 	if pod := a.cfg.Pod; pod != nil {
 		facts["namespace"], facts["pod"], facts["node"] = pod.Namespace, pod.Name, pod.Node
 	}
-	if room, _ := a.disk.Now(); room.Low() {
-		facts["problem"] = room.Problem()
+	if problem := a.problem(); problem != "" {
+		facts["problem"] = problem
 	}
 	return facts
 }

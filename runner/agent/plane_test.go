@@ -93,6 +93,7 @@ func newPlane(t *testing.T, kind runnerapi.RunnerKind) *plane {
 	mux.HandleFunc("DELETE /states/{resource}/lock", p.unlockState)
 	mux.HandleFunc("GET /chain/head", p.chainHead)
 	mux.HandleFunc("POST /chain", p.appendChain)
+	mux.HandleFunc("GET /chain", p.getChain)
 	mux.HandleFunc("POST /streams/{stream}/records", p.appendLog)
 	mux.HandleFunc("POST /streams/{stream}/finish", p.finishLog)
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -428,21 +429,44 @@ func (p *plane) unlockState(w http.ResponseWriter, _ *http.Request) {
 func (p *plane) chainHead(w http.ResponseWriter, _ *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	answer(w, http.StatusOK, runnerapi.ChainHead{Seq: int64(len(p.chain))})
+	answer(w, http.StatusOK, headOf(p.chain))
+}
+
+// headOf is where the copy ends.
+func headOf(records []runnerapi.ChainRecord) runnerapi.ChainHead {
+	if len(records) == 0 {
+		return runnerapi.ChainHead{}
+	}
+	last := records[len(records)-1]
+	return runnerapi.ChainHead{Seq: last.Seq, Hash: capsule.DigestBytes(last.Body)}
+}
+
+func (p *plane) getChain(w http.ResponseWriter, r *http.Request) {
+	var after int64
+	_, _ = fmt.Sscan(r.URL.Query().Get("after"), &after)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	records := []runnerapi.ChainRecord{}
+	for _, record := range p.chain {
+		if record.Seq > after && len(records) < 2 { // small pages, to have several
+			records = append(records, record)
+		}
+	}
+	answer(w, http.StatusOK, runnerapi.ChainRecords{Records: records})
 }
 
 func (p *plane) appendChain(w http.ResponseWriter, r *http.Request) {
 	in := read[runnerapi.ChainAppend](r)
-	var n int
+	var head runnerapi.ChainHead
 	p.change(func() {
 		for _, record := range in.Records {
 			if record.Seq == int64(len(p.chain))+1 {
 				p.chain = append(p.chain, record)
 			}
 		}
-		n = len(p.chain)
+		head = headOf(p.chain)
 	})
-	answer(w, http.StatusOK, runnerapi.ChainHead{Seq: int64(n)})
+	answer(w, http.StatusOK, head)
 }
 
 func (p *plane) appendLog(w http.ResponseWriter, r *http.Request) {

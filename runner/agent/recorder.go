@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/heads"
 )
 
 const (
@@ -26,17 +28,30 @@ const (
 // gets a copy when it can.
 type recorder struct {
 	*chain.Writer
-	disk  *disk.Guard
-	grown chan struct{} // has one element when there is something to copy
+	disk   *disk.Guard
+	stand  *stand
+	second *heads.Copy // of the head
+	held   *held
+	log    *slog.Logger
+	grown  chan struct{} // has one element when there is something to copy
 }
 
-func newRecorder(w *chain.Writer, d *disk.Guard) *recorder {
-	return &recorder{Writer: w, disk: d, grown: make(chan struct{}, 1)}
+func newRecorder(w *chain.Writer, d *disk.Guard, log *slog.Logger) *recorder {
+	return &recorder{Writer: w, disk: d, stand: newStand(), log: log, grown: make(chan struct{}, 1)}
 }
 
 // Append stores a record and lets it be copied. On a full disk all but intents
 // take of the reserve: what was done is recorded, and nothing new is begun.
+// While the customer has to decide about the chain, only outcomes go into it:
+// anything else would make a second history longer. Events wait on disk.
 func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.Head, err error) {
+	stopped := r.stand.text()
+	if stopped != "" && record.Kind == chain.Event {
+		return head, r.disk.Insist(func() error { return r.held.add(record) })
+	}
+	if stopped != "" && record.Kind != chain.Outcome {
+		return head, errors.New(stopped)
+	}
 	store := func() (err error) {
 		head, err = r.Writer.Append(ctx, record)
 		return err
@@ -47,6 +62,11 @@ func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.
 		err = r.disk.Insist(store)
 	}
 	if err == nil {
+		if stopped == "" && r.second != nil {
+			if err := r.second.Keep(head); err != nil { // the chain may be ahead of it
+				r.log.WarnContext(ctx, "second copy of the head is behind", "err", err)
+			}
+		}
 		select {
 		case r.grown <- struct{}{}:
 		default:
@@ -55,8 +75,17 @@ func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.
 	return head, err
 }
 
+// adopt goes on with records of a copy, and with what the customer decided as the
+// first record after them.
+func (r *recorder) adopt(after int64, lines []chain.Line, decision chain.Record) error {
+	return r.disk.Insist(func() error { return r.Writer.Adopt(after, lines, decision) })
+}
+
 // ship copies records for as long as a session lasts.
-func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logger) error {
+func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logger, forked func(chain.Head) (known bool)) error {
+	if err := r.stand.free(ctx); err != nil {
+		return err
+	}
 	var copied runnerapi.ChainHead
 	err := control.Retry(ctx, log, "get chain head", func(ctx context.Context) (err error) {
 		copied, err = api.ChainHead(ctx)
@@ -87,8 +116,8 @@ func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logg
 				log.ErrorContext(ctx, "chain is not copied: records are dated in the future, set the clock of this machine", "err", err)
 				return control.Sleep(ctx, aheadPause) // then the same ones again
 			}
-			if err == nil || control.Is(err, "chain_gap") {
-				copied = head
+			copied = head
+			if control.Is(err, "chain_gap") {
 				return nil
 			}
 			return err
@@ -96,6 +125,9 @@ func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logg
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if control.Is(err, "chain_fork") && !forked(chain.Head{Seq: copied.Seq, Hash: copied.Hash}) {
+		return r.ship(ctx, api, log, forked) // once the customer has decided
 	}
 	// The two histories differ, or the copy is refused for good. The jobs go on:
 	// the file here is the truth, and somebody has to look.
@@ -115,9 +147,10 @@ func (a *agent) note(ctx context.Context, what, detail string) {
 }
 
 // closeIntents answers intents of which no trace is left on this machine: how
-// they ended cannot be known any more.
+// they ended cannot be known any more. It waits until the chain was compared with
+// the copy: after an older backup these intents may have their outcomes there.
 func (a *agent) closeIntents(ctx context.Context) {
-	if a.chain == nil {
+	if a.chain == nil || a.chain.stand.text() != "" {
 		return
 	}
 	var held []string

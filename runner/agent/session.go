@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -61,7 +62,7 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	err = control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
 		session, err = a.api.OpenSession(ctx, runnerapi.SessionRequest{
 			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
-			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(),
+			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
 			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
 		return verdict(err)
@@ -79,6 +80,11 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	a.writeStatus(func(s *Status) {
 		s.SessionID, s.Connected, s.Since, s.Error = session.SessionID, true, a.cfg.Now().UTC(), ""
 	})
+	if err := a.comparePlane(life); err != nil {
+		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
+		return session, err
+	}
+	a.closeIntents(life)
 	a.jobs.Resume(session.Jobs)
 	a.link.set(session)
 	return session, nil
@@ -95,7 +101,10 @@ func (a *agent) serve(work, life context.Context, session runnerapi.Session) err
 	g.Go(func() error { return a.renew(ctx, time.Duration(session.RenewSeconds)*time.Second) })
 	if a.runner.InstallID != "" {
 		g.Go(func() error { return a.followSettings(ctx) })
-		g.Go(func() error { return a.chain.ship(ctx, a.api, a.cfg.Log) })
+		g.Go(func() error {
+			return a.chain.ship(ctx, a.api, a.cfg.Log, func(plane chain.Head) bool { return a.judgePlane(ctx, plane) })
+		})
+		g.Go(func() error { return a.followDecision(ctx) })
 		g.Go(func() error { return a.followReseal(ctx) })
 	}
 	return g.Wait()
@@ -176,7 +185,7 @@ func (a *agent) claim(ctx, session context.Context) error {
 		if free == 0 { // it asks for nothing, so its answer cannot be lost
 			claim.ClaimID = newClaimID()
 		}
-		if problem := room.Problem(); problem != "" {
+		if problem := a.problem(); problem != "" {
 			claim.Problem = &problem
 		}
 		jobs, err := a.ask(ctx, claim, moved)

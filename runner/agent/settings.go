@@ -128,7 +128,11 @@ func (a *agent) anchor(ctx context.Context, keys map[string]ed25519.PublicKey, l
 		a.note(ctx, "the head of the org's chain went back", fmt.Sprintf("from record %d to %d", last.Seq, head.Seq))
 		return
 	}
-	if _, err := a.chain.Append(ctx, chain.Record{Actor: "control plane", Kind: chain.Anchor, What: "head of the org's chain", Anchored: head}); err != nil {
+	at, err := a.chain.Append(ctx, chain.Record{Actor: "control plane", Kind: chain.Anchor, What: "head of the org's chain", Anchored: head})
+	if err == nil {
+		err = datadir.WriteJSON(a.dir.ChainAnchor(), at) // one more place that knows how far the chain was
+	}
+	if err != nil {
 		a.cfg.Log.ErrorContext(ctx, "chain cannot be written", "err", err)
 	}
 }

@@ -90,3 +90,47 @@ func TestChain(t *testing.T) {
 		t.Errorf("chain went on from %d with %d, want 5 and 6", last, onward[0].Seq)
 	}
 }
+
+// A runner that comes with less of its chain than the copy has, or with another
+// one, raises an alarm; so does nobody else.
+func TestChainOfASessionIsCompared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent(w.org(), "install")
+	records, at3 := a.lines(chain.Head{}, "one", "two", "three")
+	must(t, a.append(records), nil, http.StatusOK)
+	_, other := a.lines(chain.Head{}, "one", "two", "THREE")
+	_, ahead := a.lines(at3, "four")
+	with := func(head *chain.Head) (alarms string) {
+		t.Helper()
+		request := a.sessionRequest()
+		if head != nil {
+			request.ChainHead = &runnerapi.ChainHead{Seq: head.Seq, Hash: head.Hash}
+		}
+		resp, err := a.OpenSessionWithResponse(t.Context(), request)
+		must(t, resp, err, http.StatusOK)
+		a.transport.SetSession(resp.JSON200.Token)
+		return one[string](w, `select coalesce(string_agg(kind, ' ' order by created_at, id), '') from alarms where runner_id = $1`, a.id)
+	}
+	for _, tc := range []struct {
+		name string
+		head *chain.Head
+		want string
+	}{
+		{"of a version that names none", nil, ""},
+		{"the same", &at3, ""},
+		{"longer: not copied yet", &ahead, ""},
+		{"another record", &other, "chain_fork"},
+		{"removed", &chain.Head{}, "chain_fork chain_behind"},
+		{"the same problem once more", &chain.Head{}, "chain_fork chain_behind"},
+	} {
+		if got := with(tc.head); got != tc.want {
+			t.Errorf("%s: alarms %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	resp, err := a.GetChainWithResponse(t.Context(), &runnerapi.GetChainParams{After: 1})
+	must(t, resp, err, http.StatusOK)
+	if diff := cmp.Diff(records[1:], resp.JSON200.Records); diff != "" {
+		t.Errorf("records after the first (-want +got):\n%s", diff)
+	}
+}

@@ -242,16 +242,31 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 		return err
 	}
 	_, _ = fmt.Fprintf(&out, "%s records", thousands(report.Records))
+	if n := len(report.Decisions); n > 0 {
+		_, _ = fmt.Fprintf(&out, " · records are missing, accepted by the customer %d times", n)
+	}
 	switch {
 	case headsGiven && report.LastAgreed == report.Head.Seq:
 		_, _ = fmt.Fprint(&out, " · head agrees with the vendor's anchor")
-	case headsGiven:
+	case headsGiven && report.LastAgreed > 0:
 		_, _ = fmt.Fprintf(&out, " · agrees with the vendor's anchor at record %s", thousands(report.LastAgreed))
 	}
 	_, _ = fmt.Fprintf(&out, " · %s effects without record\n", thousands(int64(len(report.Unfinished))))
 	for _, intent := range report.Unfinished {
 		_, _ = fmt.Fprintf(&out, "  record %d: %q by %q at %s has no outcome\n",
 			intent.Seq, intent.What, intent.Actor, intent.Time.Format("2006-01-02 15:04:05Z07:00"))
+	}
+	for _, d := range report.Decisions {
+		_, _ = fmt.Fprintf(&out, "  record %s: accepted by the customer: %s\n", thousands(d.Seq), visible.Line(d.Reason))
+		for _, h := range d.Abandoned {
+			_, _ = fmt.Fprintf(&out, "    given up: the records that led to record %s (%s)\n", thousands(h.Seq), visible.Line(h.Hash))
+		}
+		if d.Restored > 0 {
+			_, _ = fmt.Fprintf(&out, "    restored from the control plane's copy: %s records\n", thousands(d.Restored))
+		}
+	}
+	if report.HeadsAbandoned > 0 {
+		_, _ = fmt.Fprintf(&out, "  %s kept heads are of records that the customer gave up\n", thousands(int64(report.HeadsAbandoned)))
 	}
 	if !report.Signed {
 		_, _ = fmt.Fprintln(&out, "signatures were not checked: give --key")

@@ -18,6 +18,9 @@
 //	  recovery-change.json the old recovery key's signature under the new one
 //	  runner.json         who the runner is, once it is enrolled
 //	  chain.jsonl         the install's chain; this runner is its one writer
+//	  chain-head          its head once more; chain-anchor.json: at the last anchor
+//	  chain-held.json     events that wait for a decision about the chain
+//	  chain-problem.json  why mutations wait for the customer, chain-decision.json what was decided
 //	  orders              what was begun: engines per order, tries per effect
 //	  nonces, fences.json which nonces were used, which grants were seen
 //	  settings.json       the last good signed settings, and when they came
@@ -126,6 +129,21 @@ func (d Dir) Runner() string { return d.join("runner.json") }
 
 // Chain is the install's chain.
 func (d Dir) Chain() string { return d.join("chain.jsonl") }
+
+// ChainHead is the head of the chain, kept a second time.
+func (d Dir) ChainHead() string { return d.join("chain-head") }
+
+// ChainAnchor is the head of the chain when it took the last anchor.
+func (d Dir) ChainAnchor() string { return d.join("chain-anchor.json") }
+
+// ChainProblem is why mutations wait for the customer's decision.
+func (d Dir) ChainProblem() string { return d.join("chain-problem.json") }
+
+// ChainHeld are events that wait for the decision.
+func (d Dir) ChainHeld() string { return d.join("chain-held.json") }
+
+// ChainDecision is the decision, until it was carried out.
+func (d Dir) ChainDecision() string { return d.join("chain-decision.json") }
 
 // Orders are counts of what was begun for each order.
 func (d Dir) Orders() string { return d.join("orders") }

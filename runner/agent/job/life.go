@@ -229,6 +229,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.admit(ctx); err != nil {
 		return nil, err
 	}
+	if err := j.askStopped(); err != nil {
+		return nil, err
+	}
 	if j.spec.Kind == jobspec.KindRelease {
 		return j.reviewRelease(ctx)
 	}
@@ -250,6 +253,9 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 			return nil, err
 		}
 		if err := j.roomFor(); err != nil { // the last look before the order is used up
+			return nil, err
+		}
+		if err := j.askStopped(); err != nil { // a session may have opened meanwhile
 			return nil, err
 		}
 		if err := j.obey(ctx); err != nil {

@@ -13,10 +13,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/heads"
 	"github.com/berth-dev/berth/runner/agent/power"
 )
 
@@ -194,5 +196,38 @@ func TestEnginesOfPreflight(t *testing.T) {
 		if got := exitCode(err); got != want {
 			t.Errorf("--engines %q: exit code %d (%v), want %d\n%s", engines, got, err, want, out)
 		}
+	}
+}
+
+func TestChainDecisions(t *testing.T) {
+	dir, err := datadir.At(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, int) {
+		var out bytes.Buffer
+		code := execute(t.Context(), newRoot(), append([]string{"--data", dir.Path(), "chain"}, args...), &out, &out)
+		return out.String(), code
+	}
+	if out, code := run("accept"); code != exitUsage || !strings.Contains(out, "--reason") {
+		t.Errorf("accept without a reason: %d %s", code, out)
+	}
+	if out, code := run("restore"); code != exitFailed || !strings.Contains(out, "nothing is to be decided") {
+		t.Errorf("restore of a good chain: %d %s", code, out)
+	}
+	p := agent.ChainProblem{ID: "sha256:p", State: heads.Behind, Text: "it ends at record 1", Kept: []heads.Kept{{By: "the second copy here", Head: chain.Head{Seq: 9, Hash: "sha256:x"}}}}
+	if err := datadir.WriteJSON(dir.ChainProblem(), p); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := run("accept", "--reason", "the disk was lost"); code != 0 || !strings.Contains(out, "record 9") || !strings.Contains(out, "No agent runs") {
+		t.Errorf("accept: %d %s", code, out)
+	}
+	var d agent.ChainDecision
+	if _, err := datadir.ReadJSON(dir.ChainDecision(), &d); err != nil || d.Problem != p.ID || d.Action != agent.ChainAccept || d.Reason != "the disk was lost" {
+		t.Errorf("decision %+v, %v", d, err)
+	}
+	st, err := look(dir, 0)
+	if err != nil || st.Chain == nil || st.Chain.Text != p.Text {
+		t.Errorf("status %+v, %v", st.Chain, err)
 	}
 }

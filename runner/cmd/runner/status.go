@@ -29,6 +29,8 @@ type status struct {
 	Agent  agent.Status   `json:"agent"`
 	Disk   disk.Room      `json:"disk"`
 	Jobs   []string       `json:"jobs"`
+	// Chain is why changes are stopped; the customer has to decide.
+	Chain *agent.ChainProblem `json:"chain_problem,omitempty"`
 	// Aside are damaged files that were set aside; somebody should look at them.
 	Aside []string `json:"set_aside"`
 	// RecoveryKey is the id of the customer's recovery key, "" without one.
@@ -81,6 +83,12 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 	}
 	if st.Disk, err = agent.Room(dir, minFree); err != nil {
 		return st, err
+	}
+	var chainProblem agent.ChainProblem
+	if found, err := datadir.ReadJSON(dir.ChainProblem(), &chainProblem); err != nil {
+		return st, err
+	} else if found {
+		st.Chain = &chainProblem
 	}
 	if st.Aside, err = dir.SetAsideFiles(); err != nil {
 		return st, err
@@ -137,6 +145,13 @@ func (st status) print(cmd *cobra.Command) error {
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
 	}
+	if st.Chain != nil {
+		line("chain", "changes are stopped since %s: %s", st.Chain.Found.Format(time.RFC3339), st.Chain.Text)
+		line("", "%s", agent.ChainRemedy)
+		if st.Chain.Refused != "" {
+			line("", "the last decision was not carried out: %s", st.Chain.Refused)
+		}
+	}
 	if problem := st.Disk.Problem(); problem != "" {
 		line("disk", "%s", problem)
 	} else {
@@ -192,6 +207,7 @@ func (s *settings) chainCommand() *cobra.Command {
 			return verifyChain(cmd, dir)
 		},
 	})
+	cmd.AddCommand(s.decideCommands()...)
 	return cmd
 }
 
@@ -241,6 +257,9 @@ func verifyChain(cmd *cobra.Command, dir datadir.Dir) error {
 		return fmt.Errorf("chain is bad: %s", report.Problem)
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "chain %s is good: %d records, %d effects, head %s\n", report.Chain, report.Records, report.Effects, report.Head.Hash)
+	for _, d := range report.Decisions {
+		fmt.Fprintf(cmd.OutOrStdout(), "  records are missing before %d, accepted by the customer: %s\n", d.Seq, visible.Line(d.Reason))
+	}
 	for _, r := range report.Unfinished {
 		fmt.Fprintf(cmd.OutOrStdout(), "  without outcome: %d %s (%s)\n", r.Seq, visible.Line(r.What), visible.Line(r.Job))
 	}

@@ -15,6 +15,8 @@ const (
 	alarmLateResult = "late_result" // a report of an attempt that is over
 	alarmEnrolment  = "enrolment"   // a secret, or a runner, and another key
 	alarmChainFork  = "chain_fork"  // a second history of an install
+	// alarmChainBehind: a runner came with less of its chain than the copy has.
+	alarmChainBehind = "chain_behind"
 	// alarmHandover: a machine would have taken another's place, and the customer's
 	// recovery key had not signed that.
 	alarmHandover = "handover_refused"

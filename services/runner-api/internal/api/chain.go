@@ -47,6 +47,45 @@ func (a *API) GetChainHead(ctx context.Context, _ apigen.GetChainHeadRequestObje
 	return apigen.GetChainHead200JSONResponse{Seq: head.Seq, Hash: head.Hash}, nil
 }
 
+// compareChain raises an alarm when the chain that a runner comes with is not a
+// continuation of the copy. The runner finds out by itself and stops mutations;
+// the alarm does not depend on that.
+func (a *API) compareChain(ctx context.Context, tx *store.Tx, runnerID, install string, brought *apigen.ChainHead) error {
+	if brought == nil {
+		return nil
+	}
+	stored, err := chainHead(ctx, tx, install)
+	if err != nil || stored.Seq < brought.Seq {
+		return err // the rest is compared as it is copied
+	}
+	at := chain.Head{}
+	if brought.Seq > 0 {
+		rows, err := tx.RunnerChainRecords(ctx, db.RunnerChainRecordsParams{Chain: install, FirstSeq: brought.Seq, LastSeq: brought.Seq})
+		if err != nil {
+			return err
+		}
+		if len(rows) == 1 {
+			at = chain.Head{Seq: rows[0].Seq, Hash: shownHash(rows[0].Hash)}
+		}
+	}
+	found := alarm{
+		subject: fmt.Sprintf("record %d %s", stored.Seq, stored.Hash),
+		detail:  map[string]any{"stored_seq": stored.Seq, "runner_seq": brought.Seq, "runner_hash": brought.Hash},
+	}
+	switch {
+	case brought.Seq > 0 && at.Hash != brought.Hash:
+		found.kind = alarmChainFork
+		a.metrics.chainForks.Add(ctx, 1)
+	case stored.Seq > brought.Seq:
+		found.kind = alarmChainBehind
+	default:
+		return nil
+	}
+	a.log.ErrorContext(ctx, "chain of a runner does not continue its copy", "org_id", tx.OrgID(), "install_id", install, "runner_id", runnerID,
+		"alarm", found.kind, "runner_seq", brought.Seq, "stored_seq", stored.Seq)
+	return raise(ctx, tx, runnerID, &install, found)
+}
+
 // AppendChain copies records of the install's chain.
 func (a *API) AppendChain(ctx context.Context, req apigen.AppendChainRequestObject) (apigen.AppendChainResponseObject, error) {
 	s, err := gate.SessionOf(ctx)

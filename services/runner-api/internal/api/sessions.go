@@ -121,6 +121,9 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 	}
 	var settings int64
 	if runner.InstallID != nil {
+		if err := a.compareChain(ctx, tx, runner.ID, *runner.InstallID, body.ChainHead); err != nil {
+			return answer, err
+		}
 		if err := keepRecovery(ctx, tx, runner, body); err != nil {
 			return answer, err
 		}
