@@ -305,7 +305,7 @@ func TestFullDiskWhenTheIntentIsRecorded(t *testing.T) {
 		spec.TerraformModule.Vars["ballast"] = strings.Repeat("x", 400<<10)
 	})
 	// Twice the ballast fits, for the attempt and for the engine, and no third time.
-	d.takeReserve()
+	r.gone("*")
 	d.fill(1100 << 10)
 	result := c.plane.result(t, c.order(asItIs))
 	if result.Outcome != jobspec.OutcomeNotStarted && result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "disk full") {
@@ -319,7 +319,7 @@ func TestFullDiskWhenTheIntentIsRecorded(t *testing.T) {
 // Either the release is accepted and the result says so, or neither.
 func TestFullDiskDuringAnAcceptance(t *testing.T) {
 	t.Parallel()
-	for name, left := range map[string]int64{"nothing fits": 100 << 10, "the set does not fit": 1500 << 10} {
+	for name, left := range map[string]int64{"nothing fits": 100 << 10, "the job fits, not what it brings": 1200 << 10} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, d := newTiny(t, "1")
@@ -328,7 +328,7 @@ func TestFullDiskDuringAnAcceptance(t *testing.T) {
 				checkOf(asWritten, "print "+strings.Repeat("x", 400<<10)),
 			}}
 			plan := r.review(change, release)
-			d.takeReserve()
+			r.gone("*")
 			d.fill(left)
 			result := r.plane.result(t, r.acceptance(change, release, plan, func(*jobspec.Spec) {}))
 			if result.Outcome != jobspec.OutcomeNotStarted && result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "disk full") {
@@ -339,6 +339,7 @@ func TestFullDiskDuringAnAcceptance(t *testing.T) {
 			}
 			r.sessionsStay()
 			d.free()
+			r.gone("*")
 			change = id.New(id.Change)
 			again := r.acceptance(change, release, r.review(change, release), func(*jobspec.Spec) {})
 			if result := r.plane.result(t, again); result.Outcome != jobspec.OutcomeSucceeded {

@@ -107,6 +107,9 @@ func (a *agent) place(ctx context.Context, session *runnerapi.Session) error {
 
 // pinnedHosts is what the first session said, empty before it.
 func (a *agent) pinnedHosts() (kept hosts, err error) {
+	if a.trust.OneHost {
+		return kept, nil // it is not asked
+	}
 	if _, err = datadir.ReadJSON(a.dir.Hosts(), &kept); err != nil {
 		return kept, damaged(a.dir.Hosts(), err, "restore the file from a copy, or remove it: then the next session says once more where logs and artifacts go")
 	}
