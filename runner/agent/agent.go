@@ -188,13 +188,19 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	if err := a.reachable(); err != nil {
 		return nil, err
 	}
+	if _, err := a.pinnedHosts(); err != nil {
+		return nil, err
+	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
 	if deps.Orders, err = order.OpenLedger(a.dir.Orders()); err != nil {
-		return nil, fmt.Errorf("begun orders: %w", err)
+		return nil, damaged(a.dir.Orders(), err, "restore the file from a copy; without it the runner could do again what it did")
 	}
 	closers = append(closers, deps.Orders.Close)
-	if err := deps.Orders.Prune(a.cfg.Now()); err != nil {
-		return nil, fmt.Errorf("begun orders: %w", err)
+	if err := a.disk.Insist(func() error { return deps.Orders.Prune(a.cfg.Now()) }); err != nil {
+		if !disk.Full(err) {
+			return nil, fmt.Errorf("begun orders: %w", err)
+		}
+		a.cfg.Log.WarnContext(life, "begun orders are not tidied up", "err", err) // all of them are still known
 	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
@@ -225,7 +231,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
 		}
 		a.openBook(life)
-		if err := a.openScripts(deps); err != nil {
+		if err := a.openScripts(life, deps); err != nil {
 			return nil, err
 		}
 		a.loadSettings(trusted.Dispatch)

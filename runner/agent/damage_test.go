@@ -65,6 +65,10 @@ func ended(t *testing.T) *change {
 func TestDamagedFilesThatStop(t *testing.T) {
 	t.Parallel()
 	c := ended(t)
+	if err := datadir.WriteJSON(c.dir.Hosts(), map[string]string{"log_url": c.plane.URL}); err != nil {
+		t.Fatal(err)
+	}
+	c.accept(jobspec.Script{Action: *script("print hello").Action, TimeoutSeconds: 60})
 	for _, tc := range []struct {
 		path string
 		// names is what the error says besides the path.
@@ -80,6 +84,9 @@ func TestDamagedFilesThatStop(t *testing.T) {
 		{path: c.dir.Chain(), names: "record 1", cut: true},
 		{path: c.dir.Nonces(), cut: true},
 		{path: c.dir.Fences()},
+		{path: c.dir.Orders(), cut: true},
+		{path: c.dir.Hosts(), names: "remove it"},
+		{path: c.dir.Scripts(), names: "deploy again"},
 	} {
 		for name, spoil := range damages {
 			if tc.cut && name == "cut off" {
@@ -129,6 +136,7 @@ func TestDamagedFilesThatAreSetAside(t *testing.T) {
 	c := ended(t)
 	for path, text := range map[string]string{
 		c.dir.Schedule():    `{"check": "2026-01-01T00:00:00Z"}`,
+		c.dir.ScriptRuns():  `{"seen": {}, "count": 0, "failed": 0, "since": "2026-01-01T00:00:00Z"}`,
 		c.dir.Settings():    `{"payloadType": "x", "payload": "eA==", "signatures": []}`,
 		c.dir.Claim():       `{"claim_id": "0123456789abcdef"}`,
 		c.dir.StackReport(): `{"secret": "bph_example", "outputs": {}}`,

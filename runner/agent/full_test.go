@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -13,10 +14,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
 // watched is how long the openings of sessions are counted.
@@ -93,6 +97,34 @@ func (d *tiny) free() {
 	}
 }
 
+// acceptFirst has the runner accept the script of a run now, while its disk has
+// room for that, and none later.
+func (r *runner) acceptFirst(spec jobspec.Spec) {
+	r.t.Helper()
+	r.accept(jobspec.Script{Action: *spec.Action, TimeoutSeconds: 60})
+	r.plane.accept = nil
+}
+
+// runsAlone waits until only this job has files, and its last one before the
+// engine ends is written: what is replaced or removed gives room back.
+func (r *runner) runsAlone(job string) {
+	r.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		jobs, err := os.ReadDir(r.dir.Jobs())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		var attempt struct{ Phase recovery.Phase }
+		_, err = datadir.ReadJSON(filepath.Join(r.dir.Jobs(), job+".1", "attempt.json"), &attempt)
+		if err == nil && len(jobs) == 1 && attempt.Phase == recovery.Started {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%d jobs, phase %q, %v", len(jobs), attempt.Phase, err)
+		}
+	}
+}
+
 // sessionsStay fails when sessions are opened again and again.
 func (r *runner) sessionsStay() {
 	r.t.Helper()
@@ -125,6 +157,7 @@ func TestFullDiskBeforeAClaim(t *testing.T) {
 	r, d := newTiny(t, "")
 	r.start()
 	r.plane.until(t, "a session", func() bool { return len(r.plane.sessions) == 1 })
+	r.acceptFirst(script("print hello"))
 	d.fill(0)
 	r.saysFull()
 	job := r.plane.give(script("print hello"))
@@ -164,13 +197,13 @@ func TestFullDiskWhilePreparing(t *testing.T) {
 	}
 	r.start()
 	r.plane.until(t, "a session", func() bool { return len(r.plane.sessions) == 1 })
+	small := script("print hello")
+	r.acceptFirst(small)
 	d.fill(3 << 20)
-	large := script("print hello")
+	large, heavy := small, small
 	large.Artifact = &jobspec.Artifact{Repository: r.plane.orgID + "/shop/api", Digest: packed.Digest.String()}
-	for name, spec := range map[string]jobspec.Spec{
-		"the artifact": large,
-		"the job":      script("print " + strings.Repeat("x", 4<<20)),
-	} {
+	heavy.State = json.RawMessage(`{"ballast": "` + strings.Repeat("x", 4<<20) + `"}`)
+	for name, spec := range map[string]jobspec.Spec{"the artifact": large, "the job": heavy} {
 		job := r.plane.give(spec)
 		result := r.plane.result(t, job)
 		if result.Outcome != jobspec.OutcomeNotStarted || !strings.Contains(result.Error, "disk full") {
@@ -215,6 +248,7 @@ func TestFullDiskDuringAnApply(t *testing.T) {
 			r.plane.mu.Unlock()
 			job := c.order(asItIs)
 			r.appears(r.file("began"))
+			r.runsAlone(job)
 			if tc.greedy {
 				d.takeReserve()
 			}
@@ -271,7 +305,7 @@ func TestFullDiskWhenTheIntentIsRecorded(t *testing.T) {
 		spec.TerraformModule.Vars["ballast"] = strings.Repeat("x", 400<<10)
 	})
 	// Twice the ballast fits, for the attempt and for the engine, and no third time.
-	d.takeReserve()
+	r.gone("*")
 	d.fill(1100 << 10)
 	result := c.plane.result(t, c.order(asItIs))
 	if result.Outcome != jobspec.OutcomeNotStarted && result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "disk full") {
@@ -279,6 +313,39 @@ func TestFullDiskWhenTheIntentIsRecorded(t *testing.T) {
 	}
 	if got := c.effects(); len(got) > 0 {
 		t.Errorf("it had effects: %v", got)
+	}
+}
+
+// Either the release is accepted and the result says so, or neither.
+func TestFullDiskDuringAnAcceptance(t *testing.T) {
+	t.Parallel()
+	for name, left := range map[string]int64{"nothing fits": 100 << 10, "the job fits, not what it brings": 1200 << 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, d := newTiny(t, "1")
+			r.start()
+			change, release := id.New(id.Change), jobspec.Release{ID: id.New(id.Release), Number: 1, Scripts: []jobspec.Script{
+				checkOf(asWritten, "print "+strings.Repeat("x", 400<<10)),
+			}}
+			plan := r.review(change, release)
+			r.gone("*")
+			d.fill(left)
+			result := r.plane.result(t, r.acceptance(change, release, plan, func(*jobspec.Spec) {}))
+			if result.Outcome != jobspec.OutcomeNotStarted && result.Outcome != jobspec.OutcomeFailed || !strings.Contains(result.Error, "disk full") {
+				t.Errorf("result = %+v, want it not_started or failed by a full disk", result)
+			}
+			if raw, err := os.ReadFile(r.dir.Scripts()); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("something was accepted: %.200s %v", raw, err)
+			}
+			r.sessionsStay()
+			d.free()
+			r.gone("*")
+			change = id.New(id.Change)
+			again := r.acceptance(change, release, r.review(change, release), func(*jobspec.Spec) {})
+			if result := r.plane.result(t, again); result.Outcome != jobspec.OutcomeSucceeded {
+				t.Errorf("result = %+v, want success once there is room", result)
+			}
+		})
 	}
 }
 

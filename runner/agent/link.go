@@ -86,8 +86,8 @@ func (a *agent) place(ctx context.Context, session *runnerapi.Session) error {
 		session.Registry = runnerapi.Registry{Host: u.Host, PlainHTTP: u.Scheme == "http"}
 		return nil
 	}
-	var kept hosts
-	if _, err := datadir.ReadJSON(a.dir.Hosts(), &kept); err != nil {
+	kept, err := a.pinnedHosts()
+	if err != nil {
 		return err
 	}
 	pinned := hosts{LogURL: first(a.trust.LogURL, kept.LogURL), Registry: first(a.trust.Registry, kept.Registry)}
@@ -98,11 +98,22 @@ func (a *agent) place(ctx context.Context, session *runnerapi.Session) error {
 	if pin == pinned {
 		return nil
 	}
-	if err := datadir.WriteJSON(a.dir.Hosts(), pin); err != nil {
+	if err := a.disk.Insist(func() error { return datadir.WriteJSON(a.dir.Hosts(), pin) }); err != nil {
 		return err
 	}
 	a.note(ctx, "addresses for logs and artifacts were taken from the first session", pin.LogURL+" "+pin.Registry)
 	return nil
+}
+
+// pinnedHosts is what the first session said, empty before it.
+func (a *agent) pinnedHosts() (kept hosts, err error) {
+	if a.trust.OneHost {
+		return kept, nil // it is not asked
+	}
+	if _, err = datadir.ReadJSON(a.dir.Hosts(), &kept); err != nil {
+		return kept, damaged(a.dir.Hosts(), err, "restore the file from a copy, or remove it: then the next session says once more where logs and artifacts go")
+	}
+	return kept, nil
 }
 
 // allow compares what a session names with what is pinned, and returns what is

@@ -81,7 +81,7 @@ func (a *agent) followReseal(ctx context.Context) error {
 			} else {
 				a.note(ctx, "sealed again", fmt.Sprintf("states and outputs of %d resources", n))
 			}
-			if err := datadir.WriteJSON(a.dir.Reseal(), wish); err != nil {
+			if err := a.keepWish(ctx, wish); err != nil {
 				return err
 			}
 		}
@@ -98,7 +98,24 @@ func (a *agent) resealAll(ctx context.Context) (int, error) {
 	if err != nil {
 		return n, err
 	}
-	return n, a.dir.EndFirstForm()
+	return n, a.disk.Insist(a.dir.EndFirstForm)
+}
+
+// keepWish writes down how a wish ended. It waits for room: by what is on disk,
+// everything would be sealed once more.
+func (a *agent) keepWish(ctx context.Context, wish ResealRequest) error {
+	for try := 0; ; try++ {
+		err := a.disk.Insist(func() error { return datadir.WriteJSON(a.dir.Reseal(), wish) })
+		if err == nil {
+			return nil
+		}
+		if try == 0 {
+			a.cfg.Log.ErrorContext(ctx, "the answer to the wish to seal again cannot be written", "err", err)
+		}
+		if err := control.Sleep(ctx, control.Backoff(try)); err != nil {
+			return err
+		}
+	}
 }
 
 // SealedStore is where states and outputs are kept: runner-api.

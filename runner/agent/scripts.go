@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,13 +21,25 @@ const (
 	whyNoCheck     = "not a check: each run of this script needs a decision"
 )
 
-// openScripts opens what is known of scripts.
-func (a *agent) openScripts(deps *job.Deps) (err error) {
+// openScripts opens what is known of scripts. Without the count of their runs
+// the next run of each is called its first.
+func (a *agent) openScripts(life context.Context, deps *job.Deps) (err error) {
 	if a.scripts, err = scripts.Open(a.dir.Scripts()); err != nil {
+		return damaged(a.dir.Scripts(), err, "restore the file from a copy, or remove it and deploy again: that asks for all scripts once more")
+	}
+	open := func() error {
+		a.runs, err = scripts.OpenLedger(a.dir.ScriptRuns(), a.chain, a.disk, a.cfg.Now)
 		return err
 	}
-	if a.runs, err = scripts.OpenLedger(a.dir.ScriptRuns(), a.chain, a.cfg.Now); err != nil {
-		return err
+	if broken := open(); broken != nil {
+		to, err := a.dir.SetAside(a.dir.ScriptRuns(), "agent", broken)
+		if to == "" {
+			return errors.Join(broken, err)
+		}
+		a.setAside(life, fmt.Errorf("%w; it was set aside as %s", broken, to))
+		if err := open(); err != nil {
+			return err
+		}
 	}
 	deps.Scripts, deps.Runs, deps.Scheduled = a.scripts, a.runs, a.scheduledScripts
 	return nil

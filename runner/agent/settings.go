@@ -101,8 +101,8 @@ func (a *agent) followSettings(ctx context.Context) error {
 		close(a.renewed)
 		a.renewed = make(chan struct{})
 		a.mu.Unlock()
-		if err := a.scripts.Settle(a.scheduledScripts()); err != nil {
-			return err
+		if err := a.disk.Insist(func() error { return a.scripts.Settle(a.scheduledScripts()) }); err != nil {
+			a.cfg.Log.ErrorContext(ctx, "scripts that are not scheduled any more stay accepted", "err", err) // until the next settings
 		}
 		a.cfg.Log.InfoContext(ctx, "settings are in force", "version", s.Version, "scheduled", len(s.Schedule), "expires_at", taken.until())
 		a.writeStatus(func(st *Status) { st.SettingsVersion, st.SettingsExpire = s.Version, taken.until() })

@@ -216,7 +216,7 @@ func (j *job) begin(life context.Context) error {
 	defer span.End()
 	p, err := j.start(ctx, life)
 	if err != nil {
-		if life.Err() != nil && j.why() == "" {
+		if errors.Is(err, errDetached) || life.Err() != nil && j.why() == "" {
 			return errDetached
 		}
 		return j.finish(life, j.failure(err), nil)
@@ -233,7 +233,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 		return nil, err
 	}
 	if j.spec.Kind == jobspec.KindRelease {
-		return j.reviewRelease(ctx)
+		return j.reviewRelease(ctx, life)
 	}
 	if err := j.admitScript(ctx); err != nil {
 		return nil, err

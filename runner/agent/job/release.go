@@ -116,7 +116,10 @@ func (ownWork) Stop(time.Duration) {}
 // reviewRelease compares the scripts of a release with the accepted ones, or
 // accepts them. No engine is started: the agent leaves in the job's directory
 // what an engine would, and all that follows is the same.
-func (j *job) reviewRelease(ctx context.Context) (engine, error) {
+func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
+	if err := j.roomFor(); err != nil {
+		return nil, err
+	}
 	j.remark("looking at " + j.what())
 	for _, dir := range []string{"in", "out"} {
 		if err := os.MkdirAll(filepath.Join(j.dir.engine(), dir), 0o700); err != nil {
@@ -147,7 +150,7 @@ func (j *job) reviewRelease(ctx context.Context) (engine, error) {
 		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},
 	}
 	if j.mutates() {
-		err = j.acceptRelease(&result)
+		err = j.acceptRelease(life, &result)
 	} else {
 		err = j.planAcceptance(&result)
 	}
@@ -155,7 +158,10 @@ func (j *job) reviewRelease(ctx context.Context) (engine, error) {
 		return nil, err
 	}
 	result.FinishedAt = j.deps.Now().UTC()
-	return newOwnWork(), j.leave("result.json", result)
+	if err := j.leave(life, "result.json", result); err != nil {
+		return nil, err
+	}
+	return newOwnWork(), nil
 }
 
 // planAcceptance leaves what an engine leaves of a plan.
@@ -183,14 +189,16 @@ func (j *job) planAcceptance(result *jobspec.Result) error {
 		Pinned   pinnedRelease    `json:"pinned"`
 	}{manifest, pinned}
 	return errors.Join(
-		os.MkdirAll(filepath.Join(j.dir.engine(), "out", "pinned"), 0o700),
-		j.leave("plan.canonical.json", canonical), j.leave("plan.summary.json", summary), j.leave("pinned/release.json", pinned),
+		os.MkdirAll(filepath.Join(j.out(), "pinned"), 0o700),
+		datadir.WriteJSON(filepath.Join(j.out(), "plan.canonical.json"), canonical),
+		datadir.WriteJSON(filepath.Join(j.out(), "plan.summary.json"), summary),
+		datadir.WriteJSON(filepath.Join(j.out(), "pinned", "release.json"), pinned),
 	)
 }
 
 // acceptRelease makes the pinned scripts the accepted ones. What the settings in
 // force schedule goes on until they do not: the release may still be on its way.
-func (j *job) acceptRelease(result *jobspec.Result) error {
+func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error {
 	var pinned pinnedRelease
 	found, err := datadir.ReadJSON(j.dir.in("pinned/release.json"), &pinned)
 	if err != nil || !found {
@@ -200,7 +208,7 @@ func (j *job) acceptRelease(result *jobspec.Result) error {
 	if !j.spec.Destroy {
 		acceptance.Keep = j.deps.Scheduled()
 	}
-	err = j.deps.Scripts.Replace(acceptance)
+	err = j.deps.Disk.Insist(func() error { return j.deps.Scripts.Replace(acceptance) })
 	if errors.Is(err, scripts.ErrMoved) {
 		result.Outcome, result.Error, result.Remedy = jobspec.OutcomeStale, err.Error(), "plan the change again"
 		return nil
@@ -212,7 +220,7 @@ func (j *job) acceptRelease(result *jobspec.Result) error {
 	if err != nil {
 		return err
 	}
-	return j.leave("outputs.json", jobspec.Outputs{"scripts": {Value: raw}})
+	return j.leave(life, "outputs.json", jobspec.Outputs{"scripts": {Value: raw}})
 }
 
 // acceptedAfterAll is the result of an acceptance whose agent died: the set says
@@ -224,9 +232,13 @@ func (j *job) acceptedAfterAll() jobspec.Result {
 	return jobspec.Result{Outcome: jobspec.OutcomeStale, Error: "the agent stopped before the scripts were accepted", Remedy: "nothing was done; it is planned again"}
 }
 
-// leave writes a file of the job's out directory.
-func (j *job) leave(name string, v any) error {
-	return datadir.WriteJSON(filepath.Join(j.dir.engine(), "out", filepath.FromSlash(name)), v)
+// leave writes a file of the job's out directory, and waits for room: what it
+// tells of is done.
+func (j *job) leave(life context.Context, name string, v any) error {
+	return j.stored(life, name, func() error { return datadir.WriteJSON(filepath.Join(j.out(), name), v) })
 }
+
+// out is what an engine leaves.
+func (j *job) out() string { return filepath.Join(j.dir.engine(), "out") }
 
 var _ engine = ownWork{}

@@ -207,16 +207,15 @@ func (l *Ledger) Prune(now time.Time) error {
 			return err
 		}
 	}
-	if err := datadir.Write(l.path, text.Bytes()); err != nil {
-		return err
-	}
-	fresh, err := OpenLedger(l.path)
+	written := datadir.Write(l.path, text.Bytes())
+	fresh, err := OpenLedger(l.path) // the file of before where that did not work: it knows the same
 	if err != nil {
-		return err
+		l.broken = os.ErrClosed // which file is there now is not known
+		return errors.Join(written, err)
 	}
 	_ = l.file.Close()
 	l.file, l.size, l.orders, l.effects, l.floor, l.broken = fresh.file, fresh.size, fresh.orders, fresh.effects, fresh.floor, nil
-	return nil
+	return written
 }
 
 // Close closes the file; the ledger cannot be used after it.
@@ -229,8 +228,8 @@ func (l *Ledger) Close() error {
 
 // write appends a line and takes it in. l.mu is held.
 func (l *Ledger) write(what line) error {
-	if l.broken != nil {
-		return fmt.Errorf("ledger of orders failed earlier: %w", l.broken)
+	if err := l.heal(); err != nil {
+		return err
 	}
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -238,7 +237,7 @@ func (l *Ledger) write(what line) error {
 	}
 	text = append(text, '\n')
 	if _, err := l.file.WriteAt(text, l.size); err != nil {
-		l.broken = l.file.Truncate(l.size)
+		l.broken = err
 		return fmt.Errorf("ledger of orders: %w", err)
 	}
 	if err := l.file.Sync(); err != nil {
@@ -248,6 +247,26 @@ func (l *Ledger) write(what line) error {
 	l.size += int64(len(text))
 	l.take(what)
 	return nil
+}
+
+// heal makes sure after a failed write that the file ends with the last line that
+// was taken in: every byte up to there was synced before.
+func (l *Ledger) heal() error {
+	if l.broken == nil {
+		return nil
+	}
+	if !errors.Is(l.broken, os.ErrClosed) {
+		err := l.file.Truncate(l.size)
+		if err == nil {
+			err = l.file.Sync()
+		}
+		if err == nil {
+			l.broken = nil
+			return nil
+		}
+		l.broken = err
+	}
+	return fmt.Errorf("ledger of orders failed earlier: %w", l.broken)
 }
 
 // take adds what a line says to what is known. It says whether the line makes

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,5 +154,66 @@ func TestLedgerLetsOneOfManyBegin(t *testing.T) {
 	group.Wait()
 	if begun != 1 {
 		t.Errorf("%d began, want 1", begun)
+	}
+}
+
+// What a full disk did not take is not counted, also by the agents that come
+// later; and with room again the ledger goes on.
+func TestLedgerOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a disk that is small enough to be filled")
+	}
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=700"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	path, filler := filepath.Join(dir, "orders"), filepath.Join(dir, "filler")
+	l := openLedger(t, path)
+	begun := 0
+	begin := func() error {
+		err := l.Begin(reading("job_"+strconv.Itoa(begun+1)), 1, now)
+		if err == nil {
+			begun++
+		}
+		return err
+	}
+	if err := begin(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filler, make([]byte, 64<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	var err error
+	for range 4096 / 10 { // to the end of the page that the file has already
+		if err = begin(); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("err = %v, want a full disk", err)
+	}
+	refused := "job_" + strconv.Itoa(begun+1)
+	if err := l.Prune(now); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("prune: %v, want a full disk", err)
+	}
+	later := openLedger(t, path) // opening needs no room
+	for name, l := range map[string]*order.Ledger{"the same": l, "a later one": later} {
+		if past := l.Past(refused); past.Starts != 0 {
+			t.Errorf("%s counts what was not begun: %+v", name, past)
+		}
+		if past := l.Past("job_1"); past.Starts != 1 {
+			t.Errorf("%s does not know what was begun: %+v", name, past)
+		}
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := begin(); err != nil {
+		t.Fatal(err)
+	}
+	if past := openLedger(t, path).Past(refused); past.Starts != 1 {
+		t.Errorf("with room again it is not counted: %+v", past)
 	}
 }

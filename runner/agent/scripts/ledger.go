@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/disk"
 )
 
 // Chain takes records.
@@ -21,15 +22,19 @@ type Chain interface {
 type Ledger struct {
 	path  string
 	chain Chain
+	disk  *disk.Guard
 	now   func() time.Time
 
 	mu    sync.Mutex
 	tally Tally
+	// unwritten: the tally has not reached the disk since it changed.
+	unwritten bool
 }
 
-// OpenLedger reads the count at path; an empty one when there is no file.
-func OpenLedger(path string, to Chain, now func() time.Time) (*Ledger, error) {
-	l := &Ledger{path: path, chain: to, now: now}
+// OpenLedger reads the count at path; an empty one when there is no file. On a
+// full disk the count takes of the reserve of guard, which may be nil.
+func OpenLedger(path string, to Chain, guard *disk.Guard, now func() time.Time) (*Ledger, error) {
+	l := &Ledger{path: path, chain: to, disk: guard, now: now}
 	if _, err := datadir.ReadJSON(path, &l.tally); err != nil {
 		return nil, fmt.Errorf("count of script runs: %w", err)
 	}
@@ -55,19 +60,22 @@ func (l *Ledger) Flush(ctx context.Context, ending bool) error {
 func (l *Ledger) move(ctx context.Context, step func(Tally) (Tally, []chain.Record)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.tally
-	next, records := step(before)
+	next, records := step(l.tally)
 	for _, r := range records {
 		if _, err := l.chain.Append(ctx, r); err != nil {
 			return fmt.Errorf("chain: %w", err)
 		}
 	}
-	if len(records) == 0 && next.Count == before.Count {
+	// What is in the chain is counted, also when the count cannot be written now:
+	// a second try writes it, and records nothing twice.
+	l.unwritten = l.unwritten || len(records) > 0 || next.Count != l.tally.Count
+	l.tally = next
+	if !l.unwritten {
 		return nil
 	}
-	if err := datadir.WriteJSON(l.path, next); err != nil {
+	if err := l.disk.Insist(func() error { return datadir.WriteJSON(l.path, next) }); err != nil {
 		return fmt.Errorf("count of script runs: %w", err)
 	}
-	l.tally = next
+	l.unwritten = false
 	return nil
 }

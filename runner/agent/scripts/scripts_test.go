@@ -3,6 +3,7 @@ package scripts_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -346,7 +347,7 @@ func TestLedgerGoesOnAfterARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.json")
 	var got records
 	open := func() *scripts.Ledger {
-		l, err := scripts.OpenLedger(path, &got, func() time.Time { return noon })
+		l, err := scripts.OpenLedger(path, &got, nil, func() time.Time { return noon })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,5 +367,39 @@ func TestLedgerGoesOnAfterARestart(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"first run of script up", "runs of scripts"}, what); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
+	}
+}
+
+// A count that cannot be written is written by the next try, which records
+// nothing twice.
+func TestLedgerRecordsOnceWhenTheCountCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "later")
+	path := filepath.Join(dir, "runs.json")
+	var got records
+	l, err := scripts.OpenLedger(path, &got, nil, func() time.Time { return noon })
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := scripts.Run{Name: "up", Digest: "d", Key: "1", At: noon, OK: true}
+	for range 3 {
+		if err := l.Ran(t.Context(), run); err == nil {
+			t.Fatal("a count that is not on disk was taken for written")
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ran(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 {
+		t.Errorf("%d records, want 1: %v", len(got), got)
+	}
+	if l, err = scripts.OpenLedger(path, &got, nil, func() time.Time { return noon }); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Flush(t.Context(), true); err != nil || len(got) != 2 || got[1].Result != "1 ok, 0 failed" {
+		t.Errorf("what a later agent records: %v, %v", got, err)
 	}
 }

@@ -59,7 +59,7 @@ func Open(path string) (*Set, error) {
 	for _, a := range s.doc.Scripts {
 		digest, err := a.Script.Digest()
 		if err != nil || digest != a.Digest {
-			return nil, fmt.Errorf("accepted scripts: %s: the text of %q is not the one that was accepted as %s; remove the file, then deploy again to accept the release", path, a.Script.Action.Name, a.Digest)
+			return nil, fmt.Errorf("accepted scripts: %s: the text of %q is not the one that was accepted as %s", path, a.Script.Action.Name, a.Digest)
 		}
 	}
 	return s, nil
