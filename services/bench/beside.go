@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -80,7 +81,7 @@ func polled(ctx context.Context, st *store.Store, w *waiter, into *figures) erro
 	group.Go(func() error { return w.poll(ctx, pollerJobs, arrivals) })
 	group.Go(func() error {
 		for range pollerJobs {
-			jobID, at, err := queue(ctx, st, w.runner)
+			jobID, at, err := queue(ctx, st, w.runner, jobspec.OperationRun)
 			if err != nil {
 				return err
 			}

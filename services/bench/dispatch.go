@@ -22,12 +22,16 @@ const (
 )
 
 // queue commits a job for a runner and wakes it, as ctl-api does, and says when
-// the commit had returned.
-func queue(ctx context.Context, st *store.Store, r runner) (jobID string, committed time.Time, err error) {
+// the commit had returned. Waiters get a check, which they report as done; a real
+// agent runs only scripts that it accepted, so it gets a plan.
+func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Operation) (jobID string, committed time.Time, err error) {
 	spec := jobspec.Spec{
 		Version: jobspec.Version, JobID: id.New(id.Job), OrgID: r.orgID, InstallID: r.installID,
-		Kind: jobspec.KindAction, Operation: jobspec.OperationRun, TimeoutSeconds: 60,
-		Action: &jobspec.Action{Name: "check", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "look", Command: "true"}}},
+		Kind: jobspec.KindAction, Operation: operation, TimeoutSeconds: 60,
+		Action: &jobspec.Action{Name: "script", ReadOnly: true, Steps: []jobspec.ActionStep{{Name: "look", Command: "true"}}},
+	}
+	if operation == jobspec.OperationPlan {
+		spec.ChangeID = id.New(id.Change)
 	}
 	if err := spec.Validate(); err != nil {
 		return "", committed, err
@@ -37,7 +41,7 @@ func queue(ctx context.Context, st *store.Store, r runner) (jobID string, commit
 		if err != nil {
 			return err
 		}
-		signed, err := order.Sign(r.orders, spec, order.Draft{RunnerID: r.id, MachineKey: row.PublicKey, Actor: "bench"}, time.Now())
+		signed, err := order.Sign(r.orders, spec, order.Draft{RunnerID: r.id, MachineKey: row.PublicKey, OriginID: spec.ChangeID, Actor: "bench"}, time.Now())
 		if err != nil {
 			return err
 		}
@@ -63,7 +67,7 @@ func toWaiter(ctx context.Context, st *store.Store, w *waiter) (time.Duration, e
 	if err := w.untilHeld(ctx); err != nil {
 		return 0, err
 	}
-	jobID, committed, err := queue(ctx, st, w.runner)
+	jobID, committed, err := queue(ctx, st, w.runner, jobspec.OperationRun)
 	if err != nil {
 		return 0, err
 	}
@@ -83,7 +87,7 @@ func toWaiter(ctx context.Context, st *store.Store, w *waiter) (time.Duration, e
 // toEngine measures one job of the real agent from its commit to the first
 // instruction of the engine, by the one clock of this machine.
 func toEngine(ctx context.Context, st *store.Store, r runner) (time.Duration, error) {
-	jobID, committed, err := queue(ctx, st, r)
+	jobID, committed, err := queue(ctx, st, r, jobspec.OperationPlan)
 	if err != nil {
 		return 0, err
 	}
