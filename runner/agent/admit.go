@@ -63,7 +63,7 @@ func (a *agent) admit() error {
 	if err := datadir.WriteJSON(a.dir.Trust(), trust); err != nil {
 		return err
 	}
-	if err := datadir.Remove(a.dir.Hosts()); err != nil { // the customer said anew where the control plane is
+	if err := datadir.Remove(a.dir.Hosts()); err != nil { // the customer said again where the control plane is
 		return err
 	}
 	if !enrolled {

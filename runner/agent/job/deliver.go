@@ -52,7 +52,7 @@ func (j *job) handPlan(life context.Context, result jobspec.Result) (jobspec.Res
 // announce says that a scheduled run has begun, which opens its log. After an
 // outage the report of its end does the same.
 func (j *job) announce(life context.Context) {
-	run := jobspec.Run{Action: j.attempt.Tick.Action, ScheduledAt: j.attempt.Tick.At, State: "running", StartedAt: j.deps.Now().UTC()}
+	run := jobspec.Run{Action: j.tick.Action, ScheduledAt: j.tick.At, State: "running", StartedAt: j.deps.Now().UTC()}
 	err := control.Retry(life, j.log, "announce run", func(ctx context.Context) error {
 		select {
 		case <-j.over: // the report of the end follows
@@ -71,7 +71,7 @@ func (j *job) announce(life context.Context) {
 }
 
 func (j *job) handRun(life context.Context, result jobspec.Result) error {
-	run := runOf(*j.attempt.Tick, result)
+	run := runOf(*j.tick, result)
 	return control.Retry(life, j.log, "report run", func(ctx context.Context) error {
 		recorded, err := j.deps.API.ReportRun(ctx, j.spec.JobID, run)
 		if err == nil {

@@ -69,6 +69,8 @@ type job struct {
 	group      *process.Group
 	kubeconfig string // in/kubeconfig, "" when the engine gets none
 
+	tick *Tick // of the attempt, which other goroutines read without its lock
+
 	mu       sync.Mutex
 	attempt  Attempt
 	stopped  Stop
@@ -84,7 +86,7 @@ type job struct {
 func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
 	spec, fault := a.Spec()
 	j := &job{
-		deps: deps, dir: dir, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
+		deps: deps, dir: dir, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
 		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
 		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
 		breakOff: func() {},
@@ -120,7 +122,7 @@ func (j *job) run(life context.Context, entry recovery.Decision) {
 		case <-life.Done():
 		}
 	}()
-	if j.attempt.Tick != nil {
+	if j.tick != nil {
 		go j.announce(life)
 	}
 	err := j.work(life, entry)

@@ -196,7 +196,7 @@ func (s *Set) Free() (int, <-chan struct{}) {
 	defer s.mu.Unlock()
 	used := 0
 	for _, j := range s.jobs {
-		if j.attempt.Tick == nil && !isClosed(j.over) {
+		if j.tick == nil && !isClosed(j.over) {
 			used++
 		}
 	}
@@ -221,7 +221,7 @@ func (s *Set) Busy(action string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, j := range s.jobs {
-		if j.attempt.Tick != nil && j.attempt.Tick.Action == action && !isClosed(j.over) {
+		if j.tick != nil && j.tick.Action == action && !isClosed(j.over) {
 			return true
 		}
 	}
@@ -237,7 +237,7 @@ func (s *Set) Held() []runnerapi.Attempt {
 	for _, name := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[name]
 		j.mu.Lock()
-		if j.attempt.Tick == nil && j.attempt.Phase != recovery.Delivered && j.stopped != StopLost {
+		if j.tick == nil && j.attempt.Phase != recovery.Delivered && j.stopped != StopLost {
 			held = append(held, j.attempt.Key())
 		}
 		j.mu.Unlock()

@@ -47,7 +47,7 @@ func newRecoveryKey(w io.Writer, dir datadir.Dir, out, replace string) error {
 		return err
 	}
 	if inside, err := filepath.Rel(dir.Path(), path); err == nil && !strings.HasPrefix(inside, "..") {
-		return usageError{fmt.Errorf("--out %s is in the data directory of the runner: whoever loses that would lose the key too", out)}
+		return usageError{fmt.Errorf("--out %s is in the data directory of the runner: losing that would lose the key, too", out)}
 	}
 	trust, err := dir.LoadTrust()
 	if err != nil {
