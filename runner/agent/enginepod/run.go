@@ -118,7 +118,7 @@ func (r *Run) work(life context.Context) {
 		switch {
 		case s.over():
 			if r.conclude(s) {
-				r.tidy(life)
+				r.tidy(life, s)
 				return
 			}
 			pause(life) // rare: a container that outlives its pod
@@ -223,8 +223,13 @@ func (r *Run) conclude(s sight) bool {
 }
 
 // tidy removes what is left. When that fails, Kubernetes does it after a while.
-func (r *Run) tidy(life context.Context) {
-	if err := r.delete(life, r.jobPath(), object{"propagationPolicy": "Background"}); err != nil && life.Err() == nil {
+// Only the Job that was seen goes: another one of its name is not ours to delete.
+func (r *Run) tidy(life context.Context, s sight) {
+	if s.noJob {
+		return
+	}
+	err := r.delete(life, r.jobPath(), object{"propagationPolicy": "Background", "preconditions": object{"uid": s.job.Metadata.UID}})
+	if err != nil && !cluster.IsStatus(err, http.StatusConflict) && life.Err() == nil {
 		r.warn("the Job stays for now", err)
 	}
 }

@@ -20,6 +20,7 @@ type sight struct {
 }
 
 type meta struct {
+	UID          string `json:"uid"`
 	Name         string `json:"name"`
 	DeletedAt    string `json:"deletionTimestamp"`
 	GraceSeconds *int64 `json:"deletionGracePeriodSeconds"`
