@@ -272,11 +272,15 @@ func (k *shop) approve(c ctlapi.Change) {
 }
 
 // fields lists the fields that a change writes: "OBJECT PATH: BEFORE → AFTER".
-// Each change of a chart also has its hooks and its release, without fields.
+// Each change of a chart also has its hooks, which are shown whole, and its
+// release: these are left out.
 func fields(c ctlapi.Change) []string {
 	var all []string
 	for _, o := range c.Plan.Objects {
-		if len(o.Fields) == 0 && o.Action != "run" && o.Action != "upgrade" {
+		if o.Action == "run" || len(o.Fields) == 0 && o.Action == "upgrade" {
+			continue
+		}
+		if len(o.Fields) == 0 {
 			all = append(all, o.Address+" "+o.Action)
 		}
 		for _, f := range o.Fields {
