@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -85,13 +86,26 @@ func TestOneTrace(t *testing.T) {
 		}
 		return nil
 	})
-	// The build's trace is one as well: from the sync to the Build Runner.
-	got.mu.Lock()
-	defer got.mu.Unlock()
-	for _, services := range got.services {
-		if services["berth"] && services["berth-builder"] && services["berth-engine"] {
-			return
-		}
+	// The build's trace is one as well: from the sync to the Build Runner. The first
+	// builds of an org wait for its Build Runner, whose enrolment goes on with them.
+	app := folder(t, filepath.Join("..", "..", "examples", "hello"))
+	module := filepath.Join(app, "src", "key", "main.tf")
+	text, err := os.ReadFile(module)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error(errors.New("no trace goes from the sync through builder to the engine"))
+	if err := os.WriteFile(module, append(text, "# Another build.\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.must("sync", app, "--wait")
+	s.eventually(goOnTimeout, "a trace goes from the sync through builder to the engine", func() error {
+		got.mu.Lock()
+		defer got.mu.Unlock()
+		for _, services := range got.services {
+			if services["berth"] && services["berth-builder"] && services["berth-engine"] {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
 }
