@@ -196,11 +196,8 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, damaged(a.dir.Orders(), err, "restore the file from a copy; without it the runner could do again what it did")
 	}
 	closers = append(closers, deps.Orders.Close)
-	if err := a.disk.Insist(func() error { return deps.Orders.Prune(a.cfg.Now()) }); err != nil {
-		if !disk.Full(err) {
-			return nil, fmt.Errorf("begun orders: %w", err)
-		}
-		a.cfg.Log.WarnContext(life, "begun orders are not tidied up", "err", err) // all of them are still known
+	if err := a.forgetExpired(life, "begun orders", deps.Orders.Prune); err != nil {
+		return nil, err
 	}
 	if a.runner.InstallID != "" {
 		if err := a.makeInstallDir(); err != nil {
@@ -221,11 +218,8 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
 		}
 		closers = append(closers, deps.Nonces.Close)
-		if err := a.disk.Insist(func() error { return deps.Nonces.Prune(a.cfg.Now()) }); err != nil {
-			if !disk.Full(err) {
-				return nil, fmt.Errorf("used orders: %w", err)
-			}
-			a.cfg.Log.WarnContext(life, "used orders are not tidied up", "err", err) // all of them are still known
+		if err := a.forgetExpired(life, "used orders", deps.Nonces.Prune); err != nil {
+			return nil, err
 		}
 		if deps.Fences, err = order.OpenFences(a.dir.Fences()); err != nil {
 			return nil, damaged(a.dir.Fences(), err, "restore the file from a copy; without it an outdated order could be carried out")
@@ -243,6 +237,20 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 	}
 	a.jobs = job.NewSet(life, deps, a.cfg.Slots)
 	return closeOpened, nil
+}
+
+// forgetExpired drops what has expired from a list on disk. A full disk leaves the
+// list longer than it has to be, which is not worth stopping for.
+func (a *agent) forgetExpired(life context.Context, what string, prune func(now time.Time) error) error {
+	err := a.disk.Insist(func() error { return prune(a.cfg.Now()) })
+	if disk.Full(err) {
+		a.cfg.Log.WarnContext(life, "a list is not tidied up", "list", what, "err", err) // all of them are still known
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // trusted are the keys whose orders this runner obeys.
