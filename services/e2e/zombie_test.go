@@ -254,8 +254,9 @@ func (in *install) onMachine(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startMachine runs the agent of another machine until the test ends.
-func (in *install) startMachine(dir string) {
+// startMachine runs the agent of another machine until the test ends, or until it
+// ends by itself.
+func (in *install) startMachine(dir string) (ended <-chan struct{}) {
 	in.t.Helper()
 	log, err := os.Create(filepath.Join(in.dir, "log", filepath.Base(dir)+".log"))
 	if err != nil {
@@ -270,11 +271,17 @@ func (in *install) startMachine(dir string) {
 	if err := cmd.Start(); err != nil {
 		in.t.Fatal(err)
 	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = cmd.Wait()
+	}()
 	in.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		<-over
 		_ = log.Close()
 	})
+	return over
 }
 
 // elsewhere runs a runner as another machine would: its data are where the first
