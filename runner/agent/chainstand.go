@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -175,12 +176,16 @@ func (a *agent) comparePlane(ctx context.Context) error {
 		return nil
 	}
 	var plane runnerapi.ChainHead
+	var over error
 	err := control.Retry(ctx, a.cfg.Log, "compare chain head", func(ctx context.Context) (err error) {
 		plane, err = a.api.ChainHead(ctx)
+		if control.Status(err) == http.StatusUnauthorized { // nobody opens the next session meanwhile
+			over, err = errors.Join(errReopen, verdict(err)), nil
+		}
 		return err
 	})
-	if err != nil {
-		return verdict(err)
+	if err = errors.Join(err, over); err != nil {
+		return err
 	}
 	a.judgePlane(ctx, chain.Head{Seq: plane.Seq, Hash: plane.Hash})
 	return nil

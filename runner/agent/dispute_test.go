@@ -87,6 +87,7 @@ func TestAnotherProcessHoldsTheKey(t *testing.T) {
 		shows func(p *plane)
 	}{
 		{"its session is ended", func(p *plane) { p.overtake = 1 }},
+		{"its next session is ended before it is used", func(p *plane) { p.unknown, p.overtakeHead = 1, 1 }},
 		{"its next session is disputed", func(p *plane) {
 			p.disputed = &runnerapi.Dispute{Since: time.Now(), Reason: "an agent opened a session that does not follow the last one"}
 			p.unknown = 1
@@ -97,7 +98,7 @@ func TestAnotherProcessHoldsTheKey(t *testing.T) {
 			var stop func() error
 			c := newChange(t, func(r *runner) { stop = r.start() })
 			c.plane.change(func() { tc.shows(c.plane) })
-			c.plane.until(t, "the next session", func() bool { return len(c.plane.sessions) == 2 })
+			c.plane.until(t, "the next session", func() bool { return len(c.plane.sessions) >= 2 })
 			c.plane.until(t, "the problem", func() bool {
 				last := c.plane.asked[len(c.plane.asked)-1]
 				return last.Problem != nil && strings.Contains(*last.Problem, "the key of this runner")
@@ -159,6 +160,18 @@ func TestWhatRunsEndsWithTheKey(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// overtook answers a question for the chain's head, if its session is over.
+func (p *plane) overtook(w http.ResponseWriter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.overtakeHead == 0 || len(p.sessions) < 2 {
+		return false
+	}
+	p.overtakeHead--
+	refuse(w, http.StatusUnauthorized, "session_overtaken", "another one was opened")
+	return true
 }
 
 // next is how the plane answers the session that was just asked for.

@@ -61,6 +61,7 @@ type plane struct {
 	// a code, or "" for a session.
 	sessionAnswers []string
 	overtake       int // claims that are told that another process has the session
+	overtakeHead   int // questions for the chain's head that are told the same
 	unknown        int // claims that are told that their session is not known
 	disputed       *runnerapi.Dispute
 }
@@ -448,6 +449,9 @@ func (p *plane) unlockState(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *plane) chainHead(w http.ResponseWriter, _ *http.Request) {
+	if p.overtook(w) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer(w, http.StatusOK, headOf(p.chain))

@@ -72,8 +72,8 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
 			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
-		if over = a.over(err); over != nil {
-			return nil
+		if why := a.over(err); why != nil { // no answer that changes by asking again
+			over, err = why, nil
 		}
 		return err
 	})

@@ -13,8 +13,12 @@ import (
 // That two processes hold its key comes before all that one of them says.
 func RunnerProblem(r db.Runner) string {
 	if r.DisputedSince != nil {
-		return fmt.Sprintf("the runner is disputed since %s: two processes hold its key (%s); it gets no work until another machine takes its place: "+
-			"berth-runner replace --recovery FILE", r.DisputedSince.UTC().Format(time.RFC3339), optional.Value(r.DisputedReason))
+		wayBack := "berth-runner replace --recovery FILE"
+		if r.Kind == "build" {
+			wayBack = "berth runners revoke " + r.ID + ", and the next build makes another"
+		}
+		return fmt.Sprintf("the runner is disputed since %s: two processes hold its key (%s); it gets no work until another machine takes its place: %s",
+			r.DisputedSince.UTC().Format(time.RFC3339), optional.Value(r.DisputedReason), wayBack)
 	}
 	var facts struct {
 		Problem string `json:"problem"`
