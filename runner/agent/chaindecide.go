@@ -36,7 +36,7 @@ const decisionPause = time.Second
 // followDecision carries out what the customer decides, while a session lasts.
 func (a *agent) followDecision(ctx context.Context) error {
 	for {
-		p, changed := a.stand.now()
+		p, changed := a.stand.chainProblem()
 		var look <-chan time.Time
 		if p != nil {
 			var d ChainDecision

@@ -152,7 +152,7 @@ func (a *agent) stop(ctx context.Context, p ChainProblem) {
 		text += fmt.Sprintf(" %d %s", k.Seq, k.Hash)
 	}
 	p.ID = capsule.DigestBytes([]byte(text))
-	if before, _ := a.stand.now(); before != nil && before.ID == p.ID {
+	if before, _ := a.stand.chainProblem(); before != nil && before.ID == p.ID {
 		return
 	}
 	a.cfg.Log.ErrorContext(ctx, "mutations are stopped: the chain does not lead to a head that was kept", "problem", p.Text, "remedy", ChainRemedy)
@@ -193,7 +193,7 @@ func (a *agent) comparePlane(ctx context.Context) error {
 
 func (a *agent) judgePlane(ctx context.Context, plane chain.Head) (ok bool) {
 	kept := []heads.Kept{{By: byPlane, Head: plane}}
-	if p, _ := a.stand.now(); p != nil {
+	if p, _ := a.stand.chainProblem(); p != nil {
 		// What is shown to the customer says all that is known.
 		for _, k := range p.Kept {
 			if k.By != byPlane {

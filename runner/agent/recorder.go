@@ -47,7 +47,7 @@ func newRecorder(w *chain.Writer, d *disk.Guard, s *stand, log *slog.Logger) *re
 // mutations are stopped for another reason, there is only no new intent.
 func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.Head, err error) {
 	stopped := r.stand.text()
-	problem, _ := r.stand.now()
+	problem, _ := r.stand.chainProblem()
 	switch {
 	case problem != nil && record.Kind == chain.Event:
 		return head, r.disk.Insist(func() error { return r.held.add(record) })
@@ -155,7 +155,7 @@ func (a *agent) closeIntents(ctx context.Context) {
 	if a.chain == nil {
 		return
 	}
-	if problem, _ := a.stand.now(); problem != nil {
+	if problem, _ := a.stand.chainProblem(); problem != nil {
 		return
 	}
 	var held []string

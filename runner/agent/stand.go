@@ -18,9 +18,9 @@ type stand struct {
 
 func newStand() *stand { return &stand{changed: make(chan struct{})} }
 
-// now is what is wrong with the chain, nil for nothing, and a channel that is
+// chainProblem is what is wrong with the chain, nil for nothing, and a channel that is
 // closed when something changes.
-func (s *stand) now() (*ChainProblem, <-chan struct{}) {
+func (s *stand) chainProblem() (*ChainProblem, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.chain, s.changed
@@ -72,7 +72,7 @@ func (s *stand) text() string {
 // chainIsGood waits until nothing is wrong with the chain.
 func (s *stand) chainIsGood(ctx context.Context) error {
 	for {
-		p, changed := s.now()
+		p, changed := s.chainProblem()
 		if p == nil {
 			return nil
 		}

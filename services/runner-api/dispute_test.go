@@ -220,7 +220,7 @@ func TestALostAnswerIsGivenAgain(t *testing.T) {
 }
 
 // While a runner is disputed nothing is leased to it and nothing sealed is given to
-// it, whoever asks; what was in flight is uncertain. Another machine ends that.
+// it, to neither process; what was in flight is uncertain. Another machine ends that.
 func TestADisputedRunnerGetsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
