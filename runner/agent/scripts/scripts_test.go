@@ -64,15 +64,15 @@ func TestCompare(t *testing.T) {
 		{name: "the same again asks nobody", have: []jobspec.Script{up}, release: []jobspec.Script{up}, nothing: true},
 		{name: "twice the same is one", release: []jobspec.Script{up, up}, want: scripts.Review{New: []jobspec.Script{up}}},
 		{name: "another text is a change", have: []jobspec.Script{up, clean}, release: []jobspec.Script{upChanged, clean},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upChanged}}}},
 		{name: "another schedule is a change", have: []jobspec.Script{up}, release: []jobspec.Script{upHourly},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upHourly}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upHourly}}}},
 		{name: "a second schedule is new", have: []jobspec.Script{up}, release: []jobspec.Script{up, upHourly},
 			want: scripts.Review{New: []jobspec.Script{upHourly}}},
 		{name: "the one of the same schedule is what it was", have: []jobspec.Script{upHourly, up}, release: []jobspec.Script{upHourly, upChanged},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upChanged}}}},
 		{name: "what only goes asks nobody", have: []jobspec.Script{up, clean}, release: []jobspec.Script{up},
-			want: scripts.Review{Gone: []jobspec.Script{clean}}, nothing: true},
+			want: scripts.Review{Gone: accepted(t, clean)}, nothing: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,10 +84,11 @@ func TestCompare(t *testing.T) {
 				t.Errorf("nothing is new: %v, want %v", got.Nothing(), tc.nothing)
 			}
 			empty := func(r *scripts.Review) { // nil and empty are the same here
-				for _, list := range []*[]jobspec.Script{&r.New, &r.Gone} {
-					if len(*list) == 0 {
-						*list = nil
-					}
+				if len(r.New) == 0 {
+					r.New = nil
+				}
+				if len(r.Gone) == 0 {
+					r.Gone = nil
 				}
 			}
 			empty(&got)
@@ -103,7 +104,7 @@ func TestSummaryShowsWholeTexts(t *testing.T) {
 	long := strings.Repeat("echo a line that is there\n", 400)
 	before := script("up", long+"curl a\n", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "b"} })
 	after := script("up", long+"curl b\n", func(s *jobspec.Script) { s.Role = "maintenance" })
-	r := scripts.Review{New: []jobspec.Script{script("new", long)}, Changed: []scripts.Pair{{Before: before, After: after}}, Gone: []jobspec.Script{script("old", "x")}}
+	r := scripts.Review{New: []jobspec.Script{script("new", long)}, Changed: []scripts.Pair{{Before: accepted(t, before)[0], After: after}}, Gone: accepted(t, script("old", "x"))}
 	got := r.Summary()
 	if got.Create != 1 || got.Update != 1 || got.Delete != 1 || len(got.Objects) != 3 {
 		t.Fatalf("summary = %+v", got)
