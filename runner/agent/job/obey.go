@@ -309,7 +309,7 @@ func (j *job) recordEvent(ctx context.Context, result, detail string) {
 		j.log.WarnContext(ctx, "order was not obeyed", "outcome", result, "detail", detail)
 		return
 	}
-	_, err := j.deps.Chain.Append(ctx, chain.Record{
+	err := j.deps.Runs.Refusal(ctx, chain.Record{
 		Actor: "runner", Kind: chain.Event, What: j.what(), Job: j.spec.JobID, Result: result, Detail: detail,
 	})
 	if err != nil {

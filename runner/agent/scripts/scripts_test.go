@@ -3,6 +3,7 @@ package scripts_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -258,12 +259,12 @@ func TestTallyDigestNamesEveryRun(t *testing.T) {
 
 func TestRefusalIsRecordedOncePerDigest(t *testing.T) {
 	t.Parallel()
-	tally, first := scripts.Tally{}.Refuse("up", "sha256:x", "settings")
+	tally, first := scripts.Tally{}.Refuse("up", "sha256:x", "settings", noon)
 	if len(first) != 1 || first[0].Result != "refused" {
 		t.Fatalf("records = %+v", first)
 	}
-	tally, again := tally.Refuse("up", "sha256:x", "settings")
-	_, other := tally.Refuse("up", "sha256:y", "settings")
+	tally, again := tally.Refuse("up", "sha256:x", "settings", noon)
+	_, other := tally.Refuse("up", "sha256:y", "settings", noon)
 	if len(again) != 0 || len(other) != 1 {
 		t.Errorf("again %d, other %d records; want 0 and 1", len(again), len(other))
 	}
@@ -402,5 +403,70 @@ func TestLedgerRecordsOnceWhenTheCountCannotBeWritten(t *testing.T) {
 	}
 	if err := l.Flush(t.Context(), true); err != nil || len(got) != 2 || got[1].Result != "1 ok, 0 failed" {
 		t.Errorf("what a later agent records: %v, %v", got, err)
+	}
+}
+
+// Who sends refused orders all day makes the chain grow by a bounded number of
+// records each hour, and none of them goes uncounted.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "script-runs.json")
+	now, got := noon, records{}
+	open := func() *scripts.Ledger {
+		l, err := scripts.OpenLedger(path, &got, nil, func() time.Time { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	const hours, each = 3, 500
+	for i := range hours * each {
+		now = noon.Add(time.Duration(i) * time.Hour / each)
+		if i == each+200 || i == each+300 {
+			l = open() // killed: what was counted is on disk
+		}
+		var err error
+		if i%2 == 0 {
+			err = l.Refusal(t.Context(), chain.Record{Actor: "runner", Kind: chain.Event, What: "run", Result: "refused", Detail: fmt.Sprint(i)})
+		} else {
+			err = l.Refused(t.Context(), "evil", fmt.Sprintf("sha256:%d", i), "order job")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Flush(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	listed, unlisted := 0, 0
+	for _, r := range got {
+		if r.What != "refusals that are not listed" {
+			listed++
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscanf(r.Detail, "%d since", &n); err != nil || !strings.Contains(r.Detail, "digest sha256:") {
+			t.Errorf("detail = %q (%v)", r.Detail, err)
+		}
+		unlisted += n
+	}
+	if listed != hours*30 || unlisted != hours*(each-30) {
+		t.Errorf("%d are listed and %d counted, want %d and %d", listed, unlisted, hours*30, hours*(each-30))
+	}
+	// Agents that end all the time list no more of them.
+	before := len(got)
+	for range 50 {
+		if err := l.Refusal(t.Context(), chain.Record{Actor: "runner", Kind: chain.Event, What: "run", Result: "refused"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got) != before {
+		t.Errorf("%d more records in the same hour", len(got)-before)
+	}
+	// A clock that goes back does not keep the count.
+	now = noon.Add(-time.Hour)
+	if err := l.Flush(t.Context(), false); err != nil || len(got) != before+1 {
+		t.Errorf("%d records, want %d (%v)", len(got), before+1, err)
 	}
 }
