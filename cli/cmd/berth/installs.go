@@ -445,7 +445,7 @@ func (c *cli) installView() output.View[ctlapi.Install] {
 			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
 			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
 			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
-			{Head: "HEALTH", Cell: func(i ctlapi.Install) string { return healthOf(i) }},
+			{Head: "HEALTH", Cell: healthOf},
 			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return number(i.Release) }},
 			{Head: "AGE", Cell: func(i ctlapi.Install) string { return c.age(i.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
