@@ -88,6 +88,7 @@ func TestZombie(t *testing.T) {
 		}
 		return err
 	})
+	in.noLinesLost()
 	if n := count(in.effects(), "end one zombie"); n != ended+1 {
 		t.Errorf("the zombie did not go on where it was frozen: %v", in.effects())
 	}
@@ -165,6 +166,20 @@ func (in *install) freeze(least int) []int {
 func (in *install) thaw(pids []int) {
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// noLinesLost checks that a void attempt's log ended without an error.
+func (in *install) noLinesLost() {
+	in.t.Helper()
+	raw, err := os.ReadFile(filepath.Join(in.dir, "log", "runner-"+in.runner+".log"))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if strings.Contains(line, "log line is lost") || strings.Contains(line, "log cannot be ended") || strings.Contains(line, "cannot be followed") {
+			in.t.Errorf("the agent says: %s", line)
+		}
 	}
 }
 

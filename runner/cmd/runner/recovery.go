@@ -198,7 +198,7 @@ func (s *settings) replaceCommand() *cobra.Command {
 			if done.NoScripts != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "  no script is accepted here, the next deploy asks: %s\n", visible.Line(done.NoScripts))
 			} else {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %d scripts stay accepted (berth-runner scripts)\n", done.Scripts)
+				fmt.Fprintf(cmd.OutOrStdout(), "  scripts that stay accepted: %d (berth-runner scripts)\n", done.Scripts)
 			}
 			return nil
 		},
