@@ -120,7 +120,7 @@ func TestAttackStolenKey(t *testing.T) {
 		t.Errorf("the live value is %v", got)
 	}
 	for _, command := range [][]string{{"runners", "list"}, {"installs", "show", "acme"}} {
-		if out := s.must(command...); strings.Contains(out, "disputed") {
+		if out := s.must(command...); strings.Contains(out, "is disputed since") {
 			t.Errorf("%v still tells of it:\n%s", command, out)
 		}
 	}

@@ -1293,6 +1293,53 @@ type ActionTrigger struct {
 	Type string `json:"type"`
 }
 
+// Alarm defines model for Alarm.
+type Alarm struct {
+	// About What exactly: a machine, a record, a job.
+	//
+	// Example: record 37
+	About          string     `json:"about"`
+	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string    `json:"acknowledged_by,omitempty"`
+
+	// Cause What happened.
+	Cause     string    `json:"cause"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Detail Ids, numbers and digests.
+	Detail json.RawMessage `json:"detail"`
+
+	// ID Example: alm_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind Example: chain_behind
+	Kind string `json:"kind"`
+
+	// Reason Why it is settled.
+	Reason *string `json:"reason,omitempty"`
+
+	// Remedy What to do about it.
+	Remedy   string `json:"remedy"`
+	RunnerID string `json:"runner_id"`
+}
+
+// AlarmAcknowledgement defines model for AlarmAcknowledgement.
+type AlarmAcknowledgement struct {
+	// Reason Why it is settled; it is recorded in the org's chain.
+	Reason string `json:"reason"`
+}
+
+// AlarmPage defines model for AlarmPage.
+type AlarmPage struct {
+	Items []Alarm `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
 	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2147,6 +2194,9 @@ type Install struct {
 
 	// Name Example: acme
 	Name string `json:"name"`
+
+	// OpenAlarms Alarms about it that nobody has acknowledged.
+	OpenAlarms int `json:"open_alarms"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3359,6 +3409,27 @@ type ListActionRunsParams struct {
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
+// ListAlarmsParams defines parameters for ListAlarms.
+type ListAlarmsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Acknowledged Also those that were acknowledged.
+	Acknowledged *bool `form:"acknowledged,omitempty" json:"acknowledged,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
+type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAppsParams defines parameters for ListApps.
 type ListAppsParams struct {
 	// Limit How many items a page has at most.
@@ -3725,6 +3796,9 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
+type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -3796,6 +3870,12 @@ type ServerInterface interface {
 	// GetActionRun Show a run of an action
 	// (GET /action-runs/{run})
 	GetActionRun(c *gin.Context, run string)
+	// ListAlarms List alarms
+	// (GET /alarms)
+	ListAlarms(c *gin.Context, params ListAlarmsParams)
+	// AcknowledgeAlarm Acknowledge an alarm
+	// (POST /alarms/{alarm}/acknowledge)
+	AcknowledgeAlarm(c *gin.Context, alarm string, params AcknowledgeAlarmParams)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(c *gin.Context, params ListAppsParams)
@@ -4094,6 +4174,106 @@ func (siw *ServerInterfaceWrapper) GetActionRun(c *gin.Context) {
 	}
 
 	siw.Handler.GetActionRun(c, run)
+}
+
+// ListAlarms operation middleware
+func (siw *ServerInterfaceWrapper) ListAlarms(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlarmsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "acknowledged" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "acknowledged", c.Request.URL.Query(), &params.Acknowledged, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter acknowledged: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlarms(c, params)
+}
+
+// AcknowledgeAlarm operation middleware
+func (siw *ServerInterfaceWrapper) AcknowledgeAlarm(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alarm" -------------
+	var alarm string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alarm", c.Param("alarm"), &alarm, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alarm: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AcknowledgeAlarmParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AcknowledgeAlarm(c, alarm, params)
 }
 
 // ListApps operation middleware
@@ -6809,6 +6989,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 
 	router.GET(options.BaseURL+"/action-runs", wrapper.ListActionRuns)
 	router.GET(options.BaseURL+"/action-runs/:run", wrapper.GetActionRun)
+	router.GET(options.BaseURL+"/alarms", wrapper.ListAlarms)
+	router.POST(options.BaseURL+"/alarms/:alarm/acknowledge", wrapper.AcknowledgeAlarm)
 	router.GET(options.BaseURL+"/apps", wrapper.ListApps)
 	router.POST(options.BaseURL+"/apps", wrapper.CreateApp)
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
@@ -6951,6 +7133,86 @@ type GetActionRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetActionRundefaultApplicationProblemPlusJSONResponse) VisitGetActionRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlarmsRequestObject struct {
+	Params ListAlarmsParams
+}
+
+type ListAlarmsResponseObject interface {
+	VisitListAlarmsResponse(w http.ResponseWriter) error
+}
+
+type ListAlarms200JSONResponse AlarmPage
+
+func (response ListAlarms200JSONResponse) VisitListAlarmsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlarmsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlarmsdefaultApplicationProblemPlusJSONResponse) VisitListAlarmsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlarmRequestObject struct {
+	Alarm  string `json:"alarm"`
+	Params AcknowledgeAlarmParams
+	Body   *AcknowledgeAlarmJSONRequestBody
+}
+
+type AcknowledgeAlarmResponseObject interface {
+	VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error
+}
+
+type AcknowledgeAlarm200JSONResponse Alarm
+
+func (response AcknowledgeAlarm200JSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9858,6 +10120,12 @@ type StrictServerInterface interface {
 	// GetActionRun Show a run of an action
 	// (GET /action-runs/{run})
 	GetActionRun(ctx context.Context, request GetActionRunRequestObject) (GetActionRunResponseObject, error)
+	// ListAlarms List alarms
+	// (GET /alarms)
+	ListAlarms(ctx context.Context, request ListAlarmsRequestObject) (ListAlarmsResponseObject, error)
+	// AcknowledgeAlarm Acknowledge an alarm
+	// (POST /alarms/{alarm}/acknowledge)
+	AcknowledgeAlarm(ctx context.Context, request AcknowledgeAlarmRequestObject) (AcknowledgeAlarmResponseObject, error)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(ctx context.Context, request ListAppsRequestObject) (ListAppsResponseObject, error)
@@ -10175,6 +10443,77 @@ func (sh *strictHandler) GetActionRun(ctx *gin.Context, run string) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetActionRunResponseObject); ok {
 		if err := validResponse.VisitGetActionRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlarms operation middleware
+func (sh *strictHandler) ListAlarms(ctx *gin.Context, params ListAlarmsParams) {
+	var request ListAlarmsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlarms(ctx.Request.Context(), request.(ListAlarmsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlarms")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlarmsResponseObject); ok {
+		if err := validResponse.VisitListAlarmsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AcknowledgeAlarm operation middleware
+func (sh *strictHandler) AcknowledgeAlarm(ctx *gin.Context, alarm string, params AcknowledgeAlarmParams) {
+	var request AcknowledgeAlarmRequestObject
+
+	request.Alarm = alarm
+	request.Params = params
+
+	var body AcknowledgeAlarmJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AcknowledgeAlarm(ctx.Request.Context(), request.(AcknowledgeAlarmRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcknowledgeAlarm")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AcknowledgeAlarmResponseObject); ok {
+		if err := validResponse.VisitAcknowledgeAlarmResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -12473,351 +12812,359 @@ var swaggerSpec = []string{
 	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
 	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
 	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6yoVW34s0z9Ac2GGBG+dcMJzpZPN5sMW9Tnpi",
-	"PBapucjyCUndJqH+Hq9a/d56cKvPi04CRjlWVxCi5Ns2FcSD6ay6yeG+zYrLcl0WfHmxbjL/JIpCdTqi",
-	"y3LHIxrCdFs10s94VdSen7YNrhKF4FrsMK8xpe3s0nByVs1U+ojtWros96Kfy/K+NHNZ3kwnr8hasBOf",
-	"9F/G9OCq8G3duzcVnI2zY6+JOiYtk/PvZUbm0594bq7j3+bSw43d9sVHFcXEuWgc/YWPX3qXucwg6+dO",
-	"pCAWm/euPyU9LaTOTX4l/NzMYQpRk/VO+ifPDvqPD/on74/7g+Ong37/P3r1NfY1PV7kqd2CkC/oDXpi",
-	"fpAKaSpuDSuXzR88vl6d9nXN4b8hojq4c4IiRqX9VbPcuNydFAuhDWVNE8YLrdgCYnTGJdFzjYm9S6kW",
-	"0v4o4X7NKiEzUYmsEV7YsvndyrzFZFNEFQTTHIvLhHPe9fQI16Ch8mk51m6g9VkzyCj8OGZ+kExJgUCC",
-	"XLIi10YfRh/YBg/5Ts0lJfQIJwOxwKLwsAXtjHxelqdo/SkpWGqXBhJSuQleGSZOIiGKenLrMTXmpzHB",
-	"tTB92rzP9nQy+G17byfEijiufQJqhS/ePdRcZiP12R6XgaIglyjmAEZieGW+1RCF1yYb1Xc98puccY1N",
-	"5lNzGCRY1RrCICRJMNgWdudzl3dgH3IzVXPDcpOgVoi4Je0b6r34bMIw/7Mn7G/5t4dN+zfufqzMGL6g",
-	"Za4qdcWLN/7Uin+g234LnhuAqnFWikoryR4My0rNSjN8aF3vkmvNRks7ITMtiisMrzoBwSutTASeXUww",
-	"yLk7K4qbraBURnQ4gru6hNGDtDL5mKem5SghLBKb8Uwk7jxR1eQbezJMcm2qpZ2ZFQNiJ38FQ1A6N6pa",
-	"Ud2q2uRAHYFhfRTdaklP5/8QF6OlwRGtAea2aNJgRElvg7v0baFGkXD0jt/fHKv/flzqXYdOL288tW3o",
-	"OAS9q31Y39VJ6dcfGgAU+v3+lhyCe0108ACCW49Po/faIZbKA7HfeGC5665dOPCCElm7Rq7DKEiHAd7E",
-	"gW4Pf+8lvj0qsh2d599wd2z63L+qUQ9N4Ssh7QTHzKfZzB49RqkCzTA7Yg3J5EqkqspExkZC5xkatG5t",
-	"g1OqezCc6/j5sbQn34JrxvWlyOzZ0YzCajWvUmffZXGb3clNS/aiEnMtsotxpWbxHDKq4gWAPNxH1sai",
-	"UeqSqSvEWazrQxjfttWAffUOL71twH77e+DKTYbz21zbw9p6I4B6sze4M9x+5VbdmCAqoMtoAPUQjbAg",
-	"Tie0BV0svLauSXD8PK8s99bICwxhHxY2asb7sa3hXTeOia8v97erOKWdgA7JSjVDJEd+yoZk3A/B+kMo",
-	"JfzhkP0wK80S8i7oAYJ5WBQNx3drZKM+4Z6uHXA7mGnh/Nupap39d35brwXdo2C/SW4GCIkldVYJrYor",
-	"kTGjonqjtmWaDypUygvMvuEl3oOt0ml+JVoeVonU2XmRgY1VkYnKmZm1ERZ92KrbBiPqJfZJdslmdjN9",
-	"iurhccvrRxWX6TRhhk+sHOAc2lNmUeXGCHkYV+ulap1nUQlm9fkpC+ar/i5KT9azZlWczAB0TSdMBx+y",
-	"XTicKr554jM2gbW6XPvsHxUBrp3fAB8oFQB8Fqq6tEcVeF/6kL0ygDKVimWCZ0UuxSlKZW40IckwBuWH",
-	"s+5qrKIR7FzC+NhbByuMBc/06n34Ipwfrxo2P2jNZaAToBEkqFfkuynP5VswV9a3q52f+JkvPttDHsx4",
-	"nMyFlakpt9ZcwkZci2dPmpaIeNz/S+yz7T3r73j309nBydNnbvfagSRsKj43n/ly/OJZ1n9x/OLFk/R5",
-	"9uzpS34yFpz306dPedY/fsofj8ZPxsejk1F/9OLkJM2On2bP0uOno/643+f9F/FlQNNtN+tC/N5YuOOT",
-	"3T0k+wyajgRnvjmYLaun15dvKnh2EZ/fV0bDasGknjIBh4yzaBAlKZWMq0t4LH3xymmGRS4OGcC1IUv4",
-	"lPVbnt7BVtrN0ggFehseDB8YfFESzFnLfMuYMUQRl+xiLTW6Nns3cvFulLaEnPHO91jLcQcnmu6ImXZZ",
-	"Ph4Tlm/FoBIpnyMifDHN0ykb56LA1ACe/VAnkthTpxBQ3VMojZhjThG1znH/72EQQqbRyC4u1zboUiQA",
-	"1azcAW1YLE/X7I5cs0yl85k13HKNZ1ApVFkI+hJxA29wTcY2qs6USyXzlBcM7zvczUUXn0U639nj/1zm",
-	"ldB0z1rMk0q3KlUqbcdlTYsFBXM5c0LY0A4bXzcW5KB3UCZ7CTlshVBEIHXl3OiLwKWM6LmdYHe/qVH3",
-	"bUrhjFXxd7bqFn0qJ+Jv9srrpFcWfCuQ+NeCy3fz2YxXS4qhlErvOOO7gxDsPTORtcUwyoKnkTwyGDME",
-	"cCKrl+IWlTBVLjSE3QsuNeNSLFpM7W5RjLd0HQ23U0QCZ9+HJOCezVKkjSjbQH9dog7Wgt4DVC+8tx5U",
-	"4tJLLlSxsi9WvzA8kuoDhYR/a/QiEN11pCZPU1EaQmriL5rKglD2GK8Ew6tERlkXV7z0jSZw5ykbjlU1",
-	"EfZB1imDy9G6YVwu2UxVVBvinJ1MlIWytp0RvMrUAis57eshm2fvR8U3ERDTgWTXhV7K1JqFleCXF5OC",
-	"a03ukqguMGsa9YlwBvYRwCFBrLf1PQRyQuFfW8ADNiwrUXL7qcMBG4lcTmCnSpGd2t9Q6wwH5LlhWs2J",
-	"0+m5PGBDZ7YNEzbEg84+LIEfihxuVhLsjgVUCcmMZUoKvFmqC1QcJEP23faQB1v6lA0zIfERWs0ElZLk",
-	"GZMKb9fzUlTaurjDAeMAhqgaUEsqp3XaBQOpdiygyugh1kIautCJZoV11mf2k5jOZSr8wMCKsjdbdwIh",
-	"yWBTuWrfc8kcXBn5K6w0j8SEy1NXkAw3ZVh/LTPygWnCQTnikMh6W4FAg7kklWGZgnytfQJV1ngDkNH+",
-	"xufMZSoqw3Npp0eS8QKlXVN+Jcj0sksNc4ezP86tKaHmprnlvJz06tOoTpMCAtEtPv7Zrn0v6fkVBj0k",
-	"8Y/1uqG2IiIG+OgwWOHHv2Fjuu0UiZPNKVy47aBFEMeNUzObTUnKtbpNAwFQvbMBea+24D5MtV3MsN1N",
-	"qHs1F/5MtsDW05wK5tbJYAADQxkoNTepmgkNx/dv82wSi8/tVN5WiZQSpOumI8Q43CsTB2mr6Vu6Ha0i",
-	"vXyDz4ii0vJCSNO+geD3VLAZvxTgRM8l4OW6bxo4K7prjStRZfn2CMZPUFj3d7q4BRXmnuUG4ae7VQTc",
-	"TK0HYXZQfKql9LKay04SDgg1dRkfpZuKN1eiqvJsV6DrVBSzCwAV6SiXyJyAetZaqAzkm//P2eufu0CX",
-	"uldpmPHFFa+iAwiwgZy9F1XF7ZyzmcrmBZKz/PTdz9be+Ou7N7/sc1TXXSZ7Y2XJxm24tmxrBcP15Otc",
-	"TgrB6scAnYGV6YTi4bmErDfgKet8SlmC2XPI3otZWXAjHJPNDPSVg7WyIr8UIW8C3EpWTQ0qXojRmsCA",
-	"r5unXA/YYxDbGf8cTkKYAIxM43s1mRSbJ3F916wqJWvS1VPToH1gepGbdCog4/LALutDMAbVeMwewHZ4",
-	"eMiANaLxAGuHVIINDQzPyt+QpVyyEQKFoWDbTpa/0tqa8Au6cbo5/asTObPOfuo2ZPdJcwUosXrUtmyv",
-	"X1C86pD9LMZwhjRgvB1rprtv6O4gpNFcZoW42BUulhZ5JDJxp4W1uw5xLKzoZS2GLjAbYaoXfK1xpWZM",
-	"FFpgwtShz60bZN1xkW1buk2D+hGH8mMegRzvUEu3au2ObxaYbJkR2rMa3C4tzG0+GGrkvxfjXObRqvEd",
-	"Ptq9LhLJC/RxJkqrTWWaC00W2S2GT7xvRsxuMXLkJmss2eNYkPom0c+2imRIeOdyMvS5a41JcLSQXTz8",
-	"1Hru8NZsiKJeB8LU2Mn9jGfilA3RyfXXYU4d/2jPfXtlnRxvuOJuND3/kYHT/GmX6oUahCXgmHWIYHWF",
-	"QVuENOAH5DjyTvnGdqgVrV5SY1mbmrKpAmNwrF1KkwOBW8/L20+9aPe58fcWxw9/vAEeroEV3VJUYG2C",
-	"evs1bvjYy0bAPtaZFaRLJcSnfYEL1+t3jTNxL9DE3Yq5CDF55OPCDSuTEqxTc1XaxWEvkVy0Wu4phOtY",
-	"ItdDXDcwB9aOu7m+97pZns62S0BYAtu1ytVN1V7W2E37/a7yzUCXX78k1aMYYqa8qlYEIItKFgaQuuIl",
-	"zvDqfYVtt+6UTKQ77hRX5LMeDiNGhBU7AwuWhqc+q3LBi2KYAKUdlxkQn8BHn7LhpSjNMKlzHBTcBxw7",
-	"BeU9jXaQZ0l8KsIohvgWMFt4dqFksYSXAY3TSvgfRrZSF5X0LjHTFgb5/aMix0nULsBVXF2QhMSG5orm",
-	"cqsCWJGN4MCjgWMaYhk969zNN8Q9FzqCFn3TKE4Lk1IuoltHNuDPxL+XQ7YtYYKn05pPtsbFIPetdaOE",
-	"kIfsrCjo4RgEIeQSpKwAJobcep0KOQOyjBXY880d5xtu7BuxZCR3UFzXiFvGJbZFHAteiSzg9twoUa2k",
-	"ukCuOM4L5ERH7nbyszN8h6ZC4hiojhcXypdPbiniDYstQ4P1wtRRrU4hQBcFW0Pv7xRAxPsDC2hDXYHL",
-	"Y9YAA8/GnWvGs0xkEQSlR5lBaQI7q0sETMBDHwAXEuca+acbQt1P+WpYDEydg1RV5e41D3VYYWtMAIOq",
-	"d8tNAc4YZo82XfzOXoR5us6mQz4er1A9UKTNHsHbmV2I6AHZWDw5nQZeCOTUd/uLTinHap+hO1GopYMp",
-	"IooS7sReEoPeee9sqpbnPetgwHkKfwNeGvgjsHyueziHV7zShwaMwE9JB34KVxwG37w1COXCII+tdaq6",
-	"3TcK7nt6fZ3cuMTST/CX7gDSN365V41p9+GdwzT4vTcj1sEwBLwyQSZ79zFtkkkDjwcQ4i0MaDxstQ7J",
-	"1aoj7sM+wGCEtGbTFYUWt6IGSz282ls+GQItKjEjqIaT/k/xmAPsh5t9l66rF3PN8FmOrh6Z7LUwJpcT",
-	"fauPdNt0zdoiw4g+0IHyx652BaxjOAdUxWg+uoeb7UsJvb4hwhKLAdvZSMIMCp3dKUSG8eB2yzUThmfc",
-	"2E1eB2k8kzbqYDocLiaVmpfuvzzSLU5vkVgjfpZriqM1YXClKvJ0iS8aKXVZYw/0BZRB2Ru4TKe9pGc3",
-	"AbAJX1SqgBjM5XwkKimM0BfAO/zZNPgF6Un077SYZ2Ij2UZzBn9oLqE/u/Hobhaz7ErOkdTtTUik2rQA",
-	"4d/XtADctkoWijugdmXWvnSiTAugJMqlt/IF+E66Gh8WH7azmoNa5ik/efpssIein8CYeX7c4Nymd3zs",
-	"H7zkB+NPX549uY72NPhBVqqYCWlu5m9txiPPeDrNpQiQeLlmEyXFKZNQFIeWoBWiKddM2LFQGdoNtVIs",
-	"s+4/8R1uzDXxaSK7bhbBE7LaMS4RTl0UvyFF1Rb61v5LVkompmohmVQLbNWDCYUJz2Vzh46EvHD/1Sk+",
-	"UI8mUG/+AxrYuNgmCHOEkTMNXCpDdK0EfAS2gRoxQLoaO+bgEeLL1kmNB+nMdQ8syyqh9QpxoDGlHhwd",
-	"0V8OUzU70lPrKR4hBuFwyWfF5qLdjuna6Ie/hwY0hf9Ml7KFkk5IsOeG3Bx3fLGZqCYiY7nEcuIggly/",
-	"fyFGh0bFR34pWuogL8Wy+eZTNsS0wxBfSoRnzbfiPF3Yr/jY/3RIfPd6/4QxMIM4/MSvZtKZjCW0GtZD",
-	"o64r3k0hRs4jWZ3Xv75780vChg88UdTDIbRdeIAscPBeK9zF8uFwHYza/f3o/DTKbckU2by14b7YdP1r",
-	"xWM4wTNmbQ1PU7SYqgLIinzbKmth5qjPnVuewO5VlfPbo9GRVgpzekjb7/TMtp/taLc6U/aatVpj+8fY",
-	"xCASMJIDmor0cpcaBJFexsxXB6nt/igHrqWRRVGX94+JrMGQNDPhp7VP7N/rdztDnCCgvr0BsOtJ9++Y",
-	"AbuKz4h0MyCqtjg14WCltpf9ogzTcLBa+7dmLcTQ0OE+qHbXbVPwKTb1Wqg3+6QSgiD/OzVg2EoT6TPI",
-	"Ll3tFJMHENiLe0mvyEEJQz+TrQmHLoS6zqWibLO/PRxyTIzqOFzESYjy/nzwPJ1IzIeQa3tt6A5qMHic",
-	"4CQ9Kxgbvac/5EJs4+RcD8tifUtHsY+vMy0hBXtC7syNzT3CiOrtGNajyFfCuB6yH65EtWyQMsKNCaKq",
-	"ENEJg9LW9HRA4CBI6nffAEKUva6Yy1c+sBw8jFT+RyetJHgUpAw2ej3R5JatE+uuWhOOL5dGGX8FL/ML",
-	"NLLW2iPVL2j0wXAT/SmAOJ2shTVvnXzYP+ZyNyBCoFkiZ2wruKtPYDWtZliHqUUXptkaadWOVUABuhED",
-	"9Vxq9B7vl3iJZHC3bMp19NN9Ju/GBIV/jJzc/sU6TNN1mIept2h3sPbWwx+51HdAJHBXIKcbA1N3yrx1",
-	"LHUjYd6lNH6lhi3SuBvLt5rohhy79zig7OFO4C8i6at7JbsY+OpGCnFia1ukxpKS3HUonN8Fa0pzuREG",
-	"FdXTQ6nMBSXxsyFYAnXen0i2MFgjkegOwzGFGBvGC6IAcuYZDtLTgGMNrc91hm+KGmm7Jvboo7dlRkQZ",
-	"cXnwEKmrTbQwyAC69sm79b/rvhMdii+esVlwSSXvrjLcTR0zio0EMbmlYgCV8lew7EM2ImKe3FAQdMF1",
-	"woaYCqt/lqreIlOumeGXAsvkUSoTRoILEQ5nj7ClWKvLpjfXqexPLZ96sYlE8UNupn6UCCuLFQ8JqeaT",
-	"6ekmIsX9FNvELXqfynKCSsK1YUOuxN/Wv1rNDRuqIhtSW25RZL7dGHgkiS+mHkqxGNqVnSi7EaXIMe2p",
-	"yUlf6yywHnKK5IvIq9nkS0uxiE6tKtqC9BucupZs0jb3FmZzH8BaZ0LdD66W3naXXKbrDYF2RPrc2iLc",
-	"2IcMt3atohIHEIW6ygY0kZtGF9ubgxDgGLpox22dZVkTQrUNl3Wr0XSDjx2uAbf+P4DZqs+H9Yyd4RUC",
-	"T5vGmr9FN3uT7D7xgakb6xqMhUVG1W8MG5qD/ds4aeqGN4ddWqztA662Zn1uUDEtJDvDIr8SQ+hw7fKH",
-	"/ntFdsqmasEWogBG1EwJbeV/iDbqsHnW21MgWFE8K4qcQM0rfw/+gPVhqpooY4RsiVzDJ9zIpf9j+LO3",
-	"bzxFc6BvdlQ4uMwutI8NbPCWSMfaiefe92njp2hKN9w0WJFVS9f4OtJkO15FioFN58LUmXRf379DwWvT",
-	"qdol/oWF4mS7QzIbGZRGIkEGKtApw1fjg9fcpNPhdqcUVYGbkaRTqOyv2CdhNZtZ5iJF8k5VXZJ5Hfa6",
-	"neRXSEq9Ss9hxKxsaeGvxqaurp5yCTC3uWkca8exUllfBBmp18Mk8YCJzzlgJMxcs+MogeQ+SCF/U6Md",
-	"YzkejLY+JwDQTIi6Cz4DUH9zuYoZK4tl7NFIGX1/bZDXqLx9bW+Uybvmy9rM6e17GLcgpQo1YXiNxipl",
-	"zUjM7K4psgYZT1CBqs1G2NEO1amx2E+9rnXgxkl/45vCdYptwL+JCDcYLyaqys10Fs67yE6ePj1+ae0b",
-	"/MenZD8MDKtSfimWN+PTakMb2AfG4nGoAg1hbHLJdD6R3MwranpVl7blurRK8OB43E9PRrEhlPNRkacX",
-	"hOKpb339nVp8+2//5/u/nfx9cbb84exfRy9/+O7D7Id/jJ/9+G+j6tv/eLl4Xujpv01/VwtTjX7+/sfF",
-	"k+r/Ofv8H/Mf/hJ/T1Wq7eHRv4nlr3QliI+x0rPDqsRkjqaxHkMSCEpjBrZGA+3w9uAqW+G9Hzc5mM91",
-	"C9aJxxAEiAgQMUPp4NyJ5z5wF9F/wi9wsGFsk065bzTLMyFNbpYJG2rBi6Fnd67jn99o6lSnKUTICwi/",
-	"JWzoLPIhA6I/UR3Aa5sWs3NAEi/hDSy1gK4SEdu+FsefvVnZIQ988nR7FvjHSlBYE+YP01IJ2CKO1Zry",
-	"3uO8MKLSK0nfChO+KZdEIrqS8n32JLK6r7nMx0KbOBXCrpjCVS4BT8fuWVi7tVJ0Ea+LXF/UmIuOwO0N",
-	"VXevVxvH8hRkpK4oStNOFUU844iI4RAz/fiFcF09ns1yGdb1zDVIVKEmF/OqIITn4Ojo+OT5Yf+wf3g8",
-	"ePG8f2LPtWrih7G5CV49jFzmRqSIsFKXAtnV7D833+0t417/8Piw31sv+KmnpYMn4Gaho+pCIF8HJgqa",
-	"Oi2qqzyNQ1v8tMYhNKEFgwxgPEvqolkoq4WJiwKmaEU6zEA9+V92IFmxNhb96ENa34rKTDs4HLRAngLD",
-	"jtWvRDCg0BdxkxXfGY485/ZEElmu+ajYtep+xvOiBXa2H/Fa6wuf7lq1fwMBjTV4hpPnYKTMTslOWmi/",
-	"xFvsDFzQfZgaJBr3Y23gy/YYk38TYIBhh7lww+auYxshDFveUMOMm69hb2kKfMzSHhr+8k7D8NukYVw8",
-	"2cy0u2W8vnp591m5gx2xY1zd4anrmkZ7ADs3EXgirnKBZfkb7Ll4iJf2XCv0+nWudS4n3xbULqIpjzP8",
-	"9QY9Uzd6we6xsQH9Ei2U+1ktRHWQci1YIYw1HROW5ZOcsIQZ11OhT9lc5r/PRdDwd1ve49nj1eUJir0+",
-	"8oN/9A9efnpA/zj49Mj96eG/RMu+fhGLN1WM8RGWtNtJ3OHMtu9wZ/a2a9/bi6hEa3Ud8Mh18oaPi65J",
-	"FEzwK9dQvcI1G0LRxZAZxSbCUDLjs2Elnwif5lCybvtkf7hNbUaNIIoW88pxPsEyWMzDoFqA4i24cT36",
-	"uHq0VqLYlRBnnbzvSTf6OLozNvNYoN1aYtMCu8GDNWEIlEkYlZQlLBOFMCIaKvSgmvUMbqzKq6YEyLjh",
-	"GxP8dUHzrUuRd0nPuW55++FF8bVRaw31g8WKbf19BNW2OlMdjijnaO1isG0x0N5UeyGcc9rs7k2zN9Xk",
-	"hnaZ09/rMUhfZphX2jC4cOXQAT6wHW2C23GYOZ0em4OgKUQ00zKbp1PGsV9GpgQ2vLQmIUSiMuR0gNPV",
-	"4fclpGJqwJtvduIZVINwBYH47EejMuoN+iHJlpt/eiJcSOoLroR8Xd9jAGOYeHpDDOHpXhn7LRhDLB8I",
-	"DA8daK8bb1vPHCJRBHUksMeS0UQLrmHiAZU3ESYBplKrqeflpCJy0tZGcFuUoZ/MNUM6XDf8+sNenHGW",
-	"liD2nZRDXUFgUMskKx5TpS61r7et5lLH3zL3Kfotx2ZIyrYOC3WD9euNQ6znoW1fBP1WIrhJF8KsRA2J",
-	"w42CTWFVkUFbWIzqtsh9f5vc465Clh463usv80fxhvP35jQ/WN56/en6U3PPuWU5vq+9JpW5gCmuK5tb",
-	"FJVdAoAS5xqbFhGBc+LBqNw3XqJFs77jvLSm6gv2Ov8WGF7sknqamlwzclAQK2qsJQvNiLQ6DbsWXQpR",
-	"6qBmN0eQq10Q5ntGHzLoh4sMhsRxl6orUYHtbJTCqP62yu0dNruToK7Hb2hi3tzgCnTMvZp5G/SSacdA",
-	"w7oqBXTXohiDbOjbOCR3pbqiqqpSo0LM2sApAHmwO0PAf1ZqbpAIBHYJdBp78PbH79jLJ0+fu15mKeSj",
-	"j0p88j//ppUcPjxkv1ZqUvGZph7j1oUbpioTw1OnDSvBMzbMhOF5MQRlP8Q+i8NDdiat1wVqfyQKJSfa",
-	"7jou8Qw0QnJse4qkg66rhZLEWgGAMakME59zTdDw1fK3TLQs8AIqLytlN7E2fGQVd1opHebuCrUQ1YWW",
-	"/FKssj7IcYGF1pGMl6H41ca34mRbAz/MfzVf41BE5xCYOO8xXtjpXOIH69Y+WhGFeFYUrucIFNNq4lLM",
-	"5RUv8oxVaPYCQyqqQG+zdgYskdhFOe4b7TVj+02xTDE+Am59kzhILNYe+G5EYVsupazyJllBC8kaQ1qE",
-	"dIX4iPbpos+OAgh+hGZwsEx0mYsbFWpS05liHLA5ukr8Dv5YP318+XzWBnyZt4BSfnr//leCGzUe+6T/",
-	"MmYUmdy00ZwET7JjX6gqWwE/fLdBkl3586okLexRN4S1GowKLi+HeOpd5tCHhZGSACwnKIMVf6e+cauz",
-	"SVXM+Il+1hLc2BtUn8v1roaFSfopQeabIbqFBd0HpBkB42iTCuewo5IBlO/cEexY02NUqUshN2gV4lwg",
-	"kMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53NY6J0K/cTGv3tfDT1JyNKBkOL/NWMhw7xEgEN5f+BfZl",
-	"Gz/i+EnsK2bU47oR16BZBRTQObi/ukzFeW/AsjxjSzVnM8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3IAmi",
-	"7hGoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT0h2bg5pb2UY7xJFcGUjXKFL8ozx2/sY0nb63",
-	"UudC05slgneDj9w+jLyhew12MLGGHQ8baN2mbQ2txC371sx4Jqhw2nNpYEPiSiCVKEjmTK2ETsM6eATx",
-	"dByvw/zcLu6+0raFRKr+nIAIa0skNJzGdaF2EKJtxQPuum0dWnZrtHLT7ih32ugk6Gzip2fDxL4OxCPi",
-	"8hDpv3PsfNbHDop8jkaKGJeV2iJ7bLprzl3TKlZz6Ou+ROxwbJ9FnJKdVcZuUIYQ7bYtz+rFtz0kThO8",
-	"jzi+0+r3E8unt90sno8NriI1c9j4qiZNpELoZqtFVBQNHXtPRB/1qbeSiAAd1hzfpvKyXOYzqw2Oo4oy",
-	"Mtd1q6QVYa/ycQuxGJA5JXhFC3x/7Hhn2wo+YDfnkyk4kNT8nIpAAEWEdAtbWQ9vzMeBt13syPW2bgTo",
-	"W8K0HCtEV91d5FfiYpWrN3aUwIU4sW2nDVzSiVbEXngTBpBCpZeeeSXStA/X3UULsJM/dWFnslHNu8lw",
-	"bTkeg7hlXIEgLVOcR2HCr6Cj9GlQG4+o5yBNwDWQVfJCZA1CyvU0Tm8AHGOHb/niNfkEGzr30VYbOsZL",
-	"SYVAjT7Xjp4ELj1lQ1WVUy59c776kMvwSlYoOREVK3ll1lvLOoQSKJa6QBNWiLIPdX97pwjcK/dmZbh4",
-	"6W6mfCC7N2ry14Rokx2zxruCCtGpthC76gStMfpPG7RtGyvmrbiF9q5qWqn5dlKa2yecvnrThO3HiNEr",
-	"rf7u2Iqpm/hHlZ/bh6u8OY10FYTcumCa7vsc6qiFt61+dOZULKR1wIZlwY0VueGAOt6raqJPz+UBGwIq",
-	"YjjAxAjNnocKJmwGyF1UhgCG04wo/TO83yEym48YzU3jVgxZY8D/G01PwgcgjnM4gLQJ/c0X+9BfEdAI",
-	"Tap0jPp3hSOHvjbA8e2IG016b7FoaF/I+XJub/LbfwUWYP9M4f8FsCOkQmuhIX0OEdtLsRz4Rm45lQtb",
-	"+y83xPrnsgKOB9/AMvtor+9ztJgiA3rdVGEl17oZzl+qdNqSerY+oRbaEUlAdk2VQna2R61ddkObAzLR",
-	"LpOi3STcwK5YUw87c+0HAO0OIbtVZeLupmhA3JDl2lxoIeROQtidJkvJeLQ66GZj13YkhGRTwSsIv3nk",
-	"OYFZrSDPcjk3Itb5BUET8YQtrCnCCHJql7NQ1SVAD+qs4YCK6Ensac8Q4IS2DJIAhCKC9c6iGK/sB3uE",
-	"5BpoOXA7RLJmV+py10rvQrUiyuxu+U2NdG1tGqAMiYOA2szdUsiwTzX323+1x0Xd11FSK2meem5c+LJ4",
-	"LfkiN7EN/z6g8vlGM7wssZOZTunwvRKMSzoNKjFTpsFbh9ijks91s4ek/VRVXki1gHqDqxbtbKp5LPA1",
-	"zMSVKFQ5E9IMBzi/0GYB5HKu63AAnwjZ6MIT3NlLerlWBTfb22vvbLE525j2WGgL4zf5OXfi45Tu9ngr",
-	"nFh7sffw7Lsfa++dY+25/Tl78+YqrUZeZ/7Nji7zjsdROVVSZBdTNRM7fVXlrZdu69xRv+SGwYisnp2J",
-	"LXoFVyNDLy/bYTeF7KM83ypvH3hutu2+9QbztecZSNrW7jKw5N9R8rtLSry1S84pG45EZaYHFGh3yR52",
-	"cAD4AW/ArbbTqcz0+FAs/3qczhb5m/x//uu/D9PHfzc/50/m+90TQRMpc3mPDYc2CERsheulDTsHwWrs",
-	"0jeo3syBNVaoFBgD6n5nVsAX9v+fpKX99z/mVbweDsjB3lciJilw6sXtnhnPBOJv6Luay+8w5WocdOdr",
-	"CeLdRIMaGvAeVViwnP47nu/ASp6SjQBD23oIvjOi3FQTtF7Ik2Jnu3lroXfAwbSuoGrE7uYmLPYqh6QO",
-	"GZjuhlZJm10xDb9RqWNEJHFbWeO4EuR4WjMcGkaFbEG3yLj/VY1ukWnf0IhRK4wUaSPKAeP2OLmAeE1C",
-	"/4Efl1DnyoQZ68+ohUyoHCFh//Nf/92kzkHS3U4eFl7btkGlELF8G5L4OKidQTi1VQ1zbR2vK8E8PRSl",
-	"ZVeImuit2WgXTqawOmx1Ipd+KNa2D6PgIXnoekNEVjNRR04Ih4yM/FRn1rqEJWvO9JtzcW2280TpKdN3",
-	"skjW6NM7+AvhHassASgxfqnWmbLaVOK7Vc6x2l6zOwD/taBhN/nH7N4rm0xkm/nH3i1lGnRNCOs9Aj7q",
-	"j19CyAaFQLEiwLdr1r1oH2UnqL2wrS6XYgEELUH8BWhTtrYLcNwv6Uys0PXD/VvRSg5rc3K9pRXJqgut",
-	"tENKAk8hfrNrYQvRQBfxgws6a9NgATxxZpQ5Y6dI1e5JzDiBZa/RHj4qsLHxR+ztXQA/TrLWyfjFAtJ+",
-	"lQjjq0V+JdhSmFM2JFGk3KCjhocLXAtJ6cNQhEarVnofn7LhjC8ppzx0nUgJcI73GFEU2DIYKqiwtmA9",
-	"Nxk0b6zzklPoVDlgnI4xVgh+hV0UsWFAhFW23mH1yLblJW+KmqpPlgDnv7p3b4CbokX1L2gVpjgEraVQ",
-	"PNK0GwKJXDLBqyL3y0zLj8ZQ6Aw7eF8lrOkam5EQyhbtjwVo7KxaWusrVBJw42EcKr3LfkBBuXAH9KZJ",
-	"cCyqdXfvjPojG5BgDjWbNcYmMEoirt8GIyMUCWXle8X3xdN+k1GxZ3ge5bN9EwJ/7K7MXpvc3RSHJbNC",
-	"BAAVXhRvxnBidgHPfUqiKFn7zHVkv9UZAOQeFWrEvqDRNGDnGGc4xNuOro7PewkreXqpB+wjDgwM40/X",
-	"h+wHnk7hN2T7sw9KGGeGV4eTf4DtrWYrfWe/0YB21wnTynHhEqBFjSGvB8j7eVkonmHjb/sCq8asoBd5",
-	"iLkJiUue3LxWjRjso2RDr/ml8BN3l8T1ZTWPJV6+izTmqLV/3jgVINgNvUWsJxaAVZjrfZEbKquGFsYM",
-	"Sn2AWXbgwHEYppoJLjWxYzSSIrt/V9BpdF02eZVOoX8GYbgh6MLwloTVjNKzhNrFEOpwxq1d6ttudDaN",
-	"3nkswz7whyvqo7l52xWDo+kOSQtR9JCwcFtRAhmtWHjQAEHC/el40s1ofVwHinyG1TGAk3aqGwX62mt3",
-	"wNXHWG9UZJvfuG7tr55B+Hpv3bep+zWVfp0EQ8Mzt/vQRitDW4hRZGg0FX5sYZOl1mFBxfhMXYFkfLL+",
-	"VWU9Lef8ZOv1T67c6bGrTmopL8L87PGToPynteanV/vavU3VP9ef1vkiJ9wa7TvhFneoVql7T0WYzEID",
-	"6JBBMAfNDl2zbZC9MaRxUhsjhPSehmiUdZ3dWWN8n4/Hb/zmvTVEedfCnHbLDE4c0OAQM37g+e5n/FI8",
-	"ZNzOQ4DKXjfFNjP9B90Ntq7O+7r4VIc2BrH/J4wbNlPasJN+n8oQqcqA/BW6x9UouPOU1jd0j/Eg2tUN",
-	"vsXSue+6MMrwotN0+Py+nxMUPV7BeQY2j4KWYNTsOZ7zb2u20KhzcmeiYOSMJRsA+Vtnq7WKeXf8std8",
-	"24wZCCvHLJbTVSfIx0vanGCSLbsTXAMvsKiGK1KzNRRaa+qOGfMPeMPW4hNqLkN7O+wtga+p5y0YRJsV",
-	"8c5HSXfwLhpuYjtzUyBgqmJDEq7VqmY4xreWeexa/IOG3WZjkXxvX4ki2CQ3rBKl0rlR1bIWFFIivrHg",
-	"DY3YDW7iBmPvvWMjvA0R8/1CIQLfWe2a9gVkmnUl6L0rmuszT6FohRMy7LAz7hCqD+2mjksFwEkpS2IP",
-	"Q2RTACxSQJmh5qbIr2ruRbAKgJnZMZ7QzU0p330a1hNBaTQIU1ZinH+OdMo0mqjT0imveIrUnkaxSqRq",
-	"InO9PshRZS6ejN+/3A90bQP9HY05Cbiqt6RkYQ/sA5aEm+l+UEnwrpvFb9zWy+VFxpe6LcQ3aMgm3gSc",
-	"Weh901NYwQ0Ye1wSP08g6TVAZMY/Y/Ha42dP+5tr2azP4IqDV8g/IMhJMGK4ZoU7uFE9Z/1uUYw78Qm3",
-	"bIid+P9inH6tK0fcrmsCp/3fO8J01neZ+69Y+LEz9+w66Qf8NXEDjH2YyypG123RrH9Y8By6+Ui2mKpZ",
-	"QvAtq/DQYAxUXwE8dPCxxL1Hq7pS1Ch45mDB9YSc9E+eHRyfHJz03x/3B337f//RWanH48CKpVwyQVat",
-	"/ZAVo0O6dpZVb2OuYX2SEDmcQECxIHx4SK/jIpA1tObc2jjnPQaJV/BXUtd8N/JmUy1Jya7O0LGboac7",
-	"zNCKiPjoM4WgaT3iooLmaCtI7QYELN3IVG5MjNKd5qQ7lGDNZgNM2CZmkQ/T5UpUro5+1TugTewx9Dbd",
-	"EnoDcWxKcZDR1r6kFyo3pBREZrIugXM5KlR66VCBvsvr1hFYZRGukBNzCFlpx/cIGXHUJKDwj+t3r0WK",
-	"djvIP0yXba6mbmObfBPds+1D3Lab3Is28QC4ca5XeAfKcBfbet3My+PJvG2qsdGnNab8NmqnbkP24hUF",
-	"/6vZzDdvF+CKxZCq3WVy7fUopFFrv2a2yDXTZp5etvPJrQv5NsmAF2/MKX8giM5uQMNmy+b1kBuiai6I",
-	"QWlHf+8mPqK7ZxSHYd0xRnEx3pkFqEO9/c2qrzYqK1psB/SvqXVW41rI3FVCSg5G0ZDE57FjzWp4LHyJ",
-	"A6VvEHi7MxicmwgPhQNsYkStScYltozDTVoJXQIr9hAOseFtkKKA7715NLe9eawnC7FnCVSwiSshzSmr",
-	"cg1tZQV6BbWNPVNXGFHqUNp46zqGGjzlqZkIBOMggCu7I5StpvIJIfOBCtjqxzc2Qggl9B3HkxocW8Oq",
-	"m62po2gY9+R9BAm8br6fOIF73Q0p9FsgSPXsnXoy9E6O9sohsxJ3oLOYFwUZmdqnWkIg78377m+AO6Jk",
-	"nHrYmxa+OzR74OPLPppLf3h4yH4AOKSqwtgD6db7Zhqqm/136A357OnTx9u7Q4YrjRyurr4DsiDw63oZ",
-	"8w2PrsZps0J7WViPRGaQkHLdkwkQeSuZCI6w5hu9SnDg+9Mg2IQNaVyNbpOsKQS1bN8TsZ6Smzbyu9bu",
-	"zNuA0p3g0dcQ4plXuVm+s6tEJVIucLRGaQnhPkCEuojccFSZi//5r/+GXAysNFrbvAoDIlNjyt71NQjt",
-	"WMUefSVkpir26JFeylQ/ekRcOZRYc/FzDDJyyqIkiD9EOgZ+Lh89ouV99OiQnfn8ba5rrCAwg/KwWPjR",
-	"IzrMHj2yKw6Pcern0aOEqHqw8MGqS/tfjx6RwrIv+hVZtpEOginplNmpfRaV01FfpbBG2V6MDEmaic88",
-	"NUALRES1pDizw3Npx/OL79eaZ/rw0SM2/MLL8nqYsOEXGv01MXt/ce+4xpo9YCUBKeaot8/leyTTsE6T",
-	"COELlYCOuLwggEOEENzeFrCBn0ugA1+sU4EP2JP+Exr9z9aksitaCWgqlQ3Y8F+KfJab83m/f/IMG1Mh",
-	"WgKfDLzFX0CfJtCl6np46pKo53Jo/zLEHiYcQxO+zh/hxfatZL/Y2bJfA9YSuuYpryo760P7n+wLelYJ",
-	"w62PnnTCnIN6PRzYDX8u7Ud2C2FS9iaIZB6yt4JnwIl1Lp1wJUETLETwQrp4+C92WH953NfB7Dg76i9y",
-	"SJwC9WSdS1cNq9mQroNmxtN8MnXB+qEc4jgd9gFMYbu+NF1vRSm4mzAkqf/1zbv3VPdpn/AqE7NSGSHT",
-	"5cHfxHJ4yEIueySvR/7mczkkEujhqd0zq/z0MFKkpcaXY3zcyYhrApGKxNMdo1iYoCbRAfDC6Djk1Ys8",
-	"FRJVPMHSzkqeTsXByWG/l/Tq/rh6cHS0WCwOOfx8qKrJEd2rj35+9d0Pv7z7Ae6pCb57sMCN3rbHEB8p",
-	"heRl3hv0Hh/2Dx9Tuw7QpUd4aB5Ucwn/PYnF+9/OJcEPXAMTfUkNHO0nVv7noLMFOVbNILlvW/8qAz5n",
-	"bc7g9fYFMKqKz4QRlW7F79aXHL0Z13iVKM4ExtWwDVzX2wB9mtvLf58LCG754hbXWh9Mgw42kx3BluH+",
-	"bDVKr8OFZ9ByBfFwulR2ve0ITvp9jElLQ3iEsO3CbxTJqke8kSfWzTr4EHDwrR54oLrUGCYxcbYEsf3D",
-	"5UCT3vYiP3JH+Y9nuQ+W2qX364PTDez7HPB+vR+tS/LJ3hLK59GXai6vW6X0DDahdkJYE7hTGfApG2Ib",
-	"5Is8G1KPcXBf1WRdNv9V1KLZu4+ViK0CMsTLfUz4u6laIE8tUYF5GV+Z87VduD6kPEMbixoAwg6C/j9+",
-	"A1U0ac6SRKxq+27anMr8BHJQlrrT0tsL3a6n9p0RtWOftqvC+UPt4LLcvnftVHi/cW/bluPcObk5K0sU",
-	"GxXjmHntzmes0wNo/RkCMdGcqCsJhj5HDz2N1tbtO7jyDDBhuy1cYBr8TSxpYSAC8a3CVNiWNQkyXFmu",
-	"y4IvL0jSfyIu+1WEeedVdKGQ66bv5f3Bhvwc71N+2jQOeIq3l5XXZN0jiK8pLW5DH4GfgFLjWn2tmB5Y",
-	"bIHC8qT/0jFQ1VyGEIR0HKVjVU2UMQL6qeEhz0bCeRJCrEvV9/BilKqV2X7SAqorS/TZ7I3ZPqYKx9A2",
-	"WclmnackVdq4447OarLewUBDTzN+ysW+vP8nkjM82dqmbjdFcVaWr75/U2FbzE9gJsf4vL6jcCA2IhGe",
-	"75s7ygeMToFPqq0lvFyf+n8HBlc3+zdVRmuTqme8KARq6aAHlo/DH+6knHCQ3XTTn0lmcAFZLTm+ud8W",
-	"VXWEu2qDJeL2HYQhWD6bzaF1WEJROpE5qpp446B1U+U7euOf2VrBb9husNDs3pG/UeObXW+zO9EZUTvo",
-	"vbODsEzTOsYtRaa+RMFfSShux8d4LsOaP40FJfQ0qJeYco0xrwD5j3ESCKaJQgso4ccCgHMJh2kmPtvn",
-	"Izpbe7xAOhXppcgadKpjYdKpyJh9BkVZ3G/n2CyOQ1Mmu3inkD+hhnLAJj7i6aWjb0zOJRxb2M2pyO1R",
-	"JjOGMCoo739ycsKGuGgX1IluCF+MjLam4lKTbw/W47msVzmB47ASGDjXFAdz3DAj5BIwh2y1xiLLMzAm",
-	"MFB6LqFIzk5mTpGwUwyn2S/LVNIoxsk1BoAcPyUsjrZmCC7EuUTsIA88FviZ1MaDk37/IYSdPoB5TCUP",
-	"f7E6dwgUBXTjoq5yn/KydHE+l6mi5RrYF5xLV4KeCgiXBtkBp61kTd2AD7J/cRU5Qwxvn8t6BwCJKWLG",
-	"XdnOan2SFAs/LStFSefyjMQ3aJShsYJlpTJhxpd2qfxmsK8T3AqknTXYDq7KAR0KrIdAIXGfZ+xyucAk",
-	"h682vhyIgsf26+CvLopPMWWqDMJBD4Ny6iFEoBd41EtfbIOVWKZSBSDSIFimMUb74Nsf3r7/6eL1q18u",
-	"vvv51cXff3j77tWbXx4GRcVk54LQF/mFowKkkpzm4fBuKdObeEPfV0uINyT36jet1On39JSfPH02eDl+",
-	"8Szrvzh+8eJJ+jx79vQlPxkLzvvp06c86x8/5Y9H4yfj49HJqD96cXKSZsdPs2fp8dNRf9zv8/6L3kqF",
-	"e69/eAxx1LBCncIPrqw6SqazOrBn/cf9x1ycnIxevnzx4tnxKBWPRycvxo8fC5Eej8Tzpy/4yfHj9MWz",
-	"9OXjtP/8WTYSL8dPn75Ij4/T509PsEK02/EYsh/cs60V1FdHTuZfSOlLsajZgesis7GaS3SA9umabh7S",
-	"WaNScw/uw1KmzWTeNhMwLPa8pakwb7UUaq2qfb/DwGpxx3om0oIIe2eOrD4o/eOVOJf2KDN43qfecfGX",
-	"4NGAmpCIcIAFB9daKiSXwHow9gpO3XMZHLsD5p3whHhIQGRAs9ZHvzvwkbSAwvDC99a0xzZ1Fg6OTGi2",
-	"ieflyrkG6vjNek+DXLtPJaOqUle8YJhv95EAR0ukeY5WTMJGy3NJksSGZaVmpRmesoKPRAHFRJMJzX9w",
-	"BHp7ItdMXYmqyrMM88/1RecyU76gehl6iIRdqCkq+AxsPcG0MDggQx1C4cUfiR6Jbvz04H8ZPjmiFMiR",
-	"PxqOtDCv4IqHdbUreqLn9tolezC8FKUZPsQQicvHIpzBWOMMU1Z0WLNflJ9iOKeg4BIeDaLljEIPUBCQ",
-	"zXUZ7QGjdCgQiqPFAJS4C+jcbPZn6hyyd1QGcS7rPCPYItw9CxrpvBofvLZ+/bCeH9+9tz6IHzzpvzyX",
-	"w7ISqZIIX7lAzMLwoW98g4PKVIBzs9Y1hFzVou3QfuUUyC1O7nXXeOWbxQofEteMTyohMmaUj9pPBUeF",
-	"R+FLNzU7pb5uYxXUuvTjl57brhcqQL3MShNyTlzQVoSBCVPlqUOLrSGqFmKEvW6K2QV2VALCCxiPHrDH",
-	"cBD4rhaIjj9IVVX2QuySnTMsJOqdTdUS6zatVrA/VvhDyiUxlTbZ8XyGd1Kokfi8i0ngZOQrmQX169vO",
-	"4Q9OqjI4LOwOBtUehGVJBaPlQLRYe4ssmxUWBToXqX+BdgekVTvBge4yxmuHumvpviGwE7h42OI7vUS/",
-	"lYexVvsT4GVae61Gozxv3fv/zGGesBPk5qSyb6B/Z4Ee94p7j/RQxiuk5/AC8iDwvImyUiLJij38HwYp",
-	"64Uk8FjCxOdUlAjrC4wPxH2hjLkHUETmrCgc8izCghvYV+lU5algLREJ9wEuJNGSkHM9O79mUs414/y4",
-	"jVjpU80u87izLl7pE3rPqtj3RG3BB7gIC/fEKUUleLbcu1+2ZSBBuGd/6cNwF6VW4t222OakXfEq56NC",
-	"dMMMyJBEmpflN5r5BwDE0trk4GQ1IHXcBLGuIJqGTbjs5WA+g/FhN6lvwK9NbD8RMOHvfuh/coCC+5Dt",
-	"50Ew2ftGK9gJ94+/s8OgTfqOvrh/bsxynxVaBTFEMSsLboRm2uRFAeLkEMZDaP4zWnor30EPRVFoakeN",
-	"4pcblnJw/kMyUt+ZxLq/woTAxJa8uFvF3v0IS5t6cfPo/fyJkpTBcH3MYJ/tMx9fv3ST3GzNzrunoMPt",
-	"tQFq67kshNZ+RagF7KmPo0wg8wMfbb/T0yzEEvl/sKXaI26t00LcYgMnXS53370lfud3rzX9AYK87hPB",
-	"HoUYh2bDQzlX8pCX5aHXG4fn837/cWo1IfxLDIHsJBQRJzlh/AK7tlnBWuRaDJg2qhIZw87BCf0vM6rh",
-	"qn2D5ualWBKzN8riXFOYp2Zec2jxX+qwj1csQGqc61MfEXPl+FJ8RoLmIFRHcUo0GnDb1lYpbpC2sN96",
-	"RGVd9G9oRfqp9fVnMJTeoCfmB6mQpuLFTvAJN6ivZDnuolW59iiqxV72rT1bumxbe3KOCjXSR7Nca0fD",
-	"EfWsaost6KTfSFgj1a9xcr8UEW/7x1xmr/FV39r3fmU0IYweKBb2lBDrHmOyn/89DeCeRbOxAC2y6VdW",
-	"UfY3qVvtZnVvQph5qPu7vdSe6UuyszzmwmEFXAJ6gwB/wRFfRxJDK/xJP50dnDx95r5gtKS2nxEkNaUl",
-	"O4Kpnx8DZs2Iyj7pP0mkPvYPXvKD8acvz55c/1MvGsCNnmTv7C7SFGkDfEjFOJKXryaivtEez4LFhwFN",
-	"NV/lqKYSn2dP2Ov8W4Kv2CkIohX1zq4LS+zEuETUOz4WSPFWCh51pn6dGytdnc8DlRphDrBAoCnHvmB9",
-	"lEvkQFmdwHvdOvBVLVsGeOnvPhKwdQhANGJV8D425b/DzgN5Q6GKb0EKAW3x9ikuVtcHJI5E3wqzqtx/",
-	"1Xyw6z76ty4CsWu9EgAb47VKNK4aDYO6ztP6tpUqUTRrx1Kl9gG4twJPQttLHYlCR2mxTyYajD9ZnRQM",
-	"fXv4wkVq7ySY3RLvags/f+sEyWWUm5gt1NrfrKPExaLRPSASnh4wDiwemS+VrEC3a2t3YQuzQ/bBp7op",
-	"4JwQt/YKQK49nnzD3bVPqwxAQ1TL0cwqfgS00A4mlv2Yncz/k/sRXhexRenah7DC6xrwCOvBbdDVR1/g",
-	"f9sL+hAWsOA5VVPXxddTUbhQFvba48Y7BJgSIccxGin5lvox7CZgH/gOaunvhEe7e+3Ueg5j66O9RWBc",
-	"E4vbBV1gyK++p4hpUw6OkAlid1hV/dA2pXhGEEzGrV0CJWjUR4yCFY6jC4o1tPeGI0VoMMabSVBURd3l",
-	"5t8oGwkbiVxOmOffsPrczcNeiizgwa2iYwUgnfJc6qMv8L/XR5VIVZV1S9mQi4+Og++IAPfXjZLgIEq5",
-	"tA7clajycW4/czwGpPkDaikNPyyHD9ETUdXkG2CVzB1iGGN4s7nhBDOH+v5KzSdUSn7266vTILzlb881",
-	"W1S5McJRxVJtfFvu5zt711uagy11uFjgjtdi2pg7QgWig2mrbQe+Bi1+b9hvfqn7EYIuz4/cjzUi7mrQ",
-	"3Wl9SThzEaGnn6x1C7GDGvk1FTzzLP5TiK3fXvLf2ofC07meHsBjRUarFe6DNBVab6+5HqpqUnM9oYCq",
-	"hcTxumZ7LrbaoKBuCSrAjfsu0A4a1Gw4zeGo/gsR1WRDCjq6rChWFQCwyJGU1hyuh22bhjoz7pk9YhPn",
-	"V2xjud/34Iu5V9+BM0a9tf+U3hiOvUMVGU7fHfljdSvQCFsF/QgnmpyIbmQVRGHswT/YqBMhzJlK5zNs",
-	"v6C0j4k5GhakYcI6p9JxksFttGc08tnETpx/FbR3ene+ZG12CEGM92ek+sas20gttggzDtvbqaureuSn",
-	"d3djNXh0a61gHfx00WcTYE1QPLzp6nQpk2oxYFIhaB4lo64DXGJcFZIjQshDduYos9DDr1br7If4GtfU",
-	"bZjYAwWZhEX9Thzmad2R0jS1t1ReFINHS2Uu/BFweC6HvNBqSBRllMBs6l9KDTod6xIB8MdGMQLhKMhV",
-	"TNWVpwVJU1Eaa5ISeQnFI9yOge2Dc2qIeswOOA6NsOP8uhEK+D5sfWgX2rf3vYsCK6mMPWgKpS4FMHTl",
-	"BhfzjJqAd9MF35MgfCXGiy6qKCEZ3Iv/4whEoRpCLjeop6iOsQLZeny8dxLrK2mMUi6Tb8Rnc8iItMxu",
-	"lRwzo5WAcpvskD3pPyEijZo6g/L10YjJrwW/UxYk+/x3NHEtC2SHt7eTYtHoouuqOPZ/bmCx+dEX/EdH",
-	"a4Da+LmFbYGR46FPRURQbIUsWmFRC0EnJZTZUjtHJQU2t3WRNZSAIKJGDjsyNrt8XofwrTUoXDbizx5a",
-	"ow9pUxb7qz4ku8XN2+2iazjqVvE7yvLxeKsMLlZawakxGxo1xI6BU07NwZBR0UONXMulXJ9LlDCQt7os",
-	"KoiFNDswY82itRN8jfrhufxeUN2gGgeIp0Da4e+o4DzoA5pDxs7rfDy+KYuGvfe9ulths+9oB0H4yv1T",
-	"TMfUnM/IGmCgpmQP4To1K6GUdKHugCVjVTSp7GojkYqrTMyRvwYM21ySJ0QN1VAaZjyd5jIsmyVuuki8",
-	"wL/5T02oQl/RwRl237t/aHUaTGUsptXq3CB1g2Zzmf8+FzWqZ9JG+uY+96va3HXZn8nB9p6oIlsv+ttx",
-	"Bb+WNexmtO2Io9/3YghnWcBpHROWhko4qjmitx5WANXwQ41ZJPVb73wz3sdcOoNhw2TurJrpWSvlDCHN",
-	"wVajdbWftaomQU9ZXhRw0i+ZjlHwWWVy45rojaia5rDyuto9aYmTr6Jr6mm+bUzXD+UOgro0eTtEda0q",
-	"6/3Jwr/0lduPPDfV+z/x8lpK1yuKt1KgBmUAHjxZBZs5qUPAlSC2GnTzkJcBUGE+i/iNZkJWqph5IiNP",
-	"wQDZa6SoAqJuow7ZK7KdK+E4vRCgQSVSQMz6ZuzgFOmlTtgQcJtE3H85H4lKCiP0kBHjSCVOQ8ZvCKs1",
-	"rkMgnQulgZ+TicQqAfbRv+gb7Rjx2jktkMznnb2c3L8NBamvfPOfPwyCCLmIaq4BTLetcA9sox0IzYwk",
-	"6CPkknd2diBMl+5SpkCz9ZXMEJ+Di5+ctGNO2dBFfle4u/0sOGrLPZHW1g2k4swBThEc+f4Wm0lsMZYS",
-	"nJRIxQfdvBJgptW+dRExsahSh5gB9soQ+Yqvhmlp2wHwh9xEo/pBzVBA6hJ0nEIYyMK6+cACE/wQ23E/",
-	"qmoiTL3jujHoBq+uCXv3sHo4mm3rl7SHVJEPhQ1/eM8nTsyggLSm7ITwyK9n77/7aSPGrHVK+ve8d+zo",
-	"8LNgAPbL2h5Mlx3BNfTUvVDzbl6NHbU03rkXml5io+KacbaYqsJHRj1F0Mo+egDpqw2cQD5OATRAlDtD",
-	"QO1McAkx90N2FvRMJnaiOhmHrWvr0l29yJFuU43HFLTHbKCkeG68Hk9VjqtpQJV2n02dP0PqL7jWAZzq",
-	"IY2sIasZH6m5qbmyaBgxLYA0wa3nboSrCDdY7SH4Jr4jbudZyT8ORdE6K1GzPWA3aqJWzqBdD+qvQ8n8",
-	"x9c137n8M/CnGZBgNb7ZWX7kOpJsSr/RNTX2EBMkXqbdIQdx85r1zjfMbI1Qnvl2KHfcdaTVkyqKOpt0",
-	"F3wMwdRF1+eG2bf1o2Hz8h59wX9cH7nuR7d8X9Ia7FzrUBhB5fmOLHuD5bV5pO8Mrwwceu48UGN2mVs3",
-	"r+6wOIRzyrqK2KiHGBxPGZdLgmgQ8XKuW/EfAXovcm68ncsz99Ffz1erna4rUY2UtnNoJ34H3ey7+Hyl",
-	"Uo+6jWtcP9fYxT2AW+dyU/+gli3nQxX72GftOH+mczkpxMFcC8oPotalol6XKPJMoM3wBcTl3FnGhoSX",
-	"0EMHUU3tvMigJLV+3Fh54oSJkmLgKSI9kwKERSnliXdBz4E58Xp4LlHHqgfYfEpxaTaXqahMC1cLxj1+",
-	"cFP8VXeTmzQv9N0k2A/+KwUi/PsRNtO2kVCmkqAH4D6jDn6T0Ht2MVmmghdmutFiuRJVlqfGA0RAuWs2",
-	"EtMcIosDNpf4mCWDMgGmrWvACzbimZVS3DPA0l6pRcL8xUgg17hlolQGTK8Jm8tLCewheEFeUJI/5jf/",
-	"hJ9xh7YPvaFlgfGT9papMf6RHYzRO7N3grDipkSOI6sp52HX4NpsBTaU0wCPgayqKwCMeDQEBnCnDgq8",
-	"odU/sb/udVXr1tP3EeCYbyCaBA6dZk8ZHNyAmFJyyYa4VMOaX7r+aS61MEM2UdiaA/tD5BWjmUrWehnF",
-	"4g2nsSBDk+YHh9hC4eMl5GaMyLc5seD77ZrNlDGq94lof+Jh+B3cdftBX8tb374ZiFh+Sbt3sXeW3nfC",
-	"dN8kLYrLp8E2nmuQ+UjCRvhwxK3iJckQxHBWQeQkeSsfr3vznVJ74ks2OeJ+CvbMjktP/ZrHkh/E0Rf3",
-	"z3bExzt/6lA716AXM9ds+ADJzR4OT5mSxTIMwQQEZ6oUkpg5Y+eUW5D7WPR2Qlf8fZ9dX+mR97HYSYw4",
-	"m17fwFxAO16eXg4TNqRtO0RKiQZVdqy7bLhKe6xgjIgoJVW7UMhirdnKQUyqiTqwQ9AkN6ycQqJtqmbx",
-	"noyQ6L5LGcQXtPk49se9SZ+zlwKQQI2EmGCBwv2qHfi+I4c5uMtwhLPQAqFYQUgE8oEBhkyEAYuV7G5a",
-	"zLXxmOk6OTwg4kaKUQS9p3LtiGMvxRKo1EaiyMWVoHculIdRY+ROVZdB4zI3SZiSpgvrYAdGUexNZloI",
-	"rW8XM4F+b9hTvvaE28MdIRrka0Y8/jQhDpiw71TWXgOF6Jw7CG2gYDvk+rpE72ITIjRukz1oKrHGpFwJ",
-	"nkGHGDIiXKujuA3RppWN2JbdPJMU5Fs5COyYThkfwV5wE4FnRitTg2nmOB0Lw3GEheHT3R4WRryvRKvc",
-	"GGisvEffGvl8YBm/onm6mC5bxSxoelm3/XOnWp3+UBXTZj4bAbvKlaiAwRKQL9YrKoX0zjLVcFVqjkfB",
-	"LMwZgtMyl6NCpZe6pZz7w3R5D5iTD9Nlu93KtZKuSsU3yMw1W4ii2Id8fJguQ+OB6hY9Z7Gekvd6z2Li",
-	"VvAuLYn31GMyU6oCyRIrAjjjjjYimKLBuTyXB9DPDEFcwwGCO9i8XHOX7ZTWwzyFGzG64+8KyL0egKBH",
-	"WpgYVRdXWyODUdtThvz2ilWqKCDShK8IEo4DaFflc0t+CMHoEdISfj3EnhOWiVLIDIaGdA91XzFrCV1Y",
-	"n3DokC4ebeI4qsG8sceAI7zGT4J9Eoe8oA3yoeb8+HoZlwg/XdK7zKUdJi4gaARs3jHoPemODXWf9wfP",
-	"aga4aW1EuZ84r+GVCTLk8USnNao312jPR0WesikvrmoqAzDFg0IJh+t2ygUS7674rcwxYMGyXAPODeIY",
-	"gB7FzoUKo/UjLrM2Yqm/iWU3Qql6ZHZzzKtS6dYSBfq5c5HC38TyV7rlbu0V+6INrIf2GxPQSnunhqHV",
-	"vhRL3VblNBOdoglU3ehyc2A1V8Lqt5wXWBMA3LUuZWzVf6Z8oIF8QURp2DOjXtVvRWWm1u5tScC9vtPg",
-	"1+t25wOKhPZjJij2ivFZ+xLMRpsrT/EKxLWUotLWjK8C9ABWM0i/SpsKGK1gvKY3/pkrTvEbthff0Oze",
-	"0Q6jp7uASV6xScWl2akC9SzLdLh6sJr2xIdHDSC5XfiqVMAFE1F0haFle0MuG7WHiaOPduiRVpMB5/Gr",
-	"GgxkG2hRXeUQRfVxVbARDkYKCOeVvZq+QVXdrQb8wq8U5KDpbVEyKD77q2mducXcpGiOvuA/NpaIfJ9r",
-	"7FAVan8r5ZW4Ui7aZ9SlkPqQfSCtn+WOsFRJohdcV0BYfOLFrluFRq0BCUS+H1pEMN43Tduu2wI/a8VJ",
-	"U9WkW9WqvTAAofsDFtNEcV3+pprcaU7wTTXZZL3YIe81Ewhz4Mtj/RTsolDrMLfMVPWNZkZI7hSrldvQ",
-	"dAWfkGezXNZhb/jPb8hzQylPiOaBQHx5XTdL1F5WEx+yX6BYAvILVk1bX8+MVTUbtivgN9Xk65YG2o/t",
-	"DXo847XqzWVuRDrtrmTfVJOvpGF/EQs7he3y6ZcVFhKT7BrXeJ9gOVVN2hSv6/169IX+1Y15ybfSdNRL",
-	"jta+SxNfyB67TqhfuRnoXlPH7pu28L+0dUuGnC/YTiOgJcQAC1AUA822ZEMok/3fT4at6d56WveY7V0X",
-	"ki38SC6fNSt5lWsf2s8rR5dD7leb9JxLP/2DMMtdN2hXrhEH9fmDmBQgdaiSrI3d6Mbdo//g9EZuCpss",
-	"kPuj3wo5j27SMPrPJ/SQL263jigizd7idV6VI+k0tnjA31pgU/T827Ex/5lansMHd+h4jhNzR5zElZ/2",
-	"OkgphHHHIf569AX/0fEwRLxGAJozTPM8o7LQ3GhRjOPHINzZu/NJbz0EST73dwa6D1qd3F2lHMftSdBW",
-	"1+UIfb3d80jBc9ts9FdGMy00ojkEHVP2hIFSZu3yHj7ENeNLNtcC49LgE5ila//51g4T8L/unMrU5h6d",
-	"cIfwgrHvthn3K1kJ+eR78ontozYJmZUUSGscfbH/c92xO4YIgPs+MYjK/Dc1CuA+UG4dxcEC5kGUdwtE",
-	"E2U7Dk2Ue9zFMCWAwGrP6ewqmnb4fjuHi3RUCVMtd9/J/oFt+/jXgksH+g9LLh3uCskOgJOAKQnVmsxV",
-	"sFsv+lKURA0UUIkTVMsaV3Z3t3OGwBzi0+Pb3FRLEpk/bmuc7mnFiUKWlf1sdFMtGXdro3GWIjlFDPK1",
-	"73LrR2vgUPI+tjePw2A1Fmygg6IWsiaEBsA/kLu0FOxYk+I9juLPnLGAT9humeEM3lG+wrhp3DmYhsET",
-	"ABFJYW0tpipASNbhM8RKYpKPItsMz/kNMbNTygBeClHa90y5nrYHy2AOv2q4THwu80roi1xeZHype4OX",
-	"/aRHAeTVlIVj7cu7x9HgA79SJA3evbne1MVCPb4Brt4jMNPQAkfjaCi9R1/gfzemL/xYibjK6lCrO5tW",
-	"JuJvID/dZkWeS2dGMlRBZKiISmDnLZoKyHtAkWnd7cttmpRLgEjbGTuX0IdSa1WdsqF9woV9wkVuhj61",
-	"gqVwRvn8uWuZYS9PkPQpT6d28OcSRW9A7Ab4QpcqrJScsCmXmW43glt21Grhj1Y0PNcPSTc+P2FZXonU",
-	"FEsop1CtINLwi+Mdv6jVPYULRkoVgssoROPJpnWHVNH+zeJW+dxVJ8G8e1utAdrbTIfuAZp2Fq3ri0cq",
-	"IY1iZ+cH//C9N6WqR3MHNKJu3H/O7lBu9NtPfD+JdxSNWQTrHzHw/M9HX9w/uzl1vrB2Be62uZ1DzcEP",
-	"5IFRN+/GOMY/XueG+6RCIc9yf/6kG/y6ngpk5Yj4xw6sntjZw2y8ohUi02gftdJkKjwkg754bJEXhbuQ",
-	"FdxYc/R9oxcZUCHBTdW8qOMRBP2KHJk0jrOvzOZKDZD4pBLOMT5LZyJhJk8vhWFPnh8fdzc564/6/wFb",
-	"kGuCBOjyuqPXNmBtVO5v2h+4k8gTJ5ajVp2pCgWU60sss7N/xciZAiOXcWcKAOuB5mPBSpVLc8jOVogW",
-	"NzQYjnle8Jn7hZZ/9VDKffUavoFYiStHS9VWeO6bAMOlxGMz9J10h/WBHOT4kPJJBtVAVqYOz+Uvc8Qw",
-	"UkM+NuGlhoRwkftsMDCMSpEaos4e/sy1OfjBvv7g1fdDNsu1DpwlkFQopnV/MIs8FYcMzl0M9V35h9PE",
-	"N40KyE4L7KiA1w6FzIY1RgdDCHYyUK0TfBAyBaJx0bkUvCpyUbEH4JVVQtvN9fAUJ8S3opIK3xHUv+IU",
-	"1F8fZQsxleAzJ3o/4Op1QbfjQn/tbskRQg7fgRiIIYOVsm5fJVKRX4nslGljHUxYTy5D+WslS21ITeMT",
-	"Sm6MqOw9//mxf/Dy05fj5PjF9T/1WrhTNxprRnw2uIsONKxN4/js5dmAPT+XcMEATNZzmXHDB+zLeU+L",
-	"3897g+fJeY+b897g3KqnZwfHxwcn/ffH/UHf/t9/nPeSc0CtwhXwBPuXkcqW573BF/enwTnVuzBe5nAF",
-	"+D/wA2nw8971NYhUPROr37umyFDCkODGjtujgQAf3pDD/ZBYF0XDrESukgd2v4nqAApIUZIf3pfBuUsl",
-	"ZG421j9uKGqMlTQGp+AfpKbRKVj4yL1VNdaL7VKpbKJYjF/xdits3yzSeZWbJdyM4ZXBx092m6OE4VPn",
-	"VWH1iTHl4Ojo+OT5Yf+wf3g8ePG83weTgka11uR7qqgWBdZ3APDSpC4KcMH2oCvVpViCU0oqiwI865ry",
-	"gyOinuZlKbIBNdAoMniKh2BB70KdeDhP+Ohoo5gPrn60mks9CJqHoHGHFEZJwJiD9PwUdXGs1K1hm5/U",
-	"AjrKou07CIMP4L0ndbtq7ygljiE3eAMsf2z0iqW8qnKAiDM1NwOHBmncLISx6///BgAA//8=",
+	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
+	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
+	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
+	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
+	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
+	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
+	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
+	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
+	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
+	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
+	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
+	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
+	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
+	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
+	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
+	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
+	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
+	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
+	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/fGgmdZ2jQurW9QRh1S3xtwTXj+lJk9uxohrm1mleps+9aAqBO",
+	"blri1ZWYa5FdjCs1iwNqUBUvAPHmPrI2Fo1Sl0xdIehsXR/C+LatBuyrd3jpbbOX298DV24ynN/m2h7W",
+	"1hsBCLC9wZ3h9iu36sYEIVJdRgMQsGiEBUGLoS3oEoO1dU2C4+d5Zbm3Rl5gCPuwsFEz3o9tDe+6cYJw",
+	"fbm/XQVt7oT6SlZKuyKAoVM2JON+CNYf4srhD4fsh1lplpCERg8QzMOiaDi+WyMb9Qn3dO2A28FMC+ff",
+	"TlXr7L/z23otAxlFPk9yM8D6AFJnldCquBIZMyqqN2pbpvmgQqW8QCgCXuI92Cqd5lei5WGVSJ2dFxnY",
+	"WBWZqJyZWRth0Yetum0wol5in2SXbGY306eoHh63vH5UcZlOE2b4xMoBzqE9ZRZVboyQLZmpUrXOs6gE",
+	"s/r8lAXzVX8XYTXqWbMqTmZQgUInTAcfsl04nCq+OQokNoG1ulz77B8VVZ84vwE+UCpAOy5UdWmPKvC+",
+	"9CF7ZQByLxXLBM+KXIpTlMrcaILVYgzKD2fd1ViFZtm5hPGxtw5jvSETWd+HL8L58aph84Pi6bCk15IT",
+	"+27Kc/kWzJX17WrnJ37mQ76dgRmPk7mwMjXl1ppL2Ihr8exJ0xIRj/t/iX22vWf9He9+Ojs4efrM7V47",
+	"kIRNxefmM1+OXzzL+i+OX7x4kj7Pnj19yU/GgvN++vQpz/rHT/nj0fjJ+Hh0MuqPXpycpNnx0+xZevx0",
+	"1B/3+7z/Ir4MaLrtZl2I3xsLd3yyu4dkn0HTkeDMNwezZfX0+vJNBc8u4vP7ymhYLZjUUybgkHEWDULG",
+	"pZJxdQmPpS9eOc2w4s/BpLg2ZAmfsn7L0zvYSrtZGqFAbwPH4gODL0qCOWuZbxkzhijikl2spUbXISI3",
+	"cfFulLaEnPHO91jLcQcnmu6ImXZZPh4TsHnFoBIAXMDC9TydsnEuCkwN4NkPRXOJPXUKAaWOhdJYgMEp",
+	"otY57v89DELINBrZxeXaDR7zYb2MkdBHp2t2R65ZptL5zBpuucYzqBSqLAR9ibiBN7gmYxtVZ8qlknnK",
+	"C4b3He7moovPIp3v7PF/LvNKaLpnLeZJdayVKpW247KmxYKCuZw5IWxoh42vGwty0Dsok72EHLZCKCIw",
+	"pnJu9EXgUkb03E5Qp9/UqPs2pXDGqvg7W3WLPpUT8Td75XXSKwu+tari14LLd/PZjFdLiqGUSu8447uD",
+	"EEIwVswaLngaySODMUNoT7J6KW5RCVPlQkPYveBSMy7FosXU7hbFeEvX0XA7RSRw9n1IAu7ZLEXaiLIN",
+	"Ad0l6mAt6D3glsN760F5BJsLVazsi9UvDI+k+kAh4d8avQhEdx22ztNUlIZg6/iLphpJlD3GK8HwKpFR",
+	"1sVVcn6jCel+yoZjVU2EfZB1yuBytG4Yl0s2UxUVyjlnJxNloaxtZwSvMrXAsnb7esjm2ftR8U0ExHQg",
+	"2XWhlzK1ZmEl+OXFpOBa12g/zJpGfSKcgX0EcEgQ6219D4GcUPjXFvCADctKlNx+6nDARiKXE9ipUmSn",
+	"9jfUOsMBeW6YVnPidHouD9jQmW3DhA3xoLMPS+CHIoeblQS7YwElkzJjmZICb5bqAhUHyZB9tz3kwZY+",
+	"ZcNMSHyEVjNBdXV5xqTC2/W8FJW2Lu5wwDiAIaoG7py4BZx2wUCqHQuoMnqItZCGLnSiWWGd9Zn9JKZz",
+	"mQo/MLCi7M3WncD6DLCpHPXBuWSudgPJfKw0j8SEy1PHzgA3ZUhGITPygWnCQTnikMh6W6kHAXNJKsMy",
+	"Bfla+wQqM/QGIKP9jc+Zy1RUhufSTo8k4wXqXKf8Snik9CnOHc7+OLemhJqb5pbzctKrT6M6TQoIRLf4",
+	"+Ge79r2k51cY9JDEP9brhtqKWGngo8NghR//ho3ptlMkTjancOG2gxZBHDdOzWw2JSnX6jYNBED1zgbk",
+	"vdqC+zDVboI4725C3au58GeyBbae5lQ9vM6MBRgYykCpuUnVTGg4vn+bZ5NYfG6nWt9KpJQgXTcdIcbh",
+	"Xpk4SFvNZdXtaBXp5Rt8RhSVlhdCmvYNBL+ngs34pQAnei4BL9d908BZ0V1rXIkqy7dHMH6CKuO/08Ut",
+	"qDD3LDcIP92tIuBmaj0Is4PiUy116NVcdpJwQKipy/go3VS8uRJVlWe7Al2nophdAKhIR4mV5gTUs9ZC",
+	"ZSDf/H/OXv/cBbrUvWTNjC+ueBUdQIAN5Oy9qCpu55zNVDYvkKnqp+9+tvbGX9+9+WWfo7ruMtkby+w2",
+	"bsO1ZVtjT6gnX+dyUghWPwa4XaxMJxQPzyVkvQFPWedTyhLMnkP2XszKghvhaL1moK8crJUV+aUISWTg",
+	"VrJqalDxQozWBAZ83TzlesAeg9jO+OdwEsIEYGQa36vJpNg8ieu7ZlUpWZOunpoGBw7Ti9ykUwEZlwd2",
+	"WR+CMajGY/YAtsPDQwYUOo0HWDukEmxoYHhW/oYs5ZKNECgM7BV2svyV1taEX9CN083pX53ImXX2U7ch",
+	"u0+aK0CJFee3ZXv9guJVh+xnMYYzpAHj7Ugg0X1DdwchjeYyK8TFrnCxtMgjkYk7ZRnYdYhjYUUva6vX",
+	"mwqX6gVfa1ypGROFFpgwdehz6wZZd1xk25Zu06B+xKH8mEcgxzsUFq9au+ObBSZbZoT2rAa3Swtzmw8G",
+	"wpDvxTiXeZRCY4ePdq+LRPICfZyJ0mpTmeZCk0V2i+ETCaYRs1uMHItqG0v2OBakvkn0s42eARLeuZwM",
+	"fe5aYxIcLWQXDz+1nju8NRuiqNeBMDV2cj/jmThlQ3Ry/XWYU8c/2nPfXlknxxuuuBtNz39k4DR/2qV6",
+	"oQZhCThmHSJYXWHQFiEN+AE5jrxTvrEdakWrl9RY1qambKrAGBxrF56GQODW8/L2Uy/afW78vcXxwx9v",
+	"gIdrYEW3FBVYm6Defo0bPvayEVAxdqZI6lIJ8Wlf4MJ1MgPjTNwLNHG3Yi5CTN5lUHe+MinBOjVXpV0c",
+	"9hLJRavlnkK4jjJ3PcR1A3Ng7bib63uvm+XpbLsEhCWwXatc3VTtZY3dtN/vKt8MdPn1S1I9iiFmyqtq",
+	"RQCyqGRhAKkrXuIMr95X2HbrTslEuuNOcUU+Ec6KImZnYMHS8NRnVS54UQwT4PfkMgMWKPjoUza8FKUZ",
+	"JnWOg4L7gGOnoLzvKRDkWRKfijCKIb4FzBaeXShZLOFlwGm3Ev6Hka3URSW9S8y0hUF+/6jIcRK1C3AV",
+	"VxckIbGhuaK53KoAVmQjOPBo4JiGWEbPOnfzDXHPhY6gRd80itPCpJSL6NaRDfgzkZHmkG1LmODptCbX",
+	"rnExSARu3Sgh5CE7Kwp6OAZBCLkEKSuAiSHRaDdijposYwX2fHPH+YYb+0YsGckdFNc14pZxiW0Rx4JX",
+	"IguIjjdKVCvDODDNjvMCG0RgIwvyszN8h6ZC4hiojhcXypdPbiniDYstQ4P1wtRRrU4hQBcFW0Pv7xRA",
+	"xPsDC2hDXYHLY9YAA9+aINeMZ5nIIghKjzKD0gR2VpcImKApRwBcSJxr5J9uCHU/5athMTB1DlJVlbvX",
+	"PNRhha0xAQyq3i03BThjmD3adPE7exHm6TqbDvl4vEL1QJE2ewRvZ3YhogdkY/FMnRp4IbDBiNtfdEq5",
+	"Fh9I8QRYEoIpIooS7sTGOoPeee9sqpbnPetgwHkKfwNeGvgjUB6veziHV7zShwaMwE9JB34KVxwG37w1",
+	"COXCII+tdaq63TcK7nt6fZ3cuMTST/CX7gDSN365V41p9+GdwzT4vTcj1sEwBLwywbYe7mPaJJMGHg8g",
+	"xPu50HjYah2Sq1VH3Id9gMEIaU0tLgotbsWTmHp4tbd8MgRaVGJGUA0n/Z/iMQfYDzf7Ll1XL+aa4bNc",
+	"7w5s66GFMbmc6Ft9pNuma9YWGUb0gQ6UP3a1K2AdwzmgKkbz0T3cbF9K6PUNEZZYDNjORhJmUOjsTiEy",
+	"jAe3W66ZMDzjxm7yOkjj2wqgDqbD4WJSqXnp/ssj3eL0Fok14me5pjhaEwZXqiJPif1upNRljT3QF1AG",
+	"ZW/gMp32kp7dBECtflGpAmIwl/ORqKQwQl8ACftn0yBbpSfRv9NinomNZBvNGfyhuYT+7Maju1nMsis5",
+	"R1L3eiKRatMChH9f0wJw2ypzMu6A2pVZ+9KJMi2Akiix6MoX4DvpanxYfNjOag5qmaf85OmzwR6KfgJj",
+	"5vlxowEBveNj/+AlPxh/+vLsyXW0wcsPslLFTEhzM39rMx6ZGEwDJF6u2URJccokFMWhJWiFaMo1E3Ys",
+	"TYbKXbVSLLPuP/Edbsw18Wkiu24WwROy2jEuEU5dFL/RSqjpVcx6ycRULSSTaoF9yzChMCEyyoBpQMgL",
+	"91+d4gMhHadXb/4DGti42CYIc4SRMw1cKkPc1QR8BLaBGjFAuhrbh+ER4svWSY0H6cx1DyzLKqH1CnGg",
+	"MaUeHB3RXw5TNTvSU+spHiEG4XDJZ8Xmot2O6droh7+HblyF/0yXsoWSTkiw54bcHHd8sZmoJsA2iuXE",
+	"QQS5fv9CjA6Nio/8UrTUQV6KZfPNp2yIaYchvpQIz5pvxXm6sF/xsf/pkJp/6P0TxsAM4vATv5pJZzKW",
+	"0GpYD426FqE3hRg5j2R1Xv/67s0vCRs+8ERRD4fQg+YBssDBe61wF8uHw3Uwavf3o/PTKLclU2Tz1ob7",
+	"YtP1rxWP4QTPmLU1PE3RYqoKICvyPfyshZmjPndueQK7V1XOb49GR1r7OdBD2n6nZ7b9bEe71Zmy16zV",
+	"Gts/xiYGkYCRHNBUpJe71CCI9DJmvjpIbfdHOXAtjSyKurx/TGQNhqSZCT+tfWL/Xr/bGeIEAfW9XoBd",
+	"T7p/xwzYVXxGpLULUbXFqQkHK7W97BdlmIaD1dq/NWshhoYO90G1u26bgk+xqfFMvdknlRAE+d+pG81W",
+	"mkifQXbpaqeYPIDAXtxLekUOSvg3HSXwa+l6s4lQ17lUlG32t4dDjolRHYeLOAlR3p8PnqcTifkQcm2v",
+	"Dd1BDQaPE5ykZwVjo/f0h1yIbZyc62FZrG/pKPbxdaYlpGBPyJ25sdNRGFG9XbuJKPKVMK6H7IcrUS0b",
+	"pIxwY4KoKkR0wqC0NT0dEDgIkvrdN4AQZa8r5vKVDywHDyOV/9FJKwkeBSmDjV5PNLll68S6q9aE48ul",
+	"UcZfwcv8Ao2stV5x9QsaTYHcRH8KIE4na2HNWycf9o+53A2IEGiWyBnbCu7qE1hNqxnWYWrRhWm2Rlq1",
+	"YxVQgG7EQD2XGr3H+yVeIhncLZtyHf10n8m7MUHhHyMnt3+xDtN0HeZh6i3aHay99fBHLvUdEAncFcgJ",
+	"wqfyghe8igFwoSuG9g1PGiRL0MQ4aI5z2Nsj7nWnxF7HSjraK7tU3q+UyK0HC6g6rAmeyLFTmsPhHu6E",
+	"LSMOwLovvQuxr+7TEIa2tgNrqCqJdXOhO1Tp7wJspZndiLmKHgpDqcwFIQayIZgdNciAhA0jQxJZ9TD2",
+	"U4ixYbwgviFnC+IgPec4Fuz6xGr4pqhFuGsWkT56WxpGlBH/Ck+surRFC4N0o2ufvFvn0e7b3kEG4+mh",
+	"BZdUX+/K0N3UMaPYSBBtXCoGUJZ/Bcs+ZCNiAcoNRVwXXCdsiHm3+mep6g1jtYjhlwJr8lEqE0ZiDOEU",
+	"Z/ywpVgrAqc313nzTy2ferGJsfFDbqZ+lIhhi1UqCanmk+npJtbG/VT2xN0HnzdzgkrCtWFDrgT71r/a",
+	"qvWhKrIhhl2hZN81egT3J/GV20MpFkO7shNlN6IUOeZYNUUE1toYrMe3IskpcqE2Oe5SLKJTq4q2jMAG",
+	"D7IldbXNl4bZ3AeK19lr9wPipbfdJXHqevehHWFFtzY/N3aAxK1dq6jEoVGhiLOBg+Sm0T/85ogHOIYu",
+	"2kFiZ1nWxGttA4HdajTdsGqHayix/w8AxOrzYT09aHiFKNem6eZv0c1GKLtPfGD4xvq1YxWTUfUbodyY",
+	"VgSs4cZJU3fXOezSz20f2Lg1W3SDimlh9BkW+ZUYMiVT4ZKV/ntFdsqmasEWogD61UwJbeV/iBbrsHnW",
+	"21MgWFE8K4qcENQrfw/+gMVoqpooY4RsCZPDJ9wofvDHcJ5v3+WK5kDf7Khw2JxdOCYbQOQtYZW1E8+9",
+	"79PGT9GU27hpZCSrlhfVXMYj0S0lqxhFdS5Mnbb3ZAI7VNc2napdgm1YlU62O2TOka5pJBKkuwKdMnw1",
+	"PnjNTTodbndRURW4GUk6xeX+ik0ZVlOnZS5SZApV1SWZ12GX8Ul+hQzYq1wgRsxiztRPasHU2NSl3FMu",
+	"AVM3N41j7TgWn/AVl5HiQMxID5j4nAMgw8w1O46yVe6DgfI3NdoxcOSRb+tzAmjQhHjC4DMAYjiXqwC1",
+	"sljGHo381PfXgH6NN9wXEkdpw2tyrs0E4r57fAssq1AThtdoLInWjMTM7poiazD/BOWu2mzEOO1QChuL",
+	"BNXrWodxnPQ3vilcp9gG/JuIEJHxYqKq3Exn4byL7OTp0+OX1r7Bf3zaU7fqVSm/FMubkXe1QRvsA2PR",
+	"OVSBhgA9uWQ6n0hu5hV12Krr6HJdWiV4cDzupyej2BDK+ajI0wuCDNW3vv5OLb79t//z/d9O/r44W/5w",
+	"9q+jlz9892H2wz/Gz378t1H17X+8XDwv9PTfpr+rhalGP3//4+JJ9f+cff6P+Q9/ib+nKtX2YOnfxPJX",
+	"uhLEx1jp2WFVom2ocRrrMSSBoDRmYGs00A5vD66yFd77cZOD+Vy3YJ14DEGAiG0R06EOO554ogV3Ef0n",
+	"/AIHG8Y26ZT7RrM8E9LkZpmwoRa8GHoq6Tr++Y2mtniaQoS8gPBbwobOIh8yYBUU1QG8tmkxOwck8RLe",
+	"AG4LaGERse1rcfzZm5Udks4nT7ennH+sBIU1Yf4wB5aALeIotCnJPs4LIyq9kmGuMLucckmMpSv55WdP",
+	"Iqv7mst8LLSJ8y7sCmBcJS7w3O+e8rVb30YX8brI9UUN8OiIEt9Q4vd6tUstT0FG6vKlNO1UvsQzjvAb",
+	"DjHTj18IRNbj2SyXYRHRXINEFWpyMa8KgpMOjo6OT54f9g/7h8eDF8/7J/ZcqyZ+GJs77tXDyGVuRIpw",
+	"LnUpkMrN/nPz3d4y7vUPjw/7vfXqonpaOngCbhY6qi5EDXagvaCp06K6ytM4jsZPaxyvE1owSDfGs6Su",
+	"0IUaXpi4KDqLVqTDDNST/2UHRhdrY9GPPqT1rajMtIPDQQvk+TbsWP1KBAMKfRE3WfGd4Zh6bs9akeWa",
+	"j4pdS/xnPC9aMG77Ea+1JvTprhQBNxDQWDdpOHkORsrslPqkhfZLvMXOwAXdh6lBonE/1ga+bI8x+TcB",
+	"4Bh2mAs3bG5xthEvseUNNaa5+Rr2lqbAxyztoeEv7zQMv00axsWTzbS+W8brS6V3n5U72BE7xtUdeLsu",
+	"oLQHsHMTgZTiKhfIAbDBnouHeGnPteK8X+da53LybUG9KZryOMNfb9CgdaMX7B4bG9Av0aq8n9VCVAcp",
+	"14IVwljTMWFZPskJuJhxPRX6lM1l/vtcBN2Ft+U9nj1eXZ6gsuwjP/hH/+Dlpwf0j4NPj9yfHv5LtMbs",
+	"F7F4U8XoJWFJu53EHc5s+w53Zm+79r29iOrBVtcBj1wnb/i46JpEwQS/cg2lMlyzIVR4DJlRbCIMJTM+",
+	"G1byifBpDiXrHlP2h9sUgtR4omjlsBznE6y5xTwMqgWoFIMb16OPq0drJYpd2XfWmQKfdOOqoztjM4/V",
+	"4K31PC2wGzxYE4ZAmYRR/VrCMlEII6KhQg+qWc/gxkrKav6BjBu+McFfV0/fuu55l/Sca823HxIWX4i1",
+	"1r0/WKzY1t9HUG2rM9XhiHKO1i4G2xYD7U21F3Y7p83u3jR7U01uaJc5/b0eg/Q1jXmlDYMLVw4dIB/b",
+	"0Sa4HWGa0+mxOQg6UEQzLbN5OmUcm3NkSmB3TWsSQiQqQwIJOF1dsYCEVEwNePOdVTxdaxCuIBCf/WhU",
+	"Rr1BP2T0cvNPT4QLSX3BlZCv63sMYAyAT2+I4T3dK2O/BWOI5QOBTqIDx3bjbeuZQ2SloPYH9lgymjjI",
+	"NUw8oPImwiRAi2o19bycVMSE2tp1bosy9JO5ZkiH64Zf3wbzpSWIfSflUFcQGNSfyYrHVKlL7Yt7q7nU",
+	"8bfMfYp+y7EZMsCtw0LdYP164xDreWjbF0Fzlwhu0oUwK1FD4nCjYAdaVWTQgxajui1y398m97irkBKI",
+	"jvf6y/xRvOH8vTmnENbSXn+6/tTcc25Zju9rr0llLmCK6zLqFkVllwCgxLnGDknEFp14MCr3XZ5o0azv",
+	"OC+tqfqCvc6/BToZu6SeEyfXjBwUxIoaa8lC5yOtTsMWSZdClDooEM4R5GoXhPkG1YcMmu8iXSIR6qXq",
+	"SlRgOxulMKq/rUx8h83uJKjr8RuamDc3uAIdc69m3ga9ZNox0LCuSgG3tijGIBv6Ng7JXamuqKqq1KgQ",
+	"szZwCkAe7M4Q8J+VmhtkHYFdArUdD97++B17+eTpc9c4LYV89FGJT/7n37SSw4eH7NdKTSo+09TQ3Lpw",
+	"w1RlYnjqtGEleMaGmTA8L4ag7IfY1HF4yM6k9bpA7Y9EoeRE213HJZ6BRkiOPVaR4dC10FCSKDIAMCaV",
+	"YeJzrgkavlprl4mWBV5AmWel7CbWho+s4k4rpcPcXaEWorrQkl+KVYoJOS6wqjuS8TIUv9r4Vpxsa+CH",
+	"+a/maxyK6BwCE+c9xgs7nUv8YN3atCtayFO4BidQuauJuDGXV7zIM1ah2Qt0rKgCvc3aGbBEYhcl1G/0",
+	"8oztN8Uy5euMEgeJxdoD3/oo7AGmlFXeJCtoIVljSIuQGxEf0T5d9NlRAMGP0HkOlokuc3GjQk1q7lSM",
+	"AzZHV4nfwR/rp48vn8/agC/zFlDKT+/f/0pwo8Zjn/Rfxowik5s2TpXgSXbsC1VlK+CH7zZIsqu1XpWk",
+	"hT3qhrBWg1HB5eUQT73LHJq+MFISgOUEZbDi79Q3bnU2qWQaP9HPWoIbe4Pqc7ne1bAwST8lyHznRbew",
+	"oPuAoSOgN23y7hx2VDKA8p07Nh9reowqdSnkBq1CBA8EslgPz6tiPosY0t/B371s5lIkTWfsuPGax/EW",
+	"yjER+pWbae2+Fn6amrMRZd7hZd7KvGOHGIng5tK/wL5s40ccP4l9xYwaajfiGjSrgAI6B/dXl6k47w1Y",
+	"lmdsqeZsJrj0P3H7279EwTnuRF8PKP713ZtfGP0OjETUqgK1hpWq5kQdIVT+qBITzFtu3gXuu2IC3xLi",
+	"REs1CGtSumNzUHMrtWmHOJIrA+kaRYp/lMfO35gT1Ddy6lx2erNE8G7wkduHkTe0ysF2Kdaw42G3rtv0",
+	"yKGVuGWTnBnPBFVpe+IO7H5cCeQtBcmcqZXQaVh0jyCejuN1mJ/bxd1XesSQSNWfE7BubYmEhtO4LtQO",
+	"QrSteMBdt60dzG5dXW7aiuVOu6oEbVT89GyY2NeBeERcHuow4Bw7n/WxgyKfo5EixmWlHswem+46gdcc",
+	"jtUcmsgvETsc22cRp2RnlbEblCFEu23Ls3rxbQ+J0wTvI47vtPr9xPLpbTeL52M3rUjNHHbZqhkaqRC6",
+	"2dcRFUVDx94Tq0h96q0kIkCHNce3qbwsl/nMaoPjqKKMzHXdl2lF2Kt83MJiBsxRCV7RAt8fO5LbtoIP",
+	"2M35ZAoOJHVapyIQQBEh+cJWisUbk3/gbRc7EsutGwH6ljAtxxHRVXcX+ZW4WCUGjh0lcCFObNtpA5d0",
+	"4jCxF96ED6RQ6aWneYl0CMR1d9GCkYDGNNjynclGNe8mw7XleAzilnEFghxQcR6FCb+C9tWnQW08op6D",
+	"NAHXwIzJC5E12C/X0zi9ARCaHb7li9fkE2xoE0hbbejoNSUVAjWaajuyErj0lA1VVU659J0A60MuwytZ",
+	"oeREVKzklVnvY+sQSqBY6gJNWCHKPtTN9J0icK/cm5Xh4qW7mfKB7N6oo2ATok12zBoLCypEp9pC7KoT",
+	"tMboP23Qtm0UnLciMtq7qmnlAdxJaW6fcPrqTRO2HyNGr/QVvGMrBl8XdfOt8nP7cJU3p5GugpBbF0zT",
+	"fZ9DHbXwttWPzpyKhbQO2LAsuLEiNxxQe31VTfTpuTxgQ0BFDAeYGKHZ81DBhM0AuYvKEMBwmlH/gAzv",
+	"d4jM5iNGc9O4FUPWGPD/RtOT8AGI4xwOIG1Cf/PFPvRXBDRCRywd4xle4cihrw1wfDviRpPeWywa2hdy",
+	"vpzbm/z2X4EF2D9T+H8B7Aip0FpoSJ9DxPZSLAe+a1xO5cLW/ssNUQy6rIAj3TewzD7a65sqLaZIt153",
+	"cFjJtW6G85cqnbaknq1PqIV2RBKQXVOlkJ3tUWuX3dDmgEy0y6RoNwk3sCvW1MPOxP4BQLtDyG5Vmbi7",
+	"KRoQN2S5NhdaCLmTEO7Ajifj0eqgdY5d25EQkk0FryD85pHnBGa1gjzL5dyIWJsZBE3EE7awpggjyKk3",
+	"z0JVlwA9qLOGAyqiJ7GnPUOAE9oySAIQigjWO4tivLIf7BGSa6DlwO0QyZpdqctdK70L1Yoos7vlNzXS",
+	"tbVpgDIkDgJqM3dLIcOm2Nxv/9WGGnUTSUl9q3nqiXjhy+K15IvcxDb8+4DK5xvN8LLETmY6pcP3SjAu",
+	"6TSoxEyZBm8dYo9KPtfNhpX2U1V5IdUC6g2uWrSzqeaxwNcwE1eiUOVMSDMc4PxCTweQy7muwwF8ImSj",
+	"5U9wZy/p5VoV3Gzv5b2zxeZsY9pjoS2M3+Tn3ImPU7rb461wYu3F3sOz736svXeOtef25+zNO7m0Gnmd",
+	"2Tg7usw7HkflVEmRXUzVTOz0VZW3Xrqtc0f9khsGI7J6dia26BVcjQy9vGyH3RRykfJ8q7x94LnZtvvW",
+	"u9nXnmcgaVtb2cCSf0fJ7y4p8daWPKdsOBKVmR5QoN0le9jBAeAHvAG32runMtPjQ7H863E6W+Rv8v/5",
+	"r/8+TB//3fycP5nvd08EHavM5T12N9ogELEVrpc2bFMEq7FLk6J6MwfWWKFSYAyom6tZAV/Y/3+Slvbf",
+	"/5hX8Xo4IAd7X4mYpMCpF7d7ZjwTiL+h72ouv8OUq3HQCrAliHcTDWpowHtUYcFy+u94vgMFeko2Agxt",
+	"6yH4zohyU03QeiFPim305q2F3gEH07qCqhG7mzu+2KsckjpkYLobWiVtdsU0/EaljhGRxG1ljeNKkONp",
+	"zXDoThWyBd0i4/5XNbpFpn1D10etMFKkjSgHjNvj5ALiNQn9B35cQm0yE2asP6MWMqFyhIT9z3/9d5M6",
+	"B0l3O3lYeG3bBpVCxPJtSOLjoHYG4dRWNcy1dbyuBPP0UJSWXSFqordmo104mcLqsNWJXPqhWNs+jIKH",
+	"5KHr3RdZzUQdOSEcMjLyU51Z6xKWrBnUb87FtdnOE6UnUN/JIlkjU+/gL4R3rLIEoMT4pVpnympTie9W",
+	"Ocdqe83uAPzXgobd5B+ze69sMpFt5h97t5Rp0KIhrPcI+Kg/fgkhGxQCxYoA3xta96JNm52g9sIevlyK",
+	"BRC0BPEXoE3Z2pvAcb+kM7FC3g/3b0UrOazNyfWWvierLrTSDikJPIX4za5fLkQDXcQPLuisTYMF8MSZ",
+	"UeaMnSJVuycx4wSWvUYv+qjAxsYfsbd3Afw4yVon4xcLSPtVIoyvFvmVYEthTtmQRJFyg44aHi5w/Sql",
+	"D0MRGq1aabR8yoYzvqSc8tC1PSXAOd5jRFFgf2KooMLagvXcZNApss5LTqEt5oBxOsZYIfgVtmzEhgER",
+	"Vtl6h9Uj25aXvClqqj5ZApz/6t69AW6KFtW/oFWY4hC0lkLxSIdwCCRyyQSvitwvMy0/GkOhM+zgfZWw",
+	"pmtsRkIoW7QZF6Cxs2ppra9QScCNh3Go9C77AQXlwh3QmybBsajWrcQzasZsQII51GzWGJvAKIm4fhuM",
+	"jFAklJXvFd8XT/tNRsWe4XmUz/ZNCPyxuzJ7bXJ3UxyWzAoRAFR4UbwZw4nZBTz3KYmiZO0z15H9VmcA",
+	"kHtUqBH7gkbTgJ1jnOEQbzu6Oj7vJazk6aUesI84MDCMP10fsh94OoXfkO3PPihhnBleHU7+Aba3mq00",
+	"uf1GA9pdJ0wrx4VLgBY1hrweIO/nZaF4hl3G7QusGrOCXuQh5iYkLnly81o1YrCPkg295pfCT9xdEteX",
+	"1TyWePku0pij1v5541SAYDf0FrGeWABWYa73RW6orBr6JTMo9QFm2YEDx2GYaia41MSO0UiK7P5dQVvT",
+	"ddnkVTqF/hmE4YagC8NbElYzSs8SahdDqMMZt3apb7vR2TR657EM+8AfrqiP5uZtVwyOpjskLUTRQ8LC",
+	"bUUJZLRi4UEDBAn3p+NJN6P1cR0o8hlWxwBO2qnuSuhrr90BVx9jvVGRbX7jurW/egbh671136bu11T6",
+	"dRIMDc/c7kMbrQxtIUaRodFU+LGFTZZahwUV4zN1BZLxyfpXlfW0nPOTrdc/uXKnx646qaW8CPOzx0+C",
+	"8p/Wmp9e7Wv3NlX/XH9a54uccGu074Rb3KFape49FWEyCw2gQwbBHDQ7dM22QfbGkMZJbYwQ0nsaolHW",
+	"dXZnjfF9Ph6/8Zv31hDlXQtz2i0zOHFAg0PM+IHnu5/xS/GQcTsPASp73RTbzPQfdDfYujrv6+JTHdoY",
+	"xP6fMG7YTGnDTvp9KkOkKgPyV+geV6PgzlNa39A9xoNoVzf4FkvnvuvCKMOLTtPh8/t+TlD0eAXnGdg8",
+	"ClqCUWfpeM6/rdlCo87JnYmCkTOWbADkb52t1irm3fHLXvNtM2YgrByzWE5XnSAfL2lzgkm27E5wDbzA",
+	"ohquSM3WUGitqTtmzD/gDVuLT6i5DO3tsLcEvqaet2AQbVbEOx8l3cG7aLiJ7cxNgYCpig1JuFarmuEY",
+	"31rmsWvxDxp2m41F8r19JYpgk9ywSpRK50ZVy1pQSIn4xoI3NGI3uIkbjL33jo3wNkTM9wuFCHxntWva",
+	"F5Bp1pWg965ors88haIVTsiww864Q6g+tJs6LhUAJ6UsiT0MkU0BsEgBZYaamyK/qrkXwSoAZmbHeEI3",
+	"N6V892lYTwSl0SBMWYlx/jnSKdNook5Lp7ziKVJ7GsUqkaqJzPX6IEeVuXgyfv9yP9C1DfR3NOYk4Kre",
+	"kpKFPbAPWBJupvtBJcG7bha/cVsvlxcZX+q2EN+gIZt4E3BmofdNT2EFN2DscUn8PIGk1wCRGf+MxWuP",
+	"nz3tb65lsz6DKw5eIf+AICfBiOGaFe7gRvWc9btFMe7EJ9yyIXbi/4tx+rWuHHG7rgmc9n/vCNNZ32Xu",
+	"v2Lhx87cs+ukH/DXxA0w9mEuqxhdt0Wz/mHBc+jmI9liqmYJwbeswkODMVB9BfDQwccS9x6t6kpRo+CZ",
+	"gwXXE3LSP3l2cHxycNJ/f9wf9O3//UdnpR6PAyuWcskEWbX2Q1aMDunaWVa9jbmG9UlC5HACAcWC8OEh",
+	"vY6LQNbQmnNr45z3GCRewV9JXfPdyJtNtSQluzpDx26Gnu4wQysi4qPPFIKm9YiLCpqjrSC1GxCwdCNT",
+	"uTExSneak+5QgjWbDTBhm5hFPkyXK1G5OvpV74A2scfQ23RL6A3EsSnFQUZb+5JeqNyQUhCZyboEzuWo",
+	"UOmlQwX6Lq9bR2CVRbhCTswhZKUd3yNkxFGTgMI/rt+9Fina7SD/MF22uZq6jW3yTXTPtg9x225yL9rE",
+	"A+DGuV7hHSjDXWzrdTMvjyfztqnGRp/WmPLbqJ26DdmLVxT8r2Yz37xdgCsWQ6p2l8m116OQRq39mtki",
+	"10ybeXrZzie3LuTbJANevDGn/IEgOrsBDZstm9dDboiquSAGpR39vZv4iO6eURyGdccYxcV4ZxagDvX2",
+	"N6u+2qisaLEd0L+m1lmNayFzVwkpORhFQxKfx441q+Gx8CUOlL5B4O3OYHBuIjwUDrCJEbUmGZfYMg43",
+	"aSV0CazYQzjEhrdBigK+9+bR3PbmsZ4sxJ4lUMEmroQ0p6zKNbSVFegV1Db2TF1hRKlDaeOt6xhq8JSn",
+	"ZiIQjIMAruyOULaayieEzAcqYKsf39gIIZTQdxxPanBsDatutqaOomHck/cRJPC6+X7iBO51N6TQb4Eg",
+	"1bN36snQOznaK4fMStyBzmJeFGRkap9qCYG8N++7vwHuiJJx6mFvWvju0OyBjy/7aC794eEh+wHgkKoK",
+	"Yw+kW++baahu9t+hN+Szp08fb+8OGa40cri6+g7IgsCv62XMNzy6GqfNCu1lYT0SmUFCynVPJkDkrWQi",
+	"OMKab/QqwYHvT4NgEzakcTW6TbKmENSyfU/Eekpu2sjvWrszbwNKd4JHX0OIZ17lZvnOrhKVSLnA0Rql",
+	"JYT7ABHqInLDUWUu/ue//htyMbDSaG3zKgyITI0pe9fXILRjFXv0lZCZqtijR3opU/3oEXHlUGLNxc8x",
+	"yMgpi5Ig/hDpGPi5fPSIlvfRo0N25vO3ua6xgsAMysNi4UeP6DB79MiuODzGqZ9HjxKi6sHCB6su7X89",
+	"ekQKy77oV2TZRjoIpqRTZqf2WVROR32VwhplezEyJGkmPvPUAC0QEdWS4swOz6Udzy++X2ue6cNHj9jw",
+	"Cy/L62HChl9o9NfE7P3FveMaa/aAlQSkmKPePpfvkUzDOk0ihC9UAjri8oIADhFCcHtbwAZ+LoEOfLFO",
+	"BT5gT/pPaPQ/W5PKrmgloKlUNmDDfynyWW7O5/3+yTNsTIVoCXwy8BZ/AX2aQJeq6+GpS6Key6H9yxB7",
+	"mHAMTfg6f4QX27eS/WJny34NWEvomqe8quysD+1/si/oWSUMtz560glzDur1cGA3/Lm0H9kthEnZmyCS",
+	"ecjeCp4BJ9a5dMKVBE2wEMEL6eLhv9hh/eVxXwez4+yov8ghcQrUk3UuXTWsZkO6DpoZT/PJ1AXrh3KI",
+	"43TYBzCF7frSdL0VpeBuwpCk/tc3795T3ad9wqtMzEplhEyXB38Ty+EhC7nskbwe+ZvP5ZBIoIends+s",
+	"8tPDSJGWGl+O8XEnI64JRCoST3eMYmGCmkQHwAuj45BXL/JUSFTxBEs7K3k6FQcnh/1e0qv74+rB0dFi",
+	"sTjk8POhqiZHdK8++vnVdz/88u4HuKcm+O7BAjd62x5DfKQUkpd5b9B7fNg/fEztOkCXHuGheVDNJfz3",
+	"JBbvfzuXBD9wDUz0JTVwtJ9Y+Z+DzhbkWDWD5L5t/asM+Jy1OYPX2xfAqCo+E0ZUuhW/W19y9GZc41Wi",
+	"OBMYV8M2cF1vA/Rpbi//fS4guOWLW1xrfTANOthMdgRbhvuz1Si9DheeQcsVxMPpUtn1tiM46fcxJi0N",
+	"4RHCtgu/USSrHvFGnlg36+BDwMG3euCB6lJjmMTE2RLE9g+XA01624v8yB3lP57lPlhql96vD043sO9z",
+	"wPv1frQuySd7SyifR1+qubxuldIz2ITaCWFN4E5lwKdsiG2QL/JsSD3GwX1Vk3XZ/FdRi2bvPlYitgrI",
+	"EC/3MeHvpmqBPLVEBeZlfGXO13bh+pDyDG0sagAIOwj6//gNVNGkOUsSsartu2lzKvMTyEHBq1m7imrU",
+	"3jqQl12hShWQGQAAWZ5SfkCrmQAqfzgXFByGjBtoOAJvAranUsiaysHaFemlVItCZBORnSL8GjrHOv6v",
+	"byAd4RR9RNnhN+xT0Z3VALkaHxaOs13H1dc0NJ0XNPLBV+NsfzZVZ+d8u5pD8bojRcfdutd7TQjjFBz8",
+	"ePQF/vf6KFgXCO503Iwkti37EX7b545MeqWKUQq940tdswv6HWa3lwDjLjfOHnUVTFoYU9j95FIUlUhV",
+	"lYEztLax2AdX1gdt66e8LIV0+XgPWXbuAE4JeyNr6tdQ7K2NstQMygFZrmO79qy+/IzmcLe9G1ilfxNL",
+	"EnUIfn2rMAu7RcqD5KrPe9rvd9RV1h2rhDaqcn0wwNGQ+WRqrB8neamnCpz2HTZM8N3A8XTdjAz4aMVd",
+	"btq2ExFWNVlRcrffqcEn++3UtmXLUncyQ+yFzgKlVtKRU8E+bVe5+kOp2LLsoGDLUvsY5v40K86dW6Sz",
+	"skQTJqqcXjtfEWvGoczrDIsC0LWtq9qGHi8G/fXW1u07uPIM8MlfTyFkuS4LvrwgLf8T9VVZrXbqvIou",
+	"LN9ptx/vU35a93pZ7kNWXlOkCQHlTWlxG/oIYlYoNa7t5IobjIV/KCxP+i8dG2LNqwsJMceXPVbVRBkj",
+	"oLcnOpxsJFxUS4h1qfoeXoxStTLbT1oA3mWJ8UN7417UII6hbbKSzTpPSar6dK4XmVMUSYJgAUY94x5X",
+	"7Mv7fyI5Qy+rbep2UxRnZfnq+zcVtmj+BCGbGLfkd5SawqZYwvee4I5+CDMlYBBpsHjWp/7fgU3czf5N",
+	"ldHapOoZLwqBWjrox+hzwoc7KScc5L1bIncuM7iArJYc32h2i6o6wl21wRJx+w5MYpbPZnNoY5lQxkhk",
+	"jjYt3sRu3VT5jt74Z7ZW8Bu2Gyw0u3fkEta1Nq7P5p3ojKgd9N7ZQUgZILJWwgMfSfFXUkWR4wY+l2H9",
+	"ucbiRnoa1O5Z72+xUoWGMXvwVUShBdDJYDHauYTDNBOf7fOxUkh73y2divRSZA1q77Ew6VRkzD6DIv7u",
+	"t3NsXMqhQaBdvFPI5VNzU+hsMeLppaMSTs4lHFvYWbCwvpX9eoT0AtXMk5MTNsRFu6CuqEP4YmRXNxWX",
+	"muLMYD2ey3qVEzgOK4FJXE0+sOMpGyGvjTlkq/V+WZ6BMYFJu3MJBdt2MnPKypxiasd+WaaSRmForjEZ",
+	"4biSYXHAb8aFOJfoN/PAY4GfSW08OOn3H0IK5AOYx1R+9xerc4dAl0M3LmrGFfTI0cd3qAlaroF9wbl0",
+	"dCipgMhbkKl22krWNEL4IPsXVx06xFTruax3ABBqY/2SKyFdrZWVYuGnZaVA9lyekfgGTZs0VlOuVMnN",
+	"+NIuld8M9nWCW4G0swbbwVXcoUOBtXkoJO7zjF0ulyTj8NXGl6ZS5MJ+HfzVZZQpoEFVqjjoYUDtMYRs",
+	"6AKPeukLP7EqOIiBcn2pMV/44Nsf3r7/6eL1q18uvvv51cXff3j77tWbXx4GBBdk54LQF/mFo6UdxuIk",
+	"75YyvYk39H21hNh3cq9+0wpnTE9P+cnTZ4OX4xfPsv6L4xcvnqTPs2dPX/KTseC8nz59yrP+8VP+eDR+",
+	"Mj4enYz6oxcnJ2l2/DR7lh4/HfXH/T7vv+itsK30+ofHkNML2VIo8OYoPqLEbqsDe9Z/3H/MxcnJ6OXL",
+	"Fy+eHY9S8Xh08mL8+LEQ6fFIPH/6gp8cP05fPEtfPk77z59lI/Fy/PTpi/T4OH3+9ATZCrodjyETzz3b",
+	"WgHXR+Rk/oWUvhSLmqm+Lngeq7lEB2ifrunmIZ01WAP24D4sZdoElmwzAUPigVuaCvNWS6HWqtr33g2s",
+	"FnesZyItiDx+5hqnBJkJXolzaY8yg+d96h0XfwkeDagJiZQNGNlwraVCoiOsTWav4NQ9l8GxO2DeCU+I",
+	"EwtEBjRrffS7Ax8zOJQSFr7Psz22qct9cGRCLBvPy5VzDdTxm/X+Orl2n0pGVaWueMEQ++UjAY4iT/Mc",
+	"rZiEjZbnkiSJDctKzUozPGUFH4kCClsnE5r/4Aj09kSumboSVZVnGWKh6ovOZaY8uccy9BAJR1fTJfEZ",
+	"2HqCaWFwQIa6VcOLPxJVH9346cH/MnxyRFmqI380HGlhXsEVD2vmBfREz+21S/ZgeClKM3yIIRKHDcIU",
+	"nbHGGcIn6LBmvyg/xXBOQfE/PBpEyxmFHiwnAFnk0FUDRtAcaG6BFgPQsy+4NCw3+zN1Dtk7Ksk7lzXm",
+	"BWwR7p4FTd1ejQ9eW79+WM+P7yRfH8QPnvRfnsthWYlUSYRSXiB+bvjQN2HDQWUqwFxb6xpCrmrRdmi/",
+	"cgrkFif3umu88s1ihZuPa8YnlRAZM8pnrKaCo8Kj8KWbmp1gGLexCmpd+vFLz23XCxUgMGelCfmPLmgr",
+	"wsCEqfLUIZfX0L0LMcK+a8XsArv7AfkSjEcP2GM4CHyHJazUOkhVVfZCHK2dMyxq7Z1N1RI5BKxWgOwQ",
+	"/pBySazZTaZWjzaaFGokPu9iEjgZ+UpmQf36tnP4g5OqDA4Lu4MxOV+HZUkFo+VAFI17iyybFUYfOhep",
+	"l452B6RVO8GB7pL6a4c6OSqbAjuBiwfYQpVeot/Kw1ir/Qmwm619v6NRnrfu/X/mME/YlXgzwIm+9g4D",
+	"Pe4V9x7poYxXSBXlBeRB4HkTfbJEwi97+D8M4FMLSUDmhInPqSgRYh4YH4hBRhlzD6CIzFlROBR0hJE9",
+	"sK/SqcpTwVoiEu4DXEiiJSHn+kd/zaScawz9cRvJ36ea6exxZ1280rP6nlWx78/dglVzERbuSbyKSvBs",
+	"uXe/bMtAgnDP/tKH4S5KrcS7bbHNSbviVc5HheiGGZBhQwNelt9o5h8AcH9rk4OT1YB3cxPEuoJoGjaE",
+	"tJeD+QzGR4BaK3JtWuFqZfl3P/Q/OUDBfcj28yCY7H2jFeyE+8ff2WHQJn1HX9w/N2a5AVFYxxDFrCy4",
+	"EZppkxcFiJOrdhlCI7rR0lv5DgYvikIPUCZR/HLDUg7Of0iMHUIrrUwHIPmWvLhbxd79CEubenHz6P38",
+	"iZKUwXA9NWGf7TMfX790k9xszc67p6DD7bUBauu5LITWfkWoHfmpj6NMIPMDH22/01P+xBL5f7Cl2iOG",
+	"utNC3GIDJ10ud9+9JX7nd681/aEcZt0ngj0KMQ7NhodyruQhL8tDrzcOz+f9/uPUakL4lxgC8VYoIk5y",
+	"wvgFdhC1grXItRgwgihiF/uE/pcZ1XDVvkFz81IsqcsEyuJcU5inZgF1lUu/1GEfr1iAYD/Xpz4i5qhh",
+	"pPiMzQKCUB3FKdFowG1bW6W4QdrCfusRlXXRv6EV6afW47BhKL1BT8wPUiFNxYud4BNuUF/JctxFqzpA",
+	"LsSt9rFv7dnSZdvak3NUqJE+muVaO0qoqGdVW2xK+8R5I2GNtPPGyf1SRLztH3OZvcZXfWvf+5XRhDB6",
+	"oPvZU0Kse4zJfv73NIB7Fs3GArTIpl9ZRdnfpEanZ3WfXJh5qEHfAx5ZX5Kd5TEXDivgEtAbBPgLjvh6",
+	"aw3Bu5/ODk6ePnNfMFpSC+pIFQGlJTuWETw/BsyaEZV90n+SSH3sH7zkB+NPX549uf6nXryyIHaSvbO7",
+	"SFOkDfAhFePYSGM1EfWN9ngWLIQPWibw1X4JVG767Al7nX9L8BU7BUG0ot7ZdZGjnRiXiHrHxwLpRkvB",
+	"o87Ur3NjpavzeaBSI8wBFqs15diTp4xyiXxcqxN4r1sHvqply0CPlLuPBGwdApBeWRW8j03577DzQN5Q",
+	"qOJbkEJAW7x9iovV9QGJa+hihVlV7r9qbvJ1H/1bF4HYtaQMgI3xulkaV42GQV3nKebbSsoomrVj2Wz7",
+	"ANxbgbOn7aWO0KejtNgnEyXTn6yQDYa+PXzhIrV3EsxuiXe1hZ+/dYLkMspNzBZq7W/WUeJi0ehkEwlP",
+	"DxgHRqnMl+1XoNu1tbuwnWZdK7Z0AeeE+jysAOTa48k33F37tMoANES1HM2s4kdAC+1gYtmP2cn8P7kf",
+	"4XURW5SufQgrvK4Bj7Ae3AZdffQF/re9uBxhAQueE7NHTQQyFYULZWHfV268Q4ApEXIco5GSb6k30G4C",
+	"9oHvoJb+Tni0u9dOrecwtuHbWwTGNVS6XdAFhvzqe4qYNuXgCFmJdodV1Q9tU4pnBMFk3NolUIJGPS0p",
+	"WOH4IlfLU9d1FIzxZhIUVVF3ufk3ykbCRiKXE+a5oKw+d/OwlyILeHCr6FgBgAJjffQF/vf6CKuQu6Vs",
+	"yMVHx8F354H766Z9cBClXFoH7kpU+Ti3nzkeA9L8wRAIYA/gh+XwIXoiQeUzIYYxhjebG04wc+CaqdR8",
+	"QrQmZ7++Og3CW/72XLNFlRsjHG05kSW05X6+s3e9pTnYwgmBZCt4LaaNuSP3IWqyNg4C4A7S4vc4AUE/",
+	"Qhbpufr7sab4XQ26O60vCWcuIvT0k7VuIXZQI7+mgme+owyUu+9B8t/ah8LTuZ4ewGNFRqsV7oM0FVpv",
+	"5/8YqmpS8w6igKqFxPG6xq8uttpoh9ASVIAb900WEjRL23Caw1H9FyJNy4YUdHRZUawqAGCRI8yu+cQP",
+	"2zYNdQneM5PRJv7J2MZyv+/BF3OvvgNnDKfrz+mN4dg7VJHh9N2RP1a3pY4wJ9GPcKLJiehGnER0+h78",
+	"g02jEcKcqXQ+w1ZASvuYmKMEQ0pArHMqHT8m3EZ7RiO3WuzE+VdBe6d350vWZocQxHh/RqpvEr6NYGmL",
+	"MOOwvZ26uqpHfnp3N1aDR7fWCtbBTxd9NgHWBMXDm65OlzKpFgMmFYLmUTLqOsAlxlUhOSKEPGRnjr4R",
+	"Pfxqtc5+iK9xDUaHiT1QkNVe1O/EYZ7W3ZFNU3tL5UUxeLRU5sIfAYfncsgLrYZEl0kJzKb+pdSg07Eu",
+	"EQB/bBQjEI6CXMVUXXlakDQVpbEmKRFpUTzC7RjYPjinhmgw7YDj0Ag7zq8boYDvwza8dqF9q/m7KLCS",
+	"ytiDJiQUwsU8Q5hzR13wPQnCV2K86KKKEpLB/ZDbEJk1VEPI5Qb1FNUxViBbj4/3TmJ9JY1RymXyjfhs",
+	"DhkRaNqtkmNmtBJQbpMdsif9J0SkUVNnUL4+GjH5teB3yshnn/+OJq5lgezw9nZSLBod3V0Vx/7PDSw2",
+	"P/qC/+hoDVBLWbewLTByPPSpiAiKrZDRMSxqIeikhDJb4ulSUmCjdRdZQwkIImrksGP3AJfP6xC+tQaF",
+	"y0b82UNr9CFtymJ/1Ydkt7h5u110DUfdKn5HWT4eb5XBxUpbUjVmQ6OG2L12yqlRJbL7eqiRa/+X63OJ",
+	"EgbyVpdFBbEQOrupQANrFq2d4GvUD8/l94LqBtU4QDwF0g5/RwXnQR/QqDh2Xufj8U1ZNOy979XdCpt9",
+	"RzsIwlfun2I6pu4/gKwBBmpK9hCuU7MSSkkX6g5YMlZFk8quNhKpuMrEXNfMhrkkT4iae6I0EDFfUDZL",
+	"PKmReIF/85+aUIW+ooMz7L53/9DqNJjKWEyr1blB6gbN5jL/fS4Czsk20jf3uV/V5q7L/kwOtvdEFdl6",
+	"0d+OK/i1rGE3o21HHP2+F0M4y4L+CjFhaaiEo7pfwdbDCqAafqgxi6R+651vxvuYS2cwbJjMnVUzPWul",
+	"nCGkOdhqtIaVmLSXg/7mvCjgpF8yHaPgs8rkxjXRG1E1zWHldbV70hInX0XX1NN825iuH8odBHVp8naI",
+	"6lpV1vuThX/pK7cfeW6q93/i5bWUrlcUb6VADcoAPHiyCjZzUoeAK0FsNejmIS8DoMJ8FvEbzYSsVDHz",
+	"REaeggGy10hRBU0jjDpkr8h2roTj9EKABpVIATHrm7GDU6SXOmFDwG1SE5nL+UhUUhihh4wYRypxGnaf",
+	"gLBa4zoE0rlQGvg5mUisEmAf/Yu+0Y4Rr53TAsl83tnLyf3bUJD6yjei+8MgiJCLqOYawHTbCvfANtqB",
+	"0MxIgp52LnlnZwfCdOkuZQo0W1/JDPE5uPjJSTvmlA1d5Helj4SfBUdtuSfS2rqZYZw5wCmCI99raTOJ",
+	"LcZSgpOSaMNzbXQCzLTat9EjJhZV6hAzwF4ZIl/x1TAtLaQA/pCbaFQ/qBkKSF2C7ocIA1lYNx9YYIIf",
+	"YjvuR1VNhKl3XDcG3eDVNWHvHlYPR7Nt/ZL2kCryobDhD+/5xIkZFJDWlJ0QHvn17P13P23EmLVOSf+e",
+	"944dHX4WDMB+WduD6bIjuIaeuhdq3s2rsaOWxjv3QtNLbFRcM84WU1X4yKinCFrZRw8gfbWBE8jHKYAG",
+	"iHJnCKidCS4h5n7IzoL+/cROVCfjsI16XbqrFznSbarxmIL2mA2UFM+N1+OpynE1DajS7rOp82dI/QXX",
+	"OoBTPaSRNWQ14yM1NzVXFg0jpgWQJrj13I1wFeEGqz0E31B+xO08K/nHoShaZyVqtqrtRk3Uyhm060H9",
+	"dSiZ//i65juXfwb+NAMSrMY3O8uPXHesTek3uqbGHmKCxMu0O+Qgbl6z3vnmza0RyjPfmuuOO2C1elJF",
+	"UWeT7oKPIZi66PrcMPu2fjRsXt6jL/iP6yPXie+W70tag51r3XJjDYNcd7C77xhkeGXg0HPngRqzy9y6",
+	"eXW33yGcU9ZVxKZxxOB4yrhcEkSDiJdz3Yr/CNB7kXPj7VyeuY/+er5a7XRdiWqktJ1DO/E76GbfUe4r",
+	"lXrULcXj+rnGLu4B3DqXm3rZtWw5H6rYxz5rx/kznctJIQ7mWlB+ELUuFfX6Dk6OCbQZvoC4nDvL2JDw",
+	"EnroIKqpnRcZlKTWjxsrT5wwUVIMPEWkZ1KAsCilPPEu6DkwJ14PzyXqWPUAm08pLs3mMhWVaeFqwbjH",
+	"D26Kv3LDLJw0L/TdJNgP/isFIvz7ETbTtpFQppKgH+0+ow5+k9B7djFZpoIXZrrRYrkSVZanpm7VaJW7",
+	"ZiMxzSGyOGBziY9ZMigTYNq6BrxgI55ZKcU9AyztlVokzF+MBHKNWyZKZcD0mrC5vJTAHoIX5AUl+WN+",
+	"80/4GXdo+9AbWhYYP2lvmRrjH9nBGL0zeycIK25K5DiymnIedrCvzVZgQzkN8BjIqroCwIhHQ2AAd+qg",
+	"wBta/RP7615XlbAo97GqLfQMjmgSOHSaPWVwcANiSsklG+JSDWt+6fqnudTCDNlEYWsO7A+RV4xmKlnr",
+	"ZRSLN5zGggxNmh8cYguFj5eQmzEi3+bEgu+3azZTxqjeJ6L9iYfhd3DX7Qd9LW99+2YgYvkl7d7F3ll6",
+	"3wnTfZO0KC6fBtt4rkHmIyFQlMxG6jMccat4STIEMZxVEDlJ3srH6958p9Se+JJNjrifgj2z49JTv+ax",
+	"5Adx9MX9sx3x8c6fOtRaHFUZ0pJpNnyA5GYPh6dMyWIZhmACgjMFrWuBmTN2TrkFuY9Fbyd0xd/32YGc",
+	"Hnkfi53EiLPp9Q3MBbSG5+nlMGFD2rZDpJRoUGXHOp2Hq7THCsaIiFJStQuFLNaarRzEpJrQuxMQNMkN",
+	"K6eQaJuqWbwnIyS671IG8QVtPo79cW/S5+ylACRQIyEmWKBwv2oHvu/IYQ7uMhzhLLRAKFYQEoF8YIAh",
+	"E2HAYiW7mxZzbTxmuk4OD4i4cb3/fq4dceylWAKV2kgUubgS9M6F8jBqjNyp6jJoXOYmCVPSdGEd7MAo",
+	"ir3JTAuh9e1iJtDvbYzVzN4Tbg93hGiQrxnx+NOEOGDCvlNZew0UonPuILSBgu2Q6+sSvYtNiNC4Tfag",
+	"qcQak3IleAYdYsiIcK2O4jZEm1Y2Ylt280xSkG/lILBjOmV8BHvBTQSeGa1MDaaZ43QsDMcRFoZPd3tY",
+	"GPG+Eq1yY6Cx8h59a+TzgWX8iubpYrpsFbOg6WXd9s+danX6Q1VMm/lsBOwqV6ICBktAvlivqBTSO8tU",
+	"w1WpOR4FszBnCE7LXI4KlV7qlnLuD9PlPWBOPkyX7XYr10q6KhXfIDPXbCGKYh/y8WG6DI0Hqlv0nMV6",
+	"St7rPYuJW8G7tCTeU4/JTKkKJEusCOCMO9qIYIoG5/JcHkA/MwRxDQcI7mDzcs1dtlNaD/MUbsTojr8r",
+	"IPd6AIIeaWFiVF1cbY0MRm1PGfLbK1apooBIE74iSDgOoF2Vzy35IQSjR0hL+PUQe05YJkohMxga0j3U",
+	"fcWsJXRhfcKhQ7p4tInjqAbzxh4DjvAaPwn2SRzygjbIh5rz4+tlXCL8dEnvMpd2mLiAoBGweceg96Q7",
+	"NtR93h88qxngprUR5X7ivIZXJsiQxxOd1qjeXKM9HxV5yqa8uKqpDMAUDwolHK7bKRdIvLvitzLHgAXL",
+	"cg04N4hjAHoUOxcqjNaPuMzaiKX+JpbdCKXqkdnNMa9KpVtLFOjnzkUKfxPLX+mWu7VX7Is2sB7ab0xA",
+	"K+2dGoZW+1IsdVuV00x0iiZQdaPLzYHVXAmr33JeYE0AcNe6lLFV/5nygQbyBRGlYc+MelW/FZWZWru3",
+	"JQH3+k6DX6/bnQ8oEtqPmaDYK8Zn7UswG22uPMUrENdSikpbM74K0ANYzSD9Km0qYLSC8Zre+GeuOMVv",
+	"2F58Q7N7RzuMnu4CJnnFJhWXZqcK1LMs0+HqwWraEx8eNYDkduGrUgEXTETRFYaW7Q25bNQeJo4+2qFH",
+	"Wk0GnMevajCQbaBFdZVDFNXHVcFGOBgpIJxX9mr6BlV1txrwC79SkIOmt0XJoPjsr6Z15hZzk6I5+oL/",
+	"2Fgi8n2usUNVqP2tlFfiSrlon1GXQupD9oG0fpY7wlIliV5wXQFh8YkXu24VGrUGJBD5fmgRwXjfNG27",
+	"bgv8rBUnTVWTblWr9sIAhO4PWEwTxXX5m2pypznBN9Vkk/Vih7zXTCDMgS+P9VOwi0Ktw9wyU9U3mhkh",
+	"uVOsVm5D0xV8Qp7NclmHveE/vyHPDaU8IZoHAvHldd0sUXtZTXzIfoFiCcgvWDVtfT0zVtVs2K6A31ST",
+	"r1saaD+2N+jxjNeqN5e5Eem0u5J9U02+kob9RSzsFLbLp19WWEhMsmtc432C5VQ1aVO8rvfr0Rf6Vzfm",
+	"Jd9K01EvOVr7Lk18IXvsOqF+5Wage00du2/awv/S1i0Zcr5gO42AlhADLEBRDDTbkg2hTPZ/Pxm2pnvr",
+	"ad1jtnddSLbwI7l81qzkVa59aD+vHF0OuV9t0nMu/fQPwix33aBduUYc1OcPYlKA1KFKsjZ2oxt3j/6D",
+	"0xu5KWyyQO6PfivkPLpJw+g/n9BDvrjdOqKINHuL13lVjqTT2OIBf2uBTdHzb8fG/GdqeQ4f3KHjOU7M",
+	"HXESV37a6yClEMYdh/jr0Rf8R8fDEPEaAWjOMM3zjMpCc6NFMY4fg3Bn784nvfUQJPnc3xnoPmh1cneV",
+	"chy3J0FbXZcj9PV2zyMFz22z0V8ZzbTQiOYQdEzZEwZKmbXLe/gQ14wv2VwLjEuDT2CWrv3nWztMwP+6",
+	"cypTm3t0wh3CC8a+22bcr2Ql5JPvySe2j9okZFZSIK1x9MX+z3XH7hgiAO77xCAq89/UKID7QLl1FAcL",
+	"mAdR3i0QTZTtODRR7nEXw5QAAqs9p7OraNrh++0cLtJRJUy13H0n+we27eNfCy4d6D8suXS4KyQ7AE4C",
+	"piRUazJXwW696EtREjVQQCVOUC1rXNnd3c4ZAnOIT49vc1MtSWT+uK1xuqcVJwpZVvaz0U21ZNytjcZZ",
+	"iuQUMcjXvsutH62BQ8n72N48DoPVWLCBDopayJoQGgD/QO7SUrBjTYr3OIo/c8YCPmG7ZYYzeEf5CuOm",
+	"cedgGgZPAEQkhbW1mKoAIVmHzxAriUk+imwzPOc3xMxOKQN4KURp3zPletoeLIM5/KrhMvG5zCuhL3J5",
+	"kfGl7g1e9pMeBZBXUxaOtS/vHkeDD/xKkTR49+Z6UxcL9fgGuHqPwExDCxyNo6H0Hn2B/92YvvBjJeIq",
+	"q0Ot7mxamYi/gfx0mxV5Lp0ZyVAFkaEiKoGdt2gqIO8BRaZ1ty+3aVIuASJtZ+xcQh9KrVV1yob2CRf2",
+	"CRe5GfrUCpbCGeXz565lhr08QdKnPJ3awZ9LFL0BsRvgC12qsFJywqZcZrrdCG7ZUauFP1rR8Fw/JN34",
+	"/IRleSVSUyyhnEK1gkjDL453/KJW9xQuGClVCC6jEI0nm9YdUkX7N4tb5XNXnQTz7m21BmhvMx26B2ja",
+	"WbSuLx6phDSKnZ0f/MP33pSqHs0d0Ii6cf85u0O50W8/8f0k3lE0ZhGsf8TA8z8ffXH/7ObU+cLaFbjb",
+	"5nYONQc/kAdG3bwb4xj/eJ0b7pMKhTzL/fmTbvDreiqQlSPiHzuwemJnD7PxilaITKN91EqTqfCQDPri",
+	"sUVeFO5CVnBjzdH3jV5kQIUEN1Xzoo5HEPQrcmTSOM6+MpsrNUDik0o4x/gsnYmEmTy9FIY9eX583N3k",
+	"rD/q/wdsQa4JEqDL645e24C1Ubm/aX/gTiJPnFiOWnWmKhRQri+xzM7+FSNnCoxcxp0pAKwHmo8FK1Uu",
+	"zSE7WyFa3NBgOOZ5wWfuF1r+1UMp99Vr+AZiJa4cLVVb4blvAgyXEo/N0HfSHdYHcpDjQ8onGVQDWZk6",
+	"PJe/zBHDSA352ISXGhLCRe6zwcAwKkVqiDp7+DPX5uAH+/qDV98P2SzXOnCWQFKhmNb9wSzyVBwyOHcx",
+	"1HflH04T3zQqIDstsKMCXjsUMhvWGB0MIdjJQLVO8EHIFIjGRedS8KrIRcUegFdWCW0318NTnBDfikoq",
+	"fEdQ/4pTUH99lC3EVILPnOj9gKvXBd2OC/21uyVHCDl8B2IghgxWyrp9lUhFfiWyU6aNdTBhPbkM5a+V",
+	"LLUhNY1PKLkxorL3/OfH/sHLT1+Ok+MX1//Ua+FO3WisGfHZ4C460LA2jeOzl2cD9vxcwgUDMFnPZcYN",
+	"H7Av5z0tfj/vDZ4n5z1uznuDc6uenh0cHx+c9N8f9wd9+3//cd5LzgG1ClfAE+xfRipbnvcGX9yfBudU",
+	"78J4mcMV4P/AD6TBz3vX1yBS9Uysfu+aIkMJQ4IbO26PBgJ8eEMO90NiXRQNsxK5Sh7Y/SaqAyggRUl+",
+	"eF8G5y6VkLnZWP+4oagxVtIYnIJ/kJpGp2DhI/dW1VgvtkulsoliMX7F262wfbNI51VulnAzhlcGHz/Z",
+	"bY4Shk+dV4XVJ8aUg6Oj45Pnh/3D/uHx4MXzfh9MChrVWpPvqaJaFFjfAcBLk7oowAXbg65Ul2IJTimp",
+	"LArwrGvKD46IepqXpcgG1ECjyOApHoIFvQt14uE84aOjjWI+uPrRai71IGgegsYdUhglAWMO0vNT1MWx",
+	"UreGbX5SC+goi7bvIAw+gPee1O2qvaOUOIbc4A2w/LHRK5byqsoBIs7U3AwcGqRxsxDGrv//GwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
