@@ -51,7 +51,12 @@ func launch() error {
 			return err
 		}
 	}
-	if p.UID != 0 {
+	if p.OwnUsers {
+		if err := barNamespaces(); err != nil {
+			return err
+		}
+	}
+	if p.UID != 0 || p.OwnUsers {
 		if err := p.become(); err != nil {
 			return err
 		}

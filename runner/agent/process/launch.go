@@ -35,7 +35,7 @@ func (s Spec) launch(cmd *exec.Cmd) error {
 
 	plan := launcher.Plan{
 		Path: s.Path, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
-		Parental: !s.Isolation.PIDNamespace, Try: s.try,
+		Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Try: s.try,
 	}
 	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, s.Inherit...)
 	if s.Isolation.Hidden {
@@ -46,6 +46,9 @@ func (s Spec) launch(cmd *exec.Cmd) error {
 			cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 		}
 		plan.Sight = &sight
+	}
+	if s.Isolation.OwnUsers {
+		ownUsers(cmd.SysProcAttr)
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
 	cmd.Path, cmd.Dir, cmd.Args[0] = s.Launcher, "/", launcher.Name
@@ -71,6 +74,23 @@ func (s Spec) launch(cmd *exec.Cmd) error {
 		err = &launchError{why: string(why)}
 	}
 	return err
+}
+
+// Rights in a user namespace of its own that the launcher works with, by their
+// numbers in linux/capability.h.
+const (
+	capSetPCap     = 8  // to have less
+	capSysAdmin    = 21 // to mount
+	capSysResource = 24 // to bar further user namespaces
+)
+
+// ownUsers has a process begin in a user namespace that has the agent's user and
+// no other. A program that is not root's gets no right there of itself.
+func ownUsers(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	attr.AmbientCaps = []uintptr{capSetPCap, capSysAdmin, capSysResource}
 }
 
 // launchError is what a launcher said.

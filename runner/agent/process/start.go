@@ -33,7 +33,13 @@ type Isolation struct {
 	// Hidden: it sees of the agent's files those of its job, by mounts of its
 	// own.
 	Hidden bool
+	// OwnUsers: it has a user namespace of its own with the agent's user in it.
+	// That needs no root, and is what lets Hidden do without.
+	OwnUsers bool `json:",omitempty"`
 }
+
+// OwnUser tells whether each engine has a user that nobody else has.
+func (i Isolation) OwnUser() bool { return i.Hidden && i.UID == 0 && !i.OwnUsers }
 
 // Spec is what to start.
 type Spec struct {
@@ -108,7 +114,7 @@ func Start(s Spec) (*Process, error) {
 	switch {
 	case s.Launcher != "":
 		err = s.launch(cmd)
-	case s.Isolation.UID != 0 || s.Isolation.Hidden || s.Group.late():
+	case s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.OwnUsers || s.Group.late():
 		err = errors.New("this isolation needs a launcher")
 	default:
 		err = cmd.Start()
