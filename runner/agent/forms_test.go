@@ -45,10 +45,10 @@ func needsNamespaces(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "unshare", "-Urpfm", "--mount-proc", "true")
 	cmd.Dir = "/"
 	if os.Geteuid() == 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 64000, Gid: 64000}}
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("this machine gives users no namespaces: %v: %s", err, out)
+		t.Skipf("users get no namespaces here: %v: %s", err, out)
 	}
 }
 
@@ -70,11 +70,16 @@ func (f form) begin(r *runner) {
 		r.start()
 	}
 	r.plane.until(r.t, "the session", func() bool { return len(r.plane.sessions) > 0 })
+	if !r.isolated() {
+		r.t.Fatalf("engines are not kept apart: %v", r.plane.sessions[0].Facts["isolation"])
+	}
+}
+
+// isolated is what the agent says of itself. It must have a session.
+func (r *runner) isolated() bool {
 	r.plane.mu.Lock()
 	defer r.plane.mu.Unlock()
-	if s := r.plane.sessions[0]; s.Trust != runnerapi.TrustIsolated {
-		r.t.Fatalf("trust is %s (%v), want isolated", s.Trust, s.Facts["isolation"])
-	}
+	return r.plane.sessions[0].Trust == runnerapi.TrustIsolated
 }
 
 // user is whose the agent is in a form without root, nil for the test's own.

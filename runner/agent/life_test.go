@@ -33,7 +33,7 @@ func TestEnrolsAndWorks(t *testing.T) {
 		t.Fatalf("result = %+v", result)
 	}
 	lines := r.plane.log(t, r.plane.streamOf(job))
-	for _, want := range []string{"hello", fmt.Sprintf("readable %v", r.uid == 0)} {
+	for _, want := range []string{"hello", fmt.Sprintf("readable %v", !r.isolated())} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("log has no %q:\n%s", want, strings.Join(lines, "\n"))
 		}

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Runs tests as a user who is not root, and reports as docs/testing.md says.
+# Arguments are those of test.sh:
+#
+#	dev/scripts/test-as-user.sh                       all modules
+#	dev/scripts/test-as-user.sh -run TestX ./runner/...
+#	dev/scripts/test-as-user.sh differ                what differs between the two, in less than a minute
+#
+# Started by root, it builds as root and runs as BERTH_USER_ID (default 61998),
+# without any account. Kubernetes stays out: its tests run as root.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+readonly workspace='./pkg/... ./services/... ./runner/... ./cli/...'
+export BERTH_USER_ID=${BERTH_USER_ID:-61998}
+
+differ=
+if [ "${1:-}" = differ ]; then
+  differ=1
+  shift
+fi
+flags=() packages=()
+for arg in "$@"; do
+  case $arg in
+  ./*) packages+=("$arg") ;;
+  *) flags+=("$arg") ;;
+  esac
+done
+[ ${#packages[@]} != 0 ] || read -ra packages <<<"$workspace"
+
+dev/scripts/need.sh go git postgres
+BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
+export BERTH_TERRAFORM
+dev/scripts/build.sh
+export BERTH_LIBEXEC=$PWD/.bin
+unset KUBECONFIG
+
+if [ "$(id -u)" = 0 ]; then
+  # Short: Postgres has its socket below it.
+  BERTH_USER_DIR=$(mktemp -d /tmp/berth-user.XXXX)
+  export BERTH_USER_DIR
+  trap 'rm -rf "$BERTH_USER_DIR"' EXIT
+  chmod 755 "$BERTH_USER_DIR"
+  mkdir "$BERTH_USER_DIR/modules"
+  install -d -m 711 -o "$BERTH_USER_ID" -g "$BERTH_USER_ID" "$BERTH_USER_DIR/home" "$BERTH_USER_DIR/tmp"
+  flags+=(-exec "$PWD/dev/scripts/as-user.sh")
+fi
+
+mkdir -p .bin/tools
+(cd dev && GOWORK=off CGO_ENABLED=0 go build -o ../.bin/tools/testreport ./testreport)
+
+go_test() { go test -json -count=1 -timeout 20m "${flags[@]}" "$@"; }
+
+run() {
+  local status=0
+  go_test "${packages[@]}" || status=1
+  return "$status"
+}
+run | .bin/tools/testreport -skips dev/skips.txt
