@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -449,5 +450,19 @@ func TestWithoutNamespaces(t *testing.T) {
 				t.Errorf("trust = %s because %v, status %+v; want development because %s", s.Trust, s.Facts["isolation"], status, tc.want)
 			}
 		})
+	}
+}
+
+// Before an agent starts, preflight does what it would do to find out.
+func TestPreflightWithoutRoot(t *testing.T) {
+	t.Parallel()
+	needsNamespaces(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.yield()
+	cmd := exec.CommandContext(t.Context(), r.binary, "preflight", r.dir.Path())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: r.user()}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "engines are kept apart by user namespaces - <nil>\n") {
+		t.Errorf("preflight: %v\n%s", err, out)
 	}
 }

@@ -30,13 +30,18 @@ import (
 
 // TestMain lets the test binary be what the agent starts: the job contract is
 // any executable, so `<binary> run DIR` is an engine. `<binary> agent CONFIG` is
-// an agent that can be killed.
+// an agent that can be killed, `<binary> preflight DATA` asks before there is one.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "run":
 		os.Exit(engine(os.Args[2]))
 	case len(os.Args) == 3 && os.Args[1] == "agent":
 		os.Exit(agentProcess(os.Args[2]))
+	case len(os.Args) == 3 && os.Args[1] == "preflight":
+		for _, f := range agent.Preflight(context.Background(), agent.Config{Data: os.Args[2], Engine: os.Args[0], Executable: os.Args[0]}) {
+			fmt.Println(f.What, "-", f.Err)
+		}
+		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == "version":
 		os.Exit(0)
 	}

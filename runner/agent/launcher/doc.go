@@ -17,6 +17,16 @@
 //	    in/                  read-only
 //	  install/               scratch; its files' owner appears as the job's user
 //
+// Without root it is in a new user namespace too, which has the agent's user and
+// nobody else. The engine keeps that user, so it is shown less (Sight.Strict):
+//
+//	/                        read-only, and only the directories of programs
+//	/dev                     harmless devices, terminals of its own
+//	DATA/jobs/<attempt>/engine/ read-only, but for out/ and work/
+//
+// There it may make no further user namespace, and reaches abstract sockets of
+// its own only, where the kernel knows how.
+//
 // It is the agent's own executable, started under another name (Name), and works
 // while that program initialises: before main, and before most packages, since
 // an engine should not wait for what only an agent needs. So it is imported for

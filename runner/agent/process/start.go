@@ -4,8 +4,9 @@
 // As root an engine runs as another user, as the first process of a PID
 // namespace of its own, and sees of the machine's files what package launcher
 // leaves it. Whatever it starts dies with it, and it lives on when the agent
-// dies: the next agent adopts it. Without root an engine shares the agent's
-// user, and is asked to stop when the agent dies.
+// dies: the next agent adopts it. Without root all that happens in a user
+// namespace, or, where the machine gives none, an engine shares the agent's user
+// and is asked to stop when the agent dies.
 //
 // The package knows nothing of jobs. It is for Linux.
 package process
