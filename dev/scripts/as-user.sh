@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
-# Runs a test binary as a user who is not root, for `go test -exec`; the user has
-# no account, no other groups, and a home, caches and temporary files of its own
-# below BERTH_USER_DIR. test-as-user.sh prepares that.
-#
-# Go's module cache may be in root's closed home: the user sees it at another
-# path, read-only.
+# Runs a test binary as a user who is not root, for `go test -exec`. The user is
+# in no group but its own, and has a home, caches and temporary files below
+# BERTH_USER_DIR, which test-as-user.sh prepares. The machine gets no account for
+# that: only the test sees one (initdb wants it). Go's module cache may be in
+# root's closed home: the test sees it at another path, read-only.
 set -euo pipefail
 
 : "${BERTH_USER_DIR:?is set by test-as-user.sh}" "${BERTH_USER_ID:?}"
-readonly modules=$BERTH_USER_DIR/modules
 
 # Go's own directory of test binaries is closed to others.
 own=$(mktemp -d "$BERTH_USER_DIR/bin.XXXXXX")
@@ -23,8 +21,9 @@ unshare --mount --propagation private bash -c '
   set -e
   mount --bind "$1" "$2"
   mount -o remount,bind,ro "$2"
-  shift 2
-  exec "$@"' - "$(go env GOMODCACHE)" "$modules" \
+  mount --bind "$3" /etc/passwd
+  shift 3
+  exec "$@"' - "$(go env GOMODCACHE)" "$BERTH_USER_DIR/modules" "$BERTH_USER_DIR/passwd" \
   setpriv --reuid "$BERTH_USER_ID" --regid "$BERTH_USER_ID" --clear-groups --inh-caps=-all \
   env HOME="$BERTH_USER_DIR/home" TMPDIR="$BERTH_USER_DIR/tmp" GOCACHE="$BERTH_USER_DIR/home/go-build" \
-  GOMODCACHE="$modules" GOTOOLCHAIN=local "$binary" "$@"
+  GOMODCACHE="$BERTH_USER_DIR/modules" GOTOOLCHAIN=local "$binary" "$@"

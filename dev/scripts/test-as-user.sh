@@ -42,6 +42,7 @@ if [ "$(id -u)" = 0 ]; then
   trap 'rm -rf "$BERTH_USER_DIR"' EXIT
   chmod 755 "$BERTH_USER_DIR"
   mkdir "$BERTH_USER_DIR/modules"
+  { cat /etc/passwd && echo "berth-test:x:$BERTH_USER_ID:$BERTH_USER_ID::$BERTH_USER_DIR/home:/bin/sh"; } >"$BERTH_USER_DIR/passwd"
   install -d -m 711 -o "$BERTH_USER_ID" -g "$BERTH_USER_ID" "$BERTH_USER_DIR/home" "$BERTH_USER_DIR/tmp"
   flags+=(-exec "$PWD/dev/scripts/as-user.sh")
 fi

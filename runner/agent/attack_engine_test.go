@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -260,6 +261,28 @@ func (r *runner) attacksOnTheSameUser(f form) []string {
 		}
 		r.t.Cleanup(func() { _ = l.Close() })
 		said = append(said, "dial "+name)
+	}
+	if os.Geteuid() == 0 { // only root can put something of the user's there
+		mine := func(parent, below string) string {
+			dir, err := os.MkdirTemp(parent, "berth-attack-")
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			path := filepath.Join(dir, below)
+			err = errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(path, 0o755), os.WriteFile(path+"/f", []byte(outsiders), 0o600),
+				os.Chown(path, r.uid, r.uid), os.Chown(path+"/f", r.uid, r.uid))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return path
+		}
+		for _, parent := range []string{"/var/lib", "/opt"} {
+			dir := mine(parent, "")
+			said = append(said, "sh cat "+dir+"/f 2>/dev/null && echo leak: reads "+dir)
+		}
+		deep := mine("/opt", "deep")
+		said = append(said, "sh { echo x >"+deep+"/new; } 2>/dev/null && echo leak: writes to "+deep)
 	}
 	return append(said,
 		"sh cat "+file+" 2>/dev/null && echo leak: reads what the runner has elsewhere",
