@@ -46,6 +46,9 @@ func launch() error {
 	if err := closeFrom(InheritFD + p.Inherit); err != nil {
 		return err
 	}
+	if err := p.join(); err != nil {
+		return err
+	}
 	if p.Sight != nil {
 		if err := p.Sight.look(); err != nil {
 			return err
@@ -70,8 +73,25 @@ func launch() error {
 	if p.Try {
 		return p.try()
 	}
-	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), os.Environ())
+	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), p.Env)
 	return fmt.Errorf("start %s as user %d: %w", p.Path, p.UID, err)
+}
+
+// join moves this thread, the one that becomes the engine, into its control
+// groups.
+func (p Plan) join() error {
+	for _, path := range p.Groups {
+		fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("control group %s: %w", path, err)
+		}
+		_, err = syscall.Write(fd, []byte("0"))
+		_ = syscall.Close(fd)
+		if err != nil {
+			return fmt.Errorf("control group %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // try looks whether an engine would find what it needs.

@@ -18,59 +18,118 @@ import (
 // bytes.
 const maxWhy = 4 << 10
 
-// launch starts cmd by way of a launcher. When it returns nil the process is the
-// engine; otherwise there is none.
-func (s Spec) launch(cmd *exec.Cmd) error {
+// Launch is an engine that waits to be started: its launcher is there, in its
+// namespaces and with its limits, and knows nothing yet. It costs some
+// milliseconds to get that far, in which an agent has other things to do. An
+// agent that dies leaves none behind.
+type Launch struct {
+	spec     Spec
+	prepared chan struct{} // closed when the launcher waits, or err says why not
+
+	cmd          *exec.Cmd
+	plan, status *os.File
+	err          error
+	used         bool
+}
+
+// Prepare has a launcher started for s, in the background. What s says of the
+// environment counts only at Start. The files of s are the caller's again when
+// ready is closed.
+func Prepare(s Spec) *Launch {
+	l := &Launch{spec: s, prepared: make(chan struct{})}
+	go func() {
+		defer close(l.prepared)
+		l.err = l.prepare()
+	}()
+	return l
+}
+
+// Ready is closed when the launcher waits, or when there is none.
+func (l *Launch) Ready() <-chan struct{} { return l.prepared }
+
+func (l *Launch) prepare() error {
+	cmd := l.spec.command()
 	planRead, planWrite, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer planWrite.Close()
 	statusRead, statusWrite, err := os.Pipe()
 	if err != nil {
-		planRead.Close()
-		return err
+		return errors.Join(err, planRead.Close(), planWrite.Close())
 	}
-	defer statusRead.Close()
-
-	plan := launcher.Plan{
-		Path: s.Path, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
-		Parental: !s.Isolation.PIDNamespace, Try: s.try,
-	}
-	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, s.Inherit...)
-	if s.Isolation.Hidden {
+	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, l.spec.Inherit...)
+	if l.spec.Isolation.Hidden {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
-		sight := *s.Sight
-		if s.ScratchMap != nil {
-			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
-			cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
+		if l.spec.ScratchMap != nil {
+			cmd.ExtraFiles = append(cmd.ExtraFiles, l.spec.ScratchMap)
 		}
-		plan.Sight = &sight
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
-	cmd.Path, cmd.Dir, cmd.Args[0] = s.Launcher, "/", launcher.Name
-	err = cmd.Start()
+	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = l.spec.Launcher, "/", launcher.Name, []string{}
+	closeGroup, err := l.spec.Group.attach(cmd.SysProcAttr)
+	if err == nil {
+		err = cmd.Start()
+		closeGroup()
+	}
 	planRead.Close()
 	statusWrite.Close()
 	if err != nil {
-		return err
+		return errors.Join(err, planWrite.Close(), statusRead.Close())
 	}
-	if err = s.Group.add(cmd.Process.Pid); err == nil {
-		err = json.NewEncoder(planWrite).Encode(plan)
+	l.cmd, l.plan, l.status = cmd, planWrite, statusRead
+	return nil
+}
+
+// Start lets the launcher become the engine, with an environment. An error means
+// that no engine began. It belongs to nobody's ctx: see Process.Stop and Kill.
+// It is called once, and not after Cancel.
+func (l *Launch) Start(env []string) (*Process, error) {
+	<-l.prepared
+	if l.err != nil {
+		return nil, l.err
 	}
-	planWrite.Close() // without a plan it ends
-	why, readErr := io.ReadAll(io.LimitReader(statusRead, maxWhy))
+	l.used = true
+	defer l.status.Close()
+	s := l.spec
+	plan := launcher.Plan{
+		Path: s.Path, Env: env, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
+		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, Try: s.try,
+	}
+	if s.Isolation.Hidden {
+		sight := *s.Sight
+		if s.ScratchMap != nil {
+			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
+		}
+		plan.Sight = &sight
+	}
+	err := json.NewEncoder(l.plan).Encode(plan)
+	l.plan.Close() // without a plan it ends
+	why, readErr := io.ReadAll(io.LimitReader(l.status, maxWhy))
 	if err = errors.Join(err, readErr); err == nil && len(why) == 0 {
-		return nil
+		return newProcess(l.cmd, s), nil
 	}
 	if err != nil || s.try {
-		_ = cmd.Process.Kill()
+		_ = l.cmd.Process.Kill()
 	}
-	_ = cmd.Wait()
+	_ = l.cmd.Wait()
 	if err == nil {
 		err = &launchError{why: string(why)}
 	}
-	return err
+	return nil, err
+}
+
+// Cancel ends the launcher, unless Start was called, and returns when nothing is
+// left of it.
+func (l *Launch) Cancel() {
+	<-l.prepared
+	if l.err != nil || l.used {
+		return
+	}
+	l.used = true
+	l.plan.Close()
+	l.status.Close()
+	_ = l.cmd.Process.Kill()
+	_ = l.cmd.Wait()
 }
 
 // launchError is what a launcher said.
