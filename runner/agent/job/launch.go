@@ -26,10 +26,12 @@ func (j *job) prepareLaunch(inherit []*os.File) error {
 	if err != nil {
 		return err
 	}
+	defer stdout.Close()
 	stderr, err := output(j.dir.stderr())
 	if err != nil {
-		return errors.Join(err, stdout.Close())
+		return err
 	}
+	defer stderr.Close()
 	spec := process.Spec{
 		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
 		Stdout: stdout, Stderr: stderr, Inherit: inherit,
@@ -39,17 +41,13 @@ func (j *job) prepareLaunch(inherit []*os.File) error {
 		spec.Sight = j.sight()
 		if maps := j.deps.Engine.ScratchMaps; maps != nil && spec.Sight.Scratch != "" {
 			if spec.ScratchMap, err = maps.For(spec.Isolation.UID); err != nil {
-				return errors.Join(fmt.Errorf("start engine: %w", err), stdout.Close(), stderr.Close())
+				return fmt.Errorf("start engine: %w", err)
 			}
 		}
 	}
-	launch := process.Prepare(spec)
-	go func() {
-		<-launch.Ready()
-		stdout.Close()
-		stderr.Close()
-	}()
-	j.launch = launch
+	if j.launch, err = process.Prepare(spec); err != nil {
+		return fmt.Errorf("start engine: %w", err)
+	}
 	return nil
 }
 

@@ -18,55 +18,39 @@ import (
 // bytes.
 const maxWhy = 4 << 10
 
-// Launch is an engine that waits to be started: its launcher is there, in its
-// namespaces and with its limits, and knows nothing yet. It costs some
-// milliseconds to get that far, in which an agent has other things to do. An
-// agent that dies leaves none behind.
+// Launch is an engine that waits to be started: its launcher is there, or on its
+// way, in its namespaces and with its limits, and knows nothing yet. It takes some
+// milliseconds to get that far, in which an agent has other things to do. An agent
+// that dies leaves none behind.
 type Launch struct {
-	spec     Spec
-	prepared chan struct{} // closed when the launcher waits, or err says why not
-
+	spec         Spec
 	cmd          *exec.Cmd
 	plan, status *os.File
-	err          error
 	used         bool
 }
 
-// Prepare has a launcher started for s, in the background. What s says of the
-// environment counts only at Start. The files of s are the caller's again when
-// ready is closed.
-func Prepare(s Spec) *Launch {
-	l := &Launch{spec: s, prepared: make(chan struct{})}
-	go func() {
-		defer close(l.prepared)
-		l.err = l.prepare()
-	}()
-	return l
-}
-
-// Ready is closed when the launcher waits, or when there is none.
-func (l *Launch) Ready() <-chan struct{} { return l.prepared }
-
-func (l *Launch) prepare() error {
-	cmd := l.spec.command()
+// Prepare starts a launcher for s; its environment counts only at Start. The
+// files of s are the caller's again when it returns. Start or Cancel has to follow.
+func Prepare(s Spec) (*Launch, error) {
+	cmd := s.command()
 	planRead, planWrite, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	statusRead, statusWrite, err := os.Pipe()
 	if err != nil {
-		return errors.Join(err, planRead.Close(), planWrite.Close())
+		return nil, errors.Join(err, planRead.Close(), planWrite.Close())
 	}
-	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, l.spec.Inherit...)
-	if l.spec.Isolation.Hidden {
+	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, s.Inherit...)
+	if s.Isolation.Hidden {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
-		if l.spec.ScratchMap != nil {
-			cmd.ExtraFiles = append(cmd.ExtraFiles, l.spec.ScratchMap)
+		if s.ScratchMap != nil {
+			cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 		}
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
-	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = l.spec.Launcher, "/", launcher.Name, []string{}
-	closeGroup, err := l.spec.Group.attach(cmd.SysProcAttr)
+	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, []string{}
+	closeGroup, err := s.Group.attach(cmd.SysProcAttr)
 	if err == nil {
 		err = cmd.Start()
 		closeGroup()
@@ -74,20 +58,15 @@ func (l *Launch) prepare() error {
 	planRead.Close()
 	statusWrite.Close()
 	if err != nil {
-		return errors.Join(err, planWrite.Close(), statusRead.Close())
+		return nil, errors.Join(err, planWrite.Close(), statusRead.Close())
 	}
-	l.cmd, l.plan, l.status = cmd, planWrite, statusRead
-	return nil
+	return &Launch{spec: s, cmd: cmd, plan: planWrite, status: statusRead}, nil
 }
 
 // Start lets the launcher become the engine, with an environment. An error means
 // that no engine began. It belongs to nobody's ctx: see Process.Stop and Kill.
 // It is called once, and not after Cancel.
 func (l *Launch) Start(env []string) (*Process, error) {
-	<-l.prepared
-	if l.err != nil {
-		return nil, l.err
-	}
 	l.used = true
 	defer l.status.Close()
 	s := l.spec
@@ -121,8 +100,7 @@ func (l *Launch) Start(env []string) (*Process, error) {
 // Cancel ends the launcher, unless Start was called, and returns when nothing is
 // left of it.
 func (l *Launch) Cancel() {
-	<-l.prepared
-	if l.err != nil || l.used {
+	if l.used {
 		return
 	}
 	l.used = true

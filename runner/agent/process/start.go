@@ -87,7 +87,11 @@ type Process struct {
 // error means that it did not begin.
 func Start(s Spec) (*Process, error) {
 	if s.Launcher != "" {
-		return Prepare(s).Start(s.Env)
+		l, err := Prepare(s)
+		if err != nil {
+			return nil, err
+		}
+		return l.Start(s.Env)
 	}
 	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Group.late() {
 		return nil, errors.New("this isolation needs a launcher")
