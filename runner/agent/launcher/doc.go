@@ -35,7 +35,10 @@
 // their names as soon as what they import is, so one import of path/filepath
 // costs 10 ms.
 //
-// It waits for its [Plan] on a pipe. The agent writes the plan once the process
-// is in its control group; an agent that dies before writes none, and then
-// nothing was started.
+// It waits for its [Plan] on a pipe. The agent starts it while it prepares the
+// job's folder, and writes the plan once the start is counted and on record; an
+// agent that dies before writes none, and then nothing was started. The namespaces
+// are as old as the launcher: what is mounted on the machine meanwhile, the engine
+// may not see. With control groups v1 it joins its own first thing; in those of v2
+// it was born.
 package launcher

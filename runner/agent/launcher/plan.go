@@ -12,11 +12,12 @@ const (
 	InheritFD = 5 // the first of those that the engine inherits
 )
 
-// Plan is what the launcher is to start, and as whom. The environment is that of
+// Plan is what the launcher is to start, and as whom. The arguments are those of
 // the launcher.
 type Plan struct {
-	// Path is the engine.
-	Path string `json:"path"`
+	// Path is the engine, Env its environment.
+	Path string   `json:"path"`
+	Env  []string `json:"env"`
 	// Dir is where it starts.
 	Dir string `json:"dir"`
 	// UID and GID are the engine's user; 0 means the agent's own.
@@ -24,6 +25,9 @@ type Plan struct {
 	GID int `json:"gid,omitempty"`
 	// Inherit is how many files from InheritFD on the engine gets.
 	Inherit int `json:"inherit,omitempty"`
+	// Groups are the files by which it joins the engine's control groups, where it
+	// was not born in them (v1).
+	Groups []string `json:"groups,omitempty"`
 	// Parental: the engine is asked to stop when the agent dies.
 	Parental bool `json:"parental,omitempty"`
 	// OwnUsers: the launcher is in a user namespace of its own, which has its
