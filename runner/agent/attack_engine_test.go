@@ -172,6 +172,10 @@ func TestAttackNeighbour(t *testing.T) {
 func attackNeighbour(t *testing.T, f form) {
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	const secret = "correct-horse-battery"
+	var sameUser []string
+	if f == byNamespaces {
+		sameUser = r.attacksOnTheSameUser(f)
+	}
 	f.begin(r)
 	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
 	spec := script("whoami", "touch "+r.file("begun"), "wait "+r.file("go"), "print unharmed")
@@ -204,9 +208,7 @@ func attackNeighbour(t *testing.T, f form) {
 	} {
 		lines = append(lines, "sh cat "+path+" >/dev/null 2>&1 && echo leak: read "+path, "sh ls -d "+path+" >/dev/null 2>&1 && echo leak: sees "+path)
 	}
-	if f == byNamespaces {
-		lines = append(lines, r.attacksOnTheSameUser(f)...)
-	}
+	lines = append(lines, sameUser...)
 	lines = append(lines,
 		"sh ls "+data+" "+data+"/jobs | grep -v -e : -e '^$' -e '^jobs$' -e '^install$' -e ^job_.*[.]1$ | sed 's/^/leak: lists /'",
 		"sh for e in /proc/[0-9]*/environ; do p=${e#/proc/}; p=${p%/environ}; [ $p = 1 ] || [ $p = $$ ] || ! cat $e >/dev/null 2>&1 || tr '\\0' '\\n' <$e | grep -q berth-no-such || true; done",
@@ -249,7 +251,8 @@ func attackNeighbour(t *testing.T, f form) {
 	}
 }
 
-// attacksOnTheSameUser try what the kernel would grant to the agent's user.
+// attacksOnTheSameUser try what the kernel would grant to the agent's user. What
+// they look for is there before the agent starts.
 func (r *runner) attacksOnTheSameUser(f form) []string {
 	_, file := r.outsider(f)
 	name := "@berth-attack-" + filepath.Base(filepath.Dir(r.dir.Path()))
@@ -279,13 +282,13 @@ func (r *runner) attacksOnTheSameUser(f form) []string {
 		}
 		for _, parent := range []string{"/var/lib", "/opt"} {
 			dir := mine(parent, "")
-			said = append(said, "sh cat "+dir+"/f 2>/dev/null && echo leak: reads "+dir)
+			said = append(said, "sh cat "+dir+"/f >/dev/null 2>&1 && echo leak: reads "+dir)
 		}
-		deep := mine("/opt", "deep")
+		deep := mine("/opt", "of/root")
 		said = append(said, "sh { echo x >"+deep+"/new; } 2>/dev/null && echo leak: writes to "+deep)
 	}
 	return append(said,
-		"sh cat "+file+" 2>/dev/null && echo leak: reads what the runner has elsewhere",
+		"sh cat "+file+" >/dev/null 2>&1 && echo leak: reads what the runner has elsewhere",
 		"sh unshare -U true 2>/dev/null && echo leak: makes a user namespace",
 		"sh mount -o remount,rw,bind in 2>/dev/null && echo leak: opened in/",
 		"sh mount -o remount,rw,bind . 2>/dev/null && echo leak: opened its folder",
