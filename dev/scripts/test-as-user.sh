@@ -40,11 +40,20 @@ dev/scripts/build.sh
 export BERTH_LIBEXEC=$PWD/.bin${RACE:+/race}
 unset KUBECONFIG
 
+# tidy waits for Postgres, which outlives the last test by some seconds.
+tidy() {
+  for _ in {1..40}; do
+    [ -n "$(find /proc -maxdepth 1 -user "$BERTH_USER_ID" -print -quit 2>/dev/null)" ] || break
+    sleep 0.5
+  done
+  rm -rf "$BERTH_USER_DIR"
+}
+
 if [ "$(id -u)" = 0 ]; then
   # Short: Postgres has its socket below it.
   BERTH_USER_DIR=$(mktemp -d /tmp/berth-user.XXXX)
   export BERTH_USER_DIR
-  trap 'rm -rf "$BERTH_USER_DIR"' EXIT
+  trap tidy EXIT
   chmod 755 "$BERTH_USER_DIR"
   mkdir "$BERTH_USER_DIR/modules"
   { cat /etc/passwd && echo "berth-test:x:$BERTH_USER_ID:$BERTH_USER_ID::$BERTH_USER_DIR/home:/bin/sh"; } >"$BERTH_USER_DIR/passwd"

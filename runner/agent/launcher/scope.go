@@ -23,8 +23,7 @@ const (
 // Before Linux 6.12, and where Landlock is off, there is nothing to keep them
 // off with. It needs no_new_privs.
 func keepToItself() error {
-	version, _, errno := syscall.RawSyscall(sysLandlockCreate, 0, 0, landlockVersion)
-	if errno != 0 || version < landlockScopes {
+	if !hasScopes() {
 		return nil
 	}
 	attr := struct{ files, ports, scopes uint64 }{scopes: scopeAbstractSockets | scopeSignals}
@@ -38,4 +37,9 @@ func keepToItself() error {
 		return fmt.Errorf("%s: keep off abstract sockets: %w", isolating, errno)
 	}
 	return nil
+}
+
+func hasScopes() bool {
+	version, _, errno := syscall.RawSyscall(sysLandlockCreate, 0, 0, landlockVersion)
+	return errno == 0 && version >= landlockScopes
 }

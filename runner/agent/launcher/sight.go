@@ -251,7 +251,7 @@ func (t tree) put() error {
 	if err := syscall.Statfs(t.at, &fs); err != nil {
 		return fmt.Errorf("limit %s: %w", t.at, err)
 	}
-	if err := syscall.Mount("", t.at, "", t.flags|limitsOf(int64(fs.Flags))|syscall.MS_BIND|syscall.MS_REMOUNT, ""); err != nil {
+	if err := syscall.Mount("", t.at, "", t.flags|limitsOf(fs.Flags)|syscall.MS_BIND|syscall.MS_REMOUNT, ""); err != nil {
 		return fmt.Errorf("limit %s: %w", t.at, err)
 	}
 	return nil
