@@ -479,6 +479,38 @@ func TestWithoutNamespaces(t *testing.T) {
 	}
 }
 
+// What an engine needs of the hidden places is shown to it, and no more, and it
+// cannot write there.
+func TestEngineSees(t *testing.T) {
+	t.Parallel()
+	inForms(t, engineSees)
+}
+
+func engineSees(t *testing.T, f form) {
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	dir, err := os.MkdirTemp("", "berth-seen-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	seen, other := filepath.Join(dir, "seen"), filepath.Join(dir, "other")
+	for _, path := range []string{seen, other} {
+		if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(seen, 0o666), datadir.WriteJSON(r.dir.Config(), map[string]any{"engine_sees": seen + ":" + dir + "/absent"})); err != nil {
+		t.Fatal(err)
+	}
+	f.begin(r)
+	job := r.plane.give(script("read "+seen, "sh { echo y >"+seen+"; } 2>/dev/null && echo leak: writes there", "sh cat "+other+" >/dev/null 2>&1 && echo leak: reads what is next to it"))
+	r.plane.result(t, job)
+	r.noLeaks(job)
+	if lines := r.plane.log(t, r.plane.streamOf(job)); !slices.Contains(lines, "readable true") {
+		t.Errorf("the engine does not see what was named:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
 // Before an agent starts, preflight does what it would do to find out.
 func TestPreflightWithoutRoot(t *testing.T) {
 	t.Parallel()
