@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/runner/agent/launcher"
 	"github.com/berth-dev/berth/runner/agent/process"
@@ -153,15 +154,48 @@ func TestHiddenFails(t *testing.T) {
 }
 
 // BenchmarkStart compares an engine that sees everything with one that is
-// hidden from, for a folder of a hundred files.
+// hidden from, for a folder of a hundred files; and that with one whose launcher
+// was there already, and with one that has limits besides. The time is that to
+// the end of an engine that does nothing. Set BERTH_BENCH_ENGINE to use a real
+// one, which prints its version.
 func BenchmarkStart(b *testing.B) {
 	_, hidden := place(b, 100)
-	hidden.Path, hidden.Args = "/bin/true", nil
-	plain := process.Spec{Path: "/bin/true", Dir: hidden.Dir, Env: hidden.Env, Isolation: process.Isolation{PIDNamespace: true}}
-	for name, spec := range map[string]process.Spec{"plain": plain, "hidden": hidden} {
-		b.Run(name, func(b *testing.B) {
+	hidden.Path, hidden.Args = "/bin/true", []string{"version"}
+	if path := os.Getenv("BERTH_BENCH_ENGINE"); path != "" {
+		hidden.Path = path
+	}
+	limited := hidden
+	var err error
+	if limited.Group, err = process.NewGroup(fmt.Sprintf("bench-%d", os.Getpid()), process.Limits{MemoryBytes: 1 << 30, PIDs: 1000}); err != nil {
+		b.Skip(err)
+	}
+	b.Cleanup(limited.Group.Remove)
+	plain := process.Spec{Path: hidden.Path, Args: hidden.Args, Dir: hidden.Dir, Env: hidden.Env, Isolation: process.Isolation{PIDNamespace: true}}
+	for _, bc := range []struct {
+		name  string
+		spec  process.Spec
+		ahead bool
+	}{{"plain", plain, false}, {"hidden", hidden, false}, {"ahead", hidden, true}, {"ahead and limited", limited, true}} {
+		b.Run(bc.name, func(b *testing.B) {
 			for b.Loop() {
-				p, err := process.Start(spec)
+				b.StopTimer()
+				time.Sleep(between)
+				if !bc.ahead {
+					b.StartTimer()
+					p, err := process.Start(bc.spec)
+					if err != nil {
+						b.Fatal(err)
+					}
+					<-p.Done()
+					continue
+				}
+				l, err := process.Prepare(bc.spec)
+				if err != nil {
+					b.Fatal(err)
+				}
+				time.Sleep(between)
+				b.StartTimer()
+				p, err := l.Start(bc.spec.Env)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -170,3 +204,7 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// between two starts there is some time, as between jobs: the kernel is quicker
+// with what it did a moment ago.
+const between = 30 * time.Millisecond
