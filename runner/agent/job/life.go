@@ -454,6 +454,14 @@ func (j *job) mutates() bool { return order.Mutates(j.spec) }
 
 func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
 
+// discard lets go of an attempt that could not be written down.
+func (j *job) discard() {
+	if err := j.logs.spool.Remove(); err != nil {
+		j.log.Warn("log spool cannot be removed", "err", err)
+	}
+	j.unlock()
+}
+
 func (j *job) unlock() {
 	for _, lock := range j.locks {
 		_ = lock.Close()

@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -212,24 +214,113 @@ func TestHiddenFails(t *testing.T) {
 	}
 }
 
-// BenchmarkStart compares an engine that sees everything with one that is
-// hidden from, for a folder of a hundred files.
+// BenchmarkStart compares what it takes until an engine is the process, for a
+// folder of a hundred files: one that sees everything, one that is hidden from,
+// and one that is hidden from and has limits, whose launcher was there already.
 func BenchmarkStart(b *testing.B) {
 	_, hidden := place(b, 100)
 	hidden.Path, hidden.Args = "/bin/true", nil
-	plain := process.Spec{Path: "/bin/true", Dir: hidden.Dir, Env: hidden.Env}
-	if os.Geteuid() == 0 {
-		plain.Isolation.PIDNamespace = true
+	limited := hidden
+	var err error
+	if limited.Group, err = process.NewGroup(fmt.Sprintf("bench-%d", os.Getpid()), process.Limits{PIDs: 1000}); err != nil {
+		b.Skip(err)
 	}
-	for name, spec := range map[string]process.Spec{"plain": plain, "hidden": hidden} {
-		b.Run(name, func(b *testing.B) {
+	b.Cleanup(limited.Group.Remove)
+	plain := process.Spec{Path: hidden.Path, Dir: hidden.Dir, Env: hidden.Env, Isolation: process.Isolation{PIDNamespace: true}}
+	start := func(s process.Spec) func() (*process.Process, error) {
+		return func() (*process.Process, error) { return process.Start(s) }
+	}
+	for _, bc := range []struct {
+		name  string
+		start func(b *testing.B) func() (*process.Process, error)
+	}{
+		{"plain", func(*testing.B) func() (*process.Process, error) { return start(plain) }},
+		{"hidden", func(*testing.B) func() (*process.Process, error) { return start(hidden) }},
+		{"limited", func(*testing.B) func() (*process.Process, error) { return start(limited) }},
+		{"limited and ahead", func(b *testing.B) func() (*process.Process, error) {
+			l, err := process.Prepare(limited)
+			if err != nil {
+				b.Fatal(err)
+			}
+			time.Sleep(between)
+			return func() (*process.Process, error) { return l.Start(limited.Env) }
+		}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
 			for b.Loop() {
-				p, err := process.Start(spec)
+				b.StopTimer()
+				time.Sleep(between)
+				begin := bc.start(b)
+				b.StartTimer()
+				p, err := begin()
 				if err != nil {
 					b.Fatal(err)
 				}
+				b.StopTimer()
 				<-p.Done()
+				b.StartTimer()
 			}
 		})
+	}
+}
+
+// between two starts there is some time, as between jobs: the kernel is quicker
+// with what it did a moment ago.
+const between = 30 * time.Millisecond
+
+func TestLaunchAhead(t *testing.T) {
+	t.Parallel()
+	_, s := place(t, 0)
+	s.Args = []string{"-c", `exit $CODE`}
+	l, err := process.Prepare(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.Start([]string{"CODE=4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Cancel() // too late, and no harm
+	ended(t, p)
+	if p.ExitCode() != 4 {
+		t.Errorf("exit code %d, want 4: its environment comes with its start", p.ExitCode())
+	}
+
+	marker := fmt.Sprintf("cancelled-%d", os.Getpid())
+	s.Args = []string{"-c", marker}
+	if l, err = process.Prepare(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, found := process.Find("-c", marker); !found {
+		t.Error("the launcher is not there")
+	}
+	l.Cancel()
+	if id, found := process.Find("-c", marker); found {
+		t.Errorf("process %d is left of a start that was called off", id.PID)
+	}
+}
+
+// A launcher that was killed while it waited gives no engine, and says so.
+func TestLaunchKilledBefore(t *testing.T) {
+	t.Parallel()
+	_, s := place(t, 0)
+	marker := fmt.Sprintf("killed-%d", os.Getpid())
+	s.Args = []string{"-c", marker}
+	l, err := process.Prepare(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, found := process.Find("-c", marker)
+	if !found {
+		t.Fatal("the launcher is not there")
+	}
+	if err := syscall.Kill(id.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for process.Alive(id) {
+		time.Sleep(time.Millisecond)
+	}
+	if p, err := l.Start(nil); err == nil {
+		t.Errorf("an engine %+v without a launcher", p.ID())
 	}
 }
