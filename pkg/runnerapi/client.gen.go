@@ -755,7 +755,7 @@ type SessionRequest struct {
 	// Switch The customer's switch as the runner obeys it: `run`; `pause`, no new work; `read_only`, nothing that mutates; `stop_now`; `sever`. It is reported, not asked for: the runner holds to it by itself.
 	Switch Switch `json:"switch"`
 
-	// Trust `isolated`: engines run as another user or pod than the agent.
+	// Trust `isolated`: engines are kept from the agent's keys and from each other, by users, user namespaces or pods.
 	Trust   Trust  `json:"trust"`
 	Version string `json:"version"`
 }
@@ -862,7 +862,7 @@ type Trace struct {
 	Tracestate  *string `json:"tracestate,omitempty"`
 }
 
-// Trust `isolated`: engines run as another user or pod than the agent.
+// Trust `isolated`: engines are kept from the agent's keys and from each other, by users, user namespaces or pods.
 type Trust string
 
 // UnlockRequest defines model for UnlockRequest.
