@@ -14,6 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
 )
 
 const examples = "../../../examples"
@@ -80,11 +84,11 @@ func TestValidate(t *testing.T) {
 	}
 
 	code, stdout, _ = berth(t, nil, "apps", "validate", dir, "-o", "json")
-	var list []appconfig.Diagnostic
+	var list []place.Diagnostic
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitFailed || len(list) != 3 {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
 	}
-	first := appconfig.Diagnostic{Severity: appconfig.Error, Code: appconfig.CodeReference, File: card, Line: 17, Column: 1,
+	first := place.Diagnostic{Severity: place.Error, Code: place.CodeReference, File: card, Line: 17, Column: 1,
 		Message: `.nuon.components.kay.outputs.signing_key: component "kay" does not exist`, Remedy: `did you mean "key"?`}
 	if diff := cmp.Diff(first, list[1]); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
@@ -151,8 +155,8 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "schemas")
 	kinds := strings.Fields(strings.ReplaceAll(succeeds(t, "apps", "schema", "-o", dir), "\n", " "))
-	if len(kinds) != len(appconfig.FileKinds()) {
-		t.Errorf("%d files were written, want one for each of %d kinds", len(kinds), len(appconfig.FileKinds()))
+	if len(kinds) != len(schema.Kinds()) {
+		t.Errorf("%d files were written, want one for each of %d kinds", len(kinds), len(schema.Kinds()))
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "helm.json"))
 	if err != nil {
@@ -387,16 +391,16 @@ func TestInit(t *testing.T) {
 func canBeSynced(t *testing.T, dir string) {
 	t.Helper()
 	root := os.DirFS(dir)
-	app, found := appconfig.Check(root, appconfig.LoadOptions{})
+	app, found := check.Folder(root, appconfig.LoadOptions{})
 	if len(found) > 0 {
 		t.Errorf("sync would tell of %v", found)
 	}
-	if _, err := appconfig.Bundle(root); err != nil {
+	if _, err := bundle.Make(root); err != nil {
 		t.Error(err)
 	}
 	sources := appconfig.Sources(app)
 	for _, source := range sources {
-		if data, _, err := source.Archive(root); err != nil || len(data) == 0 {
+		if data, _, err := bundle.ArchiveSource(root, source); err != nil || len(data) == 0 {
 			t.Errorf("source of %s: %d bytes, %v", source.Name, len(data), err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/syntax"
 )
 
 func (c *cli) appsFmtCommand() *cobra.Command {
@@ -74,12 +76,12 @@ func (c *cli) formatFolder(folder appFolder, check bool) error {
 
 // formatFile tells whether a file has another form than it should, and gives it
 // that when asked to.
-func formatFile(folder appFolder, name string, write bool) (differs bool, problem *appconfig.Diagnostic, err error) {
+func formatFile(folder appFolder, name string, write bool) (differs bool, problem *place.Diagnostic, err error) {
 	data, err := fs.ReadFile(folder.root, name)
 	if err != nil {
 		return false, nil, err
 	}
-	formatted, problem := appconfig.Format(folder.path(name), data)
+	formatted, problem := syntax.Format(folder.path(name), data)
 	if problem != nil || bytes.Equal(data, formatted) {
 		return false, problem, nil
 	}

@@ -9,13 +9,16 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // appFolder is the folder that a command of app files was given.
 type appFolder struct {
 	written string // as it was typed
 	root    fs.FS
-	fetched map[string]appconfig.FetchResult // nil when nothing is fetched
+	fetched map[string]fetch.Result // nil when nothing is fetched
 }
 
 // folderArg reads the folder of a command, which is here when none is named.
@@ -40,15 +43,15 @@ func (f appFolder) path(file string) string {
 	switch {
 	case file == "":
 		return f.written
-	case appconfig.IsAddress(file):
+	case fetch.IsAddress(file):
 		return file
 	}
 	return filepath.Join(f.written, filepath.FromSlash(file))
 }
 
 // located are diagnostics with the paths of their files as seen from here.
-func (f appFolder) located(diagnostics []appconfig.Diagnostic) []appconfig.Diagnostic {
-	out := make([]appconfig.Diagnostic, len(diagnostics))
+func (f appFolder) located(diagnostics []place.Diagnostic) []place.Diagnostic {
+	out := make([]place.Diagnostic, len(diagnostics))
 	for i, d := range diagnostics {
 		d.File = f.path(d.File)
 		out[i] = d
@@ -59,12 +62,12 @@ func (f appFolder) located(diagnostics []appconfig.Diagnostic) []appconfig.Diagn
 // usable loads and checks the folder. What is wrong with it is shown, and is
 // the end of the command.
 func (c *cli) usable(f appFolder) (*appconfig.App, error) {
-	app, diagnostics := appconfig.CheckFormat(f.root, appconfig.LoadOptions{Fetched: f.fetched})
-	if !appconfig.HasErrors(diagnostics) {
+	app, diagnostics := check.Format(f.root, appconfig.LoadOptions{Fetched: f.fetched})
+	if !place.HasErrors(diagnostics) {
 		return app, nil
 	}
 	for _, d := range f.located(diagnostics) {
-		if d.Severity == appconfig.Error {
+		if d.Severity == place.Error {
 			output.Println(c.err, d)
 		}
 	}

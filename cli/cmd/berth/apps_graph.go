@@ -7,6 +7,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsGraphCommand() *cobra.Command {
@@ -39,11 +41,11 @@ is 1 then.`,
 
 // graphForPrograms is what -o json prints.
 type graphForPrograms struct {
-	Components []graphComponent   `json:"components"`
-	Edges      []appconfig.Edge   `json:"edges"`
-	Layers     [][]string         `json:"layers"` // each needs only earlier ones
-	Order      []string           `json:"order"`
-	Cycles     [][]appconfig.Edge `json:"cycles"`
+	Components []graphComponent `json:"components"`
+	Edges      []graph.Edge     `json:"edges"`
+	Layers     [][]string       `json:"layers"` // each needs only earlier ones
+	Order      []string         `json:"order"`
+	Cycles     [][]graph.Edge   `json:"cycles"`
 }
 
 type graphComponent struct {
@@ -56,25 +58,25 @@ type graphComponent struct {
 func (c *cli) graph(folder appFolder, format string) error {
 	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
 	for _, d := range folder.located(found) {
-		if d.Severity == appconfig.Error {
+		if d.Severity == place.Error {
 			output.Println(c.err, d)
 		}
 	}
 	if len(app.Origin.Files) == 0 {
 		return fmt.Errorf("%s is no app folder", folder.written)
 	}
-	graph, cycles := appconfig.NewGraph(app)
+	g, cycles := graph.New(app)
 	var err error
 	switch format {
 	case "json":
-		err = c.graphJSON(app, graph)
+		err = c.graphJSON(app, g)
 	case "dot":
-		_, err = fmt.Fprint(c.out, graph.DOT())
+		_, err = fmt.Fprint(c.out, g.DOT())
 	case "mermaid":
-		_, err = fmt.Fprint(c.out, graph.Mermaid())
+		_, err = fmt.Fprint(c.out, g.Mermaid())
 	default:
-		text := graph.Tree()
-		if len(graph.Nodes) == 0 {
+		text := g.Tree()
+		if len(g.Nodes) == 0 {
 			text = "the app has no components\n"
 		}
 		_, err = fmt.Fprint(c.out, text)
@@ -82,7 +84,7 @@ func (c *cli) graph(folder appFolder, format string) error {
 	switch {
 	case err != nil:
 		return err
-	case appconfig.HasErrors(found):
+	case place.HasErrors(found):
 		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, errorsIn(found))
 	case len(cycles) > 0:
 		return fmt.Errorf("%s", cycles[0].Message)
@@ -90,18 +92,18 @@ func (c *cli) graph(folder appFolder, format string) error {
 	return nil
 }
 
-func (c *cli) graphJSON(app *appconfig.App, graph *appconfig.Graph) error {
+func (c *cli) graphJSON(app *appconfig.App, g *graph.Graph) error {
 	o, err := c.format()
 	if err != nil {
 		return err
 	}
 	out := graphForPrograms{
-		Components: []graphComponent{}, Edges: append([]appconfig.Edge{}, graph.Edges...), Layers: append([][]string{}, graph.Layers()...),
-		Order: append([]string{}, graph.Order()...), Cycles: append([][]appconfig.Edge{}, graph.Cycles()...),
+		Components: []graphComponent{}, Edges: append([]graph.Edge{}, g.Edges...), Layers: append([][]string{}, g.Layers()...),
+		Order: append([]string{}, g.Order()...), Cycles: append([][]graph.Edge{}, g.Cycles()...),
 	}
-	for _, name := range graph.Nodes {
+	for _, name := range g.Nodes {
 		component := app.Component(name)
-		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: graph.Needs(name)})
+		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: g.Needs(name)})
 	}
 	return output.Program(c.out, o, out)
 }

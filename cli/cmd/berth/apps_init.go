@@ -10,6 +10,8 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/scaffold"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsInitCommand() *cobra.Command {
@@ -54,11 +56,11 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 		output.Println(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
 	folder := appFolder{written: dir, root: os.DirFS(dir)}
-	if _, found := appconfig.Check(folder.root, appconfig.LoadOptions{}); len(found) > 0 {
+	if _, found := check.Folder(folder.root, appconfig.LoadOptions{}); len(found) > 0 {
 		for _, d := range folder.located(found) {
 			output.Println(c.err, d)
 		}
-		if appconfig.HasErrors(found) {
+		if place.HasErrors(found) {
 			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, errorsIn(found))
 		}
 	}

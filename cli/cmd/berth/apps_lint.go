@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/lint"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsLintCommand() *cobra.Command {
@@ -38,7 +40,7 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 
 // runChecks runs the checks of a folder one after the other.
 func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
-	return func(app *appconfig.App, checks []appconfig.LintCheck) (found []appconfig.Diagnostic, err error) {
+	return func(app *appconfig.App, checks []check.LintCheck) (found []place.Diagnostic, err error) {
 		if len(checks) == 0 {
 			return nil, nil
 		}
@@ -46,8 +48,8 @@ func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
 		if err != nil {
 			return nil, err
 		}
-		for _, check := range checks {
-			found = append(found, lint.Run(ctx, check, lint.Options{Dir: folder.written, Config: config, Path: c.getenv("PATH")})...)
+		for _, one := range checks {
+			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.written, Config: config, Path: c.getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

@@ -17,6 +17,8 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -89,10 +91,10 @@ var renderedKinds = []string{
 
 // rendered is what one block would get.
 type rendered struct {
-	Kind   string              `json:"kind"`
-	Name   string              `json:"name"`
-	Type   string              `json:"type"`
-	Values []appconfig.Preview `json:"values"`
+	Kind   string          `json:"kind"`
+	Name   string          `json:"name"`
+	Type   string          `json:"type"`
+	Values []check.Preview `json:"values"`
 }
 
 func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
@@ -112,19 +114,19 @@ func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
 	if err != nil {
 		return err
 	}
-	opts := appconfig.PreviewOptions{Now: c.now(), Inputs: inputs}
+	opts := check.PreviewOptions{Now: c.now(), Inputs: inputs}
 	if recorded {
 		opts.Sealed = seal.Redacted
 	}
 	failed := 0
 	shown := []rendered{}
 	for _, b := range blocks {
-		values, found := appconfig.Previews(app, b, state, opts)
+		values, found := check.Previews(app, b, state, opts)
 		for _, d := range folder.located(found) {
 			switch {
 			case !recorded: // the state may be at fault
-				d.Severity, d.Remedy = appconfig.Warning, "render it with --install or --state"
-			case d.Severity == appconfig.Error:
+				d.Severity, d.Remedy = place.Warning, "render it with --install or --state"
+			case d.Severity == place.Error:
 				failed++
 			}
 			output.Println(c.err, d)
@@ -132,11 +134,11 @@ func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
 		for i := range values {
 			values[i].File = folder.path(values[i].File)
 			if !recorded {
-				values[i].Value = appconfig.WithoutEscapes(values[i].Value)
+				values[i].Value = check.WithoutEscapes(values[i].Value)
 			}
 		}
 		shown = append(shown, rendered{
-			Kind: b.Kind, Name: cmp.Or(b.Name, b.Kind), Type: cmp.Or(b.Type, b.Kind), Values: append([]appconfig.Preview{}, values...),
+			Kind: b.Kind, Name: cmp.Or(b.Name, b.Kind), Type: cmp.Or(b.Type, b.Kind), Values: append([]check.Preview{}, values...),
 		})
 	}
 	if err := c.showRendered(shown); err != nil {
@@ -157,20 +159,20 @@ func (c *cli) stateFor(ctx context.Context, app *appconfig.App, r rendering) (st
 	case r.state != "":
 		state, err = c.readState(r.state)
 	default:
-		return appconfig.MadeUpState(app), false, nil
+		return check.MadeUpState(app), false, nil
 	}
 	return state, true, err
 }
 
 // blocksOf lists what is rendered: everything, or what is wanted of it.
-func blocksOf(app *appconfig.App, r rendering) ([]appconfig.Block, error) {
-	all := appconfig.Blocks(app)
+func blocksOf(app *appconfig.App, r rendering) ([]check.Block, error) {
+	all := check.Blocks(app)
 	switch {
 	case r.only != "":
 		if !slices.Contains(renderedKinds, r.only) {
 			return nil, usagef("there is no kind %q; there are %s", shortened(r.only), strings.Join(renderedKinds, ", "))
 		}
-		return slices.DeleteFunc(all, func(b appconfig.Block) bool { return b.Kind != r.only }), nil
+		return slices.DeleteFunc(all, func(b check.Block) bool { return b.Kind != r.only }), nil
 	case r.component != "":
 		return oneBlock(all, r.component, appconfig.BlockSandbox, appconfig.BlockComponent)
 	case r.action != "":
@@ -180,7 +182,7 @@ func blocksOf(app *appconfig.App, r rendering) ([]appconfig.Block, error) {
 }
 
 // oneBlock finds a block of some kinds by its name.
-func oneBlock(all []appconfig.Block, name string, kinds ...string) ([]appconfig.Block, error) {
+func oneBlock(all []check.Block, name string, kinds ...string) ([]check.Block, error) {
 	kind := kinds[len(kinds)-1]
 	var names []string
 	for _, b := range all {
@@ -188,7 +190,7 @@ func oneBlock(all []appconfig.Block, name string, kinds ...string) ([]appconfig.
 			continue
 		}
 		if cmp.Or(b.Name, b.Kind) == name {
-			return []appconfig.Block{b}, nil
+			return []check.Block{b}, nil
 		}
 		names = append(names, cmp.Or(b.Name, b.Kind))
 	}
@@ -281,11 +283,11 @@ func (c *cli) showRendered(blocks []rendered) error {
 			b.WriteString("  nothing that differs between installs\n")
 		}
 		for _, v := range block.Values {
-			place := fmt.Sprintf("%s:%d", v.File, v.Line)
+			where := fmt.Sprintf("%s:%d", v.File, v.Line)
 			if v.Sealed {
-				place += "  made of sealed values"
+				where += "  made of sealed values"
 			}
-			fmt.Fprintf(&b, "  %s  %s\n", visible.Row(v.Key), output.Paint(color, output.Dim, place))
+			fmt.Fprintf(&b, "  %s  %s\n", visible.Row(v.Key), output.Paint(color, output.Dim, where))
 			for line := range strings.Lines(strings.TrimRight(v.Value, "\n")) {
 				b.WriteString("    " + visible.Text(strings.TrimRight(line, "\r\n")) + "\n")
 			}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsValidateCommand() *cobra.Command {
@@ -48,44 +50,44 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 }
 
 // checking runs the checks of a folder's lint.toml.
-type checking func(app *appconfig.App, checks []appconfig.LintCheck) ([]appconfig.Diagnostic, error)
+type checking func(app *appconfig.App, checks []check.LintCheck) ([]place.Diagnostic, error)
 
-// validate tells what is wrong with a folder; check adds what its own checks
+// validate tells what is wrong with a folder; own adds what its checks
 // say, and is nil where those are not run.
-func (c *cli) validate(folder appFolder, strict, deployable bool, check checking) error {
-	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{Fetched: folder.fetched})
+func (c *cli) validate(folder appFolder, strict, deployable bool, own checking) error {
+	app, found := check.Format(folder.root, appconfig.LoadOptions{Fetched: folder.fetched})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
 	if !noApp && deployable {
-		found = appconfig.SortDiagnostics(append(found, appconfig.Unsupported(app)...))
+		found = place.Sort(append(found, check.Unsupported(app)...))
 	} else if !noApp {
-		notYet = countOf(appconfig.Unsupported(app), appconfig.Error)
+		notYet = countOf(check.Unsupported(app), place.Error)
 	}
-	lint, about := appconfig.ReadLint(folder.root)
-	if check != nil && !noApp {
-		said, err := check(app, lint.Checks)
+	lint, about := check.ReadLint(folder.root)
+	if own != nil && !noApp {
+		said, err := own(app, lint.Checks)
 		if err != nil {
 			return err
 		}
 		found = append(found, said...)
 	}
-	found = appconfig.SortDiagnostics(append(lint.Apply(found), about...))
+	found = place.Sort(append(lint.Apply(found), about...))
 	if strict {
-		found = appconfig.Strict(found)
+		found = place.Strict(found)
 	}
 	found = folder.located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
 		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", plural(notYet, "thing"), folder.written)
 	}
-	if err == nil && appconfig.HasErrors(found) {
+	if err == nil && place.HasErrors(found) {
 		err = outcome(exitFailed)
 	}
 	return err
 }
 
 // showDiagnostics prints what was found, file by file, and how much it is.
-func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
+func (c *cli) showDiagnostics(found []place.Diagnostic) error {
 	if c.forPrograms() {
 		return printList(c, found, diagnosticView())
 	}
@@ -98,7 +100,7 @@ func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
 			}
 			last = d.File
 		}
-		output.Printf(c.out, "%s %s %s %s\n", place(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
+		output.Printf(c.out, "%s %s %s %s\n", pointsTo(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
 			output.Paint(color, output.Dim, "["+string(d.Code)+"]"))
 		if d.Remedy != "" {
 			output.Printf(c.out, "  try: %s\n", plain(d.Remedy))
@@ -111,10 +113,10 @@ func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
 	return err
 }
 
-var severityStyles = map[appconfig.Severity]output.Style{appconfig.Error: output.Bad, appconfig.Warning: output.Notice, appconfig.Note: output.Dim}
+var severityStyles = map[place.Severity]output.Style{place.Error: output.Bad, place.Warning: output.Notice, place.Note: output.Dim}
 
-// place is where a diagnostic points to, as editors and terminals know it.
-func place(d appconfig.Diagnostic) string {
+// pointsTo is where a diagnostic points to, as editors and terminals know it.
+func pointsTo(d place.Diagnostic) string {
 	if d.Line == 0 {
 		return printable(d.File) + ":"
 	}
@@ -128,9 +130,9 @@ func plain(text string) string {
 }
 
 // counts is the last line: "2 errors, 1 warning in 2 files".
-func counts(found []appconfig.Diagnostic, files int) string {
+func counts(found []place.Diagnostic, files int) string {
 	var parts []string
-	for _, severity := range []appconfig.Severity{appconfig.Error, appconfig.Warning, appconfig.Note} {
+	for _, severity := range []place.Severity{place.Error, place.Warning, place.Note} {
 		if n := countOf(found, severity); n > 0 {
 			parts = append(parts, plural(n, string(severity)))
 		}
@@ -141,7 +143,7 @@ func counts(found []appconfig.Diagnostic, files int) string {
 	return strings.Join(parts, ", ") + " in " + plural(files, "file")
 }
 
-func countOf(found []appconfig.Diagnostic, severity appconfig.Severity) int {
+func countOf(found []place.Diagnostic, severity place.Severity) int {
 	n := 0
 	for _, d := range found {
 		if d.Severity == severity {
@@ -159,6 +161,6 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-func diagnosticView() output.View[appconfig.Diagnostic] {
-	return output.View[appconfig.Diagnostic]{Name: func(d appconfig.Diagnostic) string { return strings.TrimSuffix(place(d), ":") }}
+func diagnosticView() output.View[place.Diagnostic] {
+	return output.View[place.Diagnostic]{Name: func(d place.Diagnostic) string { return strings.TrimSuffix(pointsTo(d), ":") }}
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remote"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 // fetchElsewhere fetches what a folder takes from elsewhere, then what the files
 // that it merges in take, until nothing more is asked for. What is in a git
 // repository that the map has is read from there instead. An address that cannot
 // be fetched has a result that says why.
-func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) (results map[string]appconfig.FetchResult, err error) {
+func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) (results map[string]fetch.Result, err error) {
 	fetcher := remote.New(func(line string) { output.Println(c.err, line) })
 	defer func() {
 		if closeErr := fetcher.Close(); err == nil {
 			err = closeErr
 		}
 	}()
-	results = map[string]appconfig.FetchResult{}
+	results = map[string]fetch.Result{}
 	asked := 0
 	for {
 		app, _ := appconfig.Load(root, appconfig.LoadOptions{SkipSources: true, Fetched: results})
@@ -32,9 +33,9 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 			if _, known := results[f.Address]; known {
 				continue // another key has it, too
 			}
-			if asked == appconfig.MaxFetched {
-				results[f.Address] = appconfig.FetchResult{
-					Problem: fmt.Sprintf("is not fetched: the app takes files from more than %d addresses", appconfig.MaxFetched),
+			if asked == fetch.MaxAddresses {
+				results[f.Address] = fetch.Result{
+					Problem: fmt.Sprintf("is not fetched: the app takes files from more than %d addresses", fetch.MaxAddresses),
 					Remedy:  "put files into the folder",
 				}
 				continue
@@ -44,7 +45,7 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 				results[f.Address] = result
 				continue
 			}
-			results[f.Address] = appconfig.FetchResult{} // until it is there
+			results[f.Address] = fetch.Result{} // until it is there
 			ask = append(ask, f.Address)
 		}
 		maps.Copy(results, fetcher.Fetch(ctx, ask))
@@ -55,10 +56,10 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 }
 
 // fromMap takes a file of a git repository from where the map sends it.
-func (c *cli) fromMap(address string, mapped sourceMap) (appconfig.FetchResult, bool) {
-	parsed, err := appconfig.ParseAddress(address)
+func (c *cli) fromMap(address string, mapped sourceMap) (fetch.Result, bool) {
+	parsed, err := fetch.ParseAddress(address)
 	if err != nil || !parsed.Git {
-		return appconfig.FetchResult{}, false
+		return fetch.Result{}, false
 	}
 	result, from := mapped.file(parsed)
 	if from == "" {

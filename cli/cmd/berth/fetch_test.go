@@ -16,6 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // elsewhere serves files by their path; "" is not there.
@@ -76,7 +80,7 @@ func packed(t *testing.T, app string, s syncing) (config *appconfig.App, stderr 
 		}
 		return uploads[i].bytes
 	}
-	digests, err := appconfig.PacksOf(uploaded(ask.request.BundleDigest))
+	digests, err := bundle.PacksOf(uploaded(ask.request.BundleDigest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,12 +88,12 @@ func packed(t *testing.T, app string, s syncing) (config *appconfig.App, stderr 
 	for _, digest := range digests {
 		packs = append(packs, uploaded(digest))
 	}
-	bundle, err := appconfig.OpenBundle(packs...)
+	packed, err := bundle.Open(packs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, found := appconfig.Check(bundle, appconfig.LoadOptions{SkipSources: true})
-	if appconfig.HasErrors(found) {
+	config, found := check.Folder(packed, appconfig.LoadOptions{SkipSources: true})
+	if place.HasErrors(found) {
 		t.Fatalf("the bundle has errors: %v", found)
 	}
 	return config, errs.String(), nil
@@ -163,7 +167,7 @@ func TestFetchingEnds(t *testing.T) {
 	}
 	var many strings.Builder
 	many.WriteString("terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n")
-	for i := range appconfig.MaxFetched + 2 {
+	for i := range fetch.MaxAddresses + 2 {
 		name := fmt.Sprintf("/%03d.tfvars", i)
 		files[name] = "x = 1\n"
 		fmt.Fprintf(&many, "[[var_file]]\ncontents = \"%s%s\"\n", url, name)

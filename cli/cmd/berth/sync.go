@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -107,10 +107,10 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	return whileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
 }
 
-func errorsIn(diagnostics []appconfig.Diagnostic) string {
+func errorsIn(diagnostics []place.Diagnostic) string {
 	n := 0
 	for _, d := range diagnostics {
-		if d.Severity == appconfig.Error {
+		if d.Severity == place.Error {
 			n++
 		}
 	}

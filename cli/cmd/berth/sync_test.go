@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -357,7 +357,7 @@ func TestWarningsOfTheControlPlane(t *testing.T) {
 		{File: &file, Line: &line, Column: &column, Code: "unknown_key", Message: "seen here"},
 		{File: &file, Line: &line, Column: &column, Code: "unknown_key", Message: "seen there"},
 		{Code: "app", Message: "of the app"},
-	}, []appconfig.Diagnostic{{File: file, Line: line, Message: "seen here"}})
+	}, []place.Diagnostic{{File: file, Line: line, Message: "seen here"}})
 	want := fmt.Sprintf("%s:4:3 warning seen there\nwarning of the app\n", file)
 	if diff := cmp.Diff(want, errs.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

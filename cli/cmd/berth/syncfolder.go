@@ -10,6 +10,9 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/version"
 )
@@ -23,7 +26,7 @@ type archive struct {
 // asked is what a sync asks for, and what was found wrong and shown before.
 type asked struct {
 	request ctlapi.SyncRequest
-	shown   []appconfig.Diagnostic
+	shown   []place.Diagnostic
 }
 
 // readFolder checks the folder and packs it. Everything that is wrong is shown
@@ -48,24 +51,24 @@ func (c *cli) readFolder(ctx context.Context, folder string, s syncing) (app str
 	if err != nil {
 		return "", nil, ask, err
 	}
-	config, diagnostics := appconfig.Check(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory})
+	config, diagnostics := check.Folder(root, appconfig.LoadOptions{Fetched: fetched, Mapped: mapped.directory})
 	ask.shown = diagnostics // what lint.toml leaves out is not told after all
-	lint, about := appconfig.ReadLint(root)
-	diagnostics = appconfig.SortDiagnostics(append(lint.Apply(diagnostics), about...))
+	lint, about := check.ReadLint(root)
+	diagnostics = place.Sort(append(lint.Apply(diagnostics), about...))
 	if s.strict {
-		diagnostics = appconfig.Strict(diagnostics)
+		diagnostics = place.Strict(diagnostics)
 	}
 	for _, d := range diagnostics {
 		output.Println(c.err, d)
 	}
-	if appconfig.HasErrors(diagnostics) {
+	if place.HasErrors(diagnostics) {
 		return "", nil, ask, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, errorsIn(diagnostics))
 	}
-	bundle, err := appconfig.BundleFetched(root, fetched)
+	packed, err := bundle.MakeFetched(root, fetched)
 	if err != nil {
 		return "", nil, ask, err
 	}
-	ask.request = ctlapi.SyncRequest{BundleDigest: bundle.Index.Digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
+	ask.request = ctlapi.SyncRequest{BundleDigest: packed.Index.Digest, CliVersion: version.Get().Version, CreateApp: !s.noCreate, Prune: s.prune}
 	uploads, ask.request.Sources, err = c.packSources(root, appconfig.Sources(config), mapped)
 	if err != nil {
 		return "", nil, ask, err
@@ -73,7 +76,7 @@ func (c *cli) readFolder(ctx context.Context, folder string, s syncing) (app str
 	if app = s.app; app == "" {
 		app = filepath.Base(abs)
 	}
-	for _, pack := range bundle.All() {
+	for _, pack := range packed.All() {
 		uploads = append(uploads, archive{pack.Digest, pack.Bytes})
 	}
 	return app, uploads, ask, nil
@@ -105,7 +108,7 @@ func (c *cli) packSources(root fs.FS, sources []appconfig.Source, mapped sourceM
 		contents.Block, contents.Name = "", ""
 		digest, ok = packed[contents]
 		if !ok {
-			if data, digest, err = source.Archive(root); err != nil {
+			if data, digest, err = bundle.ArchiveSource(root, source); err != nil {
 				return nil, nil, err
 			}
 			packed[contents] = digest
@@ -121,26 +124,26 @@ func (c *cli) packSources(root fs.FS, sources []appconfig.Source, mapped sourceM
 
 // tellWarnings shows what the control plane warns of and was not shown here: of
 // the app, or by rules that this command line does not know yet.
-func (c *cli) tellWarnings(warnings []ctlapi.Warning, shown []appconfig.Diagnostic) {
-	type place struct {
+func (c *cli) tellWarnings(warnings []ctlapi.Warning, shown []place.Diagnostic) {
+	type warned struct {
 		file    string
 		line    int
 		message string
 	}
-	known := map[place]bool{}
+	known := map[warned]bool{}
 	for _, d := range shown {
-		known[place{d.File, d.Line, d.Message}] = true
+		known[warned{d.File, d.Line, d.Message}] = true
 	}
 	for _, w := range warnings {
-		if known[place{value(w.File), value(w.Line), w.Message}] {
+		if known[warned{value(w.File), value(w.Line), w.Message}] {
 			continue
 		}
 		if value(w.File) == "" {
 			output.Println(c.err, "warning", w.Message)
 			continue
 		}
-		output.Println(c.err, appconfig.Diagnostic{
-			Severity: appconfig.Warning, Code: appconfig.Code(w.Code), File: *w.File, Line: value(w.Line), Column: value(w.Column),
+		output.Println(c.err, place.Diagnostic{
+			Severity: place.Warning, Code: place.Code(w.Code), File: *w.File, Line: value(w.Line), Column: value(w.Column),
 			Message: w.Message, Remedy: value(w.Remedy),
 		})
 	}

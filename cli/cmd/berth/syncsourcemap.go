@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 // sourceMap sends git repositories to directories of this machine, so that a
@@ -160,13 +162,13 @@ func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
 		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", sourceName(src), from)
 	}
-	data, digest, err = appconfig.SourceArchive(os.DirFS(m.local), rest)
+	data, digest, err = bundle.ArchiveDirectory(os.DirFS(m.local), rest)
 	return data, digest, from, err == nil, err
 }
 
 // file reads what stands in for a file of a git repository; from is "" when
 // nothing does. As in the repository, a symlink may not lead out of it.
-func (s sourceMap) file(address appconfig.Address) (result appconfig.FetchResult, from string) {
+func (s sourceMap) file(address fetch.Address) (result fetch.Result, from string) {
 	best, rest := s.find(address.URL, address.Path)
 	if best == nil {
 		return result, ""
@@ -202,7 +204,7 @@ func readBelow(dir, name string) ([]byte, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(errors.New("it is not a file"), err)
 	}
-	return io.ReadAll(io.LimitReader(file, appconfig.MaxFetchedBytes+1))
+	return io.ReadAll(io.LimitReader(file, fetch.MaxBytes+1))
 }
 
 // unused are the entries of the command line that no source needed.
