@@ -47,7 +47,7 @@ type App struct {
 	Origin place.Origin `json:"origin" digest:"-"`
 
 	// unreadable names the kinds of which at least one file could not be
-	// understood, so that Validate does not call its objects unknown too.
+	// understood, so that check.Validate does not call its objects unknown too.
 	unreadable map[string]bool
 }
 
@@ -149,7 +149,7 @@ func (a *App) ActionNeedsAny(action *Action, out func(component string) bool) bo
 	for _, t := range template.In(action.At, action) {
 		refs, err := t.References()
 		if err != nil {
-			continue // Validate reports it
+			continue // check.Validate reports it
 		}
 		for _, ref := range refs {
 			if slices.ContainsFunc(a.ComponentsRead(ref.Path), out) {

@@ -24,6 +24,7 @@ type checker struct{ *place.Report }
 // template paths and of URLs.
 var nameFormat = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,126}[A-Za-z0-9])?$`)
 
+// IsName tells whether a name may be used in an app folder.
 func IsName(name string) bool { return nameFormat.MatchString(name) }
 
 func (c *checker) name(at place.Place, what, name string) {

@@ -43,6 +43,7 @@ var componentTypes = map[ComponentType]struct {
 // pluginRank is the rank of everything without one of its own.
 const pluginRank = 4
 
+// Rank orders component types that do not depend on each other: lower ones first.
 func (t ComponentType) Rank() int {
 	if known, ok := componentTypes[t]; ok {
 		return known.rank
@@ -53,6 +54,7 @@ func (t ComponentType) Rank() int {
 // IsKnown tells whether the type is one of the language.
 func (t ComponentType) IsKnown() bool { return componentTypes[t].block != nil }
 
+// ComponentTypeNames lists the types of the language, sorted, older names too.
 func ComponentTypeNames() []string {
 	var names []string
 	for name := range componentTypes {

@@ -33,7 +33,7 @@ type LoadOptions struct {
 
 // Load reads an app folder. It returns all problems of single files and blocks
 // at once; the App is as complete as they allow, and only usable when
-// HasErrors is false. Rules between blocks are checked by [Validate].
+// [place.HasErrors] is false. Rules between blocks are the package check's.
 func Load(fsys fs.FS, opts LoadOptions) (*App, []place.Diagnostic) {
 	l := newLoader(fsys, opts.Fetched)
 	if problem := l.noAppFolder(); problem != nil {

@@ -103,7 +103,7 @@ func (s keySets) names() []string {
 	return slices.Compact(names)
 }
 
-// keysOfTypes keeps what keysOfType finds: there are few types, and each of them
+// keysOfTypes keeps what Keys finds: there are few types, and each of them
 // is asked for once per table.
 var keysOfTypes sync.Map // reflect.Type → map[string]bool
 
@@ -292,6 +292,7 @@ func (b *Binder) expect(at place.Place, raw any, want string) any {
 	return nil
 }
 
+// WrongType reports a value that is of another type than the key takes.
 func (b *Binder) WrongType(at place.Place, want string, raw any) {
 	b.Add(place.Error, place.CodeType, at, "%s must be %s, not %s", at.Last(), want, describe(raw))
 }

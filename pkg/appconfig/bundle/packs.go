@@ -34,7 +34,7 @@ type Bundle struct {
 // All lists what is uploaded, the index last: who finds that finds the packs.
 func (b Bundle) All() []Pack { return append(slices.Clone(b.Packs), b.Index) }
 
-// Archives lists the packs as OpenBundle takes them.
+// Archives lists the packs as Open takes them.
 func (b Bundle) Archives() [][]byte {
 	var all [][]byte
 	for _, pack := range b.Packs {

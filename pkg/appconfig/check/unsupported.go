@@ -11,7 +11,7 @@ import (
 
 // Unsupported tells what of a config this version cannot deploy (errors) or
 // reads without effect (warnings). It says nothing about what is right or
-// wrong: a folder without a word from [Load] and [Validate] may still not be
+// wrong: a folder without a word from loading and [Validate] may still not be
 // deployable today.
 func Unsupported(app *appconfig.App) []place.Diagnostic {
 	u := unsupported{place.Report{Origin: &app.Origin}}

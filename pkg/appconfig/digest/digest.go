@@ -22,11 +22,13 @@ func Of(what string, block any, include func(tag string) bool, more ...string) s
 	return SHA256(canonical)
 }
 
+// SHA256 is the digest of bytes: "sha256:" and the hash in hex.
 func SHA256(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// All chooses every field that counts at all.
 func All(tag string) bool { return tag != "-" }
 
 // Tagged chooses the fields of one side. A field tagged "inside" is a

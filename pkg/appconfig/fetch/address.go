@@ -190,6 +190,7 @@ func (e *addressError) Error() string { return e.message }
 
 func badAddress(message, remedy string) error { return &addressError{message, remedy} }
 
+// RemedyOf says what to do about an error of ParseAddress, "" when nothing is known.
 func RemedyOf(err error) string {
 	if e, ok := errors.AsType[*addressError](err); ok {
 		return e.remedy

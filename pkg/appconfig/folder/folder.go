@@ -22,6 +22,7 @@ const (
 	MaxBytes     = 64 << 20 // all of them together
 )
 
+// Why a file is not read. ErrUsed is for those who count what keys name.
 var (
 	ErrOutside  = errors.New("leaves the app folder")
 	ErrTooMany  = fmt.Errorf("the app folder has more than %d files to read", MaxFiles)
@@ -33,11 +34,12 @@ var (
 // never follows a symlink out of the folder.
 type Reader struct {
 	FS    fs.FS
-	Files map[string][]byte
+	Files map[string][]byte // what was read so far, by name
 	total int64
 	plain map[string]bool // directories that are no symlinks
 }
 
+// New reads from a file system.
 func New(fsys fs.FS) *Reader {
 	return &Reader{FS: fsys, Files: map[string][]byte{}, plain: map[string]bool{}}
 }
@@ -187,6 +189,7 @@ const FetchedDir = ".fetched"
 
 var errReserved = errors.New("is in " + FetchedDir + "/, where a bundle keeps what was fetched")
 
+// IsReserved tells names that only a bundle may use.
 func IsReserved(name string) bool {
 	return name == FetchedDir || strings.HasPrefix(name, FetchedDir+"/")
 }
@@ -194,7 +197,8 @@ func IsReserved(name string) bool {
 // Clean makes "", ".", "./x/" and "x" comparable.
 func Clean(dir string) string { return path.Clean(strings.ReplaceAll(dir, "\\", "/")) }
 
-// Inside checks a directory written in a config, by its text alone.
+// Inside returns ErrOutside for a directory written in a config that leaves the
+// app folder, by its text alone.
 func Inside(dir string) error {
 	clean := Clean(dir)
 	if path.IsAbs(clean) || !fs.ValidPath(clean) {
@@ -211,6 +215,7 @@ func ShortError(err error) error {
 	return err
 }
 
+// Code is the code of a diagnostic about an error of this package.
 func Code(err error) place.Code {
 	switch {
 	case errors.Is(err, ErrOutside):

@@ -68,7 +68,7 @@ func compareDrawings(t *testing.T, name string, g *graph.Graph) {
 		t.Fatal(err)
 	}
 	for ending, got := range map[string]string{"txt": g.Tree(), "dot": g.DOT(), "mmd": g.Mermaid(), "json": string(encoded) + "\n"} {
-		golden := filepath.Join("testdata", "graph", name+"."+ending)
+		golden := filepath.Join("testdata", name+"."+ending)
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 				t.Fatal(err)

@@ -62,7 +62,7 @@ func (r Reason) String() string {
 // templates read, in loaded files too. A template that reads an action's
 // outputs needs that action's components. The diagnostics tell of components
 // that wait for each other; the members of such a cycle are in no layer.
-// References to things that do not exist make no edge; Validate reports them.
+// References to things that do not exist make no edge; check.Validate reports them.
 func New(app *appconfig.App) (*Graph, []place.Diagnostic) {
 	g := &Graph{types: map[string]appconfig.ComponentType{}, rank: map[string]int{}, index: map[[2]string]int{}}
 	for i := range app.Components {
@@ -105,7 +105,7 @@ func needsOf(a *appconfig.App, c *appconfig.Component) []need {
 	for _, t := range template.In(c.At, c) {
 		refs, err := t.References()
 		if err != nil {
-			continue // Validate reports it
+			continue // check.Validate reports it
 		}
 		for _, ref := range refs {
 			file, pos := t.PositionOf(&a.Origin, ref)

@@ -73,6 +73,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
+// WithRemedy is d with what to do about it.
 func (d Diagnostic) WithRemedy(format string, args ...any) Diagnostic {
 	d.Remedy = fmt.Sprintf(format, args...)
 	return d

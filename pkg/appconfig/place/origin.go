@@ -56,6 +56,7 @@ func (p Place) Item(i int) Place {
 	return Place{File: p.File, Key: p.Key + "[" + strconv.Itoa(i) + "]"}
 }
 
+// ID is the key of Origin.Positions.
 func (p Place) ID() string { return p.File + "#" + p.Key }
 
 // Position finds the place's line and column, or those of the nearest key
@@ -86,6 +87,7 @@ func (p Place) Last() string {
 	return key
 }
 
+// Parent is the place of the key around this one, at last that of the file.
 func (p Place) Parent() Place {
 	for i := len(p.Key) - 1; i > 0; i-- {
 		if c := p.Key[i]; c == '.' || c == '[' {

@@ -27,10 +27,12 @@ func (r *Report) Suggest(d Diagnostic, name string, defined []string) Diagnostic
 	return d
 }
 
+// At makes a diagnostic that points at a place, without adding it.
 func (r *Report) At(severity Severity, code Code, at Place, format string, args ...any) Diagnostic {
 	return r.Origin.Diagnose(severity, code, at, format, args...)
 }
 
+// Add reports a problem at a place.
 func (r *Report) Add(severity Severity, code Code, at Place, format string, args ...any) {
 	r.Diags = append(r.Diags, r.At(severity, code, at, format, args...))
 }

@@ -16,7 +16,7 @@ import (
 
 // The generated part of the reference page stands between these lines.
 const (
-	keysBegin = "<!-- keys: go test ./appconfig -run TestReferencePage -update writes what follows -->\n"
+	keysBegin = "<!-- keys: go test ./appconfig/schema -run TestReferencePage -update writes what follows -->\n"
 	keysEnd   = "<!-- end of keys -->\n"
 )
 

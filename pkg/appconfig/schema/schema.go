@@ -19,8 +19,8 @@ import (
 
 // Of returns the JSON Schema (draft 2020-12) of one kind of document, for
 // editors and other tools that check TOML by it. It says what keys there are
-// and what their values look like; rules between keys only [Load] and
-// [Validate] know. The same kind gives the same bytes.
+// and what their values look like; rules between keys only loading and checking
+// know. The same kind gives the same bytes.
 func Of(kind string) ([]byte, error) {
 	k, ok := fileKind(kind)
 	if !ok {

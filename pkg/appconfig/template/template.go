@@ -17,7 +17,7 @@ type Value struct {
 	At   place.Place // the key that it is the value of
 	Text string      // as written
 	File string      // the file or address that it was loaded from, "" when it stands at the key
-	// always is set for READMEs, which are templates whatever they mention.
+	// Always is set for READMEs, which are templates whatever they mention.
 	Always bool
 }
 
