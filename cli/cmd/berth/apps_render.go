@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
@@ -239,7 +240,7 @@ func (c *cli) readState(name string) (interpolate.State, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
-			return nil, usage{err}
+			return nil, usage.Error{Err: err}
 		}
 		defer func() { _ = file.Close() }()
 		in = file

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/schema"
 )
 
@@ -36,7 +37,7 @@ such as #:schema ../schemas/helm.json (a path, or an address).`,
 			}
 			text, err := schema.Of(args[0])
 			if err != nil {
-				return usage{err}
+				return usage.Error{Err: err}
 			}
 			_, err = output.Printf(c.out, "%s\n", text)
 			return err
@@ -56,7 +57,7 @@ func (c *cli) writeSchemas(dir string, kinds []string) error {
 	for _, kind := range kinds {
 		text, err := schema.Of(kind)
 		if err != nil {
-			return usage{err}
+			return usage.Error{Err: err}
 		}
 		schemas[kind] = append(text, '\n')
 	}

@@ -118,15 +118,15 @@ var severityStyles = map[place.Severity]output.Style{place.Error: output.Bad, pl
 // pointsTo is where a diagnostic points to, as editors and terminals know it.
 func pointsTo(d place.Diagnostic) string {
 	if d.Line == 0 {
-		return printable(d.File) + ":"
+		return output.Printable(d.File) + ":"
 	}
-	return fmt.Sprintf("%s:%d:%d:", printable(d.File), d.Line, d.Column)
+	return fmt.Sprintf("%s:%d:%d:", output.Printable(d.File), d.Line, d.Column)
 }
 
 // plain keeps a message to one line without what could steer a terminal: it may
 // quote anything from a file.
 func plain(text string) string {
-	return printable(strings.Join(strings.Split(strings.TrimSpace(text), "\n"), " "))
+	return output.Printable(strings.Join(strings.Split(strings.TrimSpace(text), "\n"), " "))
 }
 
 // counts is the last line: "2 errors, 1 warning in 2 files".

@@ -95,7 +95,7 @@ func (c *cli) buildView() output.View[ctlapi.Build] {
 			}},
 			{Head: "AGE", Cell: func(b ctlapi.Build) string { return c.age(b.CreatedAt) }},
 			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Wait).Reason }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return shortDigest(value(b.Artifact).Digest) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return output.ShortDigest(value(b.Artifact).Digest) }},
 			{Head: "ERROR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Error) }},
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/logapi"
 )
@@ -220,7 +221,7 @@ func TestLogLinesCannotSteerTheTerminal(t *testing.T) {
 		"two\nlines":                           "two⟨U+000A⟩lines",
 		"é\x1b[1;31mü\x1b[0m日本\u009b2J end":    "éü日本⟨U+009B⟩2J end",
 	} {
-		if got := printable(in); got != want {
+		if got := output.Printable(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

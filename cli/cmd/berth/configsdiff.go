@@ -192,7 +192,7 @@ const maxShown = 80
 // brief cuts a value where it would fill the screen.
 func brief(value, text string) string {
 	if strings.HasPrefix(text, "sha256:") {
-		return shortDigest(text)
+		return output.ShortDigest(text)
 	}
 	if strings.Contains(text, "\n") {
 		return fmt.Sprintf("a text of %d lines", lineCount(strings.Split(text, "\n")))

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
 func (c *cli) contextCommand() *cobra.Command {
@@ -70,7 +71,7 @@ func (c *cli) contextAdd() *cobra.Command {
 			return usagef("%q cannot be the name of a context", name)
 		}
 		if err := contexts.CheckURL(url); err != nil {
-			return usage{err}
+			return usage.Error{Err: err}
 		}
 		file, err := c.contextFile()
 		if err != nil {

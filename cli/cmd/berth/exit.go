@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -27,22 +28,13 @@ type outcome int
 // Error implements error.
 func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
-// usage marks an error as one of the command line.
-type usage struct{ err error }
-
-// Error implements error.
-func (u usage) Error() string { return u.err.Error() }
-
-// Unwrap returns the cause.
-func (u usage) Unwrap() error { return u.err }
-
-func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return usage.Errorf(format, args...) }
 
 // exitCode decides the code for the error of a command.
 func exitCode(err error) int {
 	var (
 		o       outcome
-		u       usage
+		u       usage.Error
 		problem *api.Problem
 	)
 	switch {

@@ -286,7 +286,7 @@ func (c *cli) resourceView() output.View[ctlapi.Resource] {
 			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return c.age(r.UpdatedAt) }},
 			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
 			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return value(r.LiveChangeID) }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return shortDigest(value(r.LiveArtifactDigest)) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(value(r.LiveArtifactDigest)) }},
 		},
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -127,7 +126,7 @@ func (l *logging) find(ctx context.Context, what string) (*source, error) {
 	}
 	install, part, found := strings.Cut(what, "/")
 	if !found {
-		w, err := newestWorkflow(ctx, l.client, install)
+		w, err := l.client.NewestWorkflow(ctx, install)
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +138,7 @@ func (l *logging) find(ctx context.Context, what string) (*source, error) {
 // ofPart is the newest change of a component or, when there is none, the
 // newest run of an action.
 func (l *logging) ofPart(ctx context.Context, install, part string) (*source, error) {
-	changes, err := collect(pageSize, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
+	changes, err := collect(api.PageSize, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
 		resp, err := l.client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{Install: &install, Limit: &limit, After: after})
 		if err != nil {
 			return nil, "", err
@@ -158,7 +157,7 @@ func (l *logging) ofPart(ctx context.Context, install, part string) (*source, er
 			return l.ofChange(ctx, change.ID)
 		}
 	}
-	runs, err := listRuns(ctx, l.client, 1, install, part)
+	runs, err := l.client.Runs(ctx, 1, install, part)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +198,7 @@ func (l *logging) ofBuild(ctx context.Context, id string) (*source, error) {
 const shortPoll = "1s"
 
 func (l *logging) ofChange(ctx context.Context, id string) (*source, error) {
-	change, err := getChange(ctx, l.client, id)
+	change, err := l.client.Change(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -360,20 +359,8 @@ func (l *logging) print(r logapi.Record) error {
 		_, err := io.WriteString(w, r.Text+end)
 		return err
 	}
-	_, err := io.WriteString(l.out, printable(r.Text)+end)
+	_, err := io.WriteString(l.out, output.Printable(r.Text)+end)
 	return err
-}
-
-var colorSequence = regexp.MustCompile("\x1b\\[[0-9;:]*m")
-
-// printable is a line of a log without the colours of the tool that wrote it,
-// and with everything else in it visible: tabs are all that is kept.
-func printable(text string) string {
-	cells := strings.Split(colorSequence.ReplaceAllString(text, ""), "\t")
-	for i, cell := range cells {
-		cells[i] = visible.Line(cell)
-	}
-	return strings.Join(cells, "\t")
 }
 
 // completeness is the last word on a stream.

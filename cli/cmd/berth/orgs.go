@@ -86,7 +86,7 @@ them. The file must not be there yet.`,
 func saveChain(ctx context.Context, client *api.Client, chain string, w io.Writer) (int64, error) {
 	var last int64
 	for {
-		after, limit := last, pageSize
+		after, limit := last, api.PageSize
 		resp, err := client.ListChainRecordsWithResponse(ctx, chain, &ctlapi.ListChainRecordsParams{AfterSeq: &after, Limit: &limit})
 		if err != nil {
 			return last, err

@@ -2,10 +2,9 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-)
 
-// pageSize is how many items are asked for at once, the most that is given.
-const pageSize = 500
+	"github.com/berth-dev/berth/cli/internal/api"
+)
 
 // limitFlag adds --limit to a command that lists.
 func limitFlag(cmd *cobra.Command) *int {
@@ -14,23 +13,7 @@ func limitFlag(cmd *cobra.Command) *int {
 	return limit
 }
 
-// collect reads pages until there is no more, or enough.
+// collect is api.Collect.
 func collect[T any](limit int, page func(limit int, after *string) (items []T, next string, err error)) ([]T, error) {
-	var all []T
-	var after *string
-	for {
-		size := pageSize
-		if limit > 0 {
-			size = min(size, limit-len(all))
-		}
-		items, next, err := page(size, after)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items...)
-		if next == "" || limit > 0 && len(all) >= limit {
-			return all, nil
-		}
-		after = &next
-	}
+	return api.Collect(limit, page)
 }

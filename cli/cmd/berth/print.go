@@ -8,8 +8,10 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -17,7 +19,7 @@ import (
 func (c *cli) format() (output.Options, error) {
 	o, err := output.Parse(c.outputFlag, c.jsonFlag)
 	if err != nil {
-		return o, usage{err}
+		return o, usage.Error{Err: err}
 	}
 	o.Color = c.colorOn(c.out)
 	return o, nil
@@ -69,23 +71,6 @@ func (c *cli) forPrograms() bool {
 	return c.jsonFlag != "" || c.outputFlag != string(output.Table) && c.outputFlag != string(output.Wide)
 }
 
-func value[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// optional is nil for what was not given.
-func optional[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
 // age is how long ago something was.
 func (c *cli) age(t time.Time) string { return follow.Duration(c.now().Sub(t)) }
 
@@ -110,8 +95,8 @@ func refName(ref *ctlapi.Ref) string {
 	return ref.Name
 }
 
-// shortDigest is enough of a digest to compare by eye.
-func shortDigest(digest string) string {
-	const enough = len("sha256:") + 12
-	return digest[:min(len(digest), enough)]
-}
+// value is api.Value: nearly every command needs it.
+func value[T any](p *T) T { return api.Value(p) }
+
+// optional is api.Optional.
+func optional[T comparable](v T) *T { return api.Optional(v) }

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -60,7 +61,7 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 		return exitFailed
 	}
 	if err != nil && !c.running {
-		err = usage{err}
+		err = usage.Error{Err: err}
 	}
 	report(s.err, err)
 	return exitCode(err)
@@ -166,7 +167,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	} else {
 		text += "; see " + cmd.CommandPath() + " --help"
 	}
-	return usage{errors.New(text)}
+	return usage.Error{Err: errors.New(text)}
 }
 
 // exactly is cobra.ExactArgs with the names of what is missing, and our exit
