@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
@@ -71,5 +73,5 @@ func (c *cli) usable(f appFolder) (*appconfig.App, error) {
 			output.Println(c.err, d)
 		}
 	}
-	return nil, fmt.Errorf("%s has %s", f.written, errorsIn(diagnostics))
+	return nil, fmt.Errorf("%s has %s", f.written, sync.ErrorsIn(diagnostics))
 }

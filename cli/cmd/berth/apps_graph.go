@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -85,7 +87,7 @@ func (c *cli) graph(folder appFolder, format string) error {
 	case err != nil:
 		return err
 	case place.HasErrors(found):
-		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, errorsIn(found))
+		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, sync.ErrorsIn(found))
 	case len(cycles) > 0:
 		return fmt.Errorf("%s", cycles[0].Message)
 	}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -61,7 +63,7 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 			output.Println(c.err, d)
 		}
 		if place.HasErrors(found) {
-			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, errorsIn(found))
+			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, sync.ErrorsIn(found))
 		}
 	}
 	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -65,7 +67,7 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 				return err
 			}
 			if fetch {
-				if folder.fetched, err = c.fetchElsewhere(cmd.Context(), folder.root, nil); err != nil {
+				if folder.fetched, err = sync.Elsewhere(cmd.Context(), folder.root, nil, c.err); err != nil {
 					return err
 				}
 			}

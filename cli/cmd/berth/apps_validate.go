@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
@@ -36,7 +38,7 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 				return err
 			}
 			if fetch {
-				if folder.fetched, err = c.fetchElsewhere(cmd.Context(), folder.root, nil); err != nil {
+				if folder.fetched, err = sync.Elsewhere(cmd.Context(), folder.root, nil, c.err); err != nil {
 					return err
 				}
 			}

@@ -91,7 +91,7 @@ func (c *cli) buildView() output.View[ctlapi.Build] {
 				if b.FinishedAt == nil {
 					return ""
 				}
-				return follow.Duration(buildTime(b))
+				return follow.Duration(api.BuildTime(b))
 			}},
 			{Head: "AGE", Cell: func(b ctlapi.Build) string { return c.age(b.CreatedAt) }},
 			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Wait).Reason }},

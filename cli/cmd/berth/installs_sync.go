@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/sync"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -141,7 +143,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 		output.Println(c.err, d)
 	}
 	if place.HasErrors(diagnostics) {
-		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, errorsIn(diagnostics))
+		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, sync.ErrorsIn(diagnostics))
 	}
 	return declared, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/term"
@@ -81,13 +80,6 @@ func (c *cli) ageOf(t *time.Time) string {
 	return c.age(*t)
 }
 
-func number(ref *ctlapi.NumberRef) string {
-	if ref == nil {
-		return ""
-	}
-	return strconv.Itoa(ref.Number)
-}
-
 func refName(ref *ctlapi.Ref) string {
 	if ref == nil {
 		return ""
@@ -100,3 +92,6 @@ func value[T any](p *T) T { return api.Value(p) }
 
 // optional is api.Optional.
 func optional[T comparable](v T) *T { return api.Optional(v) }
+
+// number is api.Number.
+func number(ref *ctlapi.NumberRef) string { return api.Number(ref) }

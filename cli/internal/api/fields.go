@@ -1,5 +1,12 @@
 package api
 
+import (
+	"strconv"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
 // Value is what an optional field holds, the zero value when it is left out.
 func Value[T any](p *T) T {
 	var zero T
@@ -16,4 +23,21 @@ func Optional[T comparable](v T) *T {
 		return nil
 	}
 	return &v
+}
+
+// Number is the number of a config or a release, "" when there is none.
+func Number(ref *ctlapi.NumberRef) string {
+	if ref == nil {
+		return ""
+	}
+	return strconv.Itoa(ref.Number)
+}
+
+// BuildTime is how long a finished build took.
+func BuildTime(b ctlapi.Build) time.Duration {
+	from := b.CreatedAt
+	if b.StartedAt != nil {
+		from = *b.StartedAt
+	}
+	return Value(b.FinishedAt).Sub(from)
 }

@@ -1,8 +1,9 @@
-package main
+package sync
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 
@@ -12,12 +13,12 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
-// fetchElsewhere fetches what a folder takes from elsewhere, then what the files
+// Elsewhere fetches what a folder takes from elsewhere, then what the files
 // that it merges in take, until nothing more is asked for. What is in a git
 // repository that the map has is read from there instead. An address that cannot
-// be fetched has a result that says why.
-func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) (results map[string]fetch.Result, err error) {
-	fetcher := remote.New(func(line string) { output.Println(c.err, line) })
+// be fetched has a result that says why. What goes on is told to say.
+func Elsewhere(ctx context.Context, root fs.FS, mapped SourceMap, say io.Writer) (results map[string]fetch.Result, err error) {
+	fetcher := remote.New(func(line string) { output.Println(say, line) })
 	defer func() {
 		if closeErr := fetcher.Close(); err == nil {
 			err = closeErr
@@ -41,7 +42,7 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 				continue
 			}
 			asked++
-			if result, ok := c.fromMap(f.Address, mapped); ok {
+			if result, ok := fromMap(f.Address, mapped, say); ok {
 				results[f.Address] = result
 				continue
 			}
@@ -56,7 +57,7 @@ func (c *cli) fetchElsewhere(ctx context.Context, root fs.FS, mapped sourceMap) 
 }
 
 // fromMap takes a file of a git repository from where the map sends it.
-func (c *cli) fromMap(address string, mapped sourceMap) (fetch.Result, bool) {
+func fromMap(address string, mapped SourceMap, say io.Writer) (fetch.Result, bool) {
 	parsed, err := fetch.ParseAddress(address)
 	if err != nil || !parsed.Git {
 		return fetch.Result{}, false
@@ -66,7 +67,7 @@ func (c *cli) fromMap(address string, mapped sourceMap) (fetch.Result, bool) {
 		return result, false
 	}
 	if result.Problem == "" {
-		output.Printf(c.err, "%s is taken from %s\n", address, from)
+		output.Printf(say, "%s is taken from %s\n", address, from)
 	}
 	return result, true
 }

@@ -1,4 +1,4 @@
-package main
+package sync
 
 import (
 	"bufio"
@@ -12,14 +12,15 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
-// sourceMap sends git repositories to directories of this machine, so that a
+// SourceMap sends git repositories to directories of this machine, so that a
 // sync takes their content from there.
-type sourceMap []mapping
+type SourceMap []mapping
 
 // mapping is one entry: REPO[//DIR]=PATH.
 type mapping struct {
@@ -31,10 +32,10 @@ type mapping struct {
 	used    bool
 }
 
-// readSourceMap reads the entries of the command line and of a file. Paths of a
+// ReadSourceMap reads the entries of the command line and of a file. Paths of a
 // file are relative to it.
-func readSourceMap(entries []string, file string) (sourceMap, error) {
-	var all sourceMap
+func ReadSourceMap(entries []string, file string) (SourceMap, error) {
+	var all SourceMap
 	add := func(entry, where string, asked bool) error {
 		m, err := parseMapping(entry)
 		if err != nil {
@@ -45,7 +46,7 @@ func readSourceMap(entries []string, file string) (sourceMap, error) {
 		}
 		for _, other := range all {
 			if other.repo == m.repo && other.dir == m.dir && other.asked == asked {
-				return usagef("the source map has %q and %q for the same source", other.written, entry)
+				return usage.Errorf("the source map has %q and %q for the same source", other.written, entry)
 			}
 		}
 		all = append(all, m)
@@ -61,7 +62,7 @@ func readSourceMap(entries []string, file string) (sourceMap, error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, usagef("source map: %w", err)
+		return nil, usage.Errorf("source map: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -80,7 +81,7 @@ func readSourceMap(entries []string, file string) (sourceMap, error) {
 func parseMapping(entry string) (mapping, error) {
 	from, to, ok := strings.Cut(entry, "=")
 	if !ok || strings.TrimSpace(from) == "" || strings.TrimSpace(to) == "" {
-		return mapping{}, usagef("%q is no entry of a source map: write REPO[//DIR]=PATH", entry)
+		return mapping{}, usage.Errorf("%q is no entry of a source map: write REPO[//DIR]=PATH", entry)
 	}
 	repo, dir := strings.TrimSpace(from), "."
 	// The "//" of a scheme is not what divides.
@@ -88,7 +89,7 @@ func parseMapping(entry string) (mapping, error) {
 		repo, dir = repo[:i], path.Clean(strings.Trim(repo[i:], "/"))
 	}
 	if dir == ".." || strings.HasPrefix(dir, "../") {
-		return mapping{}, usagef("%q leaves the repository", entry)
+		return mapping{}, usage.Errorf("%q leaves the repository", entry)
 	}
 	return mapping{written: entry, repo: repositoryOf(repo), dir: dir, local: strings.TrimSpace(to)}, nil
 }
@@ -118,7 +119,7 @@ func repositoryOf(written string) string {
 // find finds the entry for a path of a repository, nil when there is none, and
 // the rest of the path below its directory. The entry of the longest directory
 // wins, and one of the command line before one of a file.
-func (s sourceMap) find(repository, name string) (best *mapping, rest string) {
+func (s SourceMap) find(repository, name string) (best *mapping, rest string) {
 	repo := repositoryOf(repository)
 	for i := range s {
 		m := &s[i]
@@ -138,7 +139,7 @@ func (s sourceMap) find(repository, name string) (best *mapping, rest string) {
 }
 
 // directory is where a git source stands on this machine.
-func (s sourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok bool) {
+func (s SourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok bool) {
 	if src.Kind != appconfig.SourceGit {
 		return nil, "", false
 	}
@@ -150,7 +151,7 @@ func (s sourceMap) directory(src appconfig.Source) (root fs.FS, dir string, ok b
 }
 
 // archive packs what stands in for a git source; false when nothing does.
-func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
+func (s SourceMap) archive(src appconfig.Source) (data []byte, digest, from string, ok bool, err error) {
 	if src.Kind != appconfig.SourceGit {
 		return nil, "", "", false, nil
 	}
@@ -160,7 +161,7 @@ func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 	}
 	from = filepath.Join(m.local, filepath.FromSlash(rest))
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
-		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", sourceName(src), from)
+		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", SourceName(src), from)
 	}
 	data, digest, err = bundle.ArchiveDirectory(os.DirFS(m.local), rest)
 	return data, digest, from, err == nil, err
@@ -168,7 +169,7 @@ func (s sourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 
 // file reads what stands in for a file of a git repository; from is "" when
 // nothing does. As in the repository, a symlink may not lead out of it.
-func (s sourceMap) file(address fetch.Address) (result fetch.Result, from string) {
+func (s SourceMap) file(address fetch.Address) (result fetch.Result, from string) {
 	best, rest := s.find(address.URL, address.Path)
 	if best == nil {
 		return result, ""
@@ -208,7 +209,7 @@ func readBelow(dir, name string) ([]byte, error) {
 }
 
 // unused are the entries of the command line that no source needed.
-func (s sourceMap) unused() []string {
+func (s SourceMap) unused() []string {
 	var all []string
 	for _, m := range s {
 		if m.asked && !m.used {
@@ -218,8 +219,8 @@ func (s sourceMap) unused() []string {
 	return all
 }
 
-// sourceName is a git source for people: "acme/app//infra".
-func sourceName(src appconfig.Source) string {
+// SourceName is a git source for people: "acme/app//infra".
+func SourceName(src appconfig.Source) string {
 	if src.Directory == "." {
 		return src.Repo
 	}

@@ -11,7 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/berth-dev/berth/cli/internal/sync"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,22 +66,22 @@ func appWith(t *testing.T, files map[string]string) string {
 }
 
 // packed reads a folder as sync does and opens what it would upload.
-func packed(t *testing.T, app string, s syncing) (config *appconfig.App, stderr string, err error) {
+func packed(t *testing.T, app string, o sync.Options) (config *appconfig.App, stderr string, err error) {
 	t.Helper()
 	var errs bytes.Buffer
-	c := &cli{streams: streams{err: &errs}, now: time.Now}
-	_, uploads, ask, err := c.readFolder(t.Context(), app, s)
+	o.Say = &errs
+	read, err := sync.Read(t.Context(), app, o)
 	if err != nil {
 		return nil, errs.String(), err
 	}
 	uploaded := func(digest string) []byte {
-		i := slices.IndexFunc(uploads, func(u archive) bool { return u.digest == digest })
+		i := slices.IndexFunc(read.Archives, func(u sync.Archive) bool { return u.Digest == digest })
 		if i < 0 {
 			t.Fatalf("%s is not uploaded", digest)
 		}
-		return uploads[i].bytes
+		return read.Archives[i].Bytes
 	}
-	digests, err := bundle.PacksOf(uploaded(ask.request.BundleDigest))
+	digests, err := bundle.PacksOf(uploaded(read.Request.BundleDigest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestSyncFetches(t *testing.T) {
 		"components/api.toml": "name = \"api\"\nsource = \"" + url + "/api.toml\"\n",
 		"sandbox.toml":        "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[[var_file]]\ncontents = \"git::file://" + repo + "//vars/x.tfvars?ref=main\"\n",
 	})
-	config, told, err := packed(t, app, syncing{})
+	config, told, err := packed(t, app, sync.Options{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, told)
 	}
@@ -126,7 +127,7 @@ func TestSyncFetches(t *testing.T) {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	files["/README.md"] = "# Read this\n"
-	if other, _, _ := packed(t, app, syncing{}); other.Digest() == config.Digest() {
+	if other, _, _ := packed(t, app, sync.Options{}); other.Digest() == config.Digest() {
 		t.Error("other contents made the same config")
 	}
 }
@@ -195,7 +196,7 @@ func TestSourceMapOfFiles(t *testing.T) {
 		"the file":              {"https://git.example.invalid/acme/shared//infra/x.tfvars=" + filepath.Join(mirror, "other.tfvars"), "x = 2\n"},
 		"a directory of others": {"https://git.example.invalid/acme/shared//infra=" + filepath.Join(mirror, "gone"), ""},
 	} {
-		config, told, err := packed(t, app, syncing{sourceMap: []string{tc.entry}})
+		config, told, err := packed(t, app, sync.Options{SourceMap: []string{tc.entry}})
 		if tc.want == "" {
 			if err == nil || !strings.Contains(told, "sandbox.toml:5:1 error contents: ") || !strings.Contains(told, "by the source map, where no such file is") {
 				t.Errorf("%s: %v\n%s", name, err, told)
@@ -210,7 +211,7 @@ func TestSourceMapOfFiles(t *testing.T) {
 			t.Errorf("%s: got %q, told %s", name, got, told)
 		}
 	}
-	_, told, err := packed(t, appWith(t, sandbox("git::https://git.example.invalid/acme/shared//out.tfvars")), syncing{sourceMap: []string{"https://git.example.invalid/acme/shared=" + filepath.Join(mirror, "vars")}})
+	_, told, err := packed(t, appWith(t, sandbox("git::https://git.example.invalid/acme/shared//out.tfvars")), sync.Options{SourceMap: []string{"https://git.example.invalid/acme/shared=" + filepath.Join(mirror, "vars")}})
 	if err == nil || !strings.Contains(told, "cannot be read") || strings.Contains(told, "canary") {
 		t.Errorf("a symlink out: %v\n%s", err, told)
 	}

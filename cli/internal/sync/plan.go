@@ -1,32 +1,19 @@
-package main
+package sync
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/diffview"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// showSyncPlan tells what a sync would do; exit code 2 when that is anything.
-func (c *cli) showSyncPlan(r *ctlapi.SyncResult, prune bool) error {
-	if c.forPrograms() {
-		if err := printOne(c, *r, syncView()); err != nil {
-			return err
-		}
-	} else if _, err := fmt.Fprint(c.out, syncPlanText(r, prune, c.colorOn(c.out))); err != nil {
-		return err
-	}
-	if syncChanges(r) {
-		return outcome(exitChanges)
-	}
-	return nil
-}
-
-// syncChanges tells whether a sync would change anything: there is a config to
+// WouldChange tells whether a sync would change anything: there is a config to
 // make, or a build that came to nothing to be tried again.
-func syncChanges(r *ctlapi.SyncResult) bool {
+func WouldChange(r *ctlapi.SyncResult) bool {
 	for _, item := range r.Items {
 		if item.Action == ctlapi.SyncItemActionBuild {
 			return true
@@ -35,13 +22,13 @@ func syncChanges(r *ctlapi.SyncResult) bool {
 	return r.Created
 }
 
-// syncPlanText is the plan for a person: what differs from the newest config,
+// PlanText is the plan for a person: what differs from the newest config,
 // what is built, what that means for the installs, and what would be left over.
-func syncPlanText(r *ctlapi.SyncResult, prune, color bool) string {
+func PlanText(r *ctlapi.SyncResult, prune, color bool) string {
 	var text strings.Builder
 	text.WriteString(visible.Row(planTitle(r)) + "\n")
 	for _, o := range r.Changes {
-		text.WriteString(objectText(o, color))
+		text.WriteString(diffview.Object(o, color))
 	}
 	if r.Created && r.Against != nil && len(r.Changes) == 0 {
 		text.WriteString("no differences that can be shown\n")
@@ -55,7 +42,7 @@ func syncPlanText(r *ctlapi.SyncResult, prune, color bool) string {
 	}))
 	section(&text, "installs, when they are deployed to this", installLines(r, color))
 	section(&text, "no longer in the folder", orphanLines(r, prune))
-	if !syncChanges(r) {
+	if !WouldChange(r) {
 		text.WriteString("\nnothing to do\n")
 	}
 	return text.String()
@@ -130,7 +117,7 @@ func installLines(r *ctlapi.SyncResult, color bool) []string {
 			lines = append(lines, "  "+output.Paint(color, style, mark+" "+component.Component)+": "+component.Reason)
 		}
 	}
-	if more := value(r.InstallsTotal) - len(r.Installs); more > 0 {
+	if more := api.Value(r.InstallsTotal) - len(r.Installs); more > 0 {
 		lines = append(lines, fmt.Sprintf("… and %d more", more))
 	}
 	return lines

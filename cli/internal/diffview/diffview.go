@@ -1,115 +1,33 @@
-package main
+// Package diffview shows people what differs between two configs or two
+// releases.
+package diffview
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
-// comparing is a question for the differences between two of something.
-type comparing func(ctx context.Context, client *api.Client, from, to string) (*ctlapi.Diff, error)
-
-// diffCommand compares two configs or two releases.
-func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Command {
-	var app string
-	upper := strings.ToUpper(what)
-	cmd := &cobra.Command{
-		Use:   "diff " + upper + " " + upper,
-		Short: short,
-		Long: "Each is an id, an app with a number as in hello@3, or only a number: of the app of the\n" +
-			"other one, of --app, or of the app folder that you are in. Exit code 2 when they differ.",
-		Example: example,
-		Args:    exactly(upper, upper),
-	}
-	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers are of (default: the folder's name)")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		from, to, err := bothOf(app, args[0], args[1])
-		if err != nil {
-			return err
-		}
-		diff, err := ask(ctx, client, from, to)
-		if err != nil {
-			return err
-		}
-		return c.showDiff(what, diff)
-	})
-	return cmd
-}
-
-// bothOf names the app of plain numbers.
-func bothOf(app, from, to string) (string, string, error) {
-	if !isNumber(from) {
-		if name, _, ok := strings.Cut(from, "@"); ok && isNumber(to) {
-			to = name + "@" + to
-		}
-		return from, to, nil
-	}
-	if name, _, ok := strings.Cut(to, "@"); ok && app == "" {
-		app = name
-	}
-	if app == "" {
-		here, err := os.Getwd()
-		if err != nil {
-			return "", "", err
-		}
-		if _, err := os.Stat(filepath.Join(here, "metadata.toml")); err != nil {
-			return "", "", usagef("%s is a number of which app? Write APP@%s, use --app, or go to the app's folder", from, from)
-		}
-		app = filepath.Base(here)
-	}
-	from = app + "@" + from
-	if isNumber(to) {
-		to = app + "@" + to
-	}
-	return from, to, nil
-}
-
-func isNumber(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 31)
-	return err == nil
-}
-
-func (c *cli) showDiff(what string, diff *ctlapi.Diff) error {
-	if c.forPrograms() {
-		view := output.View[ctlapi.Diff]{Name: func(d ctlapi.Diff) string { return d.To.ID }}
-		if err := printOne(c, *diff, view); err != nil {
-			return err
-		}
-	} else if _, err := fmt.Fprint(c.out, diffText(what, diff, c.colorOn(c.out))); err != nil {
-		return err
-	}
-	if len(diff.Changes) > 0 {
-		return outcome(exitChanges)
-	}
-	return nil
-}
-
-// diffText shows all differences, for a person.
-func diffText(what string, diff *ctlapi.Diff, color bool) string {
+// Text shows all differences, for a person.
+func Text(what string, diff *ctlapi.Diff, color bool) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s %d → %d\n", visible.Row(diff.App.Name), what, diff.From.Number, diff.To.Number)
 	if len(diff.Changes) == 0 {
 		text.WriteString("no differences\n")
 	}
 	for _, o := range diff.Changes {
-		text.WriteString(objectText(o, color))
+		text.WriteString(Object(o, color))
 	}
 	return text.String()
 }
 
-// objectText shows one object that differs, with a line for each field.
-func objectText(o ctlapi.DiffObject, color bool) string {
+// Object shows one object that differs, with a line for each field.
+func Object(o ctlapi.DiffObject, color bool) string {
 	title := strings.TrimSpace(strings.ReplaceAll(string(o.Kind), "_", " ") + " " + o.Name)
 	mark, style := "~", output.Notice
 	switch o.Change {
