@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/berth-dev/berth/cli/internal/preview"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
@@ -217,7 +219,7 @@ func TestRender(t *testing.T) {
 
 func TestRenderForPrograms(t *testing.T) {
 	t.Parallel()
-	var got []rendered
+	var got []preview.Rendered
 	if err := json.Unmarshal([]byte(succeeds(t, "apps", "render", filepath.Join(examples, "hello"), "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
+
 	"github.com/berth-dev/berth/cli/internal/sync"
 
 	"github.com/spf13/cobra"
@@ -37,7 +39,7 @@ is 1 then.`,
 		},
 	}
 	// Of its own, since a drawing has other formats than a list.
-	cmd.Flags().VarP(oneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
+	cmd.Flags().VarP(usage.OneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
 	return cmd
 }
 

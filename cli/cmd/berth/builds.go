@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -17,7 +19,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&app, "app", "", "only of this app")
 	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
-	list.Flags().Var(oneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
+	list.Flags().Var(usage.OneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
 		ctlapi.BuildStateFailed, ctlapi.BuildStateCancelled), "state", "only in this state: queued, running, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Build, string, error) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -20,7 +22,7 @@ func (c *cli) changesCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
-	list.Flags().Var(oneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
+	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")

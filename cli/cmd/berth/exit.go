@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/remedy"
+
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
@@ -65,7 +67,7 @@ func report(w io.Writer, err error) {
 			fmt.Fprintln(w, "  "+visible.Row(line))
 		}
 	}
-	if remedy := remedyFor(err); remedy != "" {
-		fmt.Fprintln(w, "try:", visible.Row(remedy))
+	if try := remedy.For(err); try != "" {
+		fmt.Fprintln(w, "try:", visible.Row(try))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -35,7 +37,7 @@ func (c *cli) orgsCommand() *cobra.Command {
 	}
 	create.Flags().StringVar(&admin, "admin", "admin", "name of the first admin")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if err := nameable("an org", args[0]); err != nil {
+		if err := usage.Nameable("an org", args[0]); err != nil {
 			return err
 		}
 		resp, err := client.CreateOrgWithResponse(ctx, &ctlapi.CreateOrgParams{}, ctlapi.OrgRequest{Name: args[0], Admin: admin})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/cli/internal/remedy"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -55,8 +57,8 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(s.err, "berth: interrupted")
-		if remedy := remedyFor(err); remedy != "" {
-			fmt.Fprintln(s.err, "try:", visible.Row(remedy))
+		if try := remedy.For(err); try != "" {
+			fmt.Fprintln(s.err, "try:", visible.Row(try))
 		}
 		return exitFailed
 	}
@@ -89,7 +91,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetFlagErrorFunc(flagMistake)
+	root.SetFlagErrorFunc(usage.OfFlag)
 	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
@@ -103,7 +105,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := mistakes(cmd, args); err != nil {
+		if err := usage.Check(cmd, args); err != nil {
 			return err
 		}
 		_, err := c.format() // before anything is done that could not be printed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/cli/internal/remedy"
+
 	"github.com/berth-dev/berth/cli/internal/sync"
 
 	"github.com/spf13/cobra"
@@ -94,7 +96,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 		_, err := output.Println(c.out, sync.Line(result, nil))
 		return err
 	}
-	return whileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
+	return remedy.WhileFollowing(c.awaitRelease(ctx, client, result), "berth sync "+folder+" --wait")
 }
 
 func syncView() output.View[ctlapi.SyncResult] {

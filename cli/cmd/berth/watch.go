@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/cli/internal/remedy"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -73,7 +75,7 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
-		return whileFollowing(err, "berth workflows watch "+id)
+		return remedy.WhileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
 		if err := c.showPlanned(ctx, client, f.Screen, w); err != nil {

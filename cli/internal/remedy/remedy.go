@@ -1,4 +1,5 @@
-package main
+// Package remedy knows what a person can do about an error.
+package remedy
 
 import (
 	"errors"
@@ -29,8 +30,8 @@ var kinds = []struct{ prefix, noun, show, list string }{
 
 var unknownThing = regexp.MustCompile(`^there is no ([a-z ]+) "(.*)"$`)
 
-// remedyFor is what to do about an error, "" when nobody knows.
-func remedyFor(err error) string {
+// For is what to do about an error, "" when nobody knows.
+func For(err error) string {
 	var advised interface{ Remedy() string }
 	if errors.As(err, &advised) && advised.Remedy() != "" {
 		return advised.Remedy()
@@ -72,9 +73,9 @@ type goesOn struct {
 	again string // the command that follows it
 }
 
-// whileFollowing adds to an error how to go on following, unless the answer
+// WhileFollowing adds to an error how to go on following, unless the answer
 // was that there is nothing to follow.
-func whileFollowing(err error, again string) error {
+func WhileFollowing(err error, again string) error {
 	var problem *api.Problem
 	if err == nil || errors.As(err, &problem) && problem.Status < http.StatusInternalServerError {
 		return err

@@ -1,4 +1,4 @@
-package main
+package usage
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// mistakes looks for what is wrong with a command line before anything is done
+// Check looks for what is wrong with a command line before anything is done
 // about it, so that it is told in the same words everywhere.
-func mistakes(cmd *cobra.Command, args []string) error {
+func Check(cmd *cobra.Command, args []string) error {
 	see := "; see " + cmd.CommandPath() + " --help"
 	if slices.Contains(args, "") {
-		return usagef("an argument of %s is empty%s", cmd.CommandPath(), see)
+		return Errorf("an argument of %s is empty%s", cmd.CommandPath(), see)
 	}
 	var wrong error
 	exclusive := map[string][]string{} // what was given, by group
@@ -25,10 +25,10 @@ func mistakes(cmd *cobra.Command, args []string) error {
 			return
 		}
 		if _, required := f.Annotations[cobra.BashCompOneRequiredFlag]; required && (!f.Changed || f.Value.String() == "") {
-			wrong = usagef("%s needs --%s%s", cmd.CommandPath(), f.Name, see)
+			wrong = Errorf("%s needs --%s%s", cmd.CommandPath(), f.Name, see)
 		}
 		if kind := f.Value.Type(); (kind == "int" || kind == "duration") && strings.HasPrefix(f.Value.String(), "-") {
-			wrong = usagef("--%s %s is less than nothing%s", f.Name, f.Value, see)
+			wrong = Errorf("--%s %s is less than nothing%s", f.Name, f.Value, see)
 		}
 		if f.Changed {
 			for _, group := range f.Annotations["cobra_annotation_mutually_exclusive"] {
@@ -38,18 +38,18 @@ func mistakes(cmd *cobra.Command, args []string) error {
 	})
 	for _, given := range exclusive {
 		if wrong == nil && len(given) > 1 {
-			wrong = usagef("%s exclude each other%s", strings.Join(given, " and "), see)
+			wrong = Errorf("%s exclude each other%s", strings.Join(given, " and "), see)
 		}
 	}
 	return wrong
 }
 
-// flagMistake says what is wrong with a flag, without the words of the parser.
-func flagMistake(cmd *cobra.Command, err error) error {
+// OfFlag says what is wrong with a flag, without the words of the parser.
+func OfFlag(cmd *cobra.Command, err error) error {
 	see := "; see " + cmd.CommandPath() + " --help"
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
-		return usagef("%w%s", err, see)
+		return Errorf("%w%s", err, see)
 	}
 	var what string
 	switch invalid.GetFlag().Value.Type() {
@@ -62,18 +62,18 @@ func flagMistake(cmd *cobra.Command, err error) error {
 	default:
 		what = "cannot be used: " + invalid.Unwrap().Error()
 	}
-	return usagef("--%s %q %s%s", invalid.GetFlag().Name, invalid.GetValue(), what, see)
+	return Errorf("--%s %q %s%s", invalid.GetFlag().Name, invalid.GetValue(), what, see)
 }
 
-// choice is the value of a flag that takes certain words only.
-type choice struct {
+// Choice is the value of a flag that takes certain words only.
+type Choice struct {
 	word    *string
 	allowed []string
 }
 
-// oneOf makes a choice. Nothing is chosen at first.
-func oneOf[S ~string](word *string, allowed ...S) choice {
-	c := choice{word: word}
+// OneOf makes a Choice. Nothing is chosen at first.
+func OneOf[S ~string](word *string, allowed ...S) Choice {
+	c := Choice{word: word}
 	for _, a := range allowed {
 		c.allowed = append(c.allowed, string(a))
 	}
@@ -81,7 +81,7 @@ func oneOf[S ~string](word *string, allowed ...S) choice {
 }
 
 // String implements pflag.Value.
-func (c choice) String() string {
+func (c Choice) String() string {
 	if c.word == nil {
 		return ""
 	}
@@ -89,7 +89,7 @@ func (c choice) String() string {
 }
 
 // Set implements pflag.Value.
-func (c choice) Set(word string) error {
+func (c Choice) Set(word string) error {
 	if !slices.Contains(c.allowed, word) {
 		return fmt.Errorf("there are %s", strings.Join(c.allowed, ", "))
 	}
@@ -98,22 +98,22 @@ func (c choice) Set(word string) error {
 }
 
 // Type implements pflag.Value.
-func (choice) Type() string { return "string" }
+func (Choice) Type() string { return "string" }
 
 const maxName = 63 // letters, as in the contract
 
 var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// nameable tells whether something new may be called so.
-func nameable(noun, name string) error {
+// Nameable tells whether something new may be called so.
+func Nameable(noun, name string) error {
 	if len(name) > maxName || !namePattern.MatchString(name) {
-		return usagef("%q cannot be the name of %s: lower-case letters, digits and dashes, at most %d", shortened(name), noun, maxName)
+		return Errorf("%q cannot be the name of %s: lower-case letters, digits and dashes, at most %d", Shortened(name), noun, maxName)
 	}
 	return nil
 }
 
-// shortened keeps an error to one line, however long what was typed is.
-func shortened(text string) string {
+// Shortened keeps an error to one line, however long what was typed is.
+func Shortened(text string) string {
 	const enough = 80
 	if runes := []rune(text); len(runes) > enough {
 		return string(runes[:enough]) + "…"

@@ -1,4 +1,4 @@
-package main
+package remedy
 
 import (
 	"errors"
@@ -49,28 +49,12 @@ func TestFollowingAgain(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := strings.HasPrefix(remedyFor(whileFollowing(tc.err, again)), again); got != tc.want {
+			if got := strings.HasPrefix(For(WhileFollowing(tc.err, again)), again); got != tc.want {
 				t.Errorf("told how to follow it again: %t, want %t", got, tc.want)
 			}
 		})
 	}
-	if whileFollowing(nil, again) != nil {
+	if WhileFollowing(nil, again) != nil {
 		t.Error("an error where there was none")
-	}
-}
-
-func TestNameable(t *testing.T) {
-	t.Parallel()
-	for name, want := range map[string]bool{
-		"acme": true, "a-1": true, "a": true, strings.Repeat("a", maxName): true,
-		"": false, "Acme": false, "-a": false, "a-": false, "ünter": false, "a\x1b[31m": false, strings.Repeat("a", maxName+1): false,
-	} {
-		err := nameable("an app", name)
-		if (err == nil) != want {
-			t.Errorf("%q: got %v, want it allowed: %t", name, err, want)
-		}
-		if err != nil && strings.ContainsRune(err.Error(), '\x1b') {
-			t.Errorf("%q: the error steers the terminal", name)
-		}
 	}
 }
