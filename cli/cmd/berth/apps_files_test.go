@@ -123,7 +123,7 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 
 func TestGraph(t *testing.T) {
 	t.Parallel()
-	golden := filepath.Join("..", "..", "..", "pkg", "appconfig", "testdata", "graph")
+	golden := filepath.Join("..", "..", "..", "pkg", "appconfig", "graph", "testdata")
 	for format, file := range map[string]string{"tree": "shop.txt", "dot": "shop.dot", "mermaid": "shop.mmd"} {
 		want, err := os.ReadFile(filepath.Join(golden, file))
 		if err != nil {

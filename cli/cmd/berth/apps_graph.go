@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 
-	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 
-	"github.com/berth-dev/berth/cli/internal/sync"
+	"github.com/berth-dev/berth/cli/internal/usage"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,7 @@ is 1 then.`,
 		Example: "  berth apps graph\n  berth apps graph ./app -o mermaid\n  berth apps graph ./app -o dot | dot -Tsvg > app.svg",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
@@ -59,15 +60,15 @@ type graphComponent struct {
 	Needs []string                `json:"needs,omitempty"`
 }
 
-func (c *cli) graph(folder appFolder, format string) error {
-	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
-	for _, d := range folder.located(found) {
+func (c *cli) graph(folder appfolder.Folder, format string) error {
+	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
+	for _, d := range folder.Located(found) {
 		if d.Severity == place.Error {
 			output.Println(c.err, d)
 		}
 	}
 	if len(app.Origin.Files) == 0 {
-		return fmt.Errorf("%s is no app folder", folder.written)
+		return fmt.Errorf("%s is no app folder", folder.Written)
 	}
 	g, cycles := graph.New(app)
 	var err error
@@ -89,7 +90,7 @@ func (c *cli) graph(folder appFolder, format string) error {
 	case err != nil:
 		return err
 	case place.HasErrors(found):
-		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, sync.ErrorsIn(found))
+		return fmt.Errorf("%s has %s, so edges may be missing", folder.Written, findings.Errors(found))
 	case len(cycles) > 0:
 		return fmt.Errorf("%s", cycles[0].Message)
 	}

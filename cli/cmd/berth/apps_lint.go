@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/lint"
@@ -26,7 +28,7 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 		Example: "  berth apps lint\n  berth apps lint ./app --strict",
 		Args:    exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
@@ -39,7 +41,7 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 }
 
 // runChecks runs the checks of a folder one after the other.
-func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
+func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
 	return func(app *appconfig.App, checks []check.LintCheck) (found []place.Diagnostic, err error) {
 		if len(checks) == 0 {
 			return nil, nil
@@ -49,7 +51,7 @@ func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
 			return nil, err
 		}
 		for _, one := range checks {
-			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.written, Config: config, Path: c.getenv("PATH")})...)
+			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

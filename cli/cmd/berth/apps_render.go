@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+
 	"github.com/berth-dev/berth/cli/internal/preview"
 
 	"github.com/berth-dev/berth/cli/internal/sync"
@@ -56,12 +58,12 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 			"  berth apps render ./app --action restart --input version=2\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
 		Args: exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
 			if fetch {
-				if folder.fetched, err = sync.Elsewhere(cmd.Context(), folder.root, nil, c.err); err != nil {
+				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.err); err != nil {
 					return err
 				}
 			}
@@ -80,12 +82,12 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 	return cmd
 }
 
-func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
+func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) error {
 	inputs, err := preview.Inputs(r.inputs)
 	if err != nil {
 		return err
 	}
-	app, err := c.usable(folder)
+	app, err := folder.Usable(c.err)
 	if err != nil {
 		return err
 	}
@@ -99,19 +101,19 @@ func (c *cli) render(ctx context.Context, folder appFolder, r rendering) error {
 	}
 	opts := preview.Options{Now: c.now(), Inputs: inputs, Recorded: recorded}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
-	for _, d := range folder.located(found) {
+	for _, d := range folder.Located(found) {
 		output.Println(c.err, d)
 	}
 	for _, block := range shown {
 		for i := range block.Values {
-			block.Values[i].File = folder.path(block.Values[i].File)
+			block.Values[i].File = folder.Path(block.Values[i].File)
 		}
 	}
 	if err := c.showRendered(shown); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%s cannot be rendered with this state", plural(failed, "value"))
+		return fmt.Errorf("%s cannot be rendered with this state", output.Plural(failed, "value"))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-dev/berth/cli/internal/sync"
+	"github.com/berth-dev/berth/cli/internal/findings"
 
 	"github.com/spf13/cobra"
 
@@ -143,7 +143,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 		output.Println(c.err, d)
 	}
 	if place.HasErrors(diagnostics) {
-		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, sync.ErrorsIn(diagnostics))
+		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, findings.Errors(diagnostics))
 	}
 	return declared, nil
 }

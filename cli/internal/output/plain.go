@@ -1,6 +1,7 @@
 package output
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -23,4 +24,12 @@ func Printable(text string) string {
 func ShortDigest(digest string) string {
 	const enough = len("sha256:") + 12
 	return digest[:min(len(digest), enough)]
+}
+
+// Plural counts things: "1 file", "2 files".
+func Plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

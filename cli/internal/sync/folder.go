@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/berth-dev/berth/cli/internal/findings"
+
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/usage"
@@ -78,7 +80,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 		output.Println(o.Say, d)
 	}
 	if place.HasErrors(diagnostics) {
-		return Folder{}, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, ErrorsIn(diagnostics))
+		return Folder{}, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, findings.Errors(diagnostics))
 	}
 	packed, err := bundle.MakeFetched(root, fetched)
 	if err != nil {
@@ -163,18 +165,4 @@ func TellWarnings(say io.Writer, warnings []ctlapi.Warning, shown []place.Diagno
 			Message: w.Message, Remedy: api.Value(w.Remedy),
 		})
 	}
-}
-
-// ErrorsIn counts errors: "2 errors".
-func ErrorsIn(diagnostics []place.Diagnostic) string {
-	n := 0
-	for _, d := range diagnostics {
-		if d.Severity == place.Error {
-			n++
-		}
-	}
-	if n == 1 {
-		return "1 error"
-	}
-	return fmt.Sprintf("%d errors", n)
 }
