@@ -150,16 +150,25 @@ func (b *Binder) field(at place.Place, values map[string]any, f reflect.StructFi
 			raw = "./" + s // these names of the key always name a file
 		}
 		b.value(at.Below(key), raw, into)
-		if allowed := f.Tag.Get("enum"); allowed != "" && into.Kind() == reflect.String && !strings.Contains(into.String(), "{{") {
-			b.OneOf(at.Below(key), into.String(), strings.Split(allowed, ",")...)
-		}
-		if into.Kind() == reflect.String && fetch.NamesAddress(Key(f)) && fetch.HasCredentials(into.String()) {
-			b.Diags = append(b.Diags, b.At(place.Error, place.CodeValue, at.Below(key), "%s has credentials in it, which would be stored with the app: %s", key, fetch.WithoutCredentials(into.String())).
-				WithRemedy("take them out of the app folder, and change them: they were written down"))
-		}
+		b.checkText(at.Below(key), f, into)
 	}
 	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !partial {
 		b.Add(place.Error, place.CodeMissing, at, "%s is missing", f.Tag.Get("toml"))
+	}
+}
+
+// checkText checks the value of a key that is a string: it is one of those
+// allowed, and an address has no credentials in it.
+func (b *Binder) checkText(at place.Place, f reflect.StructField, into reflect.Value) {
+	if into.Kind() != reflect.String {
+		return
+	}
+	if allowed := f.Tag.Get("enum"); allowed != "" && !strings.Contains(into.String(), "{{") {
+		b.OneOf(at, into.String(), strings.Split(allowed, ",")...)
+	}
+	if fetch.NamesAddress(Key(f)) && fetch.HasCredentials(into.String()) {
+		b.Diags = append(b.Diags, b.At(place.Error, place.CodeValue, at, "%s has credentials in it, which would be stored with the app: %s", at.Last(), fetch.WithoutCredentials(into.String())).
+			WithRemedy("take them out of the app folder, and change them: they were written down"))
 	}
 }
 
@@ -232,17 +241,7 @@ func (b *Binder) value(at place.Place, raw any, into reflect.Value) {
 	}
 	switch into.Kind() {
 	case reflect.Pointer:
-		elem := reflect.New(into.Type().Elem())
-		if s, ok := Scalar(raw); ok && elem.Elem().Kind() == reflect.String {
-			raw = s // a default may be a native number or boolean
-		} else if _, isList := raw.([]any); elem.Elem().Kind() == reflect.String && isList {
-			encoded, _ := json.Marshal(raw)
-			raw = string(encoded)
-		}
-		before := len(b.Diags)
-		if b.value(at, raw, elem.Elem()); len(b.Diags) == before || elem.Elem().Kind() == reflect.Struct {
-			into.Set(elem)
-		}
+		b.pointer(at, raw, into)
 	case reflect.String:
 		if s, ok := b.expect(at, raw, "a string").(string); ok {
 			into.SetString(s)
@@ -271,6 +270,21 @@ func (b *Binder) value(at place.Place, raw any, into reflect.Value) {
 		b.list(at, raw, into)
 	default:
 		panic(fmt.Sprintf("appconfig: no binding for %s", into.Type()))
+	}
+}
+
+// pointer binds a value that may be left out.
+func (b *Binder) pointer(at place.Place, raw any, into reflect.Value) {
+	elem := reflect.New(into.Type().Elem())
+	if s, ok := Scalar(raw); ok && elem.Elem().Kind() == reflect.String {
+		raw = s // a default may be a native number or boolean
+	} else if _, isList := raw.([]any); elem.Elem().Kind() == reflect.String && isList {
+		encoded, _ := json.Marshal(raw)
+		raw = string(encoded)
+	}
+	before := len(b.Diags)
+	if b.value(at, raw, elem.Elem()); len(b.Diags) == before || elem.Elem().Kind() == reflect.Struct {
+		into.Set(elem)
 	}
 }
 
