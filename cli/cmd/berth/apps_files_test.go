@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-dev/berth/cli/internal/preview"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/preview"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/appconfig/check"

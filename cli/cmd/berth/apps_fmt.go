@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/berth-dev/berth/cli/internal/appfolder"
-
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )

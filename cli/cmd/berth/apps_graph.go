@@ -3,14 +3,12 @@ package main
 import (
 	"fmt"
 
-	"github.com/berth-dev/berth/cli/internal/appfolder"
-	"github.com/berth-dev/berth/cli/internal/findings"
-
-	"github.com/berth-dev/berth/cli/internal/usage"
-
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/appconfig/place"

@@ -5,11 +5,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-dev/berth/cli/internal/appfolder"
-	"github.com/berth-dev/berth/cli/internal/findings"
-
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/scaffold"
 	"github.com/berth-dev/berth/pkg/appconfig"

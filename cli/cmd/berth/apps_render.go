@@ -8,16 +8,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/appfolder"
-
-	"github.com/berth-dev/berth/cli/internal/preview"
-
-	"github.com/berth-dev/berth/cli/internal/sync"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/appfolder"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/preview"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"

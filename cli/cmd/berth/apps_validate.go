@@ -1,14 +1,12 @@
 package main
 
 import (
-	"github.com/berth-dev/berth/cli/internal/appfolder"
-	"github.com/berth-dev/berth/cli/internal/findings"
-
-	"github.com/berth-dev/berth/cli/internal/sync"
-
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"

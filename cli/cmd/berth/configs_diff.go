@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/diffview"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/diffview"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )

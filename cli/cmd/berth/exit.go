@@ -6,9 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/remedy"
-
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
 )

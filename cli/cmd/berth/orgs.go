@@ -8,12 +8,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/berth-dev/berth/cli/internal/usage"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 

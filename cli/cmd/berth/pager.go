@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/berth-dev/berth/cli/internal/pager"
-
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/pager"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/cli/internal/api"
@@ -95,3 +96,15 @@ func optional[T comparable](v T) *T { return api.Optional(v) }
 
 // number is api.Number.
 func number(ref *ctlapi.NumberRef) string { return api.Number(ref) }
+
+// limitFlag adds --limit to a command that lists.
+func limitFlag(cmd *cobra.Command) *int {
+	limit := new(int)
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 for all")
+	return limit
+}
+
+// collect is api.Collect.
+func collect[T any](limit int, page func(limit int, after *string) (items []T, next string, err error)) ([]T, error) {
+	return api.Collect(limit, page)
+}

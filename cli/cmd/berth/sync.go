@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/berth-dev/berth/cli/internal/remedy"
-
-	"github.com/berth-dev/berth/cli/internal/sync"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 

@@ -14,11 +14,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/berth-dev/berth/cli/internal/diffview"
-	"github.com/berth-dev/berth/cli/internal/sync"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 

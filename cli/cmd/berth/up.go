@@ -7,15 +7,14 @@ import (
 	"os"
 	"strings"
 
-	"github.com/berth-dev/berth/cli/internal/remedy"
-	"github.com/berth-dev/berth/cli/internal/usage"
-
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/toolchain"
 	"github.com/berth-dev/berth/cli/internal/up"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
 // localContext is the context that `berth up` writes.

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-dev/berth/cli/internal/remedy"
-
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 

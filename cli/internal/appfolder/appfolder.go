@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/berth-dev/berth/cli/internal/findings"
-	"github.com/berth-dev/berth/cli/internal/usage"
-
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/fetch"

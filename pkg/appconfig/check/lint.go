@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-
 	"github.com/berth-dev/berth/pkg/appconfig/folder"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/appconfig/syntax"
