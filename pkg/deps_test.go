@@ -7,7 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -39,7 +42,7 @@ func TestImports(t *testing.T) {
 		},
 		{
 			name:     "what reads app folders starts no program of theirs",
-			packages: "./appconfig",
+			packages: "./appconfig/...",
 			never:    []string{"os/exec", "plugin"},
 		},
 		{
@@ -72,17 +75,70 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestRooms holds the arrows between the packages of the app folder language,
+// which its doc.go draws: each may import those named here and no others of
+// them. What is generated has a package for itself.
+func TestRooms(t *testing.T) {
+	t.Parallel()
+	const rooms = berth + "pkg/appconfig"
+	below := map[string][]string{
+		"/place":           {},
+		"/digest":          {},
+		"/folder":          {"/place"},
+		"/syntax":          {"/place"},
+		"/fetch":           {"/place"},
+		"/template":        {"/place"},
+		"/bind":            {"/place", "/syntax", "/fetch"},
+		"":                 {"/place", "/digest", "/folder", "/syntax", "/fetch", "/template", "/bind"},
+		"/graph":           {"", "/place", "/template"},
+		"/check":           {"", "/graph", "/place", "/folder", "/syntax", "/template"},
+		"/bundle":          {"", "/digest", "/folder", "/fetch"},
+		"/schema/fielddoc": {},
+		"/schema":          {"", "/schema/fielddoc", "/bind", "/place"},
+		"/appconfigtest":   {"", "/check", "/place"},
+	}
+	for _, p := range list(t, "./appconfig/...") {
+		room := strings.TrimPrefix(p.ImportPath, rooms)
+		allowed, known := below[room]
+		if !known {
+			t.Errorf("%s has no row here that says what it may import", p.ImportPath)
+		}
+		delete(below, room)
+		for _, imported := range p.Imports {
+			if other, ok := strings.CutPrefix(imported, rooms); ok && !slices.Contains(allowed, other) {
+				t.Errorf("%s may not import %s", p.ImportPath, imported)
+			}
+		}
+		generated := 0
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.HasPrefix(text, []byte("// Code generated ")) {
+				generated++
+			}
+		}
+		if generated > 0 && generated < len(p.GoFiles) {
+			t.Errorf("%s has generated files and files that people write", p.ImportPath)
+		}
+	}
+	for room := range below {
+		t.Errorf("there is no package %s", rooms+room)
+	}
+}
+
 // A listed package is a package of ours with everything it links.
 type listed struct {
-	ImportPath string
-	Deps       []string
+	ImportPath, Dir        string
+	GoFiles, Imports, Deps []string
 }
 
 // list asks Go about the packages that match a pattern. There must be some: a
 // rule for nothing would hold forever.
 func list(t *testing.T, pattern string) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Deps", pattern)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps", pattern)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -95,7 +95,7 @@ run() {
   mapfile -t packages <<<"$others"
   go_test "${packages[@]}" || status=1
   if [ -n "${RACE:-}" ]; then # which leaves these out
-    go test -json -count=1 -run 'TestHostile|TestBombs' ./pkg/appconfig ./pkg/interpolate || status=1
+    go test -json -count=1 -run 'TestHostile|TestBombs' ./pkg/appconfig/check ./pkg/interpolate || status=1
   fi
   go_test "$e2e" || status=1
   (cd dev && GOWORK=off go test -json ./...) || status=1

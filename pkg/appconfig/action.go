@@ -3,6 +3,9 @@ package appconfig
 import (
 	"slices"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig/digest"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 const (
@@ -21,14 +24,14 @@ const (
 // on a cron, or at a point of its life cycle. The label type = "health-check"
 // makes it a health check.
 type Action struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Unique in the app.
 	Name string `toml:"name" json:"name" rule:"required"`
 	// What it does.
 	Description string `toml:"description" json:"description,omitempty"`
 	// How long a run may take, at most 1h.
-	Timeout Duration `toml:"timeout" json:"timeout" default:"5m"`
+	Timeout place.Duration `toml:"timeout" json:"timeout" default:"5m"`
 	// Components that it needs.
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty"`
 	// The role that it runs under; the maintenance role by default.
@@ -72,7 +75,7 @@ type Step struct {
 	// A command line, or a script of the step's repository; one of these two must be given.
 	Command string `toml:"command" json:"command,omitempty" template:"true"`
 	// A script: its text, or a file.
-	InlineContents *Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
+	InlineContents *place.Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
 	// Its environment.
 	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
 	// Gives this step a kubeconfig; as the action says by default.
@@ -94,19 +97,19 @@ func (a *Action) HealthCheck() (HealthCheck, bool) {
 }
 
 // Digest identifies what the action does and when.
-func (a *Action) Digest() string { return digestOf("action", a, includeAll) }
+func (a *Action) Digest() string { return digest.Of("action", a, digest.All) }
 
 func (a *Action) check(c *checker) {
 	c.name(a.At, "action", a.Name)
-	c.positive(a.At.key("timeout"), a.Timeout)
+	c.positive(a.At.Below("timeout"), a.Timeout)
 	if a.Timeout == 0 {
-		a.Timeout = Duration(DefaultActionTimeout)
+		a.Timeout = place.Duration(DefaultActionTimeout)
 	}
 	if a.Timeout.Std() > MaxActionTimeout {
-		c.add(Error, CodeValue, a.At.key("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
+		c.Add(place.Error, place.CodeValue, a.At.Below("timeout"), "timeout of action %q is %s; the longest is %s", a.Name, a.Timeout, MaxActionTimeout)
 	}
 	if a.Berth != nil {
-		c.guardrails(a.At.key("berth.guardrails"), a.Berth.Guardrails)
+		c.guardrails(a.At.Below("berth.guardrails"), a.Berth.Guardrails)
 	}
 	if hc := a.healthTable(); hc != nil {
 		if hc.UnhealthyAfter == 0 {
@@ -115,15 +118,15 @@ func (a *Action) check(c *checker) {
 		if hc.HealthyAfter == 0 {
 			hc.HealthyAfter = DefaultHealthyAfter
 		}
-		c.notNegative(a.At.key("berth.health_check.unhealthy_after"), hc.UnhealthyAfter)
-		c.notNegative(a.At.key("berth.health_check.healthy_after"), hc.HealthyAfter)
-		hc.checkRemediation(c, a.At.key("berth.health_check"))
+		c.notNegative(a.At.Below("berth.health_check.unhealthy_after"), hc.UnhealthyAfter)
+		c.notNegative(a.At.Below("berth.health_check.healthy_after"), hc.HealthyAfter)
+		hc.checkRemediation(c, a.At.Below("berth.health_check"))
 	}
 	for i := range a.Triggers {
-		a.Triggers[i].check(c, a, a.At.key("triggers").item(i))
+		a.Triggers[i].check(c, a, a.At.Below("triggers").Item(i))
 	}
 	for i := range a.Steps {
-		a.Steps[i].check(c, a, a.At.key("steps").item(i))
+		a.Steps[i].check(c, a, a.At.Below("steps").Item(i))
 	}
 }
 
@@ -134,21 +137,21 @@ func (a *Action) healthTable() *HealthCheck {
 	return a.Berth.HealthCheck
 }
 
-func (s *Step) check(c *checker, a *Action, at Place) {
+func (s *Step) check(c *checker, a *Action, at place.Place) {
 	hasRepo := s.PublicRepo != nil || s.ConnectedRepo != nil
 	switch {
 	case s.Command == "" && s.InlineContents == nil:
-		c.add(Error, CodeMissing, at, "step %q needs command or inline_contents", s.Name)
+		c.Add(place.Error, place.CodeMissing, at, "step %q needs command or inline_contents", s.Name)
 	case s.Command != "" && s.InlineContents != nil:
-		c.add(Error, CodeExclusive, at, "step %q has both command and inline_contents", s.Name)
+		c.Add(place.Error, place.CodeExclusive, at, "step %q has both command and inline_contents", s.Name)
 	case s.InlineContents != nil && hasRepo:
-		c.add(Error, CodeExclusive, at, "step %q has a repository, which goes with command, not with inline_contents", s.Name)
+		c.Add(place.Error, place.CodeExclusive, at, "step %q has a repository, which goes with command, not with inline_contents", s.Name)
 	}
 	if s.PublicRepo != nil && s.ConnectedRepo != nil {
-		c.add(Error, CodeExclusive, at, "step %q has both public_repo and connected_repo", s.Name)
+		c.Add(place.Error, place.CodeExclusive, at, "step %q has both public_repo and connected_repo", s.Name)
 	}
 	first := slices.IndexFunc(a.Steps, func(other Step) bool { return other.Name == s.Name })
 	if &a.Steps[first] != s {
-		c.add(Error, CodeDuplicate, at.key("name"), "action %q has two steps called %q", a.Name, s.Name)
+		c.Add(place.Error, place.CodeDuplicate, at.Below("name"), "action %q has two steps called %q", a.Name, s.Name)
 	}
 }

@@ -3,111 +3,32 @@ package appconfig_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// minimal is the smallest folder without problems; tests change it.
-var minimal = map[string]string{
-	"metadata.toml":    `version = "v2"`,
-	"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[vars]\nsize = \"small\"\n",
-	"runner.toml":      `runner_type = "local"`,
-	"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
-	"src/base/main.tf": variablesOf("size", "x", "y", "z"),
-}
-
-// variablesOf declares variables that need no value.
-func variablesOf(names ...string) string {
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteString("variable \"" + name + "\" {\n  default = null\n}\n")
-	}
-	return b.String()
-}
-
-// module is a component file that is right as it is.
-func module(name string, more ...string) string {
-	return "name = \"" + name + "\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\n" +
-		strings.Join(more, "\n") + "\n[berth]\nlocal_source = \"src/base\"\n"
-}
-
-// folder makes an app folder from the minimal one; "" removes a file.
-func folder(files ...map[string]string) fstest.MapFS {
-	merged := maps.Clone(minimal)
-	for _, f := range files {
-		maps.Copy(merged, f)
-	}
-	out := fstest.MapFS{}
-	for name, contents := range merged {
-		if contents != "" {
-			out[name] = &fstest.MapFile{Data: []byte(contents), Mode: 0o644}
-		}
-	}
-	return out
-}
-
-func load(t *testing.T, fsys fs.FS) *appconfig.App {
-	t.Helper()
-	app, diags := appconfig.Check(fsys, appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
-		t.Fatalf("the folder has errors:\n%s", render(diags))
-	}
-	return app
-}
-
-func render(diags []appconfig.Diagnostic) string {
-	var b strings.Builder
-	for _, d := range diags {
-		b.WriteString(d.String() + "\n")
-	}
-	return b.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
-}
 
 func TestMinimalFolderIsClean(t *testing.T) {
 	t.Parallel()
-	_, diags := appconfig.Check(folder(), appconfig.LoadOptions{})
+	_, diags := check.Folder(appconfigtest.Folder(), appconfig.LoadOptions{})
 	if len(diags) > 0 {
-		t.Errorf("got diagnostics:\n%s", render(diags))
+		t.Errorf("got diagnostics:\n%s", appconfigtest.Render(diags))
 	}
 }
 
 func TestSameFolderSameBytes(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
-		"components/b.toml": module("b"), "components/a.toml": module("a", `dependencies = ["b"]`),
+		"components/b.toml": appconfigtest.Module("b"), "components/a.toml": appconfigtest.Module("a", `dependencies = ["b"]`),
 		"actions/x.toml": "name = \"x\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 	}
-	first, _ := json.Marshal(load(t, folder(files)))
-	second, _ := json.Marshal(load(t, folder(files)))
+	first, _ := json.Marshal(appconfigtest.Load(t, appconfigtest.Folder(files)))
+	second, _ := json.Marshal(appconfigtest.Load(t, appconfigtest.Folder(files)))
 	if !bytes.Equal(first, second) {
 		t.Errorf("the same folder gave\n%s\nand\n%s", first, second)
 	}
@@ -119,22 +40,22 @@ func TestSameFolderSameBytes(t *testing.T) {
 	if !bytes.Equal(first, third) {
 		t.Errorf("JSON does not round-trip:\n%s\n%s", first, third)
 	}
-	if decoded.Digest() != load(t, folder(files)).Digest() {
+	if decoded.Digest() != appconfigtest.Load(t, appconfigtest.Folder(files)).Digest() {
 		t.Error("the digest changed on the way through JSON")
 	}
 }
 
 func TestDigestIgnoresWriting(t *testing.T) {
 	t.Parallel()
-	plain := load(t, folder(map[string]string{"components/a.toml": module("a", `deploy_timeout = "1h"`)}))
-	same := load(t, folder(map[string]string{
+	plain := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{"components/a.toml": appconfigtest.Module("a", `deploy_timeout = "1h"`)}))
+	same := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
 		"components/a.toml":      "",
-		"components/deep/x.toml": "# a comment\n" + module("a", `timeout = "60m"`),
+		"components/deep/x.toml": "# a comment\n" + appconfigtest.Module("a", `timeout = "60m"`),
 	}))
 	if plain.Digest() != same.Digest() {
 		t.Error("a comment, another file name or another spelling of an hour changed the digest")
 	}
-	other := load(t, folder(map[string]string{"components/a.toml": module("a", `deploy_timeout = "2h"`)}))
+	other := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{"components/a.toml": appconfigtest.Module("a", `deploy_timeout = "2h"`)}))
 	if plain.Digest() == other.Digest() {
 		t.Error("another timeout did not change the digest")
 	}
@@ -142,8 +63,8 @@ func TestDigestIgnoresWriting(t *testing.T) {
 
 func TestLoadedFilesAndFreeMaps(t *testing.T) {
 	t.Parallel()
-	app := load(t, folder(map[string]string{
-		"components/sub/a.toml":     module("a", "[vars]\nflag = true\nn = 3\nf = 1.5\ns = \"x\"\n[[var_file]]\ncontents = \"./vars/a.tfvars\"\n[[var_file]]\ncontents = \"b = 1\""),
+	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
+		"components/sub/a.toml":     appconfigtest.Module("a", "[vars]\nflag = true\nn = 3\nf = 1.5\ns = \"x\"\n[[var_file]]\ncontents = \"./vars/a.tfvars\"\n[[var_file]]\ncontents = \"b = 1\""),
 		"components/vars/a.tfvars":  "region = \"{{ .nuon.sandbox.outputs.region }}\"\n",
 		"components/vars/README.md": "not a component",
 	}))
@@ -152,8 +73,8 @@ func TestLoadedFilesAndFreeMaps(t *testing.T) {
 		TerraformVersion: "1.11.4",
 		Vars:             map[string]string{"flag": "true", "n": "3", "f": "1.5", "s": "x"},
 		VarFiles: []appconfig.VarFile{
-			{Contents: appconfig.Text{Contents: "region = \"{{ .nuon.sandbox.outputs.region }}\"\n", File: "components/vars/a.tfvars"}},
-			{Contents: appconfig.Text{Contents: "b = 1"}},
+			{Contents: place.Text{Contents: "region = \"{{ .nuon.sandbox.outputs.region }}\"\n", File: "components/vars/a.tfvars"}},
+			{Contents: place.Text{Contents: "b = 1"}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -163,14 +84,14 @@ func TestLoadedFilesAndFreeMaps(t *testing.T) {
 
 func TestInputsByFolder(t *testing.T) {
 	t.Parallel()
-	app := load(t, folder(map[string]string{
+	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
 		"inputs.toml":          "# moved to inputs/\n",
 		"input_groups/g.toml":  "name = \"g\"\ndisplay_name = \"G\"\ndescription = \"d\"\n",
 		"inputs/g/domain.toml": "name = \"domain\"\ndisplay_name = \"D\"\ndescription = \"d\"\ndefault = 3\ntype = \"number\"\n",
 	}))
 	three := "3"
 	want := []appconfig.Input{{
-		At: appconfig.Place{File: "inputs/g/domain.toml"}, Name: "domain", DisplayName: "D", Description: "d", Group: "g",
+		At: place.Place{File: "inputs/g/domain.toml"}, Name: "domain", DisplayName: "D", Description: "d", Group: "g",
 		Type: appconfig.InputNumber, Default: &three,
 	}}
 	if diff := cmp.Diff(want, app.Inputs); diff != "" {
@@ -181,7 +102,7 @@ func TestInputsByFolder(t *testing.T) {
 func TestHealthCheck(t *testing.T) {
 	t.Parallel()
 	action := func(more string) *appconfig.Action {
-		return load(t, folder(map[string]string{
+		return appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
 			"actions/x.toml": "name = \"x\"\n" + more + "\n[[steps]]\nname = \"s\"\ninline_contents = \"true\"\n",
 		})).Action("x")
 	}
@@ -208,8 +129,8 @@ func TestHealthCheck(t *testing.T) {
 
 func TestTriggerAliases(t *testing.T) {
 	t.Parallel()
-	app := load(t, folder(map[string]string{
-		"components/a.toml": module("a"),
+	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
+		"components/a.toml": appconfigtest.Module("a"),
 		"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\nschedule = \"*/5 * * * *\"\n" +
 			"[[triggers]]\ntype = \"post-component-deploy\"\ncomponent_name = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 	}))

@@ -1,14 +1,13 @@
 package appconfig
 
 import (
-	"maps"
-	"slices"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // Branch is branch.toml or one file under branches/: a branch of a repository
 // that the app is read from, and how its changes roll out.
 type Branch struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Unique in the app.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -48,11 +47,11 @@ type InstallGroup struct {
 func (b *Branch) check(c *checker) {
 	c.oneSource(b.At, b.SourceFile, sourcesGiven(b.PublicRepo, b.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
 	if b.InstallsPublicRepo != nil && b.InstallsConnectedRepo != nil {
-		c.add(Error, CodeExclusive, b.At.key("installs_connected_repo"), "only one of installs_public_repo and installs_connected_repo is possible")
+		c.Add(place.Error, place.CodeExclusive, b.At.Below("installs_connected_repo"), "only one of installs_public_repo and installs_connected_repo is possible")
 	}
 	for i := range b.InstallGroups {
 		g := &b.InstallGroups[i]
-		at := b.At.key("install_groups").item(i)
+		at := b.At.Below("install_groups").Item(i)
 		given := 0
 		for _, is := range []bool{len(g.LabelSelector) > 0, len(g.InstallIDs) > 0, len(g.InstallNames) > 0} {
 			if is {
@@ -61,23 +60,23 @@ func (b *Branch) check(c *checker) {
 		}
 		switch {
 		case given == 0:
-			c.add(Error, CodeMissing, at, "install group %q needs one of label_selector, install_ids and install_names", g.Name)
+			c.Add(place.Error, place.CodeMissing, at, "install group %q needs one of label_selector, install_ids and install_names", g.Name)
 		case given > 1:
-			c.add(Error, CodeExclusive, at, "install group %q can have only one of label_selector, install_ids and install_names", g.Name)
+			c.Add(place.Error, place.CodeExclusive, at, "install group %q can have only one of label_selector, install_ids and install_names", g.Name)
 		}
 		for _, other := range b.InstallGroups[:i] {
 			if other.Name == g.Name && g.Name != "" {
-				c.add(Error, CodeDuplicate, at.key("name"), "branch %q has two install groups called %q", b.Name, g.Name)
+				c.Add(place.Error, place.CodeDuplicate, at.Below("name"), "branch %q has two install groups called %q", b.Name, g.Name)
 			}
 			if other.Order == g.Order {
-				c.add(Error, CodeDuplicate, at.key("order"), "install group %q has the order %d of group %q", g.Name, g.Order, other.Name)
+				c.Add(place.Error, place.CodeDuplicate, at.Below("order"), "install group %q has the order %d of group %q", g.Name, g.Order, other.Name)
 			}
 		}
 	}
 }
 
-// repo returns the repository that the branch is of, "" when none is given.
-func (b *Branch) repo() string {
+// Repository returns the repository that the branch is of, "" when none is given.
+func (b *Branch) Repository() string {
 	switch {
 	case b.PublicRepo != nil:
 		return b.PublicRepo.Repo
@@ -85,35 +84,4 @@ func (b *Branch) repo() string {
 		return b.ConnectedRepo.Repo
 	}
 	return ""
-}
-
-// branches checks the rules between branches: one repository, and no two groups
-// with the same selector.
-func (v *validator) branches() {
-	once := v.once("branch")
-	type selector struct {
-		labels map[string]string
-		at     Place
-	}
-	var selectors []selector
-	for i := range v.app.Branches {
-		b := &v.app.Branches[i]
-		once(b.At, b.Name)
-		if first := v.app.Branches[0].repo(); b.repo() != "" && first != "" && b.repo() != first {
-			v.add(Error, CodeValue, b.At, "branch %q is of repository %q, and branch %q of %q; all branches of an app are of one", b.Name, b.repo(), v.app.Branches[0].Name, first)
-		}
-		for j := range b.InstallGroups {
-			g := &b.InstallGroups[j]
-			at := b.At.key("install_groups").item(j).key("label_selector")
-			if len(g.LabelSelector) == 0 {
-				continue
-			}
-			same := slices.IndexFunc(selectors, func(s selector) bool { return maps.Equal(s.labels, g.LabelSelector) })
-			if same >= 0 {
-				v.add(Error, CodeDuplicate, at, "the selector of install group %q is already that at %s", g.Name, v.origin.where(selectors[same].at))
-				continue
-			}
-			selectors = append(selectors, selector{g.LabelSelector, at})
-		}
-	}
 }

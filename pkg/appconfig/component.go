@@ -1,6 +1,11 @@
 package appconfig
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig/digest"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // ComponentType says which engine deploys a component.
 type ComponentType string
@@ -16,7 +21,7 @@ const (
 	TypeJob                ComponentType = "job"
 
 	// typeExternalImage is another name of TypeContainerImage.
-	typeExternalImage ComponentType = "external_image"
+	TypeExternalImage ComponentType = "external_image"
 )
 
 // componentTypes knows every component type. The rank orders components that do
@@ -26,7 +31,7 @@ var componentTypes = map[ComponentType]struct {
 	block func(*Component) any
 }{
 	TypeContainerImage:     {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	typeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	TypeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
 	TypeDockerBuild:        {rank: 1, block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
 	TypeTerraformModule:    {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
 	TypeHelmChart:          {rank: 3, block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
@@ -38,14 +43,19 @@ var componentTypes = map[ComponentType]struct {
 // pluginRank is the rank of everything without one of its own.
 const pluginRank = 4
 
-func (t ComponentType) rank() int {
+// Rank orders component types that do not depend on each other: lower ones first.
+func (t ComponentType) Rank() int {
 	if known, ok := componentTypes[t]; ok {
 		return known.rank
 	}
 	return pluginRank
 }
 
-func componentTypeNames() []string {
+// IsKnown tells whether the type is one of the language.
+func (t ComponentType) IsKnown() bool { return componentTypes[t].block != nil }
+
+// ComponentTypeNames lists the types of the language, sorted, older names too.
+func ComponentTypeNames() []string {
 	var names []string
 	for name := range componentTypes {
 		names = append(names, string(name))
@@ -61,7 +71,7 @@ func componentTypeNames() []string {
 // anew. A field tagged deploy only changes how the built artifact is deployed:
 // build_timeout too, since more patience does not make another artifact.
 type Component struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What deploys it: "terraform_module", "helm_chart", "kubernetes_manifest", "container_image" (also written "external_image"), "docker_build", "pulumi", "job", or the name of a plugin.
 	Type ComponentType `toml:"type" json:"type" digest:"build" rule:"required"`
@@ -78,9 +88,9 @@ type Component struct {
 	// How often it is planned and applied again after a failure.
 	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
 	// How long one deploy may take.
-	DeployTimeout Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
+	DeployTimeout place.Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
 	// How long one build may take.
-	BuildTimeout Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
+	BuildTimeout place.Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
 	// Skips the apply when the plan is empty.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
 	// Lets each install switch it off.
@@ -122,12 +132,12 @@ type Component struct {
 // digest (or commit) of its resolved source. Two components with the same build
 // digest can share an artifact, whatever they are called.
 func (c *Component) BuildDigest(sourceDigest string) string {
-	return digestOf("component.build", c, includeTagged("build"), sourceDigest)
+	return digest.Of("component.build", c, digest.Tagged("build"), sourceDigest)
 }
 
 // DeployDigest covers every key that is not part of the build.
 func (c *Component) DeployDigest() string {
-	return digestOf("component.deploy", c, includeTagged("deploy"))
+	return digest.Of("component.deploy", c, digest.Tagged("deploy"))
 }
 
 // Source says where the component's files stand; false when none is given.
@@ -151,31 +161,40 @@ func (c *Component) EnabledByDefault() bool {
 	return !c.Toggleable || c.DefaultEnabled == nil || *c.DefaultEnabled
 }
 
+// EnabledIn tells whether an install with these toggles gets the component. What
+// they say of one that is not toggleable counts for nothing.
+func (c *Component) EnabledIn(toggles map[string]bool) bool {
+	if on, said := toggles[c.Name]; said && c.Toggleable {
+		return on
+	}
+	return c.EnabledByDefault()
+}
+
 func (c *Component) check(ch *checker) {
 	ch.name(c.At, "component", c.Name)
-	ch.cron(c.At.key("drift_schedule"), c.DriftSchedule)
+	ch.cron(c.At.Below("drift_schedule"), c.DriftSchedule)
 	ch.operations(c.At, c.OperationRoles, "deploy", "teardown")
-	ch.notNegative(c.At.key("max_auto_retries"), c.MaxAutoRetries)
-	ch.positive(c.At.key("deploy_timeout"), c.DeployTimeout)
-	ch.positive(c.At.key("build_timeout"), c.BuildTimeout)
+	ch.notNegative(c.At.Below("max_auto_retries"), c.MaxAutoRetries)
+	ch.positive(c.At.Below("deploy_timeout"), c.DeployTimeout)
+	ch.positive(c.At.Below("build_timeout"), c.BuildTimeout)
 	if c.Berth != nil {
-		ch.guardrails(c.At.key("berth.guardrails"), c.Berth.Guardrails)
+		ch.guardrails(c.At.Below("berth.guardrails"), c.Berth.Guardrails)
 	}
 	if named, ok := c.Overrides[c.Name]; ok && c.Health == nil {
 		c.Health = named.Health
-		ch.origin.alias(c.At.key("health"), c.At.key("components").key(c.Name).key("health"))
+		ch.Origin.Alias(c.At.Below("health"), c.At.Below("components").Below(c.Name).Below("health"))
 	}
 	c.Overrides = nil
 	if c.Health != nil {
-		c.Health.check(ch, c.At.key("health"))
+		c.Health.check(ch, c.At.Below("health"))
 	}
 	if c.DefaultEnabled != nil && !c.Toggleable {
-		ch.add(Warning, CodeValue, c.At.key("default_enabled"),
+		ch.Add(place.Warning, place.CodeValue, c.At.Below("default_enabled"),
 			"default_enabled does nothing, because component %q is not toggleable", c.Name)
 	}
 	for i, dep := range c.Dependencies {
 		if slices.Contains(c.Dependencies[:i], dep) {
-			ch.add(Error, CodeDuplicate, c.At.key("dependencies").item(i), "component %q depends on %q twice", c.Name, dep)
+			ch.Add(place.Error, place.CodeDuplicate, c.At.Below("dependencies").Item(i), "component %q depends on %q twice", c.Name, dep)
 		}
 	}
 	switch {
@@ -192,4 +211,26 @@ func (c *Component) check(ch *checker) {
 	case c.Pulumi != nil:
 		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
 	}
+}
+
+// ComponentHealth is the health table of a component.
+type ComponentHealth struct {
+	// Questions that are asked of the deployed component: tables of free keys, such as type and target.
+	Probes []map[string]string `toml:"probes" json:"probes,omitempty" template:"true"`
+	// Fails a deploy after which the component is not healthy.
+	BlockDeploy bool `toml:"block_deploy" json:"block_deploy,omitempty" default:"false"`
+	// How long it must stay healthy after a deploy.
+	StabilizationWindow place.Duration `toml:"stabilization_window" json:"stabilization_window,omitzero"`
+	// Names of the checks that must pass.
+	RequiredChecks []string `toml:"required_checks" json:"required_checks,omitempty"`
+}
+
+// ComponentOverride is the older place of a component's health.
+type ComponentOverride struct {
+	// How its health is known.
+	Health *ComponentHealth `toml:"health" json:"health,omitempty"`
+}
+
+func (h *ComponentHealth) check(c *checker, at place.Place) {
+	c.positive(at.Below("stabilization_window"), h.StabilizationWindow)
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // ContainerImage holds the keys of a component of type container_image, also
@@ -44,29 +47,29 @@ type ECRImage struct {
 func (i *ContainerImage) check(ch *checker, c *Component) {
 	switch {
 	case i.ECR != nil && i.Public != nil:
-		ch.add(Error, CodeExclusive, c.At.key("aws_ecr"), "only one of public and aws_ecr is possible")
+		ch.Add(place.Error, place.CodeExclusive, c.At.Below("aws_ecr"), "only one of public and aws_ecr is possible")
 	case i.ECR != nil:
-		ch.image(c.At.key("aws_ecr"), i.ECR.ImageURL, i.ECR.Tag, i.ECR.UpdatePolicy)
+		ch.image(c.At.Below("aws_ecr"), i.ECR.ImageURL, i.ECR.Tag, i.ECR.UpdatePolicy)
 	case i.Public != nil:
-		ch.image(c.At.key("public"), i.Public.ImageURL, i.Public.Tag, i.Public.UpdatePolicy)
+		ch.image(c.At.Below("public"), i.Public.ImageURL, i.Public.Tag, i.Public.UpdatePolicy)
 	case c.SourceFile == "":
-		ch.add(Error, CodeMissing, c.At, "no image is given")
+		ch.Add(place.Error, place.CodeMissing, c.At, "no image is given")
 	}
 }
 
 // image checks the name of an image and how its tag is found.
-func (c *checker) image(at Place, url, tag, policy string) {
+func (c *checker) image(at place.Place, url, tag, policy string) {
 	if policy != "" {
 		if _, err := semver.NewConstraint(policy); err != nil {
-			c.diags = append(c.diags, c.at(Error, CodeValue, at.key("update_policy"), "update_policy %q is not a range of versions", policy).
-				remedy(`write a range such as "^1.4" or ">= 1.4, < 2"`))
+			c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at.Below("update_policy"), "update_policy %q is not a range of versions", policy).
+				WithRemedy(`write a range such as "^1.4" or ">= 1.4, < 2"`))
 		}
 	}
 	switch {
 	case tag == "" && policy == "":
-		c.add(Error, CodeMissing, at, "tag is missing")
+		c.Add(place.Error, place.CodeMissing, at, "tag is missing")
 	case strings.Contains(url, "://") || strings.Contains(url, "@"):
-		c.diags = append(c.diags, c.at(Error, CodeValue, at.key("image_url"), "image_url %q is not the name of an image", withoutCredentials(url)).
-			remedy(`write host and path, such as "registry.example.com/team/api"; the tag has a key of its own`))
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, at.Below("image_url"), "image_url %q is not the name of an image", fetch.WithoutCredentials(url)).
+			WithRemedy(`write host and path, such as "registry.example.com/team/api"; the tag has a key of its own`))
 	}
 }

@@ -3,6 +3,9 @@ package appconfig
 import (
 	"path"
 	"regexp"
+
+	"github.com/berth-dev/berth/pkg/appconfig/folder"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // DockerBuild holds the keys of a component of type docker_build, beside those
@@ -31,14 +34,14 @@ func (d *DockerBuild) check(ch *checker, c *Component) {
 		if dir == "" {
 			continue
 		}
-		if clean := cleanDirectory(dir); path.IsAbs(clean) || insideOfApp(clean) != nil {
-			ch.add(Error, CodeOutsideOfApp, c.At.key(key), "%s %q leaves the source", key, dir)
+		if clean := folder.Clean(dir); path.IsAbs(clean) || folder.Inside(clean) != nil {
+			ch.Add(place.Error, place.CodeOutsideOfApp, c.At.Below(key), "%s %q leaves the source", key, dir)
 		}
 	}
 	for i, p := range d.Platforms {
 		if !platformFormat.MatchString(p) {
-			ch.diags = append(ch.diags, ch.at(Error, CodeValue, c.At.key("platforms").item(i), "platform %q is not a platform", p).
-				remedy(`write operating system and architecture, such as "linux/arm64"`))
+			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("platforms").Item(i), "platform %q is not a platform", p).
+				WithRemedy(`write operating system and architecture, such as "linux/arm64"`))
 		}
 	}
 }

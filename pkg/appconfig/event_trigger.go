@@ -1,6 +1,10 @@
 package appconfig
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // EventTriggersFile is triggers.toml: what happens when an event comes in.
 type EventTriggersFile struct {
@@ -12,7 +16,7 @@ type EventTriggersFile struct {
 
 // EventTrigger starts something when an event comes in from outside.
 type EventTrigger struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Unique in the app.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -60,39 +64,17 @@ func (t *EventTrigger) check(c *checker) {
 	c.name(t.At, "trigger", t.Name)
 	for i, f := range t.Filters {
 		if f.Path != "" && !strings.HasPrefix(f.Path, "/") {
-			c.diags = append(c.diags, c.at(Error, CodeValue, t.At.key("filters").item(i).key("path"), "path %q is not a JSON Pointer", f.Path).
-				remedy(`begin it with a slash, such as "/repository/name"`))
+			c.Diags = append(c.Diags, c.At(place.Error, place.CodeValue, t.At.Below("filters").Item(i).Below("path"), "path %q is not a JSON Pointer", f.Path).
+				WithRemedy(`begin it with a slash, such as "/repository/name"`))
 		}
 	}
 	if t.Target == nil {
 		return
 	}
-	switch at := t.At.key("target"); {
+	switch at := t.At.Below("target"); {
 	case t.Target.Type == EventTargetBranchRun && t.Target.AppBranch == "":
-		c.add(Error, CodeMissing, at, "target of trigger %q needs app_branch", t.Name)
+		c.Add(place.Error, place.CodeMissing, at, "target of trigger %q needs app_branch", t.Name)
 	case t.Target.Type == EventTargetRunbook && t.Target.Runbook == "":
-		c.add(Error, CodeMissing, at, "target of trigger %q needs runbook", t.Name)
-	}
-}
-
-// eventTriggers checks names, and that targets exist.
-func (v *validator) eventTriggers() {
-	once := v.once("trigger")
-	var branches, runbooks []string
-	for _, b := range v.app.Branches {
-		branches = append(branches, b.Name)
-	}
-	for _, r := range v.app.Runbooks {
-		runbooks = append(runbooks, r.Name)
-	}
-	for _, t := range v.app.EventTriggers {
-		once(t.At, t.Name)
-		if t.Target == nil {
-			continue
-		}
-		if len(branches) > 0 { // without files, branches are made elsewhere
-			v.exists(t.At.key("target.app_branch"), "branch", t.Target.AppBranch, branches, "branches")
-		}
-		v.exists(t.At.key("target.runbook"), "runbook", t.Target.Runbook, runbooks, "runbooks")
+		c.Add(place.Error, place.CodeMissing, at, "target of trigger %q needs runbook", t.Name)
 	}
 }

@@ -3,6 +3,8 @@ package appconfig
 import (
 	"slices"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // BlockExtension is the [berth] table of a sandbox or a component: what Berth
@@ -37,7 +39,7 @@ type HealthCheck struct {
 	// How often in a row that is tried.
 	RemediationAttempts int `toml:"remediation_attempts" json:"remediation_attempts,omitempty" default:"3"`
 	// How long to wait between two attempts.
-	RemediationCooldown Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`
+	RemediationCooldown place.Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`
 }
 
 // What a remediation that does not say it gets.
@@ -46,50 +48,33 @@ const (
 	DefaultRemediationCooldown = 10 * time.Minute
 )
 
-func (h *HealthCheck) checkRemediation(c *checker, at Place) {
+func (h *HealthCheck) checkRemediation(c *checker, at place.Place) {
 	if h.Remediation == "" {
 		for _, key := range []string{"remediation_attempts", "remediation_cooldown"} {
-			if c.isWritten(at.key(key)) {
-				c.add(Warning, CodeExclusive, at.key(key), "%s does nothing without remediation", key)
+			if c.isWritten(at.Below(key)) {
+				c.Add(place.Warning, place.CodeExclusive, at.Below(key), "%s does nothing without remediation", key)
 			}
 		}
 		return
 	}
-	c.notNegative(at.key("remediation_attempts"), h.RemediationAttempts)
-	c.positive(at.key("remediation_cooldown"), h.RemediationCooldown)
+	c.notNegative(at.Below("remediation_attempts"), h.RemediationAttempts)
+	c.positive(at.Below("remediation_cooldown"), h.RemediationCooldown)
 	if h.RemediationAttempts == 0 {
 		h.RemediationAttempts = DefaultRemediationAttempts
 	}
 	if h.RemediationCooldown == 0 {
-		h.RemediationCooldown = Duration(DefaultRemediationCooldown)
+		h.RemediationCooldown = place.Duration(DefaultRemediationCooldown)
 	}
 }
 
 // guardrailHints are what default guardrails stop without a customer's consent.
 var guardrailHints = []string{"deletes_data", "changes_iam", "changes_rbac"}
 
-func (c *checker) guardrails(at Place, hints []string) {
+func (c *checker) guardrails(at place.Place, hints []string) {
 	for i, hint := range hints {
-		c.oneOf(at.item(i), hint, guardrailHints...)
+		c.OneOf(at.Item(i), hint, guardrailHints...)
 		if slices.Contains(hints[:i], hint) {
-			c.add(Error, CodeDuplicate, at.item(i), "%q is said twice", hint)
-		}
-	}
-}
-
-// remediations checks that what is run about a bad verdict is an action, and not
-// a check itself.
-func (v *validator) remediations() {
-	names := v.actionNames()
-	for i := range v.app.Actions {
-		a := &v.app.Actions[i]
-		check, _ := a.HealthCheck()
-		at := a.At.key("berth.health_check.remediation")
-		v.exists(at, "action", check.Remediation, names, "actions")
-		if other := v.app.Action(check.Remediation); other != nil {
-			if _, ok := other.HealthCheck(); ok {
-				v.add(Error, CodeValue, at, "action %q is a health check, which only looks and mends nothing", other.Name)
-			}
+			c.Add(place.Error, place.CodeDuplicate, at.Item(i), "%q is said twice", hint)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/interpolate"
 )
 
@@ -25,8 +27,8 @@ func TestHelloRuns(t *testing.T) {
 			t.Skip("terraform is not on PATH")
 		}
 	}
-	app := load(t, os.DirFS("../../examples/hello"))
-	graph, _ := appconfig.NewGraph(app)
+	app := appconfigtest.Load(t, os.DirFS("../../examples/hello"))
+	g, _ := graph.New(app)
 	h := &handRun{t: t, terraform: terraform, work: t.TempDir(), parts: interpolate.Parts{
 		Install:    interpolate.Install{ID: "ins_1", Name: "ada"},
 		Inputs:     map[string]any{},
@@ -39,7 +41,7 @@ func TestHelloRuns(t *testing.T) {
 	src, _ := app.Sandbox.Source()
 	h.terraformRun("sandbox", src, app.Sandbox.Vars, "apply")
 	h.parts.Sandbox = interpolate.Sandbox{Populated: true, Outputs: h.outputs("sandbox")}
-	for _, name := range graph.Order() {
+	for _, name := range g.Order() {
 		c := app.Component(name)
 		src, _ := c.Source()
 		h.terraformRun(name, src, c.TerraformModule.Vars, "apply")
@@ -62,12 +64,12 @@ func TestHelloRuns(t *testing.T) {
 		t.Errorf("install page: %q, %v", page, err)
 	}
 	greeting := filepath.Join(h.dataDir(), "greeting.txt")
-	writeFile(t, greeting, "Boo!\n")
+	appconfigtest.WriteFile(t, greeting, "Boo!\n")
 	if out, err := h.script(step); err == nil || !strings.Contains(out, "changed: "+greeting) {
 		t.Errorf("health check of a changed file: %v\n%s", err, out)
 	}
 
-	order := graph.Order()
+	order := g.Order()
 	for i := len(order) - 1; i >= 0; i-- {
 		c := app.Component(order[i])
 		src, _ := c.Source()
@@ -111,7 +113,7 @@ func (h *handRun) terraformRun(name string, src appconfig.Source, vars map[strin
 		if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../examples/hello", src.Directory))); err != nil {
 			h.t.Fatal(err)
 		}
-		writeFile(h.t, filepath.Join(dir, "terraform.tfvars.json"), string(encoded))
+		appconfigtest.WriteFile(h.t, filepath.Join(dir, "terraform.tfvars.json"), string(encoded))
 		h.run(dir, "init", "-input=false")
 	}
 	h.run(dir, command, "-input=false", "-auto-approve")

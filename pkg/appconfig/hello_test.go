@@ -1,6 +1,7 @@
 package appconfig_test
 
 import (
+	"flag"
 	"io/fs"
 	"os"
 	"testing"
@@ -9,7 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
 )
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // hello reads examples/hello into memory, so that a test can change it.
 func hello(t *testing.T) fstest.MapFS {
@@ -44,11 +50,11 @@ func digests(app *appconfig.App) map[string]string {
 
 func TestHelloIsClean(t *testing.T) {
 	t.Parallel()
-	app, diags := appconfig.Check(hello(t), appconfig.LoadOptions{})
+	app, diags := check.Folder(hello(t), appconfig.LoadOptions{})
 	if len(diags) > 0 {
-		t.Fatalf("diagnostics:\n%s", render(diags))
+		t.Fatalf("diagnostics:\n%s", appconfigtest.Render(diags))
 	}
-	g, _ := appconfig.NewGraph(app)
+	g, _ := graph.New(app)
 	if diff := cmp.Diff([][]string{{"greeting", "key"}, {"card"}}, g.Layers()); diff != "" {
 		t.Errorf("layers (-want +got):\n%s", diff)
 	}
@@ -66,9 +72,9 @@ func TestHelloIsClean(t *testing.T) {
 	if app.Component("card").BuildDigest("src") != app.Component("greeting").BuildDigest("src") {
 		t.Error("card and greeting are one module and have two build digests")
 	}
-	check, ok := app.Action("files_intact").HealthCheck()
-	if !ok || check != (appconfig.HealthCheck{UnhealthyAfter: 3, HealthyAfter: 2}) {
-		t.Errorf("health check: got %+v, %v", check, ok)
+	own, ok := app.Action("files_intact").HealthCheck()
+	if !ok || own != (appconfig.HealthCheck{UnhealthyAfter: 3, HealthyAfter: 2}) {
+		t.Errorf("health check: got %+v, %v", own, ok)
 	}
 	if !app.Input("passphrase").Sensitive {
 		t.Error("the passphrase is not sensitive")
@@ -77,11 +83,11 @@ func TestHelloIsClean(t *testing.T) {
 
 func TestHelloOneVarChangesOneDeployDigest(t *testing.T) {
 	t.Parallel()
-	before := load(t, hello(t))
+	before := appconfigtest.Load(t, hello(t))
 	changed := hello(t)
 	file := changed["components/card.toml"]
 	file.Data = append(file.Data, "extra = \"1\"\n"...)
-	after := load(t, changed)
+	after := appconfigtest.Load(t, changed)
 
 	var moved []string
 	was := digests(before)
@@ -103,11 +109,11 @@ func TestHelloOneVarChangesOneDeployDigest(t *testing.T) {
 // the golden file only when the example itself changed.
 func TestHelloDigests(t *testing.T) {
 	t.Parallel()
-	app := load(t, hello(t))
+	app := appconfigtest.Load(t, hello(t))
 	got := "app " + app.Digest() + "\n"
 	all := digests(app)
 	for _, name := range []string{"sandbox", "card", "greeting", "key"} {
 		got += name + " build " + all[name+" build"] + "\n" + name + " deploy " + all[name+" deploy"] + "\n"
 	}
-	golden(t, "hello_digests.txt", got)
+	appconfigtest.Golden(t, "hello_digests.txt", got, *update)
 }

@@ -1,6 +1,10 @@
 package appconfig
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // HelmChart holds the keys of a component of type helm_chart, beside those of
 // every component. The source is the chart's directory, or a chart repository;
@@ -28,7 +32,7 @@ type HelmChart struct {
 // win over all of them.
 type ValuesFile struct {
 	// The file's text, or its path. The older names `path` and `source` always name a file.
-	Contents Text `toml:"contents" alias:"path,source" json:"contents" rule:"required" template:"true"`
+	Contents place.Text `toml:"contents" alias:"path,source" json:"contents" rule:"required" template:"true"`
 }
 
 // HelmRepo is a chart in a chart repository.
@@ -45,7 +49,7 @@ type HelmRepo struct {
 const (
 	StorageConfigMap = "configmap"
 	StorageSecret    = "secret"
-	storageNuon      = "nuon" // in the control plane
+	StorageNuon      = "nuon" // in the control plane
 )
 
 // InNewNamespace tells whether the namespace is made when it is not there, which
@@ -65,12 +69,12 @@ func (h *HelmChart) check(ch *checker, c *Component) {
 	}
 	for path := range h.Values {
 		if problem := setPathProblem(path); problem != "" {
-			ch.diags = append(ch.diags, ch.at(Error, CodeValue, c.At.key("values").key(path), "%q is no path of one value: %s", path, problem).
-				remedy(`write it as for helm --set, such as "image.tag" or "hosts[0].name"`))
+			ch.Diags = append(ch.Diags, ch.At(place.Error, place.CodeValue, c.At.Below("values").Below(path), "%q is no path of one value: %s", path, problem).
+				WithRemedy(`write it as for helm --set, such as "image.tag" or "hosts[0].name"`))
 		}
 	}
 	if h.ChartName != "" && (len(h.ChartName) > maxReleaseName || !releaseName.MatchString(h.ChartName)) {
-		ch.add(Error, CodeValue, c.At.key("chart_name"),
+		ch.Add(place.Error, place.CodeValue, c.At.Below("chart_name"),
 			"chart_name %q is the name of the release, which has lower-case letters, digits, \"-\" and \".\" (at most %d)", h.ChartName, maxReleaseName)
 	}
 }

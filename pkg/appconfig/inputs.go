@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // InputsFile is inputs.toml: all groups and all inputs.
@@ -19,7 +21,7 @@ type InputsFile struct {
 // InputGroup is a heading under which inputs are shown: a [[group]] of
 // inputs.toml or one file below input_groups/.
 type InputGroup struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What inputs call it.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -45,7 +47,7 @@ const (
 // Input is a value that each install may set: an [[input]] of inputs.toml or one
 // file below inputs/<group>/.
 type Input struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What templates call it.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -78,7 +80,7 @@ func (in *Input) check(c *checker) {
 	c.name(in.At, "input", in.Name)
 	if in.Default != nil {
 		if problem := in.Type.Check(*in.Default); problem != "" {
-			c.add(Error, CodeValue, in.At.key("default"), "default of input %q %s", in.Name, problem)
+			c.Add(place.Error, place.CodeValue, in.At.Below("default"), "default of input %q %s", in.Name, problem)
 		}
 	}
 }

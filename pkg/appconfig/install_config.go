@@ -1,16 +1,13 @@
 package appconfig
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // InstallConfig is one file under installs/: an install that is made when it is
 // missing and updated when it is there.
 type InstallConfig struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// The install's name.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -73,36 +70,6 @@ type InstallComponent struct {
 	TFVars string `toml:"tf_vars" json:"tf_vars,omitempty" template:"true"`
 }
 
-// Problems lists what is wrong with o for a component, by key; nothing when it
-// fits. Of texts that are templates, and of HCL, only the engine can tell.
-func (o InstallComponent) Problems(c *Component) map[string]string {
-	problems := o.misfits(c)
-	tell := func(key string, bad *badDocument) {
-		if bad != nil {
-			problems[key] = fmt.Sprintf("line %d %s", bad.line, bad.message)
-		}
-	}
-	if o.HelmValues != "" && c.HelmChart != nil && !interpolate.IsTemplate(o.HelmValues) && len(o.HelmValues) <= maxText {
-		tell("helm_values", yamlMapping(o.HelmValues))
-	}
-	if c.TerraformModule != nil && !interpolate.IsTemplate(o.TFVars) && strings.HasPrefix(strings.TrimSpace(o.TFVars), "{") {
-		tell("tf_vars", jsonDocument(o.TFVars))
-	}
-	return problems
-}
-
-// misfits lists, by key, what a component of another type cannot take.
-func (o InstallComponent) misfits(c *Component) map[string]string {
-	misfits := map[string]string{}
-	if o.HelmValues != "" && c.HelmChart == nil {
-		misfits["helm_values"] = fmt.Sprintf("component %q is no chart", c.Name)
-	}
-	if o.TFVars != "" && c.TerraformModule == nil {
-		misfits["tf_vars"] = fmt.Sprintf("component %q is no Terraform module", c.Name)
-	}
-	return misfits
-}
-
 // StackOverrides changes the stack of one install.
 type StackOverrides struct {
 	// The template of the network.
@@ -116,7 +83,7 @@ type StackOverrides struct {
 // InstallsRepo is installs.toml: where files of installs stand instead of
 // installs/.
 type InstallsRepo struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// A repository that everybody can read; one of these two must be given.
 	PublicRepo *Repo `toml:"public_repo" json:"public_repo,omitempty"`
@@ -138,65 +105,10 @@ func (in *InstallConfig) check(c *checker) {
 		}
 	}
 	if len(given) > 1 {
-		c.add(Error, CodeExclusive, in.At, "an install stands in one cloud, and install %q names %d", in.Name, len(given))
+		c.Add(place.Error, place.CodeExclusive, in.At, "an install stands in one cloud, and install %q names %d", in.Name, len(given))
 	}
 }
 
 func (r *InstallsRepo) check(c *checker) {
 	c.oneSource(r.At, "", sourcesGiven(r.PublicRepo, r.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
-}
-
-// installs checks names, and that inputs and components exist.
-func (v *validator) installs() {
-	once, components := v.once("install"), v.componentNames()
-	var inputs []string
-	for _, in := range v.app.Inputs {
-		inputs = append(inputs, in.Name)
-	}
-	for _, in := range v.app.Installs {
-		once(in.At, in.Name)
-		for i, values := range in.Inputs {
-			for name, value := range values {
-				at := in.At.key("inputs").item(i).key(name)
-				v.exists(at, "input", name, inputs, "inputs")
-				if def := v.app.Input(name); def != nil {
-					if problem := def.Type.Check(value); problem != "" {
-						v.add(Error, CodeValue, at, "input %q %s", name, problem)
-					}
-				}
-			}
-		}
-		for name := range in.ComponentToggles {
-			at := in.At.key("component_toggles").key(name)
-			v.exists(at, "component", name, components, "components")
-			if c := v.app.Component(name); c != nil && !c.Toggleable {
-				v.add(Error, CodeValue, at, "component %q is not toggleable", name)
-			}
-		}
-		v.installToggles(in)
-		for name, override := range in.Components {
-			v.installComponent(in.At.key("components").key(name), name, override, components)
-		}
-	}
-}
-
-// installToggles checks that nothing that is on needs what the file switches off.
-func (v *validator) installToggles(in InstallConfig) {
-	if len(in.ComponentToggles) == 0 {
-		return
-	}
-	for _, c := range ToggleConflicts(v.app, in.ComponentToggles) {
-		v.add(Error, CodeValue, in.At.key("component_toggles").key(c.Component), "%s", c.Message)
-	}
-}
-
-func (v *validator) installComponent(at Place, name string, override InstallComponent, components []string) {
-	v.exists(at, "component", name, components, "components")
-	c := v.app.Component(name)
-	if c == nil {
-		return
-	}
-	for key, message := range override.misfits(c) {
-		v.add(Error, CodeValue, at.key(key), "%s", message)
-	}
 }

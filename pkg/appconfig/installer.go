@@ -1,9 +1,13 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // Installer is installer.toml: the page of an older installer. It is read, and
 // has no effect.
 type Installer struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// The page's title.
 	Name string `toml:"name" json:"name,omitempty"`

@@ -1,6 +1,10 @@
 package appconfig
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // kind is one sort of file that an app folder may have.
 type kind struct {
@@ -14,7 +18,7 @@ type kind struct {
 	required bool
 	// load reads one non-empty document, or one table of a whole config in a
 	// single file.
-	load func(l *loader, at Place, values map[string]any)
+	load func(l *loader, at place.Place, values map[string]any)
 }
 
 // kindInstalls is the kind of what is no part of the app: its installs.
@@ -45,7 +49,11 @@ var kinds = []kind{
 	{name: "installer", file: "installer.toml", load: (*loader).installer},
 }
 
-// ignoredFiles are no part of the config: see ReadLint.
+// LintFile is where a folder says which warnings its authors want to see; the
+// package check reads it.
+const LintFile = "lint.toml"
+
+// ignoredFiles are no part of the config: see LintFile.
 var ignoredFiles = []string{LintFile}
 
 // knownRootFiles lists the file names that may stand in the app root.

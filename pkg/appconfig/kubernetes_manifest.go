@@ -1,11 +1,15 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // KubernetesManifest holds the keys of a component of type kubernetes_manifest,
 // beside those of every component. The objects are a manifest, or what
 // kustomize makes of a source.
 type KubernetesManifest struct {
 	// One or more objects as YAML: their text, or a file.
-	Manifest *Text `toml:"manifest" json:"manifest,omitempty" digest:"build" template:"true"`
+	Manifest *place.Text `toml:"manifest" json:"manifest,omitempty" digest:"build" template:"true"`
 	// The namespace of objects that name none.
 	Namespace string `toml:"namespace" json:"namespace" digest:"deploy" rule:"required" template:"true"`
 	// Makes the namespace when it is not there; Berth's own.
@@ -34,10 +38,10 @@ func (m *KubernetesManifest) InNewNamespace() bool {
 func (m *KubernetesManifest) check(ch *checker, c *Component) {
 	switch {
 	case m.Kustomize != nil && m.Manifest != nil:
-		ch.add(Error, CodeExclusive, c.At.key("kustomize"), "only one of manifest and kustomize is possible")
+		ch.Add(place.Error, place.CodeExclusive, c.At.Below("kustomize"), "only one of manifest and kustomize is possible")
 	case m.Kustomize != nil:
 		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
 	case m.Manifest == nil && c.SourceFile == "":
-		ch.add(Error, CodeMissing, c.At, "manifest is missing")
+		ch.Add(place.Error, place.CodeMissing, c.At, "manifest is missing")
 	}
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // TestFormatAndSyncAreTwoQuestions holds that an app of the public format is
@@ -16,16 +22,16 @@ import (
 func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS("../../examples/kitchen-sink")
-	app, diags := appconfig.CheckFormat(root, appconfig.LoadOptions{})
-	if appconfig.HasErrors(appconfig.Strict(diags)) {
-		t.Errorf("by the rules of the format:\n%s", render(diags))
+	app, diags := check.Format(root, appconfig.LoadOptions{})
+	if place.HasErrors(place.Strict(diags)) {
+		t.Errorf("by the rules of the format:\n%s", appconfigtest.Render(diags))
 	}
 	var refused []string
-	for _, d := range appconfig.Unsupported(app) {
-		if d.Code != appconfig.CodeUnsupported || d.File == "" {
+	for _, d := range check.Unsupported(app) {
+		if d.Code != place.CodeUnsupported || d.File == "" {
 			t.Errorf("got %+v", d)
 		}
-		if d.Severity == appconfig.Error {
+		if d.Severity == place.Error {
 			refused = append(refused, d.File)
 		}
 	}
@@ -36,7 +42,7 @@ func TestFormatAndSyncAreTwoQuestions(t *testing.T) {
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Errorf("refused (-want +got):\n%s", diff)
 	}
-	if _, diags := appconfig.Check(root, appconfig.LoadOptions{}); !appconfig.HasErrors(diags) {
+	if _, diags := check.Folder(root, appconfig.LoadOptions{}); !place.HasErrors(diags) {
 		t.Error("a sync of the kitchen sink is not refused")
 	}
 }
@@ -53,15 +59,15 @@ func TestEveryTypeIsSyncableOrRefused(t *testing.T) {
 		"pulumi": "public_repo = {repo = \"a/b\"}", "job": "image_url = \"a/b\"\ntag = \"1\"", "ansible": "playbook = \"x\"",
 	}
 	for typeName, keys := range tests {
-		files := folder(map[string]string{"components/c.toml": "name = \"c\"\ntype = \"" + typeName + "\"\n" + keys})
-		app, diags := appconfig.CheckFormat(files, appconfig.LoadOptions{})
-		if appconfig.HasErrors(diags) {
-			t.Errorf("%s is not right by the rules:\n%s", typeName, render(diags))
+		files := appconfigtest.Folder(map[string]string{"components/c.toml": "name = \"c\"\ntype = \"" + typeName + "\"\n" + keys})
+		app, diags := check.Format(files, appconfig.LoadOptions{})
+		if place.HasErrors(diags) {
+			t.Errorf("%s is not right by the rules:\n%s", typeName, appconfigtest.Render(diags))
 		}
-		_, diags = appconfig.Check(files, appconfig.LoadOptions{})
+		_, diags = check.Folder(files, appconfig.LoadOptions{})
 		syncable := strings.Contains(strings.Join(deployed, " "), typeName)
-		if appconfig.HasErrors(diags) == syncable {
-			t.Errorf("%s: deployed today is %v, but sync says:\n%s", typeName, syncable, render(diags))
+		if place.HasErrors(diags) == syncable {
+			t.Errorf("%s: deployed today is %v, but sync says:\n%s", typeName, syncable, appconfigtest.Render(diags))
 		}
 		if app.Component("c") == nil {
 			t.Errorf("%s: the component is lost", typeName)
@@ -73,7 +79,7 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 	t.Parallel()
 	app := correct(t, map[string]string{
 		"components/p.toml": "name = \"p\"\ntype = \"ansible\"\nplaybook = \"{{ .nuon.components.a.outputs.x }}\"\nforks = 3\nratio = 1.5\n[hosts]\nweb = [\"a\", true]\n",
-		"components/a.toml": module("a"),
+		"components/a.toml": appconfigtest.Module("a"),
 	})
 	want := map[string]any{
 		"playbook": "{{ .nuon.components.a.outputs.x }}", "forks": int64(3), "ratio": "1.5", "hosts": map[string]any{"web": []any{"a", true}},
@@ -81,7 +87,7 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 	if diff := cmp.Diff(want, app.Component("p").Plugin); diff != "" {
 		t.Errorf("keys of the plugin (-want +got):\n%s", diff)
 	}
-	if g, _ := appconfig.NewGraph(app); len(g.Edges) != 1 || g.Edges[0].To != "a" {
+	if g, _ := graph.New(app); len(g.Edges) != 1 || g.Edges[0].To != "a" {
 		t.Errorf("edges: got %+v, want one to a", g.Edges)
 	}
 }
@@ -89,9 +95,9 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 // correct reads a folder that is right by the rules, whatever can be deployed.
 func correct(t *testing.T, files map[string]string) *appconfig.App {
 	t.Helper()
-	app, diags := appconfig.CheckFormat(folder(files), appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
-		t.Fatalf("the folder has errors:\n%s", render(diags))
+	app, diags := check.Format(appconfigtest.Folder(files), appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
+		t.Fatalf("the folder has errors:\n%s", appconfigtest.Render(diags))
 	}
 	return app
 }
@@ -100,7 +106,7 @@ func correct(t *testing.T, files map[string]string) *appconfig.App {
 // what it means in one, and that the table's own keys win.
 func TestMergedFileIsAsIfWritten(t *testing.T) {
 	t.Parallel()
-	whole := correct(t, map[string]string{"components/a.toml": module("a", `deploy_timeout = "1h"`, "[vars]\nx = \"1\"\ny = \"2\"")})
+	whole := correct(t, map[string]string{"components/a.toml": appconfigtest.Module("a", `deploy_timeout = "1h"`, "[vars]\nx = \"1\"\ny = \"2\"")})
 	split := correct(t, map[string]string{
 		"components/a.toml": "name = \"a\"\nsource = \"b.toml\"\n[vars]\nx = \"1\"\n",
 		"components/b.toml": "name = \"b\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nsource = \"./c.toml\"\n[vars]\nx = \"9\"\ny = \"2\"\n",
@@ -112,11 +118,11 @@ func TestMergedFileIsAsIfWritten(t *testing.T) {
 	if len(split.Components) != 1 {
 		t.Errorf("a merged file became a component: got %d", len(split.Components))
 	}
-	_, diags := appconfig.CheckFormat(folder(map[string]string{
+	_, diags := check.Format(appconfigtest.Folder(map[string]string{
 		"components/a.toml": "name = \"a\"\nsource = \"./b.toml\"\n", "components/b.toml": "type = \"terraform_module\"\n# a line\nterraform_version = \"one\"\npublic_repo = {repo = \"a/b\"}\n",
 	}), appconfig.LoadOptions{})
 	if len(diags) != 1 || diags[0].File != "components/b.toml" || diags[0].Line != 3 {
-		t.Errorf("a mistake in a merged file: got %s", render(diags))
+		t.Errorf("a mistake in a merged file: got %s", appconfigtest.Render(diags))
 	}
 }
 
@@ -126,17 +132,17 @@ func TestNothingIsFetched(t *testing.T) {
 	t.Parallel()
 	app := correct(t, map[string]string{
 		"metadata.toml":     "version = \"v2\"\nreadme = \"https://example.invalid/README.md\"\n",
-		"components/a.toml": module("a", "[[var_file]]\ncontents = \"git::https://example.invalid/vars.git//a.tfvars\""),
+		"components/a.toml": appconfigtest.Module("a", "[[var_file]]\ncontents = \"git::https://example.invalid/vars.git//a.tfvars\""),
 		"components/b.toml": "name = \"b\"\nsource = \"https://example.invalid/b.toml\"\ntype = \"terraform_module\"\n",
 		"components/c.toml": "name = \"c\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"\"\"\nhttps: //example.invalid is no address here\nkind: A\n\"\"\"\n",
 		"inputs.toml":       "source = \"http://example.invalid/inputs.toml\"\n",
-		"components/d.toml": module("d", "[vars]\nx = \"{{ .nuon.inputs.inputs.defined_there }}\""),
+		"components/d.toml": appconfigtest.Module("d", "[vars]\nx = \"{{ .nuon.inputs.inputs.defined_there }}\""),
 	})
-	want := []appconfig.Fetch{
-		{At: appconfig.Place{File: "components/a.toml", Key: "var_file[0].contents"}, Address: "git::https://example.invalid/vars.git//a.tfvars"},
-		{At: appconfig.Place{File: "components/b.toml", Key: "source"}, Address: "https://example.invalid/b.toml", Include: true},
-		{At: appconfig.Place{File: "inputs.toml", Key: "source"}, Address: "http://example.invalid/inputs.toml", Include: true},
-		{At: appconfig.Place{File: "metadata.toml", Key: "readme"}, Address: "https://example.invalid/README.md"},
+	want := []fetch.Wanted{
+		{At: place.Place{File: "components/a.toml", Key: "var_file[0].contents"}, Address: "git::https://example.invalid/vars.git//a.tfvars"},
+		{At: place.Place{File: "components/b.toml", Key: "source"}, Address: "https://example.invalid/b.toml", Include: true},
+		{At: place.Place{File: "inputs.toml", Key: "source"}, Address: "http://example.invalid/inputs.toml", Include: true},
+		{At: place.Place{File: "metadata.toml", Key: "readme"}, Address: "https://example.invalid/README.md"},
 	}
 	if diff := cmp.Diff(want, appconfig.Fetches(app)); diff != "" {
 		t.Errorf("fetches (-want +got):\n%s", diff)
@@ -163,7 +169,7 @@ func TestGetFieldsOfEachKind(t *testing.T) {
 		"components/c.yaml":           "kind: A",
 		"actions/deep/a.toml":         "name = \"a\"\n[[steps]]\nname = \"s\"\ninline_contents = \"../shared.sh\"\n",
 		"shared.sh":                   "shared",
-		"sandbox.toml":                minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./base.tfvars\"\n",
+		"sandbox.toml":                appconfigtest.Minimal["sandbox.toml"] + "[[var_file]]\ncontents = \"./base.tfvars\"\n",
 		"base.tfvars":                 "base",
 		"components/values/v.yaml":    "v: 1",
 		"components/chart/chart.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\n[berth]\nlocal_source = \"src/base\"\n[[values_file]]\nsource = \"values/v.yaml\"\n[[values_file]]\npath = \"./values/v.yaml\"\n",
@@ -186,11 +192,11 @@ func TestKubernetesContextMakesAnEdge(t *testing.T) {
 	t.Parallel()
 	app := correct(t, map[string]string{
 		"components/a.toml":        "name = \"a\"\ntype = \"kubernetes_manifest\"\nnamespace = \"x\"\nmanifest = \"kind: A\"\nkubernetes_context = \"own\"\n",
-		"components/z.toml":        module("z"),
+		"components/z.toml":        appconfigtest.Module("z"),
 		"kubernetes_contexts.toml": "[[kubernetes_context]]\nname = \"own\"\ncomponent = \"z\"\n",
 	})
-	g, _ := appconfig.NewGraph(app)
-	want := []appconfig.Edge{{From: "a", To: "z", Reasons: []appconfig.Reason{{Context: "own", File: "components/a.toml", Line: 5, Column: 1}}}}
+	g, _ := graph.New(app)
+	want := []graph.Edge{{From: "a", To: "z", Reasons: []graph.Reason{{Context: "own", File: "components/a.toml", Line: 5, Column: 1}}}}
 	if diff := cmp.Diff(want, g.Edges); diff != "" {
 		t.Errorf("edges (-want +got):\n%s", diff)
 	}
@@ -199,7 +205,7 @@ func TestKubernetesContextMakesAnEdge(t *testing.T) {
 // TestOneFileIsTheSameApp holds the older form against the folder form.
 func TestOneFileIsTheSameApp(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"components/a.toml": module("a", "[vars]\nx = \"small\"")}
+	files := map[string]string{"components/a.toml": appconfigtest.Module("a", "[vars]\nx = \"small\"")}
 	one := map[string]string{
 		"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": "",
 		"nuon.app.toml": "version = \"v2\"\n[config_vars]\nsize = \"small\"\nplace = \"local\"\n" +
@@ -215,15 +221,15 @@ func TestOneFileIsTheSameApp(t *testing.T) {
 // TestOlderPlaceOfHealth holds that both places of a component's health are one.
 func TestOlderPlaceOfHealth(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{"components/a.toml": module("a", "[components.a.health]\nstabilization_window = \"2m\"")}
-	here := correct(t, map[string]string{"components/a.toml": module("a", "[health]\nstabilization_window = \"2m\"")})
+	files := map[string]string{"components/a.toml": appconfigtest.Module("a", "[components.a.health]\nstabilization_window = \"2m\"")}
+	here := correct(t, map[string]string{"components/a.toml": appconfigtest.Module("a", "[health]\nstabilization_window = \"2m\"")})
 	there := correct(t, files)
 	if here.Digest() != there.Digest() || there.Component("a").Health == nil {
 		t.Errorf("got %+v, want %+v", there.Component("a").Health, here.Component("a").Health)
 	}
-	_, diags := appconfig.Check(folder(files), appconfig.LoadOptions{})
-	if len(diags) != 1 || diags[0].Line != 4 || diags[0].Code != appconfig.CodeUnsupported {
-		t.Errorf("got %s", render(diags))
+	_, diags := check.Folder(appconfigtest.Folder(files), appconfig.LoadOptions{})
+	if len(diags) != 1 || diags[0].Line != 4 || diags[0].Code != place.CodeUnsupported {
+		t.Errorf("got %s", appconfigtest.Render(diags))
 	}
 }
 
@@ -233,16 +239,16 @@ func TestKitchenSinkInABundle(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", "/variants/files", "/variants/one-file"} {
 		root := os.DirFS("../../examples/kitchen-sink" + dir)
-		app, here := appconfig.Check(root, appconfig.LoadOptions{})
-		bundle, err := appconfig.Bundle(root)
+		app, here := check.Folder(root, appconfig.LoadOptions{})
+		made, err := bundle.Make(root)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := appconfig.OpenBundle(bundle.Archives()...)
+		opened, err := bundle.Open(made.Archives()...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, there := appconfig.Check(opened, appconfig.LoadOptions{SkipSources: true})
+		again, there := check.Folder(opened, appconfig.LoadOptions{SkipSources: true})
 		if app.Digest() != again.Digest() {
 			t.Errorf("kitchen-sink%s means something else in a bundle", dir)
 		}

@@ -1,8 +1,14 @@
 package appconfig
 
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // Metadata is metadata.toml: what people see of the app.
 type Metadata struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Version of the format. It says nothing about the layout of the folder.
 	Version string `toml:"version" json:"version" rule:"required" enum:"v1,v2"`
@@ -11,7 +17,7 @@ type Metadata struct {
 	// What the app is, in a sentence.
 	Description string `toml:"description" json:"description,omitempty"`
 	// The page of each install, in Markdown.
-	Readme *Text `toml:"readme" json:"readme,omitempty" template:"always"`
+	Readme *place.Text `toml:"readme" json:"readme,omitempty" template:"always"`
 	// Where messages about the app go.
 	SlackWebhookURL string `toml:"slack_webhook_url" json:"slack_webhook_url,omitempty"`
 	// Colours of labels in the dashboard: the label's key to "#rrggbb".
@@ -40,6 +46,37 @@ type Onboarding struct {
 
 func (m *Metadata) check(c *checker) {
 	if m.CustomerManaged != nil {
-		m.CustomerManaged.check(c, m.At.key("customer_managed"))
+		m.CustomerManaged.check(c, m.At.Below("customer_managed"))
+	}
+}
+
+// CustomerManaged is the customer_managed table of metadata.toml, or
+// customer_managed.toml: what goes into packages for customers who run the app
+// without the vendor's control plane.
+type CustomerManaged struct {
+	// The runner's image, without tag.
+	RunnerImageURL string `toml:"runner_image_url" json:"runner_image_url" rule:"required"`
+	// The tag of the runner's image.
+	RunnerImageTag string `toml:"runner_image_tag" json:"runner_image_tag" rule:"required"`
+	// The platforms that packages are made for.
+	Platforms []CustomerPlatform `toml:"platforms" json:"platforms,omitempty" rule:"required"`
+}
+
+// CustomerPlatform names the programs for one platform.
+type CustomerPlatform struct {
+	// Operating system and architecture, such as "linux/amd64".
+	Target string `toml:"target" json:"target" rule:"required"`
+	// Where the portal is downloaded from.
+	PortalBinaryURL string `toml:"portal_binary_url" json:"portal_binary_url" rule:"required"`
+	// Where the runner is downloaded from.
+	RunnerBinaryURL string `toml:"runner_binary_url" json:"runner_binary_url" rule:"required"`
+}
+
+func (m *CustomerManaged) check(c *checker, at place.Place) {
+	for i, p := range m.Platforms {
+		first := slices.IndexFunc(m.Platforms, func(other CustomerPlatform) bool { return other.Target == p.Target })
+		if first < i {
+			c.Add(place.Error, place.CodeDuplicate, at.Below("platforms").Item(i).Below("target"), "platform %q is there twice", p.Target)
+		}
 	}
 }

@@ -3,6 +3,8 @@ package appconfig
 import (
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // RoleType says what a role is for.
@@ -39,7 +41,7 @@ type BreakGlassFile struct {
 // Role is an identity in the customer's account: a table of permissions.toml, a
 // [[role]] of break_glass.toml, or one file below permissions/ or break_glass/.
 type Role struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What it is for. A file below permissions/ needs it; elsewhere the table says it.
 	Type RoleType `toml:"type" json:"type" enum:"provision,maintenance,deprovision,custom,break_glass"`
@@ -50,7 +52,7 @@ type Role struct {
 	// What it may do, in a sentence.
 	Description string `toml:"description" json:"description" rule:"required" template:"true"`
 	// A policy document that bounds it; no bound when it is left out or empty.
-	PermissionsBoundary *Text `toml:"permissions_boundary" json:"permissions_boundary,omitempty" template:"true"`
+	PermissionsBoundary *place.Text `toml:"permissions_boundary" json:"permissions_boundary,omitempty" template:"true"`
 	// The cloud; the runner's by default.
 	CloudPlatform string `toml:"cloud_platform" json:"cloud_platform,omitempty" enum:"aws,gcp,azure"`
 	// What it may do.
@@ -66,7 +68,7 @@ type RolePolicy struct {
 	// The name of an inline policy.
 	Name string `toml:"name" json:"name,omitempty" template:"true"`
 	// AWS: an inline policy document, as text or a file.
-	Contents *Text `toml:"contents" json:"contents,omitempty" template:"true"`
+	Contents *place.Text `toml:"contents" json:"contents,omitempty" template:"true"`
 	// GCP: a predefined role.
 	GCPPredefinedRole string `toml:"gcp_predefined_role" json:"gcp_predefined_role,omitempty" template:"true"`
 	// GCP: permissions of a role of its own.
@@ -77,8 +79,8 @@ type RolePolicy struct {
 	AzureActions []string `toml:"azure_actions" json:"azure_actions,omitempty" template:"true"`
 }
 
-// platforms lists the clouds whose words the policy uses, and the keys.
-func (p *RolePolicy) platforms() (clouds, keys []string) {
+// Platforms lists the clouds whose words the policy uses, and the keys.
+func (p *RolePolicy) Platforms() (clouds, keys []string) {
 	add := func(given bool, cloud, key string) {
 		if !given {
 			return
@@ -99,60 +101,19 @@ func (p *RolePolicy) platforms() (clouds, keys []string) {
 
 func (r *Role) check(c *checker) {
 	for i := range r.Policies {
-		r.Policies[i].check(c, r, r.At.key("policies").item(i))
+		r.Policies[i].check(c, r, r.At.Below("policies").Item(i))
 	}
 }
 
-func (p *RolePolicy) check(c *checker, r *Role, at Place) {
-	clouds, keys := p.platforms()
+func (p *RolePolicy) check(c *checker, r *Role, at place.Place) {
+	clouds, keys := p.Platforms()
 	switch {
 	case len(keys) == 0:
-		c.diags = append(c.diags, c.at(Error, CodeMissing, at, "the policy of role %q allows nothing", r.Name).
-			remedy("give managed_policy_name, or name and contents, or the keys of another cloud"))
+		c.Diags = append(c.Diags, c.At(place.Error, place.CodeMissing, at, "the policy of role %q allows nothing", r.Name).
+			WithRemedy("give managed_policy_name, or name and contents, or the keys of another cloud"))
 	case len(clouds) > 1 || p.ManagedPolicyName != "" && p.Contents != nil:
-		c.add(Error, CodeExclusive, at.key(keys[1]), "one policy of role %q has %s; write one policy for each", r.Name, strings.Join(keys, " and "))
+		c.Add(place.Error, place.CodeExclusive, at.Below(keys[1]), "one policy of role %q has %s; write one policy for each", r.Name, strings.Join(keys, " and "))
 	case p.Contents != nil && p.Name == "":
-		c.add(Error, CodeMissing, at, "the policy of role %q has contents, so it needs a name", r.Name)
-	}
-}
-
-// roles checks what the roles of an app have in common with its runner.
-func (v *validator) roles() {
-	once := v.once("role")
-	platform := ""
-	if v.app.Runner != nil {
-		platform = v.app.Runner.Platform()
-	}
-	only := map[RoleType]Place{}
-	for _, list := range [][]Role{v.app.Permissions, v.app.BreakGlass} {
-		for i := range list {
-			r := &list[i]
-			once(r.At, r.Name)
-			v.rolePlatform(r, platform)
-			if r.Type == RoleCustom || r.Type == RoleBreakGlass || r.Type == "" {
-				continue
-			}
-			if first, twice := only[r.Type]; twice {
-				v.add(Error, CodeDuplicate, r.At.key("type"), "the %s role is already defined at %s", r.Type, v.origin.where(first))
-				continue
-			}
-			only[r.Type] = r.At
-		}
-	}
-}
-
-func (v *validator) rolePlatform(r *Role, platform string) {
-	if platform == "" {
-		return
-	}
-	if r.CloudPlatform != "" && r.CloudPlatform != platform {
-		v.add(Error, CodeValue, r.At.key("cloud_platform"), "role %q is for %s, and the runner runs in %s", r.Name, r.CloudPlatform, platform)
-		return
-	}
-	for i := range r.Policies {
-		clouds, keys := r.Policies[i].platforms()
-		if len(clouds) == 1 && clouds[0] != platform {
-			v.add(Warning, CodeValue, r.At.key("policies").item(i).key(keys[0]), "%s is of %s, and the runner runs in %s", keys[0], clouds[0], platform)
-		}
+		c.Add(place.Error, place.CodeMissing, at, "the policy of role %q has contents, so it needs a name", r.Name)
 	}
 }

@@ -1,6 +1,10 @@
 package appconfig
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // PoliciesFile is policies.toml: all policies.
 type PoliciesFile struct {
@@ -13,7 +17,7 @@ type PoliciesFile struct {
 // Policy is a rule that plans and objects are held against: a [[policy]] of
 // policies.toml or one file below policies/.
 type Policy struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What it looks at. The names that begin with runner_job are older ones.
 	Type PolicyType `toml:"type" json:"type" rule:"required" enum:"container_image,helm_chart,kubernetes_manifest,terraform_module,kubernetes_cluster,sandbox,runner_job_terraform_deploy,runner_job_helm_deploy,runner_job_action_workflow"`
@@ -24,7 +28,7 @@ type Policy struct {
 	// The components that it is for, or ["*"].
 	Components []string `toml:"components" json:"components,omitempty"`
 	// Rules as YAML of Kyverno or as Rego: their text, or a file. Below policies/ the file's path is relative to the policy's own folder.
-	Contents Text `toml:"contents" json:"contents" rule:"required" template:"true"`
+	Contents place.Text `toml:"contents" json:"contents" rule:"required" template:"true"`
 	// Another file whose keys are merged in.
 	SourceFile string `toml:"source" json:"source,omitempty"`
 }
@@ -49,23 +53,6 @@ func (p *Policy) check(c *checker) {
 		p.Engine = "kyverno"
 	}
 	if slices.Contains(p.Components, AllComponents) && len(p.Components) > 1 {
-		c.add(Warning, CodeValue, p.At.key("components"), `components has "*", so the other names do nothing`)
-	}
-}
-
-// policies checks names, and that the components exist.
-func (v *validator) policies() {
-	first, names := map[string]Place{}, v.componentNames()
-	for _, p := range v.app.Policies {
-		if at, twice := first[p.Name]; twice {
-			v.add(Warning, CodeDuplicate, p.At, "policy %q has the name of the one at %s", p.Name, v.origin.where(at))
-		} else {
-			first[p.Name] = p.At
-		}
-		for i, name := range p.Components {
-			if name != AllComponents {
-				v.exists(p.At.key("components").item(i), "component", name, names, "components")
-			}
-		}
+		c.Add(place.Warning, place.CodeValue, p.At.Below("components"), `components has "*", so the other names do nothing`)
 	}
 }

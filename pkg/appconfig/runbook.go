@@ -1,18 +1,22 @@
 package appconfig
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // Runbook is one file under runbooks/: steps that are run one after the other
 // in an install.
 type Runbook struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Unique in the app.
 	Name string `toml:"name" json:"name" rule:"required"`
 	// What it does.
 	Description string `toml:"description" json:"description,omitempty"`
 	// Its page, in Markdown. A file's path is relative to the app folder.
-	Readme *Text `toml:"readme" json:"readme,omitempty" template:"always" base:"."`
+	Readme *place.Text `toml:"readme" json:"readme,omitempty" template:"always" base:"."`
 	// Labels.
 	Labels map[string]string `toml:"labels" json:"labels,omitempty"`
 	// Components that it needs.
@@ -70,11 +74,11 @@ type RunbookStep struct {
 	// A command line, instead of an action.
 	Command string `toml:"command" json:"command,omitempty" template:"true"`
 	// A script, instead of an action: its text, or a file.
-	InlineContents *Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
+	InlineContents *place.Text `toml:"inline_contents" json:"inline_contents,omitempty" template:"true"`
 	// Environment of the command or script.
 	EnvVars map[string]string `toml:"env_vars" json:"env_vars,omitempty" template:"true"`
 	// How long the step may take, at most 1h; 5m for a command or script.
-	Timeout Duration `toml:"timeout" json:"timeout,omitzero"`
+	Timeout place.Duration `toml:"timeout" json:"timeout,omitzero"`
 	// The role that it runs under; the runbook's by default.
 	Role string `toml:"role" json:"role,omitempty" template:"true"`
 }
@@ -93,22 +97,22 @@ func (r *Runbook) check(c *checker) {
 	c.name(r.At, "runbook", r.Name)
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		at := r.At.key("steps").item(i)
+		at := r.At.Below("steps").Item(i)
 		if s.Type == "component_deploy" {
 			s.Type = RunbookDeploy
 		}
 		s.check(c, at)
 		first := slices.IndexFunc(r.Steps, func(other RunbookStep) bool { return other.Name == s.Name })
 		if first < i && s.Name != "" {
-			c.add(Error, CodeDuplicate, at.key("name"), "runbook %q has two steps called %q", r.Name, s.Name)
+			c.Add(place.Error, place.CodeDuplicate, at.Below("name"), "runbook %q has two steps called %q", r.Name, s.Name)
 		}
 	}
 }
 
-func (s *RunbookStep) check(c *checker, at Place) {
-	c.positive(at.key("timeout"), s.Timeout)
+func (s *RunbookStep) check(c *checker, at place.Place) {
+	c.positive(at.Below("timeout"), s.Timeout)
 	if s.Timeout.Std() > MaxActionTimeout {
-		c.add(Error, CodeValue, at.key("timeout"), "timeout of step %q is %s; the longest is %s", s.Name, s.Timeout, MaxActionTimeout)
+		c.Add(place.Error, place.CodeValue, at.Below("timeout"), "timeout of step %q is %s; the longest is %s", s.Name, s.Timeout, MaxActionTimeout)
 	}
 	given := 0
 	for _, is := range []bool{s.ActionName != "", s.Command != "", s.InlineContents != nil} {
@@ -119,37 +123,17 @@ func (s *RunbookStep) check(c *checker, at Place) {
 	switch s.Type {
 	case RunbookDeploy:
 		if s.ComponentName == "" {
-			c.add(Error, CodeMissing, at, "step %q deploys a component, so it needs component_name", s.Name)
+			c.Add(place.Error, place.CodeMissing, at, "step %q deploys a component, so it needs component_name", s.Name)
 		}
 	case RunbookAction:
 		if given == 0 {
-			c.add(Error, CodeMissing, at, "step %q needs action_name, command or inline_contents", s.Name)
+			c.Add(place.Error, place.CodeMissing, at, "step %q needs action_name, command or inline_contents", s.Name)
 		}
 	}
 	if given > 1 {
-		c.add(Error, CodeExclusive, at, "step %q can have only one of action_name, command and inline_contents", s.Name)
+		c.Add(place.Error, place.CodeExclusive, at, "step %q can have only one of action_name, command and inline_contents", s.Name)
 	}
 	if s.Type != RunbookAction && s.Type != "" && given > 0 {
-		c.add(Warning, CodeValue, at, "step %q is of type %q, so its action does nothing", s.Name, s.Type)
-	}
-}
-
-// runbooks checks names, and that components and actions exist.
-func (v *validator) runbooks() {
-	once, components := v.once("runbook"), v.componentNames()
-	var actions []string
-	for _, a := range v.app.Actions {
-		actions = append(actions, a.Name)
-	}
-	for _, r := range v.app.Runbooks {
-		once(r.At, r.Name)
-		for i, dep := range r.Dependencies {
-			v.exists(r.At.key("dependencies").item(i), "component", dep, components, "components")
-		}
-		for i, s := range r.Steps {
-			at := r.At.key("steps").item(i)
-			v.exists(at.key("component_name"), "component", s.ComponentName, components, "components")
-			v.exists(at.key("action_name"), "action", s.ActionName, actions, "actions")
-		}
+		c.Add(place.Warning, place.CodeValue, at, "step %q is of type %q, so its action does nothing", s.Name, s.Type)
 	}
 }

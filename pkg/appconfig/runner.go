@@ -1,10 +1,14 @@
 package appconfig
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
 
 // Runner is runner.toml: what runs the jobs of an install.
 type Runner struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// Where it runs. The names with a dash are older ones.
 	RunnerType string `toml:"runner_type" json:"runner_type" rule:"required" enum:"aws,azure,gcp,local,aws-ecs,aws-eks,azure-aks,azure-acs"`

@@ -1,11 +1,16 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/digest"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // Sandbox is sandbox.toml: the base infrastructure that components stand on.
 //
 // The digest tag of each field says whether a change of it needs a new build or
 // only a new deploy; see [Component].
 type Sandbox struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// The engine.
 	Type string `toml:"type" json:"type" digest:"build" enum:"terraform,pulumi" default:"terraform"`
@@ -54,12 +59,12 @@ type OperationRole struct {
 // BuildDigest is what the sandbox's build depends on: the keys tagged build,
 // and the digest (or commit) of its resolved source.
 func (s *Sandbox) BuildDigest(sourceDigest string) string {
-	return digestOf("sandbox.build", s, includeTagged("build"), sourceDigest)
+	return digest.Of("sandbox.build", s, digest.Tagged("build"), sourceDigest)
 }
 
 // DeployDigest covers every key that is not part of the build.
 func (s *Sandbox) DeployDigest() string {
-	return digestOf("sandbox.deploy", s, includeTagged("deploy"))
+	return digest.Of("sandbox.deploy", s, digest.Tagged("deploy"))
 }
 
 // Source says where the sandbox's Terraform stands; false when none is given.
@@ -74,13 +79,13 @@ func (s *Sandbox) check(c *checker) {
 		s.Type = SandboxTypeTerraform
 	}
 	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" {
-		c.add(Error, CodeMissing, s.At, "terraform_version is missing")
+		c.Add(place.Error, place.CodeMissing, s.At, "terraform_version is missing")
 	}
 	c.source(s.At, s.SourceFile, s.PublicRepo, s.ConnectedRepo, s.Berth)
-	c.terraformVersion(s.At.key("terraform_version"), s.TerraformVersion)
-	c.cron(s.At.key("drift_schedule"), s.DriftSchedule)
+	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)
+	c.cron(s.At.Below("drift_schedule"), s.DriftSchedule)
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")
 	if s.Berth != nil {
-		c.guardrails(s.At.key("berth.guardrails"), s.Berth.Guardrails)
+		c.guardrails(s.At.Below("berth.guardrails"), s.Berth.Guardrails)
 	}
 }

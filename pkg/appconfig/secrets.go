@@ -1,5 +1,9 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // SecretsFile is secrets.toml, or a file below secrets/ that holds many.
 type SecretsFile struct {
 	// The secrets.
@@ -11,7 +15,7 @@ type SecretsFile struct {
 // Secret is a value that the customer keeps in its own secret manager: a
 // [[secret]] of secrets.toml or one file below secrets/.
 type Secret struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// What templates call it.
 	Name string `toml:"name" json:"name" rule:"required"`
@@ -54,12 +58,12 @@ type SyncTarget struct {
 func (s *Secret) check(c *checker) {
 	c.name(s.At, "secret", s.Name)
 	if s.Required && (s.AutoGenerate || s.Default != nil) {
-		c.add(Error, CodeExclusive, s.At.key("required"),
+		c.Add(place.Error, place.CodeExclusive, s.At.Below("required"),
 			"secret %q is required, so it can have neither auto_generate nor default", s.Name)
 	}
 	if s.KubernetesSync && len(s.KubernetesSyncTargets) == 0 {
 		if s.KubernetesSecretNamespace == "" || s.KubernetesSecretName == "" {
-			c.add(Error, CodeMissing, s.At.key("kubernetes_sync"),
+			c.Add(place.Error, place.CodeMissing, s.At.Below("kubernetes_sync"),
 				"secret %q has kubernetes_sync, so it needs kubernetes_secret_namespace and kubernetes_secret_name", s.Name)
 		}
 	}

@@ -7,17 +7,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
 )
 
 // TestShopIsClean reads examples/shop, which has a component of each type that
 // needs a cluster.
 func TestShopIsClean(t *testing.T) {
 	t.Parallel()
-	app, diags := appconfig.Check(os.DirFS("../../examples/shop"), appconfig.LoadOptions{})
+	app, diags := check.Folder(os.DirFS("../../examples/shop"), appconfig.LoadOptions{})
 	if len(diags) > 0 {
-		t.Fatalf("diagnostics:\n%s", render(diags))
+		t.Fatalf("diagnostics:\n%s", appconfigtest.Render(diags))
 	}
-	g, _ := appconfig.NewGraph(app)
+	g, _ := graph.New(app)
 	if diff := cmp.Diff([][]string{{"web_image", "catalogue"}, {"web"}, {"extras"}}, g.Layers()); diff != "" {
 		t.Errorf("layers (-want +got):\n%s", diff)
 	}

@@ -1,8 +1,7 @@
 package appconfig
 
 import (
-	"path"
-	"strings"
+	"github.com/berth-dev/berth/pkg/appconfig/folder"
 )
 
 // Repo is a public_repo or connected_repo table.
@@ -25,10 +24,16 @@ const (
 	SourceImage SourceKind = "image" // an image of a registry
 )
 
-// Blocks that have a source to build.
+// Kinds of blocks whose values differ between installs. The first two have a
+// source to build.
 const (
 	BlockSandbox   = "sandbox"
 	BlockComponent = "component"
+	BlockStack     = "stack"
+	BlockRole      = "role" // of permissions and of break glass
+	BlockAction    = "action"
+	BlockRunbook   = "runbook"
+	BlockMetadata  = "metadata" // the README and the labels of installs
 )
 
 // Source is where one buildable's files come from.
@@ -70,15 +75,12 @@ func Sources(app *App) []Source {
 func sourceOf(public, connected *Repo, ext *BlockExtension) (Source, bool) {
 	switch {
 	case ext != nil && ext.LocalSource != "":
-		return Source{Kind: SourceLocal, Directory: cleanDirectory(ext.LocalSource)}, true
+		return Source{Kind: SourceLocal, Directory: folder.Clean(ext.LocalSource)}, true
 	case public != nil:
-		return Source{Kind: SourceGit, Repo: public.Repo, Ref: public.Branch, Directory: cleanDirectory(public.Directory)}, true
+		return Source{Kind: SourceGit, Repo: public.Repo, Ref: public.Branch, Directory: folder.Clean(public.Directory)}, true
 	case connected != nil:
 		return Source{Kind: SourceGit, Repo: connected.Repo, Ref: connected.Branch, Connected: true,
-			Directory: cleanDirectory(connected.Directory)}, true
+			Directory: folder.Clean(connected.Directory)}, true
 	}
 	return Source{}, false
 }
-
-// cleanDirectory makes "", ".", "./x/" and "x" comparable.
-func cleanDirectory(dir string) string { return path.Clean(strings.ReplaceAll(dir, "\\", "/")) }

@@ -1,5 +1,9 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // StackType says how a runner gets into the customer's place.
 type StackType string
 
@@ -13,7 +17,7 @@ const (
 
 // Stack is stack.toml: what the customer applies first.
 type Stack struct {
-	At Place `toml:"-" json:"at" digest:"-"`
+	At place.Place `toml:"-" json:"at" digest:"-"`
 
 	// How a runner gets into the customer's place: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
 	Type StackType `toml:"type" json:"type" rule:"required" enum:"local,kubernetes,aws-cloudformation,azure-bicep,gcp-terraform"`
@@ -46,9 +50,9 @@ type NestedStack struct {
 func (s *Stack) check(c *checker) {
 	indexes := map[int]bool{}
 	for i, nested := range s.CustomNestedStacks {
-		at := s.At.key("custom_nested_stacks").item(i)
+		at := s.At.Below("custom_nested_stacks").Item(i)
 		if indexes[nested.Index] {
-			c.add(Error, CodeDuplicate, at.key("index"), "nested stack %q has the index %d of another one", nested.Name, nested.Index)
+			c.Add(place.Error, place.CodeDuplicate, at.Below("index"), "nested stack %q has the index %d of another one", nested.Name, nested.Index)
 		}
 		indexes[nested.Index] = true
 	}

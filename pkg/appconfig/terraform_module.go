@@ -1,5 +1,9 @@
 package appconfig
 
+import (
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
 // TerraformModule holds the keys of a component of type terraform_module,
 // beside those of every component.
 type TerraformModule struct {
@@ -17,10 +21,10 @@ type TerraformModule struct {
 // over all of them.
 type VarFile struct {
 	// The file's text, or its path.
-	Contents Text `toml:"contents" json:"contents" rule:"required" template:"true"`
+	Contents place.Text `toml:"contents" json:"contents" rule:"required" template:"true"`
 }
 
 func (m *TerraformModule) check(ch *checker, c *Component) {
 	ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
-	ch.terraformVersion(c.At.key("terraform_version"), m.TerraformVersion)
+	ch.terraformVersion(c.At.Below("terraform_version"), m.TerraformVersion)
 }

@@ -3,6 +3,8 @@ package appconfig
 import (
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // TriggerType says what starts an action.
@@ -36,8 +38,8 @@ type Trigger struct {
 	ComponentName string `toml:"component_name" json:"component_name,omitempty"`
 }
 
-// values lists what the key may hold, older names too.
-func (TriggerType) values() []string {
+// Values lists what the key may hold, older names too.
+func (TriggerType) Values() []string {
 	all := triggerTypes()
 	for older := range olderTriggers {
 		all = append(all, string(older))
@@ -53,32 +55,32 @@ var olderTriggers = map[TriggerType]TriggerType{
 }
 
 // check rewrites old names and reports what does not fit together.
-func (t *Trigger) check(c *checker, a *Action, at Place) {
+func (t *Trigger) check(c *checker, a *Action, at place.Place) {
 	if name, older := olderTriggers[t.Type]; older {
 		t.Type = name
 	}
 	known := triggerTypes()
 	if t.Type != "" && !slices.Contains(known, string(t.Type)) {
-		d := c.at(Error, CodeValue, at.key("type"), "trigger type %q does not exist", t.Type)
-		if near := nearest(string(t.Type), known); near != "" {
-			d = d.remedy("did you mean %q?", near)
+		d := c.At(place.Error, place.CodeValue, at.Below("type"), "trigger type %q does not exist", t.Type)
+		if near := place.Nearest(string(t.Type), known); near != "" {
+			d = d.WithRemedy("did you mean %q?", near)
 		}
-		c.diags = append(c.diags, d)
+		c.Diags = append(c.Diags, d)
 		return
 	}
 	if a.BreakGlassRole != "" && t.Type != TriggerManual {
-		c.add(Error, CodeExclusive, at.key("type"), "action %q runs under a break-glass role, so only the manual trigger is allowed", a.Name)
+		c.Add(place.Error, place.CodeExclusive, at.Below("type"), "action %q runs under a break-glass role, so only the manual trigger is allowed", a.Name)
 	}
 	isCron, isComponent := t.Type == TriggerCron, strings.HasSuffix(string(t.Type), "-component")
 	switch {
 	case isCron && t.CronSchedule == "":
-		c.add(Error, CodeMissing, at, "a cron trigger needs cron_schedule")
+		c.Add(place.Error, place.CodeMissing, at, "a cron trigger needs cron_schedule")
 	case !isCron && t.CronSchedule != "":
-		c.add(Warning, CodeValue, at.key("cron_schedule"), "cron_schedule does nothing on a trigger of type %q", t.Type)
+		c.Add(place.Warning, place.CodeValue, at.Below("cron_schedule"), "cron_schedule does nothing on a trigger of type %q", t.Type)
 	case !isComponent && t.ComponentName != "":
-		c.add(Warning, CodeValue, at.key("component_name"), "component_name does nothing on a trigger of type %q", t.Type)
+		c.Add(place.Warning, place.CodeValue, at.Below("component_name"), "component_name does nothing on a trigger of type %q", t.Type)
 	}
-	c.cron(at.key("cron_schedule"), t.CronSchedule)
+	c.cron(at.Below("cron_schedule"), t.CronSchedule)
 }
 
 func triggerTypes() []string {

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/syntax"
 )
 
 // WholeFile is nuon.<app>.toml, an older form: the keys of metadata.toml, and
@@ -32,7 +35,7 @@ type WholeFile struct {
 	// As policies.toml.
 	Policies *PoliciesFile `toml:"policies"`
 	// As the files below components/.
-	Components []anyComponent `toml:"components"`
+	Components []AnyComponent `toml:"components"`
 	// As the files below actions/.
 	Actions []Action `toml:"actions"`
 	// As the files below runbooks/.
@@ -53,11 +56,11 @@ type WholeFile struct {
 	Installer *Installer `toml:"installer"`
 }
 
-// anyComponent stands for a component of any type in a description.
-type anyComponent struct{ Component }
+// AnyComponent stands for a component of any type in a description.
+type AnyComponent struct{ Component }
 
-// wholeFileName is the name of the older form with the whole config in one file.
-func wholeFileName(name string) bool {
+// IsWholeFile is the name of the older form with the whole config in one file.
+func IsWholeFile(name string) bool {
 	rest, ok := strings.CutPrefix(name, "nuon.")
 	return ok && len(rest) > len(".toml") && strings.HasSuffix(rest, ".toml")
 }
@@ -72,13 +75,13 @@ func wholeKeyOf(k kind) string {
 }
 
 func (l *loader) wholeNames() []string {
-	entries, err := fs.ReadDir(l.folder.fsys, ".")
+	entries, err := fs.ReadDir(l.folder.FS, ".")
 	if err != nil {
 		return nil // noAppFolder has read it before
 	}
 	var names []string
 	for _, entry := range entries {
-		if !entry.IsDir() && wholeFileName(entry.Name()) {
+		if !entry.IsDir() && IsWholeFile(entry.Name()) {
 			names = append(names, entry.Name())
 		}
 	}
@@ -86,24 +89,24 @@ func (l *loader) wholeNames() []string {
 }
 
 // wholeFiles reads the whole config in a single file; there can be one.
-func (l *loader) wholeFiles() []*document {
+func (l *loader) wholeFiles() []*syntax.Document {
 	docs := l.documents(kind{name: "metadata"}, l.wholeNames())
 	if len(docs) > 1 {
-		l.bothDefine(Place{File: docs[0].file}, docs[1].file)
+		l.bothDefine(place.Place{File: docs[0].File}, docs[1].File)
 		docs = docs[:1]
 	}
 	return docs
 }
 
-func (l *loader) wholeFile(doc *document) {
-	at := Place{File: doc.file}
-	l.base = ""
-	rest := maps.Clone(doc.values)
+func (l *loader) wholeFile(doc *syntax.Document) {
+	at := place.Place{File: doc.File}
+	l.Base = ""
+	rest := maps.Clone(doc.Values)
 	vars := l.configVars(at, rest)
 	delete(rest, "config_vars")
 	substituted := map[string]any{}
 	for key, value := range rest {
-		substituted[key] = l.substitute(at.key(key), value, vars)
+		substituted[key] = l.substitute(at.Below(key), value, vars)
 	}
 	for _, k := range kinds {
 		keys := []string{wholeKeyOf(k)}
@@ -113,7 +116,7 @@ func (l *loader) wholeFile(doc *document) {
 		for _, key := range keys {
 			if value, ok := substituted[key]; ok && key != "" {
 				delete(substituted, key)
-				l.part(k, at.key(key), value)
+				l.part(k, at.Below(key), value)
 			}
 		}
 	}
@@ -121,9 +124,9 @@ func (l *loader) wholeFile(doc *document) {
 }
 
 // part reads one kind of a whole file.
-func (l *loader) part(k kind, at Place, value any) {
+func (l *loader) part(k kind, at place.Place, value any) {
 	if k.name == "triggers" {
-		k.load(l, at.parent(), map[string]any{"triggers": value}) // the list is the key of triggers.toml
+		k.load(l, at.Parent(), map[string]any{"triggers": value}) // the list is the key of triggers.toml
 		return
 	}
 	switch v := value.(type) {
@@ -132,23 +135,23 @@ func (l *loader) part(k kind, at Place, value any) {
 	case []any:
 		for i, item := range v {
 			if table, ok := item.(map[string]any); ok {
-				k.load(l, at.item(i), table)
+				k.load(l, at.Item(i), table)
 			} else {
-				l.wrongType(at.item(i), "a table", item)
+				l.WrongType(at.Item(i), "a table", item)
 			}
 		}
 	default:
-		l.wrongType(at, "a table", value)
+		l.WrongType(at, "a table", value)
 	}
 }
 
 // configVars reads the values that the file's own strings may use.
-func (l *loader) configVars(at Place, values map[string]any) map[string]string {
+func (l *loader) configVars(at place.Place, values map[string]any) map[string]string {
 	var file struct {
 		Vars map[string]string `toml:"config_vars"`
 	}
 	if vars, ok := values["config_vars"]; ok {
-		l.table(at, map[string]any{"config_vars": vars}, &file)
+		l.Table(at, map[string]any{"config_vars": vars}, &file)
 	}
 	return file.Vars
 }
@@ -157,7 +160,7 @@ func (l *loader) configVars(at Place, values map[string]any) map[string]string {
 var configVar = regexp.MustCompile(`\{\{-?\s*\.config_vars\.([A-Za-z0-9_-]+)\s*-?\}\}`)
 
 // substitute replaces the uses of config_vars in all strings of a value.
-func (l *loader) substitute(at Place, value any, vars map[string]string) any {
+func (l *loader) substitute(at place.Place, value any, vars map[string]string) any {
 	switch v := value.(type) {
 	case string:
 		return configVar.ReplaceAllStringFunc(v, func(use string) string {
@@ -165,23 +168,23 @@ func (l *loader) substitute(at Place, value any, vars map[string]string) any {
 			if replacement, ok := vars[name]; ok {
 				return replacement
 			}
-			d := l.at(Error, CodeReference, at, "config_vars has no %q", name)
-			if near := nearest(name, slices.Sorted(maps.Keys(vars))); near != "" {
-				d = d.remedy("did you mean %q?", near)
+			d := l.At(place.Error, place.CodeReference, at, "config_vars has no %q", name)
+			if near := place.Nearest(name, slices.Sorted(maps.Keys(vars))); near != "" {
+				d = d.WithRemedy("did you mean %q?", near)
 			}
-			l.diags = append(l.diags, d)
+			l.Diags = append(l.Diags, d)
 			return use
 		})
 	case []any:
 		out := make([]any, len(v))
 		for i, item := range v {
-			out[i] = l.substitute(at.item(i), item, vars)
+			out[i] = l.substitute(at.Item(i), item, vars)
 		}
 		return out
 	case map[string]any:
 		out := map[string]any{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out[key] = l.substitute(at.key(key), v[key], vars)
+			out[key] = l.substitute(at.Below(key), v[key], vars)
 		}
 		return out
 	}

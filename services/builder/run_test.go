@@ -19,7 +19,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -128,7 +128,7 @@ func (b *builder) sync() (org, buildID string) {
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("# nothing"), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	archive, digest, err := appconfig.SourceArchive(os.DirFS(dir), ".")
+	archive, digest, err := bundle.ArchiveDirectory(os.DirFS(dir), ".")
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/setting"
@@ -60,7 +60,7 @@ func (c Config) Validate() error {
 		badURL = fmt.Errorf("BERTH_PUBLIC_URL %w", err)
 	}
 	var badImage error
-	if appconfig.HasCredentials(c.RunnerImage) {
+	if fetch.HasCredentials(c.RunnerImage) {
 		badImage = errors.New("BERTH_RUNNER_IMAGE has credentials in it, and is sent to customers: take them out")
 	}
 	var badVersion error

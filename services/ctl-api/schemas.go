@@ -6,7 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 )
@@ -25,18 +25,18 @@ func serveSchemas(routes gin.IRouter) {
 			Files string `json:"files"`
 		}
 		items := []kind{}
-		for _, k := range appconfig.FileKinds() {
+		for _, k := range schema.Kinds() {
 			items = append(items, kind{Name: k.Name, Files: k.Files})
 		}
 		c.JSON(http.StatusOK, gin.H{"items": items})
 	})
 	routes.GET("/schemas/:kind", func(c *gin.Context) {
-		schema, err := appconfig.Schema(strings.TrimSuffix(c.Param("kind"), ".json"))
+		text, err := schema.Of(strings.TrimSuffix(c.Param("kind"), ".json"))
 		if err != nil {
 			httpserver.WriteProblem(c, fault.With(fault.Newf(fault.ErrNotFound, "%v", err), fault.Code("schema_not_found")))
 			return
 		}
 		c.Header("Cache-Control", "public, max-age="+schemaAge)
-		c.Data(http.StatusOK, "application/schema+json", schema)
+		c.Data(http.StatusOK, "application/schema+json", text)
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
 )
 
 func TestSchemas(t *testing.T) {
@@ -23,11 +23,11 @@ func TestSchemas(t *testing.T) {
 		return answer
 	}
 	var list struct{ Items []struct{ Name string } }
-	if err := json.Unmarshal(get("/schemas").Body.Bytes(), &list); err != nil || len(list.Items) != len(appconfig.FileKinds()) {
+	if err := json.Unmarshal(get("/schemas").Body.Bytes(), &list); err != nil || len(list.Items) != len(schema.Kinds()) {
 		t.Fatalf("the list: %+v, %v", list, err)
 	}
 	for _, kind := range list.Items {
-		want, err := appconfig.Schema(kind.Name)
+		want, err := schema.Of(kind.Name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -35,23 +38,23 @@ type install struct {
 func (s *system) sync(name, dir string) ctlapi.Release {
 	s.t.Helper()
 	fsys := os.DirFS(dir)
-	app, diags := appconfig.Check(fsys, appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
+	app, diags := check.Folder(fsys, appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
 		s.t.Fatalf("%s: %v", dir, diags)
 	}
-	bundle, err := appconfig.Bundle(fsys)
+	packed, err := bundle.Make(fsys)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, pack := range bundle.All() {
+	for _, pack := range packed.All() {
 		s.upload(pack.Digest, pack.Bytes)
 	}
-	req := ctlapi.SyncRequest{BundleDigest: bundle.Index.Digest, CreateApp: true}
+	req := ctlapi.SyncRequest{BundleDigest: packed.Index.Digest, CreateApp: true}
 	for _, source := range appconfig.Sources(app) {
 		if !source.Uploaded() {
 			continue
 		}
-		archive, digest, err := source.Archive(fsys)
+		archive, digest, err := bundle.ArchiveSource(fsys, source)
 		if err != nil {
 			s.t.Fatal(err)
 		}

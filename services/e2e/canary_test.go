@@ -95,15 +95,15 @@ func TestCanary(t *testing.T) {
 	})
 
 	places := map[string]*search{}
-	in.searchAnswers(t, db, place(places, "API"))
-	in.searchCommands(t, db, w.ID, place(places, "commands"))
-	searchDatabase(t, db, place(places, "database"))
+	in.searchAnswers(t, db, placeOf(places, "API"))
+	in.searchCommands(t, db, w.ID, placeOf(places, "commands"))
+	searchDatabase(t, db, placeOf(places, "database"))
 	in.searchFiles(t, func(path string) *search {
 		switch top, _, _ := strings.Cut(path, "/"); top {
 		case "log", "registry", "runners", "builder", "postgres":
-			return place(places, top)
+			return placeOf(places, top)
 		default:
-			return place(places, "other files")
+			return placeOf(places, "other files")
 		}
 	})
 

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -207,13 +209,13 @@ func (f *faults) syncValue(v *victim, value string) error {
 		return err
 	}
 	fsys := os.DirFS(v.app)
-	app, _ := appconfig.Check(fsys, appconfig.LoadOptions{})
-	bundle, err := appconfig.Bundle(fsys)
+	app, _ := check.Folder(fsys, appconfig.LoadOptions{})
+	packed, err := bundle.Make(fsys)
 	if err != nil {
 		return err
 	}
-	req := ctlapi.SyncRequest{BundleDigest: bundle.Index.Digest}
-	for _, pack := range bundle.All() {
+	req := ctlapi.SyncRequest{BundleDigest: packed.Index.Digest}
+	for _, pack := range packed.All() {
 		if err := f.insist(http.MethodPut, "/blobs/"+pack.Digest, "", pack.Bytes, nil); err != nil {
 			return err
 		}
@@ -222,7 +224,7 @@ func (f *faults) syncValue(v *victim, value string) error {
 		if !source.Uploaded() {
 			continue
 		}
-		archive, digest, err := source.Archive(fsys)
+		archive, digest, err := bundle.ArchiveSource(fsys, source)
 		if err != nil {
 			return err
 		}

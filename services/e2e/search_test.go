@@ -26,7 +26,7 @@ type search struct {
 	spans  bool // traces were among it
 }
 
-func place(all map[string]*search, name string) *search {
+func placeOf(all map[string]*search, name string) *search {
 	if all[name] == nil {
 		all[name] = &search{found: map[string][]string{}}
 	}

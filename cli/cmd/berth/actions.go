@@ -61,29 +61,13 @@ func (c *cli) actionsRuns() *cobra.Command {
 	cmd.Flags().StringVar(&install, "install", "", "only of this install")
 	cmd.Flags().StringVar(&action, "action", "", "only of this action")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := listRuns(ctx, client, *limit, install, action)
+		items, err := client.Runs(ctx, *limit, install, action)
 		if err != nil {
 			return err
 		}
 		return printList(c, items, c.actionRunView())
 	})
 	return cmd
-}
-
-func listRuns(ctx context.Context, client *api.Client, limit int, install, action string) ([]ctlapi.ActionRun, error) {
-	return collect(limit, func(limit int, after *string) ([]ctlapi.ActionRun, string, error) {
-		resp, err := client.ListActionRunsWithResponse(ctx, &ctlapi.ListActionRunsParams{
-			Install: optional(install), Action: optional(action), Limit: &limit, After: after,
-		})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
 }
 
 func (c *cli) actionView() output.View[ctlapi.Action] {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -47,7 +48,7 @@ func (c *cli) appsCommand() *cobra.Command {
 	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
 	create.Flags().StringVar(&description, "description", "", "what it is")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if err := nameable("an app", args[0]); err != nil {
+		if err := usage.Nameable("an app", args[0]); err != nil {
 			return err
 		}
 		resp, err := client.CreateAppWithResponse(ctx, &ctlapi.CreateAppParams{},

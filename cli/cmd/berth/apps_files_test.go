@@ -13,7 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/preview"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
 )
 
 const examples = "../../../examples"
@@ -80,11 +85,11 @@ func TestValidate(t *testing.T) {
 	}
 
 	code, stdout, _ = berth(t, nil, "apps", "validate", dir, "-o", "json")
-	var list []appconfig.Diagnostic
+	var list []place.Diagnostic
 	if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != exitFailed || len(list) != 3 {
 		t.Fatalf("exit code %d, %v:\n%s", code, err, stdout)
 	}
-	first := appconfig.Diagnostic{Severity: appconfig.Error, Code: appconfig.CodeReference, File: card, Line: 17, Column: 1,
+	first := place.Diagnostic{Severity: place.Error, Code: place.CodeReference, File: card, Line: 17, Column: 1,
 		Message: `.nuon.components.kay.outputs.signing_key: component "kay" does not exist`, Remedy: `did you mean "key"?`}
 	if diff := cmp.Diff(first, list[1]); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
@@ -117,7 +122,7 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 
 func TestGraph(t *testing.T) {
 	t.Parallel()
-	golden := filepath.Join("..", "..", "..", "pkg", "appconfig", "testdata", "graph")
+	golden := filepath.Join("..", "..", "..", "pkg", "appconfig", "graph", "testdata")
 	for format, file := range map[string]string{"tree": "shop.txt", "dot": "shop.dot", "mermaid": "shop.mmd"} {
 		want, err := os.ReadFile(filepath.Join(golden, file))
 		if err != nil {
@@ -151,8 +156,8 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "schemas")
 	kinds := strings.Fields(strings.ReplaceAll(succeeds(t, "apps", "schema", "-o", dir), "\n", " "))
-	if len(kinds) != len(appconfig.FileKinds()) {
-		t.Errorf("%d files were written, want one for each of %d kinds", len(kinds), len(appconfig.FileKinds()))
+	if len(kinds) != len(schema.Kinds()) {
+		t.Errorf("%d files were written, want one for each of %d kinds", len(kinds), len(schema.Kinds()))
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "helm.json"))
 	if err != nil {
@@ -213,7 +218,7 @@ func TestRender(t *testing.T) {
 
 func TestRenderForPrograms(t *testing.T) {
 	t.Parallel()
-	var got []rendered
+	var got []preview.Rendered
 	if err := json.Unmarshal([]byte(succeeds(t, "apps", "render", filepath.Join(examples, "hello"), "-o", "json")), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -387,16 +392,16 @@ func TestInit(t *testing.T) {
 func canBeSynced(t *testing.T, dir string) {
 	t.Helper()
 	root := os.DirFS(dir)
-	app, found := appconfig.Check(root, appconfig.LoadOptions{})
+	app, found := check.Folder(root, appconfig.LoadOptions{})
 	if len(found) > 0 {
 		t.Errorf("sync would tell of %v", found)
 	}
-	if _, err := appconfig.Bundle(root); err != nil {
+	if _, err := bundle.Make(root); err != nil {
 		t.Error(err)
 	}
 	sources := appconfig.Sources(app)
 	for _, source := range sources {
-		if data, _, err := source.Archive(root); err != nil || len(data) == 0 {
+		if data, _, err := bundle.ArchiveSource(root, source); err != nil || len(data) == 0 {
 			t.Errorf("source of %s: %d bytes, %v", source.Name, len(data), err)
 		}
 	}

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
 )
@@ -27,7 +24,7 @@ told and left alone, and the exit code is 1.`,
 		Example: "  berth apps fmt\n  berth apps fmt ./app --check",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
@@ -38,20 +35,20 @@ told and left alone, and the exit code is 1.`,
 	return cmd
 }
 
-func (c *cli) formatFolder(folder appFolder, check bool) error {
-	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
+func (c *cli) formatFolder(folder appfolder.Folder, check bool) error {
+	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
 	if len(app.Origin.Files) == 0 {
-		for _, d := range folder.located(found) {
+		for _, d := range folder.Located(found) {
 			output.Println(c.err, d)
 		}
-		return fmt.Errorf("%s is no app folder", folder.written)
+		return fmt.Errorf("%s is no app folder", folder.Written)
 	}
 	changed, refused := 0, 0
 	for _, file := range app.Origin.Files {
 		if path.Ext(file.Path) != ".toml" {
 			continue
 		}
-		differs, problem, err := formatFile(folder, file.Path, !check)
+		differs, problem, err := folder.Format(file.Path, !check)
 		switch {
 		case err != nil:
 			return err
@@ -60,60 +57,14 @@ func (c *cli) formatFolder(folder appFolder, check bool) error {
 			output.Println(c.err, *problem)
 		case differs:
 			changed++
-			output.Println(c.out, folder.path(file.Path))
+			output.Println(c.out, folder.Path(file.Path))
 		}
 	}
 	switch {
 	case refused > 0:
-		return fmt.Errorf("%s cannot be formatted", plural(refused, "file"))
+		return fmt.Errorf("%s cannot be formatted", output.Plural(refused, "file"))
 	case check && changed > 0:
 		return outcome(exitChanges)
 	}
 	return nil
-}
-
-// formatFile tells whether a file has another form than it should, and gives it
-// that when asked to.
-func formatFile(folder appFolder, name string, write bool) (differs bool, problem *appconfig.Diagnostic, err error) {
-	data, err := fs.ReadFile(folder.root, name)
-	if err != nil {
-		return false, nil, err
-	}
-	formatted, problem := appconfig.Format(folder.path(name), data)
-	if problem != nil || bytes.Equal(data, formatted) {
-		return false, problem, nil
-	}
-	if write {
-		err = replaceFile(folder.path(name), formatted)
-	}
-	return true, nil, err
-}
-
-// replaceFile changes a file's contents all at once: an interruption leaves the
-// old ones. A link stays a link.
-func replaceFile(name string, data []byte) error {
-	name, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone when all went well
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Chmod(info.Mode().Perm())
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
 }

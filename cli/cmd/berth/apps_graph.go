@@ -5,8 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsGraphCommand() *cobra.Command {
@@ -22,7 +27,7 @@ is 1 then.`,
 		Example: "  berth apps graph\n  berth apps graph ./app -o mermaid\n  berth apps graph ./app -o dot | dot -Tsvg > app.svg",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
@@ -33,17 +38,17 @@ is 1 then.`,
 		},
 	}
 	// Of its own, since a drawing has other formats than a list.
-	cmd.Flags().VarP(oneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
+	cmd.Flags().VarP(usage.OneOf(&format, "tree", "dot", "mermaid", "json"), "output", "o", "tree, dot, mermaid or json")
 	return cmd
 }
 
 // graphForPrograms is what -o json prints.
 type graphForPrograms struct {
-	Components []graphComponent   `json:"components"`
-	Edges      []appconfig.Edge   `json:"edges"`
-	Layers     [][]string         `json:"layers"` // each needs only earlier ones
-	Order      []string           `json:"order"`
-	Cycles     [][]appconfig.Edge `json:"cycles"`
+	Components []graphComponent `json:"components"`
+	Edges      []graph.Edge     `json:"edges"`
+	Layers     [][]string       `json:"layers"` // each needs only earlier ones
+	Order      []string         `json:"order"`
+	Cycles     [][]graph.Edge   `json:"cycles"`
 }
 
 type graphComponent struct {
@@ -53,28 +58,28 @@ type graphComponent struct {
 	Needs []string                `json:"needs,omitempty"`
 }
 
-func (c *cli) graph(folder appFolder, format string) error {
-	app, found := appconfig.Load(folder.root, appconfig.LoadOptions{})
-	for _, d := range folder.located(found) {
-		if d.Severity == appconfig.Error {
+func (c *cli) graph(folder appfolder.Folder, format string) error {
+	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
+	for _, d := range folder.Located(found) {
+		if d.Severity == place.Error {
 			output.Println(c.err, d)
 		}
 	}
 	if len(app.Origin.Files) == 0 {
-		return fmt.Errorf("%s is no app folder", folder.written)
+		return fmt.Errorf("%s is no app folder", folder.Written)
 	}
-	graph, cycles := appconfig.NewGraph(app)
+	g, cycles := graph.New(app)
 	var err error
 	switch format {
 	case "json":
-		err = c.graphJSON(app, graph)
+		err = c.graphJSON(app, g)
 	case "dot":
-		_, err = fmt.Fprint(c.out, graph.DOT())
+		_, err = fmt.Fprint(c.out, g.DOT())
 	case "mermaid":
-		_, err = fmt.Fprint(c.out, graph.Mermaid())
+		_, err = fmt.Fprint(c.out, g.Mermaid())
 	default:
-		text := graph.Tree()
-		if len(graph.Nodes) == 0 {
+		text := g.Tree()
+		if len(g.Nodes) == 0 {
 			text = "the app has no components\n"
 		}
 		_, err = fmt.Fprint(c.out, text)
@@ -82,26 +87,26 @@ func (c *cli) graph(folder appFolder, format string) error {
 	switch {
 	case err != nil:
 		return err
-	case appconfig.HasErrors(found):
-		return fmt.Errorf("%s has %s, so edges may be missing", folder.written, errorsIn(found))
+	case place.HasErrors(found):
+		return fmt.Errorf("%s has %s, so edges may be missing", folder.Written, findings.Errors(found))
 	case len(cycles) > 0:
 		return fmt.Errorf("%s", cycles[0].Message)
 	}
 	return nil
 }
 
-func (c *cli) graphJSON(app *appconfig.App, graph *appconfig.Graph) error {
+func (c *cli) graphJSON(app *appconfig.App, g *graph.Graph) error {
 	o, err := c.format()
 	if err != nil {
 		return err
 	}
 	out := graphForPrograms{
-		Components: []graphComponent{}, Edges: append([]appconfig.Edge{}, graph.Edges...), Layers: append([][]string{}, graph.Layers()...),
-		Order: append([]string{}, graph.Order()...), Cycles: append([][]appconfig.Edge{}, graph.Cycles()...),
+		Components: []graphComponent{}, Edges: append([]graph.Edge{}, g.Edges...), Layers: append([][]string{}, g.Layers()...),
+		Order: append([]string{}, g.Order()...), Cycles: append([][]graph.Edge{}, g.Cycles()...),
 	}
-	for _, name := range graph.Nodes {
+	for _, name := range g.Nodes {
 		component := app.Component(name)
-		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: graph.Needs(name)})
+		out.Components = append(out.Components, graphComponent{Name: name, Type: component.Type, File: component.At.File, Needs: g.Needs(name)})
 	}
 	return output.Program(c.out, o, out)
 }

@@ -7,9 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/scaffold"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsInitCommand() *cobra.Command {
@@ -53,13 +57,13 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 	for _, f := range files {
 		output.Println(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
-	folder := appFolder{written: dir, root: os.DirFS(dir)}
-	if _, found := appconfig.Check(folder.root, appconfig.LoadOptions{}); len(found) > 0 {
-		for _, d := range folder.located(found) {
+	folder := appfolder.Folder{Written: dir, Root: os.DirFS(dir)}
+	if _, found := check.Folder(folder.Root, appconfig.LoadOptions{}); len(found) > 0 {
+		for _, d := range folder.Located(found) {
 			output.Println(c.err, d)
 		}
-		if appconfig.HasErrors(found) {
-			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, errorsIn(found))
+		if place.HasErrors(found) {
+			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, findings.Errors(found))
 		}
 	}
 	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)

@@ -6,8 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
 	"github.com/berth-dev/berth/cli/internal/lint"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsLintCommand() *cobra.Command {
@@ -24,7 +27,7 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 		Example: "  berth apps lint\n  berth apps lint ./app --strict",
 		Args:    exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
@@ -37,8 +40,8 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 }
 
 // runChecks runs the checks of a folder one after the other.
-func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
-	return func(app *appconfig.App, checks []appconfig.LintCheck) (found []appconfig.Diagnostic, err error) {
+func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
+	return func(app *appconfig.App, checks []check.LintCheck) (found []place.Diagnostic, err error) {
 		if len(checks) == 0 {
 			return nil, nil
 		}
@@ -46,8 +49,8 @@ func (c *cli) runChecks(ctx context.Context, folder appFolder) checking {
 		if err != nil {
 			return nil, err
 		}
-		for _, check := range checks {
-			found = append(found, lint.Run(ctx, check, lint.Options{Dir: folder.written, Config: config, Path: c.getenv("PATH")})...)
+		for _, one := range checks {
+			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}

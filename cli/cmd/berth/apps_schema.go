@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/output"
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
 )
 
 func (c *cli) appsSchemaCommand() *cobra.Command {
@@ -34,11 +35,11 @@ such as #:schema ../schemas/helm.json (a path, or an address).`,
 			case len(args) == 0:
 				return printList(c, schemaKinds(), schemaKindView())
 			}
-			schema, err := appconfig.Schema(args[0])
+			text, err := schema.Of(args[0])
 			if err != nil {
-				return usage{err}
+				return usage.Error{Err: err}
 			}
-			_, err = output.Printf(c.out, "%s\n", schema)
+			_, err = output.Printf(c.out, "%s\n", text)
 			return err
 		},
 	}
@@ -48,17 +49,17 @@ such as #:schema ../schemas/helm.json (a path, or an address).`,
 
 func (c *cli) writeSchemas(dir string, kinds []string) error {
 	if len(kinds) == 0 {
-		for _, k := range appconfig.FileKinds() {
+		for _, k := range schema.Kinds() {
 			kinds = append(kinds, k.Name)
 		}
 	}
 	schemas := map[string][]byte{}
 	for _, kind := range kinds {
-		schema, err := appconfig.Schema(kind)
+		text, err := schema.Of(kind)
 		if err != nil {
-			return usage{err}
+			return usage.Error{Err: err}
 		}
-		schemas[kind] = append(schema, '\n')
+		schemas[kind] = append(text, '\n')
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -81,7 +82,7 @@ type schemaKind struct {
 
 func schemaKinds() []schemaKind {
 	var kinds []schemaKind
-	for _, k := range appconfig.FileKinds() {
+	for _, k := range schema.Kinds() {
 		kinds = append(kinds, schemaKind{Name: k.Name, Files: k.Files})
 	}
 	return kinds

@@ -1,13 +1,15 @@
 package main
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 func (c *cli) appsValidateCommand() *cobra.Command {
@@ -29,12 +31,12 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
 		Args:    exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folder, err := folderArg(args)
+			folder, err := appfolder.Open(args)
 			if err != nil {
 				return err
 			}
 			if fetch {
-				if folder.fetched, err = c.fetchElsewhere(cmd.Context(), folder.root, nil); err != nil {
+				if folder.Fetched, err = sync.Elsewhere(cmd.Context(), folder.Root, nil, c.err); err != nil {
 					return err
 				}
 			}
@@ -48,117 +50,46 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 }
 
 // checking runs the checks of a folder's lint.toml.
-type checking func(app *appconfig.App, checks []appconfig.LintCheck) ([]appconfig.Diagnostic, error)
+type checking func(app *appconfig.App, checks []check.LintCheck) ([]place.Diagnostic, error)
 
-// validate tells what is wrong with a folder; check adds what its own checks
+// validate tells what is wrong with a folder; own adds what its checks
 // say, and is nil where those are not run.
-func (c *cli) validate(folder appFolder, strict, deployable bool, check checking) error {
-	app, found := appconfig.CheckFormat(folder.root, appconfig.LoadOptions{Fetched: folder.fetched})
+func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own checking) error {
+	app, found := check.Format(folder.Root, appconfig.LoadOptions{Fetched: folder.Fetched})
 	noApp := len(app.Origin.Files) == 0
 	notYet := 0
 	if !noApp && deployable {
-		found = appconfig.SortDiagnostics(append(found, appconfig.Unsupported(app)...))
+		found = place.Sort(append(found, check.Unsupported(app)...))
 	} else if !noApp {
-		notYet = countOf(appconfig.Unsupported(app), appconfig.Error)
+		notYet = findings.Count(check.Unsupported(app), place.Error)
 	}
-	lint, about := appconfig.ReadLint(folder.root)
-	if check != nil && !noApp {
-		said, err := check(app, lint.Checks)
+	lint, about := check.ReadLint(folder.Root)
+	if own != nil && !noApp {
+		said, err := own(app, lint.Checks)
 		if err != nil {
 			return err
 		}
 		found = append(found, said...)
 	}
-	found = appconfig.SortDiagnostics(append(lint.Apply(found), about...))
+	found = place.Sort(append(lint.Apply(found), about...))
 	if strict {
-		found = appconfig.Strict(found)
+		found = place.Strict(found)
 	}
-	found = folder.located(found)
+	found = folder.Located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
-		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", plural(notYet, "thing"), folder.written)
+		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
 	}
-	if err == nil && appconfig.HasErrors(found) {
+	if err == nil && place.HasErrors(found) {
 		err = outcome(exitFailed)
 	}
 	return err
 }
 
-// showDiagnostics prints what was found, file by file, and how much it is.
-func (c *cli) showDiagnostics(found []appconfig.Diagnostic) error {
+// showDiagnostics prints what was found.
+func (c *cli) showDiagnostics(found []place.Diagnostic) error {
 	if c.forPrograms() {
-		return printList(c, found, diagnosticView())
+		return printList(c, found, findings.View())
 	}
-	files, last := 0, ""
-	color := c.colorOn(c.out)
-	for _, d := range found {
-		if d.File != last {
-			if files++; files > 1 {
-				fmt.Fprintln(c.out)
-			}
-			last = d.File
-		}
-		output.Printf(c.out, "%s %s %s %s\n", place(d), output.Paint(color, severityStyles[d.Severity], string(d.Severity)), plain(d.Message),
-			output.Paint(color, output.Dim, "["+string(d.Code)+"]"))
-		if d.Remedy != "" {
-			output.Printf(c.out, "  try: %s\n", plain(d.Remedy))
-		}
-	}
-	if files > 0 {
-		fmt.Fprintln(c.out)
-	}
-	_, err := output.Println(c.out, counts(found, files))
-	return err
-}
-
-var severityStyles = map[appconfig.Severity]output.Style{appconfig.Error: output.Bad, appconfig.Warning: output.Notice, appconfig.Note: output.Dim}
-
-// place is where a diagnostic points to, as editors and terminals know it.
-func place(d appconfig.Diagnostic) string {
-	if d.Line == 0 {
-		return printable(d.File) + ":"
-	}
-	return fmt.Sprintf("%s:%d:%d:", printable(d.File), d.Line, d.Column)
-}
-
-// plain keeps a message to one line without what could steer a terminal: it may
-// quote anything from a file.
-func plain(text string) string {
-	return printable(strings.Join(strings.Split(strings.TrimSpace(text), "\n"), " "))
-}
-
-// counts is the last line: "2 errors, 1 warning in 2 files".
-func counts(found []appconfig.Diagnostic, files int) string {
-	var parts []string
-	for _, severity := range []appconfig.Severity{appconfig.Error, appconfig.Warning, appconfig.Note} {
-		if n := countOf(found, severity); n > 0 {
-			parts = append(parts, plural(n, string(severity)))
-		}
-	}
-	if len(parts) == 0 {
-		return "no errors, no warnings"
-	}
-	return strings.Join(parts, ", ") + " in " + plural(files, "file")
-}
-
-func countOf(found []appconfig.Diagnostic, severity appconfig.Severity) int {
-	n := 0
-	for _, d := range found {
-		if d.Severity == severity {
-			n++
-		}
-	}
-	return n
-}
-
-// plural counts things: "1 file", "2 files".
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-func diagnosticView() output.View[appconfig.Diagnostic] {
-	return output.View[appconfig.Diagnostic]{Name: func(d appconfig.Diagnostic) string { return strings.TrimSuffix(place(d), ":") }}
+	return findings.Show(c.out, found, c.colorOn(c.out))
 }

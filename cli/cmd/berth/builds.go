@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -17,7 +18,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&app, "app", "", "only of this app")
 	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
-	list.Flags().Var(oneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
+	list.Flags().Var(usage.OneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
 		ctlapi.BuildStateFailed, ctlapi.BuildStateCancelled), "state", "only in this state: queued, running, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Build, string, error) {
@@ -91,11 +92,11 @@ func (c *cli) buildView() output.View[ctlapi.Build] {
 				if b.FinishedAt == nil {
 					return ""
 				}
-				return follow.Duration(buildTime(b))
+				return follow.Duration(api.BuildTime(b))
 			}},
 			{Head: "AGE", Cell: func(b ctlapi.Build) string { return c.age(b.CreatedAt) }},
 			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Wait).Reason }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return shortDigest(value(b.Artifact).Digest) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return output.ShortDigest(value(b.Artifact).Digest) }},
 			{Head: "ERROR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Error) }},
 		},
 	}

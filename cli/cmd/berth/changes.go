@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -20,7 +21,7 @@ func (c *cli) changesCommand() *cobra.Command {
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
-	list.Flags().Var(oneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
+	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
@@ -47,7 +48,7 @@ func (c *cli) changesCommand() *cobra.Command {
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
 	show.Flags().BoolVar(&text, "text", true, "also what the tool itself says")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		change, err := getChange(ctx, client, args[0])
+		change, err := client.Change(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -55,14 +56,6 @@ func (c *cli) changesCommand() *cobra.Command {
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
 	return noun("changes", "change", "What people decide on", list, show, approve, deny)
-}
-
-func getChange(ctx context.Context, client *api.Client, id string) (*ctlapi.Change, error) {
-	resp, err := client.GetChangeWithResponse(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return api.Body(resp.JSON200)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
@@ -74,7 +67,7 @@ func (c *cli) printChange(change *ctlapi.Change, text bool) error {
 	}
 	output.Printf(c.out, "state %s%s\n", change.State, forReason(change))
 	for _, d := range change.Decisions {
-		output.Printf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), shortDigest(d.EffectDigest))
+		output.Printf(c.out, "%s by %s (%s) %s ago, effect %s\n", d.Answer, d.Actor, d.Rule, c.age(d.CreatedAt), output.ShortDigest(d.EffectDigest))
 	}
 	return nil
 }
@@ -143,7 +136,7 @@ func (c *cli) denyCommand() *cobra.Command {
 
 // decide shows a change and answers it.
 func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer follow.Answer, how deciding) error {
-	change, err := getChange(ctx, client, id)
+	change, err := client.Change(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -178,7 +171,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
 		return err
 	}
-	if change, err = getChange(ctx, client, id); err != nil {
+	if change, err = client.Change(ctx, id); err != nil {
 		return err
 	}
 	if c.forPrograms() {
@@ -211,7 +204,7 @@ func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ct
 		if open.Kind != ctlapi.ChangeKindAccept {
 			continue
 		}
-		release, err := getChange(ctx, client, open.ID)
+		release, err := client.Change(ctx, open.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +224,7 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	}
 	var proposed []ctlapi.Change
 	for _, open := range follow.Undecided(*w) {
-		change, err := getChange(ctx, client, open.ID)
+		change, err := client.Change(ctx, open.ID)
 		if err != nil {
 			return err
 		}
@@ -272,7 +265,7 @@ func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
 			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
 			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
 			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
-			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return shortDigest(value(x.EffectDigest)) }},
+			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(value(x.EffectDigest)) }},
 			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},
 		},
 	}

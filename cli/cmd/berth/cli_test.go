@@ -16,7 +16,6 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/pkg/ctlapi"
-	"github.com/berth-dev/berth/pkg/logapi"
 )
 
 // berth runs one command line and returns what it did.
@@ -152,77 +151,6 @@ func TestProblemOfTheServiceReachesThePerson(t *testing.T) {
 	want := "berth: app \"hello\" has installs\n  /x acme\ntry: forget them first\n"
 	if code != exitFailed || stdout != "" || stderr != want {
 		t.Errorf("exit code %d, stdout %q\nstderr %q\nwant   %q", code, stdout, stderr, want)
-	}
-}
-
-func TestSyncLine(t *testing.T) {
-	t.Parallel()
-	start := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-	end := start.Add(14 * time.Second)
-	item := func(name, build string, action ctlapi.SyncItemAction) ctlapi.SyncItem {
-		return ctlapi.SyncItem{Component: name, BuildID: optional(build), Action: action}
-	}
-	items := []ctlapi.SyncItem{item("api", "bld_1", ctlapi.SyncItemActionBuild), item("web", "bld_2", ctlapi.SyncItemActionReuse), item("db", "bld_3", ctlapi.SyncItemActionReuse)}
-	for _, tc := range []struct {
-		name   string
-		result ctlapi.SyncResult
-		builds map[string]ctlapi.Build
-		want   string
-	}{
-		{"just synced", ctlapi.SyncResult{Created: true, Config: &ctlapi.NumberRef{Number: 3}, Items: items}, nil, "config 3 · api is built · web, db reused"},
-		{"released", ctlapi.SyncResult{Created: true, Config: &ctlapi.NumberRef{Number: 3}, Release: &ctlapi.NumberRef{Number: 2}, Items: items},
-			map[string]ctlapi.Build{"bld_1": {StartedAt: &start, FinishedAt: &end}}, "config 3 · api built 14 s · web, db reused → release 2"},
-		{"the same folder again", ctlapi.SyncResult{Config: &ctlapi.NumberRef{Number: 3}, Release: &ctlapi.NumberRef{Number: 2}, Items: items[1:]}, nil,
-			"config 3 (unchanged) · web, db reused → release 2"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := syncLine(&tc.result, tc.builds); got != tc.want {
-				t.Errorf("got  %q\nwant %q", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestCompletenessOfALog(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name string
-		s    logapi.Stream
-		want string
-	}{
-		{"complete", logapi.Stream{State: logapi.StreamStateFinished, Lines: 12431, Sha256: "ab", Complete: true}, "12,431 of 12,431 lines, sha256 ab"},
-		{"lines were dropped", logapi.Stream{State: logapi.StreamStateFinished, Lines: 101, Sha256: "ab", Gaps: []logapi.Gap{{Lines: 1284, Reason: logapi.GapReasonDropped, Seq: 51}}},
-			"100 of 1,384 lines, sha256 ab; missing: 1,284 lines dropped at line 51"},
-		{"lines expired", logapi.Stream{State: logapi.StreamStateFinished, Lines: 100, Sha256: "ab", Gaps: []logapi.Gap{{Lines: 60, Reason: logapi.GapReasonExpired, Seq: 1}}},
-			"40 of 100 lines, sha256 ab; missing: 60 lines expired at line 1"},
-		{"open", logapi.Stream{State: logapi.StreamStateOpen, Lines: 7}, "7 lines so far, more may come"},
-		{"cut off", logapi.Stream{State: logapi.StreamStateClosed, Lines: 7}, "7 lines, then the attempt was cut off: its end is not known"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			if got := completeness(&tc.s); got != tc.want {
-				t.Errorf("got  %q\nwant %q", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestLogLinesCannotSteerTheTerminal(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\ttext ✓":                        "plain\ttext ✓",
-		"\x1b[32mgreen\x1b[0;1m ✓\x1b[38:5:1m": "green ✓",
-		"\x1b[2J\x1b[Hcleared":                 "⟨U+001B⟩[2J⟨U+001B⟩[Hcleared",
-		"\x1b]0;title\x07x":                    "⟨U+001B⟩]0;title⟨U+0007⟩x",
-		"over\rwritten\x08\x7f":                "over⟨U+000D⟩written⟨U+0008⟩⟨U+007F⟩",
-		"\x1b[":                                "⟨U+001B⟩[",
-		"two\nlines":                           "two⟨U+000A⟩lines",
-		"é\x1b[1;31mü\x1b[0m日本\u009b2J end":    "éü日本⟨U+009B⟩2J end",
-	} {
-		if got := printable(in); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (c *cli) configView() output.View[ctlapi.Config] {
 			{Head: "AGE", Cell: func(x ctlapi.Config) string { return c.age(x.CreatedAt) }},
 			{Head: "BY", Cell: func(x ctlapi.Config) string { return x.CreatedBy }},
 			{Head: "ID", Wide: true, Cell: func(x ctlapi.Config) string { return x.ID }},
-			{Head: "DIGEST", Wide: true, Cell: func(x ctlapi.Config) string { return shortDigest(x.Digest) }},
+			{Head: "DIGEST", Wide: true, Cell: func(x ctlapi.Config) string { return output.ShortDigest(x.Digest) }},
 		},
 	}
 }
@@ -97,9 +97,9 @@ func sourceText(s ctlapi.BuildSource) string {
 	}
 	switch {
 	case value(s.Digest) != "" && repo != "":
-		return "local " + shortDigest(*s.Digest) + " for " + repo
+		return "local " + output.ShortDigest(*s.Digest) + " for " + repo
 	case value(s.Digest) != "":
-		return "local " + shortDigest(*s.Digest)
+		return "local " + output.ShortDigest(*s.Digest)
 	}
 	return strings.TrimSpace(string(s.Kind) + " " + repo)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
 func (c *cli) contextCommand() *cobra.Command {
@@ -70,7 +71,7 @@ func (c *cli) contextAdd() *cobra.Command {
 			return usagef("%q cannot be the name of a context", name)
 		}
 		if err := contexts.CheckURL(url); err != nil {
-			return usage{err}
+			return usage.Error{Err: err}
 		}
 		file, err := c.contextFile()
 		if err != nil {
@@ -155,5 +156,16 @@ func contextView() output.View[namedContext] {
 			}},
 			{Head: "TOKEN FILE", Wide: true, Cell: func(x namedContext) string { return x.TokenFile }},
 		},
+	}
+}
+
+// call makes the RunE of a command that talks to the control plane.
+func (c *cli) call(fn func(ctx context.Context, client *api.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		client, err := c.client()
+		if err != nil {
+			return err
+		}
+		return fn(cmd.Context(), client, args)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -49,7 +50,7 @@ func (c *cli) customersCommand() *cobra.Command {
 	create := &cobra.Command{Use: "create NAME", Short: "Add a customer", Args: exactly("NAME")}
 	create.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if err := nameable("a customer", args[0]); err != nil {
+		if err := usage.Nameable("a customer", args[0]); err != nil {
 			return err
 		}
 		marks, err := pairs[ctlapi.Labels]("--label", labels)

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -27,22 +29,13 @@ type outcome int
 // Error implements error.
 func (o outcome) Error() string { return fmt.Sprintf("exit code %d", int(o)) }
 
-// usage marks an error as one of the command line.
-type usage struct{ err error }
-
-// Error implements error.
-func (u usage) Error() string { return u.err.Error() }
-
-// Unwrap returns the cause.
-func (u usage) Unwrap() error { return u.err }
-
-func usagef(format string, args ...any) error { return usage{fmt.Errorf(format, args...)} }
+func usagef(format string, args ...any) error { return usage.Errorf(format, args...) }
 
 // exitCode decides the code for the error of a command.
 func exitCode(err error) int {
 	var (
 		o       outcome
-		u       usage
+		u       usage.Error
 		problem *api.Problem
 	)
 	switch {
@@ -73,7 +66,7 @@ func report(w io.Writer, err error) {
 			fmt.Fprintln(w, "  "+visible.Row(line))
 		}
 	}
-	if remedy := remedyFor(err); remedy != "" {
-		fmt.Fprintln(w, "try:", visible.Row(remedy))
+	if try := remedy.For(err); try != "" {
+		fmt.Fprintln(w, "try:", visible.Row(try))
 	}
 }

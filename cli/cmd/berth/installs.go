@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -25,7 +26,7 @@ func (c *cli) installsList() *cobra.Command {
 	limit := limitFlag(cmd)
 	cmd.Flags().StringVar(&app, "app", "", "only of this app")
 	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
-	cmd.Flags().Var(oneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
+	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
@@ -132,7 +133,7 @@ prints what the customer runs there.`,
 	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "let all changes of this install pass by themselves, from now on")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if err := nameable("an install", args[0]); err != nil {
+		if err := usage.Nameable("an install", args[0]); err != nil {
 			return err
 		}
 		values, err := pairs[ctlapi.InputValues]("--input", inputs)
@@ -306,7 +307,7 @@ func (c *cli) resourceView() output.View[ctlapi.Resource] {
 			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return c.age(r.UpdatedAt) }},
 			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
 			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return value(r.LiveChangeID) }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return shortDigest(value(r.LiveArtifactDigest)) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(value(r.LiveArtifactDigest)) }},
 		},
 	}
 }

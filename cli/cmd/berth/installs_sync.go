@@ -10,10 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/findings"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -56,7 +59,7 @@ not carry out are told with file, line and column.`,
 // installsSynced is what programs get: the answer, and what was found in the files.
 type installsSynced struct {
 	ctlapi.InstallsResult
-	Findings []appconfig.Diagnostic `json:"findings"`
+	Findings []place.Diagnostic `json:"findings"`
 }
 
 func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) error {
@@ -126,20 +129,20 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return installsync.Declared{}, usagef("%s is not a folder: name the one that the app's files are in", folder)
 	}
-	app, diagnostics := appconfig.CheckFormat(os.DirFS(abs), appconfig.LoadOptions{})
+	app, diagnostics := check.Format(os.DirFS(abs), appconfig.LoadOptions{})
 	var declared installsync.Declared
-	if !appconfig.HasErrors(diagnostics) {
+	if !place.HasErrors(diagnostics) {
 		declared = installsync.Declare(app)
-		diagnostics = appconfig.SortDiagnostics(append(diagnostics, declared.Findings...))
+		diagnostics = place.Sort(append(diagnostics, declared.Findings...))
 	}
 	if strict {
-		diagnostics = appconfig.Strict(diagnostics)
+		diagnostics = place.Strict(diagnostics)
 	}
 	for _, d := range diagnostics {
 		output.Println(c.err, d)
 	}
-	if appconfig.HasErrors(diagnostics) {
-		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, errorsIn(diagnostics))
+	if place.HasErrors(diagnostics) {
+		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, findings.Errors(diagnostics))
 	}
 	return declared, nil
 }
@@ -174,7 +177,7 @@ func (c *cli) showInstallsPlan(plan *ctlapi.InstallsResult, declared installsync
 
 func (c *cli) showInstalls(r *ctlapi.InstallsResult, declared installsync.Declared, summary string) error {
 	if c.forPrograms() {
-		return printOne(c, installsSynced{*r, append([]appconfig.Diagnostic{}, declared.Findings...)},
+		return printOne(c, installsSynced{*r, append([]place.Diagnostic{}, declared.Findings...)},
 			output.View[installsSynced]{Name: func(s installsSynced) string { return s.App.Name }})
 	}
 	if _, err := output.Printf(c.out, "installs of app %s: %s\n", r.App.Name, summary); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -35,7 +36,7 @@ func (c *cli) orgsCommand() *cobra.Command {
 	}
 	create.Flags().StringVar(&admin, "admin", "admin", "name of the first admin")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		if err := nameable("an org", args[0]); err != nil {
+		if err := usage.Nameable("an org", args[0]); err != nil {
 			return err
 		}
 		resp, err := client.CreateOrgWithResponse(ctx, &ctlapi.CreateOrgParams{}, ctlapi.OrgRequest{Name: args[0], Admin: admin})
@@ -86,7 +87,7 @@ them. The file must not be there yet.`,
 func saveChain(ctx context.Context, client *api.Client, chain string, w io.Writer) (int64, error) {
 	var last int64
 	for {
-		after, limit := last, pageSize
+		after, limit := last, api.PageSize
 		resp, err := client.ListChainRecordsWithResponse(ctx, chain, &ctlapi.ListChainRecordsParams{AfterSeq: &after, Limit: &limit})
 		if err != nil {
 			return last, err

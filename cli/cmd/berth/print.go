@@ -3,13 +3,15 @@ package main
 import (
 	"io"
 	"os"
-	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -17,7 +19,7 @@ import (
 func (c *cli) format() (output.Options, error) {
 	o, err := output.Parse(c.outputFlag, c.jsonFlag)
 	if err != nil {
-		return o, usage{err}
+		return o, usage.Error{Err: err}
 	}
 	o.Color = c.colorOn(c.out)
 	return o, nil
@@ -69,23 +71,6 @@ func (c *cli) forPrograms() bool {
 	return c.jsonFlag != "" || c.outputFlag != string(output.Table) && c.outputFlag != string(output.Wide)
 }
 
-func value[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
-}
-
-// optional is nil for what was not given.
-func optional[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
 // age is how long ago something was.
 func (c *cli) age(t time.Time) string { return follow.Duration(c.now().Sub(t)) }
 
@@ -96,13 +81,6 @@ func (c *cli) ageOf(t *time.Time) string {
 	return c.age(*t)
 }
 
-func number(ref *ctlapi.NumberRef) string {
-	if ref == nil {
-		return ""
-	}
-	return strconv.Itoa(ref.Number)
-}
-
 func refName(ref *ctlapi.Ref) string {
 	if ref == nil {
 		return ""
@@ -110,8 +88,23 @@ func refName(ref *ctlapi.Ref) string {
 	return ref.Name
 }
 
-// shortDigest is enough of a digest to compare by eye.
-func shortDigest(digest string) string {
-	const enough = len("sha256:") + 12
-	return digest[:min(len(digest), enough)]
+// value is api.Value: nearly every command needs it.
+func value[T any](p *T) T { return api.Value(p) }
+
+// optional is api.Optional.
+func optional[T comparable](v T) *T { return api.Optional(v) }
+
+// number is api.Number.
+func number(ref *ctlapi.NumberRef) string { return api.Number(ref) }
+
+// limitFlag adds --limit to a command that lists.
+func limitFlag(cmd *cobra.Command) *int {
+	limit := new(int)
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 for all")
+	return limit
+}
+
+// collect is api.Collect.
+func collect[T any](limit int, page func(limit int, after *string) (items []T, next string, err error)) ([]T, error) {
+	return api.Collect(limit, page)
 }

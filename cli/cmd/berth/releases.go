@@ -90,7 +90,7 @@ func (c *cli) releaseView() output.View[ctlapi.Release] {
 			{Head: "MADE BY", Cell: func(r ctlapi.Release) string { return string(r.MadeBy) }},
 			{Head: "AGE", Cell: func(r ctlapi.Release) string { return c.age(r.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(r ctlapi.Release) string { return r.ID }},
-			{Head: "DIGEST", Wide: true, Cell: func(r ctlapi.Release) string { return shortDigest(r.Digest) }},
+			{Head: "DIGEST", Wide: true, Cell: func(r ctlapi.Release) string { return output.ShortDigest(r.Digest) }},
 		},
 	}
 }
@@ -113,7 +113,7 @@ func releaseItemView() output.View[ctlapi.ReleaseItem] {
 		Columns: []output.Column[ctlapi.ReleaseItem]{
 			{Head: "COMPONENT", Cell: func(i ctlapi.ReleaseItem) string { return i.Component }},
 			{Head: "TYPE", Cell: func(i ctlapi.ReleaseItem) string { return i.Type }},
-			{Head: "ARTIFACT", Cell: func(i ctlapi.ReleaseItem) string { return shortDigest(i.Artifact.Digest) }},
+			{Head: "ARTIFACT", Cell: func(i ctlapi.ReleaseItem) string { return output.ShortDigest(i.Artifact.Digest) }},
 			{Head: "BUILD", Cell: func(i ctlapi.ReleaseItem) string { return i.BuildID }},
 		},
 	}

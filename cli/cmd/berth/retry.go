@@ -48,7 +48,7 @@ func failedSteps(ctx context.Context, client *api.Client, what string) ([]string
 		return []string{what}, nil
 	}
 	if !strings.HasPrefix(what, "wfl_") {
-		newest, err := newestWorkflow(ctx, client, what)
+		newest, err := client.NewestWorkflow(ctx, what)
 		if err != nil {
 			return nil, err
 		}
@@ -72,20 +72,4 @@ func failedSteps(ctx context.Context, client *api.Client, what string) ([]string
 		return nil, fmt.Errorf("no step of %s has failed: it is %s", w.ID, w.State)
 	}
 	return failed, nil
-}
-
-func newestWorkflow(ctx context.Context, client *api.Client, install string) (*ctlapi.Workflow, error) {
-	one := 1
-	resp, err := client.ListWorkflowsWithResponse(ctx, &ctlapi.ListWorkflowsParams{Install: &install, Limit: &one})
-	if err != nil {
-		return nil, err
-	}
-	page, err := api.Body(resp.JSON200)
-	if err != nil {
-		return nil, err
-	}
-	if len(page.Items) == 0 {
-		return nil, fmt.Errorf("install %s has had no workflow yet", install)
-	}
-	return &page.Items[0], nil
 }

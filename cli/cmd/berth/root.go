@@ -13,6 +13,8 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/visible"
 )
 
@@ -54,13 +56,13 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
 		fmt.Fprintln(s.err, "berth: interrupted")
-		if remedy := remedyFor(err); remedy != "" {
-			fmt.Fprintln(s.err, "try:", visible.Row(remedy))
+		if try := remedy.For(err); try != "" {
+			fmt.Fprintln(s.err, "try:", visible.Row(try))
 		}
 		return exitFailed
 	}
 	if err != nil && !c.running {
-		err = usage{err}
+		err = usage.Error{Err: err}
 	}
 	report(s.err, err)
 	return exitCode(err)
@@ -88,7 +90,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetOut(c.out)
 	root.SetErr(c.err)
 	root.CompletionOptions.HiddenDefaultCmd = false
-	root.SetFlagErrorFunc(flagMistake)
+	root.SetFlagErrorFunc(usage.OfFlag)
 	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
 	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
@@ -102,7 +104,7 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if err := mistakes(cmd, args); err != nil {
+		if err := usage.Check(cmd, args); err != nil {
 			return err
 		}
 		_, err := c.format() // before anything is done that could not be printed
@@ -166,7 +168,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	} else {
 		text += "; see " + cmd.CommandPath() + " --help"
 	}
-	return usage{errors.New(text)}
+	return usage.Error{Err: errors.New(text)}
 }
 
 // exactly is cobra.ExactArgs with the names of what is missing, and our exit

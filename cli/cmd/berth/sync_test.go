@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,35 +13,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/sync"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
-
-// goldenFile compares what people read with a file below testdata; -update
-// rewrites it.
-func goldenFile(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // aDiff has one object of every way to differ.
 func aDiff() *ctlapi.Diff {
@@ -64,73 +41,6 @@ func aDiff() *ctlapi.Diff {
 			}},
 			{Kind: "component", Name: "web", Change: "added", Build: true, Deploy: true},
 		},
-	}
-}
-
-func TestDiffText(t *testing.T) {
-	t.Parallel()
-	goldenFile(t, "diff.txt", diffText("config", aDiff(), false))
-	none := aDiff()
-	none.Changes = nil
-	goldenFile(t, "diff_none.txt", diffText("release", none, false))
-}
-
-func TestSyncPlanText(t *testing.T) {
-	t.Parallel()
-	two, total := ctlapi.NumberRef{ID: "rel_2", Number: 2}, 3
-	plan := func() *ctlapi.SyncResult {
-		return &ctlapi.SyncResult{
-			App: ctlapi.Ref{ID: "app_1", Name: "hello"}, Created: true, DryRun: true, Against: &ctlapi.NumberRef{ID: "cfg_3", Number: 3},
-			Changes: aDiff().Changes[4:],
-			Items: []ctlapi.SyncItem{
-				{Component: "sandbox", Type: "terraform_module", Action: "reuse", Reason: "unchanged"},
-				{Component: "api", Type: "helm_chart", Action: "build", Reason: "source changed", DeployChanged: true},
-				{Component: "cache", Type: "helm_chart", Action: "reuse", Reason: "unchanged", DeployChanged: true},
-				{Component: "web", Type: "terraform_module", Action: "build", Reason: "new", DeployChanged: true},
-			},
-			Removed: []string{"db"},
-			Installs: []ctlapi.SyncInstall{
-				{Install: ctlapi.Ref{Name: "acme"}, Release: &two, Components: []ctlapi.SyncInstallComponent{
-					{Component: "api", Kind: "component", Effect: "changes", Reason: "another build and other settings"},
-					{Component: "lib", Kind: "component", Effect: "may_change", Reason: "the git ref may have moved"},
-					{Component: "web", Kind: "component", Effect: "new", Reason: "it is not there yet"},
-					{Component: "db", Kind: "component", Effect: "orphaned", Reason: "the folder no longer has it; a deploy leaves it alone"},
-				}},
-				{Install: ctlapi.Ref{Name: "globex"}, Components: []ctlapi.SyncInstallComponent{}},
-			},
-			InstallsTotal: &total,
-		}
-	}
-	again := plan()
-	again.Created, again.Changes, again.Items, again.Removed, again.Installs = false, nil, again.Items[:1], nil, nil
-	again.Config, again.InstallsTotal = again.Against, nil
-	older := plan()
-	older.Created, older.Config, older.Items, older.Installs = false, &ctlapi.NumberRef{ID: "cfg_1", Number: 1}, older.Items[:1], nil
-	older.InstallsTotal = nil
-	first := plan()
-	first.Against, first.Installs, first.Removed, first.InstallsTotal = nil, nil, nil, nil
-	first.Items, first.Changes = first.Items[3:], first.Changes[1:]
-	for _, tc := range []struct {
-		file  string
-		plan  *ctlapi.SyncResult
-		prune bool
-		does  bool
-	}{
-		{"plan.txt", plan(), false, true},
-		{"plan_prune.txt", plan(), true, true},
-		{"plan_again.txt", again, false, false},
-		{"plan_older.txt", older, false, false},
-		{"plan_first.txt", first, false, true},
-	} {
-		goldenFile(t, tc.file, syncPlanText(tc.plan, tc.prune, false))
-		if got := syncChanges(tc.plan); got != tc.does {
-			t.Errorf("%s: would change something: %v, want %v", tc.file, got, tc.does)
-		}
-	}
-	failed := plan()
-	failed.Created, failed.Items = false, failed.Items[1:2]
-	if !syncChanges(failed) {
-		t.Error("a build that is tried again is nothing to do")
 	}
 }
 
@@ -167,7 +77,7 @@ func TestDiffCommand(t *testing.T) {
 	defer server.Close()
 	env := map[string]string{"BERTH_URL": server.URL, "BERTH_TOKEN": "brt_x"}
 	code, stdout, _ := berth(t, env, "configs", "diff", "hello@3", "5")
-	if code != exitChanges || asked != "/configs/hello@3/diff?to=hello%405" || stdout != diffText("config", answer, false) {
+	if code != exitChanges || asked != "/configs/hello@3/diff?to=hello%405" || stdout != diffview.Text("config", answer, false) {
 		t.Errorf("exit code %d, asked %s, printed\n%s", code, asked, stdout)
 	}
 	code, stdout, _ = berth(t, env, "releases", "diff", "3", "5", "--app", "hello", "-o", "json")
@@ -181,49 +91,6 @@ func TestDiffCommand(t *testing.T) {
 	answer.Changes = []ctlapi.DiffObject{}
 	if code, stdout, _ = berth(t, env, "releases", "diff", "hello@3", "5"); code != exitOK || !strings.Contains(stdout, "no differences") {
 		t.Errorf("without differences: exit code %d, printed\n%s", code, stdout)
-	}
-}
-
-func TestRepositoryOf(t *testing.T) {
-	t.Parallel()
-	for written, want := range map[string]string{
-		"acme/app":                             "github.com/acme/app",
-		"acme/app.git":                         "github.com/acme/app",
-		"https://github.com/acme/app":          "github.com/acme/app",
-		"https://GitHub.com/acme/app.git/":     "github.com/acme/app",
-		"git@github.com:acme/app.git":          "github.com/acme/app",
-		"ssh://git@git.example.com/acme/app":   "git.example.com/acme/app",
-		"https://git.example.com:8443/a/b/c":   "git.example.com:8443/a/b/c",
-		"https://user@git.example.com/a/b.git": "git.example.com/a/b",
-	} {
-		if got := repositoryOf(written); got != want {
-			t.Errorf("%s is %s, want %s", written, got, want)
-		}
-	}
-}
-
-func TestSourceMapEntries(t *testing.T) {
-	t.Parallel()
-	for entry, want := range map[string]mapping{
-		"acme/app=../app":                        {repo: "github.com/acme/app", dir: ".", local: "../app"},
-		"acme/app//infra/aws=x":                  {repo: "github.com/acme/app", dir: "infra/aws", local: "x"},
-		"https://git.example.com/a/b=/x":         {repo: "git.example.com/a/b", dir: ".", local: "/x"},
-		"https://git.example.com/a/b.git//c/=/x": {repo: "git.example.com/a/b", dir: "c", local: "/x"},
-		"acme/app=a=b":                           {repo: "github.com/acme/app", dir: ".", local: "a=b"},
-	} {
-		want.written = entry
-		got, err := parseMapping(entry)
-		if err != nil || got != want {
-			t.Errorf("%s is %+v (%v), want %+v", entry, got, err, want)
-		}
-	}
-	for _, bad := range []string{"", "acme/app", "=x", "acme/app=", "acme/app//../x=y"} {
-		if got, err := parseMapping(bad); exitCode(err) != exitUsage {
-			t.Errorf("%q is %+v (%v), want a mistake of the command line", bad, got, err)
-		}
-	}
-	if _, err := readSourceMap([]string{"acme/app=x", "https://github.com/acme/app.git=y"}, ""); exitCode(err) != exitUsage {
-		t.Errorf("two entries for one source: %v", err)
 	}
 }
 
@@ -263,36 +130,36 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 		"own/main.tf":                   "# own sandbox\n",
 		"map.txt":                       "# shared by all\nacme/sandboxes = sandboxes\nacme/nothing = nowhere\n",
 	})
-	pack := func(s syncing) (named []string, files map[string][]string, stderr string) {
+	pack := func(o sync.Options) (named []string, files map[string][]string, stderr string) {
 		t.Helper()
 		var errs bytes.Buffer
-		c := &cli{streams: streams{err: &errs}, now: time.Now}
-		_, uploads, ask, err := c.readFolder(t.Context(), app, s)
+		o.Say = &errs
+		read, err := sync.Read(t.Context(), app, o)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, errs.String())
 		}
 		files = map[string][]string{}
-		for _, src := range ask.request.Sources {
+		for _, src := range read.Request.Sources {
 			line := src.Component
 			if src.Mapped {
 				line += " mapped"
 			}
 			named = append(named, line)
-			for _, u := range uploads {
-				if u.digest == src.Digest {
-					files[src.Component] = filesOf(t, u.bytes)
+			for _, u := range read.Archives {
+				if u.Digest == src.Digest {
+					files[src.Component] = filesOf(t, u.Bytes)
 				}
 			}
 		}
 		return named, files, errs.String()
 	}
 
-	named, _, _ := pack(syncing{})
+	named, _, _ := pack(sync.Options{})
 	if diff := cmp.Diff([]string{"web"}, named); diff != "" {
 		t.Errorf("without a map only what is in the folder is uploaded (-want +got):\n%s", diff)
 	}
 	file := filepath.Join(mirror, "map.txt")
-	named, files, stderr := pack(syncing{sourceMapFile: file})
+	named, files, stderr := pack(sync.Options{SourceMapFile: file})
 	if diff := cmp.Diff([]string{"sandbox mapped", "web"}, named); diff != "" {
 		t.Errorf("with a file (-want +got):\n%s", diff)
 	}
@@ -303,7 +170,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 		t.Errorf("told: %s", stderr)
 	}
 	// The command line wins over the file, and a longer directory over a shorter.
-	named, files, stderr = pack(syncing{sourceMapFile: file, sourceMap: []string{
+	named, files, stderr = pack(sync.Options{SourceMapFile: file, SourceMap: []string{
 		"acme/sandboxes//local/small=" + filepath.Join(mirror, "own"), "acme/unused=" + mirror, "git@git.example.com:acme/app.git=" + filepath.Join(mirror, "own"),
 	}})
 	if diff := cmp.Diff([]string{"sandbox mapped", "api mapped", "web"}, named); diff != "" {
@@ -342,24 +209,5 @@ func filesOf(t *testing.T, archive []byte) []string {
 			t.Fatal(err)
 		}
 		all = append(all, h.Name+"="+string(text))
-	}
-}
-
-// A control plane of another release may see more: that is shown, and what was
-// shown here already is not shown again.
-func TestWarningsOfTheControlPlane(t *testing.T) {
-	t.Parallel()
-	var errs bytes.Buffer
-	c := &cli{streams: streams{err: &errs}}
-	line, column := 4, 3
-	file := "components/api.toml"
-	c.tellWarnings([]ctlapi.Warning{
-		{File: &file, Line: &line, Column: &column, Code: "unknown_key", Message: "seen here"},
-		{File: &file, Line: &line, Column: &column, Code: "unknown_key", Message: "seen there"},
-		{Code: "app", Message: "of the app"},
-	}, []appconfig.Diagnostic{{File: file, Line: line, Message: "seen here"}})
-	want := fmt.Sprintf("%s:4:3 warning seen there\nwarning of the app\n", file)
-	if diff := cmp.Diff(want, errs.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/toolchain"
 	"github.com/berth-dev/berth/cli/internal/up"
+	"github.com/berth-dev/berth/cli/internal/usage"
 )
 
 // localContext is the context that `berth up` writes.
@@ -43,7 +45,7 @@ KUBECONFIG when that names one file. An empty name forgets it.`,
 				return err
 			}
 			if org != "" {
-				if err := nameable("an org", org); err != nil {
+				if err := usage.Nameable("an org", org); err != nil {
 					return err
 				}
 			}
@@ -100,7 +102,7 @@ func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting
 		Getenv: c.getenv, Environ: os.Environ(), Terraform: toolchain.OptionsFromEnv(), Say: say, Ready: ready,
 	})
 	if background != nil && err != nil {
-		background.Failed(err.Error(), remedyFor(err))
+		background.Failed(err.Error(), remedy.For(err))
 	}
 	return c.orRunning(err)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -73,7 +74,7 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 	}
 	w, err := f.Run(ctx, id)
 	if err != nil {
-		return whileFollowing(err, "berth workflows watch "+id)
+		return remedy.WhileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
 		if err := c.showPlanned(ctx, client, f.Screen, w); err != nil {

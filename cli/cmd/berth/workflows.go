@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -16,7 +17,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: exactly()}
 	limit := limitFlag(list)
 	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().Var(oneOf(&state, ctlapi.WorkflowStateQueued, ctlapi.WorkflowStateRunning, ctlapi.WorkflowStateWaiting,
+	list.Flags().Var(usage.OneOf(&state, ctlapi.WorkflowStateQueued, ctlapi.WorkflowStateRunning, ctlapi.WorkflowStateWaiting,
 		ctlapi.WorkflowStateSucceeded, ctlapi.WorkflowStateFailed, ctlapi.WorkflowStateCancelled), "state", "only in this state: queued, running, waiting, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Workflow, string, error) {

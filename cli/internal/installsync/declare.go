@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -24,7 +25,7 @@ type Declared struct {
 	Request ctlapi.InstallsRequest
 	// Findings are the keys that this version does not carry out, what stands
 	// elsewhere, and names that no install may have, sorted.
-	Findings []appconfig.Diagnostic
+	Findings []place.Diagnostic
 
 	app *appconfig.App
 }
@@ -34,7 +35,7 @@ func Declare(app *appconfig.App) Declared {
 	d := Declared{app: app, Request: ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{}}}
 	for _, in := range app.Installs {
 		if len(in.Name) > maxName || !namePattern.MatchString(in.Name) {
-			d.find(appconfig.Error, appconfig.CodeValue, in.At, "name", fmt.Sprintf("%q cannot be the name of an install", in.Name),
+			d.find(place.Error, place.CodeValue, in.At, "name", fmt.Sprintf("%q cannot be the name of an install", in.Name),
 				fmt.Sprintf("use lower-case letters, digits and dashes, at most %d", maxName))
 		}
 		d.Request.Installs = append(d.Request.Installs, request(app, in))
@@ -45,14 +46,14 @@ func Declare(app *appconfig.App) Declared {
 		if repo.PublicRepo == nil {
 			key = "connected_repo"
 		}
-		d.find(appconfig.Warning, appconfig.CodeUnsupported, repo.At, key, "the installs of a repository are not read by this version", "check it out, and put its files under installs/")
+		d.find(place.Warning, place.CodeUnsupported, repo.At, key, "the installs of a repository are not read by this version", "check it out, and put its files under installs/")
 	}
 	for _, f := range app.Includes {
 		if strings.HasPrefix(f.At.File, "installs/") {
-			d.find(appconfig.Error, appconfig.CodeUnsupported, f.At, "", fmt.Sprintf("%s is not fetched, so it is not known what the install is to be", f.Address), "put the file into the folder")
+			d.find(place.Error, place.CodeUnsupported, f.At, "", fmt.Sprintf("%s is not fetched, so it is not known what the install is to be", f.Address), "put the file into the folder")
 		}
 	}
-	d.Findings = appconfig.SortDiagnostics(d.Findings)
+	d.Findings = place.Sort(d.Findings)
 	return d
 }
 
@@ -112,7 +113,7 @@ func stackOf(app *appconfig.App) *ctlapi.StackKind {
 // unsupported finds every key that is read without effect.
 func (d *Declared) unsupported(in appconfig.InstallConfig) {
 	tell := func(key, what string) {
-		d.find(appconfig.Warning, appconfig.CodeUnsupported, in.At, key, what+" is not carried out by this version", "")
+		d.find(place.Warning, place.CodeUnsupported, in.At, key, what+" is not carried out by this version", "")
 	}
 	for key, given := range map[string]bool{"aws_account": in.AWSAccount != nil, "azure_account": in.AzureAccount != nil, "gcp_account": in.GCPAccount != nil} {
 		if given {
@@ -131,15 +132,15 @@ func (d *Declared) unsupported(in appconfig.InstallConfig) {
 	}
 }
 
-func (d *Declared) find(severity appconfig.Severity, code appconfig.Code, at appconfig.Place, key, message, remedy string) {
+func (d *Declared) find(severity place.Severity, code place.Code, at place.Place, key, message, remedy string) {
 	file, pos := d.position(at.File, below(at, key))
-	d.Findings = append(d.Findings, appconfig.Diagnostic{
+	d.Findings = append(d.Findings, place.Diagnostic{
 		Severity: severity, Code: code, File: file, Line: pos.Line, Column: pos.Column, Message: message, Remedy: remedy,
 	})
 }
 
 // below is the key path of a key of an object.
-func below(at appconfig.Place, key string) string {
+func below(at place.Place, key string) string {
 	if key == "" || at.Key == "" {
 		return at.Key + key
 	}
@@ -147,7 +148,7 @@ func below(at appconfig.Place, key string) string {
 }
 
 // position is where a key stands, or the nearest key around it.
-func (d *Declared) position(file, key string) (string, appconfig.Position) {
+func (d *Declared) position(file, key string) (string, place.Position) {
 	for {
 		if pos, ok := d.app.Origin.Positions[file+"#"+key]; ok {
 			if pos.File != "" {
@@ -157,7 +158,7 @@ func (d *Declared) position(file, key string) (string, appconfig.Position) {
 		}
 		i := strings.LastIndexAny(key, ".[")
 		if i < 0 {
-			return file, appconfig.Position{}
+			return file, place.Position{}
 		}
 		key = key[:i]
 	}

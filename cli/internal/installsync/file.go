@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/syntax"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -45,7 +46,7 @@ func File(install ctlapi.Install, inputs ctlapi.Inputs) ([]byte, error) {
 		f.table("[berth]", map[string]string{"customer": install.Customer.Name})
 	}
 	name := "installs/" + install.Name + ".toml"
-	out, problem := appconfig.Format(name, []byte(f.text.String()))
+	out, problem := syntax.Format(name, []byte(f.text.String()))
 	if problem != nil {
 		return nil, fmt.Errorf("write %s: %s", name, problem.Message)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -59,8 +61,8 @@ func folder(t *testing.T, files map[string]string) *appconfig.App {
 	for name, text := range all {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	app, diagnostics := appconfig.CheckFormat(fsys, appconfig.LoadOptions{})
-	if appconfig.HasErrors(diagnostics) {
+	app, diagnostics := check.Format(fsys, appconfig.LoadOptions{})
+	if place.HasErrors(diagnostics) {
 		t.Fatalf("the folder of the test is wrong: %v", diagnostics)
 	}
 	return app
@@ -157,12 +159,12 @@ func TestLocate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := declared.Locate([]ctlapi.ProblemItem{{Pointer: &tt.pointer, Message: "x"}})[0]
-		place := ""
+		where := ""
 		if got.File != nil {
-			place = *got.File + ":" + itoa(got.Line) + ":" + itoa(got.Column)
+			where = *got.File + ":" + itoa(got.Line) + ":" + itoa(got.Column)
 		}
-		if place != tt.want {
-			t.Errorf("%s is at %q, want %q", tt.pointer, place, tt.want)
+		if where != tt.want {
+			t.Errorf("%s is at %q, want %q", tt.pointer, where, tt.want)
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // Limits on a check.
@@ -57,8 +59,8 @@ type said struct {
 
 // Run runs one check and returns what it says. A check that does not end well,
 // or says what cannot be understood, is an error in the result.
-func Run(ctx context.Context, check appconfig.LintCheck, o Options) []appconfig.Diagnostic {
-	r := result{check: check}
+func Run(ctx context.Context, one check.LintCheck, o Options) []place.Diagnostic {
+	r := result{check: one}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		r.fail("cannot be run: %v", err)
@@ -75,7 +77,7 @@ func Run(ctx context.Context, check appconfig.LintCheck, o Options) []appconfig.
 		path = plainPath
 	}
 	out, complaint := &limited{limit: maxOutput, full: cancel}, &limited{limit: maxComplaint}
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, filepath.FromSlash(check.Command)))
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, filepath.FromSlash(one.Command)))
 	cmd.Dir, cmd.Env = dir, []string{"PATH=" + path, "LANG=C.UTF-8"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(o.Config), out, complaint
 	cmd.WaitDelay = killWait
@@ -106,13 +108,13 @@ func because(text string) string {
 }
 
 type result struct {
-	check appconfig.LintCheck
-	found []appconfig.Diagnostic
+	check check.LintCheck
+	found []place.Diagnostic
 }
 
 func (r *result) fail(format string, args ...any) {
-	r.found = append(r.found, appconfig.Diagnostic{
-		Severity: appconfig.Error, Code: appconfig.CustomCode(r.check.Name), File: appconfig.LintFile,
+	r.found = append(r.found, place.Diagnostic{
+		Severity: place.Error, Code: check.CustomCode(r.check.Name), File: appconfig.LintFile,
 		Message: fmt.Sprintf("check %q %s", r.check.Name, fmt.Sprintf(format, args...)),
 	})
 }
@@ -138,14 +140,14 @@ func (r *result) read(out []byte) {
 	}
 }
 
-func (r *result) diagnostic(line []byte) (d appconfig.Diagnostic, problem string) {
+func (r *result) diagnostic(line []byte) (d place.Diagnostic, problem string) {
 	var s said
 	if err := json.Unmarshal(line, &s); err != nil {
 		return d, "it is no JSON object with file, line, col, severity and message"
 	}
-	severity := appconfig.Severity(s.Severity)
+	severity := place.Severity(s.Severity)
 	switch severity {
-	case appconfig.Error, appconfig.Warning, appconfig.Note:
+	case place.Error, place.Warning, place.Note:
 	default:
 		return d, `severity is none of "error", "warning" and "note"`
 	}
@@ -158,7 +160,7 @@ func (r *result) diagnostic(line []byte) (d appconfig.Diagnostic, problem string
 	if len(s.Message) > maxMessage {
 		s.Message = strings.ToValidUTF8(s.Message[:maxMessage], "") + "…"
 	}
-	return appconfig.Diagnostic{Severity: severity, Code: appconfig.CustomCode(r.check.Name), File: s.File, Line: s.Line, Column: s.Col, Message: s.Message}, ""
+	return place.Diagnostic{Severity: severity, Code: check.CustomCode(r.check.Name), File: s.File, Line: s.Line, Column: s.Col, Message: s.Message}, ""
 }
 
 // limited keeps the first bytes that are written to it, and calls full once for

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/cli/internal/lint"
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 )
 
 // run runs a script as a check of a folder.
@@ -26,7 +26,7 @@ func run(t *testing.T, script string, o lint.Options) (dir string, found []strin
 	if err := os.WriteFile(filepath.Join(o.Dir, "check.sh"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range lint.Run(t.Context(), appconfig.LintCheck{Name: "mine", Command: "check.sh"}, o) {
+	for _, d := range lint.Run(t.Context(), check.LintCheck{Name: "mine", Command: "check.sh"}, o) {
 		found = append(found, string(d.Code)+" "+d.String())
 	}
 	return o.Dir, found

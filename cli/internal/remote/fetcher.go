@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 // atOnce is how many addresses are fetched side by side.
@@ -43,11 +43,11 @@ func (f *Fetcher) Close() error {
 
 // Fetch fetches addresses, a few at once. Each has a result: its contents, or
 // what went wrong and what to do.
-func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]appconfig.FetchResult {
+func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetch.Result {
 	addresses = slices.Compact(slices.Sorted(slices.Values(addresses)))
-	done := make([]chan appconfig.FetchResult, len(addresses))
+	done := make([]chan fetch.Result, len(addresses))
 	for i := range done {
-		done[i] = make(chan appconfig.FetchResult, 1)
+		done[i] = make(chan fetch.Result, 1)
 	}
 	places := make(chan struct{}, atOnce)
 	var workers sync.WaitGroup
@@ -61,7 +61,7 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]appc
 			})
 		}
 	})
-	results := map[string]appconfig.FetchResult{}
+	results := map[string]fetch.Result{}
 	for i, address := range addresses {
 		result := <-done[i]
 		if results[address] = result; result.Problem == "" { // else it is told with its place, by who asked
@@ -72,7 +72,7 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]appc
 }
 
 func (f *Fetcher) one(ctx context.Context, address string) ([]byte, error) {
-	parsed, err := appconfig.ParseAddress(address)
+	parsed, err := fetch.ParseAddress(address)
 	switch {
 	case err != nil:
 		return nil, err
@@ -91,13 +91,13 @@ func failf(remedy, format string, args ...any) error {
 	return &failure{problem: fmt.Sprintf(format, args...), remedy: remedy}
 }
 
-var errTooLarge = failf("put the file into the folder", "is larger than %d MiB", appconfig.MaxFetchedBytes>>20)
+var errTooLarge = failf("put the file into the folder", "is larger than %d MiB", fetch.MaxBytes>>20)
 
-func resultOf(contents []byte, err error) appconfig.FetchResult {
+func resultOf(contents []byte, err error) fetch.Result {
 	if err == nil {
-		return appconfig.FetchResult{Contents: contents}
+		return fetch.Result{Contents: contents}
 	}
-	result := appconfig.FetchResult{Problem: withoutUsers(err.Error())}
+	result := fetch.Result{Problem: withoutUsers(err.Error())}
 	if f, ok := errors.AsType[*failure](err); ok {
 		result.Remedy = f.remedy
 	}

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 const (
@@ -54,7 +54,7 @@ type clone struct {
 	reading sync.Mutex
 }
 
-func (f *Fetcher) fromGit(ctx context.Context, a appconfig.Address) ([]byte, error) {
+func (f *Fetcher) fromGit(ctx context.Context, a fetch.Address) ([]byte, error) {
 	c, err := f.clone(cloneKey{a.URL, a.Ref})
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (f *Fetcher) clone(key cloneKey) (*clone, error) {
 }
 
 // fetch gets one commit without its history into a bare repository of its own.
-func (c *clone) fetch(ctx context.Context, a appconfig.Address) error {
+func (c *clone) fetch(ctx context.Context, a fetch.Address) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, gitTimeout, errTimeout)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -201,7 +201,7 @@ func readObject(out io.Reader) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if size > appconfig.MaxFetchedBytes {
+	if size > fetch.MaxBytes {
 		return nil, errTooLarge
 	}
 	contents := make([]byte, size)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/cli/internal/remote"
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 // git runs git in a directory.
@@ -35,7 +35,7 @@ func repository(t *testing.T) (dir, first string) {
 	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"a/b/values.yaml": "v: 1\n", "README.md": "one\n", "large": strings.Repeat("x", appconfig.MaxFetchedBytes+1)} {
+	for name, text := range map[string]string{"a/b/values.yaml": "v: 1\n", "README.md": "one\n", "large": strings.Repeat("x", fetch.MaxBytes+1)} {
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestGit(t *testing.T) {
 	for name := range problems {
 		addresses = append(addresses, repo+name)
 	}
-	results, told := fetch(t, append(addresses, "git::file://"+dir+"-gone//x")...)
+	results, told := fetched(t, append(addresses, "git::file://"+dir+"-gone//x")...)
 	for name, want := range texts {
 		if r := results[repo+name]; string(r.Contents) != want {
 			t.Errorf("%s: got %+v, want %q", name, r, want)
@@ -130,7 +130,7 @@ func TestGitOverHTTP(t *testing.T) {
 	dir, _ := repository(t)
 	url, packs := overHTTP(t, dir)
 	repo := "git::" + url + "/repos/repo/.git//"
-	results, _ := fetch(t, repo+"README.md", repo+"a/inside", repo+"a/b/values.yaml", repo+"a/out", repo+"gone",
+	results, _ := fetched(t, repo+"README.md", repo+"a/inside", repo+"a/b/values.yaml", repo+"a/out", repo+"gone",
 		"git::"+url+"/private/repo.git//x", "git::"+url+"/repos/gone//x", "git::"+url+"/moved/.git//README.md")
 	for name, want := range map[string]string{"README.md": "two\n", "a/inside": "v: 1\n", "a/b/values.yaml": "v: 1\n"} {
 		if r := results[repo+name]; string(r.Contents) != want {
@@ -177,7 +177,7 @@ func TestGitRunsNothing(t *testing.T) {
 	t.Setenv("GIT_ASKPASS", filepath.Join(hooks, "askpass"))
 	t.Setenv("GIT_TRACE", filepath.Join(home, "trace"))
 	repo := "git::file://" + dir + "//"
-	results, _ := fetch(t, repo+"README.md", "git::"+url+"/private/repo.git//x", "git::https://rewritten.invalid/repo.git//x")
+	results, _ := fetched(t, repo+"README.md", "git::"+url+"/private/repo.git//x", "git::https://rewritten.invalid/repo.git//x")
 	if r := results[repo+"README.md"]; string(r.Contents) != "two\n" {
 		t.Errorf("got %+v", r)
 	}
@@ -195,7 +195,7 @@ func TestCloseRemovesWhatWasCloned(t *testing.T) {
 	dir, _ := repository(t)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	t.Run("fetch", func(t *testing.T) { fetch(t, "git::file://"+dir+"//README.md") })
+	t.Run("fetch", func(t *testing.T) { fetched(t, "git::file://"+dir+"//README.md") })
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}

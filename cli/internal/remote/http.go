@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/version"
 )
 
@@ -77,9 +77,9 @@ func (f *Fetcher) get(ctx context.Context, address string) ([]byte, error) {
 	if err := checkAnswer(resp); err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(resp.Body, appconfig.MaxFetchedBytes+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, fetch.MaxBytes+1))
 	switch {
-	case len(data) > appconfig.MaxFetchedBytes:
+	case len(data) > fetch.MaxBytes:
 		return nil, errTooLarge
 	case err != nil:
 		return nil, notReached(ctx, err)

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/cli/internal/remote"
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
-// fetch fetches addresses and returns the results and what was told.
-func fetch(t *testing.T, addresses ...string) (map[string]appconfig.FetchResult, []string) {
+// fetched fetches addresses and returns the results and what was told.
+func fetched(t *testing.T, addresses ...string) (map[string]fetch.Result, []string) {
 	t.Helper()
 	var told []string
 	f := remote.New(func(line string) { told = append(told, line) })
@@ -39,7 +39,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 }
 
 // refused holds that an address is not fetched, and why.
-func refused(t *testing.T, name string, got appconfig.FetchResult, want string) {
+func refused(t *testing.T, name string, got fetch.Result, want string) {
 	t.Helper()
 	if !strings.Contains(got.Problem, want) || got.Contents != nil {
 		t.Errorf("%s: got %.80q, %q, want the problem %q", name, got.Contents, got.Problem, want)
@@ -74,7 +74,7 @@ func TestFetchInOrder(t *testing.T) {
 			told = append(told, fmt.Sprintf("fetched %s/%d, 14 bytes", url, i))
 		}
 	}
-	results, got := fetch(t, append(addresses, addresses...)...)
+	results, got := fetched(t, append(addresses, addresses...)...)
 	if diff := cmp.Diff(told, got); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
@@ -102,11 +102,11 @@ func TestAnswers(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "half")
 		case "/largest":
-			fmt.Fprint(w, strings.Repeat("x", appconfig.MaxFetchedBytes))
+			fmt.Fprint(w, strings.Repeat("x", fetch.MaxBytes))
 		case "/empty":
 		}
 	})
-	results, _ := fetch(t, url+"/private", url+"/broken", url+"/page", url+"/page.html", url+"/cut", url+"/largest", url+"/empty", "http://127.0.0.1:1/x", "http://host.invalid/x")
+	results, _ := fetched(t, url+"/private", url+"/broken", url+"/page", url+"/page.html", url+"/cut", url+"/largest", url+"/empty", "http://127.0.0.1:1/x", "http://host.invalid/x")
 	refused(t, "what needs credentials", results[url+"/private"], "401 Unauthorized")
 	refused(t, "a broken server", results[url+"/broken"], "502 Bad Gateway")
 	refused(t, "a page for people", results[url+"/page"], "is a web page")
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 	if r := results[url+"/page.html"]; string(r.Contents) != "<html>" {
 		t.Errorf("a page that is asked for: %+v", r)
 	}
-	if r := results[url+"/largest"]; len(r.Contents) != appconfig.MaxFetchedBytes {
+	if r := results[url+"/largest"]; len(r.Contents) != fetch.MaxBytes {
 		t.Errorf("the largest file: %d bytes, %s", len(r.Contents), r.Problem)
 	}
 	if r := results[url+"/empty"]; r.Problem != "" || len(r.Contents) != 0 {
@@ -169,7 +169,7 @@ func TestHostileServer(t *testing.T) {
 		}
 	})
 	began := time.Now()
-	results, _ := fetch(t, url+"/endless", url+"/bomb", url+"/slow", url+"/silent", url+"/headers")
+	results, _ := fetched(t, url+"/endless", url+"/bomb", url+"/slow", url+"/silent", url+"/headers")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -221,11 +221,11 @@ func TestRedirects(t *testing.T) {
 			t.Errorf("credentials are told: %v %v", results, told)
 		}
 	}
-	results, _ := fetch(t, plain+"/cloud", plain+"/cloud6", "http://169.254.169.254/")
+	results, _ := fetched(t, plain+"/cloud", plain+"/cloud6", "http://169.254.169.254/")
 	for address, r := range results {
 		refused(t, address, r, "is a link-local address")
 	}
-	results, _ = fetch(t, secure.URL+"/fine")
+	results, _ = fetched(t, secure.URL+"/fine")
 	refused(t, "a server that nobody vouches for", results[secure.URL+"/fine"], "certificate")
 }
 

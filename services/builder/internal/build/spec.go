@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
@@ -17,7 +17,7 @@ const defaultTimeout = 30 * time.Minute
 // timeoutOf reads build_timeout of a revision; the sandbox has none.
 func timeoutOf(revision json.RawMessage) time.Duration {
 	var keys struct {
-		BuildTimeout appconfig.Duration `json:"build_timeout"`
+		BuildTimeout place.Duration `json:"build_timeout"`
 	}
 	if err := json.Unmarshal(revision, &keys); err != nil || keys.BuildTimeout <= 0 {
 		return defaultTimeout

@@ -15,7 +15,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
@@ -180,7 +180,7 @@ func (w *world) localSource(contents string) source.Source {
 	if err := os.WriteFile(filepath.Join(dir, "src", "main.tf"), []byte(contents), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	archive, digest, err := appconfig.SourceArchive(os.DirFS(dir), "src")
+	archive, digest, err := bundle.ArchiveDirectory(os.DirFS(dir), "src")
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 )
 
 // shorthand is how app folders name repositories: "owner/name".
@@ -82,7 +82,7 @@ func ReadMap(file string) (Map, error) {
 			m[from] = (&url.URL{Scheme: "file", Path: filepath.Clean(to)}).String()
 		case target.Scheme != "https" && target.Scheme != "file":
 			return nil, fmt.Errorf("source map %s: %q must lead to an https URL, a file URL or an absolute path", file, from)
-		case appconfig.HasCredentials(to):
+		case fetch.HasCredentials(to):
 			return nil, fmt.Errorf("source map %s: %q leads to an address with credentials in it, which would be stored with each build", file, from)
 		}
 	}

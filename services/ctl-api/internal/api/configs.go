@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -125,7 +128,7 @@ func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, er
 	view.Items = configItems(&folder, standing[row.Config.ID].items)
 	view.Inputs = convert(folder.Inputs, inputDefinition)
 	view.Actions = convert(folder.Actions, func(a appconfig.Action) string { return a.Name })
-	view.Fetched = convert(folder.Fetched, func(f appconfig.Fetched) apigen.FetchedFile {
+	view.Fetched = convert(folder.Fetched, func(f fetch.Fetched) apigen.FetchedFile {
 		return apigen.FetchedFile{File: f.At.File, Key: f.At.Key, Address: f.Address, Digest: f.Digest, SizeBytes: f.Size}
 	})
 	return view, nil
@@ -186,9 +189,9 @@ func configView(c db.Config, app string, st standing) apigen.Config {
 
 // configItems lists the sandbox and the components, dependencies first.
 func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) []apigen.ConfigItem {
-	graph, _ := appconfig.NewGraph(folder)
+	g, _ := graph.New(folder)
 	order := map[string]int{}
-	for i, name := range graph.Order() {
+	for i, name := range g.Order() {
 		order[name] = i
 	}
 	items := convert(rows, func(r db.ListConfigItemsRow) apigen.ConfigItem {
@@ -199,7 +202,7 @@ func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) []apigen.C
 		source := buildSource(r.BuildSource)
 		it.Source = &source
 		if r.Kind == apps.KindComponent {
-			it.Dependencies = append(it.Dependencies, graph.Needs(r.Name)...)
+			it.Dependencies = append(it.Dependencies, g.Needs(r.Name)...)
 		}
 		return it
 	})
@@ -229,7 +232,7 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 				DeployChanged: it.DeployChanged, BuildID: optional.Of(it.BuildID),
 			}
 		}),
-		Warnings: convert(r.Warnings, func(d appconfig.Diagnostic) apigen.Warning {
+		Warnings: convert(r.Warnings, func(d place.Diagnostic) apigen.Warning {
 			return apigen.Warning{
 				File: optional.Of(d.File), Line: optional.Of(d.Line), Column: optional.Of(d.Column), Code: string(d.Code), Message: d.Message, Remedy: optional.Of(d.Remedy),
 			}

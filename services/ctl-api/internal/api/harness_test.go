@@ -18,6 +18,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
@@ -303,11 +304,11 @@ func (c caller) put(archive []byte, digest string) string {
 // putBundle uploads the bundle of a folder.
 func (c caller) putBundle(folder fstest.MapFS) string {
 	c.d.t.Helper()
-	bundle := bundleOf(c.d.t, folder)
-	for _, pack := range bundle.All() {
+	packed := bundleOf(c.d.t, folder)
+	for _, pack := range packed.All() {
 		c.put(pack.Bytes, pack.Digest)
 	}
-	return bundle.Index.Digest
+	return packed.Index.Digest
 }
 
 // putIndex uploads an index that names these packs.
@@ -320,13 +321,13 @@ func (c caller) putIndex(packs ...string) string {
 	return c.put(raw, digestOf(raw))
 }
 
-func bundleOf(t testing.TB, folder fstest.MapFS) appconfig.Bundled {
+func bundleOf(t testing.TB, folder fstest.MapFS) bundle.Bundle {
 	t.Helper()
-	bundle, err := appconfig.Bundle(folder)
+	packed, err := bundle.Make(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle
+	return packed
 }
 
 // upload packs a folder, uploads what is missing, and returns the sync request.
@@ -345,7 +346,7 @@ func (c caller) upload(folder fstest.MapFS) ctlapi.SyncRequest {
 		if src.Block == appconfig.BlockSandbox {
 			name = "sandbox"
 		}
-		req.Sources = append(req.Sources, ctlapi.SyncSource{Component: name, Digest: put(appconfig.SourceArchive(folder, src.Directory))})
+		req.Sources = append(req.Sources, ctlapi.SyncSource{Component: name, Digest: put(bundle.ArchiveDirectory(folder, src.Directory))})
 	}
 	return req
 }

@@ -14,7 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -26,14 +27,14 @@ func TestSyncOfFetchedContents(t *testing.T) {
 	c := d.org("initech")
 	const readme, block = "https://example.invalid/README.md", "git::https://example.invalid/shared.git//meta.toml?ref=v1"
 	folder := with(hello(), "metadata.toml", "version = \"v2\"\ndisplay_name = \"Hello\"\nreadme = \""+readme+"\"\nsource = \""+block+"\"\n")
-	bundle := func(text string) []byte {
-		bundle, err := appconfig.BundleFetched(folder, map[string]appconfig.FetchResult{
+	packed := func(text string) []byte {
+		packed, err := bundle.MakeFetched(folder, map[string]fetch.Result{
 			readme: {Contents: []byte(text)}, block: {Contents: []byte("description = \"From there\"\n")},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return bundle.Packs[0].Bytes // there are few files
+		return packed.Packs[0].Bytes // there are few files
 	}
 	request := func(archive []byte) ctlapi.SyncRequest {
 		req := c.upload(hello())
@@ -46,11 +47,11 @@ func TestSyncOfFetchedContents(t *testing.T) {
 		must(t, got, err, status)
 		return got
 	}
-	first := sync(bundle("# One\n"), http.StatusCreated).JSON201
-	if again := sync(bundle("# One\n"), http.StatusOK).JSON200; again.Config.ID != first.Config.ID {
+	first := sync(packed("# One\n"), http.StatusCreated).JSON201
+	if again := sync(packed("# One\n"), http.StatusOK).JSON200; again.Config.ID != first.Config.ID {
 		t.Errorf("the same contents made config %+v", again.Config)
 	}
-	if other := sync(bundle("# Two\n"), http.StatusCreated).JSON201; other.Config.Number != 2 {
+	if other := sync(packed("# Two\n"), http.StatusCreated).JSON201; other.Config.Number != 2 {
 		t.Errorf("other contents made config %+v", other.Config)
 	}
 	config, err := c.GetConfigWithResponse(t.Context(), "hello@2", nil)
@@ -67,14 +68,14 @@ func TestSyncOfFetchedContents(t *testing.T) {
 	if got := cmp.Diff([]string{"metadata changed: readme.contents"}, told(diff.JSON200.Changes)); got != "" {
 		t.Errorf("configs 1 and 2 (-want +got):\n%s", got)
 	}
-	plan, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: new(true)}, request(bundle("# Three\n")))
+	plan, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: new(true)}, request(packed("# Three\n")))
 	must(t, plan, err, http.StatusOK)
 	if got := cmp.Diff([]string{"metadata changed: readme.contents"}, told(plan.JSON200.Changes)); got != "" {
 		t.Errorf("plan (-want +got):\n%s", got)
 	}
 
 	// An index that lies, and a bundle that lacks what its folder names.
-	lie := repack(t, bundle("# One\n"), func(name string, data []byte) []byte {
+	lie := repack(t, packed("# One\n"), func(name string, data []byte) []byte {
 		if name == ".fetched/index.json" {
 			return bytes.Replace(data, []byte(hexOf("# One\n")), []byte(hexOf("# Two\n")), 1)
 		}
@@ -84,7 +85,7 @@ func TestSyncOfFetchedContents(t *testing.T) {
 	if !strings.Contains(p.Title+*p.Detail, "sha256:"+hexOf("# Two\n")+", and the bundle has no such contents") {
 		t.Errorf("the lie is told as %+v", p)
 	}
-	bare := repack(t, bundle("# One\n"), func(name string, data []byte) []byte {
+	bare := repack(t, packed("# One\n"), func(name string, data []byte) []byte {
 		if strings.HasPrefix(name, ".fetched/") {
 			return nil
 		}

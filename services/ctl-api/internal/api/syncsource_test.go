@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -23,7 +23,7 @@ func TestSyncOfMappedSource(t *testing.T) {
 	mapped := func(text string) ctlapi.SyncRequest {
 		req := c.upload(hello()) // the archives of the components
 		digest := c.putBundle(folder)
-		archive, content, err := appconfig.SourceArchive(fstest.MapFS{"main.tf": {Data: []byte(text)}}, ".")
+		archive, content, err := bundle.ArchiveDirectory(fstest.MapFS{"main.tf": {Data: []byte(text)}}, ".")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -15,17 +18,17 @@ const maxFaults = 200
 
 // readFolder opens an uploaded bundle and checks it with the code that the
 // command line checks with. The second result are the warnings.
-func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appconfig.App, []appconfig.Diagnostic, error) {
+func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appconfig.App, []place.Diagnostic, error) {
 	packs, err := readPacks(ctx, tx, bundleDigest)
 	if err != nil {
 		return nil, nil, err
 	}
-	folder, err := appconfig.OpenBundle(packs...)
+	folder, err := bundle.Open(packs...)
 	if err != nil {
 		return nil, nil, invalidBundle(err)
 	}
-	app, diagnostics := appconfig.Check(folder, appconfig.LoadOptions{SkipSources: true})
-	if appconfig.HasErrors(diagnostics) {
+	app, diagnostics := check.Folder(folder, appconfig.LoadOptions{SkipSources: true})
+	if place.HasErrors(diagnostics) {
 		return nil, nil, invalidFolder(diagnostics)
 	}
 	return app, diagnostics, nil
@@ -40,7 +43,7 @@ func readPacks(ctx context.Context, tx *store.Tx, bundleDigest string) ([][]byte
 	if err != nil {
 		return nil, fmt.Errorf("read bundle: %w", err)
 	}
-	digests, err := appconfig.PacksOf(index)
+	digests, err := bundle.PacksOf(index)
 	if err != nil {
 		return nil, invalidBundle(err)
 	}
@@ -68,11 +71,11 @@ func invalidBundle(err error) error {
 }
 
 // invalidFolder tells all errors of a folder at once.
-func invalidFolder(diagnostics []appconfig.Diagnostic) error {
+func invalidFolder(diagnostics []place.Diagnostic) error {
 	var fields []fault.FieldError
 	count := 0
 	for _, d := range diagnostics {
-		if d.Severity != appconfig.Error {
+		if d.Severity != place.Error {
 			continue
 		}
 		if count++; len(fields) == maxFaults {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/berth-dev/berth/pkg/alongside"
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
@@ -41,7 +43,7 @@ type SyncResult struct {
 	Release  *db.Release
 	Created  bool
 	Decision Decision
-	Warnings []appconfig.Diagnostic
+	Warnings []place.Diagnostic
 
 	// Only in a dry run. Changes are those since Against, the newest config; nil
 	// when there is none.
@@ -108,7 +110,7 @@ func haveSources(ctx context.Context, tx *store.Tx, sources map[string]string) e
 
 // missingVariables warns of variables that the folder reads and the app does not
 // have.
-func (s *syncing) missingVariables(ctx context.Context) ([]appconfig.Diagnostic, error) {
+func (s *syncing) missingVariables(ctx context.Context) ([]place.Diagnostic, error) {
 	rows, err := s.tx.ListAppVariables(ctx, s.out.App.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read variables: %w", err)
@@ -117,7 +119,7 @@ func (s *syncing) missingVariables(ctx context.Context) ([]appconfig.Diagnostic,
 	for _, row := range rows {
 		have = append(have, row.Name)
 	}
-	return variables.Reads(appconfig.NamedVariableReads(s.folder)).Missing(s.out.App.Name, have), nil
+	return variables.Reads(check.NamedVariableReads(s.folder)).Missing(s.out.App.Name, have), nil
 }
 
 // syncing is one sync under way, inside its transaction.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
 )
@@ -70,7 +71,7 @@ func version(t *testing.T, files map[string]string) configdiff.Version {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 	}
 	app, diagnostics := appconfig.Load(fsys, appconfig.LoadOptions{SkipSources: true})
-	if appconfig.HasErrors(diagnostics) {
+	if place.HasErrors(diagnostics) {
 		t.Fatal(diagnostics)
 	}
 	raw, err := json.Marshal(app)

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // flatten writes every value below v to out, by its path: the JSON names with
@@ -79,8 +79,8 @@ func flattenList(out map[string]string, path string, v reflect.Value) {
 }
 
 var (
-	placeType  = reflect.TypeFor[appconfig.Place]()
-	originType = reflect.TypeFor[appconfig.Origin]()
+	placeType  = reflect.TypeFor[place.Place]()
+	originType = reflect.TypeFor[place.Origin]()
 )
 
 // jsonName is what a field is called in the stored config; false for what says

@@ -1,6 +1,8 @@
 package configdiff
 
-import "github.com/berth-dev/berth/pkg/appconfig"
+import (
+	"github.com/berth-dev/berth/pkg/appconfig"
+)
 
 // sensitive stands for a value that is not shown.
 const sensitive = "(sensitive)"

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -41,7 +42,7 @@ func applyToggles(app *appconfig.App, now, want Toggles) (Toggles, []fault.Field
 			fail(name, "not_toggleable", "component %q is not toggleable", name)
 		}
 	}
-	for _, c := range appconfig.ToggleConflicts(app, next) {
+	for _, c := range check.ToggleConflicts(app, next) {
 		fail(c.Component, "component_needed", "%s", c.Message)
 	}
 	return next, faults
@@ -60,7 +61,7 @@ func applyOverrides(app *appconfig.App, want Overrides) (Overrides, []fault.Fiel
 			})
 			continue
 		}
-		problems := override.Problems(c)
+		problems := check.OverrideProblems(override, c)
 		for _, key := range slices.Sorted(maps.Keys(problems)) {
 			faults = append(faults, fault.FieldError{Pointer: "/components/" + name + "/" + key, Code: "value", Detail: key + ": " + problems[key]})
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -17,7 +19,7 @@ type Reader struct{ Kind, Name string }
 
 // Reads says who reads which variable in a config. The zero value is a config
 // that reads none.
-type Reads []appconfig.VariableRead
+type Reads []check.VariableRead
 
 // ReadsOf finds them in the newest config of an app; without one, nothing reads
 // anything.
@@ -33,7 +35,7 @@ func ReadsOf(ctx context.Context, tx *store.Tx, appID string) (Reads, error) {
 	if err := json.Unmarshal(config.Body, &app); err != nil {
 		return nil, fmt.Errorf("read config %s: %w", config.ID, err)
 	}
-	return appconfig.VariableReads(&app), nil
+	return check.VariableReads(&app), nil
 }
 
 // Of lists once each what reads a variable, or may.
@@ -50,14 +52,14 @@ func (r Reads) Of(name string) []Reader {
 
 // Missing warns of each place of a folder that reads a variable which app, its
 // name, does not have. It does no I/O.
-func (r Reads) Missing(app string, have []string) []appconfig.Diagnostic {
-	var out []appconfig.Diagnostic
+func (r Reads) Missing(app string, have []string) []place.Diagnostic {
+	var out []place.Diagnostic
 	for _, read := range r {
 		if read.Variable == "" || slices.Contains(have, read.Variable) {
 			continue
 		}
-		d := appconfig.Diagnostic{
-			Severity: appconfig.Warning, Code: appconfig.CodeReference, File: read.File, Line: read.Line, Column: read.Column,
+		d := place.Diagnostic{
+			Severity: place.Warning, Code: place.CodeReference, File: read.File, Line: read.Line, Column: read.Column,
 			Message: fmt.Sprintf("app variable %q is not set", read.Variable),
 			Remedy:  fmt.Sprintf("berth apps variables set %s %s", app, read.Variable),
 		}

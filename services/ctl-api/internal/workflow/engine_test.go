@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/interpolate"
@@ -106,8 +108,8 @@ func (r *rig) value(sql string, args ...any) string {
 // seed makes what a sync, its builds and the creation of an install leave.
 func (r *rig) seed(change ...func(*appconfig.App)) {
 	r.t.Helper()
-	app, diags := appconfig.Check(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
+	app, diags := check.Folder(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
 		r.t.Fatalf("examples/hello: %v", diags)
 	}
 	for _, fn := range change {

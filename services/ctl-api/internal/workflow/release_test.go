@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -42,7 +44,7 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 		c.Plan = job("succeeded", "succeeded")
 		c.Plan.NoChange = true
 	}
-	check := workflow.Step{ID: "s", Name: "check/up", Kind: workflow.StepCheck, State: workflow.StepRunning}
+	checkStep := workflow.Step{ID: "s", Name: "check/up", Kind: workflow.StepCheck, State: workflow.StepRunning}
 	waits := func(s workflow.Step, on string) workflow.Step {
 		s.State, s.WaitReason, s.WaitOn = workflow.StepWaiting, "release", on
 		return s
@@ -69,13 +71,13 @@ func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
 			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
 		{name: "a plan that is only shown does not wait", accept: accepting(workflow.StepRunning, workflow.ChangePreparing), step: deploy(change(workflow.ChangePreparing, noChange)),
 			edit: func(s *workflow.State) { s.PlanOnly = true }, want: workflow.Decision{Do: workflow.DoNoChange, StepID: "s", ChangeID: "chg"}},
-		{name: "a check waits", accept: open, step: check, want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", Wait: held}},
+		{name: "a check waits", accept: open, step: checkStep, want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", Wait: held}},
 		{name: "a script of the life cycle waits, approved or not", accept: open,
 			step: workflow.Step{ID: "s", Kind: workflow.StepAction, State: workflow.StepRunning, Change: change(workflow.ChangeApproved)},
 			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
 		{name: "accepted, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeApplied), step: waits(deploy(change(workflow.ChangeApproved)), "chg_accept"),
 			want: workflow.Decision{Do: workflow.DoExecute, StepID: "s", ChangeID: "chg"}},
-		{name: "nothing new, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeNoChange), step: check,
+		{name: "nothing new, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeNoChange), step: checkStep,
 			want: workflow.Decision{Do: workflow.DoRunCheck, StepID: "s"}},
 		{name: "with nothing left to accept it for, the question is taken back", accept: open, step: failed,
 			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "a", ChangeID: "chg_accept", Error: "step component/api failed"}},
@@ -115,12 +117,12 @@ func TestForgettingAsksNobody(t *testing.T) {
 
 func TestScriptsOfAnApp(t *testing.T) {
 	t.Parallel()
-	app, diags := appconfig.Check(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
+	app, diags := check.Folder(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
 		t.Fatal(diags)
 	}
 	app.Actions = append(app.Actions, appconfig.Action{
-		Name: "clean", Role: "maintenance", Timeout: appconfig.Duration(time.Minute),
+		Name: "clean", Role: "maintenance", Timeout: place.Duration(time.Minute),
 		Inputs:   []appconfig.ActionInput{{Name: "PATH"}, {Name: "AGE"}},
 		Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}, {Type: appconfig.TriggerCron, CronSchedule: "0 4 * * *"}},
 		Steps:    []appconfig.Step{{Name: "one", Command: "true"}},

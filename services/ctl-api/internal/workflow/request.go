@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -183,7 +185,7 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 	if err != nil {
 		return err
 	}
-	graph, _ := appconfig.NewGraph(app)
+	g, _ := graph.New(app)
 	for _, item := range items {
 		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
 			ID: id.New(id.Resource), InstallID: install.ID, Kind: item.Kind, ComponentID: &item.ComponentID, Name: item.Name, Type: item.Type,
@@ -200,7 +202,7 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 			return fmt.Errorf("release %s has component %q, its config has not", releaseID, item.Name)
 		}
 		in.Components = append(in.Components, PlanComponent{
-			Name: c.Name, Needs: graph.Needs(c.Name), Off: !c.EnabledIn(toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
+			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
 		})
 	}
 	off := func(name string) bool {
@@ -232,7 +234,7 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 
 // misfit is the first problem of an override by its key.
 func misfit(override appconfig.InstallComponent, c *appconfig.Component) string {
-	problems := override.Problems(c)
+	problems := check.OverrideProblems(override, c)
 	for _, key := range slices.Sorted(maps.Keys(problems)) {
 		return key + ": " + problems[key]
 	}
@@ -244,10 +246,10 @@ func needsInRelease(ctx context.Context, tx *store.Tx, releaseID string) (map[st
 	if err != nil {
 		return nil, err
 	}
-	graph, _ := appconfig.NewGraph(app)
+	g, _ := graph.New(app)
 	needs := map[string][]string{}
 	for _, c := range app.Components {
-		needs[c.Name] = graph.Needs(c.Name)
+		needs[c.Name] = g.Needs(c.Name)
 	}
 	return needs, nil
 }

@@ -1,0 +1,80 @@
+// Package appfolder is the folder of an app that a command was given.
+package appfolder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/berth-dev/berth/cli/internal/findings"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/fetch"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// Folder is an app folder as it was named.
+type Folder struct {
+	Written string // as it was typed
+	Root    fs.FS
+	Fetched map[string]fetch.Result // nil when nothing is fetched
+}
+
+// Open takes the folder that the arguments of a command name, which is here when
+// they name none.
+func Open(args []string) (Folder, error) {
+	dir := "."
+	if len(args) > 0 {
+		dir = args[0]
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Folder{}, usage.Errorf("there is no folder %s", dir)
+	case err != nil || !info.IsDir():
+		return Folder{}, usage.Errorf("%s is not a folder: name the one that the app's files are in", dir)
+	}
+	return Folder{Written: dir, Root: os.DirFS(dir)}, nil
+}
+
+// Path is a file of the folder as seen from here, so that editors and terminals
+// can open it.
+func (f Folder) Path(file string) string {
+	switch {
+	case file == "":
+		return f.Written
+	case fetch.IsAddress(file):
+		return file
+	}
+	return filepath.Join(f.Written, filepath.FromSlash(file))
+}
+
+// Located are diagnostics with the paths of their files as seen from here.
+func (f Folder) Located(diagnostics []place.Diagnostic) []place.Diagnostic {
+	out := make([]place.Diagnostic, len(diagnostics))
+	for i, d := range diagnostics {
+		d.File = f.Path(d.File)
+		out[i] = d
+	}
+	return out
+}
+
+// Usable loads and checks the folder. What is wrong with it is shown, and is
+// the end of the command: an error.
+func (f Folder) Usable(say io.Writer) (*appconfig.App, error) {
+	app, diagnostics := check.Format(f.Root, appconfig.LoadOptions{Fetched: f.Fetched})
+	if !place.HasErrors(diagnostics) {
+		return app, nil
+	}
+	for _, d := range f.Located(diagnostics) {
+		if d.Severity == place.Error {
+			output.Println(say, d)
+		}
+	}
+	return nil, fmt.Errorf("%s has %s", f.Written, findings.Errors(diagnostics))
+}

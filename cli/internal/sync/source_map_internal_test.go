@@ -1,0 +1,57 @@
+package sync
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/berth-dev/berth/cli/internal/usage"
+)
+
+// isMistake tells errors of the command line.
+func isMistake(err error) bool {
+	_, ok := errors.AsType[usage.Error](err)
+	return ok
+}
+
+func TestRepositoryOf(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{
+		"acme/app":                             "github.com/acme/app",
+		"acme/app.git":                         "github.com/acme/app",
+		"https://github.com/acme/app":          "github.com/acme/app",
+		"https://GitHub.com/acme/app.git/":     "github.com/acme/app",
+		"git@github.com:acme/app.git":          "github.com/acme/app",
+		"ssh://git@git.example.com/acme/app":   "git.example.com/acme/app",
+		"https://git.example.com:8443/a/b/c":   "git.example.com:8443/a/b/c",
+		"https://user@git.example.com/a/b.git": "git.example.com/a/b",
+	} {
+		if got := repositoryOf(written); got != want {
+			t.Errorf("%s is %s, want %s", written, got, want)
+		}
+	}
+}
+
+func TestSourceMapEntries(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]mapping{
+		"acme/app=../app":                        {repo: "github.com/acme/app", dir: ".", local: "../app"},
+		"acme/app//infra/aws=x":                  {repo: "github.com/acme/app", dir: "infra/aws", local: "x"},
+		"https://git.example.com/a/b=/x":         {repo: "git.example.com/a/b", dir: ".", local: "/x"},
+		"https://git.example.com/a/b.git//c/=/x": {repo: "git.example.com/a/b", dir: "c", local: "/x"},
+		"acme/app=a=b":                           {repo: "github.com/acme/app", dir: ".", local: "a=b"},
+	} {
+		want.written = entry
+		got, err := parseMapping(entry)
+		if err != nil || got != want {
+			t.Errorf("%s is %+v (%v), want %+v", entry, got, err, want)
+		}
+	}
+	for _, bad := range []string{"", "acme/app", "=x", "acme/app=", "acme/app//../x=y"} {
+		if got, err := parseMapping(bad); !isMistake(err) {
+			t.Errorf("%q is %+v (%v), want a mistake of the command line", bad, got, err)
+		}
+	}
+	if _, err := ReadSourceMap([]string{"acme/app=x", "https://github.com/acme/app.git=y"}, ""); !isMistake(err) {
+		t.Errorf("two entries for one source: %v", err)
+	}
+}

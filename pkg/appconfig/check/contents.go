@@ -1,0 +1,261 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v2"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/template"
+	"github.com/berth-dev/berth/pkg/interpolate"
+)
+
+// contents checks that texts are what they claim to be: YAML, JSON, Kyverno or
+// Rego. A text that is a template is not looked at, since only rendering makes
+// it one or the other.
+func (v *validator) contents() {
+	for i := range v.app.Components {
+		v.componentContents(&v.app.Components[i])
+	}
+	for _, list := range [][]appconfig.Role{v.app.Permissions, v.app.BreakGlass} {
+		for i := range list {
+			r := &list[i]
+			v.document(r.At.Below("permissions_boundary"), r.PermissionsBoundary, jsonDocument)
+			for j := range r.Policies {
+				v.document(r.At.Below("policies").Item(j).Below("contents"), r.Policies[j].Contents, jsonDocument)
+			}
+		}
+	}
+	unchecked := ""
+	for i := range v.app.Policies {
+		if p := &v.app.Policies[i]; v.policyContents(p) && unchecked == "" {
+			unchecked = p.At.File
+		}
+	}
+	for i := range v.app.Installs {
+		in := &v.app.Installs[i]
+		for name, override := range in.Components {
+			at := in.At.Below("components").Below(name)
+			v.document(at.Below("helm_values"), &place.Text{Contents: override.HelmValues}, yamlMapping)
+			if strings.HasPrefix(strings.TrimSpace(override.TFVars), "{") {
+				v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, jsonDocument)
+			}
+		}
+	}
+	if unchecked != "" {
+		v.Add(place.Note, place.CodeUnchecked, place.Place{File: unchecked}, "the rules of policies are not run here; only that they are YAML of Kyverno or a Rego package is checked")
+	}
+	if v.skipped > 0 {
+		v.Add(place.Note, place.CodeUnchecked, v.firstSkipped, "%d texts of YAML or JSON are not checked: one is checked up to %d MiB, all up to %d MiB together", v.skipped, maxText>>20, maxParsed>>20)
+	}
+}
+
+func (v *validator) componentContents(c *appconfig.Component) {
+	if c.HelmChart != nil {
+		for i := range c.HelmChart.ValuesFiles {
+			v.document(c.At.Below("values_file").Item(i).Below("contents"), &c.HelmChart.ValuesFiles[i].Contents, yamlMapping)
+		}
+	}
+	if m := c.KubernetesManifest; m != nil {
+		v.document(c.At.Below("manifest"), m.Manifest, yamlObjects)
+	}
+}
+
+// policyContents tells whether the policy is one that nothing here can run.
+func (v *validator) policyContents(p *appconfig.Policy) bool {
+	at := p.At.Below("contents")
+	if p.Contents.Contents == "" {
+		return false // or not fetched yet
+	}
+	switch p.Engine {
+	case "opa":
+		v.document(at, &p.Contents, regoPackage)
+	case "kyverno":
+		v.document(at, &p.Contents, kyvernoPolicy)
+	}
+	return true
+}
+
+// Limits on what is parsed: a byte of the worst YAML costs over a hundred in
+// memory. What is larger is right or wrong when it is deployed.
+const (
+	maxText   = 1 << 20 // bytes of one text
+	maxParsed = 4 << 20 // bytes of all of them
+)
+
+// document reports what is wrong with a text, at its line.
+func (v *validator) document(at place.Place, text *place.Text, check func(contents string) *badDocument) {
+	if text == nil || text.Contents == "" || interpolate.IsTemplate(text.Contents) {
+		return
+	}
+	if v.known == nil {
+		v.known = map[string]bool{}
+	}
+	from := text.From()
+	if from != "" && v.known[from] {
+		return // it was found right, or its problem is told
+	}
+	if len(text.Contents) > maxText || v.parsed+len(text.Contents) > maxParsed {
+		if v.skipped++; v.skipped == 1 {
+			v.firstSkipped = at
+		}
+		return
+	}
+	v.parsed += len(text.Contents)
+	bad := check(text.Contents)
+	v.known[from] = from != ""
+	if bad == nil {
+		return
+	}
+	t := template.Value{At: at, Text: text.Contents, File: from}
+	line := min(bad.line, strings.Count(strings.TrimRight(text.Contents, "\n"), "\n")+1) // parsers also point behind the end
+	d := t.DiagnoseAt(v.Origin, place.Error, place.CodeContents, line, 1, "%s %s", at.Last(), bad.message)
+	d.Remedy = bad.remedy
+	v.Diags = append(v.Diags, d)
+}
+
+// badDocument says what is wrong with a text, and in which line, from 1.
+type badDocument struct {
+	line    int
+	message string
+	remedy  string
+}
+
+func jsonDocument(contents string) *badDocument {
+	var value json.RawMessage
+	err := json.Unmarshal([]byte(contents), &value)
+	if err == nil {
+		return nil
+	}
+	bad := &badDocument{line: 1, message: "is not valid JSON: " + err.Error()}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		before := contents[:min(int(syntax.Offset), len(contents))]
+		bad.line = strings.Count(strings.TrimRight(before, "\n"), "\n") + 1
+	}
+	return bad
+}
+
+// documents parses each YAML document of a text.
+func documents(contents string) ([]any, *badDocument) {
+	var all []any
+	d := yaml.NewDecoder(strings.NewReader(contents))
+	for {
+		var one any
+		err := d.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, badYAML(err)
+		}
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+}
+
+var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+func badYAML(err error) *badDocument {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	message, _, _ = strings.Cut(message, "\n")
+	bad := &badDocument{line: 1, message: "is not valid YAML: " + yamlLine.ReplaceAllString(message, "")}
+	if at := yamlLine.FindStringSubmatch(message); at != nil {
+		bad.line, _ = strconv.Atoi(at[1])
+	}
+	return bad
+}
+
+func yamlMapping(contents string) *badDocument {
+	all, bad := documents(contents)
+	if bad != nil {
+		return bad
+	}
+	for _, one := range all {
+		if _, ok := one.(map[any]any); !ok {
+			return &badDocument{line: 1, message: "is YAML, but no mapping of keys to values"}
+		}
+	}
+	if len(all) > 1 {
+		return &badDocument{line: 1, message: "has more than one YAML document", remedy: "write a values file for each"}
+	}
+	return nil
+}
+
+func yamlObjects(contents string) *badDocument {
+	all, bad := documents(contents)
+	if bad != nil {
+		return bad
+	}
+	for _, one := range all {
+		if object, ok := one.(map[any]any); !ok || object["kind"] == nil {
+			return &badDocument{line: 1, message: "has a YAML document that is no Kubernetes object", remedy: "give every object apiVersion and kind"}
+		}
+	}
+	return nil
+}
+
+var regoPackageLine = regexp.MustCompile(`(?m)^\s*package\s+([\w.]+)`)
+
+// regoPackage looks at no more than the package: what the rules mean only an
+// engine can tell.
+func regoPackage(contents string) *badDocument {
+	name := regoPackageLine.FindStringSubmatch(contents)
+	switch {
+	case name == nil:
+		return &badDocument{line: 1, message: "is no Rego: it has no package", remedy: `begin it with "package nuon", or write engine = "kyverno"`}
+	case name[1] != "nuon" && name[1] != "berth":
+		return &badDocument{line: 1, message: `has the package "` + name[1] + `", whose rules nobody asks for`, remedy: `call it "nuon"`}
+	}
+	return nil
+}
+
+// kyvernoPolicy looks at what makes an object a policy. Unknown keys of rules
+// are for the engine to refuse.
+func kyvernoPolicy(contents string) *badDocument {
+	all, bad := documents(contents)
+	remedy := ""
+	if regoPackageLine.MatchString(contents) {
+		remedy = `write engine = "opa" if it is Rego`
+	}
+	if bad != nil {
+		bad.remedy = remedy
+		return bad
+	}
+	for _, one := range all {
+		object, _ := one.(map[any]any)
+		version, _ := object["apiVersion"].(string)
+		group, _, _ := strings.Cut(version, "/")
+		if !slices.Contains([]string{"kyverno.io", "policies.kyverno.io"}, group) || object["kind"] == nil {
+			return &badDocument{line: 1, message: "is YAML, but no policy of Kyverno: apiVersion is " + strconv.Quote(version), remedy: remedy}
+		}
+	}
+	if len(all) == 0 {
+		return &badDocument{line: 1, message: "has no policy", remedy: remedy}
+	}
+	return nil
+}
+
+// policies checks names, and that the components exist.
+func (v *validator) policies() {
+	first, names := map[string]place.Place{}, v.componentNames()
+	for _, p := range v.app.Policies {
+		if at, twice := first[p.Name]; twice {
+			v.Add(place.Warning, place.CodeDuplicate, p.At, "policy %q has the name of the one at %s", p.Name, v.Origin.Where(at))
+		} else {
+			first[p.Name] = p.At
+		}
+		for i, name := range p.Components {
+			if name != appconfig.AllComponents {
+				v.exists(p.At.Below("components").Item(i), "component", name, names, "components")
+			}
+		}
+	}
+}

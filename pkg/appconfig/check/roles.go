@@ -1,0 +1,156 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// roleNames checks that every role that something runs under is one of the
+// app's own.
+func (v *validator) roleNames() {
+	a := v.app
+	if a.Sandbox != nil {
+		v.operationRoleNames(a.Sandbox.At, a.Sandbox.OperationRoles)
+	}
+	for i := range a.Components {
+		v.operationRoleNames(a.Components[i].At, a.Components[i].OperationRoles)
+	}
+	if a.OperationRoles != nil {
+		for i, r := range a.OperationRoles.Rules {
+			v.role(a.OperationRoles.At.Below("rules").Item(i).Below("role"), r.Role)
+		}
+	}
+	for i := range a.Actions {
+		v.role(a.Actions[i].At.Below("role"), a.Actions[i].Role)
+		v.breakGlassRole(a.Actions[i].At.Below("break_glass_role"), a.Actions[i].BreakGlassRole)
+	}
+	for i := range a.Runbooks {
+		r := &a.Runbooks[i]
+		v.role(r.At.Below("role"), r.Role)
+		for j := range r.Steps {
+			v.role(r.At.Below("steps").Item(j).Below("role"), r.Steps[j].Role)
+		}
+	}
+}
+
+func (v *validator) operationRoleNames(block place.Place, roles []appconfig.OperationRole) {
+	for i, r := range roles {
+		v.role(block.Below("operation_roles").Item(i).Below("role"), r.Role)
+	}
+}
+
+func (v *validator) role(at place.Place, name string) {
+	v.anyRole(at, "role", name, append(rolesIn(v.app.Permissions), rolesIn(v.app.BreakGlass)...), "permissions", "break_glass")
+}
+
+func (v *validator) breakGlassRole(at place.Place, name string) {
+	var permitted []appconfig.Role
+	for _, r := range v.app.Permissions {
+		if r.Type == appconfig.RoleBreakGlass {
+			permitted = append(permitted, r)
+		}
+	}
+	v.anyRole(at, "break-glass role", name, append(rolesIn(v.app.BreakGlass), rolesIn(permitted)...), "permissions", "break_glass")
+}
+
+// anyRole compares names as they are written, since most are templates. Where
+// one is, a name that is not found may still turn out to be right: that is a
+// warning. A full name of the cloud's (an ARN) is not looked for.
+func (v *validator) anyRole(at place.Place, what, name string, defined []string, kinds ...string) {
+	written := comparableRole(name)
+	if strings.Contains(written, ":") {
+		return
+	}
+	if name == "" || slices.Contains(defined, written) || v.partlyUnreadable(kinds...) {
+		return
+	}
+	severity := place.Error
+	if strings.Contains(written, "{{") {
+		severity = place.Warning
+	}
+	d := v.At(severity, place.CodeReference, at, "%s %q does not exist", what, name)
+	v.Diags = append(v.Diags, v.Suggest(d, written, defined))
+}
+
+func rolesIn(roles []appconfig.Role) []string {
+	var names []string
+	for _, r := range roles {
+		names = append(names, comparableRole(r.Name))
+	}
+	return names
+}
+
+var (
+	aroundAction = regexp.MustCompile(`\{\{-?\s*(.*?)\s*-?\}\}`)
+	samePath     = strings.NewReplacer(".berth.", ".nuon.", ".nuon.install.id", ".nuon.id", ".berth.install.id", ".nuon.id")
+)
+
+// comparableRole writes what means the same in the same way.
+func comparableRole(name string) string {
+	return samePath.Replace(aroundAction.ReplaceAllString(name, "{{ $1 }}"))
+}
+
+// roles checks what the roles of an app have in common with its runner.
+func (v *validator) roles() {
+	once := v.once("role")
+	platform := ""
+	if v.app.Runner != nil {
+		platform = v.app.Runner.Platform()
+	}
+	only := map[appconfig.RoleType]place.Place{}
+	for _, list := range [][]appconfig.Role{v.app.Permissions, v.app.BreakGlass} {
+		for i := range list {
+			r := &list[i]
+			once(r.At, r.Name)
+			v.rolePlatform(r, platform)
+			if r.Type == appconfig.RoleCustom || r.Type == appconfig.RoleBreakGlass || r.Type == "" {
+				continue
+			}
+			if first, twice := only[r.Type]; twice {
+				v.Add(place.Error, place.CodeDuplicate, r.At.Below("type"), "the %s role is already defined at %s", r.Type, v.Origin.Where(first))
+				continue
+			}
+			only[r.Type] = r.At
+		}
+	}
+}
+
+func (v *validator) rolePlatform(r *appconfig.Role, platform string) {
+	if platform == "" {
+		return
+	}
+	if r.CloudPlatform != "" && r.CloudPlatform != platform {
+		v.Add(place.Error, place.CodeValue, r.At.Below("cloud_platform"), "role %q is for %s, and the runner runs in %s", r.Name, r.CloudPlatform, platform)
+		return
+	}
+	for i := range r.Policies {
+		clouds, keys := r.Policies[i].Platforms()
+		if len(clouds) == 1 && clouds[0] != platform {
+			v.Add(place.Warning, place.CodeValue, r.At.Below("policies").Item(i).Below(keys[0]), "%s is of %s, and the runner runs in %s", keys[0], clouds[0], platform)
+		}
+	}
+}
+
+// operationRoles checks that the principals exist.
+func (v *validator) operationRoles() {
+	if v.app.OperationRoles == nil {
+		return
+	}
+	var actions []string
+	for _, a := range v.app.Actions {
+		actions = append(actions, a.Name)
+	}
+	for i, r := range v.app.OperationRoles.Rules {
+		at := v.app.OperationRoles.At.Below("rules").Item(i).Below("principal")
+		switch kind, name := r.Who(); kind {
+		case appconfig.PrincipalComponent:
+			v.exists(at, "component", name, v.componentNames(), "components")
+		case appconfig.PrincipalAction:
+			v.exists(at, "action", name, actions, "actions")
+		}
+	}
+}
