@@ -43,6 +43,11 @@ func TestImports(t *testing.T) {
 			},
 		},
 		{
+			name:     "what a workflow does is decided without a store",
+			packages: "./ctl-api/internal/flow",
+			never:    []string{berth + "services/internal/store/", "github.com/jackc/pgx/", "github.com/riverqueue/"},
+		},
+		{
 			name:     "runner-api imports no other service",
 			packages: "./runner-api/...",
 			never: []string{

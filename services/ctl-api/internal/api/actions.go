@@ -5,6 +5,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -45,7 +46,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 // RunAction starts a workflow that runs an action once.
 func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObject) (apigen.RunActionResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
+		Kind: flow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
 	}, "")
 	return apigen.RunAction202JSONResponse(w), err
 }

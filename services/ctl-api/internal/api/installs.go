@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -72,7 +73,7 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 		}
 		if req.Body.Provision {
 			_, err = workflow.Start(ctx, tx, workflow.Request{
-				InstallID: made.Install.ID, Kind: workflow.KindProvision, ReleaseID: made.Release, ApproveAll: req.Body.ApproveAll, Actor: actor,
+				InstallID: made.Install.ID, Kind: flow.KindProvision, ReleaseID: made.Release, ApproveAll: req.Body.ApproveAll, Actor: actor,
 			})
 			if err != nil {
 				return "", err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -18,7 +19,7 @@ import (
 // CreateWorkflow starts a workflow.
 func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
+		Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
 	}, optional.Value(req.Body.Release))
 	return apigen.CreateWorkflow202JSONResponse(w), err
@@ -257,7 +258,7 @@ func jobView(id, operation, state string, attempt int32, queued time.Time, lease
 
 func finishedWorkflow(state apigen.WorkflowState) bool {
 	switch string(state) {
-	case workflow.WorkflowSucceeded, workflow.WorkflowFailed, workflow.WorkflowCancelled:
+	case flow.WorkflowSucceeded, flow.WorkflowFailed, flow.WorkflowCancelled:
 		return true
 	}
 	return false

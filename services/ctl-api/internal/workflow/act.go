@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // rest writes what the workflow's row shall read while nothing can be done.
-func (r *round) rest(ctx context.Context, d Decision) error {
-	if d.WorkflowState != WorkflowRunning && d.WorkflowState != WorkflowWaiting {
+func (r *round) rest(ctx context.Context, d flow.Decision) error {
+	if d.WorkflowState != flow.WorkflowRunning && d.WorkflowState != flow.WorkflowWaiting {
 		return nil
 	}
 	p := db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState}
-	if d.WorkflowState == WorkflowWaiting {
+	if d.WorkflowState == flow.WorkflowWaiting {
 		step := r.step(d.StepID)
 		p.WaitReason, p.WaitOn, p.WaitDeadline = step.WaitReason, step.WaitOn, step.WaitDeadline
 	}
@@ -32,47 +33,47 @@ func (r *round) rest(ctx context.Context, d Decision) error {
 }
 
 // act does the one thing that was decided.
-func (r *round) act(ctx context.Context, d Decision) error {
+func (r *round) act(ctx context.Context, d flow.Decision) error {
 	step := r.step(d.StepID)
 	switch d.Do {
-	case DoStartWorkflow:
+	case flow.DoStartWorkflow:
 		return r.startWorkflow(ctx)
-	case DoFinishWorkflow:
+	case flow.DoFinishWorkflow:
 		return r.finishWorkflow(ctx, d)
-	case DoStartStep:
-		return r.setStep(ctx, step, StepRunning, Wait{}, "", "")
-	case DoWaitStep:
+	case flow.DoStartStep:
+		return r.setStep(ctx, step, flow.StepRunning, flow.Wait{}, "", "")
+	case flow.DoWaitStep:
 		if err := r.Waker.WakeWorkflowAt(ctx, r.tx, r.workflow.ID, d.Wait.Deadline); err != nil {
 			return err
 		}
-		return r.setStep(ctx, step, StepWaiting, d.Wait, "", "")
-	case DoSucceedStep, DoFailStep, DoCancelStep:
+		return r.setStep(ctx, step, flow.StepWaiting, d.Wait, "", "")
+	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
 		return r.endStep(ctx, step, d)
-	case DoPlan, DoRunCheck:
-		if step.State == StepWaiting { // for the runner: it is there
-			if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
+	case flow.DoPlan, flow.DoRunCheck:
+		if step.State == flow.StepWaiting { // for the runner: it is there
+			if err := r.setStep(ctx, step, flow.StepRunning, flow.Wait{}, "", ""); err != nil {
 				return err
 			}
 		}
-		if d.Do == DoRunCheck {
+		if d.Do == flow.DoRunCheck {
 			return r.runCheck(ctx, step)
 		}
 		return r.planChange(ctx, step)
-	case DoPropose:
+	case flow.DoPropose:
 		return r.propose(ctx, step)
-	case DoNoChange:
+	case flow.DoNoChange:
 		return r.noChange(ctx, step)
-	case DoPlanned:
+	case flow.DoPlanned:
 		return r.planned(ctx, step)
-	case DoApprove:
+	case flow.DoApprove:
 		return r.approve(ctx, r.changes[step.ID], d.Rule)
-	case DoExecute:
+	case flow.DoExecute:
 		return r.execute(ctx, step)
-	case DoSettleChange:
+	case flow.DoSettleChange:
 		return r.settleChange(ctx, step, d)
-	case DoPutOff:
+	case flow.DoPutOff:
 		return r.putOff(ctx, step, d)
-	case DoCancelJob:
+	case flow.DoCancelJob:
 		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
 			return err
 		}
@@ -83,9 +84,9 @@ func (r *round) act(ctx context.Context, d Decision) error {
 }
 
 // setStep writes a step's state with its wait and tells it.
-func (r *round) setStep(ctx context.Context, step db.Step, state string, w Wait, errText, remedy string) error {
+func (r *round) setStep(ctx context.Context, step db.Step, state string, w flow.Wait, errText, remedy string) error {
 	p := db.SetStepStateParams{ID: step.ID, State: state, Error: optional.Of(errText), Remedy: optional.Of(remedy)}
-	if state == StepWaiting {
+	if state == flow.StepWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(w.Reason), optional.Of(w.On), optional.Of(w.Deadline)
 		if w.On == "" { // who can end it is always named
 			p.WaitOn = optional.Of("operator")
@@ -100,47 +101,39 @@ func (r *round) setStep(ctx context.Context, step db.Step, state string, w Wait,
 	})
 }
 
-func (r *round) endStep(ctx context.Context, step db.Step, d Decision) error {
-	if StepKind(step.Kind) == StepCheck {
+func (r *round) endStep(ctx context.Context, step db.Step, d flow.Decision) error {
+	if flow.StepKind(step.Kind) == flow.StepCheck {
 		if err := r.settleCheckRun(ctx, step); err != nil {
 			return err
 		}
 	}
 	switch d.Do {
-	case DoSucceedStep:
-		if StepKind(step.Kind) == StepAwaitStack {
+	case flow.DoSucceedStep:
+		if flow.StepKind(step.Kind) == flow.StepAwaitStack {
 			if err := r.tx.MakeStackLive(ctx, r.install.ID); err != nil {
 				return err
 			}
 		}
-		return r.setStep(ctx, step, StepSucceeded, Wait{}, "", "")
-	case DoFailStep:
-		return r.setStep(ctx, step, StepFailed, Wait{}, d.Error, d.Remedy)
+		return r.setStep(ctx, step, flow.StepSucceeded, flow.Wait{}, "", "")
+	case flow.DoFailStep:
+		return r.setStep(ctx, step, flow.StepFailed, flow.Wait{}, d.Error, d.Remedy)
 	}
-	if c, ok := r.changes[step.ID]; ok && !changeEnded(c.State) {
+	if c, ok := r.changes[step.ID]; ok && flow.ChangeOpen(c.State) {
 		err := r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of("the workflow was cancelled"),
+			ID: c.ID, State: flow.ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of("the workflow was cancelled"),
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return r.setStep(ctx, step, StepCancelled, Wait{}, "", "")
-}
-
-func changeEnded(state string) bool {
-	switch state {
-	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
-		return false
-	}
-	return true
+	return r.setStep(ctx, step, flow.StepCancelled, flow.Wait{}, "", "")
 }
 
 func (r *round) startWorkflow(ctx context.Context) error {
-	if err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: WorkflowRunning}); err != nil {
+	if err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: flow.WorkflowRunning}); err != nil {
 		return err
 	}
-	if state := installDuring(Kind(r.workflow.Kind)); state != "" && !r.workflow.PlanOnly {
+	if state := installDuring(flow.Kind(r.workflow.Kind)); state != "" && !r.workflow.PlanOnly {
 		if err := r.tx.MoveInstall(ctx, db.MoveInstallParams{ID: r.install.ID, State: state}); err != nil {
 			return err
 		}
@@ -149,35 +142,35 @@ func (r *round) startWorkflow(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.event(ctx, "workflow", map[string]any{"state": WorkflowRunning})
+	return r.event(ctx, "workflow", map[string]any{"state": flow.WorkflowRunning})
 }
 
 // installDuring is what an install is while a workflow of a kind is at work;
 // empty leaves it.
-func installDuring(k Kind) string {
+func installDuring(k flow.Kind) string {
 	switch k {
-	case KindProvision:
+	case flow.KindProvision:
 		return "provisioning"
-	case KindDeprovision:
+	case flow.KindDeprovision:
 		return "deprovisioning"
 	}
 	return ""
 }
 
 // finishWorkflow ends the workflow and moves the install.
-func (r *round) finishWorkflow(ctx context.Context, d Decision) error {
+func (r *round) finishWorkflow(ctx context.Context, d flow.Decision) error {
 	err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
 	if err != nil {
 		return err
 	}
-	if d.WorkflowState == WorkflowSucceeded && !r.workflow.PlanOnly {
+	if d.WorkflowState == flow.WorkflowSucceeded && !r.workflow.PlanOnly {
 		move := db.MoveInstallParams{ID: r.install.ID, State: r.install.State}
-		switch Kind(r.workflow.Kind) {
-		case KindProvision:
+		switch flow.Kind(r.workflow.Kind) {
+		case flow.KindProvision:
 			move.State, move.ReleaseID = "live", r.workflow.ReleaseID
-		case KindDeploy:
+		case flow.KindDeploy:
 			move.ReleaseID = r.workflow.ReleaseID
-		case KindDeprovision:
+		case flow.KindDeprovision:
 			move.State = "deprovisioned"
 		}
 		if err := r.tx.MoveInstall(ctx, move); err != nil {

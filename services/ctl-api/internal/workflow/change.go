@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
@@ -57,7 +58,7 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 		spec.Continues, err = r.continues(ctx, step)
 	}
 	if err != nil {
-		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
+		return r.endStep(ctx, step, flow.Decision{Do: flow.DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
 	spec.ChangeID = changeID
 	if spec.Kind != jobspec.KindRelease { // it has no templates to render
@@ -70,7 +71,7 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 	if err := r.tx.SetStepChange(ctx, db.SetStepChangeParams{ID: step.ID, ChangeID: &changeID}); err != nil {
 		return err
 	}
-	body := map[string]any{"change_id": changeID, "step": step.Name, "state": ChangePreparing, "replaces": optional.Value(insert.Replaces)}
+	body := map[string]any{"change_id": changeID, "step": step.Name, "state": flow.ChangePreparing, "replaces": optional.Value(insert.Replaces)}
 	if err := r.event(ctx, "change", body); err != nil {
 		return err
 	}
@@ -79,10 +80,10 @@ func (r *round) planChange(ctx context.Context, step db.Step) error {
 
 // planSpec says what is planned, and completes the change's row.
 func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertChangeParams) (jobspec.Spec, error) {
-	switch StepKind(step.Kind) {
-	case StepAccept, StepForget:
+	switch flow.StepKind(step.Kind) {
+	case flow.StepAccept, flow.StepForget:
 		return r.planAcceptance(ctx, step, insert)
-	case StepAction:
+	case flow.StepAction:
 		app, err := r.app(ctx)
 		if err != nil {
 			return jobspec.Spec{}, err
@@ -111,7 +112,7 @@ func (r *round) planSpec(ctx context.Context, step db.Step, insert *db.InsertCha
 		return jobspec.Spec{}, err
 	}
 	spec.TimeoutSeconds = int(timeout / time.Second)
-	if StepKind(step.Kind) == StepTeardown {
+	if flow.StepKind(step.Kind) == flow.StepTeardown {
 		insert.Kind, spec.Destroy = "teardown", true
 	}
 	insert.ReleaseID, insert.RevisionID = &sub.releaseID, &sub.revisionID
@@ -129,7 +130,7 @@ func (r *round) continues(ctx context.Context, step db.Step) (string, error) {
 	switch {
 	case !ok:
 		return "", nil
-	case old.State == ChangeUncertain:
+	case old.State == flow.ChangeUncertain:
 		return old.ID, nil
 	case old.ApplyJobID != nil:
 		return "", nil
@@ -169,7 +170,7 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 	if err != nil {
 		return err
 	}
-	deadline := r.now().Add(approvalTime)
+	deadline := r.now().Add(flow.ApprovalTime)
 	err = r.tx.ProposeChange(ctx, db.ProposeChangeParams{
 		ID: c.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
 		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),
@@ -193,7 +194,7 @@ func (r *round) propose(ctx context.Context, step db.Step) error {
 		}
 	}
 	return r.event(ctx, "change", map[string]any{
-		"change_id": c.ID, "step": step.Name, "state": ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
+		"change_id": c.ID, "step": step.Name, "state": flow.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
 	})
 }
 
@@ -238,7 +239,7 @@ func (r *round) noChange(ctx context.Context, step db.Step) error {
 		return err
 	}
 	err = r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-		ID: c.ID, State: ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
+		ID: c.ID, State: flow.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
@@ -251,7 +252,7 @@ func (r *round) noChange(ctx context.Context, step db.Step) error {
 			return err
 		}
 	}
-	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeNoChange})
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": flow.ChangeNoChange})
 }
 
 // planned ends a change that was only to be shown.
@@ -262,13 +263,13 @@ func (r *round) planned(ctx context.Context, step db.Step) error {
 		return err
 	}
 	err = r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-		ID: c.ID, State: ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
+		ID: c.ID, State: flow.ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
 		Plan: mustJSON(res.Plan.Summary), Error: optional.Of("plan only"),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
 	}
-	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeSuperseded, "plan_only": true})
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": flow.ChangeSuperseded, "plan_only": true})
 }
 
 // approve answers a proposal by a rule, without asking.
@@ -279,7 +280,7 @@ func (r *round) approve(ctx context.Context, c db.Change, rule string) error {
 	if err := r.decision(ctx, c.ID, "approve", optional.Value(c.EffectDigest), r.workflow.CreatedBy, rule, ""); err != nil {
 		return err
 	}
-	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "state": ChangeApproved, "rule": rule})
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "state": flow.ChangeApproved, "rule": rule})
 }
 
 func (r *round) decision(ctx context.Context, changeID, answer, digest, actor, rule, note string) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -64,7 +65,7 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 	if c.WorkflowID != workflowID {
 		return fault.Newf(fault.ErrInvalid, "change %s is of another workflow: decide on it by itself", c.ID)
 	}
-	if c.State != ChangeProposed {
+	if c.State != flow.ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
 	if a.EffectDigest != optional.Value(c.EffectDigest) {
@@ -72,11 +73,11 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
 	}
-	answer, state := "approve", ChangeApproved
+	answer, state := "approve", flow.ChangeApproved
 	if a.Approve {
 		err = tx.ApproveChange(ctx, c.ID)
 	} else {
-		answer, state = "deny", ChangeDenied
+		answer, state = "deny", flow.ChangeDenied
 		reason := "denied by " + a.Actor
 		if a.Note != "" {
 			reason += ": " + a.Note
@@ -103,7 +104,7 @@ func ApproveAll(ctx context.Context, tx *store.Tx, workflowID, actor, note strin
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if finished(w.State) {
+	if flow.Finished(w.State) {
 		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
 	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
@@ -122,7 +123,7 @@ func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if finished(w.State) || w.CancelRequestedAt != nil {
+	if flow.Finished(w.State) || w.CancelRequestedAt != nil {
 		return nil
 	}
 	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
@@ -149,30 +150,26 @@ func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID 
 	if step, err = tx.GetStep(ctx, stepID); err != nil {
 		return "", fmt.Errorf("read step: %w", err)
 	}
-	if step.State != StepFailed {
+	if step.State != flow.StepFailed {
 		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step is retried", step.Name, step.State)
 	}
 	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
 	if err != nil {
 		return "", fmt.Errorf("read workflow: %w", err)
 	}
-	if w.State == WorkflowCancelled {
+	if w.State == flow.WorkflowCancelled {
 		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
 	}
 	if err := tx.RetryStep(ctx, step.ID); err != nil {
 		return "", fmt.Errorf("retry step: %w", err)
 	}
-	if w.State == WorkflowFailed {
-		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: WorkflowRunning}); err != nil {
+	if w.State == flow.WorkflowFailed {
+		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: flow.WorkflowRunning}); err != nil {
 			return "", err
 		}
 	}
-	if err := appendEvent(ctx, tx, w.ID, "step", map[string]any{"step_id": step.ID, "step": step.Name, "state": StepPending, "retried_by": actor}); err != nil {
+	if err := appendEvent(ctx, tx, w.ID, "step", map[string]any{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}); err != nil {
 		return "", err
 	}
 	return w.ID, tx.WakeWorkflow(ctx, w.ID)
-}
-
-func finished(state string) bool {
-	return state == WorkflowSucceeded || state == WorkflowFailed || state == WorkflowCancelled
 }

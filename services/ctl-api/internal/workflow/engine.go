@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -23,13 +24,6 @@ const (
 	// makes a few moves for each; more than this is a decision that does not
 	// change the rows it was made from.
 	maxMoves = 10_000
-
-	// approvalTime is how long a proposal waits for its decision.
-	approvalTime = 30 * 24 * time.Hour
-	// stackTime is how long a workflow waits for the customer to apply the stack.
-	stackTime = 24 * time.Hour
-	// runnerTime is how long it then waits for the runner to come.
-	runnerTime = time.Hour
 )
 
 // Waker makes Advance run again for a workflow, or an install be looked at, at
@@ -101,8 +95,8 @@ func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, e
 		if err != nil {
 			return err
 		}
-		d := Next(r.state)
-		if d.Do == DoNothing {
+		d := flow.Next(r.state)
+		if d.Do == flow.DoNothing {
 			done = true
 			return r.rest(ctx, d)
 		}

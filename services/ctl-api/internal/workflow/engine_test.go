@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -290,7 +291,7 @@ func (r *rig) output(name, value string) jobspec.Outputs {
 func (r *rig) provision() string {
 	r.t.Helper()
 	r.arrive()
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	r.planned(w, "sandbox", "sb")
 	r.applied(w, "sandbox", jobspec.OutcomeSucceeded, r.output("data_dir", "/data/hello"))
 	for _, c := range []string{"component/greeting", "component/key"} {
@@ -306,7 +307,7 @@ func (r *rig) provision() string {
 func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	if got := r.value(`select wait_reason || ' ' || wait_on from workflows where id = $1`, w); got != "stack customer" {
 		t.Fatalf("workflow waits for %q, want the stack", got)
 	}
@@ -397,7 +398,7 @@ func TestDecisions(t *testing.T) {
 		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error { return workflow.Decide(ctx, tx, a) })
 	}
 	propose := func() (w, change string) {
-		w = r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}})
+		w = r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
 		r.planned(w, "component/greeting", "new text")
 		return w, r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	}
@@ -451,7 +452,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	r.tx(func(ctx context.Context, tx *store.Tx) error {
@@ -510,9 +511,9 @@ func TestOneChangePerResourceExecutes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	first := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
-	second := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
-	other := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"key"}, ApproveAll: true})
+	first := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	second := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	other := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"key"}, ApproveAll: true})
 	r.planned(first, "component/greeting", "a")
 	r.planned(second, "component/greeting", "b")
 	r.planned(other, "component/key", "c")
@@ -534,7 +535,7 @@ func TestTwoAdvancesAtOnceMakeOneOfEverything(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.arrive()
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	jobID, _ := r.openJob(w, "sandbox")
 	effect := capsule.Effect{OrgID: r.org, PlanDigest: "x"}
 	raw, err := json.Marshal(map[string]any{"outcome": "succeeded", "plan": map[string]any{"effect": effect, "effect_digest": effect.Digest(), "summary": jobspec.PlanSummary{}, "pinned": "sha256:p"}})
@@ -563,7 +564,7 @@ func TestDeprovisionRemovesWhatWasMade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeprovision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
 	for _, step := range []string{"component/card", "component/greeting", "component/key", "sandbox"} {
 		_, spec := r.openJob(w, step)
 		if !spec.Destroy {
@@ -584,7 +585,7 @@ func TestCancelStopsWhereItIsSafe(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	r.planned(w, "component/greeting", "a") // executing now
 	r.exec(`update runner_jobs set state = 'leased' where workflow_id = $1 and operation = 'apply'`, w)
 	r.tx(func(ctx context.Context, tx *store.Tx) error { return workflow.Cancel(ctx, tx, w, "ada") })

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -38,7 +39,7 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 		if err != nil {
 			return fmt.Errorf("read resources: %w", err)
 		}
-		if r.takenSince(resources, *c.ResourceID) {
+		if takenSince(resources, *c.ResourceID) {
 			return r.tx.WakeWorkflow(ctx, r.workflow.ID) // the next look waits for the lock
 		}
 		if fence, err = r.tx.GrantResource(ctx, db.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
@@ -55,12 +56,12 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 	if err := r.tx.ExecuteChange(ctx, db.ExecuteChangeParams{ID: c.ID, Fence: &fence, ApplyJobID: &spec.JobID}); err != nil {
 		return fmt.Errorf("execute change: %w", err)
 	}
-	if step.State == StepWaiting {
-		if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
+	if step.State == flow.StepWaiting {
+		if err := r.setStep(ctx, step, flow.StepRunning, flow.Wait{}, "", ""); err != nil {
 			return err
 		}
 	}
-	if err := r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeExecuting, "fence": fence}); err != nil {
+	if err := r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": flow.ChangeExecuting, "fence": fence}); err != nil {
 		return err
 	}
 	return r.dispatch(ctx, step, job{
@@ -73,25 +74,16 @@ func (r *round) execute(ctx context.Context, step db.Step) error {
 // planned again.
 func (r *round) voidPlan(ctx context.Context, step db.Step, c db.Change, why error) error {
 	text := why.Error()
-	if err := r.tx.SettleChange(ctx, db.SettleChangeParams{ID: c.ID, State: ChangeStale, Error: &text}); err != nil {
+	if err := r.tx.SettleChange(ctx, db.SettleChangeParams{ID: c.ID, State: flow.ChangeStale, Error: &text}); err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeStale, "error": text})
+	return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": flow.ChangeStale, "error": text})
 }
 
 // takenSince says whether a lock that excludes the resource was taken between
 // the look and the install's lock.
-func (r *round) takenSince(resources []db.Resource, resourceID string) bool {
-	s := State{LockedBy: map[string]string{}}
-	for _, res := range resources {
-		if res.LockedBy != nil {
-			s.LockedBy[res.ID] = *res.LockedBy
-		}
-		if res.Kind == "sandbox" {
-			s.SandboxID = res.ID
-		}
-	}
-	return s.holder(resourceID) != ""
+func takenSince(resources []db.Resource, resourceID string) bool {
+	return locksOf(resources).Holder(resourceID) != ""
 }
 
 // applySpec is the spec of the plan job, turned into the order to apply it.
@@ -148,7 +140,7 @@ func Sign(ctx context.Context, tx *store.Tx, keys *access.Keyring, payloadType s
 
 // actionRunFor records that an action is being run, for steps that run one.
 func (r *round) actionRunFor(ctx context.Context, step db.Step, c db.Change) (*string, error) {
-	if StepKind(step.Kind) != StepAction {
+	if flow.StepKind(step.Kind) != flow.StepAction {
 		return nil, nil
 	}
 	return r.insertRun(ctx, step, &c.ID)
@@ -170,7 +162,7 @@ func (r *round) runCheck(ctx context.Context, step db.Step) error {
 	}
 	action, timeout, err := ActionSpec(app, optional.Value(step.Action), r.actionInputs())
 	if err != nil {
-		return r.endStep(ctx, step, Decision{Do: DoFailStep, Error: err.Error()})
+		return r.endStep(ctx, step, flow.Decision{Do: flow.DoFailStep, Error: err.Error()})
 	}
 	runID, err := r.insertRun(ctx, step, nil)
 	if err != nil {
@@ -187,7 +179,7 @@ func (r *round) runCheck(ctx context.Context, step db.Step) error {
 func (r *round) insertRun(ctx context.Context, step db.Step, changeID *string) (*string, error) {
 	runID := newID(id.ActionRun)
 	trigger := "manual"
-	if Kind(r.workflow.Kind) != KindActionRun {
+	if flow.Kind(r.workflow.Kind) != flow.KindActionRun {
 		trigger = r.workflow.Kind
 	}
 	inputs := r.actionInputs()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -23,7 +24,7 @@ type round struct {
 	changes   map[string]db.Change // by step id
 	resources []db.Resource
 	runner    *db.Runner
-	state     State
+	state     flow.State
 }
 
 // load locks the workflow's row and reads what Next needs.
@@ -73,21 +74,21 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, workflowID string) (*ro
 }
 
 // assemble turns rows into what Next looks at.
-func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) State {
+func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) flow.State {
 	began := r.workflow.CreatedAt
 	if r.workflow.StartedAt != nil {
 		began = *r.workflow.StartedAt
 	}
-	s := State{
+	s := flow.State{
 		Now:             r.now(),
 		WorkflowState:   r.workflow.State,
 		PlanOnly:        r.workflow.PlanOnly,
 		ApproveAll:      r.workflow.ApproveAll || r.install.ApprovalOption == "approve_all",
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
 		StackActive:     stack.State == "active",
-		StackDeadline:   began.Add(stackTime),
-		RunnerDeadline:  began.Add(runnerTime),
-		LockedBy:        map[string]string{},
+		StackDeadline:   began.Add(flow.StackTime),
+		RunnerDeadline:  began.Add(flow.RunnerTime),
+		Locks:           locksOf(r.resources),
 	}
 	if r.runner != nil {
 		s.RunnerID = r.runner.ID
@@ -95,28 +96,20 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		s.RunnerActive = r.runner.State == "active"
 	}
 	s.NoMachine = r.runner == nil || r.runner.PublicKey == nil
-	for _, res := range r.resources {
-		if res.LockedBy != nil {
-			s.LockedBy[res.ID] = *res.LockedBy
-		}
-		if res.Kind == "sandbox" {
-			s.SandboxID = res.ID
-		}
-	}
-	byID := map[string]*Job{}
-	runs := map[string]*Job{} // the newest check job of a step
+	byID := map[string]*flow.Job{}
+	runs := map[string]*flow.Job{} // the newest check job of a step
 	for _, j := range jobs {
-		job := &Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
+		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
 		byID[j.ID] = job
 		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
 			runs[*j.StepID] = job
 		}
 	}
 	for _, row := range r.steps {
-		step := Step{
-			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: optional.Value(row.ResourceID), Needs: row.Needs,
+		step := flow.Step{
+			ID: row.ID, Name: row.Name, Kind: flow.StepKind(row.Kind), ResourceID: optional.Value(row.ResourceID), Needs: row.Needs,
 			State: row.State, WaitReason: optional.Value(row.WaitReason), WaitOn: optional.Value(row.WaitOn),
-			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
+			MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
 		}
 		if row.WaitDeadline != nil {
 			step.WaitDeadline = *row.WaitDeadline
@@ -126,17 +119,17 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 				continue
 			}
 			switch c.State {
-			case ChangeUncertain:
+			case flow.ChangeUncertain:
 				step.Uncertain = int(c.Count)
-			case ChangeStale:
+			case flow.ChangeStale:
 				step.Stale = int(c.Count)
-			case ChangeFailed:
+			case flow.ChangeFailed:
 				step.Failed = int(c.Count)
 			}
 		}
 		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
-			change := &Change{
-				ID: c.ID, State: c.State, ReadOnly: StepKind(row.Kind) == StepForget, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
+			change := &flow.Change{
+				ID: c.ID, State: c.State, ReadOnly: flow.StepKind(row.Kind) == flow.StepForget, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
 				Plan: byID[optional.Value(c.PlanJobID)], Apply: byID[optional.Value(c.ApplyJobID)],
 			}
 			if c.WaitDeadline != nil {
@@ -147,6 +140,20 @@ func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChang
 		s.Steps = append(s.Steps, step)
 	}
 	return s
+}
+
+// locksOf says who holds the resources of an install.
+func locksOf(resources []db.Resource) flow.Locks {
+	l := flow.Locks{By: map[string]string{}}
+	for _, res := range resources {
+		if res.LockedBy != nil {
+			l.By[res.ID] = *res.LockedBy
+		}
+		if res.Kind == "sandbox" {
+			l.SandboxID = res.ID
+		}
+	}
+	return l
 }
 
 // beforeRetry says whether something of a step was made before a person asked

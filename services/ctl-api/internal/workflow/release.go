@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -74,7 +75,7 @@ func ReleaseOf(ctx context.Context, q *db.Queries, releaseID string) (jobspec.Re
 func (r *round) planAcceptance(ctx context.Context, step db.Step, insert *db.InsertChangeParams) (jobspec.Spec, error) {
 	spec := r.baseSpec(jobspec.KindRelease, jobspec.OperationPlan, reviewTime)
 	releaseID := optional.Value(r.workflow.ReleaseID)
-	if StepKind(step.Kind) == StepForget {
+	if flow.StepKind(step.Kind) == flow.StepForget {
 		insert.Kind, spec.Destroy = "forget", true
 		spec.Release = &jobspec.Release{ID: releaseID, Artifacts: []jobspec.ReleaseArtifact{}, Scripts: []jobspec.Script{}}
 		return spec, nil
@@ -103,16 +104,16 @@ func (r *round) supersedeAcceptances(ctx context.Context, c db.Change) error {
 }
 
 // putOff takes a step back to pending: what it planned is not going to be done.
-func (r *round) putOff(ctx context.Context, step db.Step, d Decision) error {
-	if c, ok := r.changes[step.ID]; ok && !changeEnded(c.State) {
+func (r *round) putOff(ctx context.Context, step db.Step, d flow.Decision) error {
+	if c, ok := r.changes[step.ID]; ok && flow.ChangeOpen(c.State) {
 		err := r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of(d.Error),
+			ID: c.ID, State: flow.ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of(d.Error),
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := r.setStep(ctx, step, StepPending, Wait{}, "", ""); err != nil {
+	if err := r.setStep(ctx, step, flow.StepPending, flow.Wait{}, "", ""); err != nil {
 		return err
 	}
 	// What it planned before now does not count any more.

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -21,7 +22,7 @@ import (
 // Request asks for a workflow.
 type Request struct {
 	InstallID string
-	Kind      Kind
+	Kind      flow.Kind
 	// Release is an id or a number; empty takes the newest (provision, deploy)
 	// or the one that the install has (action_run, deprovision).
 	ReleaseID  string
@@ -61,7 +62,7 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	steps, err := Plan(in)
+	steps, err := flow.Plan(in)
 	if err != nil {
 		return "", err
 	}
@@ -89,18 +90,18 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)
 		}
 	}
-	if err := appendEvent(ctx, tx, row.ID, "workflow", map[string]any{"state": WorkflowQueued, "kind": req.Kind}); err != nil {
+	if err := appendEvent(ctx, tx, row.ID, "workflow", map[string]any{"state": flow.WorkflowQueued, "kind": req.Kind}); err != nil {
 		return "", err
 	}
 	return row.ID, tx.WakeWorkflow(ctx, row.ID)
 }
 
 // mayStart says which kinds an install may have in its state.
-func mayStart(install db.Install, kind Kind) error {
+func mayStart(install db.Install, kind flow.Kind) error {
 	switch {
 	case install.State == "forgotten":
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
-	case kind == KindProvision || kind == KindDeprovision:
+	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
 	case install.State == "deprovisioned":
 		return fault.Newf(fault.ErrConflict, "install %q is deprovisioned; provision it first", install.Name)
@@ -113,12 +114,12 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 	if req.ReleaseID != "" {
 		return req.ReleaseID, nil
 	}
-	if (req.Kind == KindActionRun || req.Kind == KindDeprovision) && install.ReleaseID != nil {
+	if (req.Kind == flow.KindActionRun || req.Kind == flow.KindDeprovision) && install.ReleaseID != nil {
 		return *install.ReleaseID, nil
 	}
 	newest, err := tx.FindReleaseOfApp(ctx, db.FindReleaseOfAppParams{AppID: install.AppID})
 	if errors.Is(err, fault.ErrNotFound) {
-		if req.Kind == KindDeprovision {
+		if req.Kind == flow.KindDeprovision {
 			return "", nil // nothing was ever deployed
 		}
 		return "", fault.Newf(fault.ErrConflict, "the app has no release yet: wait until its builds are done (`berth builds`), or sync it")
@@ -131,8 +132,8 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 
 // gather reads what Plan needs, and makes rows for components that the install
 // does not have yet.
-func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request) (PlanInput, map[string]db.Resource, error) {
-	in := PlanInput{Kind: req.Kind, Install: install.Name, Selected: req.Components, Action: req.Action}
+func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request) (flow.PlanInput, map[string]db.Resource, error) {
+	in := flow.PlanInput{Kind: req.Kind, Install: install.Name, Selected: req.Components, Action: req.Action}
 	if releaseID != "" {
 		if err := gatherRelease(ctx, tx, install, releaseID, req, &in); err != nil {
 			return in, nil, err
@@ -149,7 +150,7 @@ func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID str
 		if row.Kind == "stack" || row.State == "absent" {
 			continue
 		}
-		made := PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
+		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
 		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
 			if graphs[live] == nil {
 				if graphs[live], err = needsInRelease(ctx, tx, live); err != nil {
@@ -166,7 +167,7 @@ func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID str
 	return in, resources, nil
 }
 
-func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request, in *PlanInput) error {
+func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request, in *flow.PlanInput) error {
 	app, err := AppOfRelease(ctx, tx.Queries, releaseID)
 	if err != nil {
 		return err
@@ -199,7 +200,7 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 		if c == nil {
 			return fmt.Errorf("release %s has component %q, its config has not", releaseID, item.Name)
 		}
-		in.Components = append(in.Components, PlanComponent{
+		in.Components = append(in.Components, flow.PlanComponent{
 			Name: c.Name, Needs: graph.Needs(c.Name), Off: !c.EnabledIn(toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
 		})
 	}
@@ -217,14 +218,14 @@ func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releas
 		}
 		for _, t := range a.Triggers {
 			if lifecycle(string(t.Type)) {
-				in.Hooks = append(in.Hooks, PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
+				in.Hooks = append(in.Hooks, flow.PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
 			}
 		}
 	}
-	if req.PlanOnly && req.Kind != KindActionRun {
+	if req.PlanOnly && req.Kind != flow.KindActionRun {
 		in.Checks = nil // nothing is accepted, so nothing may run
 	}
-	if req.Kind == KindActionRun && app.Action(req.Action) == nil {
+	if req.Kind == flow.KindActionRun && app.Action(req.Action) == nil {
 		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", req.Action, strings.Join(actionNames(app), ", "))
 	}
 	return nil

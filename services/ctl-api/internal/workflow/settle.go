@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -14,13 +15,13 @@ import (
 
 // settleChange takes over what came of a change's jobs: the change ends, the
 // resource is freed, and those who waited for it are woken.
-func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) error {
+func (r *round) settleChange(ctx context.Context, step db.Step, d flow.Decision) error {
 	c := r.changes[step.ID]
-	if d.ChangeState == ChangeDenied {
+	if d.ChangeState == flow.ChangeDenied {
 		if err := r.tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
 			return err
 		}
-		return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": ChangeDenied, "error": d.Error})
+		return r.event(ctx, "change", map[string]any{"change_id": c.ID, "step": step.Name, "state": flow.ChangeDenied, "error": d.Error})
 	}
 	res, err := r.endedResult(ctx, c)
 	if err != nil {
@@ -36,7 +37,7 @@ func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) erro
 	if err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	if c.State == ChangeExecuting {
+	if c.State == flow.ChangeExecuting {
 		if err := r.settleResource(ctx, c, d.ChangeState, res.Result); err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (r *round) settleChange(ctx context.Context, step db.Step, d Decision) erro
 // cancelled before any runner took it.
 func (r *round) endedResult(ctx context.Context, c db.Change) (jobResult, error) {
 	jobID := optional.Value(c.PlanJobID)
-	if c.State == ChangeExecuting {
+	if c.State == flow.ChangeExecuting {
 		jobID = optional.Value(c.ApplyJobID)
 	}
 	job, err := r.tx.JobResult(ctx, jobID)
@@ -79,7 +80,7 @@ func (r *round) settleResource(ctx context.Context, c db.Change, state string, r
 	if err := r.tx.SettleResource(ctx, db.SettleResourceParams{ID: *c.ResourceID, ChangeID: c.ID, State: resourceAfter(state, before)}); err != nil {
 		return fmt.Errorf("free resource: %w", err)
 	}
-	if state == ChangeApplied {
+	if state == flow.ChangeApplied {
 		outputs := res.Outputs
 		if outputs == nil {
 			outputs = jobspec.Outputs{}
@@ -113,11 +114,11 @@ func (r *round) wakeOthers(ctx context.Context) error {
 // that is not known leaves it unknown until a plan has looked.
 func resourceAfter(change string, before db.Resource) string {
 	switch change {
-	case ChangeApplied:
+	case flow.ChangeApplied:
 		return "live"
-	case ChangeUncertain:
+	case flow.ChangeUncertain:
 		return "unknown"
-	case ChangeFailed:
+	case flow.ChangeFailed:
 		return "failed"
 	}
 	if before.LiveReleaseID != nil {
@@ -167,7 +168,7 @@ func (r *round) settleCheckRun(ctx context.Context, step db.Step) error {
 		return err
 	}
 	for _, j := range jobs {
-		if j.ActionRunID == "" || j.State == JobQueued || j.State == JobLeased {
+		if j.ActionRunID == "" || j.State == flow.JobQueued || j.State == flow.JobLeased {
 			continue
 		}
 		row, err := r.tx.JobResult(ctx, j.ID)

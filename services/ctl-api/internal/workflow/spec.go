@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -39,7 +40,7 @@ type subject struct {
 func (r *round) subjectOf(ctx context.Context, step db.Step) (subject, error) {
 	resource := r.resource(optional.Value(step.ResourceID))
 	release := optional.Value(r.workflow.ReleaseID)
-	if StepKind(step.Kind) == StepTeardown {
+	if flow.StepKind(step.Kind) == flow.StepTeardown {
 		release = optional.Value(resource.LiveReleaseID)
 	}
 	items, err := r.tx.ReleaseItemsOf(ctx, release)

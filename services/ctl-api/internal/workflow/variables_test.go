@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -283,7 +284,7 @@ func TestPlanJobsCarryTheVariables(t *testing.T) {
 	r := newRig(t)
 	r.arrive()
 	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	_, spec := r.openJob(w, "sandbox")
 	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(r.seal, db.StateVersion{Tree: spec.State})); diff != "" {
 		t.Errorf("variables of the job (-want +got):\n%s", diff)
