@@ -11,8 +11,8 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -29,7 +29,7 @@ const renewBefore = jobspec.SettingsLifetime / 2
 
 // Publisher signs with the org's dispatch key.
 type Publisher struct {
-	Keys             *access.Keyring
+	Keys             *keys.Ring
 	MinRunnerVersion string
 }
 
@@ -63,7 +63,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 		return time.Time{}, err
 	}
 	s.Version, s.IssuedAt, s.ExpiresAt = last.Version+1, now, now.Add(jobspec.SettingsLifetime)
-	envelope, err := workflow.Sign(ctx, tx, p.Keys, capsule.SettingsType, s)
+	envelope, err := p.Keys.Sign(ctx, tx, capsule.SettingsType, s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("sign settings: %w", err)
 	}

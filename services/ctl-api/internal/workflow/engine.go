@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -40,7 +40,7 @@ type Engine struct {
 	Waker Waker
 	// Keys opens what is sealed per org at rest: sensitive inputs and the private
 	// half of the dispatch key.
-	Keys *access.Keyring
+	Keys *keys.Ring
 	// MinRunnerVersion goes into every capsule; empty lets all runners pass.
 	MinRunnerVersion string
 	Log              *slog.Logger

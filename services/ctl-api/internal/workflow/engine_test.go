@@ -23,6 +23,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -63,10 +64,10 @@ func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := access.NewKeyring(master)
+	ring := keys.New(master)
 	r := &rig{t: t, admin: pg.Admin(), ctl: pg.AsRole(store.RoleCtl)}
-	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: keys, Log: slog.New(slog.DiscardHandler)}
-	made, err := access.CreateOrg(ctx, r.ctl, keys, "vendor", "admin", "test", auth.RoleAdmin)
+	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: ring, Log: slog.New(slog.DiscardHandler)}
+	made, err := access.CreateOrg(ctx, r.ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func (r *rig) seed(change ...func(*appconfig.App)) {
 // sealedInputs are the sensitive inputs as a version of them is stored.
 func (r *rig) sealedInputs(version int32) []byte {
 	r.t.Helper()
-	sealed, err := r.engine.Keys.Seal(access.InputsAtRest(r.org, r.install, version), []byte(`{"passphrase":"a canary that nobody may see"}`))
+	sealed, err := r.engine.Keys.Seal(keys.InputsAtRest(r.org, r.install, version), []byte(`{"passphrase":"a canary that nobody may see"}`))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -2,19 +2,14 @@ package workflow
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
@@ -122,20 +117,6 @@ func originOf(c db.Change) string {
 		return *c.OriginID
 	}
 	return c.ID // it was made before changes had an origin
-}
-
-// Sign signs a payload with the dispatch key of the transaction's org and
-// returns the DSSE envelope as JSON.
-func Sign(ctx context.Context, tx *store.Tx, keys *access.Keyring, payloadType string, payload any) (json.RawMessage, error) {
-	key, err := keys.Dispatch(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	envelope, err := capsule.Sign(key, capsule.KeyID(key.Public().(ed25519.PublicKey)), payloadType, payload)
-	if err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
-	}
-	return json.Marshal(envelope)
 }
 
 // actionRunFor records that an action is being run, for steps that run one.

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -33,12 +33,12 @@ func (r *round) ensureState(ctx context.Context, cause string) (db.StateVersion,
 // and stores it as a new version unless it is what the newest one holds.
 // Sensitive leaves are sealed to the install's own key; without one (no runner
 // yet) an install with sensitive inputs has no tree: ErrConflict.
-func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
+func EnsureState(ctx context.Context, tx *store.Tx, ring *keys.Ring, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
 	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: install.ID})
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
-	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
+	b := treeBuilder{tx: tx, ring: ring, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
 	// Before the variables themselves: one that is set in between counts as another
 	// version the next time, and none is missed.
 	if b.variablesVersion, err = tx.AppVariablesVersion(ctx, install.AppID); err != nil {
@@ -93,7 +93,7 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 
 type treeBuilder struct {
 	tx               *store.Tx
-	keys             *access.Keyring
+	ring             *keys.Ring
 	install          db.Install
 	releaseID        string
 	inputsVersion    int32
@@ -182,7 +182,7 @@ func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input
 		}
 		maps.Copy(plain, object(row.Values))
 		if len(row.Sealed) > 0 {
-			opened, err := b.keys.Open(access.InputsAtRest(b.install.OrgID, b.install.ID, row.Version), row.Sealed)
+			opened, err := b.ring.Open(keys.InputsAtRest(b.install.OrgID, b.install.ID, row.Version), row.Sealed)
 			if err != nil {
 				return nil, fmt.Errorf("open inputs: %w", err)
 			}
@@ -198,7 +198,7 @@ func (b *treeBuilder) readVariables(ctx context.Context) (map[string]any, error)
 	if b.variables != nil {
 		return b.variables, nil
 	}
-	values, err := variables.Read(ctx, b.tx, b.keys, b.install.AppID)
+	values, err := variables.Read(ctx, b.tx, b.ring, b.install.AppID)
 	if err != nil {
 		return nil, err
 	}
