@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -22,7 +23,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 		if err != nil || install.ReleaseID == nil {
 			return err
 		}
-		app, err := workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID)
+		app, err := releaseview.App(ctx, tx.Queries, *install.ReleaseID)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -87,7 +88,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
 	}
-	err := s.wait(ctx, req.Params.Wait, workflow.EventsChannel, func() string { return req.Workflow }, look)
+	err := s.wait(ctx, req.Params.Wait, events.Channel, func() string { return req.Workflow }, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
@@ -109,7 +110,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObject) (apigen.ApproveAllResponseObject, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		if err := workflow.ApproveAll(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName, req.Body.Note); err != nil {
+		if err := workflow.ApproveAll(ctx, tx, workflow.Standing{WorkflowID: req.Workflow, Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note}); err != nil {
 			return "", err
 		}
 		var err error

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -80,7 +80,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 // A runner runs those checks only that it accepted with a release.
 func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, error) {
 	out := []jobspec.Scheduled{}
-	scripts, err := workflow.Scripts(app)
+	scripts, err := orders.Scripts(app)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,7 @@
 // runner's signed settings fresh, and records in the org's chain what
 // runner-api raised an alarm about and how far the install's chain has come. It
 // is worked by the River jobs install_advance and install_due and, like
-// workflow.Advance, trusts rows only.
+// workflow.Engine, trusts rows only.
 package tend
 
 import (
@@ -17,17 +17,23 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
+// Waker has an install looked at again at a later time.
+type Waker interface {
+	WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error
+}
+
 // Tender looks after installs. Any number may run side by side.
 type Tender struct {
 	Store     *store.Store
-	Waker     workflow.Waker
+	Waker     Waker
 	Publisher *settings.Publisher
 	Log       *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -111,17 +117,19 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	var app *appconfig.App
 	var state db.StateVersion
 	if install.ReleaseID != nil {
-		if app, err = workflow.AppInForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
+		if app, err = releaseview.InForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
 			return err
 		}
-		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Keys, install, install.InputsVersion, *install.ReleaseID, "settings")
+		state, err = statetree.Ensure(ctx, tx, t.Publisher.Keys, statetree.Wanted{
+			Install: install, InputsVersion: install.InputsVersion, ReleaseID: *install.ReleaseID, Cause: "settings",
+		})
 		if err != nil {
 			return err
 		}
 	}
 	var probes []jobspec.Probe
 	if install.State == "live" {
-		if probes, err = workflow.Probes(ctx, tx, install, app); err != nil {
+		if probes, err = releaseview.Probes(ctx, tx.Queries, install, app); err != nil {
 			return err
 		}
 	}

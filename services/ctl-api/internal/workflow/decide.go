@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -93,14 +94,21 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
-	body := map[string]any{"change_id": c.ID, "state": state, "actor": a.Actor}
-	return appendEvent(ctx, tx, c.WorkflowID, "change", body)
+	body := events.Body{"change_id": c.ID, "state": state, "actor": a.Actor}
+	return events.Append(ctx, tx, events.Event{WorkflowID: c.WorkflowID, Kind: events.Change, Body: body})
+}
+
+// Standing is a person's answer to all that a workflow proposes.
+type Standing struct {
+	WorkflowID string
+	Actor      string
+	Note       string
 }
 
 // ApproveAll makes a standing answer for a workflow: what it proposes now and
 // later is approved.
-func ApproveAll(ctx context.Context, tx *store.Tx, workflowID, actor, note string) error {
-	w, err := tx.LockWorkflow(ctx, workflowID)
+func ApproveAll(ctx context.Context, tx *store.Tx, a Standing) error {
+	w, err := tx.LockWorkflow(ctx, a.WorkflowID)
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
@@ -110,7 +118,7 @@ func ApproveAll(ctx context.Context, tx *store.Tx, workflowID, actor, note strin
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
 		return err
 	}
-	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"approve_all": true, "actor": actor, "note": note}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Workflow, Body: events.Body{"approve_all": true, "actor": a.Actor, "note": a.Note}}); err != nil {
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
@@ -129,7 +137,7 @@ func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
 	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
 		return err
 	}
-	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"cancel_requested": true, "actor": actor}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Workflow, Body: events.Body{"cancel_requested": true, "actor": actor}}); err != nil {
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
@@ -168,7 +176,7 @@ func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID 
 			return "", err
 		}
 	}
-	if err := appendEvent(ctx, tx, w.ID, "step", map[string]any{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}}); err != nil {
 		return "", err
 	}
 	return w.ID, tx.WakeWorkflow(ctx, w.ID)

@@ -6,6 +6,16 @@
 // the same transaction, and repeats until Next has nothing more. Rows are the
 // program counter: a worker that dies anywhere is simply followed by another.
 //
+//	load (load.go) ─▶ flow.Next ─▶ act (act.go) ─┬─ step.go, lifecycle.go   steps, the workflow, the install
+//	                                             ├─ plan.go, propose.go     a change up to its decision
+//	                                             ├─ execute.go, settle.go   the grant, and what came of it
+//	                                             ├─ run.go                  runs of actions and checks
+//	                                             └─ dispatch.go             the job with its signed order
+//
+// What is done is functions over the subject of a decision: the rows that it is
+// about. Requests (request.go) and answers of people (decide.go) come from the
+// API; why.go explains what a workflow waits for.
+//
 // Who wakes it: the request itself, runner-api when a job ends
 // (berth.wake_workflow), a decision, a retry or cancel, the end of a lock, and a
 // River job scheduled for each deadline.

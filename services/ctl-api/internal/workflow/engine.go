@@ -19,18 +19,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-const (
-	// maxMoves bounds one run of Advance. A provision of hundreds of components
-	// makes a few moves for each; more than this is a decision that does not
-	// change the rows it was made from.
-	maxMoves = 10_000
-)
+// maxMoves bounds one run of Advance. A provision of hundreds of components
+// makes a few moves for each; more than this is a decision that does not
+// change the rows it was made from.
+const maxMoves = 10_000
 
-// Waker makes Advance run again for a workflow, or an install be looked at, at
-// a later time.
+// Waker makes Advance run again for a workflow at a later time.
 type Waker interface {
 	WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error
-	WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error
 }
 
 // Engine moves workflows. It keeps no state of its own: any number of them may
@@ -87,7 +83,7 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, err error) {
 	err = e.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
 		done = false
-		r, err := e.load(ctx, tx, workflowID)
+		r, err := load(ctx, tx, workflowID, e.now())
 		if errors.Is(err, fault.ErrNotFound) {
 			done = true
 			return nil
@@ -96,12 +92,13 @@ func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, e
 			return err
 		}
 		d := flow.Next(r.state)
+		s := r.subject(d.StepID)
 		if d.Do == flow.DoNothing {
 			done = true
-			return r.rest(ctx, d)
+			return rest(ctx, tx, s, d)
 		}
 		e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
-		return r.act(ctx, d)
+		return e.act(ctx, tx, s, d)
 	})
 	return done, err
 }

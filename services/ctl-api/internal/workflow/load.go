@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -13,11 +14,9 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// round is one look at a workflow's rows and the acts that follow from it,
-// within one transaction that holds the workflow's row.
-type round struct {
-	*Engine
-	tx        *store.Tx
+// rows is one look at a workflow, in a transaction that holds the workflow's row.
+type rows struct {
+	now       time.Time
 	workflow  db.Workflow
 	install   db.Install
 	steps     []db.Step
@@ -27,9 +26,21 @@ type round struct {
 	state     flow.State
 }
 
-// load locks the workflow's row and reads what Next needs.
-func (e *Engine) load(ctx context.Context, tx *store.Tx, workflowID string) (*round, error) {
-	r := &round{Engine: e, tx: tx, changes: map[string]db.Change{}}
+// subject is what a decision is about: a workflow, mostly with one of its steps
+// and what belongs to that.
+type subject struct {
+	now      time.Time // of the look
+	workflow db.Workflow
+	install  db.Install
+	runner   *db.Runner // nil when the install has none
+	step     db.Step    // zero when the decision is about the workflow
+	change   *db.Change // the one that the step is at; nil before the first
+	resource db.Resource
+}
+
+// load locks the workflow's row and reads what flow.Next needs.
+func load(ctx context.Context, tx *store.Tx, workflowID string, now time.Time) (*rows, error) {
+	r := &rows{now: now, changes: map[string]db.Change{}}
 	var err error
 	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("lock workflow: %w", err)
@@ -74,13 +85,13 @@ func (e *Engine) load(ctx context.Context, tx *store.Tx, workflowID string) (*ro
 }
 
 // assemble turns rows into what Next looks at.
-func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) flow.State {
+func (r *rows) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) flow.State {
 	began := r.workflow.CreatedAt
 	if r.workflow.StartedAt != nil {
 		began = *r.workflow.StartedAt
 	}
 	s := flow.State{
-		Now:             r.now(),
+		Now:             r.now,
 		WorkflowState:   r.workflow.State,
 		PlanOnly:        r.workflow.PlanOnly,
 		ApproveAll:      r.workflow.ApproveAll || r.install.ApprovalOption == "approve_all",
@@ -163,7 +174,7 @@ func beforeRetry(step db.Step, made time.Time) bool {
 }
 
 // step returns the row of a step of this workflow.
-func (r *round) step(id string) db.Step {
+func (r *rows) step(id string) db.Step {
 	for _, s := range r.steps {
 		if s.ID == id {
 			return s
@@ -172,12 +183,28 @@ func (r *round) step(id string) db.Step {
 	return db.Step{}
 }
 
-// resource returns the row of a resource of this install.
-func (r *round) resource(id string) db.Resource {
+// subject is the workflow with one of its steps; none for "".
+func (r *rows) subject(stepID string) subject {
+	s := subject{now: r.now, workflow: r.workflow, install: r.install, runner: r.runner, step: r.step(stepID)}
+	if c, ok := r.changes[stepID]; ok {
+		s.change = &c
+	}
 	for _, res := range r.resources {
-		if res.ID == id {
-			return res
+		if res.ID == optional.Value(s.step.ResourceID) {
+			s.resource = res
 		}
 	}
-	return db.Resource{}
+	return s
+}
+
+func (s subject) runnerID() *string {
+	if s.runner == nil {
+		return nil
+	}
+	return &s.runner.ID
+}
+
+// event is one of the subject's workflow.
+func (s subject) event(kind string, body events.Body) events.Event {
+	return events.Event{WorkflowID: s.workflow.ID, Kind: kind, Body: body}
 }

@@ -3,46 +3,16 @@ package workflow_test
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
-
-func TestScriptsOfAnApp(t *testing.T) {
-	t.Parallel()
-	app, diags := appconfig.Check(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
-	if appconfig.HasErrors(diags) {
-		t.Fatal(diags)
-	}
-	app.Actions = append(app.Actions, appconfig.Action{
-		Name: "clean", Role: "maintenance", Timeout: appconfig.Duration(time.Minute),
-		Inputs:   []appconfig.ActionInput{{Name: "PATH"}, {Name: "AGE"}},
-		Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}, {Type: appconfig.TriggerCron, CronSchedule: "0 4 * * *"}},
-		Steps:    []appconfig.Step{{Name: "one", Command: "true"}},
-	})
-	list, err := workflow.Scripts(app)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, s := range list {
-		got = append(got, strings.Join([]string{s.Action.Name, s.Cron, s.Role, strings.Join(s.Inputs, "+"), map[bool]string{true: "check"}[s.HealthCheck]}, "|"))
-	}
-	want := []string{"files_intact|* * * * *|||check", "clean|0 3 * * *|maintenance|AGE+PATH|", "clean|0 4 * * *|maintenance|AGE+PATH|"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("scripts (-want +got):\n%s", diff)
-	}
-}
 
 // deployed brings the example up, then starts a deploy whose release brings
 // something new, up to its first component's proposal.

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -30,7 +31,7 @@ func (r *rig) ensureState() (state db.StateVersion) {
 		if err != nil {
 			return err
 		}
-		state, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		state, err = statetree.Ensure(ctx, tx, r.engine.Keys, statetree.Wanted{Install: install, InputsVersion: 1, ReleaseID: r.release, Cause: "test"})
 		return err
 	})
 	return state
@@ -137,7 +138,7 @@ func (r *rig) refusedState() error {
 		if err != nil {
 			return err
 		}
-		_, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		_, err = statetree.Ensure(ctx, tx, r.engine.Keys, statetree.Wanted{Install: install, InputsVersion: 1, ReleaseID: r.release, Cause: "test"})
 		return err
 	})
 }
