@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
-	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -28,10 +27,33 @@ func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decisi
 		return endStep(ctx, tx, s, d)
 	case flow.DoPutOff:
 		return putOff(ctx, tx, s, d)
-	case flow.DoPlan:
-		return e.plan(ctx, tx, s)
 	case flow.DoRunCheck:
 		return e.runCheck(ctx, tx, s)
+	case flow.DoCancelJob:
+		return cancelJob(ctx, tx, s, d.JobID)
+	}
+	return e.actOnChange(ctx, tx, s, d)
+}
+
+// actOnChange does what is about the change of a step: it reads that and its
+// resource as they are, with their bulk.
+func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+	if s.step.ChangeID != nil {
+		c, err := tx.GetChange(ctx, *s.step.ChangeID)
+		if err != nil {
+			return fmt.Errorf("read change: %w", err)
+		}
+		s.change = &c
+	}
+	if s.step.ResourceID != nil && (d.Do == flow.DoPlan || d.Do == flow.DoNoChange || d.Do == flow.DoSettleChange) {
+		var err error
+		if s.resource, err = tx.GetResource(ctx, *s.step.ResourceID); err != nil {
+			return fmt.Errorf("read resource: %w", err)
+		}
+	}
+	switch d.Do {
+	case flow.DoPlan:
+		return e.plan(ctx, tx, s)
 	case flow.DoPropose:
 		return propose(ctx, tx, s)
 	case flow.DoNoChange:
@@ -44,8 +66,6 @@ func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decisi
 		return e.execute(ctx, tx, s)
 	case flow.DoSettleChange:
 		return settleChange(ctx, tx, s, d)
-	case flow.DoCancelJob:
-		return cancelJob(ctx, tx, s, d.JobID)
 	}
 	return fmt.Errorf("no act for decision %q", d.Do)
 }
@@ -55,7 +75,7 @@ func cancelJob(ctx context.Context, tx *store.Tx, s subject, jobID string) error
 	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(jobsChannel, optional.Value(s.runnerID()))
+	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": jobID, "step": s.step.Name, "cancel": true}))
 }
 

@@ -48,7 +48,7 @@ func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) e
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job for step %s: %w", s.step.Name, err)
 	}
-	if s.runner == nil {
+	if s.runner.id == "" {
 		return fmt.Errorf("job for step %s: install %s has no runner", s.step.Name, s.install.ID)
 	}
 	signed, err := e.order(ctx, tx, s, j)
@@ -56,7 +56,7 @@ func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) e
 		return fmt.Errorf("order for step %s: %w", s.step.Name, err)
 	}
 	p := db.InsertRunnerJobParams{
-		ID: spec.JobID, RunnerID: s.runner.ID, InstallID: &s.install.ID, StepID: &s.step.ID, WorkflowID: &s.workflow.ID,
+		ID: spec.JobID, RunnerID: s.runner.id, InstallID: &s.install.ID, StepID: &s.step.ID, WorkflowID: &s.workflow.ID,
 		ChangeID: optional.Of(spec.ChangeID), ResourceID: s.step.ResourceID,
 		Kind: string(spec.Kind), Operation: string(spec.Operation), Mutates: spec.Mutates(),
 		Spec: signed.Spec, SignedOrder: signed.Envelope, Fence: j.fence, ActionRunID: j.actionRunID,
@@ -65,7 +65,7 @@ func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) e
 	if err := tx.InsertRunnerJob(ctx, p); err != nil {
 		return fmt.Errorf("store job for step %s: %w", s.step.Name, err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.ID)
+	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": spec.JobID, "step": s.step.Name, "operation": string(spec.Operation)}))
 }
 
@@ -76,7 +76,7 @@ func (e *Engine) order(ctx context.Context, tx *store.Tx, s subject, j job) (ord
 		return order.Signed{}, err
 	}
 	draft := order.Draft{
-		RunnerID: s.runner.ID, MachineKey: s.runner.PublicKey, OriginID: j.origin, ReleaseID: j.releaseID,
+		RunnerID: s.runner.id, MachineKey: s.runner.machineKey, OriginID: j.origin, ReleaseID: j.releaseID,
 		MinRunnerVersion: e.MinRunnerVersion, Actor: s.workflow.CreatedBy,
 		EffectDigest: j.effectDigest, PlanBytesDigest: j.planBytesDigest,
 	}

@@ -2,20 +2,13 @@ package workflow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-
-	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
-	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -44,8 +37,6 @@ type Engine struct {
 	Now func() time.Time
 }
 
-var tracer = otel.Tracer("berth/workflow")
-
 func (e *Engine) now() time.Time {
 	if e.Now != nil {
 		return e.Now().UTC()
@@ -57,18 +48,10 @@ func (e *Engine) now() time.Time {
 // side by side and after a crash at any point. A workflow that does not exist
 // is no error: its wake-up outlived it.
 func (e *Engine) Advance(ctx context.Context, workflowID string) error {
-	org, err := e.orgOf(ctx, workflowID)
-	if err != nil || org == "" {
-		return err
-	}
-	// Whoever woke us may be a runner that enrolled or another workflow that
-	// ended; what is done belongs to the call that asked for this workflow.
-	woken := trace.LinkFromContext(ctx)
-	ctx = telemetry.Extract(ctx, e.traceOf(ctx, org, workflowID))
-	ctx, span := tracer.Start(ctx, "workflow.advance", trace.WithLinks(woken), trace.WithAttributes(attribute.String("workflow_id", workflowID)))
-	defer span.End()
+	var of traced
+	defer of.end()
 	for range maxMoves {
-		done, err := e.move(ctx, org, workflowID)
+		done, err := e.move(of.within(ctx), workflowID, &of)
 		if err != nil {
 			return fmt.Errorf("advance workflow %s: %w", workflowID, err)
 		}
@@ -80,50 +63,25 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 }
 
 // move does the one next thing, in one transaction.
-func (e *Engine) move(ctx context.Context, org, workflowID string) (done bool, err error) {
-	err = e.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		done = false
+func (e *Engine) move(ctx context.Context, workflowID string, of *traced) (done bool, err error) {
+	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *store.Tx) error {
 		r, err := load(ctx, tx, workflowID, e.now())
-		if errors.Is(err, fault.ErrNotFound) {
-			done = true
-			return nil
-		}
 		if err != nil {
 			return err
 		}
-		d := flow.Next(r.state)
+		d := flow.Next(r.state())
 		s := r.subject(d.StepID)
-		if d.Do == flow.DoNothing {
-			done = true
+		if done = d.Do == flow.DoNothing; done {
 			return rest(ctx, tx, s, d)
+		}
+		if ctx, err = of.enter(ctx, tx, r.workflow); err != nil {
+			return err
 		}
 		e.Log.DebugContext(ctx, "workflow moves", "workflow_id", workflowID, "do", string(d.Do), "step_id", d.StepID, "change_id", d.ChangeID)
 		return e.act(ctx, tx, s, d)
 	})
-	return done, err
-}
-
-// traceOf is the trace that a workflow was asked for in; none when it cannot be
-// read, which is no reason not to go on.
-func (e *Engine) traceOf(ctx context.Context, org, workflowID string) map[string]string {
-	carried := map[string]string{}
-	err := e.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		raw, err := tx.TraceOfWorkflow(ctx, workflowID)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(raw, &carried)
-	})
-	if err != nil {
-		e.Log.DebugContext(ctx, "workflow has no trace", "workflow_id", workflowID, "err", err)
+	if errors.Is(err, store.ErrNoObject) {
+		return true, nil
 	}
-	return carried
-}
-
-func (e *Engine) orgOf(ctx context.Context, id string) (org string, err error) {
-	err = e.Store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
-		org, err = tx.OrgOfObject(ctx, id)
-		return err
-	})
-	return org, err
+	return done, err
 }

@@ -34,7 +34,7 @@ import (
 // rig is an install of examples/hello on a real database. The runner's half of
 // the story is played by writing what runner-api writes.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	admin   *pgxpool.Pool
 	ctl     *store.Store
 	engine  *workflow.Engine
@@ -56,7 +56,7 @@ func (noLater) WakeWorkflowAt(context.Context, *store.Tx, string, time.Time) err
 func (noLater) WakeInstallAt(context.Context, *store.Tx, string, time.Time) error  { return nil }
 
 // newRig makes it; change may make another app of the example.
-func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
+func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 	t.Helper()
 	ctx := t.Context()
 	pg := pgtest.New(t)

@@ -70,7 +70,7 @@ func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (
 	}
 	err = tx.InsertActionRun(ctx, db.InsertActionRunParams{
 		ID: runID, InstallID: s.install.ID, Action: optional.Value(s.step.Action), Trigger: trigger, ChangeID: changeID,
-		WorkflowID: &s.workflow.ID, RunnerID: s.runnerID(), Inputs: mustJSON(params.Inputs), CreatedBy: s.workflow.CreatedBy,
+		WorkflowID: &s.workflow.ID, RunnerID: optional.Of(s.runner.id), Inputs: mustJSON(params.Inputs), CreatedBy: s.workflow.CreatedBy,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("insert action run: %w", err)

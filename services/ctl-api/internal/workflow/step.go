@@ -72,7 +72,7 @@ func endStep(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) erro
 	case flow.DoFailStep:
 		return setStep(ctx, tx, s.step, stepIs{state: flow.StepFailed, err: d.Error, remedy: d.Remedy})
 	}
-	if err := supersede(ctx, tx, s.change, "the workflow was cancelled"); err != nil {
+	if err := supersede(ctx, tx, s.step, "the workflow was cancelled"); err != nil {
 		return err
 	}
 	return setStep(ctx, tx, s.step, stepIs{state: flow.StepCancelled})
@@ -80,7 +80,7 @@ func endStep(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) erro
 
 // putOff takes a step back to pending: what it planned is not going to be done.
 func putOff(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
-	if err := supersede(ctx, tx, s.change, d.Error); err != nil {
+	if err := supersede(ctx, tx, s.step, d.Error); err != nil {
 		return err
 	}
 	if err := setStep(ctx, tx, s.step, stepIs{state: flow.StepPending}); err != nil {
@@ -90,9 +90,16 @@ func putOff(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error
 	return tx.RetryStep(ctx, s.step.ID)
 }
 
-// supersede ends a change that is still open, because of why.
-func supersede(ctx context.Context, tx *store.Tx, c *db.Change, why string) error {
-	if c == nil || !flow.ChangeOpen(c.State) {
+// supersede ends the change of a step that is still open, because of why.
+func supersede(ctx context.Context, tx *store.Tx, step db.Step, why string) error {
+	if step.ChangeID == nil {
+		return nil
+	}
+	c, err := tx.GetChange(ctx, *step.ChangeID)
+	if err != nil {
+		return fmt.Errorf("read change: %w", err)
+	}
+	if !flow.ChangeOpen(c.State) {
 		return nil
 	}
 	return tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
