@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -71,7 +70,10 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 			InstallID: installID, State: (*string)(req.Params.State), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListWorkflowsRow) string { return r.Workflow.ID })
-		out.Items = convert(rows, workflowHead)
+		if err != nil {
+			return err
+		}
+		out.Items, err = convertAll(rows, workflowHead)
 		return err
 	})
 	return out, err
@@ -166,7 +168,10 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	if err != nil || len(rows) == 0 {
 		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
 	}
-	out := workflowHead(rows[0])
+	out, err := workflowHead(rows[0])
+	if err != nil {
+		return out, err
+	}
 	steps, err := tx.StepsOfWorkflow(ctx, id)
 	if err != nil {
 		return out, err
@@ -191,13 +196,16 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	for _, c := range changes {
 		byStep[c.StepID] = c
 	}
-	out.Steps = convert(steps, func(row db.Step) apigen.Step {
+	out.Steps, err = convertAll(steps, func(row db.Step) (apigen.Step, error) {
 		step := stepView(row)
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
 		if c, ok := byStep[row.ID]; ok {
-			summary := changeSummary(c, out.Install, step.Resource)
+			summary, err := changeSummary(c, out.Install, step.Resource)
+			if err != nil {
+				return step, err
+			}
 			step.Change = &summary
 		}
 		for _, j := range jobs {
@@ -205,12 +213,12 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 				step.ActionRunID = j.ActionRunID
 			}
 		}
-		return step
+		return step, nil
 	})
-	return out, nil
+	return out, err
 }
 
-func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
+func workflowHead(r db.ListWorkflowsRow) (apigen.Workflow, error) {
 	w := r.Workflow
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
@@ -222,9 +230,9 @@ func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
 	var params struct {
 		Action string `json:"action"`
 	}
-	_ = json.Unmarshal(w.Params, &params) // our own row
+	err := decode("params of workflow "+w.ID, w.Params, &params)
 	out.Action = optional.Of(params.Action)
-	return out
+	return out, err
 }
 
 func stepView(row db.Step) apigen.Step {

@@ -33,16 +33,25 @@ type Publisher struct {
 	MinRunnerVersion string
 }
 
+// Facts are what the settings of an install say.
+type Facts struct {
+	Install db.Install
+	Runner  db.Runner
+	App     *appconfig.App // nil for an install that is not live
+	State   db.StateVersion
+	Probes  []jobspec.Probe
+}
+
 // Publish stores a new version of an install's settings when they differ from
 // the last ones or those are about to expire. next is when it should be called
-// again. app may be nil for an install that is not live.
-func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Install, runner db.Runner, app *appconfig.App, state db.StateVersion, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
+// again.
+func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, f Facts, now time.Time) (next time.Time, err error) {
 	s := jobspec.Settings{
-		OrgID: install.OrgID, InstallID: install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
-		State: state.Tree, StateVersion: int(state.Version),
+		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
+		State: f.State.Tree, StateVersion: int(f.State.Version),
 	}
-	if install.State == "live" && app != nil {
-		if s.Schedule, err = schedule(app, probes); err != nil {
+	if f.Install.State == "live" && f.App != nil {
+		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -50,7 +59,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	if err != nil {
 		return time.Time{}, fmt.Errorf("digest settings: %w", err)
 	}
-	last, err := tx.LatestSettings(ctx, install.ID)
+	last, err := tx.LatestSettings(ctx, f.Install.ID)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return time.Time{}, fmt.Errorf("read settings: %w", err)
 	}
@@ -67,11 +76,11 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	if err != nil {
 		return time.Time{}, fmt.Errorf("sign settings: %w", err)
 	}
-	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
+	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: f.Install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("store settings: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, runner.ID)
+	tx.NotifyAfterCommit(Channel, f.Runner.ID)
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 

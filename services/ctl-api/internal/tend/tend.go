@@ -133,27 +133,27 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 			return err
 		}
 	}
-	silentAt, err := health.Judge(ctx, tx, install, orEmpty(app), probes, now)
+	silentAt, err := health.Judge(ctx, tx, health.Judged{Install: install, App: orEmpty(app), Probes: probes, Now: now})
 	if err != nil {
 		return err
 	}
-	renewAt, err := t.Publisher.Publish(ctx, tx, install, runner, app, state, probes, now)
+	renewAt, err := t.Publisher.Publish(ctx, tx, settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes}, now)
 	if err != nil {
 		return err
 	}
-	return t.again(ctx, tx, installID, silentAt, renewAt)
-}
-
-// again asks to be called at the earlier of the two times that is set.
-func (t *Tender) again(ctx context.Context, tx *store.Tx, installID string, silentAt, renewAt time.Time) error {
-	at := renewAt
-	if !silentAt.IsZero() && (at.IsZero() || silentAt.Before(at)) {
-		at = silentAt
-	}
+	at := earlier(silentAt, renewAt)
 	if at.IsZero() {
 		return nil
 	}
 	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
+}
+
+// earlier is the earlier of two times that is set; zero when none is.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func orEmpty(app *appconfig.App) *appconfig.App {

@@ -109,6 +109,6 @@ func moveInstall(ctx context.Context, tx *store.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	_, err = health.Judge(ctx, tx, install, app, probes, s.now)
+	_, err = health.Judge(ctx, tx, health.Judged{Install: install, App: app, Probes: probes, Now: s.now})
 	return err
 }

@@ -123,6 +123,21 @@ func TestAdvanceOfWhatDoesNotExist(t *testing.T) {
 	}
 }
 
+// A row of our own that is not what we write is an error, not an empty one.
+func TestDamagedRowIsAnError(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	w := r.start(workflow.Request{Kind: flow.KindProvision})
+	r.arrive()
+	r.exec(`update workflows set trace = '["no", "object"]' where id = $1`, w)
+	if err := r.engine.Advance(t.Context(), w); err == nil || !strings.Contains(err.Error(), "read trace of workflow "+w) {
+		t.Errorf("Advance of a workflow with a damaged trace: %v", err)
+	}
+	if got := r.steps(w)["stack"]; got != "waiting" {
+		t.Errorf("the step is %q, want waiting as before", got)
+	}
+}
+
 // BenchmarkLook is an Advance that finds nothing to do, next to the jobs that
 // other workflows of the install have left: what each wake-up costs at least.
 func BenchmarkLook(b *testing.B) {
