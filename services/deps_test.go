@@ -112,6 +112,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 	t.Parallel()
 	const rooms = berth + "services/ctl-api/internal/"
 	below := map[string][]string{
+		"alarms":      {},
 		"flow":        {},
 		"orders":      {},
 		"events":      {},
