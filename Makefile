@@ -2,7 +2,7 @@
 # dev/scripts, so that it can be read, run and checked by itself.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-.PHONY: help demo up down kube kube-down test lint fmt generate verify check build bench faults tools
+.PHONY: help demo up down kube kube-down test test-user lint fmt generate verify check build bench faults tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ kube-down: ## stop it and put the machine back
 
 test: ## run all tests, with what they need (RACE=1: with the race detector)
 	@dev/scripts/test.sh $(ARGS)
+
+test-user: ## run them as a user who is not root (ARGS=differ: only what differs)
+	@dev/scripts/test-as-user.sh $(ARGS)
 
 lint: ## find mistakes: vet and golangci-lint on every module
 	@dev/scripts/lint.sh

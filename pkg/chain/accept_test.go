@@ -45,6 +45,17 @@ func TestVerifyTellsOfADecision(t *testing.T) {
 	}
 }
 
+func TestVerifyTellsOfADispute(t *testing.T) {
+	t.Parallel()
+	s := signer("ins_1", 1)
+	dispute := event("another process holds the key of this runner")
+	dispute.Result, dispute.Detail = chain.Disputed, "it ended this one's session"
+	report, err := chain.Verify(bytes.NewReader(file(lines(t, s, event("one"), dispute, event("three")))), chain.VerifyOptions{Keys: keysOf(s)})
+	if err != nil || !report.OK() || len(report.Disputes) != 1 || report.Disputes[0].Seq != 2 || report.Disputes[0].Detail != dispute.Detail {
+		t.Errorf("report = %+v, %v", report, err)
+	}
+}
+
 func TestAdoptGoesOnWithACopy(t *testing.T) {
 	t.Parallel()
 	s := signer("ins_1", 1)

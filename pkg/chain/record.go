@@ -40,6 +40,10 @@ const (
 	Event   Kind = "event"   // what has no effect of its own: switch, enrolment
 )
 
+// Disputed is the result of the event that another process holds the key of the
+// chain's writer: who made the records around it, the signatures do not say.
+const Disputed = "disputed"
+
 // Record is one entry. Next and Append fill in Chain, Seq, Prev, KeyID and,
 // when it is zero, Time; callers fill in the rest.
 type Record struct {

@@ -51,6 +51,8 @@ type Report struct {
 	// Decisions are the customer's, to go on although records are missing. A chain
 	// with any is good only in what it still has.
 	Decisions []Decision `json:"decisions,omitempty"`
+	// Disputes are events by which the writer says that another process holds its key.
+	Disputes []Record `json:"disputes,omitempty"`
 	// HeadsAbandoned are of VerifyOptions.Heads, and of records that a decision
 	// abandoned: they agree with nothing here.
 	HeadsAbandoned int `json:"heads_abandoned,omitempty"`
@@ -219,6 +221,9 @@ func (v *verifier) kind(rec Record) {
 	case Event:
 		if rec.Accepted != nil {
 			v.report.Decisions = append(v.report.Decisions, Decision{Seq: rec.Seq, Acceptance: *rec.Accepted})
+		}
+		if rec.Result == Disputed {
+			v.report.Disputes = append(v.report.Disputes, rec)
 		}
 	}
 }

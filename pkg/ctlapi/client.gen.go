@@ -2839,6 +2839,9 @@ type Role string
 type Runner struct {
 	CreatedAt time.Time `json:"created_at"`
 
+	// DisputedSince Since when two processes hold its key: nothing is given to it until another machine takes its place. Absent while there is one.
+	DisputedSince *time.Time `json:"disputed_since,omitempty"`
+
 	// Epoch How many sessions it has opened.
 	Epoch int64 `json:"epoch"`
 
@@ -2857,7 +2860,10 @@ type Runner struct {
 	Name string `json:"name"`
 
 	// Online Whether it has been heard of within the last two minutes.
-	Online    bool       `json:"online"`
+	Online bool `json:"online"`
+
+	// Problem What keeps it from working, for people: that another process holds its key, or what it says of itself. Absent while all is well.
+	Problem   *string    `json:"problem,omitempty"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 
 	// Slots How many jobs it runs at once.

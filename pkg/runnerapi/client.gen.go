@@ -293,6 +293,13 @@ type ClaimRequest struct {
 	WaitSeconds int    `json:"wait_seconds"`
 }
 
+// Dispute Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
+type Dispute struct {
+	// Reason What showed it, for people.
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
 // Effect All that determines what the change does (`pkg/capsule.Effect`).
 type Effect = capsule.Effect
 
@@ -687,6 +694,9 @@ type SealedWrite struct {
 
 // Session defines model for Session.
 type Session struct {
+	// Disputed Another process holds the runner's key. Nothing is leased to the runner, and nothing sealed is given to it, until another machine takes its place.
+	Disputed *Dispute `json:"disputed,omitempty"`
+
 	// Epoch Higher than that of any session before.
 	Epoch int64 `json:"epoch"`
 
@@ -716,11 +726,17 @@ type Session struct {
 
 // SessionRequest defines model for SessionRequest.
 type SessionRequest struct {
+	// Before The opening of the last session that this runner got an answer for; absent from the first one. When it is not the last session there was, another process holds the runner's key: the session opens with `disputed`, and no more work is given to this runner until another machine takes its place.
+	Before *string `json:"before,omitempty"`
+
 	// ChainHead Where the runner's chain ends; absent from Build Runners. One that ends before the copy here, or differs from it, raises an alarm: the runner stops mutations until its customer decides.
 	ChainHead *ChainHead `json:"chain_head,omitempty"`
 
 	// Facts What the runner says of its machine, for people; nothing is decided by it.
 	Facts Facts `json:"facts"`
+
+	// Opening A random id of this session, on the runner's disk before it asks. Asked for again before the session was used, it is answered with the same session and a new token. A session that was used, or is not the last one, is refused with 409 `opening_over`. Absent from runners of before.
+	Opening *string `json:"opening,omitempty"`
 
 	// Recovery The public half of the customer's recovery key: everything that is sealed for the install is sealed to it too, and it signs the handover to another machine. The first one stays, until one that it signed itself takes its place.
 	Recovery *RecoveryKey `json:"recovery,omitempty"`
@@ -739,7 +755,7 @@ type SessionRequest struct {
 	// Switch The customer's switch as the runner obeys it: `run`; `pause`, no new work; `read_only`, nothing that mutates; `stop_now`; `sever`. It is reported, not asked for: the runner holds to it by itself.
 	Switch Switch `json:"switch"`
 
-	// Trust `isolated`: engines run as another user or pod than the agent.
+	// Trust `isolated`: engines are kept from the agent's keys and from each other, by users, user namespaces or pods.
 	Trust   Trust  `json:"trust"`
 	Version string `json:"version"`
 }
@@ -846,7 +862,7 @@ type Trace struct {
 	Tracestate  *string `json:"tracestate,omitempty"`
 }
 
-// Trust `isolated`: engines run as another user or pod than the agent.
+// Trust `isolated`: engines are kept from the agent's keys and from each other, by users, user namespaces or pods.
 type Trust string
 
 // UnlockRequest defines model for UnlockRequest.

@@ -34,8 +34,8 @@ const deliverTimeout = 10 * time.Second
 // Why an agent ends by itself, for errors.Is.
 var (
 	ErrRevoked = errors.New("this runner was revoked")
-	// ErrSuperseded: another process opened a session with the same key.
-	ErrSuperseded = errors.New("another process works as this runner")
+	// ErrSuperseded: another machine took the place of this one.
+	ErrSuperseded = errors.New("another machine works as this runner")
 	ErrEnrolment  = errors.New("enrolment refused")
 	// ErrDamaged: a file that says what this runner may do, or what it has done,
 	// cannot be believed. Somebody has to look before it works again.
@@ -57,6 +57,7 @@ type agent struct {
 	iso     isolation
 	jobs    *job.Set
 	link    *link
+	stand   *stand          // why mutations are stopped
 	chain   *recorder       // nil for Build Runners
 	book    *schedule.Book  // likewise
 	scripts *scripts.Set    // likewise
@@ -72,6 +73,10 @@ type agent struct {
 	renewed  chan struct{} // closed when settings change
 }
 
+func newAgent(cfg Config) *agent {
+	return &agent{cfg: cfg, link: newLink(), stand: newStand(), renewed: make(chan struct{})}
+}
+
 // Run works until ctx ends: then engines are asked to stop, and what they leave
 // is handed in if that goes quickly. It returns earlier when the runner may not
 // work any more; errors.Is tells why.
@@ -81,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = disk.Explain(cfg.Data, cfg.MinFree, err) }()
-	a := &agent{cfg: cfg, link: newLink(), renewed: make(chan struct{})}
+	a := newAgent(cfg)
 	if a.dir, err = datadir.At(cfg.Data); err != nil {
 		return err
 	}
@@ -176,7 +181,8 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			Launcher: a.cfg.Executable, Isolation: a.iso.engines, Users: a.iso.users, Sight: a.iso.sight, ScratchMaps: a.iso.maps, Limits: a.iso.limits,
 			Grace: a.cfg.Grace, InPods: a.cfg.Engines == EnginesJobs,
 		},
-		API: a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
+		Stopped: a.stand.stopped,
+		API:     a.api, Registry: &registry{agent: a}, Layout: a.layout, Sinks: &sinks{agent: a},
 		Pods: a.enginePods(), Switch: a.power, Disk: a.disk, Digests: &order.Digests{}, Log: a.cfg.Log, Now: a.cfg.Now,
 	}
 	switch {
@@ -189,6 +195,9 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		return nil, err
 	}
 	if _, err := a.pinnedHosts(); err != nil {
+		return nil, err
+	}
+	if err := a.openDispute(); err != nil {
 		return nil, err
 	}
 	a.reports = newReports(a.dir, a.api, a.cfg.Log)
@@ -208,11 +217,10 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 			return nil, err
 		}
 		closers = append(closers, writer.Close)
-		a.chain = newRecorder(writer, a.disk, a.cfg.Log)
+		a.chain = newRecorder(writer, a.disk, a.stand, a.cfg.Log)
 		if err := a.openHeads(life); err != nil {
 			return nil, err
 		}
-		deps.Stopped = a.chain.stand.text
 		deps.Chain = a.chain
 		if deps.Nonces, err = capsule.OpenNonceFile(a.dir.Nonces()); err != nil {
 			return nil, damaged(a.dir.Nonces(), err, "restore the file from a copy; without it an order could be carried out twice")
@@ -230,6 +238,7 @@ func (a *agent) assemble(life context.Context) (closeAll func(), err error) {
 		}
 		a.loadSettings(trusted.Dispatch)
 		a.noteAside(life)
+		a.recordDispute(life)
 		a.nameKeys(life)
 		if torn := writer.Torn(); torn != nil {
 			a.note(life, "chain was cut", fmt.Sprintf("an unfinished record of %d bytes at offset %d was removed", len(torn.Bytes), torn.Offset))
@@ -404,6 +413,9 @@ func sample(engineUIDs string) int {
 // reachable checks that engines of another user get to what they need.
 func (a *agent) reachable() error {
 	iso := a.iso.engines
+	if iso.OwnUsers { // they are of the agent's user
+		return nil
+	}
 	paths := []string{a.cfg.Engine, a.cfg.Terraform, a.dir.Install()}
 	if iso.Hidden {
 		// A job's user is anybody's; that it gets to the engine and through what is

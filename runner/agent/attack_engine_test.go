@@ -2,11 +2,15 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,39 +20,50 @@ import (
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-func needsRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root keeps engines apart; without it the runner shows trust: development")
-	}
-}
-
-// outsider makes a file of root's that no engine may get at, outside of the data
-// directory.
-func (r *runner) outsider() (dir, file string) {
+// outsider makes a file of the agent's user that no engine may get at, outside
+// of the data directory.
+func (r *runner) outsider(f form) (dir, file string) {
 	r.t.Helper()
 	dir = filepath.Join(filepath.Dir(r.dir.Path()), "outside")
 	file = filepath.Join(dir, "f")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("root's own"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(outsiders), 0o600); err != nil {
 		r.t.Fatal(err)
+	}
+	if f == byNamespaces && os.Geteuid() == 0 {
+		for _, path := range []string{dir, file} {
+			if err := os.Chown(path, r.uid, r.uid); err != nil {
+				r.t.Fatal(err)
+			}
+		}
 	}
 	return dir, file
 }
 
-// stillRoots checks that a file is as outsider made it.
-func (r *runner) stillRoots(file string) {
+// outsiders is what a file of outsider says.
+const outsiders = "the agent's own"
+
+// untouched checks that a file is as outsider made it.
+func (r *runner) untouched(f form, file string) {
 	r.t.Helper()
 	info, err := os.Lstat(file)
 	if err != nil {
-		r.t.Fatalf("root's file: %v", err)
+		r.t.Fatalf("the agent's file: %v", err)
 	}
-	if stat, _ := info.Sys().(*syscall.Stat_t); stat.Uid != 0 || stat.Gid != 0 || info.Mode().Perm() != 0o600 {
-		r.t.Errorf("root's file is now of user %d, group %d, mode %s", stat.Uid, stat.Gid, info.Mode())
+	owner := os.Geteuid()
+	if f == byNamespaces && owner == 0 {
+		owner = r.uid
+	}
+	if stat, _ := info.Sys().(*syscall.Stat_t); int(stat.Uid) != owner || info.Mode().Perm() != 0o600 {
+		r.t.Errorf("the agent's file is now of user %d, mode %s", stat.Uid, info.Mode())
+	}
+	if raw, err := os.ReadFile(file); string(raw) != outsiders {
+		r.t.Errorf("the agent's file now says %q (%v)", raw, err)
 	}
 }
 
@@ -58,9 +73,12 @@ func (r *runner) folderOf(job string) string { return filepath.Join(r.dir.Jobs()
 // directories for symlinks while root gives the folder away.
 func TestAttackHandOver(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
-	c := newChange(t, func(r *runner) { r.start() })
-	dir, file := c.outsider()
+	inForms(t, attackHandOver)
+}
+
+func attackHandOver(t *testing.T, f form) {
+	c := newChange(t, f.begin)
+	dir, file := c.outsider(f)
 
 	module := t.TempDir()
 	for n := range last + 1 {
@@ -81,6 +99,9 @@ func TestAttackHandOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.artifact.Digest = packed.Digest.String()
+	if f == byNamespaces {
+		c.yield()
+	}
 
 	victim := c.spec(jobspec.OperationPlan)
 	victim.JobID = "job_00000000000000000000000001"
@@ -98,20 +119,24 @@ func TestAttackHandOver(t *testing.T) {
 			break
 		}
 	}
-	c.stillRoots(file)
+	c.untouched(f, file)
 }
 
 // What an engine leaves in the place of its own folders leads root nowhere: not
 // when results are read, not when the folder is removed.
 func TestAttackCollect(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
+	inForms(t, attackCollect)
+}
+
+func attackCollect(t *testing.T, f form) {
 	r := newRunner(t, runnerapi.RunnerKindInstall)
-	r.start()
-	dir, file := r.outsider()
+	f.begin(r)
+	dir, file := r.outsider(f)
 	job := r.plane.give(script(
 		"sh mkdir out/deep && ln -s "+dir+" out/deep/there && ln -s "+dir+" work/there && ln -s "+file+" out/outputs.json",
 		"sh ln -s "+dir+" out/pinned; rm -rf work/tmp && ln -s "+dir+" work/tmp",
+		"sh mkdir -p out/shut/in work/shut/in && touch out/shut/in/f work/shut/in/f && chmod 0 out/shut/in out/shut work/shut/in work/shut",
 		"sh mv out away 2>/dev/null; ln -s "+dir+" other 2>/dev/null && echo leak: writes beside its folders",
 	))
 	result := r.plane.result(t, job)
@@ -120,7 +145,7 @@ func TestAttackCollect(t *testing.T) {
 	}
 	r.noLeaks(job)
 	r.gone(job)
-	r.stillRoots(file)
+	r.untouched(f, file)
 }
 
 // noLeaks fails with what an attacker says it got.
@@ -141,10 +166,17 @@ func (r *runner) noLeaks(job string) {
 // another one is at work.
 func TestAttackNeighbour(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
+	inForms(t, attackNeighbour)
+}
+
+func attackNeighbour(t *testing.T, f form) {
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	const secret = "correct-horse-battery"
-	r.start()
+	var sameUser []string
+	if f == byNamespaces {
+		sameUser = r.attacksOnTheSameUser(f)
+	}
+	f.begin(r)
 	r.plane.until(t, "the enrolment", func() bool { return len(r.plane.enrolled) > 0 })
 	spec := script("whoami", "touch "+r.file("begun"), "wait "+r.file("go"), "print unharmed")
 	spec.State = r.sealed(map[string]any{"secret": secret})
@@ -176,6 +208,7 @@ func TestAttackNeighbour(t *testing.T) {
 	} {
 		lines = append(lines, "sh cat "+path+" >/dev/null 2>&1 && echo leak: read "+path, "sh ls -d "+path+" >/dev/null 2>&1 && echo leak: sees "+path)
 	}
+	lines = append(lines, sameUser...)
 	lines = append(lines,
 		"sh ls "+data+" "+data+"/jobs | grep -v -e : -e '^$' -e '^jobs$' -e '^install$' -e ^job_.*[.]1$ | sed 's/^/leak: lists /'",
 		"sh for e in /proc/[0-9]*/environ; do p=${e#/proc/}; p=${p%/environ}; [ $p = 1 ] || [ $p = $$ ] || ! cat $e >/dev/null 2>&1 || tr '\\0' '\\n' <$e | grep -q berth-no-such || true; done",
@@ -210,23 +243,95 @@ func TestAttackNeighbour(t *testing.T) {
 			users[line] = true
 		}
 	}
-	if len(users) != 2 {
-		t.Errorf("two jobs at once have the users %v", users)
+	if want := map[form]int{byUsers: 2, byNamespaces: 1}[f]; len(users) != want {
+		t.Errorf("two jobs at once have the users %v, want %d", users, want)
 	}
 	if _, err := os.Stat("/tmp/x"); err == nil {
 		t.Error("what a job wrote to its /tmp is in the machine's")
 	}
 }
 
+// attacksOnTheSameUser try what the kernel would grant to the agent's user. What
+// they look for is there before the agent starts.
+func (r *runner) attacksOnTheSameUser(f form) []string {
+	_, file := r.outsider(f)
+	name := "@berth-attack-" + filepath.Base(filepath.Dir(r.dir.Path()))
+	var said []string
+	if scopes() {
+		l, err := net.Listen("unix", name)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.t.Cleanup(func() { _ = l.Close() })
+		said = append(said, "dial "+name)
+	}
+	if os.Geteuid() == 0 { // only root can put something of the user's there
+		mine := func(parent, below string) string {
+			dir, err := os.MkdirTemp(parent, "berth-attack-")
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			path := filepath.Join(dir, below)
+			err = errors.Join(os.Chmod(dir, 0o755), os.MkdirAll(path, 0o755), os.WriteFile(path+"/f", []byte(outsiders), 0o600),
+				os.Chown(path, r.uid, r.uid), os.Chown(path+"/f", r.uid, r.uid))
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			return path
+		}
+		for _, parent := range []string{"/var/lib", "/opt"} {
+			dir := mine(parent, "")
+			said = append(said, "sh cat "+dir+"/f >/dev/null 2>&1 && echo leak: reads "+dir)
+		}
+		deep := mine("/opt", "of/root")
+		said = append(said, "sh { echo x >"+deep+"/new; } 2>/dev/null && echo leak: writes to "+deep)
+	}
+	return append(said,
+		"sh cat "+file+" >/dev/null 2>&1 && echo leak: reads what the runner has elsewhere",
+		"sh unshare -U true 2>/dev/null && echo leak: makes a user namespace",
+		"sh mount -o remount,rw,bind in 2>/dev/null && echo leak: opened in/",
+		"sh mount -o remount,rw,bind . 2>/dev/null && echo leak: opened its folder",
+		"sh mount -t tmpfs none work/home 2>/dev/null && echo leak: mounts",
+		"sh { echo x >job.json; } 2>/dev/null && echo leak: rewrites its job",
+		"sh rm -f job.json 2>/dev/null && echo leak: removes its job",
+		"sh { chmod 700 in && touch in/x; } 2>/dev/null && echo leak: opened in/ by its mode",
+		"sh mv in out/in 2>/dev/null && echo leak: moved in/ away",
+		"sh ln -s /etc other 2>/dev/null && echo leak: writes in its folder",
+		"sh ls /dev | grep -v -x -e fd -e full -e null -e ptmx -e pts -e random -e shm -e stderr -e stdin -e stdout -e tty -e urandom -e zero | sed 's/^/leak: device /'",
+		"sh [ -z \"$(ls /dev/pts | grep -v ptmx)\" ] || echo leak: terminals of others",
+		"sh echo x >/dev/null && head -c 1 /dev/urandom >/dev/null || echo leak: not even /dev/null works",
+		"sh find / -xdev -maxdepth 3 -user $(id -u) ! -path '/proc/*' ! -path '/tmp*' ! -path /var ! -path /var/tmp ! -path '/dev*' 2>/dev/null | while read f; do [ -z \"$(ls -A $f 2>/dev/null)\" ] || echo leak: has $f; done",
+		"sh for f in $(find / -maxdepth 2 -type d ! -path '/proc*' 2>/dev/null); do case $f in /tmp*|/var/tmp*|/dev/shm*) ;; *) [ ! -w $f ] || echo leak: writes to $f ;; esac; done",
+		"sh kill -0 "+strconv.Itoa(os.Getpid())+" 2>/dev/null && echo leak: signals the agent",
+		"sh { echo 100 >/proc/sys/user/max_user_namespaces; } 2>/dev/null && echo leak: allows itself namespaces",
+	)
+}
+
+// scopes tells whether the kernel keeps processes off abstract sockets, by
+// Landlock.
+func scopes() bool {
+	const create, version, hasScopes = 444, 1, 6
+	v, _, errno := syscall.RawSyscall(create, 0, 0, version)
+	return errno == 0 && v >= hasScopes
+}
+
 // A neighbour tries to rewrite what an apply was approved with, from before the
 // apply begins until after it runs.
 func TestAttackPinned(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
+	inForms(t, attackPinned)
+}
+
+func attackPinned(t *testing.T, f form) {
 	// The apply waits, then says what is pinned.
 	var r *runner
-	c := newChangeOf(t, func(made *runner) { r = made; r.start() }, func(s *jobspec.Spec) {
-		s.TerraformModule.VarFiles = []string{"touch " + r.file("begun") + "\nwait " + r.file("go") + "\nsh cat in/pinned/plan; echo; cat in/artifact/main.tf"}
+	c := newChangeOf(t, func(made *runner) { r = made; f.begin(r) }, func(s *jobspec.Spec) {
+		s.TerraformModule.VarFiles = []string{"touch " + r.file("begun") + "\nwait " + r.file("go") + "\n" +
+			"sh { echo rewritten >in/pinned/plan; } 2>/dev/null && echo leak: rewrote its own plan\n" +
+			"sh { chmod -R u+w in && mv in/pinned in/other; } 2>/dev/null && echo leak: moved its own plan\n" +
+			"sh { mount -o remount,rw,bind in || umount in; } 2>/dev/null && echo leak: opened in/\n" +
+			"sh cat in/pinned/plan; echo; cat in/artifact/main.tf"}
 	})
 	attack := strings.Join([]string{
 		`sh target=""; while [ ! -e ` + c.file("go") + ` ]`,
@@ -251,6 +356,7 @@ func TestAttackPinned(t *testing.T) {
 	if result.Outcome != jobspec.OutcomeSucceeded {
 		t.Errorf("the apply: %+v", result)
 	}
+	c.noLeaks(job)
 	lines := c.plane.log(t, c.plane.streamOf(job))
 	if !slices.Contains(lines, `{"planned":"api"}`) || !slices.Contains(lines, "# nothing") || slices.Contains(lines, "rewritten") {
 		t.Errorf("the apply ran with:\n%s", strings.Join(lines, "\n"))
@@ -265,17 +371,156 @@ func TestAttackPinned(t *testing.T) {
 // A limit that was asked for and cannot be set: nothing runs as if it were.
 func TestAttackLimits(t *testing.T) {
 	t.Parallel()
-	needsRoot(t)
+	inForms(t, attackLimits)
+}
+
+func attackLimits(t *testing.T, f form) {
+	const tooMany = 1 << 62 // more than a kernel counts
 	r := newRunner(t, runnerapi.RunnerKindInstall)
+	if f == byNamespaces && os.Geteuid() == 0 {
+		r.yield()
+		cmd := r.process(processConfig{PIDs: tooMany}, r.user())
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "--engine-limits off") {
+			t.Errorf("the agent ended with %v, want it to say how to go on:\n%s", err, out)
+		}
+		return
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	config := agent.Config{
-		Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0",
-		EnginePIDs: 1 << 62, // more than a kernel counts
-		Log:        slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Data: r.dir.Path(), Engine: r.binary, Executable: r.binary, EngineUID: r.uid, Version: "1.2.0", EnginePIDs: tooMany,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	err := agent.Run(ctx, config)
 	if err == nil || !strings.Contains(err.Error(), "--engine-limits off") {
 		t.Errorf("the agent ended with %v, want it to say how to go on", err)
+	}
+}
+
+// Without root there are no control groups to write: the agent runs engines
+// without limits and says so.
+func TestWithoutLimits(t *testing.T) {
+	t.Parallel()
+	needsNamespaces(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	byNamespaces.begin(r)
+	job := r.plane.give(script("print hello"))
+	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+		t.Errorf("result = %+v", result)
+	}
+	var status agent.Status
+	if _, err := datadir.ReadJSON(r.dir.Status(), &status); err != nil {
+		t.Fatal(err)
+	}
+	r.plane.mu.Lock()
+	defer r.plane.mu.Unlock()
+	for _, said := range []string{status.Limits, fmt.Sprint(r.plane.sessions[0].Facts["limits"])} {
+		if !strings.HasPrefix(said, "none: control groups cannot be used here: ") {
+			t.Errorf("limits are said to be %q", said)
+		}
+	}
+}
+
+// Where the kernel gives no namespaces, and where somebody turned it off, an
+// engine shares the agent's user, and the agent says so.
+func TestWithoutNamespaces(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		config processConfig
+		want   string
+	}{
+		"the kernel gives none": {processConfig{Barred: true}, "the runner is not root, and user namespaces cannot be used here, so engines share its user: "},
+		"--engine-uids is off":  {processConfig{UIDs: "off"}, "--engine-uids is off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.config.Barred {
+				needsNamespaces(t)
+			}
+			r := newRunner(t, runnerapi.RunnerKindInstall)
+			r.yield()
+			cmd := r.process(tc.config, r.user())
+			if tc.config.Barred { // a user namespace in which there are no further ones
+				uid := os.Geteuid()
+				if uid == 0 {
+					uid = r.uid
+					cmd.SysProcAttr.Credential.NoSetGroups = true
+				}
+				gid := os.Getegid()
+				if gid == 0 {
+					gid = r.uid
+				}
+				const sysResource = 24
+				cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER
+				cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
+				cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+				cmd.SysProcAttr.AmbientCaps = []uintptr{sysResource}
+			}
+			r.run(cmd)
+			job := r.plane.give(script("read "+r.dir.Path()+"/identity", "whoami"))
+			if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeSucceeded {
+				t.Errorf("result = %+v", result)
+			}
+			if lines := r.plane.log(t, r.plane.streamOf(job)); !slices.Contains(lines, "readable true") {
+				t.Errorf("the engine cannot even read the agent's key, so this test proves nothing:\n%s", strings.Join(lines, "\n"))
+			}
+			var status agent.Status
+			if _, err := datadir.ReadJSON(r.dir.Status(), &status); err != nil {
+				t.Fatal(err)
+			}
+			r.plane.mu.Lock()
+			defer r.plane.mu.Unlock()
+			s := r.plane.sessions[0]
+			if s.Trust != runnerapi.TrustDevelopment || !strings.HasPrefix(fmt.Sprint(s.Facts["isolation"]), tc.want) || status.Trust != "development" {
+				t.Errorf("trust = %s because %v, status %+v; want development because %s", s.Trust, s.Facts["isolation"], status, tc.want)
+			}
+		})
+	}
+}
+
+// What an engine needs of the hidden places is shown to it, and no more, and it
+// cannot write there.
+func TestEngineSees(t *testing.T) {
+	t.Parallel()
+	inForms(t, engineSees)
+}
+
+func engineSees(t *testing.T, f form) {
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	dir, err := os.MkdirTemp("", "berth-seen-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	seen, other := filepath.Join(dir, "seen"), filepath.Join(dir, "other")
+	for _, path := range []string{seen, other} {
+		if err := os.WriteFile(path, []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(seen, 0o666), datadir.WriteJSON(r.dir.Config(), map[string]any{"engine_sees": seen + ":" + dir + "/absent"})); err != nil {
+		t.Fatal(err)
+	}
+	f.begin(r)
+	job := r.plane.give(script("read "+seen, "sh { echo y >"+seen+"; } 2>/dev/null && echo leak: writes there", "sh cat "+other+" >/dev/null 2>&1 && echo leak: reads what is next to it"))
+	r.plane.result(t, job)
+	r.noLeaks(job)
+	if lines := r.plane.log(t, r.plane.streamOf(job)); !slices.Contains(lines, "readable true") {
+		t.Errorf("the engine does not see what was named:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// Before an agent starts, preflight does what it would do to find out.
+func TestPreflightWithoutRoot(t *testing.T) {
+	t.Parallel()
+	needsNamespaces(t)
+	r := newRunner(t, runnerapi.RunnerKindInstall)
+	r.yield()
+	cmd := exec.CommandContext(t.Context(), r.binary, "preflight", r.dir.Path())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: r.user()}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "engines are kept apart by user namespaces - <nil>\n") {
+		t.Errorf("preflight: %v\n%s", err, out)
 	}
 }

@@ -321,9 +321,7 @@ func TestAnEngineThatDiesInAnApplyIsUncertain(t *testing.T) {
 // the next agent listens where the first one did.
 func TestKilledAgentInTheMiddleOfAnApply(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("without root an engine is asked to stop when its agent dies")
-	}
+	needsOwnNamespace(t)
 	var kill func()
 	r := func(r *runner) {
 		cmd := r.startProcess()

@@ -60,6 +60,10 @@ type Config struct {
 	// Engines "jobs": --engine-pids, BERTH_ENGINE_PIDS, engine_pids; default
 	// 4096.
 	EnginePIDs int64
+	// EngineSees are files and directories, with colons between them, that
+	// isolated engines see where these would be hidden, read-only:
+	// --engine-sees, BERTH_ENGINE_SEES, engine_sees; default none.
+	EngineSees string
 	// EngineLimits says what to do where these two cannot be set, LimitsAuto,
 	// LimitsRequired or LimitsOff: --engine-limits, BERTH_ENGINE_LIMITS,
 	// engine_limits; default LimitsAuto, LimitsRequired when one of them was set.
@@ -113,6 +117,7 @@ type fileConfig struct {
 	GraceSeconds int    `json:"grace_seconds"`
 	EngineMemory int64  `json:"engine_memory_bytes"`
 	EnginePIDs   int64  `json:"engine_pids"`
+	EngineSees   string `json:"engine_sees"`
 	EngineLimits string `json:"engine_limits"`
 	EngineCPU    int64  `json:"engine_cpu_millis"`
 	MinFree      int64  `json:"min_free_bytes"`
@@ -145,6 +150,7 @@ func (c Config) Complete() (Config, error) {
 	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second, 30*time.Second)
 	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, file.EngineMemory), first(c.EnginePIDs, file.EnginePIDs)
 	c.EngineLimits = first(c.EngineLimits, file.EngineLimits)
+	c.EngineSees = first(c.EngineSees, file.EngineSees)
 	if c.EngineLimits == "" && (c.EngineMemory != 0 || c.EnginePIDs != 0) {
 		c.EngineLimits = LimitsRequired
 	}

@@ -364,9 +364,7 @@ func TestDamagedJobDirectory(t *testing.T) {
 // the directory is moved.
 func TestDamagedJobDirectoryOfALivingEngine(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("without root an engine is asked to stop when its agent dies")
-	}
+	needsOwnNamespace(t)
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	cmd := r.startProcess()
 	job := r.plane.give(script("touch "+r.file("began"), "wait "+r.file("go")))

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -38,7 +39,9 @@ func (i *isolation) text() string {
 	switch {
 	case i.weak != "":
 		parts = append(parts, i.weak)
-	case i.engines.Hidden && i.engines.UID == 0:
+	case i.engines.OwnUsers:
+		parts = append(parts, fmt.Sprintf("each engine has a user namespace and a mount namespace of its own; all run as user %d, the runner's", os.Geteuid()))
+	case i.engines.OwnUser():
 		parts = append(parts, "each engine has a user and a mount namespace of its own")
 	case i.engines.Hidden:
 		parts = append(parts, fmt.Sprintf("each engine has a mount namespace of its own; all run as user %d", i.engines.UID))
@@ -74,23 +77,28 @@ func (a *agent) isolate() error {
 	if err := a.limit(); err != nil {
 		return err
 	}
-	switch {
-	case os.Geteuid() != 0:
-		i.weak = "the runner is not root, so engines share its user"
-		return nil
+	switch root := os.Geteuid() == 0; {
 	case a.cfg.Pod != nil:
 		i.weak = "engines share the pod of the agent (--engines process); with --engines jobs each has its own"
 	case a.cfg.EngineUIDs == users.Off:
 		i.weak = "--engine-uids is off"
 	default:
-		err := a.hide()
+		hide := a.hide
+		if !root {
+			hide = a.hideFromItself
+		}
+		err := hide()
 		if err == nil {
 			return nil
 		}
-		i.weak = "engines cannot be kept apart here: " + err.Error()
+		if i.weak = "engines cannot be kept apart here: " + err.Error(); !root {
+			i.weak = "the runner is not root, and user namespaces cannot be used here, so engines share its user: " + err.Error()
+		}
 	}
 	*i = isolation{weak: i.weak, limits: i.limits, unlimited: i.unlimited}
-	i.engines = process.Isolation{UID: a.cfg.EngineUID, GID: a.cfg.EngineUID, PIDNamespace: process.CanSeparate(a.cfg.Executable)}
+	if os.Geteuid() == 0 {
+		i.engines = process.Isolation{UID: a.cfg.EngineUID, GID: a.cfg.EngineUID, PIDNamespace: process.CanSeparate(a.cfg.Executable)}
+	}
 	return nil
 }
 
@@ -159,13 +167,56 @@ func (a *agent) hide() error {
 	return a.try(try, i.engines.UID)
 }
 
+// hideFromItself tries engines that have the agent's own user, in a user
+// namespace of theirs, and see of the machine only what they need.
+func (a *agent) hideFromItself() error {
+	i := &a.iso
+	i.sight = launcher.Sight{Data: a.dir.Path()}
+	needed := append(a.pathsOfEngines(), a.cfg.Engine)
+	if a.cfg.Terraform != "" {
+		needed = append(needed, a.cfg.Terraform)
+	}
+	if err := process.Narrow(&i.sight, os.Geteuid(), needed...); err != nil {
+		return err
+	}
+	i.engines = process.Isolation{PIDNamespace: true, Hidden: true, OwnUsers: true}
+	if groups := otherGroups(); len(groups) > 0 {
+		i.notes = append(i.notes, fmt.Sprintf("engines stay in groups %s of its user", strings.Join(groups, ", ")))
+	}
+	try, err := a.tryFolder()
+	if err != nil {
+		return err
+	}
+	defer try.remove()
+	return a.try(try, 0)
+}
+
+// otherGroups are those of the agent but for its first. Without root nobody can
+// leave a group.
+func otherGroups() []string {
+	all, _ := os.Getgroups()
+	var others []string
+	for _, gid := range all {
+		if gid != os.Getegid() {
+			others = append(others, strconv.Itoa(gid))
+		}
+	}
+	return others
+}
+
 // neededByEngines are the paths that engines are told of.
 func (a *agent) neededByEngines() []string {
 	needed := []string{filepath.Dir(a.cfg.Engine)}
 	if a.cfg.Terraform != "" {
 		needed = append(needed, filepath.Dir(a.cfg.Terraform))
 	}
-	needed = append(needed, filepath.SplitList(a.cfg.SearchPath)...)
+	return append(needed, a.pathsOfEngines()...)
+}
+
+// pathsOfEngines are where engines look for what they are not given.
+func (a *agent) pathsOfEngines() []string {
+	needed := filepath.SplitList(a.cfg.SearchPath)
+	needed = append(needed, filepath.SplitList(a.cfg.EngineSees)...)
 	for _, name := range job.EngineFiles {
 		needed = append(needed, filepath.SplitList(os.Getenv(name))...)
 	}
@@ -190,7 +241,7 @@ func (a *agent) tryFolder() (tryFolder, error) {
 	if err := root.RemoveAll(tryName); err != nil {
 		return t, errors.Join(err, root.Close())
 	}
-	for _, dir := range []string{tryName, tryName + "/engine", tryName + "/engine/in", tryName + "/scratch"} {
+	for _, dir := range []string{tryName, tryName + "/engine", tryName + "/engine/in", tryName + "/engine/out", tryName + "/scratch"} {
 		if err := root.Mkdir(dir, 0o700); err != nil {
 			return t, errors.Join(err, root.Close())
 		}
@@ -208,7 +259,7 @@ func (t tryFolder) remove() {
 func (a *agent) try(t tryFolder, owner int) error {
 	i := &a.iso
 	iso := i.engines
-	if iso.UID == 0 {
+	if iso.OwnUser() {
 		uid, err := i.users.Take(t.path)
 		if err != nil {
 			return err
@@ -216,11 +267,13 @@ func (a *agent) try(t tryFolder, owner int) error {
 		defer i.users.Give(uid, t.path)
 		iso.UID, iso.GID = uid, uid
 	}
-	if err := errors.Join(t.root.Lchown(tryName+"/engine", iso.UID, iso.GID), t.root.Lchown(tryName+"/scratch", owner, owner)); err != nil {
-		return err
+	if !iso.OwnUsers {
+		if err := errors.Join(t.root.Lchown(tryName+"/engine", iso.UID, iso.GID), t.root.Lchown(tryName+"/scratch", owner, owner)); err != nil {
+			return err
+		}
 	}
-	sight := i.sight
-	sight.Folder, sight.Closed, sight.Scratch = filepath.Join(t.path, "engine"), []string{"in"}, filepath.Join(t.path, "scratch")
+	sight := job.Shape(i.sight, filepath.Join(t.path, "engine"))
+	sight.Scratch = filepath.Join(t.path, "scratch")
 	spec := process.Spec{
 		Path: a.cfg.Engine, Dir: sight.Folder, Env: []string{}, Isolation: iso, Launcher: a.cfg.Executable, Sight: &sight,
 	}

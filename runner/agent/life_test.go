@@ -33,7 +33,7 @@ func TestEnrolsAndWorks(t *testing.T) {
 		t.Fatalf("result = %+v", result)
 	}
 	lines := r.plane.log(t, r.plane.streamOf(job))
-	for _, want := range []string{"hello", fmt.Sprintf("readable %v", r.uid == 0)} {
+	for _, want := range []string{"hello", fmt.Sprintf("readable %v", !r.isolated())} {
 		if !slices.Contains(lines, want) {
 			t.Errorf("log has no %q:\n%s", want, strings.Join(lines, "\n"))
 		}
@@ -163,9 +163,7 @@ func (r *runner) sealed(inputs map[string]any) json.RawMessage {
 // agent adopts it, and the log is whole and redacted on both sides of the crash.
 func TestKilledAgentIsSucceeded(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("without root an engine is asked to stop when its agent dies")
-	}
+	needsOwnNamespace(t)
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	const secret = "correct-horse-battery"
 	first := r.startProcess()
@@ -207,9 +205,7 @@ func TestKilledAgentIsSucceeded(t *testing.T) {
 // The engine ends while no agent looks.
 func TestResultOfAnEngineThatEndedAlone(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("without root an engine is asked to stop when its agent dies")
-	}
+	needsOwnNamespace(t)
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	first := r.startProcess()
 	job := r.plane.give(script("wait "+r.file("go"), "print alone", "touch "+r.file("ended")))
@@ -367,31 +363,22 @@ func (r *runner) turn(mode power.Mode) {
 	}
 }
 
-// Without root the engine shares the agent's user and cannot be left alone: it
-// is asked to stop when the agent dies, and the next agent tells how it ended.
+// An engine that shares the agent's user, without a namespace of its own, cannot
+// be left alone: it is asked to stop when the agent dies, and the next agent
+// tells how it ended.
 func TestWithoutRoot(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, runnerapi.RunnerKindInstall)
-	var user *syscall.Credential
-	if os.Geteuid() == 0 {
-		user = &syscall.Credential{Uid: uint32(r.uid), Gid: uint32(r.uid)}
-		err := filepath.WalkDir(r.dir.Path(), func(path string, _ os.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Chown(path, r.uid, r.uid)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := r.startProcessAs(user)
+	r.yield()
+	shared := processConfig{UIDs: "off"}
+	first := r.process(shared, r.user())
+	r.run(first)
 	job := r.plane.give(script("touch "+r.file("begun"), "print before", "wait "+r.file("never")))
 	r.appears(r.file("begun"))
 	r.hasPhase(job, `"phase": "started"`)
 	_ = first.Process.Signal(syscall.SIGKILL)
 	_ = first.Wait()
-	r.startProcessAs(user)
+	r.run(r.process(shared, r.user()))
 	if result := r.plane.result(t, job); result.Outcome != jobspec.OutcomeNotStarted {
 		t.Errorf("result = %+v, want it given back", result)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -29,13 +30,18 @@ import (
 
 // TestMain lets the test binary be what the agent starts: the job contract is
 // any executable, so `<binary> run DIR` is an engine. `<binary> agent CONFIG` is
-// an agent that can be killed.
+// an agent that can be killed, `<binary> preflight DATA` asks before there is one.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "run":
 		os.Exit(engine(os.Args[2]))
 	case len(os.Args) == 3 && os.Args[1] == "agent":
 		os.Exit(agentProcess(os.Args[2]))
+	case len(os.Args) == 3 && os.Args[1] == "preflight":
+		for _, f := range agent.Preflight(context.Background(), agent.Config{Data: os.Args[2], Engine: os.Args[0], Executable: os.Args[0]}) {
+			fmt.Println(f.What, "-", f.Err)
+		}
+		os.Exit(0)
 	case len(os.Args) == 2 && os.Args[1] == "version":
 		os.Exit(0)
 	}
@@ -207,7 +213,8 @@ func (e testEngine) backend(method, address string, body []byte) ([]byte, error)
 }
 
 // script does commands: print TEXT, secret, env, whoami, read FILE, touch FILE,
-// append FILE, wait FILE, sh COMMAND, swap DIR TARGET UNTIL, hang, die, fail.
+// append FILE, wait FILE, sh COMMAND, dial SOCKET, swap DIR TARGET UNTIL, hang,
+// die, fail.
 func (e testEngine) script(text string) error {
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
@@ -260,6 +267,11 @@ func (e testEngine) script(text string) error {
 			if err := cmd.Run(); err != nil {
 				fmt.Println("sh:", err)
 			}
+		case "dial":
+			if conn, err := net.Dial("unix", arg); err == nil {
+				fmt.Println("leak: reached", arg)
+				conn.Close()
+			}
 		case "swap":
 			words := strings.Fields(arg)
 			swap(words[0], words[1], words[2])
@@ -298,6 +310,11 @@ type processConfig struct {
 	EngineUID int    `json:"engine_uid"`
 	// Clock is what the clock says at the start; zero for the real one.
 	Clock time.Time `json:"clock,omitzero"`
+	// UIDs and PIDs are --engine-uids and --engine-pids.
+	UIDs string `json:"uids,omitempty"`
+	PIDs int64  `json:"pids,omitempty"`
+	// Barred: in the agent's user namespace there are no further ones.
+	Barred bool `json:"barred,omitempty"`
 }
 
 func agentProcess(text string) int {
@@ -305,6 +322,12 @@ func agentProcess(text string) int {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 64
+	}
+	if c.Barred {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 64
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -314,7 +337,7 @@ func agentProcess(text string) int {
 	}
 	err = agent.Run(ctx, agent.Config{
 		Data: c.Data, Engine: self, Executable: self, EngineUID: c.EngineUID, Version: "1.2.0", Grace: 2 * time.Second,
-		Now: clock(c.Clock), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		EngineUIDs: c.UIDs, EnginePIDs: c.PIDs, Now: clock(c.Clock), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -472,14 +495,29 @@ func (r *runner) startProcess() *exec.Cmd {
 // startProcessAs is startProcess as another user; nil for our own.
 func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 	r.t.Helper()
-	config, err := json.Marshal(processConfig{Data: r.dir.Path(), EngineUID: r.uid, Clock: r.clock})
+	cmd := r.process(processConfig{}, user)
+	r.run(cmd)
+	return cmd
+}
+
+// process is an agent of its own, not yet started.
+func (r *runner) process(c processConfig, user *syscall.Credential) *exec.Cmd {
+	r.t.Helper()
+	c.Data, c.EngineUID, c.Clock = r.dir.Path(), r.uid, r.clock
+	config, err := json.Marshal(c)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.begun = true
 	cmd := exec.Command(r.binary, "agent", string(config))
-	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	return cmd
+}
+
+// run starts an agent's process, which is stopped at the end of the test.
+func (r *runner) run(cmd *exec.Cmd) {
+	r.t.Helper()
+	r.begun = true
+	cmd.Stdout, cmd.Stderr = r.t.Output(), r.t.Output()
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -487,7 +525,6 @@ func (r *runner) startProcessAs(user *syscall.Credential) *exec.Cmd {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	return cmd
 }
 
 // file is a path in the install directory, where engine and test meet.

@@ -56,6 +56,14 @@ type plane struct {
 	// accept has the runner accept the script of a run before it is given out.
 	accept   func(jobspec.Script)
 	requests int
+
+	// sessionAnswers are those of the requests for sessions, in their order: "lost",
+	// a code, or "" for a session.
+	sessionAnswers []string
+	overtake       int // claims that are told that another process has the session
+	overtakeHead   int // questions for the chain's head that are told the same
+	unknown        int // claims that are told that their session is not known
+	disputed       *runnerapi.Dispute
 }
 
 type stream struct {
@@ -284,8 +292,19 @@ func (p *plane) openSession(w http.ResponseWriter, r *http.Request) {
 			out.Registry.Host = p.registry
 		}
 		p.sessions = append(p.sessions, in)
-		out.Epoch = int64(len(p.sessions))
+		out.Epoch, out.Disputed = int64(len(p.sessions)), p.disputed
 	})
+	switch code := p.next(); code {
+	case "":
+	case "lost":
+		panic(http.ErrAbortHandler)
+	case "opening_over":
+		refuse(w, http.StatusConflict, code, "over")
+		return
+	default:
+		refuse(w, http.StatusUnauthorized, code, "no")
+		return
+	}
 	answer(w, http.StatusOK, out)
 }
 
@@ -295,6 +314,9 @@ func (p *plane) claim(w http.ResponseWriter, r *http.Request) {
 	wait, cancel := context.WithTimeout(r.Context(), 20*time.Second)
 	defer cancel()
 	for {
+		if p.ends(w) {
+			return
+		}
 		p.mu.Lock()
 		jobs, again := p.claims[in.ClaimID]
 		if n := min(in.Slots, len(p.queue)); !again && n > 0 {
@@ -427,6 +449,9 @@ func (p *plane) unlockState(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (p *plane) chainHead(w http.ResponseWriter, _ *http.Request) {
+	if p.overtook(w) {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answer(w, http.StatusOK, headOf(p.chain))

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/control"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/process"
+	"github.com/berth-dev/berth/runner/agent/users"
 )
 
 // Finding is one thing that an agent needs, and what is wrong with it.
@@ -45,6 +46,9 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 		found(fmt.Sprintf("engine can be reached by user %d", uid), process.Reachable(done.Engine, uid, uid))
 		found(fmt.Sprintf("data directory can be reached by user %d", uid), process.Reachable(dir.Path(), uid, uid))
 	}
+	if os.Geteuid() != 0 && done.Engines == EnginesProcess && done.Pod == nil && done.EngineUIDs != users.Off {
+		findings = append(findings, Finding{What: "engines are kept apart by user namespaces", Warning: true, Err: tryNamespaces(done)})
+	}
 	if err == nil && trust.Recovery == nil {
 		findings = append(findings, Finding{What: "recovery key", Warning: true,
 			Err: errors.New("there is none: a lost disk loses all states and outputs; make one with berth-runner recovery new")})
@@ -57,6 +61,21 @@ func Preflight(ctx context.Context, cfg Config) []Finding {
 		found("control plane at "+trust.RunnerAPIURL, reach(ctx, trust, done.CAFile))
 	}
 	return findings
+}
+
+// tryNamespaces does what an agent that is not root does at its start to find out
+// whether engines can be kept apart.
+func tryNamespaces(cfg Config) error {
+	tmp, err := os.MkdirTemp("", "berth-preflight-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	a := agent{cfg: cfg}
+	if a.dir, err = datadir.At(tmp); err != nil {
+		return err
+	}
+	return a.hideFromItself()
 }
 
 // reach asks for anything: that somebody answers is enough.

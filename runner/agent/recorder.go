@@ -36,20 +36,22 @@ type recorder struct {
 	grown  chan struct{} // has one element when there is something to copy
 }
 
-func newRecorder(w *chain.Writer, d *disk.Guard, log *slog.Logger) *recorder {
-	return &recorder{Writer: w, disk: d, stand: newStand(), log: log, grown: make(chan struct{}, 1)}
+func newRecorder(w *chain.Writer, d *disk.Guard, s *stand, log *slog.Logger) *recorder {
+	return &recorder{Writer: w, disk: d, stand: s, log: log, grown: make(chan struct{}, 1)}
 }
 
 // Append stores a record and lets it be copied. On a full disk all but intents
 // take of the reserve: what was done is recorded, and nothing new is begun.
 // While the customer has to decide about the chain, only outcomes go into it:
-// anything else would make a second history longer. Events wait on disk.
+// anything else would make a second history longer. Events wait on disk. While
+// mutations are stopped for another reason, there is only no new intent.
 func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.Head, err error) {
 	stopped := r.stand.text()
-	if stopped != "" && record.Kind == chain.Event {
+	problem, _ := r.stand.chainProblem()
+	switch {
+	case problem != nil && record.Kind == chain.Event:
 		return head, r.disk.Insist(func() error { return r.held.add(record) })
-	}
-	if stopped != "" && record.Kind != chain.Outcome {
+	case problem != nil && record.Kind != chain.Outcome, stopped != "" && record.Kind == chain.Intent:
 		return head, errors.New(stopped)
 	}
 	store := func() (err error) {
@@ -62,7 +64,7 @@ func (r *recorder) Append(ctx context.Context, record chain.Record) (head chain.
 		err = r.disk.Insist(store)
 	}
 	if err == nil {
-		if stopped == "" && r.second != nil {
+		if problem == nil && r.second != nil {
 			if err := r.second.Keep(head); err != nil { // the chain may be ahead of it
 				r.log.WarnContext(ctx, "second copy of the head is behind", "err", err)
 			}
@@ -83,7 +85,7 @@ func (r *recorder) adopt(after int64, lines []chain.Line, decision chain.Record)
 
 // ship copies records for as long as a session lasts.
 func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logger, forked func(chain.Head) (known bool)) error {
-	if err := r.stand.free(ctx); err != nil {
+	if err := r.stand.chainIsGood(ctx); err != nil {
 		return err
 	}
 	var copied runnerapi.ChainHead
@@ -162,7 +164,10 @@ func (a *agent) noteRefusal(ctx context.Context, what, detail string) {
 // they ended cannot be known any more. It waits until the chain was compared with
 // the copy: after an older backup these intents may have their outcomes there.
 func (a *agent) closeIntents(ctx context.Context) {
-	if a.chain == nil || a.chain.stand.text() != "" {
+	if a.chain == nil {
+		return
+	}
+	if problem, _ := a.stand.chainProblem(); problem != nil {
 		return
 	}
 	var held []string

@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+func TestAfterOvertaken(t *testing.T) {
+	t.Parallel()
+	for n, most := range map[int]time.Duration{0: 200 * time.Millisecond, 3: 1600 * time.Millisecond, 11: 5 * time.Minute, 1000: 5 * time.Minute} {
+		if wait := afterOvertaken(n); wait < most/2 || wait > most {
+			t.Errorf("after %d: %s, want %s to %s", n, wait, most/2, most)
+		}
+	}
+}
+
 func TestReopen(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

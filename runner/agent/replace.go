@@ -40,7 +40,7 @@ func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced,
 	if cfg, err = cfg.Complete(); err != nil {
 		return done, err
 	}
-	a := &agent{cfg: cfg, link: newLink(), renewed: make(chan struct{})}
+	a := newAgent(cfg)
 	if a.dir, err = datadir.At(cfg.Data); err != nil {
 		return done, err
 	}
@@ -113,7 +113,7 @@ func (a *agent) signHandover(ctx context.Context, key *recovery.Key) error {
 
 // takeOver gets from the control plane what the machine before left there.
 func (a *agent) takeOver(ctx context.Context, key *recovery.Key, done *Replaced) error {
-	session, err := a.api.OpenSession(ctx, runnerapi.SessionRequest{
+	session, err := a.askSession(ctx, runnerapi.SessionRequest{
 		RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Trust: a.trustLevel(), Switch: runnerapi.Switch(a.power.Mode()),
 		Facts: a.facts(), Running: []runnerapi.Attempt{},
 	})

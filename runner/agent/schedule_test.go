@@ -124,9 +124,7 @@ func TestEachTickIsOneRunOverRestarts(t *testing.T) {
 
 func TestRunSurvivesTheAgent(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("without root an engine is asked to stop when its agent dies")
-	}
+	needsOwnNamespace(t)
 	r := newRunner(t, runnerapi.RunnerKindInstall)
 	r.schedule(1, true, "append "+r.file("effects"), "touch "+r.file("begun"), "wait "+r.file("go"), "print checked")
 	r.clock = minute("10:00:54")

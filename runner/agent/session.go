@@ -24,7 +24,7 @@ var errReopen = errors.New("session is over")
 // sessions keeps one session open after the other. work ends when no new jobs
 // are wanted, life when nothing is.
 func (a *agent) sessions(work, life context.Context) error {
-	failures := 0
+	failures, overtaken := 0, 0
 	for {
 		var lasted time.Duration
 		session, err := a.openSession(life)
@@ -42,7 +42,13 @@ func (a *agent) sessions(work, life context.Context) error {
 			return err
 		}
 		var wait time.Duration
-		wait, failures = reopen(failures, lasted)
+		if errors.Is(err, errOvertaken) {
+			a.overtaken(life)
+			wait = afterOvertaken(overtaken)
+			overtaken++
+		} else {
+			wait, failures = reopen(failures, lasted)
+		}
 		if failures > 1 {
 			a.cfg.Log.WarnContext(life, "session ended soon, the next one waits", "err", err, "lasted", lasted, "wait", wait, "in_a_row", failures)
 		}
@@ -59,17 +65,27 @@ func (a *agent) openSession(life context.Context) (runnerapi.Session, error) {
 	if err != nil {
 		return session, err
 	}
+	var over error
 	err = control.Retry(life, a.cfg.Log, "open session", func(ctx context.Context) (err error) {
-		session, err = a.api.OpenSession(ctx, runnerapi.SessionRequest{
+		session, err = a.askSession(ctx, runnerapi.SessionRequest{
 			RunnerID: a.runner.RunnerID, Version: a.cfg.Version, Slots: a.cfg.Slots, Trust: a.trustLevel(),
 			Switch: runnerapi.Switch(a.power.Mode()), Facts: a.facts(), Running: a.jobs.Held(), ChainHead: a.localHead(),
 			Recovery: brought.key, RecoverySigned: brought.signed, SealedSalt: brought.salt,
 		})
-		return verdict(err)
+		if why := a.over(err); why != nil { // no answer that changes by asking again
+			over, err = why, nil
+		}
+		return err
 	})
+	if err == nil {
+		err = over
+	}
 	if err != nil {
 		a.writeStatus(func(s *Status) { s.Connected, s.Error = false, errorText(err) })
 		return session, err
+	}
+	if session.Disputed != nil {
+		a.dispute(life, "two processes hold the key of this runner: "+session.Disputed.Reason)
 	}
 	if err := a.place(life, &session); err != nil {
 		a.cfg.Log.ErrorContext(life, "session is not used", "err", err)
@@ -118,8 +134,21 @@ func verdict(err error) error {
 		return fmt.Errorf("%w: %s", ErrRevoked, err.Error())
 	case control.Is(err, "session_void"):
 		return fmt.Errorf("%w: %s", ErrSuperseded, err.Error())
+	case control.Is(err, "session_overtaken"):
+		return fmt.Errorf("%w: %s", errOvertaken, err.Error())
 	}
 	return err
+}
+
+// over is why no session can be opened any more, nil while one can.
+func (a *agent) over(err error) error {
+	switch {
+	case control.Is(err, "runner_revoked"), control.Is(err, "session_void"):
+		return verdict(err)
+	case a.replaced(err):
+		return fmt.Errorf("%w: another machine took the place of this one: %s", ErrSuperseded, err.Error())
+	}
+	return nil
 }
 
 // again decides what a loop of a session does after an error: try again after a
@@ -129,7 +158,7 @@ func (a *agent) again(ctx context.Context, err error, try int) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, ErrRevoked), errors.Is(err, ErrSuperseded):
+	case errors.Is(err, ErrRevoked), errors.Is(err, ErrSuperseded), errors.Is(err, errOvertaken):
 		return err
 	case control.Status(err) == 401:
 		return errReopen

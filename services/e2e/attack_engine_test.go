@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,8 +33,12 @@ const spy = `data="${var.dir}/../.."
 // the other's or the runner's.
 func TestAttackEngine(t *testing.T) {
 	t.Parallel()
+	want := 2 // users of two jobs at once
 	if os.Geteuid() != 0 {
-		t.Skip("only root keeps engines apart; without it the runner shows trust: development")
+		want = 1
+		if out, err := exec.CommandContext(t.Context(), "unshare", "-Urpfm", "--mount-proc", "true").CombinedOutput(); err != nil {
+			t.Skipf("users get no namespaces here: %v: %s", err, out)
+		}
 	}
 	s := start(t)
 	in := s.probe("acme")
@@ -67,8 +72,8 @@ func TestAttackEngine(t *testing.T) {
 			users[uid] = true
 		}
 	}
-	if len(users) != 2 || users["0"] {
-		t.Errorf("two jobs at once ran as the users %v, want two", users)
+	if len(users) != want || users["0"] {
+		t.Errorf("two jobs at once ran as the users %v, want %d", users, want)
 	}
 	if !slices.Contains(in.effects(), "end two spy") {
 		t.Errorf("the modules did not come to their end: %v", in.effects())

@@ -403,6 +403,7 @@ func (f *faults) judge() {
 		f.chainHolds(v)
 	}
 	f.nothingIsHeld()
+	f.nobodyIsDisputed()
 }
 
 // countLines counts the numbered lines of all logs: those of one stream follow

@@ -83,6 +83,19 @@ func TestKill(t *testing.T) {
 			in.logsAreWhole(t, w.ID, "one "+value+" line ")
 		})
 	}
+	s.nobodyIsDisputed()
+}
+
+// nobodyIsDisputed: no runner was ever taken for two processes with one key.
+func (s *system) nobodyIsDisputed() {
+	s.t.Helper()
+	db := s.database()
+	if disputed := column(s.t, db, `select id || ': ' || disputed_reason from berth.runners where disputed_since is not null`); len(disputed) > 0 {
+		s.t.Errorf("disputed: %v", disputed)
+	}
+	if alarms := column(s.t, db, `select runner_id from berth.alarms where kind = 'runner_disputed'`); len(alarms) > 0 {
+		s.t.Errorf("alarms about disputes: %v", alarms)
+	}
 }
 
 // logsAreWhole checks that each log of a workflow has all numbered lines, each

@@ -268,27 +268,31 @@ func (in *install) onMachine(dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startMachine runs the agent of another machine until the test ends.
-func (in *install) startMachine(dir string) {
+// startMachine runs the agent of another machine until the test ends, or until it
+// ends by itself.
+func (in *install) startMachine(dir string) (ended <-chan struct{}) {
 	in.t.Helper()
 	log, err := os.Create(filepath.Join(in.dir, "log", filepath.Base(dir)+".log"))
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	cmd := exec.Command(filepath.Join(in.bin, "berth-runner"), "--data", dir)
-	if os.Geteuid() == 0 {
-		cmd = in.elsewhere(dir)
-	}
+	cmd := in.elsewhere(dir)
 	cmd.Env = in.environ
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		in.t.Fatal(err)
 	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = cmd.Wait()
+	}()
 	in.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
+		<-over
 		_ = log.Close()
 	})
+	return over
 }
 
 // elsewhere runs a runner as another machine would: its data are where the first
@@ -303,8 +307,13 @@ func (in *install) elsewhere(dir string) *exec.Cmd {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	const there = `mount --bind "$1/install" "$2/install" && mount --rbind "$2" "$1" && exec "$3" --data "$1"`
-	return exec.Command("unshare", "--mount", "sh", "-c", there, "sh", in.runnerDir(), dir, runner)
+	there := `mount --bind "$1/install" "$2/install" && mount --rbind "$2" "$1" && exec "$3" --data "$1"`
+	unshare := []string{"--mount"}
+	if os.Geteuid() != 0 { // with rights in a user namespace that the runner does not get
+		there = strings.Replace(there, "exec", "exec setpriv --inh-caps=-all --ambient-caps=-all", 1)
+		unshare = append(unshare, "--map-current-user", "--keep-caps")
+	}
+	return exec.Command("unshare", append(unshare, "sh", "-c", there, "sh", in.runnerDir(), dir, runner)...)
 }
 
 // onlyJob names the one job of the install for which a condition holds.

@@ -253,7 +253,7 @@ func TestAttackGuessedSessions(t *testing.T) {
 	}
 	old.claim("claim-good", 1, 0)
 	resp, err := a.ClaimJobsWithResponse(t.Context(), runnerapi.ClaimRequest{ClaimID: "claim-void", Slots: 1, Switch: runnerapi.SwitchRun})
-	refused(t, resp, err, http.StatusUnauthorized, "session_void")
+	refused(t, resp, err, http.StatusUnauthorized, "session_overtaken")
 }
 
 func TestTwoCredentialsAreRefused(t *testing.T) {

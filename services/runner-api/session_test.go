@@ -30,7 +30,7 @@ func TestANewSessionVoidsTheOneBefore(t *testing.T) {
 	}
 	// Whatever writes is refused at once, also where the older one is cached.
 	resp, err := zombie.CreateRegistryTokenWithResponse(t.Context(), runnerapi.RegistryTokenRequest{Actions: []runnerapi.RegistryAction{"pull"}})
-	refused(t, resp, err, http.StatusUnauthorized, "session_void")
+	refused(t, resp, err, http.StatusUnauthorized, "session_overtaken")
 	a.claim("claim-of-a", 1, 0)
 }
 

@@ -177,6 +177,9 @@ func (c *cli) examineBerth(ctx context.Context) []finding {
 		what := "runner " + r.Name
 		switch {
 		case r.State == ctlapi.RunnerStateRevoked:
+		case r.DisputedSince != nil:
+			found = append(found, finding{What: what, Detail: value(r.Problem),
+				Remedy: "find out who has a copy of its data directory; the way back is in docs/guides/lost-machine.md"})
 		case r.Online:
 			found = append(found, good(what, "online, switch %s, trust %s", r.Switch, r.Trust))
 		default:

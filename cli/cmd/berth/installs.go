@@ -81,12 +81,29 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := printOne(c, *install, c.installView()); err != nil || c.forPrograms() {
 			return err
 		}
+		if err := c.printRunnerProblems(ctx, client, install.ID); err != nil {
+			return err
+		}
 		if err := c.printResources(ctx, client, install.ID); err != nil {
 			return err
 		}
 		return c.printAlarms(ctx, client, *install)
 	})
 	return cmd
+}
+
+// printRunnerProblems says what keeps the install's runner from working.
+func (c *cli) printRunnerProblems(ctx context.Context, client *api.Client, install string) error {
+	runners, err := listRunners(ctx, client, 0, install)
+	if err != nil {
+		return err
+	}
+	for _, r := range runners {
+		if problem := value(r.Problem); problem != "" && r.State == ctlapi.RunnerStateActive {
+			output.Printf(c.out, "\nrunner %s: %s\n", r.ID, problem)
+		}
+	}
+	return nil
 }
 
 func (c *cli) installsCreate() *cobra.Command {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -78,15 +77,6 @@ secret is the consent to that. It is shown once.`,
 	return cmd
 }
 
-// runnerProblem is what the runner says of why it cannot work.
-func runnerProblem(r ctlapi.Runner) string {
-	var facts struct {
-		Problem string `json:"problem"`
-	}
-	_ = json.Unmarshal(value(r.Facts), &facts) // a runner may write anything there
-	return facts.Problem
-}
-
 func listRunners(ctx context.Context, client *api.Client, limit int, install string) ([]ctlapi.Runner, error) {
 	return collect(limit, func(limit int, after *string) ([]ctlapi.Runner, string, error) {
 		resp, err := client.ListRunnersWithResponse(ctx, &ctlapi.ListRunnersParams{Install: optional(install), Limit: &limit, After: after})
@@ -119,7 +109,7 @@ func (c *cli) runnerView() output.View[ctlapi.Runner] {
 			{Head: "TRUST", Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
 			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return c.ageOf(r.LastSeenAt) }},
 			{Head: "VERSION", Cell: func(r ctlapi.Runner) string { return r.Version }},
-			{Head: "PROBLEM", Cell: runnerProblem},
+			{Head: "PROBLEM", Cell: func(r ctlapi.Runner) string { return value(r.Problem) }},
 			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return refName(r.Install) }},
 			{Head: "SLOTS", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.Itoa(r.Slots) }},
 			{Head: "EPOCH", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.FormatInt(r.Epoch, 10) }},

@@ -265,6 +265,10 @@ func printText(w io.Writer, report chain.Report, headsGiven bool) error {
 			_, _ = fmt.Fprintf(&out, "    restored from the control plane's copy: %s records\n", thousands(d.Restored))
 		}
 	}
+	for _, d := range report.Disputes {
+		_, _ = fmt.Fprintf(&out, "  record %s: at %s another process held the key of the machine: %s\n",
+			thousands(d.Seq), d.Time.Format("2006-01-02 15:04:05Z07:00"), visible.Line(d.Detail))
+	}
 	if report.HeadsAbandoned > 0 {
 		_, _ = fmt.Fprintf(&out, "  %s kept heads are of records that the customer gave up\n", thousands(int64(report.HeadsAbandoned)))
 	}

@@ -39,7 +39,7 @@ func (c *Client) Enrol(ctx context.Context, in runnerapi.Enrolment) (runnerapi.I
 	return *resp.JSON200, nil
 }
 
-// OpenSession starts a session; the client carries its token from now on.
+// OpenSession asks for a session. Its token is carried once Use is called.
 func (c *Client) OpenSession(ctx context.Context, in runnerapi.SessionRequest) (runnerapi.Session, error) {
 	const what = "open session"
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -52,9 +52,11 @@ func (c *Client) OpenSession(ctx context.Context, in runnerapi.SessionRequest) (
 	case resp.JSON200 == nil:
 		return runnerapi.Session{}, problem(what, resp.StatusCode(), resp.ApplicationProblemJSONDefault)
 	}
-	c.signer.SetSession(resp.JSON200.Token)
 	return *resp.JSON200, nil
 }
+
+// Use carries the token of a session from now on.
+func (c *Client) Use(session runnerapi.Session) { c.signer.SetSession(session.Token) }
 
 // Claim asks for work and waits for it.
 func (c *Client) Claim(ctx context.Context, in runnerapi.ClaimRequest) ([]runnerapi.Assignment, error) {

@@ -21,6 +21,8 @@
 //	  chain-head          its head once more; chain-anchor.json: at the last anchor
 //	  chain-held.json     events that wait for a decision about the chain
 //	  chain-problem.json  why mutations wait for the customer, chain-decision.json what was decided
+//	  session.json        the last session, and the one that is asked for
+//	  key-problem.json    that another process holds this runner's key
 //	  orders              what was begun: engines per order, tries per effect
 //	  nonces, fences.json which nonces were used, which grants were seen
 //	  settings.json       the last good signed settings, and when they came
@@ -144,6 +146,12 @@ func (d Dir) ChainHeld() string { return d.join("chain-held.json") }
 
 // ChainDecision is the decision, until it was carried out.
 func (d Dir) ChainDecision() string { return d.join("chain-decision.json") }
+
+// Session names the last session, and the one that is asked for.
+func (d Dir) Session() string { return d.join("session.json") }
+
+// KeyProblem says that another process holds this runner's key.
+func (d Dir) KeyProblem() string { return d.join("key-problem.json") }
 
 // Orders are counts of what was begun for each order.
 func (d Dir) Orders() string { return d.join("orders") }

@@ -103,6 +103,14 @@ func (f folder) parent() (jobs *os.Root, name string, err error) {
 // make makes the directory and writes the attempt down. Only then does the
 // attempt exist for a later agent.
 func (f folder) make(a Attempt, gid int) error {
+	if err := f.open(gid); err != nil {
+		return err
+	}
+	return f.record(a)
+}
+
+// open makes the directory, which engines of a group may pass through.
+func (f folder) open(gid int) error {
 	mode := os.FileMode(0o700)
 	if gid > 0 {
 		mode = 0o710
@@ -120,9 +128,11 @@ func (f folder) make(a Attempt, gid int) error {
 			return err
 		}
 	}
-	if err := jobs.Chmod(name, mode); err != nil {
-		return err
-	}
+	return jobs.Chmod(name, mode)
+}
+
+// record writes the attempt down in its directory, for good.
+func (f folder) record(a Attempt) error {
 	if err := f.write(a); err != nil {
 		return err
 	}

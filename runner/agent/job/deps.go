@@ -99,8 +99,9 @@ type Deps struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	// Stopped says why nothing may be changed now, "" when it may; nil for never.
-	Stopped func() string
+	// Stopped says why nothing may be changed now and what the customer can do, ""
+	// when it may; nil for never.
+	Stopped func() (why, remedy string)
 
 	// The rest is absent for Build Runners, which change nothing.
 	Chain  Chain

@@ -67,7 +67,8 @@ type job struct {
 	hidden     []string
 	locks      []*os.File // of the directory and of the resource
 	group      *process.Group
-	kubeconfig string // in/kubeconfig, "" when the engine gets none
+	launch     *process.Launch // the launcher that waits for its engine, nil without one
+	kubeconfig string          // in/kubeconfig, "" when the engine gets none
 
 	tick *Tick // of the attempt, which other goroutines read without its lock
 
@@ -246,6 +247,10 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.confine(); err != nil {
 		return nil, err
 	}
+	if err := j.launchAhead(); err != nil {
+		return nil, err
+	}
+	defer j.cancelLaunch() // when it does not come to an engine
 	j.remark("preparing " + j.what())
 	if err := j.prepare(ctx); err != nil {
 		return nil, err
@@ -276,66 +281,10 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := j.countStart(); err != nil {
-		return nil, err
-	}
 	if j.deps.Engine.InPods {
 		return j.launchPod(ctx, life)
 	}
-	return j.launch(ctx, life)
-}
-
-func (j *job) launch(ctx, life context.Context) (engine, error) {
-	stdout, err := output(j.dir.stdout())
-	if err != nil {
-		return nil, err
-	}
-	defer stdout.Close()
-	stderr, err := output(j.dir.stderr())
-	if err != nil {
-		return nil, err
-	}
-	defer stderr.Close()
-	err = j.advance(recovery.Starting, func(a *Attempt) {
-		a.StartedAt = j.deps.Now().UTC()
-		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-	})
-	if err != nil {
-		return nil, err
-	}
-	spec := process.Spec{
-		Path: j.deps.Engine.Path, Args: []string{"run", j.dir.engine()}, Dir: j.dir.engine(),
-		Env: j.environment(ctx), Stdout: stdout, Stderr: stderr,
-		Isolation: j.attempt.Isolation, Group: j.group, Launcher: j.deps.Engine.Launcher,
-	}
-	if spec.Isolation.Hidden {
-		spec.Sight = j.sight()
-		if maps := j.deps.Engine.ScratchMaps; maps != nil && spec.Sight.Scratch != "" {
-			if spec.ScratchMap, err = maps.For(spec.Isolation.UID); err != nil {
-				return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
-			}
-		}
-	} else {
-		// A lock that an engine has it could also let go of. One in a process
-		// namespace is known to be over without.
-		spec.Inherit = j.locks
-	}
-	p, err := process.Start(spec)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start engine: %w", err), j.advance(recovery.Ordered))
-	}
-	id := p.ID()
-	if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started, func(a *Attempt) { a.Process = &id }) }); err != nil {
-		// The disk is full or gone. The engine runs; what it does still counts.
-		j.log.ErrorContext(ctx, "attempt cannot be written", "err", err)
-	}
-	j.logs.follow(life, j.dir.stdout(), j.dir.stderr())
-	return p, nil
-}
-
-// output opens a file that the engine writes to.
-func output(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	return j.becomeEngine(ctx, life)
 }
 
 // adopt goes on with an engine that an earlier agent started.
@@ -504,6 +453,14 @@ func (j *job) resume(r runnerapi.ResumedJob) {
 func (j *job) mutates() bool { return order.Mutates(j.spec) }
 
 func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
+
+// discard lets go of an attempt that could not be written down.
+func (j *job) discard() {
+	if err := j.logs.spool.Remove(); err != nil {
+		j.log.Warn("log spool cannot be removed", "err", err)
+	}
+	j.unlock()
+}
 
 func (j *job) unlock() {
 	for _, lock := range j.locks {

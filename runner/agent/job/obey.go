@@ -122,12 +122,13 @@ func (j *job) decline(ctx context.Context, v order.Verdict, what, remedy string)
 	return r
 }
 
-// countStart counts the engine that is about to be started, durably.
-func (j *job) countStart() error {
-	if j.attempt.Tick != nil {
+// countStart counts the engine that is about to be started, durably. It may run
+// while the attempt is written.
+func (j *job) countStart(attempt int) error {
+	if j.tick != nil {
 		return nil
 	}
-	err := j.deps.Orders.Begin(j.order, j.attempt.Assignment.Attempt, j.deps.Now())
+	err := j.deps.Orders.Begin(j.order, attempt, j.deps.Now())
 	if errors.Is(err, order.ErrUsedUp) || errors.Is(err, order.ErrExpired) {
 		outcome := jobspec.OutcomeRefused
 		if j.spec.ChangeID != "" {

@@ -37,12 +37,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	if err := j.dir.pod().Make(start, e.Isolation.UID, e.Isolation.GID); err != nil {
 		return nil, fmt.Errorf("folder of the engine's pod: %w", err)
 	}
-	err := j.advance(recovery.Starting, func(a *Attempt) {
-		a.StartedAt = j.deps.Now().UTC()
-		a.Deadline = a.StartedAt.Add(j.spec.Timeout() + overtime)
-		a.Pod = true
-	})
-	if err != nil {
+	if err := j.recordStart(true); err != nil {
 		return nil, err
 	}
 	p, err := j.deps.Pods.Start(ctx, life, j.podOrder())

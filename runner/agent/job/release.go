@@ -12,7 +12,6 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
-	"github.com/berth-dev/berth/runner/agent/recovery"
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
@@ -138,14 +137,11 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := j.countStart(); err != nil {
-		return nil, err
-	}
-	began := j.deps.Now().UTC()
-	err := j.advance(recovery.Starting, func(a *Attempt) { a.StartedAt, a.Deadline = began, began.Add(j.spec.Timeout()+overtime) })
+	err := j.recordStart(false)
 	if err != nil {
 		return nil, err
 	}
+	began := j.attempt.StartedAt
 	result := jobspec.Result{
 		JobID: j.spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: began, FirstInstructionAt: began,
 		Tool: &jobspec.Tool{Name: "berth-runner", Version: j.deps.Version},

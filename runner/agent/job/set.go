@@ -59,7 +59,7 @@ func (s *Set) Recover() ([]Tick, error) {
 			continue
 		}
 		if !found { // never finished being made: the attempt does not exist
-			if err := dir.remove(); err != nil {
+			if err := errors.Join(os.RemoveAll(s.deps.Dir.Spool(entry.Name())), dir.remove()); err != nil {
 				s.deps.Log.Error("job directory without an attempt cannot be removed", "dir", dir.path, "err", err)
 			}
 			continue
@@ -152,10 +152,19 @@ func (s *Set) start(a Attempt) error {
 		return nil
 	}
 	dir := folder{path: filepath.Join(s.deps.Dir.Jobs(), a.Name())}
-	if err := dir.make(a, s.deps.Engine.Isolation.GID); err != nil {
+	if err := dir.open(s.deps.Engine.Isolation.GID); err != nil {
 		return fmt.Errorf("job directory: %w", err)
 	}
+	// The attempt and the spool of its log go to disk at the same time.
+	recorded := make(chan error, 1)
+	go func() { recorded <- dir.record(a) }()
 	j, err := newJob(s.deps, dir, a)
+	if notRecorded := <-recorded; notRecorded != nil {
+		if err == nil {
+			j.discard()
+		}
+		return fmt.Errorf("job directory: %w", notRecorded)
+	}
 	if err != nil {
 		return err
 	}

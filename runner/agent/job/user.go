@@ -19,7 +19,7 @@ const limitsRemedy = "let the runner write its control groups, or set its engine
 func (j *job) confine() error {
 	e := j.deps.Engine
 	iso := e.Isolation
-	if iso.Hidden && iso.UID == 0 {
+	if iso.OwnUser() {
 		uid, err := e.Users.Take(j.dir.path)
 		if errors.Is(err, users.ErrNone) {
 			return refuse(jobspec.OutcomeNotStarted, "give the runner a larger range of users with --engine-uids", "%v", err)
@@ -52,12 +52,22 @@ func (j *job) release() {
 
 // sight is what the engine sees of the data directory.
 func (j *job) sight() *launcher.Sight {
-	s := j.deps.Engine.Sight
-	s.Folder, s.Closed = j.dir.engine(), []string{"in"}
+	s := Shape(j.deps.Engine.Sight, j.dir.engine())
 	if j.spec.InstallID != "" {
 		s.Scratch = j.deps.Dir.Install()
 	}
 	return &s
+}
+
+// Shape adds to a sight the folder of a job. Where the engine's user owns it, it
+// is all read-only but for what the engine leaves there.
+func Shape(s launcher.Sight, folder string) launcher.Sight {
+	if s.Folder = folder; s.Strict {
+		s.Open = []string{"out", "work"}
+	} else {
+		s.Closed = []string{"in"}
+	}
+	return s
 }
 
 // Modes of what an engine may read and not write: it is its group's.
@@ -128,7 +138,7 @@ func (f folder) renew() error {
 		return err
 	}
 	defer func() { _ = attempt.Close() }()
-	if err := attempt.RemoveAll("engine"); err != nil {
+	if err := removeAll(attempt, "engine"); err != nil {
 		return err
 	}
 	for _, dir := range []string{"engine", "engine/in", "engine/out", "engine/work", "engine/work/home", "engine/work/tmp"} {
@@ -146,5 +156,26 @@ func (f folder) remove() error {
 		return err
 	}
 	defer func() { _ = jobs.Close() }()
-	return jobs.RemoveAll(name)
+	return removeAll(jobs, name)
+}
+
+// removeAll removes what is called name in a directory. An engine of the agent's
+// own user may have closed directories to that user too.
+func removeAll(dir *os.Root, name string) error {
+	err := dir.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	closed, openErr := dir.OpenRoot(name)
+	if openErr != nil {
+		return err
+	}
+	defer func() { _ = closed.Close() }()
+	walkErr := fs.WalkDir(closed.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return err
+		}
+		return closed.Chmod(name, 0o700) // before it is read
+	})
+	return errors.Join(walkErr, dir.RemoveAll(name))
 }

@@ -46,12 +46,20 @@ func launch() error {
 	if err := closeFrom(InheritFD + p.Inherit); err != nil {
 		return err
 	}
+	if err := p.join(); err != nil {
+		return err
+	}
 	if p.Sight != nil {
 		if err := p.Sight.look(); err != nil {
 			return err
 		}
 	}
-	if p.UID != 0 {
+	if p.OwnUsers {
+		if err := barNamespaces(); err != nil {
+			return err
+		}
+	}
+	if p.UID != 0 || p.OwnUsers {
 		if err := p.become(); err != nil {
 			return err
 		}
@@ -65,24 +73,41 @@ func launch() error {
 		}
 	}
 	if err := syscall.Chdir(p.Dir); err != nil {
-		return fmt.Errorf("user %d, as whom the engine runs, cannot get to %s: %w", p.UID, p.Dir, err)
+		return fmt.Errorf("user %d, as whom the engine runs, cannot get to %s: %w", os.Getuid(), p.Dir, err)
 	}
 	if p.Try {
 		return p.try()
 	}
-	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), os.Environ())
-	return fmt.Errorf("start %s as user %d: %w", p.Path, p.UID, err)
+	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), p.Env)
+	return fmt.Errorf("start %s as user %d: %w", p.Path, os.Getuid(), err)
+}
+
+// join moves this thread, the one that becomes the engine, into its control
+// groups.
+func (p Plan) join() error {
+	for _, path := range p.Groups {
+		fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("control group %s: %w", path, err)
+		}
+		_, err = syscall.Write(fd, []byte("0"))
+		_ = syscall.Close(fd)
+		if err != nil {
+			return fmt.Errorf("control group %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // try looks whether an engine would find what it needs.
 func (p Plan) try() error {
 	const read, write, search = 4, 2, 1
 	if err := syscall.Access(p.Path, read|search); err != nil {
-		return fmt.Errorf("user %d, as whom engines run, cannot start %s: %w", p.UID, p.Path, err)
+		return fmt.Errorf("user %d, as whom engines run, cannot start %s: %w", os.Getuid(), p.Path, err)
 	}
 	if s := p.Sight; s != nil && s.Scratch != "" {
 		if err := syscall.Access(s.Scratch, read|write|search); err != nil {
-			return fmt.Errorf("user %d, as whom engines run, cannot write to %s: %w", p.UID, s.Scratch, err)
+			return fmt.Errorf("user %d, as whom engines run, cannot write to %s: %w", os.Getuid(), s.Scratch, err)
 		}
 	}
 	return nil

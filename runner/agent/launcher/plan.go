@@ -12,11 +12,12 @@ const (
 	InheritFD = 5 // the first of those that the engine inherits
 )
 
-// Plan is what the launcher is to start, and as whom. The environment is that of
+// Plan is what the launcher is to start, and as whom. The arguments are those of
 // the launcher.
 type Plan struct {
-	// Path is the engine.
-	Path string `json:"path"`
+	// Path is the engine, Env its environment.
+	Path string   `json:"path"`
+	Env  []string `json:"env"`
 	// Dir is where it starts.
 	Dir string `json:"dir"`
 	// UID and GID are the engine's user; 0 means the agent's own.
@@ -24,8 +25,15 @@ type Plan struct {
 	GID int `json:"gid,omitempty"`
 	// Inherit is how many files from InheritFD on the engine gets.
 	Inherit int `json:"inherit,omitempty"`
+	// Groups are the files by which it joins the engine's control groups, where it
+	// was not born in them (v1).
+	Groups []string `json:"groups,omitempty"`
 	// Parental: the engine is asked to stop when the agent dies.
 	Parental bool `json:"parental,omitempty"`
+	// OwnUsers: the launcher is in a user namespace of its own, which has its
+	// user and no other. The engine keeps that user, and loses all rights that the
+	// namespace gave.
+	OwnUsers bool `json:"own_users,omitempty"`
 	// Sight is what the engine sees of the machine's files; nil means all that
 	// its user can read. It needs a mount and a process namespace.
 	Sight *Sight `json:"sight,omitempty"`
@@ -38,15 +46,23 @@ type Sight struct {
 	// Data is the directory that is hidden, absolute.
 	Data string `json:"data"`
 	// Folder is shown in it, at its own path below Data. Closed are the names in
-	// it that are read-only.
+	// it that are read-only. With Open the whole folder is read-only but for the
+	// directories of these names: it is the engine's user's own, and nothing else
+	// would keep that from writing.
 	Folder string   `json:"folder"`
 	Closed []string `json:"closed,omitempty"`
+	Open   []string `json:"open,omitempty"`
 	// Scratch is shown too, "" for none. ScratchMap is the open user namespace by
 	// which its owner on disk appears as the engine's user, 0 for none.
 	Scratch    string `json:"scratch,omitempty"`
 	ScratchMap int    `json:"scratch_map,omitempty"`
 	// Private directories are empty ones of the engine's own. Keep are paths in
-	// them that stay, read-only.
+	// them, and in those that are Empty, that stay, read-only.
 	Private []string `json:"private,omitempty"`
 	Keep    []string `json:"keep,omitempty"`
+	// Strict shows of the rest of the machine only what the engine needs, and
+	// that read-only: its user owns there what other users could not get at.
+	Strict bool `json:"strict,omitempty"`
+	// Empty are directories that a strict sight shows without what is in them.
+	Empty []string `json:"empty,omitempty"`
 }

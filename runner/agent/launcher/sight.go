@@ -48,10 +48,20 @@ func (s *Sight) look() error {
 	if err != nil {
 		return err
 	}
+	if s.Strict {
+		if err := s.narrow(shown.devices); err != nil {
+			return err
+		}
+	}
 	if err := syscall.Mount("proc", "/proc", "proc", harmless|syscall.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("own /proc: %w", err)
 	}
 	for _, dir := range s.Private {
+		if s.Strict { // it may have been in what is empty now
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+		}
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", harmless, "mode=1777,size=1g"); err != nil {
 			return fmt.Errorf("own %s: %w", dir, err)
 		}
@@ -72,16 +82,38 @@ func (s *Sight) look() error {
 			return err
 		}
 	}
-	if err := syscall.Mount("", s.Data, "", harmless|syscall.MS_NOEXEC|syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
-		return fmt.Errorf("close %s: %w", s.Data, err)
+	if err := closeDir(s.Data); err != nil {
+		return err
+	}
+	if !s.Strict {
+		return nil
+	}
+	for _, dir := range append([]string{devices}, s.Empty...) {
+		if err := closeDir(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// trees are what is shown: kept in private directories, and of the data.
-type trees struct{ kept, own []tree }
+// closeDir makes an own, empty directory read-only.
+func closeDir(dir string) error {
+	if err := syscall.Mount("", dir, "", harmless|syscall.MS_NOEXEC|syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("close %s: %w", dir, err)
+	}
+	return nil
+}
+
+// trees are what is shown: devices, what is kept in empty directories, and of
+// the data.
+type trees struct{ devices, kept, own []tree }
 
 func (s *Sight) take() (t trees, err error) {
+	if s.Strict {
+		if t.devices, err = takeDevices(); err != nil {
+			return t, err
+		}
+	}
 	for _, path := range s.Keep {
 		kept, err := clone(atCWD, path, path, harmless|syscall.MS_RDONLY)
 		if err != nil {
@@ -93,25 +125,20 @@ func (s *Sight) take() (t trees, err error) {
 	if err != nil {
 		return t, err
 	}
-	own, err := clone(folder, "", s.Folder, harmless)
+	flags := uintptr(harmless)
+	if len(s.Open) > 0 {
+		flags |= syscall.MS_RDONLY
+	}
+	own, err := clone(folder, "", s.Folder, flags)
 	if err != nil {
 		return t, err
 	}
 	t.own = append(t.own, own)
-	for _, name := range s.Closed {
-		fd, err := openat(folder, name)
-		if errors.Is(err, syscall.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return t, fmt.Errorf("%s of the job: %w", name, err)
-		}
-		closed, err := clone(fd, "", s.Folder+"/"+name, harmless|syscall.MS_RDONLY)
-		if err != nil {
-			return t, err
-		}
-		t.own = append(t.own, closed)
+	parts, err := s.parts(folder)
+	if err != nil {
+		return t, err
 	}
+	t.own = append(t.own, parts...)
 	if s.Scratch == "" {
 		return t, nil
 	}
@@ -127,6 +154,33 @@ func (s *Sight) take() (t trees, err error) {
 		return t, nil
 	}
 	return t, own.mapOwners(s.ScratchMap)
+}
+
+// parts are those of the folder that are more closed, or more open, than it.
+func (s *Sight) parts(folder int) (parts []tree, err error) {
+	take := func(name string, flags uintptr) error {
+		fd, err := openat(folder, name)
+		if errors.Is(err, syscall.ENOENT) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s of the job: %w", name, err)
+		}
+		part, err := clone(fd, "", s.Folder+"/"+name, flags)
+		parts = append(parts, part)
+		return err
+	}
+	for _, name := range s.Closed {
+		if err := take(name, harmless|syscall.MS_RDONLY); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range s.Open {
+		if err := take(name, harmless); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
 }
 
 // open opens what is below Data without following a symlink there.
@@ -193,10 +247,26 @@ func (t tree) put() error {
 	if errno != 0 {
 		return fmt.Errorf("show %s: %w", t.at, errno)
 	}
-	if err := syscall.Mount("", t.at, "", t.flags|syscall.MS_BIND|syscall.MS_REMOUNT, ""); err != nil {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(t.at, &fs); err != nil {
+		return fmt.Errorf("limit %s: %w", t.at, err)
+	}
+	if err := syscall.Mount("", t.at, "", t.flags|limitsOf(fs.Flags)|syscall.MS_BIND|syscall.MS_REMOUNT, ""); err != nil {
 		return fmt.Errorf("limit %s: %w", t.at, err)
 	}
 	return nil
+}
+
+// limitsOf are the limits that a mount has already. In a user namespace of ours
+// nobody may lift them.
+func limitsOf(statfs int64) uintptr {
+	const relatime = 0x1000 // as statfs says it
+	// All others have one number here and there.
+	flags := uintptr(statfs) & (syscall.MS_RDONLY | syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_NOATIME | syscall.MS_NODIRATIME)
+	if statfs&relatime != 0 {
+		flags |= syscall.MS_RELATIME
+	}
+	return flags
 }
 
 // place makes what is mounted over.

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	prSetNoNewPrivs    = 38
-	prCapAmbient       = 47
-	prCapAmbientClear  = 4
-	capVersion3        = 0x20080522
-	keyctlJoinSession  = 1
-	sysCloseRange      = 436
-	closeRangeCloexec  = 4
-	highestCapability  = 63
-	highestDescriptor  = ^uint32(0)
-	isolationNeedsRoot = "isolating an engine"
+	prSetNoNewPrivs   = 38
+	prCapAmbient      = 47
+	prCapAmbientClear = 4
+	capVersion3       = 0x20080522
+	keyctlJoinSession = 1
+	sysCloseRange     = 436
+	closeRangeCloexec = 4
+	highestCapability = 63
+	highestDescriptor = ^uint32(0)
+	isolating         = "isolating an engine"
 )
 
 // become takes the engine's user, for good: no capability is left, and none
@@ -29,23 +29,35 @@ func (p Plan) become() error {
 		return err // in a container without that right, no_new_privs has to do
 	}
 	_ = prctl(prCapAmbient, prCapAmbientClear) // there are none before Linux 4.3
+	if !p.OwnUsers {                           // there is no other user to take there
+		if err := p.takeUser(); err != nil {
+			return err
+		}
+	}
+	if err := clearCapabilities(); err != nil {
+		return fmt.Errorf("%s: drop capabilities: %w", isolating, err)
+	}
+	if err := prctl(prSetNoNewPrivs, 1); err != nil {
+		return fmt.Errorf("%s: forbid new privileges: %w", isolating, err)
+	}
+	if p.OwnUsers { // others of the same user listen on such sockets
+		return keepToItself()
+	}
+	return nil
+}
+
+func (p Plan) takeUser() error {
 	// The system calls themselves: those of package syscall are for all threads,
 	// and this one alone becomes the engine.
 	gid, uid := uintptr(p.GID), uintptr(p.UID)
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
-		return fmt.Errorf("%s: leave all groups: %w", isolationNeedsRoot, errno)
+		return fmt.Errorf("%s: leave all groups: %w", isolating, errno)
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESGID, gid, gid, gid); errno != 0 {
-		return fmt.Errorf("%s: take group %d: %w", isolationNeedsRoot, p.GID, errno)
+		return fmt.Errorf("%s: take group %d: %w", isolating, p.GID, errno)
 	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, uid, uid, uid); errno != 0 {
-		return fmt.Errorf("%s: take user %d: %w", isolationNeedsRoot, p.UID, errno)
-	}
-	if err := clearCapabilities(); err != nil {
-		return fmt.Errorf("%s: drop capabilities: %w", isolationNeedsRoot, err)
-	}
-	if err := prctl(prSetNoNewPrivs, 1); err != nil {
-		return fmt.Errorf("%s: forbid new privileges: %w", isolationNeedsRoot, err)
+		return fmt.Errorf("%s: take user %d: %w", isolating, p.UID, errno)
 	}
 	return nil
 }
@@ -58,7 +70,7 @@ func dropBounds() error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: drop capability %d: %w", isolationNeedsRoot, capability, err)
+			return fmt.Errorf("%s: drop capability %d: %w", isolating, capability, err)
 		}
 	}
 	return nil

@@ -217,3 +217,20 @@ func TestLedgerOnAFullDisk(t *testing.T) {
 		t.Errorf("with room again it is not counted: %+v", past)
 	}
 }
+
+// BenchmarkBegin is what one start costs on the way to its engine: a line and one
+// sync of the disk.
+func BenchmarkBegin(b *testing.B) {
+	ledger, err := order.OpenLedger(filepath.Join(b.TempDir(), "orders"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ledger.Close()
+	now := time.Now()
+	for n := 0; b.Loop(); n++ {
+		o := capsule.Order{JobID: "job_" + strconv.Itoa(n), Starts: 3, ExpiresAt: now.Add(time.Hour)}
+		if err := ledger.Begin(o, 1, now); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -160,22 +160,21 @@ func (g *Group) attach(attr *syscall.SysProcAttr) (done func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// late: processes are not born in the group, but moved there.
+// late: processes are not born in the group, but join it.
 func (g *Group) late() bool { return g != nil && !g.v2 }
 
-// add moves a process into the group, where it was not born there (v1). It has
-// to be a launcher that waits: what a process started before that is not
-// limited.
-func (g *Group) add(pid int) error {
+// entries are the files by which a launcher joins the group, where it was not
+// born in it (v1). The agent could move it there, but for others than the caller
+// the kernel waits until all processors were idle once: 10 ms, or more.
+func (g *Group) entries() []string {
 	if !g.late() {
 		return nil
 	}
+	var files []string
 	for _, dir := range g.dirs {
-		if err := set(dir, "cgroup.procs", strconv.Itoa(pid)); err != nil {
-			return err
-		}
+		files = append(files, filepath.Join(dir, "tasks"))
 	}
-	return nil
+	return files
 }
 
 // kill ends every process in the group, also those that came meanwhile.

@@ -18,59 +18,116 @@ import (
 // bytes.
 const maxWhy = 4 << 10
 
-// launch starts cmd by way of a launcher. When it returns nil the process is the
-// engine; otherwise there is none.
-func (s Spec) launch(cmd *exec.Cmd) error {
+// Launch is an engine that waits to be started: its launcher is there, or on its
+// way, in its namespaces and with its limits, and knows nothing yet. It takes some
+// milliseconds to get that far, in which an agent has other things to do. An agent
+// that dies leaves none behind.
+type Launch struct {
+	spec         Spec
+	cmd          *exec.Cmd
+	plan, status *os.File
+	used         bool
+}
+
+// Prepare starts a launcher for s; its environment counts only at Start. The
+// files of s are the caller's again when it returns. Start or Cancel has to follow.
+func Prepare(s Spec) (*Launch, error) {
+	cmd := s.command()
 	planRead, planWrite, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer planWrite.Close()
 	statusRead, statusWrite, err := os.Pipe()
 	if err != nil {
-		planRead.Close()
-		return err
-	}
-	defer statusRead.Close()
-
-	plan := launcher.Plan{
-		Path: s.Path, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
-		Parental: !s.Isolation.PIDNamespace, Try: s.try,
+		return nil, errors.Join(err, planRead.Close(), planWrite.Close())
 	}
 	cmd.ExtraFiles = append([]*os.File{planRead, statusWrite}, s.Inherit...)
 	if s.Isolation.Hidden {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC
-		sight := *s.Sight
 		if s.ScratchMap != nil {
-			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
 			cmd.ExtraFiles = append(cmd.ExtraFiles, s.ScratchMap)
 		}
-		plan.Sight = &sight
+	}
+	if s.Isolation.OwnUsers {
+		ownUsers(cmd.SysProcAttr)
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
-	cmd.Path, cmd.Dir, cmd.Args[0] = s.Launcher, "/", launcher.Name
-	err = cmd.Start()
+	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, []string{}
+	closeGroup, err := s.Group.attach(cmd.SysProcAttr)
+	if err == nil {
+		err = cmd.Start()
+		closeGroup()
+	}
 	planRead.Close()
 	statusWrite.Close()
 	if err != nil {
-		return err
+		return nil, errors.Join(err, planWrite.Close(), statusRead.Close())
 	}
-	if err = s.Group.add(cmd.Process.Pid); err == nil {
-		err = json.NewEncoder(planWrite).Encode(plan)
+	return &Launch{spec: s, cmd: cmd, plan: planWrite, status: statusRead}, nil
+}
+
+// Start lets the launcher become the engine, with an environment. An error means
+// that no engine began. It belongs to nobody's ctx: see Process.Stop and Kill.
+// It is called once, and not after Cancel.
+func (l *Launch) Start(env []string) (*Process, error) {
+	l.used = true
+	defer l.status.Close()
+	s := l.spec
+	plan := launcher.Plan{
+		Path: s.Path, Env: env, Dir: s.Dir, UID: s.Isolation.UID, GID: s.Isolation.GID, Inherit: len(s.Inherit),
+		Groups: s.Group.entries(), Parental: !s.Isolation.PIDNamespace, OwnUsers: s.Isolation.OwnUsers, Try: s.try,
 	}
-	planWrite.Close() // without a plan it ends
-	why, readErr := io.ReadAll(io.LimitReader(statusRead, maxWhy))
+	if s.Isolation.Hidden {
+		sight := *s.Sight
+		if s.ScratchMap != nil {
+			sight.ScratchMap = launcher.InheritFD + len(s.Inherit)
+		}
+		plan.Sight = &sight
+	}
+	err := json.NewEncoder(l.plan).Encode(plan)
+	l.plan.Close() // without a plan it ends
+	why, readErr := io.ReadAll(io.LimitReader(l.status, maxWhy))
 	if err = errors.Join(err, readErr); err == nil && len(why) == 0 {
-		return nil
+		return newProcess(l.cmd, s), nil
 	}
 	if err != nil || s.try {
-		_ = cmd.Process.Kill()
+		_ = l.cmd.Process.Kill()
 	}
-	_ = cmd.Wait()
+	_ = l.cmd.Wait()
 	if err == nil {
 		err = &launchError{why: string(why)}
 	}
-	return err
+	return nil, err
+}
+
+// Cancel ends the launcher, unless Start was called, and returns when nothing is
+// left of it.
+func (l *Launch) Cancel() {
+	if l.used {
+		return
+	}
+	l.used = true
+	l.plan.Close()
+	l.status.Close()
+	_ = l.cmd.Process.Kill()
+	_ = l.cmd.Wait()
+}
+
+// Rights in a user namespace of its own that the launcher works with, by their
+// numbers in linux/capability.h.
+const (
+	capSetPCap     = 8  // to have less
+	capSysAdmin    = 21 // to mount
+	capSysResource = 24 // to bar further user namespaces
+)
+
+// ownUsers has a process begin in a user namespace that has the agent's user and
+// no other. A program that is not root's gets no right there of itself.
+func ownUsers(attr *syscall.SysProcAttr) {
+	attr.Cloneflags |= syscall.CLONE_NEWUSER
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	attr.AmbientCaps = []uintptr{capSetPCap, capSysAdmin, capSysResource}
 }
 
 // launchError is what a launcher said.

@@ -4,8 +4,9 @@
 // As root an engine runs as another user, as the first process of a PID
 // namespace of its own, and sees of the machine's files what package launcher
 // leaves it. Whatever it starts dies with it, and it lives on when the agent
-// dies: the next agent adopts it. Without root an engine shares the agent's
-// user, and is asked to stop when the agent dies.
+// dies: the next agent adopts it. Without root all that happens in a user
+// namespace, or, where the machine gives none, an engine shares the agent's user
+// and is asked to stop when the agent dies.
 //
 // The package knows nothing of jobs. It is for Linux.
 package process
@@ -33,7 +34,13 @@ type Isolation struct {
 	// Hidden: it sees of the agent's files those of its job, by mounts of its
 	// own.
 	Hidden bool
+	// OwnUsers: it has a user namespace of its own with the agent's user in it.
+	// That needs no root, and is what lets Hidden do without.
+	OwnUsers bool `json:",omitempty"`
 }
+
+// OwnUser tells whether each engine has a user that nobody else has.
+func (i Isolation) OwnUser() bool { return i.Hidden && i.UID == 0 && !i.OwnUsers }
 
 // Spec is what to start.
 type Spec struct {
@@ -86,42 +93,55 @@ type Process struct {
 // Start starts a process. It belongs to nobody's ctx: see Stop and Kill. An
 // error means that it did not begin.
 func Start(s Spec) (*Process, error) {
-	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it outlives the agent on purpose
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = s.Dir, s.Env, s.Stdout, s.Stderr, s.Inherit
+	if s.Launcher != "" {
+		l, err := Prepare(s)
+		if err != nil {
+			return nil, err
+		}
+		return l.Start(s.Env)
+	}
+	if s.Isolation.UID != 0 || s.Isolation.Hidden || s.Isolation.OwnUsers || s.Group.late() {
+		return nil, errors.New("this isolation needs a launcher")
+	}
+	cmd := s.command()
+	cmd.Dir, cmd.Env, cmd.ExtraFiles = s.Dir, s.Env, s.Inherit
 	if cmd.Env == nil {
 		cmd.Env = []string{}
 	}
-	// A session of its own: no terminal's signal reaches it.
-	attr := &syscall.SysProcAttr{Setsid: true}
-	if s.Isolation.PIDNamespace {
-		attr.Cloneflags = syscall.CLONE_NEWPID
-	} else {
-		attr.Pdeathsig = syscall.SIGTERM
-	}
-	cmd.SysProcAttr = attr
-	closeGroup, err := s.Group.attach(attr)
+	closeGroup, err := s.Group.attach(cmd.SysProcAttr)
 	if err != nil {
 		return nil, err
 	}
 	defer closeGroup()
-	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
-	switch {
-	case s.Launcher != "":
-		err = s.launch(cmd)
-	case s.Isolation.UID != 0 || s.Isolation.Hidden || s.Group.late():
-		err = errors.New("this isolation needs a launcher")
-	default:
-		err = cmd.Start()
-	}
-	if err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
+	return newProcess(cmd, s), nil
+}
+
+// command is what starts the process, or its launcher.
+func (s Spec) command() *exec.Cmd {
+	cmd := exec.Command(s.Path, s.Args...) //nolint:noctx // it outlives the agent on purpose
+	cmd.Stdout, cmd.Stderr = s.Stdout, s.Stderr
+	// A session of its own: no terminal's signal reaches it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if s.Isolation.PIDNamespace {
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
+	} else {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGTERM
+	}
+	return cmd
+}
+
+// newProcess is one that has begun.
+func newProcess(cmd *exec.Cmd, s Spec) *Process {
+	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
 	p.id = ID{PID: cmd.Process.Pid}
 	// The child cannot have been reaped yet, so its number is still its own.
 	p.id.StartTime, _ = startTime(p.id.PID)
 	p.id.BootID = bootID()
 	go p.reap()
-	return p, nil
+	return p
 }
 
 func (p *Process) reap() {

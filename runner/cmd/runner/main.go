@@ -28,7 +28,7 @@ const (
 	exitBusy       = 3 // another agent is active on the data directory
 	exitRevoked    = 4 // this runner is not wanted any more
 	exitEnrolment  = 5 // the enrolment was refused
-	exitSuperseded = 6 // another process works as this runner
+	exitSuperseded = 6 // another machine works as this runner
 	exitDamaged    = 7 // a file that the runner cannot do without is damaged
 	exitUsage      = 64
 )

@@ -144,6 +144,9 @@ func TestStatusCannotSteerTheTerminal(t *testing.T) {
 	if err := datadir.WriteJSON(dir.Runner(), datadir.Runner{RunnerID: hostile, InstallID: hostile}); err != nil {
 		t.Fatal(err)
 	}
+	if err := datadir.WriteJSON(dir.KeyProblem(), agent.KeyProblem{Text: hostile}); err != nil { // it has the control plane's reason
+		t.Fatal(err)
+	}
 	if err := os.MkdirAll(filepath.Join(dir.Jobs(), hostile), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ type status struct {
 	Agent  agent.Status   `json:"agent"`
 	Disk   disk.Room      `json:"disk"`
 	Jobs   []string       `json:"jobs"`
+	// Key is that another process holds this runner's key.
+	Key *agent.KeyProblem `json:"key_problem,omitempty"`
 	// Chain is why changes are stopped; the customer has to decide.
 	Chain *agent.ChainProblem `json:"chain_problem,omitempty"`
 	// Aside are damaged files that were set aside; somebody should look at them.
@@ -83,6 +85,12 @@ func look(dir datadir.Dir, minFree int64) (status, error) {
 	}
 	if st.Disk, err = agent.Room(dir, minFree); err != nil {
 		return st, err
+	}
+	var keyProblem agent.KeyProblem
+	if found, err := datadir.ReadJSON(dir.KeyProblem(), &keyProblem); err != nil {
+		return st, err
+	} else if found {
+		st.Key = &keyProblem
 	}
 	var chainProblem agent.ChainProblem
 	if found, err := datadir.ReadJSON(dir.ChainProblem(), &chainProblem); err != nil {
@@ -144,6 +152,10 @@ func (st status) print(cmd *cobra.Command) error {
 	line("switch", "%s %s", st.Switch.Mode, st.Switch.Reason)
 	if st.Agent.SettingsVersion > 0 {
 		line("settings", "version %d, good until %s", st.Agent.SettingsVersion, st.Agent.SettingsExpire.Format(time.RFC3339))
+	}
+	if st.Key != nil {
+		line("key", "changes are stopped since %s: %s", st.Key.Found.Format(time.RFC3339), st.Key.Text)
+		line("", "%s", agent.KeyRemedy)
 	}
 	if st.Chain != nil {
 		line("chain", "changes are stopped since %s: %s", st.Chain.Found.Format(time.RFC3339), st.Chain.Text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -84,7 +85,11 @@ func (s *Server) runnerView(r db.Runner, installName string) apigen.Runner {
 		ID: r.ID, Kind: apigen.RunnerKind(r.Kind), Name: r.Name, State: apigen.RunnerState(r.State), Version: r.Version,
 		Trust: apigen.RunnerTrust(r.Trust), Switch: apigen.RunnerSwitch(r.Switch), Slots: int(r.Slots), Epoch: r.Epoch,
 		Facts: &r.Facts, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
-		Online: r.State == "active" && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+		DisputedSince: r.DisputedSince,
+		Online:        r.State == "active" && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+	}
+	if problem := workflow.RunnerProblem(r); problem != "" {
+		out.Problem = &problem
 	}
 	if r.InstallID != nil {
 		install := ref(*r.InstallID, installName)

@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -109,6 +108,9 @@ func (in WhyInput) runningReason(step db.Step) Reason {
 			if problem != "" {
 				r.Reason += "; the runner says: " + problem
 			}
+		case in.Runner != nil && in.Runner.DisputedSince != nil:
+			r.Reason = fmt.Sprintf("its %s is queued and nothing is given to the runner: %s", j.Operation, problem)
+			r.On, r.Unblock = "the customer", "berth-runner replace --recovery FILE, on another machine"
 		case problem != "" && !in.offline():
 			r.Reason = fmt.Sprintf("its %s is queued and the runner takes no work: %s", j.Operation, problem)
 			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
@@ -122,16 +124,12 @@ func (in WhyInput) runningReason(step db.Step) Reason {
 	return r
 }
 
-// problem is what the runner said last of why it cannot work, "" for nothing.
+// problem is what keeps the runner from working, "" for nothing.
 func (in WhyInput) problem() string {
 	if in.Runner == nil {
 		return ""
 	}
-	var facts struct {
-		Problem string `json:"problem"`
-	}
-	_ = json.Unmarshal(in.Runner.Facts, &facts) // a runner may write anything there
-	return facts.Problem
+	return RunnerProblem(*in.Runner)
 }
 
 func (in WhyInput) offline() bool {

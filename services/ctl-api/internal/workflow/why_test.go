@@ -43,11 +43,16 @@ func TestWhy(t *testing.T) {
 	}
 	online := &db.Runner{LastSeenAt: ptr(now.Add(-10 * time.Second))}
 	troubled := &db.Runner{LastSeenAt: online.LastSeenAt, Facts: []byte(`{"hostname":"a","problem":"disk full: /data"}`)}
+	disputed := &db.Runner{LastSeenAt: online.LastSeenAt, Facts: troubled.Facts, DisputedSince: ptr(now.Add(-time.Hour)), DisputedReason: ptr("none before it was named")}
 	tests := []struct {
 		name string
 		in   workflow.WhyInput
 		want workflow.Reason
 	}{
+		{name: "a disputed runner gets nothing", in: workflow.WhyInput{Steps: []db.Step{running}, Jobs: job(workflow.JobQueued), Runner: disputed},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and nothing is given to the runner: the runner is disputed since " +
+				now.Add(-time.Hour).UTC().Format(time.RFC3339) + ": two processes hold its key (none before it was named); it gets no work until another machine takes its place: " +
+				"berth-runner replace --recovery FILE", On: "the customer", Unblock: "berth-runner replace --recovery FILE, on another machine"}},
 		{name: "a decision names the change and the command",
 			in:   workflow.WhyInput{Steps: []db.Step{{ID: "stp_1", Name: "component/api", State: workflow.StepWaiting, WaitReason: ptr("decision"), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
 			want: workflow.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve chg_1"}},

@@ -152,7 +152,7 @@ func (q *Queries) InsertRunnerJob(ctx context.Context, arg InsertRunnerJobParams
 }
 
 const installRunner = `-- name: InstallRunner :one
-SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
+SELECT id, org_id, install_id, kind, name, state, public_key, seal_recipient, version, trust, facts, epoch, slots, switch, last_seen_at, created_at, revoked_at, session_opening, disputed_since, disputed_reason FROM runners WHERE install_id = $1::text ORDER BY state = 'revoked', id DESC LIMIT 1
 `
 
 // The runner of an install: the one that is not revoked, else the last.
@@ -177,6 +177,9 @@ func (q *Queries) InstallRunner(ctx context.Context, installID string) (Runner, 
 		&i.LastSeenAt,
 		&i.CreatedAt,
 		&i.RevokedAt,
+		&i.SessionOpening,
+		&i.DisputedSince,
+		&i.DisputedReason,
 	)
 	return i, err
 }
@@ -638,7 +641,7 @@ func (q *Queries) SettleResource(ctx context.Context, arg SettleResourceParams) 
 }
 
 const showRunners = `-- name: ShowRunners :many
-SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, coalesce(i.name, '')::text AS install_name
+SELECT r.id, r.org_id, r.install_id, r.kind, r.name, r.state, r.public_key, r.seal_recipient, r.version, r.trust, r.facts, r.epoch, r.slots, r.switch, r.last_seen_at, r.created_at, r.revoked_at, r.session_opening, r.disputed_since, r.disputed_reason, coalesce(i.name, '')::text AS install_name
 FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
 WHERE ($1::text IS NULL OR r.id = $1)
   AND ($2::text IS NULL OR r.install_id = $2)
@@ -691,6 +694,9 @@ func (q *Queries) ShowRunners(ctx context.Context, arg ShowRunnersParams) ([]Sho
 			&i.Runner.LastSeenAt,
 			&i.Runner.CreatedAt,
 			&i.Runner.RevokedAt,
+			&i.Runner.SessionOpening,
+			&i.Runner.DisputedSince,
+			&i.Runner.DisputedReason,
 			&i.InstallName,
 		); err != nil {
 			return nil, err

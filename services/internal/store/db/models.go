@@ -479,23 +479,26 @@ type Resource struct {
 }
 
 type Runner struct {
-	ID            string
-	OrgID         string
-	InstallID     *string
-	Kind          string
-	Name          string
-	State         string
-	PublicKey     *string
-	SealRecipient *string
-	Version       string
-	Trust         string
-	Facts         json.RawMessage
-	Epoch         int64
-	Slots         int32
-	Switch        string
-	LastSeenAt    *time.Time
-	CreatedAt     time.Time
-	RevokedAt     *time.Time
+	ID             string
+	OrgID          string
+	InstallID      *string
+	Kind           string
+	Name           string
+	State          string
+	PublicKey      *string
+	SealRecipient  *string
+	Version        string
+	Trust          string
+	Facts          json.RawMessage
+	Epoch          int64
+	Slots          int32
+	Switch         string
+	LastSeenAt     *time.Time
+	CreatedAt      time.Time
+	RevokedAt      *time.Time
+	SessionOpening *string
+	DisputedSince  *time.Time
+	DisputedReason *string
 }
 
 type RunnerJob struct {
@@ -538,6 +541,8 @@ type RunnerSession struct {
 	OpenedAt    time.Time
 	ClosedAt    *time.Time
 	CloseReason *string
+	Opening     *string
+	UsedAt      *time.Time
 }
 
 type SettingsVersion struct {

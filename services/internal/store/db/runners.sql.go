@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 const runnerAddKey = `-- name: RunnerAddKey :exec
@@ -75,10 +76,35 @@ func (q *Queries) RunnerByID(ctx context.Context, id string) (RunnerByIDRow, err
 	return i, err
 }
 
+const runnerDisputed = `-- name: RunnerDisputed :one
+UPDATE runners SET disputed_since = coalesce(disputed_since, now()), disputed_reason = coalesce(disputed_reason, $1::text)
+WHERE id = $2
+RETURNING disputed_since::timestamptz AS since, disputed_reason::text AS reason
+`
+
+type RunnerDisputedParams struct {
+	Reason string
+	ID     string
+}
+
+type RunnerDisputedRow struct {
+	Since  time.Time
+	Reason string
+}
+
+// Another process holds the runner's key, from the first time that this showed.
+func (q *Queries) RunnerDisputed(ctx context.Context, arg RunnerDisputedParams) (RunnerDisputedRow, error) {
+	row := q.db.QueryRow(ctx, runnerDisputed, arg.Reason, arg.ID)
+	var i RunnerDisputedRow
+	err := row.Scan(&i.Since, &i.Reason)
+	return i, err
+}
+
 const runnerEnrolled = `-- name: RunnerEnrolled :exec
 UPDATE runners
 SET state = 'active', public_key = $1::text, seal_recipient = $2::text,
-    version = $3, facts = $4, last_seen_at = now()
+    version = $3, facts = $4, last_seen_at = now(),
+    session_opening = NULL, disputed_since = NULL, disputed_reason = NULL
 WHERE id = $5
 `
 
@@ -90,7 +116,8 @@ type RunnerEnrolledParams struct {
 	ID            string
 }
 
-// The runner has this key from now on.
+// The runner has this key from now on, and who held the one before does not matter
+// any more.
 func (q *Queries) RunnerEnrolled(ctx context.Context, arg RunnerEnrolledParams) error {
 	_, err := q.db.Exec(ctx, runnerEnrolled,
 		arg.PublicKey,
@@ -103,19 +130,22 @@ func (q *Queries) RunnerEnrolled(ctx context.Context, arg RunnerEnrolledParams) 
 }
 
 const runnerLock = `-- name: RunnerLock :one
-SELECT id, org_id, install_id, kind, state, public_key, epoch
+SELECT id, org_id, install_id, kind, state, public_key, epoch, session_opening, disputed_since, disputed_reason
 FROM runners WHERE id = $1
 FOR NO KEY UPDATE
 `
 
 type RunnerLockRow struct {
-	ID        string
-	OrgID     string
-	InstallID *string
-	Kind      string
-	State     string
-	PublicKey *string
-	Epoch     int64
+	ID             string
+	OrgID          string
+	InstallID      *string
+	Kind           string
+	State          string
+	PublicKey      *string
+	Epoch          int64
+	SessionOpening *string
+	DisputedSince  *time.Time
+	DisputedReason *string
 }
 
 // Takes the runner's row until the transaction ends. Everything that a runner
@@ -132,6 +162,9 @@ func (q *Queries) RunnerLock(ctx context.Context, id string) (RunnerLockRow, err
 		&i.State,
 		&i.PublicKey,
 		&i.Epoch,
+		&i.SessionOpening,
+		&i.DisputedSince,
+		&i.DisputedReason,
 	)
 	return i, err
 }
@@ -212,8 +245,9 @@ func (q *Queries) RunnerRetireKeys(ctx context.Context, arg RunnerRetireKeysPara
 const runnerStarted = `-- name: RunnerStarted :one
 UPDATE runners
 SET epoch = epoch + 1, version = $1, slots = $2, trust = $3,
-    switch = $4, facts = $5, last_seen_at = now()
-WHERE id = $6
+    switch = $4, facts = $5, last_seen_at = now(),
+    session_opening = coalesce($6, session_opening)
+WHERE id = $7
 RETURNING epoch
 `
 
@@ -223,10 +257,12 @@ type RunnerStartedParams struct {
 	Trust   string
 	Switch  string
 	Facts   json.RawMessage
+	Opening *string
 	ID      string
 }
 
-// A new life of the runner's process; returns its epoch.
+// A new life of the runner's process; returns its epoch. An agent that names no
+// opening leaves the one that is known.
 func (q *Queries) RunnerStarted(ctx context.Context, arg RunnerStartedParams) (int64, error) {
 	row := q.db.QueryRow(ctx, runnerStarted,
 		arg.Version,
@@ -234,6 +270,7 @@ func (q *Queries) RunnerStarted(ctx context.Context, arg RunnerStartedParams) (i
 		arg.Trust,
 		arg.Switch,
 		arg.Facts,
+		arg.Opening,
 		arg.ID,
 	)
 	var epoch int64

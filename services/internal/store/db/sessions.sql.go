@@ -10,6 +10,29 @@ import (
 	"time"
 )
 
+const runnerAnswerAgain = `-- name: RunnerAnswerAgain :exec
+UPDATE runner_sessions SET epoch = $1, token_hash = $2, version = $3 WHERE id = $4
+`
+
+type RunnerAnswerAgainParams struct {
+	Epoch     int64
+	TokenHash []byte
+	Version   string
+	ID        string
+}
+
+// The answer of this session was lost: it gets another token, and what the first
+// one was given with counts no more.
+func (q *Queries) RunnerAnswerAgain(ctx context.Context, arg RunnerAnswerAgainParams) error {
+	_, err := q.db.Exec(ctx, runnerAnswerAgain,
+		arg.Epoch,
+		arg.TokenHash,
+		arg.Version,
+		arg.ID,
+	)
+	return err
+}
+
 const runnerCloseSessions = `-- name: RunnerCloseSessions :exec
 UPDATE runner_sessions SET closed_at = now(), close_reason = $1::text
 WHERE runner_id = $2 AND closed_at IS NULL
@@ -27,8 +50,8 @@ func (q *Queries) RunnerCloseSessions(ctx context.Context, arg RunnerCloseSessio
 }
 
 const runnerOpenSession = `-- name: RunnerOpenSession :exec
-INSERT INTO runner_sessions (id, org_id, runner_id, epoch, token_hash, version)
-VALUES ($1, berth.current_org(), $2, $3, $4, $5)
+INSERT INTO runner_sessions (id, org_id, runner_id, epoch, token_hash, version, opening)
+VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6)
 `
 
 type RunnerOpenSessionParams struct {
@@ -37,6 +60,7 @@ type RunnerOpenSessionParams struct {
 	Epoch     int64
 	TokenHash []byte
 	Version   string
+	Opening   *string
 }
 
 func (q *Queries) RunnerOpenSession(ctx context.Context, arg RunnerOpenSessionParams) error {
@@ -46,14 +70,16 @@ func (q *Queries) RunnerOpenSession(ctx context.Context, arg RunnerOpenSessionPa
 		arg.Epoch,
 		arg.TokenHash,
 		arg.Version,
+		arg.Opening,
 	)
 	return err
 }
 
 const runnerSessionByToken = `-- name: RunnerSessionByToken :one
 
-SELECT s.id, s.runner_id, s.epoch, s.closed_at, s.close_reason,
-       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.facts->>'problem', '')::text AS problem
+SELECT s.id, s.runner_id, s.epoch, s.closed_at, s.close_reason, (s.used_at IS NOT NULL)::boolean AS used,
+       r.epoch AS runner_epoch, r.state AS runner_state, r.kind, r.install_id, r.public_key, r.slots, r.switch, coalesce(r.facts->>'problem', '')::text AS problem,
+       (r.disputed_since IS NOT NULL)::boolean AS disputed
 FROM runner_sessions s JOIN runners r ON r.org_id = s.org_id AND r.id = s.runner_id
 WHERE s.token_hash = $1
 `
@@ -64,6 +90,7 @@ type RunnerSessionByTokenRow struct {
 	Epoch       int64
 	ClosedAt    *time.Time
 	CloseReason *string
+	Used        bool
 	RunnerEpoch int64
 	RunnerState string
 	Kind        string
@@ -72,6 +99,7 @@ type RunnerSessionByTokenRow struct {
 	Slots       int32
 	Switch      string
 	Problem     string
+	Disputed    bool
 }
 
 // Sessions of runners: one is current, the one with the runner's epoch.
@@ -85,6 +113,7 @@ func (q *Queries) RunnerSessionByToken(ctx context.Context, tokenHash []byte) (R
 		&i.Epoch,
 		&i.ClosedAt,
 		&i.CloseReason,
+		&i.Used,
 		&i.RunnerEpoch,
 		&i.RunnerState,
 		&i.Kind,
@@ -93,6 +122,44 @@ func (q *Queries) RunnerSessionByToken(ctx context.Context, tokenHash []byte) (R
 		&i.Slots,
 		&i.Switch,
 		&i.Problem,
+		&i.Disputed,
 	)
 	return i, err
+}
+
+const runnerSessionOfOpening = `-- name: RunnerSessionOfOpening :one
+SELECT id, (used_at IS NOT NULL)::boolean AS used FROM runner_sessions
+WHERE runner_id = $1 AND opening = $2::text
+FOR NO KEY UPDATE
+`
+
+type RunnerSessionOfOpeningParams struct {
+	RunnerID string
+	Opening  string
+}
+
+type RunnerSessionOfOpeningRow struct {
+	ID   string
+	Used bool
+}
+
+// The session of this runner that has an opening, locked: its first use waits.
+func (q *Queries) RunnerSessionOfOpening(ctx context.Context, arg RunnerSessionOfOpeningParams) (RunnerSessionOfOpeningRow, error) {
+	row := q.db.QueryRow(ctx, runnerSessionOfOpening, arg.RunnerID, arg.Opening)
+	var i RunnerSessionOfOpeningRow
+	err := row.Scan(&i.ID, &i.Used)
+	return i, err
+}
+
+const runnerUsedSession = `-- name: RunnerUsedSession :execrows
+UPDATE runner_sessions SET used_at = coalesce(used_at, now()) WHERE token_hash = $1
+`
+
+// The first request with a session's token; no row once the token is another.
+func (q *Queries) RunnerUsedSession(ctx context.Context, tokenHash []byte) (int64, error) {
+	result, err := q.db.Exec(ctx, runnerUsedSession, tokenHash)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

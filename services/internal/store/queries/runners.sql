@@ -18,15 +18,17 @@ FROM runners WHERE id = sqlc.arg(id);
 -- Takes the runner's row until the transaction ends. Everything that a runner
 -- writes does this first: its requests come one after the other, and none of an
 -- older session comes after a newer one was opened.
-SELECT id, org_id, install_id, kind, state, public_key, epoch
+SELECT id, org_id, install_id, kind, state, public_key, epoch, session_opening, disputed_since, disputed_reason
 FROM runners WHERE id = sqlc.arg(id)
 FOR NO KEY UPDATE;
 
 -- name: RunnerEnrolled :exec
--- The runner has this key from now on.
+-- The runner has this key from now on, and who held the one before does not matter
+-- any more.
 UPDATE runners
 SET state = 'active', public_key = sqlc.arg(public_key)::text, seal_recipient = sqlc.arg(seal_recipient)::text,
-    version = sqlc.arg(version), facts = sqlc.arg(facts), last_seen_at = now()
+    version = sqlc.arg(version), facts = sqlc.arg(facts), last_seen_at = now(),
+    session_opening = NULL, disputed_since = NULL, disputed_reason = NULL
 WHERE id = sqlc.arg(id);
 
 -- name: RunnerVoidEpoch :exec
@@ -34,12 +36,20 @@ WHERE id = sqlc.arg(id);
 UPDATE runners SET epoch = epoch + 1 WHERE id = sqlc.arg(id);
 
 -- name: RunnerStarted :one
--- A new life of the runner's process; returns its epoch.
+-- A new life of the runner's process; returns its epoch. An agent that names no
+-- opening leaves the one that is known.
 UPDATE runners
 SET epoch = epoch + 1, version = sqlc.arg(version), slots = sqlc.arg(slots), trust = sqlc.arg(trust),
-    switch = sqlc.arg(switch), facts = sqlc.arg(facts), last_seen_at = now()
+    switch = sqlc.arg(switch), facts = sqlc.arg(facts), last_seen_at = now(),
+    session_opening = coalesce(sqlc.narg(opening), session_opening)
 WHERE id = sqlc.arg(id)
 RETURNING epoch;
+
+-- name: RunnerDisputed :one
+-- Another process holds the runner's key, from the first time that this showed.
+UPDATE runners SET disputed_since = coalesce(disputed_since, now()), disputed_reason = coalesce(disputed_reason, sqlc.arg(reason)::text)
+WHERE id = sqlc.arg(id)
+RETURNING disputed_since::timestamptz AS since, disputed_reason::text AS reason;
 
 -- name: RunnerReports :exec
 -- The switch and the problem that a claim reports, when they are others than

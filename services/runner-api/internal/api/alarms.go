@@ -23,6 +23,8 @@ const (
 	// alarmNoRecovery: a machine took another's place in an install that has no
 	// recovery key. Nothing of before opens there.
 	alarmNoRecovery = "replaced_without_recovery"
+	// alarmDisputed: two processes hold the key of a runner.
+	alarmDisputed = "runner_disputed"
 )
 
 // alarm is one of these. It is for the org's chain, which is shown to others:

@@ -85,7 +85,7 @@ func (a *API) write(ctx context.Context, s *session.Session, fn func(ctx context
 		if err != nil {
 			return err
 		}
-		if err := s.Check(runner.State, runner.Epoch); err != nil {
+		if err := s.Check(runner.State, runner.Epoch, runner.PublicKey); err != nil {
 			return err
 		}
 		return fn(ctx, tx)

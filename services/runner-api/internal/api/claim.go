@@ -22,7 +22,9 @@ import (
 // that was away: short beside the 15 s of recovery, long beside a look.
 const outagePause = 500 * time.Millisecond
 
-// ClaimJobs leases jobs, or holds the request until there is one.
+// ClaimJobs leases jobs, or holds the request until there is one. A disputed runner
+// gets none, plans neither: they come with what is sealed to its key, and with
+// state and outputs.
 func (a *API) ClaimJobs(ctx context.Context, req apigen.ClaimJobsRequestObject) (apigen.ClaimJobsResponseObject, error) {
 	s, err := gate.SessionOf(ctx)
 	if err != nil {
@@ -44,7 +46,7 @@ func (a *API) ClaimJobs(ctx context.Context, req apigen.ClaimJobsRequestObject) 
 	wanted := takes(req.Body)
 	for {
 		var again <-chan time.Time
-		if seen, needed := waiter.Look(0); needed && wanted.slots > 0 {
+		if seen, needed := waiter.Look(0); needed && wanted.slots > 0 && !s.Disputed {
 			jobs, err := a.claim(ctx, s, req.Body.ClaimID, wanted)
 			switch {
 			case errors.Is(err, fault.ErrUnavailable) && req.Body.WaitSeconds > 0:

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
 // Enrol binds a runner to the key that signs this request.
@@ -146,7 +147,7 @@ func wakeBuilds(ctx context.Context, tx *store.Tx) error {
 
 // endMachine ends the sessions and attempts of a machine that is gone.
 func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) error {
-	const reason = "replaced"
+	const reason = session.ClosedByReplacement
 	if err := tx.RunnerVoidEpoch(ctx, runnerID); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type Metrics struct {
 	orphaned      metric.Int64Counter
 	enrolAlarms   metric.Int64Counter
 	chainForks    metric.Int64Counter
+	disputes      metric.Int64Counter
 	settledByFate metric.Int64Counter
 }
 
@@ -39,6 +40,7 @@ func NewMetrics() (*Metrics, error) {
 	counter(&m.orphaned, "runner_states_orphaned_total", "Terraform states that were refused and kept")
 	counter(&m.enrolAlarms, "runner_enrolment_alarms_total", "enrolment secrets used with a second key")
 	counter(&m.chainForks, "runner_chain_forks_total", "chain records that contradict the stored ones")
+	counter(&m.disputes, "runner_disputes_total", "runners whose key two processes hold")
 	counter(&m.settledByFate, "runner_attempts_settled_total", "attempts decided on when their runner started anew, by fate")
 	if err == nil {
 		m.claimWait, err = meter.Float64Histogram("runner_claim_wait_seconds", metric.WithUnit("s"),

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
 // EnrolmentPosition says what a handover has to name. It changes nothing.
@@ -185,6 +186,9 @@ func (a *API) ListSealed(ctx context.Context, _ apigen.ListSealedRequestObject) 
 	if err != nil {
 		return nil, err
 	}
+	if s.Disputed {
+		return nil, session.ErrDisputed()
+	}
 	install, err := installOf(s)
 	if err != nil {
 		return nil, err
@@ -215,6 +219,9 @@ func (a *API) GetSealed(ctx context.Context, req apigen.GetSealedRequestObject) 
 	s, err := gate.SessionOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s.Disputed {
+		return nil, session.ErrDisputed()
 	}
 	install, err := installOf(s)
 	if err != nil {
@@ -247,6 +254,9 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 	s, err := gate.SessionOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s.Disputed {
+		return nil, session.ErrDisputed()
 	}
 	install, err := installOf(s)
 	if err != nil {

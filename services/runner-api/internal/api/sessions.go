@@ -39,7 +39,11 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 		if runner.State != "active" || runner.PublicKey == nil || *runner.PublicKey != key {
 			return unproven()
 		}
-		answer, err = a.openSession(ctx, tx, runner, req.Body)
+		asked, err := a.judgeOpening(ctx, tx, runner, req.Body)
+		if err != nil {
+			return err
+		}
+		answer, err = a.openSession(ctx, tx, runner, req.Body, asked)
 		return err
 	})
 	if err != nil {
@@ -92,32 +96,41 @@ func unproven() error {
 }
 
 // openSession does it, with the runner's row locked.
-func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest) (answer apigen.OpenSession200JSONResponse, _ error) {
+func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest, asked opening) (answer apigen.OpenSession200JSONResponse, _ error) {
 	facts, err := json.Marshal(body.Facts)
 	if err != nil {
 		return answer, err
 	}
 	epoch, err := tx.RunnerStarted(ctx, db.RunnerStartedParams{
 		ID: runner.ID, Version: body.Version, Slots: int32(body.Slots), Trust: string(body.Trust), Switch: string(body.Switch), Facts: facts,
+		Opening: body.Opening,
 	})
 	if err != nil {
 		return answer, err
 	}
-	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: runner.ID, Reason: "new_session"}); err != nil {
-		return answer, err
-	}
-	if err := tx.RunnerRevokeRegistryTokens(ctx, &runner.ID); err != nil {
-		return answer, err
-	}
 	token, hash := auth.NewSecret(auth.SessionPrefix)
-	sessionID := id.New(id.Session)
-	err = tx.RunnerOpenSession(ctx, db.RunnerOpenSessionParams{ID: sessionID, RunnerID: runner.ID, Epoch: epoch, TokenHash: hash, Version: body.Version})
+	sessionID := asked.sameAs
+	if sessionID != "" {
+		err = tx.RunnerAnswerAgain(ctx, db.RunnerAnswerAgainParams{ID: sessionID, Epoch: epoch, TokenHash: hash, Version: body.Version})
+	} else {
+		sessionID = id.New(id.Session)
+		err = replaceSession(ctx, tx, db.RunnerOpenSessionParams{
+			ID: sessionID, RunnerID: runner.ID, Epoch: epoch, TokenHash: hash, Version: body.Version, Opening: body.Opening,
+		})
+	}
 	if err != nil {
 		return answer, err
 	}
-	jobs, err := a.resume(ctx, tx, runner.ID, sessionID, body.Running)
+	running := body.Running
+	if asked.disputed != nil {
+		running = nil // whose engines these are, nobody knows
+	}
+	jobs, err := a.resume(ctx, tx, runner.ID, sessionID, running)
 	if err != nil {
 		return answer, err
+	}
+	if asked.disputed != nil {
+		jobs = void(body.Running)
 	}
 	var settings int64
 	if runner.InstallID != nil {
@@ -137,7 +150,28 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 		SessionID: sessionID, Token: token, Epoch: epoch, Jobs: jobs, SettingsVersion: settings,
 		LeaseSeconds: int(a.Lease.Seconds()), RenewSeconds: max(1, int(a.Lease.Seconds()/3)),
 		Registry: a.Registry, LogURL: a.LogURL, MinVersion: a.MinVersion,
+		Disputed: asked.disputed,
 	}, nil
+}
+
+// replaceSession closes the session before and opens another.
+func replaceSession(ctx context.Context, tx *store.Tx, next db.RunnerOpenSessionParams) error {
+	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: next.RunnerID, Reason: session.ClosedByNext}); err != nil {
+		return err
+	}
+	if err := tx.RunnerRevokeRegistryTokens(ctx, &next.RunnerID); err != nil {
+		return err
+	}
+	return tx.RunnerOpenSession(ctx, next)
+}
+
+// void tells a runner to end all of these.
+func void(named []apigen.Attempt) []apigen.ResumedJob {
+	answers := make([]apigen.ResumedJob, len(named))
+	for i, n := range named {
+		answers[i] = apigen.ResumedJob{JobID: n.JobID, Attempt: n.Attempt, State: apigen.ResumedStateVoid}
+	}
+	return answers
 }
 
 // resume answers for each attempt that the runner named, and hands the leases
@@ -147,7 +181,7 @@ func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID stri
 	for i, n := range named {
 		running[i] = session.Attempt{JobID: n.JobID, Attempt: n.Attempt}
 	}
-	rows, err := a.settle(ctx, tx, runnerID, running, "new_session")
+	rows, err := a.settle(ctx, tx, runnerID, running, session.ClosedByNext)
 	if err != nil {
 		return nil, err
 	}

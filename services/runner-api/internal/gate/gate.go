@@ -103,7 +103,13 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	}
 	var row db.RunnerSessionByTokenRow
 	err = g.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
-		row, err = tx.RunnerSessionByToken(ctx, hash[:])
+		if row, err = tx.RunnerSessionByToken(ctx, hash[:]); err != nil || row.Used {
+			return err
+		}
+		n, err := tx.RunnerUsedSession(ctx, hash[:])
+		if err == nil && n == 0 {
+			err = fault.ErrNotFound // it has another token since
+		}
 		return err
 	})
 	if errors.Is(err, fault.ErrNotFound) {
@@ -114,13 +120,15 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	}
 	s := &session.Session{
 		ID: row.ID, OrgID: org, RunnerID: row.RunnerID, Kind: row.Kind, Epoch: row.Epoch,
-		InstallID: deref(row.InstallID), TokenHash: hash,
+		InstallID: deref(row.InstallID), TokenHash: hash, Disputed: row.Disputed,
 	}
 	s.Note(session.Reported{Switch: row.Switch, Problem: row.Problem})
-	if err := s.Check(row.RunnerState, row.RunnerEpoch); err != nil {
-		return nil, err
-	}
-	if row.ClosedAt != nil {
+	switch {
+	case row.RunnerState != "active":
+		return nil, session.ErrRevoked()
+	case deref(row.CloseReason) == session.ClosedByNext:
+		return nil, session.ErrOvertaken()
+	case row.ClosedAt != nil || row.RunnerEpoch != row.Epoch:
 		return nil, session.ErrVoid()
 	}
 	if s.PublicKey, err = capsule.ParsePublicKey(deref(row.PublicKey)); err != nil {

@@ -85,4 +85,6 @@ func BodyLimits() map[string]int64 {
 
 // KnownCallers are the refusals of callers that are, or were, one of our
 // runners.
-func KnownCallers() []string { return []string{"session_void", "runner_revoked", "signature_stale"} }
+func KnownCallers() []string {
+	return []string{"session_void", "session_overtaken", "runner_revoked", "signature_stale"}
+}

@@ -25,6 +25,9 @@ type Session struct {
 	Kind      string // install or build
 	Epoch     int64
 	PublicKey ed25519.PublicKey
+	// Disputed: another process holds the key. It never changes during a session: a
+	// dispute begins with one, and ends with the machine.
+	Disputed bool
 
 	voided chan struct{}
 	// reported is the switch that the last claim reported.

@@ -1,6 +1,7 @@
-// Package session owns the lives of runner processes: what becomes of the
-// attempts that were leased when a new life begins ([Resume]), and who the
-// bearer of a session token is ([Cache]).
+// Package session owns the lives of runner processes: whether a new one is the
+// only one that holds the runner's key ([Judge]), what becomes of the attempts
+// that were leased when it begins ([Resume]), and who the bearer of a session
+// token is ([Cache]).
 package session
 
 // MaxAttempts is how often a job that mutates nothing is leased: a third loss

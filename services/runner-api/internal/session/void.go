@@ -1,8 +1,15 @@
 package session
 
 import (
+	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+)
+
+// Why sessions were closed and attempts ended, in rows.
+const (
+	ClosedByNext        = "new_session" // the next one was opened
+	ClosedByReplacement = "replaced"    // another machine took the place of this one
 )
 
 // Principal is the bearer of the session, as the rest of Berth knows it.
@@ -13,19 +20,39 @@ func (s *Session) Principal() auth.Principal {
 }
 
 // Check says whether the session is still the one that counts, from the row of
-// its runner. Inside a transaction, read that row with its lock.
-func (s *Session) Check(runnerState string, runnerEpoch int64) error {
+// its runner: state, epoch and public key. Inside a transaction, read that row with
+// its lock.
+func (s *Session) Check(state string, epoch int64, key *string) error {
 	switch {
-	case runnerState != "active":
-		return fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
-	case runnerEpoch != s.Epoch:
+	case state != "active":
+		return ErrRevoked()
+	case epoch == s.Epoch:
+		return nil
+	case key == nil || *key != capsule.EncodePublicKey(s.PublicKey):
 		return ErrVoid()
 	}
-	return nil
+	return ErrOvertaken()
 }
 
-// ErrVoid is what the bearer of an older session is told.
+// ErrRevoked is what a runner is told that was revoked.
+func ErrRevoked() error {
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
+}
+
+// ErrVoid is what a machine is told that was replaced.
 func ErrVoid() error {
-	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: a newer one was opened, or the machine was replaced"),
-		fault.Code("session_void"), fault.Remedy("stop what runs; open a new session if this is still the runner's machine"))
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine took the place of this one"),
+		fault.Code("session_void"), fault.Remedy("stop what runs"))
+}
+
+// ErrOvertaken is what the bearer of an older session is told.
+func ErrOvertaken() error {
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another one was opened with the key of this runner"),
+		fault.Code("session_overtaken"), fault.Remedy("stop what runs, then open a session again"))
+}
+
+// ErrDisputed is what a runner is told that wants what is sealed to it.
+func ErrDisputed() error {
+	return fault.With(fault.Newf(fault.ErrForbidden, "another process holds the key of this runner"),
+		fault.Code("runner_disputed"), fault.Remedy("replace the machine: berth-runner replace --recovery FILE on another one"))
 }

@@ -1,0 +1,28 @@
+package workflow
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// RunnerProblem is what keeps a runner from working, for people; "" for nothing.
+// That two processes hold its key comes before all that one of them says.
+func RunnerProblem(r db.Runner) string {
+	if r.DisputedSince != nil {
+		wayBack := "berth-runner replace --recovery FILE"
+		if r.Kind == "build" {
+			wayBack = "berth runners revoke " + r.ID + ", and the next build makes another"
+		}
+		return fmt.Sprintf("the runner is disputed since %s: two processes hold its key (%s); it gets no work until another machine takes its place: %s",
+			r.DisputedSince.UTC().Format(time.RFC3339), optional.Value(r.DisputedReason), wayBack)
+	}
+	var facts struct {
+		Problem string `json:"problem"`
+	}
+	_ = json.Unmarshal(r.Facts, &facts) // a runner may write anything there
+	return facts.Problem
+}
