@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +33,7 @@ same happens again, there is another alarm.`,
 	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
 	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if reason == "" {
-			return usage{errors.New("an alarm is settled with --reason TEXT")}
+			return usagef("an alarm is settled with --reason TEXT")
 		}
 		resp, err := client.AcknowledgeAlarmWithResponse(ctx, args[0], &ctlapi.AcknowledgeAlarmParams{}, ctlapi.AlarmAcknowledgement{Reason: reason})
 		if err != nil {
