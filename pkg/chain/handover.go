@@ -22,6 +22,9 @@ type Keys struct {
 	Recovery string `json:"recovery,omitempty"`
 	// Dispatch are the ids of the keys whose orders are obeyed.
 	Dispatch []string `json:"dispatch,omitempty"`
+	// Vouched is the recovery key's signature for Machine, see package recovery. Only
+	// with it does a machine that takes over know this writer from a made-up one.
+	Vouched *capsule.Envelope `json:"vouched,omitempty"`
 }
 
 // Handover lets another machine go on with the work, and the chain, of the one

@@ -70,6 +70,8 @@ type Record struct {
 	// writer goes on with the chain of another.
 	Keys     *Keys             `json:"keys,omitempty"`
 	Handover *capsule.Envelope `json:"handover,omitempty"`
+	// Scripts are those that an acceptance is about, in its intent and its outcome.
+	Scripts *Scripts `json:"scripts,omitempty"`
 }
 
 // Head names the last record of a chain, and by its hash all before it. The
@@ -172,6 +174,8 @@ func (r Record) validate() error {
 		return bad("a decision needs a reason")
 	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
 		return bad("only an event names keys or carries a handover")
+	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
+		return bad("only an intent or an outcome names scripts")
 	case r.What == "" || r.Actor == "":
 		return bad("actor and what are needed")
 	}

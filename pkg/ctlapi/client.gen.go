@@ -1287,6 +1287,53 @@ type ActionTrigger struct {
 	Type string `json:"type"`
 }
 
+// Alarm defines model for Alarm.
+type Alarm struct {
+	// About What exactly: a machine, a record, a job.
+	//
+	// Example: record 37
+	About          string     `json:"about"`
+	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string    `json:"acknowledged_by,omitempty"`
+
+	// Cause What happened.
+	Cause     string    `json:"cause"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Detail Ids, numbers and digests.
+	Detail json.RawMessage `json:"detail"`
+
+	// ID Example: alm_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind Example: chain_behind
+	Kind string `json:"kind"`
+
+	// Reason Why it is settled.
+	Reason *string `json:"reason,omitempty"`
+
+	// Remedy What to do about it.
+	Remedy   string `json:"remedy"`
+	RunnerID string `json:"runner_id"`
+}
+
+// AlarmAcknowledgement defines model for AlarmAcknowledgement.
+type AlarmAcknowledgement struct {
+	// Reason Why it is settled; it is recorded in the org's chain.
+	Reason string `json:"reason"`
+}
+
+// AlarmPage defines model for AlarmPage.
+type AlarmPage struct {
+	Items []Alarm `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
 	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2141,6 +2188,9 @@ type Install struct {
 
 	// Name Example: acme
 	Name string `json:"name"`
+
+	// OpenAlarms Alarms about it that nobody has acknowledged.
+	OpenAlarms int `json:"open_alarms"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3347,6 +3397,27 @@ type ListActionRunsParams struct {
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
+// ListAlarmsParams defines parameters for ListAlarms.
+type ListAlarmsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Acknowledged Also those that were acknowledged.
+	Acknowledged *bool `form:"acknowledged,omitempty" json:"acknowledged,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
+type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAppsParams defines parameters for ListApps.
 type ListAppsParams struct {
 	// Limit How many items a page has at most.
@@ -3713,6 +3784,9 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
+type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -3863,6 +3937,31 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /action-runs/{run} (the `GetActionRun` operationId).
 	GetActionRun(ctx context.Context, run string, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListAlarms List alarms
+	//
+	// What runners and the control plane noticed and somebody has to look at. An alarm is open until it is acknowledged; each is in the org's chain.
+	//
+	// Corresponds with GET /alarms (the `ListAlarms` operationId).
+	ListAlarms(ctx context.Context, params *ListAlarmsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlarmWithBody Acknowledge an alarm
+	//
+	// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+	AcknowledgeAlarmWithBody(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AcknowledgeAlarm Acknowledge an alarm
+	//
+	// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+	AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListApps List apps
 	//
@@ -4711,6 +4810,61 @@ func (c *Client) ListActionRuns(ctx context.Context, params *ListActionRunsParam
 // Corresponds with GET /action-runs/{run} (the `GetActionRun` operationId).
 func (c *Client) GetActionRun(ctx context.Context, run string, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetActionRunRequest(c.Server, run)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListAlarms List alarms
+//
+// What runners and the control plane noticed and somebody has to look at. An alarm is open until it is acknowledged; each is in the org's chain.
+//
+// Corresponds with GET /alarms (the `ListAlarms` operationId).
+func (c *Client) ListAlarms(ctx context.Context, params *ListAlarmsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListAlarmsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlarmWithBody Acknowledge an alarm
+//
+// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+func (c *Client) AcknowledgeAlarmWithBody(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlarmRequestWithBody(c.Server, alarm, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AcknowledgeAlarm Acknowledge an alarm
+//
+// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+func (c *Client) AcknowledgeAlarm(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAcknowledgeAlarmRequest(c.Server, alarm, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6582,6 +6736,158 @@ func NewGetActionRunRequest(server string, run string) (*http.Request, error) {
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListAlarmsRequest constructs an http.Request for the ListAlarms method
+func NewListAlarmsRequest(server string, params *ListAlarmsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alarms")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Install != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "install", *params.Install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Acknowledged != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "acknowledged", *params.Acknowledged, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewAcknowledgeAlarmRequest calls the generic AcknowledgeAlarm builder with application/json body
+func NewAcknowledgeAlarmRequest(server string, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAcknowledgeAlarmRequestWithBody(server, alarm, params, "application/json", bodyReader)
+}
+
+// NewAcknowledgeAlarmRequestWithBody constructs an http.Request for the AcknowledgeAlarm method, with any body, and a specified content type
+func NewAcknowledgeAlarmRequestWithBody(server string, alarm string, params *AcknowledgeAlarmParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "alarm", alarm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/alarms/%s/acknowledge", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -10593,6 +10899,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /action-runs/{run} (the `GetActionRun` operationId).
 	GetActionRunWithResponse(ctx context.Context, run string, reqEditors ...RequestEditorFn) (*GetActionRunResponse, error)
 
+	// ListAlarmsWithResponse List alarms
+	//
+	// What runners and the control plane noticed and somebody has to look at. An alarm is open until it is acknowledged; each is in the org's chain.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /alarms (the `ListAlarms` operationId).
+	ListAlarmsWithResponse(ctx context.Context, params *ListAlarmsParams, reqEditors ...RequestEditorFn) (*ListAlarmsResponse, error)
+
+	// AcknowledgeAlarmWithBodyWithResponse Acknowledge an alarm
+	//
+	// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+	AcknowledgeAlarmWithBodyWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error)
+
+	// AcknowledgeAlarmWithResponse Acknowledge an alarm
+	//
+	// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+	AcknowledgeAlarmWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error)
+
 	// ListAppsWithResponse List apps
 	//
 	// Answers the apps of the org.
@@ -11604,6 +11937,102 @@ func (r GetActionRunResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetActionRunResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListAlarmsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AlarmPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListAlarmsResponse) GetJSON200() *AlarmPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListAlarmsResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListAlarmsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListAlarmsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListAlarmsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListAlarmsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AcknowledgeAlarmResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Alarm
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AcknowledgeAlarmResponse) GetJSON200() *Alarm {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r AcknowledgeAlarmResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AcknowledgeAlarmResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AcknowledgeAlarmResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AcknowledgeAlarmResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AcknowledgeAlarmResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15048,6 +15477,51 @@ func (c *ClientWithResponses) GetActionRunWithResponse(ctx context.Context, run 
 	return ParseGetActionRunResponse(rsp)
 }
 
+// ListAlarmsWithResponse List alarms
+//
+// What runners and the control plane noticed and somebody has to look at. An alarm is open until it is acknowledged; each is in the org's chain.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /alarms (the `ListAlarms` operationId).
+func (c *ClientWithResponses) ListAlarmsWithResponse(ctx context.Context, params *ListAlarmsParams, reqEditors ...RequestEditorFn) (*ListAlarmsResponse, error) {
+	rsp, err := c.ListAlarms(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListAlarmsResponse(rsp)
+}
+
+// AcknowledgeAlarmWithBodyWithResponse Acknowledge an alarm
+//
+// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+func (c *ClientWithResponses) AcknowledgeAlarmWithBodyWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error) {
+	rsp, err := c.AcknowledgeAlarmWithBody(ctx, alarm, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlarmResponse(rsp)
+}
+
+// AcknowledgeAlarmWithResponse Acknowledge an alarm
+//
+// Says that somebody has looked at it, and why it is settled; that is recorded in the org's chain. When the same happens again there is another alarm. One that is acknowledged stays as it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /alarms/{alarm}/acknowledge (the `AcknowledgeAlarm` operationId).
+func (c *ClientWithResponses) AcknowledgeAlarmWithResponse(ctx context.Context, alarm string, params *AcknowledgeAlarmParams, body AcknowledgeAlarmJSONRequestBody, reqEditors ...RequestEditorFn) (*AcknowledgeAlarmResponse, error) {
+	rsp, err := c.AcknowledgeAlarm(ctx, alarm, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAcknowledgeAlarmResponse(rsp)
+}
+
 // ListAppsWithResponse List apps
 //
 // Answers the apps of the org.
@@ -16569,6 +17043,72 @@ func ParseGetActionRunResponse(rsp *http.Response) (*GetActionRunResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ActionRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListAlarmsResponse parses an HTTP response from a ListAlarmsWithResponse call
+func ParseListAlarmsResponse(rsp *http.Response) (*ListAlarmsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListAlarmsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AlarmPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAcknowledgeAlarmResponse parses an HTTP response from a AcknowledgeAlarmWithResponse call
+func ParseAcknowledgeAlarmResponse(rsp *http.Response) (*AcknowledgeAlarmResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AcknowledgeAlarmResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Alarm
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

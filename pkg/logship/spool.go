@@ -48,6 +48,7 @@ type Spool struct {
 	pos      Position
 	used     int64
 	cut      bool          // something was cut off when it was opened
+	removed  bool          // nobody takes its lines any more
 	changed  chan struct{} // closed and replaced whenever anything below mu changes
 }
 
@@ -190,7 +191,10 @@ func (s *Spool) store(next Position, frames []byte, count int, room int64) error
 		return fmt.Errorf("store log lines: %w", err)
 	}
 	b.after.Head = head
-
+	if s.removed {
+		s.pos = b.after
+		return nil
+	}
 	active := s.segments[len(s.segments)-1]
 	if active.size+int64(len(b.frames)) > segmentBytes && active.size > blockHeader {
 		if active, err = s.rotate(); err != nil {
@@ -230,6 +234,9 @@ func diskError(err error) error {
 
 // sync makes everything that was stored durable.
 func (s *Spool) sync() error {
+	if s.removed {
+		return nil
+	}
 	if err := s.segments[len(s.segments)-1].sync(); err != nil {
 		return fmt.Errorf("sync log spool: %w", err)
 	}
@@ -375,10 +382,12 @@ func (s *Spool) Close() error {
 }
 
 // Remove closes the spool and deletes it from the disk: its stream is finished,
-// or nobody takes its lines any more.
+// or nobody takes its lines any more. What somebody still writes is dropped, and
+// that is no error: an engine whose lease is lost goes on for a while.
 func (s *Spool) Remove() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.removed, s.used = true, 0
 	closeAll(s.segments)
 	return os.RemoveAll(s.dir)
 }

@@ -3,6 +3,7 @@ package logship_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -227,4 +228,48 @@ func dirSize(t *testing.T, dir string) (size int64) {
 		size += fileSize(t, filepath.Join(dir, e.Name()))
 	}
 	return size
+}
+
+// A stream that was closed for good has its spool removed while the engine still
+// writes: that fails nobody.
+func TestRemovedSpoolDropsWhatComes(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "spool")
+	s, err := logship.OpenSpool(dir, logship.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remark("before", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	if err := os.WriteFile(out, []byte("a line\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	close(ended)
+	for what, do := range map[string]func() error{
+		"a remark":        func() error { return s.Remark("after", time.Now()) },
+		"dropped lines":   func() error { return s.Drop(1, logship.Stderr, 5) },
+		"late redaction":  s.NoteLateRedaction,
+		"lines of a file": func() error { return logship.Tail{Spool: s, Path: out, Source: logship.Stdout}.Run(t.Context(), ended) },
+	} {
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for range 2 {
+		if err := errors.Join(s.Finish(), s.Close()); err != nil {
+			t.Errorf("the end: %v", err)
+		}
+	}
+	if got := s.Position(); got.Stdout != 7 || !got.Final {
+		t.Errorf("position = %+v: the file was not read to its end", got)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is there again: %v", err)
+	}
 }

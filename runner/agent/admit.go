@@ -56,7 +56,7 @@ func (a *agent) admit() error {
 	if _, err := datadir.ReadJSON(a.dir.Trust(), &before); err != nil {
 		return err
 	}
-	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery}
+	trust := datadir.Trust{RunnerAPIURL: code.URL, OneHost: code.OneHost, Recovery: before.Recovery, Vouched: before.Vouched}
 	for _, k := range code.DispatchKeys {
 		trust.DispatchKeys = append(trust.DispatchKeys, datadir.TrustedKey{KeyID: k.KeyID, PublicKey: k.PublicKey})
 	}

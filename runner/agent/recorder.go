@@ -146,6 +146,18 @@ func (a *agent) note(ctx context.Context, what, detail string) {
 	}
 }
 
+// noteRefusal records that the control plane brought what this runner does not
+// believe: as often as it likes, so only so many in an hour are listed.
+func (a *agent) noteRefusal(ctx context.Context, what, detail string) {
+	if a.runs == nil {
+		return
+	}
+	err := a.runs.Refusal(ctx, chain.Record{Actor: "runner", Kind: chain.Event, What: what, Result: "refused", Detail: detail})
+	if err != nil {
+		a.cfg.Log.ErrorContext(ctx, "chain cannot be written", "err", err)
+	}
+}
+
 // closeIntents answers intents of which no trace is left on this machine: how
 // they ended cannot be known any more. It waits until the chain was compared with
 // the copy: after an older backup these intents may have their outcomes there.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
@@ -15,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/disk"
+	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
 // Replaced is what a takeover came to.
@@ -22,6 +24,12 @@ type Replaced struct {
 	Runner    datadir.Runner
 	Records   int64 // of the chain that goes on here
 	Resources int   // whose states and outputs were sealed to this machine
+	// Last is when the machine before wrote the last record that is known.
+	Last time.Time
+	// Scripts is how many scripts stay accepted; NoScripts says why none do although
+	// there were some, or may have been.
+	Scripts   int
+	NoScripts string
 }
 
 // Replace makes this machine take the place of the install's machine, with the
@@ -51,7 +59,7 @@ func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced,
 	if err := a.admit(); err != nil {
 		return done, err
 	}
-	if err := a.dir.SetRecovery(key.Public()); err != nil {
+	if err := a.dir.SetRecovery(key, cfg.Now()); err != nil {
 		return done, err
 	}
 	if err := a.open(); err != nil {
@@ -116,7 +124,7 @@ func (a *agent) takeOver(ctx context.Context, key *recovery.Key, done *Replaced)
 	if err := a.takeSalt(ctx, key); err != nil {
 		return err
 	}
-	if done.Records, err = a.takeChain(ctx); err != nil {
+	if err := a.takeChain(ctx, done); err != nil {
 		return err
 	}
 	done.Resources, err = Reseal(ctx, a.api, a.keys, a.runner, seal.EitherOf(a.keys.Open, key.Identity().Opener()))
@@ -147,24 +155,24 @@ func (a *agent) takeSalt(ctx context.Context, key *recovery.Key) error {
 // takeChain goes on with the install's chain: the copy, and after it the handover
 // as this machine's first record. The copy must end where the customer signed that
 // it ends.
-func (a *agent) takeChain(ctx context.Context) (records int64, err error) {
+func (a *agent) takeChain(ctx context.Context, done *Replaced) error {
 	var signed capsule.Envelope
 	if _, err := datadir.ReadJSON(a.dir.Handover(), &signed); err != nil {
-		return 0, err
+		return err
 	}
-	var handover recovery.Handover
-	if handover, err = recovery.VerifyHandover(a.keys.Recovery, signed, recovery.Handover{
+	handover, err := recovery.VerifyHandover(a.keys.Recovery, signed, recovery.Handover{
 		OrgID: a.runner.OrgID, InstallID: a.runner.InstallID, RunnerID: a.runner.RunnerID, OldMachine: oldMachine(signed),
 		NewMachine: capsule.EncodePublicKey(a.keys.Public()), SealRecipient: a.keys.Seal.Recipient(),
-	}); err != nil {
-		return 0, err
+	})
+	if err != nil {
+		return err
 	}
 	var copied bytes.Buffer
 	head := chain.Head{}
 	for head.Seq < handover.ChainHead.Seq {
 		page, err := a.api.Chain(ctx, head.Seq)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if len(page) == 0 {
 			break
@@ -180,29 +188,39 @@ func (a *agent) takeChain(ctx context.Context) (records int64, err error) {
 	}
 	report, err := chain.Verify(bytes.NewReader(copied.Bytes()), chain.VerifyOptions{Chain: a.runner.InstallID})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if !report.OK() || report.Head != handover.ChainHead {
-		return 0, fmt.Errorf("the copy of the chain ends at record %d (%s), and the handover says %d: %s",
+		return fmt.Errorf("the copy of the chain ends at record %d (%s), and the handover says %d: %s",
 			report.Head.Seq, report.Head.Hash, handover.ChainHead.Seq, report.Problem)
 	}
+	known, err := knownScripts(a.runner.InstallID, a.keys.Recovery, copied.Bytes())
+	if err != nil {
+		return err
+	}
+	done.Last, done.Scripts, done.NoScripts = known.last, len(known.set.Scripts()), known.set.Nothing
 	trusted := make([]string, len(a.trust.DispatchKeys))
 	for i, k := range a.trust.DispatchKeys {
 		trusted[i] = k.KeyID
 	}
 	line, err := chain.Next(report.Head, chain.Record{
 		Actor: "customer", Kind: chain.Event, What: "handover: this machine goes on", Handover: &signed, Time: handover.SignedAt,
-		Keys: &chain.Keys{Machine: handover.NewMachine, Recovery: a.keys.Recovery.SigningKey, Dispatch: trusted},
+		Keys: &chain.Keys{Machine: handover.NewMachine, Recovery: a.keys.Recovery.SigningKey, Dispatch: trusted, Vouched: a.keys.Vouched},
 	}, chain.Signer{Chain: a.runner.InstallID, Key: a.keys.Sign})
 	if err != nil {
-		return 0, err
+		return err
 	}
+	done.Records = line.Seq
 	copied.Write(line.Raw)
 	copied.WriteByte('\n')
 	if a.continues(line.Head) {
-		return line.Seq, nil // an earlier try did this, and a chain only grows
+		return nil // an earlier try did this, and a chain only grows
 	}
-	return line.Seq, datadir.Write(a.dir.Chain(), copied.Bytes())
+	// Before the chain: once that is there, the scripts are the agent's.
+	if err := scripts.Restore(a.dir.Scripts(), known.set); err != nil {
+		return err
+	}
+	return datadir.Write(a.dir.Chain(), copied.Bytes())
 }
 
 // continues reports whether the chain here holds the record already.
@@ -232,8 +250,8 @@ func (a *agent) nameKeys(ctx context.Context) {
 	if a.keys.Recovery.SigningKey == "" {
 		return
 	}
-	keys := chain.Keys{Machine: capsule.EncodePublicKey(a.keys.Public()), Recovery: a.keys.Recovery.SigningKey}
-	if named := a.chain.Named(); named != nil && named.Machine == keys.Machine && named.Recovery == keys.Recovery {
+	keys := chain.Keys{Machine: capsule.EncodePublicKey(a.keys.Public()), Recovery: a.keys.Recovery.SigningKey, Vouched: a.keys.Vouched}
+	if named := a.chain.Named(); named != nil && named.Machine == keys.Machine && named.Recovery == keys.Recovery && (named.Vouched != nil || keys.Vouched == nil) {
 		return
 	}
 	for _, k := range a.trust.DispatchKeys {

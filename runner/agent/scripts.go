@@ -71,6 +71,7 @@ func (a *agent) mayRun(ctx context.Context, s jobspec.Scheduled) (_ scripts.Acce
 	if err != nil {
 		return scripts.Accepted{}, "", fmt.Errorf("scheduled script: %w", err)
 	}
+	a.scripts.Learn(s.Script())
 	accepted, found := a.scripts.Get(digest)
 	switch {
 	case !found:

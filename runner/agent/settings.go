@@ -78,7 +78,7 @@ func (a *agent) followSettings(ctx context.Context) error {
 		s, err := a.settingsOf(keys).Accept(env, have.version, now)
 		if err != nil {
 			a.cfg.Log.ErrorContext(ctx, "settings are refused, the old ones stay in force", "version", version, "err", err)
-			a.note(ctx, "settings were refused", err.Error())
+			a.noteRefusal(ctx, "settings were refused", err.Error())
 			refused = max(refused, version) // wait for newer ones
 			continue
 		}
@@ -121,11 +121,11 @@ func (a *agent) anchor(ctx context.Context, keys map[string]ed25519.PublicKey, l
 		byKey[capsule.KeyID(key)] = key
 	}
 	if err := chain.VerifyHead(byKey, *head); err != nil {
-		a.note(ctx, "the head of the org's chain was refused", err.Error())
+		a.noteRefusal(ctx, "the head of the org's chain was refused", err.Error())
 		return
 	}
 	if last != nil && head.Seq < last.Seq {
-		a.note(ctx, "the head of the org's chain went back", fmt.Sprintf("from record %d to %d", last.Seq, head.Seq))
+		a.noteRefusal(ctx, "the head of the org's chain went back", fmt.Sprintf("from record %d to %d", last.Seq, head.Seq))
 		return
 	}
 	at, err := a.chain.Append(ctx, chain.Record{Actor: "control plane", Kind: chain.Anchor, What: "head of the org's chain", Anchored: head})

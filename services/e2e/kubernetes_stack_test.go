@@ -109,7 +109,7 @@ func TestKubernetesStack(t *testing.T) {
 			return n
 		}
 		k.eventually(goOnTimeout, "the plan waits for the runner", func() error {
-			if count(`select count(*) from berth.runner_jobs where workflow_id = $1 and state = 'queued'`, w.ID) != 1 {
+			if count(`select count(*) from berth.runner_jobs where workflow_id = $1 and state = 'queued'`, w.ID) == 0 {
 				return errors.New("no job is queued")
 			}
 			return nil

@@ -55,6 +55,7 @@ func TestKubernetesZombie(t *testing.T) {
 		}
 		return err
 	})
+	k.noLinesLost()
 	if diff := cmp.Diff(before, k.objects()); diff != "" {
 		t.Errorf("the zombie wrote (-before +after):\n%s", diff)
 	}

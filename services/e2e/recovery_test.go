@@ -67,7 +67,7 @@ func TestAttackLostDisk(t *testing.T) {
 	}
 
 	out, err := in.onMachine(heir, "replace", "--recovery", in.recoveryFile()).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "were opened and sealed to this machine") {
+	if err != nil || !strings.Contains(string(out), "were opened and sealed to this machine") || !strings.Contains(string(out), "scripts that stay accepted: 1 ") {
 		t.Fatalf("replace: %v\n%s", err, out)
 	}
 	if again, err := in.onMachine(heir, "replace", "--recovery", in.recoveryFile()).CombinedOutput(); err != nil {
@@ -75,8 +75,13 @@ func TestAttackLostDisk(t *testing.T) {
 	}
 	in.startMachine(heir)
 	in.change("after")
-	if w := in.finished(in.deploy(true).ID, 2*time.Minute); w.State != "succeeded" {
+	w := in.finished(in.deploy(true).ID, 2*time.Minute)
+	if w.State != "succeeded" {
 		t.Fatalf("deploy on the new machine: %s", in.explain(w))
+	}
+	// What was accepted stays so: nobody is asked about the same scripts again.
+	if got := step(w, "release").Change.State; got != "no_change" {
+		t.Errorf("accepting the same release on the new machine: %s", got)
 	}
 	if got := in.output("one")["value"]; got != "after" {
 		t.Errorf("the live value is %v", got)

@@ -224,6 +224,7 @@ func commandLines(dir string) [][]string {
 		{"installs", "deprovision", "acme"}, {"installs", "forget", "acme"}, {"installs", "sync", dir, "--plan"}, {"installs", "sync", dir, "--auto-approve"},
 		{"orgs", "list"}, {"orgs", "chain", filepath.Join(dir, "vendor.jsonl")}, {"orgs", "create", "umbrella"},
 		{"runners", "list"}, {"runners", "show", "rnr_1"}, {"runners", "replace", "acme"}, {"runners", "revoke", "rnr_1"},
+		{"alarms", "list"}, {"alarms", "list", "--all"}, {"alarms", "acknowledge", "alm_1", "--reason", "looked"},
 		{"tokens", "list"}, {"tokens", "create", "ci"}, {"tokens", "revoke", "tok_1"},
 		{"sync", dir, "--plan"}, {"sync", dir, "--wait"}, {"sync", dir},
 		{"context", "show"}, {"doctor"},

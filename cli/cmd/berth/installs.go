@@ -80,7 +80,10 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := printOne(c, *install, c.installView()); err != nil || c.forPrograms() {
 			return err
 		}
-		return c.printResources(ctx, client, install.ID)
+		if err := c.printResources(ctx, client, install.ID); err != nil {
+			return err
+		}
+		return c.printAlarms(ctx, client, *install)
 	})
 	return cmd
 }
@@ -422,6 +425,17 @@ func (c *cli) installsForget() *cobra.Command {
 	return cmd
 }
 
+// healthOf is the verdict on an install, with the alarms that nobody looked at.
+func healthOf(i ctlapi.Install) string {
+	switch i.OpenAlarms {
+	case 0:
+		return string(i.Health)
+	case 1:
+		return string(i.Health) + ", 1 alarm"
+	}
+	return fmt.Sprintf("%s, %d alarms", i.Health, i.OpenAlarms)
+}
+
 func (c *cli) installView() output.View[ctlapi.Install] {
 	return output.View[ctlapi.Install]{
 		Name: func(i ctlapi.Install) string { return i.Name },
@@ -431,7 +445,7 @@ func (c *cli) installView() output.View[ctlapi.Install] {
 			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
 			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
 			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
-			{Head: "HEALTH", Cell: func(i ctlapi.Install) string { return string(i.Health) }},
+			{Head: "HEALTH", Cell: healthOf},
 			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return number(i.Release) }},
 			{Head: "AGE", Cell: func(i ctlapi.Install) string { return c.age(i.CreatedAt) }},
 			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},

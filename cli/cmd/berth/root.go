@@ -138,7 +138,7 @@ func (c *cli) add(root *cobra.Command) {
 	group(groupDaily, c.syncCommand(), c.deployCommand(), c.approveCommand(), c.logsCommand(), c.statusCommand(), c.whyCommand(),
 		c.denyCommand(), c.retryCommand(), c.rollbackCommand())
 	group(groupNouns, c.appsCommand(), c.configsCommand(), c.buildsCommand(), c.releasesCommand(), c.installsCommand(),
-		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.customersCommand(),
+		c.workflowsCommand(), c.changesCommand(), c.actionsCommand(), c.runnersCommand(), c.alarmsCommand(), c.customersCommand(),
 		c.tokensCommand(), c.orgsCommand())
 	group(groupSystem, c.upCommand(), c.downCommand(), c.frontCommand(), c.doctorCommand(), c.contextCommand(), c.apiCommand(), c.versionCommand())
 }

@@ -61,7 +61,7 @@ func (c *cli) statusView() output.View[installStatus] {
 			{Head: "APP", Cell: func(s installStatus) string { return s.App.Name }},
 			{Head: "CUSTOMER", Wide: true, Cell: func(s installStatus) string { return s.Customer.Name }},
 			{Head: "STATE", Cell: func(s installStatus) string { return string(s.State) }},
-			{Head: "HEALTH", Cell: func(s installStatus) string { return string(s.Health) }},
+			{Head: "HEALTH", Cell: func(s installStatus) string { return healthOf(s.Install) }},
 			{Head: "RELEASE", Cell: func(s installStatus) string { return number(s.Release) }},
 			{Head: "WORKFLOW", Cell: func(s installStatus) string {
 				if s.Workflow == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/berth-dev/berth/pkg/recovery"
@@ -21,19 +22,24 @@ func (l Layout) RecoveryFile(runnerID string) string {
 // recoveryKey is the public half of the install's recovery key: the one that its
 // runner has already, or one that is made before the runner first starts. A runner
 // that was there without one keeps going without: `berth-runner recovery new`.
-func (s *supervisor) recoveryKey(dir, id string) (json.RawMessage, error) {
+// vouched is what the key has signed of the runner's own, if it has.
+func (s *supervisor) recoveryKey(dir, id string) (public, vouched json.RawMessage, err error) {
 	var before struct {
 		Recovery json.RawMessage `json:"recovery"`
+		Vouched  json.RawMessage `json:"vouched"`
 	}
 	found, err := readJSON(filepath.Join(dir, "trust.json"), &before)
-	if err != nil || found {
-		return before.Recovery, err
+	if err != nil || found && (before.Recovery == nil || before.Vouched != nil) {
+		return before.Recovery, before.Vouched, err
 	}
 	path := s.Layout.RecoveryFile(id)
 	key, err := loadRecovery(path)
+	if found && errors.Is(err, fs.ErrNotExist) {
+		return before.Recovery, nil, nil // its owner keeps it elsewhere
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if key, err = recovery.New(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
 			err = writeFile(path, []byte(key.String()+"\n"))
@@ -43,9 +49,25 @@ func (s *supervisor) recoveryKey(dir, id string) (json.RawMessage, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("recovery key: %w", err)
+		return nil, nil, fmt.Errorf("recovery key: %w", err)
 	}
-	return json.Marshal(key.Public())
+	public, err = json.Marshal(key.Public())
+	return public, nil, err
+}
+
+// vouch has the recovery key sign the runner's own key, which the runner makes for
+// that when it has none yet.
+func (s *supervisor) vouch(dir, id string) error {
+	path := s.Layout.RecoveryFile(id)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	cmd := exec.CommandContext(s.ctx, filepath.Join(s.around.runners, exeRunner), "--data", dir, "recovery", "vouch", "--recovery", path)
+	cmd.Env = s.around.env(map[string]string{})
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("recovery key of runner %s: %w: %s", id, err, out)
+	}
+	return nil
 }
 
 func loadRecovery(path string) (*recovery.Key, error) {

@@ -136,17 +136,27 @@ func (s *supervisor) furnish(dir, id string, order Order) error {
 	if order.LogURL != "" {
 		trust["log_url"] = order.LogURL
 	}
+	vouch := false
 	if order.Kind == "install" {
-		key, err := s.recoveryKey(dir, id)
+		key, vouched, err := s.recoveryKey(dir, id)
 		if err != nil {
 			return err
 		}
 		if key != nil {
 			trust["recovery"] = key
 		}
+		if vouched != nil {
+			trust["vouched"] = vouched
+		}
+		vouch = key != nil && vouched == nil
 	}
 	if err := writeJSON(filepath.Join(dir, "trust.json"), trust); err != nil {
 		return err
+	}
+	if vouch {
+		if err := s.vouch(dir, id); err != nil {
+			return err
+		}
 	}
 	for name, secret := range map[string]string{"enrolment": order.EnrolmentSecret, "phone-home": order.PhoneHomeSecret} {
 		if secret == "" {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/recovery"
@@ -29,6 +30,8 @@ type Keys struct {
 	Salt []byte
 	// Recovery is the public half of the customer's recovery key, zero without one.
 	Recovery recovery.Public
+	// Vouched is the recovery key's signature for Sign, nil without one.
+	Vouched *capsule.Envelope
 
 	// firstForm says whether what was sealed before sealed bytes named their purpose
 	// still opens here; nil: no.
@@ -118,6 +121,11 @@ func (d Dir) Keys() (Keys, error) {
 			return Keys{}, fmt.Errorf("%s: %w", d.Trust(), err)
 		}
 		keys.Recovery = *trust.Recovery
+		if trust.Vouched != nil { // one for another machine, or by an earlier key, is of no use
+			if machine, err := recovery.VerifyMachine(keys.Recovery, *trust.Vouched); err == nil && machine.Equal(keys.Public()) {
+				keys.Vouched = trust.Vouched
+			}
+		}
 	}
 	return keys, nil
 }
@@ -164,18 +172,26 @@ func (d Dir) SetSalt(salt []byte) error {
 	return Write(d.salt(), salt)
 }
 
-// SetRecovery makes the public half of the customer's recovery key part of the
-// trust file.
-func (d Dir) SetRecovery(key recovery.Public) error {
+// SetRecovery makes the public half of the customer's recovery key, and its
+// signature for this machine, part of the trust file.
+func (d Dir) SetRecovery(key *recovery.Key, now time.Time) error {
+	keys, err := d.Keys()
+	if err != nil {
+		return err
+	}
+	vouched, err := key.Vouch(keys.Public(), now)
+	if err != nil {
+		return err
+	}
 	raw := map[string]json.RawMessage{} // what others wrote there stays
 	if _, err := ReadJSON(d.Trust(), &raw); err != nil {
 		return err
 	}
-	text, err := json.Marshal(key)
-	if err != nil {
-		return err
+	for name, value := range map[string]any{"recovery": key.Public(), "vouched": vouched} {
+		if raw[name], err = json.Marshal(value); err != nil {
+			return err
+		}
 	}
-	raw["recovery"] = text
 	return WriteJSON(d.Trust(), raw)
 }
 
@@ -224,6 +240,9 @@ type Trust struct {
 	// everything is sealed too, and whose signature another machine needs to take
 	// this one's place.
 	Recovery *recovery.Public `json:"recovery,omitempty"`
+	// Vouched is the recovery key's signature for this machine's key. The chain
+	// carries it, so that a machine that takes over can tell whose records it is given.
+	Vouched *capsule.Envelope `json:"vouched,omitempty"`
 }
 
 // TrustedKey is a public key with the id under which it signs.

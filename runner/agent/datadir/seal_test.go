@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
@@ -58,7 +59,7 @@ func TestRecoveryKeyIsARecipient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.SetRecovery(key.Public()); err != nil {
+	if err := d.SetRecovery(key, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	raw := map[string]any{}

@@ -87,6 +87,9 @@ func (l *logs) ship(ctx context.Context, sinks Sinks, stream string) {
 	case ctx.Err() != nil:
 		return
 	case err == nil, errors.Is(err, logship.ErrClosed), errors.Is(err, logship.ErrFinished):
+		if err != nil { // the attempt is void, or was ended for this runner
+			l.log.InfoContext(ctx, "nobody takes lines of this attempt any more, its log ends here", "stream_id", stream, "reason", err)
+		}
 		if err := l.spool.Remove(); err != nil {
 			l.log.WarnContext(ctx, "log spool cannot be removed", "err", err)
 		}

@@ -278,7 +278,7 @@ func (j *job) commit(ctx context.Context, o capsule.Order) error {
 	}
 	head, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "control plane", Kind: chain.Intent, What: j.what(), Job: j.spec.JobID,
-		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule,
+		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Scripts: j.acceptance(),
 	})
 	if err != nil {
 		return fmt.Errorf("chain: %w", err) // no record, no effect
@@ -300,7 +300,7 @@ func (j *job) recordOutcome(ctx context.Context, result jobspec.Result) error {
 	}
 	_, err := j.deps.Chain.Append(ctx, chain.Record{
 		Actor: "runner", Kind: chain.Outcome, What: j.what(), Intent: j.attempt.Intent, Job: j.spec.JobID,
-		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Result: string(result.Outcome), Detail: result.Error,
+		Effect: j.attempt.Effect, Capsule: j.attempt.Capsule, Result: string(result.Outcome), Detail: result.Error, Scripts: j.acceptedNow(result),
 	})
 	return err
 }
@@ -310,7 +310,7 @@ func (j *job) recordEvent(ctx context.Context, result, detail string) {
 		j.log.WarnContext(ctx, "order was not obeyed", "outcome", result, "detail", detail)
 		return
 	}
-	_, err := j.deps.Chain.Append(ctx, chain.Record{
+	err := j.deps.Runs.Refusal(ctx, chain.Record{
 		Actor: "runner", Kind: chain.Event, What: j.what(), Job: j.spec.JobID, Result: result, Detail: detail,
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/scripts"
@@ -163,6 +164,7 @@ func (j *job) reviewRelease(ctx, life context.Context) (engine, error) {
 // planAcceptance leaves what an engine leaves of a plan.
 func (j *job) planAcceptance(result *jobspec.Result) error {
 	release := *j.spec.Release
+	j.deps.Scripts.Learn(release.Scripts...)
 	accepted := j.deps.Scripts.List()
 	_, version := j.deps.Scripts.Position()
 	review, err := scripts.Compare(accepted, release)
@@ -217,6 +219,32 @@ func (j *job) acceptRelease(life context.Context, result *jobspec.Result) error 
 		return err
 	}
 	return j.leave(life, "outputs.json", jobspec.Outputs{"scripts": {Value: raw}})
+}
+
+// acceptance is what the chain says of the scripts that an acceptance is about, nil for
+// other jobs.
+func (j *job) acceptance() *chain.Scripts {
+	if j.spec.Kind != jobspec.KindRelease || j.spec.Release == nil {
+		return nil
+	}
+	about := chain.Scripts{ReleaseID: j.spec.Release.ID, Release: j.spec.Release.Number}
+	if manifest, err := j.spec.Release.Manifest(); err == nil {
+		about.Manifest, _ = manifest.Digest() // the effect names it in any case
+	}
+	return &about
+}
+
+// acceptedNow adds the scripts that are accepted now, once the job made them so.
+func (j *job) acceptedNow(result jobspec.Result) *chain.Scripts {
+	about := j.acceptance()
+	if about == nil || result.Outcome != jobspec.OutcomeSucceeded {
+		return about
+	}
+	if j.deps.Scripts.By() != j.spec.JobID {
+		return nil // a later one has replaced them, and says so
+	}
+	all := j.deps.Scripts.Named(*about)
+	return &all
 }
 
 // acceptedAfterAll is the result of an acceptance whose agent died: the set says

@@ -15,11 +15,14 @@ import (
 type Review struct {
 	New     []jobspec.Script
 	Changed []Pair
-	Gone    []jobspec.Script
+	Gone    []Accepted
 }
 
 // Pair is a script before and after.
-type Pair struct{ Before, After jobspec.Script }
+type Pair struct {
+	Before Accepted
+	After  jobspec.Script
+}
 
 // Compare says what is new in a release, next to the scripts that were accepted.
 // A new script counts as changed when one of its name goes; the one with the same
@@ -43,7 +46,7 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 	}
 	for _, a := range accepted {
 		if !brought[a.Digest] {
-			r.Gone = append(r.Gone, a.Script)
+			r.Gone = append(r.Gone, a)
 		}
 	}
 	r.pair(func(before, after jobspec.Script) bool { return before.Cron == after.Cron })
@@ -52,7 +55,7 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 		return cmp.Or(cmp.Compare(a.Action.Name, b.Action.Name), cmp.Compare(a.Cron, b.Cron))
 	}
 	slices.SortStableFunc(r.New, byName)
-	slices.SortStableFunc(r.Gone, byName)
+	slices.SortStableFunc(r.Gone, func(a, b Accepted) int { return byName(a.Script, b.Script) })
 	slices.SortStableFunc(r.Changed, func(a, b Pair) int { return byName(a.After, b.After) })
 	return r, nil
 }
@@ -60,8 +63,8 @@ func Compare(accepted []Accepted, release jobspec.Release) (Review, error) {
 // pair turns new scripts into changed ones where one of the same name goes.
 func (r *Review) pair(alike func(before, after jobspec.Script) bool) {
 	r.New = slices.DeleteFunc(r.New, func(after jobspec.Script) bool {
-		i := slices.IndexFunc(r.Gone, func(before jobspec.Script) bool {
-			return before.Action.Name == after.Action.Name && alike(before, after)
+		i := slices.IndexFunc(r.Gone, func(before Accepted) bool {
+			return before.Script.Action.Name == after.Action.Name && alike(before.Script, after)
 		})
 		if i < 0 {
 			return false
@@ -86,21 +89,23 @@ func (r Review) Summary() jobspec.PlanSummary {
 	for _, p := range r.Changed {
 		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(p.After), Action: "update", Fields: fields(&p.Before, p.After)})
 	}
-	for _, script := range r.Gone {
-		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(script), Action: "delete", Fields: []jobspec.FieldChange{digestField(&script, nil)}})
+	for _, gone := range r.Gone {
+		s.Objects = append(s.Objects, jobspec.ObjectChange{Address: address(gone.Script), Action: "delete", Fields: []jobspec.FieldChange{digestField(&gone, nil)}})
 	}
 	return s
 }
 
 func address(s jobspec.Script) string { return "script " + s.Action.Name }
 
-// fields tells all of a script, next to what it was; was is nil for a new one.
-func fields(was *jobspec.Script, is jobspec.Script) []jobspec.FieldChange {
+// fields tells all of a script, next to what it was; accepted is nil for a new one. Of
+// one whose text is not here, all of the new text counts as coming.
+func fields(accepted *Accepted, is jobspec.Script) []jobspec.FieldChange {
 	before := jobspec.Script{}
-	if was != nil {
-		before = *was
+	var was *jobspec.Script
+	if accepted != nil {
+		before, was = accepted.Script, &accepted.Script
 	}
-	out := []jobspec.FieldChange{digestField(was, &is)}
+	out := []jobspec.FieldChange{digestField(accepted, &is)}
 	add := func(path, before, after string) {
 		switch {
 		case was == nil && after != "", was != nil && before == after && after != "":
@@ -139,10 +144,10 @@ func fields(was *jobspec.Script, is jobspec.Script) []jobspec.FieldChange {
 }
 
 // digestField shows the digests of a script; what has none is shown without.
-func digestField(was, is *jobspec.Script) jobspec.FieldChange {
+func digestField(was *Accepted, is *jobspec.Script) jobspec.FieldChange {
 	f := jobspec.FieldChange{Path: "digest"}
 	if was != nil {
-		f.Before, _ = was.Digest()
+		f.Before = was.Digest
 	}
 	if is != nil {
 		f.After, _ = is.Digest()

@@ -16,7 +16,7 @@ type Chain interface {
 	Append(ctx context.Context, r chain.Record) (chain.Head, error)
 }
 
-// Ledger counts runs of scripts on disk and records them in the chain. A record
+// Ledger counts runs of scripts and refusals on disk and records them in the chain. A record
 // is in the chain before the count is written: after a crash it may stand there
 // twice, but none is lost. Safe for concurrent use.
 type Ledger struct {
@@ -49,7 +49,13 @@ func (l *Ledger) Ran(ctx context.Context, r Run) error {
 // Refused records that a script was not run because it was not accepted, once
 // per digest. by says what carried it.
 func (l *Ledger) Refused(ctx context.Context, name, digest, by string) error {
-	return l.move(ctx, func(t Tally) (Tally, []chain.Record) { return t.Refuse(name, digest, by) })
+	return l.move(ctx, func(t Tally) (Tally, []chain.Record) { return t.Refuse(name, digest, by, l.now()) })
+}
+
+// Refusal records that something was refused. Of too many in an hour only the
+// number is recorded, when the hour is over.
+func (l *Ledger) Refusal(ctx context.Context, r chain.Record) error {
+	return l.move(ctx, func(t Tally) (Tally, []chain.Record) { return t.Refusal(r, l.now()) })
 }
 
 // Flush records what was counted, when an hour has passed or the agent ends.
@@ -68,7 +74,7 @@ func (l *Ledger) move(ctx context.Context, step func(Tally) (Tally, []chain.Reco
 	}
 	// What is in the chain is counted, also when the count cannot be written now:
 	// a second try writes it, and records nothing twice.
-	l.unwritten = l.unwritten || len(records) > 0 || next.Count != l.tally.Count
+	l.unwritten = l.unwritten || len(records) > 0 || next.Count != l.tally.Count || next.Unlisted != l.tally.Unlisted
 	l.tally = next
 	if !l.unwritten {
 		return nil

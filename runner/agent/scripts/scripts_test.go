@@ -3,6 +3,7 @@ package scripts_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,15 +65,15 @@ func TestCompare(t *testing.T) {
 		{name: "the same again asks nobody", have: []jobspec.Script{up}, release: []jobspec.Script{up}, nothing: true},
 		{name: "twice the same is one", release: []jobspec.Script{up, up}, want: scripts.Review{New: []jobspec.Script{up}}},
 		{name: "another text is a change", have: []jobspec.Script{up, clean}, release: []jobspec.Script{upChanged, clean},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upChanged}}}},
 		{name: "another schedule is a change", have: []jobspec.Script{up}, release: []jobspec.Script{upHourly},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upHourly}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upHourly}}}},
 		{name: "a second schedule is new", have: []jobspec.Script{up}, release: []jobspec.Script{up, upHourly},
 			want: scripts.Review{New: []jobspec.Script{upHourly}}},
 		{name: "the one of the same schedule is what it was", have: []jobspec.Script{upHourly, up}, release: []jobspec.Script{upHourly, upChanged},
-			want: scripts.Review{Changed: []scripts.Pair{{Before: up, After: upChanged}}}},
+			want: scripts.Review{Changed: []scripts.Pair{{Before: accepted(t, up)[0], After: upChanged}}}},
 		{name: "what only goes asks nobody", have: []jobspec.Script{up, clean}, release: []jobspec.Script{up},
-			want: scripts.Review{Gone: []jobspec.Script{clean}}, nothing: true},
+			want: scripts.Review{Gone: accepted(t, clean)}, nothing: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -84,10 +85,11 @@ func TestCompare(t *testing.T) {
 				t.Errorf("nothing is new: %v, want %v", got.Nothing(), tc.nothing)
 			}
 			empty := func(r *scripts.Review) { // nil and empty are the same here
-				for _, list := range []*[]jobspec.Script{&r.New, &r.Gone} {
-					if len(*list) == 0 {
-						*list = nil
-					}
+				if len(r.New) == 0 {
+					r.New = nil
+				}
+				if len(r.Gone) == 0 {
+					r.Gone = nil
 				}
 			}
 			empty(&got)
@@ -103,7 +105,7 @@ func TestSummaryShowsWholeTexts(t *testing.T) {
 	long := strings.Repeat("echo a line that is there\n", 400)
 	before := script("up", long+"curl a\n", func(s *jobspec.Script) { s.Action.Steps[0].EnvVars = map[string]string{"A": "b"} })
 	after := script("up", long+"curl b\n", func(s *jobspec.Script) { s.Role = "maintenance" })
-	r := scripts.Review{New: []jobspec.Script{script("new", long)}, Changed: []scripts.Pair{{Before: before, After: after}}, Gone: []jobspec.Script{script("old", "x")}}
+	r := scripts.Review{New: []jobspec.Script{script("new", long)}, Changed: []scripts.Pair{{Before: accepted(t, before)[0], After: after}}, Gone: accepted(t, script("old", "x"))}
 	got := r.Summary()
 	if got.Create != 1 || got.Update != 1 || got.Delete != 1 || len(got.Objects) != 3 {
 		t.Fatalf("summary = %+v", got)
@@ -257,12 +259,12 @@ func TestTallyDigestNamesEveryRun(t *testing.T) {
 
 func TestRefusalIsRecordedOncePerDigest(t *testing.T) {
 	t.Parallel()
-	tally, first := scripts.Tally{}.Refuse("up", "sha256:x", "settings")
+	tally, first := scripts.Tally{}.Refuse("up", "sha256:x", "settings", noon)
 	if len(first) != 1 || first[0].Result != "refused" {
 		t.Fatalf("records = %+v", first)
 	}
-	tally, again := tally.Refuse("up", "sha256:x", "settings")
-	_, other := tally.Refuse("up", "sha256:y", "settings")
+	tally, again := tally.Refuse("up", "sha256:x", "settings", noon)
+	_, other := tally.Refuse("up", "sha256:y", "settings", noon)
 	if len(again) != 0 || len(other) != 1 {
 		t.Errorf("again %d, other %d records; want 0 and 1", len(again), len(other))
 	}
@@ -401,5 +403,70 @@ func TestLedgerRecordsOnceWhenTheCountCannotBeWritten(t *testing.T) {
 	}
 	if err := l.Flush(t.Context(), true); err != nil || len(got) != 2 || got[1].Result != "1 ok, 0 failed" {
 		t.Errorf("what a later agent records: %v, %v", got, err)
+	}
+}
+
+// Who sends refused orders all day makes the chain grow by a bounded number of
+// records each hour, and none of them goes uncounted.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "script-runs.json")
+	now, got := noon, records{}
+	open := func() *scripts.Ledger {
+		l, err := scripts.OpenLedger(path, &got, nil, func() time.Time { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := open()
+	const hours, each = 3, 500
+	for i := range hours * each {
+		now = noon.Add(time.Duration(i) * time.Hour / each)
+		if i == each+200 || i == each+300 {
+			l = open() // killed: what was counted is on disk
+		}
+		var err error
+		if i%2 == 0 {
+			err = l.Refusal(t.Context(), chain.Record{Actor: "runner", Kind: chain.Event, What: "run", Result: "refused", Detail: fmt.Sprint(i)})
+		} else {
+			err = l.Refused(t.Context(), "evil", fmt.Sprintf("sha256:%d", i), "order job")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Flush(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	listed, unlisted := 0, 0
+	for _, r := range got {
+		if r.What != "refusals that are not listed" {
+			listed++
+			continue
+		}
+		var n int
+		if _, err := fmt.Sscanf(r.Detail, "%d since", &n); err != nil || !strings.Contains(r.Detail, "digest sha256:") {
+			t.Errorf("detail = %q (%v)", r.Detail, err)
+		}
+		unlisted += n
+	}
+	if listed != hours*30 || unlisted != hours*(each-30) {
+		t.Errorf("%d are listed and %d counted, want %d and %d", listed, unlisted, hours*30, hours*(each-30))
+	}
+	// Agents that end all the time list no more of them.
+	before := len(got)
+	for range 50 {
+		if err := l.Refusal(t.Context(), chain.Record{Actor: "runner", Kind: chain.Event, What: "run", Result: "refused"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(got) != before {
+		t.Errorf("%d more records in the same hour", len(got)-before)
+	}
+	// A clock that goes back does not keep the count.
+	now = noon.Add(-time.Hour)
+	if err := l.Flush(t.Context(), false); err != nil || len(got) != before+1 {
+		t.Errorf("%d records, want %d (%v)", len(got), before+1, err)
 	}
 }

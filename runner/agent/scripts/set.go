@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
@@ -28,6 +29,10 @@ type Accepted struct {
 	Since     time.Time `json:"since"`
 	// JobID is the order by which it was accepted.
 	JobID string `json:"job_id"`
+	// NoText: only digest and particulars are known, from the chain of the machine
+	// before. The text comes with the next order, settings or release that has one of
+	// this digest.
+	NoText bool `json:"no_text,omitempty"`
 }
 
 // document is the file.
@@ -57,6 +62,9 @@ func Open(path string) (*Set, error) {
 		return nil, fmt.Errorf("accepted scripts: %w", err)
 	}
 	for _, a := range s.doc.Scripts {
+		if a.NoText {
+			continue
+		}
 		digest, err := a.Script.Digest()
 		if err != nil || digest != a.Digest {
 			return nil, fmt.Errorf("accepted scripts: %s: the text of %q is not the one that was accepted as %s", path, a.Script.Action.Name, a.Digest)
@@ -71,6 +79,12 @@ func (s *Set) Position() (digest string, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return digestOf(s.doc.Scripts), s.doc.Version
+}
+
+func sorted(byDigest map[string]Accepted) []Accepted {
+	return slices.SortedFunc(maps.Values(byDigest), func(x, y Accepted) int {
+		return cmp.Or(cmp.Compare(x.Script.Action.Name, y.Script.Action.Name), cmp.Compare(x.Digest, y.Digest))
+	})
 }
 
 func digestOf(list []Accepted) string {
@@ -109,7 +123,7 @@ func (s *Set) Get(digest string) (Accepted, bool) {
 
 // Find finds the accepted script that an order to run an action once carries. An
 // order says nothing of the schedule, nor of what follows from the script
-// itself: all else must be as it was accepted.
+// itself: all else must be as it was accepted. It learns a text that was missing.
 func (s *Set) Find(action jobspec.Action, timeoutSeconds int) (Accepted, bool) {
 	for _, a := range s.List() {
 		if a.Script.Action.Name != action.Name {
@@ -118,10 +132,59 @@ func (s *Set) Find(action jobspec.Action, timeoutSeconds int) (Accepted, bool) {
 		asked := a.Script
 		asked.Action, asked.TimeoutSeconds = action, timeoutSeconds
 		if digest, err := asked.Digest(); err == nil && digest == a.Digest {
-			return a, true
+			return s.learn(a, asked), true
 		}
 	}
 	return Accepted{}, false
+}
+
+// Learn takes the texts that are missing here from scripts that bring them. The
+// digest says that a text is the accepted one, so it does not matter whose they are.
+func (s *Set) Learn(list ...jobspec.Script) {
+	for _, script := range list {
+		if digest, err := script.Digest(); err == nil {
+			if a, found := s.Get(digest); found {
+				s.learn(a, script)
+			}
+		}
+	}
+}
+
+// learn completes a script with its text, whose digest the caller has compared.
+func (s *Set) learn(a Accepted, script jobspec.Script) Accepted {
+	if !a.NoText {
+		return a
+	}
+	script.Action.Inputs = nil
+	a.Script, a.NoText = script, false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doc := s.doc
+	doc.Scripts = slices.Clone(doc.Scripts)
+	i := slices.IndexFunc(doc.Scripts, func(known Accepted) bool { return known.Digest == a.Digest })
+	if i < 0 {
+		return a
+	}
+	doc.Scripts[i] = a
+	if datadir.WriteJSON(s.path, doc) == nil { // otherwise it is learned again
+		s.doc = doc
+	}
+	return a
+}
+
+// Named is what the chain says of the set, after the order that replaced it last.
+func (s *Set) Named(about chain.Scripts) chain.Scripts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	about.Version = s.doc.Version
+	for _, a := range s.doc.Scripts {
+		about.List = append(about.List, chain.AcceptedScript{
+			Digest: a.Digest, Name: a.Script.Action.Name, Inputs: a.Script.Inputs, Cron: a.Script.Cron, Role: a.Script.Role,
+			TimeoutSeconds: a.Script.TimeoutSeconds, ReadOnly: a.Script.Action.ReadOnly, HealthCheck: a.Script.HealthCheck,
+			Kept: slices.Contains(s.doc.Kept, a.Digest),
+		})
+	}
+	return about.Fitting()
 }
 
 // Acceptance is one replacement of the set.
@@ -168,12 +231,13 @@ func (s *Set) Replace(a Acceptance) error {
 				Digest: digest, Script: script, ReleaseID: a.Release.ID, Release: a.Release.Number, Since: a.Now.UTC(), JobID: a.JobID,
 			}
 		}
+		if was.NoText {
+			was.Script, was.NoText = script, false
+		}
 		next[digest] = was
 		delete(kept, digest)
 	}
-	doc := document{Version: s.doc.Version + 1, By: a.JobID, Kept: slices.Sorted(maps.Keys(kept)), Scripts: slices.SortedFunc(maps.Values(next), func(x, y Accepted) int {
-		return cmp.Or(cmp.Compare(x.Script.Action.Name, y.Script.Action.Name), cmp.Compare(x.Digest, y.Digest))
-	})}
+	doc := document{Version: s.doc.Version + 1, By: a.JobID, Kept: slices.Sorted(maps.Keys(kept)), Scripts: sorted(next)}
 	if err := datadir.WriteJSON(s.path, doc); err != nil {
 		return err
 	}

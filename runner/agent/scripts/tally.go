@@ -17,6 +17,9 @@ const (
 	recentRuns = 256
 	// maxSeen bounds how many digests are remembered.
 	maxSeen = 10_000
+	// listedRefusals is how many refusals of an hour are recorded one by one. Who can
+	// send orders can have as many refused as they like, and a chain only grows.
+	listedRefusals = 30
 )
 
 // Run is one run of an accepted script that came to its end.
@@ -54,6 +57,14 @@ type Tally struct {
 	Failed int       `json:"failed"`
 	Digest string    `json:"digest,omitempty"`
 	Since  time.Time `json:"since,omitzero"`
+
+	// Hour is when the hour began in which Listed refusals were recorded. Unlisted and
+	// UnlistedDigest are of those that came after: sha256 over the digest before, a line
+	// feed, what, result and detail, each on a line of its own.
+	Hour           time.Time `json:"hour,omitzero"`
+	Listed         int       `json:"listed,omitempty"`
+	Unlisted       int       `json:"unlisted,omitempty"`
+	UnlistedDigest string    `json:"unlisted_digest,omitempty"`
 }
 
 // Add counts a run and says what to record of it: the first run of a digest, and
@@ -96,11 +107,12 @@ func (t Tally) Add(r Run, now time.Time) (Tally, []chain.Record) {
 	return t, records
 }
 
-// Due says whether the runs that were counted are to be recorded now: an hour
-// after the first of them, or at once when the agent ends.
+// Due says whether what was counted is to be recorded now: an hour after the first
+// run and the first refusal, or at once when the agent ends.
 func (t Tally) Due(now time.Time, ending bool) (Tally, []chain.Record) {
+	t, records := t.dueRefusals(now, ending)
 	if t.Count == 0 || !ending && now.Sub(t.Since) < recordEvery && !now.Before(t.Since) {
-		return t, nil
+		return t, records
 	}
 	record := chain.Record{
 		Actor: "runner", Kind: chain.Event, What: "runs of scripts", Result: fmt.Sprintf("%d ok, %d failed", t.Count-t.Failed, t.Failed),
@@ -108,12 +120,46 @@ func (t Tally) Due(now time.Time, ending bool) (Tally, []chain.Record) {
 	}
 	t = t.clone()
 	t.Count, t.Failed, t.Digest, t.Since = 0, 0, "", time.Time{}
-	return t, []chain.Record{record}
+	return t, append(records, record)
+}
+
+// Refusal says what to record of something that was refused: itself, or later how
+// many there were, when there are too many in an hour.
+func (t Tally) Refusal(r chain.Record, now time.Time) (Tally, []chain.Record) {
+	t, records := t.dueRefusals(now, false)
+	if t.Listed == 0 && t.Unlisted == 0 {
+		t.Hour = now.UTC()
+	}
+	if t.Listed < listedRefusals {
+		t.Listed++
+		return t, append(records, r)
+	}
+	t.Unlisted++
+	t.UnlistedDigest = capsule.DigestBytes(fmt.Appendf(nil, "%s\n%s\n%s\n%s", t.UnlistedDigest, r.What, r.Result, r.Detail))
+	return t, records
+}
+
+// dueRefusals ends an hour of refusals. When the agent ends, the hour goes on with
+// the next one, so that ending it often lists no more of them.
+func (t Tally) dueRefusals(now time.Time, ending bool) (Tally, []chain.Record) {
+	over := now.Sub(t.Hour) >= recordEvery || now.Before(t.Hour)
+	var records []chain.Record
+	if t.Unlisted > 0 && (over || ending) {
+		records = append(records, chain.Record{
+			Actor: "runner", Kind: chain.Event, What: "refusals that are not listed", Result: "refused",
+			Detail: fmt.Sprintf("%d since %s, after %d that are listed, digest %s", t.Unlisted, t.Hour.Format(time.RFC3339), t.Listed, t.UnlistedDigest),
+		})
+		t.Unlisted, t.UnlistedDigest = 0, ""
+	}
+	if over {
+		t.Hour, t.Listed = time.Time{}, 0
+	}
+	return t, records
 }
 
 // Refuse says what to record of a script that was not run, because it was not
 // accepted: once for each digest.
-func (t Tally) Refuse(name, digest, by string) (Tally, []chain.Record) {
+func (t Tally) Refuse(name, digest, by string, now time.Time) (Tally, []chain.Record) {
 	if slices.Contains(t.Refused, digest) {
 		return t, nil
 	}
@@ -122,10 +168,10 @@ func (t Tally) Refuse(name, digest, by string) (Tally, []chain.Record) {
 	if n := len(t.Refused); n > recentRuns {
 		t.Refused = slices.Clone(t.Refused[n-recentRuns:])
 	}
-	return t, []chain.Record{{
+	return t.Refusal(chain.Record{
 		Actor: "runner", Kind: chain.Event, What: "script " + name + " was not run", Result: "refused",
 		Detail: fmt.Sprintf("%s carries script %s, which was not accepted", by, digest),
-	}}
+	}, now)
 }
 
 // clone keeps the maps and lists of one tally from those of the next.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/pkg/recovery"
+	"github.com/berth-dev/berth/pkg/visible"
 	"github.com/berth-dev/berth/runner/agent"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
@@ -37,7 +38,45 @@ func (s *settings) recoveryCommand() *cobra.Command {
 	made.Flags().StringVar(&out, "out", "berth-recovery.key", "where the key goes; must not exist")
 	made.Flags().StringVar(&replace, "replace", "", "file of the present recovery key, which signs the new one")
 	cmd := &cobra.Command{Use: "recovery", Short: "The key that opens and replaces this install", Args: noArgs}
-	cmd.AddCommand(made)
+	cmd.AddCommand(made, s.vouchCommand())
+	return cmd
+}
+
+// vouchCommand is for a machine whose recovery key was made before it vouched for
+// machines, or elsewhere.
+func (s *settings) vouchCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use: "vouch", Short: "Let the recovery key sign that this machine is yours", Args: noArgs,
+		Long: "Has the recovery key sign this machine's key, in trust.json; the runner writes it into its chain when it starts next. A machine that takes over " +
+			"then knows which records of the chain yours wrote, and so which scripts you have accepted. `recovery new` and `replace` do this too.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return usageError{errors.New("vouch needs --recovery FILE, the recovery key of the install")}
+			}
+			key, err := readKey(file)
+			if err != nil {
+				return err
+			}
+			dir, err := s.dir()
+			if err != nil {
+				return err
+			}
+			trust, err := dir.LoadTrust()
+			if err != nil {
+				return err
+			}
+			if trust.Recovery == nil || *trust.Recovery != key.Public() {
+				return fmt.Errorf("%s holds the recovery key %s, which is not the one of this install", file, key.Public().KeyID)
+			}
+			if err := dir.SetRecovery(key, time.Now()); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "recovery key %s vouches for this machine; restart the runner\n", key.Public().KeyID)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&file, "recovery", "", "file of the recovery key")
 	return cmd
 }
 
@@ -65,7 +104,7 @@ func newRecoveryKey(w io.Writer, dir datadir.Dir, out, replace string) error {
 	if err := writeKey(path, key); err != nil {
 		return err
 	}
-	if err := dir.SetRecovery(key.Public()); err != nil {
+	if err := dir.SetRecovery(key, time.Now()); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "recovery key %s is in %s (0600)\n"+
@@ -153,6 +192,14 @@ func (s *settings) replaceCommand() *cobra.Command {
 				return fmt.Errorf("the takeover is not complete, run it again: %w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "  the chain goes on at record %d; states and outputs of %d resources were opened and sealed to this machine\n", done.Records, done.Resources)
+			if !done.Last.IsZero() {
+				fmt.Fprintf(cmd.OutOrStdout(), "  the last record of the machine before is of %s: what it wrote later is not known to the control plane\n", done.Last.UTC().Format(time.RFC3339))
+			}
+			if done.NoScripts != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "  no script is accepted here, the next deploy asks: %s\n", visible.Line(done.NoScripts))
+			} else {
+				fmt.Fprintf(cmd.OutOrStdout(), "  scripts that stay accepted: %d (berth-runner scripts)\n", done.Scripts)
+			}
 			return nil
 		},
 	}

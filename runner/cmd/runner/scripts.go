@@ -124,6 +124,9 @@ func showScript(to io.Writer, a scripts.Accepted) {
 		line("inputs", "%s", visible.Line(strings.Join(a.Script.Inputs, ", ")))
 	}
 	line("accepted", "%s, release %d (%s), by order %s", a.Since.Format(time.RFC3339), a.Release, visible.Line(a.ReleaseID), visible.Line(a.JobID))
+	if a.NoText {
+		line("text", "not here: another machine had it. It comes with the next deploy, and runs only if it has this digest")
+	}
 	_ = w.Flush() // a tab writer without an error of its own
 	for i, step := range a.Script.Action.Steps {
 		fmt.Fprintf(to, "\nstep %d %s\n", i+1, visible.Line(step.Name))

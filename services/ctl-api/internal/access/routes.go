@@ -22,6 +22,7 @@ const (
 	WhereChange   Where = "change"
 	WhereRun      Where = "run"
 	WhereRunner   Where = "runner"
+	WhereAlarm    Where = "alarm"
 )
 
 // Route is what an operation of openapi/ctl-api.yaml asks of its caller.
@@ -110,6 +111,9 @@ var Routes = map[string]Route{
 	"ListRunners":  {auth.RunnersRead, WhereFilter},
 	"GetRunner":    {auth.RunnersRead, WhereRunner},
 	"RevokeRunner": {auth.RunnersWrite, WhereRunner},
+
+	"ListAlarms":       {auth.RunnersRead, WhereFilter},
+	"AcknowledgeAlarm": {auth.RunnersWrite, WhereAlarm},
 }
 
 // Permissions is the table as package auth takes it.

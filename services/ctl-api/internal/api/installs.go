@@ -171,7 +171,7 @@ func installView(r db.ShowInstallsRow) apigen.Install {
 	return apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
 		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), ComponentToggles: togglesOf(i.Toggles), State: apigen.InstallState(i.State),
-		Health: apigen.HealthVerdict(r.Health), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
+		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
 	}

@@ -26,7 +26,7 @@ func (s *Server) WhyWorkflow(ctx context.Context, req apigen.WhyWorkflowRequestO
 }
 
 // WhyInstall answers what keeps an install from being where it should be: its
-// open workflows, or the last one when that failed.
+// open workflows, or the last one when that failed; and its open alarms.
 func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObject) (apigen.WhyInstallResponseObject, error) {
 	var out apigen.Why
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -60,6 +60,11 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 			return err
 		}
 		all = append(all, unaccepted...)
+		open, err := whyAlarms(ctx, tx, install.ID)
+		if err != nil {
+			return err
+		}
+		all = append(all, open...)
 		out = whyView(install.Name, all)
 		return nil
 	})

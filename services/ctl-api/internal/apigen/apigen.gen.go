@@ -1293,6 +1293,53 @@ type ActionTrigger struct {
 	Type string `json:"type"`
 }
 
+// Alarm defines model for Alarm.
+type Alarm struct {
+	// About What exactly: a machine, a record, a job.
+	//
+	// Example: record 37
+	About          string     `json:"about"`
+	AcknowledgedAt *time.Time `json:"acknowledged_at,omitempty"`
+	AcknowledgedBy *string    `json:"acknowledged_by,omitempty"`
+
+	// Cause What happened.
+	Cause     string    `json:"cause"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Detail Ids, numbers and digests.
+	Detail json.RawMessage `json:"detail"`
+
+	// ID Example: alm_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID string `json:"id"`
+
+	// Install A thing by id and name.
+	Install *Ref `json:"install,omitempty"`
+
+	// Kind Example: chain_behind
+	Kind string `json:"kind"`
+
+	// Reason Why it is settled.
+	Reason *string `json:"reason,omitempty"`
+
+	// Remedy What to do about it.
+	Remedy   string `json:"remedy"`
+	RunnerID string `json:"runner_id"`
+}
+
+// AlarmAcknowledgement defines model for AlarmAcknowledgement.
+type AlarmAcknowledgement struct {
+	// Reason Why it is settled; it is recorded in the org's chain.
+	Reason string `json:"reason"`
+}
+
+// AlarmPage defines model for AlarmPage.
+type AlarmPage struct {
+	Items []Alarm `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // AlsoDecided defines model for AlsoDecided.
 type AlsoDecided struct {
 	// ChangeID Example: chg_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2147,6 +2194,9 @@ type Install struct {
 
 	// Name Example: acme
 	Name string `json:"name"`
+
+	// OpenAlarms Alarms about it that nobody has acknowledged.
+	OpenAlarms int `json:"open_alarms"`
 
 	// Release A config or release by id and number.
 	Release *NumberRef `json:"release,omitempty"`
@@ -3353,6 +3403,27 @@ type ListActionRunsParams struct {
 	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
+// ListAlarmsParams defines parameters for ListAlarms.
+type ListAlarmsParams struct {
+	// Install Only those of this install, by id or name.
+	Install *OfInstall `form:"install,omitempty" json:"install,omitempty"`
+
+	// Acknowledged Also those that were acknowledged.
+	Acknowledged *bool `form:"acknowledged,omitempty" json:"acknowledged,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// AcknowledgeAlarmParams defines parameters for AcknowledgeAlarm.
+type AcknowledgeAlarmParams struct {
+	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
+	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ListAppsParams defines parameters for ListApps.
 type ListAppsParams struct {
 	// Limit How many items a page has at most.
@@ -3719,6 +3790,9 @@ type StreamWorkflowEventsParams struct {
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 }
 
+// AcknowledgeAlarmJSONRequestBody defines body for AcknowledgeAlarm for application/json ContentType.
+type AcknowledgeAlarmJSONRequestBody = AlarmAcknowledgement
+
 // CreateAppJSONRequestBody defines body for CreateApp for application/json ContentType.
 type CreateAppJSONRequestBody = AppRequest
 
@@ -3790,6 +3864,12 @@ type ServerInterface interface {
 	// GetActionRun Show a run of an action
 	// (GET /action-runs/{run})
 	GetActionRun(c *gin.Context, run string)
+	// ListAlarms List alarms
+	// (GET /alarms)
+	ListAlarms(c *gin.Context, params ListAlarmsParams)
+	// AcknowledgeAlarm Acknowledge an alarm
+	// (POST /alarms/{alarm}/acknowledge)
+	AcknowledgeAlarm(c *gin.Context, alarm string, params AcknowledgeAlarmParams)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(c *gin.Context, params ListAppsParams)
@@ -4088,6 +4168,106 @@ func (siw *ServerInterfaceWrapper) GetActionRun(c *gin.Context) {
 	}
 
 	siw.Handler.GetActionRun(c, run)
+}
+
+// ListAlarms operation middleware
+func (siw *ServerInterfaceWrapper) ListAlarms(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAlarmsParams
+
+	// ------------- Optional query parameter "install" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "install", c.Request.URL.Query(), &params.Install, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "acknowledged" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "acknowledged", c.Request.URL.Query(), &params.Acknowledged, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter acknowledged: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListAlarms(c, params)
+}
+
+// AcknowledgeAlarm operation middleware
+func (siw *ServerInterfaceWrapper) AcknowledgeAlarm(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "alarm" -------------
+	var alarm string
+
+	err = runtime.BindStyledParameterWithOptions("simple", "alarm", c.Param("alarm"), &alarm, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter alarm: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params AcknowledgeAlarmParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for Idempotency-Key, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter Idempotency-Key: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IdempotencyKey = &IdempotencyKey
+
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.AcknowledgeAlarm(c, alarm, params)
 }
 
 // ListApps operation middleware
@@ -6803,6 +6983,8 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 
 	router.GET(options.BaseURL+"/action-runs", wrapper.ListActionRuns)
 	router.GET(options.BaseURL+"/action-runs/:run", wrapper.GetActionRun)
+	router.GET(options.BaseURL+"/alarms", wrapper.ListAlarms)
+	router.POST(options.BaseURL+"/alarms/:alarm/acknowledge", wrapper.AcknowledgeAlarm)
 	router.GET(options.BaseURL+"/apps", wrapper.ListApps)
 	router.POST(options.BaseURL+"/apps", wrapper.CreateApp)
 	router.DELETE(options.BaseURL+"/apps/:app", wrapper.DeleteApp)
@@ -6945,6 +7127,86 @@ type GetActionRundefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetActionRundefaultApplicationProblemPlusJSONResponse) VisitGetActionRunResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlarmsRequestObject struct {
+	Params ListAlarmsParams
+}
+
+type ListAlarmsResponseObject interface {
+	VisitListAlarmsResponse(w http.ResponseWriter) error
+}
+
+type ListAlarms200JSONResponse AlarmPage
+
+func (response ListAlarms200JSONResponse) VisitListAlarmsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAlarmsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAlarmsdefaultApplicationProblemPlusJSONResponse) VisitListAlarmsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlarmRequestObject struct {
+	Alarm  string `json:"alarm"`
+	Params AcknowledgeAlarmParams
+	Body   *AcknowledgeAlarmJSONRequestBody
+}
+
+type AcknowledgeAlarmResponseObject interface {
+	VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error
+}
+
+type AcknowledgeAlarm200JSONResponse Alarm
+
+func (response AcknowledgeAlarm200JSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response AcknowledgeAlarmdefaultApplicationProblemPlusJSONResponse) VisitAcknowledgeAlarmResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9852,6 +10114,12 @@ type StrictServerInterface interface {
 	// GetActionRun Show a run of an action
 	// (GET /action-runs/{run})
 	GetActionRun(ctx context.Context, request GetActionRunRequestObject) (GetActionRunResponseObject, error)
+	// ListAlarms List alarms
+	// (GET /alarms)
+	ListAlarms(ctx context.Context, request ListAlarmsRequestObject) (ListAlarmsResponseObject, error)
+	// AcknowledgeAlarm Acknowledge an alarm
+	// (POST /alarms/{alarm}/acknowledge)
+	AcknowledgeAlarm(ctx context.Context, request AcknowledgeAlarmRequestObject) (AcknowledgeAlarmResponseObject, error)
 	// ListApps List apps
 	// (GET /apps)
 	ListApps(ctx context.Context, request ListAppsRequestObject) (ListAppsResponseObject, error)
@@ -10169,6 +10437,77 @@ func (sh *strictHandler) GetActionRun(ctx *gin.Context, run string) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetActionRunResponseObject); ok {
 		if err := validResponse.VisitGetActionRunResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListAlarms operation middleware
+func (sh *strictHandler) ListAlarms(ctx *gin.Context, params ListAlarmsParams) {
+	var request ListAlarmsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAlarms(ctx.Request.Context(), request.(ListAlarmsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAlarms")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListAlarmsResponseObject); ok {
+		if err := validResponse.VisitListAlarmsResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// AcknowledgeAlarm operation middleware
+func (sh *strictHandler) AcknowledgeAlarm(ctx *gin.Context, alarm string, params AcknowledgeAlarmParams) {
+	var request AcknowledgeAlarmRequestObject
+
+	request.Alarm = alarm
+	request.Params = params
+
+	var body AcknowledgeAlarmJSONRequestBody
+	var err error
+	// A request validator built on kin-openapi's openapi3filter with
+	// KeepValidatedValue leaves the value it validated on the body. Bind
+	// that value, matching member names exactly, so the handler receives
+	// what was validated instead of a second, case-insensitive decode.
+	if vb, ok := ctx.Request.Body.(interface{ ValidatedValue() any }); !ok || runtime.BindJSONValue(vb.ValidatedValue(), &body) != nil {
+		err = ctx.ShouldBindJSON(&body)
+	} else if binding.Validator != nil {
+		// ShouldBindJSON runs the struct validator after decoding; keep that.
+		err = binding.Validator.ValidateStruct(&body)
+	}
+	if err != nil {
+		sh.options.RequestErrorHandlerFunc(ctx, err)
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.AcknowledgeAlarm(ctx.Request.Context(), request.(AcknowledgeAlarmRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "AcknowledgeAlarm")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(AcknowledgeAlarmResponseObject); ok {
+		if err := validResponse.VisitAcknowledgeAlarmResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {
@@ -12467,349 +12806,357 @@ var swaggerSpec = []string{
 	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
 	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
 	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6yoVW34s0z9Ac2GGBG+dcMJzpZPN5sMW9Tnpi",
-	"PBapucjyCUndJqH+Hq9a/d56cKvPi04CRjlWVxCi5Ns2FcSD6ay6yeG+zYrLcl0WfHmxbjL/JIpCdTqi",
-	"y3LHIxrCdFs10s94VdSen7YNrhKF4FrsMK8xpe3s0nByVs1U+ojtWros96Kfy/K+NHNZ3kwnr8hasBOf",
-	"9F/G9OCq8G3duzcVnI2zY6+JOiYtk/PvZUbm0594bq7j3+bSw43d9sVHFcXEuWgc/YWPX3qXucwg6+dO",
-	"pCAWm/euPyU9LaTOTX4l/NzMYQpRk/VO+ifPDvqPD/on74/7g+Ong37/P3r1NfY1PV7kqd2CkC/oDXpi",
-	"fpAKaSpuDSuXzR88vl6d9nXN4b8hojq4c4IiRqX9VbPcuNydFAuhDWVNE8YLrdgCYnTGJdFzjYm9S6kW",
-	"0v4o4X7NKiEzUYmsEV7YsvndyrzFZFNEFQTTHIvLhHPe9fQI16Ch8mk51m6g9VkzyCj8OGZ+kExJgUCC",
-	"XLIi10YfRh/YBg/5Ts0lJfQIJwOxwKLwsAXtjHxelqdo/SkpWGqXBhJSuQleGSZOIiGKenLrMTXmpzHB",
-	"tTB92rzP9nQy+G17byfEijiufQJqhS/ePdRcZiP12R6XgaIglyjmAEZieGW+1RCF1yYb1Xc98puccY1N",
-	"5lNzGCRY1RrCICRJMNgWdudzl3dgH3IzVXPDcpOgVoi4Je0b6r34bMIw/7Mn7G/5t4dN+zfufqzMGL6g",
-	"Za4qdcWLN/7Uin+g234LnhuAqnFWikoryR4My0rNSjN8aF3vkmvNRks7ITMtiisMrzoBwSutTASeXUww",
-	"yLk7K4qbraBURnQ4gru6hNGDtDL5mKem5SghLBKb8Uwk7jxR1eQbezJMcm2qpZ2ZFQNiJ38FQ1A6N6pa",
-	"Ud2q2uRAHYFhfRTdaklP5/8QF6OlwRGtAea2aNJgRElvg7v0baFGkXD0jt/fHKv/flzqXYdOL288tW3o",
-	"OAS9q31Y39VJ6dcfGgAU+v3+lhyCe0108ACCW49Po/faIZbKA7HfeGC5665dOPCCElm7Rq7DKEiHAd7E",
-	"gW4Pf+8lvj0qsh2d599wd2z63L+qUQ9N4Ssh7QTHzKfZzB49RqkCzTA7Yg3J5EqkqspExkZC5xkatG5t",
-	"g1OqezCc6/j5sbQn34JrxvWlyOzZ0YzCajWvUmffZXGb3clNS/aiEnMtsotxpWbxHDKq4gWAPNxH1sai",
-	"UeqSqSvEWazrQxjfttWAffUOL71twH77e+DKTYbz21zbw9p6I4B6sze4M9x+5VbdmCAqoMtoAPUQjbAg",
-	"Tie0BV0svLauSXD8PK8s99bICwxhHxY2asb7sa3hXTeOia8v97erOKWdgA7JSjVDJEd+yoZk3A/B+kMo",
-	"JfzhkP0wK80S8i7oAYJ5WBQNx3drZKM+4Z6uHXA7mGnh/Nupap39d35brwXdo2C/SW4GCIkldVYJrYor",
-	"kTGjonqjtmWaDypUygvMvuEl3oOt0ml+JVoeVonU2XmRgY1VkYnKmZm1ERZ92KrbBiPqJfZJdslmdjN9",
-	"iurhccvrRxWX6TRhhk+sHOAc2lNmUeXGCHkYV+ulap1nUQlm9fkpC+ar/i5KT9azZlWczAB0TSdMBx+y",
-	"XTicKr554jM2gbW6XPvsHxUBrp3fAB8oFQB8Fqq6tEcVeF/6kL0ygDKVimWCZ0UuxSlKZW40IckwBuWH",
-	"s+5qrKIR7FzC+NhbByuMBc/06n34Ipwfrxo2P2jNZaAToBEkqFfkuynP5VswV9a3q52f+JkvPttDHsx4",
-	"nMyFlakpt9ZcwkZci2dPmpaIeNz/S+yz7T3r73j309nBydNnbvfagSRsKj43n/ly/OJZ1n9x/OLFk/R5",
-	"9uzpS34yFpz306dPedY/fsofj8ZPxsejk1F/9OLkJM2On2bP0uOno/643+f9F/FlQNNtN+tC/N5YuOOT",
-	"3T0k+wyajgRnvjmYLaun15dvKnh2EZ/fV0bDasGknjIBh4yzaBAlKZWMq0t4LH3xymmGRS4OGcC1IUv4",
-	"lPVbnt7BVtrN0ggFehseDB8YfFESzFnLfMuYMUQRl+xiLTW6Nns3cvFulLaEnPHO91jLcQcnmu6ImXZZ",
-	"Ph4Tlm/FoBIpnyMifDHN0ykb56LA1ACe/VAnkthTpxBQ3VMojZhjThG1znH/72EQQqbRyC4u1zboUiQA",
-	"1azcAW1YLE/X7I5cs0yl85k13HKNZ1ApVFkI+hJxA29wTcY2qs6USyXzlBcM7zvczUUXn0U639nj/1zm",
-	"ldB0z1rMk0q3KlUqbcdlTYsFBXM5c0LY0A4bXzcW5KB3UCZ7CTlshVBEIHXl3OiLwKWM6LmdYHe/qVH3",
-	"bUrhjFXxd7bqFn0qJ+Jv9srrpFcWfCuQ+NeCy3fz2YxXS4qhlErvOOO7gxDsPTORtcUwyoKnkTwyGDME",
-	"cCKrl+IWlTBVLjSE3QsuNeNSLFpM7W5RjLd0HQ23U0QCZ9+HJOCezVKkjSjbQH9dog7Wgt4DVC+8tx5U",
-	"4tJLLlSxsi9WvzA8kuoDhYR/a/QiEN11pCZPU1EaQmriL5rKglD2GK8Ew6tERlkXV7z0jSZw5ykbjlU1",
-	"EfZB1imDy9G6YVwu2UxVVBvinJ1MlIWytp0RvMrUAis57eshm2fvR8U3ERDTgWTXhV7K1JqFleCXF5OC",
-	"a03ukqguMGsa9YlwBvYRwCFBrLf1PQRyQuFfW8ADNiwrUXL7qcMBG4lcTmCnSpGd2t9Q6wwH5LlhWs2J",
-	"0+m5PGBDZ7YNEzbEg84+LIEfihxuVhLsjgVUCcmMZUoKvFmqC1QcJEP23faQB1v6lA0zIfERWs0ElZLk",
-	"GZMKb9fzUlTaurjDAeMAhqgaUEsqp3XaBQOpdiygyugh1kIautCJZoV11mf2k5jOZSr8wMCKsjdbdwIh",
-	"yWBTuWrfc8kcXBn5K6w0j8SEy1NXkAw3ZVh/LTPygWnCQTnikMh6W4FAg7kklWGZgnytfQJV1ngDkNH+",
-	"xufMZSoqw3Npp0eS8QKlXVN+Jcj0sksNc4ezP86tKaHmprnlvJz06tOoTpMCAtEtPv7Zrn0v6fkVBj0k",
-	"8Y/1uqG2IiIG+OgwWOHHv2Fjuu0UiZPNKVy47aBFEMeNUzObTUnKtbpNAwFQvbMBea+24D5MtV3MsN1N",
-	"qHs1F/5MtsDW05wK5tbJYAADQxkoNTepmgkNx/dv82wSi8/tVN5WiZQSpOumI8Q43CsTB2mr6Vu6Ha0i",
-	"vXyDz4ii0vJCSNO+geD3VLAZvxTgRM8l4OW6bxo4K7prjStRZfn2CMZPUFj3d7q4BRXmnuUG4ae7VQTc",
-	"TK0HYXZQfKql9LKay04SDgg1dRkfpZuKN1eiqvJsV6DrVBSzCwAV6SiXyJyAetZaqAzkm//P2eufu0CX",
-	"uldpmPHFFa+iAwiwgZy9F1XF7ZyzmcrmBZKz/PTdz9be+Ou7N7/sc1TXXSZ7Y2XJxm24tmxrBcP15Otc",
-	"TgrB6scAnYGV6YTi4bmErDfgKet8SlmC2XPI3otZWXAjHJPNDPSVg7WyIr8UIW8C3EpWTQ0qXojRmsCA",
-	"r5unXA/YYxDbGf8cTkKYAIxM43s1mRSbJ3F916wqJWvS1VPToH1gepGbdCog4/LALutDMAbVeMwewHZ4",
-	"eMiANaLxAGuHVIINDQzPyt+QpVyyEQKFoWDbTpa/0tqa8Au6cbo5/asTObPOfuo2ZPdJcwUosXrUtmyv",
-	"X1C86pD9LMZwhjRgvB1rprtv6O4gpNFcZoW42BUulhZ5JDJxp4W1uw5xLKzoZS2GLjAbYaoXfK1xpWZM",
-	"FFpgwtShz60bZN1xkW1buk2D+hGH8mMegRzvUEu3au2ObxaYbJkR2rMa3C4tzG0+GGrkvxfjXObRqvEd",
-	"Ptq9LhLJC/RxJkqrTWWaC00W2S2GT7xvRsxuMXLkJmss2eNYkPom0c+2imRIeOdyMvS5a41JcLSQXTz8",
-	"1Hru8NZsiKJeB8LU2Mn9jGfilA3RyfXXYU4d/2jPfXtlnRxvuOJuND3/kYHT/GmX6oUahCXgmHWIYHWF",
-	"QVuENOAH5DjyTvnGdqgVrV5SY1mbmrKpAmNwrF1KkwOBW8/L20+9aPe58fcWxw9/vAEeroEV3VJUYG2C",
-	"evs1bvjYy0bAPtaZFaRLJcSnfYEL1+t3jTNxL9DE3Yq5CDF55OPCDSuTEqxTc1XaxWEvkVy0Wu4phOtY",
-	"ItdDXDcwB9aOu7m+97pZns62S0BYAtu1ytVN1V7W2E37/a7yzUCXX78k1aMYYqa8qlYEIItKFgaQuuIl",
-	"zvDqfYVtt+6UTKQ77hRX5LMeDiNGhBU7AwuWhqc+q3LBi2KYAKUdlxkQn8BHn7LhpSjNMKlzHBTcBxw7",
-	"BeU9jXaQZ0l8KsIohvgWMFt4dqFksYSXAY3TSvgfRrZSF5X0LjHTFgb5/aMix0nULsBVXF2QhMSG5orm",
-	"cqsCWJGN4MCjgWMaYhk969zNN8Q9FzqCFn3TKE4Lk1IuoltHNuDPxL+XQ7YtYYKn05pPtsbFIPetdaOE",
-	"kIfsrCjo4RgEIeQSpKwAJobcep0KOQOyjBXY880d5xtu7BuxZCR3UFzXiFvGJbZFHAteiSzg9twoUa2k",
-	"ukCuOM4L5ERH7nbyszN8h6ZC4hiojhcXypdPbiniDYstQ4P1wtRRrU4hQBcFW0Pv7xRAxPsDC2hDXYHL",
-	"Y9YAA8/GnWvGs0xkEQSlR5lBaQI7q0sETMBDHwAXEuca+acbQt1P+WpYDEydg1RV5e41D3VYYWtMAIOq",
-	"d8tNAc4YZo82XfzOXoR5us6mQz4er1A9UKTNHsHbmV2I6AHZWDw5nQZeCOTUd/uLTinHap+hO1GopYMp",
-	"IooS7sReEoPeee9sqpbnPetgwHkKfwNeGvgjsHyueziHV7zShwaMwE9JB34KVxwG37w1COXCII+tdaq6",
-	"3TcK7nt6fZ3cuMTST/CX7gDSN365V41p9+GdwzT4vTcj1sEwBLwyQSZ79zFtkkkDjwcQ4i0MaDxstQ7J",
-	"1aoj7sM+wGCEtGbTFYUWt6IGSz282ls+GQItKjEjqIaT/k/xmAPsh5t9l66rF3PN8FmOrh6Z7LUwJpcT",
-	"fauPdNt0zdoiw4g+0IHyx652BaxjOAdUxWg+uoeb7UsJvb4hwhKLAdvZSMIMCp3dKUSG8eB2yzUThmfc",
-	"2E1eB2k8kzbqYDocLiaVmpfuvzzSLU5vkVgjfpZriqM1YXClKvJ0iS8aKXVZYw/0BZRB2Ru4TKe9pGc3",
-	"AbAJX1SqgBjM5XwkKimM0BfAO/zZNPgF6Un077SYZ2Ij2UZzBn9oLqE/u/Hobhaz7ErOkdTtTUik2rQA",
-	"4d/XtADctkoWijugdmXWvnSiTAugJMqlt/IF+E66Gh8WH7azmoNa5ik/efpssIein8CYeX7c4Nymd3zs",
-	"H7zkB+NPX549uY72NPhBVqqYCWlu5m9txiPPeDrNpQiQeLlmEyXFKZNQFIeWoBWiKddM2LFQGdoNtVIs",
-	"s+4/8R1uzDXxaSK7bhbBE7LaMS4RTl0UvyFF1Rb61v5LVkompmohmVQLbNWDCYUJz2Vzh46EvHD/1Sk+",
-	"UI8mUG/+AxrYuNgmCHOEkTMNXCpDdK0EfAS2gRoxQLoaO+bgEeLL1kmNB+nMdQ8syyqh9QpxoDGlHhwd",
-	"0V8OUzU70lPrKR4hBuFwyWfF5qLdjuna6Ie/hwY0hf9Ml7KFkk5IsOeG3Bx3fLGZqCYiY7nEcuIggly/",
-	"fyFGh0bFR34pWuogL8Wy+eZTNsS0wxBfSoRnzbfiPF3Yr/jY/3RIfPd6/4QxMIM4/MSvZtKZjCW0GtZD",
-	"o64r3k0hRs4jWZ3Xv75780vChg88UdTDIbRdeIAscPBeK9zF8uFwHYza/f3o/DTKbckU2by14b7YdP1r",
-	"xWM4wTNmbQ1PU7SYqgLIinzbKmth5qjPnVuewO5VlfPbo9GRVgpzekjb7/TMtp/taLc6U/aatVpj+8fY",
-	"xCASMJIDmor0cpcaBJFexsxXB6nt/igHrqWRRVGX94+JrMGQNDPhp7VP7N/rdztDnCCgvr0BsOtJ9++Y",
-	"AbuKz4h0MyCqtjg14WCltpf9ogzTcLBa+7dmLcTQ0OE+qHbXbVPwKTb1Wqg3+6QSgiD/OzVg2EoT6TPI",
-	"Ll3tFJMHENiLe0mvyEEJQz+TrQmHLoS6zqWibLO/PRxyTIzqOFzESYjy/nzwPJ1IzIeQa3tt6A5qMHic",
-	"4CQ9Kxgbvac/5EJs4+RcD8tifUtHsY+vMy0hBXtC7syNzT3CiOrtGNajyFfCuB6yH65EtWyQMsKNCaKq",
-	"ENEJg9LW9HRA4CBI6nffAEKUva6Yy1c+sBw8jFT+RyetJHgUpAw2ej3R5JatE+uuWhOOL5dGGX8FL/ML",
-	"NLLW2iPVL2j0wXAT/SmAOJ2shTVvnXzYP+ZyNyBCoFkiZ2wruKtPYDWtZliHqUUXptkaadWOVUABuhED",
-	"9Vxq9B7vl3iJZHC3bMp19NN9Ju/GBIV/jJzc/sU6TNN1mIept2h3sPbWwx+51HdAJHBXIKcbA1N3yrx1",
-	"LHUjYd6lNH6lhi3SuBvLt5rohhy79zig7OFO4C8i6at7JbsY+OpGCnFia1ukxpKS3HUonN8Fa0pzuREG",
-	"FdXTQ6nMBSXxsyFYAnXen0i2MFgjkegOwzGFGBvGC6IAcuYZDtLTgGMNrc91hm+KGmm7Jvboo7dlRkQZ",
-	"cXnwEKmrTbQwyAC69sm79b/rvhMdii+esVlwSSXvrjLcTR0zio0EMbmlYgCV8lew7EM2ImKe3FAQdMF1",
-	"woaYCqt/lqreIlOumeGXAsvkUSoTRoILEQ5nj7ClWKvLpjfXqexPLZ96sYlE8UNupn6UCCuLFQ8JqeaT",
-	"6ekmIsX9FNvELXqfynKCSsK1YUOuxN/Wv1rNDRuqIhtSW25RZL7dGHgkiS+mHkqxGNqVnSi7EaXIMe2p",
-	"yUlf6yywHnKK5IvIq9nkS0uxiE6tKtqC9BucupZs0jb3FmZzH8BaZ0LdD66W3naXXKbrDYF2RPrc2iLc",
-	"2IcMt3atohIHEIW6ygY0kZtGF9ubgxDgGLpox22dZVkTQrUNl3Wr0XSDjx2uAbf+P4DZqs+H9Yyd4RUC",
-	"T5vGmr9FN3uT7D7xgakb6xqMhUVG1W8MG5qD/ds4aeqGN4ddWqztA662Zn1uUDEtJDvDIr8SQ+hw7fKH",
-	"/ntFdsqmasEWogBG1EwJbeV/iDbqsHnW21MgWFE8K4qcQM0rfw/+gPVhqpooY4RsiVzDJ9zIpf9j+LO3",
-	"bzxFc6BvdlQ4uMwutI8NbPCWSMfaiefe92njp2hKN9w0WJFVS9f4OtJkO15FioFN58LUmXRf379DwWvT",
-	"qdol/oWF4mS7QzIbGZRGIkEGKtApw1fjg9fcpNPhdqcUVYGbkaRTqOyv2CdhNZtZ5iJF8k5VXZJ5Hfa6",
-	"neRXSEq9Ss9hxKxsaeGvxqaurp5yCTC3uWkca8exUllfBBmp18Mk8YCJzzlgJMxcs+MogeQ+SCF/U6Md",
-	"YzkejLY+JwDQTIi6Cz4DUH9zuYoZK4tl7NFIGX1/bZDXqLx9bW+Uybvmy9rM6e17GLcgpQo1YXiNxipl",
-	"zUjM7K4psgYZT1CBqs1G2NEO1amx2E+9rnXgxkl/45vCdYptwL+JCDcYLyaqys10Fs67yE6ePj1+ae0b",
-	"/MenZD8MDKtSfimWN+PTakMb2AfG4nGoAg1hbHLJdD6R3MwranpVl7blurRK8OB43E9PRrEhlPNRkacX",
-	"hOKpb339nVp8+2//5/u/nfx9cbb84exfRy9/+O7D7Id/jJ/9+G+j6tv/eLl4Xujpv01/VwtTjX7+/sfF",
-	"k+r/Ofv8H/Mf/hJ/T1Wq7eHRv4nlr3QliI+x0rPDqsRkjqaxHkMSCEpjBrZGA+3w9uAqW+G9Hzc5mM91",
-	"C9aJxxAEiAgQMUPp4NyJ5z5wF9F/wi9wsGFsk065bzTLMyFNbpYJG2rBi6Fnd67jn99o6lSnKUTICwi/",
-	"JWzoLPIhA6I/UR3Aa5sWs3NAEi/hDSy1gK4SEdu+FsefvVnZIQ988nR7FvjHSlBYE+YP01IJ2CKO1Zry",
-	"3uO8MKLSK0nfChO+KZdEIrqS8n32JLK6r7nMx0KbOBXCrpjCVS4BT8fuWVi7tVJ0Ea+LXF/UmIuOwO0N",
-	"VXevVxvH8hRkpK4oStNOFUU844iI4RAz/fiFcF09ns1yGdb1zDVIVKEmF/OqIITn4Ojo+OT5Yf+wf3g8",
-	"ePG8f2LPtWrih7G5CV49jFzmRqSIsFKXAtnV7D833+0t417/8Piw31sv+KmnpYMn4Gaho+pCIF8HJgqa",
-	"Oi2qqzyNQ1v8tMYhNKEFgwxgPEvqolkoq4WJiwKmaEU6zEA9+V92IFmxNhb96ENa34rKTDs4HLRAngLD",
-	"jtWvRDCg0BdxkxXfGY485/ZEElmu+ajYtep+xvOiBXa2H/Fa6wuf7lq1fwMBjTV4hpPnYKTMTslOWmi/",
-	"xFvsDFzQfZgaJBr3Y23gy/YYk38TYIBhh7lww+auYxshDFveUMOMm69hb2kKfMzSHhr+8k7D8NukYVw8",
-	"2cy0u2W8vnp591m5gx2xY1zd4anrmkZ7ADs3EXgirnKBZfkb7Ll4iJf2XCv0+nWudS4n3xbULqIpjzP8",
-	"9QY9Uzd6we6xsQH9Ei2U+1ktRHWQci1YIYw1HROW5ZOcsIQZ11OhT9lc5r/PRdDwd1ve49nj1eUJir0+",
-	"8oN/9A9efnpA/zj49Mj96eG/RMu+fhGLN1WM8RGWtNtJ3OHMtu9wZ/a2a9/bi6hEa3Ud8Mh18oaPi65J",
-	"FEzwK9dQvcI1G0LRxZAZxSbCUDLjs2Elnwif5lCybvtkf7hNbUaNIIoW88pxPsEyWMzDoFqA4i24cT36",
-	"uHq0VqLYlRBnnbzvSTf6OLozNvNYoN1aYtMCu8GDNWEIlEkYlZQlLBOFMCIaKvSgmvUMbqzKq6YEyLjh",
-	"GxP8dUHzrUuRd0nPuW55++FF8bVRaw31g8WKbf19BNW2OlMdjijnaO1isG0x0N5UeyGcc9rs7k2zN9Xk",
-	"hnaZ09/rMUhfZphX2jC4cOXQAT6wHW2C23GYOZ0em4OgKUQ00zKbp1PGsV9GpgQ2vLQmIUSiMuR0gNPV",
-	"4fclpGJqwJtvduIZVINwBYH47EejMuoN+iHJlpt/eiJcSOoLroR8Xd9jAGOYeHpDDOHpXhn7LRhDLB8I",
-	"DA8daK8bb1vPHCJRBHUksMeS0UQLrmHiAZU3ESYBplKrqeflpCJy0tZGcFuUoZ/MNUM6XDf8+sNenHGW",
-	"liD2nZRDXUFgUMskKx5TpS61r7et5lLH3zL3Kfotx2ZIyrYOC3WD9euNQ6znoW1fBP1WIrhJF8KsRA2J",
-	"w42CTWFVkUFbWIzqtsh9f5vc465Clh463usv80fxhvP35jQ/WN56/en6U3PPuWU5vq+9JpW5gCmuK5tb",
-	"FJVdAoAS5xqbFhGBc+LBqNw3XqJFs77jvLSm6gv2Ov8WGF7sknqamlwzclAQK2qsJQvNiLQ6DbsWXQpR",
-	"6qBmN0eQq10Q5ntGHzLoh4sMhsRxl6orUYHtbJTCqP62yu0dNruToK7Hb2hi3tzgCnTMvZp5G/SSacdA",
-	"w7oqBXTXohiDbOjbOCR3pbqiqqpSo0LM2sApAHmwO0PAf1ZqbpAIBHYJdBp78PbH79jLJ0+fu15mKeSj",
-	"j0p88j//ppUcPjxkv1ZqUvGZph7j1oUbpioTw1OnDSvBMzbMhOF5MQRlP8Q+i8NDdiat1wVqfyQKJSfa",
-	"7jou8Qw0QnJse4qkg66rhZLEWgGAMakME59zTdDw1fK3TLQs8AIqLytlN7E2fGQVd1opHebuCrUQ1YWW",
-	"/FKssj7IcYGF1pGMl6H41ca34mRbAz/MfzVf41BE5xCYOO8xXtjpXOIH69Y+WhGFeFYUrucIFNNq4lLM",
-	"5RUv8oxVaPYCQyqqQG+zdgYskdhFOe4b7TVj+02xTDE+Am59kzhILNYe+G5EYVsupazyJllBC8kaQ1qE",
-	"dIX4iPbpos+OAgh+hGZwsEx0mYsbFWpS05liHLA5ukr8Dv5YP318+XzWBnyZt4BSfnr//leCGzUe+6T/",
-	"MmYUmdy00ZwET7JjX6gqWwE/fLdBkl3586okLexRN4S1GowKLi+HeOpd5tCHhZGSACwnKIMVf6e+cauz",
-	"SVXM+Il+1hLc2BtUn8v1roaFSfopQeabIbqFBd0HpBkB42iTCuewo5IBlO/cEexY02NUqUshN2gV4lwg",
-	"kMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53NY6J0K/cTGv3tfDT1JyNKBkOL/NWMhw7xEgEN5f+BfZl",
-	"Gz/i+EnsK2bU47oR16BZBRTQObi/ukzFeW/AsjxjSzVnM8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3IAmi",
-	"7hGoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT0h2bg5pb2UY7xJFcGUjXKFL8ozx2/sY0nb63",
-	"UudC05slgneDj9w+jLyhew12MLGGHQ8baN2mbQ2txC371sx4Jqhw2nNpYEPiSiCVKEjmTK2ETsM6eATx",
-	"dByvw/zcLu6+0raFRKr+nIAIa0skNJzGdaF2EKJtxQPuum0dWnZrtHLT7ih32ugk6Gzip2fDxL4OxCPi",
-	"8hDpv3PsfNbHDop8jkaKGJeV2iJ7bLprzl3TKlZz6Ou+ROxwbJ9FnJKdVcZuUIYQ7bYtz+rFtz0kThO8",
-	"jzi+0+r3E8unt90sno8NriI1c9j4qiZNpELoZqtFVBQNHXtPRB/1qbeSiAAd1hzfpvKyXOYzqw2Oo4oy",
-	"Mtd1q6QVYa/ycQuxGJA5JXhFC3x/7Hhn2wo+YDfnkyk4kNT8nIpAAEWEdAtbWQ9vzMeBt13syPW2bgTo",
-	"W8K0HCtEV91d5FfiYpWrN3aUwIU4sW2nDVzSiVbEXngTBpBCpZeeeSXStA/X3UULsJM/dWFnslHNu8lw",
-	"bTkeg7hlXIEgLVOcR2HCr6Cj9GlQG4+o5yBNwDWQVfJCZA1CyvU0Tm8AHGOHb/niNfkEGzr30VYbOsZL",
-	"SYVAjT7Xjp4ELj1lQ1WVUy59c776kMvwSlYoOREVK3ll1lvLOoQSKJa6QBNWiLIPdX97pwjcK/dmZbh4",
-	"6W6mfCC7N2ry14Rokx2zxruCCtGpthC76gStMfpPG7RtGyvmrbiF9q5qWqn5dlKa2yecvnrThO3HiNEr",
-	"rf7u2Iqpm/hHlZ/bh6u8OY10FYTcumCa7vsc6qiFt61+dOZULKR1wIZlwY0VueGAOt6raqJPz+UBGwIq",
-	"YjjAxAjNnocKJmwGyF1UhgCG04wo/TO83yEym48YzU3jVgxZY8D/G01PwgcgjnM4gLQJ/c0X+9BfEdAI",
-	"Tap0jPp3hSOHvjbA8e2IG016b7FoaC/QJVGqdNqSsLWelBba0S9ATkqVQna24qw1c8OTGvK3Lv+gHYX+",
-	"DU7jtU21M0N9AGvuEOha3YLubvKh4+Yf1+ZCCyF3Wrru5FJKxmO8QQ8Yu7YjISSbCl5B0MrjtQkCahaK",
-	"zXI5NyLWLwVUwpW63LXguFCtwCYrfr+pka6NHgPMFXEsSpvVVQoZtkvmvhvDaquFur2gpI7GPPUUrfBl",
-	"8ZJm6H/fYgnTLv5GU5v8hC2gmT6eAVeCcUlKqRIzZRr0aQiBKflcN1sZ2k9V5YVUC4C9X7UoCVPNY/GX",
-	"YSauRKHKmZBmOMD5BbZ/WOi5rr1SPhGy0QwmuNO60loV3Gzv8ryz4eBMNBLa0CTDb/Jz7sTHabHtYT9Q",
-	"nHsxO1AF34/R8c6Rx+xB3d+4x0errdGZBrKj57ajfi+nSorsYqpmYqevqvwh2m2dO+qX3DAYkWZ2RFv0",
-	"Cq5Ghs5GtsNuCkkweb5V3j7w3Gzbfet9zmsHKJC0rU1OYMm/oxxsl8xsa7OWUzYcicpMDyje63IO7OAA",
-	"0tjAU+g7VgVdXSozPT4Uy78ep7NF/ib/n//678P08d/Nz/mT+X73RNDLyFzeY9+bDQIRW+F6acMGNrAa",
-	"u7SvqTdzYN4UKoXC9brtlhXwhf3/J2lp//2PeRUvywKOqveViEkKnHpxaMqMZwJhIPRdzeV30GY1DprE",
-	"tcSSbqJBDQ14jyosWE7/Hc93IMdOyUaAoW09BN8ZUW4qTVmvJ0mxwdq8td44oAJaV1A1cHRzLxB7lQP0",
-	"hkRAd8Puo82uqfXfqOIuIpK4rTRbiEogXRIE8aFvUUhac4vE71/V6BYJ3w39ALXCgIU2ohwwbo+TCwgb",
-	"JPQf+HEJNVBMmLEOglrIhFDxCfuf//rvJoMLcr92clnw2rYNKoWIpX2QS8Yhvgyieq1qmGvryVwJ5lmK",
-	"KDu4whdEb81Gu1ADhUVKqxO59EOxtn0YjA05LNf78rGaEDlyQjiAXuSnOsHTJTpWU3ffnBJqs50nSs/c",
-	"vZNFssbi3cFfCO9YLVZHifFLtU7Y1KYS361SX9X2mt0B+K8FDbtJg2X3XtkkxNpMg/VuKdOAvD8sOwho",
-	"kT9+CZEDFIlDYLrvGqx70Xa+TlB7YXdXLsUCeEKCgAawd2xlrXcUJOlMrLDGw/1bQTMO8nFyvaUjxqoL",
-	"rbQD7AFdHn6z66QKCRGp0H+GCzpr02ABPH9jlMBhp9DP7rm0OI9ir9GlPCqwsfFH7O1dcCdOstY54cUC",
-	"sk+V8LOda1bkV4IthTllQxJFSlE5hnK4wHUylB4aTKCoaqUF7ykbzviSUptD1xCTcM94jxFFgZ1roZAH",
-	"Ie7rKbKgh2CdHptCw8QB43SMsULwK2zmh7z1EXLTeofVI9uWHrspeKc+WQK4+erevQF8hxbVv6BVmOJI",
-	"qJZ65UjvaEB7c8kEr4rcLzMtPxpDoTPsUGaVsKZrbEZCRFW0TROAgrNqaa2vUEnAjYdxxO4u+wEF5cId",
-	"0JsmwZF51k2mM2rTa0CCOZQO1lCPwCiJhVHbjYxQJJSV7xXfF0/7TUbFnlFilFb1XPj+2F2ZvTa5uykc",
-	"SGaFCHASvCjejOHE7ILh+pREwZr2mesAc6szAE88KtSIfUGjacDOMc5wiLcdXR2f9xJW8vRSD9hHHBgY",
-	"xp+uD9kPPJ3Cb0g6Zx+UMM4Mrw4n/wDbW81W2p9+owF0rROmlaNkJVyFGkN6CQDg87JQPMP+0/YFVo1Z",
-	"QS/yEPoR8mc8uXnJFBGpRzlvXvNL4SfuLvnTy2oey2R8F+kPUWv/vHEqQLAbWlxYTyzATDDXgiE3VN0L",
-	"nXQZVJwAwenAYbQwTDUTXGoiacAT5MbfFTS8XJdNXqVTaONAUGIIujC8JWE1sfEsoa4lBH6bcWuX+u4P",
-	"nU2jdz6lvg8Y3Ir6aG7edsXg2KJD7jwUPeTN24aNJ6MV8e8NLB7cn44n3YzWx3WgyKcsHRE1aae6X50v",
-	"AXYHXH2M9UZFtvmN69b+6hmEr/fWfZu6X1Pp10kwNDxzuw9ttDK0hRhFhkZT4ccW9vppHRYULs/UFUjG",
-	"J+tfVdbTcs5Ptl6G46puHrsimZYqF0x4Hj8JqlBaS096ta/d21SEcv1pnbZwwq3RvhN8boeiiboFUoRQ",
-	"KzSADhkEc9Ds0DXpA9kbQxonddNBZOlpCIpY19mdNcb3+Xj8xm/eWyNld60PabfM4MQBDQ4x4weedn3G",
-	"L8VDxu08BODgdVNsM+F8QLK/dXXe1zWQOrQxiIQ+YdywmdKGnfT7VA1HYHfyV+geB5V35ymtb+ge40G0",
-	"qxt8i6Vz33VhlOFFp+nw+X0/Jyh6vILzDGweBZ2pqOdwPOffxvnfKLdxZ6Jg5IwlG3DhW2ertZh2dxit",
-	"13zbjBkIK8csltNVJ8jHS9qcYJItuxNcHymwqIYrUrM1FFpr6o4Z8w94w9YaCOpxQns7bHGAr6nnLRhE",
-	"mxXxzkdJd/AuGm5iO4FQIGCqYkMSrtXiWjjGt1Yb7FqDgobdZmORfG9fECHYJDesEqXSuVHVshYUUiK+",
-	"v90NjdgNbuIGY++9I8W7DR/w/UIhAt9Z7Zr2BaiXdSXovSua6zNPoXaCE9SqAbTbODQogrObOi4VgGqk",
-	"LIk9DLGoH7BIAXODmpsiv6opAMEqAIJgR7xBNzelfPdpWE8EpdEgTFmJcf450rDRaGLwSqe84ikyTBrF",
-	"KpGqicz1+iBHlbl4Mn7/Mp5q2RW6toGFjcacBJTJW1KysAf2AUvCzXQ/qCR4183iN27r5fIi40vdFuIb",
-	"NGQTbwLqJvS+6Sms4AaMPS6JJiaQ9BogMuOfsYbq8bOn/c0lVdZncDWqKxwUEOTEyDVes0Jh2yjisn63",
-	"KMadaG1bNsRONHQxarnWlSOK0TWB0/7vHWE667vM/Vcs/NiZAnWdewL+mrgBxj7MZRWj67ZowvAXPIem",
-	"MpItpmqWEHzLKjw0GAPVVwAdGnwsUcDRqq7U1gmeOZxtPSEn/ZNnB8cnByf998f9Qd/+3390VurxOLBi",
-	"KZdMkFVrP2TF6JCuq2LV25hrWJ8kRMEnEFAsCHAdsry4CGQNrTm3Ns55j0HiFfyV1PWAjbzZVEtSsqsz",
-	"dOxm6OkOM7QiIj76TCFoWo+4qKA52gpSuwEPSDdOjxvzc3Rn2+gOJViz2QATtong4sN0uRKVq6Nf9Q5o",
-	"E3sMvU23hN5AHJtSHGS0ta8sBboYKQVxaqxL4FyOCpVeOlSgbza6dQRWWYQr5MQcQlba0Q5CRhw1CSj8",
-	"4/rda5Gi3Q7yD9Nlm6up20gP30T3bPsQt+0m96JN5ehunOuFxoEy3MW2Xjfz8ngyb5tqbLQLjSm/jdqp",
-	"25C9eEXB/2o28z3EBbhiMaRqd5lcez0KadTarwkWcs20maeX7bRm60K+TTLgxRtzyh8IorMb0LDZOXg9",
-	"5Iaomgsi8tnR37uJjxg03Y8N+I4xiovxzmQ0Hcq+b1bOtFFZ0WI7oH/N8LIa10ICqRJScjCKhiQ+jx1r",
-	"VsNj4UscKH2DwNudweDcRHgoHGATI2pNMi6xcxlu0kroEsiZh3CIDW+DFAV8782jue09TD1nhT1LoCRM",
-	"XAlpTlmVa+huKtArqG3smbrCiFKHWsFb1zHU4CnPEEQgGAcBXNkdoWw1lU8ImQ9UwFY/vrERQiihb3yd",
-	"1ODYGlbd7JAcRcO4J+8jSOB18/3ECdzrbsjk3gJBqmfv1HNyd3K0N7anP2trRp/rPTWj3wB3RMk49bA3",
-	"LXyTYvbAx5d9NJf+8PCQ/QBwSFWFsQfSrfdNeFP3nO/QovDZ06ePtzcpDFcaqURdfQdkQeDX9brgGx5d",
-	"jdNmhX2xsB6JzCAh5Zr4EiDybjrTB63onWystKQ/ZGcxzqAQ1LJ9T8RaG27ayO9amwRvA0p3gkdfQ4hn",
-	"XuVm+c6uEpVIucDRGrMihPsAEeoicsNRZS7+57/+G3IxsNJobfMqDIhMjSl719cgtGMVe/SVkJmq2KNH",
-	"eilT/egRUbZQYs3FzzHIyCmLkiD+EFkB+Ll89IiW99GjQ3bm87e5rrGCQFDJw2LhR4/oMHv0yK44PMap",
-	"n0ePEmKMwcIHqy7tfz16RArLvuhXJHtGVgKmpFNmp/ZZVE5H7X3CGmV7MRL1aCY+89QAOw3xpZLizA7P",
-	"pR3PL75taJ7pw0eP2PALL8vrYcKGX2j010Qw/cW94xpr9oAcA6SYo94+l++R08E6TSKEL1QCGrPyggAO",
-	"EV5qe1tASn0ugZV6sc5IPWBP+k9o9D9bk8quaCWgt1E2YMN/KfJZbs7n/f7JM+yPhGgJfDLQ534BfZpA",
-	"s6Tr4alLop7Lof3LEFtpcAxN+MJ5hBfbt5L9YmfLfg1YS+iap7yq7KwP7X+yL+hZJQy3PnrSCXMO6vVw",
-	"YDf8ubQf2S2ESdmbIJJ5yN4KngE107l0wpUEvZgQwQvp4uG/2GH95XFfB7Pj7Ki/yCH1Uqgn61y6aljN",
-	"hnQd9NSd5pOpC9YP5RDH6bAPYArb9aXpeitKwd2EIVf6r2/evae6T/uEV5mYlcoImS4P/iaWw0MWUqoj",
-	"hzrSCJ/LIXERD0/tnlmlSYeRIjsyvhzj405GXC+CVCSedRfFwgQ1iQ6AF0bHIa9e5KmQqOIJlnZW8nQq",
-	"Dk4O+72kV7dp1YOjo8Viccjh50NVTY7oXn3086vvfvjl3Q9wT80z3YMFbrRYPaZm9JKXeW/Qe3zYP3xM",
-	"XSNAlx7hoXlQzSX89yQW7387lwQ/cH009CX1EbSfWPmfgwYL5Fg1g+S+e/qrDGiFtTmD19sXwKgqPhNG",
-	"VLoVv1tfcvRmXONVojgTGFfDNnDNVwP0aW4v/30uILjli1tch3cwDTrYTHYEW4b7s9UovQ4XnkHnD8TD",
-	"6VLZ9bYjOOn3MSYtDeERQvb/3yiSVY94I12pm3XwIeDgWz3wQHWpMUxi4mwJIp2Hy4Gtu+1FfuSOeR7P",
-	"ch8stUvv1wenG0jgOeD9ej9al+STvSWUz6Mv1Vxet0rpGWxC7YSw5hGnMuBTNvT9+YfU6hrcVzVZl81/",
-	"FbVo9u5jJWKrgETlch8T/m6qFkiXSoxUXsZX5nxtF64PKc/QxqI+dLCDoA2N30AVTZqzJBGr2r6bNqcy",
-	"P4EclKXutPT2QrfrqYtkRO3Yp+2qcP5QO7gst+9dOxXeb9zbtuU4d05uzsoSxUbFOGZeu/MZ6/QAWn+G",
-	"QEw0J+pKgqHP0UNrnbV1+w6uPANM2G4LF5gGfxNLWhiIQHyrMBW2ZU2CDFeW67LgywuS9J+IUn0VYd55",
-	"FV0o5Lrpe3l/sCE/x/uUnzaNA57i7WXlNVn3COJrSovb0EfgJ6DUuI5TK6YHFlugsDzpv7SOViFCSj0I",
-	"QjqqzLGqJsoYAW298JBnI+E8CSHWpep7eDFK1cpsP2kB1ZUl+mz2xmwfU4VjaJusZLPOU5IqbdxxR2c1",
-	"We9goKGnGT/lYl/e/xPJGZ5sbVO3m6I4K8tX37+psDvjJzCTY3xe31E4EPthCE87zR3lA0anwCfV1hJe",
-	"rk/9vwORqJv9myqjtUnVM14UArV00IrJx+EPd1JOOMhuuunPJDO4gKyWHN9jbouqOsJdtcEScfsOwhAs",
-	"n83m0MEqoSidyBxVTbx/zbqp8h298c9sreA3bDdYaHbvyN+o8c2uxdad6IyoHfTe2UFYpmkd45YiU1+i",
-	"4K8kFLemfNu5DGv+NBaU0NOgXmLKNca8AuQ/xkkgmCYKLaCEHwsAziUcppn4bJ+P6Gzt8QLpVKSXIhuE",
-	"5f5jYdKpyJh9BkVZ3G/n2LOMQ28gu3inkD+hvmZAaj3i6aWjb0zOJRxb2FSoyO1RJjOGMCoo739ycsKG",
-	"uGgX1BBtCF+MxKqm4lKTbw/W47msVzmB47ASGDjXFAdz3DAj5BIwh2y1xiLLMzAmMFB6LqFIzk5mTpGw",
-	"Uwyn2S/LVNIoxsk1BoAcPyUsjrZmCC7EuUTsIA88FviZ1MaDk37/IYSdPoB5TCUPf7E6dwgUBXTjoq5y",
-	"n/KydHE+l6mi5RrYF5xLV4KeCgiXBtkBp61kTd2AD7J/cRU5Qwxvn8t6BwArKGLGXdnOan2SFAs/LStF",
-	"SefyjMQ36NegsYJlpTJhxpd2qfxmsK8T3AqknTXYDq7KAR0KrIdAIXGfZ+xyucAkh682vhyIgsf26+Cv",
-	"LopPMWWqDMJBD4Ny6iFEoBd41EtfbIOVWKZSBSDSIFimMUb74Nsf3r7/6eL1q18uvvv51cXff3j77tWb",
-	"Xx4GRcVk54LQF/mFowKkkpzm4fBuKdObeEPfV0uINyT36jet1On39JSfPH02eDl+8Szrvzh+8eJJ+jx7",
-	"9vQlPxkLzvvp06c86x8/5Y9H4yfj49HJqD96cXKSZsdPs2fp8dNRf9zv8/6L3kqFe69/eAxx1LBCncIP",
-	"rqw6SqazOrBn/cf9x1ycnIxevnzx4tnxKBWPRycvxo8fC5Eej8Tzpy/4yfHj9MWz9OXjtP/8WTYSL8dP",
-	"n75Ij4/T509PsEK02/EYsh/cs60V1FdHTuZfSOlLsYDKJleHSEVmYzWX6ADt0zXdPKSzRqXmHtyHpUyb",
-	"ybxtJmBY7HlLU2HeainUWlX7tnuB1eKO9UykBRH2zhxnelD6xytxLu1RZvC8T73j4i/BowE1IRHhAAsO",
-	"rrVUSC6B9WDsFZy65zI4dgfMO+EJ8ZCAyIBmrY9+d+AjaQGF4YVv8WiPbWpwGxyZ0PMRz8uVcw3U8Zt1",
-	"av1cu08lo6pSV7xgmG/3kQBHS6R5jlZMwkbLc0mSxIZlpWalGZ6ygo9EAcVEkwnNf3AEensi10xdiarK",
-	"swzzz/VF5zJTvqB6GXqIhF2oKSr4DGw9wbQwOCBDjSrhxR+JHolu/PTgfxk+OaIUyJE/Go60MK/giod1",
-	"tSt6ouf22iV7MLwUpRk+xBCJy8cinMFY4wxTVnRYs1+Un2I4p6DgEh4NouWMQg9QEJDNdRntAaN0KJC4",
-	"o8UAlLgLaCBs9mfqHLJ3VAZxLus8I9gi3D0L+rm8Gh+8tn79sJ4f30S2PogfPOm/PJfDshKpkghfuUDM",
-	"wvCh77+Cg8pUgHOz1jWEXNWi7dB+5RTILU7uddd45ZvFCh8S14xPKiEyZpSP2k8FR4VH4Us3NTulvm5j",
-	"FdS69OOXntuuFypAvcxKE3JOXNBWhIEJU+WpQ4utIaoWYoQtV4rZBTb2AcILGI8esMdwEPjmCoiOP0hV",
-	"VfZC7JLvzj+ARvxYt2m1gv2xwh9SLomptMmO5zO8k0KNxOddTAInI1/JLKhf33YOf3BSlcFhYXcwqPYg",
-	"LEsqGC0HosXaW2TZrLAo0LmI+hgKHOCAtGonONBdxnjtUHedxTcEdgIXDztNp5fot/Iw1mp/ArxMa8vP",
-	"aJTnrXv/nznMEzYk3JxU9n3c7yzQ415x75EeyniF9BxeQB4EnjdRVkokWbGH/8MgZb2QBB5LmPicihJh",
-	"fYHxgbgvlDH3AIrInBWFQ55FWHAD+yqdqjwVrCUi4T7AhSRaEnKudeTXTMq5npAftxErfarZZR531sUr",
-	"7SrvWRX71pwt+AAXYeGeOKWoBM+We/fLtgwkCPfsL30Y7qLUSrzbFtuctCte5XxUiG6YARmSSPOy/EYz",
-	"/wCAWFqbHJysBqSOmyDWFUTTsBeUvRzMZzA+7Cb1feC1ie0nAib83Q/9Tw5QcB+y/TwIJnvfaAU74f7x",
-	"d3YYtEnf0Rf3z41Z7rNCqyCGKGZlwY3QTJu8KECcHMJ4CM1/Rktv5TvooSgKTV2RUfxyw1IOzn9IRuo7",
-	"k1j3V5gQmNiSF3er2LsfYWlTL24evZ8/UZIyGK4xGOyzfebj65dukput2Xn3FHS4vTZAbT2XhdDarwh1",
-	"Ij31cZQJZH7go+13epqFWCL/D7ZUe8StdVqIW2zgpMvl7ru3xO/87rWmP0CQ130i2KMQ49BseCjnSh7y",
-	"sjz0euPwfN7vP06tJoR/iSGQnYQi4iQnjF9AkAWCPYtciwHTRlUiY9jANqH/ZUY1XLVv0Ny8FEti9kZZ",
-	"nGsK89TMaw4t/ksd9vGKBUiNc33qI2KuHF+Kz0jQHITqKE6JRgNu29oqxQ3SFvZbj6isi/4NrUg/tb7+",
-	"DIbSG/TE/CAV0lS82Ak+4Qb1lSzHXbQq1x5FtdjLvrVnS5dta0/OUaFG+miWa+1oOKKeVW2xBQ3dGwlr",
-	"pPo1Tu6XIuJt/5jL7DW+6lv73q+MJoTRA8XCnhJi3WNM9vO/pwHcs2g2FqBFNv3KKsr+JnXH16zuTQgz",
-	"D3V/t5faM31JdpbHXDisgEtAbxDgLzji60hiaIU/6aezg5Onz9wXjJbURzOCpKa0ZEcw9fNjwKwZUdkn",
-	"/SeJ1Mf+wUt+MP705dmT63/qRQO40ZPsnd1FmiJtgA+pGEfy8tVE1Dfa41mw+DCgqearHNVU4vPsCXud",
-	"f0vwFTsFQbSi3tl1YYmdGJeIesfHAineSsGjztSvc2Olq/N5oFIjzAEWCDTl2Besj3KJHCirE3ivWwe+",
-	"qmXLAC/93UcCtg4BiEasCt7Hpvx32HkgbyhU8S1IIaAt3j7Fxer6gMSR6FthVpX7r5oPdt1H/9ZFIHat",
-	"VwJgY7xWicZVo2FQ13la37ZSJYpm7Viq1D4A91bgSWh7qSNR6Cgt9slEg/Enq5OCoW8PX7hI7Z0Es1vi",
-	"XW3h52+dILmMchOzhVr7m3WUuFg0ugdEwtMDxoHFI/OlkhXodm3tLmxhdsg++FQ3BZwT4tZeAci1x5Nv",
-	"uLv2aZUBaIhqOZpZxY+AFtrBxLIfs5P5f3I/wusitihd+xBWeF0DHmE9uA26+ugL/G97QR/CAhY8p2rq",
-	"uvh6KgoXysJee9x4hwBTIuQ4RiMl31I/ht0E7APfQS39nfBod6+dWs9hbH20twiMa2Jxu6ALDPnV9xQx",
-	"bcrBETJB7A6rqh/aphTPCILJuLVLoASN+ohRsMJxdEGxhvbecKQIDcZ4MwmKqqi73PwbZSNhI5HLCfP8",
-	"G1afu3nYS5EFPLhVdKwApFOeS330Bf73+qgSqaqybikbcvHRcfAdEeD+ulESHEQpl9aBuxJVPs7tZ47H",
-	"gDR/QC2l4Yfl8CF6IqqafAOskrlDDGMMbzY3nGDmUN9fqfmESsnPfn11GoS3/O25ZosqN0Y4qliqjW/L",
-	"/Xxn73pLc7ClDhcL3PFaTBtzR6hAdDBtte3A16DF7w37zS91P0LQ5fmR+7FGxF0NujutLwlnLiL09JO1",
-	"biF2UCO/poJnnsV/CrH120v+W/tQeDrX0wN4rMhotcJ9kKZC6+0110NVTWquJxRQtZA4Xtdsz8VWGxTU",
-	"LUEFuHHfBdpBg5oNpzkc1X8hoppsSEFHlxXFqgIAFjmS0prD9bBt01Bnxj2zR2zi/IptLPf7Hnwx9+o7",
-	"cMaot/af0hvDsXeoIsPpuyN/rG4FGmGroB/hRJMT0Y2sgiiMPfgHG3UihDlT6XyG7ReU9jExR8OCNExY",
-	"51Q6TjK4jfaMRj6b2Inzr4L2Tu/Ol6zNDiGI8f6MVN+YdRupxRZhxmF7O3V1VY/89O5urAaPbq0VrIOf",
-	"LvpsAqwJioc3XZ0uZVItBkwqBM2jZNR1gEuMq0JyRAh5yM4cZRZ6+NVqnf0QX+Oaug0Te6Agk7Co34nD",
-	"PK07Upqm9pbKi2LwaKnMhT8CDs/lkBdaDYmijBKYTf1LqUGnY10iAP7YKEYgHAW5iqm68rQgaSpKY01S",
-	"Ii+heITbMbB9cE4NUY/ZAcehEXacXzdCAd+HrQ/tQvv2vndRYCWVsQdNodSlAIau3OBinlET8G664HsS",
-	"hK/EeNFFFSUkg3vxfxyBKFRDyOUG9RTVMVYgW4+P905ifSWNUcpl8o34bA4ZkZbZrZJjZrQSUG6THbIn",
-	"/SdEpFFTZ1C+Phox+bXgd8qCZJ//jiauZYHs8PZ2UiwaXXRdFcf+zw0sNj/6gv/oaA1QGz+3sC0wcjz0",
-	"qYgIiq2QRSssaiHopIQyW2rnqKTA5rYusoYSEETUyGFHxmaXz+sQvrUGhctG/NlDa/Qhbcpif9WHZLe4",
-	"ebtddA1H3Sp+R1k+Hm+VwcVKKzg1ZkOjhtgxcMqpORgyKnqokWu5lOtziRIG8laXRQWxkGYHZqxZtHaC",
-	"r1E/PJffC6obVOMA8RRIO/wdFZwHfUBzyNh5nY/HN2XRsPe+V3crbPYd7SAIX7l/iumYmvMZWQMM1JTs",
-	"IVynZiWUki7UHbBkrIomlV1tJFJxlYk58teAYZtL8oSooRpKw4yn01yGZbPETReJF/g3/6kJVegrOjjD",
-	"7nv3D61Og6mMxbRanRukbtBsLvPf56JG9UzaSN/c535Vm7su+zM52N4TVWTrRX87ruDXsobdjLYdcfT7",
-	"XgzhLAs4rWPC0lAJRzVH9NbDCqAafqgxi6R+651vxvuYS2cwbJjMnVUzPWulnCGkOdhqtK72s1bVJOgp",
-	"y4sCTvol0zEKPqtMblwTvRFV0xxWXle7Jy1x8lV0TT3Nt43p+qHcQVCXJm+HqK5VZb0/WfiXvnL7keem",
-	"ev8nXl5L6XpF8VYK1KAMwIMnq2AzJ3UIuBLEVoNuHvIyACrMZxG/0UzIShUzT2TkKRgge40UVUDUbdQh",
-	"e0W2cyUcpxcCNKhECohZ34wdnCK91AkbAm6TiPsv5yNRSWGEHjJiHKnEacj4DWG1xnUIpHOhNPBzMpFY",
-	"JcA++hd9ox0jXjunBZL5vLOXk/u3oSD1lW/+84dBECEXUc01gOm2Fe6BbbQDoZmRBH2EXPLOzg6E6dJd",
-	"yhRotr6SGeJzcPGTk3bMKRu6yO8Kd7efBUdtuSfS2rqBVJw5wCmCI9/fYjOJLcZSgpMSqfigm1cCzLTa",
-	"ty4iJhZV6hAzwF4ZIl/x1TAtbTsA/pCbaFQ/qBkKSF2CjlMIA1lYNx9YYIIfYjvuR1VNhKl3XDcG3eDV",
-	"NWHvHlYPR7Nt/ZL2kCryobDhD+/5xIkZFJDWlJ0QHvn17P13P23EmLVOSf+e944dHX4WDMB+WduD6bIj",
-	"uIaeuhdq3s2rsaOWxjv3QtNLbFRcM84WU1X4yKinCFrZRw8gfbWBE8jHKYAGiHJnCKidCS4h5n7IzoKe",
-	"ycROVCfjsHVtXbqrFznSbarxmIL2mA2UFM+N1+OpynE1DajS7rOp82dI/QXXOoBTPaSRNWQ14yM1NzVX",
-	"Fg0jpgWQJrj13I1wFeEGqz0E38R3xO08K/nHoShaZyVqtgfsRk3Uyhm060H9dSiZ//i65juXfwb+NAMS",
-	"rMY3O8uPXEeSTek3uqbGHmKCxMu0O+Qgbl6z3vmGma0RyjPfDuWOu460elJFUWeT7oKPIZi66PrcMPu2",
-	"fjRsXt6jL/iP6yPX/eiW70tag51rHQojqDzfkWVvsLw2j/Sd4ZWBQ8+dB2rMLnPr5tUdFodwTllXERv1",
-	"EIPjKeNySRANIl7OdSv+I0DvRc6Nt3N55j766/lqtdN1JaqR0nYO7cTvoJt9F5+vVOpRt3GN6+cau7gH",
-	"cOtcbuof1LLlfKhiH/usHefPdC4nhTiYa0H5QdS6VNTrEkWeCbQZvoC4nDvL2JDwEnroIKqpnRcZlKTW",
-	"jxsrT5wwUVIMPEWkZ1KAsCilPPEu6DkwJ14PzyXqWPUAm08pLs3mMhWVaeFqwbjHD26Kv+pucpPmhb6b",
-	"BPvBf6VAhH8/wmbaNhLKVBL0ANxn1MFvEnrPLibLVPDCTDdaLFeiyvLUeIAIKHfNRmKaQ2RxwOYSH7Nk",
-	"UCbAtHUNeMFGPLNSinsGWNortUiYvxgJ5Bq3TJTKgOk1YXN5KYE9BC/IC0ryx/zmn/Az7tD2oTe0LDB+",
-	"0t4yNcY/soMxemf2ThBW3JTIcWQ15TzsGlybrcCGchrgMZBVdQWAEY+GwADu1EGBN7T6J/bXva5q3Xr6",
-	"PgIc8w1Ek8Ch0+wpg4MbEFNKLtkQl2pY80vXP82lFmbIJgpbc2B/iLxiNFPJWi+jWLzhNBZkaNL84BBb",
-	"KHy8hNyMEfk2JxZ8v12zmTJG9T4R7U88DL+Du24/6Gt569s3AxHLL2n3LvbO0vtOmO6bpEVx+TTYxnMN",
-	"Mh9J2AgfjrhVvCQZghjOKoicJG/l43VvvlNqT3zJJkfcT8Ge2XHpqV/zWPKDOPri/tmO+HjnTx1q5xr0",
-	"YuaaDR8gudnD4SlTsliGIZiA4EyVQhIzZ+yccgtyH4veTuiKv++z6ys98j4WO4kRZ9PrG5gLaMfL08th",
-	"woa0bYdIKdGgyo51lw1XaY8VjBERpaRqFwpZrDVbOYhJNVEHdgia5IaVU0i0TdUs3pMREt13KYP4gjYf",
-	"x/64N+lz9lIAEqiREBMsULhftQPfd+QwB3cZjnAWWiAUKwiJQD4wwJCJMGCxkt1Ni7k2HjNdJ4cHRNxI",
-	"MYqg91SuHXHspVgCldpIFLm4EvTOhfIwaozcqeoyaFzmJglT0nRhHezAKIq9yUwLofXtYibQ7w17ytee",
-	"cHu4I0SDfM2Ix58mxAET9p3K2mugEJ1zB6ENFGyHXF+X6F1sQoTGbbIHTSXWmJQrwTPoEENGhGt1FLch",
-	"2rSyEduym2eSgnwrB4Ed0ynjI9gLbiLwzGhlajDNHKdjYTiOsDB8utvDwoj3lWiVGwONlffoWyOfDyzj",
-	"VzRPF9Nlq5gFTS/rtn/uVKvTH6pi2sxnI2BXuRIVMFgC8sV6RaWQ3lmmGq5KzfEomIU5Q3Ba5nJUqPRS",
-	"t5Rzf5gu7wFz8mG6bLdbuVbSVan4Bpm5ZgtRFPuQjw/TZWg8UN2i5yzWU/Je71lM3ArepSXxnnpMZkpV",
-	"IFliRQBn3NFGBFM0OJfn8gD6mSGIazhAcAebl2vusp3SepincCNGd/xdAbnXAxD0SAsTo+riamtkMGp7",
-	"ypDfXrFKFQVEmvAVQcJxAO2qfG7JDyEYPUJawq+H2HPCMlEKmcHQkO6h7itmLaEL6xMOHdLFo00cRzWY",
-	"N/YYcITX+EmwT+KQF7RBPtScH18v4xLhp0t6l7m0w8QFBI2AzTsGvSfdsaHu8/7gWc0AN62NKPcT5zW8",
-	"MkGGPJ7otEb15hrt+ajIUzblxVVNZQCmeFAo4XDdTrlA4t0Vv5U5BixYlmvAuUEcA9Cj2LlQYbR+xGXW",
-	"Riz1N7HsRihVj8xujnlVKt1aokA/dy5S+JtY/kq33K29Yl+0gfXQfmMCWmnv1DC02pdiqduqnGaiUzSB",
-	"qhtdbg6s5kpY/ZbzAmsCgLvWpYyt+s+UDzSQL4goDXtm1Kv6rajM1Nq9LQm413ca/Hrd7nxAkdB+zATF",
-	"XjE+a1+C2Whz5SlegbiWUlTamvFVgB7AagbpV2lTAaMVjNf0xj9zxSl+w/biG5rdO9ph9HQXMMkrNqm4",
-	"NDtVoJ5lmQ5XD1bTnvjwqAEktwtflQq4YCKKrjC0bG/IZaP2MHH00Q490moy4Dx+VYOBbAMtqqscoqg+",
-	"rgo2wsFIAeG8slfTN6iqu9WAX/iVghw0vS1KBsVnfzWtM7eYmxTN0Rf8x8YSke9zjR2qQu1vpbwSV8pF",
-	"+4y6FFIfsg+k9bPcEZYqSfSC6woIi0+82HWr0Kg1IIHI90OLCMb7pmnbdVvgZ604aaqadKtatRcGIHR/",
-	"wGKaKK7L31STO80Jvqkmm6wXO+S9ZgJhDnx5rJ+CXRRqHeaWmaq+0cwIyZ1itXIbmq7gE/Jslss67A3/",
-	"+Q15bijlCdE8EIgvr+tmidrLauJD9gsUS0B+wapp6+uZsapmw3YF/KaafN3SQPuxvUGPZ7xWvbnMjUin",
-	"3ZXsm2rylTTsL2Jhp7BdPv2ywkJikl3jGu8TLKeqSZvidb1fj77Qv7oxL/lWmo56ydHad2niC9lj1wn1",
-	"KzcD3Wvq2H3TFv6Xtm7JkPMF22kEtIQYYAGKYqDZlmwIZbL/+8mwNd1bT+ses73rQrKFH8nls2Ylr3Lt",
-	"Q/t55ehyyP1qk55z6ad/EGa56wbtyjXioD5/EJMCpA5VkrWxG924e/QfnN7ITWGTBXJ/9Fsh59FNGkb/",
-	"+YQe8sXt1hFFpNlbvM6rciSdxhYP+FsLbIqefzs25j9Ty3P44A4dz3Fi7oiTuPLTXgcphTDuOMRfj77g",
-	"PzoehojXCEBzhmmeZ1QWmhstinH8GIQ7e3c+6a2HIMnn/s5A90Grk7urlOO4PQna6rocoa+3ex4peG6b",
-	"jf7KaKaFRjSHoGPKnjBQyqxd3sOHuGZ8yeZaYFwafAKzdO0/39phAv7XnVOZ2tyjE+4QXjD23TbjfiUr",
-	"IZ98Tz6xfdQmIbOSAmmNoy/2f647dscQAXDfJwZRmf+mRgHcB8qtozhYwDyI8m6BaKJsx6GJco+7GKYE",
-	"EFjtOZ1dRdMO32/ncJGOKmGq5e472T+wbR//WnDpQP9hyaXDXSHZAXASMCWhWpO5CnbrRV+KkqiBAipx",
-	"gmpZ48ru7nbOEJhDfHp8m5tqSSLzx22N0z2tOFHIsrKfjW6qJeNubTTOUiSniEG+9l1u/WgNHErex/bm",
-	"cRisxoINdFDUQtaE0AD4B3KXloIda1K8x1H8mTMW8AnbLTOcwTvKVxg3jTsH0zB4AiAiKaytxVQFCMk6",
-	"fIZYSUzyUWSb4Tm/IWZ2ShnASyFK+54p19P2YBnM4VcNl4nPZV4JfZHLi4wvdW/wsp/0KIC8mrJwrH15",
-	"9zgafOBXiqTBuzfXm7pYqMc3wNV7BGYaWuBoHA2l9+gL/O/G9IUfKxFXWR1qdWfTykT8DeSn26zIc+nM",
-	"SIYqiAwVUQnsvEVTAXkPKDKtu325TZNyCRBpO2PnEvpQaq2qUza0T7iwT7jIzdCnVrAUziifP3ctM+zl",
-	"CZI+5enUDv5cougNiN0AX+hShZWSEzblMtPtRnDLjlot/NGKhuf6IenG5ycsyyuRmmIJ5RSqFUQafnG8",
-	"4xe1uqdwwUipQnAZhWg82bTukCrav1ncKp+76iSYd2+rNUB7m+nQPUDTzqJ1ffFIJaRR7Oz84B++96ZU",
-	"9WjugEbUjfvP2R3KjX77ie8n8Y6iMYtg/SMGnv/56Iv7ZzenzhfWrsDdNrdzqDn4gTww6ubdGMf4x+vc",
-	"cJ9UKORZ7s+fdINf11OBrBwR/9iB1RM7e5iNV7RCZBrto1aaTIWHZNAXjy3yonAXsoIba46+b/QiAyok",
-	"uKmaF3U8gqBfkSOTxnH2ldlcqQESn1TCOcZn6UwkzOTppTDsyfPj4+4mZ/1R/z9gC3JNkABdXnf02gas",
-	"jcr9TfsDdxJ54sRy1KozVaGAcn2JZXb2rxg5U2DkMu5MAWA90HwsWKlyaQ7Z2QrR4oYGwzHPCz5zv9Dy",
-	"rx5Kua9ewzcQK3HlaKnaCs99E2C4lHhshr6T7rA+kIMcH1I+yaAayMrU4bn8ZY4YRmrIxya81JAQLnKf",
-	"DQaGUSlSQ9TZw5+5Ngc/2NcfvPp+yGa51oGzBJIKxbTuD2aRp+KQwbmLob4r/3Ca+KZRAdlpgR0V8Nqh",
-	"kNmwxuhgCMFOBqp1gg9CpkA0LjqXgldFLir2ALyySmi7uR6e4oT4VlRS4TuC+lecgvrro2whphJ85kTv",
-	"B1y9Luh2XOiv3S05QsjhOxADMWSwUtbtq0Qq8iuRnTJtrIMJ68llKH+tZKkNqWl8QsmNEZW95z8/9g9e",
-	"fvpynBy/uP6nXgt36kZjzYjPBnfRgYa1aRyfvTwbsOfnEi4YgMl6LjNu+IB9Oe9p8ft5b/A8Oe9xc94b",
-	"nFv19Ozg+PjgpP/+uD/o2//7j/Necg6oVbgCnmD/MlLZ8rw3+OL+NDinehfGyxyuAP8HfiANft67vgaR",
-	"qmdi9XvXFBlKGBLc2HF7NBDgwxtyuB8S66JomJXIVfLA7jdRHUABKUryw/syOHephMzNxvrHDUWNsZLG",
-	"4BT8g9Q0OgULH7m3qsZ6sV0qlU0Ui/Er3m6F7ZtFOq9ys4SbMbwy+PjJbnOUMHzqvCqsPjGmHBwdHZ88",
-	"P+wf9g+PBy+e9/tgUtCo1pp8TxXVosD6DgBemtRFAS7YHnSluhRLcEpJZVGAZ11TfnBE1NO8LEU2oAYa",
-	"RQZP8RAs6F2oEw/nCR8dbRTzwdWPVnOpB0HzEDTukMIoCRhzkJ6foi6Olbo1bPOTWkBHWbR9B2HwAbz3",
-	"pG5X7R2lxDHkBm+A5Y+NXrGUV1UOEHGm5mbg0CCNm4Uwdv3/3wAAAP//",
+	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
+	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
+	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
+	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
+	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
+	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
+	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
+	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
+	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
+	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
+	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
+	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
+	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
+	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
+	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
+	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
+	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
+	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
+	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/fGgmdZ2jQurW9QRh1S3xtwTXj+lJk9uxohrm1mleps+9aAqBO",
+	"blri1ZWYa5FdjCs1iwNqUBUvAPHmPrI2Fo1Sl0xdIehsXR/C+LatBuyrd3jpbbOX298DV24ynN/m2h7W",
+	"1hsBCLC9wZ3h9iu36sYEIVJdRgMQsGiEBUGLoS3oEoO1dU2C4+d5Zbm3Rl5gCPuwsFEz3o9tDe+6cYJw",
+	"fbm/XQVt7oT6SlZKuyKAoVM2JON+CNYf4srhD4fsh1lplpCERg8QzMOiaDi+WyMb9Qn3dO2A28FMC+ff",
+	"TlXr7L/z23otAxlFPk9yM8D6AFJnldCquBIZMyqqN2pbpvmgQqW8QCgCXuI92Cqd5lei5WGVSJ2dFxnY",
+	"WBWZqJyZWRth0Yetum0wol5in2SXbGY306eoHh63vH5UcZlOE2b4xMoBzqE9ZRZVboyQLZmpUrXOs6gE",
+	"s/r8lAXzVX8XYTXqWbMqTmZQgUInTAcfsl04nCq+OQokNoG1ulz77B8VVZ84vwE+UCpAOy5UdWmPKvC+",
+	"9CF7ZQByLxXLBM+KXIpTlMrcaILVYgzKD2fd1ViFZtm5hPGxtw5jvSETWd+HL8L58aph84Pi6bCk15IT",
+	"+27Kc/kWzJX17WrnJ37mQ76dgRmPk7mwMjXl1ppL2Ihr8exJ0xIRj/t/iX22vWf9He9+Ojs4efrM7V47",
+	"kIRNxefmM1+OXzzL+i+OX7x4kj7Pnj19yU/GgvN++vQpz/rHT/nj0fjJ+Hh0MuqPXpycpNnx0+xZevx0",
+	"1B/3+7z/Ir4MaLrtZl2I3xsLd3yyu4dkn0HTkeDMNwezZfX0+vJNBc8u4vP7ymhYLZjUUybgkHEWDULG",
+	"pZJxdQmPpS9eOc2w4s/BpLg2ZAmfsn7L0zvYSrtZGqFAbwPH4gODL0qCOWuZbxkzhijikl2spUbXISI3",
+	"cfFulLaEnPHO91jLcQcnmu6ImXZZPh4TsHnFoBIAXMDC9TydsnEuCkwN4NkPRXOJPXUKAaWOhdJYgMEp",
+	"otY57v89DELINBrZxeXaDR7zYb2MkdBHp2t2R65ZptL5zBpuucYzqBSqLAR9ibiBN7gmYxtVZ8qlknnK",
+	"C4b3He7moovPIp3v7PF/LvNKaLpnLeZJdayVKpW247KmxYKCuZw5IWxoh42vGwty0Dsok72EHLZCKCIw",
+	"pnJu9EXgUkb03E5Qp9/UqPs2pXDGqvg7W3WLPpUT8Td75XXSKwu+tari14LLd/PZjFdLiqGUSu8447uD",
+	"EEIwVswaLngaySODMUNoT7J6KW5RCVPlQkPYveBSMy7FosXU7hbFeEvX0XA7RSRw9n1IAu7ZLEXaiLIN",
+	"Ad0l6mAt6D3glsN760F5BJsLVazsi9UvDI+k+kAh4d8avQhEdx22ztNUlIZg6/iLphpJlD3GK8HwKpFR",
+	"1sVVcn6jCel+yoZjVU2EfZB1yuBytG4Yl0s2UxUVyjlnJxNloaxtZwSvMrXAsnb7esjm2ftR8U0ExHQg",
+	"2XWhlzK1ZmEl+OXFpOBa12g/zJpGfSKcgX0EcEgQ6219D4GcUPjXFvCADctKlNx+6nDARiKXE9ipUmSn",
+	"9jfUOsMBeW6YVnPidHouD9jQmW3DhA3xoLMPS+CHIoeblQS7YwElkzJjmZICb5bqAhUHyZB9tz3kwZY+",
+	"ZcNMSHyEVjNBdXV5xqTC2/W8FJW2Lu5wwDiAIaoG7py4BZx2wUCqHQuoMnqItZCGLnSiWWGd9Zn9JKZz",
+	"mQo/MLCi7M3WncD6DLCpHPXBuWSudgPJfKw0j8SEy1PHzgA3ZUhGITPygWnCQTnikMh6W6kHAXNJKsMy",
+	"Bfla+wQqM/QGIKP9jc+Zy1RUhufSTo8k4wXqXKf8Snik9CnOHc7+OLemhJqb5pbzctKrT6M6TQoIRLf4",
+	"+Ge79r2k51cY9JDEP9brhtqKWGngo8NghR//ho3ptlMkTjancOG2gxZBHDdOzWw2JSnX6jYNBED1zgbk",
+	"vdqC+zDVboI4725C3au58GeyBbae5lQ9vM6MBRgYykCpuUnVTGg4vn+bZ5NYfG6nWt9KpJQgXTcdIcbh",
+	"Xpk4SFvNZdXtaBXp5Rt8RhSVlhdCmvYNBL+ngs34pQAnei4BL9d908BZ0V1rXIkqy7dHMH6CKuO/08Ut",
+	"qDD3LDcIP92tIuBmaj0Is4PiUy116NVcdpJwQKipy/go3VS8uRJVlWe7Al2nophdAKhIR4mV5gTUs9ZC",
+	"ZSDf/H/OXv/cBbrUvWTNjC+ueBUdQIAN5Oy9qCpu55zNVDYvkKnqp+9+tvbGX9+9+WWfo7ruMtkby+w2",
+	"bsO1ZVtjT6gnX+dyUghWPwa4XaxMJxQPzyVkvQFPWedTyhLMnkP2XszKghvhaL1moK8crJUV+aUISWTg",
+	"VrJqalDxQozWBAZ83TzlesAeg9jO+OdwEsIEYGQa36vJpNg8ieu7ZlUpWZOunpoGBw7Ti9ykUwEZlwd2",
+	"WR+CMajGY/YAtsPDQwYUOo0HWDukEmxoYHhW/oYs5ZKNECgM7BV2svyV1taEX9CN083pX53ImXX2U7ch",
+	"u0+aK0CJFee3ZXv9guJVh+xnMYYzpAHj7Ugg0X1DdwchjeYyK8TFrnCxtMgjkYk7ZRnYdYhjYUUva6vX",
+	"mwqX6gVfa1ypGROFFpgwdehz6wZZd1xk25Zu06B+xKH8mEcgxzsUFq9au+ObBSZbZoT2rAa3Swtzmw8G",
+	"wpDvxTiXeZRCY4ePdq+LRPICfZyJ0mpTmeZCk0V2i+ETCaYRs1uMHItqG0v2OBakvkn0s42eARLeuZwM",
+	"fe5aYxIcLWQXDz+1nju8NRuiqNeBMDV2cj/jmThlQ3Ry/XWYU8c/2nPfXlknxxuuuBtNz39k4DR/2qV6",
+	"oQZhCThmHSJYXWHQFiEN+AE5jrxTvrEdakWrl9RY1qambKrAGBxrF56GQODW8/L2Uy/afW78vcXxwx9v",
+	"gIdrYEW3FBVYm6Defo0bPvayEVAxdqZI6lIJ8Wlf4MJ1MgPjTNwLNHG3Yi5CTN5lUHe+MinBOjVXpV0c",
+	"9hLJRavlnkK4jjJ3PcR1A3Ng7bib63uvm+XpbLsEhCWwXatc3VTtZY3dtN/vKt8MdPn1S1I9iiFmyqtq",
+	"RQCyqGRhAKkrXuIMr95X2HbrTslEuuNOcUU+Ec6KImZnYMHS8NRnVS54UQwT4PfkMgMWKPjoUza8FKUZ",
+	"JnWOg4L7gGOnoLzvKRDkWRKfijCKIb4FzBaeXShZLOFlwGm3Ev6Hka3URSW9S8y0hUF+/6jIcRK1C3AV",
+	"VxckIbGhuaK53KoAVmQjOPBo4JiGWEbPOnfzDXHPhY6gRd80itPCpJSL6NaRDfgzkZHmkG1LmODptCbX",
+	"rnExSARu3Sgh5CE7Kwp6OAZBCLkEKSuAiSHRaDdijposYwX2fHPH+YYb+0YsGckdFNc14pZxiW0Rx4JX",
+	"IguIjjdKVCvDODDNjvMCG0RgIwvyszN8h6ZC4hiojhcXypdPbiniDYstQ4P1wtRRrU4hQBcFW0Pv7xRA",
+	"xPsDC2hDXYHLY9YAA9+aINeMZ5nIIghKjzKD0gR2VpcImKApRwBcSJxr5J9uCHU/5athMTB1DlJVlbvX",
+	"PNRhha0xAQyq3i03BThjmD3adPE7exHm6TqbDvl4vEL1QJE2ewRvZ3YhogdkY/FMnRp4IbDBiNtfdEq5",
+	"Fh9I8QRYEoIpIooS7sTGOoPeee9sqpbnPetgwHkKfwNeGvgjUB6veziHV7zShwaMwE9JB34KVxwG37w1",
+	"COXCII+tdaq63TcK7nt6fZ3cuMTST/CX7gDSN365V41p9+GdwzT4vTcj1sEwBLwywbYe7mPaJJMGHg8g",
+	"xPu50HjYah2Sq1VH3Id9gMEIaU0tLgotbsWTmHp4tbd8MgRaVGJGUA0n/Z/iMQfYDzf7Ll1XL+aa4bNc",
+	"7w5s66GFMbmc6Ft9pNuma9YWGUb0gQ6UP3a1K2AdwzmgKkbz0T3cbF9K6PUNEZZYDNjORhJmUOjsTiEy",
+	"jAe3W66ZMDzjxm7yOkjj2wqgDqbD4WJSqXnp/ssj3eL0Fok14me5pjhaEwZXqiJPif1upNRljT3QF1AG",
+	"ZW/gMp32kp7dBECtflGpAmIwl/ORqKQwQl8ACftn0yBbpSfRv9NinomNZBvNGfyhuYT+7Maju1nMsis5",
+	"R1L3eiKRatMChH9f0wJw2ypzMu6A2pVZ+9KJMi2Akiix6MoX4DvpanxYfNjOag5qmaf85OmzwR6KfgJj",
+	"5vlxowEBveNj/+AlPxh/+vLsyXW0wcsPslLFTEhzM39rMx6ZGEwDJF6u2URJccokFMWhJWiFaMo1E3Ys",
+	"TYbKXbVSLLPuP/Edbsw18Wkiu24WwROy2jEuEU5dFL/RSqjpVcx6ycRULSSTaoF9yzChMCEyyoBpQMgL",
+	"91+d4gMhHadXb/4DGti42CYIc4SRMw1cKkPc1QR8BLaBGjFAuhrbh+ER4svWSY0H6cx1DyzLKqH1CnGg",
+	"MaUeHB3RXw5TNTvSU+spHiEG4XDJZ8Xmot2O6droh7+HblyF/0yXsoWSTkiw54bcHHd8sZmoJsA2iuXE",
+	"QQS5fv9CjA6Nio/8UrTUQV6KZfPNp2yIaYchvpQIz5pvxXm6sF/xsf/pkJp/6P0TxsAM4vATv5pJZzKW",
+	"0GpYD426FqE3hRg5j2R1Xv/67s0vCRs+8ERRD4fQg+YBssDBe61wF8uHw3Uwavf3o/PTKLclU2Tz1ob7",
+	"YtP1rxWP4QTPmLU1PE3RYqoKICvyPfyshZmjPndueQK7V1XOb49GR1r7OdBD2n6nZ7b9bEe71Zmy16zV",
+	"Gts/xiYGkYCRHNBUpJe71CCI9DJmvjpIbfdHOXAtjSyKurx/TGQNhqSZCT+tfWL/Xr/bGeIEAfW9XoBd",
+	"T7p/xwzYVXxGpLULUbXFqQkHK7W97BdlmIaD1dq/NWshhoYO90G1u26bgk+xqfFMvdknlRAE+d+pG81W",
+	"mkifQXbpaqeYPIDAXtxLekUOSvg3HSXwa+l6s4lQ17lUlG32t4dDjolRHYeLOAlR3p8PnqcTifkQcm2v",
+	"Dd1BDQaPE5ykZwVjo/f0h1yIbZyc62FZrG/pKPbxdaYlpGBPyJ25sdNRGFG9XbuJKPKVMK6H7IcrUS0b",
+	"pIxwY4KoKkR0wqC0NT0dEDgIkvrdN4AQZa8r5vKVDywHDyOV/9FJKwkeBSmDjV5PNLll68S6q9aE48ul",
+	"UcZfwcv8Ao2stV5x9QsaTYHcRH8KIE4na2HNWycf9o+53A2IEGiWyBnbCu7qE1hNqxnWYWrRhWm2Rlq1",
+	"YxVQgG7EQD2XGr3H+yVeIhncLZtyHf10n8m7MUHhHyMnt3+xDtN0HeZh6i3aHay99fBHLvUdEAncFcgJ",
+	"wqfyghe8igFwoSuG9g1PGiRL0MQ4aI5z2Nsj7nWnxF7HSjraK7tU3q+UyK0HC6g6rAmeyLFTmsPhHu6E",
+	"LSMOwLovvQuxr+7TEIa2tgNrqCqJdXOhO1Tp7wJspZndiLmKHgpDqcwFIQayIZgdNciAhA0jQxJZ9TD2",
+	"U4ixYbwgviFnC+IgPec4Fuz6xGr4pqhFuGsWkT56WxpGlBH/Ck+surRFC4N0o2ufvFvn0e7b3kEG4+mh",
+	"BZdUX+/K0N3UMaPYSBBtXCoGUJZ/Bcs+ZCNiAcoNRVwXXCdsiHm3+mep6g1jtYjhlwJr8lEqE0ZiDOEU",
+	"Z/ywpVgrAqc313nzTy2ferGJsfFDbqZ+lIhhi1UqCanmk+npJtbG/VT2xN0HnzdzgkrCtWFDrgT71r/a",
+	"qvWhKrIhhl2hZN81egT3J/GV20MpFkO7shNlN6IUOeZYNUUE1toYrMe3IskpcqE2Oe5SLKJTq4q2jMAG",
+	"D7IldbXNl4bZ3AeK19lr9wPipbfdJXHqevehHWFFtzY/N3aAxK1dq6jEoVGhiLOBg+Sm0T/85ogHOIYu",
+	"2kFiZ1nWxGttA4HdajTdsGqHayix/w8AxOrzYT09aHiFKNem6eZv0c1GKLtPfGD4xvq1YxWTUfUbodyY",
+	"VgSs4cZJU3fXOezSz20f2Lg1W3SDimlh9BkW+ZUYMiVT4ZKV/ntFdsqmasEWogD61UwJbeV/iBbrsHnW",
+	"21MgWFE8K4qcENQrfw/+gMVoqpooY4RsCZPDJ9wofvDHcJ5v3+WK5kDf7Khw2JxdOCYbQOQtYZW1E8+9",
+	"79PGT9GU27hpZCSrlhfVXMYj0S0lqxhFdS5Mnbb3ZAI7VNc2napdgm1YlU62O2TOka5pJBKkuwKdMnw1",
+	"PnjNTTodbndRURW4GUk6xeX+ik0ZVlOnZS5SZApV1SWZ12GX8Ul+hQzYq1wgRsxiztRPasHU2NSl3FMu",
+	"AVM3N41j7TgWn/AVl5HiQMxID5j4nAMgw8w1O46yVe6DgfI3NdoxcOSRb+tzAmjQhHjC4DMAYjiXqwC1",
+	"sljGHo381PfXgH6NN9wXEkdpw2tyrs0E4r57fAssq1AThtdoLInWjMTM7poiazD/BOWu2mzEOO1QChuL",
+	"BNXrWodxnPQ3vilcp9gG/JuIEJHxYqKq3Exn4byL7OTp0+OX1r7Bf3zaU7fqVSm/FMubkXe1QRvsA2PR",
+	"OVSBhgA9uWQ6n0hu5hV12Krr6HJdWiV4cDzupyej2BDK+ajI0wuCDNW3vv5OLb79t//z/d9O/r44W/5w",
+	"9q+jlz9892H2wz/Gz378t1H17X+8XDwv9PTfpr+rhalGP3//4+JJ9f+cff6P+Q9/ib+nKtX2YOnfxPJX",
+	"uhLEx1jp2WFVom2ocRrrMSSBoDRmYGs00A5vD66yFd77cZOD+Vy3YJ14DEGAiG0R06EOO554ogV3Ef0n",
+	"/AIHG8Y26ZT7RrM8E9LkZpmwoRa8GHoq6Tr++Y2mtniaQoS8gPBbwobOIh8yYBUU1QG8tmkxOwck8RLe",
+	"AG4LaGERse1rcfzZm5Udks4nT7ennH+sBIU1Yf4wB5aALeIotCnJPs4LIyq9kmGuMLucckmMpSv55WdP",
+	"Iqv7mst8LLSJ8y7sCmBcJS7w3O+e8rVb30YX8brI9UUN8OiIEt9Q4vd6tUstT0FG6vKlNO1UvsQzjvAb",
+	"DjHTj18IRNbj2SyXYRHRXINEFWpyMa8KgpMOjo6OT54f9g/7h8eDF8/7J/ZcqyZ+GJs77tXDyGVuRIpw",
+	"LnUpkMrN/nPz3d4y7vUPjw/7vfXqonpaOngCbhY6qi5EDXagvaCp06K6ytM4jsZPaxyvE1owSDfGs6Su",
+	"0IUaXpi4KDqLVqTDDNST/2UHRhdrY9GPPqT1rajMtIPDQQvk+TbsWP1KBAMKfRE3WfGd4Zh6bs9akeWa",
+	"j4pdS/xnPC9aMG77Ea+1JvTprhQBNxDQWDdpOHkORsrslPqkhfZLvMXOwAXdh6lBonE/1ga+bI8x+TcB",
+	"4Bh2mAs3bG5xthEvseUNNaa5+Rr2lqbAxyztoeEv7zQMv00axsWTzbS+W8brS6V3n5U72BE7xtUdeLsu",
+	"oLQHsHMTgZTiKhfIAbDBnouHeGnPteK8X+da53LybUG9KZryOMNfb9CgdaMX7B4bG9Av0aq8n9VCVAcp",
+	"14IVwljTMWFZPskJuJhxPRX6lM1l/vtcBN2Ft+U9nj1eXZ6gsuwjP/hH/+Dlpwf0j4NPj9yfHv5LtMbs",
+	"F7F4U8XoJWFJu53EHc5s+w53Zm+79r29iOrBVtcBj1wnb/i46JpEwQS/cg2lMlyzIVR4DJlRbCIMJTM+",
+	"G1byifBpDiXrHlP2h9sUgtR4omjlsBznE6y5xTwMqgWoFIMb16OPq0drJYpd2XfWmQKfdOOqoztjM4/V",
+	"4K31PC2wGzxYE4ZAmYRR/VrCMlEII6KhQg+qWc/gxkrKav6BjBu+McFfV0/fuu55l/Sca823HxIWX4i1",
+	"1r0/WKzY1t9HUG2rM9XhiHKO1i4G2xYD7U21F3Y7p83u3jR7U01uaJc5/b0eg/Q1jXmlDYMLVw4dIB/b",
+	"0Sa4HWGa0+mxOQg6UEQzLbN5OmUcm3NkSmB3TWsSQiQqQwIJOF1dsYCEVEwNePOdVTxdaxCuIBCf/WhU",
+	"Rr1BP2T0cvNPT4QLSX3BlZCv63sMYAyAT2+I4T3dK2O/BWOI5QOBTqIDx3bjbeuZQ2SloPYH9lgymjjI",
+	"NUw8oPImwiRAi2o19bycVMSE2tp1bosy9JO5ZkiH64Zf3wbzpSWIfSflUFcQGNSfyYrHVKlL7Yt7q7nU",
+	"8bfMfYp+y7EZMsCtw0LdYP164xDreWjbF0Fzlwhu0oUwK1FD4nCjYAdaVWTQgxajui1y398m97irkBKI",
+	"jvf6y/xRvOH8vTmnENbSXn+6/tTcc25Zju9rr0llLmCK6zLqFkVllwCgxLnGDknEFp14MCr3XZ5o0azv",
+	"OC+tqfqCvc6/BToZu6SeEyfXjBwUxIoaa8lC5yOtTsMWSZdClDooEM4R5GoXhPkG1YcMmu8iXSIR6qXq",
+	"SlRgOxulMKq/rUx8h83uJKjr8RuamDc3uAIdc69m3ga9ZNox0LCuSgG3tijGIBv6Ng7JXamuqKqq1KgQ",
+	"szZwCkAe7M4Q8J+VmhtkHYFdArUdD97++B17+eTpc9c4LYV89FGJT/7n37SSw4eH7NdKTSo+09TQ3Lpw",
+	"w1RlYnjqtGEleMaGmTA8L4ag7IfY1HF4yM6k9bpA7Y9EoeRE213HJZ6BRkiOPVaR4dC10FCSKDIAMCaV",
+	"YeJzrgkavlprl4mWBV5AmWel7CbWho+s4k4rpcPcXaEWorrQkl+KVYoJOS6wqjuS8TIUv9r4Vpxsa+CH",
+	"+a/maxyK6BwCE+c9xgs7nUv8YN3atCtayFO4BidQuauJuDGXV7zIM1ah2Qt0rKgCvc3aGbBEYhcl1G/0",
+	"8oztN8Uy5euMEgeJxdoD3/oo7AGmlFXeJCtoIVljSIuQGxEf0T5d9NlRAMGP0HkOlokuc3GjQk1q7lSM",
+	"AzZHV4nfwR/rp48vn8/agC/zFlDKT+/f/0pwo8Zjn/Rfxowik5s2TpXgSXbsC1VlK+CH7zZIsqu1XpWk",
+	"hT3qhrBWg1HB5eUQT73LHJq+MFISgOUEZbDi79Q3bnU2qWQaP9HPWoIbe4Pqc7ne1bAwST8lyHznRbew",
+	"oPuAoSOgN23y7hx2VDKA8p07Nh9reowqdSnkBq1CBA8EslgPz6tiPosY0t/B371s5lIkTWfsuPGax/EW",
+	"yjER+pWbae2+Fn6amrMRZd7hZd7KvGOHGIng5tK/wL5s40ccP4l9xYwaajfiGjSrgAI6B/dXl6k47w1Y",
+	"lmdsqeZsJrj0P3H7279EwTnuRF8PKP713ZtfGP0OjETUqgK1hpWq5kQdIVT+qBITzFtu3gXuu2IC3xLi",
+	"REs1CGtSumNzUHMrtWmHOJIrA+kaRYp/lMfO35gT1Ddy6lx2erNE8G7wkduHkTe0ysF2Kdaw42G3rtv0",
+	"yKGVuGWTnBnPBFVpe+IO7H5cCeQtBcmcqZXQaVh0jyCejuN1mJ/bxd1XesSQSNWfE7BubYmEhtO4LtQO",
+	"QrSteMBdt60dzG5dXW7aiuVOu6oEbVT89GyY2NeBeERcHuow4Bw7n/WxgyKfo5EixmWlHswem+46gdcc",
+	"jtUcmsgvETsc22cRp2RnlbEblCFEu23Ls3rxbQ+J0wTvI47vtPr9xPLpbTeL52M3rUjNHHbZqhkaqRC6",
+	"2dcRFUVDx94Tq0h96q0kIkCHNce3qbwsl/nMaoPjqKKMzHXdl2lF2Kt83MJiBsxRCV7RAt8fO5LbtoIP",
+	"2M35ZAoOJHVapyIQQBEh+cJWisUbk3/gbRc7EsutGwH6ljAtxxHRVXcX+ZW4WCUGjh0lcCFObNtpA5d0",
+	"4jCxF96ED6RQ6aWneYl0CMR1d9GCkYDGNNjynclGNe8mw7XleAzilnEFghxQcR6FCb+C9tWnQW08op6D",
+	"NAHXwIzJC5E12C/X0zi9ARCaHb7li9fkE2xoE0hbbejoNSUVAjWaajuyErj0lA1VVU659J0A60MuwytZ",
+	"oeREVKzklVnvY+sQSqBY6gJNWCHKPtTN9J0icK/cm5Xh4qW7mfKB7N6oo2ATok12zBoLCypEp9pC7KoT",
+	"tMboP23Qtm0UnLciMtq7qmnlAdxJaW6fcPrqTRO2HyNGr/QVvGMrBl8XdfOt8nP7cJU3p5GugpBbF0zT",
+	"fZ9DHbXwttWPzpyKhbQO2LAsuLEiNxxQe31VTfTpuTxgQ0BFDAeYGKHZ81DBhM0AuYvKEMBwmlH/gAzv",
+	"d4jM5iNGc9O4FUPWGPD/RtOT8AGI4xwOIG1Cf/PFPvRXBDRCRywd4xle4cihrw1wfDviRpPeWywa2gt0",
+	"SZQqnbYkbK0npYV29AuQk1KlkJ2tOGvN3PCkhvytyz9ox9d/g9N4bVPtTIcfwJo7BLpWt6C7m3zouPnH",
+	"tbnQQsidlm4HTjkZj/EGDWfs2o6EkGwqeAVBK4/XJgioWSg2y+XciFhzFlAJV+py14LjQrUCm6z4/aZG",
+	"ujZ6DDBXxLEobVZXKWTYm5n71g+rfR3qXoaS2ifz1PPBwpfFS5qh2X6LJUy7+BtNPfkTtoDO/XgGXAnG",
+	"JSmlSsyUadCnIQSm5HPd7JtoP1WVF1ItAPZ+1aIkTDWPxV+GmbgShSpnQprhAOcXWgvAQs917ZXyiZCN",
+	"zjPBndaV1qrgZntL6Z0NB2eikdCGJhl+k59zJz5Oi20P+4Hi3IvZgSr4foyOd448Zg/q/sYNRVptjc6k",
+	"kB09tx31ezlVUmQXUzUTO31V5Q/RbuvcUb/khsGINLMj2qJXcDUydDayHXZTSInJ863y9oHnZtvuW2+q",
+	"XjtAgaRt7agCS/4d5WC7ZGZbO8OcsuFIVGZ6QPFel3NgBweQxgaeQt8eK2ghU5np8aFY/vU4nS3yN/n/",
+	"/Nd/H6aP/25+zp/M97sngsZJ5vIem+xsEIjYCtdLG3bLgdXYpVdOvZkD86ZQKRSu1z2+rIAv7P8/SUv7",
+	"73/Mq3hZFnBUva9ETFLg1ItDU2Y8EwgDoe9qLr+DNqtx0JGuJZZ0Ew1qaMB7VGHBcvrveL4DE3dKNgIM",
+	"besh+M6IclNpyno9SYrd3Oat9cYBFdC6gqqBo5sbj9irHKA3JAK6G3YfbXZNrf9GFXcRkcRtpdlCVALp",
+	"kiCID02SQtKaWyR+/6pGt0j4bmg+qBUGLLQR5YBxe5xcQNggof/Aj0uoW2PCjHUQ1EImhIpP2P/81383",
+	"GVyQ+7WTy4LXtm1QKUQs7YNcMg7xZRDVa1XDXFtP5kowz1JE2cEVviB6azbahRooLFJancilH4q17cNg",
+	"bMhhud4EkNWEyJETwgH0Ij/VCZ4u0bGayPvmlFCb7TxReh7vnSySNU7vDv5CeMdqsTpKjF+qdcKmNpX4",
+	"bpX6qrbX7A7Afy1o2E0aLLv3yiYh1mYarHdLmQadAsKyg4AW+eOXEDlAkTgEpvsWxboX7R3sBLUXtpLl",
+	"UiyAJyQIaAB7x1aKfEdBks7ECoc83L8VNOMgHyfXW9pvrLrQSjvAHtDl4Te7tq2QEJEK/We4oLM2DRbA",
+	"8zdGCRx2Cv3snkuL8yj2Gi3RowIbG3/E3t4Fd+Ika50TXiwg+1QJP9u5ZkV+JdhSmFM2JFGkFJVjKIcL",
+	"XNtE6aHBBIqqVvr9nrLhjC8ptTl03TcJ94z3GFEU2CYXCnkQ4r6eIgsaFtbpsSl0ZxwwTscYKwS/ws6B",
+	"yFsfITetd1g9sm3psZuCd+qTJYCbr+7dG8B3aFH9C1qFKY6EaqlXjjSqBrQ3l0zwqsj9MtPyozEUOsMO",
+	"ZVYJa7rGZiREVEV7QgEoOKuW1voKlQTceBhH7O6yH1BQLtwBvWkSHJln3dE6o57ABiSYQ+lgDfUIjJJY",
+	"GLXdyAhFQln5XvF98bTfZFTsGSVGaVXPhe+P3ZXZa5O7m8KBZFaIACfBi+LNGE7MLhiuT0kUrGmfuQ4w",
+	"tzoD8MSjQo3YFzSaBuwc4wyHeNvR1fF5L2ElTy/1gH3EgYFh/On6kP3A0yn8hqRz9kEJ48zw6nDyD7C9",
+	"1Wyl1+o3GkDXOmFaOUpWwlWoMaSXAAA+LwvFM2x2bV9g1ZgV9CIPoR8hf8aTm5dMEZF6lPPmNb8UfuLu",
+	"kj+9rOaxTMZ3kf4QtfbPG6cCBLuhxYX1xALMBHMtGHJD1b3QtpdBxQkQnA4cRgvDVDPBpSaSBjxBbvxd",
+	"QXfNddnkVTqFNg4EJYagC8NbElYTG88S6lpC4LcZt3ap7/7Q2TR651Pq+4DBraiP5uZtVwyOLTrkzkPR",
+	"Q968bdh4MloR/97A4sH96XjSzWh9XAeKfMrSEVGTdqqb4/kSYHfA1cdYb1Rkm9+4bu2vnkH4em/dt6n7",
+	"NZV+nQRDwzO3+9BGK0NbiFFkaDQVfmxhr5/WYUHh8kxdgWR8sv5VZT0t5/xk62U4rurmsSuSaalywYTn",
+	"8ZOgCqW19KRX+9q9TUUo15/WaQsn3BrtO8HndiiaqFsgRQi1QgPokEEwB80OXZM+kL0xpHFSNx1Elp6G",
+	"oIh1nd1ZY3yfj8dv/Oa9NVJ21/qQdssMThzQ4BAzfuBp12f8Ujxk3M5DAA5eN8U2E84HJPtbV+d9XQOp",
+	"QxuDSOgTxg2bKW3YSb9P1XAEdid/he5xUHl3ntL6hu4xHkS7usG3WDr3XRdGGV50mg6f3/dzgqLHKzjP",
+	"wOZR0JmKGhzHc/5tnP+Ncht3JgpGzliyARe+dbZai2l3h9F6zbfNmIGwcsxiOV11gny8pM0JJtmyO8H1",
+	"kQKLargiNVtDobWm7pgx/4A3bK2BoB4ntLfDFgf4mnregkG0WRHvfJR0B++i4Sa2EwgFAqYqNiThWi2u",
+	"hWN8a7XBrjUoaNhtNhbJ9/YFEYJNcsMqUSqdG1Uta0EhJeL7293QiN3gJm4w9t47Urzb8AHfLxQi8J3V",
+	"rmlfgHpZV4Leu6K5PvMUaic4Qa0aQLuNQ4MiOLup41IBqEbKktjDEIv6AYsUMDeouSnyq5oCEKwCIAh2",
+	"xBt0c1PKd5+G9URQGg3ClJUY558jDRuNJgavdMorniLDpFGsEqmayFyvD3JUmYsn4/cv46mWXaFrG1jY",
+	"aMxJQJm8JSULe2AfsCTcTPeDSoJ33Sx+47ZeLi8yvtRtIb5BQzbxJqBuQu+bnsIKbsDY45JoYgJJrwEi",
+	"M/4Za6geP3va31xSZX0GV6O6wkEBQU6MXOM1KxS2jSIu63eLYtyJ1rZlQ+xEQxejlmtdOaIYXRM47f/e",
+	"Eaazvsvcf8XCj50pUNe5J+CviRtg7MNcVjG6bosmDH/Bc2gqI9liqmYJwbeswkODMVB9BdChwccSBRyt",
+	"6kptneCZw9nWE3LSP3l2cHxycNJ/f9wf9O3//UdnpR6PAyuWcskEWbX2Q1aMDum6Kla9jbmG9UlCFHwC",
+	"AcWCANchy4uLQNbQmnNr45z3GCRewV9JXQ/YyJtNtSQluzpDx26Gnu4wQysi4qPPFIKm9YiLCpqjrSC1",
+	"G/CAdOP0uDE/R3e2je5QgjWbDTBhmwguPkyXK1G5OvpV74A2scfQ23RL6A3EsSnFQUZb+8pSoIuRUhCn",
+	"xroEzuWoUOmlQwX6ZqNbR2CVRbhCTswhZKUd7SBkxFGTgMI/rt+9Fina7SD/MF22uZq6jfTwTXTPtg9x",
+	"225yL9pUju7GuV5oHCjDXWzrdTMvjyfztqnGRrvQmPLbqJ26DdmLVxT8r2Yz30NcgCsWQ6p2l8m116OQ",
+	"Rq39mmAh10ybeXrZTmu2LuTbJANevDGn/IEgOrsBDZudg9dDboiquSAinx39vZv4iEHT/diA7xijuBjv",
+	"TEbToez7ZuVMG5UVLbYD+tcML6txLSSQKiElB6NoSOLz2LFmNTwWvsSB0jcIvN0ZDM5NhIfCATYxotYk",
+	"4xI7l+EmrYQugZx5CIfY8DZIUcD33jya297D1HNW2LMESsLElZDmlFW5hu6mAr2C2saeqSuMKHWoFbx1",
+	"HUMNnvIMQQSCcRDAld0RylZT+YSQ+UAFbPXjGxshhBL6xtdJDY6tYdXNDslRNIx78j6CBF4330+cwL3u",
+	"hkzuLRCkevZOPSd3J0d7Y3v6s7Zm9LneUzP6DXBHlIxTD3vTwjcpZg98fNlHc+kPDw/ZDwCHVFUYeyDd",
+	"et+EN3XP+Q4tCp89ffp4e5PCcKWRStTVd0AWBH5drwu+4dHVOG1W2BcL65HIDBJSrokvASLvpjN90Ire",
+	"ycZKS/pDdhbjDApBLdv3RKy14aaN/K61SfA2oHQnePQ1hHjmVW6W7+wqUYmUCxytMStCuA8QoS4iNxxV",
+	"5uJ//uu/IRcDK43WNq/CgMjUmLJ3fQ1CO1axR18JmamKPXqklzLVjx4RZQsl1lz8HIOMnLIoCeIPkRWA",
+	"n8tHj2h5Hz06ZGc+f5vrGisIBJU8LBZ+9IgOs0eP7IrDY5z6efQoIcYYLHyw6tL+16NHpLDsi35Fsmdk",
+	"JWBKOmV2ap9F5XTU3iesUbYXI1GPZuIzTw2w0xBfKinO7PBc2vH84tuG5pk+fPSIDb/wsrweJmz4hUZ/",
+	"TQTTX9w7rrFmD8gxQIo56u1z+R45HazTJEL4QiWgMSsvCOAQ4aW2twWk1OcSWKkX64zUA/ak/4RG/7M1",
+	"qeyKVgJ6G2UDNvyXIp/l5nze7588w/5IiJbAJwN97hfQpwk0S7oenrok6rkc2r8MsZUGx9CEL5xHeLF9",
+	"K9kvdrbs14C1hK55yqvKzvrQ/if7gp5VwnDroyedMOegXg8HdsOfS/uR3UKYlL0JIpmH7K3gGVAznUsn",
+	"XEnQiwkRvJAuHv6LHdZfHvd1MDvOjvqLHFIvhXqyzqWrhtVsSNdBT91pPpm6YP1QDnGcDvsAprBdX5qu",
+	"t6IU3E0YcqX/+ubde6r7tE94lYlZqYyQ6fLgb2I5PGQhpTpyqCON8LkcEhfx8NTumVWadBgpsiPjyzE+",
+	"7mTE9SJIReJZd1EsTFCT6AB4YXQc8upFngqJKp5gaWclT6fi4OSw30t6dZtWPTg6WiwWhxx+PlTV5Iju",
+	"1Uc/v/ruh1/e/QD31DzTPVjgRovVY2pGL3mZ9wa9x4f9w8fUNQJ06REemgfVXMJ/T2Lx/rdzSfAD10dD",
+	"X1IfQfuJlf85aLBAjlUzSO67p7/KgFZYmzN4vX0BjKriM2FEpVvxu/UlR2/GNV4lijOBcTVsA9d8NUCf",
+	"5vby3+cCglu+uMV1eAfToIPNZEewZbg/W43S63DhGXT+QDycLpVdbzuCk34fY9LSEB4hZP//jSJZ9Yg3",
+	"0pW6WQcfAg6+1QMPVJcawyQmzpYg0nm4HNi6217kR+6Y5/Es98FSu/R+fXC6gQSeA96v96N1ST7ZW0L5",
+	"PPpSzeV1q5SewSbUTghrHnEqAz5lQ9+ff0itrsF9VZN12fxXUYtm7z5WIrYKSFQu9zHh76ZqgXSpxEjl",
+	"ZXxlztd24fqQ8gxtLOpDBzsI2tD4DVTRpDlLErGq7btpcyrzE8hBwatZu4pq1N46kJddoUoVkBkAAFme",
+	"Un5Aq5kARnk4FxQchowb6HsBb7IHlFWbNZWDtSvSS6kWhcgmIjtF+DU0MHU0VN9AOsIp+oiyw2/Yp6I7",
+	"qwFyNT4sHGe7jquvaWg6L2jkg6/G2f5sqs7O+XY1h+J1R4qOu3Wv95oQxik4+PHoC/zv9VGwLhDc6bgZ",
+	"SWxb9iP8ts8dmfRKFaMUeseXuia58zvMbi8Bxl1unD3qKpi0MKaw+8mlKCqRqioDZ2htY7EPrqwPuqdP",
+	"eVkK6fLxHrLs3AGcEvZG1gykodhbG2WpGZQDslzHdu1ZffkZzeFuezewSv8mliTqEPz6VmEWdouUB8lV",
+	"n/e03++oq6w7VgltVOXaMYCjIfPJ1Fg/TvJSTxU47TtsmOC7gePpuhkZ8NGKu9y0bScirGqyouRuv1OD",
+	"T/bbqW3LlqXuZIbYC50FSh2NI6eCfdqucvWHUrFl2UHBlqX2Mcz9aVacO7dIZ2WJJkxUOb12viLWjEOZ",
+	"1xkWBaBrW1e1DT1eDNq8ra3bd3DlGeCTv55CyHJdFnx5QVr+J2rvsVrt1HkVXVi+024/3qf8tO71styH",
+	"rLymSBMCypvS4jb0EcSsUGpc98MVNxgL/1BYnvRfssU0L0RI7woJMUfbPFbVRBkjoMUkOpxsJFxUS4h1",
+	"qfoeXoxStTLbT1oA3mWJ8UN7417UII6hbbKSzTpPSar6dK4XmVMUSYJgAUY94x5X7Mv7fyI5Qy+rbep2",
+	"UxRnZfnq+zcVdgr+BCGbGLfkd5Sawt5MwrdA4I5+CDMlYBBpsHjWp/7fgdTazf5NldHapOoZLwqBWjpo",
+	"C+hzwoc7KScc5L1bIncuM7iArJYc3+90i6o6wl21wRJx+w5MYpbPZnPopphQxkhkjjYt3ktt3VT5jt74",
+	"Z7ZW8Bu2Gyw0u3fkEta1Nq7d453ojKgd9N7ZQUgZILJWwgMfSfFXUkWRJuzHuQzrzzUWN9LToHbPen+L",
+	"lSo0jNmDryIKLYBOBovRziUcppn4bJ+PlULa+27pVKSXIhuE1DNjYdKpyJh9BkX83W/n2D+TQ586u3in",
+	"kMunHpvQYGHE00tHJZycSzi2sMFdYX0r+/UI6QWqmScnJ2yIi3ZBzTmH8MVI8m0qLjXFmcF6PJf1Kidw",
+	"HFYCk7iafGDHUzZCXhtzyFbr/bI8A2MCk3bnEgq27WTmlJU5xdSO/bJMJY3C0FxjMsJxJcPigN+MC3Eu",
+	"0W/mgccCP5PaeHDS7z+EFMgHMI+p/O4vVucOgS6HblzUjCvokaOP71ATtFwD+4Jz6ehQUgGRtyBT7bSV",
+	"rGmE8EH2L646dIip1nNZ7wBgqMb6JVdCulorK8XCT8tKgey5PCPxDXoHaaymXKmSm/GlXSq/GezrBLcC",
+	"aWcNtoOruEOHAmvzUEjc5xm7XC5JxuGrjS9NpciF/Tr4q8soU0CDqlRx0MOA2mMI2dAFHvXSF35iVXAQ",
+	"A+X6UmO+8MG3P7x9/9PF61e/XHz386uLv//w9t2rN788DAguyM4FoS/yC0dLO4zFSd4tZXoTb+j7agmx",
+	"7+Re/aYVzpienvKTp88GL8cvnmX9F8cvXjxJn2fPnr7kJ2PBeT99+pRn/eOn/PFo/GR8PDoZ9UcvTk7S",
+	"7Php9iw9fjrqj/t93n/RW2Fb6fUPjyGnF7KlUODNUXxEid1WB/as/7j/mIuTk9HLly9ePDsepeLx6OTF",
+	"+PFjIdLjkXj+9AU/OX6cvniWvnyc9p8/y0bi5fjp0xfp8XH6/OkJshV0Ox5DJp57trUCro/IyfwLKX0p",
+	"FlBl62riqeB5rOYSHaB9uqabh3TWYA3Yg/uwlGkTWLLNBAyJB25pKsxbLYVaq2rfAjawWtyxnom0IPL4",
+	"mevfEWQmeCXOpT3KDJ73qXdc/CV4NKAmJFI2YGTDtZYKiY6wNpm9glP3XAbH7oB5JzwhTiwQGdCs9dHv",
+	"DnzM4FBKWPh2w/bYpmbrwZEJsWw8L1fONVDHb9bbvOTafSoZVZW64gVD7JePBDiKPM1ztGISNlqeS5Ik",
+	"NiwrNSvN8JQVfCQKKGydTGj+gyPQ2xO5ZupKVFWeZYiFqi86l5ny5B7L0EMkHF1Nl8RnYOsJpoXBARlq",
+	"mgwv/khUfXTjpwf/y/DJEWWpjvzRcKSFeQVXPKyZF9ATPbfXLtmD4aUozfAhhkgcNghTdMYaZwifoMOa",
+	"/aL8FMM5BcX/8GgQLWcUerCcAGSRQ1cNGEFzoKEIWgxAz76AZvZmf6bOIXtHJXnnssa8gC3C3bOgt9ir",
+	"8cFr69cP6/nxDc3rg/jBk/7LczksK5EqiVDKC8TPDR/6XmA4qEwFmGtrXUPIVS3aDu1XToHc4uRed41X",
+	"vlmscPNxzfikEiJjRvmM1VRwVHgUvnRTsxMM4zZWQa1LP37pue16oQIE5qw0If/RBW1FGJgwVZ465PIa",
+	"unchRtj+q5hdYJM5IF+C8egBewwHgW/0g5VaB6mqyl6Io7VzhkWtvbOpWiKHgNUKkB3CH1IuiTW7ydTq",
+	"0UaTQo3E511MAicjX8ksqF/fdg5/cFKVwWFhdzAm5+uwLKlgtByIonFvkWWzwuhD5yLqYyi2gwPSqp3g",
+	"QHdJ/bVDnRyVTYGdwMUDbKFKL9Fv5WGs1f4E2M3W9tPRKM9b9/4/c5gnbI67GeBEX3uHgR73inuP9FDG",
+	"K6SK8gLyIPC8iT5ZIuGXPfwfBvCphSQgc8LE51SUCDEPjA/EIKOMuQdQROasKBwKOsLIHthX6VTlqWAt",
+	"EQn3AS4k0ZKQc22Mv2ZSzvUn/riN5O9TzXT2uLMuXmmdfM+q2LeJbsGquQgL9yReRSV4tty7X7ZlIEG4",
+	"Z3/pw3AXpVbi3bbY5qRd8Srno0J0wwzIsKEBL8tvNPMPALi/tcnByWrAu7kJYl1BNA37EtrLwXwG4yNA",
+	"rRW5Nq1wtbL8ux/6nxyg4D5k+3kQTPa+0Qp2wv3j7+wwaJO+oy/unxuz3IAorGOIYlYW3AjNtMmLAsTJ",
+	"VbsMoRHdaOmtfAeDF0WhqUM/il9uWMrB+Q+JsUNopZXpACTfkhd3q9i7H2FpUy9uHr2fP1GSMhiuSSXs",
+	"s33m4+uXbpKbrdl59xR0uL02QG09l4XQ2q8IdcU+9XGUCWR+4KPtd3rKn1gi/w+2VHvEUHdaiFts4KTL",
+	"5e67t8Tv/O61pj+Uw6z7RLBHIcah2fBQzpU85GV56PXG4fm833+cWk0I/xJDIN4KRcRJThi/gCALBHsW",
+	"uRYDRhBFbKae0P8yoxqu2jdobl6KJXWZQFmcawrz1CygrnLplzrs4xULEOzn+tRHxBw1jBSfsVlAEKqj",
+	"OCUaDbhta6sUN0hb2G89orIu+je0Iv3Uehw2DKU36In5QSqkqXixE3zCDeorWY67aFUHyIW41T72rT1b",
+	"umxbe3KOCjXSR7Nca0cJFfWsaotNaZ84bySskXbeOLlfioi3/WMus9f4qm/te78ymhBGD3Q/e0qIdY8x",
+	"2c//ngZwz6LZWIAW2fQrqyj7m9To9KzukwszDzXoe8Aj60uyszzmwmEFXAJ6gwB/wRFfb60hePfT2cHJ",
+	"02fuC0ZL6ukcqSKgtGTHMoLnx4BZM6KyT/pPEqmP/YOX/GD86cuzJ9f/1ItXFsROsnd2F2mKtAE+pGIc",
+	"G2msJqK+0R7PgoXwQcsEvtovgcpNnz1hr/NvCb5ipyCIVtQ7uy5ytBPjElHv+Fgg3WgpeNSZ+nVurHR1",
+	"Pg9UaoQ5wGK1phx78pRRLpGPa3UC73XrwFe1bBnokXL3kYCtQwDSK6uC97Ep/x12HsgbClV8C1IIaIu3",
+	"T3Gxuj4gcQ1drDCryv1XzU2+7qN/6yIQu5aUAbAxXjdL46rRMKjrPMV8W0kZRbN2LJttH4B7K3D2tL3U",
+	"Efp0lBb7ZKJk+pMVssHQt4cvXKT2ToLZLfGutvDzt06QXEa5idlCrf3NOkpcLBqdbCLh6QHjwCiV+bL9",
+	"CnS7tnYXttOsa8WWLuCcUJ+HFYBcezz5hrtrn1YZgIaolqOZVfwIaKEdTCz7MTuZ/yf3I7wuYovStQ9h",
+	"hdc14BHWg9ugq4++wP+2F5cjLGDBc2L2qIlApqJwoSzs+8qNdwgwJUKOYzRS8i31BtpNwD7wHdTS3wmP",
+	"dvfaqfUcxjZ8e4vAuIZKtwu6wJBffU8R06YcHCEr0e6wqvqhbUrxjCCYjFu7BErQqKclBSscX+Rqeeq6",
+	"joIx3kyCoirqLjf/RtlI2EjkcsI8F5TV524e9lJkAQ9uFR0rAFBgrI++wP9eH2EVcreUDbn46Dj47jxw",
+	"f920Dw6ilEvrwF2JKh/n9jPHY0CaPxgCAewB/LAcPkRPJKh8JsQwxvBmc8MJZg5cM5WaT4jW5OzXV6dB",
+	"eMvfnmu2qHJjhKMtJ7KEttzPd/autzQHWzghkGwFr8W0MXfkPkRN1sZBANxBWvweJyDoR8giPVd/P9YU",
+	"v6tBd6f1JeHMRYSefrLWLcQOauTXVPDMd5SBcvc9SP5b+1B4OtfTA3isyGi1wn2QpkLr7fwfQ1VNat5B",
+	"FFC1kDhe1/jVxVYb7RBaggpw477JQoJmaRtOcziq/0KkadmQgo4uK4pVBQAscoTZNZ/4YdumoS7Be2Yy",
+	"2sQ/GdtY7vc9+GLu1XfgjOF0/Tm9MRx7hyoynL478sfqttQR5iT6EU40ORHdiJOITt+Df7BpNEKYM5XO",
+	"Z9gKSGkfE3OUYEgJiHVOpePHhNtoz2jkVoudOP8qaO/07nzJ2uwQghjvz0j1TcK3ESxtEWYctrdTV1f1",
+	"yE/v7sZq8OjWWsE6+OmizybAmqB4eNPV6VIm1WLApELQPEpGXQe4xLgqJEeEkIfszNE3oodfrdbZD/E1",
+	"rsHoMLEHCrLai/qdOMzTujuyaWpvqbwoBo+Wylz4I+DwXA55odWQ6DIpgdnUv5QadDrWJQLgj41iBMJR",
+	"kKuYqitPC5KmojTWJCUiLYpHuB0D2wfn1BANph1wHBphx/l1IxTwfdiG1y60bzV/FwVWUhl70ISEQriY",
+	"Zwhz7qgLvidB+EqMF11UUUIyuB9yGyKzhmoIudygnqI6xgpk6/Hx3kmsr6QxSrlMvhGfzSEjAk27VXLM",
+	"jFYCym2yQ/ak/4SINGrqDMrXRyMmvxb8Thn57PPf0cS1LJAd3t5OikWjo7ur4tj/uYHF5kdf8B8drQFq",
+	"KesWtgVGjoc+FRFBsRUyOoZFLQSdlFBmSzxdSgpstO4iaygBQUSNHHbsHuDyeR3Ct9agcNmIP3tojT6k",
+	"TVnsr/qQ7BY3b7eLruGoW8XvKMvH460yuFhpS6rGbGjUELvXTjk1qkR2Xw81cu3/cn0uUcJA3uqyqCAW",
+	"Qmc3FWhgzaK1E3yN+uG5/F5Q3aAaB4inQNrh76jgPOgDGhXHzut8PL4pi4a99726W2Gz72gHQfjK/VNM",
+	"x9T9B5A1wEBNyR7CdWpWQinpQt0BS8aqaFLZ1UYiFVeZmOua2TCX5AlRc0+UBiLmC8pmiSc1Ei/wb/5T",
+	"E6rQV3Rwht337h9anQZTGYtptTo3SN2g2Vzmv89FwDnZRvrmPver2tx12Z/JwfaeqCJbL/rbcQW/ljXs",
+	"ZrTtiKPf92IIZ1nQXyEmLA2VcFT3K9h6WAFUww81ZpHUb73zzXgfc+kMhg2TubNqpmetlDOENAdbjdaw",
+	"EpP2ctDfnBcFnPRLpmMUfFaZ3LgmeiOqpjmsvK52T1ri5KvomnqabxvT9UO5g6AuTd4OUV2rynp/svAv",
+	"feX2I89N9f5PvLyW0vWK4q0UqEEZgAdPVsFmTuoQcCWIrQbdPORlAFSYzyJ+o5mQlSpmnsjIUzBA9hop",
+	"qqBphFGH7BXZzpVwnF4I0KASKSBmfTN2cIr0UidsCLhNaiJzOR+JSgoj9JAR40glTsPuExBWa1yHQDoX",
+	"SgM/JxOJVQLso3/RN9ox4rVzWiCZzzt7Obl/GwpSX/lGdH8YBBFyEdVcA5huW+Ee2EY7EJoZSdDTziXv",
+	"7OxAmC7dpUyBZusrmSE+Bxc/OWnHnLKhi/yu9JHws+CoLfdEWls3M4wzBzhFcOR7LW0mscVYSnBSEm14",
+	"ro1OgJlW+zZ6xMSiSh1iBtgrQ+QrvhqmpYUUwB9yE43qBzVDAalL0P0QYSAL6+YDC0zwQ2zH/aiqiTD1",
+	"juvGoBu8uibs3cPq4Wi2rV/SHlJFPhQ2/OE9nzgxgwLSmrITwiO/nr3/7qeNGLPWKenf896xo8PPggHY",
+	"L2t7MF12BNfQU/dCzbt5NXbU0njnXmh6iY2Ka8bZYqoKHxn1FEEr++gBpK82cAL5OAXQAFHuDAG1M8El",
+	"xNwP2VnQv5/YiepkHLZRr0t39SJHuk01HlPQHrOBkuK58Xo8VTmupgFV2n02df4Mqb/gWgdwqoc0soas",
+	"Znyk5qbmyqJhxLQA0gS3nrsRriLcYLWH4BvKj7idZyX/OBRF66xEzVa13aiJWjmDdj2ovw4l8x9f13zn",
+	"8s/An2ZAgtX4Zmf5keuOtSn9RtfU2ENMkHiZdoccxM1r1jvfvLk1QnnmW3PdcQesVk+qKOps0l3wMQRT",
+	"F12fG2bf1o+Gzct79AX/cX3kOvHd8n1Ja7BzrVturGGQ6w529x2DDK8MHHruPFBjdplbN6/u9juEc8q6",
+	"itg0jhgcTxmXS4JoEPFyrlvxHwF6L3JuvJ3LM/fRX89Xq52uK1GNlLZzaCd+B93sO8p9pVKPuqV4XD/X",
+	"2MU9gFvnclMvu5Yt50MV+9hn7Th/pnM5KcTBXAvKD6LWpaJe38HJMYE2wxcQl3NnGRsSXkIPHUQ1tfMi",
+	"g5LU+nFj5YkTJkqKgaeI9EwKEBallCfeBT0H5sTr4blEHaseYPMpxaXZXKaiMi1cLRj3+MFN8VdumIWT",
+	"5oW+mwT7wX+lQIR/P8Jm2jYSylQS9KPdZ9TBbxJ6zy4my1Twwkw3WixXosry1NStGq1y12wkpjlEFgds",
+	"LvExSwZlAkxb14AXbMQzK6W4Z4ClvVKLhPmLkUCucctEqQyYXhM2l5cS2EPwgrygJH/Mb/4JP+MObR96",
+	"Q8sC4yftLVNj/CM7GKN3Zu8EYcVNiRxHVlPOww72tdkKbCinAR4DWVVXABjxaAgM4E4dFHhDq39if93r",
+	"qhIW5T5WtYWewRFNAodOs6cMDm5ATCm5ZENcqmHNL13/NJdamCGbKGzNgf0h8orRTCVrvYxi8YbTWJCh",
+	"SfODQ2yh8PEScjNG5NucWPD9ds1myhjV+0S0P/Ew/A7uuv2gr+Wtb98MRCy/pN272DtL7zthum+SFsXl",
+	"02AbzzXIfCQEipLZSH2GI24VL0mGIIazCiInyVv5eN2b75TaE1+yyRH3U7Bndlx66tc8lvwgjr64f7Yj",
+	"Pt75U4dai6MqQ1oyzYYPkNzs4fCUKVkswxBMQHCmoHUtMHPGzim3IPex6O2Ervj7PjuQ0yPvY7GTGHE2",
+	"vb6BuYDW8Dy9HCZsSNt2iJQSDarsWKfzcJX2WMEYEVFKqnahkMVas5WDmFQTencCgia5YeUUEm1TNYv3",
+	"ZIRE913KIL6gzcexP+5N+py9FIAEaiTEBAsU7lftwPcdOczBXYYjnIUWCMUKQiKQDwwwZCIMWKxkd9Ni",
+	"ro3HTNfJ4QERN67338+1I469FEugUhuJIhdXgt65UB5GjZE7VV0GjcvcJGFKmi6sgx0YRbE3mWkhtL5d",
+	"zAT6vY2xmtl7wu3hjhAN8jUjHn+aEAdM2Hcqa6+BQnTOHYQ2ULAdcn1donexCREat8keNJVYY1KuBM+g",
+	"QwwZEa7VUdyGaNPKRmzLbp5JCvKtHAR2TKeMj2AvuInAM6OVqcE0c5yOheE4wsLw6W4PCyPeV6JVbgw0",
+	"Vt6jb418PrCMX9E8XUyXrWIWNL2s2/65U61Of6iKaTOfjYBd5UpUwGAJyBfrFZVCemeZargqNcejYBbm",
+	"DMFpmctRodJL3VLO/WG6vAfMyYfpst1u5VpJV6XiG2Tmmi1EUexDPj5Ml6HxQHWLnrNYT8l7vWcxcSt4",
+	"l5bEe+oxmSlVgWSJFQGccUcbEUzR4FyeywPoZ4YgruEAwR1sXq65y3ZK62Gewo0Y3fF3BeReD0DQIy1M",
+	"jKqLq62RwajtKUN+e8UqVRQQacJXBAnHAbSr8rklP4Rg9AhpCb8eYs8Jy0QpZAZDQ7qHuq+YtYQurE84",
+	"dEgXjzZxHNVg3thjwBFe4yfBPolDXtAG+VBzfny9jEuEny7pXebSDhMXEDQCNu8Y9J50x4a6z/uDZzUD",
+	"3LQ2otxPnNfwygQZ8nii0xrVm2u056MiT9mUF1c1lQGY4kGhhMN1O+UCiXdX/FbmGLBgWa4B5wZxDECP",
+	"YudChdH6EZdZG7HU38SyG6FUPTK7OeZVqXRriQL93LlI4W9i+Svdcrf2in3RBtZD+40JaKW9U8PQal+K",
+	"pW6rcpqJTtEEqm50uTmwmith9VvOC6wJAO5alzK26j9TPtBAviCiNOyZUa/qt6IyU2v3tiTgXt9p8Ot1",
+	"u/MBRUL7MRMUe8X4rH0JZqPNlad4BeJaSlFpa8ZXAXoAqxmkX6VNBYxWMF7TG//MFaf4DduLb2h272iH",
+	"0dNdwCSv2KTi0uxUgXqWZTpcPVhNe+LDowaQ3C58VSrggokousLQsr0hl43aw8TRRzv0SKvJgPP4VQ0G",
+	"sg20qK5yiKL6uCrYCAcjBYTzyl5N36Cq7lYDfuFXCnLQ9LYoGRSf/dW0ztxiblI0R1/wHxtLRL7PNXao",
+	"CrW/lfJKXCkX7TPqUkh9yD6Q1s9yR1iqJNELrisgLD7xYtetQqPWgAQi3w8tIhjvm6Zt122Bn7XipKlq",
+	"0q1q1V4YgND9AYtporguf1NN7jQn+KaabLJe7JD3mgmEOfDlsX4KdlGodZhbZqr6RjMjJHeK1cptaLqC",
+	"T8izWS7rsDf85zfkuaGUJ0TzQCC+vK6bJWovq4kP2S9QLAH5Baumra9nxqqaDdsV8Jtq8nVLA+3H9gY9",
+	"nvFa9eYyNyKddleyb6rJV9Kwv4iFncJ2+fTLCguJSXaNa7xPsJyqJm2K1/V+PfpC/+rGvORbaTrqJUdr",
+	"36WJL2SPXSfUr9wMdK+pY/dNW/hf2rolQ84XbKcR0BJigAUoioFmW7IhlMn+7yfD1nRvPa17zPauC8kW",
+	"fiSXz5qVvMq1D+3nlaPLIferTXrOpZ/+QZjlrhu0K9eIg/r8QUwKkDpUSdbGbnTj7tF/cHojN4VNFsj9",
+	"0W+FnEc3aRj95xN6yBe3W0cUkWZv8TqvypF0Gls84G8tsCl6/u3YmP9MLc/hgzt0PMeJuSNO4spPex2k",
+	"FMK44xB/PfqC/+h4GCJeIwDNGaZ5nlFZaG60KMbxYxDu7N35pLcegiSf+zsD3QetTu6uUo7j9iRoq+ty",
+	"hL7e7nmk4LltNvoro5kWGtEcgo4pe8JAKbN2eQ8f4prxJZtrgXFp8AnM0rX/fGuHCfhfd05lanOPTrhD",
+	"eMHYd9uM+5WshHzyPfnE9lGbhMxKCqQ1jr7Y/7nu2B1DBMB9nxhEZf6bGgVwHyi3juJgAfMgyrsFoomy",
+	"HYcmyj3uYpgSQGC153R2FU07fL+dw0U6qoSplrvvZP/Atn38a8GlA/2HJZcOd4VkB8BJwJSEak3mKtit",
+	"F30pSqIGCqjECapljSu7u9s5Q2AO8enxbW6qJYnMH7c1Tve04kQhy8p+Nrqploy7tdE4S5GcIgb52ne5",
+	"9aM1cCh5H9ubx2GwGgs20EFRC1kTQgPgH8hdWgp2rEnxHkfxZ85YwCdst8xwBu8oX2HcNO4cTMPgCYCI",
+	"pLC2FlMVICTr8BliJTHJR5Fthuf8hpjZKWUAL4Uo7XumXE/bg2Uwh181XCY+l3kl9EUuLzK+1L3By37S",
+	"owDyasrCsfbl3eNo8IFfKZIG795cb+pioR7fAFfvEZhpaIGjcTSU3qMv8L8b0xd+rERcZXWo1Z1NKxPx",
+	"N5CfbrMiz6UzIxmqIDJURCWw8xZNBeQ9oMi07vblNk3KJUCk7YydS+hDqbWqTtnQPuHCPuEiN0OfWsFS",
+	"OKN8/ty1zLCXJ0j6lKdTO/hziaI3IHYDfKFLFVZKTtiUy0y3G8EtO2q18EcrGp7rh6Qbn5+wLK9Eaool",
+	"lFOoVhBp+MXxjl/U6p7CBSOlCsFlFKLxZNO6Q6po/2Zxq3zuqpNg3r2t1gDtbaZD9wBNO4vW9cUjlZBG",
+	"sbPzg3/43ptS1aO5AxpRN+4/Z3coN/rtJ76fxDuKxiyC9Y8YeP7noy/un92cOl9YuwJ329zOoebgB/LA",
+	"qJt3YxzjH69zw31SoZBnuT9/0g1+XU8FsnJE/GMHVk/s7GE2XtEKkWm0j1ppMhUekkFfPLbIi8JdyApu",
+	"rDn6vtGLDKiQ4KZqXtTxCIJ+RY5MGsfZV2ZzpQZIfFIJ5xifpTORMJOnl8KwJ8+Pj7ubnPVH/f+ALcg1",
+	"QQJ0ed3RaxuwNir3N+0P3EnkiRPLUavOVIUCyvUlltnZv2LkTIGRy7gzBYD1QPOxYKXKpTlkZytEixsa",
+	"DMc8L/jM/ULLv3oo5b56Dd9ArMSVo6VqKzz3TYDhUuKxGfpOusP6QA5yfEj5JINqICtTh+fylzliGKkh",
+	"H5vwUkNCuMh9NhgYRqVIDVFnD3/m2hz8YF9/8Or7IZvlWgfOEkgqFNO6P5hFnopDBucuhvqu/MNp4ptG",
+	"BWSnBXZUwGuHQmbDGqODIQQ7GajWCT4ImQLRuOhcCl4VuajYA/DKKqHt5np4ihPiW1FJhe8I6l9xCuqv",
+	"j7KFmErwmRO9H3D1uqDbcaG/drfkCCGH70AMxJDBSlm3rxKpyK9Edsq0sQ4mrCeXofy1kqU2pKbxCSU3",
+	"RlT2nv/82D94+enLcXL84vqfei3cqRuNNSM+G9xFBxrWpnF89vJswJ6fS7hgACbrucy44QP25bynxe/n",
+	"vcHz5LzHzXlvcG7V07OD4+ODk/774/6gb//vP857yTmgVuEKeIL9y0hly/Pe4Iv70+Cc6l0YL3O4Avwf",
+	"+IE0+Hnv+hpEqp6J1e9dU2QoYUhwY8ft0UCAD2/I4X5IrIuiYVYiV8kDu99EdQAFpCjJD+/L4NylEjI3",
+	"G+sfNxQ1xkoag1PwD1LT6BQsfOTeqhrrxXapVDZRLMaveLsVtm8W6bzKzRJuxvDK4OMnu81RwvCp86qw",
+	"+sSYcnB0dHzy/LB/2D88Hrx43u+DSUGjWmvyPVVUiwLrOwB4aVIXBbhge9CV6lIswSkllUUBnnVN+cER",
+	"UU/zshTZgBpoFBk8xUOwoHehTjycJ3x0tFHMB1c/Ws2lHgTNQ9C4QwqjJGDMQXp+iro4VurWsM1PagEd",
+	"ZdH2HYTBB/Dek7pdtXeUEseQG7wBlj82esVSXlU5QMSZmpuBQ4M0bhbC2PX/fwMAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -11,6 +11,25 @@ import (
 	"time"
 )
 
+const acknowledgeAlarm = `-- name: AcknowledgeAlarm :execrows
+UPDATE alarms SET acknowledged_at = now(), acknowledged_by = $1::text, acknowledgement = $2::text
+WHERE id = $3 AND acknowledged_at IS NULL AND kind <> 'recipient_trusted'
+`
+
+type AcknowledgeAlarmParams struct {
+	AcknowledgedBy  string
+	Acknowledgement string
+	ID              string
+}
+
+func (q *Queries) AcknowledgeAlarm(ctx context.Context, arg AcknowledgeAlarmParams) (int64, error) {
+	result, err := q.db.Exec(ctx, acknowledgeAlarm, arg.AcknowledgedBy, arg.Acknowledgement, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const markAlarmsRecorded = `-- name: MarkAlarmsRecorded :exec
 UPDATE alarms SET recorded_at = now() WHERE id = ANY ($1::text[])
 `
@@ -36,7 +55,7 @@ type RaiseAlarmParams struct {
 }
 
 // Alarms: raised by runner-api, recorded in the org's chain by ctl-api.
-// The first time that it is about this subject; none later.
+// The first time that it is about this subject; none while that one is open.
 func (q *Queries) RaiseAlarm(ctx context.Context, arg RaiseAlarmParams) (int64, error) {
 	result, err := q.db.Exec(ctx, raiseAlarm,
 		arg.ID,
@@ -49,6 +68,82 @@ func (q *Queries) RaiseAlarm(ctx context.Context, arg RaiseAlarmParams) (int64, 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const showAlarms = `-- name: ShowAlarms :many
+SELECT a.id, a.runner_id, a.kind, a.subject, a.detail, a.created_at, a.acknowledged_at, a.acknowledged_by, a.acknowledgement,
+       r.install_id, coalesce(i.name, '')::text AS install_name
+FROM alarms a
+JOIN runners r ON r.org_id = a.org_id AND r.id = a.runner_id
+LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
+WHERE a.kind <> 'recipient_trusted'
+  AND ($1::text IS NULL OR a.id = $1)
+  AND ($2::text IS NULL OR r.install_id = $2)
+  AND ($3::bool OR a.acknowledged_at IS NULL)
+  AND ($4::text IS NULL OR a.id < $4)
+ORDER BY a.id DESC LIMIT $5
+`
+
+type ShowAlarmsParams struct {
+	ID        *string
+	InstallID *string
+	Settled   bool
+	After     *string
+	Most      int32
+}
+
+type ShowAlarmsRow struct {
+	ID              string
+	RunnerID        string
+	Kind            string
+	Subject         string
+	Detail          json.RawMessage
+	CreatedAt       time.Time
+	AcknowledgedAt  *time.Time
+	AcknowledgedBy  *string
+	Acknowledgement *string
+	InstallID       *string
+	InstallName     string
+}
+
+// Alarms with the install that each is about, newest first; one by id, those of
+// an install, or all with NULL. What says whom is sealed to is none.
+func (q *Queries) ShowAlarms(ctx context.Context, arg ShowAlarmsParams) ([]ShowAlarmsRow, error) {
+	rows, err := q.db.Query(ctx, showAlarms,
+		arg.ID,
+		arg.InstallID,
+		arg.Settled,
+		arg.After,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ShowAlarmsRow{}
+	for rows.Next() {
+		var i ShowAlarmsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.RunnerID,
+			&i.Kind,
+			&i.Subject,
+			&i.Detail,
+			&i.CreatedAt,
+			&i.AcknowledgedAt,
+			&i.AcknowledgedBy,
+			&i.Acknowledgement,
+			&i.InstallID,
+			&i.InstallName,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const unrecordedAlarms = `-- name: UnrecordedAlarms :many

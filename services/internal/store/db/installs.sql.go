@@ -325,7 +325,9 @@ SELECT i.id, i.org_id, i.customer_id, i.app_id, i.name, i.stack_kind, i.approval
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        -- The worst verdict of its checks; healthy only when one says so.
        coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
-                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health
+                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health,
+       (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
+        WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id
@@ -362,6 +364,7 @@ type ShowInstallsRow struct {
 	ReleaseNumber *int32
 	WorkflowID    string
 	Health        string
+	OpenAlarms    int32
 }
 
 // Installs with the names around them, by name; a filter that is empty lets all
@@ -411,6 +414,7 @@ func (q *Queries) ShowInstalls(ctx context.Context, arg ShowInstallsParams) ([]S
 			&i.ReleaseNumber,
 			&i.WorkflowID,
 			&i.Health,
+			&i.OpenAlarms,
 		); err != nil {
 			return nil, err
 		}

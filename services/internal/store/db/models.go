@@ -44,14 +44,17 @@ type ActionRun struct {
 }
 
 type Alarm struct {
-	ID         string
-	OrgID      string
-	RunnerID   string
-	Kind       string
-	Subject    string
-	Detail     json.RawMessage
-	CreatedAt  time.Time
-	RecordedAt *time.Time
+	ID              string
+	OrgID           string
+	RunnerID        string
+	Kind            string
+	Subject         string
+	Detail          json.RawMessage
+	CreatedAt       time.Time
+	RecordedAt      *time.Time
+	AcknowledgedAt  *time.Time
+	AcknowledgedBy  *string
+	Acknowledgement *string
 }
 
 type App struct {

@@ -25,7 +25,9 @@ SELECT sqlc.embed(i), a.name AS app_name, c.name AS customer_name, r.number AS r
                  ORDER BY w.number DESC LIMIT 1), '')::text AS workflow_id,
        -- The worst verdict of its checks; healthy only when one says so.
        coalesce((SELECT CASE WHEN bool_or(k.verdict = 'unhealthy') THEN 'unhealthy' WHEN bool_and(k.verdict = 'healthy') THEN 'healthy' ELSE 'unknown' END
-                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health
+                 FROM checks k WHERE k.org_id = i.org_id AND k.install_id = i.id), 'unknown')::text AS health,
+       (SELECT count(*) FROM alarms x JOIN runners n ON n.org_id = x.org_id AND n.id = x.runner_id
+        WHERE n.org_id = i.org_id AND n.install_id = i.id AND x.acknowledged_at IS NULL AND x.kind <> 'recipient_trusted')::int AS open_alarms
 FROM installs i
 JOIN apps a ON a.org_id = i.org_id AND a.id = i.app_id
 JOIN customers c ON c.org_id = i.org_id AND c.id = i.customer_id

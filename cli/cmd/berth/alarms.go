@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) alarmsCommand() *cobra.Command {
+	var install, reason string
+	var all bool
+	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: exactly()}
+	limit := limitFlag(list)
+	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().BoolVar(&all, "all", false, "also those that were acknowledged")
+	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
+		items, err := listAlarms(ctx, client, *limit, install, all)
+		if err != nil {
+			return err
+		}
+		return printList(c, items, c.alarmView(all))
+	})
+	acknowledge := &cobra.Command{
+		Use: "acknowledge ALARM", Short: "Say that somebody has looked at an alarm, and why it is settled", Args: exactly("ALARM"),
+		Long: `Settles an alarm. Your name and the reason are recorded in the org's chain. When the
+same happens again, there is another alarm.`,
+		Example: "  berth alarms acknowledge alm_01jd2x7q9zr8w3v5k6m4n0tgha --reason \"the machine was restored from last night's snapshot\"",
+	}
+	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
+	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		if reason == "" {
+			return usage{errors.New("an alarm is settled with --reason TEXT")}
+		}
+		resp, err := client.AcknowledgeAlarmWithResponse(ctx, args[0], &ctlapi.AcknowledgeAlarmParams{}, ctlapi.AlarmAcknowledgement{Reason: reason})
+		if err != nil {
+			return err
+		}
+		alarm, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *alarm, c.alarmView(true))
+	})
+	return noun("alarms", "alarm", "What somebody has to look at", list, acknowledge)
+}
+
+func listAlarms(ctx context.Context, client *api.Client, limit int, install string, all bool) ([]ctlapi.Alarm, error) {
+	return collect(limit, func(limit int, after *string) ([]ctlapi.Alarm, string, error) {
+		resp, err := client.ListAlarmsWithResponse(ctx, &ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all), Limit: &limit, After: after})
+		if err != nil {
+			return nil, "", err
+		}
+		page, err := api.Body(resp.JSON200)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Next, nil
+	})
+}
+
+// printAlarms names the open alarms of an install under what is shown of it.
+func (c *cli) printAlarms(ctx context.Context, client *api.Client, install ctlapi.Install) error {
+	if install.OpenAlarms == 0 {
+		return nil
+	}
+	items, err := listAlarms(ctx, client, 0, install.ID, false)
+	if err != nil {
+		return err
+	}
+	for _, a := range items {
+		output.Printf(c.out, "! alarm %s, %s ago: %s (%s)\n    %s\n    berth alarms acknowledge %s --reason TEXT\n", a.Kind, c.age(a.CreatedAt), a.Cause, a.About, a.Remedy, a.ID)
+	}
+	return nil
+}
+
+func (c *cli) alarmView(all bool) output.View[ctlapi.Alarm] {
+	return output.View[ctlapi.Alarm]{
+		Name: func(a ctlapi.Alarm) string { return a.ID },
+		None: "no open alarms",
+		Columns: []output.Column[ctlapi.Alarm]{
+			{Head: "ID", Cell: func(a ctlapi.Alarm) string { return a.ID }},
+			{Head: "ALARM", Cell: func(a ctlapi.Alarm) string { return a.Kind }},
+			{Head: "INSTALL", Cell: func(a ctlapi.Alarm) string { return refName(a.Install) }},
+			{Head: "AGE", Cell: func(a ctlapi.Alarm) string { return c.age(a.CreatedAt) }},
+			{Head: "CAUSE", Cell: func(a ctlapi.Alarm) string { return a.Cause }},
+			{Head: "ACKNOWLEDGED", Wide: !all, Cell: func(a ctlapi.Alarm) string {
+				if a.AcknowledgedAt == nil {
+					return ""
+				}
+				return value(a.AcknowledgedBy) + ": " + value(a.Reason)
+			}},
+			{Head: "ABOUT", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.About }},
+			{Head: "REMEDY", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.Remedy }},
+			{Head: "RUNNER", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.RunnerID }},
+		},
+	}
+}

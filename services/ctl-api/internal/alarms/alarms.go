@@ -1,0 +1,55 @@
+// Package alarms says in words what an alarm is about. Alarms are raised where
+// something is noticed (runner-api, and ctl-api for recipients), recorded in the
+// org's chain, and open until somebody acknowledges them: most tell of what happened
+// once, which no later state undoes.
+package alarms
+
+// Text is what an alarm means.
+type Text struct {
+	Cause  string // what happened, in a sentence
+	Remedy string // what to do about it
+}
+
+// texts has a row for every kind; docs/reference/alarms.md lists them too.
+var texts = map[string]Text{
+	"late_result": {
+		"a runner reported the end of an attempt that was over: its lease was lost, or its machine replaced",
+		"nothing was taken from it; compare its outcome with what is live if the attempt may have changed something",
+	},
+	"enrolment": {
+		"somebody came with an enrolment secret that was used, or for a runner that has another key",
+		"find out who has the secret; make a new one with berth installs stack INSTALL --new if it was you",
+	},
+	"chain_fork": {
+		"the runner has another history of the install than the one that it sent before",
+		"ask the customer: an older copy of the data directory, a clone of the machine, or a thief with its key; the customer decides with berth-runner chain accept",
+	},
+	"chain_behind": {
+		"the runner has less of the install's chain than it sent before",
+		"the customer decides on the runner's machine: berth-runner chain restore, or berth-runner chain accept --reason TEXT",
+	},
+	"handover_refused": {
+		"a machine would have taken the place of the runner's, without the signature of the customer's recovery key",
+		"if it was the customer: berth-runner replace --recovery FILE; if not, somebody has an enrolment secret",
+	},
+	"replaced_without_recovery": {
+		"a machine took the place of the runner's in an install that has no recovery key; nothing of before opens there",
+		"make a recovery key now: berth-runner recovery new",
+	},
+	"recipient_refused": {
+		"a machine is enrolled that ctl-api could not verify; nothing is sealed to it",
+		"find out who enrolled it; if it was the customer, have the recovery key sign: berth-runner replace --recovery FILE",
+	},
+	"runner_disputed": {
+		"two processes hold the key of the runner",
+		"find the second one: a clone or a snapshot of the machine, or a thief; the customer replaces the machine (berth-runner replace) and secrets that the other could open are rotated",
+	},
+}
+
+// Of explains a kind. One that this version does not know is named.
+func Of(kind string) Text {
+	if text, known := texts[kind]; known {
+		return text
+	}
+	return Text{Cause: "an alarm of the kind " + kind, Remedy: "see its detail, and the log of the runner"}
+}
