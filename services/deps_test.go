@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,16 @@ func TestImports(t *testing.T) {
 				berth + "services/builder/",
 				berth + "services/log-ingest/",
 			},
+		},
+		{
+			name:     "what a workflow does is decided without a store",
+			packages: "./ctl-api/internal/flow",
+			never:    []string{berth + "services/internal/store/", "github.com/jackc/pgx/", "github.com/riverqueue/"},
+		},
+		{
+			name:     "what a job is told is made without a store",
+			packages: "./ctl-api/internal/orders",
+			never:    []string{berth + "services/internal/store/", "github.com/jackc/pgx/", "github.com/riverqueue/"},
 		},
 		{
 			name:     "runner-api imports no other service",
@@ -95,9 +106,53 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A listed package is a package of ours with everything it links.
+// Each room of ctl-api takes what it needs from the rooms below it (ARCHITECTURE.md):
+// those that are named here, and no other.
+func TestRoomsOfCtlAPI(t *testing.T) {
+	t.Parallel()
+	const rooms = berth + "services/ctl-api/internal/"
+	below := map[string][]string{
+		"alarms":      {},
+		"flow":        {},
+		"orders":      {},
+		"events":      {},
+		"keys":        {},
+		"health":      {},
+		"recipient":   {},
+		"variables":   {"keys"},
+		"access":      {"keys"},
+		"releaseview": {"orders"},
+		"statetree":   {"keys", "recipient", "releaseview", "variables"},
+		"settings":    {"health", "keys", "orders"},
+		"tend":        {"health", "keys", "recipient", "releaseview", "settings", "statetree"},
+		"workflow":    {"events", "flow", "health", "keys", "orders", "releaseview", "statetree"},
+	}
+	seen := map[string]bool{}
+	for _, p := range list(t, "./ctl-api/internal/...") {
+		room := strings.TrimPrefix(p.ImportPath, rooms)
+		may, ruled := below[room]
+		seen[room] = true
+		for _, path := range p.Imports {
+			if other, ours := strings.CutPrefix(path, rooms); ours && ruled && !slices.Contains(may, other) {
+				t.Errorf("%s imports %s; it may import %v", room, other, may)
+			}
+		}
+		if slices.Contains(p.Imports, rooms+"workflow") && room != "api" {
+			t.Errorf("%s imports the engine; what it needs of it belongs into a room of its own", room)
+		}
+	}
+	for room := range below {
+		if !seen[room] {
+			t.Errorf("there is a rule for %s, which does not exist", room)
+		}
+	}
+}
+
+// A listed package is a package of ours with what it imports and everything it
+// links.
 type listed struct {
 	ImportPath string
+	Imports    []string
 	Deps       []string
 }
 
@@ -105,7 +160,7 @@ type listed struct {
 // rule for nothing would hold forever.
 func list(t *testing.T, pattern string) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Deps", pattern)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports,Deps", pattern)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

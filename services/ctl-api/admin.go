@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -130,7 +131,7 @@ func bootstrapCommand() *cobra.Command {
 }
 
 func bootstrap(ctx context.Context, config Config, org, tokenFile string) (access.Bootstrapped, error) {
-	st, keys, err := open(ctx, config, slog.Default())
+	st, ring, err := open(ctx, config, slog.Default())
 	if err != nil {
 		return access.Bootstrapped{}, err
 	}
@@ -138,12 +139,12 @@ func bootstrap(ctx context.Context, config Config, org, tokenFile string) (acces
 	if err := os.MkdirAll(filepath.Dir(tokenFile), 0o700); err != nil {
 		return access.Bootstrapped{}, fmt.Errorf("make directory of token file: %w", err)
 	}
-	return access.Bootstrap(ctx, st, keys, org, tokenFile)
+	return access.Bootstrap(ctx, st, ring, org, tokenFile)
 }
 
 // open connects to a database whose schema fits, reads the master key, and sees
 // to it that all that is sealed with it names its purpose.
-func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *access.Keyring, error) {
+func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *keys.Ring, error) {
 	master, err := seal.LoadOrCreateMasterKey(config.MasterKeyFile)
 	if err != nil {
 		return nil, nil, err
@@ -152,10 +153,10 @@ func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *
 	if err != nil {
 		return nil, nil, err
 	}
-	keys := access.NewKeyring(master)
-	if err := keys.Reseal(ctx, st); err != nil {
+	ring := keys.New(master)
+	if err := ring.Reseal(ctx, st); err != nil {
 		st.Close()
 		return nil, nil, err
 	}
-	return st, keys, nil
+	return st, ring, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
@@ -32,19 +33,19 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer listener.Close()
-	st, keys, err := open(ctx, config, log)
+	st, ring, err := open(ctx, config, log)
 	if err != nil {
 		return err
 	}
 	defer st.Close()
-	return serve(ctx, config, listener, st, keys, log)
+	return serve(ctx, config, listener, st, ring, log)
 }
 
 // serve wires the parts together and runs them as one group: whichever fails
 // ends all.
-func serve(ctx context.Context, config Config, listener net.Listener, st *store.Store, keys *access.Keyring, log *slog.Logger) error {
+func serve(ctx context.Context, config Config, listener net.Listener, st *store.Store, ring *keys.Ring, log *slog.Logger) error {
 	stack := &stacks.Service{
-		Keys: keys, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL, PublicURL: config.PublicURL,
+		Keys: ring, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL, PublicURL: config.PublicURL,
 		MinRunnerVersion: config.MinRunnerVersion, RunnerImage: config.RunnerImage,
 	}
 	supervisor := stacks.NewSupervisor(config.SupervisorSocket)
@@ -53,10 +54,10 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	river.AddWorker(workers, &stacks.RemovalWorker{Supervisor: supervisor})
 	wake := &waker{}
 	river.AddWorker(workers, &workflowWorker{engine: &workflow.Engine{
-		Store: st, Waker: wake, Keys: keys, MinRunnerVersion: config.MinRunnerVersion, Log: log,
+		Store: st, Waker: wake, Keys: ring, MinRunnerVersion: config.MinRunnerVersion, Log: log,
 	}})
 	tender := &tend.Tender{
-		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: keys, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
+		Store: st, Waker: wake, Publisher: &settings.Publisher{Keys: ring, MinRunnerVersion: config.MinRunnerVersion}, Log: log,
 	}
 	river.AddWorker(workers, &installWorker{tender: tender})
 	river.AddWorker(workers, &dueWorker{tender: tender})
@@ -73,7 +74,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	wakeups := st.NewListener(api.Channels...)
 	wakeups.Handle(access.RevokedChannel, authenticator.Revoked)
 	server := &api.Server{
-		Store: st, Keys: keys, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: keys, Stacks: stack},
+		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, MinCLIVersion: config.MinCLIVersion, Log: log,
 	}
 	spec, err := apigen.GetSpec()

@@ -66,7 +66,7 @@ func TestServe(t *testing.T) {
 	}
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	st, keys, err := open(t.Context(), config, log)
+	st, ring, err := open(t.Context(), config, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestServe(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, config, listener, st, keys, log) }()
+	go func() { ended <- serve(ctx, config, listener, st, ring, log) }()
 
 	get := func(path string) int {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+path, nil)

@@ -41,6 +41,15 @@ func (t *Tx) Raw() pgx.Tx { return t.tx }
 // OrgID is the org whose rows this transaction sees; empty in System.
 func (t *Tx) OrgID() string { return t.org }
 
+// Follow has what SQL functions wake from here on belong to the trace of ctx,
+// instead of that which the transaction began in.
+func (t *Tx) Follow(ctx context.Context) error {
+	if _, err := t.tx.Exec(ctx, `select set_config('berth.traceparent', $1, true)`, traceparent(ctx)); err != nil {
+		return fmt.Errorf("set trace: %w", err)
+	}
+	return nil
+}
+
 // AfterCommit runs fn once the transaction is durable; never when it is rolled
 // back, and only for the attempt that won when the transaction was retried.
 func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
@@ -65,23 +74,39 @@ func (s *Store) Tx(ctx context.Context, orgID string, fn func(ctx context.Contex
 	if orgID == "" {
 		return errors.New("store.Tx without an org: use System for work across orgs")
 	}
-	return s.run(ctx, orgID, fn)
+	return s.run(ctx, scope{org: orgID}, fn)
+}
+
+// ErrNoObject says that no org has the id that TxOf was asked for.
+var ErrNoObject = fault.Newf(fault.ErrNotFound, "there is no such object")
+
+// TxOf is Tx for the org that an id belongs to, which the transaction finds out
+// itself: one look-up less than asking first. ErrNoObject when no org has it.
+func (s *Store) TxOf(ctx context.Context, objectID string, fn func(ctx context.Context, tx *Tx) error) error {
+	if objectID == "" {
+		return ErrNoObject
+	}
+	return s.run(ctx, scope{object: objectID}, fn)
 }
 
 // System runs fn in a transaction without an org, for the named functions that
 // work across orgs (SECURITY DEFINER). Tenant tables read empty in it.
 func (s *Store) System(ctx context.Context, fn func(ctx context.Context, q *db.Queries) error) error {
-	return s.run(ctx, "", func(ctx context.Context, tx *Tx) error { return fn(ctx, tx.Queries) })
+	return s.run(ctx, scope{}, func(ctx context.Context, tx *Tx) error { return fn(ctx, tx.Queries) })
 }
 
 // SystemTx is System for those who also need hooks, notifications or River.
 func (s *Store) SystemTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
-	return s.run(ctx, "", fn)
+	return s.run(ctx, scope{}, fn)
 }
 
-func (s *Store) run(ctx context.Context, orgID string, fn func(ctx context.Context, tx *Tx) error) error {
+// scope says whose rows a transaction sees: those of an org, those of the org of
+// an object, or none.
+type scope struct{ org, object string }
+
+func (s *Store) run(ctx context.Context, of scope, fn func(ctx context.Context, tx *Tx) error) error {
 	for attempt := 1; ; attempt++ {
-		tx, err := s.attempt(ctx, orgID, fn)
+		tx, err := s.attempt(ctx, of, fn)
 		if err == nil {
 			s.notifier.add(tx.notes)
 			for _, hook := range tx.hooks {
@@ -106,7 +131,7 @@ func (s *Store) run(ctx context.Context, orgID string, fn func(ctx context.Conte
 	}
 }
 
-func (s *Store) attempt(ctx context.Context, orgID string, fn func(ctx context.Context, tx *Tx) error) (_ *Tx, err error) {
+func (s *Store) attempt(ctx context.Context, of scope, fn func(ctx context.Context, tx *Tx) error) (_ *Tx, err error) {
 	raw, err := s.pool.Begin(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -121,10 +146,17 @@ func (s *Store) attempt(ctx context.Context, orgID string, fn func(ctx context.C
 		defer cancel()
 		_ = raw.Rollback(ctx) // the first error is the one that matters; a broken connection rolls back by itself
 	}()
-	if _, err := raw.Exec(ctx, `select set_config('berth.org', $1, true), set_config('berth.traceparent', $2, true)`, orgID, traceparent(ctx)); err != nil {
+	set := `select set_config('berth.org', $1, true), set_config('berth.traceparent', $2, true)`
+	if of.object != "" {
+		of.org, set = of.object, `select set_config('berth.org', coalesce(berth.org_of($1), ''), true), set_config('berth.traceparent', $2, true)`
+	}
+	tx := &Tx{Queries: db.New(translating{raw}), tx: raw}
+	if err := raw.QueryRow(ctx, set, of.org, traceparent(ctx)).Scan(&tx.org, nil); err != nil {
 		return nil, fmt.Errorf("set org: %w", err)
 	}
-	tx := &Tx{Queries: db.New(translating{raw}), tx: raw, org: orgID}
+	if of.object != "" && tx.org == "" {
+		return nil, ErrNoObject
+	}
 	if err := fn(ctx, tx); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,31 @@ func TestTxRefusesToRunWithoutAnOrg(t *testing.T) {
 	}
 }
 
+// TxOf sees the rows of the org that the object is of, and does not run for what
+// no org has.
+func TestTxOfFindsTheOrg(t *testing.T) {
+	t.Parallel()
+	pg := pgtest.New(t)
+	st := pg.AsRole(store.RoleCtl)
+	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme'), ('org_2', 'globex')`)
+	err := st.TxOf(t.Context(), "org_2", func(ctx context.Context, tx *store.Tx) error {
+		org, err := tx.GetOrg(ctx)
+		if tx.OrgID() != "org_2" || org.Name != "globex" {
+			t.Errorf("transaction is of %q and sees %q", tx.OrgID(), org.Name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []string{"org_3", "wfl_none", "nonsense", ""} {
+		err := st.TxOf(t.Context(), object, func(context.Context, *store.Tx) error { t.Errorf("ran for %q", object); return nil })
+		if !errors.Is(err, store.ErrNoObject) {
+			t.Errorf("%q: %v, want ErrNoObject", object, err)
+		}
+	}
+}
+
 func TestTxGivesErrorsTheirKind(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)

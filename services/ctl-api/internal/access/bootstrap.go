@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -27,13 +28,13 @@ type Bootstrapped struct {
 // Bootstrap makes sure that there is an org of this name and that the file
 // holds a good token of its admin, who may also make further orgs. It changes
 // nothing when both are so.
-func Bootstrap(ctx context.Context, st *store.Store, keys *Keyring, orgName, tokenFile string) (Bootstrapped, error) {
+func Bootstrap(ctx context.Context, st *store.Store, ring *keys.Ring, orgName, tokenFile string) (Bootstrapped, error) {
 	org, err := orgNamed(ctx, st, orgName)
 	if err != nil {
 		return Bootstrapped{}, err
 	}
 	if org == "" {
-		made, err := CreateOrg(ctx, st, keys, orgName, "admin", bootstrapActor, auth.RolePlatform, auth.RoleAdmin)
+		made, err := CreateOrg(ctx, st, ring, orgName, "admin", bootstrapActor, auth.RolePlatform, auth.RoleAdmin)
 		if err != nil {
 			return Bootstrapped{}, err
 		}
@@ -53,7 +54,7 @@ func Bootstrap(ctx context.Context, st *store.Store, keys *Keyring, orgName, tok
 		if fresh, err = CreateToken(ctx, tx, TokenSpec{AccountID: admin.ID, Name: "bootstrap"}); err != nil {
 			return err
 		}
-		return keys.Audit(ctx, tx, bootstrapActor, "create token "+fresh.Row.ID+" of admin")
+		return ring.Audit(ctx, tx, bootstrapActor, "create token "+fresh.Row.ID+" of admin")
 	})
 	if err != nil {
 		return done, err

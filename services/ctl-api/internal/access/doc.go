@@ -1,8 +1,7 @@
 // Package access is ctl-api's side of package auth: it remembers for seconds who
 // stands behind a token, has the table of routes with what each asks for, and
 // finds where what a route names stands, to hold callers to the reach of their
-// grants. It also keeps the keys of an org, and the org's own chain, in which
-// every mutation is recorded.
+// grants. It makes orgs and tokens; the keys of an org are in package keys.
 //
 // Identity comes only from the verified credential:
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -64,20 +65,20 @@ type NewOrg struct {
 
 // CreateOrg makes an org with its dispatch key, an admin with the given roles,
 // and the admin's first token. actor is who asked for it.
-func CreateOrg(ctx context.Context, st *store.Store, keys *Keyring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
+func CreateOrg(ctx context.Context, st *store.Store, ring *keys.Ring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
 	var made NewOrg
 	err := st.Tx(ctx, id.New(id.Org), func(ctx context.Context, tx *store.Tx) (err error) {
-		made, err = createOrg(ctx, tx, keys, name, admin, actor, roles)
+		made, err = createOrg(ctx, tx, ring, name, admin, actor, roles)
 		return err
 	})
 	return made, err
 }
 
-func createOrg(ctx context.Context, tx *store.Tx, keys *Keyring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
+func createOrg(ctx context.Context, tx *store.Tx, ring *keys.Ring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
 	if made.Org, err = tx.InsertOrg(ctx, name); err != nil {
 		return made, err
 	}
-	if err := keys.createDispatch(ctx, tx); err != nil {
+	if err := ring.CreateDispatch(ctx, tx); err != nil {
 		return made, err
 	}
 	if made.Admin, err = tx.InsertAccount(ctx, db.InsertAccountParams{ID: id.New(id.Account), Kind: "user", Name: admin}); err != nil {
@@ -91,5 +92,5 @@ func createOrg(ctx context.Context, tx *store.Tx, keys *Keyring, name, admin, ac
 	if made.Token, err = CreateToken(ctx, tx, TokenSpec{AccountID: made.Admin.ID, Name: "first"}); err != nil {
 		return made, err
 	}
-	return made, keys.Audit(ctx, tx, actor, "create org "+name)
+	return made, ring.Audit(ctx, tx, actor, "create org "+name)
 }

@@ -5,7 +5,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -21,7 +23,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 		if err != nil || install.ReleaseID == nil {
 			return err
 		}
-		app, err := workflow.AppOfRelease(ctx, tx.Queries, *install.ReleaseID)
+		app, err := releaseview.App(ctx, tx.Queries, *install.ReleaseID)
 		if err != nil {
 			return err
 		}
@@ -45,7 +47,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 // RunAction starts a workflow that runs an action once.
 func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObject) (apigen.RunActionResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
+		Kind: flow.KindActionRun, Action: req.Action, Inputs: optional.Value(req.Body.Inputs), ApproveAll: req.Body.ApproveAll,
 	}, "")
 	return apigen.RunAction202JSONResponse(w), err
 }

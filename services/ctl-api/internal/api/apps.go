@@ -35,7 +35,11 @@ func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObjec
 			ID: id.New(id.App), Name: req.Body.Name, DisplayName: optional.Value(req.Body.DisplayName),
 			Description: optional.Value(req.Body.Description), Labels: labelsJSON(req.Body.Labels),
 		})
-		out = apigen.CreateApp201JSONResponse(appView(row, db.AppHeadsRow{}))
+		if err != nil {
+			return "", err
+		}
+		view, err := appView(row, db.AppHeadsRow{})
+		out = apigen.CreateApp201JSONResponse(view)
 		return "create app " + row.Name, err
 	})
 	return out, err
@@ -131,16 +135,20 @@ func oneApp(ctx context.Context, tx *store.Tx, ref string) (apigen.App, error) {
 
 func appViews(ctx context.Context, tx *store.Tx, rows ...db.App) ([]apigen.App, error) {
 	heads, err := tx.AppHeads(ctx, convert(rows, func(a db.App) string { return a.ID }))
+	if err != nil {
+		return nil, err
+	}
 	byID := map[string]db.AppHeadsRow{}
 	for _, h := range heads {
 		byID[h.AppID] = h
 	}
-	return convert(rows, func(a db.App) apigen.App { return appView(a, byID[a.ID]) }), err
+	return convertAll(rows, func(a db.App) (apigen.App, error) { return appView(a, byID[a.ID]) })
 }
 
-func appView(a db.App, h db.AppHeadsRow) apigen.App {
+func appView(a db.App, h db.AppHeadsRow) (apigen.App, error) {
+	labels, err := labelsOf(a.Labels)
 	return apigen.App{
-		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labelsOf(a.Labels), CreatedAt: a.CreatedAt,
+		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labels, CreatedAt: a.CreatedAt,
 		Config: numberRef(optional.Of(h.ConfigID), &h.ConfigNumber), Release: numberRef(optional.Of(h.ReleaseID), &h.ReleaseNumber),
-	}
+	}, err
 }

@@ -118,6 +118,9 @@ func (s *Server) oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.
 
 func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]apigen.Build, error) {
 	jobs, err := tx.ShowJobsOfBuilds(ctx, convert(rows, func(r db.ShowBuildsRow) string { return r.Build.ID }))
+	if err != nil {
+		return nil, err
+	}
 	byBuild := map[string]*apigen.Job{}
 	silent := map[string]time.Duration{}
 	for _, j := range jobs {
@@ -127,19 +130,20 @@ func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBui
 			Error: j.Error, QueuedAt: j.QueuedAt, StartedAt: j.LeasedAt, FinishedAt: j.FinishedAt,
 		}
 	}
-	return convert(rows, func(r db.ShowBuildsRow) apigen.Build {
-		view := buildView(r)
+	return convertAll(rows, func(r db.ShowBuildsRow) (apigen.Build, error) {
+		view, err := buildView(r)
 		view.Job = byBuild[r.Build.ID]
 		view.Wait = buildWait(view, silent[r.Build.ID])
-		return view
-	}), err
+		return view, err
+	})
 }
 
-func buildView(r db.ShowBuildsRow) apigen.Build {
+func buildView(r db.ShowBuildsRow) (apigen.Build, error) {
 	b := r.Build
+	source, err := sourceView(b)
 	view := apigen.Build{
 		ID: b.ID, App: ref(b.AppID, r.AppName), Component: ref(b.ComponentID, r.ComponentName), State: apigen.BuildState(b.State),
-		Version: buildVersion(b.State), Reason: b.Reason, Source: sourceView(b), ReusedFrom: b.ReusedFrom, Error: b.Error,
+		Version: buildVersion(b.State), Reason: b.Reason, Source: source, ReusedFrom: b.ReusedFrom, Error: b.Error,
 		RequestedBy: b.RequestedBy, CreatedAt: b.CreatedAt, StartedAt: b.StartedAt, FinishedAt: b.FinishedAt, CancelRequestedAt: b.CancelRequestedAt,
 	}
 	if b.ArtifactDigest != nil {
@@ -148,7 +152,7 @@ func buildView(r db.ShowBuildsRow) apigen.Build {
 	if len(b.Provenance) > 0 {
 		view.Provenance = &b.Provenance
 	}
-	return view
+	return view, err
 }
 
 // silence is for how long a job's Build Runner was not heard of: since it was
@@ -180,19 +184,19 @@ func buildWait(b apigen.Build, silence time.Duration) *apigen.BuildWait {
 	return nil
 }
 
-func sourceView(b db.Build) apigen.BuildSource {
-	view := buildSource(b.Source)
+func sourceView(b db.Build) (apigen.BuildSource, error) {
+	view, err := buildSource(b.Source)
 	view.Commit = b.SourceCommit
-	return view
+	return view, err
 }
 
-func buildSource(raw json.RawMessage) apigen.BuildSource {
+func buildSource(raw json.RawMessage) (apigen.BuildSource, error) {
 	var src apps.Source
-	_ = json.Unmarshal(raw, &src) // our own rows; shown as far as it goes
+	err := decode("source of a build", raw, &src)
 	return apigen.BuildSource{
 		Kind: apigen.BuildSourceKind(src.Kind), Digest: optional.Of(src.Digest), Repo: optional.Of(src.Repo), Ref: optional.Of(src.Ref),
 		Directory: optional.Of(src.Directory),
-	}
+	}, err
 }
 
 // buildVersion rises with the states that a build goes through.

@@ -29,7 +29,10 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 			After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListChangesRow) string { return r.Change.ID })
-		out.Items = convert(rows, func(r db.ListChangesRow) apigen.ChangeSummary {
+		if err != nil {
+			return err
+		}
+		out.Items, err = convertAll(rows, func(r db.ListChangesRow) (apigen.ChangeSummary, error) {
 			return changeSummary(r.Change, ref(r.Change.InstallID, r.InstallName), resourceOfChange(r))
 		})
 		return err
@@ -133,7 +136,7 @@ func changeView(ctx context.Context, tx *store.Tx, id string) (apigen.Change, er
 	return out, err
 }
 
-func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef) apigen.ChangeSummary {
+func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef) (apigen.ChangeSummary, error) {
 	out := apigen.ChangeSummary{
 		ID: c.ID, Install: install, WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resource, Kind: apigen.ChangeKind(c.Kind),
 		State: apigen.ChangeState(c.State), EffectDigest: c.EffectDigest, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
@@ -141,13 +144,15 @@ func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef
 	}
 	if len(c.Plan) > 0 {
 		var plan jobspec.PlanSummary
-		_ = json.Unmarshal(c.Plan, &plan) // our own row
+		if err := decode("plan of change "+c.ID, c.Plan, &plan); err != nil {
+			return out, err
+		}
 		n := plan.Counts()
 		out.Counts = &apigen.PlanCounts{
 			NoChange: n.NoChange, Create: n.Create, Update: n.Update, Replace: n.Replace, Delete: n.Delete, Run: n.Run, Outputs: n.Outputs, Other: n.Other,
 		}
 	}
-	return out
+	return out, nil
 }
 
 // releaseRef is nil where there is no release.

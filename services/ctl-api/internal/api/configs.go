@@ -125,7 +125,9 @@ func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, er
 		return apigen.Config{}, fmt.Errorf("decode config %s: %w", row.Config.ID, err)
 	}
 	view := configView(row.Config, row.AppName, standing[row.Config.ID])
-	view.Items = configItems(&folder, standing[row.Config.ID].items)
+	if view.Items, err = configItems(&folder, standing[row.Config.ID].items); err != nil {
+		return apigen.Config{}, err
+	}
 	view.Inputs = convert(folder.Inputs, inputDefinition)
 	view.Actions = convert(folder.Actions, func(a appconfig.Action) string { return a.Name })
 	view.Fetched = convert(folder.Fetched, func(f fetch.Fetched) apigen.FetchedFile {
@@ -188,28 +190,28 @@ func configView(c db.Config, app string, st standing) apigen.Config {
 }
 
 // configItems lists the sandbox and the components, dependencies first.
-func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) []apigen.ConfigItem {
+func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) ([]apigen.ConfigItem, error) {
 	g, _ := graph.New(folder)
 	order := map[string]int{}
 	for i, name := range g.Order() {
 		order[name] = i
 	}
-	items := convert(rows, func(r db.ListConfigItemsRow) apigen.ConfigItem {
+	items, err := convertAll(rows, func(r db.ListConfigItemsRow) (apigen.ConfigItem, error) {
 		it := apigen.ConfigItem{
 			Component: r.Name, Kind: apigen.ConfigItemKind(r.Kind), Type: r.Type, Dependencies: []string{},
 			BuildID: r.BuildID, BuildState: apigen.BuildState(r.BuildState), BuildError: r.BuildError,
 		}
-		source := buildSource(r.BuildSource)
+		source, err := buildSource(r.BuildSource)
 		it.Source = &source
 		if r.Kind == apps.KindComponent {
 			it.Dependencies = append(it.Dependencies, g.Needs(r.Name)...)
 		}
-		return it
+		return it, err
 	})
 	slices.SortStableFunc(items, func(a, b apigen.ConfigItem) int {
 		return cmp.Or(cmp.Compare(b.Kind, a.Kind), cmp.Compare(order[a.Component], order[b.Component])) // sandbox before component
 	})
-	return items
+	return items, err
 }
 
 func inputDefinition(in appconfig.Input) apigen.InputDefinition {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
@@ -40,17 +41,20 @@ func numberRef(id *string, number *int32) *apigen.NumberRef {
 	return &apigen.NumberRef{ID: *id, Number: int(*number)}
 }
 
-// labelsOf decodes a column of labels; our own rows are always objects.
-func labelsOf(raw json.RawMessage) apigen.Labels {
-	labels := apigen.Labels{}
-	_ = json.Unmarshal(raw, &labels)
-	return labels
+// decode reads a column of a row that we wrote ourselves; an empty one is none.
+func decode(what string, raw json.RawMessage, v any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	return nil
 }
 
-func togglesOf(raw json.RawMessage) apigen.ComponentToggles {
-	toggles := apigen.ComponentToggles{}
-	_ = json.Unmarshal(raw, &toggles)
-	return toggles
+func labelsOf(raw json.RawMessage) (apigen.Labels, error) {
+	labels := apigen.Labels{}
+	return labels, decode("labels", raw, &labels)
 }
 
 // labelsJSON encodes labels for a column; nil is the empty object.
@@ -71,4 +75,18 @@ func convert[A, B any](items []A, fn func(A) B) []B {
 		out = append(out, fn(item))
 	}
 	return out
+}
+
+// convertAll is convert for items that may be damaged rows; the first that is
+// ends it.
+func convertAll[A, B any](items []A, fn func(A) (B, error)) ([]B, error) {
+	out := make([]B, 0, len(items))
+	for _, item := range items {
+		b, err := fn(item)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
 }

@@ -17,7 +17,10 @@ func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequ
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		rows, err := tx.ListCustomers(ctx, db.ListCustomersParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		rows, out.Next = page(rows, limit, func(c db.Customer) string { return c.Name })
-		out.Items = convert(rows, customerView)
+		if err != nil {
+			return err
+		}
+		out.Items, err = convertAll(rows, customerView)
 		return err
 	})
 	return out, err
@@ -28,7 +31,11 @@ func (s *Server) CreateCustomer(ctx context.Context, req apigen.CreateCustomerRe
 	var out apigen.CreateCustomer201JSONResponse
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
 		row, err := tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: id.New(id.Customer), Name: req.Body.Name, Labels: labelsJSON(req.Body.Labels)})
-		out = apigen.CreateCustomer201JSONResponse(customerView(row))
+		if err != nil {
+			return "", err
+		}
+		view, err := customerView(row)
+		out = apigen.CreateCustomer201JSONResponse(view)
 		return "add customer " + row.Name, err
 	})
 	return out, err
@@ -39,12 +46,17 @@ func (s *Server) GetCustomer(ctx context.Context, req apigen.GetCustomerRequestO
 	var out apigen.GetCustomer200JSONResponse
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
 		row, err := tx.FindCustomer(ctx, req.Customer)
-		out = apigen.GetCustomer200JSONResponse(customerView(row))
-		return missing(err, "there is no customer %q", req.Customer)
+		if err != nil {
+			return missing(err, "there is no customer %q", req.Customer)
+		}
+		view, err := customerView(row)
+		out = apigen.GetCustomer200JSONResponse(view)
+		return err
 	})
 	return out, err
 }
 
-func customerView(c db.Customer) apigen.Customer {
-	return apigen.Customer{ID: c.ID, Name: c.Name, Labels: labelsOf(c.Labels), CreatedAt: c.CreatedAt}
+func customerView(c db.Customer) (apigen.Customer, error) {
+	labels, err := labelsOf(c.Labels)
+	return apigen.Customer{ID: c.ID, Name: c.Name, Labels: labels, CreatedAt: c.CreatedAt}, err
 }

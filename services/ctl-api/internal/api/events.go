@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -53,7 +53,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	}
 	r, w := io.Pipe()
 	go func() {
-		sub := s.Listener.Subscribe(workflow.EventsChannel, req.Workflow)
+		sub := s.Listener.Subscribe(events.Channel, req.Workflow)
 		defer sub.Close()
 		w.CloseWithError(s.sendEvents(ctx, w, sub, req.Workflow, after))
 	}()

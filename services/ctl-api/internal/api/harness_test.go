@@ -25,6 +25,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/httpserver"
@@ -43,7 +44,7 @@ type door struct {
 	url    string
 	db     *pgtest.DB
 	store  *store.Store
-	keys   *access.Keyring
+	keys   *keys.Ring
 	stacks *stacks.Service
 	server *api.Server
 	// stop asks the door to end, and returns when it has. It may be called more
@@ -59,7 +60,7 @@ func newDoor(t testing.TB) *door {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.keys = access.NewKeyring(master)
+	d.keys = keys.New(master)
 	d.stacks = &stacks.Service{Keys: d.keys, RunnerAPIURL: "http://runner-api.test", LogURL: "http://logs.test", PublicURL: "https://berth.test"}
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &stacks.HandoverWorker{})

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
@@ -26,7 +25,10 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 			return err
 		}
 		resources, err := tx.ResourcesOfInstall(ctx, install.ID)
-		out = healthView(install, checks, resources)
+		if err != nil {
+			return err
+		}
+		out, err = healthView(install, checks, resources)
 		return err
 	})
 	return apigen.GetHealth200JSONResponse(out), err
@@ -34,7 +36,7 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 
 // healthView joins the rows. An install that is not live has no verdict, though
 // checks that once ran are still shown.
-func healthView(install db.Install, checks []db.Check, resources []db.Resource) apigen.Health {
+func healthView(install db.Install, checks []db.Check, resources []db.Resource) (apigen.Health, error) {
 	var verdicts []health.Verdict
 	var since time.Time
 	for _, c := range checks {
@@ -48,15 +50,16 @@ func healthView(install db.Install, checks []db.Check, resources []db.Resource) 
 		verdict = health.Unknown
 	}
 	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
-	out.Checks = convert(checks, func(c db.Check) apigen.Check {
+	var err error
+	out.Checks, err = convertAll(checks, func(c db.Check) (apigen.Check, error) {
 		var recent []health.Outcome
-		_ = json.Unmarshal(c.Recent, &recent) // our own row
+		err := decode("runs of check "+c.Name, c.Recent, &recent)
 		return apigen.Check{
 			Name: c.Name, Verdict: apigen.HealthVerdict(c.Verdict), Since: c.Since, SilentAt: c.SilentAt,
 			Recent: convert(recent, func(o health.Outcome) apigen.CheckOutcome {
 				return apigen.CheckOutcome{RunID: optional.Of(o.RunID), Ok: o.Good, At: o.At}
 			}),
-		}
+		}, err
 	})
 	out.Resources = []apigen.ResourceHealth{}
 	for _, r := range resources {
@@ -67,5 +70,5 @@ func healthView(install db.Install, checks []db.Check, resources []db.Resource) 
 			ID: r.ID, Kind: apigen.ResourceHealthKind(r.Kind), Name: r.Name, Health: apigen.HealthVerdict(r.Health), Since: r.HealthSince,
 		})
 	}
-	return out
+	return out, err
 }

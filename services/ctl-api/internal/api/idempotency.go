@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -65,7 +65,7 @@ func (m memory) Begin(ctx context.Context, a auth.Attempt) (*auth.Remembered, er
 		return nil, fault.With(fault.Newf(fault.ErrConflict, "this request was carried out, and its answer was lost"),
 			fault.Code("idempotency_answer_lost"), fault.Remedy("look at what it made"))
 	}
-	raw, err := m.s.Keys.Open(access.AnswerAtRest(row.OrgID, row.AccountID, row.Key), row.Response)
+	raw, err := m.s.Keys.Open(keys.AnswerAtRest(row.OrgID, row.AccountID, row.Key), row.Response)
 	if err != nil {
 		return nil, fmt.Errorf("open kept answer: %w", err)
 	}
@@ -83,7 +83,7 @@ func (m memory) Finish(ctx context.Context, a auth.Attempt, answer auth.Remember
 	if err != nil {
 		return err
 	}
-	sealed, err := m.s.Keys.Seal(access.AnswerAtRest(a.Principal.OrgID, a.Principal.AccountID, a.Key), raw)
+	sealed, err := m.s.Keys.Seal(keys.AnswerAtRest(a.Principal.OrgID, a.Principal.AccountID, a.Key), raw)
 	if err != nil {
 		return err
 	}

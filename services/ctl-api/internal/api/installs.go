@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -44,7 +45,10 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 		}
 		rows, err := tx.ShowInstalls(ctx, filter)
 		rows, out.Next = page(rows, limit, func(r db.ShowInstallsRow) string { return r.Install.Name })
-		out.Items = convert(rows, installView)
+		if err != nil {
+			return err
+		}
+		out.Items, err = convertAll(rows, installView)
 		return err
 	})
 	return out, err
@@ -72,7 +76,7 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 		}
 		if req.Body.Provision {
 			_, err = workflow.Start(ctx, tx, workflow.Request{
-				InstallID: made.Install.ID, Kind: workflow.KindProvision, ReleaseID: made.Release, ApproveAll: req.Body.ApproveAll, Actor: actor,
+				InstallID: made.Install.ID, Kind: flow.KindProvision, ReleaseID: made.Release, ApproveAll: req.Body.ApproveAll, Actor: actor,
 			})
 			if err != nil {
 				return "", err
@@ -163,18 +167,26 @@ func oneInstall(ctx context.Context, tx *store.Tx, ref string) (apigen.Install, 
 	if len(rows) == 0 {
 		return apigen.Install{}, fault.ErrNotFound
 	}
-	return installView(rows[0]), nil
+	return installView(rows[0])
 }
 
-func installView(r db.ShowInstallsRow) apigen.Install {
+func installView(r db.ShowInstallsRow) (apigen.Install, error) {
 	i := r.Install
+	labels, err := labelsOf(i.Labels)
+	if err != nil {
+		return apigen.Install{}, err
+	}
+	toggles := apigen.ComponentToggles{}
+	if err := decode("toggles", i.Toggles, &toggles); err != nil {
+		return apigen.Install{}, err
+	}
 	return apigen.Install{
 		ID: i.ID, Name: i.Name, App: ref(i.AppID, r.AppName), Customer: ref(i.CustomerID, r.CustomerName), Stack: apigen.StackKind(i.StackKind),
-		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labelsOf(i.Labels), ComponentToggles: togglesOf(i.Toggles), State: apigen.InstallState(i.State),
+		ApprovalOption: apigen.ApprovalOption(i.ApprovalOption), Labels: labels, ComponentToggles: toggles, State: apigen.InstallState(i.State),
 		Health: apigen.HealthVerdict(r.Health), OpenAlarms: int(r.OpenAlarms), Release: numberRef(i.ReleaseID, r.ReleaseNumber),
 		InputsVersion: int(i.InputsVersion), StateVersion: int(i.StateVersion), WorkflowID: optional.Of(r.WorkflowID),
 		CreatedBy: i.CreatedBy, CreatedAt: i.CreatedAt,
-	}
+	}, nil
 }
 
 // installTag names the version of what PATCH changes.

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -112,7 +112,7 @@ func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, 
 
 // manifestView is what a runner accepts of a release, by digest.
 func manifestView(ctx context.Context, tx *store.Tx, releaseID string) (*apigen.ReleaseManifest, error) {
-	release, err := workflow.ReleaseOf(ctx, tx.Queries, releaseID)
+	release, err := releaseview.Brings(ctx, tx.Queries, releaseID)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -17,7 +18,7 @@ import (
 // Server implements the routes.
 type Server struct {
 	Store    *store.Store
-	Keys     *access.Keyring
+	Keys     *keys.Ring
 	Auth     *access.Authenticator
 	Installs *installs.Service
 	Stacks   *stacks.Service

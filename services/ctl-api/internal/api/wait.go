@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -14,7 +14,7 @@ import (
 
 // Channels is what the Server's Listener must listen on: what wakes requests
 // that wait, and revocations.
-var Channels = []string{workflow.EventsChannel, release.Channel, access.RevokedChannel}
+var Channels = []string{events.Channel, release.Channel, access.RevokedChannel}
 
 const (
 	// maxWait is the contract's.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -81,7 +82,7 @@ func whyNotAccepted(ctx context.Context, tx *store.Tx, install db.Install) ([]wo
 	if err != nil || accepted {
 		return nil, err
 	}
-	release, err := workflow.ReleaseOf(ctx, tx.Queries, *install.ReleaseID)
+	release, err := releaseview.Brings(ctx, tx.Queries, *install.ReleaseID)
 	return workflow.WhyNotAccepted(install, len(release.Scripts), accepted), err
 }
 

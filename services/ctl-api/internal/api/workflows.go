@@ -2,11 +2,12 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -18,7 +19,7 @@ import (
 // CreateWorkflow starts a workflow.
 func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRequestObject) (apigen.CreateWorkflowResponseObject, error) {
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
-		Kind: workflow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
+		Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
 	}, optional.Value(req.Body.Release))
 	return apigen.CreateWorkflow202JSONResponse(w), err
@@ -69,7 +70,10 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 			InstallID: installID, State: (*string)(req.Params.State), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
 		rows, out.Next = page(rows, limit, func(r db.ListWorkflowsRow) string { return r.Workflow.ID })
-		out.Items = convert(rows, workflowHead)
+		if err != nil {
+			return err
+		}
+		out.Items, err = convertAll(rows, workflowHead)
 		return err
 	})
 	return out, err
@@ -86,7 +90,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
 	}
-	err := s.wait(ctx, req.Params.Wait, workflow.EventsChannel, func() string { return req.Workflow }, look)
+	err := s.wait(ctx, req.Params.Wait, events.Channel, func() string { return req.Workflow }, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
@@ -108,7 +112,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObject) (apigen.ApproveAllResponseObject, error) {
 	var out apigen.Workflow
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		if err := workflow.ApproveAll(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName, req.Body.Note); err != nil {
+		if err := workflow.ApproveAll(ctx, tx, workflow.Standing{WorkflowID: req.Workflow, Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note}); err != nil {
 			return "", err
 		}
 		var err error
@@ -164,7 +168,10 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	if err != nil || len(rows) == 0 {
 		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
 	}
-	out := workflowHead(rows[0])
+	out, err := workflowHead(rows[0])
+	if err != nil {
+		return out, err
+	}
 	steps, err := tx.StepsOfWorkflow(ctx, id)
 	if err != nil {
 		return out, err
@@ -189,13 +196,16 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	for _, c := range changes {
 		byStep[c.StepID] = c
 	}
-	out.Steps = convert(steps, func(row db.Step) apigen.Step {
+	out.Steps, err = convertAll(steps, func(row db.Step) (apigen.Step, error) {
 		step := stepView(row)
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
 		}
 		if c, ok := byStep[row.ID]; ok {
-			summary := changeSummary(c, out.Install, step.Resource)
+			summary, err := changeSummary(c, out.Install, step.Resource)
+			if err != nil {
+				return step, err
+			}
 			step.Change = &summary
 		}
 		for _, j := range jobs {
@@ -203,12 +213,12 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 				step.ActionRunID = j.ActionRunID
 			}
 		}
-		return step
+		return step, nil
 	})
-	return out, nil
+	return out, err
 }
 
-func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
+func workflowHead(r db.ListWorkflowsRow) (apigen.Workflow, error) {
 	w := r.Workflow
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
@@ -220,9 +230,9 @@ func workflowHead(r db.ListWorkflowsRow) apigen.Workflow {
 	var params struct {
 		Action string `json:"action"`
 	}
-	_ = json.Unmarshal(w.Params, &params) // our own row
+	err := decode("params of workflow "+w.ID, w.Params, &params)
 	out.Action = optional.Of(params.Action)
-	return out
+	return out, err
 }
 
 func stepView(row db.Step) apigen.Step {
@@ -257,7 +267,7 @@ func jobView(id, operation, state string, attempt int32, queued time.Time, lease
 
 func finishedWorkflow(state apigen.WorkflowState) bool {
 	switch string(state) {
-	case workflow.WorkflowSucceeded, workflow.WorkflowFailed, workflow.WorkflowCancelled:
+	case flow.WorkflowSucceeded, flow.WorkflowFailed, flow.WorkflowCancelled:
 		return true
 	}
 	return false

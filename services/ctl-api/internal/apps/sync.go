@@ -226,13 +226,21 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 			return nil, nil, err
 		}
 		for _, row := range rows {
-			before[row.ComponentID] = previous{RevisionID: row.RevisionID, BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: sourceFrom(row.BuildSource)}
+			source, err := sourceFrom(row.BuildSource)
+			if err != nil {
+				return nil, nil, err
+			}
+			before[row.ComponentID] = previous{RevisionID: row.RevisionID, BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Source: source}
 		}
 	}
 	built := map[string][]build{}
 	for _, b := range builds {
+		source, err := sourceFrom(b.Source)
+		if err != nil {
+			return nil, nil, err
+		}
 		built[b.ComponentID] = append(built[b.ComponentID],
-			build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: sourceFrom(b.Source), Repository: b.ArtifactRepository, Artifact: b.ArtifactDigest})
+			build{ID: b.ID, BuildDigest: b.BuildDigest, State: b.State, Source: source, Repository: b.ArtifactRepository, Artifact: b.ArtifactDigest})
 	}
 	all := make([]history, 0, len(components))
 	for _, c := range components {
@@ -397,10 +405,17 @@ func queueBuild(ctx context.Context, tx *store.Tx, build db.InsertBuildParams) (
 	return build.ID, tx.WakeBuild(ctx, build.ID)
 }
 
-func sourceFrom(raw json.RawMessage) Source {
+// sourceFrom reads what a row of ours says of a build's source; empty for a row
+// without a build.
+func sourceFrom(raw json.RawMessage) (Source, error) {
 	var src Source
-	_ = json.Unmarshal(raw, &src) // our own rows; an odd one compares as different
-	return src
+	if len(raw) == 0 {
+		return src, nil
+	}
+	if err := json.Unmarshal(raw, &src); err != nil {
+		return src, fmt.Errorf("read source of a build: %w", err)
+	}
+	return src, nil
 }
 
 func wouldRemove(names []string) error {

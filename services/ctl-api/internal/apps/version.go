@@ -20,12 +20,19 @@ func VersionOfConfig(ctx context.Context, tx *store.Tx, config db.Config) (confi
 		return v, err
 	}
 	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
+	if err != nil {
+		return v, err
+	}
 	for _, row := range rows {
+		source, err := sourceFrom(row.BuildSource)
+		if err != nil {
+			return v, err
+		}
 		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
-			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Content: sourceFrom(row.BuildSource).Digest,
+			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Content: source.Digest,
 		}
 	}
-	return v, err
+	return v, nil
 }
 
 // VersionOfRelease reads a release of this config for a comparison.
@@ -35,13 +42,20 @@ func VersionOfRelease(ctx context.Context, tx *store.Tx, releaseID string, confi
 		return v, err
 	}
 	rows, err := tx.ReleaseItemDigests(ctx, releaseID)
+	if err != nil {
+		return v, err
+	}
 	for _, row := range rows {
+		source, err := sourceFrom(row.Source)
+		if err != nil {
+			return v, err
+		}
 		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
 			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest,
-			Content: sourceFrom(row.Source).Digest, Artifact: row.ArtifactDigest,
+			Content: source.Digest, Artifact: row.ArtifactDigest,
 		}
 	}
-	return v, err
+	return v, nil
 }
 
 func versionOf(config db.Config) (configdiff.Version, error) {

@@ -35,6 +35,14 @@ const (
 	probeHealthyAfter   = 1
 )
 
+// Judged is an install that is judged.
+type Judged struct {
+	Install db.Install
+	App     *appconfig.App // its checks
+	Probes  []jobspec.Probe
+	Now     time.Time
+}
+
 // Judge evaluates every health check and probe of an install anew and writes
 // the verdicts. next is when it should be called again even if nothing is
 // reported: when the first of them would fall silent; zero when none can.
@@ -42,14 +50,14 @@ const (
 // A component with a probe has that probe's verdict, as soon as it has reported;
 // all else has the worst of the checks. An install that is not live has no
 // verdicts.
-func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig.App, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
-	if install.State != "live" {
-		return time.Time{}, setResources(ctx, tx, install.ID, Unknown, []string{})
+func Judge(ctx context.Context, tx *store.Tx, j Judged) (next time.Time, err error) {
+	if j.Install.State != "live" {
+		return time.Time{}, setResources(ctx, tx, db.SetResourceHealthParams{InstallID: j.Install.ID, Health: string(Unknown), Probed: []string{}})
 	}
 	var verdicts []Verdict
 	names, probed := []string{}, []string{} // not nil: NULL matches nothing
-	for _, s := range append(checks(app), probesOf(probes)...) {
-		v, silentAt, err := judgeOne(ctx, tx, install.ID, s, now)
+	for _, s := range append(checks(j.App), probesOf(j.Probes)...) {
+		v, silentAt, err := judgeOne(ctx, tx, j, s)
 		if err != nil {
 			return time.Time{}, fmt.Errorf("judge %s: %w", s.name, err)
 		}
@@ -67,10 +75,10 @@ func Judge(ctx context.Context, tx *store.Tx, install db.Install, app *appconfig
 			next = silentAt
 		}
 	}
-	if err := tx.DropChecks(ctx, db.DropChecksParams{InstallID: install.ID, Present: names}); err != nil {
+	if err := tx.DropChecks(ctx, db.DropChecksParams{InstallID: j.Install.ID, Present: names}); err != nil {
 		return time.Time{}, fmt.Errorf("drop checks: %w", err)
 	}
-	return next, setResources(ctx, tx, install.ID, Worst(verdicts), probed)
+	return next, setResources(ctx, tx, db.SetResourceHealthParams{InstallID: j.Install.ID, Health: string(Worst(verdicts)), Probed: probed})
 }
 
 // source is what outcomes come from: an action that is a health check, or a
@@ -118,8 +126,8 @@ func probesOf(probes []jobspec.Probe) []source {
 // judgeOne writes the verdict of one source and returns it; "" for a probe that
 // never reported, of which nothing is written: the deploy has just seen that
 // the objects are ready.
-func judgeOne(ctx context.Context, tx *store.Tx, installID string, s source, now time.Time) (Verdict, time.Time, error) {
-	rows, err := tx.RecentOutcomes(ctx, db.RecentOutcomesParams{InstallID: installID, Action: s.name, Most: maxRecent})
+func judgeOne(ctx context.Context, tx *store.Tx, j Judged, s source) (Verdict, time.Time, error) {
+	rows, err := tx.RecentOutcomes(ctx, db.RecentOutcomesParams{InstallID: j.Install.ID, Action: s.name, Most: maxRecent})
 	if err != nil {
 		return Unknown, time.Time{}, err
 	}
@@ -130,16 +138,16 @@ func judgeOne(ctx context.Context, tx *store.Tx, installID string, s source, now
 	for _, row := range rows {
 		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == "succeeded", At: row.EndedAt})
 	}
-	present := db.Check{Verdict: string(Unknown), Since: now}
-	if row, err := tx.GetCheck(ctx, db.GetCheckParams{InstallID: installID, Name: s.name}); err == nil {
+	present := db.Check{Verdict: string(Unknown), Since: j.Now}
+	if row, err := tx.GetCheck(ctx, db.GetCheckParams{InstallID: j.Install.ID, Name: s.name}); err == nil {
 		present = row
 	} else if !errors.Is(err, fault.ErrNotFound) {
 		return Unknown, time.Time{}, err
 	}
-	v := Evaluate(Verdict(present.Verdict), recent, s.rules, now)
-	put := db.PutCheckParams{InstallID: installID, Name: s.name, Verdict: string(v), Since: present.Since}
+	v := Evaluate(Verdict(present.Verdict), recent, s.rules, j.Now)
+	put := db.PutCheckParams{InstallID: j.Install.ID, Name: s.name, Verdict: string(v), Since: present.Since}
 	if put.Verdict != present.Verdict {
-		put.Since = now
+		put.Since = j.Now
 	}
 	if put.Recent, err = json.Marshal(recent); err != nil {
 		return Unknown, time.Time{}, err
@@ -173,8 +181,8 @@ func silence(crons []string, run time.Duration) time.Duration {
 	return longest
 }
 
-func setResources(ctx context.Context, tx *store.Tx, installID string, v Verdict, probed []string) error {
-	if err := tx.SetResourceHealth(ctx, db.SetResourceHealthParams{InstallID: installID, Health: string(v), Probed: probed}); err != nil {
+func setResources(ctx context.Context, tx *store.Tx, p db.SetResourceHealthParams) error {
+	if err := tx.SetResourceHealth(ctx, p); err != nil {
 		return fmt.Errorf("set health of resources: %w", err)
 	}
 	return nil

@@ -68,7 +68,7 @@ func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]st
 	w.t.Helper()
 	got := map[string]string{}
 	err := w.pg.AsRole(store.RoleCtl).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := health.Judge(ctx, tx, db.Install{ID: w.install, OrgID: w.org, State: "live"}, app, probes, w.clock.Add(time.Second)); err != nil {
+		if _, err := health.Judge(ctx, tx, health.Judged{Install: db.Install{ID: w.install, OrgID: w.org, State: "live"}, App: app, Probes: probes, Now: w.clock.Add(time.Second)}); err != nil {
 			return err
 		}
 		resources, err := tx.ResourcesOfInstall(ctx, w.install)

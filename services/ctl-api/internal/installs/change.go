@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -46,7 +46,7 @@ func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Insta
 	if view.Overrides, err = decodeOverrides(view.Row.Overrides); err != nil {
 		return view, err
 	}
-	view.Values, err = decode(s.Keys, access.InputsAtRest(tx.OrgID(), install.ID, view.Row.Version), view.Row.Values, view.Row.Sealed)
+	view.Values, err = decode(s.Keys, keys.InputsAtRest(tx.OrgID(), install.ID, view.Row.Version), view.Row.Values, view.Row.Sealed)
 	return view, err
 }
 
@@ -73,7 +73,7 @@ func (s *Service) SetInputs(ctx context.Context, tx *store.Tx, installID string,
 }
 
 func (s *Service) storeInputs(ctx context.Context, tx *store.Tx, installID string, version int32, in Inputs, overrides Overrides, actor string) (db.InstallInput, error) {
-	plain, sealed, err := in.encode(s.Keys, access.InputsAtRest(tx.OrgID(), installID, version))
+	plain, sealed, err := in.encode(s.Keys, keys.InputsAtRest(tx.OrgID(), installID, version))
 	if err != nil {
 		return db.InstallInput{}, err
 	}

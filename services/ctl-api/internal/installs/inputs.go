@@ -101,7 +101,7 @@ type sealer interface {
 }
 
 // encode turns inputs into what is stored of them.
-func (in Inputs) encode(keys sealer, row seal.Purpose) (plain json.RawMessage, sealed []byte, err error) {
+func (in Inputs) encode(ring sealer, row seal.Purpose) (plain json.RawMessage, sealed []byte, err error) {
 	if plain, err = json.Marshal(in.Plain); err != nil {
 		return nil, nil, err
 	}
@@ -112,12 +112,12 @@ func (in Inputs) encode(keys sealer, row seal.Purpose) (plain json.RawMessage, s
 	if err != nil {
 		return nil, nil, err
 	}
-	sealed, err = keys.Seal(row, raw)
+	sealed, err = ring.Seal(row, raw)
 	return plain, sealed, err
 }
 
 // decode is the way back.
-func decode(keys sealer, row seal.Purpose, plain json.RawMessage, sealed []byte) (Inputs, error) {
+func decode(ring sealer, row seal.Purpose, plain json.RawMessage, sealed []byte) (Inputs, error) {
 	in := Inputs{Plain: Values{}, Sensitive: Values{}}
 	if err := json.Unmarshal(plain, &in.Plain); err != nil {
 		return in, fmt.Errorf("decode inputs: %w", err)
@@ -125,7 +125,7 @@ func decode(keys sealer, row seal.Purpose, plain json.RawMessage, sealed []byte)
 	if sealed == nil {
 		return in, nil
 	}
-	raw, err := keys.Open(row, sealed)
+	raw, err := ring.Open(row, sealed)
 	if err != nil {
 		return in, fmt.Errorf("open inputs: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -109,7 +109,7 @@ func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted 
 		if err := json.Unmarshal(in.Labels, &p.Labels); err != nil {
 			return nil, fmt.Errorf("decode labels of install %s: %w", in.Name, err)
 		}
-		if p.Inputs, err = decode(s.Keys, access.InputsAtRest(tx.OrgID(), in.ID, in.InputsVersion), r.InputValues, r.SealedInputs); err != nil {
+		if p.Inputs, err = decode(s.Keys, keys.InputsAtRest(tx.OrgID(), in.ID, in.InputsVersion), r.InputValues, r.SealedInputs); err != nil {
 			return nil, fmt.Errorf("install %s: %w", in.Name, err)
 		}
 		if p.Overrides, err = decodeOverrides(r.Overrides); err != nil {
@@ -136,7 +136,7 @@ func (s *Service) taken(ctx context.Context, tx *store.Tx, installs []Present) e
 	}
 	for _, r := range rows {
 		t := Taken{Version: r.Version, TogglesVersion: r.TogglesVersion}
-		if t.Inputs, err = decode(s.Keys, access.InputsAtRest(tx.OrgID(), r.InstallID, r.Version), r.Values, r.Sealed); err != nil {
+		if t.Inputs, err = decode(s.Keys, keys.InputsAtRest(tx.OrgID(), r.InstallID, r.Version), r.Values, r.Sealed); err != nil {
 			return fmt.Errorf("install %s: %w", r.InstallID, err)
 		}
 		if t.Overrides, err = decodeOverrides(r.Overrides); err != nil {

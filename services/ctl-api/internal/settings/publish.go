@@ -11,9 +11,9 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -29,20 +29,29 @@ const renewBefore = jobspec.SettingsLifetime / 2
 
 // Publisher signs with the org's dispatch key.
 type Publisher struct {
-	Keys             *access.Keyring
+	Keys             *keys.Ring
 	MinRunnerVersion string
+}
+
+// Facts are what the settings of an install say.
+type Facts struct {
+	Install db.Install
+	Runner  db.Runner
+	App     *appconfig.App // nil for an install that is not live
+	State   db.StateVersion
+	Probes  []jobspec.Probe
 }
 
 // Publish stores a new version of an install's settings when they differ from
 // the last ones or those are about to expire. next is when it should be called
-// again. app may be nil for an install that is not live.
-func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Install, runner db.Runner, app *appconfig.App, state db.StateVersion, probes []jobspec.Probe, now time.Time) (next time.Time, err error) {
+// again.
+func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, f Facts, now time.Time) (next time.Time, err error) {
 	s := jobspec.Settings{
-		OrgID: install.OrgID, InstallID: install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
-		State: state.Tree, StateVersion: int(state.Version),
+		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
+		State: f.State.Tree, StateVersion: int(f.State.Version),
 	}
-	if install.State == "live" && app != nil {
-		if s.Schedule, err = schedule(app, probes); err != nil {
+	if f.Install.State == "live" && f.App != nil {
+		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -50,7 +59,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 	if err != nil {
 		return time.Time{}, fmt.Errorf("digest settings: %w", err)
 	}
-	last, err := tx.LatestSettings(ctx, install.ID)
+	last, err := tx.LatestSettings(ctx, f.Install.ID)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return time.Time{}, fmt.Errorf("read settings: %w", err)
 	}
@@ -63,15 +72,15 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 		return time.Time{}, err
 	}
 	s.Version, s.IssuedAt, s.ExpiresAt = last.Version+1, now, now.Add(jobspec.SettingsLifetime)
-	envelope, err := workflow.Sign(ctx, tx, p.Keys, capsule.SettingsType, s)
+	envelope, err := p.Keys.Sign(ctx, tx, capsule.SettingsType, s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("sign settings: %w", err)
 	}
-	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
+	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: f.Install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("store settings: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, runner.ID)
+	tx.NotifyAfterCommit(Channel, f.Runner.ID)
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 
@@ -80,7 +89,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, install db.Instal
 // A runner runs those checks only that it accepted with a release.
 func schedule(app *appconfig.App, probes []jobspec.Probe) ([]jobspec.Scheduled, error) {
 	out := []jobspec.Scheduled{}
-	scripts, err := workflow.Scripts(app)
+	scripts, err := orders.Scripts(app)
 	if err != nil {
 		return nil, err
 	}

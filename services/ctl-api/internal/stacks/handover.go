@@ -8,7 +8,7 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -72,7 +72,7 @@ func (s *Service) order(ctx context.Context, st *store.Store, org, stackID strin
 		if body.Handover == nil || install.ForgottenAt != nil {
 			return nil
 		}
-		raw, err := s.Keys.Open(access.HandoverAtRest(org, install.ID), body.Handover)
+		raw, err := s.Keys.Open(keys.HandoverAtRest(org, install.ID), body.Handover)
 		if err != nil {
 			return fmt.Errorf("open handover: %w", err)
 		}

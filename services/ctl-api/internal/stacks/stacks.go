@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -35,7 +36,7 @@ const secretTTL = 7 * 24 * time.Hour
 
 // Service makes stacks.
 type Service struct {
-	Keys *access.Keyring
+	Keys *keys.Ring
 	// Insert queues a River job as part of the transaction.
 	Insert func(ctx context.Context, tx *store.Tx, args river.JobArgs) error
 	// RunnerAPIURL and LogURL are where runners find the control plane.
@@ -75,7 +76,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 		return err
 	}
 	phoneHome, phoneHomeHash := auth.NewSecret(auth.PhoneHomePrefix)
-	body, err := s.sealHandover(access.HandoverAtRest(tx.OrgID(), install.ID), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
+	body, err := s.sealHandover(keys.HandoverAtRest(tx.OrgID(), install.ID), secrets{Runner: runner.ID, Enrolment: enrolment.Secret, PhoneHome: phoneHome})
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -50,14 +51,14 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, ctl := access.NewKeyring(master), pg.AsRole(store.RoleCtl)
-	made, err := access.CreateOrg(t.Context(), ctl, keys, "vendor", "admin", "test", auth.RoleAdmin)
+	ring, ctl := keys.New(master), pg.AsRole(store.RoleCtl)
+	made, err := access.CreateOrg(t.Context(), ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{
 		t: t, pg: pg, org: made.Org.OrgID, install: id.New(id.Install), runner: id.New(id.Runner), buildRunner: id.New(id.Runner),
-		tender: &tend.Tender{Store: ctl, Waker: noLater{}, Publisher: &settings.Publisher{Keys: keys}, Log: slog.New(slog.DiscardHandler)},
+		tender: &tend.Tender{Store: ctl, Waker: noLater{}, Publisher: &settings.Publisher{Keys: ring}, Log: slog.New(slog.DiscardHandler)},
 	}
 	app, customer := id.New(id.App), id.New(id.Customer)
 	r.exec(`insert into apps (id, org_id, name) values ($1, $2, 'hello')`, app, r.org)

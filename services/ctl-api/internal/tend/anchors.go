@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -47,7 +47,9 @@ func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time
 		if err != nil {
 			return err
 		}
-		return t.Publisher.Keys.Anchor(ctx, tx, anchorActor, "head of install "+install.Name, installID, access.HeadOf(head.Seq, head.Hash))
+		return t.Publisher.Keys.Anchor(ctx, tx, keys.Anchored{
+			Actor: anchorActor, What: "head of install " + install.Name, Chain: installID, Head: keys.HeadOf(head.Seq, head.Hash),
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("anchor chain: %w", err)

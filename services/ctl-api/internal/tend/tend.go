@@ -3,7 +3,7 @@
 // runner's signed settings fresh, and records in the org's chain what
 // runner-api raised an alarm about and how far the install's chain has come. It
 // is worked by the River jobs install_advance and install_due and, like
-// workflow.Advance, trusts rows only.
+// workflow.Engine, trusts rows only.
 package tend
 
 import (
@@ -17,17 +17,23 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
+// Waker has an install looked at again at a later time.
+type Waker interface {
+	WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error
+}
+
 // Tender looks after installs. Any number may run side by side.
 type Tender struct {
 	Store     *store.Store
-	Waker     workflow.Waker
+	Waker     Waker
 	Publisher *settings.Publisher
 	Log       *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -111,41 +117,43 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	var app *appconfig.App
 	var state db.StateVersion
 	if install.ReleaseID != nil {
-		if app, err = workflow.AppInForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
+		if app, err = releaseview.InForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
 			return err
 		}
-		state, err = workflow.EnsureState(ctx, tx, t.Publisher.Keys, install, install.InputsVersion, *install.ReleaseID, "settings")
+		state, err = statetree.Ensure(ctx, tx, t.Publisher.Keys, statetree.Wanted{
+			Install: install, InputsVersion: install.InputsVersion, ReleaseID: *install.ReleaseID, Cause: "settings",
+		})
 		if err != nil {
 			return err
 		}
 	}
 	var probes []jobspec.Probe
 	if install.State == "live" {
-		if probes, err = workflow.Probes(ctx, tx, install, app); err != nil {
+		if probes, err = releaseview.Probes(ctx, tx.Queries, install, app); err != nil {
 			return err
 		}
 	}
-	silentAt, err := health.Judge(ctx, tx, install, orEmpty(app), probes, now)
+	silentAt, err := health.Judge(ctx, tx, health.Judged{Install: install, App: orEmpty(app), Probes: probes, Now: now})
 	if err != nil {
 		return err
 	}
-	renewAt, err := t.Publisher.Publish(ctx, tx, install, runner, app, state, probes, now)
+	renewAt, err := t.Publisher.Publish(ctx, tx, settings.Facts{Install: install, Runner: runner, App: app, State: state, Probes: probes}, now)
 	if err != nil {
 		return err
 	}
-	return t.again(ctx, tx, installID, silentAt, renewAt)
-}
-
-// again asks to be called at the earlier of the two times that is set.
-func (t *Tender) again(ctx context.Context, tx *store.Tx, installID string, silentAt, renewAt time.Time) error {
-	at := renewAt
-	if !silentAt.IsZero() && (at.IsZero() || silentAt.Before(at)) {
-		at = silentAt
-	}
+	at := earlier(silentAt, renewAt)
 	if at.IsZero() {
 		return nil
 	}
 	return t.Waker.WakeInstallAt(ctx, tx, installID, at)
+}
+
+// earlier is the earlier of two times that is set; zero when none is.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
 }
 
 func orEmpty(app *appconfig.App) *appconfig.App {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
@@ -19,14 +19,14 @@ type Values struct {
 }
 
 // Read opens the variables of an app.
-func Read(ctx context.Context, tx *store.Tx, keys sealer, appID string) (Values, error) {
+func Read(ctx context.Context, tx *store.Tx, ring sealer, appID string) (Values, error) {
 	rows, err := tx.ListAppVariables(ctx, appID)
 	if err != nil {
 		return Values{}, fmt.Errorf("read variables: %w", err)
 	}
 	out := Values{Plain: map[string]any{}, Sensitive: map[string]any{}}
 	for _, row := range rows {
-		value, err := valueOf(keys, row)
+		value, err := valueOf(ring, row)
 		if err != nil {
 			return Values{}, err
 		}
@@ -50,19 +50,19 @@ type sealedValue struct {
 	Value string `json:"value"`
 }
 
-func sealValue(keys sealer, orgID, appID string, v Variable) ([]byte, error) {
+func sealValue(ring sealer, orgID, appID string, v Variable) ([]byte, error) {
 	raw, err := json.Marshal(sealedValue{App: appID, Name: v.Name, Value: v.Value})
 	if err != nil {
 		return nil, err
 	}
-	return keys.Seal(access.VariableAtRest(orgID, appID, v.Name), raw)
+	return ring.Seal(keys.VariableAtRest(orgID, appID, v.Name), raw)
 }
 
-func valueOf(keys sealer, row db.AppVariable) (string, error) {
+func valueOf(ring sealer, row db.AppVariable) (string, error) {
 	if !IsSensitive(row) {
 		return optional.Value(row.Value), nil
 	}
-	raw, err := keys.Open(access.VariableAtRest(row.OrgID, row.AppID, row.Name), row.Sealed)
+	raw, err := ring.Open(keys.VariableAtRest(row.OrgID, row.AppID, row.Name), row.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("open variable %s of %s: %w", row.Name, row.AppID, err)
 	}

@@ -62,7 +62,7 @@ type sealer interface {
 
 // Set sets a variable of an app and wakes its installs. One that is like that
 // already stays as it is: changed is false.
-func Set(ctx context.Context, tx *store.Tx, keys sealer, appID string, v Variable, actor string) (row db.AppVariable, changed bool, err error) {
+func Set(ctx context.Context, tx *store.Tx, ring sealer, appID string, v Variable, actor string) (row db.AppVariable, changed bool, err error) {
 	if err := v.check(); err != nil {
 		return row, false, err
 	}
@@ -76,7 +76,7 @@ func Set(ctx context.Context, tx *store.Tx, keys sealer, appID string, v Variabl
 	count, total := 1, len(v.Value)
 	for _, other := range rows {
 		if other.Name == v.Name {
-			if same, err := isNow(keys, other, v); err != nil || same {
+			if same, err := isNow(ring, other, v); err != nil || same {
 				return other, false, err
 			}
 			continue
@@ -90,7 +90,7 @@ func Set(ctx context.Context, tx *store.Tx, keys sealer, appID string, v Variabl
 	}
 	set := db.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: actor}
 	if v.Sensitive {
-		if set.Sealed, err = sealValue(keys, tx.OrgID(), appID, v); err != nil {
+		if set.Sealed, err = sealValue(ring, tx.OrgID(), appID, v); err != nil {
 			return row, false, err
 		}
 	} else {
@@ -104,11 +104,11 @@ func Set(ctx context.Context, tx *store.Tx, keys sealer, appID string, v Variabl
 }
 
 // isNow says whether a variable is stored just so.
-func isNow(keys sealer, row db.AppVariable, v Variable) (bool, error) {
+func isNow(ring sealer, row db.AppVariable, v Variable) (bool, error) {
 	if IsSensitive(row) != v.Sensitive {
 		return false, nil
 	}
-	value, err := valueOf(keys, row)
+	value, err := valueOf(ring, row)
 	return value == v.Value, err
 }
 

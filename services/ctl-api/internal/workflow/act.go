@@ -2,252 +2,89 @@ package workflow
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
 
-	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/ctl-api/internal/health"
-	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// rest writes what the workflow's row shall read while nothing can be done.
-func (r *round) rest(ctx context.Context, d Decision) error {
-	if d.WorkflowState != WorkflowRunning && d.WorkflowState != WorkflowWaiting {
-		return nil
+// act does the one thing that was decided.
+func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+	switch d.Do {
+	case flow.DoStartWorkflow:
+		return startWorkflow(ctx, tx, s)
+	case flow.DoFinishWorkflow:
+		return finishWorkflow(ctx, tx, s, d)
+	case flow.DoStartStep:
+		return setStep(ctx, tx, s.step, stepIs{state: flow.StepRunning})
+	case flow.DoWaitStep:
+		if err := e.Waker.WakeWorkflowAt(ctx, tx, s.workflow.ID, d.Wait.Deadline); err != nil {
+			return err
+		}
+		return setStep(ctx, tx, s.step, stepIs{state: flow.StepWaiting, wait: d.Wait})
+	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
+		return endStep(ctx, tx, s, d)
+	case flow.DoPutOff:
+		return putOff(ctx, tx, s, d)
+	case flow.DoRunCheck:
+		return e.runCheck(ctx, tx, s)
+	case flow.DoCancelJob:
+		return cancelJob(ctx, tx, s, d.JobID)
 	}
-	p := db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState}
-	if d.WorkflowState == WorkflowWaiting {
-		step := r.step(d.StepID)
-		p.WaitReason, p.WaitOn, p.WaitDeadline = step.WaitReason, step.WaitOn, step.WaitDeadline
-	}
-	if r.workflow.State == p.State && optional.Value(r.workflow.WaitOn) == optional.Value(p.WaitOn) && optional.Value(r.workflow.WaitReason) == optional.Value(p.WaitReason) {
-		return nil
-	}
-	if err := r.tx.SetWorkflowState(ctx, p); err != nil {
-		return err
-	}
-	return r.event(ctx, "workflow", map[string]any{"state": p.State, "wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline)})
+	return e.actOnChange(ctx, tx, s, d)
 }
 
-// act does the one thing that was decided.
-func (r *round) act(ctx context.Context, d Decision) error {
-	step := r.step(d.StepID)
+// actOnChange does what is about the change of a step: it reads that and its
+// resource as they are, with their bulk.
+func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+	if s.step.ChangeID != nil {
+		c, err := tx.GetChange(ctx, *s.step.ChangeID)
+		if err != nil {
+			return fmt.Errorf("read change: %w", err)
+		}
+		s.change = &c
+	}
+	if s.step.ResourceID != nil && (d.Do == flow.DoPlan || d.Do == flow.DoNoChange || d.Do == flow.DoSettleChange) {
+		var err error
+		if s.resource, err = tx.GetResource(ctx, *s.step.ResourceID); err != nil {
+			return fmt.Errorf("read resource: %w", err)
+		}
+	}
 	switch d.Do {
-	case DoStartWorkflow:
-		return r.startWorkflow(ctx)
-	case DoFinishWorkflow:
-		return r.finishWorkflow(ctx, d)
-	case DoStartStep:
-		return r.setStep(ctx, step, StepRunning, Wait{}, "", "")
-	case DoWaitStep:
-		if err := r.Waker.WakeWorkflowAt(ctx, r.tx, r.workflow.ID, d.Wait.Deadline); err != nil {
-			return err
-		}
-		return r.setStep(ctx, step, StepWaiting, d.Wait, "", "")
-	case DoSucceedStep, DoFailStep, DoCancelStep:
-		return r.endStep(ctx, step, d)
-	case DoPlan, DoRunCheck:
-		if step.State == StepWaiting { // for the runner: it is there
-			if err := r.setStep(ctx, step, StepRunning, Wait{}, "", ""); err != nil {
-				return err
-			}
-		}
-		if d.Do == DoRunCheck {
-			return r.runCheck(ctx, step)
-		}
-		return r.planChange(ctx, step)
-	case DoPropose:
-		return r.propose(ctx, step)
-	case DoNoChange:
-		return r.noChange(ctx, step)
-	case DoPlanned:
-		return r.planned(ctx, step)
-	case DoApprove:
-		return r.approve(ctx, r.changes[step.ID], d.Rule)
-	case DoExecute:
-		return r.execute(ctx, step)
-	case DoSettleChange:
-		return r.settleChange(ctx, step, d)
-	case DoPutOff:
-		return r.putOff(ctx, step, d)
-	case DoCancelJob:
-		if err := r.tx.CancelJob(ctx, d.JobID); err != nil {
-			return err
-		}
-		r.tx.NotifyAfterCommit("berth_jobs", optional.Value(r.runnerID()))
-		return r.event(ctx, "job", map[string]any{"job_id": d.JobID, "step": step.Name, "cancel": true})
+	case flow.DoPlan:
+		return e.plan(ctx, tx, s)
+	case flow.DoPropose:
+		return propose(ctx, tx, s)
+	case flow.DoNoChange:
+		return noChange(ctx, tx, s)
+	case flow.DoPlanned:
+		return showPlan(ctx, tx, s)
+	case flow.DoApprove:
+		return approveByRule(ctx, tx, s, d.Rule)
+	case flow.DoExecute:
+		return e.execute(ctx, tx, s)
+	case flow.DoSettleChange:
+		return settleChange(ctx, tx, s, d)
 	}
 	return fmt.Errorf("no act for decision %q", d.Do)
 }
 
-// setStep writes a step's state with its wait and tells it.
-func (r *round) setStep(ctx context.Context, step db.Step, state string, w Wait, errText, remedy string) error {
-	p := db.SetStepStateParams{ID: step.ID, State: state, Error: optional.Of(errText), Remedy: optional.Of(remedy)}
-	if state == StepWaiting {
-		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(w.Reason), optional.Of(w.On), optional.Of(w.Deadline)
-		if w.On == "" { // who can end it is always named
-			p.WaitOn = optional.Of("operator")
-		}
-	}
-	if err := r.tx.SetStepState(ctx, p); err != nil {
-		return fmt.Errorf("set step %s to %s: %w", step.Name, state, err)
-	}
-	return r.event(ctx, "step", map[string]any{
-		"step_id": step.ID, "step": step.Name, "state": state, "error": errText, "remedy": remedy,
-		"wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline),
-	})
-}
-
-func (r *round) endStep(ctx context.Context, step db.Step, d Decision) error {
-	if StepKind(step.Kind) == StepCheck {
-		if err := r.settleCheckRun(ctx, step); err != nil {
-			return err
-		}
-	}
-	switch d.Do {
-	case DoSucceedStep:
-		if StepKind(step.Kind) == StepAwaitStack {
-			if err := r.tx.MakeStackLive(ctx, r.install.ID); err != nil {
-				return err
-			}
-		}
-		return r.setStep(ctx, step, StepSucceeded, Wait{}, "", "")
-	case DoFailStep:
-		return r.setStep(ctx, step, StepFailed, Wait{}, d.Error, d.Remedy)
-	}
-	if c, ok := r.changes[step.ID]; ok && !changeEnded(c.State) {
-		err := r.tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-			ID: c.ID, State: ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of("the workflow was cancelled"),
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return r.setStep(ctx, step, StepCancelled, Wait{}, "", "")
-}
-
-func changeEnded(state string) bool {
-	switch state {
-	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
-		return false
-	}
-	return true
-}
-
-func (r *round) startWorkflow(ctx context.Context) error {
-	if err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: WorkflowRunning}); err != nil {
+// cancelJob asks the runner to stop a job.
+func cancelJob(ctx context.Context, tx *store.Tx, s subject, jobID string) error {
+	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
-	if state := installDuring(Kind(r.workflow.Kind)); state != "" && !r.workflow.PlanOnly {
-		if err := r.tx.MoveInstall(ctx, db.MoveInstallParams{ID: r.install.ID, State: state}); err != nil {
-			return err
-		}
-		// While it is made or removed, its checks mean nothing.
-		if err := r.tx.WakeInstall(ctx, r.install.ID); err != nil {
-			return err
-		}
-	}
-	return r.event(ctx, "workflow", map[string]any{"state": WorkflowRunning})
+	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": jobID, "step": s.step.Name, "cancel": true}))
 }
 
-// installDuring is what an install is while a workflow of a kind is at work;
-// empty leaves it.
-func installDuring(k Kind) string {
-	switch k {
-	case KindProvision:
-		return "provisioning"
-	case KindDeprovision:
-		return "deprovisioning"
-	}
-	return ""
-}
-
-// finishWorkflow ends the workflow and moves the install.
-func (r *round) finishWorkflow(ctx context.Context, d Decision) error {
-	err := r.tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: r.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
-	if err != nil {
-		return err
-	}
-	if d.WorkflowState == WorkflowSucceeded && !r.workflow.PlanOnly {
-		move := db.MoveInstallParams{ID: r.install.ID, State: r.install.State}
-		switch Kind(r.workflow.Kind) {
-		case KindProvision:
-			move.State, move.ReleaseID = "live", r.workflow.ReleaseID
-		case KindDeploy:
-			move.ReleaseID = r.workflow.ReleaseID
-		case KindDeprovision:
-			move.State = "deprovisioned"
-		}
-		if err := r.tx.MoveInstall(ctx, move); err != nil {
-			return err
-		}
-		if err := r.judge(ctx, move); err != nil {
-			return err
-		}
-	}
-	if err := r.event(ctx, "workflow", map[string]any{"state": d.WorkflowState, "error": d.Error}); err != nil {
-		return err
-	}
-	// What the runner does by itself depends on what is deployed.
-	return r.tx.WakeInstall(ctx, r.install.ID)
-}
-
-// judge makes the verdicts on the install's health before the workflow is seen
-// as finished: whoever waited for it asks for them next.
-func (r *round) judge(ctx context.Context, moved db.MoveInstallParams) error {
-	install := r.install
-	install.State = moved.State
-	if moved.ReleaseID != nil {
-		install.ReleaseID = moved.ReleaseID
-	}
-	if install.ReleaseID == nil {
-		return nil
-	}
-	app, err := AppInForce(ctx, r.tx.Queries, install.ID, *install.ReleaseID)
-	if err != nil {
-		return err
-	}
-	probes, err := Probes(ctx, r.tx, install, app)
-	if err != nil {
-		return err
-	}
-	_, err = health.Judge(ctx, r.tx, install, app, probes, r.now())
-	return err
-}
-
-// event appends to the workflow's gapless record and wakes who follows it.
-func (r *round) event(ctx context.Context, kind string, body map[string]any) error {
-	for k, v := range body {
+// tell appends to the workflow's record. What has no value is left out.
+func tell(ctx context.Context, tx *store.Tx, e events.Event) error {
+	for k, v := range e.Body {
 		if v == nil || v == "" {
-			delete(body, k)
+			delete(e.Body, k)
 		}
 	}
-	return appendEvent(ctx, r.tx, r.workflow.ID, kind, body)
-}
-
-func waitBody(reason, on *string, deadline *time.Time) any {
-	if reason == nil {
-		return nil
-	}
-	return map[string]any{"reason": *reason, "on": optional.Value(on), "deadline": deadline}
-}
-
-func (r *round) runnerID() *string {
-	if r.runner == nil {
-		return nil
-	}
-	return &r.runner.ID
-}
-
-// newID is id.New; a variable name of its own keeps the calls short.
-func newID(prefix string) string { return id.New(prefix) }
-
-func mustJSON(v any) json.RawMessage {
-	raw, err := json.Marshal(v)
-	if err != nil { // only our own structs and maps come here
-		panic(fmt.Sprintf("marshal %T: %v", v, err))
-	}
-	return raw
+	return events.Append(ctx, tx, e)
 }

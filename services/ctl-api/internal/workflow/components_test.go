@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 )
 
@@ -15,7 +16,7 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	r := newRig(t, func(app *appconfig.App) { app.Component("card").Toggleable = true })
 	r.provision()
 	r.exec(`update installs set toggles = '{"card": false}', toggles_version = 1`)
-	w := r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	if got := r.value(`select kind || ' ' || reason from steps where workflow_id = $1 and name = 'component/card'`, w); got != "teardown it is switched off in this install" {
 		t.Fatalf("the step of the card is %q", got)
 	}
@@ -42,13 +43,13 @@ func TestWhatIsSwitchedOffIsRemovedAndMadeAgain(t *testing.T) {
 	if got := r.value(`select count(*)::text from checks`); got != "0" {
 		t.Errorf("%s checks are judged, want none", got)
 	}
-	again := r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	again := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	if _, there := r.steps(again)["component/card"]; there {
 		t.Error("what is gone is removed again")
 	}
 
 	r.exec(`update installs set toggles = '{"card": true}', toggles_version = 2`)
-	w = r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	w = r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	for _, c := range []string{"component/greeting", "component/key"} {
 		r.planned(w, c, "")
 	}
@@ -80,7 +81,7 @@ func TestOverridesArePinnedWithTheInputs(t *testing.T) {
 		return spec.TerraformModule.InstallVars
 	}
 	override(2, `text = "{{ .nuon.name }}"`)
-	first := r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	first := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	if got := vars(first, "component/greeting"); got != `text = "{{ .nuon.name }}"` {
 		t.Errorf("the plan of the greeting has install_vars %q", got)
 	}
@@ -96,7 +97,7 @@ func TestOverridesArePinnedWithTheInputs(t *testing.T) {
 	if got := vars(first, "component/greeting"); got != `text = "{{ .nuon.name }}"` {
 		t.Errorf("the second plan has install_vars %q, want those that the workflow began with", got)
 	}
-	gone := r.start(workflow.Request{Kind: workflow.KindDeprovision, ApproveAll: true})
+	gone := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
 	r.planned(gone, "component/card", "")
 	if got := vars(gone, "component/greeting"); got != `text = "3"` {
 		t.Errorf("the removal has install_vars %q", got)

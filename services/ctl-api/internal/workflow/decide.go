@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -64,7 +66,7 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 	if c.WorkflowID != workflowID {
 		return fault.Newf(fault.ErrInvalid, "change %s is of another workflow: decide on it by itself", c.ID)
 	}
-	if c.State != ChangeProposed {
+	if c.State != flow.ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
 	if a.EffectDigest != optional.Value(c.EffectDigest) {
@@ -72,11 +74,11 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
 	}
-	answer, state := "approve", ChangeApproved
+	answer, state := "approve", flow.ChangeApproved
 	if a.Approve {
 		err = tx.ApproveChange(ctx, c.ID)
 	} else {
-		answer, state = "deny", ChangeDenied
+		answer, state = "deny", flow.ChangeDenied
 		reason := "denied by " + a.Actor
 		if a.Note != "" {
 			reason += ": " + a.Note
@@ -92,24 +94,31 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)
 	}
-	body := map[string]any{"change_id": c.ID, "state": state, "actor": a.Actor}
-	return appendEvent(ctx, tx, c.WorkflowID, "change", body)
+	body := events.Body{"change_id": c.ID, "state": state, "actor": a.Actor}
+	return events.Append(ctx, tx, events.Event{WorkflowID: c.WorkflowID, Kind: events.Change, Body: body})
+}
+
+// Standing is a person's answer to all that a workflow proposes.
+type Standing struct {
+	WorkflowID string
+	Actor      string
+	Note       string
 }
 
 // ApproveAll makes a standing answer for a workflow: what it proposes now and
 // later is approved.
-func ApproveAll(ctx context.Context, tx *store.Tx, workflowID, actor, note string) error {
-	w, err := tx.LockWorkflow(ctx, workflowID)
+func ApproveAll(ctx context.Context, tx *store.Tx, a Standing) error {
+	w, err := tx.LockWorkflow(ctx, a.WorkflowID)
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if finished(w.State) {
+	if flow.Finished(w.State) {
 		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
 	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
 		return err
 	}
-	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"approve_all": true, "actor": actor, "note": note}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Workflow, Body: events.Body{"approve_all": true, "actor": a.Actor, "note": a.Note}}); err != nil {
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
@@ -122,13 +131,13 @@ func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if finished(w.State) || w.CancelRequestedAt != nil {
+	if flow.Finished(w.State) || w.CancelRequestedAt != nil {
 		return nil
 	}
 	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
 		return err
 	}
-	if err := appendEvent(ctx, tx, w.ID, "workflow", map[string]any{"cancel_requested": true, "actor": actor}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Workflow, Body: events.Body{"cancel_requested": true, "actor": actor}}); err != nil {
 		return err
 	}
 	return tx.WakeWorkflow(ctx, w.ID)
@@ -149,30 +158,26 @@ func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID 
 	if step, err = tx.GetStep(ctx, stepID); err != nil {
 		return "", fmt.Errorf("read step: %w", err)
 	}
-	if step.State != StepFailed {
+	if step.State != flow.StepFailed {
 		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step is retried", step.Name, step.State)
 	}
 	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
 	if err != nil {
 		return "", fmt.Errorf("read workflow: %w", err)
 	}
-	if w.State == WorkflowCancelled {
+	if w.State == flow.WorkflowCancelled {
 		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
 	}
 	if err := tx.RetryStep(ctx, step.ID); err != nil {
 		return "", fmt.Errorf("retry step: %w", err)
 	}
-	if w.State == WorkflowFailed {
-		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: WorkflowRunning}); err != nil {
+	if w.State == flow.WorkflowFailed {
+		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: flow.WorkflowRunning}); err != nil {
 			return "", err
 		}
 	}
-	if err := appendEvent(ctx, tx, w.ID, "step", map[string]any{"step_id": step.ID, "step": step.Name, "state": StepPending, "retried_by": actor}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}}); err != nil {
 		return "", err
 	}
 	return w.ID, tx.WakeWorkflow(ctx, w.ID)
-}
-
-func finished(state string) bool {
-	return state == WorkflowSucceeded || state == WorkflowFailed || state == WorkflowCancelled
 }

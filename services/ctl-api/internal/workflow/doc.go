@@ -1,25 +1,20 @@
 // Package workflow is the engine that brings an install from what it is to what
 // it shall be.
 //
-// It has a pure half and an acting half. Plan turns a request into the graph of
-// steps; Next looks at the rows of one workflow and says the one thing to do
-// now. Neither does I/O; both are tested as tables. Advance, the only worker,
-// locks the workflow's row, reads, asks Next, does that one thing in the same
-// transaction, and repeats until Next has nothing more. Rows are the program
-// counter: a worker that dies anywhere is simply followed by another.
+// Package flow decides what that takes; this package does it. Advance, the only
+// worker, locks the workflow's row, reads, asks flow.Next, does that one thing in
+// the same transaction, and repeats until Next has nothing more. Rows are the
+// program counter: a worker that dies anywhere is simply followed by another.
 //
-// # A step that mutates
+//	load (load.go) ─▶ flow.Next ─▶ act (act.go) ─┬─ step.go, lifecycle.go   steps, the workflow, the install
+//	                                             ├─ plan.go, propose.go     a change up to its decision
+//	                                             ├─ execute.go, settle.go   the grant, and what came of it
+//	                                             ├─ run.go                  runs of actions and checks
+//	                                             └─ dispatch.go             the job with its signed order
 //
-//	pending ─▶ running ──────────────────────────────────────▶ succeeded
-//	             │  change: preparing ─▶ proposed ─▶ approved ─▶ executing ─▶ applied
-//	             │             │            │          │             ├─▶ uncertain ─▶ a new change, which plans
-//	             │             │            │          │             ├─▶ stale     ─▶ a new change, which plans
-//	             │             │            │          │             └─▶ failed    ─▶ retry or failed
-//	             │             │            │          └ waits for the resource's lock
-//	             │             │            ├─▶ denied ─▶ step and workflow end
-//	             │             │            └─▶ superseded by another workflow's proposal
-//	             │             └─▶ no_change ─▶ step succeeded
-//	             └─ waits for stack, runner, decision, lock: a row with reason, on, deadline
+// What is done is functions over the subject of a decision: the rows that it is
+// about. Requests (request.go) and answers of people (decide.go) come from the
+// API; why.go explains what a workflow waits for.
 //
 // Who wakes it: the request itself, runner-api when a job ends
 // (berth.wake_workflow), a decision, a retry or cancel, the end of a lock, and a

@@ -24,6 +24,8 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -34,7 +36,7 @@ import (
 // rig is an install of examples/hello on a real database. The runner's half of
 // the story is played by writing what runner-api writes.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	admin   *pgxpool.Pool
 	ctl     *store.Store
 	engine  *workflow.Engine
@@ -56,7 +58,7 @@ func (noLater) WakeWorkflowAt(context.Context, *store.Tx, string, time.Time) err
 func (noLater) WakeInstallAt(context.Context, *store.Tx, string, time.Time) error  { return nil }
 
 // newRig makes it; change may make another app of the example.
-func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
+func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 	t.Helper()
 	ctx := t.Context()
 	pg := pgtest.New(t)
@@ -64,10 +66,10 @@ func newRig(t *testing.T, change ...func(*appconfig.App)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := access.NewKeyring(master)
+	ring := keys.New(master)
 	r := &rig{t: t, admin: pg.Admin(), ctl: pg.AsRole(store.RoleCtl)}
-	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: keys, Log: slog.New(slog.DiscardHandler)}
-	made, err := access.CreateOrg(ctx, r.ctl, keys, "vendor", "admin", "test", auth.RoleAdmin)
+	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: ring, Log: slog.New(slog.DiscardHandler)}
+	made, err := access.CreateOrg(ctx, r.ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func (r *rig) seed(change ...func(*appconfig.App)) {
 // sealedInputs are the sensitive inputs as a version of them is stored.
 func (r *rig) sealedInputs(version int32) []byte {
 	r.t.Helper()
-	sealed, err := r.engine.Keys.Seal(access.InputsAtRest(r.org, r.install, version), []byte(`{"passphrase":"a canary that nobody may see"}`))
+	sealed, err := r.engine.Keys.Seal(keys.InputsAtRest(r.org, r.install, version), []byte(`{"passphrase":"a canary that nobody may see"}`))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -292,7 +294,7 @@ func (r *rig) output(name, value string) jobspec.Outputs {
 func (r *rig) provision() string {
 	r.t.Helper()
 	r.arrive()
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	r.planned(w, "sandbox", "sb")
 	r.applied(w, "sandbox", jobspec.OutcomeSucceeded, r.output("data_dir", "/data/hello"))
 	for _, c := range []string{"component/greeting", "component/key"} {
@@ -308,7 +310,7 @@ func (r *rig) provision() string {
 func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	if got := r.value(`select wait_reason || ' ' || wait_on from workflows where id = $1`, w); got != "stack customer" {
 		t.Fatalf("workflow waits for %q, want the stack", got)
 	}
@@ -399,7 +401,7 @@ func TestDecisions(t *testing.T) {
 		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error { return workflow.Decide(ctx, tx, a) })
 	}
 	propose := func() (w, change string) {
-		w = r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}})
+		w = r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
 		r.planned(w, "component/greeting", "new text")
 		return w, r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	}
@@ -453,7 +455,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
 	r.tx(func(ctx context.Context, tx *store.Tx) error {
@@ -512,9 +514,9 @@ func TestOneChangePerResourceExecutes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	first := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
-	second := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
-	other := r.start(workflow.Request{Kind: workflow.KindDeploy, Components: []string{"key"}, ApproveAll: true})
+	first := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	second := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	other := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"key"}, ApproveAll: true})
 	r.planned(first, "component/greeting", "a")
 	r.planned(second, "component/greeting", "b")
 	r.planned(other, "component/key", "c")
@@ -536,7 +538,7 @@ func TestTwoAdvancesAtOnceMakeOneOfEverything(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.arrive()
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	jobID, _ := r.openJob(w, "sandbox")
 	effect := capsule.Effect{OrgID: r.org, PlanDigest: "x"}
 	raw, err := json.Marshal(map[string]any{"outcome": "succeeded", "plan": map[string]any{"effect": effect, "effect_digest": effect.Digest(), "summary": jobspec.PlanSummary{}, "pinned": "sha256:p"}})
@@ -565,7 +567,7 @@ func TestDeprovisionRemovesWhatWasMade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeprovision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
 	for _, step := range []string{"component/card", "component/greeting", "component/key", "sandbox"} {
 		_, spec := r.openJob(w, step)
 		if !spec.Destroy {
@@ -586,7 +588,7 @@ func TestCancelStopsWhereItIsSafe(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: workflow.KindDeploy, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	r.planned(w, "component/greeting", "a") // executing now
 	r.exec(`update runner_jobs set state = 'leased' where workflow_id = $1 and operation = 'apply'`, w)
 	r.tx(func(ctx context.Context, tx *store.Tx) error { return workflow.Cancel(ctx, tx, w, "ada") })

@@ -2,151 +2,126 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// round is one look at a workflow's rows and the acts that follow from it,
-// within one transaction that holds the workflow's row.
-type round struct {
-	*Engine
-	tx        *store.Tx
-	workflow  db.Workflow
-	install   db.Install
-	steps     []db.Step
-	changes   map[string]db.Change // by step id
-	resources []db.Resource
-	runner    *db.Runner
-	state     State
+// rows is one look at a workflow, in a transaction that holds the workflow's row.
+type rows struct {
+	now      time.Time
+	workflow db.Workflow
+	around   db.InstallToMoveRow
+	steps    []db.StepsToMoveRow
+	jobs     []db.JobsOfWorkflowRow
 }
 
-// load locks the workflow's row and reads what Next needs.
-func (e *Engine) load(ctx context.Context, tx *store.Tx, workflowID string) (*round, error) {
-	r := &round{Engine: e, tx: tx, changes: map[string]db.Change{}}
+// load locks the workflow's row and reads what flow.Next needs. The lock is a
+// statement of its own: what is read after it is as whoever held the row before
+// has left it.
+func load(ctx context.Context, tx *store.Tx, workflowID string, now time.Time) (*rows, error) {
+	r := &rows{now: now}
 	var err error
 	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("lock workflow: %w", err)
 	}
-	if r.install, err = tx.FindInstall(ctx, r.workflow.InstallID); err != nil {
+	if r.around, err = tx.InstallToMove(ctx, r.workflow.InstallID); err != nil {
 		return nil, fmt.Errorf("read install: %w", err)
 	}
-	if r.steps, err = tx.StepsOfWorkflow(ctx, workflowID); err != nil {
+	if r.steps, err = tx.StepsToMove(ctx, workflowID); err != nil {
 		return nil, fmt.Errorf("read steps: %w", err)
 	}
-	changes, err := tx.CurrentChanges(ctx, workflowID)
-	if err != nil {
-		return nil, fmt.Errorf("read changes: %w", err)
-	}
-	for _, c := range changes {
-		r.changes[c.StepID] = c
-	}
-	if r.resources, err = tx.ResourcesOfInstall(ctx, r.install.ID); err != nil {
-		return nil, fmt.Errorf("read resources: %w", err)
-	}
-	jobs, err := tx.JobsOfWorkflow(ctx, &workflowID)
-	if err != nil {
+	if r.jobs, err = tx.JobsOfWorkflow(ctx, &workflowID); err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
-	counts, err := tx.CountStepChanges(ctx, workflowID)
-	if err != nil {
-		return nil, fmt.Errorf("count changes: %w", err)
-	}
-	stack, err := tx.NewestStack(ctx, r.install.ID)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
-		return nil, fmt.Errorf("read stack: %w", err)
-	}
-	runner, err := tx.InstallRunner(ctx, r.install.ID)
-	switch {
-	case err == nil:
-		r.runner = &runner
-	case !errors.Is(err, fault.ErrNotFound):
-		return nil, fmt.Errorf("read runner: %w", err)
-	}
-	r.state = r.assemble(jobs, counts, stack)
 	return r, nil
 }
 
-// assemble turns rows into what Next looks at.
-func (r *round) assemble(jobs []db.JobsOfWorkflowRow, counts []db.CountStepChangesRow, stack db.StackVersion) State {
+// state is the rows as flow.Next looks at them.
+func (r *rows) state() flow.State {
 	began := r.workflow.CreatedAt
 	if r.workflow.StartedAt != nil {
 		began = *r.workflow.StartedAt
 	}
-	s := State{
-		Now:             r.now(),
+	s := flow.State{
+		Now:             r.now,
 		WorkflowState:   r.workflow.State,
 		PlanOnly:        r.workflow.PlanOnly,
-		ApproveAll:      r.workflow.ApproveAll || r.install.ApprovalOption == "approve_all",
+		ApproveAll:      r.workflow.ApproveAll || r.around.Install.ApprovalOption == "approve_all",
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
-		StackActive:     stack.State == "active",
-		StackDeadline:   began.Add(stackTime),
-		RunnerDeadline:  began.Add(runnerTime),
-		LockedBy:        map[string]string{},
-	}
-	if r.runner != nil {
-		s.RunnerID = r.runner.ID
+		StackActive:     r.around.StackState == "active",
+		StackDeadline:   began.Add(flow.StackTime),
+		RunnerID:        r.around.RunnerID,
+		RunnerDeadline:  began.Add(flow.RunnerTime),
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
-		s.RunnerActive = r.runner.State == "active"
+		RunnerActive: r.around.RunnerState == "active",
+		NoMachine:    r.around.RunnerKey == nil,
+		Locks:        flow.Locks{By: map[string]string{}, SandboxID: r.around.SandboxID},
 	}
-	s.NoMachine = r.runner == nil || r.runner.PublicKey == nil
-	for _, res := range r.resources {
-		if res.LockedBy != nil {
-			s.LockedBy[res.ID] = *res.LockedBy
-		}
-		if res.Kind == "sandbox" {
-			s.SandboxID = res.ID
-		}
+	for i, id := range r.around.Held {
+		s.Locks.By[id] = r.around.Holders[i]
 	}
-	byID := map[string]*Job{}
-	runs := map[string]*Job{} // the newest check job of a step
-	for _, j := range jobs {
-		job := &Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
-		byID[j.ID] = job
-		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
-			runs[*j.StepID] = job
-		}
-	}
+	jobs, checks := r.stepJobs()
 	for _, row := range r.steps {
-		step := Step{
-			ID: row.ID, Name: row.Name, Kind: StepKind(row.Kind), ResourceID: optional.Value(row.ResourceID), Needs: row.Needs,
-			State: row.State, WaitReason: optional.Value(row.WaitReason), WaitOn: optional.Value(row.WaitOn),
-			Attempt: int(row.Attempt), MaxRetries: int(row.MaxRetries), Run: runs[row.ID],
-		}
-		if row.WaitDeadline != nil {
-			step.WaitDeadline = *row.WaitDeadline
-		}
-		for _, c := range counts {
-			if c.StepID != row.ID {
-				continue
-			}
-			switch c.State {
-			case ChangeUncertain:
-				step.Uncertain = int(c.Count)
-			case ChangeStale:
-				step.Stale = int(c.Count)
-			case ChangeFailed:
-				step.Failed = int(c.Count)
-			}
-		}
-		if c, ok := r.changes[row.ID]; ok && !beforeRetry(row, c.CreatedAt) {
-			change := &Change{
-				ID: c.ID, State: c.State, ReadOnly: StepKind(row.Kind) == StepForget, EffectDigest: optional.Value(c.EffectDigest), ApprovedDigest: optional.Value(c.ApprovedEffectDigest), Error: optional.Value(c.Error), Remedy: optional.Value(c.Remedy),
-				Plan: byID[optional.Value(c.PlanJobID)], Apply: byID[optional.Value(c.ApplyJobID)],
-			}
-			if c.WaitDeadline != nil {
-				change.Deadline = *c.WaitDeadline
-			}
-			step.Change = change
+		step := stepOf(row)
+		step.Run = checks[row.Step.ID]
+		if step.Change != nil {
+			step.Change.Plan, step.Change.Apply = jobs[row.PlanJobID], jobs[row.ApplyJobID]
 		}
 		s.Steps = append(s.Steps, step)
 	}
 	return s
+}
+
+// stepJobs are the workflow's jobs by id, and by step the newest run of a check
+// since its last retry.
+func (r *rows) stepJobs() (byID, checks map[string]*flow.Job) {
+	byID, checks = map[string]*flow.Job{}, map[string]*flow.Job{}
+	for _, j := range r.jobs {
+		job := &flow.Job{ID: j.ID, State: j.State, Outcome: j.Outcome, NoChange: j.NoChange, Error: j.Error, Remedy: j.Remedy, CancelRequested: j.CancelRequested}
+		byID[j.ID] = job
+		if j.ChangeID == nil && j.StepID != nil && !beforeRetry(r.step(*j.StepID), j.QueuedAt) {
+			checks[*j.StepID] = job
+		}
+	}
+	return byID, checks
+}
+
+// stepOf is a step with the change that it is at, without the jobs.
+func stepOf(row db.StepsToMoveRow) flow.Step {
+	s := row.Step
+	step := flow.Step{
+		ID: s.ID, Name: s.Name, Kind: flow.StepKind(s.Kind), ResourceID: optional.Value(s.ResourceID), Needs: s.Needs,
+		State: s.State, WaitReason: optional.Value(s.WaitReason), WaitOn: optional.Value(s.WaitOn), WaitDeadline: optional.Value(s.WaitDeadline),
+		MaxRetries: int(s.MaxRetries), Failed: int(row.Failed), Stale: int(row.Stale), Uncertain: int(row.Uncertain),
+	}
+	if row.ChangeMadeAt != nil && !beforeRetry(s, *row.ChangeMadeAt) {
+		step.Change = &flow.Change{
+			ID: optional.Value(s.ChangeID), State: row.ChangeState, ReadOnly: step.Kind == flow.StepForget,
+			EffectDigest: row.EffectDigest, ApprovedDigest: row.ApprovedDigest, Deadline: optional.Value(row.ChangeDeadline),
+			Error: row.ChangeError, Remedy: row.ChangeRemedy,
+		}
+	}
+	return step
+}
+
+// locksOf says who holds the resources of an install.
+func locksOf(resources []db.Resource) flow.Locks {
+	l := flow.Locks{By: map[string]string{}}
+	for _, res := range resources {
+		if res.LockedBy != nil {
+			l.By[res.ID] = *res.LockedBy
+		}
+		if res.Kind == "sandbox" {
+			l.SandboxID = res.ID
+		}
+	}
+	return l
 }
 
 // beforeRetry says whether something of a step was made before a person asked
@@ -155,22 +130,44 @@ func beforeRetry(step db.Step, made time.Time) bool {
 	return step.RetriedAt != nil && made.Before(*step.RetriedAt)
 }
 
-// step returns the row of a step of this workflow.
-func (r *round) step(id string) db.Step {
-	for _, s := range r.steps {
-		if s.ID == id {
-			return s
+// step returns the row of a step of this workflow; zero for one that it has not.
+func (r *rows) step(id string) db.Step {
+	for i := range r.steps {
+		if r.steps[i].Step.ID == id {
+			return r.steps[i].Step
 		}
 	}
 	return db.Step{}
 }
 
-// resource returns the row of a resource of this install.
-func (r *round) resource(id string) db.Resource {
-	for _, res := range r.resources {
-		if res.ID == id {
-			return res
-		}
+// subject is what a decision is about: a workflow, mostly with one of its steps
+// and what belongs to that.
+type subject struct {
+	now      time.Time // of the look
+	workflow db.Workflow
+	install  db.Install
+	runner   runner
+	step     db.Step // zero when the decision is about the workflow
+	// The rest is read for acts on a change (act.go).
+	change   *db.Change // the one that the step is at; nil before the first
+	resource db.Resource
+}
+
+// runner is that of the install.
+type runner struct {
+	id         string  // empty when the install has none
+	machineKey *string // nil before one enrolled
+}
+
+// subject is the workflow with one of its steps; none for "".
+func (r *rows) subject(stepID string) subject {
+	return subject{
+		now: r.now, workflow: r.workflow, install: r.around.Install, step: r.step(stepID),
+		runner: runner{id: r.around.RunnerID, machineKey: r.around.RunnerKey},
 	}
-	return db.Resource{}
+}
+
+// event is one of the subject's workflow.
+func (s subject) event(kind string, body events.Body) events.Event {
+	return events.Event{WorkflowID: s.workflow.ID, Kind: kind, Body: body}
 }

@@ -1,340 +1,179 @@
 package workflow
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"sort"
+	"time"
 
-	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/order"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// Kind says what a workflow is for.
-type Kind string
+// reviewTime bounds the runner's look at a release, and its acceptance.
+const reviewTime = 5 * time.Minute
 
-// The kinds.
-const (
-	KindProvision   Kind = "provision"   // stack, runner, sandbox, every component
-	KindDeploy      Kind = "deploy"      // some or all components of a release
-	KindActionRun   Kind = "action_run"  // one action, once
-	KindDeprovision Kind = "deprovision" // everything that was made, in reverse order
-)
-
-// StepKind says what a step does.
-type StepKind string
-
-// The kinds of steps.
-const (
-	StepAwaitStack  StepKind = "await_stack"  // the customer applies the stack, which phones home
-	StepAwaitRunner StepKind = "await_runner" // the runner enrols
-	StepDeploy      StepKind = "deploy"       // plan, decision, apply of a resource
-	StepTeardown    StepKind = "teardown"     // the same, to remove it
-	StepAction      StepKind = "action"       // run an action
-	StepCheck       StepKind = "check"        // run a health check once, now
-	StepAccept      StepKind = "accept"       // compare the scripts of the release with the accepted ones, decision, acceptance
-	StepForget      StepKind = "forget"       // accept no script any more
-)
-
-// acceptStep is the name of the step that accepts a release.
-const acceptStep = "release"
-
-// PlanInput is everything that Plan looks at.
-type PlanInput struct {
-	Kind Kind
-	// Install is its name, for advice.
-	Install string
-	// Components are those of the pinned release, in any order.
-	Components []PlanComponent
-	// Selected names the components to deploy; empty means all. Only for
-	// KindDeploy.
-	Selected []string
-	// Made lists the resources of the install that are not absent: "sandbox" and
-	// component names, also of components that the release no longer has.
-	Made []PlanMade
-	// HasSandbox: the release has a sandbox.
-	HasSandbox bool
-	// Hooks are the actions with life-cycle triggers.
-	Hooks []PlanHook
-	// Checks are the names of the actions that are health checks.
-	Checks []string
-	// Action is the one to run, for KindActionRun.
-	Action string
-}
-
-// PlanComponent is a component and what must be there before it.
-type PlanComponent struct {
-	Name       string
-	Needs      []string // names of other components
-	Off        bool     // the install has switched it off
-	Misfit     string   // why what the install overrides of it does not fit; empty when it does
-	MaxRetries int
-}
-
-// PlanMade is a resource that exists, and what it stood on when it was made.
-type PlanMade struct {
-	Name    string // "sandbox" for the sandbox
-	Sandbox bool
-	Needs   []string
-}
-
-// PlanHook ties an action to a point of the life cycle.
-type PlanHook struct {
-	Action    string
-	Trigger   string // "pre-provision", "post-deploy-component", …
-	Component string // for the triggers of one component
-	Index     int
-}
-
-// PlannedStep is a node of the graph that Plan makes.
-type PlannedStep struct {
-	Name       string // unique in the workflow: "sandbox", "component/api", "check/greeting"
-	Kind       StepKind
-	Resource   string // name of the resource, for deploy and teardown
-	Sandbox    bool   // the resource is the sandbox
-	Action     string
-	Needs      []string // names of steps
-	Reason     string
-	MaxRetries int
-}
-
-// Plan makes the steps of a workflow, in an order in which each comes after all
-// that it needs. The same input gives the same steps. It fails (ErrInvalid) on a
-// selected component that the release does not have or that is off, and
-// (ErrConflict) on one that needs what is off, or that overrides do not fit.
-func Plan(in PlanInput) ([]PlannedStep, error) {
-	p := &planner{in: in}
-	switch in.Kind {
-	case KindProvision:
-		p.add(PlannedStep{Name: "stack", Kind: StepAwaitStack, Reason: "a runner gets into the account by the stack"})
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.accept()
-		p.hooks("pre-provision")
-		if in.HasSandbox {
-			p.add(PlannedStep{Name: "sandbox", Kind: StepDeploy, Resource: "sandbox", Sandbox: true, Reason: "components stand on the sandbox"})
-		}
-		if err := p.deploy(nil); err != nil {
-			return nil, err
-		}
-		p.hooks("post-provision")
-		p.checks()
-	case KindDeploy:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.accept()
-		if err := p.deploy(in.Selected); err != nil {
-			return nil, err
-		}
-		p.checks()
-	case KindActionRun:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "actions are run by the install's runner"})
-		kind := StepAction
-		if slices.Contains(in.Checks, in.Action) {
-			kind = StepCheck
-			p.accept()
-			p.last = append(p.last, acceptStep)
-		}
-		p.add(PlannedStep{Name: "action/" + in.Action, Kind: kind, Action: in.Action, Reason: "asked for"})
-	case KindDeprovision:
-		p.add(PlannedStep{Name: "runner", Kind: StepAwaitRunner, Reason: "everything after it is done by the install's runner"})
-		p.teardown()
-		if len(in.Made) > 0 { // else nobody may be there to forget anything
-			p.add(PlannedStep{Name: "scripts", Kind: StepForget, Reason: "nothing is left that a script could look after"})
-		}
-	default:
-		return nil, fmt.Errorf("workflow kind %q is not known", in.Kind)
+// plan makes a change for the step and has it planned. A change that the step
+// had before is replaced: what was approved of it counts for the new one as long
+// as the effect is the same.
+func (e *Engine) plan(ctx context.Context, tx *store.Tx, s subject) error {
+	if err := goOn(ctx, tx, s.step); err != nil { // it waited for the runner, which is there
+		return err
 	}
-	return p.steps, nil
-}
-
-// planner collects steps. last holds the steps that whatever is added next
-// comes after.
-type planner struct {
-	in    PlanInput
-	steps []PlannedStep
-	last  []string
-}
-
-// add appends s behind everything so far.
-func (p *planner) add(s PlannedStep) {
-	s.Needs = slices.Clone(p.last)
-	p.steps = append(p.steps, s)
-	p.last = []string{s.Name}
-}
-
-// accept appends the step that accepts the release. What follows is planned next
-// to it: Next holds back what would mutate or run a script until it is accepted,
-// so that one decision covers both.
-func (p *planner) accept() {
-	p.steps = append(p.steps, PlannedStep{
-		Name: acceptStep, Kind: StepAccept, Needs: slices.Clone(p.last), Reason: "a runner runs only scripts of a release that was accepted",
-	})
-}
-
-// hooks appends the actions of a trigger that is of no component, one after the
-// other by index.
-func (p *planner) hooks(trigger string) {
-	p.last = p.hooksAfter(p.last, trigger, "")
-}
-
-// hooksAfter appends the actions of a trigger behind after and returns what
-// comes next must need.
-func (p *planner) hooksAfter(after []string, trigger, component string) []string {
-	var hooks []PlanHook
-	for _, h := range p.in.Hooks {
-		if h.Trigger == trigger && h.Component == component {
-			hooks = append(hooks, h)
-		}
-	}
-	sort.SliceStable(hooks, func(i, j int) bool {
-		if hooks[i].Index != hooks[j].Index {
-			return hooks[i].Index < hooks[j].Index
-		}
-		return hooks[i].Action < hooks[j].Action
-	})
-	for _, h := range hooks {
-		name := trigger + "/" + h.Action
-		if component != "" {
-			name = trigger + "/" + component + "/" + h.Action
-		}
-		p.steps = append(p.steps, PlannedStep{
-			Name: name, Kind: StepAction, Action: h.Action,
-			Needs: slices.Clone(after), Reason: "trigger " + trigger,
-		})
-		after = []string{name}
-	}
-	return after
-}
-
-// deploy appends the selected components, side by side where nothing orders them.
-// When selected is empty these are all that are on, and what is off and was made
-// is removed.
-func (p *planner) deploy(selected []string) error {
-	chosen, err := p.choose(selected)
+	state, err := e.stateFor(ctx, tx, s, "plan of "+s.step.Name)
 	if err != nil {
 		return err
 	}
-	all := len(selected) == 0
-	if all {
-		p.hooks("pre-deploy-all-components")
+	changeID := id.New(id.Change)
+	origin := changeID
+	insert := db.InsertChangeParams{
+		ID: changeID, InstallID: s.install.ID, WorkflowID: s.workflow.ID, StepID: s.step.ID, ResourceID: s.step.ResourceID,
+		InputsVersion: s.workflow.InputsVersion, StateVersion: state.Version, ReleaseID: s.workflow.ReleaseID,
 	}
-	base := slices.Clone(p.last)
-	var off removal
-	if all {
-		off = p.switchedOff(chosen)
+	if s.change != nil {
+		insert.Replaces, insert.ApprovedEffectDigest = &s.change.ID, s.change.ApprovedEffectDigest
+		origin = originOf(*s.change)
 	}
-	leaves := p.remove(&off, false, func(string) []string { return base })
-	ends := map[string][]string{} // component → what its dependents come after
-	for _, c := range inOrder(p.in.Components) {
-		if !chosen[c.Name] {
-			continue
-		}
-		after := slices.Clone(base)
-		for _, need := range c.Needs {
-			if chosen[need] {
-				after = append(after, ends[need]...)
-			}
-		}
-		after = append(after, off.dependents(c.Name)...) // gone before it moves
-		after = p.hooksAfter(after, "pre-deploy-component", c.Name)
-		step := PlannedStep{
-			Name: "component/" + c.Name, Kind: StepDeploy, Resource: c.Name,
-			Needs: after, Reason: deployReason(all), MaxRetries: c.MaxRetries,
-		}
-		p.steps = append(p.steps, step)
-		ends[c.Name] = p.hooksAfter([]string{step.Name}, "post-deploy-component", c.Name)
-		leaves = append(leaves, ends[c.Name]...)
+	insert.OriginID = &origin
+	spec, err := planSpec(ctx, tx.Queries, s, &insert)
+	if err == nil {
+		spec.Continues, err = e.continues(ctx, tx, s.change)
 	}
-	leaves = append(leaves, p.remove(&off, true, func(name string) []string {
-		after := slices.Clone(base)
-		for _, m := range p.in.Made {
-			if slices.Contains(m.Needs, name) {
-				after = append(after, ends[m.Name]...)
-			}
-		}
-		return after
-	})...)
-	if len(leaves) > 0 {
-		p.last = leaves
+	if err != nil {
+		return endStep(ctx, tx, s, flow.Decision{Do: flow.DoFailStep, Error: err.Error(), Remedy: "sync a config that this version can deploy, then start a new workflow"})
 	}
-	if all {
-		p.hooks("post-deploy-all-components")
+	spec.ChangeID = changeID
+	if spec.Kind != jobspec.KindRelease { // it has no templates to render
+		spec.State, spec.StateVersion = state.Tree, int(state.Version)
 	}
-	return nil
+	insert.PlanJobID = &spec.JobID
+	if err := tx.InsertChange(ctx, insert); err != nil {
+		return fmt.Errorf("insert change: %w", err)
+	}
+	if err := tx.SetStepChange(ctx, db.SetStepChangeParams{ID: s.step.ID, ChangeID: &changeID}); err != nil {
+		return err
+	}
+	err = tell(ctx, tx, s.event(events.Change, events.Body{
+		"change_id": changeID, "step": s.step.Name, "state": flow.ChangePreparing, "replaces": optional.Value(insert.Replaces),
+	}))
+	if err != nil {
+		return err
+	}
+	return e.dispatch(ctx, tx, s, job{spec: spec, origin: origin, releaseID: optional.Value(insert.ReleaseID)})
 }
 
-// choose says which components are deployed: the selected ones, or all that are
-// on.
-func (p *planner) choose(selected []string) (map[string]bool, error) {
-	chosen, off := map[string]bool{}, map[string]bool{}
-	for _, c := range p.in.Components {
-		off[c.Name] = c.Off
-		chosen[c.Name] = !c.Off && (len(selected) == 0 || slices.Contains(selected, c.Name))
-	}
-	for _, name := range selected {
-		switch isOff, there := off[name]; {
-		case !there:
-			return nil, fault.Newf(fault.ErrInvalid, "the release has no component %q", name)
-		case isOff:
-			return nil, fault.With(fault.Newf(fault.ErrInvalid, "component %q is switched off in install %s", name, p.in.Install),
-				fault.Code("component_off"), fault.Remedy("switch it on first: `berth installs toggle %s %s on`", p.in.Install, name))
-		}
-	}
-	for _, c := range inOrder(p.in.Components) {
-		if chosen[c.Name] && c.Misfit != "" {
-			return nil, fault.With(fault.Newf(fault.ErrConflict, "what install %s overrides of component %q does not fit: %s", p.in.Install, c.Name, c.Misfit),
-				fault.Code("override_misfit"), fault.Remedy("correct the file of the install, and run `berth installs sync`"))
-		}
-		for _, need := range c.Needs {
-			if chosen[c.Name] && off[need] {
-				return nil, fault.With(fault.Newf(fault.ErrConflict, "component %q needs %q, which is switched off in install %s", c.Name, need, p.in.Install),
-					fault.Code("component_off"), fault.Remedy("switch %q on (`berth installs toggle %s %s on`), or %q off", need, p.in.Install, need, c.Name))
-			}
-		}
-	}
-	return chosen, nil
+// stateFor is the newest version of the install's state tree, or a new one when
+// what it is made of has moved.
+func (e *Engine) stateFor(ctx context.Context, tx *store.Tx, s subject, cause string) (db.StateVersion, error) {
+	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
+		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
+	})
 }
 
-func deployReason(all bool) string {
-	if all {
-		return "every component of the release is deployed"
-	}
-	return "asked for"
-}
-
-// checks appends every health check, side by side, behind everything.
-func (p *planner) checks() {
-	base := append(slices.Clone(p.last), acceptStep) // they are scripts
-	var names []string
-	for _, c := range slices.Sorted(slices.Values(p.in.Checks)) {
-		name := "check/" + c
-		p.steps = append(p.steps, PlannedStep{Name: name, Kind: StepCheck, Action: c, Needs: slices.Clone(base), Reason: "shows that the install is healthy"})
-		names = append(names, name)
-	}
-	if len(names) > 0 {
-		p.last = names
-	}
-}
-
-// inOrder sorts components so that each comes after its needs, by name where
-// nothing orders them. Components of a cycle, which validation refuses, come
-// last by name, so that nothing is lost.
-func inOrder(components []PlanComponent) []PlanComponent {
-	rest := slices.Clone(components)
-	sort.Slice(rest, func(i, j int) bool { return rest[i].Name < rest[j].Name })
-	there := map[string]bool{}
-	for _, c := range rest {
-		there[c.Name] = true
-	}
-	var ordered []PlanComponent
-	done := map[string]bool{}
-	for len(rest) > 0 {
-		i := slices.IndexFunc(rest, func(c PlanComponent) bool {
-			return !slices.ContainsFunc(c.Needs, func(n string) bool { return there[n] && !done[n] })
-		})
-		if i < 0 {
-			i = 0
+// planSpec says what is planned, and completes the change's row.
+func planSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+	switch flow.StepKind(s.step.Kind) {
+	case flow.StepAccept, flow.StepForget:
+		return releaseSpec(ctx, q, s, insert)
+	case flow.StepAction:
+		app, err := releaseview.App(ctx, q, optional.Value(s.workflow.ReleaseID))
+		if err != nil {
+			return jobspec.Spec{}, err
 		}
-		done[rest[i].Name] = true
-		ordered = append(ordered, rest[i])
-		rest = slices.Delete(rest, i, i+1)
+		insert.Kind = "script"
+		return actionSpec(s, app, jobspec.OperationPlan)
 	}
-	return ordered
+	return resourceSpec(ctx, q, s, insert)
+}
+
+// releaseSpec says what the runner compares with the scripts that it accepted.
+func releaseSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+	spec := newSpec(s, jobspec.KindRelease, jobspec.OperationPlan, reviewTime)
+	releaseID := optional.Value(s.workflow.ReleaseID)
+	if flow.StepKind(s.step.Kind) == flow.StepForget {
+		insert.Kind, spec.Destroy = "forget", true
+		spec.Release = &jobspec.Release{ID: releaseID, Artifacts: []jobspec.ReleaseArtifact{}, Scripts: []jobspec.Script{}}
+		return spec, nil
+	}
+	release, err := releaseview.Brings(ctx, q, releaseID)
+	insert.Kind, spec.Release = "accept", &release
+	return spec, err
+}
+
+// actionSpec is a job that plans or runs the step's action, as the app has it.
+func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Spec, error) {
+	params, err := paramsOf(s.workflow)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	action, timeout, err := orders.Action(app, optional.Value(s.step.Action), params.Inputs)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	spec := newSpec(s, jobspec.KindAction, op, timeout)
+	spec.Action = action
+	return spec, nil
+}
+
+// resourceSpec is a job that plans what the step's resource is to become: what
+// the workflow's release has of it, or nothing, and then it is about what is live.
+func resourceSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+	insert.Kind = "deploy"
+	releaseID := optional.Value(s.workflow.ReleaseID)
+	spec := newSpec(s, "", jobspec.OperationPlan, 0)
+	if flow.StepKind(s.step.Kind) == flow.StepTeardown {
+		insert.Kind, spec.Destroy = "teardown", true
+		releaseID = optional.Value(s.resource.LiveReleaseID)
+	}
+	item, err := releaseview.ItemOf(ctx, q, releaseID, releaseview.Resource{Row: s.resource, InputsVersion: s.workflow.InputsVersion})
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	timeout, err := item.Revision.Fill(&spec)
+	if err != nil {
+		return jobspec.Spec{}, err
+	}
+	spec.TimeoutSeconds = int(timeout / time.Second)
+	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
+	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
+	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: s.resource.Kind, Name: s.resource.Name}
+	spec.Artifact = &item.Artifact
+	return spec, nil
+}
+
+// continues names the change of uncertain outcome that a new plan follows: the
+// one before, or the one that a plan before followed and did not come to apply.
+func (e *Engine) continues(ctx context.Context, tx *store.Tx, before *db.Change) (string, error) {
+	switch {
+	case before == nil:
+		return "", nil
+	case before.State == flow.ChangeUncertain:
+		return before.ID, nil
+	case before.ApplyJobID != nil:
+		return "", nil
+	}
+	spec, err := e.orderedPlan(ctx, tx, *before)
+	if errors.Is(err, order.ErrNotOrdered) {
+		return "", nil // it says nothing that could be believed
+	}
+	return spec.Continues, err
+}
+
+// originOf is the first change of the line of plans made again and retries that
+// a change is of.
+func originOf(c db.Change) string {
+	if c.OriginID != nil {
+		return *c.OriginID
+	}
+	return c.ID // it was made before changes had an origin
 }

@@ -3,143 +3,16 @@ package workflow_test
 import (
 	"context"
 	"errors"
-	"os"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/pkg/appconfig/check"
-	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store"
 )
-
-// accepting is a step that accepts a release, at a change of this state.
-func accepting(stepState, changeState string) workflow.Step {
-	s := workflow.Step{ID: "a", Name: "release", Kind: workflow.StepAccept, State: stepState}
-	if changeState != "" {
-		s.Change = change(changeState, func(c *workflow.Change) { c.ID = "chg_accept" })
-	}
-	if changeState == workflow.ChangeProposed {
-		s.WaitReason, s.WaitOn = "decision", "chg_accept"
-	}
-	if changeState == workflow.ChangePreparing {
-		s.Change.Plan = job("leased", "")
-	}
-	return s
-}
-
-// While the release is not accepted, the rest of the workflow plans and asks for
-// its decisions; nothing mutates and no script runs.
-func TestNextBeforeTheReleaseIsAccepted(t *testing.T) {
-	t.Parallel()
-	open := accepting(workflow.StepWaiting, workflow.ChangeProposed)
-	held := workflow.Wait{Reason: "release", On: "chg_accept", Deadline: now.Add(time.Hour)}
-	noChange := func(c *workflow.Change) {
-		c.Plan = job("succeeded", "succeeded")
-		c.Plan.NoChange = true
-	}
-	checkStep := workflow.Step{ID: "s", Name: "check/up", Kind: workflow.StepCheck, State: workflow.StepRunning}
-	waits := func(s workflow.Step, on string) workflow.Step {
-		s.State, s.WaitReason, s.WaitOn = workflow.StepWaiting, "release", on
-		return s
-	}
-	failed := deploy(change(workflow.ChangeDenied))
-	failed.State = workflow.StepFailed
-	tests := []struct {
-		name   string
-		accept workflow.Step
-		step   workflow.Step
-		edit   func(*workflow.State)
-		want   workflow.Decision
-	}{
-		{name: "components are planned next to it", accept: open, step: deploy(nil), want: workflow.Decision{Do: workflow.DoPlan, StepID: "s"}},
-		{name: "and proposed", accept: open, step: deploy(change(workflow.ChangePreparing, func(c *workflow.Change) { c.Plan = job("succeeded", "succeeded") })),
-			want: workflow.Decision{Do: workflow.DoPropose, StepID: "s", ChangeID: "chg"}},
-		{name: "what was approved waits", accept: open, step: deploy(change(workflow.ChangeApproved)),
-			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
-		{name: "also while the release is still looked at", accept: accepting(workflow.StepRunning, workflow.ChangePreparing), step: deploy(change(workflow.ChangeApproved)),
-			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
-		{name: "once", accept: open, step: waits(deploy(change(workflow.ChangeApproved)), "chg_accept"),
-			want: workflow.Decision{Do: workflow.DoNothing, WorkflowState: workflow.WorkflowWaiting, StepID: "a"}},
-		{name: "a plan without changes does not land", accept: open, step: deploy(change(workflow.ChangePreparing, noChange)),
-			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
-		{name: "a plan that is only shown does not wait", accept: accepting(workflow.StepRunning, workflow.ChangePreparing), step: deploy(change(workflow.ChangePreparing, noChange)),
-			edit: func(s *workflow.State) { s.PlanOnly = true }, want: workflow.Decision{Do: workflow.DoNoChange, StepID: "s", ChangeID: "chg"}},
-		{name: "a check waits", accept: open, step: checkStep, want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", Wait: held}},
-		{name: "a script of the life cycle waits, approved or not", accept: open,
-			step: workflow.Step{ID: "s", Kind: workflow.StepAction, State: workflow.StepRunning, Change: change(workflow.ChangeApproved)},
-			want: workflow.Decision{Do: workflow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: held}},
-		{name: "accepted, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeApplied), step: waits(deploy(change(workflow.ChangeApproved)), "chg_accept"),
-			want: workflow.Decision{Do: workflow.DoExecute, StepID: "s", ChangeID: "chg"}},
-		{name: "nothing new, the rest goes on", accept: accepting(workflow.StepSucceeded, workflow.ChangeNoChange), step: checkStep,
-			want: workflow.Decision{Do: workflow.DoRunCheck, StepID: "s"}},
-		{name: "with nothing left to accept it for, the question is taken back", accept: open, step: failed,
-			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "a", ChangeID: "chg_accept", Error: "step component/api failed"}},
-		{name: "denied, a proposal is put off", accept: accepting(workflow.StepFailed, workflow.ChangeDenied), step: deploy(change(workflow.ChangeProposed)),
-			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "s", ChangeID: "chg", Error: "the release was not accepted"}},
-		{name: "denied, what was approved is put off", accept: accepting(workflow.StepFailed, workflow.ChangeDenied), step: waits(deploy(change(workflow.ChangeApproved)), "chg_accept"),
-			want: workflow.Decision{Do: workflow.DoPutOff, StepID: "s", ChangeID: "chg", Error: "the release was not accepted"}},
-		{name: "denied, a plan that runs is stopped", accept: accepting(workflow.StepFailed, workflow.ChangeDenied),
-			step: deploy(change(workflow.ChangePreparing, func(c *workflow.Change) { c.Plan = job("leased", "") })),
-			want: workflow.Decision{Do: workflow.DoCancelJob, StepID: "s", JobID: "job"}},
-		{name: "denied, and all put off, the workflow has failed", accept: accepting(workflow.StepFailed, workflow.ChangeDenied),
-			step: workflow.Step{ID: "s", Kind: workflow.StepDeploy, State: workflow.StepPending},
-			want: workflow.Decision{Do: workflow.DoFinishWorkflow, WorkflowState: workflow.WorkflowFailed, Error: "step release failed"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := running(tt.accept, tt.step)
-			if tt.edit != nil {
-				tt.edit(&s)
-			}
-			if diff := cmp.Diff(tt.want, workflow.Next(s)); diff != "" {
-				t.Errorf("decision differs (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestForgettingAsksNobody(t *testing.T) {
-	t.Parallel()
-	s := workflow.Step{ID: "s", Kind: workflow.StepForget, State: workflow.StepRunning, Change: change(workflow.ChangeProposed, func(c *workflow.Change) { c.ReadOnly = true })}
-	want := workflow.Decision{Do: workflow.DoApprove, StepID: "s", ChangeID: "chg", Rule: "read_only"}
-	if diff := cmp.Diff(want, workflow.Next(running(s))); diff != "" {
-		t.Errorf("decision differs (-want +got):\n%s", diff)
-	}
-}
-
-func TestScriptsOfAnApp(t *testing.T) {
-	t.Parallel()
-	app, diags := check.Folder(os.DirFS("../../../../examples/hello"), appconfig.LoadOptions{})
-	if place.HasErrors(diags) {
-		t.Fatal(diags)
-	}
-	app.Actions = append(app.Actions, appconfig.Action{
-		Name: "clean", Role: "maintenance", Timeout: place.Duration(time.Minute),
-		Inputs:   []appconfig.ActionInput{{Name: "PATH"}, {Name: "AGE"}},
-		Triggers: []appconfig.Trigger{{Type: appconfig.TriggerCron, CronSchedule: "0 3 * * *"}, {Type: appconfig.TriggerCron, CronSchedule: "0 4 * * *"}},
-		Steps:    []appconfig.Step{{Name: "one", Command: "true"}},
-	})
-	list, err := workflow.Scripts(app)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, s := range list {
-		got = append(got, strings.Join([]string{s.Action.Name, s.Cron, s.Role, strings.Join(s.Inputs, "+"), map[bool]string{true: "check"}[s.HealthCheck]}, "|"))
-	}
-	want := []string{"files_intact|* * * * *|||check", "clean|0 3 * * *|maintenance|AGE+PATH|", "clean|0 4 * * *|maintenance|AGE+PATH|"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("scripts (-want +got):\n%s", diff)
-	}
-}
 
 // deployed brings the example up, then starts a deploy whose release brings
 // something new, up to its first component's proposal.
@@ -148,7 +21,7 @@ func deployed(t *testing.T) (r *rig, w string) {
 	r = newRig(t)
 	r.provision()
 	r.reviews = true
-	w = r.start(workflow.Request{Kind: workflow.KindDeploy})
+	w = r.start(workflow.Request{Kind: flow.KindDeploy})
 	r.planned(w, "component/greeting", "other")
 	r.planned(w, "component/key", "")
 	return r, w
@@ -260,7 +133,7 @@ func TestNewerReleaseTakesTheQuestionOver(t *testing.T) {
 	t.Parallel()
 	r, first := deployed(t)
 	r.planned(first, "release", "new scripts")
-	second := r.start(workflow.Request{Kind: workflow.KindDeploy})
+	second := r.start(workflow.Request{Kind: flow.KindDeploy})
 	r.planned(second, "release", "newer scripts")
 	r.advance(first)
 	if got := r.steps(first)["release"]; got != "failed superseded" {

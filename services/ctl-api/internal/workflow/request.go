@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/pkg/appconfig/check"
-	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -23,7 +19,7 @@ import (
 // Request asks for a workflow.
 type Request struct {
 	InstallID string
-	Kind      Kind
+	Kind      flow.Kind
 	// Release is an id or a number; empty takes the newest (provision, deploy)
 	// or the one that the install has (action_run, deprovision).
 	ReleaseID  string
@@ -40,6 +36,15 @@ type requestParams struct {
 	Components []string          `json:"components,omitempty"`
 	Action     string            `json:"action,omitempty"`
 	Inputs     map[string]string `json:"inputs,omitempty"`
+}
+
+// paramsOf reads what a workflow's row keeps of its request.
+func paramsOf(w db.Workflow) (requestParams, error) {
+	var p requestParams
+	if err := json.Unmarshal(w.Params, &p); err != nil {
+		return p, fmt.Errorf("read params of workflow %s: %w", w.ID, err)
+	}
+	return p, nil
 }
 
 // Start makes a workflow with its steps and wakes the engine, all in the
@@ -59,11 +64,11 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	in, resources, err := gather(ctx, tx, install, releaseID, req)
+	in, resources, err := gather(ctx, tx, basis{install: install, releaseID: releaseID, Request: req})
 	if err != nil {
 		return "", err
 	}
-	steps, err := Plan(in)
+	steps, err := flow.Plan(in)
 	if err != nil {
 		return "", err
 	}
@@ -76,33 +81,30 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 		return "", fmt.Errorf("insert workflow: %w", err)
 	}
 	for i, s := range steps {
-		p := db.InsertStepParams{
-			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind),
+		resource, err := resourceOf(s, resources)
+		if err != nil {
+			return "", err
+		}
+		err = tx.InsertStep(ctx, db.InsertStepParams{
+			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind), ResourceID: resource,
 			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(struct{}{}), MaxRetries: int32(s.MaxRetries),
-		}
-		if s.Resource != "" {
-			resource, ok := resources[resourceKey(s.Sandbox, s.Resource)]
-			if !ok {
-				return "", fmt.Errorf("step %s: the install has no resource %q", s.Name, s.Resource)
-			}
-			p.ResourceID = &resource.ID
-		}
-		if err := tx.InsertStep(ctx, p); err != nil {
+		})
+		if err != nil {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)
 		}
 	}
-	if err := appendEvent(ctx, tx, row.ID, "workflow", map[string]any{"state": WorkflowQueued, "kind": req.Kind}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: row.ID, Kind: events.Workflow, Body: events.Body{"state": flow.WorkflowQueued, "kind": req.Kind}}); err != nil {
 		return "", err
 	}
 	return row.ID, tx.WakeWorkflow(ctx, row.ID)
 }
 
 // mayStart says which kinds an install may have in its state.
-func mayStart(install db.Install, kind Kind) error {
+func mayStart(install db.Install, kind flow.Kind) error {
 	switch {
 	case install.State == "forgotten":
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
-	case kind == KindProvision || kind == KindDeprovision:
+	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
 	case install.State == "deprovisioned":
 		return fault.Newf(fault.ErrConflict, "install %q is deprovisioned; provision it first", install.Name)
@@ -115,12 +117,12 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 	if req.ReleaseID != "" {
 		return req.ReleaseID, nil
 	}
-	if (req.Kind == KindActionRun || req.Kind == KindDeprovision) && install.ReleaseID != nil {
+	if (req.Kind == flow.KindActionRun || req.Kind == flow.KindDeprovision) && install.ReleaseID != nil {
 		return *install.ReleaseID, nil
 	}
 	newest, err := tx.FindReleaseOfApp(ctx, db.FindReleaseOfAppParams{AppID: install.AppID})
 	if errors.Is(err, fault.ErrNotFound) {
-		if req.Kind == KindDeprovision {
+		if req.Kind == flow.KindDeprovision {
 			return "", nil // nothing was ever deployed
 		}
 		return "", fault.Newf(fault.ErrConflict, "the app has no release yet: wait until its builds are done (`berth builds`), or sync it")
@@ -131,145 +133,15 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 	return newest.ID, nil
 }
 
-// gather reads what Plan needs, and makes rows for components that the install
-// does not have yet.
-func gather(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request) (PlanInput, map[string]db.Resource, error) {
-	in := PlanInput{Kind: req.Kind, Install: install.Name, Selected: req.Components, Action: req.Action}
-	if releaseID != "" {
-		if err := gatherRelease(ctx, tx, install, releaseID, req, &in); err != nil {
-			return in, nil, err
-		}
+// resourceOf is the resource that a step is about; nil for a step that is about
+// none.
+func resourceOf(s flow.PlannedStep, resources map[string]db.Resource) (*string, error) {
+	if s.Resource == "" {
+		return nil, nil
 	}
-	rows, err := tx.ResourcesOfInstall(ctx, install.ID)
-	if err != nil {
-		return in, nil, fmt.Errorf("read resources: %w", err)
+	resource, ok := resources[resourceKey(s.Sandbox, s.Resource)]
+	if !ok {
+		return nil, fmt.Errorf("step %s: the install has no resource %q", s.Name, s.Resource)
 	}
-	resources := map[string]db.Resource{}
-	graphs := map[string]map[string][]string{} // release → component → needs
-	for _, row := range rows {
-		resources[resourceKey(row.Kind == "sandbox", row.Name)] = row
-		if row.Kind == "stack" || row.State == "absent" {
-			continue
-		}
-		made := PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
-		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
-			if graphs[live] == nil {
-				if graphs[live], err = needsInRelease(ctx, tx, live); err != nil {
-					return in, nil, err
-				}
-			}
-			made.Needs = graphs[live][row.Name]
-		}
-		// What never came to be has nothing to tear down.
-		if row.LiveReleaseID != nil {
-			in.Made = append(in.Made, made)
-		}
-	}
-	return in, resources, nil
-}
-
-func gatherRelease(ctx context.Context, tx *store.Tx, install db.Install, releaseID string, req Request, in *PlanInput) error {
-	app, err := AppOfRelease(ctx, tx.Queries, releaseID)
-	if err != nil {
-		return err
-	}
-	items, err := tx.ReleaseItemsOf(ctx, releaseID)
-	if err != nil {
-		return fmt.Errorf("read release items: %w", err)
-	}
-	toggles := map[string]bool{}
-	if err := json.Unmarshal(install.Toggles, &toggles); err != nil {
-		return fmt.Errorf("read toggles: %w", err)
-	}
-	overrides, err := overridesOf(ctx, tx, install.ID, install.InputsVersion)
-	if err != nil {
-		return err
-	}
-	g, _ := graph.New(app)
-	for _, item := range items {
-		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
-			ID: id.New(id.Resource), InstallID: install.ID, Kind: item.Kind, ComponentID: &item.ComponentID, Name: item.Name, Type: item.Type,
-		})
-		if err != nil {
-			return fmt.Errorf("ensure resource %s: %w", item.Name, err)
-		}
-		if item.Kind == "sandbox" {
-			in.HasSandbox = true
-			continue
-		}
-		c := app.Component(item.Name)
-		if c == nil {
-			return fmt.Errorf("release %s has component %q, its config has not", releaseID, item.Name)
-		}
-		in.Components = append(in.Components, PlanComponent{
-			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
-		})
-	}
-	off := func(name string) bool {
-		c := app.Component(name)
-		return c != nil && !c.EnabledIn(toggles)
-	}
-	for i := range app.Actions {
-		a := &app.Actions[i]
-		if app.ActionNeedsAny(a, off) {
-			continue // it could only fail
-		}
-		if _, ok := a.HealthCheck(); ok {
-			in.Checks = append(in.Checks, a.Name)
-		}
-		for _, t := range a.Triggers {
-			if lifecycle(string(t.Type)) {
-				in.Hooks = append(in.Hooks, PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
-			}
-		}
-	}
-	if req.PlanOnly && req.Kind != KindActionRun {
-		in.Checks = nil // nothing is accepted, so nothing may run
-	}
-	if req.Kind == KindActionRun && app.Action(req.Action) == nil {
-		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", req.Action, strings.Join(actionNames(app), ", "))
-	}
-	return nil
-}
-
-// misfit is the first problem of an override by its key.
-func misfit(override appconfig.InstallComponent, c *appconfig.Component) string {
-	problems := check.OverrideProblems(override, c)
-	for _, key := range slices.Sorted(maps.Keys(problems)) {
-		return key + ": " + problems[key]
-	}
-	return ""
-}
-
-func needsInRelease(ctx context.Context, tx *store.Tx, releaseID string) (map[string][]string, error) {
-	app, err := AppOfRelease(ctx, tx.Queries, releaseID)
-	if err != nil {
-		return nil, err
-	}
-	g, _ := graph.New(app)
-	needs := map[string][]string{}
-	for _, c := range app.Components {
-		needs[c.Name] = g.Needs(c.Name)
-	}
-	return needs, nil
-}
-
-func lifecycle(trigger string) bool {
-	return strings.HasPrefix(trigger, "pre-") || strings.HasPrefix(trigger, "post-")
-}
-
-func actionNames(app *appconfig.App) []string {
-	var names []string
-	for _, a := range app.Actions {
-		names = append(names, a.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func resourceKey(sandbox bool, name string) string {
-	if sandbox {
-		return "sandbox"
-	}
-	return "component/" + name
+	return &resource.ID, nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -29,7 +31,7 @@ func (r *rig) ensureState() (state db.StateVersion) {
 		if err != nil {
 			return err
 		}
-		state, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		state, err = statetree.Ensure(ctx, tx, r.engine.Keys, statetree.Wanted{Install: install, InputsVersion: 1, ReleaseID: r.release, Cause: "test"})
 		return err
 	})
 	return state
@@ -136,7 +138,7 @@ func (r *rig) refusedState() error {
 		if err != nil {
 			return err
 		}
-		_, err = workflow.EnsureState(ctx, tx, r.engine.Keys, install, 1, r.release, "test")
+		_, err = statetree.Ensure(ctx, tx, r.engine.Keys, statetree.Wanted{Install: install, InputsVersion: 1, ReleaseID: r.release, Cause: "test"})
 		return err
 	})
 }
@@ -283,7 +285,7 @@ func TestPlanJobsCarryTheVariables(t *testing.T) {
 	r := newRig(t)
 	r.arrive()
 	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
-	w := r.start(workflow.Request{Kind: workflow.KindProvision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	_, spec := r.openJob(w, "sandbox")
 	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(r.seal, db.StateVersion{Tree: spec.State})); diff != "" {
 		t.Errorf("variables of the job (-want +got):\n%s", diff)

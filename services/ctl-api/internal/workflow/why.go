@@ -1,9 +1,11 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
@@ -39,18 +41,18 @@ func Why(in WhyInput) []Reason {
 	var out []Reason
 	for _, step := range in.Steps {
 		switch step.State {
-		case StepWaiting:
+		case flow.StepWaiting:
 			out = append(out, waitingReason(step))
-		case StepFailed:
+		case flow.StepFailed:
 			out = append(out, Reason{
-				What: step.Name, ID: step.ID, Reason: orElse(optional.Value(step.Error), "it failed"), On: "operator",
+				What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator",
 				Unblock: "berth retry " + step.ID,
 			})
-		case StepRunning:
+		case flow.StepRunning:
 			out = append(out, in.runningReason(step))
 		}
 	}
-	if len(out) == 0 && !finished(in.Workflow.State) {
+	if len(out) == 0 && !flow.Finished(in.Workflow.State) {
 		out = append(out, Reason{What: "workflow " + in.Workflow.ID, ID: in.Workflow.ID, Reason: "it is about to be looked at", On: "ctl-api"})
 	}
 	return out
@@ -76,10 +78,10 @@ func waitingReason(step db.Step) Reason {
 	case "decision":
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
 		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
-		if StepKind(step.Kind) == StepAccept {
+		if flow.StepKind(step.Kind) == flow.StepAccept {
 			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
 		}
-	case waitRelease:
+	case flow.WaitRelease:
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+optional.Value(step.WaitOn)
 	case "lock":
 		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
@@ -97,13 +99,13 @@ func waitingReason(step db.Step) Reason {
 func (in WhyInput) runningReason(step db.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
 	for _, j := range in.Jobs {
-		if optional.Value(j.StepID) != step.ID || j.State != JobQueued && j.State != JobLeased {
+		if optional.Value(j.StepID) != step.ID || j.State != flow.JobQueued && j.State != flow.JobLeased {
 			continue
 		}
 		r.ID, r.On = j.ID, "the runner"
 		problem := in.problem()
 		switch {
-		case j.State == JobLeased:
+		case j.State == flow.JobLeased:
 			r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
 			if problem != "" {
 				r.Reason += "; the runner says: " + problem

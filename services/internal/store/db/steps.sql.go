@@ -20,41 +20,6 @@ func (q *Queries) CountStepAttempt(ctx context.Context, id string) error {
 	return err
 }
 
-const countStepChanges = `-- name: CountStepChanges :many
-SELECT c.step_id, c.state, count(*)::int AS count
-FROM changes c JOIN steps s ON s.id = c.step_id
-WHERE s.workflow_id = $1 AND c.state IN ('failed', 'stale', 'uncertain')
-  AND c.created_at > coalesce(s.retried_at, '-infinity')
-GROUP BY c.step_id, c.state
-`
-
-type CountStepChangesRow struct {
-	StepID string
-	State  string
-	Count  int32
-}
-
-// How the changes of each step ended since its last retry by a person.
-func (q *Queries) CountStepChanges(ctx context.Context, workflowID string) ([]CountStepChangesRow, error) {
-	rows, err := q.db.Query(ctx, countStepChanges, workflowID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	items := []CountStepChangesRow{}
-	for rows.Next() {
-		var i CountStepChangesRow
-		if err := rows.Scan(&i.StepID, &i.State, &i.Count); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const getStep = `-- name: GetStep :one
 SELECT id, org_id, workflow_id, install_id, idx, name, kind, resource_id, action, needs, reason, params, state, wait_reason, wait_on, wait_deadline, wait_retry_at, change_id, attempt, max_retries, error, remedy, started_at, finished_at, retried_at FROM steps WHERE id = $1
 `

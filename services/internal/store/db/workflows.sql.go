@@ -349,18 +349,6 @@ func (q *Queries) SetWorkflowState(ctx context.Context, arg SetWorkflowStatePara
 	return err
 }
 
-const traceOfWorkflow = `-- name: TraceOfWorkflow :one
-SELECT trace FROM workflows WHERE id = $1
-`
-
-// The trace of the call that asked for the workflow.
-func (q *Queries) TraceOfWorkflow(ctx context.Context, id string) (json.RawMessage, error) {
-	row := q.db.QueryRow(ctx, traceOfWorkflow, id)
-	var trace json.RawMessage
-	err := row.Scan(&trace)
-	return trace, err
-}
-
 const workflowEventsAfter = `-- name: WorkflowEventsAfter :many
 SELECT seq, at, kind, body FROM workflow_events
 WHERE workflow_id = $1 AND seq > $2

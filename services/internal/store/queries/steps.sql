@@ -34,11 +34,3 @@ UPDATE steps SET attempt = attempt + 1 WHERE id = sqlc.arg(id);
 -- A failed step begins again. What failed, went stale or stayed uncertain
 -- before now does not count any more.
 UPDATE steps SET state = 'pending', error = NULL, remedy = NULL, finished_at = NULL, retried_at = clock_timestamp() WHERE id = sqlc.arg(id);
-
--- name: CountStepChanges :many
--- How the changes of each step ended since its last retry by a person.
-SELECT c.step_id, c.state, count(*)::int AS count
-FROM changes c JOIN steps s ON s.id = c.step_id
-WHERE s.workflow_id = sqlc.arg(workflow_id) AND c.state IN ('failed', 'stale', 'uncertain')
-  AND c.created_at > coalesce(s.retried_at, '-infinity')
-GROUP BY c.step_id, c.state;

@@ -62,7 +62,3 @@ ORDER BY seq LIMIT sqlc.arg(most);
 -- name: OpenWork :one
 -- Ids of everything of a kind that is not finished, across orgs.
 SELECT berth.open_work(sqlc.arg(kind)::text)::text[];
-
--- name: TraceOfWorkflow :one
--- The trace of the call that asked for the workflow.
-SELECT trace FROM workflows WHERE id = sqlc.arg(id);

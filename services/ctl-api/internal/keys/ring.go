@@ -1,4 +1,4 @@
-package access
+package keys
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// Keyring opens and closes what is sealed for orgs at rest, and holds their
+// Ring opens and closes what is sealed for orgs at rest, and holds their
 // dispatch keys once they are opened. It is safe for concurrent use.
-type Keyring struct {
+type Ring struct {
 	master *seal.MasterKey
 
 	mu       sync.Mutex
 	dispatch map[string]ed25519.PrivateKey // by org
 }
 
-// NewKeyring makes a keyring of the control plane's master key.
-func NewKeyring(master *seal.MasterKey) *Keyring {
-	return &Keyring{master: master, dispatch: map[string]ed25519.PrivateKey{}}
+// New makes a keyring of the control plane's master key.
+func New(master *seal.MasterKey) *Ring {
+	return &Ring{master: master, dispatch: map[string]ed25519.PrivateKey{}}
 }
 
 // Seal closes bytes for the purpose's org, to be stored in the row that the
 // purpose names.
-func (k *Keyring) Seal(purpose seal.Purpose, plain []byte) ([]byte, error) {
+func (k *Ring) Seal(purpose seal.Purpose, plain []byte) ([]byte, error) {
 	identity, err := k.master.Org(purpose.OrgID)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (k *Keyring) Seal(purpose seal.Purpose, plain []byte) ([]byte, error) {
 }
 
 // Open opens what Seal closed for the same row.
-func (k *Keyring) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
+func (k *Ring) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
 	identity, err := k.master.Org(purpose.OrgID)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (k *Keyring) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
 
 // Dispatch returns the key with which the control plane signs orders, settings
 // and the chain of the transaction's org.
-func (k *Keyring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKey, error) {
+func (k *Ring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKey, error) {
 	k.mu.Lock()
 	key := k.dispatch[tx.OrgID()]
 	k.mu.Unlock()
@@ -73,8 +73,9 @@ func (k *Keyring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKe
 	return key, nil
 }
 
-// createDispatch makes the dispatch key of a new org.
-func (k *Keyring) createDispatch(ctx context.Context, tx *store.Tx) error {
+// CreateDispatch makes the dispatch key of the transaction's org, which is new
+// and has none.
+func (k *Ring) CreateDispatch(ctx context.Context, tx *store.Tx) error {
 	public, private, err := capsule.GenerateKey()
 	if err != nil {
 		return err

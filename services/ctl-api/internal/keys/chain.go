@@ -1,4 +1,4 @@
-package access
+package keys
 
 import (
 	"context"
@@ -21,26 +21,34 @@ const hashPrefix = "sha256:"
 // did. It locks the head of the chain until the transaction ends, so it is the
 // last thing that a transaction does. Neither text may hold a secret: chains
 // are shown to others.
-func (k *Keyring) Audit(ctx context.Context, tx *store.Tx, actor, what string) error {
+func (k *Ring) Audit(ctx context.Context, tx *store.Tx, actor, what string) error {
 	return k.record(ctx, tx, chain.Record{Actor: actor, Kind: chain.Event, What: what})
+}
+
+// Anchored is how far another chain has come.
+type Anchored struct {
+	Actor string // who asked for the record
+	What  string // for people: whose chain it is
+	Chain string // the id of the other chain
+	Head  chain.Head
 }
 
 // Anchor records in the org's chain how far another chain has come, as the
 // control plane sees it. It signs that itself: the other writer's signature is on
 // the record that the head names. It locks like Audit.
-func (k *Keyring) Anchor(ctx context.Context, tx *store.Tx, actor, what, other string, head chain.Head) error {
+func (k *Ring) Anchor(ctx context.Context, tx *store.Tx, a Anchored) error {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return err
 	}
-	signed := chain.SignHead(head, chain.Signer{Chain: other, Key: key})
-	return k.record(ctx, tx, chain.Record{Actor: actor, Kind: chain.Anchor, What: what, Anchored: &signed})
+	signed := chain.SignHead(a.Head, chain.Signer{Chain: a.Chain, Key: key})
+	return k.record(ctx, tx, chain.Record{Actor: a.Actor, Kind: chain.Anchor, What: a.What, Anchored: &signed})
 }
 
 // Head is how far the org's own chain has come, signed by its writer for others
 // to record; nil when it has no record yet. It must not be asked in a transaction
 // that records itself: what is signed is stored for good.
-func (k *Keyring) Head(ctx context.Context, tx *store.Tx) (*chain.SignedHead, error) {
+func (k *Ring) Head(ctx context.Context, tx *store.Tx) (*chain.SignedHead, error) {
 	row, err := tx.GetChainHead(ctx, tx.OrgID())
 	if errors.Is(err, fault.ErrNotFound) || err == nil && row.Seq == 0 {
 		return nil, nil
@@ -66,7 +74,7 @@ func HeadOf(seq int64, hash []byte) chain.Head {
 }
 
 // record appends to the org's chain.
-func (k *Keyring) record(ctx context.Context, tx *store.Tx, r chain.Record) error {
+func (k *Ring) record(ctx context.Context, tx *store.Tx, r chain.Record) error {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package workflow
+package statetree
 
 import (
 	"bytes"
@@ -14,8 +14,9 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
@@ -23,45 +24,38 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// ensureState returns the newest version of the install's state tree, making a
-// new one when what it is made of has moved.
-func (r *round) ensureState(ctx context.Context, cause string) (db.StateVersion, error) {
-	return EnsureState(ctx, r.tx, r.Keys, r.install, r.workflow.InputsVersion, optional.Value(r.workflow.ReleaseID), cause)
+// Wanted is the tree that is asked for.
+type Wanted struct {
+	Install       db.Install
+	InputsVersion int32 // 0 for an install without inputs
+	ReleaseID     string
+	Cause         string // kept with a new version: what it was made for
 }
 
-// EnsureState makes the tree that templates of an install read, from its rows,
-// and stores it as a new version unless it is what the newest one holds.
-// Sensitive leaves are sealed to the install's own key; without one (no runner
-// yet) an install with sensitive inputs has no tree: ErrConflict.
-func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, install db.Install, inputsVersion int32, releaseID, cause string) (db.StateVersion, error) {
-	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: install.ID})
+// Ensure makes the tree that templates of an install read, from its rows, and
+// stores it as a new version unless it is what the newest one holds. Sensitive
+// leaves are sealed to the install's own key; without one (no runner yet) an
+// install with sensitive inputs has no tree: ErrConflict.
+func Ensure(ctx context.Context, tx *store.Tx, ring *keys.Ring, w Wanted) (db.StateVersion, error) {
+	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: w.Install.ID})
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
-	b := treeBuilder{tx: tx, keys: keys, install: install, releaseID: releaseID, inputsVersion: inputsVersion}
+	b := builder{tx: tx, ring: ring, Wanted: w}
 	// Before the variables themselves: one that is set in between counts as another
 	// version the next time, and none is missed.
-	if b.variablesVersion, err = tx.AppVariablesVersion(ctx, install.AppID); err != nil {
+	if b.variablesVersion, err = tx.AppVariablesVersion(ctx, w.Install.AppID); err != nil {
 		return db.StateVersion{}, fmt.Errorf("read version of variables: %w", err)
 	}
-	runner, err := tx.InstallRunner(ctx, install.ID)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+	if b.runner, err = tx.InstallRunner(ctx, w.Install.ID); err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return db.StateVersion{}, fmt.Errorf("read runner: %w", err)
 	}
-	b.runner = runner
-	if b.to, err = recipient.Of(ctx, tx, runner); err != nil {
+	if b.to, err = recipient.Of(ctx, tx, b.runner); err != nil {
 		return db.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
 	}
-	same := last.Version > 0 && last.InputsVersion == inputsVersion && optional.Value(last.ReleaseID) == releaseID
-	// Sealed leaves differ each time they are made, so those of the newest version
-	// stay as long as they say the same to the same runner.
-	if last.Version > 0 && optional.Value(last.SealRecipient) == optional.Value(b.sealedTo()) {
-		if same {
-			b.inputs = inputsOf(last.Tree)
-		}
-		if last.VariablesVersion == b.variablesVersion {
-			b.variables = variablesOf(last.Tree)
-		}
+	same := last.Version > 0 && last.InputsVersion == w.InputsVersion && optional.Value(last.ReleaseID) == w.ReleaseID
+	if err := b.keep(last, same); err != nil {
+		return db.StateVersion{}, err
 	}
 	tree, err := b.build(ctx)
 	if err != nil {
@@ -77,40 +71,71 @@ func EnsureState(ctx context.Context, tx *store.Tx, keys *access.Keyring, instal
 			return last, nil
 		}
 	}
-	next := db.StateVersion{
-		OrgID: install.OrgID, InstallID: install.ID, Version: last.Version + 1, Tree: raw, InputsVersion: inputsVersion,
-		VariablesVersion: b.variablesVersion, SealRecipient: b.sealedTo(), ReleaseID: optional.Of(releaseID), Cause: cause,
-	}
-	err = tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
-		InstallID: install.ID, Version: next.Version, Tree: raw, InputsVersion: inputsVersion,
-		VariablesVersion: next.VariablesVersion, SealRecipient: next.SealRecipient, ReleaseID: next.ReleaseID, Cause: cause,
-	})
-	if err != nil {
-		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
-	}
-	return next, tx.SetInstallStateVersion(ctx, db.SetInstallStateVersionParams{ID: install.ID, Version: next.Version})
+	return b.store(ctx, last.Version+1, raw)
 }
 
-type treeBuilder struct {
+// builder makes one tree.
+type builder struct {
+	Wanted
 	tx               *store.Tx
-	keys             *access.Keyring
-	install          db.Install
-	releaseID        string
-	inputsVersion    int32
+	ring             *keys.Ring
 	variablesVersion int32
 	runner           db.Runner           // zero when there is none
 	to               *recipient.Verified // nil when nobody may be sealed to
 	// inputs and variables are those of the newest version, unless they have to be
-	// made anew.
+	// made again.
 	inputs    map[string]any
 	variables map[string]any
 }
 
-func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
+// keep takes over the sealed leaves of the newest version, which differ each time
+// they are made, as long as they say the same to the same runner. same says that
+// the newest version has the wanted inputs and release.
+func (b *builder) keep(last db.StateVersion, same bool) error {
+	if last.Version == 0 || optional.Value(last.SealRecipient) != optional.Value(b.sealedTo()) {
+		return nil
+	}
+	var tree struct {
+		Inputs struct {
+			Inputs map[string]any `json:"inputs"`
+		} `json:"inputs"`
+		App struct {
+			Variables map[string]any `json:"variables"`
+		} `json:"app"`
+	}
+	if err := json.Unmarshal(last.Tree, &tree); err != nil {
+		return fmt.Errorf("read state %d: %w", last.Version, err)
+	}
+	if same {
+		b.inputs = tree.Inputs.Inputs
+	}
+	if last.VariablesVersion == b.variablesVersion {
+		b.variables = tree.App.Variables
+	}
+	return nil
+}
+
+// store keeps a tree as a new version.
+func (b *builder) store(ctx context.Context, version int32, tree json.RawMessage) (db.StateVersion, error) {
+	next := db.StateVersion{
+		OrgID: b.Install.OrgID, InstallID: b.Install.ID, Version: version, Tree: tree, InputsVersion: b.InputsVersion,
+		VariablesVersion: b.variablesVersion, SealRecipient: b.sealedTo(), ReleaseID: optional.Of(b.ReleaseID), Cause: b.Cause,
+	}
+	err := b.tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
+		InstallID: next.InstallID, Version: version, Tree: tree, InputsVersion: next.InputsVersion,
+		VariablesVersion: next.VariablesVersion, SealRecipient: next.SealRecipient, ReleaseID: next.ReleaseID, Cause: next.Cause,
+	})
+	if err != nil {
+		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
+	}
+	return next, b.tx.SetInstallStateVersion(ctx, db.SetInstallStateVersionParams{ID: next.InstallID, Version: version})
+}
+
+func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	parts := interpolate.Parts{
-		Install: interpolate.Install{ID: b.install.ID, Name: b.install.Name},
-		Org:     interpolate.Named{ID: b.install.OrgID, Status: "active"},
-		App:     interpolate.App{ID: b.install.AppID, Status: "active"},
+		Install: interpolate.Install{ID: b.Install.ID, Name: b.Install.Name},
+		Org:     interpolate.Named{ID: b.Install.OrgID, Status: "active"},
+		App:     interpolate.App{ID: b.Install.AppID, Status: "active"},
 	}
 	org, err := b.tx.GetOrg(ctx)
 	if err != nil {
@@ -119,16 +144,12 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	parts.Org.Name = org.Name
 	varNames := map[string]string{}
 	var declared []appconfig.Input
-	if b.releaseID != "" {
-		row, err := b.tx.ConfigBodyOfRelease(ctx, b.releaseID)
-		if err != nil {
-			return nil, fmt.Errorf("read release: %w", err)
-		}
-		parts.App.Name = row.AppName
-		app, err := AppOfRelease(ctx, b.tx.Queries, b.releaseID)
+	if b.ReleaseID != "" {
+		app, name, err := releaseview.Named(ctx, b.tx.Queries, b.ReleaseID)
 		if err != nil {
 			return nil, err
 		}
+		parts.App.Name = name
 		for _, c := range app.Components {
 			varNames[c.Name] = c.VarName
 		}
@@ -143,12 +164,15 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 	if parts.App.Variables, err = b.readVariables(ctx); err != nil {
 		return nil, err
 	}
-	stack, err := b.tx.NewestStack(ctx, b.install.ID)
+	stack, err := b.tx.NewestStack(ctx, b.Install.ID)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return nil, fmt.Errorf("read stack: %w", err)
 	}
 	if err == nil {
-		parts.Stack = interpolate.Stack{Populated: stack.State == "active", Status: stack.State, Outputs: object(stack.Outputs)}
+		parts.Stack = interpolate.Stack{Populated: stack.State == "active", Status: stack.State}
+		if parts.Stack.Outputs, err = object("outputs of the stack", stack.Outputs); err != nil {
+			return nil, err
+		}
 	}
 	if err := b.resources(ctx, &parts, varNames); err != nil {
 		return nil, err
@@ -161,7 +185,7 @@ func (b *treeBuilder) build(ctx context.Context) (map[string]any, error) {
 
 // readInputs joins what the install sets with the release's defaults. Sensitive
 // ones are opened with the org's key and sealed to the install's at once.
-func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input) (map[string]any, error) {
+func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (map[string]any, error) {
 	if b.inputs != nil {
 		return b.inputs, nil
 	}
@@ -175,18 +199,26 @@ func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input
 			plain[in.Name] = *in.Default
 		}
 	}
-	if b.inputsVersion > 0 {
-		row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.install.ID, Version: b.inputsVersion})
+	if b.InputsVersion > 0 {
+		row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.Install.ID, Version: b.InputsVersion})
 		if err != nil {
 			return nil, fmt.Errorf("read inputs: %w", err)
 		}
-		maps.Copy(plain, object(row.Values))
+		values, err := object("inputs", row.Values)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(plain, values)
 		if len(row.Sealed) > 0 {
-			opened, err := b.keys.Open(access.InputsAtRest(b.install.OrgID, b.install.ID, row.Version), row.Sealed)
+			opened, err := b.ring.Open(keys.InputsAtRest(b.Install.OrgID, b.Install.ID, row.Version), row.Sealed)
 			if err != nil {
 				return nil, fmt.Errorf("open inputs: %w", err)
 			}
-			maps.Copy(secret, object(opened))
+			var values map[string]any
+			if json.Unmarshal(opened, &values) != nil { // its error quotes what is secret
+				return nil, errors.New("read inputs: the sealed ones are no JSON object")
+			}
+			maps.Copy(secret, values)
 		}
 	}
 	return b.sealed("inputs", interpolate.InputPurpose, plain, secret)
@@ -194,11 +226,11 @@ func (b *treeBuilder) readInputs(ctx context.Context, declared []appconfig.Input
 
 // readVariables opens the sensitive variables of the app and seals them to the
 // install's key at once.
-func (b *treeBuilder) readVariables(ctx context.Context) (map[string]any, error) {
+func (b *builder) readVariables(ctx context.Context) (map[string]any, error) {
 	if b.variables != nil {
 		return b.variables, nil
 	}
-	values, err := variables.Read(ctx, b.tx, b.keys, b.install.AppID)
+	values, err := variables.Read(ctx, b.tx, b.ring, b.Install.AppID)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +242,7 @@ func (b *treeBuilder) readVariables(ctx context.Context) (map[string]any, error)
 const sealForm = "berth-seal-2 "
 
 // recipients are who opens the sealed leaves.
-func (b *treeBuilder) recipients() []string {
+func (b *builder) recipients() []string {
 	if b.to == nil {
 		return nil
 	}
@@ -218,7 +250,7 @@ func (b *treeBuilder) recipients() []string {
 }
 
 // sealedTo says in which form and to whom leaves are sealed, nil without anybody.
-func (b *treeBuilder) sealedTo() *string {
+func (b *builder) sealedTo() *string {
 	to := b.recipients()
 	if len(to) == 0 {
 		return nil
@@ -229,23 +261,23 @@ func (b *treeBuilder) sealedTo() *string {
 
 // sealed adds to plain values the secret ones, each sealed to the install's key
 // for its place in the tree.
-func (b *treeBuilder) sealed(what string, purpose func(org, install, name string) seal.Purpose, plain, secret map[string]any) (map[string]any, error) {
+func (b *builder) sealed(what string, purpose func(org, install, name string) seal.Purpose, plain, secret map[string]any) (map[string]any, error) {
 	if len(secret) == 0 {
 		return plain, nil
 	}
 	to := b.recipients()
 	if len(to) == 0 && b.runner.SealRecipient != nil {
-		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, and the machine that is there took the place of another without a handover that the customer's recovery key signed", b.install.Name, what),
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, and the machine that is there took the place of another without a handover that the customer's recovery key signed", b.Install.Name, what),
 			fault.Code("recipient_refused"), fault.Remedy("find out who enrolled it; the customer hands over with: berth-runner replace --recovery FILE"))
 	}
 	if len(to) == 0 {
-		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.install.Name, what)
+		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.Install.Name, what)
 	}
 	leaves, err := seal.SealLeaves(to, any(secret), func(path []string) (seal.Purpose, bool) {
 		if len(path) != 1 {
 			return seal.Purpose{}, false
 		}
-		return purpose(b.install.OrgID, b.install.ID, path[0]), true
+		return purpose(b.Install.OrgID, b.Install.ID, path[0]), true
 	})
 	if err != nil {
 		return nil, fmt.Errorf("seal %s: %w", what, err)
@@ -255,8 +287,8 @@ func (b *treeBuilder) sealed(what string, purpose func(org, install, name string
 }
 
 // resources adds the sandbox and the components that are there.
-func (b *treeBuilder) resources(ctx context.Context, parts *interpolate.Parts, varNames map[string]string) error {
-	rows, err := b.tx.ResourcesOfInstall(ctx, b.install.ID)
+func (b *builder) resources(ctx context.Context, parts *interpolate.Parts, varNames map[string]string) error {
+	rows, err := b.tx.ResourcesOfInstall(ctx, b.Install.ID)
 	if err != nil {
 		return fmt.Errorf("read resources: %w", err)
 	}
@@ -285,15 +317,19 @@ func (b *treeBuilder) resources(ctx context.Context, parts *interpolate.Parts, v
 	return nil
 }
 
-func (b *treeBuilder) actions(ctx context.Context, parts *interpolate.Parts) error {
-	rows, err := b.tx.LastActionRuns(ctx, b.install.ID)
+func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
+	rows, err := b.tx.LastActionRuns(ctx, b.Install.ID)
 	if err != nil {
 		return fmt.Errorf("read action runs: %w", err)
 	}
 	parts.Actions = map[string]interpolate.Action{}
 	for _, row := range rows {
 		a := interpolate.Action{Populated: true, Status: row.State, ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
-		for step, values := range object(row.Outputs) {
+		outputs, err := object("outputs of action "+row.Action, row.Outputs)
+		if err != nil {
+			return err
+		}
+		for step, values := range outputs {
 			if m, ok := values.(map[string]any); ok {
 				a.Steps[step] = m
 				for k, v := range m {
@@ -324,22 +360,14 @@ func outputValues(raw json.RawMessage) (map[string]any, error) {
 	return values, nil
 }
 
-// inputsOf picks the inputs of a stored tree, sealed leaves as they are.
-func inputsOf(tree json.RawMessage) map[string]any {
-	inputs, _ := object(tree)["inputs"].(map[string]any)
-	values, _ := inputs["inputs"].(map[string]any)
-	return values
-}
-
-// variablesOf picks the variables of the app likewise.
-func variablesOf(tree json.RawMessage) map[string]any {
-	app, _ := object(tree)["app"].(map[string]any)
-	values, _ := app["variables"].(map[string]any)
-	return values
-}
-
-func object(raw []byte) map[string]any {
+// object reads a column that is an object by our own writing; none is an empty one.
+func object(what string, raw []byte) (map[string]any, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
 	var m map[string]any
-	_ = json.Unmarshal(raw, &m) // the column is an object by our own writing
-	return m
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return m, nil
 }

@@ -1,4 +1,4 @@
-package workflow
+package flow
 
 import "time"
 
@@ -49,6 +49,41 @@ const (
 	JobCancelled = "cancelled"
 )
 
+// Why a step waits.
+const (
+	WaitStack    = "stack"    // the customer applies the stack
+	WaitRunner   = "runner"   // a machine enrols
+	WaitDecision = "decision" // a person answers a proposal
+	WaitLock     = "lock"     // another change holds the resource
+	WaitRelease  = "release"  // what was approved waits for the release to be accepted
+)
+
+// How long a step waits.
+const (
+	// ApprovalTime is how long a proposal waits for its decision.
+	ApprovalTime = 30 * 24 * time.Hour
+	// StackTime is how long a workflow waits for the customer to apply the stack.
+	StackTime = 24 * time.Hour
+	// RunnerTime is how long it then waits for the runner to come.
+	RunnerTime = time.Hour
+)
+
+// Finished says whether a workflow of this state is over; a failed one goes on
+// when a step of it is retried.
+func Finished(workflow string) bool {
+	return workflow == WorkflowSucceeded || workflow == WorkflowFailed || workflow == WorkflowCancelled
+}
+
+// ChangeOpen says whether a change of this state may still be decided on or
+// applied.
+func ChangeOpen(change string) bool {
+	switch change {
+	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
+		return true
+	}
+	return false
+}
+
 // State is what Next looks at: the rows of one workflow and of what it touches.
 type State struct {
 	Now             time.Time
@@ -65,11 +100,8 @@ type State struct {
 	RunnerID       string
 	// NoMachine: nobody has enrolled as the runner, so no order can be made.
 	NoMachine bool
-	// LockedBy names, per resource, the change that holds it, whatever workflow
-	// it is of.
-	LockedBy map[string]string
-	// SandboxID is the resource that excludes all others; empty without one.
-	SandboxID string
+	// Locks are those of the install's resources.
+	Locks Locks
 }
 
 // Step is a row of steps, with the change and the check run it is at.
@@ -84,10 +116,11 @@ type Step struct {
 	WaitOn     string
 	// WaitDeadline is when the wait ends in vain.
 	WaitDeadline time.Time
-	Attempt      int // changes made for this step, or runs
-	MaxRetries   int
-	Change       *Change // nil before the first
-	Run          *Job    // of a check: the job that runs it
+	// MaxRetries is how often a failed change is planned again without being
+	// asked. A check is never run again by itself.
+	MaxRetries int
+	Change     *Change // nil before the first
+	Run        *Job    // of a check: the job that runs it
 	// Uncertain and Stale count the step's changes that ended so since a person
 	// last asked for a retry.
 	Uncertain int

@@ -1,4 +1,4 @@
-package access
+package keys
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const sealForm = 2
 // Reseal seals again what is kept at rest in the first form, which names no
 // purpose, org by org. It is called before anything is served: afterwards the
 // first form opens nowhere. An org is done once, and that is in its chain.
-func (k *Keyring) Reseal(ctx context.Context, st *store.Store) error {
+func (k *Ring) Reseal(ctx context.Context, st *store.Store) error {
 	var orgs []string
 	err := st.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
 		orgs, err = q.AllOrgIDs(ctx)
@@ -34,7 +34,7 @@ func (k *Keyring) Reseal(ctx context.Context, st *store.Store) error {
 	return nil
 }
 
-func (k *Keyring) resealOrg(ctx context.Context, tx *store.Tx) error {
+func (k *Ring) resealOrg(ctx context.Context, tx *store.Tx) error {
 	form, err := tx.LockOrgSealForm(ctx)
 	if err != nil || form >= sealForm {
 		return err
@@ -53,7 +53,7 @@ func (k *Keyring) resealOrg(ctx context.Context, tx *store.Tx) error {
 	return k.Audit(ctx, tx, "control plane", fmt.Sprintf("seal %d rows at rest again, each for its purpose", count))
 }
 
-func (k *Keyring) resealKeys(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealKeys(ctx context.Context, tx *store.Tx) (int, error) {
 	rows, err := tx.SealedKeys(ctx)
 	if err != nil {
 		return 0, err
@@ -70,7 +70,7 @@ func (k *Keyring) resealKeys(ctx context.Context, tx *store.Tx) (int, error) {
 	return len(rows), nil
 }
 
-func (k *Keyring) resealInputs(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealInputs(ctx context.Context, tx *store.Tx) (int, error) {
 	rows, err := tx.SealedInputs(ctx)
 	if err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (k *Keyring) resealInputs(ctx context.Context, tx *store.Tx) (int, error) {
 	return len(rows), nil
 }
 
-func (k *Keyring) resealVariables(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealVariables(ctx context.Context, tx *store.Tx) (int, error) {
 	rows, err := tx.SealedVariables(ctx)
 	if err != nil {
 		return 0, err
@@ -104,7 +104,7 @@ func (k *Keyring) resealVariables(ctx context.Context, tx *store.Tx) (int, error
 	return len(rows), nil
 }
 
-func (k *Keyring) resealAnswers(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealAnswers(ctx context.Context, tx *store.Tx) (int, error) {
 	rows, err := tx.SealedAnswers(ctx)
 	if err != nil {
 		return 0, err
@@ -121,7 +121,7 @@ func (k *Keyring) resealAnswers(ctx context.Context, tx *store.Tx) (int, error) 
 	return len(rows), nil
 }
 
-func (k *Keyring) resealHandovers(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealHandovers(ctx context.Context, tx *store.Tx) (int, error) {
 	rows, err := tx.SealedHandovers(ctx)
 	if err != nil {
 		return 0, err
@@ -139,7 +139,7 @@ func (k *Keyring) resealHandovers(ctx context.Context, tx *store.Tx) (int, error
 }
 
 // reseal returns the same plaintext, sealed for its purpose.
-func (k *Keyring) reseal(purpose seal.Purpose, sealed []byte) ([]byte, error) {
+func (k *Ring) reseal(purpose seal.Purpose, sealed []byte) ([]byte, error) {
 	if _, err := k.Open(purpose, sealed); !errors.Is(err, seal.ErrFirstForm) {
 		return sealed, err // it names its purpose already
 	}

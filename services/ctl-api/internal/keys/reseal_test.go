@@ -1,4 +1,4 @@
-package access_test
+package keys_test
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -27,8 +28,8 @@ func TestResealAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := access.NewKeyring(master)
-	made, err := access.CreateOrg(t.Context(), st, keys, "acme", "ada", "test")
+	ring := keys.New(master)
+	made, err := access.CreateOrg(t.Context(), st, ring, "acme", "ada", "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestResealAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyID := string(read(`select convert_to(key_id, 'utf8') from keys where purpose = 'dispatch'`))
-	private, err := keys.Open(access.KeyAtRest(org, keyID), read(`select private_sealed from keys where purpose = 'dispatch'`))
+	private, err := ring.Open(keys.KeyAtRest(org, keyID), read(`select private_sealed from keys where purpose = 'dispatch'`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,8 @@ func TestResealAtRest(t *testing.T) {
 	exec(`insert into idempotency_keys (org_id, account_id, key, route, body_hash, response) values ($1, $2, 'k', 'r', '', $3)`, org, made.Admin.ID, firstForm(t, identity, answer))
 	exec(`update orgs set seal_form = 1`)
 
-	fresh := func() *access.Keyring { return access.NewKeyring(master) } // a process that has opened nothing yet
-	dispatch := func(k *access.Keyring) error {
+	fresh := func() *keys.Ring { return keys.New(master) } // a process that has opened nothing yet
+	dispatch := func(k *keys.Ring) error {
 		return st.Tx(t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
 			_, err := k.Dispatch(ctx, tx)
 			return err
@@ -81,7 +82,7 @@ func TestResealAtRest(t *testing.T) {
 	if err := dispatch(fresh()); err != nil {
 		t.Errorf("dispatch key: %v", err)
 	}
-	got, err := keys.Open(access.AnswerAtRest(org, made.Admin.ID, "k"), read(`select response from idempotency_keys`))
+	got, err := ring.Open(keys.AnswerAtRest(org, made.Admin.ID, "k"), read(`select response from idempotency_keys`))
 	if err != nil || !bytes.Equal(got, answer) {
 		t.Errorf("kept answer: %q, %v", got, err)
 	}

@@ -1,4 +1,4 @@
-package workflow_test
+package flow_test
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
 // edges shows steps as "name <- needs", with a dash before what is removed by a
 // workflow that does not only remove.
-func edges(kind workflow.Kind, steps []workflow.PlannedStep) []string {
+func edges(kind flow.Kind, steps []flow.PlannedStep) []string {
 	var out []string
 	for _, s := range steps {
 		line := s.Name
-		if s.Kind == workflow.StepTeardown && kind != workflow.KindDeprovision {
+		if s.Kind == flow.StepTeardown && kind != flow.KindDeprovision {
 			line = "-" + line
 		}
 		for i, n := range s.Needs {
@@ -33,19 +33,19 @@ func edges(kind workflow.Kind, steps []workflow.PlannedStep) []string {
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	components := []workflow.PlanComponent{
+	components := []flow.PlanComponent{
 		{Name: "web", Needs: []string{"api", "assets"}},
 		{Name: "assets"},
 		{Name: "api", MaxRetries: 2},
 	}
 	tests := []struct {
 		name string
-		in   workflow.PlanInput
+		in   flow.PlanInput
 		want []string
 	}{
 		{
 			name: "provision runs independent components side by side",
-			in:   workflow.PlanInput{Kind: workflow.KindProvision, HasSandbox: true, Components: components, Checks: []string{"up"}},
+			in:   flow.PlanInput{Kind: flow.KindProvision, HasSandbox: true, Components: components, Checks: []string{"up"}},
 			want: []string{
 				"stack", "runner <- stack", "release <- runner", "sandbox <- runner",
 				"component/api <- sandbox", "component/assets <- sandbox",
@@ -55,12 +55,12 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "deploy of one component leaves the others alone",
-			in:   workflow.PlanInput{Kind: workflow.KindDeploy, Components: components, Selected: []string{"web"}},
+			in:   flow.PlanInput{Kind: flow.KindDeploy, Components: components, Selected: []string{"web"}},
 			want: []string{"runner", "release <- runner", "component/web <- runner"},
 		},
 		{
 			name: "hooks stand around what they belong to, by index",
-			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: components[1:], Hooks: []workflow.PlanHook{
+			in: flow.PlanInput{Kind: flow.KindDeploy, Components: components[1:], Hooks: []flow.PlanHook{
 				{Action: "b", Trigger: "pre-deploy-component", Component: "api", Index: 2},
 				{Action: "a", Trigger: "pre-deploy-component", Component: "api", Index: 1},
 				{Action: "seed", Trigger: "post-deploy-component", Component: "api"},
@@ -78,7 +78,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "deprovision goes in reverse, the sandbox last, orphans too",
-			in: workflow.PlanInput{Kind: workflow.KindDeprovision, Made: []workflow.PlanMade{
+			in: flow.PlanInput{Kind: flow.KindDeprovision, Made: []flow.PlanMade{
 				{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "old"}, {Name: "web", Needs: []string{"api", "old"}},
 			}},
 			want: []string{
@@ -89,9 +89,9 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "what is off and was made is removed by a deploy of all, dependents first, beside the rest",
-			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{
+			in: flow.PlanInput{Kind: flow.KindDeploy, Components: []flow.PlanComponent{
 				{Name: "api"}, {Name: "db", Off: true}, {Name: "admin", Needs: []string{"db"}, Off: true}, {Name: "never", Off: true},
-			}, Made: []workflow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "db"}, {Name: "admin", Needs: []string{"db"}}, {Name: "orphan"}},
+			}, Made: []flow.PlanMade{{Name: "sandbox", Sandbox: true}, {Name: "api"}, {Name: "db"}, {Name: "admin", Needs: []string{"db"}}, {Name: "orphan"}},
 				Checks: []string{"up"}},
 			want: []string{
 				"runner", "release <- runner", "-component/admin <- runner", "-component/db <- runner component/admin", "component/api <- runner",
@@ -100,16 +100,16 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "what stands on a component is removed before that one moves",
-			in: workflow.PlanInput{Kind: workflow.KindProvision, HasSandbox: true, Components: []workflow.PlanComponent{
+			in: flow.PlanInput{Kind: flow.KindProvision, HasSandbox: true, Components: []flow.PlanComponent{
 				{Name: "api"}, {Name: "metrics", Needs: []string{"api"}, Off: true},
-			}, Made: []workflow.PlanMade{{Name: "api"}, {Name: "metrics", Needs: []string{"api"}}}},
+			}, Made: []flow.PlanMade{{Name: "api"}, {Name: "metrics", Needs: []string{"api"}}}},
 			want: []string{"stack", "runner <- stack", "release <- runner", "sandbox <- runner", "-component/metrics <- sandbox", "component/api <- sandbox component/metrics"},
 		},
 		{
 			name: "what a component stood on before this release is removed once it has moved, and so is what that stands on",
-			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{
+			in: flow.PlanInput{Kind: flow.KindDeploy, Components: []flow.PlanComponent{
 				{Name: "api"}, {Name: "cache", Off: true}, {Name: "disk", Off: true}, {Name: "viewer", Off: true},
-			}, Made: []workflow.PlanMade{
+			}, Made: []flow.PlanMade{
 				{Name: "api", Needs: []string{"cache"}}, {Name: "cache", Needs: []string{"disk"}}, {Name: "disk"}, {Name: "viewer", Needs: []string{"disk"}},
 			}},
 			want: []string{
@@ -119,8 +119,8 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "hooks of a teardown stand around what is switched off, and those of its deploy are left out",
-			in: workflow.PlanInput{Kind: workflow.KindDeploy, Components: []workflow.PlanComponent{{Name: "api", Off: true}}, Made: []workflow.PlanMade{{Name: "api"}},
-				Hooks: []workflow.PlanHook{
+			in: flow.PlanInput{Kind: flow.KindDeploy, Components: []flow.PlanComponent{{Name: "api", Off: true}}, Made: []flow.PlanMade{{Name: "api"}},
+				Hooks: []flow.PlanHook{
 					{Action: "drain", Trigger: "pre-teardown-component", Component: "api"}, {Action: "tell", Trigger: "post-teardown-component", Component: "api"},
 					{Action: "seed", Trigger: "post-deploy-component", Component: "api"}, {Action: "end", Trigger: "post-deploy-all-components"},
 				}},
@@ -131,25 +131,25 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			name: "a deploy of one component removes nothing",
-			in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"api"},
-				Components: []workflow.PlanComponent{{Name: "api"}, {Name: "db", Off: true}}, Made: []workflow.PlanMade{{Name: "db"}}},
+			in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"api"},
+				Components: []flow.PlanComponent{{Name: "api"}, {Name: "db", Off: true}}, Made: []flow.PlanMade{{Name: "db"}}},
 			want: []string{"runner", "release <- runner", "component/api <- runner"},
 		},
 		{
 			name: "an install of which nothing was made has nothing to tear down",
-			in:   workflow.PlanInput{Kind: workflow.KindDeprovision},
+			in:   flow.PlanInput{Kind: flow.KindDeprovision},
 			want: []string{"runner"},
 		},
 		{
 			name: "an action that is a check runs as a check",
-			in:   workflow.PlanInput{Kind: workflow.KindActionRun, Action: "up", Checks: []string{"up"}},
+			in:   flow.PlanInput{Kind: flow.KindActionRun, Action: "up", Checks: []string{"up"}},
 			want: []string{"runner", "release <- runner", "action/up <- runner release"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			steps, err := workflow.Plan(tt.in)
+			steps, err := flow.Plan(tt.in)
 			if err != nil {
 				t.Fatalf("Plan: %v", err)
 			}
@@ -162,42 +162,42 @@ func TestPlan(t *testing.T) {
 
 func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
-	components := []workflow.PlanComponent{
+	components := []flow.PlanComponent{
 		{Name: "web", Needs: []string{"api"}}, {Name: "api", Off: true}, {Name: "alone"}, {Name: "chart", Misfit: "tf_vars: it is no Terraform module"},
 	}
 	for _, tt := range []struct {
 		name       string
-		in         workflow.PlanInput
+		in         flow.PlanInput
 		kind       error
 		want, help string
 	}{
 		{
-			name: "a component that the release does not have", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"nope"}},
+			name: "a component that the release does not have", in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"nope"}},
 			kind: fault.ErrInvalid, want: `no component "nope"`,
 		},
 		{
-			name: "a component that is off", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"alone", "api"}},
+			name: "a component that is off", in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"alone", "api"}},
 			kind: fault.ErrInvalid, want: `"api" is switched off in install acme`, help: "berth installs toggle acme api on",
 		},
 		{
-			name: "a deploy of what overrides do not fit", in: workflow.PlanInput{Kind: workflow.KindDeploy},
+			name: "a deploy of what overrides do not fit", in: flow.PlanInput{Kind: flow.KindDeploy},
 			kind: fault.ErrConflict, want: `"chart" does not fit: tf_vars`, help: "berth installs sync",
 		},
 		{
-			name: "a deploy of what needs something off", in: workflow.PlanInput{Kind: workflow.KindDeploy, Selected: []string{"web"}},
+			name: "a deploy of what needs something off", in: flow.PlanInput{Kind: flow.KindDeploy, Selected: []string{"web"}},
 			kind: fault.ErrConflict, want: `component "web" needs "api", which is switched off in install acme`, help: "berth installs toggle acme api on",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.in.Install, tt.in.Components = "acme", components
-			_, err := workflow.Plan(tt.in)
+			_, err := flow.Plan(tt.in)
 			if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(fault.From(err).Remedy, tt.help) {
 				t.Errorf("Plan: %v (%s), want %q (%s)", err, fault.From(err).Remedy, tt.want, tt.help)
 			}
 		})
 	}
-	steps, err := workflow.Plan(workflow.PlanInput{Kind: workflow.KindDeploy, Install: "acme", Components: components, Selected: []string{"alone"}})
+	steps, err := flow.Plan(flow.PlanInput{Kind: flow.KindDeploy, Install: "acme", Components: components, Selected: []string{"alone"}})
 	if err != nil || len(steps) != 3 {
 		t.Errorf("a component that has nothing to do with it is not deployed: %v %v", steps, err)
 	}

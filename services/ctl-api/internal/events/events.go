@@ -1,0 +1,54 @@
+// Package events is the record of what happened to a workflow: numbered without
+// gaps, so that who follows it knows that nothing is missing.
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Channel is notified with a workflow's id after a commit that appended to its
+// events.
+const Channel = "berth_workflow"
+
+// What an event is about.
+const (
+	Workflow = "workflow"
+	Step     = "step"
+	Change   = "change"
+	Job      = "job"
+)
+
+// Body is what an event says, by key. It never holds a secret.
+type Body map[string]any
+
+// Event is one thing that happened to a workflow.
+type Event struct {
+	WorkflowID string
+	Kind       string
+	Body       Body
+}
+
+// Append hands out the workflow's next sequence number and stores the event under
+// it. The workflow's row is locked from here on, so numbers have no gaps and
+// become visible in order.
+func Append(ctx context.Context, tx *store.Tx, e Event) error {
+	seq, err := tx.NextEventSeq(ctx, e.WorkflowID)
+	if err != nil {
+		return fmt.Errorf("number event: %w", err)
+	}
+	body, err := json.Marshal(e.Body)
+	if err != nil {
+		return fmt.Errorf("encode event: %w", err)
+	}
+	err = tx.InsertWorkflowEvent(ctx, db.InsertWorkflowEventParams{WorkflowID: e.WorkflowID, Seq: seq, Kind: e.Kind, Body: body})
+	if err != nil {
+		return fmt.Errorf("store event: %w", err)
+	}
+	tx.NotifyAfterCommit(Channel, e.WorkflowID)
+	return nil
+}

@@ -1,0 +1,176 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// Limits of what is done again without being asked.
+const (
+	// maxInspections: how often in a row an uncertain outcome is looked at by a
+	// new plan before a person is asked.
+	maxInspections = 3
+	// maxStale: how often in a row a plan that went stale is made again.
+	maxStale = 3
+)
+
+// nextOfChange leads a step that mutates from plan over decision to apply.
+func nextOfChange(s State, step Step) (Decision, bool) {
+	c := step.Change
+	if c == nil {
+		return Decision{Do: DoPlan}, true
+	}
+	if d, ok := settleChange(step); ok {
+		return d, true
+	}
+	var d Decision
+	switch c.State {
+	case ChangePreparing:
+		d = nextOfPlan(s, c)
+	case ChangeProposed:
+		d = nextOfProposal(s, step)
+	case ChangeApproved:
+		d = nextOfApproved(s, step)
+	case ChangeApplied, ChangeNoChange:
+		d.Do = DoSucceedStep
+	case ChangeUncertain, ChangeStale, ChangeFailed:
+		d = planAgain(step)
+	case ChangeRefused, ChangeDenied, ChangeSuperseded:
+		d = nextOfGivenUp(s, c)
+	}
+	d.ChangeID = c.ID
+	return d, d.Do != ""
+}
+
+// nextOfPlan says what is done with a plan that has ended well. A zero Decision
+// here and below says that there is nothing to do but wait.
+func nextOfPlan(s State, c *Change) Decision {
+	switch {
+	case !c.Plan.ended():
+		return Decision{}
+	case c.Plan.NoChange:
+		return Decision{Do: DoNoChange}
+	case s.PlanOnly:
+		return Decision{Do: DoPlanned}
+	}
+	return Decision{Do: DoPropose}
+}
+
+// nextOfProposal answers a proposal by a rule, or has it wait for a person.
+func nextOfProposal(s State, step Step) Decision {
+	c := step.Change
+	switch {
+	case c.ReadOnly:
+		return Decision{Do: DoApprove, Rule: RuleReadOnly}
+	case c.ApprovedDigest != "" && c.ApprovedDigest == c.EffectDigest:
+		return Decision{Do: DoApprove, Rule: RuleKept}
+	case s.ApproveAll:
+		return Decision{Do: DoApprove, Rule: RuleApproveAll}
+	case !s.Now.Before(c.Deadline):
+		return Decision{Do: DoSettleChange, ChangeState: ChangeDenied, Error: "no decision came in time"}
+	case step.State != StepWaiting || step.WaitReason != WaitDecision:
+		return Decision{Do: DoWaitStep, Wait: Wait{Reason: WaitDecision, On: c.ID, Deadline: c.Deadline}}
+	}
+	return Decision{}
+}
+
+// nextOfApproved grants the change its resource, or has it wait for the lock.
+func nextOfApproved(s State, step Step) Decision {
+	holder := s.Locks.Holder(step.ResourceID)
+	switch {
+	case holder == "" || step.Change.ReadOnly:
+		return Decision{Do: DoExecute}
+	case step.State == StepWaiting && step.WaitReason == WaitLock && step.WaitOn == holder:
+		return Decision{}
+	}
+	return Decision{Do: DoWaitStep, Wait: Wait{Reason: WaitLock, On: holder, Deadline: s.Now.Add(lockWait)}}
+}
+
+// planAgain makes a new plan after an apply that did not come out, as long as
+// that was not tried too often.
+func planAgain(step Step) Decision {
+	c := step.Change
+	switch c.State {
+	case ChangeUncertain:
+		if step.Uncertain >= maxInspections {
+			return Decision{Do: DoFailStep, Error: fmt.Sprintf("the outcome stayed uncertain %d times", step.Uncertain), Remedy: "look at the resource itself, then retry the step: it plans anew"}
+		}
+	case ChangeStale:
+		if step.Stale >= maxStale {
+			return Decision{
+				Do: DoFailStep, Error: fmt.Sprintf("had to be planned anew %d times in a row; the last time: %s", step.Stale, orElse(c.Error, "what is live moved after the plan")),
+				Remedy: "find out what else changes it, then retry the step",
+			}
+		}
+	case ChangeFailed:
+		if step.Failed > step.MaxRetries {
+			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, mend the cause, then retry the step: it plans anew")}
+		}
+	}
+	return Decision{Do: DoPlan}
+}
+
+// nextOfGivenUp ends a step whose change nobody goes on with.
+func nextOfGivenUp(s State, c *Change) Decision {
+	switch {
+	case c.State == ChangeRefused:
+		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step: it plans anew")}
+	case c.State == ChangeDenied:
+		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied")}
+	case s.PlanOnly:
+		return Decision{Do: DoSucceedStep}
+	}
+	return Decision{Do: DoFailStep, Error: "a newer change of the same resource took its place", Remedy: "follow the newer one, or retry the step"}
+}
+
+// settleChange takes over into the change what came of its jobs.
+func settleChange(step Step) (Decision, bool) {
+	c := step.Change
+	if c == nil {
+		return Decision{}, false
+	}
+	d := Decision{Do: DoSettleChange, ChangeID: c.ID}
+	switch c.State {
+	case ChangePreparing:
+		if !c.Plan.ended() || c.Plan.State == JobSucceeded {
+			return Decision{}, false
+		}
+		d.Error, d.Remedy = orElse(c.Plan.Error, "the plan failed"), c.Plan.Remedy
+		switch {
+		case jobspec.Outcome(c.Plan.Outcome) == jobspec.OutcomeStale: // its order came too late
+			d.ChangeState = ChangeStale
+		case c.Plan.State == JobRefused:
+			d.ChangeState = ChangeRefused
+		default:
+			d.ChangeState = ChangeFailed
+		}
+		return d, true
+	case ChangeExecuting:
+		if !c.Apply.ended() {
+			return Decision{}, false
+		}
+		d.Error, d.Remedy = c.Apply.Error, c.Apply.Remedy
+		d.ChangeState = afterApply(c.Apply)
+		return d, true
+	}
+	return Decision{}, false
+}
+
+// afterApply says what a change is once its apply has ended.
+func afterApply(j *Job) string {
+	switch jobspec.Outcome(j.Outcome) {
+	case jobspec.OutcomeSucceeded:
+		return ChangeApplied
+	case jobspec.OutcomeStale:
+		return ChangeStale
+	case jobspec.OutcomeRefused:
+		return ChangeRefused
+	case jobspec.OutcomeUncertain:
+		return ChangeUncertain
+	}
+	if j.State == JobRefused {
+		return ChangeRefused
+	}
+	return ChangeFailed
+}

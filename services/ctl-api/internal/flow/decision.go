@@ -1,0 +1,58 @@
+package flow
+
+import "time"
+
+// Do names the one thing to do.
+type Do string
+
+// What Next can ask for.
+const (
+	// DoNothing: everything that could be done is; Decision.WorkflowState and
+	// the wait say what the workflow row shall read.
+	DoNothing        Do = "nothing"
+	DoStartWorkflow  Do = "start_workflow"
+	DoFinishWorkflow Do = "finish_workflow" // to WorkflowState, with Error
+	DoStartStep      Do = "start_step"
+	DoWaitStep       Do = "wait_step" // with Wait
+	DoSucceedStep    Do = "succeed_step"
+	DoFailStep       Do = "fail_step" // with Error and Remedy
+	DoCancelStep     Do = "cancel_step"
+	DoPlan           Do = "plan"          // a new change for the step, with its plan job; replaces the present one
+	DoRunCheck       Do = "run_check"     // a job that runs the check once
+	DoPropose        Do = "propose"       // the plan is there: ask for a decision
+	DoNoChange       Do = "no_change"     // the plan is empty
+	DoPlanned        Do = "planned"       // plan only: shown, not done
+	DoApprove        Do = "approve"       // by Rule, without asking
+	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
+	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
+	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
+	DoPutOff         Do = "put_off"       // the step is pending again, its change is superseded, because of Error
+)
+
+// The rules that answer a proposal without asking.
+const (
+	RuleApproveAll = "approve_all" // a standing answer of the workflow or the install
+	RuleKept       = "kept"        // the same effect was approved before
+	RuleReadOnly   = "read_only"   // it mutates nothing, or only takes leave away
+)
+
+// Wait is what a waiting row says.
+type Wait struct {
+	Reason   string
+	On       string
+	Deadline time.Time
+}
+
+// Decision is the one thing to do now.
+type Decision struct {
+	Do            Do
+	StepID        string
+	ChangeID      string
+	JobID         string
+	ChangeState   string // DoSettleChange
+	WorkflowState string // DoNothing, DoFinishWorkflow
+	Rule          string // DoApprove
+	Wait          Wait
+	Error         string
+	Remedy        string
+}

@@ -1,0 +1,16 @@
+// Package orders says what an engine is told to do: it turns blocks of the app
+// folder, as a release pins them, into the part of a job that its kind works
+// from. It is pure. Package workflow adds ids, state and fence, and has the
+// order signed (services/internal/order).
+//
+// There is one file for each type of component, and for actions and releases:
+//
+//	Revision.Fill ─┬─ terraform.go   terraform_module, and the sandbox
+//	               ├─ helm.go        helm_chart
+//	               ├─ manifest.go    kubernetes_manifest
+//	               └─ image.go       container_image
+//	Action, Scripts ─ action.go      what a script is
+//	Probe ─────────── probe.go       what a runner looks at in a cluster
+//
+// A new type of component is a file with a function, and its row in types.
+package orders

@@ -1,0 +1,66 @@
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// DefaultTimeout bounds a plan or an apply that the app says nothing about.
+const DefaultTimeout = time.Hour
+
+// Revision is a sandbox or a component as a release has it, and what an install
+// says itself.
+type Revision struct {
+	Sandbox bool
+	// Spec is the block of the app folder: an appconfig.Sandbox or an
+	// appconfig.Component, as JSON.
+	Spec json.RawMessage
+	// Override of another type than the component's counts for nothing.
+	Override appconfig.InstallComponent
+	// App is that of the release.
+	App *appconfig.App
+}
+
+// component is what the orders of a type are made from.
+type component struct {
+	*appconfig.Component
+	override appconfig.InstallComponent
+	app      *appconfig.App
+}
+
+// types has one row for each type of component that this version deploys. It
+// completes the spec for a component of its type, and leaves others to the rest.
+var types = []func(*jobspec.Spec, component) bool{
+	terraformModule,
+	helmChart,
+	kubernetesManifest,
+	containerImage,
+}
+
+// Fill completes the spec of a plan with what the engine of the revision's type
+// works from, and returns how long the engine may take. It fails on a type that
+// this version has no engine for.
+func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
+	if r.Sandbox {
+		return DefaultTimeout, sandbox(spec, r.Spec)
+	}
+	c := component{Component: &appconfig.Component{}, override: r.Override, app: r.App}
+	if err := json.Unmarshal(r.Spec, c.Component); err != nil {
+		return 0, fmt.Errorf("read component revision: %w", err)
+	}
+	spec.File = c.At.File
+	for _, fill := range types {
+		if !fill(spec, c) {
+			continue
+		}
+		if c.DeployTimeout.Std() > 0 {
+			return c.DeployTimeout.Std(), nil
+		}
+		return DefaultTimeout, nil
+	}
+	return 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
+}

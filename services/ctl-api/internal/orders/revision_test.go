@@ -1,0 +1,99 @@
+package orders_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+)
+
+// revision is a component as a release stores it.
+func revision(t *testing.T, c appconfig.Component) orders.Revision {
+	t.Helper()
+	raw, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return orders.Revision{Spec: raw, App: &appconfig.App{}, Override: appconfig.InstallComponent{HelmValues: "replicas: 2", TFVars: `size = "big"`}}
+}
+
+// Each type of component is told what its engine works from, and what an install
+// overrides of another type does not count.
+func TestFill(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name      string
+		component appconfig.Component
+		app       appconfig.App
+		want      jobspec.Spec
+		timeout   time.Duration
+	}{
+		{name: "a Terraform module", timeout: 2 * time.Minute,
+			component: appconfig.Component{Name: "db", Type: appconfig.TypeTerraformModule, DeployTimeout: place.Duration(2 * time.Minute),
+				TerraformModule: &appconfig.TerraformModule{TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"}}},
+			want: jobspec.Spec{Kind: jobspec.KindTerraformModule, TerraformModule: &jobspec.TerraformModule{
+				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, InstallVars: `size = "big"`}}},
+		{name: "a chart, whose releases are kept in Secrets", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Namespace: "shop", Values: map[string]string{"x": "1"}}},
+			want: jobspec.Spec{Kind: jobspec.KindHelmChart, HelmChart: &jobspec.HelmChart{
+				ReleaseName: "web", Namespace: "shop", CreateNamespace: true, StorageDriver: "secret", Values: map[string]string{"x": "1"}, InstallValues: "replicas: 2"}}},
+		{name: "a chart, where runner.toml says how they are kept", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "configmap"}},
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web"}},
+			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}},
+		{name: "a manifest", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true)}},
+			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true}}},
+		{name: "an image of others", timeout: orders.DefaultTimeout,
+			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := revision(t, tt.component)
+			r.App = &tt.app
+			var got jobspec.Spec
+			timeout, err := r.Fill(&got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || timeout != tt.timeout {
+				t.Errorf("timeout %s, want %s; spec (-want +got):\n%s", timeout, tt.timeout, diff)
+			}
+		})
+	}
+}
+
+func TestFillOfTypeWithoutEngine(t *testing.T) {
+	t.Parallel()
+	var spec jobspec.Spec
+	_, err := revision(t, appconfig.Component{Name: "stack", Type: appconfig.TypePulumi, Pulumi: &appconfig.Pulumi{}}).Fill(&spec)
+	if want := `component "stack" of type pulumi has no engine in this version`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// What a runner looks at has no values of a chart: what is deployed is in the
+// cluster.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	live := revision(t, appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Values: map[string]string{"password": "{{ .secret }}"}}})
+	live.Override = appconfig.InstallComponent{}
+	got, err := orders.Probe(jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"}, live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := jobspec.Probe{
+		Resource: jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"}, Kind: jobspec.KindHelmChart,
+		HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "secret"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("probe (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,45 @@
+package orders
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+func terraformModule(spec *jobspec.Spec, c component) bool {
+	m := c.TerraformModule
+	if m == nil {
+		return false
+	}
+	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	spec.TerraformModule.InstallVars = c.override.TFVars
+	return true
+}
+
+// sandbox is a Terraform module too.
+func sandbox(spec *jobspec.Spec, raw json.RawMessage) error {
+	var s appconfig.Sandbox
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("read sandbox revision: %w", err)
+	}
+	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(s.TerraformVersion, s.Vars, s.EnvVars, s.VarFiles)
+	spec.File = s.At.File
+	return nil
+}
+
+func module(version string, vars, env map[string]string, files []appconfig.VarFile) *jobspec.TerraformModule {
+	m := &jobspec.TerraformModule{TerraformVersion: version, EnvVars: env}
+	if len(vars) > 0 {
+		m.Vars = make(map[string]any, len(vars))
+		for k, v := range vars {
+			m.Vars[k] = v
+		}
+	}
+	for _, f := range files {
+		m.VarFiles = append(m.VarFiles, f.Contents.Contents)
+		m.VarFileNames = append(m.VarFileNames, f.Contents.File)
+	}
+	return m
+}

@@ -1,0 +1,78 @@
+package releaseview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// App reads the app as a release pins it.
+func App(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App, error) {
+	app, _, err := read(ctx, q, releaseID)
+	return app, err
+}
+
+// Named is App with the name that the app has now.
+func Named(ctx context.Context, q *db.Queries, releaseID string) (app *appconfig.App, name string, err error) {
+	app, row, err := read(ctx, q, releaseID)
+	return app, row.AppName, err
+}
+
+func read(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App, db.ConfigBodyOfReleaseRow, error) {
+	row, err := q.ConfigBodyOfRelease(ctx, releaseID)
+	if err != nil {
+		return nil, row, fmt.Errorf("read config of release %s: %w", releaseID, err)
+	}
+	var app appconfig.App
+	if err := json.Unmarshal(row.Body, &app); err != nil {
+		return nil, row, fmt.Errorf("read config of release %s: %w", releaseID, err)
+	}
+	return &app, row, nil
+}
+
+// InForce reads the app as a release pins it, without the actions that need a
+// component that can be off and is not there: they could only fail.
+func InForce(ctx context.Context, q *db.Queries, installID, releaseID string) (*appconfig.App, error) {
+	app, err := App(ctx, q, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := q.ResourcesOfInstall(ctx, installID)
+	if err != nil {
+		return nil, fmt.Errorf("read resources: %w", err)
+	}
+	there := map[string]bool{}
+	for _, r := range resources {
+		there[r.Name] = there[r.Name] || r.Kind == "component" && r.LiveReleaseID != nil
+	}
+	out := func(name string) bool {
+		c := app.Component(name)
+		return c != nil && c.Toggleable && !there[name]
+	}
+	kept := make([]appconfig.Action, 0, len(app.Actions))
+	for i := range app.Actions {
+		if !app.ActionNeedsAny(&app.Actions[i], out) {
+			kept = append(kept, app.Actions[i])
+		}
+	}
+	app.Actions = kept
+	return app, nil
+}
+
+// Needs reads what each component of a release needs, by name.
+func Needs(ctx context.Context, q *db.Queries, releaseID string) (map[string][]string, error) {
+	app, err := App(ctx, q, releaseID)
+	if err != nil {
+		return nil, err
+	}
+	g, _ := graph.New(app)
+	needs := map[string][]string{}
+	for _, c := range app.Components {
+		needs[c.Name] = g.Needs(c.Name)
+	}
+	return needs, nil
+}

@@ -1,0 +1,29 @@
+package releaseview
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// Brings reads what a release brings, as a runner accepts it: its scripts and
+// the digests of its artifacts.
+func Brings(ctx context.Context, q *db.Queries, releaseID string) (jobspec.Release, error) {
+	app, row, err := read(ctx, q, releaseID)
+	if err != nil {
+		return jobspec.Release{}, err
+	}
+	items, err := q.ReleaseItemsOf(ctx, releaseID)
+	if err != nil {
+		return jobspec.Release{}, fmt.Errorf("read release items: %w", err)
+	}
+	release := jobspec.Release{ID: releaseID, Number: int(row.Number), Artifacts: []jobspec.ReleaseArtifact{}}
+	for _, item := range items {
+		release.Artifacts = append(release.Artifacts, jobspec.ReleaseArtifact{Name: item.Name, Digest: item.ArtifactDigest})
+	}
+	release.Scripts, err = orders.Scripts(app)
+	return release, err
+}

@@ -1,0 +1,181 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// basis is what a workflow is planned from.
+type basis struct {
+	Request
+	install   db.Install
+	releaseID string // empty for a deprovision of what was never deployed
+}
+
+// gather reads what flow.Plan needs, and makes rows for components that the
+// install does not have yet. The resources are by resourceKey.
+func gather(ctx context.Context, tx *store.Tx, b basis) (flow.PlanInput, map[string]db.Resource, error) {
+	in := flow.PlanInput{Kind: b.Kind, Install: b.install.Name, Selected: b.Components, Action: b.Action}
+	if b.releaseID != "" {
+		if err := gatherRelease(ctx, tx, b, &in); err != nil {
+			return in, nil, err
+		}
+	}
+	rows, err := tx.ResourcesOfInstall(ctx, b.install.ID)
+	if err != nil {
+		return in, nil, fmt.Errorf("read resources: %w", err)
+	}
+	resources := map[string]db.Resource{}
+	graphs := map[string]map[string][]string{} // release → component → needs
+	for _, row := range rows {
+		resources[resourceKey(row.Kind == "sandbox", row.Name)] = row
+		if row.Kind == "stack" || row.State == "absent" {
+			continue
+		}
+		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
+		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
+			if graphs[live] == nil {
+				if graphs[live], err = releaseview.Needs(ctx, tx.Queries, live); err != nil {
+					return in, nil, err
+				}
+			}
+			made.Needs = graphs[live][row.Name]
+		}
+		// What never came to be has nothing to tear down.
+		if row.LiveReleaseID != nil {
+			in.Made = append(in.Made, made)
+		}
+	}
+	return in, resources, nil
+}
+
+// gatherRelease reads what flow.Plan needs of the release.
+func gatherRelease(ctx context.Context, tx *store.Tx, b basis, in *flow.PlanInput) error {
+	app, err := releaseview.App(ctx, tx.Queries, b.releaseID)
+	if err != nil {
+		return err
+	}
+	toggles := map[string]bool{}
+	if err := json.Unmarshal(b.install.Toggles, &toggles); err != nil {
+		return fmt.Errorf("read toggles: %w", err)
+	}
+	if err := gatherComponents(ctx, tx, b, release{app: app, toggles: toggles, in: in}); err != nil {
+		return err
+	}
+	gatherActions(app, toggles, in)
+	if b.PlanOnly && b.Kind != flow.KindActionRun {
+		in.Checks = nil // nothing is accepted, so nothing may run
+	}
+	if b.Kind == flow.KindActionRun && app.Action(b.Action) == nil {
+		return fault.Newf(fault.ErrInvalid, "the release has no action %q; it has: %s", b.Action, strings.Join(actionNames(app), ", "))
+	}
+	return nil
+}
+
+// release is an app as an install has it, and what is planned from it.
+type release struct {
+	app     *appconfig.App
+	toggles map[string]bool
+	in      *flow.PlanInput
+}
+
+// gatherComponents makes rows for the sandbox and the components of the release,
+// and says what each is in this install.
+func gatherComponents(ctx context.Context, tx *store.Tx, b basis, r release) error {
+	items, err := tx.ReleaseItemsOf(ctx, b.releaseID)
+	if err != nil {
+		return fmt.Errorf("read release items: %w", err)
+	}
+	overrides, err := releaseview.Overrides(ctx, tx.Queries, b.install.ID, b.install.InputsVersion)
+	if err != nil {
+		return err
+	}
+	g, _ := graph.New(r.app)
+	for _, item := range items {
+		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
+			ID: id.New(id.Resource), InstallID: b.install.ID, Kind: item.Kind, ComponentID: &item.ComponentID, Name: item.Name, Type: item.Type,
+		})
+		if err != nil {
+			return fmt.Errorf("ensure resource %s: %w", item.Name, err)
+		}
+		if item.Kind == "sandbox" {
+			r.in.HasSandbox = true
+			continue
+		}
+		c := r.app.Component(item.Name)
+		if c == nil {
+			return fmt.Errorf("release %s has component %q, its config has not", b.releaseID, item.Name)
+		}
+		r.in.Components = append(r.in.Components, flow.PlanComponent{
+			Name: c.Name, Needs: g.Needs(c.Name), Off: !c.EnabledIn(r.toggles), Misfit: misfit(overrides[c.Name], c), MaxRetries: c.MaxAutoRetries,
+		})
+	}
+	return nil
+}
+
+// gatherActions lists the actions that a workflow runs by itself.
+func gatherActions(app *appconfig.App, toggles map[string]bool, in *flow.PlanInput) {
+	off := func(name string) bool {
+		c := app.Component(name)
+		return c != nil && !c.EnabledIn(toggles)
+	}
+	for i := range app.Actions {
+		a := &app.Actions[i]
+		if app.ActionNeedsAny(a, off) {
+			continue // it could only fail
+		}
+		if _, ok := a.HealthCheck(); ok {
+			in.Checks = append(in.Checks, a.Name)
+		}
+		for _, t := range a.Triggers {
+			if lifecycle(string(t.Type)) {
+				in.Hooks = append(in.Hooks, flow.PlanHook{Action: a.Name, Trigger: string(t.Type), Component: t.ComponentName, Index: t.Index})
+			}
+		}
+	}
+}
+
+// misfit is the first problem of an override by its key.
+func misfit(override appconfig.InstallComponent, c *appconfig.Component) string {
+	problems := check.OverrideProblems(override, c)
+	for _, key := range slices.Sorted(maps.Keys(problems)) {
+		return key + ": " + problems[key]
+	}
+	return ""
+}
+
+func lifecycle(trigger string) bool {
+	return strings.HasPrefix(trigger, "pre-") || strings.HasPrefix(trigger, "post-")
+}
+
+func actionNames(app *appconfig.App) []string {
+	var names []string
+	for _, a := range app.Actions {
+		names = append(names, a.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// resourceKey is unique among the resources of an install.
+func resourceKey(sandbox bool, name string) string {
+	if sandbox {
+		return "sandbox"
+	}
+	return "component/" + name
+}

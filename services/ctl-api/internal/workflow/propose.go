@@ -1,0 +1,218 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/optional"
+	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/db"
+)
+
+// planResult is what runner-api stores of PUT /jobs/{job}/plan, under "plan" in
+// the job's result.
+type planResult struct {
+	Effect          capsule.Effect      `json:"effect"`
+	EffectDigest    string              `json:"effect_digest"`
+	Pinned          string              `json:"pinned"`
+	PlanBytesDigest string              `json:"plan_bytes_digest"`
+	Summary         jobspec.PlanSummary `json:"summary"`
+}
+
+// jobResult is the result column of a job: the runner's Result, and the plan
+// next to it.
+type jobResult struct {
+	jobspec.Result
+	Plan *planResult `json:"plan,omitempty"`
+}
+
+// readResult reads what came of a job; empty when it was cancelled before any
+// runner took it.
+func readResult(ctx context.Context, q *db.Queries, jobID string) (jobResult, db.JobResultRow, error) {
+	var res jobResult
+	row, err := q.JobResult(ctx, jobID)
+	if err != nil {
+		return res, row, fmt.Errorf("read job %s: %w", jobID, err)
+	}
+	if len(row.Result) > 0 {
+		if err := json.Unmarshal(row.Result, &res); err != nil {
+			return res, row, fmt.Errorf("read result of job %s: %w", jobID, err)
+		}
+	}
+	return res, row, nil
+}
+
+// readPlan returns what the plan job of a change found. The result has a plan.
+func readPlan(ctx context.Context, q *db.Queries, c db.Change) (jobResult, error) {
+	res, row, err := readResult(ctx, q, optional.Value(c.PlanJobID))
+	if err != nil {
+		return jobResult{}, err
+	}
+	if res.Plan == nil {
+		return jobResult{}, fmt.Errorf("plan job %s ended without a plan", row.ID)
+	}
+	return res, nil
+}
+
+// propose takes the plan over into the change and asks for a decision. An older
+// proposal for the same resource gives way.
+func propose(ctx context.Context, tx *store.Tx, s subject) error {
+	res, err := readPlan(ctx, tx.Queries, *s.change)
+	if err != nil {
+		return err
+	}
+	differs, err := voided(ctx, tx.Queries, *s.change, res.Plan)
+	if err != nil {
+		return err
+	}
+	deadline := s.now.Add(flow.ApprovalTime)
+	err = tx.ProposeChange(ctx, db.ProposeChangeParams{
+		ID: s.change.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
+		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),
+		Differs: mustJSON(differs), Deadline: &deadline,
+	})
+	if err != nil {
+		return fmt.Errorf("propose change: %w", err)
+	}
+	if err := supersedeOlder(ctx, tx, *s.change); err != nil {
+		return err
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{
+		"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
+	}))
+}
+
+// supersedeOlder has older proposals give way to a newer one: those to accept a
+// release on this install, or those for the same resource.
+func supersedeOlder(ctx context.Context, tx *store.Tx, c db.Change) error {
+	var wake []string
+	if c.Kind == "accept" {
+		older, err := tx.SupersedeAcceptances(ctx, db.SupersedeAcceptancesParams{ID: c.ID, InstallID: c.InstallID, Error: "superseded by " + c.ID})
+		if err != nil {
+			return err
+		}
+		for _, o := range older {
+			wake = append(wake, o.WorkflowID)
+		}
+	}
+	if c.ResourceID != nil {
+		older, err := tx.SupersedeProposals(ctx, db.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})
+		if err != nil {
+			return err
+		}
+		for _, o := range older {
+			wake = append(wake, o.WorkflowID)
+		}
+	}
+	for _, workflowID := range wake {
+		if err := tx.WakeWorkflow(ctx, workflowID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// voided names the fields because of which what was approved of the replaced
+// change does not cover this plan; empty when nothing was approved, or the
+// effect is the same.
+func voided(ctx context.Context, q *db.Queries, c db.Change, plan *planResult) ([]jobspec.Difference, error) {
+	differs := []jobspec.Difference{}
+	approved := optional.Value(c.ApprovedEffectDigest)
+	if approved == "" || approved == plan.EffectDigest {
+		return differs, nil
+	}
+	for replaced := c.Replaces; replaced != nil; {
+		old, err := q.GetChange(ctx, *replaced)
+		if err != nil {
+			if errors.Is(err, fault.ErrNotFound) {
+				break
+			}
+			return nil, err
+		}
+		if optional.Value(old.EffectDigest) == approved {
+			var was capsule.Effect
+			if err := json.Unmarshal(old.Effect, &was); err != nil {
+				return nil, fmt.Errorf("read effect of %s: %w", old.ID, err)
+			}
+			for _, d := range capsule.Diff(was, plan.Effect) {
+				differs = append(differs, jobspec.Difference{Field: d.Field, Want: d.A, Got: d.B})
+			}
+			break
+		}
+		replaced = old.Replaces
+	}
+	return differs, nil
+}
+
+// noChange ends a change whose plan is empty. The resource stands on the
+// release all the same.
+func noChange(ctx context.Context, tx *store.Tx, s subject) error {
+	res, err := readPlan(ctx, tx.Queries, *s.change)
+	if err != nil {
+		return err
+	}
+	err = tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
+		ID: s.change.ID, State: flow.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
+	})
+	if err != nil {
+		return fmt.Errorf("end change: %w", err)
+	}
+	err = tx.InsertDecision(ctx, db.InsertDecisionParams{
+		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: res.Plan.EffectDigest, Actor: "berth", Rule: "no_change", Note: "the plan is empty",
+	})
+	if err != nil {
+		return err
+	}
+	if s.change.ResourceID != nil && !s.workflow.PlanOnly {
+		if err := landed(ctx, tx, s, standing{effectDigest: res.Plan.EffectDigest, outputs: res.Outputs}); err != nil {
+			return err
+		}
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeNoChange}))
+}
+
+// showPlan ends a change that was only to be shown.
+func showPlan(ctx context.Context, tx *store.Tx, s subject) error {
+	res, err := readPlan(ctx, tx.Queries, *s.change)
+	if err != nil {
+		return err
+	}
+	err = tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
+		ID: s.change.ID, State: flow.ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
+		Plan: mustJSON(res.Plan.Summary), Error: optional.Of("plan only"),
+	})
+	if err != nil {
+		return fmt.Errorf("end change: %w", err)
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeSuperseded, "plan_only": true}))
+}
+
+// approveByRule answers a proposal without asking.
+func approveByRule(ctx context.Context, tx *store.Tx, s subject, rule string) error {
+	if err := tx.ApproveChange(ctx, s.change.ID); err != nil {
+		return fmt.Errorf("approve change: %w", err)
+	}
+	err := tx.InsertDecision(ctx, db.InsertDecisionParams{
+		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: optional.Value(s.change.EffectDigest),
+		Actor: s.workflow.CreatedBy, Rule: rule,
+	})
+	if err != nil {
+		return err
+	}
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "state": flow.ChangeApproved, "rule": rule}))
+}
+
+func nilIfEmpty(d []jobspec.Difference) any {
+	if len(d) == 0 {
+		return nil
+	}
+	return d
+}

@@ -1,0 +1,43 @@
+-- One look at a workflow before it moves, as ctl-api makes it under the workflow's
+-- row: LockWorkflow, then these and JobsOfWorkflow. All run inside store.Tx of the
+-- org.
+
+-- name: InstallToMove :one
+-- What flow.Next needs of a workflow's install: the state of its newest stack, its
+-- runner (the one that is not revoked, else the last), and who holds its
+-- resources (both lists in the same order).
+SELECT sqlc.embed(i),
+       coalesce((SELECT k.state FROM stack_versions k WHERE k.install_id = i.id ORDER BY k.version DESC LIMIT 1), '')::text AS stack_state,
+       coalesce(r.id, '')::text AS runner_id, coalesce(r.state, '')::text AS runner_state, r.public_key AS runner_key,
+       coalesce((SELECT b.id FROM resources b WHERE b.install_id = i.id AND b.kind = 'sandbox' LIMIT 1), '')::text AS sandbox_id,
+       array(SELECT l.id FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS held,
+       array(SELECT l.locked_by FROM resources l WHERE l.install_id = i.id AND l.locked_by IS NOT NULL ORDER BY l.id)::text[] AS holders
+FROM installs i
+LEFT JOIN LATERAL (
+    SELECT n.id, n.state, n.public_key FROM runners n WHERE n.install_id = i.id ORDER BY n.state = 'revoked', n.id DESC LIMIT 1
+) r ON true
+WHERE i.id = sqlc.arg(install_id);
+
+-- name: StepsToMove :many
+-- The steps of a workflow, each with what Next needs of the change that it is at,
+-- without its bulk, and with how its changes ended since its last retry by a person.
+SELECT sqlc.embed(s),
+       coalesce(c.state, '')::text AS change_state, c.created_at AS change_made_at, c.wait_deadline AS change_deadline,
+       coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
+       coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
+       coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy,
+       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain
+FROM steps s
+LEFT JOIN changes c ON c.id = s.change_id
+LEFT JOIN (
+    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed, count(*) FILTER (WHERE x.state = 'stale') AS stale,
+           count(*) FILTER (WHERE x.state = 'uncertain') AS uncertain
+    FROM changes x JOIN steps y ON y.id = x.step_id
+    WHERE x.workflow_id = sqlc.arg(workflow_id) AND x.state IN ('failed', 'stale', 'uncertain')
+      AND x.created_at > coalesce(y.retried_at, '-infinity')
+    GROUP BY x.step_id
+) n ON n.step_id = s.id
+WHERE s.workflow_id = sqlc.arg(workflow_id) ORDER BY s.idx;
+
+-- name: GetResource :one
+SELECT * FROM resources WHERE id = sqlc.arg(id);
