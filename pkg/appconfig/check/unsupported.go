@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -9,152 +11,70 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-// Unsupported tells what of a config this version cannot deploy (errors) or
-// reads without effect (warnings). It says nothing about what is right or
-// wrong: a folder without a word from loading and [Validate] may still not be
-// deployable today.
+// Unsupported tells what of a config this version cannot deploy (errors), reads
+// without effect (warnings) or does not show (notes), by the table of [NotYets].
+// It says nothing about what is right or wrong: a folder without a word from
+// loading and [Validate] may still not be deployable today. Errors are told at
+// each of their places, anything else once. What files below installs/ say is not
+// part of a sync: see [UnsupportedOfInstalls].
 func Unsupported(app *appconfig.App) []place.Diagnostic {
-	u := unsupported{place.Report{Origin: &app.Origin}}
-	if app.Sandbox != nil {
-		u.sandbox(app.Sandbox)
+	r := place.Report{Origin: &app.Origin}
+	for _, row := range notYets {
+		row.tell(&r, slices.DeleteFunc(row.find(app), func(u use) bool { return strings.HasPrefix(u.at.File, "installs/") }))
 	}
-	for i := range app.Components {
-		u.component(&app.Components[i])
-	}
-	for i := range app.Actions {
-		u.action(&app.Actions[i])
-	}
-	u.kinds(app)
-	return place.Sort(u.Diags)
+	sealedInstalls(&r, app)
+	return place.Sort(r.Diags)
 }
 
-type unsupported struct{ place.Report }
-
-func (u *unsupported) refuse(at place.Place, format string, args ...any) {
-	u.Add(place.Error, place.CodeUnsupported, at, format+" not supported yet by this version", args...)
-}
-
-func (u *unsupported) key(severity place.Severity, at place.Place) {
-	u.Add(severity, place.CodeUnsupported, at, "key %q is not supported yet by this version", at.Last())
-}
-
-// extension warns of what Berth's own keys say and nothing heeds yet.
-func (u *unsupported) extension(at place.Place, ext *appconfig.BlockExtension) {
-	if ext == nil {
-		return
-	}
-	if ext.Rollback != "" {
-		u.key(place.Warning, at.Below("berth.rollback"))
-	}
-	if len(ext.Guardrails) > 0 {
-		u.key(place.Warning, at.Below("berth.guardrails"))
-	}
-}
-
-func (u *unsupported) sandbox(s *appconfig.Sandbox) {
-	u.extension(s.At, s.Berth)
-	if s.Type == appconfig.SandboxTypePulumi {
-		u.refuse(s.At.Below("type"), "sandbox type %q is", s.Type)
-		return
-	}
-	if len(s.PulumiConfig) > 0 {
-		u.key(place.Error, s.At.Below("pulumi_config"))
-	}
-}
-
-func (u *unsupported) component(c *appconfig.Component) {
-	u.extension(c.At, c.Berth)
-	switch {
-	case c.TerraformModule != nil:
-	case c.HelmChart != nil:
-		if c.HelmChart.HelmRepo != nil {
-			u.refuse(c.At.Below("helm_repo"), "a chart of a chart repository is")
-		}
-		if c.HelmChart.StorageDriver == appconfig.StorageNuon {
-			u.refuse(c.At.Below("storage_driver"), "storage_driver %q is", appconfig.StorageNuon)
-		}
-	case c.KubernetesManifest != nil:
-		if c.KubernetesManifest.Kustomize != nil {
-			u.refuse(c.At.Below("kustomize"), "a manifest made by kustomize is")
-		}
-	case c.ContainerImage != nil:
-		if c.ContainerImage.ECR != nil {
-			u.refuse(c.At.Below("aws_ecr"), "an image of aws_ecr is")
-		}
-		if p := c.ContainerImage.Public; p != nil && p.UpdatePolicy != "" {
-			u.refuse(c.At.Below("public.update_policy"), "update_policy is")
-		}
-	case c.Plugin != nil || c.Type.IsKnown():
-		u.refuse(c.At.Below("type"), "component type %q is", c.Type)
-	}
-	if c.KubernetesContext != "" && c.KubernetesContext != appconfig.SandboxContext {
-		u.key(place.Error, c.At.Below("kubernetes_context"))
-	}
-	if c.Health != nil {
-		u.key(place.Warning, c.At.Below("health"))
-	}
-}
-
-func (u *unsupported) action(a *appconfig.Action) {
-	if a.KubernetesContext != "" && a.KubernetesContext != appconfig.SandboxContext {
-		u.key(place.Error, a.At.Below("kubernetes_context")) // it would run against another cluster
-	}
-	if a.Image != "" {
-		u.key(place.Error, a.At.Below("image")) // the steps would run in another place
-	}
-	if a.Berth != nil && len(a.Berth.Guardrails) > 0 {
-		u.key(place.Warning, a.At.Below("berth.guardrails"))
-	}
-	if check, _ := a.HealthCheck(); check.Remediation != "" {
-		u.key(place.Warning, a.At.Below("berth.health_check.remediation"))
-	}
-}
-
-// kinds warns of every file that is read without effect.
-func (u *unsupported) kinds(app *appconfig.App) {
-	told := map[string]bool{}
-	tell := func(kind string, at place.Place) {
-		if !told[kind+at.File] {
-			told[kind+at.File] = true
-			u.Add(place.Warning, place.CodeUnsupported, place.Place{File: at.File}, "%q is not supported yet by this version and has no effect", kind)
+// UnsupportedOfInstalls tells what the installs of a folder say without effect,
+// wherever they stand, by the same table.
+func UnsupportedOfInstalls(app *appconfig.App) []place.Diagnostic {
+	r := place.Report{Origin: &app.Origin}
+	for _, row := range notYets {
+		if strings.HasPrefix(row.Keys[0], "install") && !strings.HasPrefix(row.Keys[0], "installer") {
+			row.tell(&r, row.find(app))
 		}
 	}
-	for _, r := range app.Permissions {
-		tell("permissions", r.At)
+	return place.Sort(r.Diags)
+}
+
+// tell adds what a row says of the places that it was found at.
+func (n NotYet) tell(r *place.Report, uses []use) {
+	severity := cmp.Or(n.Severity, place.Warning)
+	others := map[string]int{} // what is told, to the places that it is not told of
+	at := map[string]place.Place{}
+	for _, u := range uses {
+		message := n.What
+		if u.value != "" {
+			message = fmt.Sprintf(n.What, u.value)
+		}
+		message += " not supported yet by this version"
+		if severity == place.Error {
+			r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, u.at, "%s", message).WithRemedy("it waits for %s", n.WaitsFor))
+			continue
+		}
+		if _, told := at[message]; told {
+			others[message]++
+			continue
+		}
+		at[message] = u.at
 	}
-	for _, r := range app.BreakGlass {
-		tell("break_glass", r.At)
-	}
-	for _, p := range app.Policies {
-		tell("policies", p.At)
-	}
-	for _, r := range app.Runbooks {
-		tell("runbooks", r.At)
-	}
-	u.installs(app)
-	if app.InstallsRepo != nil {
-		tell("installs", app.InstallsRepo.At)
-	}
-	for _, b := range app.Branches {
-		tell("branches", b.At)
-	}
-	if app.OperationRoles != nil {
-		tell("operation_roles", app.OperationRoles.At)
-	}
-	for _, k := range app.KubernetesContexts {
-		tell("kubernetes_contexts", k.At)
-	}
-	for _, t := range app.EventTriggers {
-		tell("triggers", t.At)
-	}
-	if app.Metadata.CustomerManaged != nil {
-		tell("customer_managed", app.Metadata.At)
+	for _, message := range slices.Sorted(maps.Keys(at)) {
+		said := message + " and has no effect"
+		switch others[message] {
+		case 0:
+		case 1:
+			said += ", here and in one more place"
+		default:
+			said += fmt.Sprintf(", here and in %d more places", others[message])
+		}
+		r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, at[message], "%s", said).WithRemedy("it waits for %s", n.WaitsFor))
 	}
 }
 
-// installs refuses values that nobody but the install may know in a file that is
-// uploaded with the app. Files below installs/ are not.
-func (u *unsupported) installs(app *appconfig.App) {
+// sealedInstalls refuses values that nobody but the install may know in a file
+// that is uploaded with the app. Files below installs/ are not.
+func sealedInstalls(r *place.Report, app *appconfig.App) {
 	sensitive := map[string]bool{}
 	for _, in := range app.Inputs {
 		sensitive[in.Name] = in.Sensitive
@@ -166,7 +86,7 @@ func (u *unsupported) installs(app *appconfig.App) {
 		for _, values := range in.Inputs {
 			for _, name := range slices.Sorted(maps.Keys(values)) {
 				if sensitive[name] {
-					u.Add(place.Error, place.CodeUnsupported, in.At.Below("inputs"), "install %q sets the sensitive input %q in a file that is uploaded: move the install into installs/, or set it with `berth installs inputs`", in.Name, name)
+					r.Add(place.Error, place.CodeUnsupported, in.At.Below("inputs"), "install %q sets the sensitive input %q in a file that is uploaded: move the install into installs/, or set it with `berth installs inputs`", in.Name, name)
 				}
 			}
 		}

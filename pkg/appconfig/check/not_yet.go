@@ -1,0 +1,394 @@
+package check
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// NotYet is a part of the format that is read, and that this version does not
+// act on.
+type NotYet struct {
+	// Keys are the parts: a document of the format ("secret"), one of its keys and
+	// what is below that ("component.health"), or one value of a key
+	// ("action.triggers[].type=pre-reprovision").
+	Keys []string
+	// When says which uses of the keys have no effect, "" for all of them.
+	When string
+	// What is told of it, up to "not supported yet by this version".
+	What string
+	// WaitsFor is the capability that will act on it.
+	WaitsFor string
+	Severity place.Severity
+
+	find func(*appconfig.App) []use
+}
+
+// use is a place where an app says something that has no effect. value fills the
+// %s of What.
+type use struct {
+	at    place.Place
+	value string
+}
+
+// NotYets lists every part of the format that this version reads and does not act
+// on. Whoever implements one removes its row.
+func NotYets() []NotYet { return slices.Clone(notYets) }
+
+// Capabilities that rows wait for.
+const (
+	waitsClouds    = "cloud stacks"
+	waitsRoles     = "roles and permissions"
+	waitsContexts  = "further clusters of an install"
+	waitsSchedules = "schedules of actions that are not health checks"
+	waitsDrift     = "scheduled drift detection"
+	waitsHealth    = "health of components by their own probes"
+	waitsLabels    = "labels of components and actions"
+	waitsCustomer  = "pages for customers"
+	waitsDashboard = "the dashboard"
+	waitsPulumi    = "Pulumi"
+	waitsImages    = "image builds"
+	waitsRepos     = "connections to private repositories"
+	waitsScripts   = "scripts from repositories"
+	waitsPoints    = "workflows of their own for this point"
+	waitsBranches  = "branches and rollouts"
+	waitsRisk      = "risk of a change"
+)
+
+// pointsNotYet are the triggers that nothing fires.
+var pointsNotYet = []string{
+	"pre-reprovision", "post-reprovision", "pre-reprovision-sandbox", "post-reprovision-sandbox", "pre-deprovision-sandbox", "post-deprovision-sandbox",
+	"pre-update-inputs", "post-update-inputs", "pre-secrets-sync", "post-secrets-sync", string(appconfig.TriggerRoleEnabled), string(appconfig.TriggerRoleDisabled),
+}
+
+var notYets = []NotYet{
+	// Refused: to go on without it would deploy something else.
+	{Keys: []string{"sandbox.type=pulumi", "sandbox.runtime"}, What: `sandbox type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error,
+		find: sandbox("type", func(s *appconfig.Sandbox) bool { return s.Type == appconfig.SandboxTypePulumi })},
+	{Keys: []string{"sandbox.pulumi_config"}, What: `key "pulumi_config" is`, WaitsFor: waitsPulumi, Severity: place.Error,
+		find: sandbox("pulumi_config", func(s *appconfig.Sandbox) bool {
+			return s.Type != appconfig.SandboxTypePulumi && len(s.PulumiConfig) > 0
+		})},
+	{Keys: []string{"component.type=docker_build", "docker-build"}, What: `component type "docker_build" is`, WaitsFor: waitsImages, Severity: place.Error, find: componentType(appconfig.TypeDockerBuild)},
+	{Keys: []string{"component.type=pulumi", "pulumi"}, What: `component type "pulumi" is`, WaitsFor: waitsPulumi, Severity: place.Error, find: componentType(appconfig.TypePulumi)},
+	{Keys: []string{"component.type=job", "job"}, What: `component type "job" is`, WaitsFor: "components that run once", Severity: place.Error, find: componentType(appconfig.TypeJob)},
+	{Keys: []string{"component.type"}, When: "the name of a plugin", What: `component type %q is`, WaitsFor: "plugins", Severity: place.Error, find: pluginTypes},
+	{Keys: []string{"helm.helm_repo"}, What: "a chart of a chart repository is", WaitsFor: "chart repositories", Severity: place.Error,
+		find: components("helm_repo", func(c *appconfig.Component) bool { return c.HelmChart != nil && c.HelmChart.HelmRepo != nil })},
+	{Keys: []string{"helm.storage_driver=nuon"}, What: `storage_driver "nuon" is`, WaitsFor: "Helm releases kept by the control plane", Severity: place.Error,
+		find: components("storage_driver", func(c *appconfig.Component) bool {
+			return c.HelmChart != nil && c.HelmChart.StorageDriver == appconfig.StorageNuon
+		})},
+	{Keys: []string{"kubernetes-manifest.kustomize"}, What: "a manifest made by kustomize is", WaitsFor: "kustomize", Severity: place.Error,
+		find: components("kustomize", func(c *appconfig.Component) bool {
+			return c.KubernetesManifest != nil && c.KubernetesManifest.Kustomize != nil
+		})},
+	{Keys: []string{"container-image.aws_ecr"}, What: "an image of aws_ecr is", WaitsFor: waitsClouds, Severity: place.Error,
+		find: components("aws_ecr", func(c *appconfig.Component) bool { return c.ContainerImage != nil && c.ContainerImage.ECR != nil })},
+	{Keys: []string{"container-image.public.update_policy"}, What: "update_policy is", WaitsFor: "images that follow a range of versions", Severity: place.Error,
+		find: components("public.update_policy", func(c *appconfig.Component) bool {
+			return c.ContainerImage != nil && c.ContainerImage.ECR == nil && c.ContainerImage.Public != nil && c.ContainerImage.Public.UpdatePolicy != ""
+		})},
+	{Keys: []string{"component.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
+		find: components("kubernetes_context", func(c *appconfig.Component) bool { return otherCluster(c.KubernetesContext) })},
+	{Keys: []string{"action.kubernetes_context"}, When: `another cluster than "sandbox"`, What: `key "kubernetes_context" is`, WaitsFor: waitsContexts, Severity: place.Error,
+		find: actions("kubernetes_context", func(a *appconfig.Action) bool { return otherCluster(a.KubernetesContext) })},
+	{Keys: []string{"action.image"}, What: `key "image" is`, WaitsFor: "actions in images", Severity: place.Error, // the steps would run in another place
+		find: actions("image", func(a *appconfig.Action) bool { return a.Image != "" })},
+
+	// Whole documents.
+	{Keys: []string{"permissions", "permission"}, What: `"permissions" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.Permissions }, func(r appconfig.Role) place.Place { return r.At })},
+	{Keys: []string{"break-glass"}, What: `"break_glass" is`, WaitsFor: waitsRoles, find: files(func(a *appconfig.App) []appconfig.Role { return a.BreakGlass }, func(r appconfig.Role) place.Place { return r.At })},
+	{Keys: []string{"policies", "policy"}, What: `"policies" is`, WaitsFor: "policies", find: files(func(a *appconfig.App) []appconfig.Policy { return a.Policies }, func(p appconfig.Policy) place.Place { return p.At })},
+	{Keys: []string{"runbook"}, What: `"runbooks" is`, WaitsFor: "runbooks", find: files(func(a *appconfig.App) []appconfig.Runbook { return a.Runbooks }, func(r appconfig.Runbook) place.Place { return r.At })},
+	{Keys: []string{"branch"}, What: `"branches" is`, WaitsFor: waitsBranches, find: files(func(a *appconfig.App) []appconfig.Branch { return a.Branches }, func(b appconfig.Branch) place.Place { return b.At })},
+	{Keys: []string{"kubernetes-contexts"}, What: `"kubernetes_contexts" is`, WaitsFor: waitsContexts, find: files(func(a *appconfig.App) []appconfig.KubernetesContext { return a.KubernetesContexts }, func(k appconfig.KubernetesContext) place.Place { return k.At })},
+	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
+	{Keys: []string{"secrets", "secret"}, What: `"secrets" is`, WaitsFor: "secrets that the customer keeps", find: files(func(a *appconfig.App) []appconfig.Secret { return a.Secrets }, func(s appconfig.Secret) place.Place { return s.At })},
+	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches, find: one(func(a *appconfig.App) (place.Place, bool) {
+		if a.InstallsRepo == nil {
+			return place.Place{}, false
+		}
+		return place.Place{File: a.InstallsRepo.At.File}, true
+	})},
+	{Keys: []string{"operation-roles"}, What: `"operation_roles" is`, WaitsFor: waitsRoles, find: one(func(a *appconfig.App) (place.Place, bool) {
+		if a.OperationRoles == nil {
+			return place.Place{}, false
+		}
+		return place.Place{File: a.OperationRoles.At.File}, true
+	})},
+	{Keys: []string{"customer-managed", "metadata.customer_managed"}, What: `"customer_managed" is`, WaitsFor: "packages that customers run alone", find: one(func(a *appconfig.App) (place.Place, bool) {
+		return place.Place{File: a.Metadata.At.File}, a.Metadata.CustomerManaged != nil
+	})},
+	{Keys: []string{"installer"}, What: `"installer" is`, WaitsFor: waitsCustomer, find: one(func(a *appconfig.App) (place.Place, bool) {
+		if a.Installer == nil {
+			return place.Place{}, false
+		}
+		return place.Place{File: "installer.toml"}, true
+	})},
+
+	// metadata.toml
+	{Keys: []string{"metadata.readme"}, What: `key "readme", the page of an install, is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("readme", func(m *appconfig.Metadata) bool { return m.Readme != nil })},
+	{Keys: []string{"metadata.slack_webhook_url"}, What: `key "slack_webhook_url" is`, WaitsFor: "notifications", find: metadata("slack_webhook_url", func(m *appconfig.Metadata) bool { return m.SlackWebhookURL != "" })},
+	{Keys: []string{"metadata.label_colors"}, What: `key "label_colors" is`, WaitsFor: waitsDashboard, Severity: place.Note, find: metadata("label_colors", func(m *appconfig.Metadata) bool { return len(m.LabelColors) > 0 })},
+	{Keys: []string{"metadata.default_labels"}, What: `key "default_labels" is`, WaitsFor: "labels that an app gives its installs", find: metadata("default_labels", func(m *appconfig.Metadata) bool { return len(m.DefaultLabels) > 0 })},
+	{Keys: []string{"metadata.onboarding"}, What: `key "onboarding" is`, WaitsFor: "a gallery of examples", Severity: place.Note, find: metadata("onboarding", func(m *appconfig.Metadata) bool { return m.Onboarding != nil })},
+
+	// runner.toml and stack.toml
+	{Keys: []string{"runner.runner_type=aws", "runner.runner_type=azure", "runner.runner_type=gcp", "runner.runner_type=aws-ecs", "runner.runner_type=aws-eks", "runner.runner_type=azure-aks", "runner.runner_type=azure-acs"},
+		What: `runner_type %q is`, WaitsFor: waitsClouds, find: func(a *appconfig.App) []use {
+			if a.Runner == nil || a.Runner.RunnerType == "" || a.Runner.RunnerType == "local" {
+				return nil
+			}
+			return []use{{a.Runner.At.Below("runner_type"), a.Runner.RunnerType}}
+		}},
+	{Keys: []string{"runner.env_vars"}, What: `key "env_vars" of the runner is`, WaitsFor: waitsClouds, find: runner("env_vars", func(r *appconfig.Runner) bool { return len(r.EnvVars) > 0 })},
+	{Keys: []string{"runner.init_script_url"}, What: `key "init_script_url" is`, WaitsFor: waitsClouds, find: runner("init_script_url", func(r *appconfig.Runner) bool { return r.InitScriptURL != "" })},
+	{Keys: []string{"runner.instance_type"}, What: `key "instance_type" is`, WaitsFor: waitsClouds, find: runner("instance_type", func(r *appconfig.Runner) bool { return r.InstanceType != "" })},
+	{Keys: []string{"stack.type=aws-cloudformation", "stack.type=azure-bicep", "stack.type=gcp-terraform", "stack.name", "stack.description"},
+		What: `stack type %q is`, WaitsFor: waitsClouds, find: func(a *appconfig.App) []use {
+			if a.Stack == nil || a.Stack.Type == "" || a.Stack.Type == appconfig.StackLocal || a.Stack.Type == appconfig.StackKubernetes {
+				return nil
+			}
+			return []use{{a.Stack.At.Below("type"), string(a.Stack.Type)}}
+		}},
+	{Keys: []string{"stack.vpc_nested_template_url"}, What: `key "vpc_nested_template_url" is`, WaitsFor: waitsClouds, find: stack("vpc_nested_template_url", func(s *appconfig.Stack) bool { return s.VPCNestedTemplateURL != "" })},
+	{Keys: []string{"stack.runner_nested_template_url"}, What: `key "runner_nested_template_url" is`, WaitsFor: waitsClouds, find: stack("runner_nested_template_url", func(s *appconfig.Stack) bool { return s.RunnerNestedTemplateURL != "" })},
+	{Keys: []string{"stack.custom_nested_stacks"}, What: `key "custom_nested_stacks" is`, WaitsFor: waitsClouds, find: stack("custom_nested_stacks", func(s *appconfig.Stack) bool { return len(s.CustomNestedStacks) > 0 })},
+
+	// inputs
+	{Keys: []string{"input.internal"}, What: `key "internal" is`, WaitsFor: waitsCustomer, find: inputs("internal", func(in *appconfig.Input) bool { return in.Internal })},
+	{Keys: []string{"input.user_configurable"}, What: `key "user_configurable" is`, WaitsFor: waitsCustomer, find: inputs("user_configurable", func(in *appconfig.Input) bool { return in.UserConfigurable })},
+	{Keys: []string{"input-group.display_name", "input-group.description"}, What: "a heading over inputs is", WaitsFor: waitsDashboard, Severity: place.Note, find: func(a *appconfig.App) (uses []use) {
+		for _, g := range a.InputGroups {
+			uses = append(uses, use{at: g.At.Below("display_name")})
+		}
+		return uses
+	}},
+
+	// sandbox.toml
+	{Keys: []string{"sandbox.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: sandbox("drift_schedule", func(s *appconfig.Sandbox) bool { return s.DriftSchedule != "" })},
+	{Keys: []string{"sandbox.skip_noops"}, What: `key "skip_noops" is`, WaitsFor: "plans that decide by themselves", find: sandbox("skip_noops", func(s *appconfig.Sandbox) bool { return s.SkipNoops })},
+	{Keys: []string{"sandbox.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: sandbox("operation_roles", func(s *appconfig.Sandbox) bool { return len(s.OperationRoles) > 0 })},
+	{Keys: []string{"sandbox.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
+		find: sandbox("connected_repo", func(s *appconfig.Sandbox) bool { return s.ConnectedRepo != nil })},
+	{Keys: []string{"sandbox.berth.rollback"}, What: `key "rollback" is`, WaitsFor: waitsRisk, find: sandbox("berth.rollback", func(s *appconfig.Sandbox) bool { return s.Berth != nil && s.Berth.Rollback != "" })},
+	{Keys: []string{"sandbox.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: sandbox("berth.guardrails", func(s *appconfig.Sandbox) bool { return s.Berth != nil && len(s.Berth.Guardrails) > 0 })},
+
+	// components
+	{Keys: []string{"component.labels"}, What: `key "labels" of a component is`, WaitsFor: waitsLabels, find: components("labels", func(c *appconfig.Component) bool { return len(c.Labels) > 0 })},
+	{Keys: []string{"component.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" })},
+	{Keys: []string{"component.skip_noops"}, What: `key "skip_noops" is`, WaitsFor: "plans that decide by themselves", find: components("skip_noops", func(c *appconfig.Component) bool { return c.SkipNoops })},
+	{Keys: []string{"component.health", "component.components"}, What: `key "health" is`, WaitsFor: waitsHealth, find: components("health", func(c *appconfig.Component) bool { return c.Health != nil })},
+	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
+	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
+		find: components("connected_repo", func(c *appconfig.Component) bool { return c.ConnectedRepo != nil })},
+	{Keys: []string{"component.berth.rollback"}, What: `key "rollback" is`, WaitsFor: waitsRisk, find: components("berth.rollback", func(c *appconfig.Component) bool { return c.Berth != nil && c.Berth.Rollback != "" })},
+	{Keys: []string{"component.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: components("berth.guardrails", func(c *appconfig.Component) bool { return c.Berth != nil && len(c.Berth.Guardrails) > 0 })},
+
+	// actions
+	{Keys: []string{"action.role"}, What: `key "role" of an action is`, WaitsFor: waitsRoles, find: actions("role", func(a *appconfig.Action) bool { return a.Role != "" })},
+	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
+	{Keys: []string{"action.labels"}, When: `all but type = "health-check"`, What: `a label of an action other than type = "health-check" is`, WaitsFor: waitsLabels, find: actions("labels", otherLabels)},
+	{Keys: []string{"action.inputs[].required"}, What: `key "required" of an action's input is`, WaitsFor: "forms for the inputs of actions", find: actionInputs("required", func(in *appconfig.ActionInput) bool { return in.Required })},
+	{Keys: []string{"action.inputs[].description"}, What: `key "description" of an action's input is`, WaitsFor: "forms for the inputs of actions", Severity: place.Note,
+		find: actionInputs("description", func(in *appconfig.ActionInput) bool { return in.Description != "" })},
+	{Keys: []string{"action.triggers[].type"}, When: "cron, of an action that is no health check", What: "a cron trigger of an action that is no health check is", WaitsFor: waitsSchedules,
+		find: triggers("type", func(a *appconfig.Action, t *appconfig.Trigger) bool {
+			_, check := a.HealthCheck()
+			return t.Type == appconfig.TriggerCron && !check
+		})},
+	{Keys: []string{"action.triggers[].component_name"}, When: "left out, in a trigger of a single component", What: "a trigger of a single component that names none is", WaitsFor: "triggers of any component",
+		find: triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool {
+			return strings.HasSuffix(string(t.Type), "-component") && t.ComponentName == ""
+		})},
+	{Keys: withPrefix("action.triggers[].type=", pointsNotYet), What: "trigger type %q is", WaitsFor: waitsPoints, find: func(a *appconfig.App) (uses []use) {
+		for _, point := range pointsNotYet {
+			for _, u := range triggers("type", func(_ *appconfig.Action, t *appconfig.Trigger) bool { return string(t.Type) == point })(a) {
+				uses = append(uses, use{u.at, point})
+			}
+		}
+		return uses
+	}},
+	{Keys: []string{"action.steps[].public_repo"}, What: `key "public_repo" of a step is`, WaitsFor: waitsScripts, find: steps("public_repo", func(s *appconfig.Step) bool { return s.PublicRepo != nil })},
+	{Keys: []string{"action.steps[].connected_repo"}, What: `key "connected_repo" of a step is`, WaitsFor: waitsScripts, find: steps("connected_repo", func(s *appconfig.Step) bool { return s.ConnectedRepo != nil })},
+	{Keys: []string{"action.berth.guardrails"}, What: `key "guardrails" is`, WaitsFor: waitsRisk, find: actions("berth.guardrails", func(a *appconfig.Action) bool { return a.Berth != nil && len(a.Berth.Guardrails) > 0 })},
+	{Keys: []string{"action.berth.health_check.remediation", "action.berth.health_check.remediation_attempts", "action.berth.health_check.remediation_cooldown"},
+		What: `key "remediation" is`, WaitsFor: "actions that heal what is unhealthy", find: actions("berth.health_check.remediation", func(a *appconfig.Action) bool {
+			check, _ := a.HealthCheck()
+			return check.Remediation != ""
+		})},
+
+	// installs
+	{Keys: []string{"install.aws_account"}, What: `key "aws_account" is`, WaitsFor: waitsClouds, find: installs("aws_account", func(in *appconfig.InstallConfig) bool { return in.AWSAccount != nil })},
+	{Keys: []string{"install.azure_account"}, What: `key "azure_account" is`, WaitsFor: waitsClouds, find: installs("azure_account", func(in *appconfig.InstallConfig) bool { return in.AzureAccount != nil })},
+	{Keys: []string{"install.gcp_account"}, What: `key "gcp_account" is`, WaitsFor: waitsClouds, find: installs("gcp_account", func(in *appconfig.InstallConfig) bool { return in.GCPAccount != nil })},
+	{Keys: []string{"install.stack_overrides"}, What: `key "stack_overrides" is`, WaitsFor: waitsClouds, find: installs("stack_overrides", func(in *appconfig.InstallConfig) bool { return in.StackOverrides != nil })},
+}
+
+func otherCluster(context string) bool { return context != "" && context != appconfig.SandboxContext }
+
+func otherLabels(a *appconfig.Action) bool {
+	for name, value := range a.Labels {
+		if name != "type" || value != "health-check" {
+			return true
+		}
+	}
+	return false
+}
+
+func withPrefix(prefix string, names []string) (keys []string) {
+	for _, name := range names {
+		keys = append(keys, prefix+name)
+	}
+	return keys
+}
+
+// The functions below find where an app uses a key.
+
+type finder = func(*appconfig.App) []use
+
+func one(at func(*appconfig.App) (place.Place, bool)) finder {
+	return func(a *appconfig.App) []use {
+		if where, found := at(a); found {
+			return []use{{at: where}}
+		}
+		return nil
+	}
+}
+
+// files finds every file that holds one of a list, each once.
+func files[T any](list func(*appconfig.App) []T, at func(T) place.Place) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for _, item := range list(a) {
+			u := use{at: place.Place{File: at(item).File}}
+			if !slices.Contains(uses, u) {
+				uses = append(uses, u)
+			}
+		}
+		return uses
+	}
+}
+
+func metadata(key string, used func(*appconfig.Metadata) bool) finder {
+	return func(a *appconfig.App) []use { return found(used(&a.Metadata), a.Metadata.At.Below(key)) }
+}
+
+func runner(key string, used func(*appconfig.Runner) bool) finder {
+	return func(a *appconfig.App) []use {
+		if a.Runner == nil {
+			return nil
+		}
+		return found(used(a.Runner), a.Runner.At.Below(key))
+	}
+}
+
+func stack(key string, used func(*appconfig.Stack) bool) finder {
+	return func(a *appconfig.App) []use {
+		if a.Stack == nil {
+			return nil
+		}
+		return found(used(a.Stack), a.Stack.At.Below(key))
+	}
+}
+
+func sandbox(key string, used func(*appconfig.Sandbox) bool) finder {
+	return func(a *appconfig.App) []use {
+		if a.Sandbox == nil {
+			return nil
+		}
+		return found(used(a.Sandbox), a.Sandbox.At.Below(key))
+	}
+}
+
+func inputs(key string, used func(*appconfig.Input) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Inputs {
+			uses = append(uses, found(used(&a.Inputs[i]), a.Inputs[i].At.Below(key))...)
+		}
+		return uses
+	}
+}
+
+func components(key string, used func(*appconfig.Component) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Components {
+			uses = append(uses, found(used(&a.Components[i]), a.Components[i].At.Below(key))...)
+		}
+		return uses
+	}
+}
+
+func componentType(t appconfig.ComponentType) finder {
+	return components("type", func(c *appconfig.Component) bool { return c.Type == t })
+}
+
+func pluginTypes(a *appconfig.App) (uses []use) {
+	for i := range a.Components {
+		if c := &a.Components[i]; c.Plugin != nil {
+			uses = append(uses, use{c.At.Below("type"), string(c.Type)})
+		}
+	}
+	return uses
+}
+
+func actions(key string, used func(*appconfig.Action) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Actions {
+			uses = append(uses, found(used(&a.Actions[i]), a.Actions[i].At.Below(key))...)
+		}
+		return uses
+	}
+}
+
+func actionInputs(key string, used func(*appconfig.ActionInput) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Actions {
+			for k := range a.Actions[i].Inputs {
+				uses = append(uses, found(used(&a.Actions[i].Inputs[k]), a.Actions[i].At.Below("inputs").Item(k).Below(key))...)
+			}
+		}
+		return uses
+	}
+}
+
+func triggers(key string, used func(*appconfig.Action, *appconfig.Trigger) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Actions {
+			action := &a.Actions[i]
+			for k := range action.Triggers {
+				uses = append(uses, found(used(action, &action.Triggers[k]), action.At.Below("triggers").Item(k).Below(key))...)
+			}
+		}
+		return uses
+	}
+}
+
+func steps(key string, used func(*appconfig.Step) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Actions {
+			for k := range a.Actions[i].Steps {
+				uses = append(uses, found(used(&a.Actions[i].Steps[k]), a.Actions[i].At.Below("steps").Item(k).Below(key))...)
+			}
+		}
+		return uses
+	}
+}
+
+func installs(key string, used func(*appconfig.InstallConfig) bool) finder {
+	return func(a *appconfig.App) (uses []use) {
+		for i := range a.Installs {
+			uses = append(uses, found(used(&a.Installs[i]), a.Installs[i].At.Below(key))...)
+		}
+		return uses
+	}
+}
+
+func found(yes bool, at place.Place) []use {
+	if !yes {
+		return nil
+	}
+	return []use{{at: at}}
+}
