@@ -51,8 +51,9 @@ func digests(app *appconfig.App) map[string]string {
 func TestHelloIsClean(t *testing.T) {
 	t.Parallel()
 	app, diags := check.Folder(hello(t), appconfig.LoadOptions{})
-	if len(diags) > 0 {
-		t.Fatalf("diagnostics:\n%s", appconfigtest.Render(diags))
+	notYet := []string{"inputs.toml:4 note", "metadata.toml:5 note"} // its headings, its page
+	if diff := cmp.Diff(notYet, unsupported(diags)); diff != "" {
+		t.Fatalf("what is said (-want +got):\n%s\n%s", diff, appconfigtest.Render(diags))
 	}
 	g, _ := graph.New(app)
 	if diff := cmp.Diff([][]string{{"greeting", "key"}, {"card"}}, g.Layers()); diff != "" {

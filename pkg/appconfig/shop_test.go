@@ -1,6 +1,7 @@
 package appconfig_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
 // TestShopIsClean reads examples/shop, which has a component of each type that
@@ -17,8 +19,9 @@ import (
 func TestShopIsClean(t *testing.T) {
 	t.Parallel()
 	app, diags := check.Folder(os.DirFS("../../examples/shop"), appconfig.LoadOptions{})
-	if len(diags) > 0 {
-		t.Fatalf("diagnostics:\n%s", appconfigtest.Render(diags))
+	notYet := []string{"actions/seed.toml:17 warning", "inputs.toml:9 note", "metadata.toml:5 note"} // its cron, its headings, its page
+	if diff := cmp.Diff(notYet, unsupported(diags)); diff != "" {
+		t.Fatalf("what is said (-want +got):\n%s\n%s", diff, appconfigtest.Render(diags))
 	}
 	g, _ := graph.New(app)
 	if diff := cmp.Diff([][]string{{"web_image", "catalogue"}, {"web"}, {"extras"}}, g.Layers()); diff != "" {
@@ -38,4 +41,18 @@ func TestShopIsClean(t *testing.T) {
 	if _, ok := app.Action("shop_answers").HealthCheck(); !ok {
 		t.Error("shop_answers is no health check")
 	}
+}
+
+// unsupported lists where something is said that has no effect yet, and everything
+// else as it is.
+func unsupported(diags []place.Diagnostic) []string {
+	var all []string
+	for _, d := range diags {
+		if d.Code == place.CodeUnsupported {
+			all = append(all, fmt.Sprintf("%s:%d %s", d.File, d.Line, d.Severity))
+			continue
+		}
+		all = append(all, d.String())
+	}
+	return all
 }

@@ -2200,6 +2200,9 @@ type Install struct {
 	State        InstallState `json:"state"`
 	StateVersion int          `json:"state_version"`
 
+	// Unsupported What the app of its release says and this version does not act on, each once; only where one install is shown.
+	Unsupported *[]Warning `json:"unsupported,omitempty"`
+
 	// WorkflowID The newest workflow that is not finished.
 	WorkflowID *string `json:"workflow_id,omitempty"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -87,9 +88,23 @@ func (c *cli) installsShow() *cobra.Command {
 		if err := c.printResources(ctx, client, install.ID); err != nil {
 			return err
 		}
+		c.printUnsupported(*install)
 		return c.printAlarms(ctx, client, *install)
 	})
 	return cmd
+}
+
+// printUnsupported lists what the app says and this version does not act on.
+func (c *cli) printUnsupported(install ctlapi.Install) {
+	list := value(install.Unsupported)
+	if len(list) == 0 {
+		return
+	}
+	output.Println(c.out, "\nthe app says, and this version does not act on:")
+	for _, w := range list {
+		d := place.Diagnostic{File: value(w.File), Line: value(w.Line), Column: value(w.Column), Message: w.Message, Remedy: value(w.Remedy)}
+		output.Println(c.out, " ", d.Unrated())
+	}
 }
 
 // printRunnerProblems says what keeps the install's runner from working.

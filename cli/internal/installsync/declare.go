@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -39,21 +40,13 @@ func Declare(app *appconfig.App) Declared {
 				fmt.Sprintf("use lower-case letters, digits and dashes, at most %d", maxName))
 		}
 		d.Request.Installs = append(d.Request.Installs, request(app, in))
-		d.unsupported(in)
-	}
-	if repo := app.InstallsRepo; repo != nil {
-		key := "public_repo"
-		if repo.PublicRepo == nil {
-			key = "connected_repo"
-		}
-		d.find(place.Warning, place.CodeUnsupported, repo.At, key, "the installs of a repository are not read by this version", "check it out, and put its files under installs/")
 	}
 	for _, f := range app.Includes {
 		if strings.HasPrefix(f.At.File, "installs/") {
 			d.find(place.Error, place.CodeUnsupported, f.At, "", fmt.Sprintf("%s is not fetched, so it is not known what the install is to be", f.Address), "put the file into the folder")
 		}
 	}
-	d.Findings = place.Sort(d.Findings)
+	d.Findings = place.Sort(append(d.Findings, check.UnsupportedOfInstalls(app)...))
 	return d
 }
 
@@ -108,28 +101,6 @@ func stackOf(app *appconfig.App) *ctlapi.StackKind {
 		return new(ctlapi.StackKindGcp)
 	}
 	return nil
-}
-
-// unsupported finds every key that is read without effect.
-func (d *Declared) unsupported(in appconfig.InstallConfig) {
-	tell := func(key, what string) {
-		d.find(place.Warning, place.CodeUnsupported, in.At, key, what+" is not carried out by this version", "")
-	}
-	for key, given := range map[string]bool{"aws_account": in.AWSAccount != nil, "azure_account": in.AzureAccount != nil, "gcp_account": in.GCPAccount != nil} {
-		if given {
-			tell(key, "["+key+"]")
-		}
-	}
-	if o := in.StackOverrides; o != nil {
-		for key, given := range map[string]bool{
-			"vpc_nested_template_url": o.VPCNestedTemplateURL != "", "runner_nested_template_url": o.RunnerNestedTemplateURL != "",
-			"custom_nested_stacks": len(o.CustomNestedStacks) > 0,
-		} {
-			if given {
-				tell("stack_overrides."+key, key+" of [stack_overrides]")
-			}
-		}
-	}
 }
 
 func (d *Declared) find(severity place.Severity, code place.Code, at place.Place, key, message, remedy string) {

@@ -107,7 +107,7 @@ var notYets = []NotYet{
 	{Keys: []string{"kubernetes-contexts"}, What: `"kubernetes_contexts" is`, WaitsFor: waitsContexts, find: files(func(a *appconfig.App) []appconfig.KubernetesContext { return a.KubernetesContexts }, func(k appconfig.KubernetesContext) place.Place { return k.At })},
 	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
 	{Keys: []string{"secrets", "secret"}, What: `"secrets" is`, WaitsFor: "secrets that the customer keeps", find: files(func(a *appconfig.App) []appconfig.Secret { return a.Secrets }, func(s appconfig.Secret) place.Place { return s.At })},
-	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches, find: one(func(a *appconfig.App) (place.Place, bool) {
+	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches + "; until then check the repository out, and put its files under installs/", find: one(func(a *appconfig.App) (place.Place, bool) {
 		if a.InstallsRepo == nil {
 			return place.Place{}, false
 		}

@@ -57,7 +57,12 @@ type Diagnostic struct {
 }
 
 // String renders one line: file:line:column severity message: remedy.
-func (d Diagnostic) String() string {
+func (d Diagnostic) String() string { return d.line(string(d.Severity) + " ") }
+
+// Unrated is String without the severity: file:line:column message: remedy.
+func (d Diagnostic) Unrated() string { return d.line("") }
+
+func (d Diagnostic) line(severity string) string {
 	var b strings.Builder
 	if d.File != "" {
 		b.WriteString(d.File)
@@ -66,7 +71,7 @@ func (d Diagnostic) String() string {
 		}
 		b.WriteByte(' ')
 	}
-	fmt.Fprintf(&b, "%s %s", d.Severity, d.Message)
+	b.WriteString(severity + d.Message)
 	if d.Remedy != "" {
 		fmt.Fprintf(&b, ": %s", d.Remedy)
 	}

@@ -234,11 +234,7 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 				DeployChanged: it.DeployChanged, BuildID: optional.Of(it.BuildID),
 			}
 		}),
-		Warnings: convert(r.Warnings, func(d place.Diagnostic) apigen.Warning {
-			return apigen.Warning{
-				File: optional.Of(d.File), Line: optional.Of(d.Line), Column: optional.Of(d.Column), Code: string(d.Code), Message: d.Message, Remedy: optional.Of(d.Remedy),
-			}
-		}),
+		Warnings: convert(r.Warnings, warningView),
 	}
 	if dryRun {
 		planView(&out, r)
@@ -250,6 +246,12 @@ func syncView(r apps.SyncResult, dryRun bool) apigen.SyncResult {
 		out.Release = &apigen.NumberRef{ID: r.Release.ID, Number: int(r.Release.Number)}
 	}
 	return out
+}
+
+func warningView(d place.Diagnostic) apigen.Warning {
+	return apigen.Warning{
+		File: optional.Of(d.File), Line: optional.Of(d.Line), Column: optional.Of(d.Column), Code: string(d.Code), Message: d.Message, Remedy: optional.Of(d.Remedy),
+	}
 }
 
 // planView adds what only a dry run tells.

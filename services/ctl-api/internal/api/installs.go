@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -93,8 +95,17 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObject) (apigen.GetInstallResponseObject, error) {
 	var view apigen.Install
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-		view, err = oneInstall(ctx, tx, req.Install)
-		return err
+		if view, err = oneInstall(ctx, tx, req.Install); err != nil || view.Release == nil {
+			return err
+		}
+		app, err := releaseview.App(ctx, tx.Queries, view.Release.ID)
+		if err != nil {
+			return err
+		}
+		if notYet := convert(check.Unsupported(app), warningView); len(notYet) > 0 {
+			view.Unsupported = &notYet
+		}
+		return nil
 	})
 	tag := installTag(view)
 	return apigen.GetInstall200JSONResponse{Body: view, Headers: apigen.GetInstall200ResponseHeaders{ETag: &tag}}, err

@@ -1,0 +1,293 @@
+package schema
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+)
+
+// actedOn names, for every key that this version acts on and every value of a
+// key that has a list of them, a test that shows it: PACKAGE.TEST to keys.
+var actedOn = map[string][]string{
+	// How a folder is read.
+	"check.TestDiagnostics": {
+		"metadata.version", "metadata.version=v1", "metadata.version=v2", "full.config_vars", "component.var_name",
+		"input.required", "action.timeout",
+	},
+	"appconfig.TestMergedFileIsAsIfWritten": {
+		"metadata.source", "sandbox.source", "runner.source", "stack.source", "inputs.source", "input.source", "input-group.source",
+		"component.source", "action.source", "install.source",
+	},
+	"appconfig.TestOneFileIsTheSameApp": {
+		"full.inputs", "full.sandbox", "full.runner", "full.stack", "full.secrets", "full.permissions", "full.break_glass", "full.policies", "full.components",
+		"full.actions", "full.runbooks", "full.installs", "full.branch", "full.branches", "full.operation_roles", "full.kubernetes_contexts", "full.triggers", "full.installer",
+	},
+
+	// What a sync makes of it.
+	"api.TestSyncFromFolderToRelease": {"metadata.display_name", "metadata.description", "component.name", "component.dependencies"},
+	"api.TestSyncOfMappedSource": {
+		"component.public_repo", "component.public_repo.repo", "component.public_repo.directory", "component.public_repo.branch",
+		"component.connected_repo", "component.connected_repo.repo", "component.connected_repo.directory", "component.connected_repo.branch",
+	},
+	"source.TestResolve": {
+		"sandbox.public_repo", "sandbox.public_repo.repo", "sandbox.public_repo.directory", "sandbox.public_repo.branch",
+		"sandbox.connected_repo", "sandbox.connected_repo.repo", "sandbox.connected_repo.directory", "sandbox.connected_repo.branch",
+	},
+	"build.TestImageBecomesAnArtifact": {
+		"component.type=container_image", "component.type=external_image", "container-image.public", "container-image.public.image_url", "container-image.public.tag",
+	},
+	"build.TestFailures": {"component.build_timeout"},
+
+	// What an engine is told, and does.
+	"appconfig.TestHelloRuns": {
+		"sandbox.type", "sandbox.type=terraform", "sandbox.terraform_version", "sandbox.berth", "sandbox.berth.local_source", "sandbox.vars",
+		"component.type", "component.berth", "component.berth.local_source",
+	},
+	"orders.TestSandbox": {"sandbox.env_vars", "sandbox.var_file", "sandbox.var_file[].contents"},
+	"orders.TestFill": {
+		"component.type=terraform_module", "component.type=helm_chart", "component.type=kubernetes_manifest", "component.deploy_timeout",
+		"terraform.terraform_version", "terraform.vars", "terraform.env_vars", "terraform.var_file", "terraform.var_file[].contents",
+		"helm.chart_name", "helm.namespace", "helm.create_namespace", "helm.storage_driver", "helm.storage_driver=secret", "helm.storage_driver=configmap",
+		"helm.take_ownership", "helm.values", "helm.values_file", "helm.values_file[].contents",
+		"runner.helm_driver", "runner.helm_driver=configmap", "runner.helm_driver=secret",
+		"kubernetes-manifest.manifest", "kubernetes-manifest.namespace", "kubernetes-manifest.create_namespace",
+	},
+	"orders.TestActionOfAnApp": {
+		"action.name", "action.inputs", "action.inputs[].name", "action.enable_kube_config",
+		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
+	},
+	"graph.TestGraph": {"action.description"},
+	"appconfig.TestKubernetesContextMakesAnEdge": {"component.kubernetes_context", "action.kubernetes_context"},
+
+	// What an install does with it.
+	"api.TestInputs": {
+		"inputs.group", "inputs.input", "input.name", "input.display_name", "input.description", "input.group", "input-group.name", "input.type",
+		"input.type=string", "input.type=number", "input.type=list", "input.type=json", "input.type=bool", "input.default", "input.sensitive",
+	},
+	"e2e.TestComponentsOfOneInstall": {
+		"component.toggleable", "install.component_toggles", "install.components", "install.components.*.helm_values", "install.components.*.tf_vars",
+	},
+	"check.TestToggles":            {"component.default_enabled"},
+	"flow.TestNextOfOneChange":     {"component.max_auto_retries"},
+	"appconfig.TestActionNeedsAny": {"action.dependencies"},
+	"flow.TestEveryPointOfTheLifeCycle": {
+		"action.triggers", "action.triggers[].type", "action.triggers[].index", "action.triggers[].component_name",
+		"action.triggers[].type=pre-provision", "action.triggers[].type=post-provision", "action.triggers[].type=pre-deprovision", "action.triggers[].type=post-deprovision",
+		"action.triggers[].type=pre-deploy-all-components", "action.triggers[].type=post-deploy-all-components",
+		"action.triggers[].type=pre-teardown-all-components", "action.triggers[].type=post-teardown-all-components",
+		"action.triggers[].type=pre-deploy-component", "action.triggers[].type=post-deploy-component",
+		"action.triggers[].type=pre-component-deploy", "action.triggers[].type=post-component-deploy", // older names
+		"action.triggers[].type=pre-teardown-component", "action.triggers[].type=post-teardown-component",
+		"action.triggers[].type=manual",
+	},
+	"orders.TestScriptsOfAnApp": {"action.triggers[].type=cron", "action.triggers[].cron_schedule", "action.labels"},
+	"health.TestEvaluate":       {"action.berth", "action.berth.health_check", "action.berth.health_check.unhealthy_after", "action.berth.health_check.healthy_after"},
+	"installsync.TestDeclare": {
+		"install.name", "install.approval_option", "install.approval_option=prompt", "install.approval_option=approve-all", "install.approval_option=auto",
+		"install.inputs", "install.labels", "install.berth", "install.berth.customer",
+		"stack.type", "stack.type=local", "stack.type=kubernetes",
+	},
+	"check.TestEveryNotYetIsTold": {"runner.runner_type", "runner.runner_type=local"}, // "local" is the only one that is not told of
+}
+
+// document is what keys of a kind are called in the tables, "" for keys that
+// another document has too.
+func document(kind Kind, key string) string {
+	base, below, nested := strings.Cut(key, "[].")
+	switch kind.Name {
+	case "full":
+		if strings.ContainsAny(key, ".[") || slices.ContainsFunc(mustKind("metadata").Keys(), func(k Key) bool { return k.Path == key }) {
+			return ""
+		}
+	case "inputs":
+		if nested {
+			return map[string]string{"group": "input-group.", "input": "input."}[base] + below
+		}
+	case "component-root":
+		return "component." + key
+	}
+	if len(kind.blocks) == 2 && slices.ContainsFunc(mustKind("component-root").Keys(), func(k Key) bool { return k.Path == key }) && kind.Name != "full" {
+		return ""
+	}
+	return kind.Name + "." + key
+}
+
+func mustKind(name string) Kind {
+	k, ok := fileKind(name)
+	if !ok {
+		panic("no kind " + name)
+	}
+	return k
+}
+
+// allParts lists every key of the format, and every value of a key that has a
+// list of them.
+func allParts(kinds []Kind) []string {
+	parts := map[string]bool{}
+	for _, kind := range kinds {
+		for _, key := range kind.Keys() {
+			name := document(kind, key.Path)
+			if name == "" {
+				continue
+			}
+			parts[name] = true
+			values := key.Enum
+			if name == "component.type" {
+				values = appconfig.ComponentTypeNames()
+			}
+			for _, value := range values {
+				parts[name+"="+value] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(parts))
+}
+
+// accounts says what is wrong between the parts of the format, the rows of what
+// is not acted on yet, and the tests of what is.
+func accounts(parts []string, rows []check.NotYet, shown map[string][]string) (problems []string) {
+	always, sometimes := map[string]bool{}, map[string]bool{}
+	for _, row := range rows {
+		for _, key := range row.Keys {
+			if row.When == "" {
+				always[key] = true
+			} else {
+				sometimes[key] = true
+			}
+		}
+	}
+	acted := map[string]bool{}
+	for test, keys := range shown {
+		for _, key := range keys {
+			if acted[key] {
+				problems = append(problems, fmt.Sprintf("%s is acted on twice, once in %s", key, test))
+			}
+			acted[key] = true
+		}
+	}
+	known := map[string]bool{}
+	for _, part := range parts {
+		// A row says the same of all that is below its keys.
+		above := part
+		for known[above] = true; !always[above]; {
+			i := strings.LastIndexAny(above, ".=[")
+			if i < 0 {
+				break
+			}
+			above = above[:i]
+			known[above] = true
+		}
+		switch not := always[above]; {
+		case not && acted[part]:
+			problems = append(problems, part+" is acted on, and among what is not yet")
+		case !not && !acted[part]:
+			problems = append(problems, part+" is neither acted on nor among what is not yet")
+		}
+	}
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(always)), slices.Collect(maps.Keys(sometimes)), slices.Collect(maps.Keys(acted))) {
+		if !known[key] && !slices.Contains(parts, key) && !slices.ContainsFunc(parts, func(p string) bool { return strings.HasPrefix(p, key+".") }) {
+			problems = append(problems, key+" is no part of the format")
+		}
+	}
+	for key := range sometimes {
+		if !acted[key] {
+			problems = append(problems, key+" has no effect in some uses, and none is acted on")
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+// TestEveryKeyIsActedOnOrNotYet walks the format: whoever adds a key says which
+// test shows what it does, or adds it to what has no effect yet.
+func TestEveryKeyIsActedOnOrNotYet(t *testing.T) {
+	t.Parallel()
+	parts := allParts(fileKinds)
+	for _, problem := range accounts(parts, check.NotYets(), actedOn) {
+		t.Error(problem)
+	}
+	if len(parts) < 250 {
+		t.Errorf("only %d parts: the test looks at the wrong thing", len(parts))
+	}
+	tests := testsOfTheRepository(t)
+	for name := range actedOn {
+		if !tests[name] {
+			t.Errorf("there is no test %s", name)
+		}
+	}
+}
+
+// TestAccounts holds that the walk can fail.
+func TestAccounts(t *testing.T) {
+	t.Parallel()
+	type made struct {
+		Name string `toml:"name"`
+		Mood string `toml:"mood" enum:"good,bad"`
+	}
+	parts := allParts([]Kind{{Name: "made", blocks: types(made{})}})
+	if diff := cmp.Diff([]string{"made.mood", "made.mood=bad", "made.mood=good", "made.name"}, parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	rows := []check.NotYet{{Keys: []string{"made.mood=bad"}}}
+	tests := []struct {
+		name  string
+		rows  []check.NotYet
+		shown map[string][]string
+		want  []string
+	}{
+		{"all is accounted for", rows, map[string][]string{"a.T": {"made.name", "made.mood", "made.mood=good"}}, nil},
+		{"a document", []check.NotYet{{Keys: []string{"made"}}}, nil, nil},
+		{"a new key", rows, map[string][]string{"a.T": {"made.mood", "made.mood=good"}}, []string{"made.name is neither acted on nor among what is not yet"}},
+		{"a new value", nil, map[string][]string{"a.T": {"made.name", "made.mood", "made.mood=good"}}, []string{"made.mood=bad is neither acted on nor among what is not yet"}},
+		{"both", rows, map[string][]string{"a.T": {"made.name", "made.mood", "made.mood=good", "made.mood=bad"}}, []string{"made.mood=bad is acted on, and among what is not yet"}},
+		{"a key that went", append(slices.Clone(rows), check.NotYet{Keys: []string{"made.gone"}}), map[string][]string{"a.T": {"made.name", "made.mood", "made.mood=good"}}, []string{"made.gone is no part of the format"}},
+		{"a use of what is not acted on", []check.NotYet{{Keys: []string{"made"}}, {Keys: []string{"made.name"}, When: "sometimes"}}, nil, []string{"made.name has no effect in some uses, and none is acted on"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, accounts(parts, tt.rows, tt.shown)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
+
+// testsOfTheRepository names every test as FOLDER.TEST.
+func testsOfTheRepository(t *testing.T) map[string]bool {
+	t.Helper()
+	root := os.DirFS("../../..")
+	tests := map[string]bool{}
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		data, err := fs.ReadFile(root, name)
+		for _, found := range testFunction.FindAllSubmatch(data, -1) {
+			tests[path.Base(path.Dir(name))+"."+string(found[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
+}
