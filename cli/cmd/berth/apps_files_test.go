@@ -118,6 +118,10 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != exitFailed || !strings.Contains(stdout, "[unsupported]") {
 		t.Errorf("--deployable: exit code %d\n%s", code, stdout)
 	}
+	stdout = succeeds(t, "apps", "validate", filepath.Join(examples, "shop"), "--deployable")
+	if strings.Count(stdout, "[unsupported]") != 3 || strings.Count(stdout, "a cron trigger of an action that is no health check is not supported yet") != 1 {
+		t.Errorf("the shop: got\n%s", stdout)
+	}
 }
 
 func TestGraph(t *testing.T) {

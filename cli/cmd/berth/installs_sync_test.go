@@ -124,7 +124,7 @@ func TestInstallsSync(t *testing.T) {
 		{
 			name: "keys that are not carried out refuse a strict sync", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[aws_account]\nregion = \"x\"\n"},
 			flags: []string{"--strict"}, code: exitFailed,
-			stderr: "installs/acme.toml:2:2 error [aws_account] is not carried out by this version\nberth: the installs of FOLDER cannot be synced: 1 error\n",
+			stderr: "installs/acme.toml:2:2 error key \"aws_account\" is not supported yet by this version and has no effect; it waits for cloud stacks\nberth: the installs of FOLDER cannot be synced: 1 error\n",
 		},
 	}
 	for _, tt := range tests {

@@ -107,7 +107,7 @@ var notYets = []NotYet{
 	{Keys: []string{"kubernetes-contexts"}, What: `"kubernetes_contexts" is`, WaitsFor: waitsContexts, find: files(func(a *appconfig.App) []appconfig.KubernetesContext { return a.KubernetesContexts }, func(k appconfig.KubernetesContext) place.Place { return k.At })},
 	{Keys: []string{"triggers"}, What: `"triggers" is`, WaitsFor: "events from outside", find: files(func(a *appconfig.App) []appconfig.EventTrigger { return a.EventTriggers }, func(t appconfig.EventTrigger) place.Place { return t.At })},
 	{Keys: []string{"secrets", "secret"}, What: `"secrets" is`, WaitsFor: "secrets that the customer keeps", find: files(func(a *appconfig.App) []appconfig.Secret { return a.Secrets }, func(s appconfig.Secret) place.Place { return s.At })},
-	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches + "; until then check the repository out, and put its files under installs/", find: one(func(a *appconfig.App) (place.Place, bool) {
+	{Keys: []string{"installs"}, What: `"installs" is`, WaitsFor: waitsBranches, find: one(func(a *appconfig.App) (place.Place, bool) {
 		if a.InstallsRepo == nil {
 			return place.Place{}, false
 		}
@@ -193,8 +193,6 @@ var notYets = []NotYet{
 	{Keys: []string{"action.break_glass_role"}, What: `key "break_glass_role" is`, WaitsFor: waitsRoles, find: actions("break_glass_role", func(a *appconfig.Action) bool { return a.BreakGlassRole != "" })},
 	{Keys: []string{"action.labels"}, When: `all but type = "health-check"`, What: `a label of an action other than type = "health-check" is`, WaitsFor: waitsLabels, find: actions("labels", otherLabels)},
 	{Keys: []string{"action.inputs[].required"}, What: `key "required" of an action's input is`, WaitsFor: "forms for the inputs of actions", find: actionInputs("required", func(in *appconfig.ActionInput) bool { return in.Required })},
-	{Keys: []string{"action.inputs[].description"}, What: `key "description" of an action's input is`, WaitsFor: "forms for the inputs of actions", Severity: place.Note,
-		find: actionInputs("description", func(in *appconfig.ActionInput) bool { return in.Description != "" })},
 	{Keys: []string{"action.triggers[].type"}, When: "cron, of an action that is no health check", What: "a cron trigger of an action that is no health check is", WaitsFor: waitsSchedules,
 		find: triggers("type", func(a *appconfig.Action, t *appconfig.Trigger) bool {
 			_, check := a.HealthCheck()

@@ -50,7 +50,7 @@ func (n NotYet) tell(r *place.Report, uses []use) {
 		}
 		message += " not supported yet by this version"
 		if severity == place.Error {
-			r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, u.at, "%s", message).WithRemedy("it waits for %s", n.WaitsFor))
+			r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, u.at, "%s; it waits for %s", message, n.WaitsFor))
 			continue
 		}
 		if _, told := at[message]; told {
@@ -68,7 +68,7 @@ func (n NotYet) tell(r *place.Report, uses []use) {
 		default:
 			said += fmt.Sprintf(", here and in %d more places", others[message])
 		}
-		r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, at[message], "%s", said).WithRemedy("it waits for %s", n.WaitsFor))
+		r.Diags = append(r.Diags, r.At(severity, place.CodeUnsupported, at[message], "%s; it waits for %s", said, n.WaitsFor))
 	}
 }
 

@@ -67,7 +67,7 @@ var actedOn = map[string][]string{
 		"action.name", "action.inputs", "action.inputs[].name", "action.enable_kube_config",
 		"action.steps", "action.steps[].name", "action.steps[].command", "action.steps[].inline_contents", "action.steps[].env_vars", "action.steps[].enable_kube_config",
 	},
-	"graph.TestGraph": {"action.description"},
+	"api.TestInstallTellsWhatHasNoEffectYet":     {"action.description", "action.inputs[].description"},
 	"appconfig.TestKubernetesContextMakesAnEdge": {"component.kubernetes_context", "action.kubernetes_context"},
 
 	// What an install does with it.
@@ -78,9 +78,9 @@ var actedOn = map[string][]string{
 	"e2e.TestComponentsOfOneInstall": {
 		"component.toggleable", "install.component_toggles", "install.components", "install.components.*.helm_values", "install.components.*.tf_vars",
 	},
-	"check.TestToggles":            {"component.default_enabled"},
-	"flow.TestNextOfOneChange":     {"component.max_auto_retries"},
-	"appconfig.TestActionNeedsAny": {"action.dependencies"},
+	"check.TestWhatInstallsSayOfComponents": {"component.default_enabled"},
+	"flow.TestNextOfOneChange":              {"component.max_auto_retries"},
+	"check.TestActionNeedsAny":              {"action.dependencies"},
 	"flow.TestEveryPointOfTheLifeCycle": {
 		"action.triggers", "action.triggers[].type", "action.triggers[].index", "action.triggers[].component_name",
 		"action.triggers[].type=pre-provision", "action.triggers[].type=post-provision", "action.triggers[].type=pre-deprovision", "action.triggers[].type=post-deprovision",

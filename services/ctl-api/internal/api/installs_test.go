@@ -311,3 +311,44 @@ func TestHandover(t *testing.T) {
 		t.Errorf("the secrets are still kept")
 	}
 }
+
+// The install's page and the sync tell the same of what has no effect yet.
+func TestInstallTellsWhatHasNoEffectYet(t *testing.T) {
+	t.Parallel()
+	d := newDoor(t)
+	c := d.org("initech")
+	folder := with(hello(), "actions/seed.toml", "name = \"seed\"\ndescription = \"Seeds.\"\n[[inputs]]\nname = \"AGE\"\ndescription = \"Years.\"\n"+
+		"[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n")
+	synced := c.released("hello", folder)
+	made, err := c.CreateInstallWithResponse(t.Context(), nil, acme())
+	must(t, made, err, http.StatusCreated)
+	if _, err := d.db.Admin().Exec(t.Context(), `update installs set release_id = $1`, synced.Release.ID); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := c.GetInstallWithResponse(t.Context(), "acme")
+	must(t, shown, err, http.StatusOK)
+	if shown.JSON200.Unsupported == nil {
+		t.Fatalf("install: %s", shown.Body)
+	}
+	var atSync []ctlapi.Warning
+	for _, w := range synced.Warnings {
+		if w.Code == "unsupported" {
+			atSync = append(atSync, w)
+		}
+	}
+	if diff := cmp.Diff(atSync, *shown.JSON200.Unsupported); diff != "" {
+		t.Errorf("told (-sync +install):\n%s", diff)
+	}
+	var files []string
+	for _, w := range atSync {
+		files = append(files, *w.File)
+	}
+	if diff := cmp.Diff([]string{"actions/seed.toml", "inputs.toml"}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	actions, err := c.ListActionsWithResponse(t.Context(), "acme")
+	must(t, actions, err, http.StatusOK)
+	if a := actions.JSON200.Items[1]; a.Description != "Seeds." || a.Inputs[0].Description != "Years." {
+		t.Errorf("action: %s", actions.Body)
+	}
+}

@@ -1,0 +1,84 @@
+package check_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+)
+
+// TestEveryNotYetIsTold holds that each row of the table is found in a folder that
+// uses it, in its own words, and that nothing but errors is told twice.
+func TestEveryNotYetIsTold(t *testing.T) {
+	t.Parallel()
+	action := "name = \"a\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[[triggers]]\ntype = \"post-deploy-component\"\n" +
+		"[[triggers]]\ntype = \"pre-reprovision\"\n[[steps]]\nname = \"s\"\ncommand = \"./x\"\n[steps.connected_repo]\nrepo = \"a/b\"\n"
+	cloud := appconfigtest.Folder(map[string]string{
+		"runner.toml":       "runner_type = \"aws\"\ninit_script_url = \"https://example.com/x\"\ninstance_type = \"t3\"\nenv_vars = {A = \"b\"}\n",
+		"stack.toml":        "type = \"aws-cloudformation\"\nname = \"n\"\ndescription = \"d\"\n",
+		"actions/a.toml":    action,
+		"installer.toml":    "name = \"old\"\n",
+		"secrets.toml":      "[[secret]]\nname = \"s\"\ndescription = \"d\"\n[[secret]]\nname = \"t\"\ndescription = \"d\"\n",
+		"components/a.toml": "name = \"a\"\ntype = \"terraform_module\"\nterraform_version = \"1.11.4\"\nlabels = {x = \"y\"}\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
+		"sandbox.toml":      "type = \"pulumi\"\nskip_noops = true\nconnected_repo = {repo = \"a/b\"}\n",
+		"components/h.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\nstorage_driver = \"nuon\"\n[berth]\nlocal_source = \"src/base\"\n",
+		"inputs/g/i.toml":   "name = \"i\"\ndisplay_name = \"I\"\ndescription = \"d\"\ninternal = true\n",
+		"installs/a.toml":   "name = \"a\"\n[azure_account]\nlocation = \"x\"\n",
+	})
+	var said strings.Builder
+	for _, fsys := range []struct {
+		name string
+		diag func() []place.Diagnostic
+	}{
+		{"cloud", func() []place.Diagnostic {
+			app, _ := appconfig.Load(cloud, appconfig.LoadOptions{})
+			return place.Sort(append(check.Unsupported(app), check.UnsupportedOfInstalls(app)...))
+		}},
+		{"kitchen sink", func() []place.Diagnostic {
+			app, _ := appconfig.Load(os.DirFS("../../../examples/kitchen-sink"), appconfig.LoadOptions{})
+			return place.Sort(append(check.Unsupported(app), check.UnsupportedOfInstalls(app)...))
+		}},
+		{"kitchen sink in files", func() []place.Diagnostic {
+			app, _ := appconfig.Load(os.DirFS("../../../examples/kitchen-sink/variants/files"), appconfig.LoadOptions{})
+			return place.Sort(append(check.Unsupported(app), check.UnsupportedOfInstalls(app)...))
+		}},
+		{"plugin", func() []place.Diagnostic {
+			app, _ := appconfig.Load(appconfigtest.Folder(map[string]string{
+				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n",
+				"actions/h.toml":    "name = \"h\"\n[berth.health_check]\nremediation = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
+			}), appconfig.LoadOptions{})
+			return check.Unsupported(app)
+		}},
+	} {
+		once := map[string]bool{}
+		for _, d := range fsys.diag() {
+			said.WriteString(d.Message + " | " + d.Remedy + "\n")
+			if d.Severity == place.Error {
+				continue
+			}
+			what, _, _ := strings.Cut(d.Message, " not supported yet")
+			if once[what+d.Remedy] && !strings.Contains(what, `key "`) {
+				t.Errorf("%s: told twice: %s", fsys.name, d)
+			}
+			once[what+d.Remedy] = true
+		}
+	}
+	for _, row := range check.NotYets() {
+		what, _, valued := strings.Cut(row.What, "%q")
+		want := row.What + " not supported yet by this version"
+		if valued {
+			want = what + `"`
+		}
+		told := false
+		for line := range strings.Lines(said.String()) {
+			told = told || strings.Contains(line, want) && strings.Contains(line, "it waits for "+row.WaitsFor)
+		}
+		if !told {
+			t.Errorf("nothing tells of %v: %s", row.Keys, row.What)
+		}
+	}
+}
