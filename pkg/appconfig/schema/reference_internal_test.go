@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/appconfig/schema/fielddoc"
 )
 
@@ -51,7 +53,7 @@ func TestReferencePage(t *testing.T) {
 	if !ok || !okToo {
 		t.Fatalf("%s has no lines that begin and end its tables", file)
 	}
-	want := referenceTables()
+	want := notYetTable() + referenceTables()
 	if update := flag.Lookup("update"); update != nil && update.Value.String() == "true" {
 		if err := os.WriteFile(file, []byte(before+keysBegin+want+keysEnd+after), 0o644); err != nil {
 			t.Fatal(err)
@@ -180,4 +182,21 @@ func anchor(title string) string {
 		}
 		return -1
 	}, title)
+}
+
+// notYetTable lists what this version does not act on.
+func notYetTable() string {
+	var b strings.Builder
+	b.WriteString("\n| what | when | a sync | waits for |\n|---|---|---|---|\n")
+	for _, row := range check.NotYets() {
+		does := "warns, and goes on without it"
+		switch row.Severity {
+		case place.Error:
+			does = "is refused"
+		case place.Note:
+			does = "says so"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.Join(row.Keys, "`, `"), row.When, does, row.WaitsFor)
+	}
+	return b.String()
 }
