@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Acceptance is the customer's decision to go on with a chain that does not lead
-// to a head which somebody kept. It never makes the chain whole: whoever reads
-// the chain is told of it.
+// Acceptance is the customer's decision to continue a chain that does not lead
+// to a head which somebody kept. It never makes the chain whole: every reader
+// of the chain sees it.
 type Acceptance struct {
 	// Reason is the customer's.
 	Reason string `json:"reason"`

@@ -59,8 +59,8 @@ type Terms struct {
 // Pace is how slowly a body may come. Only the time counts in which we wait for
 // bytes, not that in which we work on them.
 type Pace struct {
-	// Grace is given to every body, and the time that its bytes take at
-	// BytesPerSecond besides.
+	// Every body gets Grace plus the time that its bytes take at
+	// BytesPerSecond.
 	Grace          time.Duration
 	BytesPerSecond int64
 	// Deadline bounds all of it; 0 for none.

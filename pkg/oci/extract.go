@@ -176,8 +176,8 @@ type budgetReader struct {
 	x *extractor
 }
 
-// tarOverheadBytes is what an entry may cost beside its content: headers,
-// extended headers and padding.
+// tarOverheadBytes is what an entry may cost in addition to its content:
+// headers, extended headers and padding.
 const tarOverheadBytes = 16 << 10
 
 func (b *budgetReader) Read(p []byte) (int, error) {

@@ -74,7 +74,7 @@ func (a *agent) admit() error {
 	if err := datadir.WriteJSON(a.dir.StackReport(), stackReport{Secret: code.PhoneHomeSecret}); err != nil {
 		return err
 	}
-	// Last: whoever dies before this takes the code in again.
+	// Last: an agent that dies before this takes the code in again.
 	return datadir.WriteJSON(a.dir.Code(), takenCode{Digest: code.Digest(), InstallID: code.InstallID})
 }
 

@@ -59,9 +59,9 @@ type agent struct {
 	link    *link
 	stand   *stand          // why mutations are stopped
 	chain   *recorder       // nil for Build Runners
-	book    *schedule.Book  // likewise
-	scripts *scripts.Set    // likewise
-	runs    *scripts.Ledger // likewise
+	book    *schedule.Book  // nil for Build Runners
+	scripts *scripts.Set    // nil for Build Runners
+	runs    *scripts.Ledger // nil for Build Runners
 	reports *reports
 
 	// aside are damaged files that were set aside before there was a chain to

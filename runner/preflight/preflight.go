@@ -1,5 +1,5 @@
 // Package preflight looks whether a runner could work: whether it reaches the
-// control plane, whether whoever asks may apply its manifest, whether there is
+// control plane, whether the caller may apply its manifest, whether there is
 // storage and whether versions fit. It changes nothing. Each finding says what
 // is wrong and what to do about it.
 package preflight
@@ -40,7 +40,7 @@ type Config struct {
 	Code    enrolcode.Code
 	Version string // of this runner
 	// Proxy is the way out; empty: what the environment says. CAFile has
-	// authorities besides the system's.
+	// authorities in addition to the system's.
 	Proxy, CAFile string
 
 	// Cluster is where the manifest is to be applied; nil: not looked at.

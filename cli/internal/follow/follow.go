@@ -2,8 +2,8 @@
 // person: the live tree on a terminal, plain lines elsewhere, and the decisions
 // that are taken on the way.
 //
-// The event stream says that something moved, without gaps; what is shown and
-// decided on is always read anew.
+// The event stream says that something moved, without gaps; everything shown or
+// decided on is read again each time.
 package follow
 
 import (

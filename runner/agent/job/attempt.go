@@ -18,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
-// Attempt is what is on disk of an attempt, beside what the engine made.
+// Attempt is what an attempt has on disk, apart from what the engine made.
 type Attempt struct {
 	Assignment runnerapi.Assignment `json:"assignment"`
 	// SpecText is the spec as it came: its order names the digest of these bytes.

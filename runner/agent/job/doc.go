@@ -14,7 +14,7 @@
 //
 // The engine gets a directory of its own, which is all that the job contract
 // (package jobspec) speaks of. What the agent must be able to trust later is
-// beside it, out of the engine's reach:
+// next to it, out of the engine's reach:
 //
 //	jobs/<job>.<attempt>/
 //	  attempt.json   assignment, phase, process, access to the state proxy

@@ -393,7 +393,7 @@ func (j *job) failure(err error) jobspec.Result {
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
 }
 
-// startSpan goes on with the trace of whoever asked for the job.
+// startSpan continues the trace of the caller who asked for the job.
 func (j *job) startSpan(ctx context.Context) (context.Context, trace.Span) {
 	carried := map[string]string{}
 	if t := j.attempt.Assignment.Trace; t.Traceparent != nil {

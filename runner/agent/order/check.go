@@ -55,7 +55,7 @@ type EffectFacts struct {
 	// Planned is the own record of the change, nil when there is none.
 	Planned *Record
 	// Effect is the planned one with everything that can be found out again
-	// put in anew.
+	// filled in again.
 	Effect capsule.Effect
 	// PinnedDigest is that of the sealed bytes as they are now in the own
 	// registry; empty when they are gone.

@@ -36,7 +36,7 @@ const (
 
 	defaultMaxWorkers = 20
 
-	// A wake-up does one thing; whoever needs longer says so in its worker's
+	// A wake-up does one thing; a job that needs longer says so in its worker's
 	// Timeout.
 	jobTimeout = time.Minute
 

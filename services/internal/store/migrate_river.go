@@ -11,8 +11,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// River's schemas: one per service that works jobs. River elects one leader
-// per schema, and whoever may insert into one can read all its arguments, so
+// River's schemas: one per service that works jobs. River elects one leader per
+// schema, and a role that may insert into one can read all its arguments, so
 // services do not share.
 const (
 	RiverCtl     = "river_ctl"

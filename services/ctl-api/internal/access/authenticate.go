@@ -14,7 +14,7 @@ const (
 	// cacheTTL bounds how long a revoked token still works when the
 	// notification of its revocation was lost.
 	cacheTTL = 3 * time.Second
-	// maxCached bounds the memory of the cache; when it is full it starts anew.
+	// maxCached bounds the memory of the cache; when it is full it starts over.
 	maxCached = 10_000
 )
 

@@ -43,7 +43,7 @@ type Judged struct {
 	Now     time.Time
 }
 
-// Judge evaluates every health check and probe of an install anew and writes
+// Judge evaluates every health check and probe of an install again and writes
 // the verdicts. next is when it should be called again even if nothing is
 // reported: when the first of them would fall silent; zero when none can.
 //

@@ -77,7 +77,7 @@ func (w *Waiter) Leave() {
 }
 
 // Wake says that there may be news for key: all its waiters look, and so does
-// whoever comes next.
+// the next one to come.
 func (r *Room) Wake(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
