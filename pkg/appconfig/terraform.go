@@ -15,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
-// Limits on what is told of one module and of one file of values.
+// Limits on the messages about one module and about one file of values.
 const (
 	maxMissingTold    = 10
 	maxUndeclaredTold = 20

@@ -160,7 +160,7 @@ func (b *Body) wait(p []byte) (int, error) {
 		return 0, ErrSlow
 	}
 	begin := time.Now()
-	// Not every connection has deadlines; then the pace is looked at between
+	// Not every connection has deadlines; then the pace is checked between
 	// reads.
 	_ = b.control.SetReadDeadline(begin.Add(left))
 	n, err := b.body.Read(p)

@@ -12,8 +12,8 @@ import (
 )
 
 // extractor writes entries of one or more archives below a root. It refuses
-// by rules of its own; os.Root, which does not resolve out of its directory,
-// is the second wall.
+// entries by its own rules; os.Root, which does not resolve out of its
+// directory, is the second wall.
 type extractor struct {
 	root             *os.Root
 	limits           Limits

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// masterHeader starts the key file, so that a wrong file is told apart.
+// masterHeader starts the key file, so that a wrong file is recognised.
 const masterHeader = "berth-master-key-v1:"
 
 // masterLen is the length of the key in bytes: 256 bits.

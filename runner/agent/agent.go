@@ -27,8 +27,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
-// deliverTimeout is how long an agent that is told to end tries to hand in what
-// its engines left; the rest waits on disk.
+// deliverTimeout is how long an ending agent tries to hand in what its engines
+// left; the rest waits on disk.
 const deliverTimeout = 10 * time.Second
 
 // Why an agent ends by itself, for errors.Is.

@@ -204,7 +204,7 @@ func otherGroups() []string {
 	return others
 }
 
-// neededByEngines are the paths that engines are told of.
+// neededByEngines are the paths that engines must be able to see.
 func (a *agent) neededByEngines() []string {
 	needed := []string{filepath.Dir(a.cfg.Engine)}
 	if a.cfg.Terraform != "" {

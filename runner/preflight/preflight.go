@@ -24,10 +24,10 @@ const (
 	OK   Status = "ok"
 	Warn Status = "warn" // it works, but not well
 	Fail Status = "fail"
-	Skip Status = "skip" // could not be looked at; why is said
+	Skip Status = "skip" // could not be checked; the finding says why
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`

@@ -134,7 +134,7 @@ func (f *Follower) draw(w *ctlapi.Workflow) {
 	f.Screen.Draw(Tree(*w, f.Now(), f.Screen.Color))
 }
 
-// look reads the workflow and has decided what there is to decide. After a
+// look reads the workflow and asks for every open decision. After a
 // decision it reads again, as others may be open then.
 func (f *Follower) look(ctx context.Context, id string, handled map[string]bool) (*ctlapi.Workflow, error) {
 	for {
@@ -213,8 +213,8 @@ func (f *Follower) show(change ctlapi.Change) error {
 	return f.Show(change)
 }
 
-// ignoreRaces: when the change moved while it was looked at, the next look
-// shows what became of it.
+// ignoreRaces: when the change moved while we looked at it, the next look shows
+// what became of it.
 func ignoreRaces(err error) error {
 	var problem *api.Problem
 	if errors.As(err, &problem) && (problem.Code == "effect_changed" || problem.Code == "not_proposed") {

@@ -43,8 +43,8 @@ func For(err error) string {
 	return ""
 }
 
-// whereItIs helps with "there is no NOUN NAME": by what the id is one of, or by
-// the command that lists what there is.
+// whereItIs helps with "there is no NOUN NAME": by the kind of the id, or by
+// the command that lists what exists.
 func whereItIs(text string) string {
 	found := unknownThing.FindStringSubmatch(text)
 	if found == nil {

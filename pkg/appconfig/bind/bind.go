@@ -192,7 +192,7 @@ func (b *Binder) aliasAll(canonical, written place.Place, raw any) {
 	}
 }
 
-// maxUnknownKeys is how many unknown keys of one table are told one by one: a
+// maxUnknownKeys is how many unknown keys of one table get their own message: a
 // table with more of them is something else.
 const maxUnknownKeys = 100
 

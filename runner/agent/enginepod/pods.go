@@ -43,7 +43,7 @@ type Order struct {
 	Dirs, Closed []string
 	// Limit is how long the engine may take, with all its grace.
 	Limit time.Duration
-	// Note is told what the pod waits for, in words for people.
+	// Note gets what the pod waits for, in words for people.
 	Note func(text string)
 }
 

@@ -131,7 +131,7 @@ func (f folder) open(gid int) error {
 	return jobs.Chmod(name, mode)
 }
 
-// record writes the attempt down in its directory, for good.
+// record writes the attempt down in its directory, durably.
 func (f folder) record(a Attempt) error {
 	if err := f.write(a); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package order decides what the runner does of what it is told.
+// Package order decides which of its orders the runner obeys.
 //
 // Each job comes with an order, signed by a key that the customer's side pinned.
 // The signature alone proves nothing against a control plane that was taken

@@ -4,9 +4,8 @@
 //	request ─▶ route ─▶ authenticate ─▶ authorise ─▶ limit ─▶ referrers ─▶ distribution ─▶ files
 //
 // A repository is "<org_id>/<anything>". A client that asks for another org's
-// is told that it does not exist, whether it does or not. Who a token belongs
-// to is found by an [Authenticator]; how tokens are made and stored is the
-// matter of its owner.
+// gets "does not exist", whether it does or not. An [Authenticator] finds who a
+// token belongs to; its owner decides how to make and store tokens.
 //
 // Storage and the distribution API are distribution/v3's. This package adds
 // what it lacks: access by token, the referrers API, a size limit for

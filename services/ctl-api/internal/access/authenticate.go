@@ -71,7 +71,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (auth.Pr
 	return p, nil
 }
 
-// Revoked drops what is cached of a token or of all tokens of an account. It
+// Revoked drops from the cache a token, or all of an account's tokens. It
 // does not block.
 func (a *Authenticator) Revoked(ref string) {
 	a.mu.Lock()
