@@ -48,8 +48,8 @@ type Report struct {
 	Effects     int      `json:"effects"`      // intents
 	Handovers   int      `json:"handovers"`    // changes of the writer that the recovery key signed
 	Unfinished  []Record `json:"unfinished"`   // intents without outcome, oldest first
-	// Decisions are the customer's, to go on although records are missing. A chain
-	// with any is good only in what it still has.
+	// Decisions are the customer's, to continue although records are missing. A
+	// chain with any is good only in what it still has.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Disputes are events by which the writer says that another process holds its key.
 	Disputes []Record `json:"disputes,omitempty"`

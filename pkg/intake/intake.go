@@ -169,7 +169,7 @@ func (b *Body) wait(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, ErrSlow
 	case err == nil || errors.Is(err, io.EOF):
-		// net/http goes on reading, to see the peer leave: that may take long.
+		// net/http keeps reading, to see the peer leave: that may take long.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

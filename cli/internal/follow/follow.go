@@ -24,8 +24,8 @@ const (
 	// reading took, and at most until times are drawn again: a workflow of many
 	// steps moves more often than it can be read.
 	restPerLook = 4
-	// waitRelease is what a step waits for that goes on once the release of its
-	// workflow is accepted.
+	// waitRelease is what a step waits for that continues once the release of
+	// its workflow is accepted.
 	waitRelease = "release"
 )
 
@@ -53,8 +53,8 @@ type Follower struct {
 	Now       func() time.Time
 }
 
-// Run follows a workflow until it is finished, or until it goes on only with a
-// decision that Ask leaves open. It returns the workflow as it is then.
+// Run follows a workflow until it is finished, or until it continues only with
+// a decision that Ask leaves open. It returns the workflow as it is then.
 func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

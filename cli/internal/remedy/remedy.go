@@ -73,7 +73,7 @@ type goesOn struct {
 	again string // the command that follows it
 }
 
-// WhileFollowing adds to an error how to go on following, unless the answer
+// WhileFollowing adds to an error how to keep following, unless the answer
 // was that there is nothing to follow.
 func WhileFollowing(err error, again string) error {
 	var problem *api.Problem

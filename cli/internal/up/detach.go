@@ -23,7 +23,7 @@ const (
 
 // Detach runs this executable again with the same arguments as a process in
 // the background, passes on what it says, and returns when it is ready. When
-// the context ends first, the background process goes on starting.
+// the context ends first, the background process keeps starting.
 func Detach(ctx context.Context, l Layout, args []string, say func(string)) (url string, err error) {
 	if err := l.Make(); err != nil {
 		return "", err

@@ -23,7 +23,7 @@ import (
 )
 
 // Binder fills block structs from TOML tables. It reports every wrong type,
-// every missing required key and every key that nobody knows, and goes on.
+// every missing required key and every unknown key, and continues.
 type Binder struct {
 	*place.Report
 	Base    string                                                              // what "./x" is relative to in the kind being loaded; "" is the app root

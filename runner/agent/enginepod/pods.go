@@ -102,7 +102,7 @@ func (p *Pods) own(ctx context.Context) (own ownPod, err error) {
 	}
 }
 
-// Adopt goes on with an attempt that an earlier agent called Start for.
+// Adopt continues an attempt that an earlier agent called Start for.
 func (p *Pods) Adopt(life context.Context, o Order) *Run {
 	r := p.newRun(o)
 	go r.work(life)

@@ -1,6 +1,6 @@
 // Package job works on one attempt of a job: it makes the job directory, checks
 // the order, starts the engine, follows it, and reports how it ended. Whatever
-// kills the agent meanwhile, the next one goes on from what is on disk.
+// kills the agent meanwhile, the next one continues from what is on disk.
 //
 //	claimed ─▶ prepare ─▶ ordered ─▶ starting ─▶ started ─▶ ended ─▶ delivered
 //	           pull,      nonce,     engine is    wait,      report    plan, result,

@@ -167,7 +167,7 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 // Insert adds a job as part of the transaction: it is worked after the commit,
-// or never. The trace of ctx goes on in the worker.
+// or never. The trace of ctx continues in the worker.
 func Insert(ctx context.Context, tx *store.Tx, c *Client, args river.JobArgs) error {
 	return InsertAt(ctx, tx, c, args, time.Time{})
 }

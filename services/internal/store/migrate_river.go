@@ -34,7 +34,7 @@ var riverTargets = []struct {
 
 // riverMigration runs River's own migrations. They are not one transaction,
 // because one adds an enum value that a later one uses; each is recorded in
-// river_migration, so a second run goes on where the first one stopped.
+// river_migration, so a second run continues where the first one stopped.
 func riverMigration(dsn string) *goose.Migration {
 	return goose.NewGoMigration(riverVersion, &goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error {
 		pool, err := ownerPool(ctx, dsn)

@@ -18,7 +18,7 @@ func Next(s State) Decision {
 	}
 	failed := s.failedStep()
 	for _, step := range s.Steps {
-		// After a failure, what runs goes on to its end and nothing new begins.
+		// After a failure, running steps finish and nothing new begins.
 		if failed != nil && step.State == StepPending {
 			continue
 		}
