@@ -45,8 +45,8 @@ func (s *scanner) flushTo(out []byte, n int) []byte {
 	return s.emit(out, s.safe())
 }
 
-// swap goes on with another automaton. The held bytes are looked at again, so
-// that a secret that is known only now is found from there on.
+// swap continues with another automaton. It scans the held bytes again, so that
+// it finds a newly known secret from there on.
 func (s *scanner) swap(out []byte, a *automaton) []byte {
 	if s.auto == a {
 		return out
