@@ -42,7 +42,8 @@ type Action struct {
 	EnableKubeConfig bool `toml:"enable_kube_config" json:"enable_kube_config" default:"true"`
 	// The cluster of that kubeconfig, of kubernetes_contexts.toml.
 	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" default:"sandbox"`
-	// An image that the steps run in, named by digest; by default they run beside the runner's engine.
+	// An image that the steps run in, named by digest; by default they run
+	// where the runner's engine runs.
 	Image string `toml:"image" json:"image,omitempty" template:"true"`
 	// Labels.
 	Labels map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`

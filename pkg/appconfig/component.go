@@ -67,9 +67,10 @@ func ComponentTypeNames() []string {
 // Component is one file under components/: a part of the app that is built
 // once and deployed to each install.
 //
-// A field tagged build is part of what the build makes; changing it builds
-// anew. A field tagged deploy only changes how the built artifact is deployed:
-// build_timeout too, since more patience does not make another artifact.
+// A field tagged build is part of what the build makes; changing it causes a
+// new build. A field tagged deploy only changes how the built artifact is
+// deployed: build_timeout too, since more patience does not make another
+// artifact.
 type Component struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ContainerImage holds the keys of a component of type container_image, also
-// called external_image, beside those of every component: an image that
+// called external_image, in addition to those of every component: an image that
 // somebody else builds. Its tag is resolved at each sync; the image is copied,
 // by digest, into the registry of each install.
 type ContainerImage struct {

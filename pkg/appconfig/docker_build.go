@@ -8,8 +8,9 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-// DockerBuild holds the keys of a component of type docker_build, beside those
-// of every component: an image that is built from the component's source.
+// DockerBuild holds the keys of a component of type docker_build, in addition
+// to those of every component: an image that is built from the component's
+// source.
 type DockerBuild struct {
 	// The Dockerfile's path in the source.
 	Dockerfile string `toml:"dockerfile" json:"dockerfile" digest:"build" rule:"required"`

@@ -68,7 +68,7 @@ type standing int
 const (
 	isWanted standing = iota // not fetched yet
 	isHere
-	isLost // there is something wrong with it, which is told
+	isLost // there is something wrong with it, which is reported
 )
 
 // elsewhere looks up what was fetched from an address.

@@ -105,7 +105,7 @@ func TestHelloOneVarChangesOneDeployDigest(t *testing.T) {
 }
 
 // TestHelloDigests pins the digests: they are stored with every release, so a
-// change of how they are computed builds and deploys everything anew. Rewrite
+// change of how they are computed builds and deploys everything again. Rewrite
 // the golden file only when the example itself changed.
 func TestHelloDigests(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,9 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-// HelmChart holds the keys of a component of type helm_chart, beside those of
-// every component. The source is the chart's directory, or a chart repository;
-// a chart's dependencies are packed with it.
+// HelmChart holds the keys of a component of type helm_chart, in addition to
+// those of every component. The source is the chart's directory, or a chart
+// repository; a chart's dependencies are packed with it.
 type HelmChart struct {
 	// The name of the chart, and of the Helm release: at most 53 characters.
 	ChartName string `toml:"chart_name" json:"chart_name" digest:"deploy" rule:"required"`

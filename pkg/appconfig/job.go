@@ -1,6 +1,6 @@
 package appconfig
 
-// Job holds the keys of a component of type job, beside those of every
+// Job holds the keys of a component of type job, in addition to those of every
 // component: a container that runs once per deploy.
 type Job struct {
 	// The image's name without tag.

@@ -5,7 +5,7 @@ import (
 )
 
 // KubernetesManifest holds the keys of a component of type kubernetes_manifest,
-// beside those of every component. The objects are a manifest, or what
+// in addition to those of every component. The objects are a manifest, or what
 // kustomize makes of a source.
 type KubernetesManifest struct {
 	// One or more objects as YAML: their text, or a file.

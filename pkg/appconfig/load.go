@@ -20,8 +20,8 @@ import (
 
 // LoadOptions adjusts Load; the zero value is right for an app folder on disk.
 type LoadOptions struct {
-	// SkipSources leaves out what looks into local source directories and at
-	// scripts beside the config: a bundle does not carry them.
+	// SkipSources skips the checks of local source directories and of scripts
+	// next to the config: a bundle does not carry them.
 	SkipSources bool
 	// Fetched is what was fetched from elsewhere, by the address as the folder has
 	// it. What is missing is listed by Fetches. An opened bundle has its own.

@@ -1,7 +1,7 @@
 package appconfig
 
-// Pulumi holds the keys of a component of type pulumi, beside those of every
-// component.
+// Pulumi holds the keys of a component of type pulumi, in addition to those of
+// every component.
 type Pulumi struct {
 	// The language of the program.
 	Runtime string `toml:"runtime" json:"runtime,omitempty" digest:"build" default:"go"`

@@ -26,8 +26,8 @@ func (l *loader) scripts() {
 	}
 }
 
-// script looks for a file where "./x" may mean it: in the kind's folder, beside
-// the file that names it, and in the app root.
+// script looks for a file where "./x" may mean it: in the kind's folder, next
+// to the file that names it, and in the app root.
 func (l *loader) script(at place.Place, folder, command string) {
 	words := strings.Fields(command)
 	if len(words) == 0 || !hasAnyPrefix(words[0], "./", "../") || strings.Contains(words[0], "{{") {

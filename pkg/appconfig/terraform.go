@@ -15,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
-// Limits on what is told of one module and of one file of values.
+// Limits on the messages about one module and about one file of values.
 const (
 	maxMissingTold    = 10
 	maxUndeclaredTold = 20
@@ -155,8 +155,8 @@ func (l *loader) varFile(at place.Place, text place.Text, declared *moduleVariab
 	return ""
 }
 
-// modules reads which variables Terraform modules declare, within the limits
-// of an app folder and beside what is read of the config.
+// modules reads which variables Terraform modules declare, within the limits of
+// an app folder, counted apart from reading the config.
 type modules struct {
 	folder *folder.Reader
 	mapped func(Source) (fs.FS, string, bool) // where sources of git stand here

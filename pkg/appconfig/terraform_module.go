@@ -5,7 +5,7 @@ import (
 )
 
 // TerraformModule holds the keys of a component of type terraform_module,
-// beside those of every component.
+// in addition to those of every component.
 type TerraformModule struct {
 	// An exact version such as "1.11.4"; Berth also takes a range such as ">= 1.5.0, < 2.0.0".
 	TerraformVersion string `toml:"terraform_version" json:"terraform_version" digest:"build" rule:"required"`

@@ -24,10 +24,10 @@ var (
 // floorWord starts the line that says up to which expiry nonces were forgotten.
 const floorWord = "floor"
 
-// NonceFile is a runner's durable set of used nonces: a text file of
-// "<expiry, unix seconds> <nonce>" lines that only grows, until Prune writes
-// it anew. One process uses it at a time (the agent's lock sees to that);
-// within it, it is safe for concurrent use.
+// NonceFile is a runner's durable set of used nonces: a text file of "<expiry,
+// unix seconds> <nonce>" lines that only grows, until Prune rewrites it. One
+// process uses it at a time (the agent's lock sees to that); within it, it is
+// safe for concurrent use.
 type NonceFile struct {
 	path string
 

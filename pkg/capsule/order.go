@@ -16,11 +16,12 @@ const (
 	StartsOfReading  = 3
 )
 
-// Order is what a runner acts on: a statement, signed when a job is made, of what
-// is to be done, by whom, on what, and how often. Everything that reaches the
-// runner beside it is either named in it by digest or can only delay, stop or
-// misfile. Orders for installs are signed with the org's dispatch key, orders for
-// builds with the builder's key of that org; each runner accepts only its own.
+// Order is what a runner acts on. It is signed when a job is made, and says
+// what to do, who may do it, on what, and how often. Everything else that
+// reaches the runner is either named in it by digest or can only delay, stop or
+// misfile. Orders for installs are signed with the org's dispatch key, orders
+// for builds with the builder's key of that org; each runner accepts only its
+// own.
 //
 // The last four fields are set for mutations only, for which the order is the
 // capsule: the one-time order to bring one approved effect about.

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// Acceptance is the customer's decision to go on with a chain that does not lead
-// to a head which somebody kept. It never makes the chain whole: whoever reads
-// the chain is told of it.
+// Acceptance is the customer's decision to continue a chain that does not lead
+// to a head which somebody kept. It never makes the chain whole: every reader
+// of the chain sees it.
 type Acceptance struct {
 	// Reason is the customer's.
 	Reason string `json:"reason"`
@@ -70,7 +70,7 @@ func HeadOf(raw []byte) (Head, error) {
 	return Head{Seq: rec.Seq, Hash: hashOf(raw)}, nil
 }
 
-// Adopt cuts the chain after record after and goes on with lines, byte for byte,
+// Adopt cuts the chain after record after and appends lines, byte for byte,
 // and with decision, which is signed by this writer and so vouches by its hash for
 // all before it. Keep what is cut off first. A crash in between leaves a shorter
 // chain, on which the same Adopt can be done again.

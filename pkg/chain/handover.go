@@ -27,7 +27,7 @@ type Keys struct {
 	Vouched *capsule.Envelope `json:"vouched,omitempty"`
 }
 
-// Handover lets another machine go on with the work, and the chain, of the one
+// Handover lets another machine continue the work, and the chain, of the one
 // before. The customer signs it with the recovery key.
 type Handover struct {
 	OrgID     string `json:"org_id"`

@@ -71,7 +71,7 @@ type Record struct {
 	// Accepted is the customer's decision, in an event.
 	Accepted *Acceptance `json:"accepted,omitempty"`
 	// Keys are those that an event names; Handover is the signature by which its
-	// writer goes on with the chain of another.
+	// writer continues the chain of another.
 	Keys     *Keys             `json:"keys,omitempty"`
 	Handover *capsule.Envelope `json:"handover,omitempty"`
 	// Scripts are those that an acceptance is about, in its intent and its outcome.

@@ -19,15 +19,15 @@ type VerifyOptions struct {
 	// outcome may then name an intent that is not in the part.
 	After Head
 	// Keys are the chain's writers by key id. Without any, signatures are not
-	// checked, and whoever holds the file could have made it up.
+	// checked, and anybody who holds the file could have made it up.
 	Keys map[string]ed25519.PublicKey
 	// Heads are heads of this chain that somebody else kept. Those of other
 	// chains are left out; when none is left, that is a problem.
 	Heads []SignedHead
-	// HeadKeys are of those who kept heads and signed them, besides Keys. A bad
-	// signature under a known key is a problem; with any HeadKeys, one under an
-	// unknown key is too. Without, such a head is compared all the same: see
-	// Report.HeadsSigned.
+	// HeadKeys are the keys, in addition to Keys, of those who kept and signed
+	// heads. A bad signature under a known key is a problem; with any HeadKeys,
+	// one under an unknown key is too. Without, such a head is compared all the
+	// same: see Report.HeadsSigned.
 	HeadKeys map[string]ed25519.PublicKey
 	// AnchorKeys are the writers of chains that this one anchors; with any,
 	// an anchor that none of them signed is bad.
@@ -48,8 +48,8 @@ type Report struct {
 	Effects     int      `json:"effects"`      // intents
 	Handovers   int      `json:"handovers"`    // changes of the writer that the recovery key signed
 	Unfinished  []Record `json:"unfinished"`   // intents without outcome, oldest first
-	// Decisions are the customer's, to go on although records are missing. A chain
-	// with any is good only in what it still has.
+	// Decisions are the customer's, to continue although records are missing. A
+	// chain with any is good only in what it still has.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Disputes are events by which the writer says that another process holds its key.
 	Disputes []Record `json:"disputes,omitempty"`

@@ -87,10 +87,10 @@ func Open(path string, s Signer) (_ *Writer, err error) {
 func (w *Writer) Torn() *Torn { return w.torn }
 
 // Append stores r as the next record and returns the new head once the record
-// is on disk for good. After an error nothing was recorded, so the effect must
-// not be tried. ErrBroken says that an earlier write failed and could not be
-// taken back until now; the next Append tries that again. An outcome must name
-// an intent that has none yet.
+// is on disk permanently. After an error nothing was recorded, so the effect
+// must not be tried. ErrBroken says that an earlier write failed and could not
+// be taken back until now; the next Append tries that again. An outcome must
+// name an intent that has none yet.
 func (w *Writer) Append(ctx context.Context, r Record) (Head, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

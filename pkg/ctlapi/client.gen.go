@@ -1504,7 +1504,7 @@ type Build struct {
 	// Job A piece of work that a runner was given.
 	Job *Job `json:"job,omitempty"`
 
-	// Provenance Commit, tools and times, as recorded beside the artifact.
+	// Provenance Commit, tools and times, as recorded with the artifact.
 	Provenance *json.RawMessage `json:"provenance,omitempty"`
 
 	// Reason Why it was asked for.
@@ -1651,7 +1651,7 @@ type Change struct {
 	Release *NumberRef `json:"release,omitempty"`
 	Remedy  *string    `json:"remedy,omitempty"`
 
-	// Replaces The change that this one retries or plans anew.
+	// Replaces The change that this one retries or plans again.
 	Replaces *string `json:"replaces,omitempty"`
 
 	// Resource The part of an install that something is about.
@@ -1662,7 +1662,7 @@ type Change struct {
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `superseded`: a newer change of the same resource took its place;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
-	//   runner before it began; nothing was done, and it is planned anew;
+	//   runner before it began; nothing was done, and it is planned again;
 	// - `refused`: the runner would not do it, and says which field differs;
 	// - `uncertain`: an effect may have happened; a new plan finds out.
 	State        ChangeState `json:"state"`
@@ -1690,7 +1690,7 @@ type ChangePage struct {
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `superseded`: a newer change of the same resource took its place;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
-//     runner before it began; nothing was done, and it is planned anew;
+//     runner before it began; nothing was done, and it is planned again;
 //   - `refused`: the runner would not do it, and says which field differs;
 //   - `uncertain`: an effect may have happened; a new plan finds out.
 type ChangeState string
@@ -1727,7 +1727,7 @@ type ChangeSummary struct {
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `superseded`: a newer change of the same resource took its place;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
-	//   runner before it began; nothing was done, and it is planned anew;
+	//   runner before it began; nothing was done, and it is planned again;
 	// - `refused`: the runner would not do it, and says which field differs;
 	// - `uncertain`: an effect may have happened; a new plan finds out.
 	State  ChangeState `json:"state"`
@@ -2999,7 +2999,7 @@ type Step struct {
 // StepState defines model for StepState.
 type StepState string
 
-// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built anew"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
+// SyncInstall Example: {"components":[{"component":"api","effect":"changes","kind":"component","reason":"it is built again"}],"install":{"id":"ins_01jd2x7q9zr8w3v5k6m4n0tgha","name":"acme"},"release":{"id":"rel_01jd2x7q9zr8w3v5k6m4n0tgha","number":2}}
 type SyncInstall struct {
 	// Components Those that would change; empty when nothing would.
 	Components []SyncInstallComponent `json:"components"`
@@ -3020,7 +3020,7 @@ type SyncInstallComponent struct {
 	Effect SyncInstallComponentEffect `json:"effect"`
 	Kind   SyncInstallComponentKind   `json:"kind"`
 
-	// Reason Example: it is built anew
+	// Reason Example: it is built again
 	Reason string `json:"reason"`
 }
 
@@ -4233,7 +4233,7 @@ type ClientInterface interface {
 
 	// CreateBuildsWithBody Build components again
 	//
-	// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+	// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4242,7 +4242,7 @@ type ClientInterface interface {
 
 	// CreateBuilds Build components again
 	//
-	// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+	// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5385,7 +5385,7 @@ func (c *Client) ListBuilds(ctx context.Context, params *ListBuildsParams, reqEd
 
 // CreateBuildsWithBody Build components again
 //
-// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 //
 // Takes any type of body and a specified content type.
 //
@@ -5404,7 +5404,7 @@ func (c *Client) CreateBuildsWithBody(ctx context.Context, params *CreateBuildsP
 
 // CreateBuilds Build components again
 //
-// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11214,7 +11214,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBuildsWithBodyWithResponse Build components again
 	//
-	// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+	// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11223,7 +11223,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBuildsWithResponse Build components again
 	//
-	// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+	// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15954,7 +15954,7 @@ func (c *ClientWithResponses) ListBuildsWithResponse(ctx context.Context, params
 
 // CreateBuildsWithBodyWithResponse Build components again
 //
-// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -15969,7 +15969,7 @@ func (c *ClientWithResponses) CreateBuildsWithBodyWithResponse(ctx context.Conte
 
 // CreateBuildsWithResponse Build components again
 //
-// Builds the named components of an app's newest config anew, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
+// Builds the named components of an app's newest config again, all of them when none is named: a moved branch or a lost artifact. When they succeed, a new release is made.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

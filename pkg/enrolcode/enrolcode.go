@@ -7,8 +7,8 @@
 //	berth1.<JSON in base64url>.<first 8 bytes of its SHA-256, base64url>
 //
 // The sum finds codes that were cut or mistyped. It does not make a code
-// authentic: whoever hands it over does, over the channel that is used for
-// that. A code is a secret until it was used.
+// authentic: the person who hands it over does, over the channel that they
+// choose. A code is a secret until it has been used.
 package enrolcode
 
 import (

@@ -5,8 +5,8 @@
 // A signature covers the method, the path, the query and the SHA-256 of the
 // body, with the time of signing and a nonce. Host and scheme are left out on
 // purpose: a proxy in front may change them. The accepted form is exactly the
-// one that Sign writes; what RFC 9421 allows besides (other components, other
-// order, several signatures) is refused, so there is nothing to strip.
+// one that Sign writes; anything else that RFC 9421 allows (other components,
+// other order, several signatures) is refused, so there is nothing to strip.
 package httpsig
 
 import (
@@ -65,7 +65,7 @@ var signature = regexp.MustCompile(`^` + label + `=:([A-Za-z0-9+/]{86}==):$`)
 
 // Sign adds the headers Content-Digest, Signature-Input and Signature to req,
 // in the place of what was there. body is what will be sent, nil or empty for
-// none; req.Body itself is not touched. Sign anew for each attempt: the nonce
+// none; req.Body itself is not touched. Sign again for each attempt: the nonce
 // is good for one.
 func Sign(req *http.Request, body []byte, key ed25519.PrivateKey, keyID string, now time.Time) error {
 	if len(key) != ed25519.PrivateKeySize {

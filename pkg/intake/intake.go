@@ -59,8 +59,8 @@ type Terms struct {
 // Pace is how slowly a body may come. Only the time counts in which we wait for
 // bytes, not that in which we work on them.
 type Pace struct {
-	// Grace is given to every body, and the time that its bytes take at
-	// BytesPerSecond besides.
+	// Every body gets Grace plus the time that its bytes take at
+	// BytesPerSecond.
 	Grace          time.Duration
 	BytesPerSecond int64
 	// Deadline bounds all of it; 0 for none.
@@ -160,7 +160,7 @@ func (b *Body) wait(p []byte) (int, error) {
 		return 0, ErrSlow
 	}
 	begin := time.Now()
-	// Not every connection has deadlines; then the pace is looked at between
+	// Not every connection has deadlines; then the pace is checked between
 	// reads.
 	_ = b.control.SetReadDeadline(begin.Add(left))
 	n, err := b.body.Read(p)
@@ -169,7 +169,7 @@ func (b *Body) wait(p []byte) (int, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return n, ErrSlow
 	case err == nil || errors.Is(err, io.EOF):
-		// net/http goes on reading, to see the peer leave: that may take long.
+		// net/http keeps reading, to see the peer leave: that may take long.
 		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err

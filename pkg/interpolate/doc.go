@@ -19,7 +19,7 @@
 // byte. READMEs always are templates ([RenderAlways]).
 //
 // A template may carry actions of other languages, such as a values file with
-// a Kyverno policy in it. Each action is looked at alone: one that begins with
+// a Kyverno policy in it. Each action is judged alone: one that begins with
 // a name of another language (request.object.kind, github.ref, to_upper(…),
 // element, @) stays as it is, and the rest is rendered. Only what Go's
 // templates refuse in any case is left alone like this, so a misspelt function

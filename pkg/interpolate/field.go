@@ -105,7 +105,7 @@ func missing(data, parent map[string]any, name, text string, rest ...string) *Er
 	return e
 }
 
-// absolute is the path from the root where it can be told, else the text.
+// absolute is the path from the root where it is known, else the text.
 func (f fields) absolute(from any, names []string, text string) string {
 	if m, ok := from.(map[string]any); ok {
 		if where, known := locate(f.data, m); known {

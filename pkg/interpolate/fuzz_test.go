@@ -117,7 +117,7 @@ func checkReferences(t *testing.T, src string) bool {
 
 const tooComplicated = "the template is too complicated: what it reads cannot be found out"
 
-// prunedState is exampleState with only what the references cover; beside it
+// prunedState is exampleState with only what the references cover; next to it
 // stand keys and elements that no template may see.
 func prunedState(t *testing.T, refs []interpolate.Reference) interpolate.State {
 	t.Helper()

@@ -39,7 +39,8 @@ func addVarNames(components map[string]any) {
 	}
 }
 
-// WithActionInputs returns the state with .action.inputs beside the tree.
+// WithActionInputs returns the state with .action.inputs added next to the
+// tree.
 func (s State) WithActionInputs(inputs map[string]string) State {
 	values := map[string]any{}
 	for k, v := range inputs {

@@ -17,8 +17,8 @@ type Error struct {
 	// Missing is the path of the key that is not in the state, such as
 	// ".nuon.inputs.inputs.domain", when that is the problem.
 	Missing string
-	// Nearest is the key beside the missing one that is spelt most alike, ""
-	// when none is close. NearestPath is the whole path with it.
+	// Nearest is the sibling of the missing key with the most similar spelling,
+	// "" when none is close. NearestPath is the whole path with it.
 	Nearest     string
 	NearestPath string
 }

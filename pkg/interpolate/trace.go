@@ -299,7 +299,8 @@ func (t *tracer) follow(v value, keys []value, node parse.Node) value {
 // read notes that a value is read, with everything below it.
 func (t *tracer) read(v value, node parse.Node) { t.record(v, node, true) }
 
-// look notes that a value is looked at: whether it is there and empty.
+// look notes that the template looks at a value: whether it exists and is
+// empty.
 func (t *tracer) look(v value, node parse.Node) { t.record(v, node, false) }
 
 func (t *tracer) record(v value, node parse.Node, whole bool) {

@@ -24,9 +24,9 @@ type ReleaseArtifact struct {
 	Digest string `json:"digest"`
 }
 
-// Manifest names everything that a release brings by digest. It follows from the
-// release alone: whoever has the release makes the same manifest. The release
-// key is to sign it.
+// Manifest names everything that a release brings by digest. It follows from
+// the release alone: anybody with the release computes the same manifest. The
+// release key is to sign it.
 type Manifest struct {
 	ReleaseID string         `json:"release_id"`
 	Number    int            `json:"number"`

@@ -157,7 +157,7 @@ type KubernetesManifest struct {
 	ManifestName string `json:"manifest_name,omitempty"`
 }
 
-// ContainerImage is what is known of an image beside its artifact.
+// ContainerImage is what is known about an image in addition to its artifact.
 type ContainerImage struct {
 	// Tag is the one that the build resolved, for people.
 	Tag string `json:"tag,omitempty"`

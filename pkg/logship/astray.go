@@ -202,9 +202,9 @@ func (s Shipper) settled(ctx context.Context, err error) (*cursor, error) {
 	}
 }
 
-// overtake is for an astray spool whose stream has more lines than it: it goes on
-// behind them. Where that is, the other side says when it is told of an end that
-// is none.
+// overtake is for an astray spool whose stream has more lines than the spool:
+// it continues after them. The other side says where that is, when it gets an
+// end that is none.
 func (s Shipper) overtake(ctx context.Context, ours Head) (cursor, error) {
 	err := s.retry(ctx, func(ctx context.Context) error {
 		return s.Sink.Finish(ctx, End{TotalLines: ours.NextSeq - 1, Hash: ours.Hash})

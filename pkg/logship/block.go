@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// Position is everything that a spool must know to go on after a restart. Every
-// block on disk carries the position after it, so the last whole block is the
-// state, and there is no second file that could disagree.
+// Position is everything that a spool must know to continue after a restart.
+// Every block on disk carries the position after it, so the last whole block is
+// the state, and there is no second file that could disagree.
 type Position struct {
 	// Head is the number of the next line and the hash before it.
 	Head Head

@@ -26,8 +26,8 @@
 //
 // A killed process loses nothing that it has written. A power cut may, so no
 // line leaves the machine before the block that holds it is synced: otherwise
-// log-ingest could know lines that the restarted agent would number anew. Lines
-// that were not yet synced are read again from the file of the engine.
+// log-ingest could know lines that the restarted agent would number again.
+// Lines that were not yet synced are read again from the file of the engine.
 //
 // # When the disk is full
 //

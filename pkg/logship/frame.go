@@ -58,7 +58,7 @@ type Record struct {
 	Source Source
 	// Text has no line end, and is valid UTF-8 of at most MaxText bytes.
 	Text string
-	// Continues says that the line goes on in the next record.
+	// Continues says that the line continues in the next record.
 	Continues bool
 	// Lost says that the record stands for lines that were dropped; how many,
 	// is the number that its text starts with.

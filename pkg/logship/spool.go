@@ -383,7 +383,7 @@ func (s *Spool) Close() error {
 
 // Remove closes the spool and deletes it from the disk: its stream is finished,
 // or nobody takes its lines any more. What somebody still writes is dropped, and
-// that is no error: an engine whose lease is lost goes on for a while.
+// that is no error: an engine whose lease is lost keeps running for a while.
 func (s *Spool) Remove() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 )
 
 // Tail follows a file that an engine writes and puts its lines into a spool.
-// The offset lives in the spool, so a Tail of a restarted agent goes on where
+// The offset lives in the spool, so a Tail of a restarted agent continues where
 // the last stored line ends. The file only grows; rotation is not supported.
 type Tail struct {
 	Spool  *Spool

@@ -19,7 +19,7 @@ type Contents struct {
 	Parts map[digest.Digest]ocispec.Descriptor
 	// Image: a part of it can be run as a container.
 	Image bool
-	// Own: a part of it is of one of Berth's kinds.
+	// Own: some part of it has one of Berth's kinds.
 	Own bool
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // extractor writes entries of one or more archives below a root. It refuses
-// by rules of its own; os.Root, which does not resolve out of its directory,
-// is the second wall.
+// entries by its own rules; os.Root, which does not resolve out of its
+// directory, is the second wall.
 type extractor struct {
 	root             *os.Root
 	limits           Limits
@@ -176,8 +176,8 @@ type budgetReader struct {
 	x *extractor
 }
 
-// tarOverheadBytes is what an entry may cost beside its content: headers,
-// extended headers and padding.
+// tarOverheadBytes is what an entry may cost in addition to its content:
+// headers, extended headers and padding.
 const tarOverheadBytes = 16 << 10
 
 func (b *budgetReader) Read(p []byte) (int, error) {

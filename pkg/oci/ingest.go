@@ -200,7 +200,7 @@ func resume(f *os.File, desc ocispec.Descriptor, r io.Reader) (int64, digest.Dig
 	return 0, sum, err
 }
 
-// restart reads everything anew when the kept part turned out to be bad.
+// restart reads everything again when the kept part turned out to be bad.
 func restart(f *os.File, desc ocispec.Descriptor, r io.Reader) error {
 	if err := f.Truncate(0); err != nil {
 		return err

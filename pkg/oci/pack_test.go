@@ -114,7 +114,7 @@ func TestPackIsDeterministic(t *testing.T) {
 	in.Dir = module.write(t)
 	first := value(oci.Pack(ctx, openLayout(t), in))(t)
 
-	// The same tree elsewhere: other times, other modes, a .git beside it.
+	// The same tree elsewhere: other times, other modes, a .git next to it.
 	in.Dir = module.write(t)
 	must(t, os.Chtimes(filepath.Join(in.Dir, "main.tf"), time.Unix(1, 0), time.Unix(1, 0)))
 	must(t, os.Chmod(filepath.Join(in.Dir, "main.tf"), 0o600))

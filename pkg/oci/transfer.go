@@ -18,7 +18,7 @@ import (
 
 // TransferOptions of Push and Pull; the zero value is good.
 type TransferOptions struct {
-	// Progress is told how many bytes of the artifact are at the destination
+	// Progress gets how many bytes of the artifact are at the destination
 	// and how many there are in all; what was there before counts as done. It
 	// is called from one goroutine at a time and should return soon.
 	Progress func(done, total int64)

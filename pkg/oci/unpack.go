@@ -114,7 +114,7 @@ func unpackArchive(ctx context.Context, r io.Reader, parent string, limits Limit
 	})
 }
 
-// stage fills a new directory beside dir and renames it to dir if that went
+// stage fills a new directory next to dir and renames it to dir if that went
 // well.
 func stage(dir string, fill func(*os.Root) error) error {
 	dir, err := filepath.Abs(dir)

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// header starts the file of a key, so that a wrong file is told apart.
+	// header starts the file of a key, so that a wrong file is recognised.
 	header = "berth-recovery-key-v1:"
 	// seedLen is the length of the secret in bytes: 256 bits.
 	seedLen = 32
@@ -100,7 +100,7 @@ func (k *Key) Signer() ed25519.PrivateKey { return k.signer }
 // Identity opens what is sealed to the install.
 func (k *Key) Identity() *seal.Identity { return k.opening }
 
-// Public is what may be told to others.
+// Public is what others may know.
 func (k *Key) Public() Public {
 	public, _ := k.signer.Public().(ed25519.PublicKey)
 	return Public{KeyID: capsule.KeyID(public), SigningKey: capsule.EncodePublicKey(public), Recipient: k.opening.Recipient()}

@@ -14,7 +14,7 @@ const MachineType = "application/vnd.berth.machine.v1+json"
 // Machine says that a machine is the customer's. The recovery key signs it when it
 // is made for the machine, or when it lets the machine take over. A machine that
 // comes later then knows which records of the chain its customer's machines wrote,
-// whoever brings it the chain.
+// no matter who brings it the chain.
 type Machine struct {
 	Machine  string    `json:"machine"` // Ed25519, raw in base64
 	SignedAt time.Time `json:"signed_at"`

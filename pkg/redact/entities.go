@@ -39,7 +39,7 @@ var entities = func() []map[rune]string {
 	}
 }()
 
-// unquoted is what Go's html/template escapes besides, in an attribute without
+// unquoted is what Go's html/template also escapes in an attribute without
 // quotes.
 const unquoted = "\t\n\v\f\r \"&'+<=>`"
 

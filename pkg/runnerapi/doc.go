@@ -1,5 +1,5 @@
-// Package runnerapi is the client of runner-api, generated from openapi/runner-api.yaml by
-// `make generate`. Nothing here is written by hand; what a call needs beyond the
-// contract (signing, retries, tokens) is given as request editors and an
-// *http.Client by whoever makes the client.
+// Package runnerapi is the client of runner-api, generated from
+// openapi/runner-api.yaml by `make generate`. Nothing here is written by hand;
+// what a call needs beyond the contract (signing, retries, tokens) comes from
+// the caller of the constructor, as request editors and an *http.Client.
 package runnerapi

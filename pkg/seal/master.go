@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// masterHeader starts the key file, so that a wrong file is told apart.
+// masterHeader starts the key file, so that a wrong file is recognised.
 const masterHeader = "berth-master-key-v1:"
 
 // masterLen is the length of the key in bytes: 256 bits.
@@ -109,7 +109,7 @@ func loadMasterKey(path string) (*MasterKey, error) {
 	return key, nil
 }
 
-// createMasterKey writes a whole file beside path and links it into place:
+// createMasterKey writes a whole file next to path and links it into place:
 // path either does not exist or is complete, and the first writer wins.
 func createMasterKey(path string) error {
 	dir := filepath.Dir(path)

@@ -37,7 +37,7 @@ func sealFirstForm(t testing.TB, recipient string, plain []byte) []byte {
 }
 
 // Every field of the purpose counts: what was sealed as one thing does not open
-// as another, whoever asks.
+// as another, no matter who asks.
 func TestAttackSealedBytesDoNotOpenAsSomethingElse(t *testing.T) {
 	t.Parallel()
 	id := newIdentity(t)

@@ -60,7 +60,7 @@ func IdentityFrom(scalar []byte) (*Identity, error) {
 	return &Identity{key: key}, nil
 }
 
-// Recipient is the public half, "age1…", to be given to whoever seals.
+// Recipient is the public half, "age1…", for the side that seals.
 func (i *Identity) Recipient() string { return i.key.Recipient().String() }
 
 // String returns the secret itself, "AGE-SECRET-KEY-1…".

@@ -1,8 +1,8 @@
 // Package tfvars reads which variables a Terraform module declares, and which
 // ones a file of values gives. It reads only as much of the language as that
-// needs, with neither Terraform nor a parser of it, in time and memory that grow
-// with the size of what it reads, whoever wrote it. Terraform itself says what
-// is wrong with a module.
+// needs, with neither Terraform nor a parser of it, in time and memory that
+// grow with the size of what it reads, even when the input is hostile.
+// Terraform itself says what is wrong with a module.
 package tfvars
 
 import (

@@ -74,7 +74,7 @@ func (a *agent) admit() error {
 	if err := datadir.WriteJSON(a.dir.StackReport(), stackReport{Secret: code.PhoneHomeSecret}); err != nil {
 		return err
 	}
-	// Last: whoever dies before this takes the code in again.
+	// Last: an agent that dies before this takes the code in again.
 	return datadir.WriteJSON(a.dir.Code(), takenCode{Digest: code.Digest(), InstallID: code.InstallID})
 }
 
@@ -107,7 +107,7 @@ func (a *agent) phoneHome(ctx context.Context) error {
 		return err
 	case refused != nil:
 		// Only a newer code helps, and it brings a secret of its own. The runner
-		// itself is enrolled: its work goes on.
+		// itself is enrolled: its work continues.
 		a.cfg.Log.ErrorContext(ctx, "the control plane does not take the report of the stack; ask for a new code", "err", refused)
 	default:
 		a.cfg.Log.InfoContext(ctx, "stack was reported")

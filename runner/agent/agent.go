@@ -27,8 +27,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/users"
 )
 
-// deliverTimeout is how long an agent that is told to end tries to hand in what
-// its engines left; the rest waits on disk.
+// deliverTimeout is how long an ending agent tries to hand in what its engines
+// left; the rest waits on disk.
 const deliverTimeout = 10 * time.Second
 
 // Why an agent ends by itself, for errors.Is.
@@ -59,9 +59,9 @@ type agent struct {
 	link    *link
 	stand   *stand          // why mutations are stopped
 	chain   *recorder       // nil for Build Runners
-	book    *schedule.Book  // likewise
-	scripts *scripts.Set    // likewise
-	runs    *scripts.Ledger // likewise
+	book    *schedule.Book  // nil for Build Runners
+	scripts *scripts.Set    // nil for Build Runners
+	runs    *scripts.Ledger // nil for Build Runners
 	reports *reports
 
 	// aside are damaged files that were set aside before there was a chain to
@@ -105,7 +105,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := a.open(); err != nil {
 		return err
 	}
-	// What belongs to the whole life goes on while ctx has ended already.
+	// What belongs to the whole life keeps running after ctx has ended.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if err := a.enrol(ctx); err != nil {
@@ -271,7 +271,7 @@ func (a *agent) trusted() (keys order.Keys, err error) {
 	return keys, err
 }
 
-// work runs all loops until one of them cannot go on, or ctx ends.
+// work runs all loops until one of them cannot continue, or ctx ends.
 func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 	ticks, err := a.jobs.Recover()
 	if err != nil {
@@ -331,7 +331,7 @@ func (a *agent) work(ctx, life context.Context, end context.CancelFunc) error {
 }
 
 // shutDown lets engines stop and hands in what they leave. Engines in pods do
-// not end with the agent: they go on, and the next agent with them.
+// not end with the agent: they keep running, and the next agent adopts them.
 func (a *agent) shutDown(life context.Context) {
 	if a.cfg.Engines == EnginesJobs {
 		a.cfg.Log.InfoContext(life, "runner stops and leaves its engines to the next", "engines", a.jobs.Running())

@@ -26,8 +26,9 @@ func differing(result jobspec.Result) []string {
 	return fields
 }
 
-// A check reads only, says its spec. Whoever can write jobs into the database of
-// the control plane, but has not its key, gets no script run by that.
+// A check reads only, says its spec. Somebody who can write jobs into the
+// database of the control plane, but has not its key, gets no script run by
+// that.
 func TestAttackScriptsWithoutAnOrder(t *testing.T) {
 	t.Parallel()
 	stranger := func() dispatch {

@@ -121,7 +121,7 @@ func scheduledAs(s jobspec.Script) jobspec.Scheduled {
 	return jobspec.Scheduled{Action: s.Action, Inputs: s.Inputs, Role: s.Role, Cron: s.Cron, TimeoutSeconds: s.TimeoutSeconds, HealthCheck: s.HealthCheck}
 }
 
-// Whoever holds the dispatch key publishes a script that nobody accepted.
+// Somebody who holds the dispatch key publishes a script that nobody accepted.
 func TestAttackSettingsWithAScriptThatWasNeverAccepted(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, runnerapi.RunnerKindInstall)

@@ -110,7 +110,7 @@ func (a *agent) decide(ctx context.Context, p ChainProblem, d ChainDecision) err
 	return a.goOn(ctx)
 }
 
-// goOn lets mutations go on after a decision that is in the chain.
+// goOn lets mutations resume after a decision that is in the chain.
 func (a *agent) goOn(ctx context.Context) error {
 	err := a.chain.second.Reset(a.chain.Head())
 	for _, path := range []string{a.dir.ChainAnchor(), a.dir.ChainProblem(), a.dir.ChainDecision()} {

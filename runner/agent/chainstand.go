@@ -170,7 +170,7 @@ func (a *agent) givenUp() (given []chain.Head) {
 }
 
 // comparePlane compares the chain with the copy of the control plane, whose word
-// can stop mutations and never let them go on.
+// can stop mutations and never let them resume.
 func (a *agent) comparePlane(ctx context.Context) error {
 	if a.chain == nil {
 		return nil

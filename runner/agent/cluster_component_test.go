@@ -259,7 +259,7 @@ func (c *component) look(t *testing.T) (w world) {
 	return w
 }
 
-// realEngine is the name of the real engine beside the test's.
+// realEngine is the name of the real engine next to the test's.
 const realEngine = "berth-engine"
 
 // handOver becomes the real engine, once the test lets it. It leaves a line per

@@ -19,7 +19,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// goOnTimeout is how soon everything goes on after an agent is back, besides
+// goOnTimeout is how soon everything continues after an agent is back, plus
 // what the work itself takes.
 const goOnTimeout = 15 * time.Second
 
@@ -303,7 +303,7 @@ func (u *upgrade) untouched(job string) {
 }
 
 // The order cannot be given again: the job fails, saying that nothing was done,
-// and the change is planned and ordered anew.
+// and the change is planned and ordered again.
 func (u *upgrade) killedWhenOrdered() {
 	u.t.Helper()
 	u.planned(u.givePlan())

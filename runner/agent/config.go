@@ -17,7 +17,7 @@ import (
 // Where engines run.
 const (
 	EnginesProcess = "process" // as child processes of the agent
-	EnginesJobs    = "jobs"    // as Kubernetes Jobs beside the agent's pod
+	EnginesJobs    = "jobs"    // as Kubernetes Jobs next to the agent's pod
 )
 
 // What to do about limits that this machine cannot hold engines to.
@@ -37,10 +37,11 @@ type Config struct {
 	// slots; default 4.
 	Slots int
 	// Engine is the executable that works on jobs: --engine, BERTH_ENGINE,
-	// engine; default berth-engine beside the runner, else in BERTH_LIBEXEC.
+	// engine; default berth-engine next to the runner, else in BERTH_LIBEXEC.
 	Engine string
 	// Terraform is the executable that engines use: --terraform,
-	// BERTH_TERRAFORM, terraform; default terraform beside the runner, else none.
+	// BERTH_TERRAFORM, terraform; default terraform next to the runner, else
+	// none.
 	Terraform string
 	// EngineUIDs is the range of users, FIRST:SIZE, out of which each job gets
 	// one of its own when the agent is root: --engine-uids, BERTH_ENGINE_UIDS,
@@ -92,7 +93,7 @@ type Config struct {
 	// (@FILE for the contents of a file). Empty where the files that it stands
 	// for are in the data directory.
 	Code string
-	// CAFile has authorities in PEM that are believed besides the system's:
+	// CAFile has authorities in PEM to trust in addition to the system's:
 	// --ca, BERTH_CA_FILE, ca_file; default none.
 	CAFile string
 	// Pod is the pod that the agent runs in: --in-cluster, BERTH_IN_CLUSTER. nil

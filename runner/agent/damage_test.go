@@ -71,7 +71,7 @@ func TestDamagedFilesThatStop(t *testing.T) {
 	c.accept(jobspec.Script{Action: *script("print hello").Action, TimeoutSeconds: 60})
 	for _, tc := range []struct {
 		path string
-		// names is what the error says besides the path.
+		// names is what the error says in addition to the path.
 		names string
 		// cut: the end of this file may be missing after a crash.
 		cut bool

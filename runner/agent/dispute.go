@@ -56,7 +56,7 @@ func (a *agent) openDispute() error {
 	return nil
 }
 
-// dispute stops mutations for good: another process holds the key.
+// dispute stops mutations permanently: another process holds the key.
 func (a *agent) dispute(ctx context.Context, text string) {
 	if a.stand.disputed() != nil {
 		return

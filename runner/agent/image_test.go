@@ -67,7 +67,7 @@ func (e testEngine) image() error {
 }
 
 // An image is brought where kubelets pull it before its engine begins. What is
-// no image is not, whoever asks.
+// no image is not, no matter who asks.
 func TestImagesAreBroughtToTheOwnRegistry(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, runnerapi.RunnerKindInstall)

@@ -204,7 +204,7 @@ func otherGroups() []string {
 	return others
 }
 
-// neededByEngines are the paths that engines are told of.
+// neededByEngines are the paths that engines must be able to see.
 func (a *agent) neededByEngines() []string {
 	needed := []string{filepath.Dir(a.cfg.Engine)}
 	if a.cfg.Terraform != "" {
@@ -288,8 +288,8 @@ func (a *agent) try(t tryFolder, owner int) error {
 	return process.Try(spec)
 }
 
-// scratchOwner is who has the scratch on disk: whoever has had it, else the
-// given user.
+// scratchOwner is the user who owns the scratch on disk: the present owner,
+// else the given user.
 func scratchOwner(dir string, otherwise int) (int, error) {
 	info, err := os.Lstat(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -54,7 +54,7 @@ func knownScripts(install string, key recovery.Public, copied []byte) (known, er
 
 // customerMachines are the keys that the recovery key has signed for: when it was
 // made for a machine, and when it handed the install over to one. What the records
-// say besides does not count.
+// say beyond that does not count.
 func customerMachines(key recovery.Public, records []chain.Record) map[string]ed25519.PublicKey {
 	machines := map[string]ed25519.PublicKey{}
 	add := func(machine ed25519.PublicKey, err error) {

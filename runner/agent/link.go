@@ -19,7 +19,7 @@ import (
 // tokenMargin is how long before its end a registry token is not used any more.
 const tokenMargin = time.Minute
 
-// link is the present session, for whoever has to wait for one.
+// link is the present session, for callers that have to wait for one.
 type link struct {
 	mu      sync.Mutex
 	session *runnerapi.Session

@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 
 // engine works on a job directory. A plan and an apply do what a module would:
 // read, lock and write the state, and leave an effect in the install directory.
-// An action is a list of commands, one per line. Beside the real engine it hands
-// over to that.
+// An action is a list of commands, one per line. Next to the real engine it
+// hands over to that.
 func engine(dir string) int {
 	var spec jobspec.Spec
 	raw, err := os.ReadFile(filepath.Join(dir, "job.json"))

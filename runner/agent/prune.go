@@ -20,7 +20,7 @@ import (
 // to be made again.
 const planLifetime = 90 * 24 * time.Hour
 
-// prune forgets old plans. Artifacts stay: with the control plane gone for good
+// prune forgets old plans. Artifacts stay: with the control plane gone for ever
 // the install must still be able to take itself down.
 func (a *agent) prune(ctx context.Context) {
 	log := a.cfg.Log

@@ -131,8 +131,8 @@ func (r *recorder) ship(ctx context.Context, api *control.Client, log *slog.Logg
 	if control.Is(err, "chain_fork") && !forked(chain.Head{Seq: copied.Seq, Hash: copied.Hash}) {
 		return r.ship(ctx, api, log, forked) // once the customer has decided
 	}
-	// The two histories differ, or the copy is refused for good. The jobs go on:
-	// the file here is the truth, and somebody has to look.
+	// The two histories differ, or the copy is refused for ever. The jobs
+	// continue: the file here is the truth, and somebody has to look.
 	log.ErrorContext(ctx, "chain is not copied any more: it must be compared by hand", "err", err)
 	<-ctx.Done()
 	return context.Cause(ctx)

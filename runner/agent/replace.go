@@ -35,7 +35,7 @@ type Replaced struct {
 // Replace makes this machine take the place of the install's machine, with the
 // customer's recovery key: it signs the handover, enrols, takes over the salt and
 // the chain, and seals states and outputs to itself. Each part may be repeated: a
-// Replace that was broken off goes on where it stopped.
+// Replace that was broken off continues where it stopped.
 func Replace(ctx context.Context, cfg Config, key *recovery.Key) (done Replaced, err error) {
 	if cfg, err = cfg.Complete(); err != nil {
 		return done, err

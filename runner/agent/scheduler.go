@@ -144,8 +144,8 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	}
 }
 
-// miss tells of a tick that was not run. The report is on disk before the book
-// says that the tick is done: told twice is told once, by its key.
+// miss reports a tick that was not run. The report is on disk before the book
+// says that the tick is done: reporting it twice counts once, by its key.
 func (a *agent) miss(ctx context.Context, action string, tick time.Time, why string) {
 	err := a.reports.add(jobspec.Run{Action: action, ScheduledAt: tick, State: "missed", Error: why})
 	if err == nil {

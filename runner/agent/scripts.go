@@ -11,8 +11,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/scripts"
 )
 
-// lookAtRuns is how often the count of runs is looked at: a record is due once an
-// hour.
+// lookAtRuns is how often the agent checks the count of runs: a record is due
+// once an hour.
 const lookAtRuns = time.Minute
 
 // Why a scheduled script is not run.

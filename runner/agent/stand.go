@@ -12,7 +12,7 @@ import (
 type stand struct {
 	mu      sync.Mutex
 	chain   *ChainProblem // until the customer decides
-	key     *KeyProblem   // for good: another machine takes over
+	key     *KeyProblem   // permanent: another machine takes over
 	changed chan struct{}
 }
 

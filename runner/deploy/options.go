@@ -56,9 +56,10 @@ type Options struct {
 	// RegistryNodePort is where kubelets pull the install's images; default 30500.
 	RegistryNodePort int
 
-	// Proxy is the way out, NoProxy what goes past it besides the cluster.
+	// Proxy is the way out; NoProxy bypasses it, as traffic inside the cluster
+	// does.
 	Proxy, NoProxy string
-	// CA holds authorities in PEM that are believed besides the system's.
+	// CA holds authorities in PEM to trust in addition to the system's.
 	CA string
 }
 

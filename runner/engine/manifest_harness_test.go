@@ -134,7 +134,8 @@ func (d *deployed) ref(text string) kube.Ref {
 	return ref
 }
 
-// edit is what somebody does with kubectl. Proxies call it too, beside the test.
+// edit is what somebody does with kubectl. Proxies call it too, not only the
+// test.
 func (d *deployed) edit(t *testing.T, ref, mergePatch string) {
 	t.Helper()
 	r := d.ref(ref)

@@ -231,7 +231,7 @@ func TestManifestTakesOver(t *testing.T) {
 	}
 }
 
-// An object that moves to another component is neither lost nor made anew, and
+// An object that moves to another component is neither lost nor made again, and
 // the namespace goes with the last of the two.
 func TestManifestOfTwoComponents(t *testing.T) {
 	t.Parallel()

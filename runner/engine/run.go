@@ -19,7 +19,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/terraform"
 )
 
-// Config is what Run needs beside the directory.
+// Config is what Run needs in addition to the directory.
 type Config struct {
 	Dir string
 	// Env is the environment of the process, as os.Environ gives it.
@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // An operation does the work of one kind and operation. The result it returns
-// holds what it found out, also beside an error; Run adds how it ended.
+// holds what it found out, even together with an error; Run adds how it ended.
 type operation func(context.Context, *job.Job) (jobspec.Result, error)
 
 var operations = map[jobspec.Kind]map[jobspec.Operation]operation{

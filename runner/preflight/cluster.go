@@ -43,8 +43,8 @@ func checkKubernetes(ctx context.Context, c *cluster.Client) (f Finding, answere
 	return f, true
 }
 
-// right is what whoever applies the manifest must be allowed to do with one
-// kind of object.
+// right is what the user who applies the manifest must be allowed to do with
+// one kind of object.
 type right struct {
 	verbs           []string
 	group, resource string // resource may have a part: serviceaccounts/token

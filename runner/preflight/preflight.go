@@ -1,5 +1,5 @@
 // Package preflight looks whether a runner could work: whether it reaches the
-// control plane, whether whoever asks may apply its manifest, whether there is
+// control plane, whether the caller may apply its manifest, whether there is
 // storage and whether versions fit. It changes nothing. Each finding says what
 // is wrong and what to do about it.
 package preflight
@@ -24,10 +24,10 @@ const (
 	OK   Status = "ok"
 	Warn Status = "warn" // it works, but not well
 	Fail Status = "fail"
-	Skip Status = "skip" // could not be looked at; why is said
+	Skip Status = "skip" // could not be checked; the finding says why
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
@@ -40,7 +40,7 @@ type Config struct {
 	Code    enrolcode.Code
 	Version string // of this runner
 	// Proxy is the way out; empty: what the environment says. CAFile has
-	// authorities besides the system's.
+	// authorities in addition to the system's.
 	Proxy, CAFile string
 
 	// Cluster is where the manifest is to be applied; nil: not looked at.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// wakeUp is the channel on which runner-api is told of queued jobs.
+	// wakeUp is the channel on which runner-api hears of queued jobs.
 	wakeUp = "berth_jobs"
 
 	// sampleTimeout is far beyond any budget: a job that takes it is lost.

@@ -10,9 +10,9 @@
 //     connection, holding a signed claim open as the agent does;
 //   - one real agent with real engines, started by the supervisor.
 //
-// Beside each sample of a dispatch, one job goes through River alone, so that
-// both met the same machine; a runner that asks once a second shows what it
-// would be without wake-ups.
+// Together with each sample of a dispatch, one job goes through River alone, so
+// that both met the same machine; a runner that asks once a second shows what
+// it would be without wake-ups.
 //
 //	BERTH_LIBEXEC=.bin go run ./services/bench
 //

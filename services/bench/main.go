@@ -42,7 +42,7 @@ type options struct {
 	bin     string
 	waiting []int
 	samples int // per number of waiting runners
-	engines int // likewise, of the real agent
+	engines int // the same, of the real agent
 
 	// components are how many components to measure instead of job dispatch.
 	components []int

@@ -86,7 +86,7 @@ func (s *system) measured(ctx context.Context, program string, args ...string) (
 	var out, problem bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = s.env, &out, &problem
-	// In a group of its own: an interrupt of ours must not meet what it starts.
+	// In its own group: our interrupt must not reach what it starts.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Run(); err != nil {
 		return nil, 0, fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), args[0], err, out.Bytes(), problem.Bytes())

@@ -34,8 +34,8 @@ type Config struct {
 	// RunnerImage is the image of the runner that customers' clusters run; empty:
 	// each customer says one.
 	RunnerImage string `env:"BERTH_RUNNER_IMAGE"`
-	// SupervisorSocket is the unix socket of whoever starts runners of local
-	// stacks; empty: there is none, and such stacks wait.
+	// SupervisorSocket is the unix socket of the process that starts runners of
+	// local stacks; empty: there is none, and such stacks wait.
 	SupervisorSocket string `env:"BERTH_SUPERVISOR_SOCKET"`
 	// MinRunnerVersion is the oldest runner that orders are made for; empty lets
 	// all pass.

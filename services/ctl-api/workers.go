@@ -30,9 +30,9 @@ type installAdvance struct {
 // Kind is fixed by the SQL function berth.wake_install.
 func (installAdvance) Kind() string { return "install_advance" }
 
-// installDue is installAdvance at a later time. Whoever looks after an install
-// says when the next look is due, also when that was said before: then there is
-// one look, not one more for each.
+// installDue is installAdvance at a later time. A worker that looks after an
+// install says when the next look is due, also when that was said before: then
+// there is one look, not one more for each.
 type installDue struct {
 	InstallID string    `json:"install_id"`
 	Due       time.Time `json:"due"`

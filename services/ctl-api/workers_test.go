@@ -13,8 +13,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// Whoever looks after an install says each time when the next look is due: that
-// must not make one more look of every one.
+// A worker that looks after an install says each time when the next look is
+// due: that must not make one more look of every one.
 func TestOneLookForATime(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

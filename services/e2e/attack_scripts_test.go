@@ -15,9 +15,10 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// TestAttackScripts: whoever can write the control plane's rows, and so has its
-// dispatch key sign what he wants, gets no script run that the customer's side did
-// not accept; and who only deploys is asked about scripts once.
+// TestAttackScripts: somebody who can write the control plane's rows, and so
+// has its dispatch key sign what he wants, gets no script run that the
+// customer's side did not accept; and who only deploys is asked about scripts
+// once.
 func TestAttackScripts(t *testing.T) {
 	t.Parallel()
 	s := start(t)

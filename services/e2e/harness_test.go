@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	if !given {
 		_ = flag.Set("test.parallel", atOnce) // a number: cannot fail
 	}
-	// What stands beside the kubectl of the tests is for actions too.
+	// Actions can also use what is next to the tests' kubectl.
 	if kubectl := os.Getenv("KUBECTL"); kubectl != "" {
 		_ = os.Setenv("PATH", filepath.Dir(kubectl)+string(filepath.ListSeparator)+os.Getenv("PATH")) // fails on a NUL only
 	}

@@ -118,7 +118,7 @@ func TestKubernetes(t *testing.T) {
 		}) {
 			t.Errorf("the field is not named: %+v", stale.Differs)
 		}
-		// It is planned anew, shows what it would take back, and waits.
+		// It is planned again, shows what it would take back, and waits.
 		c = k.proposed(w.ID, "component/web")
 		if c.ID == stale.ID || len(c.Decisions) != 0 {
 			t.Errorf("the edit was decided already: %+v", c.Decisions)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestAttackLostDisk deletes the data folder of a runner. Whoever has no recovery
-// key cannot take the machine's place, not with consent either, and an alarm
-// stands. With the key a new machine takes over, opens states and outputs, goes on
-// with the chain, and deploys.
+// TestAttackLostDisk deletes the data folder of a runner. Somebody who has no
+// recovery key cannot take the machine's place, not with consent either, and an
+// alarm stands. With the key a new machine takes over, opens states and
+// outputs, goes on with the chain, and deploys.
 func TestAttackLostDisk(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -219,7 +219,7 @@ func privateExecutables(t *testing.T) string {
 	}
 	for _, file := range files {
 		to := filepath.Join(dir, filepath.Base(file))
-		// berth looks for the others beside itself, past links.
+		// berth looks for the others next to itself, past links.
 		if name := filepath.Base(file); name != "berth" && name != "berth-engine" {
 			if file, err = filepath.Abs(file); err == nil {
 				err = os.Symlink(file, to)

@@ -346,7 +346,7 @@ func (in *install) changeState(id string) ctlapi.ChangeState {
 }
 
 // snapshot is all that is known of a job, and of the resource that it changes.
-// What is kept as evidence beside it is not part of it.
+// Evidence kept next to it is not part of it.
 func (in *install) snapshot(db *pgxpool.Pool, job string) map[string][]string {
 	in.t.Helper()
 	const resource = `(select resource_id from berth.runner_jobs where id = $1)`

@@ -33,7 +33,7 @@ func benchLines(n int) []logship.Record {
 
 // BenchmarkIngest brings 100,000 lines of 20 streams into Postgres: through the
 // HTTP API as agents do (framing, hashing and compressing included), 1 and 4 at
-// a time, and beside it as raw COPY of the
+// a time, and for comparison as raw COPY of the
 // same lines into one table with an index, over one connection and over 4.
 //
 //	go test -run xxx -bench Ingest ./log-ingest

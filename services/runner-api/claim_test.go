@@ -238,7 +238,7 @@ func TestRenew(t *testing.T) {
 	if got := one[string](w, `select state from leases where job_id = $1`, expired.JobID); got != "active" {
 		t.Errorf("a renewed lease is %s", got)
 	}
-	// Once the resource is granted anew, the older grant is over, in all jobs.
+	// Once the resource has a new grant, the older grant is over, in all jobs.
 	w.exec(`update resources set fence = 2 where id = $1`, a.o.resource)
 	want[superseded.JobID+"/1"], want[expired.JobID+"/1"] = "lost", "lost"
 	if diff := cmp.Diff(want, renew()); diff != "" {

@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.Limits.Validate())...)
 }
 
-// registry is what runners are told about it.
+// registry is what runners learn about it.
 func (c Config) registry() apigen.Registry {
 	u, err := url.Parse(c.RegistryURL)
 	if err != nil {

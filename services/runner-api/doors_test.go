@@ -214,8 +214,8 @@ func TestAttackManyBodiesAtOnce(t *testing.T) {
 	w.machine(o, w.url).enrol(w.enrolment(o, w.runner(o, "build"), false))
 }
 
-// Guesses are slowed down; whoever has a good credential at the same address is
-// served, and one whose session has ended is told so.
+// Guesses are slowed down; a caller with a good credential at the same address
+// is served, and one whose session has ended is told so.
 func TestAttackGuessedSessions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

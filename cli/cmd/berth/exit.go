@@ -23,7 +23,7 @@ const (
 )
 
 // outcome ends a command with a code without there being an error: the command
-// has printed what there is to say.
+// has already printed the message.
 type outcome int
 
 // Error implements error.

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// installsFolder writes an app folder named hello, with these files besides.
+// installsFolder writes an app folder named hello, plus these files.
 func installsFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "hello")

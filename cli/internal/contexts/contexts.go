@@ -107,7 +107,7 @@ func (f *File) unknown(name string) error {
 	return &Problem{fmt.Sprintf("there is no context %q", name), "berth context list (there are: " + strings.Join(f.Names(), ", ") + ")"}
 }
 
-// StoreToken writes a token to its own file beside the file of contexts and
+// StoreToken writes a token to its own file next to the contexts file and
 // returns the path.
 func (f *File) StoreToken(name, token string) (string, error) {
 	path := filepath.Join(filepath.Dir(f.path), "tokens", name)

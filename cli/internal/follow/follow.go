@@ -2,8 +2,8 @@
 // person: the live tree on a terminal, plain lines elsewhere, and the decisions
 // that are taken on the way.
 //
-// The event stream says that something moved, without gaps; what is shown and
-// decided on is always read anew.
+// The event stream says that something moved, without gaps; everything shown or
+// decided on is read again each time.
 package follow
 
 import (
@@ -24,8 +24,8 @@ const (
 	// reading took, and at most until times are drawn again: a workflow of many
 	// steps moves more often than it can be read.
 	restPerLook = 4
-	// waitRelease is what a step waits for that goes on once the release of its
-	// workflow is accepted.
+	// waitRelease is what a step waits for that continues once the release of
+	// its workflow is accepted.
 	waitRelease = "release"
 )
 
@@ -53,8 +53,8 @@ type Follower struct {
 	Now       func() time.Time
 }
 
-// Run follows a workflow until it is finished, or until it goes on only with a
-// decision that Ask leaves open. It returns the workflow as it is then.
+// Run follows a workflow until it is finished, or until it continues only with
+// a decision that Ask leaves open. It returns the workflow as it is then.
 func (f *Follower) Run(ctx context.Context, id string) (*ctlapi.Workflow, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -134,7 +134,7 @@ func (f *Follower) draw(w *ctlapi.Workflow) {
 	f.Screen.Draw(Tree(*w, f.Now(), f.Screen.Color))
 }
 
-// look reads the workflow and has decided what there is to decide. After a
+// look reads the workflow and asks for every open decision. After a
 // decision it reads again, as others may be open then.
 func (f *Follower) look(ctx context.Context, id string, handled map[string]bool) (*ctlapi.Workflow, error) {
 	for {
@@ -213,8 +213,8 @@ func (f *Follower) show(change ctlapi.Change) error {
 	return f.Show(change)
 }
 
-// ignoreRaces: when the change moved while it was looked at, the next look
-// shows what became of it.
+// ignoreRaces: when the change moved while we looked at it, the next look shows
+// what became of it.
 func ignoreRaces(err error) error {
 	var problem *api.Problem
 	if errors.As(err, &problem) && (problem.Code == "effect_changed" || problem.Code == "not_proposed") {

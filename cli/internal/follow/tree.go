@@ -210,7 +210,7 @@ func planning(w ctlapi.Workflow) bool {
 	})
 }
 
-// OnlyDecisionsHelp tells whether a workflow goes on only when somebody
+// OnlyDecisionsHelp tells whether a workflow continues only when somebody
 // decides: something waits for a decision, and nothing else moves.
 func OnlyDecisionsHelp(w ctlapi.Workflow) bool {
 	for _, s := range w.Steps {

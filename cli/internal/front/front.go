@@ -59,7 +59,7 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 				r.Out.Host = r.In.Host // the registry makes its links of it
 				r.SetXForwarded()
 			},
-			FlushInterval: -1, // whoever waits sees each byte at once
+			FlushInterval: -1, // a waiting client sees each byte at once
 			ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 			ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) {
 				if err := intake.BodyOf(r.Context()).Err(); errors.Is(err, intake.ErrSlow) {

@@ -1,7 +1,7 @@
 // Package lint runs the checks of an app folder's lint.toml: executables of the
 // folder that look at the config and say what they think of it.
 //
-// A check is the code of whoever wrote the folder and runs as whoever runs it,
+// A check is code by the folder's authors and runs as the user who calls it,
 // so nothing but `berth apps lint` calls this package. What a check gets is the
 // config and nothing of its caller's: no environment but a PATH, no shell, no
 // terminal. What it writes is bounded and never trusted.

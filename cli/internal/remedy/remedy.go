@@ -43,8 +43,8 @@ func For(err error) string {
 	return ""
 }
 
-// whereItIs helps with "there is no NOUN NAME": by what the id is one of, or by
-// the command that lists what there is.
+// whereItIs helps with "there is no NOUN NAME": by the kind of the id, or by
+// the command that lists what exists.
 func whereItIs(text string) string {
 	found := unknownThing.FindStringSubmatch(text)
 	if found == nil {
@@ -73,7 +73,7 @@ type goesOn struct {
 	again string // the command that follows it
 }
 
-// WhileFollowing adds to an error how to go on following, unless the answer
+// WhileFollowing adds to an error how to keep following, unless the answer
 // was that there is nothing to follow.
 func WhileFollowing(err error, again string) error {
 	var problem *api.Problem

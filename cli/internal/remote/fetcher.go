@@ -64,7 +64,7 @@ func (f *Fetcher) Fetch(ctx context.Context, addresses []string) map[string]fetc
 	results := map[string]fetch.Result{}
 	for i, address := range addresses {
 		result := <-done[i]
-		if results[address] = result; result.Problem == "" { // else it is told with its place, by who asked
+		if results[address] = result; result.Problem == "" { // else the caller reports it with its place
 			f.say(fmt.Sprintf("fetched %s, %s", address, sizeOf(len(result.Contents))))
 		}
 	}

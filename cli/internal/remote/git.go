@@ -44,7 +44,7 @@ var (
 
 type cloneKey struct{ repo, ref string }
 
-// clone is one commit of a repository, fetched by whoever asks first.
+// clone is one commit of a repository, fetched by the first caller.
 type clone struct {
 	once sync.Once
 	repo string
@@ -213,7 +213,7 @@ func readObject(out io.Reader) ([]byte, error) {
 }
 
 // command makes a git that asks nobody, runs no hook, and reaches only what an
-// address may name. The user's own settings hold besides: proxies, keys and
+// address may name. The user's own settings apply too: proxies, keys and
 // helpers that know credentials.
 func command(ctx context.Context, repo string, args ...string) *exec.Cmd {
 	settings := []string{

@@ -98,7 +98,8 @@ type source struct {
 	files []File // to copy; none when it is there already
 }
 
-// Limits on what is copied; a wrong folder is told before it fills the disk.
+// Limits on what is copied; a wrong folder is reported before it fills the
+// disk.
 const (
 	maxFiles = 10_000
 	maxBytes = 64 << 20

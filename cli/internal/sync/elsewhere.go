@@ -14,9 +14,9 @@ import (
 )
 
 // Elsewhere fetches what a folder takes from elsewhere, then what the files
-// that it merges in take, until nothing more is asked for. What is in a git
-// repository that the map has is read from there instead. An address that cannot
-// be fetched has a result that says why. What goes on is told to say.
+// that it merges in take, until nothing more is asked for. It reads a git
+// repository that the map has from there instead. An address that cannot be
+// fetched has a result that says why. Elsewhere reports its progress to say.
 func Elsewhere(ctx context.Context, root fs.FS, mapped SourceMap, say io.Writer) (results map[string]fetch.Result, err error) {
 	fetcher := remote.New(func(line string) { output.Println(say, line) })
 	defer func() {

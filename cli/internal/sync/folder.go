@@ -29,7 +29,7 @@ type Options struct {
 	Strict        bool   // takes warnings as errors
 	SourceMap     []string
 	SourceMapFile string
-	Say           io.Writer // is told what is wrong, and what goes on
+	Say           io.Writer // gets warnings, errors and progress
 }
 
 // Folder is an app folder as a sync uploads it.

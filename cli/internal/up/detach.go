@@ -23,7 +23,7 @@ const (
 
 // Detach runs this executable again with the same arguments as a process in
 // the background, passes on what it says, and returns when it is ready. When
-// the context ends first, the background process goes on starting.
+// the context ends first, the background process keeps starting.
 func Detach(ctx context.Context, l Layout, args []string, say func(string)) (url string, err error) {
 	if err := l.Make(); err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func follow(reports io.Reader, cmd *exec.Cmd, say func(string), log string) (str
 	if errors.Is(scanner.Err(), os.ErrClosed) {
 		return "", &Problem{What: "not waited for", Advice: "berth up --status (it goes on starting in the background, see " + log + ")"}
 	}
-	_ = cmd.Wait() // how it ended is told by what it said
+	_ = cmd.Wait() // its own output says how it ended
 	if problem.What == "" {
 		problem = Problem{What: "the process in the background ended before it was ready", Advice: "read " + log}
 	}

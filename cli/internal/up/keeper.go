@@ -56,7 +56,7 @@ type PartStatus struct {
 	PID      int    `json:"pid,omitempty"` // 0 while it does not run
 	Adopted  bool   `json:"adopted,omitempty"`
 	Restarts int    `json:"restarts"`
-	// Given up says that it ended for good.
+	// Given up says that it ended permanently.
 	GivenUp bool `json:"given_up,omitempty"`
 	// Looping says that it dies soon after each start.
 	Looping bool   `json:"looping,omitempty"`

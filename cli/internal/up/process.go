@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Process names one process for good. A pid alone would do for as long as the
-// process runs; then the system gives it to somebody else.
+// Process names one process permanently. A pid alone would do for as long as
+// the process runs; then the system gives it to somebody else.
 type Process struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"` // when, and since which boot, in the system's own words

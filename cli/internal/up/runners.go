@@ -233,8 +233,8 @@ func (s *supervisor) restoreRunners(ctx context.Context) {
 	}
 }
 
-// remove stops a runner for good. Its directory stays, under another name: the
-// keys and the record of what was done in the install are the customer's.
+// remove stops a runner permanently. Its directory stays, under another name:
+// the keys and the record of what was done in the install are the customer's.
 func (s *supervisor) remove(id string) error {
 	s.mu.Lock()
 	running, ok := s.runners[id]

@@ -18,7 +18,7 @@ import (
 //
 //	PUT    /runners/{id}  start a runner and keep it running (Order); 202
 //	GET    /runners/{id}  how it is
-//	DELETE /runners/{id}  stop it for good; 204
+//	DELETE /runners/{id}  stop it permanently; 204
 //	GET    /status        everything (Status)
 //
 // All of them may be repeated.

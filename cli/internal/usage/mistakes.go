@@ -12,7 +12,7 @@ import (
 )
 
 // Check looks for what is wrong with a command line before anything is done
-// about it, so that it is told in the same words everywhere.
+// about it, so that every command uses the same words.
 func Check(cmd *cobra.Command, args []string) error {
 	see := "; see " + cmd.CommandPath() + " --help"
 	if slices.Contains(args, "") {

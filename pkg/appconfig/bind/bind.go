@@ -23,7 +23,7 @@ import (
 )
 
 // Binder fills block structs from TOML tables. It reports every wrong type,
-// every missing required key and every key that nobody knows, and goes on.
+// every missing required key and every unknown key, and continues.
 type Binder struct {
 	*place.Report
 	Base    string                                                              // what "./x" is relative to in the kind being loaded; "" is the app root
@@ -192,7 +192,7 @@ func (b *Binder) aliasAll(canonical, written place.Place, raw any) {
 	}
 }
 
-// maxUnknownKeys is how many unknown keys of one table are told one by one: a
+// maxUnknownKeys is how many unknown keys of one table get their own message: a
 // table with more of them is something else.
 const maxUnknownKeys = 100
 

@@ -14,8 +14,8 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/folder"
 )
 
-// What was fetched from elsewhere travels in a folder of its own in a bundle:
-// an index, and beside it each content once, called by its digest.
+// Contents fetched from elsewhere travel in their own folder of a bundle: an
+// index, and next to it each content once, named by its digest.
 const fetchedIndex = folder.FetchedDir + "/index.json"
 
 // fetchedEntry is what the index of a bundle says of one address.

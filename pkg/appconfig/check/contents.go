@@ -100,7 +100,7 @@ func (v *validator) document(at place.Place, text *place.Text, check func(conten
 	}
 	from := text.From()
 	if from != "" && v.known[from] {
-		return // it was found right, or its problem is told
+		return // it was found right, or its problem is reported
 	}
 	if len(text.Contents) > maxText || v.parsed+len(text.Contents) > maxParsed {
 		if v.skipped++; v.skipped == 1 {

@@ -192,9 +192,9 @@ func (r *lintReader) check(c LintCheck) {
 	}
 }
 
-// Apply gives what was found of a folder the severities that its authors want,
-// and leaves out what they do not want to see. Errors of the language stay:
-// they say that a folder cannot be used. Trying to silence one is told.
+// Apply gives findings the severities that the folder's authors want, and drops
+// those that they do not want to see. Errors of the language stay: they say
+// that a folder cannot be used. Trying to silence one is reported.
 func (l Lint) Apply(found []place.Diagnostic) []place.Diagnostic {
 	out := make([]place.Diagnostic, 0, len(found))
 	kept := map[string]int{}

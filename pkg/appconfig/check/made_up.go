@@ -28,7 +28,8 @@ func MadeUpState(app *appconfig.App) interpolate.State {
 			}
 		}
 	}
-	// Longer paths first: what has parts is a map, whoever else reads all of it.
+	// Longer paths first: a value with parts is a map, even if another template
+	// reads all of it.
 	slices.SortStableFunc(paths, func(a, b []string) int { return len(b) - len(a) })
 	for _, path := range paths {
 		if len(path) > 1 && path[0] == "components" {

@@ -16,7 +16,7 @@ import (
 // Block is one part of an app that has templates.
 type Block struct {
 	Kind string
-	Name string // "" for what there is once
+	Name string // "" for kinds that exist once
 	Type string // of a component or a role
 
 	at    place.Place

@@ -37,7 +37,7 @@ func (r *Report) Add(severity Severity, code Code, at Place, format string, args
 	r.Diags = append(r.Diags, r.At(severity, code, at, format, args...))
 }
 
-// OneOf accepts the empty string: a missing required key is told elsewhere.
+// OneOf accepts the empty string: a missing required key is reported elsewhere.
 func (r *Report) OneOf(at Place, value string, allowed ...string) {
 	if value == "" || slices.Contains(allowed, value) {
 		return

@@ -13,9 +13,9 @@ const standIn = "\uE000"
 // control begins an action that decides what comes out of the text around it.
 var control = regexp.MustCompile(`^(?:if|else|range|with|end|define|template|block|break|continue)\b`)
 
-// WithoutActions puts something in the place of each action of a file of
-// Terraform values, so that its names can be read. certain is false when
-// actions decide which names there are, or in which lines they stand.
+// WithoutActions replaces each template action in a file of Terraform values,
+// so that its names can be read. certain is false when actions decide which
+// names there are, or in which lines they stand.
 func WithoutActions(text string) (plain string, certain bool) {
 	if !interpolate.IsTemplate(text) {
 		return text, true

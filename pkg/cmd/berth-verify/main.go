@@ -51,7 +51,7 @@ func main() {
 	// What chains say was written by others: nothing of it steers the terminal.
 	stdout, stderr := visible.NewWriter(os.Stdout), visible.NewWriter(os.Stderr)
 	code := run(os.Args[1:], os.Stdin, stdout, stderr)
-	_ = stdout.Flush() // nobody could be told
+	_ = stdout.Flush() // there is nobody to report it to
 	_ = stderr.Flush()
 	os.Exit(code)
 }

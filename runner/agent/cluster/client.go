@@ -69,7 +69,7 @@ func newClient(server string, tlsConfig *tls.Config, authority []byte, proxy fun
 	}}, nil
 }
 
-// Do sends in as JSON, unless it is nil, and reads the answer into out, likewise.
+// Do sends in as JSON and reads the answer into out; either may be nil.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

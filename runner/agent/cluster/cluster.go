@@ -29,8 +29,8 @@ type Access struct {
 	Secrets []string
 }
 
-// A Source gives access to a job that may take as long as lifetime. It is asked
-// for each job anew, so a changed file counts from the next job on.
+// A Source gives access to a job that may take as long as lifetime. The agent
+// asks it for each job, so a changed file counts from the next job on.
 type Source func(ctx context.Context, lifetime time.Duration) (Access, error)
 
 // File is a source that reads the kubeconfig at path. Only its current context

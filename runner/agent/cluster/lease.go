@@ -81,7 +81,7 @@ type holder struct {
 
 // Hold waits until this pod has the lease and keeps it: the context that it
 // returns ends with ErrLeaseLost when that fails. release gives the lease to
-// whoever waits for it, and must be called when all work is done.
+// the next pod that waits for it, and must be called when all work is done.
 func (p *Pod) Hold(ctx context.Context, cfg LeaseConfig) (held context.Context, release func(), err error) {
 	if cfg.times == (leaseTimes{}) {
 		cfg.times = defaultLease

@@ -102,8 +102,8 @@ func (d document) current() (context namedContext, cluster namedCluster, user na
 	return context, cluster, user, nil
 }
 
-// embed replaces the name of a file by what is in it. As for kubectl, data that
-// is given beside the name counts.
+// embed replaces a file's name with its contents. As in kubectl, data given in
+// addition to the name wins.
 func embed(in map[string]any, key, dir string) error {
 	path := text(in, key)
 	delete(in, key)

@@ -66,7 +66,7 @@ func inPod(getenv func(string) string, secrets string) (*Pod, error) {
 		return nil, err
 	}
 	p.authorize = func(req *http.Request) error {
-		token, err := readFile(filepath.Join(secrets, "token")) // anew: the kubelet replaces it
+		token, err := readFile(filepath.Join(secrets, "token")) // each time: the kubelet replaces it
 		if err != nil {
 			return fmt.Errorf("token of the pod: %w", err)
 		}

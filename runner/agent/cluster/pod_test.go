@@ -24,8 +24,8 @@ import (
 // patience is for what the cluster does by itself.
 const patience = 30 * time.Second
 
-// podIn is a pod of this name in a namespace of the real cluster, as whoever
-// the kubeconfig says.
+// podIn is a pod of this name in a namespace of the real cluster, as the user
+// that the kubeconfig says.
 func podIn(t *testing.T, k *kubetest.Connection, namespace, name string) *Pod {
 	t.Helper()
 	access, err := File(k.Kubeconfig)(t.Context(), 0)

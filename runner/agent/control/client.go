@@ -73,8 +73,8 @@ func (c *closer) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// NewHTTP returns the client for all requests of the agent: through the proxy
-// of the environment, and believing privateCAFile besides the system's
+// NewHTTP returns the client for all requests of the agent: through the
+// environment's proxy, and trusting privateCAFile in addition to the system's
 // authorities when it is not "".
 func NewHTTP(privateCAFile string) (*http.Client, error) {
 	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12}

@@ -73,7 +73,7 @@ func (c *Client) PutState(ctx context.Context, resource string, w runnerapi.Stat
 }
 
 // LockState locks the state of a resource. When somebody else holds it, holder
-// says who, beside the error.
+// says who, in addition to the error.
 func (c *Client) LockState(ctx context.Context, resource string, in runnerapi.LockRequest) (holder *runnerapi.Lock, err error) {
 	const what = "lock state"
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

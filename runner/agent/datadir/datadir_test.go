@@ -46,7 +46,7 @@ func TestKeysAreMadeOnce(t *testing.T) {
 	if info, err := os.Stat(d.Path()); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("data directory: %v, %v; want mode 0700", info, err)
 	}
-	// A damaged key is another runner if it is made anew: it stays.
+	// Replacing a damaged key would make another runner: it stays.
 	if err := os.WriteFile(filepath.Join(d.Path(), "identity"), []byte("garbage"), 0o600); err != nil {
 		t.Fatal(err)
 	}

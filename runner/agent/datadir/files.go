@@ -62,7 +62,7 @@ func ReadJSON(path string, v any) (found bool, err error) {
 	return true, nil
 }
 
-// Remove deletes the file at path for good; one that is gone is no error.
+// Remove deletes the file at path durably; one that is gone is no error.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -148,7 +148,7 @@ func (d Dir) FirstForm() (bool, error) {
 	return false, nil
 }
 
-// EndFirstForm makes the directory refuse the first form for good.
+// EndFirstForm makes the directory refuse the first form permanently.
 func (d Dir) EndFirstForm() error { return Write(d.sealForm(), []byte(sealForm)) }
 
 func loadOrMake(path string, generate func() ([]byte, error)) ([]byte, error) {

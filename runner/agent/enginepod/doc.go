@@ -1,4 +1,4 @@
-// Package enginepod runs engines as Kubernetes Jobs beside the agent's pod
+// Package enginepod runs engines as Kubernetes Jobs next to the agent's pod
 // instead of as its child processes.
 //
 // A Job's pod has the agent's image and node, the engine's user and service

@@ -10,8 +10,8 @@ import (
 const labelJob = "berth.dev/engine"
 
 // lateBy is how much longer than its engine a Job may take until Kubernetes
-// ends it by itself, should there be no agent; keptFor is how long it is kept
-// after its end, likewise.
+// ends it by itself; keptFor is how long Kubernetes keeps it after its end.
+// Both matter only when there is no agent.
 const (
 	lateBy  = 2 * startWithin
 	keptFor = time.Hour

@@ -22,7 +22,7 @@ var (
 )
 
 // take locks the marker at path and returns what it says. The lock lasts until
-// the file is closed, also by whoever inherited it.
+// every process that has the file, also by inheritance, has closed it.
 func take(path string) (f *os.File, says string, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

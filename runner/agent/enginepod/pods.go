@@ -43,7 +43,7 @@ type Order struct {
 	Dirs, Closed []string
 	// Limit is how long the engine may take, with all its grace.
 	Limit time.Duration
-	// Note is told what the pod waits for, in words for people.
+	// Note gets what the pod waits for, in words for people.
 	Note func(text string)
 }
 
@@ -102,7 +102,7 @@ func (p *Pods) own(ctx context.Context) (own ownPod, err error) {
 	}
 }
 
-// Adopt goes on with an attempt that an earlier agent called Start for.
+// Adopt continues an attempt that an earlier agent called Start for.
 func (p *Pods) Adopt(life context.Context, o Order) *Run {
 	r := p.newRun(o)
 	go r.work(life)

@@ -283,7 +283,7 @@ func checkPod(t *testing.T, s corev1.PodSpec) {
 }
 
 // An agent that dies leaves its engine to the next one, and that one can stop
-// it. Afterwards nobody can start it again, not even a Job made anew.
+// it. Afterwards nobody can start it again, not even a new Job.
 func TestAdoptedStoppedAndNotAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

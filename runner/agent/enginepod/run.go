@@ -36,7 +36,7 @@ type Run struct {
 
 	done  chan struct{}
 	code  int  // valid after done
-	began bool // likewise
+	began bool // valid after done
 }
 
 func (p *Pods) newRun(o Order) *Run {
@@ -156,8 +156,8 @@ func (r *Run) look(ctx context.Context) (sight, error) {
 	return s, r.pods.Pod.Do(ctx, http.MethodGet, list, nil, &s.pods)
 }
 
-// remove deletes the Job and its pods. Whoever is asked to go twice does not
-// get more time for it.
+// remove deletes the Job and its pods. Asking twice does not give the engine
+// more time.
 func (r *Run) remove(ctx context.Context, s sight, grace time.Duration) error {
 	var errs []error
 	seconds := int64(grace / time.Second)

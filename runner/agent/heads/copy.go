@@ -15,8 +15,8 @@ import (
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
-// slotSize is the bytes of one of the two places of a head in the file: a line
-// with room for any head.
+// slotSize is how many bytes each of the file's two slots has: a line with room
+// for any head.
 const slotSize = 160
 
 // Copy keeps the head of the chain in a second file. Heads take turns in two

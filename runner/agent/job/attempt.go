@@ -18,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
-// Attempt is what is on disk of an attempt, beside what the engine made.
+// Attempt is what an attempt has on disk, apart from what the engine made.
 type Attempt struct {
 	Assignment runnerapi.Assignment `json:"assignment"`
 	// SpecText is the spec as it came: its order names the digest of these bytes.
@@ -131,7 +131,7 @@ func (f folder) open(gid int) error {
 	return jobs.Chmod(name, mode)
 }
 
-// record writes the attempt down in its directory, for good.
+// record writes the attempt down in its directory, durably.
 func (f folder) record(a Attempt) error {
 	if err := f.write(a); err != nil {
 		return err

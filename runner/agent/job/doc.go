@@ -1,6 +1,6 @@
 // Package job works on one attempt of a job: it makes the job directory, checks
 // the order, starts the engine, follows it, and reports how it ended. Whatever
-// kills the agent meanwhile, the next one goes on from what is on disk.
+// kills the agent meanwhile, the next one continues from what is on disk.
 //
 //	claimed ─▶ prepare ─▶ ordered ─▶ starting ─▶ started ─▶ ended ─▶ delivered
 //	           pull,      nonce,     engine is    wait,      report    plan, result,
@@ -14,7 +14,7 @@
 //
 // The engine gets a directory of its own, which is all that the job contract
 // (package jobspec) speaks of. What the agent must be able to trust later is
-// beside it, out of the engine's reach:
+// next to it, out of the engine's reach:
 //
 //	jobs/<job>.<attempt>/
 //	  attempt.json   assignment, phase, process, access to the state proxy

@@ -61,7 +61,7 @@ func (j *job) finish(life context.Context, result jobspec.Result, engine *jobspe
 			}
 			result = jobspec.Result{Outcome: jobspec.OutcomeFailed, ExitCode: result.ExitCode, Error: err.Error(), StartedAt: result.StartedAt}
 			if j.mutates() {
-				result.Outcome = jobspec.OutcomeUncertain // done, but what came of it cannot be told
+				result.Outcome = jobspec.OutcomeUncertain // done, but its outcome is unknown
 			}
 		}
 	}

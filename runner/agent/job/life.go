@@ -36,7 +36,7 @@ const (
 	resourceWait = time.Minute
 )
 
-// errDetached: the agent ends, the engine goes on and is adopted later.
+// errDetached: the agent ends; the engine keeps running and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
 
 // engine is one that runs or has run: a child process, or one in a pod.
@@ -287,7 +287,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	return j.becomeEngine(ctx, life)
 }
 
-// adopt goes on with an engine that an earlier agent started.
+// adopt takes over an engine that an earlier agent started.
 func (j *job) adopt(life context.Context) error {
 	if err := j.stored(life, "state proxy", func() error { return j.openProxy(life) }); err != nil {
 		return err
@@ -393,7 +393,7 @@ func (j *job) failure(err error) jobspec.Result {
 	return jobspec.Result{Outcome: jobspec.OutcomeFailed, Error: err.Error()}
 }
 
-// startSpan goes on with the trace of whoever asked for the job.
+// startSpan continues the trace of the caller who asked for the job.
 func (j *job) startSpan(ctx context.Context) (context.Context, trace.Span) {
 	carried := map[string]string{}
 	if t := j.attempt.Assignment.Trace; t.Traceparent != nil {

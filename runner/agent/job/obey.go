@@ -139,7 +139,7 @@ func (j *job) countStart(attempt int) error {
 	return err
 }
 
-// askSwitch reads the customer's switch anew.
+// askSwitch reads the customer's switch again.
 func (j *job) askSwitch() error {
 	state := j.deps.Switch.Read()
 	allowed := state.Mode.Job(j.mutates())

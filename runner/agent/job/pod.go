@@ -51,7 +51,7 @@ func (j *job) launchPod(ctx, life context.Context) (engine, error) {
 	return p, nil
 }
 
-// adoptPod goes on with an engine in a pod, or finds out that it is over.
+// adoptPod takes over an engine in a pod, or finds out that it is over.
 func (j *job) adoptPod(life context.Context) error {
 	if j.deps.Pods == nil {
 		return errors.New("its engine is in a pod of the cluster, and this runner is not: start it there again, with --in-cluster")

@@ -65,7 +65,7 @@ func (j *job) prepare(ctx context.Context) error {
 // untouched refuses to apply with an artifact that was changed in the own
 // registry after its plan. The bytes could be fetched again by their digest, but
 // somebody has written where only the agent writes: a new plan looks at
-// everything anew, and mends it.
+// everything again, and fixes it.
 func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 	if !j.mutates() {
 		return nil

@@ -29,9 +29,9 @@ type pinnedRelease struct {
 	From int64 `json:"from"`
 }
 
-// admitScript refuses to run a script that was not accepted, whoever signed the
-// order. It is for scripts that run without a decision; an apply runs what its
-// own plan pinned.
+// admitScript refuses to run a script that was not accepted, no matter who
+// signed the order. It is for scripts that run without a decision; an apply
+// runs what its own plan pinned.
 func (j *job) admitScript(ctx context.Context) error {
 	if j.spec.Kind != jobspec.KindAction || j.spec.Operation != jobspec.OperationRun {
 		return nil

@@ -140,7 +140,8 @@ func (s *Set) StartTick(runID string, tick Tick, spec jobspec.Spec, recorded fun
 			return s.start(a)
 		}
 	}
-	// The tick was not begun: it is looked at again, or told as missed.
+	// The tick was not begun: the scheduler checks it again, or reports it as
+	// missed.
 	return errors.Join(fmt.Errorf("job directory: %w", s.deps.Disk.Failed(err)), os.RemoveAll(dir.path))
 }
 

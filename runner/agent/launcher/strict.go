@@ -51,7 +51,7 @@ func (s *Sight) narrow(kept []tree) error {
 			return err
 		}
 	}
-	// Terminals of its own: those of the machine belong to the same user.
+	// Its own terminals: those of the machine belong to the same user.
 	if err := os.Mkdir(devices+"/pts", 0o755); err != nil {
 		return err
 	}

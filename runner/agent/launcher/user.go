@@ -20,7 +20,7 @@ const (
 	isolating         = "isolating an engine"
 )
 
-// become takes the engine's user, for good: no capability is left, and none
+// become takes the engine's user, permanently: no capability is left, and none
 // comes back by an executable that is setuid or has capabilities of its own.
 func (p Plan) become() error {
 	// A session keyring of its own: the agent's is the agent's.
@@ -99,7 +99,7 @@ func closeFrom(fd int) error {
 }
 
 // clearCapabilities drops what this thread has. A change of user does that too,
-// unless the process was told to keep them.
+// unless the process has asked to keep them.
 func clearCapabilities() error {
 	header := struct {
 		version uint32

@@ -1,4 +1,4 @@
-// Package order decides what the runner does of what it is told.
+// Package order decides which of its orders the runner obeys.
 //
 // Each job comes with an order, signed by a key that the customer's side pinned.
 // The signature alone proves nothing against a control plane that was taken
@@ -55,7 +55,7 @@ type EffectFacts struct {
 	// Planned is the own record of the change, nil when there is none.
 	Planned *Record
 	// Effect is the planned one with everything that can be found out again
-	// put in anew.
+	// filled in again.
 	Effect capsule.Effect
 	// PinnedDigest is that of the sealed bytes as they are now in the own
 	// registry; empty when they are gone.

@@ -29,7 +29,7 @@ type Place struct {
 }
 
 // Base is the part of an effect that is known without the plan: it is found out
-// anew before an apply.
+// again before an apply.
 func Base(spec jobspec.Spec, p Place, tool capsule.Tool) capsule.Effect {
 	e := capsule.Effect{
 		OrgID:        spec.OrgID,
@@ -74,7 +74,7 @@ func Planned(base capsule.Effect, salt, plan, inputs []byte) (capsule.Effect, er
 	return base, nil
 }
 
-// Again is the planned effect with everything that base found out anew.
+// Again is the planned effect with everything that base has measured again.
 func Again(planned, base capsule.Effect) capsule.Effect {
 	base.PlanDigest, base.InputsDigest = planned.PlanDigest, planned.InputsDigest
 	return base

@@ -11,7 +11,7 @@ type Rule struct {
 	// Mutates: it may change something in the customer's account. It needs a
 	// plan that this runner made, a fence, a nonce, and records in the chain.
 	Mutates bool
-	// Pinned: what its plan kept is all that it gets, no state beside it.
+	// Pinned: it gets only what its plan kept, and no state in addition.
 	Pinned bool
 	// Artifact: what is deployed is brought to it.
 	Artifact bool

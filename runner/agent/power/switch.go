@@ -23,7 +23,7 @@ type Mode string
 const (
 	// Run: work as asked.
 	Run Mode = "run"
-	// Pause: what runs ends, nothing new begins; health checks go on.
+	// Pause: what runs ends, nothing new begins; health checks continue.
 	Pause Mode = "pause"
 	// ReadOnly: nothing that mutates begins; plans, drift and checks do.
 	ReadOnly Mode = "read_only"
@@ -51,7 +51,7 @@ func (m Mode) Claims() bool { return m == Run || m == ReadOnly }
 func (m Mode) Job(mutates bool) bool { return m == Run || m == ReadOnly && !mutates }
 
 // Scheduled says whether a scheduled run may begin. All of them only read; in a
-// pause only checks go on.
+// pause only checks continue.
 func (m Mode) Scheduled(check bool) bool {
 	return m == Run || m == ReadOnly || m == Pause && check
 }

@@ -68,8 +68,8 @@ type Spec struct {
 	try bool
 }
 
-// ID names a process for good: numbers are given again, start times and boots
-// are not.
+// ID names a process permanently: the system reuses numbers, start times and
+// boots are not.
 type ID struct {
 	PID       int    `json:"pid"`
 	StartTime uint64 `json:"start_time"` // clock ticks after boot

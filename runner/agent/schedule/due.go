@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// MaxMissed is how many missed ticks of one action are told at once: the
-	// newest ones. Nobody reads more.
+	// MaxMissed is how many missed ticks of one action are reported at once:
+	// the newest ones. Nobody reads more.
 	MaxMissed = 100
 	// lateness is how old a tick may be to be run still: a busy machine is
 	// late, a machine that slept has missed it.
@@ -26,7 +26,7 @@ const (
 
 // Ticks are the ticks of one action since it was last looked at.
 type Ticks struct {
-	// Missed are to be told, oldest first.
+	// Missed are to be reported, oldest first.
 	Missed []time.Time
 	// Fire is to be run now; zero for none.
 	Fire time.Time

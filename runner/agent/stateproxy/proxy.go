@@ -110,7 +110,7 @@ type Config struct {
 	Dir string
 	// Disk gives of its reserve for a state on a full disk; nil does not.
 	Disk *disk.Guard
-	// Learn is told every value that a state marks as sensitive; written says
+	// Learn gets every value that a state marks as sensitive; written says
 	// that it comes from Terraform, which may have shown it before.
 	Learn func(value any, written bool)
 	Log   *slog.Logger

@@ -56,7 +56,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	if err != nil {
 		fmt.Fprintln(errs, "berth-runner: "+strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	}
-	_ = errors.Join(out.Flush(), errs.Flush()) // nobody could be told
+	_ = errors.Join(out.Flush(), errs.Flush()) // there is nobody to report it to
 	return exitCode(err)
 }
 

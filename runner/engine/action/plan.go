@@ -89,13 +89,13 @@ func render(j *job.Job) (pinned, error) {
 	return p, nil
 }
 
-// ofRepository tells whether a command is a file beside the action.
+// ofRepository tells whether a command is a file next to the action.
 func ofRepository(command string) bool {
 	c := strings.TrimSpace(command)
 	return strings.HasPrefix(c, "./") || strings.HasPrefix(c, "../")
 }
 
-// inputsOf are the values that went in beside the scripts.
+// inputsOf are the values that went in together with the scripts.
 func inputsOf(p pinned) map[string]any {
 	steps := map[string]any{}
 	for i, s := range p.Scripts {

@@ -16,7 +16,7 @@
 // pending-upgrade or uninstalling, as with `helm upgrade --wait`. A killed apply
 // leaves it so. The next plan looks through the history for the revision that
 // was deployed last (history.go) and plans from there; it says what it found.
-// The next apply marks what is stuck as failed and goes on, by itself.
+// The next apply marks what is stuck as failed and continues, by itself.
 //
 //	nothing, or nothing ever deployed ─▶ install    deployed below ─▶ upgrade
 //	uninstalling, to be removed       ─▶ uninstall  uninstalling, wanted ─▶ install

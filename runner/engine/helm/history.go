@@ -26,11 +26,11 @@ const replaced = "superseded by new release"
 
 // stand finds out where a release stands, from its history, oldest first.
 //
-// Mostly one revision is deployed. There is none before the first success, after
-// an uninstall, and when an upgrade was killed in the moment between marking the
-// old revision superseded and its own deployed. The last is told from the others
-// by going down from the top: attempts at an upgrade lie over what was deployed,
-// an install has nothing below it that counts.
+// Mostly one revision is deployed. There is none before the first success,
+// after an uninstall, and when an upgrade was killed in the moment between
+// marking the old revision superseded and its own deployed. Going down from the
+// top tells the last case from the others: attempts at an upgrade lie over what
+// was deployed, an install has nothing below it that counts.
 func stand(history []*release.Release) standing {
 	var s standing
 	if len(history) == 0 {

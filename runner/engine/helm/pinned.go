@@ -25,7 +25,7 @@ const (
 	pinnedFormat = 1
 )
 
-// pinned is pinned/helm.json: all that an apply needs beside the cluster.
+// pinned is pinned/helm.json: all that an apply needs apart from the cluster.
 type pinned struct {
 	Format int  `json:"format"`
 	Mode   mode `json:"mode"`

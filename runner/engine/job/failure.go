@@ -9,7 +9,7 @@ import (
 
 // Failure is an error that says how the attempt ended and what to do about it.
 // Any other error of an engine is a plain failure, or a cancellation when the
-// engine was told to stop.
+// engine was asked to stop.
 type Failure struct {
 	Outcome  jobspec.Outcome // "" lets the runner of the engine decide
 	Message  string

@@ -45,7 +45,7 @@ type Change struct {
 	// Live is the object as it was found, nil when it was not there. It is not
 	// part of the canonical plan: it has more in it than what we change.
 	Live *unstructured.Unstructured `json:"-"`
-	// UID is of Live. It is pinned beside the change, see Pin.
+	// UID is of Live. It is pinned next to the change, see Pin.
 	UID string `json:"-"`
 }
 

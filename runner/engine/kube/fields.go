@@ -16,8 +16,8 @@ import (
 // Fields are the fields that differ between two states of an object; nil stands
 // for an object that is not there. What the API server keeps for itself
 // (status, managedFields, resourceVersion, uid, generation, …) and what names
-// the object is left out. Elements of lists whose items all have different
-// names are told by name: spec.template.spec.containers[web].image.
+// the object is left out. In lists whose items all have different names, names
+// identify the elements: spec.template.spec.containers[web].image.
 func Fields(before, after *unstructured.Unstructured) []Field {
 	old, want := leaves(before), leaves(after)
 	paths := map[string]bool{}

@@ -44,7 +44,7 @@ func (c *Cluster) Outputs(ctx context.Context, refs []Ref) (jobspec.Outputs, err
 	return outputs, nil
 }
 
-// factsOf tells in which list objects of a kind are, and what is told of them;
+// factsOf tells in which list objects of a kind are, and which facts go there;
 // "" for those that are in none.
 func factsOf(ref Ref) (list string, facts func(obj map[string]any) map[string]any) {
 	switch ref.GVK().GroupKind().String() {

@@ -92,8 +92,8 @@ type waiting struct {
 	at   map[Ref]time.Time
 }
 
-// seen takes what was found, logs what there is to say and returns what is not
-// ready.
+// seen takes the statuses, logs what is new and returns the objects that are
+// not ready.
 func (w *waiting) seen(statuses []Status, now time.Time) []Ref {
 	var left []Ref
 	w.last = w.last[:0]

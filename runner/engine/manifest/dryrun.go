@@ -18,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/runner/engine/kube"
 )
 
-// patchOptions are how an object is applied. The zero value writes for good,
+// patchOptions are how an object is applied. The zero value really writes,
 // forces nothing, and also makes an object that is not there.
 type patchOptions struct {
 	dryRun bool

@@ -20,7 +20,7 @@ const (
 )
 
 // pinned is pinned/terraform.json: with the saved plan, the provider lock file
-// and the generated files all that an apply needs beside the artifact.
+// and the generated files all that an apply needs in addition to the artifact.
 type pinned struct {
 	Format           int               `json:"format"`
 	TerraformVersion string            `json:"terraform_version"`
@@ -35,7 +35,7 @@ const pinnedFormat = 1
 // are sealed and stored with the plan.
 const maxGenerated = 128 << 20 // bytes
 
-// pin writes out/pinned beside the saved plan.
+// pin writes out/pinned next to the saved plan.
 func (w *workspace) pin(j *job.Job, in inputs, before map[string]fileMark) error {
 	ephemeral := map[string]any{}
 	for name, value := range in.Vars {

@@ -120,8 +120,9 @@ func initRemedy(err error) string {
 	return ""
 }
 
-// passedToTerraform are variables of the engine's environment beside those of
-// every tool: the agent's state backend, and the operator's mirrors and caches.
+// passedToTerraform are variables of the engine's environment in addition to
+// those of every tool: the agent's state backend, and the operator's mirrors
+// and caches.
 var passedToTerraform = []string{"TF_CLI_CONFIG_FILE", "TF_PLUGIN_CACHE_DIR"}
 
 // toolEnv is the whole environment of Terraform and its providers.

@@ -8,7 +8,7 @@ type Permission string
 // The permissions.
 const (
 	Public         Permission = "public" // no credential; the body proves itself
-	Self           Permission = "self"   // whoever is known
+	Self           Permission = "self"   // anybody who is known
 	OrgsCreate     Permission = "orgs:create"
 	OrgRead        Permission = "org:read"
 	MembersWrite   Permission = "members:write"

@@ -282,7 +282,7 @@ func TestReferenceShowsOurContracts(t *testing.T) {
 	}
 }
 
-// At the end, whoever waits is asked to answer, and answers.
+// At the end, waiting handlers must answer, and do.
 func TestRunDrains(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -39,8 +39,8 @@ type Limits struct {
 	// have proved who they are; one of them gets a quarter. A sixteenth of it
 	// comes on top for all those who have not.
 	BodyMemoryMiB int `env:"BERTH_BODY_MEMORY_MIB" default:"256"`
-	// BodyGrace is how long a caller may take for a body besides the time that its
-	// bytes need at 160 KiB/s; for a body that is the proof itself, in all.
+	// BodyGrace is how long a caller may take for a body, plus the time that
+	// its bytes need at 160 KiB/s; for a body that is the proof itself, in all.
 	BodyGrace time.Duration `env:"BERTH_BODY_GRACE" default:"10s"`
 }
 

@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	headerTimeout = 10 * time.Second // whoever is slower to send headers is not a client of ours
+	headerTimeout = 10 * time.Second // a client that is slower to send headers is not one of ours
 	idleTimeout   = 2 * time.Minute  // longer than the pauses of a long-polling client
 	maxHeaders    = 64 << 10
 
@@ -185,7 +185,7 @@ func (s *Server) Run(ctx context.Context) error {
 	drained, stop := context.WithTimeout(base, s.cfg.Drain)
 	defer stop()
 	if err := server.Shutdown(drained); err != nil {
-		cancel() // whoever still works is told, then cut off
+		cancel() // handlers that still run are cancelled, then cut off
 		_ = server.Close()
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {

@@ -36,7 +36,7 @@ const (
 
 	defaultMaxWorkers = 20
 
-	// A wake-up does one thing; whoever needs longer says so in its worker's
+	// A wake-up does one thing; a job that needs longer says so in its worker's
 	// Timeout.
 	jobTimeout = time.Minute
 
@@ -167,7 +167,7 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 // Insert adds a job as part of the transaction: it is worked after the commit,
-// or never. The trace of ctx goes on in the worker.
+// or never. The trace of ctx continues in the worker.
 func Insert(ctx context.Context, tx *store.Tx, c *Client, args river.JobArgs) error {
 	return InsertAt(ctx, tx, c, args, time.Time{})
 }

@@ -204,7 +204,8 @@ func TestJobsOfALivingProcessAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	next(t, started)
-	// It looks older than it is, and beside it an orphan shows that a sweep took place.
+	// It looks older than it is, and an orphan next to it shows that a sweep
+	// took place.
 	for _, sql := range []string{
 		`update river_ctl.river_job set attempted_at = now() - interval '1 minute'`,
 		`insert into river_ctl.river_job (kind, max_attempts, args, state, attempt, attempted_at, attempted_by)

@@ -18,7 +18,7 @@ import (
 // the key of the machine that it is for.
 var ErrNoMachine = errors.New("the runner has no key yet")
 
-// Draft is what an order says beside the spec of its job.
+// Draft is what an order says in addition to its job's spec.
 type Draft struct {
 	RunnerID string
 	// MachineKey is the public key of the runner, nil before it has enrolled.

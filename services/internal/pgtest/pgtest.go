@@ -145,7 +145,7 @@ func (d *DB) pool(name, dsn, onConnect string) *pgxpool.Pool {
 }
 
 // testDatabasePrefix is followed by the time of creation, so that what a killed
-// test left on a server that lives on can be told from what is in use.
+// test left on a server that lives on can be told apart from those in use.
 const testDatabasePrefix = "berth_test_"
 
 func testDatabaseName(now time.Time) string {

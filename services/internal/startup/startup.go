@@ -54,7 +54,7 @@ func Observed(ctx context.Context, name string, run func(ctx context.Context) er
 	return run(ctx)
 }
 
-// Report tells whoever started the process why it ends, and what helps.
+// Report tells the person who started the process why it ends, and what helps.
 func Report(w io.Writer, name string, err error) {
 	fmt.Fprintf(w, "%s: %v\n", name, err)
 	if p := fault.From(err); p.Remedy != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// River's schemas: one per service that works jobs. River elects one leader
-// per schema, and whoever may insert into one can read all its arguments, so
+// River's schemas: one per service that works jobs. River elects one leader per
+// schema, and a role that may insert into one can read all its arguments, so
 // services do not share.
 const (
 	RiverCtl     = "river_ctl"
@@ -34,7 +34,7 @@ var riverTargets = []struct {
 
 // riverMigration runs River's own migrations. They are not one transaction,
 // because one adds an enum value that a later one uses; each is recorded in
-// river_migration, so a second run goes on where the first one stopped.
+// river_migration, so a second run continues where the first one stopped.
 func riverMigration(dsn string) *goose.Migration {
 	return goose.NewGoMigration(riverVersion, &goose.GoFunc{RunDB: func(ctx context.Context, _ *sql.DB) error {
 		pool, err := ownerPool(ctx, dsn)

@@ -38,7 +38,7 @@ type Options struct {
 	// Name is shown in pg_stat_activity, e.g. "berth-ctl-api".
 	Name string
 	// MaxConns bounds the pool; 10 when zero. Listener and River's notifier
-	// use one connection each out of it or beside it.
+	// use one connection each, from the pool or outside it.
 	MaxConns int32
 	// Log gets what is worth knowing but fails nobody; slog.Default when nil.
 	Log *slog.Logger

@@ -56,7 +56,7 @@ func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
 
 // NotifyAfterCommit wakes the listeners of channel that wait for key. It is a
 // hint: sent soon after the commit, coalesced with equal ones of other
-// transactions, and lost if this process dies in between, so whoever listens
+// transactions, and lost if this process dies in between, so every listener
 // must also find the work by looking.
 //
 // It is not a NOTIFY inside the transaction, because a pending one makes

@@ -19,7 +19,7 @@ import (
 // withoutOrg are the tables that may be without org_id.
 var withoutOrg = []string{"schema_versions"}
 
-// Every table is a tenant table, whoever adds one.
+// Every table is a tenant table, no matter who adds it.
 func TestEveryTableIsBehindTheWall(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

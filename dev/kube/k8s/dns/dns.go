@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// ttl is short, in seconds, because tests delete services and make them anew.
+	// ttl is short, in seconds, because tests delete services and make them
+	// again.
 	ttl = 2
 
 	// maxQuery is the size in bytes of the largest query that is read; a

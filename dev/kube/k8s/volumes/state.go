@@ -60,7 +60,8 @@ func (s state) released() []*core.PersistentVolume {
 	return released
 }
 
-// volumeName is unique for each claim, also for one made anew under its name.
+// volumeName is unique for each claim, also for one made again under the same
+// name.
 func volumeName(c *core.PersistentVolumeClaim) string {
 	return "pvc-" + string(c.UID)
 }

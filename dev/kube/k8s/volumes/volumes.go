@@ -32,7 +32,7 @@ const (
 	// a volume to us.
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
 
-	// retry is how long after a failure everything is looked at again.
+	// retry is how long after a failure we check everything again.
 	retry = 2 * time.Second
 )
 
@@ -66,7 +66,8 @@ func run(ctx context.Context, kubeconfig, dir string) error {
 	claims, classes, volumes := factory.Core().V1().PersistentVolumeClaims(),
 		factory.Storage().V1().StorageClasses(), factory.Core().V1().PersistentVolumes()
 
-	// One place in the channel is enough: whatever changed, all is looked at.
+	// One place in the channel is enough: whatever changed, we check
+	// everything.
 	changed := make(chan struct{}, 1)
 	changed <- struct{}{}
 	note := func() {

@@ -111,7 +111,7 @@ func (s *Shop) page(w http.ResponseWriter, r *http.Request) {
 }
 
 // health says in lines what a check wants to compare. Of the session key it
-// gives a fingerprint, by which it can be told whether it is the right one.
+// gives a fingerprint, which shows whether it is the right one.
 func (s *Shop) health(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	sum := sha256.Sum256(s.visits.key)

@@ -12,5 +12,5 @@
 // and done in one transaction, with app and build locked. A decision that looks
 // outside (git, registry) writes nothing: what it learned is a fact for the
 // next look at the rows. So two workers at once do no harm, and after a crash
-// the next one goes on.
+// the next one continues.
 package build

@@ -69,7 +69,7 @@ func TestLocalSourceBecomesARelease(t *testing.T) {
 	}
 }
 
-// Whoever waits for a build or a release is woken at every state, by the app.
+// Callers that wait for a build or a release wake at every state, by the app.
 func TestMovesAreNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

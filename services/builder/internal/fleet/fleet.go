@@ -8,7 +8,7 @@
 // A Build Runner is an ordinary runner: it enrols with a secret, polls
 // runner-api for jobs, and gets nothing from the builder but its directory. The
 // builder is its owner as a customer is an Install Runner's. When the builder
-// dies the runners go on, and the next builder finds them by their lock.
+// dies the runners keep running, and the next builder finds them by their lock.
 package fleet
 
 import (

@@ -3,10 +3,9 @@
 //
 //	request ─▶ route ─▶ authenticate ─▶ authorise ─▶ limit ─▶ referrers ─▶ distribution ─▶ files
 //
-// A repository is "<org_id>/<anything>". Whoever asks for another org's is told
-// that it does not exist, whether it does or not. Who a token belongs to is
-// found by an [Authenticator]; how tokens are made and stored is the matter of
-// its owner.
+// A repository is "<org_id>/<anything>". A client that asks for another org's
+// gets "does not exist", whether it does or not. An [Authenticator] finds who a
+// token belongs to; its owner decides how to make and store tokens.
 //
 // Storage and the distribution API are distribution/v3's. This package adds
 // what it lacks: access by token, the referrers API, a size limit for
@@ -67,7 +66,7 @@ type Config struct {
 	MaxBlobBytes int64
 	// ManifestMemory bounds the manifests that are held at once; nil for no bound.
 	ManifestMemory *intake.Memory
-	// Grace is how long a client may take for a body besides the time that its
+	// Grace is how long a client may take for a body, plus the time that its
 	// bytes need at the least rate; 0 means DefaultGrace.
 	Grace time.Duration
 	// Logger gets what an operator should see; nil means slog.Default.

@@ -14,7 +14,7 @@ const (
 	// cacheTTL bounds how long a revoked token still works when the
 	// notification of its revocation was lost.
 	cacheTTL = 3 * time.Second
-	// maxCached bounds the memory of the cache; when it is full it starts anew.
+	// maxCached bounds the memory of the cache; when it is full it starts over.
 	maxCached = 10_000
 )
 
@@ -71,7 +71,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (auth.Pr
 	return p, nil
 }
 
-// Revoked drops what is cached of a token or of all tokens of an account. It
+// Revoked drops from the cache a token, or all of an account's tokens. It
 // does not block.
 func (a *Authenticator) Revoked(ref string) {
 	a.mu.Lock()

@@ -300,7 +300,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	lost, err := c.CreateTokenWithResponse(t.Context(), key, ctlapi.TokenRequest{Name: "ci"})
 	problemOf(t, lost, err, http.StatusConflict, "idempotency_answer_lost")
-	// A crash before the commit: whoever asks again is the first.
+	// A crash before the commit: the next caller is the first.
 	if _, err := d.db.Admin().Exec(t.Context(), `update idempotency_keys set status = 0, response = null, created_at = now() - interval '1 hour' where key = 'k1'`); err != nil {
 		t.Fatal(err)
 	}

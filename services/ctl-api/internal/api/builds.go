@@ -45,7 +45,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 	return out, err
 }
 
-// CreateBuilds builds components anew.
+// CreateBuilds builds components again.
 func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
 	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
 	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {

@@ -67,7 +67,7 @@ func TestDiffConfigsAndReleases(t *testing.T) {
 		t.Errorf("a config differs from itself: %s", same.Body)
 	}
 
-	// A release of the same config differs by what was built anew.
+	// A release of the same config differs by what was built again.
 	builds, err := c.CreateBuildsWithResponse(t.Context(), nil, ctlapi.BuildRequest{App: "hello", Components: []string{"api"}})
 	must(t, builds, err, http.StatusAccepted)
 	d.finishBuilds("succeeded")
@@ -96,7 +96,7 @@ func TestDiffConfigsAndReleases(t *testing.T) {
 	gone, err := c.DiffReleasesWithResponse(t.Context(), "hello@9", &ctlapi.DiffReleasesParams{To: "1"})
 	problemOf(t, gone, err, http.StatusNotFound, "not_found")
 
-	// One's own beside somebody else's: the other is not there.
+	// One's own next to somebody else's: the other is not there.
 	stranger := d.org("umbrella")
 	stranger.released("hello", hello())
 	foreign, err := stranger.DiffConfigsWithResponse(t.Context(), "hello@1", &ctlapi.DiffConfigsParams{To: configs.JSON200.From.ID})

@@ -109,8 +109,8 @@ func TestSyncInstalls(t *testing.T) {
 		t.Errorf("a sync that changed nothing left %d records", n-records)
 	}
 
-	// The repeat of a request whose answer was lost does no harm; whoever agreed
-	// to a plan that is no longer true is asked again.
+	// The repeat of a request whose answer was lost does no harm; somebody who
+	// agreed to a plan that is no longer true is asked again.
 	c.declare(&ctlapi.SyncInstallsParams{IfMatch: &dry.Version}, two, one)
 	other := ctlapi.DeclaredInstall{Name: "globex", Labels: &ctlapi.Labels{"ring": "stable"}}
 	stale, err := c.SyncInstallsWithResponse(t.Context(), "hello", &ctlapi.SyncInstallsParams{IfMatch: &dry.Version}, ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{other}})

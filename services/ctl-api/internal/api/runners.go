@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// onlineWithin is how recently a runner must have been heard of to be called
+// onlineWithin is how recently we must have heard from a runner to call it
 // online. While it polls, that is written every 15 s.
 const onlineWithin = 2 * time.Minute
 

@@ -24,7 +24,7 @@ type Server struct {
 	Stacks   *stacks.Service
 	// Listener wakes requests that wait; it listens on the Channels.
 	Listener *store.Listener
-	// Version and LogURL are told by GET /me.
+	// GET /me returns Version and LogURL.
 	Version string
 	LogURL  string
 	// MinCLIVersion is the oldest `berth` whose syncs are taken; empty for any.

@@ -260,8 +260,8 @@ func TestAppVariablesAtOnce(t *testing.T) {
 	}
 }
 
-// A stored secret is worth something under its own name only: whoever can write
-// rows cannot have it shown or used as another.
+// A stored secret is worth something under its own name only: somebody who can
+// write rows cannot have it shown or used as another.
 func TestAppVariablesAreBoundToTheirName(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// WhyWorkflow answers what keeps a workflow from going on.
+// WhyWorkflow explains what is blocking a workflow.
 func (s *Server) WhyWorkflow(ctx context.Context, req apigen.WhyWorkflowRequestObject) (apigen.WhyWorkflowResponseObject, error) {
 	var out apigen.Why
 	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {

@@ -7,8 +7,8 @@ import (
 )
 
 // checkCLI refuses a command line that is older than the oldest that this
-// control plane takes syncs from. Whoever names no version, or one that is not
-// of a release, is let in: the folder is checked here all the same.
+// control plane takes syncs from. A client that names no version, or one that
+// is not of a release, is let in: the folder is checked here all the same.
 func checkCLI(version, oldest string) error {
 	if version == "" || oldest == "" {
 		return nil

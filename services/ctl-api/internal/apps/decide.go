@@ -43,7 +43,7 @@ func (h history) key() string { return h.Kind + "/" + h.Name }
 // ItemDecision says what becomes of one item.
 type ItemDecision struct {
 	item
-	ComponentID   string // of its row; empty when that is made, or made anew
+	ComponentID   string // of its row; empty when that is made, or made again
 	RevisionID    string // of that in the newest config, when it is the same
 	Action        string
 	Reason        string
@@ -67,7 +67,7 @@ func (d Decision) released() bool {
 
 // decide says, from rows alone, what must be built for a config, what can be
 // reused, and what is gone. For a config that exists already (again), only
-// builds that came to nothing are tried anew. It does no I/O.
+// builds that came to nothing are tried again. It does no I/O.
 func decide(items []item, before []history, again bool) Decision {
 	known := map[string]history{}
 	for _, h := range before {

@@ -10,7 +10,7 @@ import (
 )
 
 // maxPlannedInstalls is how many installs one plan shows. Who has more looks at
-// some of them; the count is told.
+// some of them; the count covers all.
 const maxPlannedInstalls = 200
 
 // Effects that a deploy of the release of a config would have on what is live.

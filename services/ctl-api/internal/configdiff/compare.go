@@ -38,7 +38,7 @@ const (
 // Object is something of an app that differs.
 type Object struct {
 	Kind   string
-	Name   string // empty for what there is one of
+	Name   string // empty for kinds that exist once
 	Change Change
 	// Build and Deploy are of the sandbox and of components: whether another
 	// artifact is made, and whether it is deployed with other settings.
@@ -76,7 +76,7 @@ func Key(kind, name string) string {
 }
 
 // kinds names the objects of each field of appconfig.App by the field's JSON
-// name, in the order in which they are told.
+// name, in the order in which they are listed.
 var kinds = []struct{ field, kind string }{
 	{"metadata", "metadata"},
 	{"runner", "runner"},
@@ -172,8 +172,8 @@ func objectsOf(v Version) map[string]map[string]map[string]string {
 	return all
 }
 
-// nameIn is what an element of a list is called. Two of one name, which the
-// rules of some kinds allow, are told apart by their order.
+// nameIn is what an element of a list is called. When two have the same name,
+// which the rules of some kinds allow, their order tells them apart.
 func nameIn(value reflect.Value, index int, taken map[string]map[string]string) string {
 	name := strconv.Itoa(index + 1)
 	for _, field := range []string{"name", "address"} {

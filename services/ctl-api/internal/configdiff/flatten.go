@@ -40,8 +40,9 @@ func flatten(out map[string]string, path string, v reflect.Value) {
 	out[path] = jsonOf(v)
 }
 
-// flattenList takes a list of plain values as one value. One of objects is told
-// element by element, and by the order of their names, which may matter.
+// flattenList takes a list of plain values as one value. It flattens a list of
+// objects element by element, and adds the order of their names, which may
+// matter.
 func flattenList(out map[string]string, path string, v reflect.Value) {
 	if v.Len() == 0 {
 		return

@@ -30,7 +30,7 @@ func hiding(versions ...*appconfig.App) func(kind, name string) func(path string
 		return func(path string) bool {
 			switch kind {
 			case "metadata":
-				return path == "slack_webhook_url" // whoever has it may write there
+				return path == "slack_webhook_url" // anybody who has it may write there
 			case "input":
 				return inputs[name] && path == "default"
 			case "secret":

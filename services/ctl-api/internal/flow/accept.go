@@ -13,7 +13,7 @@ func (s State) accept() *Step {
 
 // holdBack says what a step does while its workflow's release is not accepted:
 // it may plan and ask for its own decision, nothing else. A zero Decision says
-// that it only waits. held is false for a step that may go on.
+// that it only waits. held is false for a step that may continue.
 //
 // Once the acceptance has failed, what was planned next to it is put off: the
 // workflow ends, and a retry of the acceptance begins it again.

@@ -6,10 +6,10 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-// Limits of what is done again without being asked.
+// Limits on what Berth repeats without asking.
 const (
-	// maxInspections: how often in a row an uncertain outcome is looked at by a
-	// new plan before a person is asked.
+	// maxInspections: how often in a row a new plan checks an uncertain outcome
+	// before we ask a person.
 	maxInspections = 3
 	// maxStale: how often in a row a plan that went stale is made again.
 	maxStale = 3

@@ -18,7 +18,7 @@ func Next(s State) Decision {
 	}
 	failed := s.failedStep()
 	for _, step := range s.Steps {
-		// After a failure, what runs goes on to its end and nothing new begins.
+		// After a failure, running steps finish and nothing new begins.
 		if failed != nil && step.State == StepPending {
 			continue
 		}
@@ -153,7 +153,7 @@ func await(s State, step Step, there bool) (Decision, bool) {
 }
 
 // nextOfCheck runs a check once. A check that failed is not run again by
-// itself: whoever fixed the cause retries the step.
+// itself: the person who fixed the cause retries the step.
 func nextOfCheck(_ State, step Step) (Decision, bool) {
 	switch {
 	case step.Run == nil:

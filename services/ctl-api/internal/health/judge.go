@@ -16,7 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
-// maxRecent outcomes are looked at and kept with the check.
+// maxRecent is how many outcomes Judge reads and keeps with the check.
 const maxRecent = 20
 
 // silentTicks is how many ticks of its schedule a check may miss before it
@@ -24,7 +24,7 @@ const maxRecent = 20
 const silentTicks = 3
 
 const (
-	// ProbeCron is when the objects of a component are looked at: each minute.
+	// ProbeCron is when a component's objects are probed: each minute.
 	ProbeCron = "* * * * *"
 	// ProbeTimeout bounds one look.
 	ProbeTimeout = 45 * time.Second
@@ -43,7 +43,7 @@ type Judged struct {
 	Now     time.Time
 }
 
-// Judge evaluates every health check and probe of an install anew and writes
+// Judge evaluates every health check and probe of an install again and writes
 // the verdicts. next is when it should be called again even if nothing is
 // reported: when the first of them would fall silent; zero when none can.
 //

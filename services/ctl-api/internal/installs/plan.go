@@ -96,10 +96,10 @@ type Decision struct {
 	toggles   Toggles   // as they will be
 }
 
-// Plan decides, from what there is and what is declared alone, what becomes of
-// each install of an app, by name. It does no I/O. Everything that is wrong is
-// told at once, each fault with its place in the list of the wanted. present
-// also has those of other apps whose names are wanted.
+// Plan decides, only from what exists and what is declared, what becomes of
+// each install of an app, by name. It does no I/O. It reports all mistakes at
+// once, each with its place in the list of wanted installs. present also has
+// those of other apps whose names are wanted.
 func Plan(app *appconfig.App, present []Present, wanted []Wanted) ([]Decision, error) {
 	p := planner{app: app, present: map[string]*Present{}}
 	declared := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 )
 
 // What each sealed column of the control plane's own rows is sealed for: the row,
-// so that whoever writes to the database cannot pass one row's secret off as
+// so that nobody who can write to the database can pass one row's secret off as
 // another's.
 
 // KeyAtRest is the private half of a key.

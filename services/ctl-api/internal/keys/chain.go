@@ -47,7 +47,7 @@ func (k *Ring) Anchor(ctx context.Context, tx *store.Tx, a Anchored) error {
 
 // Head is how far the org's own chain has come, signed by its writer for others
 // to record; nil when it has no record yet. It must not be asked in a transaction
-// that records itself: what is signed is stored for good.
+// that records itself: what is signed is stored for ever.
 func (k *Ring) Head(ctx context.Context, tx *store.Tx) (*chain.SignedHead, error) {
 	row, err := tx.GetChainHead(ctx, tx.OrgID())
 	if errors.Is(err, fault.ErrNotFound) || err == nil && row.Seq == 0 {

@@ -1,4 +1,4 @@
-// Package orders says what an engine is told to do: it turns blocks of the app
+// Package orders says what an engine must do: it turns blocks of the app
 // folder, as a release pins them, into the part of a job that its kind works
 // from. It is pure. Package workflow adds ids, state and fence, and has the
 // order signed (services/internal/order).

@@ -23,7 +23,7 @@ import (
 // settings for it.
 const Channel = "berth_settings"
 
-// renewBefore is how long before they expire settings are signed anew, though
+// renewBefore is how long before they expire settings are signed again, though
 // nothing changed.
 const renewBefore = jobspec.SettingsLifetime / 2
 

@@ -1,6 +1,6 @@
 // Package stacks owns how a runner gets into an install: the stack's versions,
-// the runner's row, its enrolment secrets, and handing all that to whoever
-// starts the runner.
+// the runner's row, its enrolment secrets, and handing all that to the process
+// that starts the runner.
 //
 // With the local stack that is the supervisor of `berth up`, over a unix socket.
 // The secrets are made in the transaction that makes the install, kept sealed

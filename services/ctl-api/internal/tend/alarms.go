@@ -16,7 +16,7 @@ const alarmBatch = 50
 
 // recordAlarms records in the org's chain what runner-api saw and could not
 // sign: the alarms of an install, or of the org's Build Runners when install is
-// nil. An alarm that is recorded is not recorded again, whoever else is at it.
+// nil. A recorded alarm is not recorded again, even if another worker is at it.
 func (t *Tender) recordAlarms(ctx context.Context, org string, install *string) error {
 	for {
 		found := 0

@@ -20,9 +20,9 @@ const (
 	anchorActor = "ctl-api"
 )
 
-// anchorHead records in the org's chain how far the install's chain has come, as
-// runner-api stored it, so that its writer cannot rewrite or cut it unseen. What
-// is not due yet is looked at again when it is.
+// anchorHead records in the org's chain how far the install's chain has come,
+// as runner-api stored it, so that its writer cannot rewrite or cut it unseen.
+// An anchor that is not due yet gets another look when it is.
 func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time.Time) error {
 	err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
 		install, err := tx.LockInstallRow(ctx, installID) // one at a time

@@ -29,7 +29,8 @@ func newSpec(s subject, kind jobspec.Kind, op jobspec.Operation, timeout time.Du
 	}
 }
 
-// job is one for the install's runner, with what its order says beside the spec.
+// job is one for the install's runner, with what its order says in addition to
+// the spec.
 type job struct {
 	spec        jobspec.Spec
 	actionRunID *string

@@ -22,7 +22,7 @@ type Waker interface {
 	WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error
 }
 
-// Engine moves workflows. It keeps no state of its own: any number of them may
+// Engine moves workflows. It keeps no state: any number of them may
 // run side by side on one database.
 type Engine struct {
 	Store *store.Store

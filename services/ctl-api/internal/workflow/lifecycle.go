@@ -79,7 +79,7 @@ func finishWorkflow(ctx context.Context, tx *store.Tx, s subject, d flow.Decisio
 
 // moveInstall writes what the install is after a workflow that succeeded, and
 // makes the verdicts on its health before the workflow is seen as finished:
-// whoever waited for it asks for them next.
+// a client that waited for it asks for them next.
 func moveInstall(ctx context.Context, tx *store.Tx, s subject) error {
 	move := db.MoveInstallParams{ID: s.install.ID, State: s.install.State}
 	switch flow.Kind(s.workflow.Kind) {

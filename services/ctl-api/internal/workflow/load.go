@@ -22,8 +22,8 @@ type rows struct {
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
-// statement of its own: what is read after it is as whoever held the row before
-// has left it.
+// statement of its own: what is read after it is as the worker that held the
+// row before has left it.
 func load(ctx context.Context, tx *store.Tx, workflowID string, now time.Time) (*rows, error) {
 	r := &rows{now: now}
 	var err error

@@ -16,10 +16,10 @@ import (
 
 var tracer = otel.Tracer("berth/workflow")
 
-// traced is the span of one Advance. Whoever woke us may be a runner that
-// enrolled or another workflow that ended; what is done belongs to the call that
-// asked for this workflow, and the first look reads which that was. An Advance
-// that finds nothing to do has no span.
+// traced is the span of one Advance. The caller that woke us may be a runner
+// that enrolled or another workflow that ended; what is done belongs to the
+// call that asked for this workflow, and the first look reads which that was.
+// An Advance that finds nothing to do has no span.
 type traced struct{ span trace.Span }
 
 // within is ctx inside the span, once it has begun.

@@ -34,7 +34,7 @@ type WhyInput struct {
 // It is written every 15 s while the runner polls.
 const offlineAfter = 2 * time.Minute
 
-// Why explains everything that keeps a workflow from going on. It is empty for
+// Why explains everything that is blocking a workflow. It is empty for
 // one that succeeded; every other state that is not final has a reason, which a
 // test holds.
 func Why(in WhyInput) []Reason {

@@ -16,7 +16,7 @@ WHERE a.id <> $1 AND a.disabled_at IS NULL
   AND g.role IN ('platform', 'admin') AND num_nonnulls(g.customer_id, g.app_id, g.install_id) = 0
 `
 
-// How many enabled accounts besides this one may administer the whole org.
+// How many enabled accounts other than this one may administer the whole org.
 func (q *Queries) CountOtherAdmins(ctx context.Context, accountID string) (int64, error) {
 	row := q.db.QueryRow(ctx, countOtherAdmins, accountID)
 	var count int64

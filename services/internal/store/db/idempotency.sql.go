@@ -26,7 +26,7 @@ type ClaimIdempotencyKeyParams struct {
 
 // What POSTs with an Idempotency-Key answered. status: 0 being worked on, 1
 // carried out (its answer is not stored yet), else the HTTP status.
-// One row when the caller is the first, or when whoever was first never
+// One row when the caller is the first, or when the first caller never
 // committed anything and is surely gone.
 func (q *Queries) ClaimIdempotencyKey(ctx context.Context, arg ClaimIdempotencyKeyParams) (int64, error) {
 	result, err := q.db.Exec(ctx, claimIdempotencyKey,
@@ -100,7 +100,7 @@ type ReleaseIdempotencyKeyParams struct {
 	Key       string
 }
 
-// Nothing was done: the next try starts anew.
+// Nothing was done: the next try starts over.
 func (q *Queries) ReleaseIdempotencyKey(ctx context.Context, arg ReleaseIdempotencyKeyParams) error {
 	_, err := q.db.Exec(ctx, releaseIdempotencyKey, arg.AccountID, arg.Key)
 	return err

@@ -350,7 +350,7 @@ type RunnerSetPlanParams struct {
 	ID   string
 }
 
-// What the plan of the present attempt would do, beside the result to come.
+// What the plan of the present attempt would do, apart from the result to come.
 func (q *Queries) RunnerSetPlan(ctx context.Context, arg RunnerSetPlanParams) error {
 	_, err := q.db.Exec(ctx, runnerSetPlan, arg.Plan, arg.ID)
 	return err

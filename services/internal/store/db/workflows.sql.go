@@ -227,7 +227,7 @@ SELECT id, org_id, install_id, number, kind, state, release_id, inputs_version, 
 `
 
 // Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
-// The workflow's row, locked: whoever holds it is the only one to move it. Who only
+// The workflow's row, locked: its holder is the only one to move it. Who only
 // inserts what refers to it is not held up.
 func (q *Queries) LockWorkflow(ctx context.Context, id string) (Workflow, error) {
 	row := q.db.QueryRow(ctx, lockWorkflow, id)

@@ -17,7 +17,7 @@ SELECT * FROM accounts WHERE id > sqlc.arg(after) ORDER BY id LIMIT sqlc.arg(mos
 UPDATE accounts SET disabled_at = coalesce(disabled_at, now()) WHERE id = sqlc.arg(id) RETURNING *;
 
 -- name: CountOtherAdmins :one
--- How many enabled accounts besides this one may administer the whole org.
+-- How many enabled accounts other than this one may administer the whole org.
 SELECT count(DISTINCT a.id) FROM accounts a
 JOIN grants g ON g.org_id = a.org_id AND g.account_id = a.id
 WHERE a.id <> sqlc.arg(account_id) AND a.disabled_at IS NULL

@@ -2,7 +2,7 @@
 -- carried out (its answer is not stored yet), else the HTTP status.
 
 -- name: ClaimIdempotencyKey :execrows
--- One row when the caller is the first, or when whoever was first never
+-- One row when the caller is the first, or when the first caller never
 -- committed anything and is surely gone.
 INSERT INTO idempotency_keys AS k (org_id, account_id, key, route, body_hash)
 VALUES (berth.current_org(), sqlc.arg(account_id), sqlc.arg(key), sqlc.arg(route), sqlc.arg(body_hash))
@@ -21,7 +21,7 @@ UPDATE idempotency_keys SET status = sqlc.arg(status), response = sqlc.arg(respo
 WHERE account_id = sqlc.arg(account_id) AND key = sqlc.arg(key);
 
 -- name: ReleaseIdempotencyKey :exec
--- Nothing was done: the next try starts anew.
+-- Nothing was done: the next try starts over.
 DELETE FROM idempotency_keys WHERE account_id = sqlc.arg(account_id) AND key = sqlc.arg(key) AND status = 0;
 
 -- name: ForgetIdempotencyKeys :exec

@@ -82,7 +82,7 @@ ORDER BY j.id
 FOR UPDATE OF j;
 
 -- name: RunnerSetPlan :exec
--- What the plan of the present attempt would do, beside the result to come.
+-- What the plan of the present attempt would do, apart from the result to come.
 UPDATE runner_jobs SET result = coalesce(result, '{}') || jsonb_build_object('plan', sqlc.arg(plan)::jsonb) WHERE id = sqlc.arg(id);
 
 -- name: RunnerFinishJob :exec

@@ -1,7 +1,7 @@
 -- Workflows, as ctl-api leads and shows them. All run inside store.Tx of the org.
 
 -- name: LockWorkflow :one
--- The workflow's row, locked: whoever holds it is the only one to move it. Who only
+-- The workflow's row, locked: its holder is the only one to move it. Who only
 -- inserts what refers to it is not held up.
 SELECT * FROM workflows WHERE id = sqlc.arg(id) FOR NO KEY UPDATE;
 

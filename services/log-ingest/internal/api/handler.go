@@ -16,7 +16,7 @@ import (
 
 const (
 	tailBeat = 15 * time.Second
-	// tailAge bounds how long a revoked user token goes on reading.
+	// tailAge bounds how long a revoked user token can keep reading.
 	tailAge = 15 * time.Minute
 )
 

@@ -22,7 +22,7 @@ import (
 )
 
 // Channel is where the ids of streams with new lines, or with an end, are
-// notified. Whoever closes a stream notifies here too.
+// notified. The service that closes a stream notifies here too.
 const Channel = "log_streams"
 
 // chunksPerLook bounds what one look at the rows brings into memory: at most

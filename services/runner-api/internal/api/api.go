@@ -36,7 +36,7 @@ const (
 	logTokenLifetime = 7 * 24 * time.Hour
 )
 
-// Config says what runners are told.
+// Config is what the service tells runners.
 type Config struct {
 	Lease      time.Duration // how long a lease lasts
 	Registry   apigen.Registry

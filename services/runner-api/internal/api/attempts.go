@@ -41,7 +41,7 @@ func (a attempt) open() bool {
 // superseded reports whether the resource was granted to somebody else.
 func (a attempt) superseded() bool { return a.Fence != nil && a.ResourceFence > *a.Fence }
 
-// reports is what stands beside the result in a job's row.
+// reports is what a job's row holds in addition to the result.
 type reports struct {
 	Plan     *storedPlan     `json:"plan"`
 	Reported result.Reported `json:"reported"`

@@ -19,7 +19,8 @@ import (
 )
 
 // outagePause is how long a held claim waits before it asks a database again
-// that was away: short beside the 15 s of recovery, long beside a look.
+// that was away: short compared with the 15 s of recovery, long compared with a
+// look.
 const outagePause = 500 * time.Millisecond
 
 // ClaimJobs leases jobs, or holds the request until there is one. A disputed runner
@@ -160,7 +161,7 @@ func (c claimed) VisitClaimJobsResponse(w http.ResponseWriter) error {
 }
 
 // claim leases what is queued, or finds what this claim has leased before: one
-// statement beside the lock of the runner's row.
+// statement in addition to the lock of the runner's row.
 func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w wanted) ([]assignment, error) {
 	params := db.RunnerClaimJobsParams{
 		RunnerID: s.RunnerID, ClaimID: claimID, SessionID: s.ID, Slots: int32(w.slots), MayMutate: w.mayMutate,

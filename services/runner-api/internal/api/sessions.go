@@ -55,7 +55,7 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 }
 
 // provenRunner checks that the request is signed by the key of the runner that
-// it names. An unknown runner is told the same as a wrong key.
+// it names. An unknown runner gets the same answer as a wrong key.
 func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key string, _ error) {
 	err := a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
 		org, err = q.RunnerOrgOf(ctx, runnerID)

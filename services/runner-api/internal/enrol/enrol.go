@@ -35,7 +35,8 @@ const (
 	RefuseRevoked Decision = "refuse_revoked"
 )
 
-// Request is what there is to decide on: the rows and the key that came.
+// Request is everything that the decision needs: the rows, and the key in the
+// request.
 type Request struct {
 	// Key is the public key that signed the request.
 	Key string

@@ -48,7 +48,7 @@ type Watch struct {
 type Options struct {
 	// Lease is how long a lease lasts.
 	Lease time.Duration
-	// Lost is told how many were marked; may be nil.
+	// Lost gets how many were marked; may be nil.
 	Lost func(n int64)
 	// Now is the clock of hold-backs; time.Now when nil. Leases themselves
 	// are on the clock of the database.

@@ -13,9 +13,9 @@ import (
 )
 
 // Admit is the middleware that lets a request through to validation and its
-// handler: first the proof, from the headers alone where it stands there, so that
-// strangers learn nothing else and have nothing read. saw is told which runner
-// has proved to be itself.
+// handler: first the proof, from the headers alone where it is there, so that
+// strangers learn nothing else and we read nothing from them. Admit tells saw
+// which runner has proved its identity.
 func (g *Gate) Admit(saw func(runnerID string)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := g.admit(c, saw); err != nil {

@@ -6,7 +6,7 @@ type Answer string
 
 // The answers.
 const (
-	OK     Answer = "ok"     // renewed, go on
+	OK     Answer = "ok"     // renewed, continue
 	Cancel Answer = "cancel" // renewed, but stop at the next safe point and report
 	Lost   Answer = "lost"   // not the runner's any more: stop, report nothing
 )
@@ -25,7 +25,7 @@ type Lease struct {
 	Superseded bool
 }
 
-// Renew says whether the lease goes on. An expired one does, as long as
+// Renew says whether the lease continues. An expired one does, as long as
 // nothing newer was granted.
 func Renew(l Lease) Answer {
 	switch {

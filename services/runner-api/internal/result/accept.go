@@ -6,7 +6,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
-// Job is what there is to decide on.
+// Job is everything that the decision needs.
 type Job struct {
 	// State and Attempt are the job's present ones.
 	State   string

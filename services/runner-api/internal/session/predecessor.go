@@ -24,7 +24,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Continues: the same agent, which goes on after the last session.
+	// Continues: the same agent, continuing after the last session.
 	Continues Verdict = "continues"
 	// Same: it asks again for the last session, whose answer it did not get.
 	Same Verdict = "same"

@@ -8,7 +8,7 @@ package session
 // is not bad luck any more.
 const MaxAttempts = 3
 
-// Fate is what becomes of an attempt when its runner starts anew.
+// Fate is what becomes of an attempt when its runner opens a new session.
 type Fate string
 
 // The fates.

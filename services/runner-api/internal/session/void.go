@@ -34,24 +34,24 @@ func (s *Session) Check(state string, epoch int64, key *string) error {
 	return ErrOvertaken()
 }
 
-// ErrRevoked is what a runner is told that was revoked.
+// ErrRevoked is the answer to a revoked runner.
 func ErrRevoked() error {
 	return fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
 }
 
-// ErrVoid is what a machine is told that was replaced.
+// ErrVoid is the answer to a replaced machine.
 func ErrVoid() error {
 	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine took the place of this one"),
 		fault.Code("session_void"), fault.Remedy("stop what runs"))
 }
 
-// ErrOvertaken is what the bearer of an older session is told.
+// ErrOvertaken is the answer to the bearer of an older session.
 func ErrOvertaken() error {
 	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another one was opened with the key of this runner"),
 		fault.Code("session_overtaken"), fault.Remedy("stop what runs, then open a session again"))
 }
 
-// ErrDisputed is what a runner is told that wants what is sealed to it.
+// ErrDisputed is the answer to a disputed runner that asks for sealed data.
 func ErrDisputed() error {
 	return fault.With(fault.Newf(fault.ErrForbidden, "another process holds the key of this runner"),
 		fault.Code("runner_disputed"), fault.Remedy("replace the machine: berth-runner replace --recovery FILE on another one"))

@@ -1,5 +1,5 @@
 // Package state decides who may write and lock the Terraform state of a
-// resource. The bytes are ciphertext; what is decided on stands beside them.
+// resource. The bytes are ciphertext; the facts to decide on come with them.
 package state
 
 import "fmt"

@@ -14,8 +14,8 @@ type Room struct {
 	places map[string]*place
 }
 
-// place is what is known of one key. A key without a place is one that nothing
-// is known of, so it must be looked at.
+// place is what we know about one key. About a key without a place we know
+// nothing, so its waiters must look.
 type place struct {
 	wakes   uint64 // counts wake-ups
 	nothing bool   // a look after the last wake-up has found nothing…
@@ -50,8 +50,9 @@ func (r *Room) Enter(key string) *Waiter {
 	return w
 }
 
-// Look says whether the rows must be looked at for anything newer than beyond
-// (0 where news have no number). Give seen to Nothing after a look in vain.
+// Look says whether the caller must read the rows for anything newer than
+// beyond (0 where news have no number). Give seen to Nothing after a look in
+// vain.
 func (w *Waiter) Look(beyond int64) (seen uint64, needed bool) {
 	w.room.mu.Lock()
 	defer w.room.mu.Unlock()
@@ -77,7 +78,7 @@ func (w *Waiter) Leave() {
 }
 
 // Wake says that there may be news for key: all its waiters look, and so does
-// whoever comes next.
+// the next one to come.
 func (r *Room) Wake(key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
