@@ -25,6 +25,8 @@ check-format) each . "$lint" fmt --config "$config" --diff pkg services runner c
   each dev "$lint" run --allow-parallel-runners --config "$config" ./...
   each examples/shop/src/web "$lint" run --allow-parallel-runners --config "$config" ./...
   each dev/tools "$lint" run --allow-parallel-runners --config "$config" ./bundle
+  unset GOWORK
+  each . dev/scripts/deadcode.sh
   ;;
 *)
   echo "usage: lint.sh [fmt | check-format]" >&2

@@ -32,7 +32,10 @@ for set in "$@"; do
       github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen \
       github.com/sqlc-dev/sqlc/cmd/sqlc
     ;;
-  lint) build lint dev/lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
+  lint)
+    build lint dev/lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint \
+      golang.org/x/tools/cmd/deadcode
+    ;;
   *)
     echo "tools.sh: no tool set \"$set\"; there are: generate lint" >&2
     exit 2

@@ -240,11 +240,11 @@ func TestKitchenSinkInABundle(t *testing.T) {
 	for _, dir := range []string{"", "/variants/files", "/variants/one-file"} {
 		root := os.DirFS("../../examples/kitchen-sink" + dir)
 		app, here := check.Folder(root, appconfig.LoadOptions{})
-		made, err := bundle.Make(root)
+		made, err := bundle.Make(root, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := bundle.Open(made.Archives()...)
+		opened, err := bundle.Open(appconfigtest.Archives(made)...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -80,11 +80,6 @@ type FieldDiff struct {
 	B     string `json:"b"`
 }
 
-// String returns "field: a, not b": what was wanted first.
-func (d FieldDiff) String() string {
-	return fmt.Sprintf("%s: %s, not %s", d.Field, shown(d.A), shown(d.B))
-}
-
 // Diff names each field in which a and b differ, in the order of the struct.
 // It is empty exactly when their digests are equal.
 func Diff(a, b Effect) []FieldDiff {
@@ -113,11 +108,4 @@ func fields(v reflect.Value, prefix string) []field {
 		}
 	}
 	return out
-}
-
-func shown(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
 }

@@ -74,16 +74,6 @@ func Valid(prefix, s string) bool {
 	return true
 }
 
-// Prefix returns what stands before the underscore of s, or "" when s is not
-// an id at all. It lets a door that takes "an id or a name" tell them apart.
-func Prefix(s string) string {
-	prefix, _, ok := strings.Cut(s, "_")
-	if !ok || !Valid(prefix, s) {
-		return ""
-	}
-	return prefix
-}
-
 // clock holds the last 60-bit tick that was given out: 48 bits of
 // milliseconds and 12 bits of their fraction.
 var clock struct {

@@ -83,21 +83,3 @@ func TestValid(t *testing.T) {
 		})
 	}
 }
-
-func TestPrefix(t *testing.T) {
-	t.Parallel()
-	if got := id.Prefix(id.New(id.Change)); got != id.Change {
-		t.Errorf("Prefix of a change id = %q", got)
-	}
-	for _, name := range []string{"", "acme", "my_install", "chg_7"} {
-		if got := id.Prefix(name); got != "" {
-			t.Errorf("Prefix(%q) = %q, want none", name, got)
-		}
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	for b.Loop() {
-		id.New(id.Job)
-	}
-}

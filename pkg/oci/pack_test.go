@@ -77,6 +77,13 @@ var module = files{
 	"modules/":         "",
 }
 
+func packDir(t *testing.T, dir string) error {
+	t.Helper()
+	root := value(os.OpenRoot(dir))(t)
+	defer root.Close()
+	return oci.PackRoot(t.Context(), io.Discard, root, nil)
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -176,7 +183,7 @@ func TestPackRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := oci.PackDir(t.Context(), io.Discard, tt.tree.write(t), nil)
+			err := packDir(t, tt.tree.write(t))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want an error that names %q", err, tt.want)
 			}
@@ -188,7 +195,7 @@ func TestPackRefuses(t *testing.T) {
 		dir := t.TempDir()
 		ln := value(net.Listen("unix", filepath.Join(dir, "agent.sock")))(t)
 		defer ln.Close()
-		err := oci.PackDir(t.Context(), io.Discard, dir, nil)
+		err := packDir(t, dir)
 		if err == nil || !strings.Contains(err.Error(), "agent.sock") {
 			t.Errorf("got %v, want an error that names the socket", err)
 		}

@@ -13,11 +13,10 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"golang.org/x/sync/errgroup"
 	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// TransferOptions of Push, Pull and Copy; the zero value is good.
+// TransferOptions of Push and Pull; the zero value is good.
 type TransferOptions struct {
 	// Progress gets how many bytes of the artifact are at the destination
 	// and how many there are in all; what was there before counts as done. It
@@ -82,31 +81,6 @@ func Pull(ctx context.Context, src Remote, dgst digest.Digest, dst *Layout, opt 
 	return dst.list(ctx, root)
 }
 
-// Copy copies an artifact between registries, or between repositories of one,
-// where blobs are mounted instead of sent if the registry allows it.
-func Copy(ctx context.Context, src Remote, dgst digest.Digest, dst Remote, tag string, opt TransferOptions) error {
-	from, err := src.open()
-	if err != nil {
-		return err
-	}
-	to, err := dst.open()
-	if err != nil {
-		return err
-	}
-	root, err := resolveDigest(ctx, from, dgst)
-	if err != nil {
-		return fmt.Errorf("copy from %s: %w", src, err)
-	}
-	t := transfer{src: from, dst: to, opt: opt}
-	if src.Registry == dst.Registry {
-		t.mountFrom = src.Repository
-	}
-	if err := t.run(ctx, root); err != nil {
-		return fmt.Errorf("copy %s from %s to %s: %w", dgst, src, dst, err)
-	}
-	return tagRemote(ctx, to, root, tag)
-}
-
 func resolveDigest(ctx context.Context, repo *remote.Repository, dgst digest.Digest) (ocispec.Descriptor, error) {
 	if err := dgst.Validate(); err != nil {
 		return ocispec.Descriptor{}, fmt.Errorf("digest %q: %w", dgst, err)
@@ -132,11 +106,10 @@ func tagRemote(ctx context.Context, repo *remote.Repository, root ocispec.Descri
 // known; then blobs go side by side; then manifests, referred before
 // referring. So an artifact whose manifest is at the destination is complete.
 type transfer struct {
-	src       content.ReadOnlyStorage
-	dst       content.Storage
-	mountFrom string // repository of the same registry, or ""
-	opt       TransferOptions
-	meter     meter
+	src   content.ReadOnlyStorage
+	dst   content.Storage
+	opt   TransferOptions
+	meter meter
 }
 
 func (t *transfer) run(ctx context.Context, root ocispec.Descriptor) error {
@@ -190,22 +163,13 @@ func (t *transfer) blob(ctx context.Context, desc ocispec.Descriptor) error {
 
 func (t *transfer) send(ctx context.Context, desc ocispec.Descriptor, p *position) error {
 	p.set(0)
-	fetch := func() (io.ReadCloser, error) {
-		rc, err := t.src.Fetch(ctx, desc)
-		if err != nil {
-			return nil, err
-		}
-		return p.measure(rc), nil
-	}
-	if mounter, ok := t.dst.(registry.Mounter); ok && t.mountFrom != "" {
-		return mounter.Mount(ctx, desc, t.mountFrom, fetch)
-	}
-	rc, err := fetch()
+	rc, err := t.src.Fetch(ctx, desc)
 	if err != nil {
 		return err
 	}
-	defer rc.Close()
-	return t.dst.Push(ctx, desc, rc)
+	measured := p.measure(rc)
+	defer measured.Close()
+	return t.dst.Push(ctx, desc, measured)
 }
 
 // brokeOff tells an interrupted connection from an answer.

@@ -24,24 +24,14 @@ const (
 	modeExecutable = 0o755
 )
 
-// PackDir writes dir as a tar.gz whose bytes depend only on paths, contents,
-// symlink targets and executable bits: entries are sorted, times are zero,
-// owners are root, modes are 0755 or 0644. (The compressor is Go's; another Go
-// release may compress to other bytes.)
+// PackRoot writes an open directory as a tar.gz whose bytes depend only on
+// paths, contents, symlink targets and executable bits: entries are sorted,
+// times are zero, owners are root, modes are 0755 or 0644. (The compressor is
+// Go's; another Go release may compress to other bytes.) Nothing outside of the
+// directory is read, whatever others do to it meanwhile.
 //
-// A symlink that could lead out of dir, a device, a socket or a pipe is
-// refused by name. See [PackInput] for exclude, which may be nil.
-func PackDir(ctx context.Context, w io.Writer, dir string, exclude func(path string) bool) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("pack: %w", err)
-	}
-	defer root.Close()
-	return PackRoot(ctx, w, root, exclude)
-}
-
-// PackRoot is [PackDir] of a directory that is open already. Nothing outside of
-// it is read, whatever others do to it meanwhile.
+// A symlink that could lead out of it, a device, a socket or a pipe is refused
+// by name. See [PackInput] for exclude, which may be nil.
 func PackRoot(ctx context.Context, w io.Writer, root *os.Root, exclude func(path string) bool) error {
 	zw := gzip.NewWriter(w)
 	tw := tar.NewWriter(zw)

@@ -87,7 +87,7 @@ func extractLayer(ctx context.Context, l *Layout, layer ocispec.Descriptor, x *e
 	}
 	defer rc.Close()
 	sum := layer.Digest.Algorithm().Digester()
-	r := io.TeeReader(contextReader{ctx, rc}, sum.Hash())
+	r := io.TeeReader(until(ctx, rc), sum.Hash())
 	extractErr := x.extract(r)
 	if _, err := io.Copy(io.Discard, r); err != nil {
 		return errors.Join(extractErr, fmt.Errorf("layer %s: %w", layer.Digest, err))
@@ -107,7 +107,7 @@ func unpackArchive(ctx context.Context, r io.Reader, parent string, limits Limit
 	dir = filepath.Join(parent, "tree")
 	return dir, stage(dir, func(root *os.Root) error {
 		x := newExtractor(root, limits)
-		if err := x.extract(contextReader{ctx, r}); err != nil {
+		if err := x.extract(until(ctx, r)); err != nil {
 			return err
 		}
 		return x.finish()

@@ -91,7 +91,7 @@ func (l *Layout) check(ctx context.Context, desc ocispec.Descriptor) (problem st
 	}
 	defer rc.Close()
 	sum := desc.Digest.Algorithm().Digester()
-	n, err := io.CopyBuffer(struct{ io.Writer }{sum.Hash()}, contextReader{ctx, rc}, make([]byte, copyBufferBytes))
+	n, err := io.CopyBuffer(struct{ io.Writer }{sum.Hash()}, until(ctx, rc), make([]byte, copyBufferBytes))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("blob %s: %w", desc.Digest, err)
@@ -103,15 +103,16 @@ func (l *Layout) check(ctx context.Context, desc ocispec.Descriptor) (problem st
 	return "", nil
 }
 
-// contextReader stops reading when the context ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
+// until reads from r until the context ends.
+func until(ctx context.Context, r io.Reader) io.Reader {
+	return readFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return r.Read(p)
+	})
 }
 
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}
+type readFunc func([]byte) (int, error)
+
+func (f readFunc) Read(p []byte) (int, error) { return f(p) }

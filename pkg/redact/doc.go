@@ -11,5 +11,5 @@
 // What it cannot do: a secret that a tool changes in another way (encrypts,
 // compresses, reverses, prints with line breaks at odd places), and text that
 // has passed before the secret became known. Register secrets before a tool's
-// first byte; what comes late is reported by Set.Late.
+// first byte.
 package redact

@@ -10,15 +10,15 @@ package redact
 // Where the caller cuts further in front, it must ask again with the shorter p.
 // At the end of the stream nothing needs to be held.
 func (s *Set) Hold(p []byte) int {
-	scan := scanner{auto: s.automaton(), held: p}
-	scan.scan(0)
-	from := len(p) - scan.auto.unfinished(scan.state)
+	auto := s.automaton()
+	found, state := auto.find(p)
+	from := len(p) - auto.unfinished(state)
 	// A secret that is complete but reaches into what is held would be cut in
 	// two, and neither half be known for what it is. Stretches lie apart, so at
 	// most one does.
-	for _, m := range scan.pending {
-		if int(m.from) < from && from < int(m.to) {
-			from = int(m.from)
+	for _, m := range found {
+		if m.from < from && from < m.to {
+			from = m.from
 		}
 	}
 	return len(p) - from

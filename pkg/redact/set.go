@@ -10,16 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// Set is a growing set of secrets. Safe for concurrent use; Writers on it see
-// a new secret from their next write on.
+// Set is a growing set of secrets. Safe for concurrent use.
 type Set struct {
-	started atomic.Bool // a Writer has let bytes pass
 	current atomic.Pointer[automaton]
 
 	mu       sync.Mutex
 	known    map[string]bool
 	patterns []pattern
-	late     []string
 }
 
 // New returns a Set with the given secrets, without names. See Add.
@@ -35,43 +32,24 @@ func New(secrets ...[]byte) *Set {
 // "(redacted:name)", else by "(redacted)"; the name is shown, so it must not
 // be secret. A secret shorter than MinLen is not looked for in text. Adding
 // one again changes nothing.
-//
-// It returns true when the secret comes late: a Writer on the set has already
-// let bytes pass that were not searched for it.
-func (s *Set) Add(secret []byte, name string) (late bool) {
+func (s *Set) Add(secret []byte, name string) {
 	if len(secret) < MinLen {
-		return false
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known[string(secret)] {
-		return false
+		return
 	}
 	s.known[string(secret)] = true
 	for _, form := range forms(secret) {
 		s.patterns = append(s.patterns, pattern{text: form, name: name})
 	}
 	s.current.Store(nil) // built again by the next who needs it
-	if !s.started.Load() {
-		return false
-	}
-	s.late = append(s.late, name)
-	return true
-}
-
-// Late returns the names of the secrets that came late, in order. The stream
-// should say so at its end: what passed before was not searched for them.
-func (s *Set) Late() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.late)
 }
 
 // Bytes returns data with all secrets replaced. data is not changed.
-func (s *Set) Bytes(data []byte) []byte {
-	scan := scanner{auto: s.automaton()}
-	return scan.flush(scan.feed(make([]byte, 0, len(data)), data))
-}
+func (s *Set) Bytes(data []byte) []byte { return s.automaton().replace(data) }
 
 // String returns text with all secrets replaced.
 func (s *Set) String(text string) string { return string(s.Bytes([]byte(text))) }

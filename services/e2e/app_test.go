@@ -42,7 +42,7 @@ func (s *system) sync(name, dir string) ctlapi.Release {
 	if place.HasErrors(diags) {
 		s.t.Fatalf("%s: %v", dir, diags)
 	}
-	packed, err := bundle.Make(fsys)
+	packed, err := bundle.Make(fsys, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

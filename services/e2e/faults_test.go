@@ -210,7 +210,7 @@ func (f *faults) syncValue(v *victim, value string) error {
 	}
 	fsys := os.DirFS(v.app)
 	app, _ := check.Folder(fsys, appconfig.LoadOptions{})
-	packed, err := bundle.Make(fsys)
+	packed, err := bundle.Make(fsys, nil)
 	if err != nil {
 		return err
 	}

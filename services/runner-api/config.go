@@ -43,15 +43,6 @@ type Config struct {
 	Listener net.Listener `env:"-"`
 }
 
-// Defaults returns the settings without an environment.
-func Defaults() Config {
-	cfg, err := FromEnv(func(string) string { return "" })
-	if err != nil {
-		panic(err) // the defaults are ours
-	}
-	return cfg
-}
-
 // FromEnv reads the settings. It reports every value that cannot be read.
 func FromEnv(getenv func(string) string) (Config, error) {
 	var cfg Config

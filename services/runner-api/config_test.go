@@ -14,9 +14,18 @@ import (
 	"github.com/berth-dev/berth/services/internal/httpserver"
 )
 
+// defaults are the settings without an environment.
+func defaults() Config {
+	cfg, err := FromEnv(func(string) string { return "" })
+	if err != nil {
+		panic(err) // the defaults are ours
+	}
+	return cfg
+}
+
 func TestConfigNamesEveryProblemAtOnce(t *testing.T) {
 	t.Parallel()
-	cfg := Defaults()
+	cfg := defaults()
 	if err := cfg.Validate(); err == nil || err.Error() != "BERTH_DSN_FILE is not set" {
 		t.Errorf("the defaults are refused with %v, want only the missing DSN file", err)
 	}
@@ -74,7 +83,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 		documented[row[1]] = strings.Trim(strings.TrimSpace(row[2]), "`")
 	}
 	known := map[string]string{}
-	defaults := reflect.ValueOf(Defaults())
+	values := reflect.ValueOf(defaults())
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		name, tag := field.Tag.Get("env"), field.Tag.Get("default")
 		if name == "" || name == "-" {
@@ -84,7 +93,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 		if field.Name == "Lease" {
 			continue // written 60s, printed 1m0s
 		}
-		if got := fmt.Sprint(defaults.FieldByIndex(field.Index).Interface()); got != tag {
+		if got := fmt.Sprint(values.FieldByIndex(field.Index).Interface()); got != tag {
 			t.Errorf("%s is %q without an environment, its tag says %q", name, got, tag)
 		}
 	}

@@ -55,7 +55,7 @@ func (w *world) replica(change ...func(*Config)) (url string) {
 	if err := os.WriteFile(dsn, []byte(w.db.DSN(store.RoleRunner)), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	cfg := Defaults()
+	cfg := defaults()
 	cfg.DSNFile, cfg.DatabaseConnections = dsn, 6
 	var err error
 	if cfg.Listener, err = (&net.ListenConfig{}).Listen(w.t.Context(), "tcp", "127.0.0.1:0"); err != nil {

@@ -402,7 +402,7 @@ func canBeSynced(t *testing.T, dir string) {
 	if len(found) > 0 {
 		t.Errorf("sync would tell of %v", found)
 	}
-	if _, err := bundle.Make(root); err != nil {
+	if _, err := bundle.Make(root, nil); err != nil {
 		t.Error(err)
 	}
 	sources := appconfig.Sources(app)

@@ -81,7 +81,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 	if place.HasErrors(diagnostics) {
 		return Folder{}, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, findings.Errors(diagnostics))
 	}
-	packed, err := bundle.MakeFetched(root, fetched)
+	packed, err := bundle.Make(root, fetched)
 	if err != nil {
 		return Folder{}, err
 	}

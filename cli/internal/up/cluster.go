@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ const runnerKindInstall = "install"
 // chooseCluster decides which kubeconfig local installs get. One that was named
 // before stays until another is named: a shell with another KUBECONFIG must not
 // move installs to another cluster.
-func (s *supervisor) chooseCluster() error {
+func (s *supervisor) chooseCluster(ctx context.Context) error {
 	if named := s.Kubeconfig; named != nil && *named != "" {
 		path, err := filepath.Abs(*named)
 		if err != nil {
@@ -44,7 +45,7 @@ func (s *supervisor) chooseCluster() error {
 	return s.ledger.change(func(st *State) {
 		st.Kubeconfig = s.cluster
 		for id, r := range st.Runners {
-			s.giveRegistry(st, &r)
+			s.giveRegistry(ctx, st, &r)
 			st.Runners[id] = r
 		}
 	})
@@ -59,7 +60,7 @@ func (s *supervisor) onCluster(r RunnerRecord) bool {
 func (s *supervisor) hasRegistry(r RunnerRecord) bool { return s.onCluster(r) && r.RegistryPort != 0 }
 
 // giveRegistry chooses the port of an install's registry, once.
-func (s *supervisor) giveRegistry(st *State, r *RunnerRecord) {
+func (s *supervisor) giveRegistry(ctx context.Context, st *State, r *RunnerRecord) {
 	if !s.onCluster(*r) || r.RegistryPort != 0 {
 		return
 	}
@@ -68,7 +69,7 @@ func (s *supervisor) giveRegistry(st *State, r *RunnerRecord) {
 		taken[other.RegistryPort] = true
 	}
 	for port := s.Port + firstRegistry; port < s.Port+firstRegistry+registryPorts; port++ {
-		listener, err := (&net.ListenConfig{}).Listen(s.ctx, "tcp", onLoopback(port))
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", onLoopback(port))
 		if taken[port] || err != nil {
 			if err == nil {
 				_ = listener.Close()

@@ -1,6 +1,7 @@
 package up
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,12 +58,12 @@ func (s *supervisor) recoveryKey(dir, id string) (public, vouched json.RawMessag
 
 // vouch has the recovery key sign the runner's own key, which the runner makes for
 // that when it has none yet.
-func (s *supervisor) vouch(dir, id string) error {
+func (s *supervisor) vouch(ctx context.Context, dir, id string) error {
 	path := s.Layout.RecoveryFile(id)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	cmd := exec.CommandContext(s.ctx, filepath.Join(s.around.runners, exeRunner), "--data", dir, "recovery", "vouch", "--recovery", path)
+	cmd := exec.CommandContext(ctx, filepath.Join(s.around.runners, exeRunner), "--data", dir, "recovery", "vouch", "--recovery", path)
 	cmd.Env = s.around.env(map[string]string{})
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("recovery key of runner %s: %w: %s", id, err, out)

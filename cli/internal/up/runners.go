@@ -83,7 +83,7 @@ func phoneHomeFile(dir string) string { return filepath.Join(dir, "secrets", "ph
 
 // accept takes an order over: when it returns, all of it is on disk, and the
 // runner is being started. The same order again changes nothing.
-func (s *supervisor) accept(id string, order Order) error {
+func (s *supervisor) accept(ctx context.Context, id string, order Order) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
@@ -94,7 +94,7 @@ func (s *supervisor) accept(id string, order Order) error {
 		return nil
 	}
 	dir := s.Layout.runnerDir(id)
-	if err := s.furnish(dir, id, order); err != nil {
+	if err := s.furnish(ctx, dir, id, order); err != nil {
 		return onDisk(s.Layout.Dir, err)
 	}
 	var record RunnerRecord
@@ -104,7 +104,7 @@ func (s *supervisor) accept(id string, order Order) error {
 			StackVersion: order.StackVersion, RunnerAPIURL: order.RunnerAPIURL,
 			Order: digest, EngineUID: st.Runners[id].EngineUID, RegistryPort: st.Runners[id].RegistryPort,
 		}
-		s.giveRegistry(st, &record)
+		s.giveRegistry(ctx, st, &record)
 		if record.EngineUID == 0 && os.Geteuid() == 0 {
 			record.EngineUID = firstEngineUID + st.EngineUIDs%engineUIDs
 			st.EngineUIDs++
@@ -120,12 +120,12 @@ func (s *supervisor) accept(id string, order Order) error {
 	if running, ok := s.runners[id]; ok {
 		running.stop() // the new order may have another secret or key
 	}
-	s.launch(id, record)
+	s.launch(ctx, id, record)
 	return nil
 }
 
 // furnish writes what a runner finds in its directory at its first start.
-func (s *supervisor) furnish(dir, id string, order Order) error {
+func (s *supervisor) furnish(ctx context.Context, dir, id string, order Order) error {
 	secrets := filepath.Join(dir, "secrets")
 	for _, d := range []string{dir, secrets} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -154,7 +154,7 @@ func (s *supervisor) furnish(dir, id string, order Order) error {
 		return err
 	}
 	if vouch {
-		if err := s.vouch(dir, id); err != nil {
+		if err := s.vouch(ctx, dir, id); err != nil {
 			return err
 		}
 	}
@@ -204,8 +204,8 @@ func (s *supervisor) runnerPart(id string, r RunnerRecord) Part {
 
 // launch starts a runner and, unless that is done, phones home for it. The
 // caller holds s.mu.
-func (s *supervisor) launch(id string, r RunnerRecord) {
-	ctx, cancel := context.WithCancel(s.ctx)
+func (s *supervisor) launch(ctx context.Context, id string, r RunnerRecord) {
+	ctx, cancel := context.WithCancel(ctx)
 	made := &runner{keeper: keep(s.runnerPart(id, r), s.ledger, s.Say), cancel: cancel}
 	if s.hasRegistry(r) {
 		made.registry = keep(s.registryPart(id, r), s.ledger, s.Say)
@@ -223,12 +223,12 @@ func (s *supervisor) launch(id string, r RunnerRecord) {
 }
 
 // restoreRunners starts those of state.json.
-func (s *supervisor) restoreRunners() {
+func (s *supervisor) restoreRunners(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, r := range s.ledger.read().Runners {
 		if _, ok := s.runners[id]; !ok && !s.stopped {
-			s.launch(id, r)
+			s.launch(ctx, id, r)
 		}
 	}
 }

@@ -33,8 +33,9 @@ const (
 // runnerID is what a runner may be called: it becomes the name of a directory.
 var runnerID = regexp.MustCompile(`^rnr_[0-9A-Za-z]{1,60}$`)
 
-// listen serves the socket until the returned function is called.
-func (s *supervisor) listen() (stop func(), err error) {
+// listen serves the socket until the returned function is called. The runners
+// that it is told to start phone home until ctx ends.
+func (s *supervisor) listen(ctx context.Context) (stop func(), err error) {
 	path := s.Layout.Socket()
 	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {
 		return nil, onDisk(s.Layout.Dir, err)
@@ -43,11 +44,11 @@ func (s *supervisor) listen() (stop func(), err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, onDisk(s.Layout.Dir, err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(s.ctx, "unix", path)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if err != nil {
 		return nil, problem(err, "set BERTH_DATA to another folder", "supervisor socket: %v", err)
 	}
-	server := &http.Server{Handler: s.routes(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: s.routes(ctx), ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -62,9 +63,9 @@ func (s *supervisor) listen() (stop func(), err error) {
 	}, nil
 }
 
-func (s *supervisor) routes() http.Handler {
+func (s *supervisor) routes(ctx context.Context) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /runners/{id}", s.putRunner)
+	mux.HandleFunc("PUT /runners/{id}", func(w http.ResponseWriter, r *http.Request) { s.putRunner(ctx, w, r) })
 	mux.HandleFunc("GET /runners/{id}", s.getRunner)
 	mux.HandleFunc("DELETE /runners/{id}", s.deleteRunner)
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +74,8 @@ func (s *supervisor) routes() http.Handler {
 	return mux
 }
 
-func (s *supervisor) putRunner(w http.ResponseWriter, r *http.Request) {
+// putRunner starts a runner that outlives the request: ctx is the supervisor's.
+func (s *supervisor) putRunner(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	var order Order
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrderBytes)).Decode(&order)
@@ -82,7 +84,7 @@ func (s *supervisor) putRunner(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusUnprocessableEntity, map[string]string{"detail": "not an order for a runner"})
 		return
 	}
-	if err := s.accept(id, order); err != nil {
+	if err := s.accept(ctx, id, order); err != nil {
 		s.Say("! runner " + order.Name + ": " + err.Error())
 		answer(w, http.StatusServiceUnavailable, map[string]string{"detail": err.Error()})
 		return

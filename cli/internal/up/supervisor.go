@@ -66,7 +66,6 @@ type supervisor struct {
 	runners map[string]*runner
 	stopped bool
 	tasks   sync.WaitGroup // phone-homes of runners
-	ctx     context.Context
 }
 
 // Run starts everything, calls Ready, and keeps it running until the context
@@ -82,7 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	defer func() { _ = lock.Close() }()
 	cfg.Say = oneAtATime(cfg.Say)
-	s := &supervisor{Config: cfg, runners: map[string]*runner{}, ctx: ctx}
+	s := &supervisor{Config: cfg, runners: map[string]*runner{}}
 	if s.ledger, err = openLedger(cfg.Layout.State()); err != nil {
 		return err
 	}
@@ -94,10 +93,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := s.ledger.change(func(st *State) { st.Port, st.Supervisor = cfg.Port, &self }); err != nil {
 		return err
 	}
-	if err := s.chooseCluster(); err != nil {
+	if err := s.chooseCluster(ctx); err != nil {
 		return errors.Join(err, s.ledger.change(func(st *State) { st.Supervisor = nil }))
 	}
-	socket, err := s.listen()
+	socket, err := s.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,7 +162,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := s.startServices(ctx, services); err != nil {
 		return err
 	}
-	s.restoreRunners()
+	s.restoreRunners(ctx)
 	s.Say(fmt.Sprintf("✓ up in %s", time.Since(began).Round(100*time.Millisecond)))
 	return nil
 }

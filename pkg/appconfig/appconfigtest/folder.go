@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
@@ -109,4 +110,13 @@ func Symlink(t *testing.T, target, path string) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Archives are the packs of a bundle as bundle.Open takes them.
+func Archives(b bundle.Bundle) [][]byte {
+	var all [][]byte
+	for _, pack := range b.Packs {
+		all = append(all, pack.Bytes)
+	}
+	return all
 }

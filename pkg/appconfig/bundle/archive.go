@@ -20,18 +20,13 @@ import (
 // MaxSourceBytes bounds the files of one source archive together.
 const MaxSourceBytes = 512 << 20
 
-// Make is MakeFetched for a folder that takes nothing from elsewhere.
-func Make(fsys fs.FS) (Bundle, error) {
-	return MakeFetched(fsys, nil)
-}
-
-// MakeFetched packs the config files of an app folder, every file that they
+// Make packs the config files of an app folder, every file that they
 // load and, of what was fetched from elsewhere, what they use, without source
 // trees: what is uploaded, and read again with Open and appconfig.Load. The files
 // below installs/ stay where they are: they are no part of the app, and may hold
 // what only one install may know. The same folder gives the same bytes. It fails
 // when the folder has errors or needs more than was fetched; check.Folder says which.
-func MakeFetched(fsys fs.FS, fetched map[string]fetch.Result) (Bundle, error) {
+func Make(fsys fs.FS, fetched map[string]fetch.Result) (Bundle, error) {
 	app, files, err := appconfig.Carried(fsys, fetched)
 	if err != nil {
 		return Bundle{}, err

@@ -33,18 +33,18 @@ func TestBundleRoundTrip(t *testing.T) {
 		"components/unused.txt":  "stays behind",
 		"permissions/p.toml":     "type = \"provision\"\nname = \"p\"\ndescription = \"d\"\n",
 	})
-	made, err := bundle.Make(fsys)
+	made, err := bundle.Make(fsys, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range fsys {
 		f.ModTime = time.Now()
 	}
-	again, _ := bundle.Make(fsys)
+	again, _ := bundle.Make(fsys, nil)
 	if diff := cmp.Diff(made, again); diff != "" {
 		t.Errorf("the same folder gave another bundle (-first +second):\n%s", diff)
 	}
-	opened, err := bundle.Open(made.Archives()...)
+	opened, err := bundle.Open(appconfigtest.Archives(made)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestBundleRoundTrip(t *testing.T) {
 
 func TestBundleRefusesErrors(t *testing.T) {
 	t.Parallel()
-	if _, err := bundle.Make(appconfigtest.Folder(map[string]string{"stack.toml": ""})); err == nil {
+	if _, err := bundle.Make(appconfigtest.Folder(map[string]string{"stack.toml": ""}), nil); err == nil {
 		t.Error("a folder with errors was bundled")
 	}
 }
@@ -252,11 +252,11 @@ func TestInstallsStayAtHome(t *testing.T) {
 	if place.HasErrors(diags) || len(app.Installs) != 1 || app.Installs[0].Labels["ring"] == "" {
 		t.Fatalf("installs %+v, diagnostics:\n%s", app.Installs, appconfigtest.Render(diags))
 	}
-	made, err := bundle.Make(root)
+	made, err := bundle.Make(root, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := bundle.Open(made.Archives()...)
+	opened, err := bundle.Open(appconfigtest.Archives(made)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -234,7 +234,7 @@ func TestWithoutFetching(t *testing.T) {
 	if diff := cmp.Diff(want, appconfigtest.Render(diags)); diff != "" {
 		t.Errorf("format (-want +got):\n%s", diff)
 	}
-	if _, err := bundle.Make(fsys); err == nil || !strings.Contains(err.Error(), "is not fetched") {
+	if _, err := bundle.Make(fsys, nil); err == nil || !strings.Contains(err.Error(), "is not fetched") {
 		t.Errorf("bundle: got %v", err)
 	}
 }
@@ -254,11 +254,11 @@ func withFetched() (map[string]string, results) {
 func TestBundleOfFetched(t *testing.T) {
 	t.Parallel()
 	files, fetched := withFetched()
-	made, err := bundle.MakeFetched(appconfigtest.Folder(files), fetched)
+	made, err := bundle.Make(appconfigtest.Folder(files), fetched)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, _ := bundle.MakeFetched(appconfigtest.Folder(files), maps.Clone(fetched)); again.Index.Digest != made.Index.Digest {
+	if again, _ := bundle.Make(appconfigtest.Folder(files), maps.Clone(fetched)); again.Index.Digest != made.Index.Digest {
 		t.Error("the same folder gave another bundle")
 	}
 	want := []string{
@@ -267,7 +267,7 @@ func TestBundleOfFetched(t *testing.T) {
 	}
 	slices.Sort(want)
 	var names []string
-	unpacked := unpack(t, made.Archives()[0])
+	unpacked := unpack(t, appconfigtest.Archives(made)[0])
 	for _, f := range unpacked {
 		names = append(names, f.name)
 	}
@@ -275,7 +275,7 @@ func TestBundleOfFetched(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	opened, err := bundle.Open(made.Archives()...)
+	opened, err := bundle.Open(appconfigtest.Archives(made)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestBundleOfFetched(t *testing.T) {
 func TestBundleIndexIsChecked(t *testing.T) {
 	t.Parallel()
 	files, fetched := withFetched()
-	made, err := bundle.MakeFetched(appconfigtest.Folder(files), fetched)
+	made, err := bundle.Make(appconfigtest.Folder(files), fetched)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,17 +345,17 @@ func TestBundleIndexIsChecked(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := bundle.Open(repack(t, tc.change(unpack(t, made.Archives()[0]))))
+			_, err := bundle.Open(repack(t, tc.change(unpack(t, appconfigtest.Archives(made)[0]))))
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
 	}
-	if _, err := bundle.Open(repack(t, unpack(t, made.Archives()[0]))); err != nil {
+	if _, err := bundle.Open(repack(t, unpack(t, appconfigtest.Archives(made)[0]))); err != nil {
 		t.Errorf("the bundle itself: %v", err)
 	}
 	// An index that leaves something out: it is missed by its place.
-	short := unpack(t, made.Archives()[0])
+	short := unpack(t, appconfigtest.Archives(made)[0])
 	for i := range short {
 		if short[i].name == ".fetched/index.json" {
 			short[i].text = "[]"

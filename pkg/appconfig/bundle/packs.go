@@ -34,15 +34,6 @@ type Bundle struct {
 // All lists what is uploaded, the index last: who finds that finds the packs.
 func (b Bundle) All() []Pack { return append(slices.Clone(b.Packs), b.Index) }
 
-// Archives lists the packs as Open takes them.
-func (b Bundle) Archives() [][]byte {
-	var all [][]byte
-	for _, pack := range b.Packs {
-		all = append(all, pack.Bytes)
-	}
-	return all
-}
-
 // Pack is a part of a bundle: a tar.gz, or the index, which is JSON.
 type Pack struct {
 	Digest string // "sha256:" and the hash of the bytes, in hex

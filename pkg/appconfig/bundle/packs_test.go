@@ -58,7 +58,7 @@ func rename(f fstest.MapFS, file string) {
 
 func bundled(t *testing.T, folder fstest.MapFS) bundle.Bundle {
 	t.Helper()
-	made, err := bundle.Make(folder)
+	made, err := bundle.Make(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestPacksOfRefuses(t *testing.T) {
 	}
 	// Names that are in two packs are refused as in one.
 	folder := bundled(t, appconfigtest.Folder(nil))
-	if _, err := bundle.Open(append(folder.Archives(), folder.Archives()...)...); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := bundle.Open(append(appconfigtest.Archives(folder), appconfigtest.Archives(folder)...)...); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("a file in two packs: got %v", err)
 	}
 }

@@ -46,11 +46,11 @@ func FuzzLoad(f *testing.F) {
 		if place.HasErrors(diags) {
 			return
 		}
-		made, err := bundle.Make(fsys)
+		made, err := bundle.Make(fsys, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		opened, err := bundle.Open(made.Archives()...)
+		opened, err := bundle.Open(appconfigtest.Archives(made)...)
 		if err != nil {
 			t.Fatal(err)
 		}

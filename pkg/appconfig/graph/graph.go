@@ -140,17 +140,6 @@ func (g *Graph) Needs(name string) []string {
 	return out
 }
 
-// Dependents returns what needs a component directly, sorted.
-func (g *Graph) Dependents(name string) []string {
-	var out []string
-	for _, e := range g.Edges {
-		if e.To == name {
-			out = append(out, e.From)
-		}
-	}
-	return out
-}
-
 // Layers groups the components so that each needs only components of earlier
 // layers; those of one layer can be deployed side by side.
 func (g *Graph) Layers() [][]string {

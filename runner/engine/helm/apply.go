@@ -201,7 +201,7 @@ func (a *applying) prepare(ctx context.Context, d *differ, steps, gone []step) e
 	}
 	a.config = &action.Configuration{
 		RESTClientGetter: g, KubeClient: a.writer, Capabilities: caps,
-		Releases:       storage.Init(fenced{Driver: inner, ctx: ctx, inventory: a.inventory}),
+		Releases:       storage.Init(fence(ctx, inner, a.inventory)),
 		Log:            func(string, ...any) {}, // what counts is logged where it is done
 		HookOutputFunc: func(_, _, _ string) io.Writer { return a.job.Stdout },
 	}

@@ -18,16 +18,18 @@ const recordTimeout = 20 * time.Second
 // component is ours.
 type fenced struct {
 	driver.Driver
-	// ctx is a field because the methods that Helm calls have none.
-	ctx       context.Context
-	inventory *kube.Inventory
+	// held checks the claim.
+	held func() error
 }
 
-// held asks also when the job is to stop: how it ended is still recorded.
-func (f fenced) held() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(f.ctx), recordTimeout)
-	defer cancel()
-	return f.inventory.Held(ctx)
+// fence lets the driver write only under the inventory's claim. It asks also
+// when the job is to stop: how it ended is still recorded.
+func fence(ctx context.Context, inner driver.Driver, inventory *kube.Inventory) fenced {
+	return fenced{Driver: inner, held: func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		defer cancel()
+		return inventory.Held(ctx)
+	}}
 }
 
 func (f fenced) Create(key string, r *release.Release) error {

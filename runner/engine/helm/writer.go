@@ -24,9 +24,9 @@ import (
 type writer struct {
 	*helmkube.Client // builds lists of objects, reads logs of pods
 
-	// ctx is a field because the methods that Helm calls have none: it ends when
-	// the job is to stop, which every method takes as the next safe point.
-	ctx       context.Context
+	// ctx ends when the job is to stop, which every method takes as the next safe
+	// point.
+	ctx       context.Context //nolint:containedctx // the methods that Helm calls have none
 	job       *job.Job
 	cluster   *kube.Cluster
 	inventory *kube.Inventory

@@ -132,9 +132,10 @@ func TestRoles(t *testing.T) {
 		auth.LogsWrite:      {auth.RoleLog},
 		auth.JobsWork:       {auth.RoleRunner},
 	}
+	all := []auth.Role{auth.RolePlatform, auth.RoleAdmin, auth.RoleOperator, auth.RoleViewer, auth.RoleCustomer, auth.RoleRunner, auth.RoleLog}
 	for permission, roles := range want {
 		var got []auth.Role
-		for _, role := range auth.Roles() {
+		for _, role := range all {
 			if role.Allows(permission) {
 				got = append(got, role)
 			}
@@ -155,7 +156,7 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("prefix %q of %q", prefix, plain)
 	}
 	other, _, _ := auth.NewToken()
-	if plain == other || !auth.Matches(plain, hash) || auth.Matches(other, hash) || auth.Matches(plain, nil) {
+	if plain == other || !bytes.Equal(auth.Hash(plain), hash) || bytes.Equal(auth.Hash(other), hash) {
 		t.Error("a hash must match its own token only")
 	}
 	for s, want := range map[string]bool{plain: true, plain + "x": false, "brs_" + plain[4:]: false, plain[:46] + "-": false, "": false} {

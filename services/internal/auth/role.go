@@ -61,8 +61,3 @@ var (
 
 // Allows reports whether the role includes the permission.
 func (r Role) Allows(p Permission) bool { return slices.Contains(allowed[r], p) }
-
-// Roles are all roles, for tests that walk them.
-func Roles() []Role {
-	return []Role{RolePlatform, RoleAdmin, RoleOperator, RoleViewer, RoleCustomer, RoleRunner, RoleLog}
-}

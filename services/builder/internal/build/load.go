@@ -24,7 +24,10 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 	if err != nil {
 		return State{}, fmt.Errorf("lock build: %w", err)
 	}
-	s := State{Build: buildOf(row, app.Name)}
+	s := State{}
+	if s.Build, err = buildOf(row, app.Name); err != nil {
+		return State{}, err
+	}
 	if s.Build.Status.ended() {
 		return s, nil
 	}
@@ -45,29 +48,36 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 		return s, fmt.Errorf("find artifacts: %w", err)
 	}
 	for _, m := range made {
+		provenance, err := provenanceFrom(m.ID, m.Provenance)
+		if err != nil {
+			return s, err
+		}
 		s.Reusable = append(s.Reusable, Made{
 			BuildID:    m.ID,
 			Artifact:   jobspec.BuiltArtifact{Repository: optional.Value(m.ArtifactRepository), Digest: optional.Value(m.ArtifactDigest), SizeBytes: optional.Value(m.ArtifactSizeBytes)},
-			Provenance: provenanceFrom(m.Provenance),
+			Provenance: provenance,
 		})
 	}
 	return s, nil
 }
 
-func buildOf(row db.BuilderLockBuildRow, app string) Build {
+func buildOf(row db.BuilderLockBuildRow, app string) (Build, error) {
+	provenance, err := provenanceFrom(row.Build.ID, row.Build.Provenance)
+	if err != nil {
+		return Build{}, err
+	}
 	b := Build{
 		ID: row.Build.ID, OrgID: row.Build.OrgID, AppID: row.Build.AppID, App: app,
 		ComponentID: row.Build.ComponentID, Component: row.ComponentName,
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
 		Commit: optional.Value(row.Build.SourceCommit), Resolved: optional.Value(row.Build.ResolvedDigest),
-		Provenance: provenanceFrom(row.Build.Provenance), Status: Status(row.Build.State), JobID: optional.Value(row.Build.JobID),
+		Provenance: provenance, Status: Status(row.Build.State), JobID: optional.Value(row.Build.JobID),
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
-	var err error
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
 		b.SourceFault = err.Error()
 	}
-	return b
+	return b, nil
 }
 
 func loadJob(ctx context.Context, tx *store.Tx, jobID string) (*Job, error) {
@@ -83,16 +93,21 @@ func loadJob(ctx context.Context, tx *store.Tx, jobID string) (*Job, error) {
 		CancelRequested: row.CancelRequested, Error: optional.Value(row.Error),
 	}
 	if len(row.Result) > 0 {
-		// A result that is none leaves a job without an artifact, which Next
-		// knows what to do with.
+		// The runner wrote it. What is no result leaves a job without an artifact,
+		// which Next knows what to do with.
 		_ = json.Unmarshal(row.Result, &job.Result)
 	}
 	return job, nil
 }
 
 // provenanceFrom reads what this package wrote; nothing before.
-func provenanceFrom(raw json.RawMessage) Provenance {
+func provenanceFrom(build string, raw json.RawMessage) (Provenance, error) {
 	var p Provenance
-	_ = json.Unmarshal(raw, &p)
-	return p
+	if len(raw) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, fmt.Errorf("provenance of build %s: %w", build, err)
+	}
+	return p, nil
 }

@@ -74,23 +74,4 @@ func BenchmarkTransfer(b *testing.B) {
 		_, err = oras.Copy(b.Context(), f.plain(b, "org_a/shop", token), dgst.String(), dst, "", oras.DefaultCopyOptions)
 		must(b, err)
 	})
-	// Another registry, so that nothing is mounted.
-	for _, by := range []string{"berth", "oras"} {
-		other := start(b, nil)
-		otherToken := other.issue(registry.Grant{OrgID: "org_b", Actions: all})
-		pushed := func() digest.Digest {
-			dgst := newArtifact()
-			_, err := oci.Push(b.Context(), src, dgst.String(), shop, "", oci.TransferOptions{})
-			must(b, err)
-			return dgst
-		}
-		run("copy/"+by, pushed, func(dgst digest.Digest) {
-			if by == "berth" {
-				must(b, oci.Copy(b.Context(), shop, dgst, other.remote("org_b/shop", otherToken), "", oci.TransferOptions{}))
-				return
-			}
-			_, err := oras.Copy(b.Context(), f.plain(b, "org_a/shop", token), dgst.String(), other.plain(b, "org_b/shop", otherToken), "", oras.DefaultCopyOptions)
-			must(b, err)
-		})
-	}
 }

@@ -324,7 +324,7 @@ func (c caller) putIndex(packs ...string) string {
 
 func bundleOf(t testing.TB, folder fstest.MapFS) bundle.Bundle {
 	t.Helper()
-	packed, err := bundle.Make(folder)
+	packed, err := bundle.Make(folder, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestSyncOfFetchedContents(t *testing.T) {
 	const readme, block = "https://example.invalid/README.md", "git::https://example.invalid/shared.git//meta.toml?ref=v1"
 	folder := with(hello(), "metadata.toml", "version = \"v2\"\ndisplay_name = \"Hello\"\nreadme = \""+readme+"\"\nsource = \""+block+"\"\n")
 	packed := func(text string) []byte {
-		packed, err := bundle.MakeFetched(folder, map[string]fetch.Result{
+		packed, err := bundle.Make(folder, map[string]fetch.Result{
 			readme: {Contents: []byte(text)}, block: {Contents: []byte("description = \"From there\"\n")},
 		})
 		if err != nil {

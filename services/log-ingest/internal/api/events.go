@@ -15,18 +15,28 @@ import (
 // events is a tail as server-sent events. It is pulled: a reader that is slow
 // holds up its own tail and keeps no lines in memory beyond one look.
 type events struct {
-	ctx    context.Context // of the request: a Reader has no other way to get it
-	cancel context.CancelFunc
-	tail   *streams.Tail
-	limits tailLimits
-	until  time.Time
-	buf    bytes.Buffer
-	ended  bool
+	// next waits for more of the tail, at most for one beat. It ends with io.EOF
+	// when the reader goes away or the service stops.
+	next  func() ([]streams.Numbered, *streams.Stream, error)
+	close func()
+	until time.Time
+	buf   bytes.Buffer
+	ended bool
 }
 
 func newEvents(ctx context.Context, tail *streams.Tail, limits tailLimits) *events {
 	ctx, cancel := context.WithCancel(ctx)
-	e := &events{ctx: ctx, cancel: cancel, tail: tail, limits: limits, until: time.Now().Add(limits.age)}
+	e := &events{
+		next: func() ([]streams.Numbered, *streams.Stream, error) {
+			records, end, err := tail.Next(ctx, limits.beat)
+			if err != nil && ctx.Err() != nil {
+				err = io.EOF
+			}
+			return records, end, err
+		},
+		close: func() { cancel(); tail.Close() },
+		until: time.Now().Add(limits.age),
+	}
 	// The service waits for its requests when it stops: end this one.
 	go func() {
 		select {
@@ -47,9 +57,6 @@ func (e *events) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if err := e.more(); err != nil {
-			if e.ctx.Err() != nil {
-				return 0, io.EOF // the reader went away, or the service stops
-			}
 			return 0, err
 		}
 	}
@@ -57,7 +64,7 @@ func (e *events) Read(p []byte) (int, error) {
 }
 
 func (e *events) more() error {
-	records, end, err := e.tail.Next(e.ctx, e.limits.beat)
+	records, end, err := e.next()
 	if err != nil {
 		return err
 	}
@@ -85,7 +92,6 @@ func (e *events) more() error {
 
 // Close ends the tail.
 func (e *events) Close() error {
-	e.cancel()
-	e.tail.Close()
+	e.close()
 	return nil
 }
