@@ -95,7 +95,7 @@ func TestRooms(t *testing.T) {
 		"/bundle":          {"", "/digest", "/folder", "/fetch"},
 		"/schema/fielddoc": {},
 		"/schema":          {"", "/schema/fielddoc", "/bind", "/place"},
-		"/appconfigtest":   {"", "/check", "/place"},
+		"/appconfigtest":   {"", "/check", "/bundle", "/place"},
 	}
 	for _, p := range list(t, "./appconfig/...") {
 		room := strings.TrimPrefix(p.ImportPath, rooms)

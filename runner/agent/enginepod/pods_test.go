@@ -309,9 +309,10 @@ func TestAdoptedStoppedAndNotAgain(t *testing.T) {
 	if out, _ := os.ReadFile(o.Folder.Stdout()); string(out) != "begun\nsafe\n" || !next.Began() {
 		t.Errorf("the engine said %q, began %v", out, next.Began())
 	}
-	eventually(t, "the Job is gone", func() bool {
+	eventually(t, "the Job and its pod are gone", func() bool {
 		_, err := p.Client.BatchV1().Jobs(p.namespace).Get(t.Context(), job.Name, metav1.GetOptions{})
-		return err != nil
+		pods, listErr := p.Client.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: labelJob + "=" + job.Name})
+		return err != nil && listErr == nil && len(pods.Items) == 0
 	})
 	again := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: job.Name, Labels: job.Labels}, Spec: job.Spec}
 	again.Spec.Selector = nil

@@ -76,10 +76,22 @@ func launch() error {
 		return fmt.Errorf("user %d, as whom the engine runs, cannot get to %s: %w", os.Getuid(), p.Dir, err)
 	}
 	if p.Try {
-		return p.try()
+		if err := p.try(); err != nil {
+			return err
+		}
+		return ready()
+	}
+	if err := ready(); err != nil {
+		return err
 	}
 	err = syscall.Exec(p.Path, append([]string{p.Path}, os.Args[1:]...), p.Env)
 	return fmt.Errorf("start %s as user %d: %w", p.Path, os.Getuid(), err)
+}
+
+// ready says that nothing is left to do but to become the engine.
+func ready() error {
+	_, err := syscall.Write(statusFD, []byte(Ready))
+	return err
 }
 
 // join moves this thread, the one that becomes the engine, into its control

@@ -8,9 +8,14 @@ const Name = "berth-launcher"
 // What the launcher finds open.
 const (
 	planFD    = 3 // to read the plan from
-	statusFD  = 4 // to write on why there is no engine
+	statusFD  = 4 // to write Ready on, or why there is no engine
 	InheritFD = 5 // the first of those that the engine inherits
 )
+
+// Ready is what the launcher writes just before it becomes the engine. What
+// follows, or stands there instead, says why there is none; nothing at all means
+// that something ended the launcher.
+const Ready = "+"
 
 // Plan is what the launcher is to start, and as whom. The arguments are those of
 // the launcher.

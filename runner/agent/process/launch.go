@@ -86,17 +86,20 @@ func (l *Launch) Start(env []string) (*Process, error) {
 	}
 	err := json.NewEncoder(l.plan).Encode(plan)
 	l.plan.Close() // without a plan it ends
-	why, readErr := io.ReadAll(io.LimitReader(l.status, maxWhy))
-	if err = errors.Join(err, readErr); err == nil && len(why) == 0 {
+	said, readErr := io.ReadAll(io.LimitReader(l.status, maxWhy))
+	err = errors.Join(err, readErr)
+	why, ready := strings.CutPrefix(string(said), launcher.Ready)
+	switch {
+	case err != nil:
+	case why != "":
+		err = &launchError{why: why}
+	case !ready:
+		err = errEnded
+	default:
 		return newProcess(l.cmd, s), nil
 	}
-	if err != nil || s.try {
-		_ = l.cmd.Process.Kill()
-	}
+	_ = l.cmd.Process.Kill()
 	_ = l.cmd.Wait()
-	if err == nil {
-		err = &launchError{why: string(why)}
-	}
 	return nil, err
 }
 
@@ -129,6 +132,9 @@ func ownUsers(attr *syscall.SysProcAttr) {
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 	attr.AmbientCaps = []uintptr{capSetPCap, capSysAdmin, capSysResource}
 }
+
+// errEnded: something ended the launcher, and it could not say why.
+var errEnded = errors.New("the launcher ended before it was the engine")
 
 // launchError is what a launcher said.
 type launchError struct{ why string }
