@@ -110,6 +110,37 @@ func (u *upgrade) kill() {
 	_ = u.process.Wait()
 }
 
+// stoppedIn stops the agent as soon as the attempt is in a phase, some
+// milliseconds long, and says whether it was still in it. Otherwise the agent goes
+// on.
+func (u *upgrade) stoppedIn(job, phase string) bool {
+	u.t.Helper()
+	path := filepath.Join(u.dir.Jobs(), job+".1", "attempt.json")
+	in := func() bool {
+		raw, _ := os.ReadFile(path)
+		return strings.Contains(string(raw), phase)
+	}
+	signal := func(s syscall.Signal) {
+		if err := u.process.Process.Signal(s); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); !in(); time.Sleep(100 * time.Microsecond) {
+		if raw, _ := os.ReadFile(path); strings.Contains(string(raw), `"started"`) || strings.Contains(string(raw), `"ended"`) {
+			return false
+		}
+		if time.Now().After(deadline) {
+			return false // it went by, and is over
+		}
+	}
+	signal(syscall.SIGSTOP)
+	if in() && u.enginesOf(job) == 0 {
+		return true
+	}
+	signal(syscall.SIGCONT)
+	return false
+}
+
 // hold stops the next such request, until the test releases it or ends.
 func (u *upgrade) hold(at string) (h *hold, release func()) {
 	u.t.Helper()
@@ -306,25 +337,21 @@ func (u *upgrade) untouched(job string) {
 // and the change is planned and ordered again.
 func (u *upgrade) killedWhenOrdered() {
 	u.t.Helper()
-	u.planned(u.givePlan())
-	var pipe string
-	job := u.giveApply(func(g *given) {
-		// Opening the engine's output is the first thing after the order was
-		// used up; it blocks while nobody reads from the pipe.
-		dir := filepath.Join(u.dir.Jobs(), g.JobID+".1")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			u.t.Fatal(err)
+	var job string
+	for try := 1; ; try++ {
+		u.planned(u.givePlan())
+		job = u.giveApply(nil)
+		if u.stoppedIn(job, `"intent"`) {
+			break
 		}
-		pipe = filepath.Join(dir, "stdout.log")
-		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-			u.t.Fatal(err)
+		if try == 20 {
+			u.t.Fatal("the agent was never caught between the intent and the start of the engine")
 		}
-	})
-	u.hasPhase(job, `"intent"`)
-	u.kill()
-	if err := os.Remove(pipe); err != nil {
-		u.t.Fatal(err)
+		u.applied(job)
+		u.kill()
+		*u = *u.c.begin(u.t)
 	}
+	u.kill()
 	u.start()
 	result := u.plane.result(u.t, job)
 	if result.Outcome != jobspec.OutcomeStale || !strings.Contains(result.Remedy, "nothing was done") {
