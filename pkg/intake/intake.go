@@ -17,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -80,13 +81,18 @@ func (p Pace) left(waited time.Duration, got int64) time.Duration {
 	return min(budget-waited, stall)
 }
 
-// Body is the body of a request. It is used by the request's goroutines one
-// after the other.
+// Body is the body of a request. A proxy's transport may still read it when the
+// handler answers, or has ended: from then on it reads no more, and leaves the
+// connection's deadlines alone.
 type Body struct {
 	body    io.ReadCloser
 	control *http.ResponseController
 	length  int64 // as declared; -1 when it was not
 
+	reading sync.Mutex // held by the one that reads, while it waits for bytes too
+
+	mu     sync.Mutex // guards what follows; held for moments
+	over   bool       // the handler has ended
 	open   bool
 	terms  Terms
 	got    int64
@@ -109,7 +115,12 @@ func BodyOf(ctx context.Context) *Body {
 // the terms allow (http.MaxBytesError), or than there is memory for (ErrFull).
 // Only the first call counts.
 func (b *Body) Open(terms Terms) error {
-	if b == nil || b.open {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.open {
 		return nil
 	}
 	b.open, b.terms = true, terms
@@ -124,18 +135,58 @@ func (b *Body) Open(terms Terms) error {
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	p, err := b.ready(p)
+	if err != nil || len(p) == 0 {
+		return 0, err
+	}
+	begin := time.Now()
+	n, err := b.body.Read(p)
+	return b.count(n, err, time.Since(begin))
+}
+
+// ready is how much of p may be read now; it sets the deadline that the pace
+// allows.
+func (b *Body) ready(p []byte) ([]byte, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
 	case b.err != nil:
-		return 0, b.err
+		return nil, b.err
 	case !b.open:
-		return 0, b.fail(ErrLocked)
+		return nil, b.fail(ErrLocked)
 	case len(p) == 0:
-		return 0, nil
+		return nil, nil
 	}
+	left := b.terms.Pace.left(b.waited, b.got)
+	if left <= 0 {
+		return nil, b.fail(ErrSlow)
+	}
+	// Not every connection has deadlines; then the pace is checked between
+	// reads.
+	_ = b.control.SetReadDeadline(time.Now().Add(left))
 	// One byte more than allowed tells a body that is too large from one that
 	// ends just there.
-	n, err := b.wait(p[:min(int64(len(p)), step, b.terms.MaxBytes-b.got+1)])
+	return p[:min(int64(len(p)), step, b.terms.MaxBytes-b.got+1)], nil
+}
+
+// count takes in what a read brought.
+func (b *Body) count(n int, err error, waited time.Duration) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over {
+		return 0, b.err
+	}
+	b.waited += waited
 	b.got += int64(n)
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		err = ErrSlow
+	case err == nil || errors.Is(err, io.EOF):
+		// net/http keeps reading, to see the peer leave: that may take long.
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
 	switch {
 	case b.got > b.terms.MaxBytes:
 		return 0, b.fail(&http.MaxBytesError{Limit: b.terms.MaxBytes})
@@ -153,28 +204,6 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, b.fail(err)
 }
 
-// wait reads for as long as the pace allows.
-func (b *Body) wait(p []byte) (int, error) {
-	left := b.terms.Pace.left(b.waited, b.got)
-	if left <= 0 {
-		return 0, ErrSlow
-	}
-	begin := time.Now()
-	// Not every connection has deadlines; then the pace is checked between
-	// reads.
-	_ = b.control.SetReadDeadline(begin.Add(left))
-	n, err := b.body.Read(p)
-	b.waited += time.Since(begin)
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return n, ErrSlow
-	case err == nil || errors.Is(err, io.EOF):
-		// net/http keeps reading, to see the peer leave: that may take long.
-		_ = b.control.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
-
 func (b *Body) fail(err error) error {
 	b.err = err
 	return err
@@ -182,7 +211,12 @@ func (b *Body) fail(err error) error {
 
 // Err is why reading ended, nil while it goes on and after the whole body.
 func (b *Body) Err() error {
-	if b == nil || b.ended {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ended {
 		return nil
 	}
 	return b.err
@@ -192,14 +226,36 @@ func (b *Body) Err() error {
 func (b *Body) Close() error { return nil }
 
 // unread reports whether there may be more to come.
-func (b *Body) unread() bool { return b != nil && !b.ended && b.got != b.length }
+func (b *Body) unread() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.ended && b.got != b.length
+}
 
+// release ends reading, also one that waits for bytes, and gives the memory
+// back.
 func (b *Body) release() {
 	if b == nil {
 		return
 	}
-	b.terms.Memory.give(b.terms.Holder, b.held)
-	b.held, b.err = 0, http.ErrBodyReadAfterClose
+	b.mu.Lock()
+	if !b.over {
+		b.terms.Memory.give(b.terms.Holder, b.held)
+	}
+	b.over, b.held, b.err = true, 0, http.ErrBodyReadAfterClose
+	b.mu.Unlock()
+	// net/http would end a read that waits too, but lifts every deadline when it
+	// does.
+	if !b.reading.TryLock() {
+		if b.control.SetReadDeadline(time.Unix(1, 0)) != nil {
+			return
+		}
+		b.reading.Lock() // now nobody reads
+	}
+	b.reading.Unlock()
 }
 
 // Handler locks the bodies of all requests, cuts off peers that stop reading
@@ -213,12 +269,14 @@ func Handler(next http.Handler) http.Handler {
 		inner := r
 		if r.Body != nil && r.Body != http.NoBody {
 			body = &Body{body: r.Body, control: control, length: r.ContentLength}
-			defer body.release()
+			defer body.release() // also after a panic
 			inner = r.WithContext(context.WithValue(r.Context(), contextKey{}, body))
 			inner.Body = body
 		}
 		next.ServeHTTP(&writer{ResponseWriter: w, control: control, body: body, closes: r.ProtoMajor == 1}, inner)
-		if body.unread() {
+		unread := body.unread()
+		body.release()
+		if unread {
 			if r.ProtoMajor == 1 {
 				w.Header().Set("Connection", "close") // no effect once the header is out
 			}

@@ -224,6 +224,48 @@ func TestALockedBodyIsNotRead(t *testing.T) {
 }
 
 // One holder does not take the share of others, and memory comes back.
+// A proxy's transport may still wait for the body when the handler has
+// answered: that neither holds up the end nor keeps the connection open.
+func TestABodyThatIsStillReadWhenTheHandlerEnds(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	address := serve(t, 10, intake.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := intake.BodyOf(r.Context()).Open(intake.Terms{MaxBytes: 1 << 20, Pace: intake.Pace{Grace: time.Hour}}); err != nil {
+			t.Errorf("open: %v", err)
+		}
+		reading := make(chan struct{})
+		go func() {
+			_, err := io.ReadFull(r.Body, make([]byte, 1))
+			close(reading)
+			if err == nil {
+				_, err = io.ReadAll(r.Body)
+			}
+			ended <- err
+		}()
+		<-reading
+		w.WriteHeader(http.StatusUnauthorized)
+	})))
+	conn := dial(t, address)
+	post(t, conn, 100_000)
+	if _, err := io.WriteString(conn, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := answer(t, conn); status != http.StatusUnauthorized {
+		t.Errorf("answered %d, want 401", status)
+	}
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("the body ended without an error")
+		}
+	case <-time.After(patience):
+		t.Error("reading goes on after the handler has ended")
+	}
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection stays open: %v", err)
+	}
+}
+
 func TestMemoryIsShared(t *testing.T) {
 	t.Parallel()
 	memory := intake.NewMemory(10<<10, 4<<10)
