@@ -61,6 +61,11 @@ func missingIn(dir string) (missing []string) {
 	return missing
 }
 
+func isExecutable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
 // sourceTree looks for a clone around a folder, then around the current one.
 func sourceTree(start string) (root string, ok bool) {
 	starts := []string{start}
