@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/localpg"
 )
 
@@ -115,7 +116,7 @@ func (h home) secret() (string, error) {
 	text, err := os.ReadFile(h.file("secret"))
 	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte(rand.Text())
-		err = os.WriteFile(h.file("secret"), text, 0o600)
+		err = durable.WriteFile(h.file("secret"), text, 0o600)
 	}
 	return string(text), err
 }
