@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -26,23 +27,13 @@ func (c *cli) changesCommand() *cobra.Command {
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-			resp, err := client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{
-				Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)), Limit: &limit, After: after,
-			})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
+		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
+			Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.changeView())
+		return printList(c, items, table.Change(c.now()))
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
@@ -192,11 +183,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 // acceptanceWith finds the acceptance of a release that waits for a decision next
 // to a change of the same workflow.
 func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
-	resp, err := client.GetWorkflowWithResponse(ctx, change.WorkflowID, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
-	}
-	w, err := api.Body(resp.JSON200)
+	w, err := client.Workflow(ctx, change.WorkflowID)
 	if err != nil {
 		return nil, err
 	}
@@ -214,11 +201,7 @@ func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ct
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {
-	resp, err := client.GetWorkflowWithResponse(ctx, workflow, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON200)
+	w, err := client.Workflow(ctx, workflow)
 	if err != nil {
 		return err
 	}
@@ -251,22 +234,4 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
-}
-
-func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
-	return output.View[ctlapi.ChangeSummary]{
-		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
-		None: "no changes",
-		Columns: []output.Column[ctlapi.ChangeSummary]{
-			{Head: "ID", Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
-			{Head: "INSTALL", Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
-			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return value(x.Resource).Name }},
-			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
-			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
-			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
-			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
-			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(value(x.EffectDigest)) }},
-			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},
-		},
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -98,7 +99,7 @@ func (c *cli) examineMachine(ctx context.Context) []finding {
 	} else {
 		found = append(found, good("postgres", "%s", bin))
 	}
-	if path, err := exec.LookPath(firstOf(c.getenv("BERTH_TERRAFORM"), "terraform")); err == nil {
+	if path, err := exec.LookPath(cmp.Or(c.getenv("BERTH_TERRAFORM"), "terraform")); err == nil {
 		found = append(found, good("terraform", "%s", path))
 	} else if c.getenv("BERTH_TERRAFORM") != "" {
 		found = append(found, finding{What: "terraform", Detail: "BERTH_TERRAFORM is not an executable: " + c.getenv("BERTH_TERRAFORM"), Remedy: "point it at a Terraform, or unset it"})
@@ -169,7 +170,7 @@ func (c *cli) examineBerth(ctx context.Context) []finding {
 	if clock, ok := examineClock(resp.HTTPResponse, c.now()); ok {
 		found = append(found, clock)
 	}
-	runners, err := listRunners(ctx, client, 0, "")
+	runners, err := client.Runners(ctx, 0, "")
 	if err != nil {
 		return append(found, bad("runners", err))
 	}
@@ -183,8 +184,8 @@ func (c *cli) examineBerth(ctx context.Context) []finding {
 		case r.Online:
 			found = append(found, good(what, "online, switch %s, trust %s", r.Switch, r.Trust))
 		default:
-			found = append(found, finding{What: what, Detail: fmt.Sprintf("%s, last seen %s ago", r.State, firstOf(c.ageOf(r.LastSeenAt), "never")),
-				Remedy: "start it on its machine (here: berth up), then berth why " + firstOf(refName(r.Install), r.Name)})
+			found = append(found, finding{What: what, Detail: fmt.Sprintf("%s, last seen %s ago", r.State, cmp.Or(c.ageOf(r.LastSeenAt), "never")),
+				Remedy: "start it on its machine (here: berth up), then berth why " + cmp.Or(value(r.Install).Name, r.Name)})
 		}
 	}
 	return found

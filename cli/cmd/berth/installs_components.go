@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -48,7 +49,7 @@ any other.`,
 			return err
 		}
 		output.Printf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
-		return printOne(c, *install, c.installView())
+		return printOne(c, *install, table.Install(c.now()))
 	})
 	return cmd
 }
@@ -61,7 +62,7 @@ syncing it changes nothing. Sensitive inputs are left out; a comment names them.
 		Example: "  berth installs config acme > ./app/installs/acme.toml",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		install, err := getInstall(ctx, client, args[0])
+		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -27,7 +28,7 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, page.Items, c.orgView())
+		return printList(c, page.Items, table.Org(c.now()))
 	})
 	var admin string
 	create := &cobra.Command{
@@ -109,16 +110,5 @@ func saveChain(ctx context.Context, client *api.Client, chain string, w io.Write
 		if len(page.Items) == 0 || last >= page.HeadSeq {
 			return last, nil
 		}
-	}
-}
-
-func (c *cli) orgView() output.View[ctlapi.Org] {
-	return output.View[ctlapi.Org]{
-		Name: func(o ctlapi.Org) string { return o.Name },
-		Columns: []output.Column[ctlapi.Org]{
-			{Head: "NAME", Cell: func(o ctlapi.Org) string { return o.Name }},
-			{Head: "AGE", Cell: func(o ctlapi.Org) string { return c.age(o.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(o ctlapi.Org) string { return o.ID }},
-		},
 	}
 }

@@ -54,11 +54,7 @@ func failedSteps(ctx context.Context, client *api.Client, what string) ([]string
 		}
 		what = newest.ID
 	}
-	resp, err := client.GetWorkflowWithResponse(ctx, what, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
-	}
-	w, err := api.Body(resp.JSON200)
+	w, err := client.Workflow(ctx, what)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -56,7 +57,7 @@ func (t timeoutError) Error() string {
 func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflow, how watching) error {
 	if !how.watch && !how.autoApprove {
 		if c.forPrograms() {
-			return printOne(c, *w, c.workflowView())
+			return printOne(c, *w, table.Workflow(c.now()))
 		}
 		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 		return nil
@@ -82,7 +83,7 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 		}
 	}
 	if c.forPrograms() {
-		if err := printOne(c, *w, c.workflowView()); err != nil {
+		if err := printOne(c, *w, table.Workflow(c.now())); err != nil {
 			return err
 		}
 	}

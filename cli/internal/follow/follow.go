@@ -138,11 +138,7 @@ func (f *Follower) draw(w *ctlapi.Workflow) {
 // decision it reads again, as others may be open then.
 func (f *Follower) look(ctx context.Context, id string, handled map[string]bool) (*ctlapi.Workflow, error) {
 	for {
-		resp, err := f.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-		if err != nil {
-			return nil, err
-		}
-		w, err := api.Body(resp.JSON200)
+		w, err := f.Client.Workflow(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -176,11 +172,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err error) {
 	shown := make([]ctlapi.Change, len(ids))
 	for i := len(ids) - 1; i >= 0; i-- {
-		resp, err := f.Client.GetChangeWithResponse(ctx, ids[i])
-		if err != nil {
-			return false, err
-		}
-		change, err := api.Body(resp.JSON200)
+		change, err := f.Client.Change(ctx, ids[i])
 		if err != nil {
 			return false, err
 		}
