@@ -3,14 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/pager"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -73,8 +76,9 @@ func forReason(change *ctlapi.Change) string {
 	return ""
 }
 
-// deciding are the flags of approve and deny.
+// deciding says what is decided, and how.
 type deciding struct {
+	answer           follow.Answer
 	autoApprove, all bool
 	note             string
 }
@@ -101,7 +105,8 @@ With --all, everything that a workflow proposes now and later is approved.`,
 			if how.all {
 				return c.approveAll(ctx, client, args[0], how)
 			}
-			return c.decide(ctx, client, args[0], follow.Approve, how)
+			how.answer = follow.Approve
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
@@ -117,27 +122,23 @@ func (c *cli) denyCommand() *cobra.Command {
 		Short: "Deny a change; nothing is changed",
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
-			how.autoApprove = true // a no needs no second thought
-			return c.decide(ctx, client, args[0], follow.Deny, how)
+			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
 	return cmd
 }
 
-// decide shows a change and answers it.
-func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer follow.Answer, how deciding) error {
+// decide shows a change, and what is decided with it, and answers.
+func (c *cli) decide(ctx context.Context, client *api.Client, id string, how deciding) error {
 	change, err := client.Change(ctx, id)
 	if err != nil {
 		return err
 	}
-	shown := []ctlapi.Change{*change}
-	if change.State == ctlapi.ChangeStateProposed && change.Kind != ctlapi.ChangeKindAccept {
-		release, err := c.acceptanceWith(ctx, client, change)
-		if err != nil {
-			return err
-		}
-		shown = append(shown, release...)
+	shown, err := follow.Together(ctx, client, change)
+	if err != nil {
+		return err
 	}
 	inOrder := slices.Clone(shown)
 	slices.Reverse(inOrder) // what was asked for comes last
@@ -148,18 +149,11 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve to approve what was just shown")
-		}
-		if answer, err = c.ask(ctx, question(*change, "")); err != nil {
+		if how.answer, err = c.askOnce(ctx, ask.Question(*change, "")); err != nil {
 			return err
 		}
-		if answer == follow.Later {
-			output.Println(c.err, "nothing was decided")
-			return outcome(exitWaits)
-		}
 	}
-	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
+	if err := follow.Decide(ctx, client, shown, follow.Decision{Answer: how.answer, Note: how.note}); err != nil {
 		return err
 	}
 	if change, err = client.Change(ctx, id); err != nil {
@@ -169,7 +163,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return c.printChange(change, false)
 	}
 	word := "approved"
-	if answer == follow.Deny {
+	if how.answer == follow.Deny {
 		word = "denied"
 	}
 	for _, s := range shown {
@@ -180,24 +174,18 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	return nil
 }
 
-// acceptanceWith finds the acceptance of a release that waits for a decision next
-// to a change of the same workflow.
-func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
-	w, err := client.Workflow(ctx, change.WorkflowID)
-	if err != nil {
-		return nil, err
+// askOnce asks what to do about what was just shown. To decide later ends the
+// command.
+func (c *cli) askOnce(ctx context.Context, question string) (follow.Answer, error) {
+	if !c.canAsk() {
+		return follow.Later, usagef("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
 	}
-	for _, open := range follow.Undecided(*w) {
-		if open.Kind != ctlapi.ChangeKindAccept {
-			continue
-		}
-		release, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return nil, err
-		}
-		return []ctlapi.Change{*release}, nil
+	answer, err := c.ask(ctx, question)
+	if err == nil && answer == follow.Later {
+		output.Println(c.err, "nothing was decided")
+		err = outcome(exitWaits)
 	}
-	return nil, nil
+	return answer, err
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {
@@ -205,22 +193,15 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	if err != nil {
 		return err
 	}
-	var proposed []ctlapi.Change
-	for _, open := range follow.Undecided(*w) {
-		change, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return err
-		}
-		proposed = append(proposed, *change)
+	proposed, err := follow.Proposed(ctx, client, w)
+	if err != nil {
+		return err
 	}
 	if err := c.showChanges(c.err, changes.Options{Text: true}, proposed...); err != nil {
 		return err
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve")
-		}
-		answer, err := c.ask(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
+		answer, err := c.askOnce(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
 		if err != nil {
 			return err
 		}
@@ -234,4 +215,37 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
+}
+
+// showChanges shows changes whole. On a terminal, what does not fit on it goes
+// through a pager; what has to be in sight for a decision is shown after that
+// again.
+func (c *cli) showChanges(w io.Writer, o changes.Options, list ...ctlapi.Change) error {
+	o.Color = c.colorOn(w)
+	var lines []string
+	for _, change := range list {
+		lines = append(lines, changes.Lines(change, o)...)
+	}
+	screen := follow.Screen{W: w}
+	paged, err := c.pager(w).Page(lines)
+	switch {
+	case err != nil:
+		return err
+	case !paged:
+		screen.Print(lines...)
+	default:
+		for _, change := range list {
+			screen.Print(changes.Brief(change)...)
+		}
+	}
+	return nil
+}
+
+// pager pages what is written to w.
+func (c *cli) pager(w io.Writer) pager.Pager {
+	p := pager.Pager{Getenv: c.getenv, Off: c.noPager, Err: c.err}
+	if isTerminal(c.in) && isTerminal(c.out) {
+		p.Screen, _ = terminal(w)
+	}
+	return p
 }

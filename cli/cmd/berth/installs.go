@@ -207,48 +207,6 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 	return "", usagef("there are several apps: say which with --app")
 }
 
-func (c *cli) installsInputs() *cobra.Command {
-	var set, unset []string
-	cmd := &cobra.Command{
-		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
-		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
-and --unset a new version of the inputs is made. Nothing is deployed by that: the next
-berth deploy takes the new values.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
-	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
-	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := pairs[ctlapi.InputValues]("--set", set)
-		if err != nil {
-			return err
-		}
-		var inputs *ctlapi.Inputs
-		if values == nil && len(unset) == 0 {
-			resp, err := client.GetInputsWithResponse(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-		} else {
-			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
-		}
-		return printList(c, inputs.Items, table.Input())
-	})
-	return cmd
-}
-
 func (c *cli) installsResources() *cobra.Command {
 	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox, each component", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -322,7 +280,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how})
 	})
 	return cmd
 }
@@ -335,22 +293,9 @@ func (c *cli) installsDeprovision() *cobra.Command {
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		how.watch = how.watch || plan
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how})
 	})
 	return cmd
-}
-
-// start starts a workflow, through the one door that there is.
-func (c *cli) start(ctx context.Context, client *api.Client, install string, request ctlapi.WorkflowRequest, how watching) error {
-	resp, err := client.CreateWorkflowWithResponse(ctx, install, &ctlapi.CreateWorkflowParams{}, request)
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON202)
-	if err != nil {
-		return err
-	}
-	return c.started(ctx, client, w, how)
 }
 
 func (c *cli) installsForget() *cobra.Command {

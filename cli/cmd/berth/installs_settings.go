@@ -13,6 +13,48 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
+func (c *cli) installsInputs() *cobra.Command {
+	var set, unset []string
+	cmd := &cobra.Command{
+		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
+		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
+and --unset a new version of the inputs is made. Nothing is deployed by that: the next
+berth deploy takes the new values.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
+	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		values, err := pairs[ctlapi.InputValues]("--set", set)
+		if err != nil {
+			return err
+		}
+		var inputs *ctlapi.Inputs
+		if values == nil && len(unset) == 0 {
+			resp, err := client.GetInputsWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+		} else {
+			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
+		}
+		return printList(c, inputs.Items, table.Input())
+	})
+	return cmd
+}
+
 func (c *cli) installsToggle() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
