@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -36,7 +37,7 @@ func (c *cli) actionsRun() *cobra.Command {
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input of the action, name=value")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := pairs[map[string]string]("--input", inputs)
+		values, err := usage.Pairs[map[string]string]("--input", inputs)
 		if err != nil {
 			return err
 		}

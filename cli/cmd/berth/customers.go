@@ -40,7 +40,7 @@ func (c *cli) customersCommand() *cobra.Command {
 		if err := usage.Nameable("a customer", args[0]); err != nil {
 			return err
 		}
-		marks, err := pairs[ctlapi.Labels]("--label", labels)
+		marks, err := usage.Pairs[ctlapi.Labels]("--label", labels)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -129,11 +128,11 @@ prints what the customer runs there.`,
 		if err := usage.Nameable("an install", args[0]); err != nil {
 			return err
 		}
-		values, err := pairs[ctlapi.InputValues]("--input", inputs)
+		values, err := usage.Pairs[ctlapi.InputValues]("--input", inputs)
 		if err != nil {
 			return err
 		}
-		marks, err := pairs[ctlapi.Labels]("--label", labels)
+		marks, err := usage.Pairs[ctlapi.Labels]("--label", labels)
 		if err != nil {
 			return err
 		}
@@ -170,22 +169,6 @@ prints what the customer runs there.`,
 		return c.watch(ctx, client, workflow, how)
 	})
 	return cmd
-}
-
-// pairs reads repeated name=value flags; nil when there are none.
-func pairs[M ~map[string]string](flag string, list []string) (*M, error) {
-	if len(list) == 0 {
-		return nil, nil //nolint:nilnil // nothing was given
-	}
-	m := M{}
-	for _, entry := range list {
-		name, value, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, usagef("%s %q is not name=value", flag, entry)
-		}
-		m[name] = value
-	}
-	return &m, nil
 }
 
 // onlyApp saves typing where there is no choice.

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -25,7 +26,7 @@ berth deploy takes the new values.`,
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
 	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := pairs[ctlapi.InputValues]("--set", set)
+		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
 		if err != nil {
 			return err
 		}
