@@ -9,8 +9,52 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
+
+func (c *cli) installsInputs() *cobra.Command {
+	var set, unset []string
+	cmd := &cobra.Command{
+		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
+		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
+and --unset a new version of the inputs is made. Nothing is deployed by that: the next
+berth deploy takes the new values.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
+	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
+		if err != nil {
+			return err
+		}
+		var inputs *ctlapi.Inputs
+		if values == nil && len(unset) == 0 {
+			resp, err := client.GetInputsWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+		} else {
+			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
+		}
+		return printList(c, inputs.Items, table.Input())
+	})
+	return cmd
+}
 
 func (c *cli) installsToggle() *cobra.Command {
 	cmd := &cobra.Command{
@@ -48,7 +92,7 @@ any other.`,
 			return err
 		}
 		output.Printf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
-		return printOne(c, *install, c.installView())
+		return printOne(c, *install, table.Install(c.now()))
 	})
 	return cmd
 }
@@ -61,7 +105,7 @@ syncing it changes nothing. Sensitive inputs are left out; a comment names them.
 		Example: "  berth installs config acme > ./app/installs/acme.toml",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		install, err := getInstall(ctx, client, args[0])
+		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}

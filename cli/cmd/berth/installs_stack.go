@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/enrolcode"
 )
@@ -42,7 +42,7 @@ as uncertain.`,
 		if err != nil {
 			return err
 		}
-		return printOne(c, *stack, c.stackView())
+		return printOne(c, *stack, table.Stack(c.now()))
 	})
 	return cmd
 }
@@ -78,21 +78,4 @@ berth-runner preflight --code @%[1]s.code
 berth-runner manifest --code @%[1]s.code%[5]s | kubectl apply -f -
 `, code.Install, made.ExpiresAt.Local().Format("2006-01-02 15:04"), say, made.Code, image)
 	return err
-}
-
-func (c *cli) stackView() output.View[ctlapi.Stack] {
-	runner := func(s ctlapi.Stack) ctlapi.Runner { return value(s.Runner) }
-	return output.View[ctlapi.Stack]{
-		Name: func(s ctlapi.Stack) string { return s.ID },
-		Columns: []output.Column[ctlapi.Stack]{
-			{Head: "STACK", Cell: func(s ctlapi.Stack) string { return string(s.Kind) }},
-			{Head: "VERSION", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(s.Version) }},
-			{Head: "STATE", Cell: func(s ctlapi.Stack) string { return string(s.State) }},
-			{Head: "RUNNER", Cell: func(s ctlapi.Stack) string { return string(runner(s).State) }},
-			{Head: "ONLINE", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(runner(s).Online) }},
-			{Head: "AGE", Cell: func(s ctlapi.Stack) string { return c.age(s.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(s ctlapi.Stack) string { return s.ID }},
-			{Head: "RUNNER ID", Wide: true, Cell: func(s ctlapi.Stack) string { return runner(s).ID }},
-		},
-	}
 }
