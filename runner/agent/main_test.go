@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -45,8 +46,18 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 2 && os.Args[1] == "version":
 		os.Exit(0)
 	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", atOnce) // a number: cannot fail
+	}
 	os.Exit(m.Run())
 }
+
+// atOnce is how many tests run at the same time: they wait more than they work.
+// -parallel on the command line wins.
+const atOnce = "6"
 
 // engine works on a job directory. A plan and an apply do what a module would:
 // read, lock and write the state, and leave an effect in the install directory.
