@@ -390,8 +390,10 @@ func newGround(t *testing.T) (dir string, g ground) {
 		t.Fatal(err)
 	}
 	g.binary = filepath.Join(dir, "engine")
-	if out, err := exec.CommandContext(t.Context(), "cp", self, g.binary).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	if os.Link(self, g.binary) != nil { // another user's file, or on another disk
+		if out, err := exec.CommandContext(t.Context(), "cp", self, g.binary).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
 	}
 	if err := os.Chmod(g.binary, 0o755); err != nil {
 		t.Fatal(err)
