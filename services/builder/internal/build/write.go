@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/release"
@@ -45,11 +46,11 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 	case Succeed:
 		return w.succeed(ctx, tx, b, d.Artifact, provenanceOf(b, *s.Job), "")
 	case Fail:
-		w.log(ctx, tx, b, Failed, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
+		w.log(ctx, tx, b, model.BuildFailed, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
-		w.log(ctx, tx, b, Cancelled, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: optional.Of(d.Error)})
+		w.log(ctx, tx, b, model.BuildCancelled, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
 	}
@@ -95,12 +96,12 @@ func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made job
 	if err != nil {
 		return fmt.Errorf("succeed: %w", err)
 	}
-	w.log(ctx, tx, b, Succeeded, "")
+	w.log(ctx, tx, b, model.BuildSucceeded, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
 // log says that the build ended, once that is so.
-func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status Status, text string) {
+func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status model.BuildState, text string) {
 	tx.AfterCommit(func() {
 		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status)
 		if text != "" {

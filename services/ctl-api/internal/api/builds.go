@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -200,11 +201,11 @@ func buildSource(raw json.RawMessage) (apigen.BuildSource, error) {
 }
 
 // buildVersion rises with the states that a build goes through.
-func buildVersion(state string) int64 {
+func buildVersion(state model.BuildState) int64 {
 	switch state {
-	case "queued":
+	case model.BuildQueued:
 		return 1
-	case "running":
+	case model.BuildRunning:
 		return 2
 	}
 	return 3

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -171,7 +172,7 @@ func (st standing) state() (apigen.ConfigState, int64) {
 	state, version := apigen.ConfigStateBuilding, int64(1)
 	for _, it := range st.items {
 		version += it.BuildVersion
-		if it.BuildState == "failed" || it.BuildState == "cancelled" {
+		if it.BuildState == model.BuildFailed || it.BuildState == model.BuildCancelled {
 			state = apigen.ConfigStateFailed
 		}
 	}

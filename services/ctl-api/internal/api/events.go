@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -68,7 +69,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, workflowID string, after int64) error {
 	for {
 		var rows []ctldb.WorkflowEventsAfterRow
-		var state string
+		var state model.WorkflowState
 		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 			// First the state, then the events: a workflow seen finished has all
 			// its events in the read that follows.
@@ -96,7 +97,7 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 		if len(rows) == eventBatch {
 			continue
 		}
-		if finishedWorkflow(apigen.WorkflowState(state)) {
+		if state.Finished() {
 			_, err := fmt.Fprintf(w, "event: end\ndata: {\"state\":%q}\n\n", state)
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -50,7 +51,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
 		State: f.State.Tree, StateVersion: int(f.State.Version),
 	}
-	if f.Install.State == "live" && f.App != nil {
+	if f.Install.State == model.InstallLive && f.App != nil {
 		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -101,7 +102,7 @@ type NewEnrolment struct {
 // that it is gone.
 func (s *Service) Enrol(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewEnrolment, error) {
 	runner, err := tx.StackRunner(ctx, &install.ID)
-	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == "revoked" {
+	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == model.RunnerRevoked {
 		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "the runner of install %s is revoked", install.Name), fault.Code("runner_revoked"))
 	}
 	if err != nil {

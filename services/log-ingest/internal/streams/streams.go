@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/logdb"
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
@@ -76,7 +77,7 @@ type Stream struct {
 }
 
 // Complete says that the end is known and no line is missing.
-func (s Stream) Complete() bool { return s.State == "finished" && len(s.Gaps) == 0 }
+func (s Stream) Complete() bool { return s.State == model.StreamFinished && len(s.Gaps) == 0 }
 
 // maxGaps is how many gaps are listed.
 const maxGaps = 100
