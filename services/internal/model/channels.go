@@ -1,12 +1,15 @@
 package model
 
-// The channels of NOTIFY. A notification is a hint that something moved; its key
+// Channel is one of NOTIFY. A notification is a hint that something moved; its key
 // says of what.
+type Channel string
+
+// The channels, each with its key.
 const (
-	ChannelJobs     = "berth_jobs"     // runner id: a job of it was queued or is to be cancelled
-	ChannelSettings = "berth_settings" // install id: its settings have a new version
-	ChannelRevoked  = "berth_revoked"  // what was revoked
-	ChannelWorkflow = "berth_workflow" // workflow id: something of it moved
-	ChannelBuild    = "berth_build"    // app id: a build of it moved or a release was made
-	ChannelLogs     = "log_streams"    // stream id: it has more lines or has ended
+	ChannelJobs     Channel = "berth_jobs"     // runner: a job of it was queued, or is to be stopped
+	ChannelSettings Channel = "berth_settings" // runner: its settings have a newer version
+	ChannelRevoked  Channel = "berth_revoked"  // token or runner that is good no more
+	ChannelWorkflow Channel = "berth_workflow" // workflow: it has more events
+	ChannelBuild    Channel = "berth_build"    // app: a build of it moved, or a release of it was made
+	ChannelLogs     Channel = "log_streams"    // log stream: it has more lines, or has ended
 )

@@ -13,18 +13,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
-
-// jobsChannel wakes runner-api for a runner, see its claim.
-const jobsChannel = "berth_jobs"
 
 // write does a decision that changes rows; others change nothing.
 func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision) error {
 	b := s.Build
 	if d.Act.moves() {
-		tx.NotifyAfterCommit(release.Channel, b.AppID)
+		tx.NotifyAfterCommit(model.ChannelBuild, b.AppID)
 	}
 	switch d.Act {
 	case RecordSource:
@@ -39,7 +35,7 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
 			return fmt.Errorf("stop job: %w", err)
 		}
-		tx.NotifyAfterCommit(jobsChannel, s.Job.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made.Artifact, d.Made.Provenance, d.Made.BuildID)
@@ -83,7 +79,7 @@ func (w *Worker) queueJob(ctx context.Context, tx *database.Tx, s State, d Decis
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, d.RunnerID)
+	tx.NotifyAfterCommit(model.ChannelJobs, d.RunnerID)
 	return tx.BuilderSetJob(ctx, builderdb.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
 }
 

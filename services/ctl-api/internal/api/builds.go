@@ -14,7 +14,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -62,7 +61,7 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 			}
 			out.Items = append(out.Items, build)
 		}
-		tx.NotifyAfterCommit(release.Channel, app.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, app.ID)
 		return fmt.Sprintf("build %d components of app %s again", len(ids), app.Name), nil
 	})
 	return out, err
@@ -78,7 +77,7 @@ func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject)
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetBuild200JSONResponse(view), err
 }
 

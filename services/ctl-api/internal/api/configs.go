@@ -43,7 +43,7 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 		if sync.DryRun {
 			return "", errRollback
 		}
-		tx.NotifyAfterCommit(release.Channel, result.App.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, result.App.ID)
 		if !result.Created {
 			return "sync app " + result.App.Name + ": nothing new", nil
 		}
@@ -98,7 +98,7 @@ func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObjec
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetConfig200JSONResponse(view), err
 }
 

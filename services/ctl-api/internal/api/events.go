@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -55,7 +54,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	}
 	r, w := io.Pipe()
 	go func() {
-		sub := s.Listener.Subscribe(events.Channel, req.Workflow)
+		sub := s.Listener.Subscribe(model.ChannelWorkflow, req.Workflow)
 		defer sub.Close()
 		w.CloseWithError(s.sendEvents(ctx, w, sub, req.Workflow, after))
 	}()

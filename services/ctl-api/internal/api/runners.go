@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -62,7 +61,7 @@ func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerReques
 		if err := tx.RevokeRegistryTokensOfRunner(ctx, req.Runner); err != nil {
 			return "", err
 		}
-		tx.NotifyAfterCommit(access.RevokedChannel, req.Runner)
+		tx.NotifyAfterCommit(model.ChannelRevoked, req.Runner)
 		var err error
 		out, err = s.findRunner(ctx, tx, req.Runner)
 		return "revoke runner " + req.Runner, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -91,7 +90,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || model.WorkflowState(view.State).Finished(), err
 	}
-	err := s.wait(ctx, req.Params.Wait, events.Channel, func() string { return req.Workflow }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelWorkflow, func() string { return req.Workflow }}, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 

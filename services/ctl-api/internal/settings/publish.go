@@ -20,10 +20,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// Channel is notified with a runner's id after a commit that published new
-// settings for it.
-const Channel = "berth_settings"
-
 // renewBefore is how long before they expire settings are signed again, though
 // nothing changed.
 const renewBefore = jobspec.SettingsLifetime / 2
@@ -81,7 +77,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 	if err != nil {
 		return time.Time{}, fmt.Errorf("store settings: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, f.Runner.ID)
+	tx.NotifyAfterCommit(model.ChannelSettings, f.Runner.ID)
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -149,7 +148,7 @@ func (s *Service) Remove(ctx context.Context, tx *database.Tx, install ctldb.Ins
 	if err := tx.RevokeRunnerOfInstall(ctx, runner.ID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	if install.StackKind != KindLocal {
 		return nil // nobody here started it
 	}

@@ -76,7 +76,7 @@ func cancelJob(ctx context.Context, tx *database.Tx, s subject, jobID string) er
 	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	tx.NotifyAfterCommit(model.ChannelJobs, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": jobID, "step": s.step.Name, "cancel": true}))
 }
 

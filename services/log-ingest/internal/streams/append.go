@@ -122,7 +122,7 @@ func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head l
 	if err != nil {
 		return fmt.Errorf("move log head: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, id)
+	tx.NotifyAfterCommit(model.ChannelLogs, id)
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Strea
 			if err := tx.FinishLogStream(ctx, logdb.FinishLogStreamParams{StreamID: by.Stream, LateRedaction: end.LateRedaction}); err != nil {
 				return fmt.Errorf("finish log stream: %w", err)
 			}
-			tx.NotifyAfterCommit(Channel, by.Stream)
+			tx.NotifyAfterCommit(model.ChannelLogs, by.Stream)
 		}
 		now, err := get(ctx, tx, by.Stream)
 		if err != nil {

@@ -23,10 +23,6 @@ import (
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
-// Channel is where the ids of streams with new lines, or with an end, are
-// notified. The service that closes a stream notifies here too.
-const Channel = "log_streams"
-
 // chunksPerLook bounds what one look at the rows brings into memory: at most
 // this many batches of 1 MiB.
 const chunksPerLook = 4

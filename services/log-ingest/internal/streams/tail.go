@@ -28,7 +28,7 @@ func (s *Streams) Tail(ctx context.Context, org, id string, after int64) (*Tail,
 		return nil, err
 	}
 	// Subscribed before the first look: what comes after the look wakes.
-	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(Channel, id)}, nil
+	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(model.ChannelLogs, id)}, nil
 }
 
 // Close ends the tail; it may be called more than once.

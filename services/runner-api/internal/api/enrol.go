@@ -167,7 +167,7 @@ func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) 
 	if _, err := a.settle(ctx, tx, runnerID, nil, reason); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(ChannelRevoked, runnerID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runnerID)
 	return nil
 }
 

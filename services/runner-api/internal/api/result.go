@@ -98,7 +98,7 @@ func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, state mod
 		if err != nil {
 			return err
 		}
-		tx.NotifyAfterCommit(ChannelJobs, at.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, at.RunnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
 	body, err := json.Marshal(model.JobResult{Result: r, Reported: reported})

@@ -146,7 +146,7 @@ func (a *API) openSession(ctx context.Context, tx *database.Tx, runner runnerdb.
 		}
 	}
 	// All replicas drop what they know of the older session.
-	tx.NotifyAfterCommit(ChannelRevoked, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	return apigen.OpenSession200JSONResponse{
 		SessionID: sessionID, Token: token, Epoch: epoch, Jobs: jobs, SettingsVersion: settings,
 		LeaseSeconds: int(a.Lease.Seconds()), RenewSeconds: max(1, int(a.Lease.Seconds()/3)),

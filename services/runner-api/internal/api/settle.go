@@ -67,7 +67,7 @@ func endAttempt(ctx context.Context, tx *database.Tx, runnerID string, row runne
 		return err
 	}
 	if fate == session.Requeued {
-		tx.NotifyAfterCommit(ChannelJobs, runnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, runnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
 	}
 	state, result := obituary(row, fate)
