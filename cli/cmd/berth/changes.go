@@ -26,8 +26,8 @@ func (c *cli) changesCommand() *cobra.Command {
 	list.Flags().StringVar(&install, "install", "", "only of this install")
 	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
-		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
-		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
+		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
+		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{

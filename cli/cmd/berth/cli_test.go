@@ -104,7 +104,7 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 	t.Parallel()
 	proposed := ctlapi.Step{State: ctlapi.StepStateWaiting, Change: &ctlapi.ChangeSummary{ID: "chg_7", State: ctlapi.ChangeStateProposed}}
 	planned := func(noChange bool) ctlapi.Step {
-		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
+		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStatePlanned, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
 	}
 	failed := ctlapi.Step{ID: "stp_1", Name: "sandbox", State: ctlapi.StepStateFailed, Error: optional("exit\nstatus 1"), Remedy: optional("fix it")}
 	refused := failed
