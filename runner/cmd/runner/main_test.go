@@ -155,7 +155,9 @@ func TestStatusCannotSteerTheTerminal(t *testing.T) {
 		{"preflight", "--code", hostile},
 	} {
 		var out, errs bytes.Buffer
-		execute(t.Context(), newRoot(), append(args, "--data", data), &out, &errs)
+		root := newRoot()
+		root.SetArgs(append(args, "--data", data))
+		execute(t.Context(), root, &out, &errs)
 		for stream, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 			if i := strings.IndexFunc(text, visible.Hidden); i >= 0 || !utf8.ValidString(text) || strings.Contains(text, "\xff") {
 				t.Errorf("%q, %s: hidden at %d of %q", args, stream, i, text)
@@ -209,7 +211,9 @@ func TestChainDecisions(t *testing.T) {
 	}
 	run := func(args ...string) (string, int) {
 		var out bytes.Buffer
-		code := execute(t.Context(), newRoot(), append([]string{"--data", dir.Path(), "chain"}, args...), &out, &out)
+		root := newRoot()
+		root.SetArgs(append([]string{"--data", dir.Path(), "chain"}, args...))
+		code := execute(t.Context(), root, &out, &out)
 		return out.String(), code
 	}
 	if out, code := run("accept"); code != exitUsage || !strings.Contains(out, "--reason") {
