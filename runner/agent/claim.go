@@ -24,7 +24,7 @@ type pendingClaim struct {
 
 // claimer asks for work in one session.
 type claimer struct {
-	*agent
+	agent   *agent
 	pending pendingClaim
 	try     int // failures in a row
 }
@@ -52,9 +52,9 @@ func (a *agent) claim(ctx, session context.Context) error {
 // once sends one claim and begins what it brings, or waits until there is
 // something to ask for. It fails when ctx or the session is over.
 func (c *claimer) once(ctx context.Context) error {
-	state, switched := c.power.Now()
-	free, changed := c.jobs.Free()
-	room, moved := c.disk.Now()
+	state, switched := c.agent.power.Now()
+	free, changed := c.agent.jobs.Free()
+	room, moved := c.agent.disk.Now()
 	o := offer{slots: free, mode: state.Mode, switched: switched, moved: moved}
 	switch {
 	case !state.Mode.Claims() || room.Low():
@@ -65,11 +65,11 @@ func (c *claimer) once(ctx context.Context) error {
 	claim, err := c.request(o)
 	if err != nil {
 		// No reason to end the session: without the claim on disk none is sent.
-		c.cfg.Log.ErrorContext(ctx, "claim cannot be stored, no new work is taken", "err", c.disk.Failed(err))
+		c.agent.cfg.Log.ErrorContext(ctx, "claim cannot be stored, no new work is taken", "err", c.agent.disk.Failed(err))
 		return c.backOff(ctx)
 	}
 	asked := time.Now()
-	jobs, err := c.ask(ctx, claim, moved)
+	jobs, err := c.agent.ask(ctx, claim, moved)
 	if err != nil {
 		return c.unanswered(ctx, o, err)
 	}
@@ -91,7 +91,7 @@ func (c *claimer) once(ctx context.Context) error {
 // request makes a claim. One that asks for work is on disk before.
 func (c *claimer) request(o offer) (runnerapi.ClaimRequest, error) {
 	claim := runnerapi.ClaimRequest{Slots: o.slots, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(o.mode)}
-	if problem := c.problem(); problem != "" {
+	if problem := c.agent.problem(); problem != "" {
 		claim.Problem = &problem
 	}
 	if o.slots == 0 { // it asks for nothing, so its answer cannot be lost
@@ -100,7 +100,7 @@ func (c *claimer) request(o offer) (runnerapi.ClaimRequest, error) {
 	}
 	if c.pending.ClaimID == "" {
 		fresh := pendingClaim{ClaimID: newClaimID()}
-		if err := datadir.WriteJSON(c.dir.Claim(), fresh); err != nil {
+		if err := datadir.WriteJSON(c.agent.dir.Claim(), fresh); err != nil {
 			return claim, err
 		}
 		c.pending = fresh
@@ -114,10 +114,10 @@ func (c *claimer) unanswered(ctx context.Context, o offer, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if c.power.Mode() != o.mode || closed(o.moved) {
+	if c.agent.power.Mode() != o.mode || closed(o.moved) {
 		return nil // the same claim again, with the switch and the disk as they are now
 	}
-	if err := c.again(ctx, err, c.try); err != nil {
+	if err := c.agent.again(ctx, err, c.try); err != nil {
 		return err
 	}
 	c.try++
@@ -129,12 +129,12 @@ func (c *claimer) unanswered(ctx context.Context, o offer, err error) error {
 func (c *claimer) beginAll(ctx context.Context, jobs []runnerapi.Assignment) bool {
 	all := true
 	for _, assignment := range jobs {
-		if err := c.jobs.Start(assignment); err != nil {
+		if err := c.agent.jobs.Start(assignment); err != nil {
 			all = false
-			c.cfg.Log.ErrorContext(ctx, "job cannot be begun and is given back", "job_id", assignment.JobID, "err", err)
+			c.agent.cfg.Log.ErrorContext(ctx, "job cannot be begun and is given back", "job_id", assignment.JobID, "err", err)
 			continue
 		}
-		c.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
+		c.agent.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
 	}
 	return all
 }
