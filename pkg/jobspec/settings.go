@@ -47,7 +47,7 @@ type Scheduled struct {
 	// Cron is a standard five-field expression, read in UTC.
 	Cron           string `json:"cron"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
-	// HealthCheck: the outcome is judged, see Thresholds.
+	// HealthCheck says that the outcome is a health verdict.
 	HealthCheck bool `json:"health_check,omitempty"`
 }
 

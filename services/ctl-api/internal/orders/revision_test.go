@@ -38,9 +38,13 @@ func TestFill(t *testing.T) {
 	tests := []fillTest{
 		{name: "a Terraform module", timeout: 2 * time.Minute,
 			component: appconfig.Component{Name: "db", Type: appconfig.TypeTerraformModule, DeployTimeout: place.Duration(2 * time.Minute),
-				TerraformModule: &appconfig.TerraformModule{TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"}}},
+				TerraformModule: &appconfig.TerraformModule{
+					TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"},
+					VarFiles: []appconfig.VarFile{{Contents: place.Text{Contents: "c = 1", File: "c.tfvars"}}},
+				}},
 			want: jobspec.Spec{Kind: jobspec.KindTerraformModule, Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
-				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, InstallVars: `size = "big"`}}}},
+				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"},
+				VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"}, InstallVars: `size = "big"`}}}},
 		{name: "a chart, whose releases are kept in Secrets", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Namespace: "shop", Values: map[string]string{"x": "1"}}},
 			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
@@ -48,9 +52,16 @@ func TestFill(t *testing.T) {
 		{name: "a chart, where runner.toml says how they are kept", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "configmap"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web"}},
 			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}}},
+		{name: "a chart that says so itself", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "secret"}},
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{
+				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true,
+				ValuesFiles: []appconfig.ValuesFile{{Contents: place.Text{Contents: "a: 1", File: "a.yaml"}}},
+			}},
+			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
+				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
 		{name: "a manifest", timeout: orders.DefaultTimeout,
-			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true)}},
-			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, Work: jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true}}}},
+			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true), Manifest: &place.Text{File: "cron.yaml"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, Work: jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true, ManifestName: "cron.yaml"}}}},
 		{name: "an image of others", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2"}}},
 			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}}},
