@@ -139,27 +139,6 @@ func (j *job) countStart(attempt int) error {
 	return err
 }
 
-// askSwitch reads the customer's switch again.
-func (j *job) askSwitch() error {
-	state := j.deps.Switch.Read()
-	allowed := state.Mode.Job(j.mutates())
-	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck))
-	}
-	if allowed {
-		return nil
-	}
-	outcome, remedy := jobspec.OutcomeNotStarted, ""
-	if state.Mode.Claims() { // work goes on, only not of this kind: waiting would not help
-		outcome, remedy = jobspec.OutcomeRefused, "ask the customer to set the runner's switch to run"
-	}
-	text := fmt.Sprintf("the customer's switch is at %s", state.Mode)
-	if state.Reason != "" {
-		text += " (" + state.Reason + ")"
-	}
-	return refuse(outcome, remedy, "%s", text)
-}
-
 // obey checks the order of a job that mutates. When it returns nil the order is
 // used up and the intent is in the chain, both on disk.
 func (j *job) obey(ctx context.Context) error {
