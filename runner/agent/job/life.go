@@ -227,7 +227,7 @@ func (j *job) adopt(life context.Context) error {
 			if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started) }); err != nil {
 				j.log.ErrorContext(life, "attempt cannot be written", "err", err) // it is on disk as one that starts
 			}
-			j.remark("the runner was started again and goes on with this job")
+			j.remark("the runner was restarted and continues this job")
 			return j.await(life, p)
 		}
 	}

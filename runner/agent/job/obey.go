@@ -73,7 +73,7 @@ func (j *job) admit(ctx context.Context) error {
 func (j *job) obeyOrder(ctx context.Context) error {
 	if j.attempt.Tick != nil {
 		if rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation); !known || rule.Mutates || j.spec.Operation != jobspec.OperationRun {
-			return refuse(jobspec.OutcomeRefused, "", "a scheduled run only looks: %s of %s is not its business", j.spec.Operation, j.spec.Kind)
+			return refuse(jobspec.OutcomeRefused, "", "a scheduled run may only read: it cannot %s a %s", j.spec.Operation, j.spec.Kind)
 		}
 		return nil
 	}
@@ -86,12 +86,12 @@ func (j *job) obeyOrder(ctx context.Context) error {
 	if j.spec.Operation == jobspec.OperationBuild {
 		again = "start the build again"
 	}
-	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody else than the control plane may be giving orders"
+	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody other than the control plane may be giving orders"
 	switch {
 	case verdict.Outcome == jobspec.OutcomeStale:
-		what, remedy = "the order came too late, or was begun too often", "plan the change again"
+		what, remedy = "the order came too late, or was started too often", "plan the change again"
 	case j.attempt.Assignment.Order == nil:
-		what, remedy = "the job has no order", again+": a control plane of before made this job, or somebody without its key"
+		what, remedy = "the job has no order", again+": an older control plane made this job, or somebody without its key did"
 	}
 	return j.decline(ctx, verdict, what, remedy)
 }
@@ -148,7 +148,7 @@ func (j *job) obey(ctx context.Context) error {
 	}
 	if verdict.Outcome != "" {
 		what := "the order was refused"
-		remedy := "plan the change again; if that does not help, somebody else than the control plane may be giving orders"
+		remedy := "plan the change again; if that does not help, somebody other than the control plane may be giving orders"
 		if verdict.Outcome == jobspec.OutcomeStale {
 			what, remedy = "the live state moved since the plan", "plan the change again"
 		}

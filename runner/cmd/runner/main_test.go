@@ -219,14 +219,14 @@ func TestChainDecisions(t *testing.T) {
 	if out, code := run("accept"); code != exitUsage || !strings.Contains(out, "--reason") {
 		t.Errorf("accept without a reason: %d %s", code, out)
 	}
-	if out, code := run("restore"); code != exitFailed || !strings.Contains(out, "nothing is to be decided") {
+	if out, code := run("restore"); code != exitFailed || !strings.Contains(out, "there is nothing to decide") {
 		t.Errorf("restore of a good chain: %d %s", code, out)
 	}
 	p := agent.ChainProblem{ID: "sha256:p", State: heads.Behind, Text: "it ends at record 1", Kept: []heads.Kept{{By: "the second copy here", Head: chain.Head{Seq: 9, Hash: "sha256:x"}}}}
 	if err := datadir.WriteJSON(dir.ChainProblem(), p); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := run("accept", "--reason", "the disk was lost"); code != 0 || !strings.Contains(out, "record 9") || !strings.Contains(out, "No agent runs") {
+	if out, code := run("accept", "--reason", "the disk was lost"); code != 0 || !strings.Contains(out, "record 9") || !strings.Contains(out, "No agent is running") {
 		t.Errorf("accept: %d %s", code, out)
 	}
 	var d agent.ChainDecision
