@@ -24,7 +24,7 @@ func (c *cli) actionsCommand() *cobra.Command {
 		}
 		return printList(c, page.Items, table.Action(c.now()))
 	})
-	return noun("actions", "action", "Scripts that run in installs: checks and others", list, c.actionsRun(), c.actionsRuns())
+	return noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRuns())
 }
 
 func (c *cli) actionsRun() *cobra.Command {
@@ -32,7 +32,7 @@ func (c *cli) actionsRun() *cobra.Command {
 	var inputs []string
 	cmd := &cobra.Command{
 		Use: "run INSTALL ACTION", Short: "Run an action", Args: exactly("INSTALL", "ACTION"),
-		Long: "A check runs at once; any other action is a change, which is shown and decided on.",
+		Long: "A health check runs at once. Any other action is a change: you see it and decide on it\nbefore it runs.",
 	}
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input of the action, name=value")
 	how.flags(cmd)

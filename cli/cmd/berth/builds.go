@@ -64,5 +64,5 @@ func (c *cli) buildsCommand() *cobra.Command {
 		}
 		return printOne(c, *build, table.Build(c.now()))
 	})
-	return noun("builds", "build", "Artifacts being made", list, show, create, cancel)
+	return noun("builds", "build", "Builds of components", list, show, create, cancel)
 }

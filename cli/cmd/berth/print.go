@@ -100,6 +100,6 @@ func number(ref *ctlapi.NumberRef) string { return api.Number(ref) }
 // limitFlag adds --limit to a command that lists.
 func limitFlag(cmd *cobra.Command) *int {
 	limit := new(int)
-	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 for all")
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 shows all")
 	return limit
 }
