@@ -113,7 +113,7 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(examples, "kitchen-sink")
 	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
-	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "cannot be deployed by this version") {
+	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "this version cannot deploy") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != exitFailed || !strings.Contains(stdout, "[unsupported]") {

@@ -82,7 +82,7 @@ func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own che
 	found = folder.Located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
-		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
+		output.Printf(c.err, "this version cannot deploy %s in it yet: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
 	}
 	if err == nil && place.HasErrors(found) {
 		err = outcome(exitFailed)
@@ -136,6 +136,7 @@ func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
 			return nil, err
 		}
 		for _, one := range checks {
+			output.Printf(c.err, "running check %s\n", one.Name)
 			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

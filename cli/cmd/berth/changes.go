@@ -119,7 +119,7 @@ func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
 		Use:   "deny CHANGE",
-		Short: "Deny a change, so that it never happens",
+		Short: "Deny a change and leave everything as it is",
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
@@ -210,8 +210,16 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return outcome(exitWaits)
 		}
 	}
-	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
+	resp, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note})
+	if err != nil {
 		return err
+	}
+	if c.forPrograms() {
+		approved, err := api.Body(resp.JSON202)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *approved, table.Workflow(c.now()))
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err

@@ -271,7 +271,7 @@ func (c *cli) installsProvision() *cobra.Command {
 func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
 	var plan bool
-	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, in reverse order", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
 	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -72,7 +72,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	}
 	ctx, cancel := s.watching.within(ctx)
 	defer cancel()
-	if err := sync.Upload(ctx, client, read.Archives); err != nil {
+	if err := sync.Upload(ctx, client, read.Archives, c.err); err != nil {
 		return err
 	}
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)
