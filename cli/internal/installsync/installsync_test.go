@@ -98,6 +98,10 @@ func TestDeclare(t *testing.T) {
 			"stack.toml":         "type = \"kubernetes\"\nname = \"x\"\ndescription = \"x\"\n",
 			"installs/acme.toml": "name = \"acme\"\n",
 		}},
+		{"approval", map[string]string{
+			"installs/asks.toml": "name = \"asks\"\napproval_option = \"prompt\"\n",
+			"installs/goes.toml": "name = \"goes\"\napproval_option = \"approve-all\"\n",
+		}},
 		{"names", map[string]string{"installs/acme.toml": "# whose\nname = \"Acme.Corp\"\n"}},
 		{"none", nil},
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // vendorKey is the key that HashiCorp signs its releases with, fingerprint
@@ -138,21 +140,8 @@ func unpack(archive, target string) error {
 	}
 	defer func() { _ = program.Close() }()
 
-	tmp, err := os.CreateTemp(filepath.Dir(target), ".terraform-*")
-	if err != nil {
+	return durable.Replace(target, 0o755, func(w io.Writer) error {
+		_, err := io.Copy(w, io.LimitReader(program, maxArchiveBytes))
 		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails after the rename, as it should
-	if _, err := io.Copy(tmp, io.LimitReader(program, maxArchiveBytes)); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err := tmp.Chmod(0o755); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), target)
+	})
 }
