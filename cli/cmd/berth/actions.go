@@ -58,8 +58,8 @@ func (c *cli) actionsRuns() *cobra.Command {
 	var install, action string
 	cmd := &cobra.Command{Use: "runs", Short: "List runs of actions, newest first", Args: exactly()}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&install, "install", "", "only of this install")
-	cmd.Flags().StringVar(&action, "action", "", "only of this action")
+	cmd.Flags().StringVar(&install, "install", "", "only for this install")
+	cmd.Flags().StringVar(&action, "action", "", "only for this action")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Runs(ctx, *limit, ctlapi.ListActionRunsParams{Install: optional(install), Action: optional(action)})
 		if err != nil {

@@ -16,7 +16,7 @@ func (c *cli) alarmsCommand() *cobra.Command {
 	var all bool
 	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().BoolVar(&all, "all", false, "also show acknowledged alarms")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Alarms(ctx, *limit, ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all)})

@@ -23,8 +23,8 @@ func (c *cli) changesCommand() *cobra.Command {
 	var install, workflow, state string
 	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly(), Example: "  berth changes list --state proposed"}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
+	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,

@@ -25,8 +25,8 @@ func (c *cli) installsList() *cobra.Command {
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&app, "app", "", "only of this app")
-	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
+	cmd.Flags().StringVar(&app, "app", "", "only for this app")
+	cmd.Flags().StringVar(&customer, "customer", "", "only for this customer")
 	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")

@@ -15,7 +15,7 @@ func (c *cli) runnersCommand() *cobra.Command {
 	var install string
 	list := &cobra.Command{Use: "list", Short: "List runners", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Runners(ctx, *limit, install)
 		if err != nil {

@@ -17,7 +17,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 	var install, state string
 	list := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.WorkflowStateQueued, ctlapi.WorkflowStateRunning, ctlapi.WorkflowStateWaiting,
 		ctlapi.WorkflowStateSucceeded, ctlapi.WorkflowStateFailed, ctlapi.WorkflowStateCancelled), "state", "only in this state: queued, running, waiting, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
