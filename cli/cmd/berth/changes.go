@@ -49,7 +49,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
-	return noun("changes", "change", "What Berth proposes to do, and what people decide on", list, show, approve, deny)
+	return noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {

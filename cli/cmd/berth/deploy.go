@@ -17,7 +17,7 @@ func (c *cli) deployCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
-		Short: "Bring an install to a release",
+		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
 making it. It leaves alone what is already up to date.`,

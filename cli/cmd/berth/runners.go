@@ -47,7 +47,7 @@ func (c *cli) runnersCommand() *cobra.Command {
 		}
 		return printOne(c, *runner, table.Runner(c.now()))
 	})
-	return noun("runners", "runner", "The programs that carry out changes at customers", list, show, revoke, c.runnersReplace())
+	return noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {
