@@ -92,7 +92,7 @@ type Component struct {
 	DeployTimeout place.Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
 	// How long one build may take.
 	BuildTimeout place.Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
-	// Skips the apply when the plan is empty.
+	// Skips the apply when the plan is empty. Berth always does, whatever it says.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
 	// Lets each install switch it off.
 	Toggleable bool `toml:"toggleable" json:"toggleable,omitempty" digest:"deploy" default:"false"`
