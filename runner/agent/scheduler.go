@@ -113,7 +113,7 @@ func (a *agent) fire(ctx context.Context, settings jobspec.Settings, s jobspec.S
 		State: settings.State, StateVersion: settings.StateVersion, TimeoutSeconds: timeout,
 	}
 	if p := s.Probe; p != nil {
-		spec.Kind, spec.Resource, spec.HelmChart, spec.KubernetesManifest = p.Kind, &p.Resource, p.HelmChart, p.KubernetesManifest
+		spec.Kind, spec.Resource, spec.Work = p.Kind, &p.Resource, p.Work
 	} else {
 		spec.Action = &s.Action
 	}

@@ -113,9 +113,9 @@ func imagePlan(t *testing.T) *jobDir {
 	t.Helper()
 	j := newJob(t, jobspec.Spec{
 		Kind: jobspec.KindContainerImage, Operation: jobspec.OperationPlan,
-		Resource:       &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"},
-		Artifact:       &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:" + strings.Repeat("a", 64)},
-		ContainerImage: &jobspec.ContainerImage{Tag: "1.2"},
+		Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"},
+		Artifact: &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:" + strings.Repeat("a", 64)},
+		Work:     jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}},
 	})
 	j.env["BERTH_REGISTRY"] = "127.0.0.1:5001"
 	return j

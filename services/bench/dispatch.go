@@ -10,7 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
@@ -37,7 +37,7 @@ func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Ope
 		return "", committed, err
 	}
 	err = st.Tx(ctx, r.orgID, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.InstallRunner(ctx, r.installID)
+		row, err := ctldb.New(tx.DB()).InstallRunner(ctx, r.installID)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Ope
 		if err != nil {
 			return err
 		}
-		err = tx.InsertRunnerJob(ctx, db.InsertRunnerJobParams{
+		err = ctldb.New(tx.DB()).InsertRunnerJob(ctx, ctldb.InsertRunnerJobParams{
 			ID: spec.JobID, RunnerID: r.id, InstallID: &r.installID, Kind: string(spec.Kind), Operation: string(spec.Operation),
 			Spec: signed.Spec, SignedOrder: signed.Envelope, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none,
 		})
@@ -116,9 +116,9 @@ func toEngine(ctx context.Context, st *store.Store, r runner) (time.Duration, er
 	}
 }
 
-func readJob(ctx context.Context, st *store.Store, orgID, jobID string) (row db.JobResultRow, err error) {
+func readJob(ctx context.Context, st *store.Store, orgID, jobID string) (row ctldb.JobResultRow, err error) {
 	err = st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
-		row, err = tx.JobResult(ctx, jobID)
+		row, err = ctldb.New(tx.DB()).JobResult(ctx, jobID)
 		return err
 	})
 	return row, err

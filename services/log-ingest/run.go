@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/log-ingest/internal/api"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 	"github.com/berth-dev/berth/services/log-ingest/internal/retention"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
@@ -18,11 +19,12 @@ import (
 // requests finish, ends the tails (their readers reconnect), and returns nil.
 func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Logger) error {
 	defer listener.Close()
-	st, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
+	opened, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
 	if err != nil {
 		return err
 	}
-	defer st.Close()
+	defer opened.Close()
+	st := database.New(opened)
 	keeper := retention.Keeper{Store: st, Days: config.KeepDays, Log: log}
 	if err := keeper.Once(ctx); err != nil { // no line is taken without a partition for it
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
 
@@ -82,7 +83,7 @@ func TestTailEndsWhenTheAttemptIsVoided(t *testing.T) {
 		if e.id == "2" {
 			err := pg.AsRole(store.RoleRunner).Tx(t.Context(), org.org, func(ctx context.Context, tx *store.Tx) error {
 				tx.NotifyAfterCommit(streams.Channel, a.stream)
-				return tx.CloseLogStreams(ctx, []string{a.stream})
+				return runnerdb.New(tx.DB()).CloseLogStreams(ctx, []string{a.stream})
 			})
 			if err != nil {
 				t.Error(err)

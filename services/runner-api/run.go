@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/runner-api/internal/api"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/expiry"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/presence"
@@ -37,10 +38,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := st.CheckSchema(ctx); err != nil {
 		return err
 	}
-	return serve(ctx, cfg, st, log)
+	return serve(ctx, cfg, database.New(st), log)
 }
 
-func serve(ctx context.Context, cfg Config, st *store.Store, log *slog.Logger) error {
+func serve(ctx context.Context, cfg Config, st *database.Store, log *slog.Logger) error {
 	metrics, err := api.NewMetrics()
 	if err != nil {
 		return fmt.Errorf("make instruments: %w", err)

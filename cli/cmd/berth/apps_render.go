@@ -80,7 +80,7 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 }
 
 func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) error {
-	inputs, err := preview.Inputs(r.inputs)
+	inputs, err := usage.Pairs[map[string]string]("--input", r.inputs)
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (c *cli) render(ctx context.Context, folder appfolder.Folder, r rendering) 
 	if err != nil {
 		return err
 	}
-	opts := preview.Options{Now: c.now(), Inputs: inputs, Recorded: recorded}
+	opts := preview.Options{Now: c.now(), Inputs: value(inputs), Recorded: recorded}
 	shown, found, failed := preview.Render(app, blocks, state, opts)
 	for _, d := range folder.Located(found) {
 		output.Println(c.err, d)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/redact"
 )
@@ -31,21 +32,11 @@ func (c *cli) variablesList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list APP", Short: "List the variables of an app, without values", Args: exactly("APP")}
 	limit := limitFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.AppVariable, string, error) {
-			resp, err := client.ListAppVariablesWithResponse(ctx, args[0], &ctlapi.ListAppVariablesParams{Limit: &limit, After: after})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
-		})
+		items, err := client.Variables(ctx, *limit, args[0])
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.variableView(false))
+		return printList(c, items, table.Variable(c.now(), false))
 	})
 	return cmd
 }
@@ -63,7 +54,7 @@ func (c *cli) variablesShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *variable, c.variableView(true))
+		return printOne(c, *variable, table.Variable(c.now(), true))
 	})
 	return cmd
 }
@@ -118,9 +109,9 @@ Nothing is deployed by that: the next berth deploy of an install takes the new v
 		if len(variable.ReadBy) == 0 {
 			output.Printf(c.err, "nothing in the newest config of %s reads %s\n", args[0], name)
 		} else {
-			output.Printf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, readers(*variable))
+			output.Printf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, table.Readers(*variable))
 		}
-		return printOne(c, *variable, c.variableView(true))
+		return printOne(c, *variable, table.Variable(c.now(), true))
 	})
 	return cmd
 }
@@ -137,25 +128,12 @@ func (c *cli) variablesDelete() *cobra.Command {
 			return err
 		}
 		if len(variable.ReadBy) > 0 {
-			output.Printf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, readers(*variable))
+			output.Printf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, table.Readers(*variable))
 		}
 		_, err = output.Printf(c.out, "variable %s of %s is deleted\n", variable.Name, args[0])
 		return err
 	})
 	return cmd
-}
-
-// readers are the parts of the newest config that read a variable.
-func readers(v ctlapi.AppVariable) string {
-	var names []string
-	for _, r := range v.ReadBy {
-		name := r.Name
-		if r.Kind == ctlapi.AppVariableReaderKindAction {
-			name = "action " + name
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // readValue reads the value of a variable from a file, or from stdin: typed and
@@ -196,34 +174,4 @@ func readFileUpTo(name string, most int64) ([]byte, error) {
 	}
 	defer func() { _ = f.Close() }()
 	return io.ReadAll(io.LimitReader(f, most+1))
-}
-
-// variableView shows a variable; lists have no values.
-func (c *cli) variableView(withValue bool) output.View[ctlapi.AppVariable] {
-	view := output.View[ctlapi.AppVariable]{
-		Name: func(v ctlapi.AppVariable) string { return v.Name },
-		None: "the app has no variables: berth apps variables set makes one",
-		Columns: []output.Column[ctlapi.AppVariable]{
-			{Head: "NAME", Cell: func(v ctlapi.AppVariable) string { return v.Name }},
-			{Head: "SENSITIVE", Cell: func(v ctlapi.AppVariable) string {
-				if v.Sensitive {
-					return "yes"
-				}
-				return "no"
-			}},
-			{Head: "READ BY", Cell: readers},
-			{Head: "AGE", Cell: func(v ctlapi.AppVariable) string { return c.age(v.UpdatedAt) }},
-			{Head: "BY", Cell: func(v ctlapi.AppVariable) string { return v.UpdatedBy }},
-			{Head: "VERSION", Wide: true, Cell: func(v ctlapi.AppVariable) string { return fmt.Sprint(v.Version) }},
-		},
-	}
-	if withValue {
-		view.Columns = append(view.Columns[:1:1], append([]output.Column[ctlapi.AppVariable]{{Head: "VALUE", Cell: func(v ctlapi.AppVariable) string {
-			if v.Sensitive {
-				return "(sensitive)"
-			}
-			return value(v.Value)
-		}}}, view.Columns[1:]...)...)
-	}
-	return view
 }

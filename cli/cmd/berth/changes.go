@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/pager"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -26,23 +30,13 @@ func (c *cli) changesCommand() *cobra.Command {
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
 		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-			resp, err := client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{
-				Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)), Limit: &limit, After: after,
-			})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
+		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
+			Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.changeView())
+		return printList(c, items, table.Change(c.now()))
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
@@ -82,8 +76,9 @@ func forReason(change *ctlapi.Change) string {
 	return ""
 }
 
-// deciding are the flags of approve and deny.
+// deciding says what is decided, and how.
 type deciding struct {
+	answer           follow.Answer
 	autoApprove, all bool
 	note             string
 }
@@ -110,7 +105,8 @@ With --all, everything that a workflow proposes now and later is approved.`,
 			if how.all {
 				return c.approveAll(ctx, client, args[0], how)
 			}
-			return c.decide(ctx, client, args[0], follow.Approve, how)
+			how.answer = follow.Approve
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
@@ -126,27 +122,23 @@ func (c *cli) denyCommand() *cobra.Command {
 		Short: "Deny a change; nothing is changed",
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
-			how.autoApprove = true // a no needs no second thought
-			return c.decide(ctx, client, args[0], follow.Deny, how)
+			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
 	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
 	return cmd
 }
 
-// decide shows a change and answers it.
-func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer follow.Answer, how deciding) error {
+// decide shows a change, and what is decided with it, and answers.
+func (c *cli) decide(ctx context.Context, client *api.Client, id string, how deciding) error {
 	change, err := client.Change(ctx, id)
 	if err != nil {
 		return err
 	}
-	shown := []ctlapi.Change{*change}
-	if change.State == ctlapi.ChangeStateProposed && change.Kind != ctlapi.ChangeKindAccept {
-		release, err := c.acceptanceWith(ctx, client, change)
-		if err != nil {
-			return err
-		}
-		shown = append(shown, release...)
+	shown, err := follow.Together(ctx, client, change)
+	if err != nil {
+		return err
 	}
 	inOrder := slices.Clone(shown)
 	slices.Reverse(inOrder) // what was asked for comes last
@@ -157,18 +149,11 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve to approve what was just shown")
-		}
-		if answer, err = c.ask(ctx, question(*change, "")); err != nil {
+		if how.answer, err = c.askOnce(ctx, ask.Question(*change, "")); err != nil {
 			return err
 		}
-		if answer == follow.Later {
-			output.Println(c.err, "nothing was decided")
-			return outcome(exitWaits)
-		}
 	}
-	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
+	if err := follow.Decide(ctx, client, shown, follow.Decision{Answer: how.answer, Note: how.note}); err != nil {
 		return err
 	}
 	if change, err = client.Change(ctx, id); err != nil {
@@ -178,7 +163,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return c.printChange(change, false)
 	}
 	word := "approved"
-	if answer == follow.Deny {
+	if how.answer == follow.Deny {
 		word = "denied"
 	}
 	for _, s := range shown {
@@ -189,55 +174,34 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	return nil
 }
 
-// acceptanceWith finds the acceptance of a release that waits for a decision next
-// to a change of the same workflow.
-func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
-	resp, err := client.GetWorkflowWithResponse(ctx, change.WorkflowID, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
+// askOnce asks what to do about what was just shown. To decide later ends the
+// command.
+func (c *cli) askOnce(ctx context.Context, question string) (follow.Answer, error) {
+	if !c.canAsk() {
+		return follow.Later, usagef("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
 	}
-	w, err := api.Body(resp.JSON200)
-	if err != nil {
-		return nil, err
+	answer, err := c.ask(ctx, question)
+	if err == nil && answer == follow.Later {
+		output.Println(c.err, "nothing was decided")
+		err = outcome(exitWaits)
 	}
-	for _, open := range follow.Undecided(*w) {
-		if open.Kind != ctlapi.ChangeKindAccept {
-			continue
-		}
-		release, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return nil, err
-		}
-		return []ctlapi.Change{*release}, nil
-	}
-	return nil, nil
+	return answer, err
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {
-	resp, err := client.GetWorkflowWithResponse(ctx, workflow, &ctlapi.GetWorkflowParams{})
+	w, err := client.Workflow(ctx, workflow)
 	if err != nil {
 		return err
 	}
-	w, err := api.Body(resp.JSON200)
+	proposed, err := follow.Proposed(ctx, client, w)
 	if err != nil {
 		return err
-	}
-	var proposed []ctlapi.Change
-	for _, open := range follow.Undecided(*w) {
-		change, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return err
-		}
-		proposed = append(proposed, *change)
 	}
 	if err := c.showChanges(c.err, changes.Options{Text: true}, proposed...); err != nil {
 		return err
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve")
-		}
-		answer, err := c.ask(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
+		answer, err := c.askOnce(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
 		if err != nil {
 			return err
 		}
@@ -253,20 +217,35 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 	return err
 }
 
-func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
-	return output.View[ctlapi.ChangeSummary]{
-		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
-		None: "no changes",
-		Columns: []output.Column[ctlapi.ChangeSummary]{
-			{Head: "ID", Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
-			{Head: "INSTALL", Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
-			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return value(x.Resource).Name }},
-			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
-			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
-			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
-			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
-			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(value(x.EffectDigest)) }},
-			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},
-		},
+// showChanges shows changes whole. On a terminal, what does not fit on it goes
+// through a pager; what has to be in sight for a decision is shown after that
+// again.
+func (c *cli) showChanges(w io.Writer, o changes.Options, list ...ctlapi.Change) error {
+	o.Color = c.colorOn(w)
+	var lines []string
+	for _, change := range list {
+		lines = append(lines, changes.Lines(change, o)...)
 	}
+	screen := follow.Screen{W: w}
+	paged, err := c.pager(w).Page(lines)
+	switch {
+	case err != nil:
+		return err
+	case !paged:
+		screen.Print(lines...)
+	default:
+		for _, change := range list {
+			screen.Print(changes.Brief(change)...)
+		}
+	}
+	return nil
+}
+
+// pager pages what is written to w.
+func (c *cli) pager(w io.Writer) pager.Pager {
+	p := pager.Pager{Getenv: c.getenv, Off: c.noPager, Err: c.err}
+	if isTerminal(c.in) && isTerminal(c.out) {
+		p.Screen, _ = terminal(w)
+	}
+	return p
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -130,7 +131,7 @@ func (c *cli) contextShow(ctx context.Context) error {
 		roles = append(roles, string(grant.Role))
 	}
 	_, err = output.Printf(c.out, "%s  %s in org %s (%s), context %s\n", target.URL, me.Account.Name, me.Org.Name,
-		strings.Join(roles, ", "), firstOf(target.Name, "none: from BERTH_URL"))
+		strings.Join(roles, ", "), cmp.Or(target.Name, "none: from BERTH_URL"))
 	return err
 }
 

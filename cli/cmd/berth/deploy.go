@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -33,9 +34,9 @@ is already as it should be is left alone.`,
 		install, components := deployTarget(args)
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			how.watch = how.watch || plan
-			return c.start(ctx, client, install, ctlapi.WorkflowRequest{
+			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
 				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
-			}, how)
+			}, how})
 		})(cmd, args)
 	}
 	return cmd
@@ -64,7 +65,38 @@ func (c *cli) rollbackCommand() *cobra.Command {
 	_ = cmd.MarkFlagRequired("to")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how})
+	})
+	return cmd
+}
+
+func (c *cli) retryCommand() *cobra.Command {
+	var how watching
+	cmd := &cobra.Command{
+		Use:   "retry STEP | WORKFLOW | INSTALL",
+		Short: "Try a failed step again",
+		Long: `Plans the failed step anew and goes on from there; an approval is kept when the effect
+is the same. Of a workflow, or of the newest one of an install, all failed steps are
+tried again.`,
+		Args: exactly("STEP, WORKFLOW or INSTALL"),
+	}
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		steps, err := follow.ToRetry(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		var w *ctlapi.Workflow
+		for _, step := range steps {
+			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
+			if err != nil {
+				return err
+			}
+			if w, err = api.Body(resp.JSON202); err != nil {
+				return err
+			}
+		}
+		return c.started(ctx, client, w, how)
 	})
 	return cmd
 }

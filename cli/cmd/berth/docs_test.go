@@ -1,18 +1,15 @@
 package main
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-)
 
-var update = flag.Bool("update", false, "rewrite docs/reference/cli.md")
+	"github.com/berth-dev/berth/cli/internal/goldentest"
+)
 
 const reference = "../../../docs/reference/cli.md"
 
@@ -57,18 +54,7 @@ shown of a change, the bracket ⟨ itself is written ` + "`⟨U+27E8⟩`" + `, s
 
 `)
 	write(&page, root)
-	if *update {
-		if err := os.WriteFile(reference, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(reference)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), page.String()); diff != "" {
-		t.Errorf("%s is out of date, run with -update (-page +commands):\n%s", reference, diff)
-	}
+	goldentest.File(t, reference, page.String())
 }
 
 func write(page *strings.Builder, cmd *cobra.Command) {

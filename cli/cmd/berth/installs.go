@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -31,30 +31,15 @@ func (c *cli) installsList() *cobra.Command {
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := listInstalls(ctx, client, *limit, ctlapi.ListInstallsParams{
+		items, err := client.Installs(ctx, *limit, ctlapi.ListInstallsParams{
 			App: optional(app), Customer: optional(customer), State: optional(ctlapi.InstallState(state)), Label: optionalList(labels),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.installView())
+		return printList(c, items, table.Install(c.now()))
 	})
 	return cmd
-}
-
-func listInstalls(ctx context.Context, client *api.Client, limit int, params ctlapi.ListInstallsParams) ([]ctlapi.Install, error) {
-	return collect(limit, func(limit int, after *string) ([]ctlapi.Install, string, error) {
-		params.Limit, params.After = &limit, after
-		resp, err := client.ListInstallsWithResponse(ctx, &params)
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
 }
 
 func optionalList(items []string) *[]string {
@@ -64,22 +49,14 @@ func optionalList(items []string) *[]string {
 	return &items
 }
 
-func getInstall(ctx context.Context, client *api.Client, name string) (*ctlapi.Install, error) {
-	resp, err := client.GetInstallWithResponse(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return api.Body(resp.JSON200)
-}
-
 func (c *cli) installsShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show INSTALL", Short: "Show an install and its resources", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		install, err := getInstall(ctx, client, args[0])
+		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if err := printOne(c, *install, c.installView()); err != nil || c.forPrograms() {
+		if err := printOne(c, *install, table.Install(c.now())); err != nil || c.forPrograms() {
 			return err
 		}
 		if err := c.printRunnerProblems(ctx, client, install.ID); err != nil {
@@ -109,7 +86,7 @@ func (c *cli) printUnsupported(install ctlapi.Install) {
 
 // printRunnerProblems says what keeps the install's runner from working.
 func (c *cli) printRunnerProblems(ctx context.Context, client *api.Client, install string) error {
-	runners, err := listRunners(ctx, client, 0, install)
+	runners, err := client.Runners(ctx, 0, install)
 	if err != nil {
 		return err
 	}
@@ -151,11 +128,11 @@ prints what the customer runs there.`,
 		if err := usage.Nameable("an install", args[0]); err != nil {
 			return err
 		}
-		values, err := pairs[ctlapi.InputValues]("--input", inputs)
+		values, err := usage.Pairs[ctlapi.InputValues]("--input", inputs)
 		if err != nil {
 			return err
 		}
-		marks, err := pairs[ctlapi.Labels]("--label", labels)
+		marks, err := usage.Pairs[ctlapi.Labels]("--label", labels)
 		if err != nil {
 			return err
 		}
@@ -187,27 +164,11 @@ prints what the customer runs there.`,
 		}
 		workflow := value(install.WorkflowID)
 		if workflow == "" || !how.watch && !how.autoApprove {
-			return printOne(c, *install, c.installView())
+			return printOne(c, *install, table.Install(c.now()))
 		}
 		return c.watch(ctx, client, workflow, how)
 	})
 	return cmd
-}
-
-// pairs reads repeated name=value flags; nil when there are none.
-func pairs[M ~map[string]string](flag string, list []string) (*M, error) {
-	if len(list) == 0 {
-		return nil, nil //nolint:nilnil // nothing was given
-	}
-	m := M{}
-	for _, entry := range list {
-		name, value, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, usagef("%s %q is not name=value", flag, entry)
-		}
-		m[name] = value
-	}
-	return &m, nil
 }
 
 // onlyApp saves typing where there is no choice.
@@ -229,67 +190,6 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 	return "", usagef("there are several apps: say which with --app")
 }
 
-func (c *cli) installsInputs() *cobra.Command {
-	var set, unset []string
-	cmd := &cobra.Command{
-		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
-		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
-and --unset a new version of the inputs is made. Nothing is deployed by that: the next
-berth deploy takes the new values.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
-	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
-	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := pairs[ctlapi.InputValues]("--set", set)
-		if err != nil {
-			return err
-		}
-		var inputs *ctlapi.Inputs
-		if values == nil && len(unset) == 0 {
-			resp, err := client.GetInputsWithResponse(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-		} else {
-			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
-		}
-		return printList(c, inputs.Items, inputView())
-	})
-	return cmd
-}
-
-func inputView() output.View[ctlapi.InputValue] {
-	return output.View[ctlapi.InputValue]{
-		Name: func(i ctlapi.InputValue) string { return i.Name },
-		None: "the app has no inputs",
-		Columns: []output.Column[ctlapi.InputValue]{
-			{Head: "NAME", Cell: func(i ctlapi.InputValue) string { return i.Name }},
-			{Head: "VALUE", Cell: func(i ctlapi.InputValue) string {
-				if i.Sensitive && i.From != ctlapi.InputValueFromNone {
-					return "(sensitive)"
-				}
-				return value(i.Value)
-			}},
-			{Head: "FROM", Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
-			{Head: "TYPE", Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
-			{Head: "REQUIRED", Wide: true, Cell: func(i ctlapi.InputValue) string { return fmt.Sprint(i.Required) }},
-		},
-	}
-}
-
 func (c *cli) installsResources() *cobra.Command {
 	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox, each component", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -307,33 +207,7 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 	if err != nil {
 		return err
 	}
-	return printList(c, page.Items, c.resourceView())
-}
-
-func (c *cli) resourceView() output.View[ctlapi.Resource] {
-	return output.View[ctlapi.Resource]{
-		Name: func(r ctlapi.Resource) string { return r.Name },
-		Columns: []output.Column[ctlapi.Resource]{
-			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
-			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return firstOf(r.Type, string(r.Kind)) }},
-			{Head: "STATE", Cell: func(r ctlapi.Resource) string { return string(r.State) }},
-			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
-			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return number(r.LiveRelease) }},
-			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return c.age(r.UpdatedAt) }},
-			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
-			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return value(r.LiveChangeID) }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(value(r.LiveArtifactDigest)) }},
-		},
-	}
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
+	return printList(c, page.Items, table.Resource(c.now()))
 }
 
 func (c *cli) installsState() *cobra.Command {
@@ -377,32 +251,9 @@ func (c *cli) installsHealth() *cobra.Command {
 			since = " since " + c.age(*health.Since)
 		}
 		output.Printf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
-		return printList(c, health.Checks, c.checkView())
+		return printList(c, health.Checks, table.Check(c.now()))
 	})
 	return cmd
-}
-
-func (c *cli) checkView() output.View[ctlapi.Check] {
-	return output.View[ctlapi.Check]{
-		Name: func(x ctlapi.Check) string { return x.Name },
-		None: "the app has no health checks",
-		Columns: []output.Column[ctlapi.Check]{
-			{Head: "CHECK", Cell: func(x ctlapi.Check) string { return x.Name }},
-			{Head: "VERDICT", Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
-			{Head: "SINCE", Cell: func(x ctlapi.Check) string { return c.age(x.Since) }},
-			{Head: "LAST", Cell: func(x ctlapi.Check) string {
-				marks := ""
-				for _, outcome := range x.Recent {
-					if outcome.Ok {
-						marks += "✓"
-					} else {
-						marks += "✗"
-					}
-				}
-				return marks
-			}},
-		},
-	}
 }
 
 func (c *cli) installsProvision() *cobra.Command {
@@ -412,7 +263,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how})
 	})
 	return cmd
 }
@@ -425,22 +276,9 @@ func (c *cli) installsDeprovision() *cobra.Command {
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		how.watch = how.watch || plan
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how})
 	})
 	return cmd
-}
-
-// start starts a workflow, through the one door that there is.
-func (c *cli) start(ctx context.Context, client *api.Client, install string, request ctlapi.WorkflowRequest, how watching) error {
-	resp, err := client.CreateWorkflowWithResponse(ctx, install, &ctlapi.CreateWorkflowParams{}, request)
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON202)
-	if err != nil {
-		return err
-	}
-	return c.started(ctx, client, w, how)
 }
 
 func (c *cli) installsForget() *cobra.Command {
@@ -456,35 +294,4 @@ func (c *cli) installsForget() *cobra.Command {
 		return err
 	})
 	return cmd
-}
-
-// healthOf is the verdict on an install, with the alarms that nobody looked at.
-func healthOf(i ctlapi.Install) string {
-	switch i.OpenAlarms {
-	case 0:
-		return string(i.Health)
-	case 1:
-		return string(i.Health) + ", 1 alarm"
-	}
-	return fmt.Sprintf("%s, %d alarms", i.Health, i.OpenAlarms)
-}
-
-func (c *cli) installView() output.View[ctlapi.Install] {
-	return output.View[ctlapi.Install]{
-		Name: func(i ctlapi.Install) string { return i.Name },
-		None: "no installs yet: berth installs create makes one",
-		Columns: []output.Column[ctlapi.Install]{
-			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
-			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
-			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
-			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
-			{Head: "HEALTH", Cell: healthOf},
-			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return number(i.Release) }},
-			{Head: "AGE", Cell: func(i ctlapi.Install) string { return c.age(i.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
-			{Head: "STACK", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.Stack) }},
-			{Head: "APPROVAL", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.ApprovalOption) }},
-			{Head: "WORKFLOW", Wide: true, Cell: func(i ctlapi.Install) string { return value(i.WorkflowID) }},
-		},
-	}
 }

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -27,7 +25,7 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, page.Items, c.orgView())
+		return printList(c, page.Items, table.Org(c.now()))
 	})
 	var admin string
 	create := &cobra.Command{
@@ -72,7 +70,7 @@ them. The file must not be there yet.`,
 		if err != nil {
 			return err
 		}
-		seq, err := saveChain(ctx, client, "org", file)
+		seq, err := client.SaveChain(ctx, "org", file)
 		if err := errors.Join(err, file.Close()); err != nil {
 			_ = os.Remove(args[0]) // half a chain is none
 			return err
@@ -81,44 +79,4 @@ them. The file must not be there yet.`,
 		return err
 	})
 	return cmd
-}
-
-// saveChain writes all records of a chain and returns the number of the last.
-func saveChain(ctx context.Context, client *api.Client, chain string, w io.Writer) (int64, error) {
-	var last int64
-	for {
-		after, limit := last, api.PageSize
-		resp, err := client.ListChainRecordsWithResponse(ctx, chain, &ctlapi.ListChainRecordsParams{AfterSeq: &after, Limit: &limit})
-		if err != nil {
-			return last, err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return last, err
-		}
-		for _, record := range page.Items {
-			line, err := base64.StdEncoding.DecodeString(record.Body)
-			if err != nil || record.Seq != last+1 {
-				return last, fmt.Errorf("record %d of the chain is not what the control plane should answer", last+1)
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return last, err
-			}
-			last = record.Seq
-		}
-		if len(page.Items) == 0 || last >= page.HeadSeq {
-			return last, nil
-		}
-	}
-}
-
-func (c *cli) orgView() output.View[ctlapi.Org] {
-	return output.View[ctlapi.Org]{
-		Name: func(o ctlapi.Org) string { return o.Name },
-		Columns: []output.Column[ctlapi.Org]{
-			{Head: "NAME", Cell: func(o ctlapi.Org) string { return o.Name }},
-			{Head: "AGE", Cell: func(o ctlapi.Org) string { return c.age(o.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(o ctlapi.Org) string { return o.ID }},
-		},
-	}
 }

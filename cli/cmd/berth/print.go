@@ -103,8 +103,3 @@ func limitFlag(cmd *cobra.Command) *int {
 	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 for all")
 	return limit
 }
-
-// collect is api.Collect.
-func collect[T any](limit int, page func(limit int, after *string) (items []T, next string, err error)) ([]T, error) {
-	return api.Collect(limit, page)
-}

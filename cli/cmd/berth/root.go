@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -30,8 +30,8 @@ type cli struct {
 	streams
 	getenv func(string) string
 
-	now   func() time.Time
-	lines *bufio.Reader // of in, once somebody was asked
+	now    func() time.Time
+	person *ask.Person // at the terminal, once somebody was asked
 
 	running bool // a command was found, and its flags and arguments are right
 

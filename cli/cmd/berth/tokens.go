@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -14,21 +15,11 @@ func (c *cli) tokensCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: "List tokens", Args: exactly()}
 	limit := limitFlag(list)
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Token, string, error) {
-			resp, err := client.ListTokensWithResponse(ctx, &ctlapi.ListTokensParams{Limit: &limit, After: after})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
-		})
+		items, err := client.Tokens(ctx, *limit)
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.tokenView())
+		return printList(c, items, table.Token(c.now()))
 	})
 	var member string
 	var days int
@@ -69,27 +60,4 @@ was in the wrong hands, --made-with-it revokes those tokens too, and what they m
 		return err
 	})
 	return noun("tokens", "token", "Credentials of people and machines", list, create, revoke)
-}
-
-func (c *cli) tokenView() output.View[ctlapi.Token] {
-	return output.View[ctlapi.Token]{
-		Name: func(t ctlapi.Token) string { return t.ID },
-		Columns: []output.Column[ctlapi.Token]{
-			{Head: "ID", Cell: func(t ctlapi.Token) string { return t.ID }},
-			{Head: "NAME", Cell: func(t ctlapi.Token) string { return t.Name }},
-			{Head: "MEMBER", Cell: func(t ctlapi.Token) string { return t.Account.Name }},
-			{Head: "PREFIX", Cell: func(t ctlapi.Token) string { return t.Prefix + "…" }},
-			{Head: "STATE", Cell: func(t ctlapi.Token) string {
-				switch {
-				case t.RevokedAt != nil:
-					return "revoked"
-				case t.ExpiresAt != nil && t.ExpiresAt.Before(c.now()):
-					return "expired"
-				}
-				return "active"
-			}},
-			{Head: "USED", Cell: func(t ctlapi.Token) string { return c.ageOf(t.LastUsedAt) }},
-			{Head: "AGE", Cell: func(t ctlapi.Token) string { return c.age(t.CreatedAt) }},
-		},
-	}
 }

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Context is one Berth and one credential.
@@ -208,22 +210,9 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-func writePrivate(path string, data []byte) (err error) {
+func writePrivate(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".new.*") // made 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, writeErr := tmp.Write(data)
-	if err := errors.Join(writeErr, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	return durable.WriteFile(path, data, 0o600)
 }

@@ -112,17 +112,7 @@ func (l *View) find(ctx context.Context, what string) (*source, error) {
 // ofPart is the newest change of a component or, when there is none, the
 // newest run of an action.
 func (l *View) ofPart(ctx context.Context, install, part string) (*source, error) {
-	changes, err := api.Collect(api.PageSize, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-		resp, err := l.Client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{Install: &install, Limit: &limit, After: after})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
+	changes, err := l.Client.Changes(ctx, api.PageSize, ctlapi.ListChangesParams{Install: &install})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +121,7 @@ func (l *View) ofPart(ctx context.Context, install, part string) (*source, error
 			return l.ofChange(ctx, change.ID)
 		}
 	}
-	runs, err := l.Client.Runs(ctx, 1, install, part)
+	runs, err := l.Client.Runs(ctx, 1, ctlapi.ListActionRunsParams{Install: &install, Action: api.Optional(part)})
 	if err != nil {
 		return nil, err
 	}
@@ -209,11 +199,7 @@ func (l *View) ofStep(ctx context.Context, id string) (*source, error) {
 }
 
 func (l *View) ofWorkflow(ctx context.Context, id string) (*source, error) {
-	resp, err := l.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
-	}
-	w, err := api.Body(resp.JSON200)
+	w, err := l.Client.Workflow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -257,11 +243,7 @@ func (l *View) ofRun(ctx context.Context, id string) (*source, error) {
 // whenWorkflowMoves waits for the next event of a workflow.
 func (l *View) whenWorkflowMoves(id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		now, err := l.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-		if err != nil {
-			return err
-		}
-		w, err := api.Body(now.JSON200)
+		w, err := l.Client.Workflow(ctx, id)
 		if err != nil || w.FinishedAt != nil {
 			return err
 		}

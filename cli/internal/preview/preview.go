@@ -78,19 +78,6 @@ func oneBlock(all []check.Block, name string, kinds ...string) ([]check.Block, e
 	return nil, usage.Errorf("there is no %s %q; there are %s", kind, usage.Shortened(name), strings.Join(names, ", "))
 }
 
-// Inputs reads what actions are asked for: NAME=VALUE.
-func Inputs(given []string) (map[string]string, error) {
-	inputs := map[string]string{}
-	for _, entry := range given {
-		name, text, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, usage.Errorf("%q is no input: write NAME=VALUE", entry)
-		}
-		inputs[name] = text
-	}
-	return inputs, nil
-}
-
 // Options adjust Render.
 type Options struct {
 	Now      time.Time

@@ -19,7 +19,7 @@ const noClusterRemedy = "give the runner a kubeconfig with --kubeconfig (BERTH_K
 // reachCluster gives the engine its way to the cluster, for jobs that may need
 // one.
 func (j *job) reachCluster(ctx context.Context) error {
-	must := j.spec.Kind.OnCluster() && j.spec.Operation != jobspec.OperationBuild
+	must := j.kind().OnCluster && j.spec.Operation != jobspec.OperationBuild
 	if !must && !scriptsReach(j.spec.Action) {
 		return nil
 	}

@@ -36,6 +36,9 @@ const (
 	resourceWait = time.Minute
 )
 
+// plannedAgain is the remedy of a stale result.
+const plannedAgain = "nothing was done; the control plane plans it again"
+
 // errDetached: the agent ends; the engine keeps running and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
 
@@ -167,7 +170,7 @@ func (j *job) work(life context.Context, entry recovery.Decision) error {
 		j.reportLost(life, err) // the engine's own word is still there
 	case entry == "":
 		return j.begin(life)
-	case entry == recovery.Uncertain && j.spec.Kind == jobspec.KindRelease:
+	case entry == recovery.Uncertain && j.kind().ByAgent:
 		return j.finish(life, j.acceptedAfterAll(), nil)
 	}
 	// Register again what the first agent knew, before any line is read.
@@ -199,7 +202,7 @@ func (j *job) neverStarted() jobspec.Result {
 	if j.attempt.Phase == recovery.Ordered {
 		// The order may be used up: giving the job out again would be refused. A new
 		// plan brings a new order.
-		r.Outcome, r.Remedy = jobspec.OutcomeStale, "nothing was done; it is planned anew"
+		r.Outcome, r.Remedy = jobspec.OutcomeStale, plannedAgain
 	}
 	return r
 }
@@ -235,7 +238,7 @@ func (j *job) start(ctx, life context.Context) (engine, error) {
 	if err := j.askStopped(); err != nil {
 		return nil, err
 	}
-	if j.spec.Kind == jobspec.KindRelease {
+	if j.kind().ByAgent {
 		return j.reviewRelease(ctx, life)
 	}
 	if err := j.admitScript(ctx); err != nil {
@@ -448,6 +451,9 @@ func (j *job) resume(r runnerapi.ResumedJob) {
 		j.log.Warn("attempt cannot be written", "err", err)
 	}
 }
+
+// kind is what there is to know of the job's kind.
+func (j *job) kind() jobspec.KindInfo { return jobspec.Kinds[j.spec.Kind] }
 
 // mutates says whether the job may change something, by the runner's own table.
 func (j *job) mutates() bool { return order.Mutates(j.spec) }

@@ -237,11 +237,11 @@ func (j *job) planRecord() (record order.Record, found bool, err error) {
 // presentState asks for lineage and serial of the state as it is now, and waits
 // while the control plane is away.
 func (j *job) presentState(ctx context.Context) (lineage string, serial int64, err error) {
-	if j.spec.Kind == jobspec.KindRelease {
+	if j.kind().ByAgent {
 		lineage, serial = j.deps.Scripts.Position()
 		return lineage, serial, nil
 	}
-	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil {
+	if !j.kind().HasState || j.spec.Resource == nil {
 		return "", 0, nil
 	}
 	var state *runnerapi.State

@@ -90,7 +90,7 @@ func startListener(t *testing.T, st *store.Store, prepare func(*store.Listener))
 
 func notify(t *testing.T, st *store.Store, channel, key string) {
 	t.Helper()
-	err := st.SystemTx(t.Context(), func(_ context.Context, tx *store.Tx) error {
+	err := st.System(t.Context(), func(_ context.Context, tx *store.Tx) error {
 		tx.NotifyAfterCommit(channel, key)
 		return nil
 	})

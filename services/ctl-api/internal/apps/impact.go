@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // maxPlannedInstalls is how many installs one plan shows. Who has more looks at
@@ -98,7 +98,7 @@ func (s *syncing) planInstalls(ctx context.Context) error {
 		return err
 	}
 	s.out.InstallsTotal = int(total)
-	rows, err := s.tx.InstallsOfApp(ctx, db.InstallsOfAppParams{AppID: s.out.App.ID, Most: maxPlannedInstalls})
+	rows, err := s.tx.InstallsOfApp(ctx, ctldb.InstallsOfAppParams{AppID: s.out.App.ID, Most: maxPlannedInstalls})
 	if err != nil {
 		return err
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // world is a live install with two components and no checks yet.
@@ -67,8 +68,8 @@ func (w *world) report(name, state string) {
 func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]string {
 	w.t.Helper()
 	got := map[string]string{}
-	err := w.pg.AsRole(store.RoleCtl).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := health.Judge(ctx, tx, health.Judged{Install: db.Install{ID: w.install, OrgID: w.org, State: "live"}, App: app, Probes: probes, Now: w.clock.Add(time.Second)}); err != nil {
+	err := database.New(w.pg.AsRole(store.RoleCtl)).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *database.Tx) error {
+		if _, err := health.Judge(ctx, tx, health.Judged{Install: ctldb.Install{ID: w.install, OrgID: w.org, State: "live"}, App: app, Probes: probes, Now: w.clock.Add(time.Second)}); err != nil {
 			return err
 		}
 		resources, err := tx.ResourcesOfInstall(ctx, w.install)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // act does the one thing that was decided.
-func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	switch d.Do {
 	case flow.DoStartWorkflow:
 		return startWorkflow(ctx, tx, s)
@@ -37,7 +37,7 @@ func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decisi
 
 // actOnChange does what is about the change of a step: it reads that and its
 // resource as they are, with their bulk.
-func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func (e *Engine) actOnChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	if s.step.ChangeID != nil {
 		c, err := tx.GetChange(ctx, *s.step.ChangeID)
 		if err != nil {
@@ -71,7 +71,7 @@ func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flo
 }
 
 // cancelJob asks the runner to stop a job.
-func cancelJob(ctx context.Context, tx *store.Tx, s subject, jobID string) error {
+func cancelJob(ctx context.Context, tx *database.Tx, s subject, jobID string) error {
 	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func cancelJob(ctx context.Context, tx *store.Tx, s subject, jobID string) error
 }
 
 // tell appends to the workflow's record. What has no value is left out.
-func tell(ctx context.Context, tx *store.Tx, e events.Event) error {
+func tell(ctx context.Context, tx *database.Tx, e events.Event) error {
 	for k, v := range e.Body {
 		if v == nil || v == "" {
 			delete(e.Body, k)

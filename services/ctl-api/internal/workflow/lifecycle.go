@@ -3,22 +3,22 @@ package workflow
 import (
 	"context"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // rest writes what the workflow's row shall read while nothing can be done. It
 // waits for what the subject's step waits for.
-func rest(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func rest(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	if d.WorkflowState != flow.WorkflowRunning && d.WorkflowState != flow.WorkflowWaiting {
 		return nil
 	}
-	p := db.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState}
+	p := ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState}
 	if d.WorkflowState == flow.WorkflowWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = s.step.WaitReason, s.step.WaitOn, s.step.WaitDeadline
 	}
@@ -31,12 +31,12 @@ func rest(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
 	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": p.State, "wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline)}))
 }
 
-func startWorkflow(ctx context.Context, tx *store.Tx, s subject) error {
-	if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: s.workflow.ID, State: flow.WorkflowRunning}); err != nil {
+func startWorkflow(ctx context.Context, tx *database.Tx, s subject) error {
+	if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: flow.WorkflowRunning}); err != nil {
 		return err
 	}
 	if state := installDuring(flow.Kind(s.workflow.Kind)); state != "" && !s.workflow.PlanOnly {
-		if err := tx.MoveInstall(ctx, db.MoveInstallParams{ID: s.install.ID, State: state}); err != nil {
+		if err := tx.MoveInstall(ctx, ctldb.MoveInstallParams{ID: s.install.ID, State: state}); err != nil {
 			return err
 		}
 		// While it is made or removed, its checks mean nothing.
@@ -60,8 +60,8 @@ func installDuring(k flow.Kind) string {
 }
 
 // finishWorkflow ends the workflow and moves the install.
-func finishWorkflow(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
-	err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
+func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func finishWorkflow(ctx context.Context, tx *store.Tx, s subject, d flow.Decisio
 // moveInstall writes what the install is after a workflow that succeeded, and
 // makes the verdicts on its health before the workflow is seen as finished:
 // a client that waited for it asks for them next.
-func moveInstall(ctx context.Context, tx *store.Tx, s subject) error {
-	move := db.MoveInstallParams{ID: s.install.ID, State: s.install.State}
+func moveInstall(ctx context.Context, tx *database.Tx, s subject) error {
+	move := ctldb.MoveInstallParams{ID: s.install.ID, State: s.install.State}
 	switch flow.Kind(s.workflow.Kind) {
 	case flow.KindProvision:
 		move.State, move.ReleaseID = "live", s.workflow.ReleaseID

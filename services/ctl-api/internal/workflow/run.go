@@ -7,17 +7,17 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // runCheck has the runner run a health check once, now. It mutates nothing, so
 // it needs no decision.
-func (e *Engine) runCheck(ctx context.Context, tx *store.Tx, s subject) error {
+func (e *Engine) runCheck(ctx context.Context, tx *database.Tx, s subject) error {
 	if err := goOn(ctx, tx, s.step); err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func (e *Engine) runCheck(ctx context.Context, tx *store.Tx, s subject) error {
 }
 
 // actionRunFor records that an action is being run, for steps that run one.
-func actionRunFor(ctx context.Context, tx *store.Tx, s subject) (*string, error) {
+func actionRunFor(ctx context.Context, tx *database.Tx, s subject) (*string, error) {
 	if flow.StepKind(s.step.Kind) != flow.StepAction {
 		return nil, nil
 	}
 	return insertRun(ctx, tx, s, &s.change.ID)
 }
 
-func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (*string, error) {
+func insertRun(ctx context.Context, tx *database.Tx, s subject, changeID *string) (*string, error) {
 	runID := id.New(id.ActionRun)
 	trigger := "manual"
 	if flow.Kind(s.workflow.Kind) != flow.KindActionRun {
@@ -68,7 +68,7 @@ func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (
 	if params.Inputs == nil {
 		params.Inputs = map[string]string{}
 	}
-	err = tx.InsertActionRun(ctx, db.InsertActionRunParams{
+	err = tx.InsertActionRun(ctx, ctldb.InsertActionRunParams{
 		ID: runID, InstallID: s.install.ID, Action: optional.Value(s.step.Action), Trigger: trigger, ChangeID: changeID,
 		WorkflowID: &s.workflow.ID, RunnerID: optional.Of(s.runner.id), Inputs: mustJSON(params.Inputs), CreatedBy: s.workflow.CreatedBy,
 	})
@@ -80,7 +80,7 @@ func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (
 
 // settleActionRun records what came of the action that a change ran, if it ran
 // one.
-func settleActionRun(ctx context.Context, tx *store.Tx, changeID string, res jobspec.Result) error {
+func settleActionRun(ctx context.Context, tx *database.Tx, changeID string, res jobspec.Result) error {
 	run, err := tx.ActionRunOfChange(ctx, changeID)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil
@@ -93,7 +93,7 @@ func settleActionRun(ctx context.Context, tx *store.Tx, changeID string, res job
 
 // settleCheckRun records what came of the last run of a check step, if it has
 // not been.
-func settleCheckRun(ctx context.Context, tx *store.Tx, step db.Step) error {
+func settleCheckRun(ctx context.Context, tx *database.Tx, step ctldb.Step) error {
 	jobs, err := tx.JobsOfStep(ctx, &step.ID)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func settleCheckRun(ctx context.Context, tx *store.Tx, step db.Step) error {
 	return tx.WakeInstall(ctx, step.InstallID)
 }
 
-func settleRun(ctx context.Context, tx *store.Tx, runID string, res jobspec.Result) error {
+func settleRun(ctx context.Context, tx *database.Tx, runID string, res jobspec.Result) error {
 	state := "failed"
 	switch res.Outcome {
 	case jobspec.OutcomeSucceeded:
@@ -132,7 +132,7 @@ func settleRun(ctx context.Context, tx *store.Tx, runID string, res jobspec.Resu
 		}
 	}
 	code := int32(res.ExitCode)
-	p := db.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: optional.Of(res.Error), Outputs: mustJSON(steps)}
+	p := ctldb.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: optional.Of(res.Error), Outputs: mustJSON(steps)}
 	if !res.StartedAt.IsZero() {
 		p.StartedAt, p.FinishedAt = &res.StartedAt, &res.FinishedAt
 	}

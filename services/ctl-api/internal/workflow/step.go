@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // stepIs is what a step becomes.
@@ -21,8 +21,8 @@ type stepIs struct {
 }
 
 // setStep writes a step's state with its wait and tells it.
-func setStep(ctx context.Context, tx *store.Tx, step db.Step, to stepIs) error {
-	p := db.SetStepStateParams{ID: step.ID, State: to.state, Error: optional.Of(to.err), Remedy: optional.Of(to.remedy)}
+func setStep(ctx context.Context, tx *database.Tx, step ctldb.Step, to stepIs) error {
+	p := ctldb.SetStepStateParams{ID: step.ID, State: to.state, Error: optional.Of(to.err), Remedy: optional.Of(to.remedy)}
 	if to.state == flow.StepWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(to.wait.Reason), optional.Of(to.wait.On), optional.Of(to.wait.Deadline)
 		if to.wait.On == "" { // who can end it is always named
@@ -47,7 +47,7 @@ func waitBody(reason, on *string, deadline *time.Time) any {
 }
 
 // goOn has a step that waited run again.
-func goOn(ctx context.Context, tx *store.Tx, step db.Step) error {
+func goOn(ctx context.Context, tx *database.Tx, step ctldb.Step) error {
 	if step.State != flow.StepWaiting {
 		return nil
 	}
@@ -55,7 +55,7 @@ func goOn(ctx context.Context, tx *store.Tx, step db.Step) error {
 }
 
 // endStep ends a step as was decided.
-func endStep(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func endStep(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	if flow.StepKind(s.step.Kind) == flow.StepCheck {
 		if err := settleCheckRun(ctx, tx, s.step); err != nil {
 			return err
@@ -79,7 +79,7 @@ func endStep(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) erro
 }
 
 // putOff takes a step back to pending: what it planned is not going to be done.
-func putOff(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func putOff(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	if err := supersede(ctx, tx, s.step, d.Error); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func putOff(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error
 }
 
 // supersede ends the change of a step that is still open, because of why.
-func supersede(ctx context.Context, tx *store.Tx, step db.Step, why string) error {
+func supersede(ctx context.Context, tx *database.Tx, step ctldb.Step, why string) error {
 	if step.ChangeID == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func supersede(ctx context.Context, tx *store.Tx, step db.Step, why string) erro
 	if !flow.ChangeOpen(c.State) {
 		return nil
 	}
-	return tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
+	return tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
 		ID: c.ID, State: flow.ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of(why),
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Reason is one thing that a workflow waits for or stumbled over.
@@ -23,10 +23,10 @@ type Reason struct {
 
 // WhyInput is what Why looks at.
 type WhyInput struct {
-	Workflow db.Workflow
-	Steps    []db.Step
-	Jobs     []db.JobsOfWorkflowRow
-	Runner   *db.Runner
+	Workflow ctldb.Workflow
+	Steps    []ctldb.Step
+	Jobs     []ctldb.JobsOfWorkflowRow
+	Runner   *ctldb.Runner
 	Now      time.Time
 }
 
@@ -61,7 +61,7 @@ func Why(in WhyInput) []Reason {
 // WhyNotAccepted explains why the checks of a live install do not run: it is
 // older than the acceptance of releases, so its runner has accepted no script
 // yet. scripts is how many its release brings.
-func WhyNotAccepted(install db.Install, scripts int, accepted bool) []Reason {
+func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
 	if install.State != "live" || scripts == 0 || accepted {
 		return nil
 	}
@@ -72,7 +72,7 @@ func WhyNotAccepted(install db.Install, scripts int, accepted bool) []Reason {
 	}}
 }
 
-func waitingReason(step db.Step) Reason {
+func waitingReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
 	switch optional.Value(step.WaitReason) {
 	case "decision":
@@ -96,7 +96,7 @@ func waitingReason(step db.Step) Reason {
 }
 
 // runningReason tells what a running step is at: mostly a job at the runner.
-func (in WhyInput) runningReason(step db.Step) Reason {
+func (in WhyInput) runningReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
 	for _, j := range in.Jobs {
 		if optional.Value(j.StepID) != step.ID || j.State != flow.JobQueued && j.State != flow.JobLeased {

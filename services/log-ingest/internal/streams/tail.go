@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
 // A Tail follows one stream. Close it.
@@ -18,7 +19,7 @@ type Tail struct {
 
 // Tail follows a stream of the org from behind a number.
 func (s *Streams) Tail(ctx context.Context, org, id string, after int64) (*Tail, error) {
-	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		_, err := get(ctx, tx, id)
 		return err
 	})
@@ -54,8 +55,8 @@ func (t *Tail) Next(ctx context.Context, patience time.Duration) (records []Numb
 }
 
 func (t *Tail) look(ctx context.Context) (records []Numbered, end *Stream, err error) {
-	err = t.streams.store.Tx(ctx, t.org, func(ctx context.Context, tx *store.Tx) error {
-		var row db.LogStream
+	err = t.streams.store.Tx(ctx, t.org, func(ctx context.Context, tx *database.Tx) error {
+		var row logdb.LogStream
 		row, err := get(ctx, tx, t.id) // before the lines: the end is the end of all of them
 		if err != nil {
 			return err

@@ -6,23 +6,23 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
 // attempt is a job of the session's own runner, seen from one attempt at it.
 type attempt struct {
-	db.RunnerAttemptRow
+	runnerdb.RunnerAttemptRow
 	number int
 	// leaseOpen: this attempt has a lease of this session that was not ended.
 	leaseOpen bool
 }
 
 // attemptOf reads and locks a job. Another runner's job does not exist.
-func attemptOf(ctx context.Context, tx *store.Tx, s *session.Session, jobID string, number int) (attempt, error) {
-	row, err := tx.RunnerAttempt(ctx, db.RunnerAttemptParams{JobID: jobID, RunnerID: s.RunnerID, Attempt: int32(number)})
+func attemptOf(ctx context.Context, tx *database.Tx, s *session.Session, jobID string, number int) (attempt, error) {
+	row, err := tx.RunnerAttempt(ctx, runnerdb.RunnerAttemptParams{JobID: jobID, RunnerID: s.RunnerID, Attempt: int32(number)})
 	if err != nil {
 		return attempt{}, fmt.Errorf("job %s: %w", jobID, err)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 )
 
 // PhoneHome records the outputs of a stack, once.
@@ -29,7 +29,7 @@ func (a *API) PhoneHome(ctx context.Context, req apigen.PhoneHomeRequestObject) 
 		return nil, fmt.Errorf("encode outputs: %w", err)
 	}
 	var answer apigen.PhoneHome200JSONResponse
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		stack, err := tx.RunnerStackBySecret(ctx, hash)
 		if err != nil {
 			return err
@@ -47,7 +47,7 @@ func (a *API) PhoneHome(ctx context.Context, req apigen.PhoneHomeRequestObject) 
 		case stack.State != "pending":
 			return fault.With(fault.Newf(fault.ErrConflict, "stack version %d is %s", stack.Version, stack.State), fault.Code("stack_outdated"))
 		}
-		err = tx.RunnerActivateStack(ctx, db.RunnerActivateStackParams{
+		err = tx.RunnerActivateStack(ctx, runnerdb.RunnerActivateStackParams{
 			ID: stack.ID, BodyDigest: digest, Outputs: outputs, InstallID: stack.InstallID, Version: stack.Version,
 		})
 		if err != nil {

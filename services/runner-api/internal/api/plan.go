@@ -8,9 +8,9 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
@@ -32,7 +32,7 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 	if err != nil {
 		return nil, err
 	}
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 	return apigen.PutPlan204Response{}, nil
 }
 
-func putPlan(ctx context.Context, tx *store.Tx, s *session.Session, at attempt, plan storedPlan) error {
+func putPlan(ctx context.Context, tx *database.Tx, s *session.Session, at attempt, plan storedPlan) error {
 	body, err := json.Marshal(plan)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func putPlan(ctx context.Context, tx *store.Tx, s *session.Session, at attempt, 
 	if err := checkPlan(s, at, plan); err != nil {
 		return err
 	}
-	return tx.RunnerSetPlan(ctx, db.RunnerSetPlanParams{ID: at.ID, Plan: body})
+	return tx.RunnerSetPlan(ctx, runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body})
 }
 
 // checkPlan holds the effect against the job: people must not approve an

@@ -10,9 +10,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
@@ -55,7 +55,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 	report := result.Report{Attempt: req.Body.Attempt, Fence: req.Body.Fence, Outcome: req.Body.Result.Outcome, Digest: digest}
 	var verdict result.Verdict
 	var state string
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
 		if err != nil {
 			return err
@@ -94,8 +94,8 @@ func needsPlan(at attempt, outcome jobspec.Outcome) bool {
 }
 
 // accept moves the job, ends the lease and wakes who waits.
-func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string, r jobspec.Result, reported result.Reported) error {
-	if err := tx.RunnerEndLease(ctx, db.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(r.Outcome)}); err != nil {
+func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, state string, r jobspec.Result, reported result.Reported) error {
+	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(r.Outcome)}); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
@@ -108,7 +108,7 @@ func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string
 			return err
 		}
 		tx.NotifyAfterCommit(ChannelJobs, at.RunnerID)
-		return tx.RunnerRequeueJob(ctx, db.RunnerRequeueJobParams{ID: at.ID, Result: body})
+		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
 	body, err := json.Marshal(struct {
 		jobspec.Result
@@ -117,7 +117,7 @@ func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string
 	if err != nil {
 		return err
 	}
-	err = tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: at.ID, State: state, Result: body, Error: optional(r.Error)})
+	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: at.ID, State: state, Result: body, Error: optional(r.Error)})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (a *API) accept(ctx context.Context, tx *store.Tx, at attempt, state string
 }
 
 // keepLate commits the evidence; the refusal follows.
-func (a *API) keepLate(ctx context.Context, tx *store.Tx, s *session.Session, at attempt, late lateReport) error {
+func (a *API) keepLate(ctx context.Context, tx *database.Tx, s *session.Session, at attempt, late lateReport) error {
 	body, err := json.Marshal([]lateReport{late})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (a *API) keepLate(ctx context.Context, tx *store.Tx, s *session.Session, at
 		a.metrics.superseded.Add(ctx, 1)
 		a.log.WarnContext(ctx, "report came too late", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "job_state", at.State, "job_attempt", at.Attempt, "digest", late.Digest)
 	})
-	kept, err := tx.RunnerKeepLate(ctx, db.RunnerKeepLateParams{ID: at.ID, Report: body, Most: lateReports, Digest: late.Digest})
+	kept, err := tx.RunnerKeepLate(ctx, runnerdb.RunnerKeepLateParams{ID: at.ID, Report: body, Most: lateReports, Digest: late.Digest})
 	if err != nil || kept == 0 {
 		return err
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
@@ -35,7 +35,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 		return nil, err
 	}
 	var recorded apigen.PutRun200JSONResponse
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		stored, err := putRun(ctx, tx, s, install, req.Run, *req.Body)
 		if err != nil {
 			return err
@@ -55,11 +55,11 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 }
 
 // putRun returns the run as it was known before this report, if it was.
-func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored db.RunnerRunByKeyRow, _ error) {
+func putRun(ctx context.Context, tx *database.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored runnerdb.RunnerRunByKeyRow, _ error) {
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
 	// Whatever settings were good at that time may name it: reports come late,
 	// after newer settings have dropped an action.
-	known, err := tx.RunnerKnowsRun(ctx, db.RunnerKnowsRunParams{
+	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
 		InstallID: install, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
 	})
 	if err != nil {
@@ -69,13 +69,13 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 		return stored, fault.With(fault.Newf(fault.ErrInvalid, "no settings of this install schedule %q", r.Action),
 			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is in no settings that were good at that time"}))
 	}
-	err = tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
+	err = tx.RunnerAddRun(ctx, runnerdb.RunnerAddRunParams{
 		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
 	})
 	if err != nil {
 		return stored, err
 	}
-	stored, err = tx.RunnerRunByKey(ctx, db.RunnerRunByKeyParams{InstallID: install, Key: key})
+	stored, err = tx.RunnerRunByKey(ctx, runnerdb.RunnerRunByKeyParams{InstallID: install, Key: key})
 	if err != nil {
 		return stored, err
 	}
@@ -100,24 +100,24 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 
 // openRunLog opens the log of a run, once, and mints a token that appends to
 // it, each time: only its hash is kept, so a lost one cannot be shown again.
-func openRunLog(ctx context.Context, tx *store.Tx, s *session.Session, install string, stored db.RunnerRunByKeyRow) (stream, token string, _ error) {
-	stream, err := tx.OpenRunLogStream(ctx, db.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
+func openRunLog(ctx context.Context, tx *database.Tx, s *session.Session, install string, stored runnerdb.RunnerRunByKeyRow) (stream, token string, _ error) {
+	stream, err := tx.OpenRunLogStream(ctx, runnerdb.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
 	if err != nil {
 		return "", "", err
 	}
 	if stored.StreamID == nil {
-		if err := tx.RunnerSetRunStream(ctx, db.RunnerSetRunStreamParams{ID: stored.ID, StreamID: stream}); err != nil {
+		if err := tx.RunnerSetRunStream(ctx, runnerdb.RunnerSetRunStreamParams{ID: stored.ID, StreamID: stream}); err != nil {
 			return "", "", err
 		}
 	}
 	token, hash := auth.NewSecret(auth.LogPrefix)
-	return stream, token, tx.MintLogToken(ctx, db.MintLogTokenParams{
+	return stream, token, tx.MintLogToken(ctx, runnerdb.MintLogTokenParams{
 		Hash: hash, StreamID: stream, RunnerID: s.RunnerID, SessionID: s.ID, ExpiresAt: time.Now().Add(logTokenLifetime),
 	})
 }
 
-func report(runID, runnerID string, r jobspec.Run) db.RunnerReportRunParams {
-	params := db.RunnerReportRunParams{
+func report(runID, runnerID string, r jobspec.Run) runnerdb.RunnerReportRunParams {
+	params := runnerdb.RunnerReportRunParams{
 		ID: runID, RunnerID: &runnerID, State: r.State, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
 		StartedAt: known(r.StartedAt), FinishedAt: known(r.FinishedAt),
 	}
