@@ -5,7 +5,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-// Sandbox is sandbox.toml: the base infrastructure that components stand on.
+// Sandbox is sandbox.toml: the base infrastructure that components build on.
 //
 // The digest tag of each field says whether a change of it needs a new build or
 // only a new deploy; see [Component].

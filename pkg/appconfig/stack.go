@@ -19,7 +19,7 @@ const (
 type Stack struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 
-	// How a runner gets into the customer's place: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
+	// How the runner gets to the customer: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
 	Type StackType `toml:"type" json:"type" rule:"required" enum:"local,kubernetes,aws-cloudformation,azure-bicep,gcp-terraform"`
 	// The stack's name in the customer's account; a stack in a cloud needs it.
 	Name string `toml:"name" json:"name" template:"true"`

@@ -37,7 +37,7 @@ that differ are changed, and those that no file names are left alone.
 
 Inputs and components are checked against the app as it was synced last. Nothing is
 provisioned or deployed; the commands that do are printed. Keys that this version does
-not carry out are told with file, line and column.`,
+not act on are listed with file, line and column.`,
 		Example: "  berth installs sync ./app --plan\n  berth installs sync ./app --auto-approve",
 		Args:    exactly("[FOLDER]"),
 	}

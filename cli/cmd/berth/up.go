@@ -175,7 +175,7 @@ func (c *cli) downCommand() *cobra.Command {
 		Use:   "down",
 		Short: "Stop Berth on this machine",
 		Long: `Ends everything that berth up started, process by process, and says what it ended.
-The data stays, and the next berth up goes on with it. With --purge the data folder
+The data stays, and the next berth up continues with it. With --purge the data folder
 is deleted too: the database, the artifacts, and what local installs keep in it.`,
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {

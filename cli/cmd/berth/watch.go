@@ -32,7 +32,7 @@ func (w *watching) flags(cmd *cobra.Command) {
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work goes on (0: never)")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work continues (0: never)")
 }
 
 // within bounds the waiting of a command.

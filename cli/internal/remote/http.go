@@ -26,7 +26,7 @@ const (
 	maxRedirects = 5
 )
 
-var errLinkLocal = errors.New("is a link-local address, where machines of clouds are told their secrets")
+var errLinkLocal = errors.New("is a link-local address, where clouds serve machines their credentials")
 
 // newTransport reaches what the environment's proxy settings say, and no
 // link-local address: nothing that an app needs stands there.
