@@ -32,7 +32,7 @@ type Branch struct {
 type InstallGroup struct {
 	// Unique in the branch.
 	Name string `toml:"name" json:"name" rule:"required"`
-	// When its turn is; each number once.
+	// Its position in the order; each number once.
 	Order int `toml:"order" json:"order" default:"0"`
 	// Installs with all of these labels.
 	LabelSelector map[string]string `toml:"label_selector" json:"label_selector,omitempty"`

@@ -57,7 +57,7 @@ func (v *validator) remediations() {
 		v.exists(at, "action", check.Remediation, names, "actions")
 		if other := v.app.Action(check.Remediation); other != nil {
 			if _, ok := other.HealthCheck(); ok {
-				v.Add(place.Error, place.CodeValue, at, "action %q is a health check, which only looks and mends nothing", other.Name)
+				v.Add(place.Error, place.CodeValue, at, "action %q is a health check, which only reads: a remediation must be an action that repairs", other.Name)
 			}
 		}
 	}
