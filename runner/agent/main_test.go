@@ -79,7 +79,7 @@ func engine(dir string) int {
 	result := jobspec.Result{JobID: spec.JobID, Outcome: jobspec.OutcomeSucceeded, StartedAt: time.Now(), FirstInstructionAt: time.Now()}
 	e := testEngine{dir: dir, spec: spec, result: &result}
 	switch {
-	case spec.Kind.OnCluster():
+	case jobspec.Kinds[spec.Kind].OnCluster:
 		err = e.onCluster()
 	case spec.Kind == jobspec.KindContainerImage:
 		err = e.image()

@@ -42,6 +42,9 @@ func (j *job) environment(ctx context.Context) []string {
 		"PATH=" + e.SearchPath,
 		"HOME=" + j.dir.engine() + "/work/home",
 		"TMPDIR=" + j.dir.engine() + "/work/tmp",
+		// While its packages initialise, an engine allocates a few MiB and frees
+		// nothing: no collection then. Its main turns the collector on.
+		"GOGC=off",
 	}
 	if j.spec.InstallID != "" {
 		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
