@@ -66,7 +66,7 @@ func copyImage(ctx context.Context, j *job.Job, from oci.Remote, want digest.Dig
 	}}
 	pause := copyPause
 	for try := 1; ; try++ {
-		err = oci.Pull(ctx, from, want, to, opt)
+		err = from.Pull(ctx, want, to, opt)
 		if err == nil || ctx.Err() != nil || try == copyTries || errors.Is(err, oci.ErrNotFound) || oci.Denied(err) {
 			return size, err
 		}
