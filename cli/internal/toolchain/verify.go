@@ -31,22 +31,28 @@ const (
 	maxArchiveBytes = 300 << 20 // the archive is about 30 MB, the program about 90 MB
 )
 
-// fetch gets the archive of a version, checks it and puts the program at
-// target, in one rename: target is whole or absent.
-func fetch(ctx context.Context, src source, version, key, target string) error {
-	sumsName := "terraform_" + version + "_SHA256SUMS"
-	sums, err := readAll(ctx, src, version, sumsName)
+// A release is one version as a source has it.
+type release struct {
+	src     source
+	version string
+}
+
+// fetch gets the archive, checks it with the vendor's key and puts the program
+// at target, in one rename: target is whole or absent.
+func (r release) fetch(ctx context.Context, key, target string) error {
+	sumsName := "terraform_" + r.version + "_SHA256SUMS"
+	sums, err := r.readAll(ctx, sumsName)
 	if err != nil {
 		return err
 	}
-	sig, err := readAll(ctx, src, version, sumsName+".sig")
+	sig, err := r.readAll(ctx, sumsName+".sig")
 	if err != nil {
 		return err
 	}
 	if err := checkSignature(key, sums, sig); err != nil {
 		return fmt.Errorf("%s: %w: %w", sumsName, ErrUntrusted, err)
 	}
-	name := archiveName(version)
+	name := archiveName(r.version)
 	want, err := sumOf(sums, name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", sumsName, err)
@@ -63,7 +69,7 @@ func fetch(ctx context.Context, src source, version, key, target string) error {
 		_ = archive.Close()
 		_ = os.Remove(archive.Name())
 	}()
-	got, err := download(ctx, src, version, name, archive)
+	got, err := r.download(ctx, name, archive)
 	if err != nil {
 		return err
 	}
@@ -73,13 +79,13 @@ func fetch(ctx context.Context, src source, version, key, target string) error {
 	return unpack(archive.Name(), target)
 }
 
-func readAll(ctx context.Context, src source, version, name string) ([]byte, error) {
-	r, err := src.open(ctx, version, name)
+func (r release) readAll(ctx context.Context, name string) ([]byte, error) {
+	file, err := r.src.open(ctx, r.version, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(r, maxListBytes))
+	defer func() { _ = file.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(file, maxListBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -108,14 +114,14 @@ func sumOf(list []byte, name string) (string, error) {
 }
 
 // download copies a file and returns its sha256 in hex.
-func download(ctx context.Context, src source, version, name string, to io.Writer) (string, error) {
-	r, err := src.open(ctx, version, name)
+func (r release) download(ctx context.Context, name string, to io.Writer) (string, error) {
+	file, err := r.src.open(ctx, r.version, name)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = r.Close() }()
+	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, maxArchiveBytes)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, maxArchiveBytes)); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -138,7 +138,7 @@ func TestPushPull(t *testing.T) {
 	var sent, total int64
 	to := f.remote("org_a/copy", token)
 	_, err := to.Push(t.Context(), l, dgst.String(), oci.TransferOptions{
-		Tag: "v1",
+		Tag:      "v1",
 		Progress: func(done, all int64) { sent, total = done, all },
 	})
 	must(t, err)
