@@ -271,10 +271,10 @@ func Assigned(source string) (found []Assignment, whole bool) {
 		t := s.next()
 		switch {
 		case t.kind == tokenEnd:
-			return found, whole && depth == 0 && !s.broken && (head.n == 0 || head.n > 2)
+			return found, whole && depth == 0 && !s.broken && head.assigns()
 		case t.kind == tokenLine:
 			if depth == 0 {
-				whole = whole && (head.n == 0 || head.n > 2) // name = value
+				whole = whole && head.assigns()
 				head = statement{}
 			}
 			continue
@@ -286,18 +286,19 @@ func Assigned(source string) (found []Assignment, whole bool) {
 		if depth < 0 {
 			return found, false
 		}
-		switch head.add(t); head.n {
-		case 1:
-			whole = whole && t.kind == tokenWord && isIdentifier(t.text)
-		case 2:
-			if !t.isSign("=") {
-				whole = false
-			} else if name := head.first[0]; name.kind == tokenWord && isIdentifier(name.text) {
-				if len(found) == MaxVariables {
-					return found, false
-				}
-				found = append(found, Assignment{Name: name.text, Line: name.line})
-			}
+		if head.add(t); head.n > len(head.first) {
+			continue
+		}
+		name := head.first[0]
+		switch named := name.isName(); {
+		case head.n == 1:
+			whole = whole && named
+		case !t.isSign("="):
+			whole = false
+		case named && len(found) == MaxVariables:
+			return found, false
+		case named:
+			found = append(found, Assignment{Name: name.text, Line: name.line})
 		}
 	}
 }
