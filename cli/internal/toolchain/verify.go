@@ -31,13 +31,13 @@ const (
 	maxArchiveBytes = 300 << 20 // the archive is about 30 MB, the program about 90 MB
 )
 
-// A release is one version as a source has it.
+// A release is one version at a source.
 type release struct {
-	src     source
+	from    source
 	version string
 }
 
-// fetch gets the archive, checks it with the vendor's key and puts the program
+// fetch gets the archive, checks it against what key signed and puts the program
 // at target, in one rename: target is whole or absent.
 func (r release) fetch(ctx context.Context, key, target string) error {
 	sumsName := "terraform_" + r.version + "_SHA256SUMS"
@@ -80,7 +80,7 @@ func (r release) fetch(ctx context.Context, key, target string) error {
 }
 
 func (r release) readAll(ctx context.Context, name string) ([]byte, error) {
-	file, err := r.src.open(ctx, r.version, name)
+	file, err := r.from.open(ctx, r.version, name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func sumOf(list []byte, name string) (string, error) {
 
 // download copies a file and returns its sha256 in hex.
 func (r release) download(ctx context.Context, name string, to io.Writer) (string, error) {
-	file, err := r.src.open(ctx, r.version, name)
+	file, err := r.from.open(ctx, r.version, name)
 	if err != nil {
 		return "", err
 	}
