@@ -45,7 +45,7 @@ type InstallGroup struct {
 }
 
 func (b *Branch) check(c *checker) {
-	c.oneSource(b.At, b.SourceFile, sourcesGiven(b.PublicRepo, b.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
+	c.oneSource(b.At, b.SourceFile, sources{public: b.PublicRepo, connected: b.ConnectedRepo}.given(), "[public_repo] or [connected_repo]")
 	if b.InstallsPublicRepo != nil && b.InstallsConnectedRepo != nil {
 		c.Add(place.Error, place.CodeExclusive, b.At.Below("installs_connected_repo"), "only one of installs_public_repo and installs_connected_repo is possible")
 	}

@@ -241,7 +241,7 @@ func (c *Component) check(ch *checker) {
 	case c.DockerBuild != nil:
 		c.DockerBuild.check(ch, c)
 	case c.Pulumi != nil:
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	}
 }
 

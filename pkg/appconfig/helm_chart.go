@@ -63,9 +63,9 @@ const maxReleaseName = 53
 
 func (h *HelmChart) check(ch *checker, c *Component) {
 	if h.HelmRepo == nil {
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	} else {
-		ch.oneSource(c.At, c.SourceFile, append(sourcesGiven(c.PublicRepo, c.ConnectedRepo, c.Berth), "helm_repo"), "")
+		ch.oneSource(c.At, c.SourceFile, append(c.sources().given(), "helm_repo"), "")
 	}
 	for path := range h.Values {
 		if problem := setPathProblem(path); problem != "" {

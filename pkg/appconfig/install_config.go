@@ -110,5 +110,5 @@ func (in *InstallConfig) check(c *checker) {
 }
 
 func (r *InstallsRepo) check(c *checker) {
-	c.oneSource(r.At, "", sourcesGiven(r.PublicRepo, r.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
+	c.oneSource(r.At, "", sources{public: r.PublicRepo, connected: r.ConnectedRepo}.given(), "[public_repo] or [connected_repo]")
 }

@@ -81,7 +81,7 @@ func (s *Sandbox) check(c *checker) {
 	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" {
 		c.Add(place.Error, place.CodeMissing, s.At, "terraform_version is missing")
 	}
-	c.source(s.At, s.SourceFile, s.PublicRepo, s.ConnectedRepo, s.Berth)
+	c.source(s.At, s.SourceFile, s.sources())
 	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)
 	c.cron(s.At.Below("drift_schedule"), s.DriftSchedule)
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")
