@@ -97,9 +97,7 @@ func TestPluginKeepsItsKeys(t *testing.T) {
 func correct(t *testing.T, files map[string]string) *appconfig.App {
 	t.Helper()
 	app, diags := check.Format(appconfigtest.Folder(files), appconfig.LoadOptions{})
-	if place.HasErrors(diags) {
-		t.Fatalf("the folder has errors:\n%s", appconfigtest.Render(diags))
-	}
+	appconfigtest.Right(t, diags)
 	return app
 }
 

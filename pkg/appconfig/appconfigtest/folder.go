@@ -60,10 +60,16 @@ func Folder(files ...map[string]string) fstest.MapFS {
 func Load(t *testing.T, fsys fs.FS) *appconfig.App {
 	t.Helper()
 	app, diags := check.Folder(fsys, appconfig.LoadOptions{})
+	Right(t, diags)
+	return app
+}
+
+// Right fails the test when a folder has errors.
+func Right(t *testing.T, diags []place.Diagnostic) {
+	t.Helper()
 	if place.HasErrors(diags) {
 		t.Fatalf("the folder has errors:\n%s", Render(diags))
 	}
-	return app
 }
 
 // Render writes diagnostics as people see them, one a line.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -126,25 +127,30 @@ func TestOpenBundleRefuses(t *testing.T) {
 // pack writes a tar.gz with the headers and zeros for contents.
 func pack(t *testing.T, headers []*tar.Header) []byte {
 	t.Helper()
-	var buf bytes.Buffer
-	zipped := gzip.NewWriter(&buf)
-	w := tar.NewWriter(zipped)
 	zeros := make([]byte, folder.MaxFileBytes+1)
-	for _, h := range headers {
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
+	return archive(t, func(w *tar.Writer) error {
+		for _, h := range headers {
+			if err := w.WriteHeader(h); err != nil {
+				return err
+			}
+			if _, err := w.Write(zeros[:h.Size]); err != nil {
+				return err
+			}
 		}
-		if _, err := w.Write(zeros[:h.Size]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
+		return nil
+	})
+}
+
+// archive is a tar.gz of what fill writes.
+func archive(t *testing.T, fill func(*tar.Writer) error) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zipped := gzip.NewWriter(&out)
+	w := tar.NewWriter(zipped)
+	if err := errors.Join(fill(w), w.Close(), zipped.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := zipped.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
+	return out.Bytes()
 }
 
 func TestSourceArchive(t *testing.T) {

@@ -50,9 +50,7 @@ const (
 func checked(t *testing.T, files map[string]string, fetched results) *appconfig.App {
 	t.Helper()
 	app, diags := check.Folder(appconfigtest.Folder(files), appconfig.LoadOptions{Fetched: fetched})
-	if place.HasErrors(diags) {
-		t.Fatalf("the folder has errors:\n%s", appconfigtest.Render(diags))
-	}
+	appconfigtest.Right(t, diags)
 	return app
 }
 
@@ -401,19 +399,15 @@ func unpack(t *testing.T, archive []byte) []packed {
 
 func repack(t *testing.T, files []packed) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	zipped := gzip.NewWriter(&out)
-	w := tar.NewWriter(zipped)
-	for _, f := range files {
-		if err := w.WriteHeader(&tar.Header{Name: f.name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(f.text))}); err != nil {
-			t.Fatal(err)
+	return archive(t, func(w *tar.Writer) error {
+		for _, f := range files {
+			if err := w.WriteHeader(&tar.Header{Name: f.name, Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(f.text))}); err != nil {
+				return err
+			}
+			if _, err := w.Write([]byte(f.text)); err != nil {
+				return err
+			}
 		}
-		if _, err := w.Write([]byte(f.text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Close(), zipped.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+		return nil
+	})
 }
