@@ -40,14 +40,14 @@ openapi() {
 
 sqlc() {
   local store=services/internal/store
-  if ! compgen -G "$store/migrations/*.sql" >/dev/null || ! compgen -G "$store/queries/*.sql" >/dev/null; then
-    echo "skip $store/db: no migrations or no queries"
+  if ! compgen -G "$store/migrations/*.sql" >/dev/null || ! compgen -G "$store/queries/*/*.sql" >/dev/null; then
+    echo "skip $store: no migrations or no queries"
     return
   fi
   # A query file that went away must not leave its Go file behind.
-  rm -f "$store"/db/*.sql.go
+  rm -f "$store"/*db/*.sql.go
   (cd services && "$tools/sqlc" generate)
-  echo "generated $store/db"
+  echo "generated" "$store"/*db
 }
 
 [ $# -gt 0 ] || set -- openapi sqlc

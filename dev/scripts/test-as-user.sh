@@ -11,6 +11,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+# All of it, as its folders are in /tmp.
+if [ -z "${BERTH_IN_MEMORY:-}" ]; then
+  BERTH_IN_MEMORY=1 exec dev/scripts/in-memory.sh "$PWD/dev/scripts/test-as-user.sh" "$@"
+fi
+
 readonly workspace='./pkg/... ./services/... ./runner/... ./cli/...'
 export BERTH_USER_ID=${BERTH_USER_ID:-61998}
 
@@ -34,6 +39,8 @@ export BERTH_TERRAFORM
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
+  # Else each process with the detector waits for a second before it ends.
+  export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
 fi
 dev/scripts/build.sh

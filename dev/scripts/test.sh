@@ -34,6 +34,8 @@ dev/scripts/need.sh go git postgres
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
+  # Else each process with the detector waits for a second before it ends.
+  export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
 fi
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
@@ -78,7 +80,7 @@ mkdir -p .bin/tools
 
 # Never from Go's cache (-count=1): it does not know of the executables, of
 # Postgres or of Terraform.
-go_test() { go test -json -count=1 -timeout 20m "${flags[@]}" "$@"; }
+go_test() { dev/scripts/in-memory.sh go test -json -count=1 -timeout 20m "${flags[@]}" "$@"; }
 
 # run ends what it began also after a failure, which the report counts.
 run() {

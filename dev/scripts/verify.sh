@@ -13,7 +13,7 @@ complain() {
 
 readonly generated=(
   services/{ctl-api,runner-api,log-ingest}/internal/apigen
-  services/internal/store/db
+  services/internal/store/{ctldb,runnerdb,builderdb,logdb,shareddb}
   pkg/{ctlapi,runnerapi,logapi}
 )
 

@@ -24,40 +24,71 @@ const (
 	TypeExternalImage ComponentType = "external_image"
 )
 
-// componentTypes knows every component type. The rank orders components that do
-// not depend on each other.
-var componentTypes = map[ComponentType]struct {
-	rank  int
+// componentTypes has a row for each component type, older names too.
+var componentTypes = []componentType{
+	{name: TypeTerraformModule, rank: 2, document: "terraform", block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
+	{name: TypeHelmChart, rank: 3, document: "helm", block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
+	{name: TypeKubernetesManifest, rank: pluginRank, document: "kubernetes-manifest", block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
+	{name: TypeContainerImage, rank: 0, document: "container-image", block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	{name: TypeExternalImage, rank: 0, document: "container-image", block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	{name: TypeDockerBuild, rank: 1, document: "docker-build", block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
+	{name: TypePulumi, rank: pluginRank, document: "pulumi", block: func(c *Component) any { c.Pulumi = &Pulumi{}; return c.Pulumi }},
+	{name: TypeJob, rank: pluginRank, document: "job", block: func(c *Component) any { c.Job = &Job{}; return c.Job }},
+}
+
+// componentType is a component type of the language.
+type componentType struct {
+	name ComponentType
+	rank int // orders components that do not depend on each other
+	// document is the name of its schema; types of the same one have the same keys.
+	document string
+	// block gives a component the keys of the type.
 	block func(*Component) any
-}{
-	TypeContainerImage:     {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	TypeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	TypeDockerBuild:        {rank: 1, block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
-	TypeTerraformModule:    {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
-	TypeHelmChart:          {rank: 3, block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
-	TypeKubernetesManifest: {rank: pluginRank, block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
-	TypePulumi:             {rank: pluginRank, block: func(c *Component) any { c.Pulumi = &Pulumi{}; return c.Pulumi }},
-	TypeJob:                {rank: pluginRank, block: func(c *Component) any { c.Job = &Job{}; return c.Job }},
 }
 
 // pluginRank is the rank of everything without one of its own.
 const pluginRank = 4
 
+func (t ComponentType) row() (row componentType, known bool) {
+	i := slices.IndexFunc(componentTypes, func(row componentType) bool { return row.name == t })
+	if i < 0 {
+		return componentType{rank: pluginRank}, false
+	}
+	return componentTypes[i], true
+}
+
 // Rank orders component types that do not depend on each other: lower ones first.
 func (t ComponentType) Rank() int {
-	if known, ok := componentTypes[t]; ok {
-		return known.rank
-	}
-	return pluginRank
+	row, _ := t.row()
+	return row.rank
 }
 
 // IsKnown tells whether the type is one of the language.
-func (t ComponentType) IsKnown() bool { return componentTypes[t].block != nil }
+func (t ComponentType) IsKnown() bool {
+	_, known := t.row()
+	return known
+}
+
+// Document is the name of the schema of components of the type, "" for a
+// plugin's.
+func (t ComponentType) Document() string {
+	row, _ := t.row()
+	return row.document
+}
+
+// ComponentTypes lists the types of the language, older names after the newer.
+func ComponentTypes() []ComponentType {
+	var list []ComponentType
+	for _, row := range componentTypes {
+		list = append(list, row.name)
+	}
+	return list
+}
 
 // ComponentTypeNames lists the types of the language, sorted, older names too.
 func ComponentTypeNames() []string {
 	var names []string
-	for name := range componentTypes {
+	for _, name := range ComponentTypes() {
 		names = append(names, string(name))
 	}
 	slices.Sort(names)
@@ -80,27 +111,27 @@ type Component struct {
 	Name string `toml:"name" json:"name" digest:"deploy" rule:"required"`
 	// Another name for it in templates.
 	VarName string `toml:"var_name" json:"var_name,omitempty" digest:"deploy"`
-	// Components to deploy before; those that templates read are found.
+	// Components to deploy first, in addition to those that templates read.
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty" digest:"deploy"`
 	// Labels.
 	Labels map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
 	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	// How often it is planned and applied again after a failure.
+	// How many times it is planned and applied again after a failure.
 	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
 	// How long one deploy may take.
 	DeployTimeout place.Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
 	// How long one build may take.
 	BuildTimeout place.Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
-	// Skips the apply when the plan is empty.
+	// Skips the apply when the plan is empty. Berth always does, whatever it says.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
 	// Lets each install switch it off.
 	Toggleable bool `toml:"toggleable" json:"toggleable,omitempty" digest:"deploy" default:"false"`
-	// Whether installs that say nothing get it; only of a toggleable one.
+	// Whether installs get it by default; only for a toggleable component.
 	DefaultEnabled *bool `toml:"default_enabled" json:"default_enabled,omitempty" digest:"deploy" default:"true"`
 	// The cluster that it is deployed to, of kubernetes_contexts.toml; "sandbox" is the sandbox's own. It comes after the component that makes that cluster.
 	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" digest:"deploy" default:"sandbox"`
-	// How its health is known.
+	// How its health is checked.
 	Health *ComponentHealth `toml:"health" json:"health,omitempty" digest:"deploy"`
 	// An older place for `health`, below the component's own name.
 	Overrides map[string]ComponentOverride `toml:"components" json:"-" digest:"-"`
@@ -210,13 +241,13 @@ func (c *Component) check(ch *checker) {
 	case c.DockerBuild != nil:
 		c.DockerBuild.check(ch, c)
 	case c.Pulumi != nil:
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	}
 }
 
 // ComponentHealth is the health table of a component.
 type ComponentHealth struct {
-	// Questions that are asked of the deployed component: tables of free keys, such as type and target.
+	// Probes of the deployed component: tables of free keys, such as type and target.
 	Probes []map[string]string `toml:"probes" json:"probes,omitempty" template:"true"`
 	// Fails a deploy after which the component is not healthy.
 	BlockDeploy bool `toml:"block_deploy" json:"block_deploy,omitempty" default:"false"`
@@ -228,7 +259,7 @@ type ComponentHealth struct {
 
 // ComponentOverride is the older place of a component's health.
 type ComponentOverride struct {
-	// How its health is known.
+	// How its health is checked.
 	Health *ComponentHealth `toml:"health" json:"health,omitempty"`
 }
 

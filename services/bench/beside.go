@@ -54,7 +54,7 @@ func newBareRiver(st *store.Store) (*bareRiver, error) {
 // sample measures one job from its commit to its worker.
 func (b *bareRiver) sample(ctx context.Context, st *store.Store) (time.Duration, error) {
 	var committed time.Time
-	err := st.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := st.System(ctx, func(ctx context.Context, tx *store.Tx) error {
 		_, err := b.client.InsertTx(ctx, tx.Raw(), nothing{}, &river.InsertOpts{Queue: "bench"})
 		tx.AfterCommit(func() { committed = time.Now() })
 		return err

@@ -8,15 +8,13 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
-	// wakeUp is the channel on which runner-api hears of queued jobs.
-	wakeUp = "berth_jobs"
-
 	// sampleTimeout is far beyond any budget: a job that takes it is lost.
 	sampleTimeout = 30 * time.Second
 )
@@ -37,7 +35,7 @@ func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Ope
 		return "", committed, err
 	}
 	err = st.Tx(ctx, r.orgID, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.InstallRunner(ctx, r.installID)
+		row, err := ctldb.New(tx.DB()).InstallRunner(ctx, r.installID)
 		if err != nil {
 			return err
 		}
@@ -45,14 +43,14 @@ func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Ope
 		if err != nil {
 			return err
 		}
-		err = tx.InsertRunnerJob(ctx, db.InsertRunnerJobParams{
+		err = ctldb.New(tx.DB()).InsertRunnerJob(ctx, ctldb.InsertRunnerJobParams{
 			ID: spec.JobID, RunnerID: r.id, InstallID: &r.installID, Kind: string(spec.Kind), Operation: string(spec.Operation),
 			Spec: signed.Spec, SignedOrder: signed.Envelope, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: none,
 		})
 		if err != nil {
 			return err
 		}
-		tx.NotifyAfterCommit(wakeUp, r.id)
+		tx.NotifyAfterCommit(model.ChannelJobs, r.id)
 		tx.AfterCommit(func() { committed = time.Now() })
 		return nil
 	})
@@ -116,9 +114,9 @@ func toEngine(ctx context.Context, st *store.Store, r runner) (time.Duration, er
 	}
 }
 
-func readJob(ctx context.Context, st *store.Store, orgID, jobID string) (row db.JobResultRow, err error) {
+func readJob(ctx context.Context, st *store.Store, orgID, jobID string) (row ctldb.JobResultRow, err error) {
 	err = st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
-		row, err = tx.JobResult(ctx, jobID)
+		row, err = ctldb.New(tx.DB()).JobResult(ctx, jobID)
 		return err
 	})
 	return row, err

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
@@ -32,13 +32,14 @@ type runner struct {
 func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
 	orgID, customer, app := id.New(id.Org), id.New(id.Customer), id.New(id.App)
 	err := st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.InsertOrg(ctx, "bench"); err != nil {
+		q := ctldb.New(tx.DB())
+		if _, err := q.InsertOrg(ctx, "bench"); err != nil {
 			return err
 		}
-		if _, err := tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: customer, Name: "bench", Labels: none}); err != nil {
+		if _, err := q.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: customer, Name: "bench", Labels: none}); err != nil {
 			return err
 		}
-		_, err := tx.InsertApp(ctx, db.InsertAppParams{ID: app, Name: "bench", Labels: none})
+		_, err := q.InsertApp(ctx, ctldb.InsertAppParams{ID: app, Name: "bench", Labels: none})
 		return err
 	})
 	if err != nil {
@@ -70,18 +71,19 @@ func seedRunner(ctx context.Context, tx *store.Tx, customer, app, name string) (
 		return runner{}, err
 	}
 	r := runner{id: id.New(id.Runner), orgID: tx.OrgID(), installID: id.New(id.Install), orders: key}
-	_, err = tx.InsertInstall(ctx, db.InsertInstallParams{
+	q := ctldb.New(tx.DB())
+	_, err = q.InsertInstall(ctx, ctldb.InsertInstallParams{
 		ID: r.installID, CustomerID: customer, AppID: app, Name: name, StackKind: "local", ApprovalOption: "prompt", Labels: none, CreatedBy: madeBy,
 	})
 	if err != nil {
 		return r, err
 	}
-	if _, err := tx.InsertInstallRunner(ctx, db.InsertInstallRunnerParams{ID: r.id, InstallID: &r.installID, Name: name}); err != nil {
+	if _, err := q.InsertInstallRunner(ctx, ctldb.InsertInstallRunnerParams{ID: r.id, InstallID: &r.installID, Name: name}); err != nil {
 		return r, err
 	}
 	var hash []byte
 	r.secret, hash = auth.NewSecret(auth.EnrolmentPrefix)
-	_, err = tx.InsertEnrolment(ctx, db.InsertEnrolmentParams{
+	_, err = q.InsertEnrolment(ctx, ctldb.InsertEnrolmentParams{
 		ID: id.New(id.Enrolment), RunnerID: r.id, SecretHash: hash, CreatedBy: madeBy, ExpiresAt: time.Now().Add(enrolWithin),
 	})
 	return r, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/builder/internal/build"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
@@ -51,14 +52,14 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer st.Close()
-	s := service{cfg: cfg, store: st, log: log}
+	s := service{cfg: cfg, store: database.New(st), log: log}
 	return s.run(ctx)
 }
 
 // service is a builder that has its database.
 type service struct {
 	cfg   Config
-	store *store.Store
+	store *database.Store
 	log   *slog.Logger
 }
 
@@ -92,7 +93,7 @@ func (s service) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	river, err := jobs.New(s.store, jobs.Config{Schema: store.RiverBuilder, Workers: workers(worker), MaxWorkers: s.cfg.Workers, Log: s.log})
+	river, err := jobs.New(s.store.Store, jobs.Config{Schema: store.RiverBuilder, Workers: workers(worker), MaxWorkers: s.cfg.Workers, Log: s.log})
 	if err != nil {
 		return err
 	}

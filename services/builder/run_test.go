@@ -28,7 +28,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/setting"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // This test's executable also stands for berth-runner, which has nothing to do
@@ -147,7 +147,7 @@ func (b *builder) sync() (org, buildID string) {
 // wake is what ctl-api and runner-api do after a change.
 func (b *builder) wake(role store.Role, org, buildID string) {
 	b.t.Helper()
-	err := b.db.AsRole(role).Tx(b.t.Context(), org, func(ctx context.Context, tx *store.Tx) error { return tx.WakeBuild(ctx, buildID) })
+	err := b.db.AsRole(role).Tx(b.t.Context(), org, func(ctx context.Context, tx *store.Tx) error { return runnerdb.New(tx.DB()).WakeBuild(ctx, buildID) })
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -217,8 +217,8 @@ func (b *builder) finishJob(org, buildID string) {
 	}
 	digest, dir := godigest.Digest(spec.Source.Archive.Digest), filepath.Join(b.t.TempDir(), "source")
 	err = errors.Join(
-		oci.Pull(b.t.Context(), remote(spec.Source.Archive.Repository), digest, layout, oci.TransferOptions{}),
-		oci.Unpack(b.t.Context(), layout, digest, dir, oci.Limits{}))
+		remote(spec.Source.Archive.Repository).Pull(b.t.Context(), digest, layout, oci.TransferOptions{}),
+		layout.Unpack(b.t.Context(), digest, dir, oci.Limits{}))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (b *builder) finishJob(org, buildID string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := oci.Push(b.t.Context(), layout, packed.Digest.String(), remote(spec.Source.Push), "", oci.TransferOptions{}); err != nil {
+	if _, err := remote(spec.Source.Push).Push(b.t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
 	result, err := json.Marshal(jobspec.Result{Artifact: &jobspec.BuiltArtifact{Repository: spec.Source.Push, Digest: packed.Digest.String()}})
@@ -234,7 +234,7 @@ func (b *builder) finishJob(org, buildID string) {
 		b.t.Fatal(err)
 	}
 	err = b.db.AsRole(store.RoleRunner).Tx(b.t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
-		return tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: jobID, State: "succeeded", Result: result})
+		return runnerdb.New(tx.DB()).RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: jobID, State: "succeeded", Result: result})
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/berth-dev/berth/services/builder/internal/build"
-	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 )
 
 // buildAdvance wakes the worker for one build. ctl-api and runner-api insert it
@@ -42,8 +42,8 @@ func workers(builds *build.Worker) *river.Workers {
 
 // wakeOpenBuilds has every build looked at that was open when builder started:
 // its wake-up may have been lost with an earlier life.
-func wakeOpenBuilds(ctx context.Context, st *store.Store) error {
-	err := st.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+func wakeOpenBuilds(ctx context.Context, st *database.Store) error {
+	err := st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
 		open, err := tx.BuilderOpenWork(ctx, "build")
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -144,7 +145,7 @@ func bootstrap(ctx context.Context, config Config, org, tokenFile string) (acces
 
 // open connects to a database whose schema fits, reads the master key, and sees
 // to it that all that is sealed with it names its purpose.
-func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *keys.Ring, error) {
+func open(ctx context.Context, config Config, log *slog.Logger) (*database.Store, *keys.Ring, error) {
 	master, err := seal.LoadOrCreateMasterKey(config.MasterKeyFile)
 	if err != nil {
 		return nil, nil, err
@@ -153,10 +154,10 @@ func open(ctx context.Context, config Config, log *slog.Logger) (*store.Store, *
 	if err != nil {
 		return nil, nil, err
 	}
-	ring := keys.New(master)
-	if err := ring.Reseal(ctx, st); err != nil {
+	ring, own := keys.New(master), database.New(st)
+	if err := ring.Reseal(ctx, own); err != nil {
 		st.Close()
 		return nil, nil, err
 	}
-	return st, ring, nil
+	return own, ring, nil
 }

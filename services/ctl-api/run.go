@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
@@ -23,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -43,7 +45,7 @@ func Run(ctx context.Context, config Config, log *slog.Logger) error {
 
 // serve wires the parts together and runs them as one group: whichever fails
 // ends all.
-func serve(ctx context.Context, config Config, listener net.Listener, st *store.Store, ring *keys.Ring, log *slog.Logger) error {
+func serve(ctx context.Context, config Config, listener net.Listener, st *database.Store, ring *keys.Ring, log *slog.Logger) error {
 	stack := &stacks.Service{
 		Keys: ring, RunnerAPIURL: config.RunnerAPIURL, LogURL: config.LogURL, PublicURL: config.PublicURL,
 		MinRunnerVersion: config.MinRunnerVersion, RunnerImage: config.RunnerImage,
@@ -61,18 +63,18 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *store.
 	}
 	river.AddWorker(workers, &installWorker{tender: tender})
 	river.AddWorker(workers, &dueWorker{tender: tender})
-	client, err := jobs.New(st, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log})
+	client, err := jobs.New(st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log})
 	if err != nil {
 		return err
 	}
 	wake.client = client
-	stack.Insert = func(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
-		return jobs.Insert(ctx, tx, client, args)
+	stack.Insert = func(ctx context.Context, tx *database.Tx, args river.JobArgs) error {
+		return jobs.Insert(ctx, tx.Tx, client, args)
 	}
 
 	authenticator := access.NewAuthenticator(st, nil)
 	wakeups := st.NewListener(api.Channels...)
-	wakeups.Handle(access.RevokedChannel, authenticator.Revoked)
+	wakeups.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, MinCLIVersion: config.MinCLIVersion, Log: log,

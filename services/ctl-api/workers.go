@@ -6,10 +6,10 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/jobs"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // workflowAdvance wakes the engine for one workflow. runner-api inserts the
@@ -78,19 +78,19 @@ func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error 
 // engine is one of the client's workers.
 type waker struct{ client *jobs.Client }
 
-func (w *waker) WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error {
-	return jobs.InsertAt(ctx, tx, w.client, workflowAdvance{WorkflowID: workflowID}, at)
+func (w *waker) WakeWorkflowAt(ctx context.Context, tx *database.Tx, workflowID string, at time.Time) error {
+	return jobs.InsertAt(ctx, tx.Tx, w.client, workflowAdvance{WorkflowID: workflowID}, at)
 }
 
-func (w *waker) WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error {
+func (w *waker) WakeInstallAt(ctx context.Context, tx *database.Tx, installID string, at time.Time) error {
 	at = at.UTC().Truncate(time.Second).Add(time.Second) // not before, and the same for the same
-	return jobs.InsertAt(ctx, tx, w.client, installDue{InstallID: installID, Due: at}, at)
+	return jobs.InsertAt(ctx, tx.Tx, w.client, installDue{InstallID: installID, Due: at}, at)
 }
 
 // wakeAll has a look at everything that is open, once at start: a wake-up that
 // a crash of the database lost is made up for.
-func wakeAll(ctx context.Context, st *store.Store) error {
-	return st.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+func wakeAll(ctx context.Context, st *database.Store) error {
+	return st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
 		for kind, wake := range map[string]func(context.Context, string) error{"workflow": tx.WakeWorkflow, "install": tx.WakeInstall} {
 			ids, err := tx.OpenWork(ctx, kind)
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -18,10 +19,10 @@ import (
 func TestOneLookForATime(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	st := db.AsRole(store.RoleCtl)
+	st := database.New(db.AsRole(store.RoleCtl))
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &dueWorker{})
-	client, err := jobs.New(st, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: slog.New(slog.DiscardHandler)}) // inserts only
+	client, err := jobs.New(st.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: slog.New(slog.DiscardHandler)}) // inserts only
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,7 @@ func TestOneLookForATime(t *testing.T) {
 		{"ins_1", later.Add(time.Minute)}, {"ins_2", later}, // and two more
 	}
 	for _, look := range looks {
-		err := st.SystemTx(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		err := st.System(t.Context(), func(ctx context.Context, tx *database.Tx) error {
 			return wake.WakeInstallAt(ctx, tx, look.install, look.at)
 		})
 		if err != nil {

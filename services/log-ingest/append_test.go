@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 func TestAppendRules(t *testing.T) {
@@ -158,16 +159,16 @@ func TestVoidedAttemptIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, void := range []struct {
 		name string
-		do   func(ctx context.Context, tx *store.Tx, a attempt, org tenant) error
+		do   func(ctx context.Context, q *runnerdb.Queries, a attempt, org tenant) error
 	}{
-		{"its stream was closed", func(ctx context.Context, tx *store.Tx, a attempt, _ tenant) error {
-			return tx.CloseLogStreams(ctx, []string{a.stream})
+		{"its stream was closed", func(ctx context.Context, q *runnerdb.Queries, a attempt, _ tenant) error {
+			return q.CloseLogStreams(ctx, []string{a.stream})
 		}},
-		{"its token was revoked", func(ctx context.Context, tx *store.Tx, a attempt, _ tenant) error {
-			return tx.RevokeLogTokensOfStreams(ctx, []string{a.stream})
+		{"its token was revoked", func(ctx context.Context, q *runnerdb.Queries, a attempt, _ tenant) error {
+			return q.RevokeLogTokensOfStreams(ctx, []string{a.stream})
 		}},
-		{"its runner was revoked", func(ctx context.Context, tx *store.Tx, _ attempt, org tenant) error {
-			return tx.RevokeLogTokensOfRunner(ctx, org.runner)
+		{"its runner was revoked", func(ctx context.Context, q *runnerdb.Queries, _ attempt, org tenant) error {
+			return q.RevokeLogTokensOfRunner(ctx, org.runner)
 		}},
 	} {
 		t.Run(void.name, func(t *testing.T) {
@@ -177,7 +178,7 @@ func TestVoidedAttemptIsRefused(t *testing.T) {
 			a := org.attempt(t)
 			a.mustAppend(t, r, 1, 3)
 			err := pg.AsRole(store.RoleRunner).Tx(t.Context(), org.org, func(ctx context.Context, tx *store.Tx) error {
-				return void.do(ctx, tx, a, org)
+				return void.do(ctx, runnerdb.New(tx.DB()), a, org)
 			})
 			if err != nil {
 				t.Fatal(err)

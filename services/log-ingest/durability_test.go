@@ -14,7 +14,8 @@ import (
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 	"github.com/berth-dev/berth/services/log-ingest/internal/retention"
 )
 
@@ -92,7 +93,7 @@ func TestRetentionDropsOldDays(t *testing.T) {
 	exec(t, pg, `update log_chunks set created_at = now() - interval '40 days'`)
 	a.mustAppend(t, r, 6, 8)
 
-	keep := retention.Keeper{Store: pg.AsRole(store.RoleLog), Days: 41, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	keep := retention.Keeper{Store: database.New(pg.AsRole(store.RoleLog)), Days: 41, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if err := keep.Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -131,13 +132,13 @@ func TestRetentionDropsOldDays(t *testing.T) {
 func TestRetentionGivesWay(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
-	log := pg.AsRole(store.RoleLog)
-	err := log.System(t.Context(), func(ctx context.Context, first *db.Queries) error {
-		if dropped, err := first.KeepLogPartitions(ctx, db.KeepLogPartitionsParams{KeepDays: 30, AheadDays: 7}); err != nil || dropped == nil {
+	log := database.New(pg.AsRole(store.RoleLog))
+	err := log.System(t.Context(), func(ctx context.Context, first *database.Tx) error {
+		if dropped, err := first.KeepLogPartitions(ctx, logdb.KeepLogPartitionsParams{KeepDays: 30, AheadDays: 7}); err != nil || dropped == nil {
 			t.Errorf("first: got %v, %v; want an empty list", dropped, err)
 		}
-		return log.System(ctx, func(ctx context.Context, second *db.Queries) error {
-			dropped, err := second.KeepLogPartitions(ctx, db.KeepLogPartitionsParams{KeepDays: 30, AheadDays: 7})
+		return log.System(ctx, func(ctx context.Context, second *database.Tx) error {
+			dropped, err := second.KeepLogPartitions(ctx, logdb.KeepLogPartitionsParams{KeepDays: 30, AheadDays: 7})
 			if dropped != nil {
 				t.Errorf("second: got %v, want nothing done", dropped)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/setting"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // replica is one running log-ingest.
@@ -139,11 +139,12 @@ func (n tenant) attempt(t testing.TB) attempt {
 	var hash []byte
 	a.token, hash = auth.NewSecret(auth.LogPrefix)
 	err := n.pg.AsRole(store.RoleRunner).Tx(context.Background(), n.org, func(ctx context.Context, tx *store.Tx) (err error) {
-		a.stream, err = tx.OpenLogStream(ctx, db.OpenLogStreamParams{ID: id.New(id.Stream), JobID: job, Attempt: 1})
+		statements := runnerdb.New(tx.DB())
+		a.stream, err = statements.OpenLogStream(ctx, runnerdb.OpenLogStreamParams{ID: id.New(id.Stream), JobID: job, Attempt: 1})
 		if err != nil {
 			return err
 		}
-		return tx.MintLogToken(ctx, db.MintLogTokenParams{
+		return statements.MintLogToken(ctx, runnerdb.MintLogTokenParams{
 			Hash: hash, StreamID: a.stream, RunnerID: n.runner, SessionID: n.session, ExpiresAt: time.Now().Add(time.Hour),
 		})
 	})

@@ -7,9 +7,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/log-ingest/internal/api"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 	"github.com/berth-dev/berth/services/log-ingest/internal/retention"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
@@ -18,16 +20,17 @@ import (
 // requests finish, ends the tails (their readers reconnect), and returns nil.
 func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Logger) error {
 	defer listener.Close()
-	st, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
+	opened, err := startup.OpenStore(ctx, config.DSNFile, store.Options{Name: "berth-log-ingest", MaxConns: int32(config.MaxConns), Log: log})
 	if err != nil {
 		return err
 	}
-	defer st.Close()
+	defer opened.Close()
+	st := database.New(opened)
 	keeper := retention.Keeper{Store: st, Days: config.KeepDays, Log: log}
 	if err := keeper.Once(ctx); err != nil { // no line is taken without a partition for it
 		return err
 	}
-	wakeups := st.NewListener(streams.Channel)
+	wakeups := st.NewListener(model.ChannelLogs)
 	str, err := streams.New(st, wakeups)
 	if err != nil {
 		return err

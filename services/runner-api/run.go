@@ -9,9 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/runner-api/internal/api"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/expiry"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/presence"
@@ -37,10 +39,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := st.CheckSchema(ctx); err != nil {
 		return err
 	}
-	return serve(ctx, cfg, st, log)
+	return serve(ctx, cfg, database.New(st), log)
 }
 
-func serve(ctx context.Context, cfg Config, st *store.Store, log *slog.Logger) error {
+func serve(ctx context.Context, cfg Config, st *database.Store, log *slog.Logger) error {
 	metrics, err := api.NewMetrics()
 	if err != nil {
 		return fmt.Errorf("make instruments: %w", err)
@@ -57,10 +59,10 @@ func serve(ctx context.Context, cfg Config, st *store.Store, log *slog.Logger) e
 	watch := expiry.New(st, log, expiry.Options{
 		Lease: cfg.Lease, Lost: func(n int64) { metrics.Lost().Add(ctx, n) },
 	})
-	listener := st.NewListener(api.ChannelJobs, api.ChannelSettings, api.ChannelRevoked)
-	listener.Handle(api.ChannelJobs, jobs.Wake)
-	listener.Handle(api.ChannelSettings, settings.Wake)
-	listener.Handle(api.ChannelRevoked, sessions.Forget)
+	listener := st.NewListener(model.ChannelJobs, model.ChannelSettings, model.ChannelRevoked)
+	listener.Handle(model.ChannelJobs, jobs.Wake)
+	listener.Handle(model.ChannelSettings, settings.Wake)
+	listener.Handle(model.ChannelRevoked, sessions.Forget)
 	// While it was away notifications were lost, and runners could not renew.
 	listener.OnResync(func(context.Context) {
 		here.Now()

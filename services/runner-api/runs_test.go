@@ -13,7 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
 )
 
 var tick = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -31,25 +31,26 @@ func (w *world) appendLine(stream, token string) (expired, revoked bool) {
 	w.t.Helper()
 	st, hash := w.db.AsRole(store.RoleLog), auth.Hash(token)
 	var org string
-	err := st.System(w.t.Context(), func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.OrgOfLogToken(ctx, hash)
+	err := st.System(w.t.Context(), func(ctx context.Context, tx *store.Tx) (err error) {
+		org, err = logdb.New(tx.DB()).OrgOfLogToken(ctx, hash)
 		return err
 	})
 	if err != nil || org == "" {
 		w.t.Fatalf("the log token is of org %q: %v", org, err)
 	}
 	err = st.Tx(w.t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
-		head, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: stream, TokenHash: hash})
+		q := logdb.New(tx.DB())
+		head, err := q.LockLogStream(ctx, logdb.LockLogStreamParams{StreamID: stream, TokenHash: hash})
 		if err != nil {
 			return err
 		}
 		expired, revoked = head.TokenExpired, head.TokenRevoked
-		if err := tx.InsertLogChunk(ctx, db.InsertLogChunkParams{
+		if err := q.InsertLogChunk(ctx, logdb.InsertLogChunkParams{
 			StreamID: stream, FirstSeq: head.NextSeq, LastSeq: head.NextSeq, PrevHash: head.HeadHash, RawBytes: 1, Body: []byte("x"),
 		}); err != nil {
 			return err
 		}
-		return tx.MoveLogHead(ctx, db.MoveLogHeadParams{StreamID: stream, NextSeq: head.NextSeq + 1, HeadHash: head.HeadHash, AddedBytes: 1})
+		return q.MoveLogHead(ctx, logdb.MoveLogHeadParams{StreamID: stream, NextSeq: head.NextSeq + 1, HeadHash: head.HeadHash, AddedBytes: 1})
 	})
 	if err != nil {
 		w.t.Fatalf("append to stream %s: %v", stream, err)

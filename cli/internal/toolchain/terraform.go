@@ -58,7 +58,7 @@ type Options struct {
 	Client *http.Client
 	// Key is the armored public key to trust. Default: the vendor's.
 	Key string
-	// Progress is told, in one line, about what takes long. Default: nobody.
+	// Progress receives one line about each thing that takes long. Default: none is sent.
 	Progress func(line string)
 }
 
@@ -104,7 +104,7 @@ func EnsureTerraform(ctx context.Context, o Options) (string, error) {
 		return target, nil
 	}
 	o.Progress(fmt.Sprintf("fetching terraform %s from %s", version, src))
-	if err := fetch(ctx, src, version, o.Key, target); err != nil {
+	if err := (release{src, version}).fetch(ctx, o.Key, target); err != nil {
 		return "", fmt.Errorf("fetch terraform %s from %s: %w", version, src, err)
 	}
 	return target, nil

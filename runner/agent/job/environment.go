@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/runner/agent/launcher"
 )
 
 // wayOut are the variables by which engines find the way out of the customer's
@@ -58,6 +59,7 @@ func (j *job) environment(ctx context.Context) []string {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
 	env = append(env, telemetry.Environ(ctx)...)
+	env = append(env, launcher.RaceDetector()...)
 	for _, name := range fromOutside() {
 		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)

@@ -31,7 +31,7 @@ const maxChartDepth = 8
 // is downloaded. Chart.lock, when there is one, says which versions.
 func packDependencies(ctx context.Context, j *job.Job, tree *copier) error {
 	p := &packer{j: j, tree: tree}
-	err := p.pack(ctx, tree.from, tree.to, 0)
+	err := p.pack(ctx, chartCopy{from: tree.from, to: tree.to})
 	if err == nil || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
@@ -46,25 +46,31 @@ type packer struct {
 	tree *copier
 }
 
-// pack completes the chart in dir, which was copied from the source directory
+// A chartCopy is a chart in the directory to, copied from the source directory
 // from.
-func (p *packer) pack(ctx context.Context, from, dir string, depth int) error {
-	c, err := loader.LoadDir(dir)
+type chartCopy struct {
+	from, to string
+	depth    int // how many charts have it as a dependency, one of the other
+}
+
+// pack completes a chart.
+func (p *packer) pack(ctx context.Context, at chartCopy) error {
+	c, err := loader.LoadDir(at.to)
 	if err != nil {
 		return err
 	}
-	if depth > maxChartDepth {
+	if at.depth > maxChartDepth {
 		return fmt.Errorf("chart %s is a dependency of more than %d charts, one of the other", c.Name(), maxChartDepth)
 	}
 	if err := checkLock(c); err != nil {
 		return err
 	}
-	at := &completing{chart: c, from: from, dir: dir, depth: depth}
+	todo := &completing{chartCopy: at, chart: c}
 	for i, dep := range c.Metadata.Dependencies {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := p.dependency(ctx, at, i); err != nil {
+		if err := p.dependency(ctx, todo, i); err != nil {
 			return fmt.Errorf("dependency %s of chart %s: %w", dep.Name, c.Name(), err)
 		}
 	}
@@ -73,10 +79,9 @@ func (p *packer) pack(ctx context.Context, from, dir string, depth int) error {
 
 // completing is a chart whose dependencies are being packed.
 type completing struct {
-	chart     *chart.Chart
-	packed    []*chart.Chart // so far; what lies in the source is in chart
-	from, dir string
-	depth     int
+	chartCopy
+	chart  *chart.Chart
+	packed []*chart.Chart // so far; what lies in the source is in chart
 }
 
 // dependency packs the dependency at an index of Chart.yaml. A chart may depend
@@ -99,7 +104,7 @@ func (p *packer) dependency(ctx context.Context, at *completing, index int) erro
 
 // fetch copies a dependency from the source, or downloads it.
 func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependency, version string) (*chart.Chart, error) {
-	to := filepath.Join(at.dir, "charts")
+	to := filepath.Join(at.to, "charts")
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return nil, err
 	}
@@ -138,7 +143,7 @@ func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependenc
 		return nil, err
 	}
 	p.j.Logf("packed dependency %s %s from %s", dep.Name, packed.Metadata.Version, local)
-	return packed, p.pack(ctx, source, part.to, at.depth+1)
+	return packed, p.pack(ctx, chartCopy{from: source, to: part.to, depth: at.depth + 1})
 }
 
 // download fetches a packed chart into a directory, without credentials.

@@ -9,14 +9,14 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
 // OrgOf asks which org a secret belongs to, across all orgs; none makes it a bad
 // token.
-func OrgOf(ctx context.Context, st *store.Store, ask func(context.Context, *db.Queries) (org string, err error)) (org string, err error) {
-	err = st.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		org, err = ask(ctx, q)
+func OrgOf(ctx context.Context, st *store.Store, ask func(context.Context, *store.Tx) (org string, err error)) (org string, err error) {
+	err = st.System(ctx, func(ctx context.Context, tx *store.Tx) error {
+		org, err = ask(ctx, tx)
 		return err
 	})
 	switch {
@@ -30,22 +30,23 @@ func OrgOf(ctx context.Context, st *store.Store, ask func(context.Context, *db.Q
 
 // OrgOfToken is the org of an account's token, given its hash.
 func OrgOfToken(ctx context.Context, st *store.Store, hash []byte) (string, error) {
-	return OrgOf(ctx, st, func(ctx context.Context, q *db.Queries) (string, error) {
-		return q.OrgOfSecret(ctx, db.OrgOfSecretParams{Kind: "token", SecretHash: hash})
+	return OrgOf(ctx, st, func(ctx context.Context, tx *store.Tx) (string, error) {
+		return shareddb.New(tx.DB()).OrgOfSecret(ctx, shareddb.OrgOfSecretParams{Kind: "token", SecretHash: hash})
 	})
 }
 
 // User is whose token this is, with the grants of the account, in a transaction
 // of the token's org. expires may be nil.
 func User(ctx context.Context, tx *store.Tx, hash []byte) (p Principal, expires *time.Time, err error) {
-	row, err := tx.AuthenticateToken(ctx, hash)
+	q := shareddb.New(tx.DB())
+	row, err := q.AuthenticateToken(ctx, hash)
 	if errors.Is(err, fault.ErrNotFound) {
 		return p, nil, ErrBadToken
 	}
 	if err != nil {
 		return p, nil, fmt.Errorf("look up user token: %w", err)
 	}
-	grants, err := tx.ListGrantsOfAccounts(ctx, []string{row.AccountID})
+	grants, err := q.ListGrantsOfAccounts(ctx, []string{row.AccountID})
 	if err != nil {
 		return p, nil, fmt.Errorf("read grants: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/jobs"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // patience is spent only when the test is about to fail.
@@ -105,10 +106,10 @@ func TestWakeUpsAcrossServices(t *testing.T) {
 		at   <-chan worked
 		want any
 	}{
-		{"runner-api wakes a workflow", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return tx.WakeWorkflow(ctx, "wfl_1") }, ctl, workflowArgs{"wfl_1"}},
-		{"runner-api wakes an install", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return tx.WakeInstall(ctx, "ins_1") }, ctl, installArgs{"ins_1"}},
-		{"ctl-api wakes a build", store.RoleCtl, func(ctx context.Context, tx *store.Tx) error { return tx.WakeBuild(ctx, "bld_1") }, builder, buildArgs{"bld_1"}},
-		{"runner-api wakes a build", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return tx.WakeBuild(ctx, "bld_2") }, builder, buildArgs{"bld_2"}},
+		{"runner-api wakes a workflow", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return ctldb.New(tx.DB()).WakeWorkflow(ctx, "wfl_1") }, ctl, workflowArgs{"wfl_1"}},
+		{"runner-api wakes an install", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return ctldb.New(tx.DB()).WakeInstall(ctx, "ins_1") }, ctl, installArgs{"ins_1"}},
+		{"ctl-api wakes a build", store.RoleCtl, func(ctx context.Context, tx *store.Tx) error { return ctldb.New(tx.DB()).WakeBuild(ctx, "bld_1") }, builder, buildArgs{"bld_1"}},
+		{"runner-api wakes a build", store.RoleRunner, func(ctx context.Context, tx *store.Tx) error { return ctldb.New(tx.DB()).WakeBuild(ctx, "bld_2") }, builder, buildArgs{"bld_2"}},
 	}
 	for _, tt := range tests { // in order: they share the channels
 		if err := pg.AsRole(tt.by).Tx(traced(t.Context(), t, traceID), "org_1", tt.wake); err != nil {

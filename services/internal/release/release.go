@@ -13,13 +13,10 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
-
-// Channel is notified with the id of an app after a commit in which a build of
-// it moved or a release of it was made.
-const Channel = "berth_build"
 
 // MadeBy says how a release came to be.
 type MadeBy string
@@ -44,8 +41,17 @@ type Item struct {
 	ArtifactRepository, ArtifactDigest string
 }
 
-// ItemOf is an item of a config with the build that counts.
-func ItemOf(row db.ListConfigItemsRow) Item {
+// ConfigItem is an item of a config with the build that counts.
+type ConfigItem = shareddb.ListConfigItemsRow
+
+// ConfigItems are the items of these configs, in the order of configs, then kinds
+// and names.
+func ConfigItems(ctx context.Context, tx *store.Tx, configIDs ...string) ([]ConfigItem, error) {
+	return shareddb.New(tx.DB()).ListConfigItems(ctx, configIDs)
+}
+
+// ItemOf is what a release says of the item of a config.
+func ItemOf(row ConfigItem) Item {
 	return Item{
 		ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildID: row.BuildID,
 		ArtifactRepository: row.ArtifactRepository, ArtifactDigest: row.ArtifactDigest,
@@ -56,19 +62,19 @@ func ItemOf(row db.ListConfigItemsRow) Item {
 // have succeeded, unless there is one of just these artifacts. made tells a new
 // release from one that was there. The caller has locked the app's row, so that
 // numbers follow each other.
-func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []Item) (_ db.Release, made bool, _ error) {
-	digest := Digest(config.Digest, items)
-	release, err := tx.FindReleaseByDigest(ctx, db.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
+func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []Item) (_ shareddb.Release, made bool, _ error) {
+	digest, q := Digest(config.Digest, items), shareddb.New(tx.DB())
+	release, err := q.FindReleaseByDigest(ctx, shareddb.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
 	if err == nil || !errors.Is(err, fault.ErrNotFound) {
 		return release, false, err
 	}
-	release, err = tx.AddRelease(ctx, db.AddReleaseParams{
+	release, err = q.AddRelease(ctx, shareddb.AddReleaseParams{
 		ID: id.New(id.Release), AppID: config.AppID, ConfigID: config.ID, MadeBy: string(by), Digest: digest,
 	})
 	if err != nil {
 		return release, false, fmt.Errorf("store release: %w", err)
 	}
-	rows := db.AddReleaseItemsParams{ReleaseID: release.ID}
+	rows := shareddb.AddReleaseItemsParams{ReleaseID: release.ID}
 	for _, item := range items {
 		rows.ComponentIds = append(rows.ComponentIds, item.ComponentID)
 		rows.RevisionIds = append(rows.RevisionIds, item.RevisionID)
@@ -76,10 +82,10 @@ func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []I
 		rows.ArtifactRepositories = append(rows.ArtifactRepositories, item.ArtifactRepository)
 		rows.ArtifactDigests = append(rows.ArtifactDigests, item.ArtifactDigest)
 	}
-	if err := tx.AddReleaseItems(ctx, rows); err != nil {
+	if err := q.AddReleaseItems(ctx, rows); err != nil {
 		return release, false, fmt.Errorf("store release items: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, config.AppID)
+	tx.NotifyAfterCommit(model.ChannelBuild, config.AppID)
 	return release, true, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,15 +23,18 @@ import (
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
-// serviceOf is the package whose statements run with a role.
-var serviceOf = map[store.Role]string{
-	store.RoleCtl:     "./ctl-api",
-	store.RoleRunner:  "./runner-api",
-	store.RoleBuilder: "./builder",
-	store.RoleLog:     "./log-ingest",
+// service is one with a role: its package, and that of its own statements.
+type service struct{ code, statements string }
+
+var serviceOf = map[store.Role]service{
+	store.RoleCtl:     {"./ctl-api", "ctldb"},
+	store.RoleRunner:  {"./runner-api", "runnerdb"},
+	store.RoleBuilder: {"./builder", "builderdb"},
+	store.RoleLog:     {"./log-ingest", "logdb"},
 }
 
-// notTheirs are statements in packages that a service links for something else.
+// notTheirs are shared statements in packages that a service links for something
+// else.
 var notTheirs = map[store.Role][]string{
 	store.RoleRunner: {"AuthenticateToken", "ListGrantsOfAccounts"}, // auth.User
 }
@@ -43,14 +47,13 @@ var services = []store.Role{store.RoleCtl, store.RoleRunner, store.RoleBuilder, 
 func TestServicesMayRunTheirStatements(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	texts := statementTexts(t)
 	for _, role := range services {
-		names := statementsOf(t, role, texts)
-		if len(names) < 10 {
-			t.Fatalf("found only %d statements of %s; the search must be wrong", len(names), role)
+		statements := statementsOf(t, role)
+		if len(statements) < 10 {
+			t.Fatalf("found only %d statements of %s; the search must be wrong", len(statements), role)
 		}
-		for _, name := range names {
-			if err := explainAs(t.Context(), db.Admin(), role, texts[name]); err != nil {
+		for name, text := range statements {
+			if err := explainAs(t.Context(), db.Admin(), role, text); err != nil {
 				t.Errorf("%s may not run %s: %v; grant what it lacks in a new migration", role, name, err)
 			}
 		}
@@ -59,9 +62,7 @@ func TestServicesMayRunTheirStatements(t *testing.T) {
 
 // beyondStatements are grants that no statement shows a need for.
 var beyondStatements = map[string]string{
-	"berth_runner select (id) installs":         "the policies of chains look whether it is one of an install",
-	"berth_runner select (job_id) log_streams":  "OpenLogStream, which only tests of other services call",
-	"berth_runner select (attempt) log_streams": "OpenLogStream, which only tests of other services call",
+	"berth_runner select (id) installs": "the policies of chains look whether it is one of an install",
 }
 
 // The other way round: without any of its grants, some statement of the service
@@ -69,7 +70,6 @@ var beyondStatements = map[string]string{
 func TestServicesHaveNoGrantThatNoStatementNeeds(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	texts := statementTexts(t)
 	pooled, err := db.Admin().Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -84,10 +84,7 @@ func TestServicesHaveNoGrantThatNoStatementNeeds(t *testing.T) {
 	}
 	type grant struct{ Name, Operation, Column string }
 	for _, role := range []store.Role{store.RoleRunner, store.RoleBuilder, store.RoleLog} {
-		var statements []string
-		for _, name := range statementsOf(t, role, texts) {
-			statements = append(statements, texts[name])
-		}
+		statements := slices.Collect(maps.Values(statementsOf(t, role)))
 		for _, g := range collect[grant](t, db.Admin(), `
 			select c.relname as name, lower(a.privilege_type) as operation, a.attname as column
 			from pg_class c, lateral (
@@ -151,10 +148,10 @@ func explainStatement(ctx context.Context, conn *pgx.Conn, role store.Role, stat
 	return err
 }
 
-// statementTexts are the generated statements by name.
-func statementTexts(t *testing.T) map[string]string {
+// statementTexts are the statements of a generated package by name.
+func statementTexts(t *testing.T, of string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob("db/*.sql.go")
+	files, err := filepath.Glob(of + "/*.sql.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,23 +180,54 @@ func statementTexts(t *testing.T) map[string]string {
 	return texts
 }
 
-// used is how statements are written where they are called.
-var used = regexp.MustCompile(`\b(?:tx|q|Queries|New\([^)]*\}\))\.([A-Z]\w*)\b`)
+// onlyTested are statements that tests of other services call in the place of a
+// service's own.
+var onlyTested = []string{"OpenLogStream"}
 
-// statementsOf are the names of the statements that the code of a service runs,
-// its own and that of the packages that it imports.
-func statementsOf(t *testing.T, role store.Role, texts map[string]string) []string {
+// A service's package of statements has just those that it runs.
+func TestEveryStatementIsRun(t *testing.T) {
+	t.Parallel()
+	for _, role := range services {
+		calls := callsIn(t, serviceOf[role].code)
+		for name := range statementTexts(t, serviceOf[role].statements) {
+			if !calls[name] && !slices.Contains(onlyTested, name) {
+				t.Errorf("%s never calls %s; delete it", serviceOf[role].code, name)
+			}
+		}
+	}
+}
+
+// statementsOf are the statements that a service runs, by name: its own, and of
+// the shared ones those that the packages which it links call.
+func statementsOf(t *testing.T, role store.Role) map[string]string {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .Module .Module.Main}}{{.ImportPath}} {{.Dir}}{{end}}", serviceOf[role])
+	statements := statementTexts(t, serviceOf[role].statements)
+	calls := callsIn(t, serviceOf[role].code)
+	for name, text := range statementTexts(t, "shareddb") {
+		if calls[name] && !slices.Contains(notTheirs[role], name) {
+			statements[name] = text
+		}
+	}
+	return statements
+}
+
+// called is how statements are written where they are called.
+var called = regexp.MustCompile(`\.([A-Z]\w*)\(`)
+
+// callsIn are the names of the methods that a service calls, in its own code and
+// in that of the packages that it links.
+func callsIn(t *testing.T, service string) map[string]bool {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if and .Module .Module.Main}}{{.ImportPath}} {{.Dir}}{{end}}", service)
 	list.Dir = "../.."
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("list the packages of %s: %v", role, err)
+		t.Fatalf("list the packages of %s: %v", service, err)
 	}
-	var names []string
+	calls := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		path, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !strings.HasPrefix(path, "github.com/berth-dev/berth/services/") || strings.HasSuffix(path, "/store/db") {
+		if !strings.HasPrefix(path, "github.com/berth-dev/berth/services/") || generated(path) {
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -214,13 +242,15 @@ func statementsOf(t *testing.T, role store.Role, texts map[string]string) []stri
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, call := range used.FindAllSubmatch(code, -1) {
-				if name := string(call[1]); texts[name] != "" && !slices.Contains(notTheirs[role], name) {
-					names = append(names, name)
-				}
+			for _, call := range called.FindAllSubmatch(code, -1) {
+				calls[string(call[1])] = true
 			}
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return calls
+}
+
+// generated says whether a package is written by sqlc or oapi-codegen.
+func generated(path string) bool {
+	return strings.HasSuffix(path, "/apigen") || filepath.Dir(path) == "github.com/berth-dev/berth/services/internal/store"
 }

@@ -3,8 +3,9 @@
 // by LISTEN and NOTIFY, the migrations and the database roles.
 //
 // It leaves to others what the rows mean: queries are written in
-// queries/<noun>.sql, generated into package db, and called by the package
-// that owns the noun, inside [Store.Tx].
+// queries/<service>/<noun>.sql, generated into one package per service (ctldb,
+// runnerdb, builderdb, logdb; shareddb for what services share), and called by
+// the package that owns the noun, inside its service's [Typed.Tx].
 package store
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q := db.New(translating{s.pool})
+	q := shareddb.New(translating{s.pool})
 	have, err := q.SchemaVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("read schema version: %w", err)
@@ -139,5 +140,5 @@ func tooOld(have, build, oldest int64) error {
 		fault.Remedy("start the executables of the newer release; to go back to this one, restore a backup of the database from before the upgrade"))
 }
 
-var _ db.DBTX = (*pgxpool.Pool)(nil)
-var _ db.DBTX = (pgx.Tx)(nil)
+var _ shareddb.DBTX = (*pgxpool.Pool)(nil)
+var _ shareddb.DBTX = (pgx.Tx)(nil)

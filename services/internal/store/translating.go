@@ -6,12 +6,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
 // translating gives the errors of generated statements their kinds, so that a
 // function inside a transaction can branch on fault.ErrNotFound.
-type translating struct{ inner db.DBTX }
+type translating struct{ inner shareddb.DBTX }
 
 func (t translating) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	tag, err := t.inner.Exec(ctx, sql, args...)

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
 const (
@@ -23,17 +24,19 @@ const (
 )
 
 // Tx is one transaction. It is not safe for concurrent use and must not
-// outlive the function it was given to.
+// outlive the function it was given to. That of a service's own store ([Typed])
+// has the statements of that service.
 type Tx struct {
-	// Queries are the generated statements. Their errors have kinds already:
-	// compare with fault.ErrNotFound, not with pgx.ErrNoRows.
-	*db.Queries
-
 	tx    pgx.Tx
 	org   string
 	hooks []func()
 	notes []notification
 }
+
+// DB runs the generated statements of any of the packages, as in
+// shareddb.New(tx.DB()). Their errors have kinds already: compare with
+// fault.ErrNotFound, not with pgx.ErrNoRows.
+func (t *Tx) DB() shareddb.DBTX { return translating{t.tx} }
 
 // Raw is for libraries that join the transaction, such as River's InsertTx.
 func (t *Tx) Raw() pgx.Tx { return t.tx }
@@ -61,7 +64,7 @@ func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
 //
 // It is not a NOTIFY inside the transaction, because a pending one makes
 // commits queue behind a lock of the whole database.
-func (t *Tx) NotifyAfterCommit(channel, key string) {
+func (t *Tx) NotifyAfterCommit(channel model.Channel, key string) {
 	t.notes = append(t.notes, notification{channel: channel, key: key})
 }
 
@@ -91,12 +94,7 @@ func (s *Store) TxOf(ctx context.Context, objectID string, fn func(ctx context.C
 
 // System runs fn in a transaction without an org, for the named functions that
 // work across orgs (SECURITY DEFINER). Tenant tables read empty in it.
-func (s *Store) System(ctx context.Context, fn func(ctx context.Context, q *db.Queries) error) error {
-	return s.run(ctx, scope{}, func(ctx context.Context, tx *Tx) error { return fn(ctx, tx.Queries) })
-}
-
-// SystemTx is System for those who also need hooks, notifications or River.
-func (s *Store) SystemTx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
+func (s *Store) System(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) error {
 	return s.run(ctx, scope{}, fn)
 }
 
@@ -150,7 +148,7 @@ func (s *Store) attempt(ctx context.Context, of scope, fn func(ctx context.Conte
 	if of.object != "" {
 		of.org, set = of.object, `select set_config('berth.org', coalesce(berth.org_of($1), ''), true), set_config('berth.traceparent', $2, true)`
 	}
-	tx := &Tx{Queries: db.New(translating{raw}), tx: raw}
+	tx := &Tx{tx: raw}
 	if err := raw.QueryRow(ctx, set, of.org, traceparent(ctx)).Scan(&tx.org, nil); err != nil {
 		return nil, fmt.Errorf("set org: %w", err)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
 func TestTxRunsHooksOnlyAfterItsCommit(t *testing.T) {
@@ -55,7 +56,7 @@ func TestTxOfFindsTheOrg(t *testing.T) {
 	st := pg.AsRole(store.RoleCtl)
 	execute(t, pg.Admin(), `insert into orgs (org_id, name) values ('org_1', 'acme'), ('org_2', 'globex')`)
 	err := st.TxOf(t.Context(), "org_2", func(ctx context.Context, tx *store.Tx) error {
-		org, err := tx.GetOrg(ctx)
+		org, err := ctldb.New(tx.DB()).GetOrg(ctx)
 		if tx.OrgID() != "org_2" || org.Name != "globex" {
 			t.Errorf("transaction is of %q and sees %q", tx.OrgID(), org.Name)
 		}
@@ -128,7 +129,7 @@ func TestTxGivesErrorsTheirKind(t *testing.T) {
 		{
 			name: "no rows, seen by the function already",
 			fn: func(ctx context.Context, tx *store.Tx) error {
-				_, err := tx.GetToken(ctx, "tok_none")
+				_, err := ctldb.New(tx.DB()).GetToken(ctx, "tok_none")
 				if !errors.Is(err, fault.ErrNotFound) {
 					t.Errorf("inside: got %v, want ErrNotFound", err)
 				}
@@ -242,8 +243,8 @@ func TestSchemaIsCurrent(t *testing.T) {
 func TestSystemSeesNoOrg(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
-	err := pg.AsRole(store.RoleCtl).System(t.Context(), func(ctx context.Context, q *db.Queries) error {
-		_, err := q.SchemaVersion(ctx)
+	err := pg.AsRole(store.RoleCtl).System(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+		_, err := shareddb.New(tx.DB()).SchemaVersion(ctx)
 		return err
 	})
 	if err != nil {

@@ -82,7 +82,7 @@ func TestTenantTablesReadEmptyWithoutAnOrg(t *testing.T) {
 			select c.relname from pg_class c
 			where c.relnamespace = 'berth'::regnamespace and c.relkind in ('r', 'p') and has_any_column_privilege($1, c.oid, 'SELECT')
 			  and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id')`, string(role)) {
-			err := st.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+			err := st.System(ctx, func(ctx context.Context, tx *store.Tx) error {
 				return expectOrgs(ctx, tx.Raw(), table, nil)
 			})
 			if err != nil {

@@ -7,15 +7,15 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
 // load locks the app and the build, in this order, and reads what Next needs.
-func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
+func load(ctx context.Context, tx *database.Tx, buildID string) (State, error) {
 	app, err := tx.BuilderLockApp(ctx, buildID)
 	if err != nil {
 		return State{}, fmt.Errorf("lock app: %w", err)
@@ -28,7 +28,7 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 	if s.Build, err = buildOf(row, app.Name); err != nil {
 		return State{}, err
 	}
-	if s.Build.Status.ended() {
+	if s.Build.Status.Ended() {
 		return s, nil
 	}
 	if s.Build.JobID != "" {
@@ -43,7 +43,7 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 		return s, fmt.Errorf("read build runner: %w", err)
 	}
 	s.MachineKey = runner.PublicKey
-	made, err := tx.BuilderReusable(ctx, db.BuilderReusableParams{ResolvedDigest: s.Build.Resolved, ComponentID: s.Build.ComponentID})
+	made, err := tx.BuilderReusable(ctx, builderdb.BuilderReusableParams{ResolvedDigest: s.Build.Resolved, ComponentID: s.Build.ComponentID})
 	if err != nil {
 		return s, fmt.Errorf("find artifacts: %w", err)
 	}
@@ -61,7 +61,7 @@ func load(ctx context.Context, tx *store.Tx, buildID string) (State, error) {
 	return s, nil
 }
 
-func buildOf(row db.BuilderLockBuildRow, app string) (Build, error) {
+func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 	provenance, err := provenanceFrom(row.Build.ID, row.Build.Provenance)
 	if err != nil {
 		return Build{}, err
@@ -71,7 +71,7 @@ func buildOf(row db.BuilderLockBuildRow, app string) (Build, error) {
 		ComponentID: row.Build.ComponentID, Component: row.ComponentName,
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
 		Commit: optional.Value(row.Build.SourceCommit), Resolved: optional.Value(row.Build.ResolvedDigest),
-		Provenance: provenance, Status: Status(row.Build.State), JobID: optional.Value(row.Build.JobID),
+		Provenance: provenance, Status: row.Build.State, JobID: optional.Value(row.Build.JobID),
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {
@@ -80,7 +80,7 @@ func buildOf(row db.BuilderLockBuildRow, app string) (Build, error) {
 	return b, nil
 }
 
-func loadJob(ctx context.Context, tx *store.Tx, jobID string) (*Job, error) {
+func loadJob(ctx context.Context, tx *database.Tx, jobID string) (*Job, error) {
 	row, err := tx.BuilderJob(ctx, jobID)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, nil

@@ -4,17 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
 // releaseWhatIsDone makes the release of each config that b, which has just succeeded,
 // completes. The app is locked, so of two last builds that end at once the
 // second one sees the first, and numbers follow each other. A config that was
 // released before gets another release only while it is the app's newest.
-func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *store.Tx, b Build) error {
-	configs, err := tx.BuilderConfigsOf(ctx, db.BuilderConfigsOfParams{AppID: b.AppID, ComponentID: b.ComponentID, BuildDigest: b.BuildDigest})
+func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *database.Tx, b Build) error {
+	configs, err := tx.BuilderConfigsOf(ctx, builderdb.BuilderConfigsOfParams{AppID: b.AppID, ComponentID: b.ComponentID, BuildDigest: b.BuildDigest})
 	if err != nil {
 		return fmt.Errorf("find configs: %w", err)
 	}
@@ -35,13 +36,13 @@ func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *store.Tx, b Build) e
 
 // lockfile names the exact build of each component of a config; complete says
 // whether there is one of all.
-func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []release.Item, complete bool, err error) {
-	rows, err := tx.ListConfigItems(ctx, []string{configID})
+func lockfile(ctx context.Context, tx *database.Tx, configID string) (items []release.Item, complete bool, err error) {
+	rows, err := release.ConfigItems(ctx, tx.Tx, configID)
 	if err != nil {
 		return nil, false, err
 	}
 	for _, row := range rows {
-		if row.BuildState != string(Succeeded) {
+		if row.BuildState != model.BuildSucceeded {
 			return nil, false, nil
 		}
 		items = append(items, release.ItemOf(row))
@@ -50,12 +51,12 @@ func lockfile(ctx context.Context, tx *store.Tx, configID string) (items []relea
 }
 
 // makeRelease does nothing when there is a release of just these artifacts.
-func (w *Worker) makeRelease(ctx context.Context, tx *store.Tx, b Build, config db.BuilderConfigsOfRow, items []release.Item) error {
+func (w *Worker) makeRelease(ctx context.Context, tx *database.Tx, b Build, config builderdb.BuilderConfigsOfRow, items []release.Item) error {
 	by := release.BySync
 	if config.Released {
 		by = release.ByRebuild
 	}
-	row, made, err := release.Make(ctx, tx, release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, by, items)
+	row, made, err := release.Make(ctx, tx.Tx, release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, by, items)
 	if err != nil || !made {
 		return err
 	}

@@ -8,12 +8,11 @@ import (
 	"maps"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/source"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // maxSteps ends a worker that goes in circles: a build needs a dozen steps, and
@@ -45,7 +44,7 @@ type Runners interface {
 
 // Worker advances builds. It is safe for concurrent use.
 type Worker struct {
-	Store    *store.Store
+	Store    *database.Store
 	Resolver Resolver
 	Registry Registry
 	Runners  Runners
@@ -62,8 +61,8 @@ var ErrTryAgain = errors.New("build will be tried again")
 // often it was tried in vain before. A build that does not exist is none.
 func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 	var org string
-	err := w.Store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.BuilderOrgOf(ctx, buildID)
+	err := w.Store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		org, err = tx.BuilderOrgOf(ctx, buildID)
 		return err
 	})
 	if err != nil || org == "" {
@@ -91,7 +90,7 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 
 // step takes one decision and, when it writes, does it in the same transaction.
 func (w *Worker) step(ctx context.Context, org, buildID string, facts Facts, lastTry bool) (s State, d Decision, err error) {
-	err = w.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = w.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		if s, err = load(ctx, tx, buildID); err != nil {
 			return err
 		}

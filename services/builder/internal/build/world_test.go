@@ -20,15 +20,17 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/depot"
 	"github.com/berth-dev/berth/services/builder/internal/fleet"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // world is a database, a registry over HTTP and a worker, with one org and app.
@@ -44,8 +46,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	database := pgtest.New(t)
-	st := database.AsRole(store.RoleBuilder)
+	db := pgtest.New(t)
+	st := database.New(db.AsRole(store.RoleBuilder))
 	reg, err := registry.New(registry.Config{Dir: t.TempDir(), Secret: "test", Auth: registry.NewTokens(depot.Tokens{Store: st}, time.Now)})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		t: t, db: database, registry: server.Listener.Addr().String(), app: id.New(id.App),
+		t: t, db: db, registry: server.Listener.Addr().String(), app: id.New(id.App),
 		worker: &Worker{
 			Store: st, Runners: runners, Keys: keys, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			Resolver: source.NewResolver(source.Config{AllowFile: true}),
@@ -260,7 +262,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := oci.Push(w.t.Context(), layout, packed.Digest.String(), w.remote(token, spec.Source.Push), "", oci.TransferOptions{}); err != nil {
+	if _, err := w.remote(token, spec.Source.Push).Push(w.t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	made := jobspec.BuiltArtifact{Repository: spec.Source.Push, Digest: packed.Digest.String(), SizeBytes: packed.Size}
@@ -269,7 +271,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 }
 
 // report ends the job of a build, with the role and the statement of runner-api.
-func (w *world) report(buildID, state string, result jobspec.Result) {
+func (w *world) report(buildID string, state model.JobState, result jobspec.Result) {
 	w.t.Helper()
 	jobID, _ := w.jobOf(buildID)
 	body, err := json.Marshal(result)
@@ -277,7 +279,7 @@ func (w *world) report(buildID, state string, result jobspec.Result) {
 		w.t.Fatal(err)
 	}
 	err = w.db.AsRole(store.RoleRunner).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
-		return tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: jobID, State: state, Result: body, Error: optional.Of(result.Error)})
+		return runnerdb.New(tx.DB()).RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: jobID, State: state, Result: body, Error: optional.Of(result.Error)})
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -294,10 +296,10 @@ func (w *world) releases() string {
 func pull(t *testing.T, from oci.Remote, digest string, layout *oci.Layout, dir string) {
 	t.Helper()
 	desc := godigest.Digest(digest)
-	if err := oci.Pull(t.Context(), from, desc, layout, oci.TransferOptions{}); err != nil {
+	if err := from.Pull(t.Context(), desc, layout, oci.TransferOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Unpack(t.Context(), layout, desc, dir, oci.Limits{}); err != nil {
+	if err := layout.Unpack(t.Context(), desc, dir, oci.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -9,55 +9,52 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
-// jobsChannel wakes runner-api for a runner, see its claim.
-const jobsChannel = "berth_jobs"
-
 // write does a decision that changes rows; others change nothing.
-func (w *Worker) write(ctx context.Context, tx *store.Tx, s State, d Decision) error {
+func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision) error {
 	b := s.Build
 	if d.Act.moves() {
-		tx.NotifyAfterCommit(release.Channel, b.AppID)
+		tx.NotifyAfterCommit(model.ChannelBuild, b.AppID)
 	}
 	switch d.Act {
 	case RecordSource:
-		return tx.BuilderSetSource(ctx, db.BuilderSetSourceParams{ID: b.ID, SourceCommit: optional.Of(d.Commit), ResolvedDigest: d.Resolved})
+		return tx.BuilderSetSource(ctx, builderdb.BuilderSetSourceParams{ID: b.ID, SourceCommit: optional.Of(d.Commit), ResolvedDigest: d.Resolved})
 	case RecordArchive:
 		p := b.Provenance
 		p.Source.Kind, p.Source.Digest, p.Source.Archive = string(b.Source.Kind), b.Source.Digest, d.Archive
-		return tx.BuilderSetProvenance(ctx, db.BuilderSetProvenanceParams{ID: b.ID, Provenance: mustJSON(p)})
+		return tx.BuilderSetProvenance(ctx, builderdb.BuilderSetProvenanceParams{ID: b.ID, Provenance: mustJSON(p)})
 	case QueueJob:
 		return w.queueJob(ctx, tx, s, d)
 	case StopJob:
 		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
 			return fmt.Errorf("stop job: %w", err)
 		}
-		tx.NotifyAfterCommit(jobsChannel, s.Job.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made.Artifact, d.Made.Provenance, d.Made.BuildID)
 	case Succeed:
 		return w.succeed(ctx, tx, b, d.Artifact, provenanceOf(b, *s.Job), "")
 	case Fail:
-		w.log(ctx, tx, b, Failed, d.Error)
-		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
+		w.log(ctx, tx, b, model.BuildFailed, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
-		w.log(ctx, tx, b, Cancelled, d.Error)
-		return tx.BuilderEnd(ctx, db.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: optional.Of(d.Error)})
+		w.log(ctx, tx, b, model.BuildCancelled, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
-		return tx.BuilderSetTrouble(ctx, db.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
+		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
 	}
 	return nil
 }
 
 // queueJob gives the build to the Build Runner, with an order.
-func (w *Worker) queueJob(ctx context.Context, tx *store.Tx, s State, d Decision) error {
+func (w *Worker) queueJob(ctx context.Context, tx *database.Tx, s State, d Decision) error {
 	b, spec := s.Build, *d.Spec
 	spec.JobID = id.New(id.Job)
 	if err := spec.Validate(); err != nil {
@@ -75,32 +72,32 @@ func (w *Worker) queueJob(ctx context.Context, tx *store.Tx, s State, d Decision
 	if err != nil {
 		return fmt.Errorf("order for build: %w", err)
 	}
-	err = tx.BuilderAddJob(ctx, db.BuilderAddJobParams{
+	err = tx.BuilderAddJob(ctx, builderdb.BuilderAddJobParams{
 		ID: spec.JobID, RunnerID: d.RunnerID, BuildID: b.ID, Kind: string(spec.Kind), Operation: string(spec.Operation),
 		Spec: signed.Spec, SignedOrder: signed.Envelope, TimeoutSeconds: int32(spec.TimeoutSeconds), Trace: trace,
 	})
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, d.RunnerID)
-	return tx.BuilderSetJob(ctx, db.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
+	tx.NotifyAfterCommit(model.ChannelJobs, d.RunnerID)
+	return tx.BuilderSetJob(ctx, builderdb.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
 }
 
 // succeed ends the build well, and makes what releases that completes.
-func (w *Worker) succeed(ctx context.Context, tx *store.Tx, b Build, made jobspec.BuiltArtifact, p Provenance, from string) error {
-	err := tx.BuilderSucceed(ctx, db.BuilderSucceedParams{
+func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made jobspec.BuiltArtifact, p Provenance, from string) error {
+	err := tx.BuilderSucceed(ctx, builderdb.BuilderSucceedParams{
 		ID: b.ID, ReusedFrom: optional.Of(from), Provenance: mustJSON(p),
 		ArtifactRepository: made.Repository, ArtifactDigest: made.Digest, ArtifactSizeBytes: made.SizeBytes,
 	})
 	if err != nil {
 		return fmt.Errorf("succeed: %w", err)
 	}
-	w.log(ctx, tx, b, Succeeded, "")
+	w.log(ctx, tx, b, model.BuildSucceeded, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
 // log says that the build ended, once that is so.
-func (w *Worker) log(ctx context.Context, tx *store.Tx, b Build, status Status, text string) {
+func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status model.BuildState, text string) {
 	tx.AfterCommit(func() {
 		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status)
 		if text != "" {

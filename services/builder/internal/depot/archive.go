@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
-	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 )
 
 // BadSource is the error of a source that cannot be packed, for people: it will
@@ -23,7 +23,7 @@ func (e *BadSource) Unwrap() error { return e.cause }
 // and what the registry has is not sent again.
 func (d *Depot) PushArchive(ctx context.Context, orgID, blob string) (jobspec.Artifact, error) {
 	var body []byte
-	err := d.store.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := d.store.Tx(ctx, orgID, func(ctx context.Context, tx *database.Tx) (err error) {
 		body, err = tx.BuilderBlob(ctx, blob)
 		return err
 	})
@@ -67,7 +67,7 @@ func (d *Depot) push(ctx context.Context, orgID string, in oci.PackInput) (jobsp
 		return none, &BadSource{cause: err}
 	}
 	artifact := jobspec.Artifact{Repository: SourceRepository(orgID), Digest: packed.Digest.String()}
-	if _, err := oci.Push(ctx, layout, artifact.Digest, d.remote(orgID, artifact.Repository), "", oci.TransferOptions{}); err != nil {
+	if _, err := d.remote(orgID, artifact.Repository).Push(ctx, layout, artifact.Digest, oci.TransferOptions{}); err != nil {
 		return none, fmt.Errorf("push source: %w", err)
 	}
 	return artifact, nil

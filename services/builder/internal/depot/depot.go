@@ -19,9 +19,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/berth-dev/berth/pkg/oci"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
 const (
@@ -40,7 +40,7 @@ const (
 
 // Depot uses the registry at a loopback address. It is safe for concurrent use.
 type Depot struct {
-	store *store.Store
+	store *database.Store
 	host  string // host:port
 	temp  string
 
@@ -55,7 +55,7 @@ type ownToken struct {
 
 // New makes a Depot for the registry at host ("127.0.0.1:8703"); temp is a
 // directory for archives that are being packed, "" for the system's.
-func New(s *store.Store, host, temp string) *Depot {
+func New(s *database.Store, host, temp string) *Depot {
 	return &Depot{store: s, host: host, temp: temp, tokens: map[string]ownToken{}}
 }
 
@@ -106,11 +106,11 @@ func (d *Depot) token(ctx context.Context, orgID string) (string, error) {
 	}
 	text, hash := registry.NewToken()
 	made := ownToken{text: text}
-	err := d.store.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := d.store.Tx(ctx, orgID, func(ctx context.Context, tx *database.Tx) (err error) {
 		if err := tx.BuilderDropTokens(ctx, tokenRest.Seconds()); err != nil {
 			return err
 		}
-		made.expires, err = tx.BuilderAddToken(ctx, db.BuilderAddTokenParams{
+		made.expires, err = tx.BuilderAddToken(ctx, builderdb.BuilderAddTokenParams{
 			Hash: hash, Actions: []string{string(registry.ActionPull), string(registry.ActionPush)}, Seconds: tokenLifetime.Seconds(),
 		})
 		return err

@@ -5,15 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // Tokens looks registry tokens up in the database: those of runners, which
 // runner-api makes, and the builder's own.
-type Tokens struct{ Store *store.Store }
+type Tokens struct{ Store *database.Store }
 
 var _ registry.TokenLookup = Tokens{}
 
@@ -21,8 +20,8 @@ var _ registry.TokenLookup = Tokens{}
 // which org may be seen; nothing that the client says does.
 func (t Tokens) LookupRegistryToken(ctx context.Context, hash []byte) (registry.Grant, error) {
 	var org string
-	err := t.Store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.BuilderOrgOfToken(ctx, hash)
+	err := t.Store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		org, err = tx.BuilderOrgOfToken(ctx, hash)
 		return err
 	})
 	if err != nil {
@@ -32,7 +31,7 @@ func (t Tokens) LookupRegistryToken(ctx context.Context, hash []byte) (registry.
 		return registry.Grant{}, registry.ErrUnauthenticated
 	}
 	var grant registry.Grant
-	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.BuilderToken(ctx, hash)
 		if errors.Is(err, fault.ErrNotFound) {
 			return registry.ErrUnauthenticated // dropped meanwhile

@@ -24,10 +24,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // Config of a Fleet. Dir, Executable, RunnerAPIURL and Keys are required.
@@ -65,7 +64,7 @@ const (
 
 // Fleet of Build Runners. Ensure may be called before and during Run.
 type Fleet struct {
-	store  *store.Store
+	store  *database.Store
 	config Config
 
 	mu     sync.Mutex
@@ -75,7 +74,7 @@ type Fleet struct {
 }
 
 // New makes a fleet; nothing runs before Run.
-func New(s *store.Store, config Config) (*Fleet, error) {
+func New(s *database.Store, config Config) (*Fleet, error) {
 	if config.MinBackoff == 0 {
 		config.MinBackoff = defaultMinBackoff
 	}
@@ -109,7 +108,7 @@ func (f *Fleet) Ensure(ctx context.Context, orgID string) (string, error) {
 }
 
 func (f *Fleet) findOrAdd(ctx context.Context, orgID string) (runnerID string, err error) {
-	err = f.store.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
+	err = f.store.Tx(ctx, orgID, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.BuilderRunnerOfOrg(ctx)
 		if err == nil || !errors.Is(err, fault.ErrNotFound) {
 			runnerID = row.ID
@@ -159,13 +158,13 @@ func (f *Fleet) Run(ctx context.Context) error {
 
 // recall reads who was kept before this process.
 func (f *Fleet) recall(ctx context.Context) error {
-	return f.store.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		runners, err := q.BuilderOpenWork(ctx, "build_runner")
+	return f.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+		runners, err := tx.BuilderOpenWork(ctx, "build_runner")
 		if err != nil {
 			return err
 		}
 		for _, runnerID := range runners {
-			orgID, err := q.BuilderOrgOf(ctx, runnerID)
+			orgID, err := tx.BuilderOrgOf(ctx, runnerID)
 			if err != nil {
 				return err
 			}

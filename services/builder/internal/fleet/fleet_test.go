@@ -22,6 +22,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -102,7 +103,7 @@ func (p *port) newFleet(dir string) *Fleet {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	f, err := New(p.db.AsRole(store.RoleBuilder), Config{
+	f, err := New(database.New(p.db.AsRole(store.RoleBuilder)), Config{
 		Dir: dir, Executable: self, RunnerAPIURL: "http://127.0.0.1:8701", EngineUID: 61500, Keys: keys,
 		MinBackoff: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(p.logs, nil)),
 	})

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
 // errRevoked: the org has another Build Runner, or none, by now.
@@ -30,7 +32,7 @@ const enrolmentLifetime = time.Hour
 // something else than before, which it learns at its next start.
 func (k *keeper) provide(ctx context.Context) (moved bool, err error) {
 	var enrolled bool // at the control plane, with a key
-	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *store.Tx) error {
+	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.BuilderRunnerOfOrg(ctx)
 		if errors.Is(err, fault.ErrNotFound) || (err == nil && row.ID != k.runnerID) {
 			return errRevoked
@@ -119,16 +121,16 @@ func (k *keeper) provideSecret(ctx context.Context, enrolled bool) error {
 		return err
 	}
 	text, hash := newSecret()
-	if err := writeFile(k.dir.enrolment(), []byte(text+"\n")); err != nil {
+	if err := durable.WriteFile(k.dir.enrolment(), []byte(text+"\n"), 0o600); err != nil {
 		return fmt.Errorf("enrolment secret: %w", err)
 	}
-	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *store.Tx) error {
+	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
 		if err := tx.BuilderExpireEnrolments(ctx, k.runnerID); err != nil {
 			return err
 		}
 		// A runner that has a key and lost its directory is replaced: the
 		// machine is ours, so the consent is too.
-		return tx.BuilderAddEnrolment(ctx, db.BuilderAddEnrolmentParams{
+		return tx.BuilderAddEnrolment(ctx, builderdb.BuilderAddEnrolmentParams{
 			ID: id.New(id.Enrolment), RunnerID: k.runnerID, SecretHash: hash, Replaces: enrolled, Seconds: enrolmentLifetime.Seconds(),
 		})
 	})
@@ -145,12 +147,12 @@ func (k *keeper) works(ctx context.Context, secret string) (works bool, _ error)
 	if secret == "" {
 		return false, nil
 	}
-	err := k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.BuilderEnrolment(ctx, db.BuilderEnrolmentParams{RunnerID: k.runnerID, SecretHash: hashSecret(secret)})
+	err := k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {
+		row, err := tx.BuilderEnrolment(ctx, builderdb.BuilderEnrolmentParams{RunnerID: k.runnerID, SecretHash: hashSecret(secret)})
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil
 		}
-		works = (row.State == "open" && !row.Expired) || (row.State == "used" && k.dir.has(k.dir.identity()))
+		works = (row.State == model.EnrolmentOpen && !row.Expired) || (row.State == model.EnrolmentUsed && k.dir.has(k.dir.identity()))
 		return err
 	})
 	return works, err

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 const (
@@ -18,13 +18,9 @@ const (
 	maxCached = 10_000
 )
 
-// RevokedChannel is notified with the id of a token that was revoked, or of an
-// account or runner that lost all its rights.
-const RevokedChannel = "berth_revoked"
-
 // Authenticator turns tokens into principals. It is safe for concurrent use.
 type Authenticator struct {
-	store *store.Store
+	store *database.Store
 	now   func() time.Time
 
 	mu     sync.Mutex
@@ -37,7 +33,7 @@ type cachedPrincipal struct {
 }
 
 // NewAuthenticator makes an authenticator. now may be nil.
-func NewAuthenticator(st *store.Store, now func() time.Time) *Authenticator {
+func NewAuthenticator(st *database.Store, now func() time.Time) *Authenticator {
 	if now == nil {
 		now = time.Now
 	}
@@ -94,12 +90,12 @@ func (a *Authenticator) fromCache(hash [sha256.Size]byte) (auth.Principal, bool)
 }
 
 func (a *Authenticator) fromStore(ctx context.Context, hash []byte) (p auth.Principal, expires *time.Time, err error) {
-	org, err := auth.OrgOfToken(ctx, a.store, hash)
+	org, err := auth.OrgOfToken(ctx, a.store.Store, hash)
 	if err != nil {
 		return p, nil, err
 	}
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		if p, expires, err = auth.User(ctx, tx, hash); err != nil {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
+		if p, expires, err = auth.User(ctx, tx.Tx, hash); err != nil {
 			return err
 		}
 		return tx.TouchToken(ctx, p.TokenID)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/durable"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
 )
 
 // bootstrapActor is named in the chain for what nobody with a token did.
@@ -28,7 +27,7 @@ type Bootstrapped struct {
 // Bootstrap makes sure that there is an org of this name and that the file
 // holds a good token of its admin, who may also make further orgs. It changes
 // nothing when both are so.
-func Bootstrap(ctx context.Context, st *store.Store, ring *keys.Ring, orgName, tokenFile string) (Bootstrapped, error) {
+func Bootstrap(ctx context.Context, st *database.Store, ring *keys.Ring, orgName, tokenFile string) (Bootstrapped, error) {
 	org, err := orgNamed(ctx, st, orgName)
 	if err != nil {
 		return Bootstrapped{}, err
@@ -46,7 +45,7 @@ func Bootstrap(ctx context.Context, st *store.Store, ring *keys.Ring, orgName, t
 		return done, err
 	}
 	var fresh NewToken
-	err = st.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = st.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		admin, err := tx.FindAccount(ctx, "admin")
 		if err != nil {
 			return fmt.Errorf("find the admin of org %s: %w", orgName, err)
@@ -64,10 +63,10 @@ func Bootstrap(ctx context.Context, st *store.Store, ring *keys.Ring, orgName, t
 }
 
 // orgNamed looks through all orgs; there is no way to ask across them.
-func orgNamed(ctx context.Context, st *store.Store, name string) (string, error) {
+func orgNamed(ctx context.Context, st *database.Store, name string) (string, error) {
 	var ids []string
-	err := st.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		ids, err = q.AllOrgIDs(ctx)
+	err := st.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		ids, err = tx.AllOrgIDs(ctx)
 		return err
 	})
 	if err != nil {
@@ -75,7 +74,7 @@ func orgNamed(ctx context.Context, st *store.Store, name string) (string, error)
 	}
 	for _, org := range ids {
 		found := false
-		err := st.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+		err := st.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 			row, err := tx.GetOrg(ctx)
 			found = row.Name == name
 			return err
@@ -91,7 +90,7 @@ func orgNamed(ctx context.Context, st *store.Store, name string) (string, error)
 }
 
 // holdsToken says whether the file holds a token of the org that works.
-func holdsToken(ctx context.Context, st *store.Store, org, file string) (bool, error) {
+func holdsToken(ctx context.Context, st *database.Store, org, file string) (bool, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -108,19 +107,7 @@ func holdsToken(ctx context.Context, st *store.Store, org, file string) (bool, e
 
 // writeToken replaces the file by one that only its owner reads.
 func writeToken(file, secret string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.WriteString(secret + "\n"); err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	if err := os.Rename(f.Name(), file); err != nil {
+	if err := durable.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write token file: %w", err)
 	}
 	return nil

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // Target is what a request names: its path parameters, and the install that
@@ -19,7 +19,7 @@ type Target struct {
 // Confine refuses a request of somebody whose rights do not reach as far as
 // what it names. What somebody must not know about is answered as if it did not
 // exist.
-func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route, target Target) error {
+func Confine(ctx context.Context, st *database.Store, p auth.Principal, route Route, target Target) error {
 	scope := p.Scope(route.Permission)
 	switch {
 	case scope.Everywhere, route.Where == WhereList && !scope.Empty():
@@ -36,7 +36,7 @@ func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route
 		ref = target.Param(route.Where.ParamOf())
 	}
 	var at auth.Location
-	err := st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *database.Tx) (err error) {
 		at, err = locate(ctx, tx, route.Where, ref)
 		return err
 	})
@@ -52,7 +52,7 @@ func Confine(ctx context.Context, st *store.Store, p auth.Principal, route Route
 	return nil
 }
 
-func locate(ctx context.Context, tx *store.Tx, where Where, ref string) (auth.Location, error) {
+func locate(ctx context.Context, tx *database.Tx, where Where, ref string) (auth.Location, error) {
 	if where == WhereApp {
 		app, err := tx.FindApp(ctx, ref)
 		return auth.Location{AppID: app.ID}, err

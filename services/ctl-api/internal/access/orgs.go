@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // NewToken is a token whose secret has not been shown yet.
 type NewToken struct {
-	Row    db.Token
+	Row    ctldb.Token
 	Secret string
 }
 
@@ -29,7 +29,7 @@ type TokenSpec struct {
 
 // CreateToken makes a token of an account. It never expires later than the one
 // that asks for it, which must be good.
-func CreateToken(ctx context.Context, tx *store.Tx, spec TokenSpec) (NewToken, error) {
+func CreateToken(ctx context.Context, tx *database.Tx, spec TokenSpec) (NewToken, error) {
 	expires := spec.Expires
 	if spec.MadeWith != "" {
 		parent, err := tx.LockToken(ctx, spec.MadeWith)
@@ -42,7 +42,7 @@ func CreateToken(ctx context.Context, tx *store.Tx, spec TokenSpec) (NewToken, e
 		expires = sooner(expires, parent.ExpiresAt)
 	}
 	secret, hash, shown := auth.NewToken()
-	row, err := tx.InsertToken(ctx, db.InsertTokenParams{
+	row, err := tx.InsertToken(ctx, ctldb.InsertTokenParams{
 		ID: id.New(id.Token), AccountID: spec.AccountID, Name: spec.Name, Prefix: shown, Hash: hash, ExpiresAt: expires, MadeWith: optional.Of(spec.MadeWith),
 	})
 	return NewToken{Row: row, Secret: secret}, err
@@ -58,34 +58,34 @@ func sooner(a, b *time.Time) *time.Time {
 
 // NewOrg is an org that was just made, with the token of its admin.
 type NewOrg struct {
-	Org   db.Org
-	Admin db.Account
+	Org   ctldb.Org
+	Admin ctldb.Account
 	Token NewToken
 }
 
 // CreateOrg makes an org with its dispatch key, an admin with the given roles,
 // and the admin's first token. actor is who asked for it.
-func CreateOrg(ctx context.Context, st *store.Store, ring *keys.Ring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
+func CreateOrg(ctx context.Context, st *database.Store, ring *keys.Ring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
 	var made NewOrg
-	err := st.Tx(ctx, id.New(id.Org), func(ctx context.Context, tx *store.Tx) (err error) {
+	err := st.Tx(ctx, id.New(id.Org), func(ctx context.Context, tx *database.Tx) (err error) {
 		made, err = createOrg(ctx, tx, ring, name, admin, actor, roles)
 		return err
 	})
 	return made, err
 }
 
-func createOrg(ctx context.Context, tx *store.Tx, ring *keys.Ring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
+func createOrg(ctx context.Context, tx *database.Tx, ring *keys.Ring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
 	if made.Org, err = tx.InsertOrg(ctx, name); err != nil {
 		return made, err
 	}
 	if err := ring.CreateDispatch(ctx, tx); err != nil {
 		return made, err
 	}
-	if made.Admin, err = tx.InsertAccount(ctx, db.InsertAccountParams{ID: id.New(id.Account), Kind: "user", Name: admin}); err != nil {
+	if made.Admin, err = tx.InsertAccount(ctx, ctldb.InsertAccountParams{ID: id.New(id.Account), Kind: "user", Name: admin}); err != nil {
 		return made, err
 	}
 	for _, role := range roles {
-		if _, err := tx.InsertGrant(ctx, db.InsertGrantParams{ID: id.New(id.Grant), AccountID: made.Admin.ID, Role: string(role)}); err != nil {
+		if _, err := tx.InsertGrant(ctx, ctldb.InsertGrantParams{ID: id.New(id.Grant), AccountID: made.Admin.ID, Role: string(role)}); err != nil {
 			return made, err
 		}
 	}

@@ -5,20 +5,20 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListActions answers the actions of the release that an install has.
 func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestObject) (apigen.ListActionsResponseObject, error) {
 	out := apigen.ListActions200JSONResponse{Items: []apigen.Action{}}
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		install, err := installs.Find(ctx, tx, req.Install)
 		if err != nil || install.ReleaseID == nil {
 			return err
@@ -29,7 +29,7 @@ func (s *Server) ListActions(ctx context.Context, req apigen.ListActionsRequestO
 		}
 		for i := range app.Actions {
 			view := actionView(&app.Actions[i])
-			last, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{InstallID: &install.ID, Action: &view.Name, Most: 1})
+			last, err := tx.ListActionRuns(ctx, ctldb.ListActionRunsParams{InstallID: &install.ID, Action: &view.Name, Most: 1})
 			if err != nil {
 				return err
 			}
@@ -56,15 +56,15 @@ func (s *Server) RunAction(ctx context.Context, req apigen.RunActionRequestObjec
 func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRequestObject) (apigen.ListActionRunsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListActionRuns200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{
+		rows, err := tx.ListActionRuns(ctx, ctldb.ListActionRunsParams{
 			InstallID: installID, Action: req.Params.Action, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r db.ListActionRunsRow) string { return r.ActionRun.ID })
+		rows, out.Next = page(rows, limit, func(r ctldb.ListActionRunsRow) string { return r.ActionRun.ID })
 		out.Items = convert(rows, actionRunView)
 		return err
 	})
@@ -74,8 +74,8 @@ func (s *Server) ListActionRuns(ctx context.Context, req apigen.ListActionRunsRe
 // GetActionRun answers one run.
 func (s *Server) GetActionRun(ctx context.Context, req apigen.GetActionRunRequestObject) (apigen.GetActionRunResponseObject, error) {
 	var out apigen.GetActionRun200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListActionRuns(ctx, db.ListActionRunsParams{ID: &req.Run, Most: 1})
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListActionRuns(ctx, ctldb.ListActionRunsParams{ID: &req.Run, Most: 1})
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func actionView(a *appconfig.Action) apigen.Action {
 	}
 }
 
-func actionRunView(r db.ListActionRunsRow) apigen.ActionRun {
+func actionRunView(r ctldb.ListActionRunsRow) apigen.ActionRun {
 	a := r.ActionRun
 	out := apigen.ActionRun{
 		ID: a.ID, Install: ref(a.InstallID, r.InstallName), Action: a.Action, Trigger: a.Trigger, ScheduledAt: a.ScheduledAt,

@@ -7,12 +7,12 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/alarms"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // mostAlarms is how many alarms the reasons of an install name.
@@ -22,15 +22,15 @@ const mostAlarms = 20
 func (s *Server) ListAlarms(ctx context.Context, req apigen.ListAlarmsRequestObject) (apigen.ListAlarmsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListAlarms200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ShowAlarms(ctx, db.ShowAlarmsParams{
+		rows, err := tx.ShowAlarms(ctx, ctldb.ShowAlarmsParams{
 			InstallID: installID, Settled: optional.Value(req.Params.Acknowledged), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r db.ShowAlarmsRow) string { return r.ID })
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowAlarmsRow) string { return r.ID })
 		out.Items = convert(rows, alarmView)
 		return err
 	})
@@ -45,14 +45,14 @@ func (s *Server) AcknowledgeAlarm(ctx context.Context, req apigen.AcknowledgeAla
 			fault.Fields(fault.FieldError{Pointer: "/reason", Detail: "it is empty"}))
 	}
 	var out apigen.Alarm
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (what string, err error) {
-		settled, err := tx.AcknowledgeAlarm(ctx, db.AcknowledgeAlarmParams{
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (what string, err error) {
+		settled, err := tx.AcknowledgeAlarm(ctx, ctldb.AcknowledgeAlarmParams{
 			ID: req.Alarm, AcknowledgedBy: auth.PrincipalOf(ctx).AccountName, Acknowledgement: reason,
 		})
 		if err != nil {
 			return "", err
 		}
-		rows, err := tx.ShowAlarms(ctx, db.ShowAlarmsParams{ID: &req.Alarm, Settled: true, Most: 1})
+		rows, err := tx.ShowAlarms(ctx, ctldb.ShowAlarmsParams{ID: &req.Alarm, Settled: true, Most: 1})
 		if err != nil {
 			return "", err
 		}
@@ -68,7 +68,7 @@ func (s *Server) AcknowledgeAlarm(ctx context.Context, req apigen.AcknowledgeAla
 	return apigen.AcknowledgeAlarm200JSONResponse(out), err
 }
 
-func alarmView(r db.ShowAlarmsRow) apigen.Alarm {
+func alarmView(r ctldb.ShowAlarmsRow) apigen.Alarm {
 	text := alarms.Of(r.Kind)
 	out := apigen.Alarm{
 		ID: r.ID, Kind: r.Kind, About: r.Subject, Cause: text.Cause, Remedy: text.Remedy, RunnerID: r.RunnerID, Detail: r.Detail,
@@ -82,8 +82,8 @@ func alarmView(r db.ShowAlarmsRow) apigen.Alarm {
 }
 
 // whyAlarms are the open alarms of an install, as what somebody has to look at.
-func whyAlarms(ctx context.Context, tx *store.Tx, install string) ([]workflow.Reason, error) {
-	rows, err := tx.ShowAlarms(ctx, db.ShowAlarmsParams{InstallID: &install, Most: mostAlarms})
+func whyAlarms(ctx context.Context, tx *database.Tx, install string) ([]workflow.Reason, error) {
+	rows, err := tx.ShowAlarms(ctx, ctldb.ShowAlarmsParams{InstallID: &install, Most: mostAlarms})
 	var reasons []workflow.Reason
 	for _, r := range rows {
 		text := alarms.Of(r.Kind)

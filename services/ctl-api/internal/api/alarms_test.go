@@ -9,7 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // An alarm is shown until somebody acknowledges it, on record; what happens again
@@ -27,7 +27,7 @@ func TestAlarmIsShownUntilAcknowledged(t *testing.T) {
 	raise := func(kind string) (fresh int64) {
 		raised++
 		err := d.db.AsRole(store.RoleRunner).Tx(ctx, o.Org, func(ctx context.Context, tx *store.Tx) (err error) {
-			fresh, err = tx.RaiseAlarm(ctx, db.RaiseAlarmParams{
+			fresh, err = runnerdb.New(tx.DB()).RaiseAlarm(ctx, runnerdb.RaiseAlarmParams{
 				ID: fmt.Sprintf("alm_%d", raised), RunnerID: o.Runner, Kind: kind, Subject: "subject of vendor", Detail: []byte(`{"stored_seq":37}`),
 			})
 			return err

@@ -5,22 +5,22 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListApps answers apps by name.
 func (s *Server) ListApps(ctx context.Context, req apigen.ListAppsRequestObject) (apigen.ListAppsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListApps200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListApps(ctx, db.ListAppsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListApps(ctx, ctldb.ListAppsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(a db.App) string { return a.Name })
+		rows, out.Next = page(rows, limit, func(a ctldb.App) string { return a.Name })
 		out.Items, err = appViews(ctx, tx, rows...)
 		return err
 	})
@@ -30,15 +30,15 @@ func (s *Server) ListApps(ctx context.Context, req apigen.ListAppsRequestObject)
 // CreateApp makes an empty app.
 func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObject) (apigen.CreateAppResponseObject, error) {
 	var out apigen.CreateApp201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		row, err := tx.InsertApp(ctx, db.InsertAppParams{
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		row, err := tx.InsertApp(ctx, ctldb.InsertAppParams{
 			ID: id.New(id.App), Name: req.Body.Name, DisplayName: optional.Value(req.Body.DisplayName),
 			Description: optional.Value(req.Body.Description), Labels: labelsJSON(req.Body.Labels),
 		})
 		if err != nil {
 			return "", err
 		}
-		view, err := appView(row, db.AppHeadsRow{})
+		view, err := appView(row, ctldb.AppHeadsRow{})
 		out = apigen.CreateApp201JSONResponse(view)
 		return "create app " + row.Name, err
 	})
@@ -48,7 +48,7 @@ func (s *Server) CreateApp(ctx context.Context, req apigen.CreateAppRequestObjec
 // GetApp answers one app.
 func (s *Server) GetApp(ctx context.Context, req apigen.GetAppRequestObject) (apigen.GetAppResponseObject, error) {
 	var out apigen.GetApp200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := oneApp(ctx, tx, req.App)
 		out = apigen.GetApp200JSONResponse(app)
 		return err
@@ -59,12 +59,12 @@ func (s *Server) GetApp(ctx context.Context, req apigen.GetAppRequestObject) (ap
 // UpdateApp changes how an app is shown.
 func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObject) (apigen.UpdateAppResponseObject, error) {
 	var out apigen.UpdateApp200JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return "", err
 		}
-		change := db.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}
+		change := ctldb.UpdateAppParams{ID: row.ID, DisplayName: req.Body.DisplayName, Description: req.Body.Description}
 		if req.Body.Labels != nil {
 			change.Labels = labelsJSON(req.Body.Labels)
 		}
@@ -80,7 +80,7 @@ func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObjec
 
 // DeleteApp deletes an app that no install uses.
 func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObject) (apigen.DeleteAppResponseObject, error) {
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return "", err
@@ -107,13 +107,13 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 	return apigen.DeleteApp204Response{}, nil
 }
 
-func findApp(ctx context.Context, tx *store.Tx, ref string) (db.App, error) {
+func findApp(ctx context.Context, tx *database.Tx, ref string) (ctldb.App, error) {
 	app, err := tx.FindApp(ctx, ref)
 	return app, missing(err, "there is no app %q", ref)
 }
 
 // appID is the id of an app that a filter names; empty for no filter.
-func appID(ctx context.Context, tx *store.Tx, ref *string) (string, error) {
+func appID(ctx context.Context, tx *database.Tx, ref *string) (string, error) {
 	if optional.Value(ref) == "" {
 		return "", nil
 	}
@@ -121,7 +121,7 @@ func appID(ctx context.Context, tx *store.Tx, ref *string) (string, error) {
 	return app.ID, err
 }
 
-func oneApp(ctx context.Context, tx *store.Tx, ref string) (apigen.App, error) {
+func oneApp(ctx context.Context, tx *database.Tx, ref string) (apigen.App, error) {
 	row, err := findApp(ctx, tx, ref)
 	if err != nil {
 		return apigen.App{}, err
@@ -133,19 +133,19 @@ func oneApp(ctx context.Context, tx *store.Tx, ref string) (apigen.App, error) {
 	return views[0], nil
 }
 
-func appViews(ctx context.Context, tx *store.Tx, rows ...db.App) ([]apigen.App, error) {
-	heads, err := tx.AppHeads(ctx, convert(rows, func(a db.App) string { return a.ID }))
+func appViews(ctx context.Context, tx *database.Tx, rows ...ctldb.App) ([]apigen.App, error) {
+	heads, err := tx.AppHeads(ctx, convert(rows, func(a ctldb.App) string { return a.ID }))
 	if err != nil {
 		return nil, err
 	}
-	byID := map[string]db.AppHeadsRow{}
+	byID := map[string]ctldb.AppHeadsRow{}
 	for _, h := range heads {
 		byID[h.AppID] = h
 	}
-	return convertAll(rows, func(a db.App) (apigen.App, error) { return appView(a, byID[a.ID]) })
+	return convertAll(rows, func(a ctldb.App) (apigen.App, error) { return appView(a, byID[a.ID]) })
 }
 
-func appView(a db.App, h db.AppHeadsRow) (apigen.App, error) {
+func appView(a ctldb.App, h ctldb.AppHeadsRow) (apigen.App, error) {
 	labels, err := labelsOf(a.Labels)
 	return apigen.App{
 		ID: a.ID, Name: a.Name, DisplayName: a.DisplayName, Description: a.Description, Labels: labels, CreatedAt: a.CreatedAt,

@@ -8,9 +8,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/intake"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // maxBlob is how large an uploaded archive may be.
@@ -36,8 +36,8 @@ func (s *Server) PutBlob(ctx context.Context, req apigen.PutBlobRequestObject) (
 		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the bytes have the digest %s", got), fault.Code("digest_mismatch"))
 	}
 	blob, fresh := apigen.Blob{Digest: req.Digest, SizeBytes: int64(len(body))}, false
-	err = s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		n, err := tx.InsertBlob(ctx, db.InsertBlobParams{Digest: req.Digest, SizeBytes: blob.SizeBytes, Body: body})
+	err = s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		n, err := tx.InsertBlob(ctx, ctldb.InsertBlobParams{Digest: req.Digest, SizeBytes: blob.SizeBytes, Body: body})
 		if fresh = n == 1; !fresh {
 			return "", err
 		}
@@ -55,7 +55,7 @@ func (s *Server) PutBlob(ctx context.Context, req apigen.PutBlobRequestObject) (
 // FindMissingBlobs answers what must be uploaded.
 func (s *Server) FindMissingBlobs(ctx context.Context, req apigen.FindMissingBlobsRequestObject) (apigen.FindMissingBlobsResponseObject, error) {
 	out := apigen.FindMissingBlobs200JSONResponse{Missing: []apigen.Digest{}}
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := tx.HaveBlobs(ctx, req.Body.Digests)
 		have := map[string]bool{}
 		for _, digest := range found {

@@ -9,24 +9,24 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListBuilds answers builds, newest first.
 func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObject) (apigen.ListBuildsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListBuilds200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := appID(ctx, tx, req.Params.App)
 		if err != nil {
 			return err
 		}
-		filter := db.ShowBuildsParams{AppID: app, State: string(optional.Value(req.Params.State)), Before: optional.Value(req.Params.After), Most: int32(limit + 1)}
+		filter := ctldb.ShowBuildsParams{AppID: app, State: string(optional.Value(req.Params.State)), Before: optional.Value(req.Params.After), Most: int32(limit + 1)}
 		if config := optional.Value(req.Params.Config); config != "" {
 			found, err := oneConfig(ctx, tx, config)
 			if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(r db.ShowBuildsRow) string { return r.Build.ID })
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowBuildsRow) string { return r.Build.ID })
 		out.Items, err = s.buildViews(ctx, tx, rows)
 		return err
 	})
@@ -48,7 +48,7 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 // CreateBuilds builds components again.
 func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
 	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
@@ -61,7 +61,7 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 			}
 			out.Items = append(out.Items, build)
 		}
-		tx.NotifyAfterCommit(release.Channel, app.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, app.ID)
 		return fmt.Sprintf("build %d components of app %s again", len(ids), app.Name), nil
 	})
 	return out, err
@@ -71,20 +71,20 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject) (apigen.GetBuildResponseObject, error) {
 	var view apigen.Build
 	look := func(ctx context.Context) (bool, error) {
-		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 			view, err = s.oneBuild(ctx, tx, req.Build)
 			return err
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetBuild200JSONResponse(view), err
 }
 
 // CancelBuild asks builder to stop a build.
 func (s *Server) CancelBuild(ctx context.Context, req apigen.CancelBuildRequestObject) (apigen.CancelBuildResponseObject, error) {
 	var out apigen.CancelBuild202JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		if _, err := s.oneBuild(ctx, tx, req.Build); err != nil {
 			return "", err
 		}
@@ -101,8 +101,8 @@ func (s *Server) CancelBuild(ctx context.Context, req apigen.CancelBuildRequestO
 	return out, err
 }
 
-func (s *Server) oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.Build, error) {
-	rows, err := tx.ShowBuilds(ctx, db.ShowBuildsParams{ID: id, Most: 1})
+func (s *Server) oneBuild(ctx context.Context, tx *database.Tx, id string) (apigen.Build, error) {
+	rows, err := tx.ShowBuilds(ctx, ctldb.ShowBuildsParams{ID: id, Most: 1})
 	if err != nil {
 		return apigen.Build{}, err
 	}
@@ -116,8 +116,8 @@ func (s *Server) oneBuild(ctx context.Context, tx *store.Tx, id string) (apigen.
 	return views[0], nil
 }
 
-func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBuildsRow) ([]apigen.Build, error) {
-	jobs, err := tx.ShowJobsOfBuilds(ctx, convert(rows, func(r db.ShowBuildsRow) string { return r.Build.ID }))
+func (s *Server) buildViews(ctx context.Context, tx *database.Tx, rows []ctldb.ShowBuildsRow) ([]apigen.Build, error) {
+	jobs, err := tx.ShowJobsOfBuilds(ctx, convert(rows, func(r ctldb.ShowBuildsRow) string { return r.Build.ID }))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBui
 			Error: j.Error, QueuedAt: j.QueuedAt, StartedAt: j.LeasedAt, FinishedAt: j.FinishedAt,
 		}
 	}
-	return convertAll(rows, func(r db.ShowBuildsRow) (apigen.Build, error) {
+	return convertAll(rows, func(r ctldb.ShowBuildsRow) (apigen.Build, error) {
 		view, err := buildView(r)
 		view.Job = byBuild[r.Build.ID]
 		view.Wait = buildWait(view, silent[r.Build.ID])
@@ -138,7 +138,7 @@ func (s *Server) buildViews(ctx context.Context, tx *store.Tx, rows []db.ShowBui
 	})
 }
 
-func buildView(r db.ShowBuildsRow) (apigen.Build, error) {
+func buildView(r ctldb.ShowBuildsRow) (apigen.Build, error) {
 	b := r.Build
 	source, err := sourceView(b)
 	view := apigen.Build{
@@ -157,7 +157,7 @@ func buildView(r db.ShowBuildsRow) (apigen.Build, error) {
 
 // silence is for how long a job's Build Runner was not heard of: since it was
 // made when it never was.
-func (s *Server) silence(j db.ShowJobsOfBuildsRow) time.Duration {
+func (s *Server) silence(j ctldb.ShowJobsOfBuildsRow) time.Duration {
 	since := j.RunnerSince
 	if j.RunnerSeenAt != nil {
 		since = *j.RunnerSeenAt
@@ -184,7 +184,7 @@ func buildWait(b apigen.Build, silence time.Duration) *apigen.BuildWait {
 	return nil
 }
 
-func sourceView(b db.Build) (apigen.BuildSource, error) {
+func sourceView(b ctldb.Build) (apigen.BuildSource, error) {
 	view, err := buildSource(b.Source)
 	view.Commit = b.SourceCommit
 	return view, err
@@ -200,11 +200,11 @@ func buildSource(raw json.RawMessage) (apigen.BuildSource, error) {
 }
 
 // buildVersion rises with the states that a build goes through.
-func buildVersion(state string) int64 {
+func buildVersion(state model.BuildState) int64 {
 	switch state {
-	case "queued":
+	case model.BuildQueued:
 		return 1
-	case "running":
+	case model.BuildRunning:
 		return 2
 	}
 	return 3

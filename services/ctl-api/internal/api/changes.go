@@ -6,33 +6,33 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListChanges answers changes, newest first.
 func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestObject) (apigen.ListChangesResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListChanges200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ListChanges(ctx, db.ListChangesParams{
+		rows, err := tx.ListChanges(ctx, ctldb.ListChangesParams{
 			InstallID: installID, WorkflowID: req.Params.Workflow, State: (*string)(req.Params.State),
 			After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r db.ListChangesRow) string { return r.Change.ID })
+		rows, out.Next = page(rows, limit, func(r ctldb.ListChangesRow) string { return r.Change.ID })
 		if err != nil {
 			return err
 		}
-		out.Items, err = convertAll(rows, func(r db.ListChangesRow) (apigen.ChangeSummary, error) {
+		out.Items, err = convertAll(rows, func(r ctldb.ListChangesRow) (apigen.ChangeSummary, error) {
 			return changeSummary(r.Change, ref(r.Change.InstallID, r.InstallName), resourceOfChange(r))
 		})
 		return err
@@ -43,7 +43,7 @@ func (s *Server) ListChanges(ctx context.Context, req apigen.ListChangesRequestO
 // GetChange answers a change with its effect, plan and decisions.
 func (s *Server) GetChange(ctx context.Context, req apigen.GetChangeRequestObject) (apigen.GetChangeResponseObject, error) {
 	var out apigen.Change
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 		out, err = changeView(ctx, tx, req.Change)
 		return err
 	})
@@ -53,7 +53,7 @@ func (s *Server) GetChange(ctx context.Context, req apigen.GetChangeRequestObjec
 // GetPlan answers what a change would do.
 func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (apigen.GetPlanResponseObject, error) {
 	var out apigen.GetPlan200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		c, err := tx.GetChange(ctx, req.Change)
 		if err != nil {
 			return missing(err, "there is no change %q", req.Change)
@@ -69,7 +69,7 @@ func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (
 // Decide records an approval or a denial.
 func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (apigen.DecideResponseObject, error) {
 	var out apigen.Change
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		err := workflow.Decide(ctx, tx, workflow.Answer{
 			ChangeID: req.Change, Approve: string(req.Body.Answer) == "approve", EffectDigest: req.Body.EffectDigest,
 			Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note,
@@ -90,8 +90,8 @@ func (s *Server) Decide(ctx context.Context, req apigen.DecideRequestObject) (ap
 	return apigen.Decide201JSONResponse(out), err
 }
 
-func changeView(ctx context.Context, tx *store.Tx, id string) (apigen.Change, error) {
-	rows, err := tx.ListChanges(ctx, db.ListChangesParams{ID: &id, Most: 1})
+func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change, error) {
+	rows, err := tx.ListChanges(ctx, ctldb.ListChangesParams{ID: &id, Most: 1})
 	if err != nil || len(rows) == 0 {
 		return apigen.Change{}, missing(orNotFound(err), "there is no change %q", id)
 	}
@@ -123,20 +123,20 @@ func changeView(ctx context.Context, tx *store.Tx, id string) (apigen.Change, er
 	if err != nil {
 		return out, err
 	}
-	out.Decisions = convert(decisions, func(d db.Decision) apigen.Decision {
+	out.Decisions = convert(decisions, func(d ctldb.Decision) apigen.Decision {
 		return apigen.Decision{
 			ID: d.ID, Answer: apigen.DecisionAnswer(d.Answer), EffectDigest: d.EffectDigest, Actor: d.Actor,
 			Rule: apigen.DecisionRule(d.Rule), Note: d.Note, CreatedAt: d.CreatedAt,
 		}
 	})
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
-	out.Jobs = convert(jobs, func(j db.JobsOfChangeRow) apigen.Job {
-		return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
+	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {
+		return jobView(ctldb.JobsOfStepRow(j))
 	})
 	return out, err
 }
 
-func changeSummary(c db.Change, install apigen.Ref, resource *apigen.ResourceRef) (apigen.ChangeSummary, error) {
+func changeSummary(c ctldb.Change, install apigen.Ref, resource *apigen.ResourceRef) (apigen.ChangeSummary, error) {
 	out := apigen.ChangeSummary{
 		ID: c.ID, Install: install, WorkflowID: c.WorkflowID, StepID: c.StepID, Resource: resource, Kind: apigen.ChangeKind(c.Kind),
 		State: apigen.ChangeState(c.State), EffectDigest: c.EffectDigest, Wait: waiting(c.WaitReason, c.WaitOn, c.WaitDeadline, nil),
@@ -163,7 +163,7 @@ func releaseRef(id *string, number *int32) *apigen.NumberRef {
 	return &apigen.NumberRef{ID: *id, Number: int(*number)}
 }
 
-func resourceOfChange(r db.ListChangesRow) *apigen.ResourceRef {
+func resourceOfChange(r ctldb.ListChangesRow) *apigen.ResourceRef {
 	if r.Change.ResourceID == nil {
 		return nil
 	}
@@ -171,7 +171,7 @@ func resourceOfChange(r db.ListChangesRow) *apigen.ResourceRef {
 }
 
 // installFilter turns the query's install, an id or a name, into an id.
-func installFilter(ctx context.Context, tx *store.Tx, install *string) (*string, error) {
+func installFilter(ctx context.Context, tx *database.Tx, install *string) (*string, error) {
 	if optional.Value(install) == "" {
 		return nil, nil
 	}

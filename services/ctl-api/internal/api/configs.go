@@ -15,11 +15,12 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // SyncApp makes the config of an uploaded app folder, or says what it would be.
@@ -35,14 +36,14 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 		}
 	}
 	var result apps.SyncResult
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (_ string, err error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (_ string, err error) {
 		if result, err = apps.Sync(ctx, tx, sync); err != nil {
 			return "", err
 		}
 		if sync.DryRun {
 			return "", errRollback
 		}
-		tx.NotifyAfterCommit(release.Channel, result.App.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, result.App.ID)
 		if !result.Created {
 			return "sync app " + result.App.Name + ": nothing new", nil
 		}
@@ -66,21 +67,21 @@ func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestO
 		return nil, err
 	}
 	var out apigen.ListConfigs200JSONResponse
-	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ListConfigs(ctx, db.ListConfigsParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
+		rows, err := tx.ListConfigs(ctx, ctldb.ListConfigsParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(c db.ListConfigsRow) string { return strconv.Itoa(int(c.Number)) })
-		configs := convert(rows, func(c db.ListConfigsRow) db.Config {
-			return db.Config{ID: c.ID, AppID: c.AppID, Number: c.Number, Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt}
+		rows, out.Next = page(rows, limit, func(c ctldb.ListConfigsRow) string { return strconv.Itoa(int(c.Number)) })
+		configs := convert(rows, func(c ctldb.ListConfigsRow) ctldb.Config {
+			return ctldb.Config{ID: c.ID, AppID: c.AppID, Number: c.Number, Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion, CreatedBy: c.CreatedBy, CreatedAt: c.CreatedAt}
 		})
 		standing, err := standingOf(ctx, tx, configs...)
-		out.Items = convert(configs, func(c db.Config) apigen.Config { return configView(c, app.Name, standing[c.ID]) })
+		out.Items = convert(configs, func(c ctldb.Config) apigen.Config { return configView(c, app.Name, standing[c.ID]) })
 		return err
 	})
 	return out, err
@@ -91,27 +92,27 @@ func (s *Server) ListConfigs(ctx context.Context, req apigen.ListConfigsRequestO
 func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObject) (apigen.GetConfigResponseObject, error) {
 	var view apigen.Config
 	look := func(ctx context.Context) (bool, error) {
-		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 			view, err = oneConfig(ctx, tx, req.Config)
 			return err
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetConfig200JSONResponse(view), err
 }
 
 // findConfig finds a config by id or as "hello@3".
-func findConfig(ctx context.Context, tx *store.Tx, ref string) (db.FindConfigRow, error) {
-	find := db.FindConfigParams{ID: ref}
+func findConfig(ctx context.Context, tx *database.Tx, ref string) (ctldb.FindConfigRow, error) {
+	find := ctldb.FindConfigParams{ID: ref}
 	if app, number, ok := numbered(ref); ok {
-		find = db.FindConfigParams{AppName: app, Number: number}
+		find = ctldb.FindConfigParams{AppName: app, Number: number}
 	}
 	row, err := tx.FindConfig(ctx, find)
 	return row, missing(err, "there is no config %q", ref)
 }
 
-func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, error) {
+func oneConfig(ctx context.Context, tx *database.Tx, ref string) (apigen.Config, error) {
 	row, err := findConfig(ctx, tx, ref)
 	if err != nil {
 		return apigen.Config{}, err
@@ -138,13 +139,13 @@ func oneConfig(ctx context.Context, tx *store.Tx, ref string) (apigen.Config, er
 
 // standing is how far a config has come.
 type standing struct {
-	items   []db.ListConfigItemsRow
+	items   []release.ConfigItem
 	release *apigen.NumberRef
 }
 
-func standingOf(ctx context.Context, tx *store.Tx, configs ...db.Config) (map[string]standing, error) {
-	ids := convert(configs, func(c db.Config) string { return c.ID })
-	items, err := tx.ListConfigItems(ctx, ids)
+func standingOf(ctx context.Context, tx *database.Tx, configs ...ctldb.Config) (map[string]standing, error) {
+	ids := convert(configs, func(c ctldb.Config) string { return c.ID })
+	items, err := release.ConfigItems(ctx, tx.Tx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (st standing) state() (apigen.ConfigState, int64) {
 	state, version := apigen.ConfigStateBuilding, int64(1)
 	for _, it := range st.items {
 		version += it.BuildVersion
-		if it.BuildState == "failed" || it.BuildState == "cancelled" {
+		if it.BuildState == model.BuildFailed || it.BuildState == model.BuildCancelled {
 			state = apigen.ConfigStateFailed
 		}
 	}
@@ -181,7 +182,7 @@ func (st standing) state() (apigen.ConfigState, int64) {
 	return state, version
 }
 
-func configView(c db.Config, app string, st standing) apigen.Config {
+func configView(c ctldb.Config, app string, st standing) apigen.Config {
 	state, version := st.state()
 	return apigen.Config{
 		ID: c.ID, App: ref(c.AppID, app), Number: int(c.Number), Digest: c.Digest, BundleDigest: c.BundleDigest, CliVersion: c.CliVersion,
@@ -190,13 +191,13 @@ func configView(c db.Config, app string, st standing) apigen.Config {
 }
 
 // configItems lists the sandbox and the components, dependencies first.
-func configItems(folder *appconfig.App, rows []db.ListConfigItemsRow) ([]apigen.ConfigItem, error) {
+func configItems(folder *appconfig.App, rows []release.ConfigItem) ([]apigen.ConfigItem, error) {
 	g, _ := graph.New(folder)
 	order := map[string]int{}
 	for i, name := range g.Order() {
 		order[name] = i
 	}
-	items, err := convertAll(rows, func(r db.ListConfigItemsRow) (apigen.ConfigItem, error) {
+	items, err := convertAll(rows, func(r release.ConfigItem) (apigen.ConfigItem, error) {
 		it := apigen.ConfigItem{
 			Component: r.Name, Kind: apigen.ConfigItemKind(r.Kind), Type: r.Type, Dependencies: []string{},
 			BuildID: r.BuildID, BuildState: apigen.BuildState(r.BuildState), BuildError: r.BuildError,

@@ -5,18 +5,18 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListCustomers answers customers by name.
 func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequestObject) (apigen.ListCustomersResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListCustomers200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListCustomers(ctx, db.ListCustomersParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(c db.Customer) string { return c.Name })
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListCustomers(ctx, ctldb.ListCustomersParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(c ctldb.Customer) string { return c.Name })
 		if err != nil {
 			return err
 		}
@@ -29,8 +29,8 @@ func (s *Server) ListCustomers(ctx context.Context, req apigen.ListCustomersRequ
 // CreateCustomer adds a customer.
 func (s *Server) CreateCustomer(ctx context.Context, req apigen.CreateCustomerRequestObject) (apigen.CreateCustomerResponseObject, error) {
 	var out apigen.CreateCustomer201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
-		row, err := tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: id.New(id.Customer), Name: req.Body.Name, Labels: labelsJSON(req.Body.Labels)})
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
+		row, err := tx.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: id.New(id.Customer), Name: req.Body.Name, Labels: labelsJSON(req.Body.Labels)})
 		if err != nil {
 			return "", err
 		}
@@ -44,7 +44,7 @@ func (s *Server) CreateCustomer(ctx context.Context, req apigen.CreateCustomerRe
 // GetCustomer answers one customer.
 func (s *Server) GetCustomer(ctx context.Context, req apigen.GetCustomerRequestObject) (apigen.GetCustomerResponseObject, error) {
 	var out apigen.GetCustomer200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.FindCustomer(ctx, req.Customer)
 		if err != nil {
 			return missing(err, "there is no customer %q", req.Customer)
@@ -56,7 +56,7 @@ func (s *Server) GetCustomer(ctx context.Context, req apigen.GetCustomerRequestO
 	return out, err
 }
 
-func customerView(c db.Customer) (apigen.Customer, error) {
+func customerView(c ctldb.Customer) (apigen.Customer, error) {
 	labels, err := labelsOf(c.Labels)
 	return apigen.Customer{ID: c.ID, Name: c.Name, Labels: labels, CreatedAt: c.CreatedAt}, err
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // DiffConfigs compares two configs of an app.
 func (s *Server) DiffConfigs(ctx context.Context, req apigen.DiffConfigsRequestObject) (apigen.DiffConfigsResponseObject, error) {
 	var out apigen.DiffConfigs200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		from, err := findConfig(ctx, tx, req.Config)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func (s *Server) DiffConfigs(ctx context.Context, req apigen.DiffConfigsRequestO
 // DiffReleases compares two releases of an app.
 func (s *Server) DiffReleases(ctx context.Context, req apigen.DiffReleasesRequestObject) (apigen.DiffReleasesResponseObject, error) {
 	var out apigen.DiffReleases200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		from, err := findRelease(ctx, tx, req.Release)
 		if err != nil {
 			return err
@@ -72,8 +72,8 @@ func (s *Server) DiffReleases(ctx context.Context, req apigen.DiffReleasesReques
 	return out, err
 }
 
-func versionOfRelease(ctx context.Context, tx *store.Tx, release db.Release) (configdiff.Version, error) {
-	config, err := tx.FindConfig(ctx, db.FindConfigParams{ID: release.ConfigID})
+func versionOfRelease(ctx context.Context, tx *database.Tx, release ctldb.Release) (configdiff.Version, error) {
+	config, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: release.ConfigID})
 	if err != nil {
 		return configdiff.Version{}, err
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // Middleware is what every request passes before it is validated: who asks, may
@@ -54,7 +54,7 @@ func (s *Server) checkOrg(ctx context.Context, named string) error {
 	if named == "" || named == auth.PrincipalOf(ctx).OrgID {
 		return nil
 	}
-	return s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	return s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		org, err := tx.GetOrg(ctx)
 		if err == nil && org.Name != named {
 			return fault.Newf(fault.ErrNotFound, "the token opens no org %q", named)

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
@@ -45,7 +46,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 		after = n
 	}
 	// What cannot be read at all is a problem, not a stream that breaks off.
-	if err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	if err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		_, err := tx.GetWorkflow(ctx, req.Workflow)
 		return missing(err, "there is no workflow %q", req.Workflow)
 	}); err != nil {
@@ -53,7 +54,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	}
 	r, w := io.Pipe()
 	go func() {
-		sub := s.Listener.Subscribe(events.Channel, req.Workflow)
+		sub := s.Listener.Subscribe(model.ChannelWorkflow, req.Workflow)
 		defer sub.Close()
 		w.CloseWithError(s.sendEvents(ctx, w, sub, req.Workflow, after))
 	}()
@@ -66,9 +67,9 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 // ctx is over.
 func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, workflowID string, after int64) error {
 	for {
-		var rows []db.WorkflowEventsAfterRow
-		var state string
-		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+		var rows []ctldb.WorkflowEventsAfterRow
+		var state model.WorkflowState
+		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 			// First the state, then the events: a workflow seen finished has all
 			// its events in the read that follows.
 			row, err := tx.GetWorkflow(ctx, workflowID)
@@ -76,7 +77,7 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 				return err
 			}
 			state = row.State
-			rows, err = tx.WorkflowEventsAfter(ctx, db.WorkflowEventsAfterParams{WorkflowID: workflowID, AfterSeq: after, Most: eventBatch})
+			rows, err = tx.WorkflowEventsAfter(ctx, ctldb.WorkflowEventsAfterParams{WorkflowID: workflowID, AfterSeq: after, Most: eventBatch})
 			return err
 		})
 		if err != nil {
@@ -95,7 +96,7 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 		if len(rows) == eventBatch {
 			continue
 		}
-		if finishedWorkflow(apigen.WorkflowState(state)) {
+		if state.Finished() {
 			_, err := fmt.Fprintf(w, "event: end\ndata: {\"state\":%q}\n\n", state)
 			return err
 		}

@@ -24,14 +24,15 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/api"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -43,7 +44,7 @@ type door struct {
 	t      testing.TB
 	url    string
 	db     *pgtest.DB
-	store  *store.Store
+	store  *database.Store
 	keys   *keys.Ring
 	stacks *stacks.Service
 	server *api.Server
@@ -55,7 +56,7 @@ type door struct {
 func newDoor(t testing.TB) *door {
 	t.Helper()
 	d := &door{t: t, db: pgtest.New(t)}
-	d.store = d.db.AsRole(store.RoleCtl)
+	d.store = database.New(d.db.AsRole(store.RoleCtl))
 	master, err := seal.LoadOrCreateMasterKey(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,17 +67,17 @@ func newDoor(t testing.TB) *door {
 	river.AddWorker(workers, &stacks.HandoverWorker{})
 	river.AddWorker(workers, &stacks.RemovalWorker{})
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	client, err := jobs.New(d.store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log}) // inserts only
+	client, err := jobs.New(d.store.Store, jobs.Config{Schema: store.RiverCtl, Workers: workers, Log: log}) // inserts only
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.stacks.Insert = func(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
-		return jobs.Insert(ctx, tx, client, args)
+	d.stacks.Insert = func(ctx context.Context, tx *database.Tx, args river.JobArgs) error {
+		return jobs.Insert(ctx, tx.Tx, client, args)
 	}
 
 	authenticator := access.NewAuthenticator(d.store, nil)
 	listener := d.store.NewListener(api.Channels...)
-	listener.Handle(access.RevokedChannel, authenticator.Revoked)
+	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
 		Listener: listener, Version: "test", LogURL: "http://logs.test", Log: log,
@@ -384,7 +385,7 @@ func (d *door) finishBuilds(state string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if _, err := d.db.Admin().Exec(d.t.Context(), `select pg_notify($1, id) from apps`, release.Channel); err != nil {
+	if _, err := d.db.Admin().Exec(d.t.Context(), `select pg_notify($1, id) from apps`, model.ChannelBuild); err != nil {
 		d.t.Fatal(err)
 	}
 }

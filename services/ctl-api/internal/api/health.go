@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // GetHealth answers the verdict on an install, with the checks behind it.
 func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObject) (apigen.GetHealthResponseObject, error) {
 	var out apigen.Health
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		install, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
@@ -36,22 +37,22 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 
 // healthView joins the rows. An install that is not live has no verdict, though
 // checks that once ran are still shown.
-func healthView(install db.Install, checks []db.Check, resources []db.Resource) (apigen.Health, error) {
-	var verdicts []health.Verdict
+func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.Resource) (apigen.Health, error) {
+	var verdicts []model.Verdict
 	var since time.Time
 	for _, c := range checks {
-		verdicts = append(verdicts, health.Verdict(c.Verdict))
+		verdicts = append(verdicts, c.Verdict)
 		if c.Since.After(since) {
 			since = c.Since
 		}
 	}
 	verdict := health.Worst(verdicts)
-	if install.State != "live" {
-		verdict = health.Unknown
+	if install.State != model.InstallLive {
+		verdict = model.Unknown
 	}
 	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
 	var err error
-	out.Checks, err = convertAll(checks, func(c db.Check) (apigen.Check, error) {
+	out.Checks, err = convertAll(checks, func(c ctldb.Check) (apigen.Check, error) {
 		var recent []health.Outcome
 		err := decode("runs of check "+c.Name, c.Recent, &recent)
 		return apigen.Check{

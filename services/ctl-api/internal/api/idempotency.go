@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // statusCarriedOut in idempotency_keys.status: committed, and its answer is not
@@ -21,12 +21,12 @@ type idempotencyKey struct{}
 // markCarriedOut records, as part of the transaction that does what was asked
 // for, that it was done: a repeat after a crash then is not done again, even
 // when the answer was lost.
-func markCarriedOut(ctx context.Context, tx *store.Tx) error {
+func markCarriedOut(ctx context.Context, tx *database.Tx) error {
 	key, ok := ctx.Value(idempotencyKey{}).(string)
 	if !ok {
 		return nil
 	}
-	return tx.MarkIdempotencyKeyDone(ctx, db.MarkIdempotencyKeyDoneParams{AccountID: auth.PrincipalOf(ctx).AccountID, Key: key})
+	return tx.MarkIdempotencyKeyDone(ctx, ctldb.MarkIdempotencyKeyDoneParams{AccountID: auth.PrincipalOf(ctx).AccountID, Key: key})
 }
 
 // memory keeps the answers of POSTs with an Idempotency-Key. An answer may hold
@@ -41,17 +41,17 @@ type kept struct {
 
 // Begin implements auth.Memory.
 func (m memory) Begin(ctx context.Context, a auth.Attempt) (*auth.Remembered, error) {
-	var row db.IdempotencyKey
+	var row ctldb.IdempotencyKey
 	first := false
-	err := m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
+	err := m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *database.Tx) error {
 		if err := tx.ForgetIdempotencyKeys(ctx, a.Principal.AccountID); err != nil {
 			return err
 		}
-		n, err := tx.ClaimIdempotencyKey(ctx, db.ClaimIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key, Route: a.Route, BodyHash: a.BodyHash})
+		n, err := tx.ClaimIdempotencyKey(ctx, ctldb.ClaimIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key, Route: a.Route, BodyHash: a.BodyHash})
 		if first = n == 1; err != nil || first {
 			return err
 		}
-		row, err = tx.GetIdempotencyKey(ctx, db.GetIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
+		row, err = tx.GetIdempotencyKey(ctx, ctldb.GetIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
 		return err
 	})
 	if err != nil || first {
@@ -87,8 +87,8 @@ func (m memory) Finish(ctx context.Context, a auth.Attempt, answer auth.Remember
 	if err != nil {
 		return err
 	}
-	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
-		return tx.StoreIdempotentAnswer(ctx, db.StoreIdempotentAnswerParams{
+	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *database.Tx) error {
+		return tx.StoreIdempotentAnswer(ctx, ctldb.StoreIdempotentAnswerParams{
 			AccountID: a.Principal.AccountID, Key: a.Key, Status: int32(answer.Status), Response: sealed,
 		})
 	})
@@ -97,7 +97,7 @@ func (m memory) Finish(ctx context.Context, a auth.Attempt, answer auth.Remember
 // Abandon implements auth.Memory. A key whose request was carried out without
 // an answer stays.
 func (m memory) Abandon(ctx context.Context, a auth.Attempt) error {
-	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *store.Tx) error {
-		return tx.ReleaseIdempotencyKey(ctx, db.ReleaseIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
+	return m.s.Store.Tx(ctx, a.Principal.OrgID, func(ctx context.Context, tx *database.Tx) error {
+		return tx.ReleaseIdempotencyKey(ctx, ctldb.ReleaseIdempotencyKeyParams{AccountID: a.Principal.AccountID, Key: a.Key})
 	})
 }

@@ -6,16 +6,16 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // GetInputs answers the inputs of an install without sensitive values.
 func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObject) (apigen.GetInputsResponseObject, error) {
 	var out apigen.GetInputs200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObjec
 func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObject) (apigen.SetInputsResponseObject, error) {
 	change := installs.Change{Set: installs.Values(optional.Value(req.Body.Values)), Unset: req.Body.Unset}
 	var out apigen.SetInputs200JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err

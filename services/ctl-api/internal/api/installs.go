@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
@@ -17,8 +18,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListInstalls answers the installs that the caller may see, by name.
@@ -30,8 +30,8 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 	}
 	scope := auth.PrincipalOf(ctx).Scope(auth.InstallsRead)
 	var out apigen.ListInstalls200JSONResponse
-	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		filter := db.ShowInstallsParams{
+	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		filter := ctldb.ShowInstallsParams{
 			State: string(optional.Value(req.Params.State)), Labels: labels, After: optional.Value(req.Params.After), Most: int32(limit + 1),
 			Everywhere: scope.Everywhere, CustomerIds: scope.Customers, AppIds: scope.Apps, InstallIds: scope.Installs,
 		}
@@ -46,7 +46,7 @@ func (s *Server) ListInstalls(ctx context.Context, req apigen.ListInstallsReques
 			filter.CustomerID = customer.ID
 		}
 		rows, err := tx.ShowInstalls(ctx, filter)
-		rows, out.Next = page(rows, limit, func(r db.ShowInstallsRow) string { return r.Install.Name })
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowInstallsRow) string { return r.Install.Name })
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 		create.ApprovalOption = string(*req.Body.ApprovalOption)
 	}
 	var out apigen.CreateInstall201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		made, err := s.Installs.Create(ctx, tx, create)
 		if err != nil {
 			return "", err
@@ -94,7 +94,7 @@ func (s *Server) CreateInstall(ctx context.Context, req apigen.CreateInstallRequ
 // GetInstall answers one install.
 func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObject) (apigen.GetInstallResponseObject, error) {
 	var view apigen.Install
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 		if view, err = oneInstall(ctx, tx, req.Install); err != nil || view.Release == nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (s *Server) GetInstall(ctx context.Context, req apigen.GetInstallRequestObj
 // UpdateInstall changes the settings that are given.
 func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequestObject) (apigen.UpdateInstallResponseObject, error) {
 	var view apigen.Install
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
@@ -129,7 +129,7 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s was changed meanwhile", found.Name), fault.Code("precondition_failed"),
 				fault.Remedy("read it again and repeat the change"))
 		}
-		change := db.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}
+		change := ctldb.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}
 		if req.Body.ApprovalOption != nil {
 			change.ApprovalOption = string(*req.Body.ApprovalOption)
 		}
@@ -153,7 +153,7 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 
 // ForgetInstall takes an install out of sight, once nothing is left of it.
 func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequestObject) (apigen.ForgetInstallResponseObject, error) {
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
@@ -166,12 +166,12 @@ func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequ
 	return apigen.ForgetInstall204Response{}, nil
 }
 
-func oneInstall(ctx context.Context, tx *store.Tx, ref string) (apigen.Install, error) {
+func oneInstall(ctx context.Context, tx *database.Tx, ref string) (apigen.Install, error) {
 	found, err := installs.Find(ctx, tx, ref)
 	if err != nil {
 		return apigen.Install{}, err
 	}
-	rows, err := tx.ShowInstalls(ctx, db.ShowInstallsParams{ID: found.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
+	rows, err := tx.ShowInstalls(ctx, ctldb.ShowInstallsParams{ID: found.ID, Labels: json.RawMessage(`{}`), Everywhere: true, Most: 1})
 	if err != nil {
 		return apigen.Install{}, err
 	}
@@ -181,7 +181,7 @@ func oneInstall(ctx context.Context, tx *store.Tx, ref string) (apigen.Install, 
 	return installView(rows[0])
 }
 
-func installView(r db.ShowInstallsRow) (apigen.Install, error) {
+func installView(r ctldb.ShowInstallsRow) (apigen.Install, error) {
 	i := r.Install
 	labels, err := labelsOf(i.Labels)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // SyncInstalls makes the installs of an app what is declared, or says what that
@@ -22,7 +22,7 @@ func (s *Server) SyncInstalls(ctx context.Context, req apigen.SyncInstallsReques
 		Version: optional.Value(req.Params.IfMatch), Actor: auth.PrincipalOf(ctx).AccountName,
 	}
 	var out apigen.SyncInstalls200JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		done, err := s.Installs.Sync(ctx, tx, ask)
 		if err != nil {
 			return "", err

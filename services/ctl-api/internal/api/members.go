@@ -6,26 +6,26 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListMembers answers accounts with their grants.
 func (s *Server) ListMembers(ctx context.Context, req apigen.ListMembersRequestObject) (apigen.ListMembersResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListMembers200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListAccounts(ctx, db.ListAccountsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListAccounts(ctx, ctldb.ListAccountsParams{After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(a db.Account) string { return a.ID })
-		grants, err := tx.ListGrantsOfAccounts(ctx, convert(rows, func(a db.Account) string { return a.ID }))
-		out.Items = convert(rows, func(a db.Account) apigen.Member { return memberView(a, grants) })
+		rows, out.Next = page(rows, limit, func(a ctldb.Account) string { return a.ID })
+		grants, err := tx.ListGrantsOfAccounts(ctx, convert(rows, func(a ctldb.Account) string { return a.ID }))
+		out.Items = convert(rows, func(a ctldb.Account) apigen.Member { return memberView(a, grants) })
 		return err
 	})
 	return out, err
@@ -34,12 +34,12 @@ func (s *Server) ListMembers(ctx context.Context, req apigen.ListMembersRequestO
 // CreateMember adds an account with one grant.
 func (s *Server) CreateMember(ctx context.Context, req apigen.CreateMemberRequestObject) (apigen.CreateMemberResponseObject, error) {
 	var out apigen.CreateMember201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		grant, err := grantFor(ctx, tx, *req.Body)
 		if err != nil {
 			return "", err
 		}
-		account, err := tx.InsertAccount(ctx, db.InsertAccountParams{
+		account, err := tx.InsertAccount(ctx, ctldb.InsertAccountParams{
 			ID: id.New(id.Account), Kind: string(req.Body.Kind), Name: req.Body.Name, Email: req.Body.Email,
 		})
 		if err != nil {
@@ -47,15 +47,15 @@ func (s *Server) CreateMember(ctx context.Context, req apigen.CreateMemberReques
 		}
 		grant.ID, grant.AccountID, grant.CreatedBy = id.New(id.Grant), account.ID, optional.Of(auth.PrincipalOf(ctx).AccountName)
 		row, err := tx.InsertGrant(ctx, grant)
-		out = apigen.CreateMember201JSONResponse(memberView(account, []db.Grant{row}))
+		out = apigen.CreateMember201JSONResponse(memberView(account, []ctldb.Grant{row}))
 		return "add member " + account.Name + " as " + row.Role, err
 	})
 	return out, err
 }
 
 // grantFor finds what the role of a new member is limited to.
-func grantFor(ctx context.Context, tx *store.Tx, req apigen.MemberRequest) (db.InsertGrantParams, error) {
-	grant := db.InsertGrantParams{Role: string(req.Role)}
+func grantFor(ctx context.Context, tx *database.Tx, req apigen.MemberRequest) (ctldb.InsertGrantParams, error) {
+	grant := ctldb.InsertGrantParams{Role: string(req.Role)}
 	scopes := 0
 	if ref := optional.Value(req.Customer); ref != "" {
 		row, err := tx.FindCustomer(ctx, ref)
@@ -91,7 +91,7 @@ func grantFor(ctx context.Context, tx *store.Tx, req apigen.MemberRequest) (db.I
 
 // RemoveMember disables an account and revokes its tokens.
 func (s *Server) RemoveMember(ctx context.Context, req apigen.RemoveMemberRequestObject) (apigen.RemoveMemberResponseObject, error) {
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		account, err := findMember(ctx, tx, req.Member)
 		if err != nil {
 			return "", err
@@ -121,7 +121,7 @@ func (s *Server) RemoveMember(ctx context.Context, req apigen.RemoveMemberReques
 	return apigen.RemoveMember204Response{}, nil
 }
 
-func findMember(ctx context.Context, tx *store.Tx, ref string) (db.Account, error) {
+func findMember(ctx context.Context, tx *database.Tx, ref string) (ctldb.Account, error) {
 	account, err := tx.FindAccount(ctx, ref)
 	return account, missing(err, "there is no member %q", ref)
 }
@@ -134,7 +134,7 @@ func missing(err error, format string, args ...any) error {
 	return err
 }
 
-func memberView(a db.Account, grants []db.Grant) apigen.Member {
+func memberView(a ctldb.Account, grants []ctldb.Grant) apigen.Member {
 	m := apigen.Member{ID: a.ID, Name: a.Name, Kind: apigen.MemberKind(a.Kind), Email: a.Email, CreatedAt: a.CreatedAt, DisabledAt: a.DisabledAt, Grants: []apigen.Grant{}}
 	for _, g := range grants {
 		if g.AccountID == a.ID {

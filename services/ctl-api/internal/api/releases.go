@@ -8,11 +8,11 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListReleases answers the releases of an app, newest first.
@@ -23,13 +23,13 @@ func (s *Server) ListReleases(ctx context.Context, req apigen.ListReleasesReques
 		return nil, err
 	}
 	var out apigen.ListReleases200JSONResponse
-	err = s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err = s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ShowReleases(ctx, db.ShowReleasesParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r db.ShowReleasesRow) string { return strconv.Itoa(int(r.Release.Number)) })
+		rows, err := tx.ShowReleases(ctx, ctldb.ShowReleasesParams{AppID: app.ID, Before: before, Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowReleasesRow) string { return strconv.Itoa(int(r.Release.Number)) })
 		out.Items = convert(rows, releaseView)
 		return err
 	})
@@ -40,7 +40,7 @@ func (s *Server) ListReleases(ctx context.Context, req apigen.ListReleasesReques
 func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequestObject) (apigen.CreateReleaseResponseObject, error) {
 	var view apigen.Release
 	var made bool
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		release, fresh, err := apps.Promote(ctx, tx, req.App, optional.Value(req.Body.Config), req.Body.Builds)
 		if err != nil {
 			return "", err
@@ -65,7 +65,7 @@ func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequ
 // GetRelease answers one release.
 func (s *Server) GetRelease(ctx context.Context, req apigen.GetReleaseRequestObject) (apigen.GetReleaseResponseObject, error) {
 	var out apigen.GetRelease200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		view, err := oneRelease(ctx, tx, req.Release)
 		out = apigen.GetRelease200JSONResponse(view)
 		return err
@@ -74,30 +74,30 @@ func (s *Server) GetRelease(ctx context.Context, req apigen.GetReleaseRequestObj
 }
 
 // findRelease finds a release by id or as "hello@4".
-func findRelease(ctx context.Context, tx *store.Tx, ref string) (db.ShowReleasesRow, error) {
-	find := db.ShowReleasesParams{ID: ref, Most: 1}
+func findRelease(ctx context.Context, tx *database.Tx, ref string) (ctldb.ShowReleasesRow, error) {
+	find := ctldb.ShowReleasesParams{ID: ref, Most: 1}
 	if app, number, ok := numbered(ref); ok {
-		find = db.ShowReleasesParams{AppName: app, Number: number, Most: 1}
+		find = ctldb.ShowReleasesParams{AppName: app, Number: number, Most: 1}
 	}
 	rows, err := tx.ShowReleases(ctx, find)
 	if err != nil {
-		return db.ShowReleasesRow{}, err
+		return ctldb.ShowReleasesRow{}, err
 	}
 	if ref == "" || len(rows) == 0 {
-		return db.ShowReleasesRow{}, fault.Newf(fault.ErrNotFound, "there is no release %q", ref)
+		return ctldb.ShowReleasesRow{}, fault.Newf(fault.ErrNotFound, "there is no release %q", ref)
 	}
 	return rows[0], nil
 }
 
 // oneRelease answers a release with its items.
-func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, error) {
+func oneRelease(ctx context.Context, tx *database.Tx, ref string) (apigen.Release, error) {
 	row, err := findRelease(ctx, tx, ref)
 	if err != nil {
 		return apigen.Release{}, err
 	}
 	view := releaseView(row)
 	items, err := tx.ShowReleaseItems(ctx, view.ID)
-	view.Items = convert(items, func(it db.ShowReleaseItemsRow) apigen.ReleaseItem {
+	view.Items = convert(items, func(it ctldb.ShowReleaseItemsRow) apigen.ReleaseItem {
 		return apigen.ReleaseItem{
 			Component: it.Name, Kind: apigen.ReleaseItemKind(it.Kind), Type: it.Type, BuildID: it.BuildID,
 			Artifact: apigen.Artifact{Repository: it.ArtifactRepository, Digest: it.ArtifactDigest, SizeBytes: it.ArtifactSizeBytes},
@@ -111,7 +111,7 @@ func oneRelease(ctx context.Context, tx *store.Tx, ref string) (apigen.Release, 
 }
 
 // manifestView is what a runner accepts of a release, by digest.
-func manifestView(ctx context.Context, tx *store.Tx, releaseID string) (*apigen.ReleaseManifest, error) {
+func manifestView(ctx context.Context, tx *database.Tx, releaseID string) (*apigen.ReleaseManifest, error) {
 	release, err := releaseview.Brings(ctx, tx.Queries, releaseID)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func manifestView(ctx context.Context, tx *store.Tx, releaseID string) (*apigen.
 	})}, err
 }
 
-func releaseView(r db.ShowReleasesRow) apigen.Release {
+func releaseView(r ctldb.ShowReleasesRow) apigen.Release {
 	return apigen.Release{
 		ID: r.Release.ID, App: ref(r.Release.AppID, r.AppName), Number: int(r.Release.Number),
 		Config: apigen.NumberRef{ID: r.Release.ConfigID, Number: int(r.ConfigNumber)}, MadeBy: apigen.ReleaseMadeBy(r.Release.MadeBy),

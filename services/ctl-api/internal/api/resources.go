@@ -8,17 +8,17 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListResources answers the stack, the sandbox and the components.
 func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequestObject) (apigen.ListResourcesResponseObject, error) {
 	var out apigen.ListResources200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := resourcesOf(ctx, tx, req.Install, "")
 		out.Items = convert(rows, resourceView)
 		return err
@@ -29,7 +29,7 @@ func (s *Server) ListResources(ctx context.Context, req apigen.ListResourcesRequ
 // GetResource answers one resource by id or name.
 func (s *Server) GetResource(ctx context.Context, req apigen.GetResourceRequestObject) (apigen.GetResourceResponseObject, error) {
 	var out apigen.GetResource200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := resourcesOf(ctx, tx, req.Install, req.Resource)
 		if err != nil {
 			return err
@@ -43,23 +43,23 @@ func (s *Server) GetResource(ctx context.Context, req apigen.GetResourceRequestO
 	return out, err
 }
 
-func resourcesOf(ctx context.Context, tx *store.Tx, install, ref string) ([]db.ShowResourcesRow, error) {
+func resourcesOf(ctx context.Context, tx *database.Tx, install, ref string) ([]ctldb.ShowResourcesRow, error) {
 	found, err := installs.Find(ctx, tx, install)
 	if err != nil {
 		return nil, err
 	}
-	return tx.ShowResources(ctx, db.ShowResourcesParams{InstallID: found.ID, Ref: ref})
+	return tx.ShowResources(ctx, ctldb.ShowResourcesParams{InstallID: found.ID, Ref: ref})
 }
 
 // GetState answers a version of the state tree, the newest when none is named.
 func (s *Server) GetState(ctx context.Context, req apigen.GetStateRequestObject) (apigen.GetStateResponseObject, error) {
 	var out apigen.GetState200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
 		}
-		row, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: found.ID, Version: int32(optional.Value(req.Params.At))})
+		row, err := tx.GetStateTree(ctx, ctldb.GetStateTreeParams{InstallID: found.ID, Version: int32(optional.Value(req.Params.At))})
 		if errors.Is(err, fault.ErrNotFound) {
 			return fault.Newf(fault.ErrNotFound, "install %s has no such version of its state yet", found.Name)
 		}
@@ -69,7 +69,7 @@ func (s *Server) GetState(ctx context.Context, req apigen.GetStateRequestObject)
 	return out, err
 }
 
-func resourceView(r db.ShowResourcesRow) apigen.Resource {
+func resourceView(r ctldb.ShowResourcesRow) apigen.Resource {
 	res := r.Resource
 	view := apigen.Resource{
 		ID: res.ID, Kind: apigen.ResourceKind(res.Kind), Name: res.Name, Type: res.Type, State: apigen.ResourceState(res.State),

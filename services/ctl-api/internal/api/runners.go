@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // onlineWithin is how recently we must have heard from a runner to call it
@@ -21,14 +21,14 @@ const onlineWithin = 2 * time.Minute
 func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestObject) (apigen.ListRunnersResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListRunners200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{InstallID: installID, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r db.ShowRunnersRow) string { return r.Runner.ID })
-		out.Items = convert(rows, func(r db.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
+		rows, err := tx.ShowRunners(ctx, ctldb.ShowRunnersParams{InstallID: installID, After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r ctldb.ShowRunnersRow) string { return r.Runner.ID })
+		out.Items = convert(rows, func(r ctldb.ShowRunnersRow) apigen.Runner { return s.runnerView(r.Runner, r.InstallName) })
 		return err
 	})
 	return out, err
@@ -37,7 +37,7 @@ func (s *Server) ListRunners(ctx context.Context, req apigen.ListRunnersRequestO
 // GetRunner answers one runner.
 func (s *Server) GetRunner(ctx context.Context, req apigen.GetRunnerRequestObject) (apigen.GetRunnerResponseObject, error) {
 	var out apigen.Runner
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 		out, err = s.findRunner(ctx, tx, req.Runner)
 		return err
 	})
@@ -47,7 +47,7 @@ func (s *Server) GetRunner(ctx context.Context, req apigen.GetRunnerRequestObjec
 // RevokeRunner takes a runner's identity away: its sessions and tokens end.
 func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerRequestObject) (apigen.RevokeRunnerResponseObject, error) {
 	var out apigen.Runner
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		if _, err := s.findRunner(ctx, tx, req.Runner); err != nil {
 			return "", err
 		}
@@ -55,13 +55,13 @@ func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerReques
 			return "", err
 		}
 		reason := "revoked"
-		if err := tx.CloseSessionsOfRunner(ctx, db.CloseSessionsOfRunnerParams{RunnerID: req.Runner, Reason: &reason}); err != nil {
+		if err := tx.CloseSessionsOfRunner(ctx, ctldb.CloseSessionsOfRunnerParams{RunnerID: req.Runner, Reason: &reason}); err != nil {
 			return "", err
 		}
 		if err := tx.RevokeRegistryTokensOfRunner(ctx, req.Runner); err != nil {
 			return "", err
 		}
-		tx.NotifyAfterCommit(access.RevokedChannel, req.Runner)
+		tx.NotifyAfterCommit(model.ChannelRevoked, req.Runner)
 		var err error
 		out, err = s.findRunner(ctx, tx, req.Runner)
 		return "revoke runner " + req.Runner, err
@@ -69,8 +69,8 @@ func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerReques
 	return apigen.RevokeRunner200JSONResponse(out), err
 }
 
-func (s *Server) findRunner(ctx context.Context, tx *store.Tx, id string) (apigen.Runner, error) {
-	rows, err := tx.ShowRunners(ctx, db.ShowRunnersParams{ID: &id, Most: 1})
+func (s *Server) findRunner(ctx context.Context, tx *database.Tx, id string) (apigen.Runner, error) {
+	rows, err := tx.ShowRunners(ctx, ctldb.ShowRunnersParams{ID: &id, Most: 1})
 	if err != nil {
 		return apigen.Runner{}, err
 	}
@@ -80,13 +80,13 @@ func (s *Server) findRunner(ctx context.Context, tx *store.Tx, id string) (apige
 	return s.runnerView(rows[0].Runner, rows[0].InstallName), nil
 }
 
-func (s *Server) runnerView(r db.Runner, installName string) apigen.Runner {
+func (s *Server) runnerView(r ctldb.Runner, installName string) apigen.Runner {
 	out := apigen.Runner{
 		ID: r.ID, Kind: apigen.RunnerKind(r.Kind), Name: r.Name, State: apigen.RunnerState(r.State), Version: r.Version,
 		Trust: apigen.RunnerTrust(r.Trust), Switch: apigen.RunnerSwitch(r.Switch), Slots: int(r.Slots), Epoch: r.Epoch,
 		Facts: &r.Facts, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
 		DisputedSince: r.DisputedSince,
-		Online:        r.State == "active" && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+		Online:        r.State == model.RunnerActive && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
 	}
 	if problem := workflow.RunnerProblem(r); problem != "" {
 		out.Problem = &problem

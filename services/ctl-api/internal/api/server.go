@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
@@ -17,7 +18,7 @@ import (
 
 // Server implements the routes.
 type Server struct {
-	Store    *store.Store
+	Store    *database.Store
 	Keys     *keys.Ring
 	Auth     *access.Authenticator
 	Installs *installs.Service
@@ -42,7 +43,7 @@ func (s *Server) now() time.Time {
 }
 
 // read runs fn in a transaction of the caller's org.
-func (s *Server) read(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) error) error {
+func (s *Server) read(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) error) error {
 	return s.Store.Tx(ctx, auth.PrincipalOf(ctx).OrgID, fn)
 }
 
@@ -55,9 +56,9 @@ var errRollback = errors.New("roll back")
 // write runs fn in a transaction of the caller's org and, as part of it,
 // records in the org's chain what fn says was done, and that the request's
 // Idempotency-Key was carried out. Nothing is recorded when fn says "" or fails.
-func (s *Server) write(ctx context.Context, fn func(ctx context.Context, tx *store.Tx) (what string, err error)) error {
+func (s *Server) write(ctx context.Context, fn func(ctx context.Context, tx *database.Tx) (what string, err error)) error {
 	caller := auth.PrincipalOf(ctx)
-	err := s.Store.Tx(ctx, caller.OrgID, func(ctx context.Context, tx *store.Tx) error {
+	err := s.Store.Tx(ctx, caller.OrgID, func(ctx context.Context, tx *database.Tx) error {
 		what, err := fn(ctx, tx)
 		if err != nil || what == "" {
 			return err

@@ -5,17 +5,18 @@ import (
 	"errors"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // GetStack answers how the runner of an install gets in.
 func (s *Server) GetStack(ctx context.Context, req apigen.GetStackRequestObject) (apigen.GetStackResponseObject, error) {
 	var out apigen.GetStack200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
@@ -43,7 +44,7 @@ func (s *Server) GetStack(ctx context.Context, req apigen.GetStackRequestObject)
 // CreateStackVersion makes the code with which a cluster makes its runner.
 func (s *Server) CreateStackVersion(ctx context.Context, req apigen.CreateStackVersionRequestObject) (apigen.CreateStackVersionResponseObject, error) {
 	var out apigen.CreateStackVersion201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
@@ -68,7 +69,7 @@ func (s *Server) CreateStackVersion(ctx context.Context, req apigen.CreateStackV
 // CreateEnrolment makes a secret with which a machine becomes the runner.
 func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolmentRequestObject) (apigen.CreateEnrolmentResponseObject, error) {
 	var out apigen.CreateEnrolment201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
@@ -89,12 +90,12 @@ func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolment
 	return out, err
 }
 
-func stackView(v db.StackVersion) apigen.Stack {
+func stackView(v ctldb.StackVersion) apigen.Stack {
 	view := apigen.Stack{
 		ID: v.ID, Kind: apigen.StackKind(v.Kind), Version: int(v.Version), State: apigen.StackState(v.State), Outputs: redacted(v.Outputs),
 		CreatedAt: v.CreatedAt, ExpiresAt: v.ExpiresAt, PhonedHomeAt: v.PhonedHomeAt,
 	}
-	if v.State == "pending" {
+	if v.State == model.StackPending {
 		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "whoever applies the stack", Deadline: v.ExpiresAt}
 	}
 	return view

@@ -7,11 +7,12 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // GetMe answers who the caller is.
@@ -20,7 +21,7 @@ func (s *Server) GetMe(ctx context.Context, _ apigen.GetMeRequestObject) (apigen
 	out := apigen.GetMe200JSONResponse{
 		Account: ref(p.AccountID, p.AccountName), Grants: convert(p.Grants, grantView), TokenID: p.TokenID, Version: s.Version, LogURL: s.LogURL,
 	}
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		account, err := tx.FindAccount(ctx, p.AccountID)
 		if err != nil {
 			return err
@@ -41,10 +42,10 @@ func (s *Server) ListTokens(ctx context.Context, req apigen.ListTokensRequestObj
 	}
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListTokens200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListTokens(ctx, db.ListTokensParams{AccountID: owner, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
-		rows, out.Next = page(rows, limit, func(r db.ListTokensRow) string { return r.Token.ID })
-		out.Items = convert(rows, func(r db.ListTokensRow) apigen.Token { return tokenView(r.Token, r.AccountName) })
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListTokens(ctx, ctldb.ListTokensParams{AccountID: owner, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+		rows, out.Next = page(rows, limit, func(r ctldb.ListTokensRow) string { return r.Token.ID })
+		out.Items = convert(rows, func(r ctldb.ListTokensRow) apigen.Token { return tokenView(r.Token, r.AccountName) })
 		return err
 	})
 	return out, err
@@ -59,7 +60,7 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 		expires = &at
 	}
 	var out apigen.CreateToken201JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		owner, err := tx.FindAccount(ctx, p.AccountID)
 		if err != nil {
 			return "", err
@@ -85,7 +86,7 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 // RevokeToken ends a token of the caller or, by an admin, of anybody.
 func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestObject) (apigen.RevokeTokenResponseObject, error) {
 	p := auth.PrincipalOf(ctx)
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		token, err := tx.GetToken(ctx, req.Token)
 		if err != nil {
 			return "", err
@@ -117,7 +118,7 @@ func (s *Server) RevokeToken(ctx context.Context, req apigen.RevokeTokenRequestO
 }
 
 // revokeMadeWith revokes what was made with a token, directly or not.
-func (s *Server) revokeMadeWith(ctx context.Context, tx *store.Tx, tokenID string) (n int, _ error) {
+func (s *Server) revokeMadeWith(ctx context.Context, tx *database.Tx, tokenID string) (n int, _ error) {
 	for {
 		ids, err := tx.RevokeTokensMadeWith(ctx, &tokenID)
 		if err != nil || len(ids) == 0 {
@@ -131,12 +132,12 @@ func (s *Server) revokeMadeWith(ctx context.Context, tx *store.Tx, tokenID strin
 }
 
 // revoked has every replica drop what it cached of a token or account.
-func (s *Server) revoked(tx *store.Tx, ref string) {
+func (s *Server) revoked(tx *database.Tx, ref string) {
 	tx.AfterCommit(func() { s.Auth.Revoked(ref) })
-	tx.NotifyAfterCommit(access.RevokedChannel, ref)
+	tx.NotifyAfterCommit(model.ChannelRevoked, ref)
 }
 
-func tokenView(t db.Token, account string) apigen.Token {
+func tokenView(t ctldb.Token, account string) apigen.Token {
 	return apigen.Token{
 		ID: t.ID, Name: t.Name, Prefix: t.Prefix, Account: ref(t.AccountID, account),
 		CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt, LastUsedAt: t.LastUsedAt, RevokedAt: t.RevokedAt, MadeWith: t.MadeWith,

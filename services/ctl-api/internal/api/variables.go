@@ -5,23 +5,23 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ListAppVariables answers the variables of an app by name, without values.
 func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariablesRequestObject) (apigen.ListAppVariablesResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListAppVariables200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.PageOfAppVariables(ctx, db.PageOfAppVariablesParams{AppID: app.ID, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
+		rows, err := tx.PageOfAppVariables(ctx, ctldb.PageOfAppVariablesParams{AppID: app.ID, After: optional.Value(req.Params.After), Most: int32(limit + 1)})
 		if err != nil {
 			return err
 		}
@@ -29,8 +29,8 @@ func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariabl
 		if err != nil {
 			return err
 		}
-		rows, out.Next = page(rows, limit, func(v db.AppVariable) string { return v.Name })
-		out.Items = convert(rows, func(v db.AppVariable) apigen.AppVariable { return variableView(v, reads) })
+		rows, out.Next = page(rows, limit, func(v ctldb.AppVariable) string { return v.Name })
+		out.Items = convert(rows, func(v ctldb.AppVariable) apigen.AppVariable { return variableView(v, reads) })
 		return nil
 	})
 	return out, err
@@ -39,7 +39,7 @@ func (s *Server) ListAppVariables(ctx context.Context, req apigen.ListAppVariabl
 // GetAppVariable answers one variable, with its value unless that is a secret.
 func (s *Server) GetAppVariable(ctx context.Context, req apigen.GetAppVariableRequestObject) (apigen.GetAppVariableResponseObject, error) {
 	var out apigen.GetAppVariable200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (s *Server) GetAppVariable(ctx context.Context, req apigen.GetAppVariableRe
 func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRequestObject) (apigen.SetAppVariableResponseObject, error) {
 	set := variables.Variable{Name: req.Variable, Value: req.Body.Value, Sensitive: req.Body.Sensitive == nil || *req.Body.Sensitive}
 	var out apigen.SetAppVariable200JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return "", err
@@ -90,7 +90,7 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 // DeleteAppVariable deletes one variable of an app.
 func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVariableRequestObject) (apigen.DeleteAppVariableResponseObject, error) {
 	var out apigen.DeleteAppVariable200JSONResponse
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		app, err := findApp(ctx, tx, req.App)
 		if err != nil {
 			return "", err
@@ -107,7 +107,7 @@ func (s *Server) DeleteAppVariable(ctx context.Context, req apigen.DeleteAppVari
 }
 
 // variableView leaves out the value: only who asks for one variable sees it.
-func variableView(v db.AppVariable, reads variables.Reads) apigen.AppVariable {
+func variableView(v ctldb.AppVariable, reads variables.Reads) apigen.AppVariable {
 	return apigen.AppVariable{
 		Name: v.Name, Sensitive: variables.IsSensitive(v), Version: int(v.Version), UpdatedBy: v.UpdatedBy, UpdatedAt: v.UpdatedAt,
 		ReadBy: convert(reads.Of(v.Name), func(r variables.Reader) apigen.AppVariableReader {

@@ -6,19 +6,19 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // WhyWorkflow explains what is blocking a workflow.
 func (s *Server) WhyWorkflow(ctx context.Context, req apigen.WhyWorkflowRequestObject) (apigen.WhyWorkflowResponseObject, error) {
 	var out apigen.Why
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		reasons, name, err := s.whyWorkflow(ctx, tx, req.Workflow)
 		out = whyView(name, reasons)
 		return err
@@ -30,7 +30,7 @@ func (s *Server) WhyWorkflow(ctx context.Context, req apigen.WhyWorkflowRequestO
 // open workflows, or the last one when that failed; and its open alarms.
 func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObject) (apigen.WhyInstallResponseObject, error) {
 	var out apigen.Why
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		install, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return err
@@ -40,7 +40,7 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 			return err
 		}
 		if len(ids) == 0 {
-			last, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{InstallID: &install.ID, Most: 1})
+			last, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{InstallID: &install.ID, Most: 1})
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (s *Server) WhyInstall(ctx context.Context, req apigen.WhyInstallRequestObj
 
 // whyNotAccepted looks whether an install has ever accepted the scripts of a
 // release.
-func whyNotAccepted(ctx context.Context, tx *store.Tx, install db.Install) ([]workflow.Reason, error) {
+func whyNotAccepted(ctx context.Context, tx *database.Tx, install ctldb.Install) ([]workflow.Reason, error) {
 	if install.ReleaseID == nil {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func whyNotAccepted(ctx context.Context, tx *store.Tx, install db.Install) ([]wo
 	return workflow.WhyNotAccepted(install, len(release.Scripts), accepted), err
 }
 
-func (s *Server) whyWorkflow(ctx context.Context, tx *store.Tx, id string) ([]workflow.Reason, string, error) {
+func (s *Server) whyWorkflow(ctx context.Context, tx *database.Tx, id string) ([]workflow.Reason, string, error) {
 	w, err := tx.GetWorkflow(ctx, id)
 	if err != nil {
 		return nil, "", missing(err, "there is no workflow %q", id)

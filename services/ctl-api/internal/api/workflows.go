@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // CreateWorkflow starts a workflow.
@@ -29,14 +29,14 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 // id or a number, empty for the one that the kind takes by itself.
 func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflow.Request, release string) (apigen.Workflow, error) {
 	var out apigen.Workflow
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		install, err := installs.Find(ctx, tx, installRef)
 		if err != nil {
 			return "", err
 		}
 		if release != "" {
 			number, _ := strconv.ParseInt(release, 10, 32) // 0 when it is an id
-			find := db.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
+			find := ctldb.FindReleaseOfAppParams{AppID: install.AppID, Number: int32(number)}
 			if number == 0 {
 				find.ID = release
 			}
@@ -61,15 +61,15 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r workflo
 func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequestObject) (apigen.ListWorkflowsResponseObject, error) {
 	limit := limitOf(req.Params.Limit)
 	var out apigen.ListWorkflows200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		installID, err := installFilter(ctx, tx, req.Params.Install)
 		if err != nil {
 			return err
 		}
-		rows, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{
+		rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{
 			InstallID: installID, State: (*string)(req.Params.State), After: optional.Of(optional.Value(req.Params.After)), Most: int32(limit + 1),
 		})
-		rows, out.Next = page(rows, limit, func(r db.ListWorkflowsRow) string { return r.Workflow.ID })
+		rows, out.Next = page(rows, limit, func(r ctldb.ListWorkflowsRow) string { return r.Workflow.ID })
 		if err != nil {
 			return err
 		}
@@ -84,20 +84,20 @@ func (s *Server) ListWorkflows(ctx context.Context, req apigen.ListWorkflowsRequ
 func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestObject) (apigen.GetWorkflowResponseObject, error) {
 	var view apigen.Workflow
 	look := func(ctx context.Context) (bool, error) {
-		err := s.read(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 			view, err = workflowView(ctx, tx, req.Workflow)
 			return err
 		})
-		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
+		return view.Version > optional.Value(req.Params.AfterVersion) || model.WorkflowState(view.State).Finished(), err
 	}
-	err := s.wait(ctx, req.Params.Wait, events.Channel, func() string { return req.Workflow }, look)
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelWorkflow, func() string { return req.Workflow }}, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
 // CancelWorkflow asks a workflow to stop.
 func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRequestObject) (apigen.CancelWorkflowResponseObject, error) {
 	var out apigen.Workflow
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		if err := workflow.Cancel(ctx, tx, req.Workflow, auth.PrincipalOf(ctx).AccountName); err != nil {
 			return "", err
 		}
@@ -111,7 +111,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 // ApproveAll makes a standing answer for a workflow.
 func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObject) (apigen.ApproveAllResponseObject, error) {
 	var out apigen.Workflow
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		if err := workflow.ApproveAll(ctx, tx, workflow.Standing{WorkflowID: req.Workflow, Actor: auth.PrincipalOf(ctx).AccountName, Note: req.Body.Note}); err != nil {
 			return "", err
 		}
@@ -125,7 +125,7 @@ func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObj
 // GetStep answers a step with the jobs that worked on it.
 func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (apigen.GetStepResponseObject, error) {
 	var out apigen.GetStep200JSONResponse
-	err := s.read(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.GetStep(ctx, req.Step)
 		if err != nil {
 			return missing(err, "there is no step %q", req.Step)
@@ -140,9 +140,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 			}
 		}
 		jobs, err := tx.JobsOfStep(ctx, &row.ID)
-		out.Jobs = convert(jobs, func(j db.JobsOfStepRow) apigen.Job {
-			return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
-		})
+		out.Jobs = convert(jobs, jobView)
 		return err
 	})
 	return out, err
@@ -151,7 +149,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 // RetryStep begins a failed step again.
 func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObject) (apigen.RetryStepResponseObject, error) {
 	var out apigen.Workflow
-	err := s.write(ctx, func(ctx context.Context, tx *store.Tx) (string, error) {
+	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		id, err := workflow.Retry(ctx, tx, req.Step, auth.PrincipalOf(ctx).AccountName)
 		if err != nil {
 			return "", err
@@ -163,8 +161,8 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 }
 
 // workflowView shows a workflow with its steps and the change of each.
-func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow, error) {
-	rows, err := tx.ListWorkflows(ctx, db.ListWorkflowsParams{ID: &id, Most: 1})
+func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
+	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
 	if err != nil || len(rows) == 0 {
 		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
 	}
@@ -188,15 +186,15 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	if err != nil {
 		return out, err
 	}
-	byID := map[string]db.Resource{}
+	byID := map[string]ctldb.Resource{}
 	for _, r := range resources {
 		byID[r.ID] = r
 	}
-	byStep := map[string]db.Change{}
+	byStep := map[string]ctldb.Change{}
 	for _, c := range changes {
 		byStep[c.StepID] = c
 	}
-	out.Steps, err = convertAll(steps, func(row db.Step) (apigen.Step, error) {
+	out.Steps, err = convertAll(steps, func(row ctldb.Step) (apigen.Step, error) {
 		step := stepView(row)
 		if row.ResourceID != nil {
 			step.Resource = resourceRef(byID[*row.ResourceID])
@@ -218,7 +216,7 @@ func workflowView(ctx context.Context, tx *store.Tx, id string) (apigen.Workflow
 	return out, err
 }
 
-func workflowHead(r db.ListWorkflowsRow) (apigen.Workflow, error) {
+func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	w := r.Workflow
 	out := apigen.Workflow{
 		ID: w.ID, Install: ref(w.InstallID, r.InstallName), Number: int(w.Number), Kind: apigen.WorkflowKind(w.Kind),
@@ -235,7 +233,7 @@ func workflowHead(r db.ListWorkflowsRow) (apigen.Workflow, error) {
 	return out, err
 }
 
-func stepView(row db.Step) apigen.Step {
+func stepView(row ctldb.Step) apigen.Step {
 	return apigen.Step{
 		ID: row.ID, WorkflowID: row.WorkflowID, Name: row.Name, Kind: row.Kind, Action: row.Action, Needs: row.Needs, Reason: row.Reason,
 		State: apigen.StepState(row.State), Wait: waiting(row.WaitReason, row.WaitOn, row.WaitDeadline, row.WaitRetryAt),
@@ -243,32 +241,24 @@ func stepView(row db.Step) apigen.Step {
 	}
 }
 
-func waiting(reason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
+func waiting(reason *model.WaitReason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
 	if reason == nil || deadline == nil {
 		return nil
 	}
-	return &apigen.Waiting{Reason: *reason, On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
+	return &apigen.Waiting{Reason: string(*reason), On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
 }
 
-func resourceRef(r db.Resource) *apigen.ResourceRef {
+func resourceRef(r ctldb.Resource) *apigen.ResourceRef {
 	return &apigen.ResourceRef{ID: r.ID, Kind: apigen.ResourceRefKind(r.Kind), Name: r.Name}
 }
 
-func jobView(id, operation, state string, attempt int32, queued time.Time, leased, finished *time.Time, errText, stream string) apigen.Job {
+func jobView(row ctldb.JobsOfStepRow) apigen.Job {
 	j := apigen.Job{
-		ID: id, Operation: operation, State: apigen.JobState(state), Attempt: int(attempt), QueuedAt: queued,
-		StartedAt: leased, FinishedAt: finished, Error: optional.Of(errText), StreamIds: []string{},
+		ID: row.ID, Operation: row.Operation, State: apigen.JobState(row.State), Attempt: int(row.Attempt), QueuedAt: row.QueuedAt,
+		StartedAt: row.LeasedAt, FinishedAt: row.FinishedAt, Error: optional.Of(row.Error), StreamIds: []string{},
 	}
-	if stream != "" {
-		j.StreamIds = append(j.StreamIds, stream)
+	if row.StreamID != "" {
+		j.StreamIds = append(j.StreamIds, row.StreamID)
 	}
 	return j
-}
-
-func finishedWorkflow(state apigen.WorkflowState) bool {
-	switch string(state) {
-	case flow.WorkflowSucceeded, flow.WorkflowFailed, flow.WorkflowCancelled:
-		return true
-	}
-	return false
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/bundle"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // maxFaults is how many diagnostics one answer carries.
@@ -18,7 +18,7 @@ const maxFaults = 200
 
 // readFolder opens an uploaded bundle and checks it with the code that the
 // command line checks with. The second result are the warnings.
-func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appconfig.App, []place.Diagnostic, error) {
+func readFolder(ctx context.Context, tx *database.Tx, bundleDigest string) (*appconfig.App, []place.Diagnostic, error) {
 	packs, err := readPacks(ctx, tx, bundleDigest)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +35,7 @@ func readFolder(ctx context.Context, tx *store.Tx, bundleDigest string) (*appcon
 }
 
 // readPacks reads what the index of a bundle names, in its order.
-func readPacks(ctx context.Context, tx *store.Tx, bundleDigest string) ([][]byte, error) {
+func readPacks(ctx context.Context, tx *database.Tx, bundleDigest string) ([][]byte, error) {
 	index, err := tx.ReadBlob(ctx, bundleDigest)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, missingBlob("the index of the app folder's bundle", "/bundle_digest", bundleDigest)

@@ -6,7 +6,8 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // maxPlannedInstalls is how many installs one plan shows. Who has more looks at
@@ -73,7 +74,7 @@ func impact(d Decision, there []live, off func(component string) bool) []Effect 
 			e.Reason = "another build"
 		case settings:
 			e.Reason = "other settings"
-		case it.Action == ActionBuild || it.BuildState != "succeeded":
+		case it.Action == ActionBuild || it.BuildState != model.BuildSucceeded:
 			e.Effect, e.Reason = EffectMayChange, it.Reason
 		default:
 			continue
@@ -98,7 +99,7 @@ func (s *syncing) planInstalls(ctx context.Context) error {
 		return err
 	}
 	s.out.InstallsTotal = int(total)
-	rows, err := s.tx.InstallsOfApp(ctx, db.InstallsOfAppParams{AppID: s.out.App.ID, Most: maxPlannedInstalls})
+	rows, err := s.tx.InstallsOfApp(ctx, ctldb.InstallsOfAppParams{AppID: s.out.App.ID, Most: maxPlannedInstalls})
 	if err != nil {
 		return err
 	}

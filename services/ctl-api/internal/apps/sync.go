@@ -15,11 +15,11 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/release"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // SyncRequest asks for a config of an uploaded app folder.
@@ -38,16 +38,16 @@ type SyncRequest struct {
 
 // SyncResult is what a sync made, found, or (dry run) would make.
 type SyncResult struct {
-	App      db.App
-	Config   *db.ConfigHeadRow // nil in a dry run that would make it
-	Release  *db.Release
+	App      ctldb.App
+	Config   *ctldb.ConfigHeadRow // nil in a dry run that would make it
+	Release  *ctldb.Release
 	Created  bool
 	Decision Decision
 	Warnings []place.Diagnostic
 
 	// Only in a dry run. Changes are those since Against, the newest config; nil
 	// when there is none.
-	Against       *db.Config
+	Against       *ctldb.Config
 	Changes       []configdiff.Object
 	Installs      []InstallPlan
 	InstallsTotal int // also those that are too many to be planned
@@ -56,7 +56,7 @@ type SyncResult struct {
 // Sync makes the config of an app folder, its revisions and its queued builds,
 // and the release when nothing must be built: all or nothing. The same folder
 // again finds the same config. Two syncs of one app go one after the other.
-func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error) {
+func Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (SyncResult, error) {
 	if err := checkCLI(req.CLIVersion, req.OldestCLI); err != nil {
 		return SyncResult{}, err
 	}
@@ -87,7 +87,7 @@ func Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (SyncResult, error
 }
 
 // haveSources checks that every archive is there before anything refers to it.
-func haveSources(ctx context.Context, tx *store.Tx, sources map[string]string) error {
+func haveSources(ctx context.Context, tx *database.Tx, sources map[string]string) error {
 	var digests []string
 	for _, digest := range sources {
 		digests = append(digests, digest)
@@ -124,7 +124,7 @@ func (s *syncing) missingVariables(ctx context.Context) ([]place.Diagnostic, err
 
 // syncing is one sync under way, inside its transaction.
 type syncing struct {
-	tx     *store.Tx
+	tx     *database.Tx
 	req    SyncRequest
 	folder *appconfig.App
 	items  []item
@@ -147,7 +147,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 		if !appName.MatchString(s.req.App) {
 			return fault.Newf(fault.ErrInvalid, "%q cannot be the name of an app: lower-case letters, digits and dashes, at most 63", s.req.App)
 		}
-		if err := s.tx.InsertNewApp(ctx, db.InsertNewAppParams{
+		if err := s.tx.InsertNewApp(ctx, ctldb.InsertNewAppParams{
 			ID: id.New(id.App), Name: s.req.App, Labels: json.RawMessage(`{}`),
 			DisplayName: s.folder.Metadata.DisplayName, Description: s.folder.Metadata.Description,
 		}); err != nil {
@@ -166,7 +166,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 
 func (s *syncing) run(ctx context.Context) error {
 	digest := s.digest()
-	existing, err := s.tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: s.out.App.ID, Digest: digest})
+	existing, err := s.tx.ConfigHead(ctx, ctldb.ConfigHeadParams{AppID: s.out.App.ID, Digest: digest})
 	again := err == nil
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return err
@@ -201,7 +201,7 @@ func (s *syncing) run(ctx context.Context) error {
 }
 
 // history reads what was there before, for decide.
-func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error) {
+func (s *syncing) history(ctx context.Context) ([]ctldb.Component, []history, error) {
 	components, err := s.tx.ListComponents(ctx, s.out.App.ID)
 	if err != nil {
 		return nil, nil, err
@@ -215,7 +215,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 		return nil, nil, err
 	}
 	before := map[string]previous{}
-	newest, err := s.tx.ConfigHead(ctx, db.ConfigHeadParams{AppID: s.out.App.ID})
+	newest, err := s.tx.ConfigHead(ctx, ctldb.ConfigHeadParams{AppID: s.out.App.ID})
 	switch {
 	case errors.Is(err, fault.ErrNotFound):
 	case err != nil:
@@ -253,7 +253,7 @@ func (s *syncing) history(ctx context.Context) ([]db.Component, []history, error
 	return components, all, nil
 }
 
-func (s *syncing) prune(ctx context.Context, components []db.Component) error {
+func (s *syncing) prune(ctx context.Context, components []ctldb.Component) error {
 	gone := map[string]bool{}
 	for _, name := range s.out.Decision.Removed {
 		gone[name] = true
@@ -271,14 +271,14 @@ func (s *syncing) prune(ctx context.Context, components []db.Component) error {
 // new builds stand in for those that came to nothing, by their build digest.
 func (s *syncing) write(ctx context.Context, digest string) error {
 	if s.out.Created {
-		config, err := s.tx.InsertConfig(ctx, db.InsertConfigParams{
+		config, err := s.tx.InsertConfig(ctx, ctldb.InsertConfigParams{
 			ID: id.New(id.Config), AppID: s.out.App.ID, Digest: digest, BundleDigest: s.req.BundleDigest,
 			Body: s.body(), CliVersion: s.req.CLIVersion, CreatedBy: s.req.Actor,
 		})
 		if err != nil {
 			return fmt.Errorf("store config: %w", err)
 		}
-		s.out.Config = (*db.ConfigHeadRow)(&config)
+		s.out.Config = (*ctldb.ConfigHeadRow)(&config)
 	}
 	if err := s.writeItems(ctx, s.out.Decision.Items); err != nil {
 		return err
@@ -292,7 +292,7 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 }
 
 // release makes the release of a config whose builds are all there.
-func (s *syncing) release(ctx context.Context) (db.Release, error) {
+func (s *syncing) release(ctx context.Context) (ctldb.Release, error) {
 	config := *s.out.Config
 	if !s.out.Created { // what stands in it was decided by an earlier sync
 		made, _, err := makeRelease(ctx, s.tx, config, release.BySync, nil)
@@ -304,8 +304,8 @@ func (s *syncing) release(ctx context.Context) (db.Release, error) {
 			ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
 		})
 	}
-	made, _, err := release.Make(ctx, s.tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, release.BySync, items)
-	return made, err
+	made, _, err := release.Make(ctx, s.tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, release.BySync, items)
+	return ctldb.Release(made), err
 }
 
 // writeItems stores what is new of the items, and what stands in a new config.
@@ -316,12 +316,12 @@ func (s *syncing) writeItems(ctx context.Context, items []ItemDecision) error {
 	if err := s.writeRevisions(ctx, items); err != nil {
 		return fmt.Errorf("store revisions: %w", err)
 	}
-	rows := db.InsertConfigItemsParams{ConfigID: s.out.Config.ID}
+	rows := ctldb.InsertConfigItemsParams{ConfigID: s.out.Config.ID}
 	for i := range items {
 		it := &items[i]
 		if it.Action == ActionBuild {
 			var err error
-			if it.BuildID, err = queueBuild(ctx, s.tx, db.InsertBuildParams{
+			if it.BuildID, err = queueBuild(ctx, s.tx, ctldb.InsertBuildParams{
 				AppID: s.out.App.ID, ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildDigest: it.BuildDigest,
 				Source: mustJSON(it.Source), Reason: it.Reason, RequestedBy: s.req.Actor,
 			}); err != nil {
@@ -340,7 +340,7 @@ func (s *syncing) writeItems(ctx context.Context, items []ItemDecision) error {
 
 // writeComponents makes the rows of components that are new or come back.
 func (s *syncing) writeComponents(ctx context.Context, items []ItemDecision) error {
-	rows, at := db.UpsertComponentsParams{AppID: s.out.App.ID}, map[string]*ItemDecision{}
+	rows, at := ctldb.UpsertComponentsParams{AppID: s.out.App.ID}, map[string]*ItemDecision{}
 	for i := range items {
 		if it := &items[i]; it.ComponentID == "" {
 			rows.Ids = append(rows.Ids, id.New(id.Component))
@@ -361,7 +361,7 @@ func (s *syncing) writeComponents(ctx context.Context, items []ItemDecision) err
 
 // writeRevisions makes the revisions that the newest config does not have.
 func (s *syncing) writeRevisions(ctx context.Context, items []ItemDecision) error {
-	rows, at := db.UpsertRevisionsParams{}, map[string]*ItemDecision{}
+	rows, at := ctldb.UpsertRevisionsParams{}, map[string]*ItemDecision{}
 	for i := range items {
 		if it := &items[i]; it.RevisionID == "" {
 			rows.Ids = append(rows.Ids, id.New(id.Revision))
@@ -390,13 +390,13 @@ func (s *syncing) findRelease(ctx context.Context) error {
 	}
 	rows, err := s.tx.NewestReleaseOfConfigs(ctx, []string{s.out.Config.ID})
 	for _, row := range rows {
-		s.out.Release = &db.Release{ID: row.ID, Number: row.Number}
+		s.out.Release = &ctldb.Release{ID: row.ID, Number: row.Number}
 	}
 	return err
 }
 
 // queueBuild stores a queued build and wakes builder.
-func queueBuild(ctx context.Context, tx *store.Tx, build db.InsertBuildParams) (string, error) {
+func queueBuild(ctx context.Context, tx *database.Tx, build ctldb.InsertBuildParams) (string, error) {
 	build.ID = id.New(id.Build)
 	build.Trace = mustJSON(telemetry.Inject(ctx))
 	if _, err := tx.InsertBuild(ctx, build); err != nil {

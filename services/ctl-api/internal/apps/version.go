@@ -8,18 +8,19 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/release"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // VersionOfConfig reads a config for a comparison.
-func VersionOfConfig(ctx context.Context, tx *store.Tx, config db.Config) (configdiff.Version, error) {
+func VersionOfConfig(ctx context.Context, tx *database.Tx, config ctldb.Config) (configdiff.Version, error) {
 	v, err := versionOf(config)
 	if err != nil {
 		return v, err
 	}
-	rows, err := tx.ListConfigItems(ctx, []string{config.ID})
+	rows, err := release.ConfigItems(ctx, tx.Tx, config.ID)
 	if err != nil {
 		return v, err
 	}
@@ -36,7 +37,7 @@ func VersionOfConfig(ctx context.Context, tx *store.Tx, config db.Config) (confi
 }
 
 // VersionOfRelease reads a release of this config for a comparison.
-func VersionOfRelease(ctx context.Context, tx *store.Tx, releaseID string, config db.Config) (configdiff.Version, error) {
+func VersionOfRelease(ctx context.Context, tx *database.Tx, releaseID string, config ctldb.Config) (configdiff.Version, error) {
 	v, err := versionOf(config)
 	if err != nil {
 		return v, err
@@ -58,7 +59,7 @@ func VersionOfRelease(ctx context.Context, tx *store.Tx, releaseID string, confi
 	return v, nil
 }
 
-func versionOf(config db.Config) (configdiff.Version, error) {
+func versionOf(config ctldb.Config) (configdiff.Version, error) {
 	v := configdiff.Version{App: &appconfig.App{}, Items: map[string]configdiff.Item{}}
 	if err := json.Unmarshal(config.Body, v.App); err != nil {
 		return v, fmt.Errorf("decode config %s: %w", config.ID, err)
@@ -80,7 +81,7 @@ func (s *syncing) planChanges(ctx context.Context) error {
 		}
 		s.out.Against = &newest
 	}
-	after, err := versionOf(db.Config{Body: s.body()}) // as it would be read again
+	after, err := versionOf(ctldb.Config{Body: s.body()}) // as it would be read again
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// Channel is notified with a workflow's id after a commit that appended to its
-// events.
-const Channel = "berth_workflow"
 
 // What an event is about.
 const (
@@ -36,7 +33,7 @@ type Event struct {
 // Append hands out the workflow's next sequence number and stores the event under
 // it. The workflow's row is locked from here on, so numbers have no gaps and
 // become visible in order.
-func Append(ctx context.Context, tx *store.Tx, e Event) error {
+func Append(ctx context.Context, tx *database.Tx, e Event) error {
 	seq, err := tx.NextEventSeq(ctx, e.WorkflowID)
 	if err != nil {
 		return fmt.Errorf("number event: %w", err)
@@ -45,10 +42,10 @@ func Append(ctx context.Context, tx *store.Tx, e Event) error {
 	if err != nil {
 		return fmt.Errorf("encode event: %w", err)
 	}
-	err = tx.InsertWorkflowEvent(ctx, db.InsertWorkflowEventParams{WorkflowID: e.WorkflowID, Seq: seq, Kind: e.Kind, Body: body})
+	err = tx.InsertWorkflowEvent(ctx, ctldb.InsertWorkflowEventParams{WorkflowID: e.WorkflowID, Seq: seq, Kind: e.Kind, Body: body})
 	if err != nil {
 		return fmt.Errorf("store event: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, e.WorkflowID)
+	tx.NotifyAfterCommit(model.ChannelWorkflow, e.WorkflowID)
 	return nil
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // world is a live install with two components and no checks yet.
@@ -67,8 +68,8 @@ func (w *world) report(name, state string) {
 func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]string {
 	w.t.Helper()
 	got := map[string]string{}
-	err := w.pg.AsRole(store.RoleCtl).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := health.Judge(ctx, tx, health.Judged{Install: db.Install{ID: w.install, OrgID: w.org, State: "live"}, App: app, Probes: probes, Now: w.clock.Add(time.Second)}); err != nil {
+	err := database.New(w.pg.AsRole(store.RoleCtl)).Tx(w.t.Context(), w.org, func(ctx context.Context, tx *database.Tx) error {
+		if _, err := health.Judge(ctx, tx, health.Judged{Install: ctldb.Install{ID: w.install, OrgID: w.org, State: "live"}, App: app, Probes: probes, Now: w.clock.Add(time.Second)}); err != nil {
 			return err
 		}
 		resources, err := tx.ResourcesOfInstall(ctx, w.install)
@@ -76,11 +77,11 @@ func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]st
 			return err
 		}
 		for _, r := range resources {
-			got[r.Name] = r.Health
+			got[r.Name] = string(r.Health)
 		}
 		checks, err := tx.ListChecks(ctx, w.install)
 		for _, c := range checks {
-			got["check "+c.Name] = c.Verdict
+			got["check "+c.Name] = string(c.Verdict)
 		}
 		return err
 	})
@@ -130,4 +131,23 @@ func TestSilentProbeIsUnknown(t *testing.T) {
 
 	w.clock = w.clock.Add(10 * time.Minute)
 	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unknown", "data": "unknown", "check component/web": "unknown"})
+}
+
+// A health check of the app says how many runs in a row change its verdict.
+func TestCheckIsJudgedByItsOwnThresholds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	checked := func(unhealthyAfter, healthyAfter int) *appconfig.App {
+		return &appconfig.App{Actions: []appconfig.Action{{Name: "answers", Berth: &appconfig.ActionExtension{
+			HealthCheck: &appconfig.HealthCheck{UnhealthyAfter: unhealthyAfter, HealthyAfter: healthyAfter},
+		}}}}
+	}
+	w.report("answers", "succeeded")
+	w.want(w.judge(checked(2, 2)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+	w.report("answers", "failed")
+	w.want(w.judge(checked(2, 2)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+	w.want(w.judge(checked(1, 2)), map[string]string{"web": "unhealthy", "data": "unhealthy", "check answers": "unhealthy"})
+	w.report("answers", "succeeded")
+	w.want(w.judge(checked(1, 2)), map[string]string{"web": "unhealthy", "data": "unhealthy", "check answers": "unhealthy"})
+	w.want(w.judge(checked(1, 1)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
 }

@@ -6,18 +6,11 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
-)
-
-// States of an install that decide what may be done with it.
-const (
-	stateNew            = "new"
-	stateDeprovisioning = "deprovisioning"
-	stateDeprovisioned  = "deprovisioned"
-	stateForgotten      = "forgotten"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // InputsView is what people see of the inputs of an install: every input that
@@ -27,11 +20,11 @@ type InputsView struct {
 	Values  Inputs
 	// Overrides are what the version has of single components.
 	Overrides Overrides
-	Row       db.InstallInput // zero when version 0
+	Row       ctldb.InstallInput // zero when version 0
 }
 
 // ReadInputs reads the inputs in force.
-func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Install) (InputsView, error) {
+func (s *Service) ReadInputs(ctx context.Context, tx *database.Tx, install ctldb.Install) (InputsView, error) {
 	config, err := s.configOf(ctx, tx, install)
 	if err != nil {
 		return InputsView{}, err
@@ -40,7 +33,7 @@ func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Insta
 	if install.InputsVersion == 0 {
 		return view, nil
 	}
-	if view.Row, err = tx.GetInputs(ctx, db.GetInputsParams{InstallID: install.ID, Version: install.InputsVersion}); err != nil {
+	if view.Row, err = tx.GetInputs(ctx, ctldb.GetInputsParams{InstallID: install.ID, Version: install.InputsVersion}); err != nil {
 		return view, err
 	}
 	if view.Overrides, err = decodeOverrides(view.Row.Overrides); err != nil {
@@ -52,7 +45,7 @@ func (s *Service) ReadInputs(ctx context.Context, tx *store.Tx, install db.Insta
 
 // SetInputs makes a new version of the inputs. A change that changes nothing
 // makes none.
-func (s *Service) SetInputs(ctx context.Context, tx *store.Tx, installID string, change Change, actor string) (view InputsView, changed bool, err error) {
+func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID string, change Change, actor string) (view InputsView, changed bool, err error) {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return view, false, err
@@ -69,39 +62,39 @@ func (s *Service) SetInputs(ctx context.Context, tx *store.Tx, installID string,
 	if err != nil {
 		return view, false, err
 	}
-	return view, true, tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
+	return view, true, tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
 }
 
-func (s *Service) storeInputs(ctx context.Context, tx *store.Tx, installID string, version int32, in Inputs, overrides Overrides, actor string) (db.InstallInput, error) {
+func (s *Service) storeInputs(ctx context.Context, tx *database.Tx, installID string, version int32, in Inputs, overrides Overrides, actor string) (ctldb.InstallInput, error) {
 	plain, sealed, err := in.encode(s.Keys, keys.InputsAtRest(tx.OrgID(), installID, version))
 	if err != nil {
-		return db.InstallInput{}, err
+		return ctldb.InstallInput{}, err
 	}
 	raw, err := overrides.encode()
 	if err != nil {
-		return db.InstallInput{}, err
+		return ctldb.InstallInput{}, err
 	}
-	return tx.AddInputs(ctx, db.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: actor})
+	return tx.AddInputs(ctx, ctldb.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: actor})
 }
 
 // configOf is the config of the app's newest release: what the next workflow
 // takes its inputs for.
-func (s *Service) configOf(ctx context.Context, tx *store.Tx, install db.Install) (config, error) {
-	c, _, err := configFor(ctx, tx, db.App{ID: install.AppID}, "", false)
+func (s *Service) configOf(ctx context.Context, tx *database.Tx, install ctldb.Install) (config, error) {
+	c, _, err := configFor(ctx, tx, ctldb.App{ID: install.AppID}, "", false)
 	return c, err
 }
 
 // Forget takes an install out of sight and its runner out of service. Nothing
 // may be left of it on the customer's side.
-func (s *Service) Forget(ctx context.Context, tx *store.Tx, installID string) error {
+func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string) error {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return err
 	}
-	if install.State == stateForgotten {
+	if install.State == model.InstallForgotten {
 		return nil
 	}
-	if !slices.Contains([]string{stateNew, stateDeprovisioned}, install.State) {
+	if !slices.Contains([]model.InstallState{model.InstallNew, model.InstallDeprovisioned}, install.State) {
 		return fault.With(fault.Newf(fault.ErrConflict, "install %s is %s", install.Name, install.State), fault.Code("not_deprovisioned"),
 			fault.Remedy("remove what it made first: `berth installs deprovision %s`", install.Name))
 	}
@@ -120,7 +113,7 @@ func (s *Service) Forget(ctx context.Context, tx *store.Tx, installID string) er
 }
 
 // Find finds an install by id or name. One that is forgotten is found by id.
-func Find(ctx context.Context, tx *store.Tx, ref string) (db.Install, error) {
+func Find(ctx context.Context, tx *database.Tx, ref string) (ctldb.Install, error) {
 	install, err := tx.FindInstall(ctx, ref)
 	if errors.Is(err, fault.ErrNotFound) {
 		return install, fault.Newf(fault.ErrNotFound, "there is no install %q", ref)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Toggles say which components an install switches on or off.
@@ -74,7 +74,7 @@ func applyOverrides(app *appconfig.App, want Overrides) (Overrides, []fault.Fiel
 
 // SetToggles makes these the toggles of an install whose row is locked. The same
 // ones again are no change.
-func (s *Service) SetToggles(ctx context.Context, tx *store.Tx, install db.Install, want Toggles) error {
+func (s *Service) SetToggles(ctx context.Context, tx *database.Tx, install ctldb.Install, want Toggles) error {
 	config, err := s.configOf(ctx, tx, install)
 	if err != nil {
 		return err
@@ -94,12 +94,12 @@ func (s *Service) SetToggles(ctx context.Context, tx *store.Tx, install db.Insta
 	return storeToggles(ctx, tx, install.ID, next)
 }
 
-func storeToggles(ctx context.Context, tx *store.Tx, installID string, toggles Toggles) error {
+func storeToggles(ctx context.Context, tx *database.Tx, installID string, toggles Toggles) error {
 	raw, err := json.Marshal(toggles)
 	if err != nil {
 		return err
 	}
-	return tx.SetInstallToggles(ctx, db.SetInstallTogglesParams{ID: installID, Toggles: raw})
+	return tx.SetInstallToggles(ctx, ctldb.SetInstallTogglesParams{ID: installID, Toggles: raw})
 }
 
 func decodeToggles(raw json.RawMessage) (Toggles, error) {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/release"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // CreateRequest asks for an install. Toggles and Overrides are for insert, which
@@ -35,7 +36,7 @@ type CreateRequest struct {
 
 // Created is an install with the release that it would be provisioned with.
 type Created struct {
-	Install db.Install
+	Install ctldb.Install
 	Release string // id; empty when the app has none yet
 }
 
@@ -47,7 +48,7 @@ type Service struct {
 
 // Create makes an install with its resources, its stack, and the runner that
 // the stack lets in.
-func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (Created, error) {
+func (s *Service) Create(ctx context.Context, tx *database.Tx, req CreateRequest) (Created, error) {
 	if err := s.Stacks.Check(req.Stack); err != nil {
 		return Created{}, err
 	}
@@ -69,51 +70,51 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, req CreateRequest) (
 
 // insert makes the rows of an install whose inputs, toggles and overrides were
 // checked.
-func (s *Service) insert(ctx context.Context, tx *store.Tx, app db.App, configID string, inputs Inputs, req CreateRequest) (db.Install, error) {
+func (s *Service) insert(ctx context.Context, tx *database.Tx, app ctldb.App, configID string, inputs Inputs, req CreateRequest) (ctldb.Install, error) {
 	customer, err := customerFor(ctx, tx, req.Customer, req.CreateCustomer)
 	if err != nil {
-		return db.Install{}, err
+		return ctldb.Install{}, err
 	}
 	labels, err := json.Marshal(orEmptyMap(req.Labels))
 	if err != nil {
-		return db.Install{}, err
+		return ctldb.Install{}, err
 	}
-	install, err := tx.InsertInstall(ctx, db.InsertInstallParams{
+	install, err := tx.InsertInstall(ctx, ctldb.InsertInstallParams{
 		ID: id.New(id.Install), CustomerID: customer.ID, AppID: app.ID, Name: req.Name, StackKind: req.Stack,
 		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor,
 	})
 	if err != nil {
-		return db.Install{}, err
+		return ctldb.Install{}, err
 	}
 	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Overrides, req.Actor); err != nil {
-		return db.Install{}, err
+		return ctldb.Install{}, err
 	}
 	if len(req.Toggles) > 0 {
 		if err := storeToggles(ctx, tx, install.ID, req.Toggles); err != nil {
-			return db.Install{}, err
+			return ctldb.Install{}, err
 		}
 	}
 	if err := EnsureResources(ctx, tx, install, configID); err != nil {
-		return db.Install{}, err
+		return ctldb.Install{}, err
 	}
 	if err := s.Stacks.Create(ctx, tx, install, req.Actor); err != nil {
-		return db.Install{}, fmt.Errorf("create stack: %w", err)
+		return ctldb.Install{}, fmt.Errorf("create stack: %w", err)
 	}
 	return install, nil
 }
 
 // EnsureResources makes the rows of the stack, the sandbox and each component
 // of a config that the install does not have yet.
-func EnsureResources(ctx context.Context, tx *store.Tx, install db.Install, configID string) error {
-	if err := tx.EnsureResource(ctx, db.EnsureResourceParams{ID: id.New(id.Resource), InstallID: install.ID, Kind: "stack", Name: "stack", Type: install.StackKind}); err != nil {
+func EnsureResources(ctx context.Context, tx *database.Tx, install ctldb.Install, configID string) error {
+	if err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{ID: id.New(id.Resource), InstallID: install.ID, Kind: "stack", Name: "stack", Type: install.StackKind}); err != nil {
 		return fmt.Errorf("make resource: %w", err)
 	}
-	items, err := tx.ListConfigItems(ctx, []string{configID})
+	items, err := release.ConfigItems(ctx, tx.Tx, configID)
 	if err != nil {
 		return err
 	}
 	for _, it := range items {
-		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
+		err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{
 			ID: id.New(id.Resource), InstallID: install.ID, Kind: it.Kind, ComponentID: &it.ComponentID, Name: it.Name, Type: it.Type,
 		})
 		if err != nil {
@@ -131,11 +132,11 @@ type config struct {
 
 // configFor finds the release that an install of the app would have, and its
 // config: that of the newest sync while there is no release yet.
-func configFor(ctx context.Context, tx *store.Tx, app db.App, ref string, needRelease bool) (config, string, error) {
+func configFor(ctx context.Context, tx *database.Tx, app ctldb.App, ref string, needRelease bool) (config, string, error) {
 	release, err := FindRelease(ctx, tx, app, ref)
 	switch {
 	case err == nil:
-		row, err := tx.FindConfig(ctx, db.FindConfigParams{ID: release.ConfigID})
+		row, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: release.ConfigID})
 		if err != nil {
 			return config{}, "", err
 		}
@@ -157,8 +158,8 @@ func configFor(ctx context.Context, tx *store.Tx, app db.App, ref string, needRe
 
 // FindRelease finds a release of an app by id or number, the newest with an
 // empty ref.
-func FindRelease(ctx context.Context, tx *store.Tx, app db.App, ref string) (db.Release, error) {
-	params := db.FindReleaseOfAppParams{AppID: app.ID}
+func FindRelease(ctx context.Context, tx *database.Tx, app ctldb.App, ref string) (ctldb.Release, error) {
+	params := ctldb.FindReleaseOfAppParams{AppID: app.ID}
 	if n, err := strconv.ParseInt(ref, 10, 32); err == nil && n > 0 {
 		params.Number = int32(n)
 	} else {
@@ -175,7 +176,7 @@ func FindRelease(ctx context.Context, tx *store.Tx, app db.App, ref string) (db.
 	return release, err
 }
 
-func parseConfig(row db.Config) (config, error) {
+func parseConfig(row ctldb.Config) (config, error) {
 	c := config{id: row.ID}
 	if err := json.Unmarshal(row.Body, &c.app); err != nil {
 		return c, fmt.Errorf("decode config %s: %w", row.ID, err)
@@ -183,11 +184,11 @@ func parseConfig(row db.Config) (config, error) {
 	return c, nil
 }
 
-func customerFor(ctx context.Context, tx *store.Tx, ref string, create bool) (db.Customer, error) {
+func customerFor(ctx context.Context, tx *database.Tx, ref string, create bool) (ctldb.Customer, error) {
 	customer, err := tx.FindCustomer(ctx, ref)
 	switch {
 	case errors.Is(err, fault.ErrNotFound) && create:
-		return tx.InsertCustomer(ctx, db.InsertCustomerParams{ID: id.New(id.Customer), Name: ref, Labels: json.RawMessage(`{}`)})
+		return tx.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: id.New(id.Customer), Name: ref, Labels: json.RawMessage(`{}`)})
 	case errors.Is(err, fault.ErrNotFound):
 		return customer, fault.With(fault.Newf(fault.ErrNotFound, "there is no customer %q", ref), fault.Code("customer_not_found"),
 			fault.Remedy("add the customer first, or ask for it with create_customer"))

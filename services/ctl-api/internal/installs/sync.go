@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // SyncRequest asks for the installs of an app to become what is declared.
@@ -25,7 +25,7 @@ type SyncRequest struct {
 
 // Synced is what a sync did, or would do.
 type Synced struct {
-	App       db.App
+	App       ctldb.App
 	Decisions []Decision
 	Version   string // names what is done: another plan has another one
 }
@@ -42,7 +42,7 @@ func (s Synced) Changed() bool {
 
 // Sync makes and changes installs as they are declared, all or none. Syncs of
 // one app go one after the other.
-func (s *Service) Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (Synced, error) {
+func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (Synced, error) {
 	app, err := tx.FindApp(ctx, req.App)
 	if err != nil {
 		return Synced{}, named(err, "there is no app %q", req.App)
@@ -84,7 +84,7 @@ func (s *Service) Sync(ctx context.Context, tx *store.Tx, req SyncRequest) (Sync
 
 // present reads the installs that a plan is made from. Those that may be
 // changed are locked first, so that nobody else changes them meanwhile.
-func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted []Wanted) ([]Present, error) {
+func (s *Service) present(ctx context.Context, tx *database.Tx, app ctldb.App, wanted []Wanted) ([]Present, error) {
 	names := make([]string, 0, len(wanted))
 	for _, w := range wanted {
 		names = append(names, w.Name)
@@ -92,7 +92,7 @@ func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted 
 	if _, err := tx.LockInstallsNamed(ctx, names); err != nil {
 		return nil, err
 	}
-	rows, err := tx.InstallsForSync(ctx, db.InstallsForSyncParams{AppID: app.ID, Names: names})
+	rows, err := tx.InstallsForSync(ctx, ctldb.InstallsForSyncParams{AppID: app.ID, Names: names})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (s *Service) present(ctx context.Context, tx *store.Tx, app db.App, wanted 
 }
 
 // taken fills in what workflows have taken to deploy the installs.
-func (s *Service) taken(ctx context.Context, tx *store.Tx, installs []Present) error {
+func (s *Service) taken(ctx context.Context, tx *database.Tx, installs []Present) error {
 	byID, ids := map[string]*Present{}, []string{}
 	for i := range installs {
 		byID[installs[i].ID] = &installs[i]
@@ -172,7 +172,7 @@ func (s *Service) checkStacks(decisions []Decision) error {
 }
 
 // carryOut does what was decided for one install.
-func (s *Service) carryOut(ctx context.Context, tx *store.Tx, app db.App, configID string, d Decision, actor string) error {
+func (s *Service) carryOut(ctx context.Context, tx *database.Tx, app ctldb.App, configID string, d Decision, actor string) error {
 	switch d.Action {
 	case ActionCreate:
 		_, err := s.insert(ctx, tx, app, configID, d.inputs, CreateRequest{
@@ -187,7 +187,7 @@ func (s *Service) carryOut(ctx context.Context, tx *store.Tx, app db.App, config
 	return nil
 }
 
-func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor string) error {
+func (s *Service) update(ctx context.Context, tx *database.Tx, d Decision, actor string) error {
 	labels := d.present.Labels
 	if d.wanted.Labels != nil {
 		labels = d.wanted.Labels
@@ -196,7 +196,7 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor st
 	if err != nil {
 		return err
 	}
-	change := db.UpdateInstallSettingsParams{ID: d.present.ID, ApprovalOption: d.wanted.ApprovalOption, Labels: raw}
+	change := ctldb.UpdateInstallSettingsParams{ID: d.present.ID, ApprovalOption: d.wanted.ApprovalOption, Labels: raw}
 	if err := tx.UpdateInstallSettings(ctx, change); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, d Decision, actor st
 	if _, err := s.storeInputs(ctx, tx, d.present.ID, version, d.inputs, d.overrides, actor); err != nil {
 		return err
 	}
-	if err := tx.SetInputsVersion(ctx, db.SetInputsVersionParams{InstallID: d.present.ID, Version: version}); err != nil {
+	if err := tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: d.present.ID, Version: version}); err != nil {
 		return err
 	}
 	return tx.WakeInstall(ctx, d.present.ID)

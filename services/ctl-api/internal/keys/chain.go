@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/chain"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // hashPrefix stands before the hex digits of a chain's hash; rows hold the raw
@@ -21,7 +21,7 @@ const hashPrefix = "sha256:"
 // did. It locks the head of the chain until the transaction ends, so it is the
 // last thing that a transaction does. Neither text may hold a secret: chains
 // are shown to others.
-func (k *Ring) Audit(ctx context.Context, tx *store.Tx, actor, what string) error {
+func (k *Ring) Audit(ctx context.Context, tx *database.Tx, actor, what string) error {
 	return k.record(ctx, tx, chain.Record{Actor: actor, Kind: chain.Event, What: what})
 }
 
@@ -36,7 +36,7 @@ type Anchored struct {
 // Anchor records in the org's chain how far another chain has come, as the
 // control plane sees it. It signs that itself: the other writer's signature is on
 // the record that the head names. It locks like Audit.
-func (k *Ring) Anchor(ctx context.Context, tx *store.Tx, a Anchored) error {
+func (k *Ring) Anchor(ctx context.Context, tx *database.Tx, a Anchored) error {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (k *Ring) Anchor(ctx context.Context, tx *store.Tx, a Anchored) error {
 // Head is how far the org's own chain has come, signed by its writer for others
 // to record; nil when it has no record yet. It must not be asked in a transaction
 // that records itself: what is signed is stored for ever.
-func (k *Ring) Head(ctx context.Context, tx *store.Tx) (*chain.SignedHead, error) {
+func (k *Ring) Head(ctx context.Context, tx *database.Tx) (*chain.SignedHead, error) {
 	row, err := tx.GetChainHead(ctx, tx.OrgID())
 	if errors.Is(err, fault.ErrNotFound) || err == nil && row.Seq == 0 {
 		return nil, nil
@@ -74,7 +74,7 @@ func HeadOf(seq int64, hash []byte) chain.Head {
 }
 
 // record appends to the org's chain.
-func (k *Ring) record(ctx context.Context, tx *store.Tx, r chain.Record) error {
+func (k *Ring) record(ctx context.Context, tx *database.Tx, r chain.Record) error {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return err
@@ -95,8 +95,8 @@ func (k *Ring) record(ctx context.Context, tx *store.Tx, r chain.Record) error {
 	if err != nil {
 		return fmt.Errorf("record in chain: %w", err)
 	}
-	if err := tx.AppendAuditRecord(ctx, db.AppendAuditRecordParams{Chain: org, Seq: line.Seq, Prev: append([]byte{}, row.Hash...), Hash: hash, Body: line.Raw}); err != nil {
+	if err := tx.AppendAuditRecord(ctx, ctldb.AppendAuditRecordParams{Chain: org, Seq: line.Seq, Prev: append([]byte{}, row.Hash...), Hash: hash, Body: line.Raw}); err != nil {
 		return fmt.Errorf("record in chain: %w", err)
 	}
-	return tx.MoveAuditHead(ctx, db.MoveAuditHeadParams{Chain: org, Seq: line.Seq, Hash: hash})
+	return tx.MoveAuditHead(ctx, ctldb.MoveAuditHeadParams{Chain: org, Seq: line.Seq, Hash: hash})
 }

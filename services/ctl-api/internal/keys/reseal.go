@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // sealForm is orgs.seal_form of an org all of whose rows name their purpose.
@@ -17,10 +17,10 @@ const sealForm = 2
 // Reseal seals again what is kept at rest in the first form, which names no
 // purpose, org by org. It is called before anything is served: afterwards the
 // first form opens nowhere. An org is done once, and that is in its chain.
-func (k *Ring) Reseal(ctx context.Context, st *store.Store) error {
+func (k *Ring) Reseal(ctx context.Context, st *database.Store) error {
 	var orgs []string
-	err := st.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		orgs, err = q.AllOrgIDs(ctx)
+	err := st.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		orgs, err = tx.AllOrgIDs(ctx)
 		return err
 	})
 	if err != nil {
@@ -34,13 +34,13 @@ func (k *Ring) Reseal(ctx context.Context, st *store.Store) error {
 	return nil
 }
 
-func (k *Ring) resealOrg(ctx context.Context, tx *store.Tx) error {
+func (k *Ring) resealOrg(ctx context.Context, tx *database.Tx) error {
 	form, err := tx.LockOrgSealForm(ctx)
 	if err != nil || form >= sealForm {
 		return err
 	}
 	count := 0
-	for _, table := range []func(context.Context, *store.Tx) (int, error){k.resealKeys, k.resealInputs, k.resealVariables, k.resealAnswers, k.resealHandovers} {
+	for _, table := range []func(context.Context, *database.Tx) (int, error){k.resealKeys, k.resealInputs, k.resealVariables, k.resealAnswers, k.resealHandovers} {
 		n, err := table(ctx, tx)
 		if err != nil {
 			return err
@@ -53,7 +53,7 @@ func (k *Ring) resealOrg(ctx context.Context, tx *store.Tx) error {
 	return k.Audit(ctx, tx, "control plane", fmt.Sprintf("seal %d rows at rest again, each for its purpose", count))
 }
 
-func (k *Ring) resealKeys(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealKeys(ctx context.Context, tx *database.Tx) (int, error) {
 	rows, err := tx.SealedKeys(ctx)
 	if err != nil {
 		return 0, err
@@ -63,14 +63,14 @@ func (k *Ring) resealKeys(ctx context.Context, tx *store.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.SetSealedKey(ctx, db.SetSealedKeyParams{ID: row.ID, Sealed: sealed}); err != nil {
+		if err := tx.SetSealedKey(ctx, ctldb.SetSealedKeyParams{ID: row.ID, Sealed: sealed}); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
 }
 
-func (k *Ring) resealInputs(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealInputs(ctx context.Context, tx *database.Tx) (int, error) {
 	rows, err := tx.SealedInputs(ctx)
 	if err != nil {
 		return 0, err
@@ -80,14 +80,14 @@ func (k *Ring) resealInputs(ctx context.Context, tx *store.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.SetSealedInputs(ctx, db.SetSealedInputsParams{InstallID: row.InstallID, Version: row.Version, Sealed: sealed}); err != nil {
+		if err := tx.SetSealedInputs(ctx, ctldb.SetSealedInputsParams{InstallID: row.InstallID, Version: row.Version, Sealed: sealed}); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
 }
 
-func (k *Ring) resealVariables(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealVariables(ctx context.Context, tx *database.Tx) (int, error) {
 	rows, err := tx.SealedVariables(ctx)
 	if err != nil {
 		return 0, err
@@ -97,14 +97,14 @@ func (k *Ring) resealVariables(ctx context.Context, tx *store.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.SetSealedVariable(ctx, db.SetSealedVariableParams{AppID: row.AppID, Name: row.Name, Sealed: sealed}); err != nil {
+		if err := tx.SetSealedVariable(ctx, ctldb.SetSealedVariableParams{AppID: row.AppID, Name: row.Name, Sealed: sealed}); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
 }
 
-func (k *Ring) resealAnswers(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealAnswers(ctx context.Context, tx *database.Tx) (int, error) {
 	rows, err := tx.SealedAnswers(ctx)
 	if err != nil {
 		return 0, err
@@ -114,14 +114,14 @@ func (k *Ring) resealAnswers(ctx context.Context, tx *store.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.SetSealedAnswer(ctx, db.SetSealedAnswerParams{AccountID: row.AccountID, Key: row.Key, Sealed: sealed}); err != nil {
+		if err := tx.SetSealedAnswer(ctx, ctldb.SetSealedAnswerParams{AccountID: row.AccountID, Key: row.Key, Sealed: sealed}); err != nil {
 			return 0, err
 		}
 	}
 	return len(rows), nil
 }
 
-func (k *Ring) resealHandovers(ctx context.Context, tx *store.Tx) (int, error) {
+func (k *Ring) resealHandovers(ctx context.Context, tx *database.Tx) (int, error) {
 	rows, err := tx.SealedHandovers(ctx)
 	if err != nil {
 		return 0, err
@@ -131,7 +131,7 @@ func (k *Ring) resealHandovers(ctx context.Context, tx *store.Tx) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := tx.SetSealedHandover(ctx, db.SetSealedHandoverParams{ID: row.ID, Sealed: base64.StdEncoding.EncodeToString(sealed)}); err != nil {
+		if err := tx.SetSealedHandover(ctx, ctldb.SetSealedHandoverParams{ID: row.ID, Sealed: base64.StdEncoding.EncodeToString(sealed)}); err != nil {
 			return 0, err
 		}
 	}

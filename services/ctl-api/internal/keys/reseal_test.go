@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -23,7 +24,7 @@ import (
 func TestResealAtRest(t *testing.T) {
 	t.Parallel()
 	pg := pgtest.New(t)
-	st := pg.AsRole(store.RoleCtl)
+	st := database.New(pg.AsRole(store.RoleCtl))
 	master, err := seal.LoadOrCreateMasterKey(filepath.Join(t.TempDir(), "master.key"))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func TestResealAtRest(t *testing.T) {
 
 	fresh := func() *keys.Ring { return keys.New(master) } // a process that has opened nothing yet
 	dispatch := func(k *keys.Ring) error {
-		return st.Tx(t.Context(), org, func(ctx context.Context, tx *store.Tx) error {
+		return st.Tx(t.Context(), org, func(ctx context.Context, tx *database.Tx) error {
 			_, err := k.Dispatch(ctx, tx)
 			return err
 		})

@@ -9,8 +9,8 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Ring opens and closes what is sealed for orgs at rest, and holds their
@@ -48,7 +48,7 @@ func (k *Ring) Open(purpose seal.Purpose, sealed []byte) ([]byte, error) {
 
 // Dispatch returns the key with which the control plane signs orders, settings
 // and the chain of the transaction's org.
-func (k *Ring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKey, error) {
+func (k *Ring) Dispatch(ctx context.Context, tx *database.Tx) (ed25519.PrivateKey, error) {
 	k.mu.Lock()
 	key := k.dispatch[tx.OrgID()]
 	k.mu.Unlock()
@@ -75,7 +75,7 @@ func (k *Ring) Dispatch(ctx context.Context, tx *store.Tx) (ed25519.PrivateKey, 
 
 // CreateDispatch makes the dispatch key of the transaction's org, which is new
 // and has none.
-func (k *Ring) CreateDispatch(ctx context.Context, tx *store.Tx) error {
+func (k *Ring) CreateDispatch(ctx context.Context, tx *database.Tx) error {
 	public, private, err := capsule.GenerateKey()
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (k *Ring) CreateDispatch(ctx context.Context, tx *store.Tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.InsertKey(ctx, db.InsertKeyParams{
+	_, err = tx.InsertKey(ctx, ctldb.InsertKeyParams{
 		ID: id.New(id.Key), Purpose: "dispatch", Algorithm: "ed25519",
 		KeyID: capsule.KeyID(public), PublicKey: capsule.EncodePublicKey(public), PrivateSealed: sealed,
 	})

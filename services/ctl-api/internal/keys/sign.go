@@ -8,12 +8,12 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/capsule"
-	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 )
 
 // Sign signs a payload with the dispatch key of the transaction's org and
 // returns the DSSE envelope as JSON.
-func (k *Ring) Sign(ctx context.Context, tx *store.Tx, payloadType string, payload any) (json.RawMessage, error) {
+func (k *Ring) Sign(ctx context.Context, tx *database.Tx, payloadType string, payload any) (json.RawMessage, error) {
 	key, err := k.Dispatch(ctx, tx)
 	if err != nil {
 		return nil, err

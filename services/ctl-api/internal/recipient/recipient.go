@@ -9,9 +9,9 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/recovery"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Kinds of alarms about recipients. Trusted is none: it is how the org's chain
@@ -24,7 +24,7 @@ const (
 // Of says whom to seal the secrets of a runner's install to: nobody (nil) while no
 // machine is enrolled, or while the one that is was not verified. It keeps what it
 // verified, and leaves for the org's chain what it believed and what it did not.
-func Of(ctx context.Context, tx *store.Tx, runner db.Runner) (*Verified, error) {
+func Of(ctx context.Context, tx *database.Tx, runner ctldb.Runner) (*Verified, error) {
 	if runner.InstallID == nil || runner.PublicKey == nil || runner.SealRecipient == nil {
 		return nil, nil //nolint:nilnil // nobody, as documented
 	}
@@ -40,7 +40,7 @@ func Of(ctx context.Context, tx *store.Tx, runner db.Runner) (*Verified, error) 
 	}
 	claim.Recovery = public(brought.KeyID, brought.SigningKey, brought.Recipient)
 	claim.Signed, claim.Handover = brought.Change, brought.Handover
-	if claim.Consented, err = tx.ConsentedReplacement(ctx, db.ConsentedReplacementParams{RunnerID: runner.ID, Key: claim.MachineKey}); err != nil {
+	if claim.Consented, err = tx.ConsentedReplacement(ctx, ctldb.ConsentedReplacementParams{RunnerID: runner.ID, Key: claim.MachineKey}); err != nil {
 		return nil, fmt.Errorf("read consent: %w", err)
 	}
 	var before *Verified
@@ -72,8 +72,8 @@ func Of(ctx context.Context, tx *store.Tx, runner db.Runner) (*Verified, error) 
 	}
 }
 
-func keep(ctx context.Context, tx *store.Tx, install string, number int32, d Decision) error {
-	row := db.AddRecipientParams{
+func keep(ctx context.Context, tx *database.Tx, install string, number int32, d Decision) error {
+	row := ctldb.AddRecipientParams{
 		InstallID: install, Number: number, MachineKey: d.To.MachineKey, SealRecipient: d.To.SealRecipient, Reason: d.Reason, Evidence: d.Evidence,
 	}
 	if r := d.To.Recovery; r != nil {
@@ -86,7 +86,7 @@ func keep(ctx context.Context, tx *store.Tx, install string, number int32, d Dec
 }
 
 // leave leaves something for the org's chain, in which it is recorded once.
-func leave(ctx context.Context, tx *store.Tx, runnerID, kind string, c Claim, detail map[string]any) error {
+func leave(ctx context.Context, tx *database.Tx, runnerID, kind string, c Claim, detail map[string]any) error {
 	key, err := capsule.ParsePublicKey(c.MachineKey)
 	if err != nil {
 		return fmt.Errorf("key of runner %s: %w", runnerID, err)
@@ -99,7 +99,7 @@ func leave(ctx context.Context, tx *store.Tx, runnerID, kind string, c Claim, de
 	if n, ok := detail["number"]; ok {
 		subject += fmt.Sprintf(" number %v", n)
 	}
-	if _, err := tx.RaiseAlarm(ctx, db.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: kind, Subject: subject, Detail: raw}); err != nil {
+	if _, err := tx.RaiseAlarm(ctx, ctldb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: kind, Subject: subject, Detail: raw}); err != nil {
 		return fmt.Errorf("raise alarm: %w", err)
 	}
 	return nil

@@ -7,22 +7,22 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // App reads the app as a release pins it.
-func App(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App, error) {
+func App(ctx context.Context, q *ctldb.Queries, releaseID string) (*appconfig.App, error) {
 	app, _, err := read(ctx, q, releaseID)
 	return app, err
 }
 
 // Named is App with the name that the app has now.
-func Named(ctx context.Context, q *db.Queries, releaseID string) (app *appconfig.App, name string, err error) {
+func Named(ctx context.Context, q *ctldb.Queries, releaseID string) (app *appconfig.App, name string, err error) {
 	app, row, err := read(ctx, q, releaseID)
 	return app, row.AppName, err
 }
 
-func read(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App, db.ConfigBodyOfReleaseRow, error) {
+func read(ctx context.Context, q *ctldb.Queries, releaseID string) (*appconfig.App, ctldb.ConfigBodyOfReleaseRow, error) {
 	row, err := q.ConfigBodyOfRelease(ctx, releaseID)
 	if err != nil {
 		return nil, row, fmt.Errorf("read config of release %s: %w", releaseID, err)
@@ -36,7 +36,7 @@ func read(ctx context.Context, q *db.Queries, releaseID string) (*appconfig.App,
 
 // InForce reads the app as a release pins it, without the actions that need a
 // component that can be off and is not there: they could only fail.
-func InForce(ctx context.Context, q *db.Queries, installID, releaseID string) (*appconfig.App, error) {
+func InForce(ctx context.Context, q *ctldb.Queries, installID, releaseID string) (*appconfig.App, error) {
 	app, err := App(ctx, q, releaseID)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func InForce(ctx context.Context, q *db.Queries, installID, releaseID string) (*
 }
 
 // Needs reads what each component of a release needs, by name.
-func Needs(ctx context.Context, q *db.Queries, releaseID string) (map[string][]string, error) {
+func Needs(ctx context.Context, q *ctldb.Queries, releaseID string) (map[string][]string, error) {
 	app, err := App(ctx, q, releaseID)
 	if err != nil {
 		return nil, err

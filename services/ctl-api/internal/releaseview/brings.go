@@ -6,12 +6,12 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Brings reads what a release brings, as a runner accepts it: its scripts and
 // the digests of its artifacts.
-func Brings(ctx context.Context, q *db.Queries, releaseID string) (jobspec.Release, error) {
+func Brings(ctx context.Context, q *ctldb.Queries, releaseID string) (jobspec.Release, error) {
 	app, row, err := read(ctx, q, releaseID)
 	if err != nil {
 		return jobspec.Release{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Item is what a release has of one resource: the revision and its artifact.
@@ -21,13 +21,13 @@ type Item struct {
 // Resource is one of an install whose inputs are at a version, which says what
 // the install overrides.
 type Resource struct {
-	Row           db.Resource
+	Row           ctldb.Resource
 	InputsVersion int32
 }
 
 // ItemOf reads what a release has of a resource. A resource that the release does
 // not have is an error.
-func ItemOf(ctx context.Context, q *db.Queries, releaseID string, of Resource) (Item, error) {
+func ItemOf(ctx context.Context, q *ctldb.Queries, releaseID string, of Resource) (Item, error) {
 	items, err := q.ReleaseItemsOf(ctx, releaseID)
 	if err != nil {
 		return Item{}, fmt.Errorf("read release items: %w", err)
@@ -50,11 +50,11 @@ func ItemOf(ctx context.Context, q *db.Queries, releaseID string, of Resource) (
 }
 
 // Overrides reads what a version of an install's inputs overrides, by component.
-func Overrides(ctx context.Context, q *db.Queries, installID string, version int32) (map[string]appconfig.InstallComponent, error) {
+func Overrides(ctx context.Context, q *ctldb.Queries, installID string, version int32) (map[string]appconfig.InstallComponent, error) {
 	if version == 0 {
 		return nil, nil
 	}
-	row, err := q.GetInputs(ctx, db.GetInputsParams{InstallID: installID, Version: version})
+	row, err := q.GetInputs(ctx, ctldb.GetInputsParams{InstallID: installID, Version: version})
 	if err != nil {
 		return nil, fmt.Errorf("read inputs: %w", err)
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Probes lists what a runner looks at by itself: the components of an install
 // that are live in a cluster, each as its live release has it. app is that of
 // the install's own release, which most components stand on.
-func Probes(ctx context.Context, q *db.Queries, install db.Install, app *appconfig.App) ([]jobspec.Probe, error) {
+func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *appconfig.App) ([]jobspec.Probe, error) {
 	resources, err := q.ResourcesOfInstall(ctx, install.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read resources: %w", err)
@@ -22,7 +22,7 @@ func Probes(ctx context.Context, q *db.Queries, install db.Install, app *appconf
 	var probes []jobspec.Probe
 	releases := map[string]pinned{}
 	for _, res := range resources {
-		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kind(res.Type).OnCluster() {
+		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kinds[jobspec.Kind(res.Type)].Probe() {
 			continue
 		}
 		live, known := releases[*res.LiveReleaseID]
@@ -56,7 +56,7 @@ type pinned struct {
 }
 
 // read fills in what is not known of a release yet.
-func (p *pinned) read(ctx context.Context, q *db.Queries, releaseID string) error {
+func (p *pinned) read(ctx context.Context, q *ctldb.Queries, releaseID string) error {
 	items, err := q.ReleaseItemsOf(ctx, releaseID)
 	if err != nil {
 		return fmt.Errorf("read release items: %w", err)

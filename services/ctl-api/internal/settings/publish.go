@@ -11,17 +11,14 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// Channel is notified with a runner's id after a commit that published new
-// settings for it.
-const Channel = "berth_settings"
 
 // renewBefore is how long before they expire settings are signed again, though
 // nothing changed.
@@ -35,22 +32,22 @@ type Publisher struct {
 
 // Facts are what the settings of an install say.
 type Facts struct {
-	Install db.Install
-	Runner  db.Runner
+	Install ctldb.Install
+	Runner  ctldb.Runner
 	App     *appconfig.App // nil for an install that is not live
-	State   db.StateVersion
+	State   ctldb.StateVersion
 	Probes  []jobspec.Probe
 }
 
 // Publish stores a new version of an install's settings when they differ from
 // the last ones or those are about to expire. next is when it should be called
 // again.
-func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, f Facts, now time.Time) (next time.Time, err error) {
+func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now time.Time) (next time.Time, err error) {
 	s := jobspec.Settings{
 		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
 		State: f.State.Tree, StateVersion: int(f.State.Version),
 	}
-	if f.Install.State == "live" && f.App != nil {
+	if f.Install.State == model.InstallLive && f.App != nil {
 		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
@@ -76,11 +73,11 @@ func (p *Publisher) Publish(ctx context.Context, tx *store.Tx, f Facts, now time
 	if err != nil {
 		return time.Time{}, fmt.Errorf("sign settings: %w", err)
 	}
-	err = tx.InsertSettings(ctx, db.InsertSettingsParams{InstallID: f.Install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
+	err = tx.InsertSettings(ctx, ctldb.InsertSettingsParams{InstallID: f.Install.ID, Version: s.Version, Digest: digest, Envelope: envelope, ExpiresAt: s.ExpiresAt})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("store settings: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, f.Runner.ID)
+	tx.NotifyAfterCommit(model.ChannelSettings, f.Runner.ID)
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // HandoverArgs is the River job that hands a stack to the supervisor.
@@ -33,7 +33,7 @@ func (RemovalArgs) Kind() string { return "stack_removal" }
 // Handover gives the supervisor what it needs to start the runner of a stack,
 // then forgets the secrets. Doing it twice is fine: the supervisor takes the
 // same order again, and afterwards there is nothing left to hand over.
-func (s *Service) Handover(ctx context.Context, st *store.Store, supervisor *Supervisor, stackID string) error {
+func (s *Service) Handover(ctx context.Context, st *database.Store, supervisor *Supervisor, stackID string) error {
 	org, err := orgOf(ctx, st, stackID)
 	if err != nil || org == "" {
 		return err
@@ -45,15 +45,15 @@ func (s *Service) Handover(ctx context.Context, st *store.Store, supervisor *Sup
 	if err := supervisor.Start(ctx, *order); err != nil {
 		return fmt.Errorf("hand stack %s to the supervisor: %w", stackID, err)
 	}
-	return st.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		return tx.SetStackBody(ctx, db.SetStackBodyParams{ID: stackID, Body: json.RawMessage(`{}`)})
+	return st.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
+		return tx.SetStackBody(ctx, ctldb.SetStackBodyParams{ID: stackID, Body: json.RawMessage(`{}`)})
 	})
 }
 
 // order reads what is to be handed over; nil when it was already.
-func (s *Service) order(ctx context.Context, st *store.Store, org, stackID string) (*Order, error) {
+func (s *Service) order(ctx context.Context, st *database.Store, org, stackID string) (*Order, error) {
 	var order *Order
-	err := st.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err := st.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		stack, err := tx.LockStackVersion(ctx, stackID)
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil
@@ -95,9 +95,9 @@ func (s *Service) order(ctx context.Context, st *store.Store, org, stackID strin
 	return order, err
 }
 
-func orgOf(ctx context.Context, st *store.Store, objectID string) (org string, err error) {
-	err = st.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		org, err = q.OrgOfObject(ctx, objectID)
+func orgOf(ctx context.Context, st *database.Store, objectID string) (org string, err error) {
+	err = st.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+		org, err = tx.OrgOfObject(ctx, objectID)
 		return err
 	})
 	return org, err
@@ -106,7 +106,7 @@ func orgOf(ctx context.Context, st *store.Store, objectID string) (org string, e
 // HandoverWorker works HandoverArgs.
 type HandoverWorker struct {
 	river.WorkerDefaults[HandoverArgs]
-	Store      *store.Store
+	Store      *database.Store
 	Stacks     *Service
 	Supervisor *Supervisor
 }

@@ -6,24 +6,24 @@ import (
 
 	"github.com/berth-dev/berth/pkg/enrolcode"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // NewCode is a version of a stack with the code that applies it, which has not
 // been shown yet.
 type NewCode struct {
-	Stack     db.StackVersion
-	Enrolment db.Enrolment
+	Stack     ctldb.StackVersion
+	Enrolment ctldb.Enrolment
 	Code      string
 }
 
 // Code makes a version of a kubernetes stack and the code with which the
 // customer applies it. The versions and secrets before it become worthless.
 // When a machine has enrolled already, replaces must say that it is gone.
-func (s *Service) Code(ctx context.Context, tx *store.Tx, install db.Install, replaces bool, actor string) (NewCode, error) {
+func (s *Service) Code(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewCode, error) {
 	if install.StackKind != KindKubernetes {
 		return NewCode{}, fault.With(fault.Newf(fault.ErrConflict, "install %s has the stack %q, which takes no code", install.Name, install.StackKind),
 			fault.Code("stack_without_code"), fault.Remedy("make an install with the stack %q", KindKubernetes))
@@ -39,7 +39,7 @@ func (s *Service) Code(ctx context.Context, tx *store.Tx, install db.Install, re
 		return NewCode{}, fmt.Errorf("expire stack versions: %w", err)
 	}
 	phoneHome, phoneHomeHash := auth.NewSecret(auth.PhoneHomePrefix)
-	stack, err := tx.InsertStackVersion(ctx, db.InsertStackVersionParams{
+	stack, err := tx.InsertStackVersion(ctx, ctldb.InsertStackVersionParams{
 		ID: id.New(stackPrefix), InstallID: install.ID, Kind: install.StackKind, Body: []byte(`{}`),
 		PhoneHomeHash: phoneHomeHash, ExpiresAt: enrolment.Row.ExpiresAt,
 	})

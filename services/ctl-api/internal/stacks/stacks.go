@@ -11,12 +11,12 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // The kinds of stacks that can be made.
@@ -38,7 +38,7 @@ const secretTTL = 7 * 24 * time.Hour
 type Service struct {
 	Keys *keys.Ring
 	// Insert queues a River job as part of the transaction.
-	Insert func(ctx context.Context, tx *store.Tx, args river.JobArgs) error
+	Insert func(ctx context.Context, tx *database.Tx, args river.JobArgs) error
 	// RunnerAPIURL and LogURL are where runners find the control plane.
 	RunnerAPIURL string
 	LogURL       string
@@ -63,8 +63,8 @@ func (s *Service) now() time.Time {
 // Create makes the runner of an install. For a local stack it also makes the
 // first version, with the runner's enrolment, and queues the handover; other
 // stacks have no version until somebody asks for a code.
-func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, actor string) error {
-	runner, err := tx.InsertInstallRunner(ctx, db.InsertInstallRunnerParams{ID: id.New(id.Runner), InstallID: &install.ID, Name: install.Name})
+func (s *Service) Create(ctx context.Context, tx *database.Tx, install ctldb.Install, actor string) error {
+	runner, err := tx.InsertInstallRunner(ctx, ctldb.InsertInstallRunnerParams{ID: id.New(id.Runner), InstallID: &install.ID, Name: install.Name})
 	if err != nil {
 		return fmt.Errorf("make runner: %w", err)
 	}
@@ -80,7 +80,7 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 	if err != nil {
 		return err
 	}
-	stack, err := tx.InsertStackVersion(ctx, db.InsertStackVersionParams{
+	stack, err := tx.InsertStackVersion(ctx, ctldb.InsertStackVersionParams{
 		ID: id.New(stackPrefix), InstallID: install.ID, Kind: install.StackKind, Body: body,
 		PhoneHomeHash: phoneHomeHash, ExpiresAt: s.now().Add(secretTTL),
 	})
@@ -92,16 +92,16 @@ func (s *Service) Create(ctx context.Context, tx *store.Tx, install db.Install, 
 
 // NewEnrolment is an enrolment whose secret has not been shown yet.
 type NewEnrolment struct {
-	Row    db.Enrolment
+	Row    ctldb.Enrolment
 	Secret string
 }
 
 // Enrol makes a new enrolment secret for the runner of an install; those before
 // it become worthless. When a machine has enrolled already, replaces must say
 // that it is gone.
-func (s *Service) Enrol(ctx context.Context, tx *store.Tx, install db.Install, replaces bool, actor string) (NewEnrolment, error) {
+func (s *Service) Enrol(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewEnrolment, error) {
 	runner, err := tx.StackRunner(ctx, &install.ID)
-	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == "revoked" {
+	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == model.RunnerRevoked {
 		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "the runner of install %s is revoked", install.Name), fault.Code("runner_revoked"))
 	}
 	if err != nil {
@@ -117,9 +117,9 @@ func (s *Service) Enrol(ctx context.Context, tx *store.Tx, install db.Install, r
 	return s.enrol(ctx, tx, runner.ID, replaces, actor)
 }
 
-func (s *Service) enrol(ctx context.Context, tx *store.Tx, runnerID string, replaces bool, actor string) (NewEnrolment, error) {
+func (s *Service) enrol(ctx context.Context, tx *database.Tx, runnerID string, replaces bool, actor string) (NewEnrolment, error) {
 	secret, hash := auth.NewSecret(auth.EnrolmentPrefix)
-	row, err := tx.InsertEnrolment(ctx, db.InsertEnrolmentParams{
+	row, err := tx.InsertEnrolment(ctx, ctldb.InsertEnrolmentParams{
 		ID: id.New(id.Enrolment), RunnerID: runnerID, SecretHash: hash, Replaces: replaces, CreatedBy: actor, ExpiresAt: s.now().Add(secretTTL),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Service) enrol(ctx context.Context, tx *store.Tx, runnerID string, repl
 
 // Remove takes the runner of a forgotten install out of service and queues the
 // order to stop it.
-func (s *Service) Remove(ctx context.Context, tx *store.Tx, install db.Install) error {
+func (s *Service) Remove(ctx context.Context, tx *database.Tx, install ctldb.Install) error {
 	runner, err := tx.StackRunner(ctx, &install.ID)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil
@@ -142,13 +142,13 @@ func (s *Service) Remove(ctx context.Context, tx *store.Tx, install db.Install) 
 	if err := tx.ExpireEnrolments(ctx, runner.ID); err != nil {
 		return err
 	}
-	if err := tx.CloseRunnerSessions(ctx, db.CloseRunnerSessionsParams{RunnerID: runner.ID, Reason: &reason}); err != nil {
+	if err := tx.CloseRunnerSessions(ctx, ctldb.CloseRunnerSessionsParams{RunnerID: runner.ID, Reason: &reason}); err != nil {
 		return err
 	}
 	if err := tx.RevokeRunnerOfInstall(ctx, runner.ID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	if install.StackKind != KindLocal {
 		return nil // nobody here started it
 	}

@@ -14,19 +14,20 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Wanted is the tree that is asked for.
 type Wanted struct {
-	Install       db.Install
+	Install       ctldb.Install
 	InputsVersion int32 // 0 for an install without inputs
 	ReleaseID     string
 	Cause         string // kept with a new version: what it was made for
@@ -36,34 +37,34 @@ type Wanted struct {
 // stores it as a new version unless it is what the newest one holds. Sensitive
 // leaves are sealed to the install's own key; without one (no runner yet) an
 // install with sensitive inputs has no tree: ErrConflict.
-func Ensure(ctx context.Context, tx *store.Tx, ring *keys.Ring, w Wanted) (db.StateVersion, error) {
-	last, err := tx.GetStateTree(ctx, db.GetStateTreeParams{InstallID: w.Install.ID})
+func Ensure(ctx context.Context, tx *database.Tx, ring *keys.Ring, w Wanted) (ctldb.StateVersion, error) {
+	last, err := tx.GetStateTree(ctx, ctldb.GetStateTreeParams{InstallID: w.Install.ID})
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
-		return db.StateVersion{}, fmt.Errorf("read state: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("read state: %w", err)
 	}
 	b := builder{tx: tx, ring: ring, Wanted: w}
 	// Before the variables themselves: one that is set in between counts as another
 	// version the next time, and none is missed.
 	if b.variablesVersion, err = tx.AppVariablesVersion(ctx, w.Install.AppID); err != nil {
-		return db.StateVersion{}, fmt.Errorf("read version of variables: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("read version of variables: %w", err)
 	}
 	if b.runner, err = tx.InstallRunner(ctx, w.Install.ID); err != nil && !errors.Is(err, fault.ErrNotFound) {
-		return db.StateVersion{}, fmt.Errorf("read runner: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("read runner: %w", err)
 	}
 	if b.to, err = recipient.Of(ctx, tx, b.runner); err != nil {
-		return db.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("whom to seal to: %w", err)
 	}
 	same := last.Version > 0 && last.InputsVersion == w.InputsVersion && optional.Value(last.ReleaseID) == w.ReleaseID
 	if err := b.keep(last, same); err != nil {
-		return db.StateVersion{}, err
+		return ctldb.StateVersion{}, err
 	}
 	tree, err := b.build(ctx)
 	if err != nil {
-		return db.StateVersion{}, err
+		return ctldb.StateVersion{}, err
 	}
 	raw, err := capsule.Canonical(tree)
 	if err != nil {
-		return db.StateVersion{}, fmt.Errorf("encode state: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("encode state: %w", err)
 	}
 	if same {
 		old, err := capsule.Canonical(last.Tree)
@@ -77,10 +78,10 @@ func Ensure(ctx context.Context, tx *store.Tx, ring *keys.Ring, w Wanted) (db.St
 // builder makes one tree.
 type builder struct {
 	Wanted
-	tx               *store.Tx
+	tx               *database.Tx
 	ring             *keys.Ring
 	variablesVersion int32
-	runner           db.Runner           // zero when there is none
+	runner           ctldb.Runner        // zero when there is none
 	to               *recipient.Verified // nil when nobody may be sealed to
 	// inputs and variables are those of the newest version, unless they have to be
 	// made again.
@@ -91,7 +92,7 @@ type builder struct {
 // keep takes over the sealed leaves of the newest version, which differ each time
 // they are made, as long as they say the same to the same runner. same says that
 // the newest version has the wanted inputs and release.
-func (b *builder) keep(last db.StateVersion, same bool) error {
+func (b *builder) keep(last ctldb.StateVersion, same bool) error {
 	if last.Version == 0 || optional.Value(last.SealRecipient) != optional.Value(b.sealedTo()) {
 		return nil
 	}
@@ -116,19 +117,19 @@ func (b *builder) keep(last db.StateVersion, same bool) error {
 }
 
 // store keeps a tree as a new version.
-func (b *builder) store(ctx context.Context, version int32, tree json.RawMessage) (db.StateVersion, error) {
-	next := db.StateVersion{
+func (b *builder) store(ctx context.Context, version int32, tree json.RawMessage) (ctldb.StateVersion, error) {
+	next := ctldb.StateVersion{
 		OrgID: b.Install.OrgID, InstallID: b.Install.ID, Version: version, Tree: tree, InputsVersion: b.InputsVersion,
 		VariablesVersion: b.variablesVersion, SealRecipient: b.sealedTo(), ReleaseID: optional.Of(b.ReleaseID), Cause: b.Cause,
 	}
-	err := b.tx.InsertStateVersion(ctx, db.InsertStateVersionParams{
+	err := b.tx.InsertStateVersion(ctx, ctldb.InsertStateVersionParams{
 		InstallID: next.InstallID, Version: version, Tree: tree, InputsVersion: next.InputsVersion,
 		VariablesVersion: next.VariablesVersion, SealRecipient: next.SealRecipient, ReleaseID: next.ReleaseID, Cause: next.Cause,
 	})
 	if err != nil {
-		return db.StateVersion{}, fmt.Errorf("store state: %w", err)
+		return ctldb.StateVersion{}, fmt.Errorf("store state: %w", err)
 	}
-	return next, b.tx.SetInstallStateVersion(ctx, db.SetInstallStateVersionParams{ID: next.InstallID, Version: version})
+	return next, b.tx.SetInstallStateVersion(ctx, ctldb.SetInstallStateVersionParams{ID: next.InstallID, Version: version})
 }
 
 func (b *builder) build(ctx context.Context) (map[string]any, error) {
@@ -156,7 +157,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 		declared = app.Inputs
 	}
 	if b.runner.ID != "" {
-		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: b.runner.State}
+		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: string(b.runner.State)}
 	}
 	if parts.Inputs, err = b.readInputs(ctx, declared); err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 		return nil, fmt.Errorf("read stack: %w", err)
 	}
 	if err == nil {
-		parts.Stack = interpolate.Stack{Populated: stack.State == "active", Status: stack.State}
+		parts.Stack = interpolate.Stack{Populated: stack.State == model.StackActive, Status: string(stack.State)}
 		if parts.Stack.Outputs, err = object("outputs of the stack", stack.Outputs); err != nil {
 			return nil, err
 		}
@@ -200,7 +201,7 @@ func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (m
 		}
 	}
 	if b.InputsVersion > 0 {
-		row, err := b.tx.GetInputs(ctx, db.GetInputsParams{InstallID: b.Install.ID, Version: b.InputsVersion})
+		row, err := b.tx.GetInputs(ctx, ctldb.GetInputsParams{InstallID: b.Install.ID, Version: b.InputsVersion})
 		if err != nil {
 			return nil, fmt.Errorf("read inputs: %w", err)
 		}
@@ -324,7 +325,7 @@ func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
 	}
 	parts.Actions = map[string]interpolate.Action{}
 	for _, row := range rows {
-		a := interpolate.Action{Populated: true, Status: row.State, ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
+		a := interpolate.Action{Populated: true, Status: string(row.State), ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
 		outputs, err := object("outputs of action "+row.Action, row.Outputs)
 		if err != nil {
 			return err

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // alarmBatch is how many alarms one transaction records: it holds the head of
@@ -20,8 +20,8 @@ const alarmBatch = 50
 func (t *Tender) recordAlarms(ctx context.Context, org string, install *string) error {
 	for {
 		found := 0
-		err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-			alarms, err := tx.UnrecordedAlarms(ctx, db.UnrecordedAlarmsParams{InstallID: install, Most: alarmBatch})
+		err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
+			alarms, err := tx.UnrecordedAlarms(ctx, ctldb.UnrecordedAlarmsParams{InstallID: install, Most: alarmBatch})
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func (t *Tender) recordAlarms(ctx context.Context, org string, install *string) 
 }
 
 // describe is what the chain says of an alarm.
-func describe(a db.UnrecordedAlarmsRow) string {
+func describe(a ctldb.UnrecordedAlarmsRow) string {
 	if a.Kind == recipient.Trusted { // no alarm: whom secrets are sealed to from now on
 		return fmt.Sprintf("seals to %s since %s: %s", a.Subject, a.CreatedAt.UTC().Format(time.RFC3339), a.Detail)
 	}

@@ -21,20 +21,22 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/tend"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // noLater drops wake-ups for later: the test calls Advance itself.
 type noLater struct{}
 
-func (noLater) WakeWorkflowAt(context.Context, *store.Tx, string, time.Time) error { return nil }
-func (noLater) WakeInstallAt(context.Context, *store.Tx, string, time.Time) error  { return nil }
+func (noLater) WakeWorkflowAt(context.Context, *database.Tx, string, time.Time) error { return nil }
+func (noLater) WakeInstallAt(context.Context, *database.Tx, string, time.Time) error  { return nil }
 
 // rig is an org with an install, its runner and a Build Runner.
 type rig struct {
@@ -51,7 +53,7 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ring, ctl := keys.New(master), pg.AsRole(store.RoleCtl)
+	ring, ctl := keys.New(master), database.New(pg.AsRole(store.RoleCtl))
 	made, err := access.CreateOrg(t.Context(), ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +83,7 @@ func (r *rig) exec(sql string, args ...any) {
 func (r *rig) raise(runner, kind, subject string) {
 	r.t.Helper()
 	err := r.pg.AsRole(store.RoleRunner).Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.RaiseAlarm(ctx, db.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runner, Kind: kind, Subject: subject, Detail: json.RawMessage(`{"n":1}`)})
+		_, err := runnerdb.New(tx.DB()).RaiseAlarm(ctx, runnerdb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runner, Kind: kind, Subject: subject, Detail: json.RawMessage(`{"n":1}`)})
 		return err
 	})
 	if err != nil {
@@ -108,9 +110,9 @@ func (r *rig) recorded() []string {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var rows []db.ListChainRecordsRow
-	err = r.tender.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = tx.ListChainRecords(ctx, db.ListChainRecordsParams{Chain: r.org, Most: 1000})
+	var rows []ctldb.ListChainRecordsRow
+	err = r.tender.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) (err error) {
+		rows, err = tx.ListChainRecords(ctx, ctldb.ListChainRecordsParams{Chain: r.org, Most: 1000})
 		return err
 	})
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 // as runner-api stored it, so that its writer cannot rewrite or cut it unseen.
 // An anchor that is not due yet gets another look when it is.
 func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time.Time) error {
-	err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err := t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		install, err := tx.LockInstallRow(ctx, installID) // one at a time
 		if err != nil {
 			return err
@@ -43,7 +43,7 @@ func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time
 		case due.After(now):
 			return t.Waker.WakeInstallAt(ctx, tx, installID, due)
 		}
-		err = tx.MoveAnchoredHead(ctx, db.MoveAnchoredHeadParams{InstallID: installID, Seq: head.Seq, Hash: head.Hash, AnchoredAt: now})
+		err = tx.MoveAnchoredHead(ctx, ctldb.MoveAnchoredHeadParams{InstallID: installID, Seq: head.Seq, Hash: head.Hash, AnchoredAt: now})
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (t *Tender) anchorHead(ctx context.Context, org, installID string, now time
 
 // anchorDue is when the head should be recorded: the zero time means now. grown
 // is false when the last one says it all.
-func anchorDue(head db.HeadToAnchorRow) (due time.Time, grown bool) {
+func anchorDue(head ctldb.HeadToAnchorRow) (due time.Time, grown bool) {
 	switch {
 	case head.Seq <= head.AnchoredSeq:
 		return time.Time{}, false

@@ -16,8 +16,10 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 )
 
 // runnerChain writes an install's chain, and copies it as runner-api does.
@@ -44,11 +46,12 @@ func (c *runnerChain) add(what string) {
 	}
 	hash := sha256.Sum256(line.Raw)
 	err = c.r.pg.AsRole(store.RoleRunner).Tx(t.Context(), c.r.org, func(ctx context.Context, tx *store.Tx) error {
-		add := db.RunnerAddChainRecordsParams{Chain: c.r.install, Seqs: []int64{line.Seq}, Prevs: [][]byte{{}}, Hashes: [][]byte{hash[:]}, Bodies: [][]byte{line.Raw}}
-		if err := tx.RunnerAddChainRecords(ctx, add); err != nil {
+		q := runnerdb.New(tx.DB())
+		add := runnerdb.RunnerAddChainRecordsParams{Chain: c.r.install, Seqs: []int64{line.Seq}, Prevs: [][]byte{{}}, Hashes: [][]byte{hash[:]}, Bodies: [][]byte{line.Raw}}
+		if err := q.RunnerAddChainRecords(ctx, add); err != nil {
 			return err
 		}
-		return tx.RunnerMoveChainHead(ctx, db.RunnerMoveChainHeadParams{Chain: c.r.install, Seq: line.Seq, Hash: hash[:]})
+		return q.RunnerMoveChainHead(ctx, runnerdb.RunnerMoveChainHeadParams{Chain: c.r.install, Seq: line.Seq, Hash: hash[:]})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +70,8 @@ func (r *rig) orgChain() (records []chain.Record, raw []byte, keys map[string]ed
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	err = r.tender.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.ListChainRecords(ctx, db.ListChainRecordsParams{Chain: r.org, Most: 1000})
+	err = r.tender.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.ListChainRecords(ctx, ctldb.ListChainRecordsParams{Chain: r.org, Most: 1000})
 		for _, row := range rows {
 			record, err := chain.ParseRecord(row.Body)
 			if err != nil {

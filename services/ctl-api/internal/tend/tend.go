@@ -15,24 +15,25 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/recipient"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Waker has an install looked at again at a later time.
 type Waker interface {
-	WakeInstallAt(ctx context.Context, tx *store.Tx, installID string, at time.Time) error
+	WakeInstallAt(ctx context.Context, tx *database.Tx, installID string, at time.Time) error
 }
 
 // Tender looks after installs. Any number may run side by side.
 type Tender struct {
-	Store     *store.Store
+	Store     *database.Store
 	Waker     Waker
 	Publisher *settings.Publisher
 	Log       *slog.Logger
@@ -49,7 +50,7 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 		now = t.Now().UTC()
 	}
 	var org string
-	err := t.Store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+	err := t.Store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
 		org, err = tx.OrgOfObject(ctx, objectID)
 		return err
 	})
@@ -69,7 +70,7 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 	if err := t.anchorHead(ctx, org, objectID, now); err != nil {
 		return fmt.Errorf("tend install %s: %w", objectID, err)
 	}
-	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error { return t.look(ctx, tx, objectID, now) })
+	err = t.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error { return t.look(ctx, tx, objectID, now) })
 	if err == nil {
 		err = t.recordAlarms(ctx, org, &objectID) // those of this look
 	}
@@ -80,7 +81,7 @@ func (t *Tender) Advance(ctx context.Context, objectID string) error {
 }
 
 // look does it in one transaction, under the install's row.
-func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now time.Time) error {
+func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, now time.Time) error {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 	if err != nil {
 		return err
 	}
-	if runner.SealRecipient == nil || install.State == "forgotten" {
+	if runner.SealRecipient == nil || install.State == model.InstallForgotten {
 		return nil // nobody to publish for
 	}
 	// What it left for the org's chain is committed with this look.
@@ -115,7 +116,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 		return nil // a machine that took the place of another without a handover
 	}
 	var app *appconfig.App
-	var state db.StateVersion
+	var state ctldb.StateVersion
 	if install.ReleaseID != nil {
 		if app, err = releaseview.InForce(ctx, tx.Queries, install.ID, *install.ReleaseID); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (t *Tender) look(ctx context.Context, tx *store.Tx, installID string, now t
 		}
 	}
 	var probes []jobspec.Probe
-	if install.State == "live" {
+	if install.State == model.InstallLive {
 		if probes, err = releaseview.Probes(ctx, tx.Queries, install, app); err != nil {
 			return err
 		}

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Values are the variables of an app in clear, apart by whether they may be
@@ -19,7 +19,7 @@ type Values struct {
 }
 
 // Read opens the variables of an app.
-func Read(ctx context.Context, tx *store.Tx, ring sealer, appID string) (Values, error) {
+func Read(ctx context.Context, tx *database.Tx, ring sealer, appID string) (Values, error) {
 	rows, err := tx.ListAppVariables(ctx, appID)
 	if err != nil {
 		return Values{}, fmt.Errorf("read variables: %w", err)
@@ -40,7 +40,7 @@ func Read(ctx context.Context, tx *store.Tx, ring sealer, appID string) (Values,
 }
 
 // IsSensitive says whether a variable's value is a secret.
-func IsSensitive(row db.AppVariable) bool { return row.Sealed != nil }
+func IsSensitive(row ctldb.AppVariable) bool { return row.Sealed != nil }
 
 // sealedValue is what is sealed of a variable: also which it is, so that one
 // row's secret cannot be passed off as another's.
@@ -58,7 +58,7 @@ func sealValue(ring sealer, orgID, appID string, v Variable) ([]byte, error) {
 	return ring.Seal(keys.VariableAtRest(orgID, appID, v.Name), raw)
 }
 
-func valueOf(ring sealer, row db.AppVariable) (string, error) {
+func valueOf(ring sealer, row ctldb.AppVariable) (string, error) {
 	if !IsSensitive(row) {
 		return optional.Value(row.Value), nil
 	}

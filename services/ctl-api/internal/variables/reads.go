@@ -10,8 +10,8 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // Reader is what reads a variable: the sandbox, a component or an action.
@@ -23,7 +23,7 @@ type Reads []check.VariableRead
 
 // ReadsOf finds them in the newest config of an app; without one, nothing reads
 // anything.
-func ReadsOf(ctx context.Context, tx *store.Tx, appID string) (Reads, error) {
+func ReadsOf(ctx context.Context, tx *database.Tx, appID string) (Reads, error) {
 	config, err := tx.NewestConfig(ctx, appID)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, nil

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
@@ -62,7 +62,7 @@ type sealer interface {
 
 // Set sets a variable of an app and wakes its installs. One that is like that
 // already stays as it is: changed is false.
-func Set(ctx context.Context, tx *store.Tx, ring sealer, appID string, v Variable, actor string) (row db.AppVariable, changed bool, err error) {
+func Set(ctx context.Context, tx *database.Tx, ring sealer, appID string, v Variable, actor string) (row ctldb.AppVariable, changed bool, err error) {
 	if err := v.check(); err != nil {
 		return row, false, err
 	}
@@ -88,7 +88,7 @@ func Set(ctx context.Context, tx *store.Tx, ring sealer, appID string, v Variabl
 		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app has at most %d variables, of %d KiB together", maxVariables, maxTotalBytes>>10),
 			fault.Code("too_many_variables"), fault.Remedy("delete some, or put what is large into files of the app folder"))
 	}
-	set := db.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: actor}
+	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: actor}
 	if v.Sensitive {
 		if set.Sealed, err = sealValue(ring, tx.OrgID(), appID, v); err != nil {
 			return row, false, err
@@ -104,7 +104,7 @@ func Set(ctx context.Context, tx *store.Tx, ring sealer, appID string, v Variabl
 }
 
 // isNow says whether a variable is stored just so.
-func isNow(ring sealer, row db.AppVariable, v Variable) (bool, error) {
+func isNow(ring sealer, row ctldb.AppVariable, v Variable) (bool, error) {
 	if IsSensitive(row) != v.Sensitive {
 		return false, nil
 	}
@@ -114,9 +114,9 @@ func isNow(ring sealer, row db.AppVariable, v Variable) (bool, error) {
 
 // Delete deletes a variable of an app and wakes its installs. One that is not
 // there is ErrNotFound.
-func Delete(ctx context.Context, tx *store.Tx, app db.App, name string) (db.AppVariable, error) {
+func Delete(ctx context.Context, tx *database.Tx, app ctldb.App, name string) (ctldb.AppVariable, error) {
 	if err := lockApp(ctx, tx, app.ID); err != nil {
-		return db.AppVariable{}, err
+		return ctldb.AppVariable{}, err
 	}
 	row, err := Get(ctx, tx, app, name)
 	if err != nil {
@@ -125,12 +125,12 @@ func Delete(ctx context.Context, tx *store.Tx, app db.App, name string) (db.AppV
 	if row.Version, err = changedNow(ctx, tx, app.ID); err != nil {
 		return row, err
 	}
-	return row, tx.DeleteAppVariable(ctx, db.DeleteAppVariableParams{AppID: app.ID, Name: name})
+	return row, tx.DeleteAppVariable(ctx, ctldb.DeleteAppVariableParams{AppID: app.ID, Name: name})
 }
 
 // Get returns a variable as it is stored. One that is not there is ErrNotFound.
-func Get(ctx context.Context, tx *store.Tx, app db.App, name string) (db.AppVariable, error) {
-	row, err := tx.GetAppVariable(ctx, db.GetAppVariableParams{AppID: app.ID, Name: name})
+func Get(ctx context.Context, tx *database.Tx, app ctldb.App, name string) (ctldb.AppVariable, error) {
+	row, err := tx.GetAppVariable(ctx, ctldb.GetAppVariableParams{AppID: app.ID, Name: name})
 	if errors.Is(err, fault.ErrNotFound) {
 		return row, fault.With(fault.Newf(fault.ErrNotFound, "app %s has no variable %q", app.Name, name),
 			fault.Remedy("berth apps variables list %s (shows what there is)", app.Name))
@@ -139,7 +139,7 @@ func Get(ctx context.Context, tx *store.Tx, app db.App, name string) (db.AppVari
 }
 
 // lockApp lets changes of one app's variables go one after the other.
-func lockApp(ctx context.Context, tx *store.Tx, appID string) error {
+func lockApp(ctx context.Context, tx *database.Tx, appID string) error {
 	app, err := tx.LockApp(ctx, appID)
 	if err == nil && app.DeletedAt != nil {
 		err = fault.Newf(fault.ErrConflict, "app %q was deleted meanwhile", app.Name)
@@ -149,7 +149,7 @@ func lockApp(ctx context.Context, tx *store.Tx, appID string) error {
 
 // changedNow counts a change and wakes the installs, whose runners have settings
 // that may be made of the variables.
-func changedNow(ctx context.Context, tx *store.Tx, appID string) (int32, error) {
+func changedNow(ctx context.Context, tx *database.Tx, appID string) (int32, error) {
 	version, err := tx.NextAppVariablesVersion(ctx, appID)
 	if err != nil {
 		return 0, fmt.Errorf("count change of variables: %w", err)

@@ -4,25 +4,26 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
-	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // act does the one thing that was decided.
-func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	switch d.Do {
 	case flow.DoStartWorkflow:
 		return startWorkflow(ctx, tx, s)
 	case flow.DoFinishWorkflow:
 		return finishWorkflow(ctx, tx, s, d)
 	case flow.DoStartStep:
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepRunning})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepRunning})
 	case flow.DoWaitStep:
 		if err := e.Waker.WakeWorkflowAt(ctx, tx, s.workflow.ID, d.Wait.Deadline); err != nil {
 			return err
 		}
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepWaiting, wait: d.Wait})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait})
 	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
 		return endStep(ctx, tx, s, d)
 	case flow.DoPutOff:
@@ -37,7 +38,7 @@ func (e *Engine) act(ctx context.Context, tx *store.Tx, s subject, d flow.Decisi
 
 // actOnChange does what is about the change of a step: it reads that and its
 // resource as they are, with their bulk.
-func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func (e *Engine) actOnChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	if s.step.ChangeID != nil {
 		c, err := tx.GetChange(ctx, *s.step.ChangeID)
 		if err != nil {
@@ -71,16 +72,16 @@ func (e *Engine) actOnChange(ctx context.Context, tx *store.Tx, s subject, d flo
 }
 
 // cancelJob asks the runner to stop a job.
-func cancelJob(ctx context.Context, tx *store.Tx, s subject, jobID string) error {
+func cancelJob(ctx context.Context, tx *database.Tx, s subject, jobID string) error {
 	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	tx.NotifyAfterCommit(model.ChannelJobs, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": jobID, "step": s.step.Name, "cancel": true}))
 }
 
 // tell appends to the workflow's record. What has no value is left out.
-func tell(ctx context.Context, tx *store.Tx, e events.Event) error {
+func tell(ctx context.Context, tx *database.Tx, e events.Event) error {
 	for k, v := range e.Body {
 		if v == nil || v == "" {
 			delete(e.Body, k)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Answer is a person's decision on a change.
@@ -35,7 +35,7 @@ type Seen struct{ ChangeID, EffectDigest string }
 // Errors: ErrConflict with code not_proposed when a change waits for no
 // decision, effect_changed when the digest is not the proposed one; ErrInvalid
 // when the changes are not of one workflow.
-func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
+func Decide(ctx context.Context, tx *database.Tx, a Answer) error {
 	c, err := tx.GetChange(ctx, a.ChangeID)
 	if err != nil {
 		return fmt.Errorf("read change: %w", err)
@@ -58,7 +58,7 @@ func Decide(ctx context.Context, tx *store.Tx, a Answer) error {
 }
 
 // decideOne answers one change of a workflow whose row is locked.
-func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) error {
+func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string) error {
 	c, err := tx.LockChange(ctx, a.ChangeID)
 	if err != nil {
 		return fmt.Errorf("lock change: %w", err)
@@ -66,7 +66,7 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 	if c.WorkflowID != workflowID {
 		return fault.Newf(fault.ErrInvalid, "change %s is of another workflow: decide on it by itself", c.ID)
 	}
-	if c.State != flow.ChangeProposed {
+	if c.State != model.ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
 	if a.EffectDigest != optional.Value(c.EffectDigest) {
@@ -74,21 +74,21 @@ func decideOne(ctx context.Context, tx *store.Tx, a Answer, workflowID string) e
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
 	}
-	answer, state := "approve", flow.ChangeApproved
+	answer, state := "approve", model.ChangeApproved
 	if a.Approve {
 		err = tx.ApproveChange(ctx, c.ID)
 	} else {
-		answer, state = "deny", flow.ChangeDenied
+		answer, state = "deny", model.ChangeDenied
 		reason := "denied by " + a.Actor
 		if a.Note != "" {
 			reason += ": " + a.Note
 		}
-		err = tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: &reason})
+		err = tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: &reason})
 	}
 	if err != nil {
 		return fmt.Errorf("%s change: %w", answer, err)
 	}
-	err = tx.InsertDecision(ctx, db.InsertDecisionParams{
+	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
 		ID: id.New(id.Decision), ChangeID: c.ID, Answer: answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: "person", Note: a.Note,
 	})
 	if err != nil {
@@ -107,12 +107,12 @@ type Standing struct {
 
 // ApproveAll makes a standing answer for a workflow: what it proposes now and
 // later is approved.
-func ApproveAll(ctx context.Context, tx *store.Tx, a Standing) error {
+func ApproveAll(ctx context.Context, tx *database.Tx, a Standing) error {
 	w, err := tx.LockWorkflow(ctx, a.WorkflowID)
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if flow.Finished(w.State) {
+	if w.State.Finished() {
 		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
 	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
@@ -126,12 +126,12 @@ func ApproveAll(ctx context.Context, tx *store.Tx, a Standing) error {
 
 // Cancel asks a workflow to stop at the next safe point. One that is finished
 // stays as it is.
-func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
+func Cancel(ctx context.Context, tx *database.Tx, workflowID, actor string) error {
 	w, err := tx.LockWorkflow(ctx, workflowID)
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if flow.Finished(w.State) || w.CancelRequestedAt != nil {
+	if w.State.Finished() || w.CancelRequestedAt != nil {
 		return nil
 	}
 	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
@@ -147,7 +147,7 @@ func Cancel(ctx context.Context, tx *store.Tx, workflowID, actor string) error {
 // with it and with everything behind it.
 //
 // Errors: ErrConflict unless the step failed.
-func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID string, err error) {
+func Retry(ctx context.Context, tx *database.Tx, stepID, actor string) (workflowID string, err error) {
 	step, err := tx.GetStep(ctx, stepID)
 	if err != nil {
 		return "", fmt.Errorf("read step: %w", err)
@@ -158,25 +158,25 @@ func Retry(ctx context.Context, tx *store.Tx, stepID, actor string) (workflowID 
 	if step, err = tx.GetStep(ctx, stepID); err != nil {
 		return "", fmt.Errorf("read step: %w", err)
 	}
-	if step.State != flow.StepFailed {
+	if step.State != model.StepFailed {
 		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step is retried", step.Name, step.State)
 	}
 	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
 	if err != nil {
 		return "", fmt.Errorf("read workflow: %w", err)
 	}
-	if w.State == flow.WorkflowCancelled {
+	if w.State == model.WorkflowCancelled {
 		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
 	}
 	if err := tx.RetryStep(ctx, step.ID); err != nil {
 		return "", fmt.Errorf("retry step: %w", err)
 	}
-	if w.State == flow.WorkflowFailed {
-		if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: w.ID, State: flow.WorkflowRunning}); err != nil {
+	if w.State == model.WorkflowFailed {
+		if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: w.ID, State: model.WorkflowRunning}); err != nil {
 			return "", err
 		}
 	}
-	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": model.StepPending, "retried_by": actor}}); err != nil {
 		return "", err
 	}
 	return w.ID, tx.WakeWorkflow(ctx, w.ID)

@@ -9,16 +9,13 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// jobsChannel is notified with a runner's id when there is something for it to
-// do or to stop.
-const jobsChannel = "berth_jobs"
 
 // newSpec fills what all jobs of the install have in common.
 func newSpec(s subject, kind jobspec.Kind, op jobspec.Operation, timeout time.Duration) jobspec.Spec {
@@ -44,7 +41,7 @@ type job struct {
 
 // dispatch stores a job with its order for the install's runner, and wakes the
 // runner once it is committed.
-func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) error {
+func (e *Engine) dispatch(ctx context.Context, tx *database.Tx, s subject, j job) error {
 	spec := j.spec
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("job for step %s: %w", s.step.Name, err)
@@ -56,7 +53,7 @@ func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) e
 	if err != nil {
 		return fmt.Errorf("order for step %s: %w", s.step.Name, err)
 	}
-	p := db.InsertRunnerJobParams{
+	p := ctldb.InsertRunnerJobParams{
 		ID: spec.JobID, RunnerID: s.runner.id, InstallID: &s.install.ID, StepID: &s.step.ID, WorkflowID: &s.workflow.ID,
 		ChangeID: optional.Of(spec.ChangeID), ResourceID: s.step.ResourceID,
 		Kind: string(spec.Kind), Operation: string(spec.Operation), Mutates: spec.Mutates(),
@@ -66,12 +63,12 @@ func (e *Engine) dispatch(ctx context.Context, tx *store.Tx, s subject, j job) e
 	if err := tx.InsertRunnerJob(ctx, p); err != nil {
 		return fmt.Errorf("store job for step %s: %w", s.step.Name, err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	tx.NotifyAfterCommit(model.ChannelJobs, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": spec.JobID, "step": s.step.Name, "operation": string(spec.Operation)}))
 }
 
 // order signs what the runner is to do with the org's dispatch key.
-func (e *Engine) order(ctx context.Context, tx *store.Tx, s subject, j job) (order.Signed, error) {
+func (e *Engine) order(ctx context.Context, tx *database.Tx, s subject, j job) (order.Signed, error) {
 	key, err := e.Keys.Dispatch(ctx, tx)
 	if err != nil {
 		return order.Signed{}, err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -19,13 +20,13 @@ const maxMoves = 10_000
 
 // Waker makes Advance run again for a workflow at a later time.
 type Waker interface {
-	WakeWorkflowAt(ctx context.Context, tx *store.Tx, workflowID string, at time.Time) error
+	WakeWorkflowAt(ctx context.Context, tx *database.Tx, workflowID string, at time.Time) error
 }
 
 // Engine moves workflows. It keeps no state: any number of them may
 // run side by side on one database.
 type Engine struct {
-	Store *store.Store
+	Store *database.Store
 	Waker Waker
 	// Keys opens what is sealed per org at rest: sensitive inputs and the private
 	// half of the dispatch key.
@@ -64,7 +65,7 @@ func (e *Engine) Advance(ctx context.Context, workflowID string) error {
 
 // move does the one next thing, in one transaction.
 func (e *Engine) move(ctx context.Context, workflowID string, of *traced) (done bool, err error) {
-	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *store.Tx) error {
+	err = e.Store.TxOf(ctx, workflowID, func(ctx context.Context, tx *database.Tx) error {
 		r, err := load(ctx, tx, workflowID, e.now())
 		if err != nil {
 			return err

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/seal"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -38,7 +39,7 @@ import (
 type rig struct {
 	t       testing.TB
 	admin   *pgxpool.Pool
-	ctl     *store.Store
+	ctl     *database.Store
 	engine  *workflow.Engine
 	org     string
 	install string
@@ -54,8 +55,8 @@ type rig struct {
 // noLater drops wake-ups for later: the test calls Advance itself.
 type noLater struct{}
 
-func (noLater) WakeWorkflowAt(context.Context, *store.Tx, string, time.Time) error { return nil }
-func (noLater) WakeInstallAt(context.Context, *store.Tx, string, time.Time) error  { return nil }
+func (noLater) WakeWorkflowAt(context.Context, *database.Tx, string, time.Time) error { return nil }
+func (noLater) WakeInstallAt(context.Context, *database.Tx, string, time.Time) error  { return nil }
 
 // newRig makes it; change may make another app of the example.
 func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
@@ -67,7 +68,7 @@ func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 		t.Fatal(err)
 	}
 	ring := keys.New(master)
-	r := &rig{t: t, admin: pg.Admin(), ctl: pg.AsRole(store.RoleCtl)}
+	r := &rig{t: t, admin: pg.Admin(), ctl: database.New(pg.AsRole(store.RoleCtl))}
 	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: ring, Log: slog.New(slog.DiscardHandler)}
 	made, err := access.CreateOrg(ctx, r.ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
 	if err != nil {
@@ -178,7 +179,7 @@ func (r *rig) start(req workflow.Request) string {
 	r.t.Helper()
 	var workflowID string
 	req.InstallID, req.Actor = r.install, "ada"
-	r.tx(func(ctx context.Context, tx *store.Tx) (err error) {
+	r.tx(func(ctx context.Context, tx *database.Tx) (err error) {
 		workflowID, err = workflow.Start(ctx, tx, req)
 		return err
 	})
@@ -186,7 +187,7 @@ func (r *rig) start(req workflow.Request) string {
 	return workflowID
 }
 
-func (r *rig) tx(fn func(ctx context.Context, tx *store.Tx) error) {
+func (r *rig) tx(fn func(ctx context.Context, tx *database.Tx) error) {
 	r.t.Helper()
 	if err := r.ctl.Tx(r.t.Context(), r.org, fn); err != nil {
 		r.t.Fatal(err)
@@ -398,7 +399,7 @@ func TestDecisions(t *testing.T) {
 	digest := func(c string) string { return r.value(`select effect_digest from changes where id = $1`, c) }
 	decide := func(a workflow.Answer) error {
 		a.Actor = "ada"
-		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error { return workflow.Decide(ctx, tx, a) })
+		return r.ctl.Tx(t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error { return workflow.Decide(ctx, tx, a) })
 	}
 	propose := func() (w, change string) {
 		w = r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
@@ -458,7 +459,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	w := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}})
 	r.planned(w, "component/greeting", "text 2")
 	c := r.value(`select change_id from steps where workflow_id = $1 and name = 'component/greeting'`, w)
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: c, Approve: true, EffectDigest: r.value(`select effect_digest from changes where id = $1`, c), Actor: "ada"})
 	})
 	r.advance(w)
@@ -490,7 +491,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 		t.Errorf("the third change is %q, want proposed because of plan_digest", got)
 	}
 	// An empty plan says that the effect had happened.
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: third, Approve: true, EffectDigest: r.value(`select effect_digest from changes where id = $1`, third), Actor: "ada"})
 	})
 	r.advance(w)
@@ -498,7 +499,7 @@ func TestUncertainIsInspectedAndKeepsItsApproval(t *testing.T) {
 	if got := r.steps(w)["component/greeting"]; got != "failed uncertain" {
 		t.Fatalf("after three uncertain outcomes the step is %q, want failed", got)
 	}
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		_, err := workflow.Retry(ctx, tx, r.value(`select id from steps where workflow_id = $1 and name = 'component/greeting'`, w), "ada")
 		return err
 	})
@@ -591,7 +592,7 @@ func TestCancelStopsWhereItIsSafe(t *testing.T) {
 	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
 	r.planned(w, "component/greeting", "a") // executing now
 	r.exec(`update runner_jobs set state = 'leased' where workflow_id = $1 and operation = 'apply'`, w)
-	r.tx(func(ctx context.Context, tx *store.Tx) error { return workflow.Cancel(ctx, tx, w, "ada") })
+	r.tx(func(ctx context.Context, tx *database.Tx) error { return workflow.Cancel(ctx, tx, w, "ada") })
 	r.advance(w)
 	if got := r.value(`select count(*)::text from runner_jobs where workflow_id = $1 and operation = 'apply' and cancel_requested_at is not null`, w); got != "1" {
 		t.Errorf("%s applies were asked to stop, want 1", got)

@@ -7,18 +7,18 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // execute gives the exclusive grant: in one transaction, under the install's
 // row, it looks again at the locks, raises the resource's fence, and stores the
 // apply job with its order.
-func (e *Engine) execute(ctx context.Context, tx *store.Tx, s subject) error {
+func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error {
 	if _, err := tx.LockInstallRow(ctx, s.install.ID); err != nil {
 		return fmt.Errorf("lock install: %w", err)
 	}
@@ -41,13 +41,13 @@ func (e *Engine) execute(ctx context.Context, tx *store.Tx, s subject) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.ExecuteChange(ctx, db.ExecuteChangeParams{ID: c.ID, Fence: &fence, ApplyJobID: &spec.JobID}); err != nil {
+	if err := tx.ExecuteChange(ctx, ctldb.ExecuteChangeParams{ID: c.ID, Fence: &fence, ApplyJobID: &spec.JobID}); err != nil {
 		return fmt.Errorf("execute change: %w", err)
 	}
 	if err := goOn(ctx, tx, s.step); err != nil {
 		return err
 	}
-	if err := tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": flow.ChangeExecuting, "fence": fence})); err != nil {
+	if err := tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeExecuting, "fence": fence})); err != nil {
 		return err
 	}
 	return e.dispatch(ctx, tx, s, job{
@@ -60,7 +60,7 @@ func (e *Engine) execute(ctx context.Context, tx *store.Tx, s subject) error {
 // raises its fence. taken says that a lock which excludes it was taken between
 // the look and the install's lock; then nothing is done. A change without a
 // resource needs no grant.
-func grant(ctx context.Context, tx *store.Tx, c db.Change) (fence int64, taken bool, err error) {
+func grant(ctx context.Context, tx *database.Tx, c ctldb.Change) (fence int64, taken bool, err error) {
 	if c.ResourceID == nil {
 		return 0, false, nil
 	}
@@ -71,10 +71,10 @@ func grant(ctx context.Context, tx *store.Tx, c db.Change) (fence int64, taken b
 	if locksOf(resources).Holder(*c.ResourceID) != "" {
 		return 0, true, nil
 	}
-	if fence, err = tx.GrantResource(ctx, db.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
+	if fence, err = tx.GrantResource(ctx, ctldb.GrantResourceParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
 		return 0, false, fmt.Errorf("grant resource: %w", err)
 	}
-	if err := tx.FreeTerraformLock(ctx, db.FreeTerraformLockParams{ResourceID: *c.ResourceID, Fence: fence}); err != nil {
+	if err := tx.FreeTerraformLock(ctx, ctldb.FreeTerraformLockParams{ResourceID: *c.ResourceID, Fence: fence}); err != nil {
 		return 0, false, fmt.Errorf("free terraform lock: %w", err)
 	}
 	return fence, false, nil
@@ -82,16 +82,16 @@ func grant(ctx context.Context, tx *store.Tx, c db.Change) (fence int64, taken b
 
 // voidPlan ends a change whose plan cannot be ordered any more, so that it is
 // planned again.
-func voidPlan(ctx context.Context, tx *store.Tx, s subject, why error) error {
+func voidPlan(ctx context.Context, tx *database.Tx, s subject, why error) error {
 	text := why.Error()
-	if err := tx.SettleChange(ctx, db.SettleChangeParams{ID: s.change.ID, State: flow.ChangeStale, Error: &text}); err != nil {
+	if err := tx.SettleChange(ctx, ctldb.SettleChangeParams{ID: s.change.ID, State: model.ChangeStale, Error: &text}); err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeStale, "error": text}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeStale, "error": text}))
 }
 
 // applySpec is the spec of the plan job, turned into the order to apply it.
-func (e *Engine) applySpec(ctx context.Context, tx *store.Tx, c db.Change) (jobspec.Spec, error) {
+func (e *Engine) applySpec(ctx context.Context, tx *database.Tx, c ctldb.Change) (jobspec.Spec, error) {
 	spec, err := e.orderedPlan(ctx, tx, c)
 	if err != nil {
 		return jobspec.Spec{}, err
@@ -103,7 +103,7 @@ func (e *Engine) applySpec(ctx context.Context, tx *store.Tx, c db.Change) (jobs
 
 // orderedPlan is the spec of the plan job of a change, as it was ordered. What
 // somebody else wrote into the row since is not signed again.
-func (e *Engine) orderedPlan(ctx context.Context, tx *store.Tx, c db.Change) (jobspec.Spec, error) {
+func (e *Engine) orderedPlan(ctx context.Context, tx *database.Tx, c ctldb.Change) (jobspec.Spec, error) {
 	row, err := tx.JobSpec(ctx, optional.Value(c.PlanJobID))
 	if err != nil {
 		return jobspec.Spec{}, fmt.Errorf("read plan job: %w", err)

@@ -12,24 +12,25 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
 	"github.com/berth-dev/berth/pkg/id"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // basis is what a workflow is planned from.
 type basis struct {
 	Request
-	install   db.Install
+	install   ctldb.Install
 	releaseID string // empty for a deprovision of what was never deployed
 }
 
 // gather reads what flow.Plan needs, and makes rows for components that the
 // install does not have yet. The resources are by resourceKey.
-func gather(ctx context.Context, tx *store.Tx, b basis) (flow.PlanInput, map[string]db.Resource, error) {
+func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[string]ctldb.Resource, error) {
 	in := flow.PlanInput{Kind: b.Kind, Install: b.install.Name, Selected: b.Components, Action: b.Action}
 	if b.releaseID != "" {
 		if err := gatherRelease(ctx, tx, b, &in); err != nil {
@@ -40,11 +41,11 @@ func gather(ctx context.Context, tx *store.Tx, b basis) (flow.PlanInput, map[str
 	if err != nil {
 		return in, nil, fmt.Errorf("read resources: %w", err)
 	}
-	resources := map[string]db.Resource{}
+	resources := map[string]ctldb.Resource{}
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
 		resources[resourceKey(row.Kind == "sandbox", row.Name)] = row
-		if row.Kind == "stack" || row.State == "absent" {
+		if row.Kind == "stack" || row.State == model.ResourceAbsent {
 			continue
 		}
 		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
@@ -65,7 +66,7 @@ func gather(ctx context.Context, tx *store.Tx, b basis) (flow.PlanInput, map[str
 }
 
 // gatherRelease reads what flow.Plan needs of the release.
-func gatherRelease(ctx context.Context, tx *store.Tx, b basis, in *flow.PlanInput) error {
+func gatherRelease(ctx context.Context, tx *database.Tx, b basis, in *flow.PlanInput) error {
 	app, err := releaseview.App(ctx, tx.Queries, b.releaseID)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ type release struct {
 
 // gatherComponents makes rows for the sandbox and the components of the release,
 // and says what each is in this install.
-func gatherComponents(ctx context.Context, tx *store.Tx, b basis, r release) error {
+func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) error {
 	items, err := tx.ReleaseItemsOf(ctx, b.releaseID)
 	if err != nil {
 		return fmt.Errorf("read release items: %w", err)
@@ -107,7 +108,7 @@ func gatherComponents(ctx context.Context, tx *store.Tx, b basis, r release) err
 	}
 	g, _ := graph.New(r.app)
 	for _, item := range items {
-		err := tx.EnsureResource(ctx, db.EnsureResourceParams{
+		err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{
 			ID: id.New(id.Resource), InstallID: b.install.ID, Kind: item.Kind, ComponentID: &item.ComponentID, Name: item.Name, Type: item.Type,
 		})
 		if err != nil {

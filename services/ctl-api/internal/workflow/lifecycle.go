@@ -3,23 +3,24 @@ package workflow
 import (
 	"context"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // rest writes what the workflow's row shall read while nothing can be done. It
 // waits for what the subject's step waits for.
-func rest(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
-	if d.WorkflowState != flow.WorkflowRunning && d.WorkflowState != flow.WorkflowWaiting {
+func rest(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	if d.WorkflowState != model.WorkflowRunning && d.WorkflowState != model.WorkflowWaiting {
 		return nil
 	}
-	p := db.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState}
-	if d.WorkflowState == flow.WorkflowWaiting {
+	p := ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState}
+	if d.WorkflowState == model.WorkflowWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = s.step.WaitReason, s.step.WaitOn, s.step.WaitDeadline
 	}
 	if s.workflow.State == p.State && optional.Value(s.workflow.WaitOn) == optional.Value(p.WaitOn) && optional.Value(s.workflow.WaitReason) == optional.Value(p.WaitReason) {
@@ -31,12 +32,12 @@ func rest(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
 	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": p.State, "wait": waitBody(p.WaitReason, p.WaitOn, p.WaitDeadline)}))
 }
 
-func startWorkflow(ctx context.Context, tx *store.Tx, s subject) error {
-	if err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: s.workflow.ID, State: flow.WorkflowRunning}); err != nil {
+func startWorkflow(ctx context.Context, tx *database.Tx, s subject) error {
+	if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: model.WorkflowRunning}); err != nil {
 		return err
 	}
 	if state := installDuring(flow.Kind(s.workflow.Kind)); state != "" && !s.workflow.PlanOnly {
-		if err := tx.MoveInstall(ctx, db.MoveInstallParams{ID: s.install.ID, State: state}); err != nil {
+		if err := tx.MoveInstall(ctx, ctldb.MoveInstallParams{ID: s.install.ID, State: state}); err != nil {
 			return err
 		}
 		// While it is made or removed, its checks mean nothing.
@@ -44,28 +45,28 @@ func startWorkflow(ctx context.Context, tx *store.Tx, s subject) error {
 			return err
 		}
 	}
-	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": flow.WorkflowRunning}))
+	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": model.WorkflowRunning}))
 }
 
 // installDuring is what an install is while a workflow of a kind is at work;
 // empty leaves it.
-func installDuring(k flow.Kind) string {
+func installDuring(k flow.Kind) model.InstallState {
 	switch k {
 	case flow.KindProvision:
-		return "provisioning"
+		return model.InstallProvisioning
 	case flow.KindDeprovision:
-		return "deprovisioning"
+		return model.InstallDeprovisioning
 	}
 	return ""
 }
 
 // finishWorkflow ends the workflow and moves the install.
-func finishWorkflow(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
-	err := tx.SetWorkflowState(ctx, db.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
+func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
+	err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState, Error: optional.Of(d.Error)})
 	if err != nil {
 		return err
 	}
-	if d.WorkflowState == flow.WorkflowSucceeded && !s.workflow.PlanOnly {
+	if d.WorkflowState == model.WorkflowSucceeded && !s.workflow.PlanOnly {
 		if err := moveInstall(ctx, tx, s); err != nil {
 			return err
 		}
@@ -80,15 +81,15 @@ func finishWorkflow(ctx context.Context, tx *store.Tx, s subject, d flow.Decisio
 // moveInstall writes what the install is after a workflow that succeeded, and
 // makes the verdicts on its health before the workflow is seen as finished:
 // a client that waited for it asks for them next.
-func moveInstall(ctx context.Context, tx *store.Tx, s subject) error {
-	move := db.MoveInstallParams{ID: s.install.ID, State: s.install.State}
+func moveInstall(ctx context.Context, tx *database.Tx, s subject) error {
+	move := ctldb.MoveInstallParams{ID: s.install.ID, State: s.install.State}
 	switch flow.Kind(s.workflow.Kind) {
 	case flow.KindProvision:
-		move.State, move.ReleaseID = "live", s.workflow.ReleaseID
+		move.State, move.ReleaseID = model.InstallLive, s.workflow.ReleaseID
 	case flow.KindDeploy:
 		move.ReleaseID = s.workflow.ReleaseID
 	case flow.KindDeprovision:
-		move.State = "deprovisioned"
+		move.State = model.InstallDeprovisioned
 	}
 	if err := tx.MoveInstall(ctx, move); err != nil {
 		return err

@@ -5,26 +5,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // rows is one look at a workflow, in a transaction that holds the workflow's row.
 type rows struct {
 	now      time.Time
-	workflow db.Workflow
-	around   db.InstallToMoveRow
-	steps    []db.StepsToMoveRow
-	jobs     []db.JobsOfWorkflowRow
+	workflow ctldb.Workflow
+	around   ctldb.InstallToMoveRow
+	steps    []ctldb.StepsToMoveRow
+	jobs     []ctldb.JobsOfWorkflowRow
 }
 
 // load locks the workflow's row and reads what flow.Next needs. The lock is a
 // statement of its own: what is read after it is as the worker that held the
 // row before has left it.
-func load(ctx context.Context, tx *store.Tx, workflowID string, now time.Time) (*rows, error) {
+func load(ctx context.Context, tx *database.Tx, workflowID string, now time.Time) (*rows, error) {
 	r := &rows{now: now}
 	var err error
 	if r.workflow, err = tx.LockWorkflow(ctx, workflowID); err != nil {
@@ -54,12 +55,12 @@ func (r *rows) state() flow.State {
 		PlanOnly:        r.workflow.PlanOnly,
 		ApproveAll:      r.workflow.ApproveAll || r.around.Install.ApprovalOption == "approve_all",
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
-		StackActive:     r.around.StackState == "active",
+		StackActive:     model.StackState(r.around.StackState) == model.StackActive,
 		StackDeadline:   began.Add(flow.StackTime),
 		RunnerID:        r.around.RunnerID,
 		RunnerDeadline:  began.Add(flow.RunnerTime),
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
-		RunnerActive: r.around.RunnerState == "active",
+		RunnerActive: model.RunnerState(r.around.RunnerState) == model.RunnerActive,
 		NoMachine:    r.around.RunnerKey == nil,
 		Locks:        flow.Locks{By: map[string]string{}, SandboxID: r.around.SandboxID},
 	}
@@ -93,7 +94,7 @@ func (r *rows) stepJobs() (byID, checks map[string]*flow.Job) {
 }
 
 // stepOf is a step with the change that it is at, without the jobs.
-func stepOf(row db.StepsToMoveRow) flow.Step {
+func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 	s := row.Step
 	step := flow.Step{
 		ID: s.ID, Name: s.Name, Kind: flow.StepKind(s.Kind), ResourceID: optional.Value(s.ResourceID), Needs: s.Needs,
@@ -102,7 +103,7 @@ func stepOf(row db.StepsToMoveRow) flow.Step {
 	}
 	if row.ChangeMadeAt != nil && !beforeRetry(s, *row.ChangeMadeAt) {
 		step.Change = &flow.Change{
-			ID: optional.Value(s.ChangeID), State: row.ChangeState, ReadOnly: step.Kind == flow.StepForget,
+			ID: optional.Value(s.ChangeID), State: model.ChangeState(row.ChangeState), ReadOnly: step.Kind == flow.StepForget,
 			EffectDigest: row.EffectDigest, ApprovedDigest: row.ApprovedDigest, Deadline: optional.Value(row.ChangeDeadline),
 			Error: row.ChangeError, Remedy: row.ChangeRemedy,
 		}
@@ -111,7 +112,7 @@ func stepOf(row db.StepsToMoveRow) flow.Step {
 }
 
 // locksOf says who holds the resources of an install.
-func locksOf(resources []db.Resource) flow.Locks {
+func locksOf(resources []ctldb.Resource) flow.Locks {
 	l := flow.Locks{By: map[string]string{}}
 	for _, res := range resources {
 		if res.LockedBy != nil {
@@ -126,31 +127,31 @@ func locksOf(resources []db.Resource) flow.Locks {
 
 // beforeRetry says whether something of a step was made before a person asked
 // for a retry: the step begins again without it.
-func beforeRetry(step db.Step, made time.Time) bool {
+func beforeRetry(step ctldb.Step, made time.Time) bool {
 	return step.RetriedAt != nil && made.Before(*step.RetriedAt)
 }
 
 // step returns the row of a step of this workflow; zero for one that it has not.
-func (r *rows) step(id string) db.Step {
+func (r *rows) step(id string) ctldb.Step {
 	for i := range r.steps {
 		if r.steps[i].Step.ID == id {
 			return r.steps[i].Step
 		}
 	}
-	return db.Step{}
+	return ctldb.Step{}
 }
 
 // subject is what a decision is about: a workflow, mostly with one of its steps
 // and what belongs to that.
 type subject struct {
 	now      time.Time // of the look
-	workflow db.Workflow
-	install  db.Install
+	workflow ctldb.Workflow
+	install  ctldb.Install
 	runner   runner
-	step     db.Step // zero when the decision is about the workflow
+	step     ctldb.Step // zero when the decision is about the workflow
 	// The rest is read for acts on a change (act.go).
-	change   *db.Change // the one that the step is at; nil before the first
-	resource db.Resource
+	change   *ctldb.Change // the one that the step is at; nil before the first
+	resource ctldb.Resource
 }
 
 // runner is that of the install.

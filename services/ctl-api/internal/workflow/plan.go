@@ -9,15 +9,16 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // reviewTime bounds the runner's look at a release, and its acceptance.
@@ -26,7 +27,7 @@ const reviewTime = 5 * time.Minute
 // plan makes a change for the step and has it planned. A change that the step
 // had before is replaced: what was approved of it counts for the new one as long
 // as the effect is the same.
-func (e *Engine) plan(ctx context.Context, tx *store.Tx, s subject) error {
+func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 	if err := goOn(ctx, tx, s.step); err != nil { // it waited for the runner, which is there
 		return err
 	}
@@ -36,7 +37,7 @@ func (e *Engine) plan(ctx context.Context, tx *store.Tx, s subject) error {
 	}
 	changeID := id.New(id.Change)
 	origin := changeID
-	insert := db.InsertChangeParams{
+	insert := ctldb.InsertChangeParams{
 		ID: changeID, InstallID: s.install.ID, WorkflowID: s.workflow.ID, StepID: s.step.ID, ResourceID: s.step.ResourceID,
 		InputsVersion: s.workflow.InputsVersion, StateVersion: state.Version, ReleaseID: s.workflow.ReleaseID,
 	}
@@ -60,11 +61,11 @@ func (e *Engine) plan(ctx context.Context, tx *store.Tx, s subject) error {
 	if err := tx.InsertChange(ctx, insert); err != nil {
 		return fmt.Errorf("insert change: %w", err)
 	}
-	if err := tx.SetStepChange(ctx, db.SetStepChangeParams{ID: s.step.ID, ChangeID: &changeID}); err != nil {
+	if err := tx.SetStepChange(ctx, ctldb.SetStepChangeParams{ID: s.step.ID, ChangeID: &changeID}); err != nil {
 		return err
 	}
 	err = tell(ctx, tx, s.event(events.Change, events.Body{
-		"change_id": changeID, "step": s.step.Name, "state": flow.ChangePreparing, "replaces": optional.Value(insert.Replaces),
+		"change_id": changeID, "step": s.step.Name, "state": model.ChangePreparing, "replaces": optional.Value(insert.Replaces),
 	}))
 	if err != nil {
 		return err
@@ -74,14 +75,14 @@ func (e *Engine) plan(ctx context.Context, tx *store.Tx, s subject) error {
 
 // stateFor is the newest version of the install's state tree, or a new one when
 // what it is made of has moved.
-func (e *Engine) stateFor(ctx context.Context, tx *store.Tx, s subject, cause string) (db.StateVersion, error) {
+func (e *Engine) stateFor(ctx context.Context, tx *database.Tx, s subject, cause string) (ctldb.StateVersion, error) {
 	return statetree.Ensure(ctx, tx, e.Keys, statetree.Wanted{
 		Install: s.install, InputsVersion: s.workflow.InputsVersion, ReleaseID: optional.Value(s.workflow.ReleaseID), Cause: cause,
 	})
 }
 
 // planSpec says what is planned, and completes the change's row.
-func planSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
 	switch flow.StepKind(s.step.Kind) {
 	case flow.StepAccept, flow.StepForget:
 		return releaseSpec(ctx, q, s, insert)
@@ -97,7 +98,7 @@ func planSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertCh
 }
 
 // releaseSpec says what the runner compares with the scripts that it accepted.
-func releaseSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+func releaseSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
 	spec := newSpec(s, jobspec.KindRelease, jobspec.OperationPlan, reviewTime)
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	if flow.StepKind(s.step.Kind) == flow.StepForget {
@@ -127,7 +128,7 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 
 // resourceSpec is a job that plans what the step's resource is to become: what
 // the workflow's release has of it, or nothing, and then it is about what is live.
-func resourceSpec(ctx context.Context, q *db.Queries, s subject, insert *db.InsertChangeParams) (jobspec.Spec, error) {
+func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
 	insert.Kind = "deploy"
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	spec := newSpec(s, "", jobspec.OperationPlan, 0)
@@ -153,11 +154,11 @@ func resourceSpec(ctx context.Context, q *db.Queries, s subject, insert *db.Inse
 
 // continues names the change of uncertain outcome that a new plan follows: the
 // one before, or the one that a plan before followed and did not come to apply.
-func (e *Engine) continues(ctx context.Context, tx *store.Tx, before *db.Change) (string, error) {
+func (e *Engine) continues(ctx context.Context, tx *database.Tx, before *ctldb.Change) (string, error) {
 	switch {
 	case before == nil:
 		return "", nil
-	case before.State == flow.ChangeUncertain:
+	case before.State == model.ChangeUncertain:
 		return before.ID, nil
 	case before.ApplyJobID != nil:
 		return "", nil
@@ -171,7 +172,7 @@ func (e *Engine) continues(ctx context.Context, tx *store.Tx, before *db.Change)
 
 // originOf is the first change of the line of plans made again and retries that
 // a change is of.
-func originOf(c db.Change) string {
+func originOf(c ctldb.Change) string {
 	if c.OriginID != nil {
 		return *c.OriginID
 	}

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // RunnerProblem is what keeps a runner from working, for people; "" for nothing.
 // That two processes hold its key comes before all that one of them says.
-func RunnerProblem(r db.Runner) string {
+func RunnerProblem(r ctldb.Runner) string {
 	if r.DisputedSince != nil {
 		wayBack := "berth-runner replace --recovery FILE"
 		if r.Kind == "build" {

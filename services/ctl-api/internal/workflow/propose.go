@@ -9,35 +9,19 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// planResult is what runner-api stores of PUT /jobs/{job}/plan, under "plan" in
-// the job's result.
-type planResult struct {
-	Effect          capsule.Effect      `json:"effect"`
-	EffectDigest    string              `json:"effect_digest"`
-	Pinned          string              `json:"pinned"`
-	PlanBytesDigest string              `json:"plan_bytes_digest"`
-	Summary         jobspec.PlanSummary `json:"summary"`
-}
-
-// jobResult is the result column of a job: the runner's Result, and the plan
-// next to it.
-type jobResult struct {
-	jobspec.Result
-	Plan *planResult `json:"plan,omitempty"`
-}
 
 // readResult reads what came of a job; empty when it was cancelled before any
 // runner took it.
-func readResult(ctx context.Context, q *db.Queries, jobID string) (jobResult, db.JobResultRow, error) {
-	var res jobResult
+func readResult(ctx context.Context, q *ctldb.Queries, jobID string) (model.JobResult, ctldb.JobResultRow, error) {
+	var res model.JobResult
 	row, err := q.JobResult(ctx, jobID)
 	if err != nil {
 		return res, row, fmt.Errorf("read job %s: %w", jobID, err)
@@ -51,20 +35,20 @@ func readResult(ctx context.Context, q *db.Queries, jobID string) (jobResult, db
 }
 
 // readPlan returns what the plan job of a change found. The result has a plan.
-func readPlan(ctx context.Context, q *db.Queries, c db.Change) (jobResult, error) {
+func readPlan(ctx context.Context, q *ctldb.Queries, c ctldb.Change) (model.JobResult, error) {
 	res, row, err := readResult(ctx, q, optional.Value(c.PlanJobID))
 	if err != nil {
-		return jobResult{}, err
+		return model.JobResult{}, err
 	}
 	if res.Plan == nil {
-		return jobResult{}, fmt.Errorf("plan job %s ended without a plan", row.ID)
+		return model.JobResult{}, fmt.Errorf("plan job %s ended without a plan", row.ID)
 	}
 	return res, nil
 }
 
 // propose takes the plan over into the change and asks for a decision. An older
 // proposal for the same resource gives way.
-func propose(ctx context.Context, tx *store.Tx, s subject) error {
+func propose(ctx context.Context, tx *database.Tx, s subject) error {
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
 		return err
@@ -74,7 +58,7 @@ func propose(ctx context.Context, tx *store.Tx, s subject) error {
 		return err
 	}
 	deadline := s.now.Add(flow.ApprovalTime)
-	err = tx.ProposeChange(ctx, db.ProposeChangeParams{
+	err = tx.ProposeChange(ctx, ctldb.ProposeChangeParams{
 		ID: s.change.ID, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
 		PlanBytesDigest: optional.Of(res.Plan.PlanBytesDigest), Pinned: optional.Of(res.Plan.Pinned), Plan: mustJSON(res.Plan.Summary),
 		Differs: mustJSON(differs), Deadline: &deadline,
@@ -86,16 +70,16 @@ func propose(ctx context.Context, tx *store.Tx, s subject) error {
 		return err
 	}
 	return tell(ctx, tx, s.event(events.Change, events.Body{
-		"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
+		"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
 	}))
 }
 
 // supersedeOlder has older proposals give way to a newer one: those to accept a
 // release on this install, or those for the same resource.
-func supersedeOlder(ctx context.Context, tx *store.Tx, c db.Change) error {
+func supersedeOlder(ctx context.Context, tx *database.Tx, c ctldb.Change) error {
 	var wake []string
 	if c.Kind == "accept" {
-		older, err := tx.SupersedeAcceptances(ctx, db.SupersedeAcceptancesParams{ID: c.ID, InstallID: c.InstallID, Error: "superseded by " + c.ID})
+		older, err := tx.SupersedeAcceptances(ctx, ctldb.SupersedeAcceptancesParams{ID: c.ID, InstallID: c.InstallID, Error: "superseded by " + c.ID})
 		if err != nil {
 			return err
 		}
@@ -104,7 +88,7 @@ func supersedeOlder(ctx context.Context, tx *store.Tx, c db.Change) error {
 		}
 	}
 	if c.ResourceID != nil {
-		older, err := tx.SupersedeProposals(ctx, db.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})
+		older, err := tx.SupersedeProposals(ctx, ctldb.SupersedeProposalsParams{ID: c.ID, ResourceID: c.ResourceID, Error: "superseded by " + c.ID})
 		if err != nil {
 			return err
 		}
@@ -123,7 +107,7 @@ func supersedeOlder(ctx context.Context, tx *store.Tx, c db.Change) error {
 // voided names the fields because of which what was approved of the replaced
 // change does not cover this plan; empty when nothing was approved, or the
 // effect is the same.
-func voided(ctx context.Context, q *db.Queries, c db.Change, plan *planResult) ([]jobspec.Difference, error) {
+func voided(ctx context.Context, q *ctldb.Queries, c ctldb.Change, plan *model.Plan) ([]jobspec.Difference, error) {
 	differs := []jobspec.Difference{}
 	approved := optional.Value(c.ApprovedEffectDigest)
 	if approved == "" || approved == plan.EffectDigest {
@@ -154,18 +138,18 @@ func voided(ctx context.Context, q *db.Queries, c db.Change, plan *planResult) (
 
 // noChange ends a change whose plan is empty. The resource stands on the
 // release all the same.
-func noChange(ctx context.Context, tx *store.Tx, s subject) error {
+func noChange(ctx context.Context, tx *database.Tx, s subject) error {
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
 		return err
 	}
-	err = tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-		ID: s.change.ID, State: flow.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
+	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
+		ID: s.change.ID, State: model.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
 	}
-	err = tx.InsertDecision(ctx, db.InsertDecisionParams{
+	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
 		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: res.Plan.EffectDigest, Actor: "berth", Rule: "no_change", Note: "the plan is empty",
 	})
 	if err != nil {
@@ -176,38 +160,37 @@ func noChange(ctx context.Context, tx *store.Tx, s subject) error {
 			return err
 		}
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeNoChange}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeNoChange}))
 }
 
 // showPlan ends a change that was only to be shown.
-func showPlan(ctx context.Context, tx *store.Tx, s subject) error {
+func showPlan(ctx context.Context, tx *database.Tx, s subject) error {
 	res, err := readPlan(ctx, tx.Queries, *s.change)
 	if err != nil {
 		return err
 	}
-	err = tx.EndPlannedChange(ctx, db.EndPlannedChangeParams{
-		ID: s.change.ID, State: flow.ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
-		Plan: mustJSON(res.Plan.Summary), Error: optional.Of("plan only"),
+	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
+		ID: s.change.ID, State: model.ChangePlanned, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeSuperseded, "plan_only": true}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangePlanned, "plan_only": true}))
 }
 
 // approveByRule answers a proposal without asking.
-func approveByRule(ctx context.Context, tx *store.Tx, s subject, rule string) error {
+func approveByRule(ctx context.Context, tx *database.Tx, s subject, rule string) error {
 	if err := tx.ApproveChange(ctx, s.change.ID); err != nil {
 		return fmt.Errorf("approve change: %w", err)
 	}
-	err := tx.InsertDecision(ctx, db.InsertDecisionParams{
+	err := tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
 		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: optional.Value(s.change.EffectDigest),
 		Actor: s.workflow.CreatedBy, Rule: rule,
 	})
 	if err != nil {
 		return err
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "state": flow.ChangeApproved, "rule": rule}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "state": model.ChangeApproved, "rule": rule}))
 }
 
 func nilIfEmpty(d []jobspec.Difference) any {

@@ -8,10 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
 )
 
 // deployed brings the example up, then starts a deploy whose release brings
@@ -39,7 +39,7 @@ func (r *rig) seen(w, step string) workflow.Seen {
 // answer decides on changes and says how that went.
 func (r *rig) answer(w string, approve bool, first workflow.Seen, also ...workflow.Seen) error {
 	r.t.Helper()
-	err := r.ctl.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error {
+	err := r.ctl.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
 		return workflow.Decide(ctx, tx, workflow.Answer{ChangeID: first.ChangeID, EffectDigest: first.EffectDigest, Also: also, Approve: approve, Actor: "ada"})
 	})
 	r.advance(w)
@@ -100,7 +100,7 @@ func TestDeniedReleaseEndsTheWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"runner": "succeeded", "release": "failed denied", "component/greeting": "pending superseded", "component/key": "pending superseded",
+		"runner": "succeeded", "release": "failed denied", "component/greeting": "pending withdrawn", "component/key": "pending withdrawn",
 		"component/card": "pending", "check/files_intact": "pending",
 	}
 	if diff := cmp.Diff(want, r.steps(w)); diff != "" {
@@ -112,7 +112,7 @@ func TestDeniedReleaseEndsTheWorkflow(t *testing.T) {
 
 	// A retry of the acceptance begins all of it again; what was approved counts
 	// for the same effect.
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		_, err := workflow.Retry(ctx, tx, r.value(`select id from steps where workflow_id = $1 and name = 'release'`, w), "ada")
 		return err
 	})

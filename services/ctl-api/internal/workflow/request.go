@@ -8,12 +8,13 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // Request asks for a workflow.
@@ -39,7 +40,7 @@ type requestParams struct {
 }
 
 // paramsOf reads what a workflow's row keeps of its request.
-func paramsOf(w db.Workflow) (requestParams, error) {
+func paramsOf(w ctldb.Workflow) (requestParams, error) {
 	var p requestParams
 	if err := json.Unmarshal(w.Params, &p); err != nil {
 		return p, fmt.Errorf("read params of workflow %s: %w", w.ID, err)
@@ -52,7 +53,7 @@ func paramsOf(w db.Workflow) (requestParams, error) {
 //
 // Errors: ErrConflict when the install cannot have such a workflow now,
 // ErrInvalid when the request names what is not there.
-func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
+func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 	install, err := tx.LockInstallRow(ctx, req.InstallID)
 	if err != nil {
 		return "", fmt.Errorf("lock install: %w", err)
@@ -72,7 +73,7 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	row, err := tx.InsertWorkflow(ctx, db.InsertWorkflowParams{
+	row, err := tx.InsertWorkflow(ctx, ctldb.InsertWorkflowParams{
 		ID: id.New(id.Workflow), InstallID: install.ID, Kind: string(req.Kind), ReleaseID: optional.Of(releaseID), InputsVersion: install.InputsVersion,
 		TogglesVersion: install.TogglesVersion, PlanOnly: req.PlanOnly, ApproveAll: req.ApproveAll, Params: mustJSON(requestParams{req.Components, req.Action, req.Inputs}),
 		Trace: mustJSON(telemetry.Inject(ctx)), CreatedBy: req.Actor,
@@ -85,7 +86,7 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = tx.InsertStep(ctx, db.InsertStepParams{
+		err = tx.InsertStep(ctx, ctldb.InsertStepParams{
 			ID: id.New(id.Step), WorkflowID: row.ID, InstallID: install.ID, Idx: int32(i), Name: s.Name, Kind: string(s.Kind), ResourceID: resource,
 			Action: optional.Of(s.Action), Needs: append([]string{}, s.Needs...), Reason: s.Reason, Params: mustJSON(struct{}{}), MaxRetries: int32(s.MaxRetries),
 		})
@@ -93,34 +94,34 @@ func Start(ctx context.Context, tx *store.Tx, req Request) (string, error) {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)
 		}
 	}
-	if err := events.Append(ctx, tx, events.Event{WorkflowID: row.ID, Kind: events.Workflow, Body: events.Body{"state": flow.WorkflowQueued, "kind": req.Kind}}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: row.ID, Kind: events.Workflow, Body: events.Body{"state": model.WorkflowQueued, "kind": req.Kind}}); err != nil {
 		return "", err
 	}
 	return row.ID, tx.WakeWorkflow(ctx, row.ID)
 }
 
 // mayStart says which kinds an install may have in its state.
-func mayStart(install db.Install, kind flow.Kind) error {
+func mayStart(install ctldb.Install, kind flow.Kind) error {
 	switch {
-	case install.State == "forgotten":
+	case install.State == model.InstallForgotten:
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == "deprovisioned":
+	case install.State == model.InstallDeprovisioned:
 		return fault.Newf(fault.ErrConflict, "install %q is deprovisioned; provision it first", install.Name)
 	}
 	return nil
 }
 
 // pinRelease says which release the workflow stands on from beginning to end.
-func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Request) (string, error) {
+func pinRelease(ctx context.Context, tx *database.Tx, install ctldb.Install, req Request) (string, error) {
 	if req.ReleaseID != "" {
 		return req.ReleaseID, nil
 	}
 	if (req.Kind == flow.KindActionRun || req.Kind == flow.KindDeprovision) && install.ReleaseID != nil {
 		return *install.ReleaseID, nil
 	}
-	newest, err := tx.FindReleaseOfApp(ctx, db.FindReleaseOfAppParams{AppID: install.AppID})
+	newest, err := tx.FindReleaseOfApp(ctx, ctldb.FindReleaseOfAppParams{AppID: install.AppID})
 	if errors.Is(err, fault.ErrNotFound) {
 		if req.Kind == flow.KindDeprovision {
 			return "", nil // nothing was ever deployed
@@ -135,7 +136,7 @@ func pinRelease(ctx context.Context, tx *store.Tx, install db.Install, req Reque
 
 // resourceOf is the resource that a step is about; nil for a step that is about
 // none.
-func resourceOf(s flow.PlannedStep, resources map[string]db.Resource) (*string, error) {
+func resourceOf(s flow.PlannedStep, resources map[string]ctldb.Resource) (*string, error) {
 	if s.Resource == "" {
 		return nil, nil
 	}

@@ -7,17 +7,18 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // runCheck has the runner run a health check once, now. It mutates nothing, so
 // it needs no decision.
-func (e *Engine) runCheck(ctx context.Context, tx *store.Tx, s subject) error {
+func (e *Engine) runCheck(ctx context.Context, tx *database.Tx, s subject) error {
 	if err := goOn(ctx, tx, s.step); err != nil {
 		return err
 	}
@@ -48,14 +49,14 @@ func (e *Engine) runCheck(ctx context.Context, tx *store.Tx, s subject) error {
 }
 
 // actionRunFor records that an action is being run, for steps that run one.
-func actionRunFor(ctx context.Context, tx *store.Tx, s subject) (*string, error) {
+func actionRunFor(ctx context.Context, tx *database.Tx, s subject) (*string, error) {
 	if flow.StepKind(s.step.Kind) != flow.StepAction {
 		return nil, nil
 	}
 	return insertRun(ctx, tx, s, &s.change.ID)
 }
 
-func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (*string, error) {
+func insertRun(ctx context.Context, tx *database.Tx, s subject, changeID *string) (*string, error) {
 	runID := id.New(id.ActionRun)
 	trigger := "manual"
 	if flow.Kind(s.workflow.Kind) != flow.KindActionRun {
@@ -68,7 +69,7 @@ func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (
 	if params.Inputs == nil {
 		params.Inputs = map[string]string{}
 	}
-	err = tx.InsertActionRun(ctx, db.InsertActionRunParams{
+	err = tx.InsertActionRun(ctx, ctldb.InsertActionRunParams{
 		ID: runID, InstallID: s.install.ID, Action: optional.Value(s.step.Action), Trigger: trigger, ChangeID: changeID,
 		WorkflowID: &s.workflow.ID, RunnerID: optional.Of(s.runner.id), Inputs: mustJSON(params.Inputs), CreatedBy: s.workflow.CreatedBy,
 	})
@@ -80,7 +81,7 @@ func insertRun(ctx context.Context, tx *store.Tx, s subject, changeID *string) (
 
 // settleActionRun records what came of the action that a change ran, if it ran
 // one.
-func settleActionRun(ctx context.Context, tx *store.Tx, changeID string, res jobspec.Result) error {
+func settleActionRun(ctx context.Context, tx *database.Tx, changeID string, res jobspec.Result) error {
 	run, err := tx.ActionRunOfChange(ctx, changeID)
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil
@@ -93,13 +94,13 @@ func settleActionRun(ctx context.Context, tx *store.Tx, changeID string, res job
 
 // settleCheckRun records what came of the last run of a check step, if it has
 // not been.
-func settleCheckRun(ctx context.Context, tx *store.Tx, step db.Step) error {
+func settleCheckRun(ctx context.Context, tx *database.Tx, step ctldb.Step) error {
 	jobs, err := tx.JobsOfStep(ctx, &step.ID)
 	if err != nil {
 		return err
 	}
 	for _, j := range jobs {
-		if j.ActionRunID == "" || j.State == flow.JobQueued || j.State == flow.JobLeased {
+		if j.ActionRunID == "" || j.State == model.JobQueued || j.State == model.JobLeased {
 			continue
 		}
 		res, row, err := readResult(ctx, tx.Queries, j.ID)
@@ -117,13 +118,13 @@ func settleCheckRun(ctx context.Context, tx *store.Tx, step db.Step) error {
 	return tx.WakeInstall(ctx, step.InstallID)
 }
 
-func settleRun(ctx context.Context, tx *store.Tx, runID string, res jobspec.Result) error {
-	state := "failed"
+func settleRun(ctx context.Context, tx *database.Tx, runID string, res jobspec.Result) error {
+	state := model.RunFailed
 	switch res.Outcome {
 	case jobspec.OutcomeSucceeded:
-		state = "succeeded"
+		state = model.RunSucceeded
 	case jobspec.OutcomeCancelled:
-		state = "cancelled"
+		state = model.RunCancelled
 	}
 	steps := map[string]any{}
 	for _, s := range res.Steps {
@@ -132,7 +133,7 @@ func settleRun(ctx context.Context, tx *store.Tx, runID string, res jobspec.Resu
 		}
 	}
 	code := int32(res.ExitCode)
-	p := db.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: optional.Of(res.Error), Outputs: mustJSON(steps)}
+	p := ctldb.SettleActionRunParams{ID: runID, State: state, ExitCode: &code, Error: optional.Of(res.Error), Outputs: mustJSON(steps)}
 	if !res.StartedAt.IsZero() {
 		p.StartedAt, p.FinishedAt = &res.StartedAt, &res.FinishedAt
 	}

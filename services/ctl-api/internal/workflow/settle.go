@@ -6,25 +6,26 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // settleChange takes over what came of a change's jobs: the change ends, the
 // resource is freed, and those who waited for it are woken.
-func settleChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision) error {
+func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	c := *s.change
-	if d.ChangeState == flow.ChangeDenied {
-		if err := tx.DenyChange(ctx, db.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
+	if d.ChangeState == model.ChangeDenied {
+		if err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
 			return err
 		}
-		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": flow.ChangeDenied, "error": d.Error}))
+		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error}))
 	}
 	last := c.PlanJobID
-	if c.State == flow.ChangeExecuting {
+	if c.State == model.ChangeExecuting {
 		last = c.ApplyJobID
 	}
 	res, _, err := readResult(ctx, tx.Queries, optional.Value(last))
@@ -35,13 +36,13 @@ func settleChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision)
 	if len(res.Differs) > 0 {
 		differs = mustJSON(res.Differs)
 	}
-	err = tx.SettleChange(ctx, db.SettleChangeParams{
+	err = tx.SettleChange(ctx, ctldb.SettleChangeParams{
 		ID: c.ID, State: d.ChangeState, Result: mustJSON(res.Result), Error: optional.Of(d.Error), Remedy: optional.Of(d.Remedy), Differs: differs,
 	})
 	if err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	if c.State == flow.ChangeExecuting {
+	if c.State == model.ChangeExecuting {
 		if err := settleResource(ctx, tx, s, applied{state: d.ChangeState, outputs: res.Outputs}); err != nil {
 			return err
 		}
@@ -56,21 +57,21 @@ func settleChange(ctx context.Context, tx *store.Tx, s subject, d flow.Decision)
 
 // applied is how an executing change ended.
 type applied struct {
-	state   string // of the change
+	state   model.ChangeState
 	outputs jobspec.Outputs
 }
 
 // settleResource frees the resource that an executing change held and says what
 // it is now.
-func settleResource(ctx context.Context, tx *store.Tx, s subject, a applied) error {
+func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) error {
 	if s.change.ResourceID == nil {
 		return nil
 	}
 	after := resourceAfter(a.state, s.resource.LiveReleaseID != nil)
-	if err := tx.SettleResource(ctx, db.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
+	if err := tx.SettleResource(ctx, ctldb.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
 		return fmt.Errorf("free resource: %w", err)
 	}
-	if a.state == flow.ChangeApplied {
+	if a.state == model.ChangeApplied {
 		if a.outputs == nil {
 			a.outputs = jobspec.Outputs{}
 		}
@@ -83,7 +84,7 @@ func settleResource(ctx context.Context, tx *store.Tx, s subject, a applied) err
 
 // wakeOthers re-evaluates the install's other open workflows: all of them,
 // because one that is about to wait for the lock has not committed that yet.
-func wakeOthers(ctx context.Context, tx *store.Tx, w db.Workflow) error {
+func wakeOthers(ctx context.Context, tx *database.Tx, w ctldb.Workflow) error {
 	open, err := tx.OpenWorkflowsOfInstall(ctx, w.InstallID)
 	if err != nil {
 		return err
@@ -101,18 +102,18 @@ func wakeOthers(ctx context.Context, tx *store.Tx, w db.Workflow) error {
 
 // resourceAfter is what a resource is once its change has ended so. An outcome
 // that is not known leaves it unknown until a plan has looked.
-func resourceAfter(change string, wasLive bool) string {
+func resourceAfter(change model.ChangeState, wasLive bool) model.ResourceState {
 	switch {
-	case change == flow.ChangeApplied:
-		return "live"
-	case change == flow.ChangeUncertain:
-		return "unknown"
-	case change == flow.ChangeFailed:
-		return "failed"
+	case change == model.ChangeApplied:
+		return model.ResourceLive
+	case change == model.ChangeUncertain:
+		return model.ResourceUnknown
+	case change == model.ChangeFailed:
+		return model.ResourceFailed
 	case wasLive:
-		return "live"
+		return model.ResourceLive
 	}
-	return "absent"
+	return model.ResourceAbsent
 }
 
 // standing is what a resource stands on after a change.
@@ -122,15 +123,15 @@ type standing struct {
 }
 
 // landed writes what the resource stands on now.
-func landed(ctx context.Context, tx *store.Tx, s subject, on standing) error {
+func landed(ctx context.Context, tx *database.Tx, s subject, on standing) error {
 	c := s.change
 	if c.Kind == "teardown" {
-		if err := tx.MakeResourceAbsent(ctx, db.MakeResourceAbsentParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
+		if err := tx.MakeResourceAbsent(ctx, ctldb.MakeResourceAbsentParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
 			return fmt.Errorf("make resource absent: %w", err)
 		}
 		return nil
 	}
-	p := db.MakeResourceLiveParams{
+	p := ctldb.MakeResourceLiveParams{
 		ID: *c.ResourceID, Type: s.resource.Type, ReleaseID: c.ReleaseID, RevisionID: c.RevisionID, ArtifactDigest: c.ArtifactDigest,
 		InputsVersion: c.InputsVersion, EffectDigest: optional.Of(on.effectDigest), ChangeID: c.ID,
 	}

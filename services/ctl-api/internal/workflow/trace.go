@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 var tracer = otel.Tracer("berth/workflow")
@@ -31,7 +31,7 @@ func (t *traced) within(ctx context.Context) context.Context {
 }
 
 // enter begins the span, unless it has begun, and brings the transaction into it.
-func (t *traced) enter(ctx context.Context, tx *store.Tx, w db.Workflow) (context.Context, error) {
+func (t *traced) enter(ctx context.Context, tx *database.Tx, w ctldb.Workflow) (context.Context, error) {
 	if t.span == nil {
 		carried := map[string]string{}
 		if err := json.Unmarshal(w.Trace, &carried); err != nil {

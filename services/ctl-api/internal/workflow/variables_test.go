@@ -14,19 +14,19 @@ import (
 	"github.com/berth-dev/berth/pkg/interpolate"
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // ensureState makes the install's tree for its release.
-func (r *rig) ensureState() (state db.StateVersion) {
+func (r *rig) ensureState() (state ctldb.StateVersion) {
 	r.t.Helper()
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		install, err := tx.LockInstallRow(ctx, r.install)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (r *rig) ensureState() (state db.StateVersion) {
 }
 
 // opened is what the install's runner reads of the variables in a tree.
-func (r *rig) opened(id *seal.Identity, state db.StateVersion) any {
+func (r *rig) opened(id *seal.Identity, state ctldb.StateVersion) any {
 	r.t.Helper()
 	var tree any
 	if err := json.Unmarshal(state.Tree, &tree); err != nil {
@@ -54,7 +54,7 @@ func (r *rig) opened(id *seal.Identity, state db.StateVersion) any {
 func (r *rig) setVariable(v variables.Variable) {
 	r.t.Helper()
 	app := r.value(`select app_id from installs where id = $1`, r.install)
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
 		_, _, err := variables.Set(ctx, tx, r.engine.Keys, app, v, "ada")
 		return err
 	})
@@ -100,8 +100,8 @@ func TestStateHasTheVariablesOfTheApp(t *testing.T) {
 		t.Errorf("version %d after %d, or another sealed leaf", third.Version, second.Version)
 	}
 	app := r.value(`select app_id from installs where id = $1`, r.install)
-	r.tx(func(ctx context.Context, tx *store.Tx) error {
-		_, err := variables.Delete(ctx, tx, db.App{ID: app, Name: "hello"}, "token")
+	r.tx(func(ctx context.Context, tx *database.Tx) error {
+		_, err := variables.Delete(ctx, tx, ctldb.App{ID: app, Name: "hello"}, "token")
 		return err
 	})
 	if diff := cmp.Diff(any(map[string]any{"region": "eu"}), r.opened(r.seal, r.ensureState())); diff != "" {
@@ -133,7 +133,7 @@ func (r *rig) newMachine() (*seal.Identity, ed25519.PrivateKey) {
 
 // refusedState tries to make a tree, which needs somebody to seal to.
 func (r *rig) refusedState() error {
-	return r.engine.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *store.Tx) error {
+	return r.engine.Store.Tx(r.t.Context(), r.org, func(ctx context.Context, tx *database.Tx) error {
 		install, err := tx.LockInstallRow(ctx, r.install)
 		if err != nil {
 			return err
@@ -287,7 +287,7 @@ func TestPlanJobsCarryTheVariables(t *testing.T) {
 	r.setVariable(variables.Variable{Name: "token", Value: variableCanary, Sensitive: true})
 	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
 	_, spec := r.openJob(w, "sandbox")
-	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(r.seal, db.StateVersion{Tree: spec.State})); diff != "" {
+	if diff := cmp.Diff(any(map[string]any{"token": variableCanary}), r.opened(r.seal, ctldb.StateVersion{Tree: spec.State})); diff != "" {
 		t.Errorf("variables of the job (-want +got):\n%s", diff)
 	}
 	if bytes.Contains(spec.State, []byte(variableCanary)) {
@@ -295,7 +295,7 @@ func TestPlanJobsCarryTheVariables(t *testing.T) {
 	}
 }
 
-func sealedLeaf(t *testing.T, state db.StateVersion, path ...string) []byte {
+func sealedLeaf(t *testing.T, state ctldb.StateVersion, path ...string) []byte {
 	t.Helper()
 	var node any
 	if err := json.Unmarshal(state.Tree, &node); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
 // Routes has one row for every operation of openapi/log-ingest.yaml.
@@ -31,7 +32,7 @@ var Routes = auth.Routes{
 // Authenticator knows user tokens and log tokens. It is safe for concurrent
 // use.
 type Authenticator struct {
-	store *store.Store
+	store *database.Store
 
 	mu sync.Mutex
 	// owners of log tokens, which never change. That a token is there says
@@ -43,7 +44,7 @@ type Authenticator struct {
 const maxOwners = 100_000
 
 // NewAuthenticator makes an Authenticator.
-func NewAuthenticator(st *store.Store) *Authenticator {
+func NewAuthenticator(st *database.Store) *Authenticator {
 	return &Authenticator{store: st, owners: map[[sha256.Size]byte]auth.Principal{}}
 }
 
@@ -61,12 +62,12 @@ func (a *Authenticator) Authenticate(ctx context.Context, bearer string) (auth.P
 }
 
 func (a *Authenticator) user(ctx context.Context, hash []byte) (p auth.Principal, err error) {
-	org, err := auth.OrgOfToken(ctx, a.store, hash)
+	org, err := auth.OrgOfToken(ctx, a.store.Store, hash)
 	if err != nil {
 		return p, err
 	}
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
-		p, _, err = auth.User(ctx, tx, hash)
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
+		p, _, err = auth.User(ctx, tx.Tx, hash)
 		return err
 	})
 	return p, err
@@ -79,12 +80,14 @@ func (a *Authenticator) attempt(ctx context.Context, hash [sha256.Size]byte) (au
 	if known {
 		return p, nil
 	}
-	org, err := auth.OrgOf(ctx, a.store, func(ctx context.Context, q *db.Queries) (string, error) { return q.OrgOfLogToken(ctx, hash[:]) })
+	org, err := auth.OrgOf(ctx, a.store.Store, func(ctx context.Context, tx *store.Tx) (string, error) {
+		return logdb.New(tx.DB()).OrgOfLogToken(ctx, hash[:])
+	})
 	if err != nil {
 		return auth.Principal{}, err
 	}
 	p = auth.Principal{Kind: auth.KindLog, OrgID: org}
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
 		p.StreamID, err = tx.StreamOfLogToken(ctx, hash[:])
 		return err
 	})
@@ -103,7 +106,7 @@ func (a *Authenticator) attempt(ctx context.Context, hash [sha256.Size]byte) (au
 // Reach is the middleware behind auth.Routes.Authorize. It lets only those
 // through who may use the stream that the route names; to others it does not
 // exist.
-func Reach(st *store.Store) gin.HandlerFunc {
+func Reach(st *database.Store) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p := auth.PrincipalOf(c.Request.Context())
 		if err := reaches(c.Request.Context(), st, p, c.Param("stream")); err != nil {
@@ -112,14 +115,14 @@ func Reach(st *store.Store) gin.HandlerFunc {
 	}
 }
 
-func reaches(ctx context.Context, st *store.Store, p auth.Principal, stream string) error {
+func reaches(ctx context.Context, st *database.Store, p auth.Principal, stream string) error {
 	if p.Kind == auth.KindLog {
 		if p.StreamID != stream {
 			return NoStream(stream)
 		}
 		return nil
 	}
-	return st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *store.Tx) error {
+	return st.Tx(ctx, p.OrgID, func(ctx context.Context, tx *database.Tx) error {
 		at, err := tx.LocateLogStream(ctx, stream)
 		switch {
 		case errors.Is(err, fault.ErrNotFound):

@@ -8,9 +8,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/berth-dev/berth/services/internal/httpserver"
-	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/log-ingest/internal/access"
 	"github.com/berth-dev/berth/services/log-ingest/internal/apigen"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
 
@@ -28,7 +28,7 @@ type Door struct {
 }
 
 // New is the door of log-ingest.
-func New(d Door, st *store.Store, str *streams.Streams) (*httpserver.Server, error) {
+func New(d Door, st *database.Store, str *streams.Streams) (*httpserver.Server, error) {
 	spec, err := apigen.GetSpec()
 	if err != nil {
 		return nil, err

@@ -10,8 +10,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
 const (
@@ -25,15 +25,15 @@ const (
 
 // Keeper is the worker. Days is how many whole days a line stays readable.
 type Keeper struct {
-	Store *store.Store
+	Store *database.Store
 	Days  int
 	Log   *slog.Logger
 }
 
 // Once does one round.
 func (k Keeper) Once(ctx context.Context) error {
-	return k.Store.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		dropped, err := q.KeepLogPartitions(ctx, db.KeepLogPartitionsParams{KeepDays: int32(k.Days), AheadDays: aheadDays})
+	return k.Store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+		dropped, err := tx.KeepLogPartitions(ctx, logdb.KeepLogPartitionsParams{KeepDays: int32(k.Days), AheadDays: aheadDays})
 		if err != nil {
 			return fmt.Errorf("keep log partitions: %w", err)
 		}

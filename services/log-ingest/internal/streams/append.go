@@ -8,8 +8,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
 // A HeadError says that a batch, or an end, does not fit the stream, and where
@@ -48,7 +49,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 	}
 	var after logship.Head
 	var added int64
-	err = s.write(ctx, by, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
 		head := headOf(row)
 		d, err := head.Decide(batch)
 		if err != nil {
@@ -69,7 +70,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 			}
 			return err
 		}
-		if row.State != "open" {
+		if row.State != model.StreamOpen {
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
 		}
 		after, added = d.After, d.After.NextSeq-head.NextSeq
@@ -102,26 +103,26 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 }
 
 // insert stores the new frames of a batch as one chunk and moves the head.
-func (s *Streams) insert(ctx context.Context, tx *store.Tx, id string, head logship.Head, d logship.Decision, in Packed, size int) error {
+func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head logship.Head, d logship.Decision, in Packed, size int) error {
 	body := in.Body
 	if !in.Zstd || len(d.New) != size {
 		body = s.packer.EncodeAll(d.New, nil)
 	}
 	lost := lostLines(d.New)
-	err := tx.InsertLogChunk(ctx, db.InsertLogChunkParams{
+	err := tx.InsertLogChunk(ctx, logdb.InsertLogChunkParams{
 		StreamID: id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
 		RawBytes: int32(len(d.New)), LostLines: lost, Body: body,
 	})
 	if err != nil {
 		return fmt.Errorf("insert log chunk: %w", err)
 	}
-	err = tx.MoveLogHead(ctx, db.MoveLogHeadParams{
+	err = tx.MoveLogHead(ctx, logdb.MoveLogHeadParams{
 		StreamID: id, NextSeq: d.After.NextSeq, HeadHash: d.After.Hash[:], AddedBytes: int64(len(d.New)), AddedLost: lost,
 	})
 	if err != nil {
 		return fmt.Errorf("move log head: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, id)
+	tx.NotifyAfterCommit(model.ChannelLogs, id)
 	return nil
 }
 
@@ -129,8 +130,8 @@ func (s *Streams) insert(ctx context.Context, tx *store.Tx, id string, head logs
 // says, at a line before the last: the hash is computed again in its chunk. A
 // chunk that retention has dropped cannot be compared; its lines were accepted
 // once, and nothing is stored, so the batch passes.
-func (s *Streams) endsInside(ctx context.Context, tx *store.Tx, id string, row db.LockLogStreamRow, want logship.Head) (bool, error) {
-	chunks, err := tx.ListLogChunks(ctx, db.ListLogChunksParams{StreamID: id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
+func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, id string, row logdb.LockLogStreamRow, want logship.Head) (bool, error) {
+	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
 	if err != nil {
 		return false, err
 	}
@@ -149,23 +150,23 @@ func (s *Streams) endsInside(ctx context.Context, tx *store.Tx, id string, row d
 // Finish says the end of a stream. It may be repeated with the same end.
 func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Stream, error) {
 	var stream Stream
-	err := s.write(ctx, by, func(ctx context.Context, tx *store.Tx, row db.LockLogStreamRow) error {
+	err := s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
 		head := headOf(row)
 		stored := head.NextSeq - 1
 		same := end.TotalLines == stored && end.Hash == head.Hash
 		switch {
-		case row.State == "finished" && !same:
+		case row.State == model.StreamFinished && !same:
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", stored), Head: head}
 		case end.TotalLines > stored:
 			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("%d of %d lines have arrived", stored, end.TotalLines), Head: head}
 		case !same:
 			return conflict(head)
 		}
-		if row.State == "open" {
-			if err := tx.FinishLogStream(ctx, db.FinishLogStreamParams{StreamID: by.Stream, LateRedaction: end.LateRedaction}); err != nil {
+		if row.State == model.StreamOpen {
+			if err := tx.FinishLogStream(ctx, logdb.FinishLogStreamParams{StreamID: by.Stream, LateRedaction: end.LateRedaction}); err != nil {
 				return fmt.Errorf("finish log stream: %w", err)
 			}
-			tx.NotifyAfterCommit(Channel, by.Stream)
+			tx.NotifyAfterCommit(model.ChannelLogs, by.Stream)
 		}
 		now, err := get(ctx, tx, by.Stream)
 		if err != nil {
@@ -178,15 +179,15 @@ func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Strea
 }
 
 // write runs fn with the stream's row locked, if the token may write to it.
-func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *store.Tx, db.LockLogStreamRow) error) error {
-	return s.store.Tx(ctx, by.Org, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.LockLogStream(ctx, db.LockLogStreamParams{StreamID: by.Stream, TokenHash: by.TokenHash})
+func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *database.Tx, logdb.LockLogStreamRow) error) error {
+	return s.store.Tx(ctx, by.Org, func(ctx context.Context, tx *database.Tx) error {
+		row, err := tx.LockLogStream(ctx, logdb.LockLogStreamParams{StreamID: by.Stream, TokenHash: by.TokenHash})
 		switch {
 		case errors.Is(err, fault.ErrNotFound):
 			return noStream(by.Stream) // also for a stream that exists, but is not the token's
 		case err != nil:
 			return fmt.Errorf("lock log stream: %w", err)
-		case row.TokenRevoked || row.State == "closed":
+		case row.TokenRevoked || row.State == model.StreamClosed:
 			return fault.With(
 				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; its lines are not taken any more"),
 				fault.Code(logship.CodeClosed))
@@ -197,7 +198,7 @@ func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context,
 	})
 }
 
-func headOf(row db.LockLogStreamRow) logship.Head {
+func headOf(row logdb.LockLogStreamRow) logship.Head {
 	return logship.Head{NextSeq: row.NextSeq, Hash: logship.Hash(row.HeadHash)}
 }
 

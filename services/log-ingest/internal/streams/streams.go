@@ -17,13 +17,11 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
-
-// Channel is where the ids of streams with new lines, or with an end, are
-// notified. The service that closes a stream notifies here too.
-const Channel = "log_streams"
 
 // chunksPerLook bounds what one look at the rows brings into memory: at most
 // this many batches of 1 MiB.
@@ -31,7 +29,7 @@ const chunksPerLook = 4
 
 // Streams is the door to all log streams. It is safe for concurrent use.
 type Streams struct {
-	store    *store.Store
+	store    *database.Store
 	listener *store.Listener
 	packer   *zstd.Encoder
 	unpacker *zstd.Decoder
@@ -39,7 +37,7 @@ type Streams struct {
 }
 
 // New uses a listener on Channel, which its owner runs.
-func New(s *store.Store, listener *store.Listener) (*Streams, error) {
+func New(s *database.Store, listener *store.Listener) (*Streams, error) {
 	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return nil, err
@@ -70,12 +68,12 @@ type Gap struct {
 
 // Stream is a stream as readers see it.
 type Stream struct {
-	db.LogStream
+	logdb.LogStream
 	Gaps []Gap
 }
 
 // Complete says that the end is known and no line is missing.
-func (s Stream) Complete() bool { return s.State == "finished" && len(s.Gaps) == 0 }
+func (s Stream) Complete() bool { return s.State == model.StreamFinished && len(s.Gaps) == 0 }
 
 // maxGaps is how many gaps are listed.
 const maxGaps = 100
@@ -83,7 +81,7 @@ const maxGaps = 100
 // Get returns a stream of the org, with what is missing in it.
 func (s *Streams) Get(ctx context.Context, org, id string) (Stream, error) {
 	var stream Stream
-	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		row, err := get(ctx, tx, id)
 		if err != nil {
 			return err
@@ -94,7 +92,7 @@ func (s *Streams) Get(ctx context.Context, org, id string) (Stream, error) {
 	return stream, err
 }
 
-func get(ctx context.Context, tx *store.Tx, id string) (db.LogStream, error) {
+func get(ctx context.Context, tx *database.Tx, id string) (logdb.LogStream, error) {
 	row, err := tx.GetLogStream(ctx, id)
 	if errors.Is(err, fault.ErrNotFound) {
 		return row, noStream(id)
@@ -106,9 +104,9 @@ func noStream(id string) error {
 	return fault.Newf(fault.ErrNotFound, "there is no log stream %q", id)
 }
 
-func (s *Streams) withGaps(ctx context.Context, tx *store.Tx, row db.LogStream) (Stream, error) {
+func (s *Streams) withGaps(ctx context.Context, tx *database.Tx, row logdb.LogStream) (Stream, error) {
 	stream := Stream{LogStream: row}
-	first, err := tx.FirstLogSeq(ctx, db.FirstLogSeqParams{StreamID: row.ID, Since: row.CreatedAt})
+	first, err := tx.FirstLogSeq(ctx, logdb.FirstLogSeqParams{StreamID: row.ID, Since: row.CreatedAt})
 	if err != nil {
 		return stream, err
 	}
@@ -121,7 +119,7 @@ func (s *Streams) withGaps(ctx context.Context, tx *store.Tx, row db.LogStream) 
 	if row.LostLines == 0 {
 		return stream, nil
 	}
-	chunks, err := tx.ListLossyLogChunks(ctx, db.ListLossyLogChunksParams{StreamID: row.ID, Since: row.CreatedAt, Most: maxGaps})
+	chunks, err := tx.ListLossyLogChunks(ctx, logdb.ListLossyLogChunksParams{StreamID: row.ID, Since: row.CreatedAt, Most: maxGaps})
 	if err != nil {
 		return stream, err
 	}
@@ -144,7 +142,7 @@ func (s *Streams) withGaps(ctx context.Context, tx *store.Tx, row db.LogStream) 
 // grows large.
 func (s *Streams) Records(ctx context.Context, org, id string, after int64, limit int) (page []Numbered, more bool, err error) {
 	const enough = 4 << 20 // bytes of text
-	err = s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		page, more = nil, false
 		row, err := get(ctx, tx, id)
 		if err != nil {
@@ -168,8 +166,8 @@ func (s *Streams) Records(ctx context.Context, org, id string, after int64, limi
 }
 
 // look returns some records after a number; none when there are none for now.
-func (s *Streams) look(ctx context.Context, tx *store.Tx, row db.LogStream, after int64) ([]Numbered, error) {
-	chunks, err := tx.ListLogChunks(ctx, db.ListLogChunksParams{StreamID: row.ID, AfterSeq: after, Since: row.CreatedAt, Most: chunksPerLook})
+func (s *Streams) look(ctx context.Context, tx *database.Tx, row logdb.LogStream, after int64) ([]Numbered, error) {
+	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: row.ID, AfterSeq: after, Since: row.CreatedAt, Most: chunksPerLook})
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/logdb"
+	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
 
 // A Tail follows one stream. Close it.
@@ -18,7 +20,7 @@ type Tail struct {
 
 // Tail follows a stream of the org from behind a number.
 func (s *Streams) Tail(ctx context.Context, org, id string, after int64) (*Tail, error) {
-	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err := s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		_, err := get(ctx, tx, id)
 		return err
 	})
@@ -26,7 +28,7 @@ func (s *Streams) Tail(ctx context.Context, org, id string, after int64) (*Tail,
 		return nil, err
 	}
 	// Subscribed before the first look: what comes after the look wakes.
-	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(Channel, id)}, nil
+	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(model.ChannelLogs, id)}, nil
 }
 
 // Close ends the tail; it may be called more than once.
@@ -54,14 +56,14 @@ func (t *Tail) Next(ctx context.Context, patience time.Duration) (records []Numb
 }
 
 func (t *Tail) look(ctx context.Context) (records []Numbered, end *Stream, err error) {
-	err = t.streams.store.Tx(ctx, t.org, func(ctx context.Context, tx *store.Tx) error {
-		var row db.LogStream
+	err = t.streams.store.Tx(ctx, t.org, func(ctx context.Context, tx *database.Tx) error {
+		var row logdb.LogStream
 		row, err := get(ctx, tx, t.id) // before the lines: the end is the end of all of them
 		if err != nil {
 			return err
 		}
 		records, err = t.streams.look(ctx, tx, row, t.after)
-		if err != nil || len(records) > 0 || row.State == "open" {
+		if err != nil || len(records) > 0 || row.State == model.StreamOpen {
 			return err
 		}
 		stream, err := t.streams.withGaps(ctx, tx, row)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 )
 
 // Kinds of alarms: what the org must be able to prove later.
@@ -38,12 +38,12 @@ type alarm struct {
 
 // raise leaves an alarm for ctl-api, which records it in the org's chain, and
 // wakes it: only ctl-api can sign. install is nil for a Build Runner.
-func raise(ctx context.Context, tx *store.Tx, runnerID string, install *string, a alarm) error {
+func raise(ctx context.Context, tx *database.Tx, runnerID string, install *string, a alarm) error {
 	detail, err := json.Marshal(a.detail)
 	if err != nil {
 		return fmt.Errorf("encode alarm: %w", err)
 	}
-	fresh, err := tx.RaiseAlarm(ctx, db.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: a.kind, Subject: a.subject, Detail: detail})
+	fresh, err := tx.RaiseAlarm(ctx, runnerdb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: a.kind, Subject: a.subject, Detail: detail})
 	if err != nil || fresh == 0 {
 		return err
 	}

@@ -10,20 +10,13 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/presence"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 	"github.com/berth-dev/berth/services/runner-api/internal/waiting"
-)
-
-// Channels of wake-ups; the payload is a runner's id.
-const (
-	ChannelJobs     = "berth_jobs"
-	ChannelSettings = "berth_settings"
-	ChannelRevoked  = "berth_revoked"
 )
 
 const (
@@ -47,7 +40,7 @@ type Config struct {
 // API implements apigen.StrictServerInterface.
 type API struct {
 	Config
-	store    *store.Store
+	store    *database.Store
 	log      *slog.Logger
 	gate     *gate.Gate
 	presence *presence.Register
@@ -58,12 +51,12 @@ type API struct {
 
 // Deps are what an API works with.
 type Deps struct {
-	Store    *store.Store
+	Store    *database.Store
 	Log      *slog.Logger
 	Gate     *gate.Gate
 	Presence *presence.Register
-	Jobs     *waiting.Room // woken by ChannelJobs
-	Settings *waiting.Room // woken by ChannelSettings
+	Jobs     *waiting.Room // woken by model.ChannelJobs
+	Settings *waiting.Room // woken by model.ChannelSettings
 	Metrics  *Metrics
 }
 
@@ -79,8 +72,8 @@ var _ apigen.StrictServerInterface = (*API)(nil)
 
 // write runs fn in a transaction of the session's org in which the session is
 // known to be current, and stays so: a newer one waits for the end of it.
-func (a *API) write(ctx context.Context, s *session.Session, fn func(ctx context.Context, tx *store.Tx) error) error {
-	return a.store.Tx(ctx, s.OrgID, func(ctx context.Context, tx *store.Tx) error {
+func (a *API) write(ctx context.Context, s *session.Session, fn func(ctx context.Context, tx *database.Tx) error) error {
+	return a.store.Tx(ctx, s.OrgID, func(ctx context.Context, tx *database.Tx) error {
 		runner, err := tx.RunnerLock(ctx, s.RunnerID)
 		if err != nil {
 			return err
@@ -95,14 +88,14 @@ func (a *API) write(ctx context.Context, s *session.Session, fn func(ctx context
 // read is write without the lock, for what changes nothing. An answer may
 // cross with the opening of a newer session; it tells nothing that the older
 // one was not allowed to know.
-func (a *API) read(ctx context.Context, s *session.Session, fn func(ctx context.Context, tx *store.Tx) error) error {
+func (a *API) read(ctx context.Context, s *session.Session, fn func(ctx context.Context, tx *database.Tx) error) error {
 	return a.store.Tx(ctx, s.OrgID, fn)
 }
 
 // orgOfSecret finds the org of a single-use secret.
 func (a *API) orgOfSecret(ctx context.Context, kind string, hash []byte) (org string, err error) {
-	err = a.store.System(ctx, func(ctx context.Context, q *db.Queries) error {
-		org, err = q.RunnerOrgOfSecret(ctx, db.RunnerOrgOfSecretParams{Kind: kind, Hash: hash})
+	err = a.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
+		org, err = tx.RunnerOrgOfSecret(ctx, runnerdb.RunnerOrgOfSecretParams{Kind: kind, Hash: hash})
 		return err
 	})
 	if err == nil && org == "" {
@@ -121,7 +114,7 @@ func installOf(s *session.Session) (string, error) {
 
 // wake tells the service that waits for a job that it has moved, in the same
 // transaction.
-func wake(ctx context.Context, tx *store.Tx, workflowID, buildID, installID *string) error {
+func wake(ctx context.Context, tx *database.Tx, workflowID, buildID, installID *string) error {
 	switch {
 	case workflowID != nil:
 		return tx.WakeWorkflow(ctx, *workflowID)

@@ -13,9 +13,9 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 )
@@ -37,7 +37,7 @@ func (a *API) GetChainHead(ctx context.Context, _ apigen.GetChainHeadRequestObje
 		return nil, err
 	}
 	var head chain.Head
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.read(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		head, err = chainHead(ctx, tx, install)
 		return err
 	})
@@ -50,7 +50,7 @@ func (a *API) GetChainHead(ctx context.Context, _ apigen.GetChainHeadRequestObje
 // compareChain raises an alarm when the chain that a runner comes with is not a
 // continuation of the copy. The runner finds out by itself and stops mutations;
 // the alarm does not depend on that.
-func (a *API) compareChain(ctx context.Context, tx *store.Tx, runnerID, install string, brought *apigen.ChainHead) error {
+func (a *API) compareChain(ctx context.Context, tx *database.Tx, runnerID, install string, brought *apigen.ChainHead) error {
 	if brought == nil {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (a *API) compareChain(ctx context.Context, tx *store.Tx, runnerID, install 
 	}
 	at := chain.Head{}
 	if brought.Seq > 0 {
-		rows, err := tx.RunnerChainRecords(ctx, db.RunnerChainRecordsParams{Chain: install, FirstSeq: brought.Seq, LastSeq: brought.Seq})
+		rows, err := tx.RunnerChainRecords(ctx, runnerdb.RunnerChainRecordsParams{Chain: install, FirstSeq: brought.Seq, LastSeq: brought.Seq})
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (a *API) AppendChain(ctx context.Context, req apigen.AppendChainRequestObje
 	}
 	var head chain.Head
 	var problem string
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		head, problem, err = appendChain(ctx, tx, install, records)
 		if err != nil || problem != chainFork {
 			return err
@@ -140,7 +140,7 @@ func forkAlarm(stored chain.Head, offered []apigen.ChainRecord) alarm {
 
 // appendChain returns the head after the records, or the present one and what
 // stands against them.
-func appendChain(ctx context.Context, tx *store.Tx, install string, records []apigen.ChainRecord) (head chain.Head, problem string, _ error) {
+func appendChain(ctx context.Context, tx *database.Tx, install string, records []apigen.ChainRecord) (head chain.Head, problem string, _ error) {
 	head, err := chainHead(ctx, tx, install)
 	if err != nil {
 		return head, "", err
@@ -170,11 +170,11 @@ func appendChain(ctx context.Context, tx *store.Tx, install string, records []ap
 }
 
 // sameRecords compares records with the stored ones of the same numbers.
-func sameRecords(ctx context.Context, tx *store.Tx, install string, records []apigen.ChainRecord) (bool, error) {
+func sameRecords(ctx context.Context, tx *database.Tx, install string, records []apigen.ChainRecord) (bool, error) {
 	if len(records) == 0 {
 		return true, nil
 	}
-	stored, err := tx.RunnerChainRecords(ctx, db.RunnerChainRecordsParams{Chain: install, FirstSeq: records[0].Seq, LastSeq: records[len(records)-1].Seq})
+	stored, err := tx.RunnerChainRecords(ctx, runnerdb.RunnerChainRecordsParams{Chain: install, FirstSeq: records[0].Seq, LastSeq: records[len(records)-1].Seq})
 	if err != nil || len(stored) != len(records) {
 		return false, err
 	}
@@ -188,7 +188,7 @@ func sameRecords(ctx context.Context, tx *store.Tx, install string, records []ap
 
 // verifyRecords checks numbers, hashes and signatures. The keys are all that
 // the install's runners ever had: a chain outlives a machine.
-func verifyRecords(ctx context.Context, tx *store.Tx, install string, head chain.Head, records []apigen.ChainRecord) error {
+func verifyRecords(ctx context.Context, tx *database.Tx, install string, head chain.Head, records []apigen.ChainRecord) error {
 	rows, err := tx.RunnerChainKeys(ctx, &install)
 	if err != nil {
 		return err
@@ -226,12 +226,12 @@ func verifyRecords(ctx context.Context, tx *store.Tx, install string, head chain
 	return dated.Check(time.Now(), times...)
 }
 
-func addRecords(ctx context.Context, tx *store.Tx, install string, head chain.Head, records []apigen.ChainRecord) (chain.Head, string, error) {
+func addRecords(ctx context.Context, tx *database.Tx, install string, head chain.Head, records []apigen.ChainRecord) (chain.Head, string, error) {
 	prev, err := rawHash(head.Hash)
 	if err != nil {
 		return head, "", err
 	}
-	add := db.RunnerAddChainRecordsParams{Chain: install}
+	add := runnerdb.RunnerAddChainRecordsParams{Chain: install}
 	for _, record := range records {
 		hash := sha256.Sum256(record.Body)
 		add.Seqs = append(add.Seqs, record.Seq)
@@ -244,13 +244,13 @@ func addRecords(ctx context.Context, tx *store.Tx, install string, head chain.He
 		return head, "", err
 	}
 	last := records[len(records)-1].Seq
-	if err := tx.RunnerMoveChainHead(ctx, db.RunnerMoveChainHeadParams{Chain: install, Seq: last, Hash: prev}); err != nil {
+	if err := tx.RunnerMoveChainHead(ctx, runnerdb.RunnerMoveChainHeadParams{Chain: install, Seq: last, Hash: prev}); err != nil {
 		return head, "", err
 	}
 	return chain.Head{Seq: last, Hash: shownHash(prev)}, "", nil
 }
 
-func chainHead(ctx context.Context, tx *store.Tx, install string) (chain.Head, error) {
+func chainHead(ctx context.Context, tx *database.Tx, install string) (chain.Head, error) {
 	row, err := found(tx.RunnerChainHead(ctx, install))
 	if err != nil || row == nil {
 		return chain.Head{}, err

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
@@ -107,8 +107,8 @@ func (a *API) noteReported(ctx context.Context, s *session.Session, body *apigen
 	if !s.Note(now) {
 		return nil
 	}
-	err := a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		return tx.RunnerReports(ctx, db.RunnerReportsParams{ID: s.RunnerID, Switch: now.Switch, Problem: now.Problem})
+	err := a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		return tx.RunnerReports(ctx, runnerdb.RunnerReportsParams{ID: s.RunnerID, Switch: now.Switch, Problem: now.Problem})
 	})
 	if err != nil {
 		s.ForgetReported()
@@ -163,7 +163,7 @@ func (c claimed) VisitClaimJobsResponse(w http.ResponseWriter) error {
 // claim leases what is queued, or finds what this claim has leased before: one
 // statement in addition to the lock of the runner's row.
 func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w wanted) ([]assignment, error) {
-	params := db.RunnerClaimJobsParams{
+	params := runnerdb.RunnerClaimJobsParams{
 		RunnerID: s.RunnerID, ClaimID: claimID, SessionID: s.ID, Slots: int32(w.slots), MayMutate: w.mayMutate,
 		LeaseSeconds: a.Lease.Seconds(), TokenSeconds: logTokenLifetime.Seconds(),
 	}
@@ -176,7 +176,7 @@ func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w w
 		params.StreamIds = append(params.StreamIds, id.New(id.Stream))
 	}
 	var jobs []assignment
-	err := a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err := a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		rows, err := tx.RunnerClaimJobs(ctx, params)
 		if err != nil {
 			return err
@@ -194,7 +194,7 @@ func (a *API) claim(ctx context.Context, s *session.Session, claimID string, w w
 	return jobs, err
 }
 
-func (a *API) countClaimed(ctx context.Context, s *session.Session, rows []db.RunnerClaimJobsRow) {
+func (a *API) countClaimed(ctx context.Context, s *session.Session, rows []runnerdb.RunnerClaimJobsRow) {
 	for _, row := range rows {
 		if row.Again {
 			continue

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -22,7 +22,7 @@ type opening struct {
 // judgeOpening decides whether a request for a session comes from the one agent of
 // its runner, whose row is locked. One that does not is on record from then on:
 // the session still opens, so that the runner can say how it is.
-func (a *API) judgeOpening(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest) (found opening, _ error) {
+func (a *API) judgeOpening(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) (found opening, _ error) {
 	asked := session.Opening{ID: textOf(body.Opening), Before: textOf(body.Before)}
 	last, sessionID, err := lastSession(ctx, tx, runner, asked.ID)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *API) judgeOpening(ctx context.Context, tx *store.Tx, runner db.RunnerLo
 		}
 		return found, nil
 	}
-	row, err := tx.RunnerDisputed(ctx, db.RunnerDisputedParams{ID: runner.ID, Reason: asked.Why()})
+	row, err := tx.RunnerDisputed(ctx, runnerdb.RunnerDisputedParams{ID: runner.ID, Reason: asked.Why()})
 	if err != nil {
 		return found, err
 	}
@@ -61,12 +61,12 @@ func (a *API) judgeOpening(ctx context.Context, tx *store.Tx, runner db.RunnerLo
 
 // lastSession reads what is known of the runner's sessions, and which one has this
 // opening.
-func lastSession(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, asked string) (last session.Last, sessionID string, _ error) {
+func lastSession(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, asked string) (last session.Last, sessionID string, _ error) {
 	last.Opening = textOf(runner.SessionOpening)
 	if asked == "" {
 		return last, "", nil
 	}
-	row, err := found(tx.RunnerSessionOfOpening(ctx, db.RunnerSessionOfOpeningParams{RunnerID: runner.ID, Opening: asked}))
+	row, err := found(tx.RunnerSessionOfOpening(ctx, runnerdb.RunnerSessionOfOpeningParams{RunnerID: runner.ID, Opening: asked}))
 	if err != nil || row == nil {
 		return last, "", err
 	}

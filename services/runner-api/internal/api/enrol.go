@@ -11,9 +11,10 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -33,9 +34,9 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 	if err != nil {
 		return nil, err
 	}
-	var runner db.RunnerLockRow
+	var runner runnerdb.RunnerLockRow
 	var decision enrol.Decision
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		enrolment, err := tx.RunnerEnrolmentBySecret(ctx, hash)
 		if err != nil {
 			return err
@@ -73,13 +74,13 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 	}, nil
 }
 
-func decideEnrolment(pub ed25519.PublicKey, e db.RunnerEnrolmentBySecretRow, r db.RunnerLockRow) enrol.Decision {
+func decideEnrolment(pub ed25519.PublicKey, e runnerdb.RunnerEnrolmentBySecretRow, r runnerdb.RunnerLockRow) enrol.Decision {
 	request := enrol.Request{
-		Key: capsule.EncodePublicKey(pub), Replaces: e.Replaces, RunnerRevoked: r.State == "revoked",
+		Key: capsule.EncodePublicKey(pub), Replaces: e.Replaces, RunnerRevoked: r.State == model.RunnerRevoked,
 		// The database has compared its own clock.
 		ExpiresAt: e.ExpiresAt, Now: e.ExpiresAt.Add(-time.Nanosecond),
 	}
-	if e.Expired || e.State == "expired" {
+	if e.Expired || e.State == model.EnrolmentExpired {
 		request.Now = e.ExpiresAt
 	}
 	if e.BoundKey != nil {
@@ -93,7 +94,7 @@ func decideEnrolment(pub ed25519.PublicKey, e db.RunnerEnrolmentBySecretRow, r d
 
 // bind makes the key the runner's. On a replacement all that the machine before
 // had ends first.
-func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, body *apigen.Enrolment, pub ed25519.PublicKey, enrolmentID string, runner db.RunnerLockRow) error {
+func (a *API) bind(ctx context.Context, tx *database.Tx, decision enrol.Decision, body *apigen.Enrolment, pub ed25519.PublicKey, enrolmentID string, runner runnerdb.RunnerLockRow) error {
 	if decision == enrol.Replace {
 		if err := a.endMachine(ctx, tx, runner.ID); err != nil {
 			return err
@@ -104,25 +105,25 @@ func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, b
 		return err
 	}
 	key := capsule.EncodePublicKey(pub)
-	if err := tx.RunnerRetireKeys(ctx, db.RunnerRetireKeysParams{RunnerID: runner.ID, Kept: []string{key, body.SealRecipient}}); err != nil {
+	if err := tx.RunnerRetireKeys(ctx, runnerdb.RunnerRetireKeysParams{RunnerID: runner.ID, Kept: []string{key, body.SealRecipient}}); err != nil {
 		return err
 	}
-	if err := tx.RunnerEnrolled(ctx, db.RunnerEnrolledParams{
+	if err := tx.RunnerEnrolled(ctx, runnerdb.RunnerEnrolledParams{
 		ID: runner.ID, PublicKey: key, SealRecipient: body.SealRecipient, Version: body.Version, Facts: facts,
 	}); err != nil {
 		return err
 	}
-	if err := tx.RunnerAddKey(ctx, db.RunnerAddKeyParams{
+	if err := tx.RunnerAddKey(ctx, runnerdb.RunnerAddKeyParams{
 		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "runner", Algorithm: "ed25519", KeyID: capsule.KeyID(pub), PublicKey: key,
 	}); err != nil {
 		return err
 	}
-	if err := tx.RunnerAddKey(ctx, db.RunnerAddKeyParams{
+	if err := tx.RunnerAddKey(ctx, runnerdb.RunnerAddKeyParams{
 		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "seal", Algorithm: "x25519", KeyID: body.SealRecipient, PublicKey: body.SealRecipient,
 	}); err != nil {
 		return err
 	}
-	if err := tx.RunnerBindEnrolment(ctx, db.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
+	if err := tx.RunnerBindEnrolment(ctx, runnerdb.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
 		return err
 	}
 	if runner.InstallID == nil {
@@ -132,7 +133,7 @@ func (a *API) bind(ctx context.Context, tx *store.Tx, decision enrol.Decision, b
 }
 
 // wakeBuilds wakes what waits for the Build Runner's key.
-func wakeBuilds(ctx context.Context, tx *store.Tx) error {
+func wakeBuilds(ctx context.Context, tx *database.Tx) error {
 	builds, err := tx.RunnerWaitingBuilds(ctx)
 	if err != nil {
 		return err
@@ -146,12 +147,12 @@ func wakeBuilds(ctx context.Context, tx *store.Tx) error {
 }
 
 // endMachine ends the sessions and attempts of a machine that is gone.
-func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) error {
+func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) error {
 	const reason = session.ClosedByReplacement
 	if err := tx.RunnerVoidEpoch(ctx, runnerID); err != nil {
 		return err
 	}
-	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: runnerID, Reason: reason}); err != nil {
+	if err := tx.RunnerCloseSessions(ctx, runnerdb.RunnerCloseSessionsParams{RunnerID: runnerID, Reason: reason}); err != nil {
 		return err
 	}
 	if err := tx.RunnerRevokeRegistryTokens(ctx, &runnerID); err != nil {
@@ -166,13 +167,13 @@ func (a *API) endMachine(ctx context.Context, tx *store.Tx, runnerID string) err
 	if _, err := a.settle(ctx, tx, runnerID, nil, reason); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(ChannelRevoked, runnerID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runnerID)
 	return nil
 }
 
 // alarm records that a secret is in the hands of somebody else. It commits; the
 // refusal follows.
-func (a *API) alarm(ctx context.Context, tx *store.Tx, decision enrol.Decision, enrolmentID string, runner db.RunnerLockRow, keyID string) error {
+func (a *API) alarm(ctx context.Context, tx *database.Tx, decision enrol.Decision, enrolmentID string, runner runnerdb.RunnerLockRow, keyID string) error {
 	first, err := tx.RunnerAlarmEnrolment(ctx, enrolmentID)
 	if err != nil || first == 0 {
 		return err

@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/lease"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -22,7 +23,7 @@ func (a *API) RenewLeases(ctx context.Context, req apigen.RenewLeasesRequestObje
 	if len(req.Body.Leases) == 0 {
 		return answer, nil
 	}
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		var err error
 		answer.Leases, err = a.renew(ctx, tx, s, req.Body.Leases)
 		return err
@@ -33,16 +34,16 @@ func (a *API) RenewLeases(ctx context.Context, req apigen.RenewLeasesRequestObje
 	return answer, nil
 }
 
-func (a *API) renew(ctx context.Context, tx *store.Tx, s *session.Session, named []apigen.Attempt) ([]apigen.RenewedLease, error) {
+func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, named []apigen.Attempt) ([]apigen.RenewedLease, error) {
 	jobs := make([]string, len(named))
 	for i, n := range named {
 		jobs[i] = n.JobID
 	}
-	rows, err := tx.RunnerLeasesToRenew(ctx, db.RunnerLeasesToRenewParams{RunnerID: s.RunnerID, JobIds: jobs})
+	rows, err := tx.RunnerLeasesToRenew(ctx, runnerdb.RunnerLeasesToRenewParams{RunnerID: s.RunnerID, JobIds: jobs})
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[apigen.Attempt]db.RunnerLeasesToRenewRow, len(rows))
+	known := make(map[apigen.Attempt]runnerdb.RunnerLeasesToRenewRow, len(rows))
 	for _, row := range rows {
 		known[apigen.Attempt{JobID: row.JobID, Attempt: int(row.Attempt)}] = row
 	}
@@ -53,7 +54,7 @@ func (a *API) renew(ctx context.Context, tx *store.Tx, s *session.Session, named
 		answer := lease.Renew(lease.Lease{
 			Open:            ok,
 			OwnSession:      row.SessionID == s.ID,
-			Current:         row.JobState == "leased" && row.JobAttempt == row.Attempt,
+			Current:         row.JobState == model.JobLeased && row.JobAttempt == row.Attempt,
 			CancelRequested: row.CancelRequested,
 			Superseded:      row.Fence != nil && row.ResourceFence > *row.Fence,
 		})
@@ -65,7 +66,7 @@ func (a *API) renew(ctx context.Context, tx *store.Tx, s *session.Session, named
 	if len(kept) == 0 {
 		return answers, nil
 	}
-	expires, err := tx.RunnerExtendLeases(ctx, db.RunnerExtendLeasesParams{Ids: kept, LeaseSeconds: a.Lease.Seconds()})
+	expires, err := tx.RunnerExtendLeases(ctx, runnerdb.RunnerExtendLeasesParams{Ids: kept, LeaseSeconds: a.Lease.Seconds()})
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	"net/http"
 
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/state"
 )
@@ -24,9 +24,9 @@ func (a *API) LockState(ctx context.Context, req apigen.LockStateRequestObject) 
 	if err != nil {
 		return nil, fmt.Errorf("encode lock info: %w", err)
 	}
-	var holder db.RunnerStateLockRow
+	var holder runnerdb.RunnerStateLockRow
 	var verdict state.LockVerdict
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func mayLock(at attempt, fence int64) error {
 	return nil
 }
 
-func lockState(ctx context.Context, tx *store.Tx, resource string, info json.RawMessage, want state.Lock) (holder db.RunnerStateLockRow, _ state.LockVerdict, _ error) {
+func lockState(ctx context.Context, tx *database.Tx, resource string, info json.RawMessage, want state.Lock) (holder runnerdb.RunnerStateLockRow, _ state.LockVerdict, _ error) {
 	held, err := found(tx.RunnerStateLock(ctx, resource))
 	if err != nil {
 		return holder, "", err
@@ -75,14 +75,14 @@ func lockState(ctx context.Context, tx *store.Tx, resource string, info json.Raw
 	if verdict != state.Take {
 		return *held, verdict, nil
 	}
-	take := db.RunnerTakeStateLockParams{
+	take := runnerdb.RunnerTakeStateLockParams{
 		ResourceID: resource, LockID: want.ID, Info: info, JobID: want.JobID, Attempt: int32(want.Attempt), Fence: want.Fence,
 	}
 	if held != nil {
 		take.OldLockID, take.OldJobID = held.LockID, held.JobID
 	}
 	taken, err := tx.RunnerTakeStateLock(ctx, take)
-	return db.RunnerStateLockRow(taken), verdict, err
+	return runnerdb.RunnerStateLockRow(taken), verdict, err
 }
 
 // UnlockState frees the lock that an attempt holds.
@@ -91,8 +91,8 @@ func (a *API) UnlockState(ctx context.Context, req apigen.UnlockStateRequestObje
 	if err != nil {
 		return nil, err
 	}
-	var other *db.RunnerStateLockRow
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	var other *runnerdb.RunnerStateLockRow
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (a *API) UnlockState(ctx context.Context, req apigen.UnlockStateRequestObje
 			other = held
 			return nil
 		}
-		return tx.RunnerFreeStateLock(ctx, db.RunnerFreeStateLockParams{
+		return tx.RunnerFreeStateLock(ctx, runnerdb.RunnerFreeStateLockParams{
 			ResourceID: req.Resource, LockID: held.LockID, JobID: held.JobID, Attempt: held.Attempt,
 		})
 	})
@@ -122,14 +122,14 @@ func (a *API) UnlockState(ctx context.Context, req apigen.UnlockStateRequestObje
 	return apigen.UnlockState423ApplicationProblemPlusJSONResponse(lockedBy(shown)), nil
 }
 
-func heldLock(row *db.RunnerStateLockRow) *state.Lock {
+func heldLock(row *runnerdb.RunnerStateLockRow) *state.Lock {
 	if row == nil {
 		return nil
 	}
 	return &state.Lock{ID: row.LockID, JobID: row.JobID, Attempt: int(row.Attempt), Fence: row.Fence}
 }
 
-func showLock(row db.RunnerStateLockRow) (apigen.Lock, error) {
+func showLock(row runnerdb.RunnerStateLockRow) (apigen.Lock, error) {
 	lock := apigen.Lock{LockID: row.LockID, JobID: row.JobID, Attempt: int(row.Attempt), Fence: row.Fence, LockedAt: row.LockedAt.UTC()}
 	if err := json.Unmarshal(row.Info, &lock.Info); err != nil {
 		return lock, fmt.Errorf("lock of job %s: %w", row.JobID, err)

@@ -9,9 +9,9 @@ import (
 	"github.com/berth-dev/berth/pkg/recovery"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/enrol"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -32,7 +32,7 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 		return nil, err
 	}
 	var answer apigen.EnrolmentPosition200JSONResponse
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		enrolment, err := tx.RunnerEnrolmentBySecret(ctx, hash)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 // takeRecovery keeps the recovery key that a signed request brings, unless there
 // is one: that stays, until it signs another in its place. ctl-api looks at it
 // again before it seals to it.
-func takeRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, key *recovery.Public, signed *capsule.Envelope) error {
+func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, key *recovery.Public, signed *capsule.Envelope) error {
 	if key == nil || signed == nil {
 		return nil
 	}
@@ -94,7 +94,8 @@ func takeRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, ke
 	if err != nil {
 		return err
 	}
-	set := db.SetInstallRecoveryKeyParams{InstallID: install, KeyID: key.KeyID, SigningKey: key.SigningKey, Recipient: key.Recipient, Change: evidence}
+	set := runnerdb.SetInstallRecoveryKeyParams{InstallID: install, KeyID: key.KeyID, SigningKey: key.SigningKey, Recipient: key.Recipient, Change: evidence}
+	want := recovery.Change{OrgID: tx.OrgID(), InstallID: install, Next: *key}
 	known := recoveryOf(before)
 	switch {
 	case known == nil:
@@ -102,7 +103,7 @@ func takeRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, ke
 		if err != nil {
 			return fmt.Errorf("key of runner %s: %w", runner.ID, err)
 		}
-		if err := recovery.VerifyIntroduction(machine, *signed, tx.OrgID(), install, *key); err != nil {
+		if err := recovery.VerifyIntroduction(machine, *signed, want); err != nil {
 			return fault.Newf(fault.ErrInvalid, "%s", err.Error())
 		}
 	case *known == *key:
@@ -110,7 +111,7 @@ func takeRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, ke
 	default:
 		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has another recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
 			fault.Remedy("let the present recovery key sign the new one: berth-runner recovery new --replace FILE"))
-		if err := recovery.VerifyChange(*known, *signed, tx.OrgID(), install, *key); err != nil {
+		if err := recovery.VerifyChange(*known, *signed, want); err != nil {
 			return refused
 		}
 	}
@@ -121,18 +122,18 @@ func takeRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, ke
 }
 
 // keepRecovery keeps what a session brings for a machine that takes its place.
-func keepRecovery(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest) error {
+func keepRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) error {
 	if err := takeRecovery(ctx, tx, runner, body.Recovery, body.RecoverySigned); err != nil {
 		return err
 	}
 	if body.SealedSalt == nil {
 		return nil
 	}
-	return tx.SetInstallSalt(ctx, db.SetInstallSaltParams{InstallID: *runner.InstallID, SealedSalt: *body.SealedSalt})
+	return tx.SetInstallSalt(ctx, runnerdb.SetInstallSaltParams{InstallID: *runner.InstallID, SealedSalt: *body.SealedSalt})
 }
 
 // recoveryOf is the key in a row, nil without one.
-func recoveryOf(row *db.InstallRecovery) *recovery.Public {
+func recoveryOf(row *runnerdb.InstallRecovery) *recovery.Public {
 	if row == nil || row.KeyID == nil || row.SigningKey == nil || row.Recipient == nil {
 		return nil
 	}
@@ -142,7 +143,7 @@ func recoveryOf(row *db.InstallRecovery) *recovery.Public {
 // checkHandover decides whether a machine may take the place of another. With a
 // recovery key it needs its signature. ok is false when it may not; then, and when
 // it may without one, there is an alarm.
-func (a *API) checkHandover(ctx context.Context, tx *store.Tx, body *apigen.Enrolment, runner db.RunnerLockRow, newKey string) (ok bool, _ error) {
+func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.Enrolment, runner runnerdb.RunnerLockRow, newKey string) (ok bool, _ error) {
 	if runner.InstallID == nil {
 		return true, nil
 	}
@@ -171,7 +172,7 @@ func (a *API) checkHandover(ctx context.Context, tx *store.Tx, body *apigen.Enro
 			if err != nil {
 				return false, err
 			}
-			return true, tx.SetInstallHandover(ctx, db.SetInstallHandoverParams{InstallID: *runner.InstallID, Handover: raw})
+			return true, tx.SetInstallHandover(ctx, runnerdb.SetInstallHandoverParams{InstallID: *runner.InstallID, Handover: raw})
 		}
 		reason = err.Error()
 	}
@@ -194,7 +195,7 @@ func (a *API) ListSealed(ctx context.Context, _ apigen.ListSealedRequestObject) 
 		return nil, err
 	}
 	answer := apigen.ListSealed200JSONResponse{Resources: []apigen.SealedResource{}}
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.read(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		row, err := found(tx.GetInstallRecovery(ctx, install))
 		if err != nil {
 			return err
@@ -228,8 +229,8 @@ func (a *API) GetSealed(ctx context.Context, req apigen.GetSealedRequestObject) 
 		return nil, err
 	}
 	var answer apigen.GetSealed200JSONResponse
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		row, err := tx.RunnerSealedResource(ctx, db.RunnerSealedResourceParams{InstallID: install, ID: req.Resource})
+	err = a.read(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		row, err := tx.RunnerSealedResource(ctx, runnerdb.RunnerSealedResourceParams{InstallID: install, ID: req.Resource})
 		if err != nil {
 			return err
 		}
@@ -274,11 +275,11 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 		return fault.With(fault.Newf(fault.ErrConflict, "the %s is not the one that was read, or more than its sealing differs", what),
 			fault.Code("sealed_moved"), fault.Remedy("read it again"))
 	}
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		if _, err := tx.RunnerSealedResource(ctx, db.RunnerSealedResourceParams{InstallID: install, ID: req.Resource}); err != nil {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		if _, err := tx.RunnerSealedResource(ctx, runnerdb.RunnerSealedResourceParams{InstallID: install, ID: req.Resource}); err != nil {
 			return err
 		}
-		done, err := tx.RunnerResealOutputs(ctx, db.RunnerResealOutputsParams{InstallID: install, ID: req.Resource, Before: before, After: after})
+		done, err := tx.RunnerResealOutputs(ctx, runnerdb.RunnerResealOutputsParams{InstallID: install, ID: req.Resource, Before: before, After: after})
 		if err != nil {
 			return err
 		}
@@ -286,7 +287,7 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 			return moved("output")
 		}
 		if state := req.Body.State; state != nil {
-			n, err := tx.RunnerResealState(ctx, db.RunnerResealStateParams{
+			n, err := tx.RunnerResealState(ctx, runnerdb.RunnerResealStateParams{
 				ResourceID: req.Resource, Serial: state.Serial, Lineage: state.Lineage, Digest: state.Digest, Body: state.Body,
 			})
 			if err != nil {
@@ -318,8 +319,8 @@ func (a *API) GetChain(ctx context.Context, req apigen.GetChainRequestObject) (a
 		return nil, err
 	}
 	answer := apigen.GetChain200JSONResponse{Records: []apigen.ChainRecord{}}
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		rows, err := tx.RunnerChainRecords(ctx, db.RunnerChainRecordsParams{Chain: install, FirstSeq: req.Params.After + 1, LastSeq: req.Params.After + chainPage})
+	err = a.read(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		rows, err := tx.RunnerChainRecords(ctx, runnerdb.RunnerChainRecordsParams{Chain: install, FirstSeq: req.Params.After + 1, LastSeq: req.Params.After + chainPage})
 		for _, row := range rows {
 			answer.Records = append(answer.Records, apigen.ChainRecord{Seq: row.Seq, Body: row.Body})
 		}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 )
 
@@ -27,8 +27,8 @@ func (a *API) CreateRegistryToken(ctx context.Context, req apigen.CreateRegistry
 	}
 	token, hash := auth.NewSecret(auth.RegistryPrefix)
 	answer := apigen.CreateRegistryToken200JSONResponse{Token: token, Registry: a.Registry}
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		expires, err := tx.RunnerAddRegistryToken(ctx, db.RunnerAddRegistryTokenParams{
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		expires, err := tx.RunnerAddRegistryToken(ctx, runnerdb.RunnerAddRegistryTokenParams{
 			Hash: hash, RunnerID: &s.RunnerID, SessionID: &s.ID, Actions: actions, Seconds: registryTokenLifetime.Seconds(),
 		})
 		answer.ExpiresAt = expires.UTC()

@@ -10,9 +10,10 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/dated"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
@@ -35,13 +36,13 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 		return nil, err
 	}
 	var recorded apigen.PutRun200JSONResponse
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		stored, err := putRun(ctx, tx, s, install, req.Run, *req.Body)
 		if err != nil {
 			return err
 		}
 		recorded = apigen.PutRun200JSONResponse{RunID: stored.ID}
-		if !run.HasLog(req.Body.State, stored.StreamID != nil) {
+		if !run.HasLog(model.RunState(req.Body.State), stored.StreamID != nil) {
 			return nil
 		}
 		stream, token, err := openRunLog(ctx, tx, s, install, stored)
@@ -55,11 +56,11 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 }
 
 // putRun returns the run as it was known before this report, if it was.
-func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored db.RunnerRunByKeyRow, _ error) {
+func putRun(ctx context.Context, tx *database.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored runnerdb.RunnerRunByKeyRow, _ error) {
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
 	// Whatever settings were good at that time may name it: reports come late,
 	// after newer settings have dropped an action.
-	known, err := tx.RunnerKnowsRun(ctx, db.RunnerKnowsRunParams{
+	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
 		InstallID: install, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
 	})
 	if err != nil {
@@ -69,13 +70,13 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 		return stored, fault.With(fault.Newf(fault.ErrInvalid, "no settings of this install schedule %q", r.Action),
 			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is in no settings that were good at that time"}))
 	}
-	err = tx.RunnerAddRun(ctx, db.RunnerAddRunParams{
+	err = tx.RunnerAddRun(ctx, runnerdb.RunnerAddRunParams{
 		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
 	})
 	if err != nil {
 		return stored, err
 	}
-	stored, err = tx.RunnerRunByKey(ctx, db.RunnerRunByKeyParams{InstallID: install, Key: key})
+	stored, err = tx.RunnerRunByKey(ctx, runnerdb.RunnerRunByKeyParams{InstallID: install, Key: key})
 	if err != nil {
 		return stored, err
 	}
@@ -92,7 +93,7 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
 		return stored, err
 	}
-	if !run.Ended(r.State) {
+	if !model.RunState(r.State).Ended() {
 		return stored, nil
 	}
 	return stored, tx.WakeInstall(ctx, install)
@@ -100,28 +101,29 @@ func putRun(ctx context.Context, tx *store.Tx, s *session.Session, install, runI
 
 // openRunLog opens the log of a run, once, and mints a token that appends to
 // it, each time: only its hash is kept, so a lost one cannot be shown again.
-func openRunLog(ctx context.Context, tx *store.Tx, s *session.Session, install string, stored db.RunnerRunByKeyRow) (stream, token string, _ error) {
-	stream, err := tx.OpenRunLogStream(ctx, db.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
+func openRunLog(ctx context.Context, tx *database.Tx, s *session.Session, install string, stored runnerdb.RunnerRunByKeyRow) (stream, token string, _ error) {
+	stream, err := tx.OpenRunLogStream(ctx, runnerdb.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
 	if err != nil {
 		return "", "", err
 	}
 	if stored.StreamID == nil {
-		if err := tx.RunnerSetRunStream(ctx, db.RunnerSetRunStreamParams{ID: stored.ID, StreamID: stream}); err != nil {
+		if err := tx.RunnerSetRunStream(ctx, runnerdb.RunnerSetRunStreamParams{ID: stored.ID, StreamID: stream}); err != nil {
 			return "", "", err
 		}
 	}
 	token, hash := auth.NewSecret(auth.LogPrefix)
-	return stream, token, tx.MintLogToken(ctx, db.MintLogTokenParams{
+	return stream, token, tx.MintLogToken(ctx, runnerdb.MintLogTokenParams{
 		Hash: hash, StreamID: stream, RunnerID: s.RunnerID, SessionID: s.ID, ExpiresAt: time.Now().Add(logTokenLifetime),
 	})
 }
 
-func report(runID, runnerID string, r jobspec.Run) db.RunnerReportRunParams {
-	params := db.RunnerReportRunParams{
-		ID: runID, RunnerID: &runnerID, State: r.State, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
+func report(runID, runnerID string, r jobspec.Run) runnerdb.RunnerReportRunParams {
+	state := model.RunState(r.State)
+	params := runnerdb.RunnerReportRunParams{
+		ID: runID, RunnerID: &runnerID, State: state, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
 		StartedAt: known(r.StartedAt), FinishedAt: known(r.FinishedAt),
 	}
-	if run.Ended(r.State) && r.State != "missed" {
+	if state.Ended() && state != model.RunMissed {
 		code := int32(r.ExitCode)
 		params.ExitCode = &code
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
@@ -30,13 +31,13 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 			fault.Code("runner_outdated"), fault.Remedy("update the runner"))
 	}
 	var answer apigen.OpenSession200JSONResponse
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) error {
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		runner, err := tx.RunnerLock(ctx, req.Body.RunnerID)
 		if err != nil {
 			return err
 		}
 		// Between the proof and the lock the machine may have been replaced.
-		if runner.State != "active" || runner.PublicKey == nil || *runner.PublicKey != key {
+		if runner.State != model.RunnerActive || runner.PublicKey == nil || *runner.PublicKey != key {
 			return unproven()
 		}
 		asked, err := a.judgeOpening(ctx, tx, runner, req.Body)
@@ -57,8 +58,8 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 // provenRunner checks that the request is signed by the key of the runner that
 // it names. An unknown runner gets the same answer as a wrong key.
 func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key string, _ error) {
-	err := a.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.RunnerOrgOf(ctx, runnerID)
+	err := a.store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		org, err = tx.RunnerOrgOf(ctx, runnerID)
 		return err
 	})
 	if err != nil {
@@ -67,8 +68,8 @@ func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key strin
 	if org == "" {
 		return "", "", unproven()
 	}
-	var row db.RunnerByIDRow
-	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+	var row runnerdb.RunnerByIDRow
+	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
 		row, err = tx.RunnerByID(ctx, runnerID)
 		return err
 	})
@@ -85,7 +86,7 @@ func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key strin
 	if err := gate.VerifySigned(ctx, pub, runnerID); err != nil {
 		return "", "", err
 	}
-	if row.State == "revoked" { // said only to who has proved to be the runner
+	if row.State == model.RunnerRevoked { // said only to who has proved to be the runner
 		return "", "", fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
 	}
 	return org, *row.PublicKey, nil
@@ -96,12 +97,12 @@ func unproven() error {
 }
 
 // openSession does it, with the runner's row locked.
-func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLockRow, body *apigen.SessionRequest, asked opening) (answer apigen.OpenSession200JSONResponse, _ error) {
+func (a *API) openSession(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest, asked opening) (answer apigen.OpenSession200JSONResponse, _ error) {
 	facts, err := json.Marshal(body.Facts)
 	if err != nil {
 		return answer, err
 	}
-	epoch, err := tx.RunnerStarted(ctx, db.RunnerStartedParams{
+	epoch, err := tx.RunnerStarted(ctx, runnerdb.RunnerStartedParams{
 		ID: runner.ID, Version: body.Version, Slots: int32(body.Slots), Trust: string(body.Trust), Switch: string(body.Switch), Facts: facts,
 		Opening: body.Opening,
 	})
@@ -111,10 +112,10 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 	token, hash := auth.NewSecret(auth.SessionPrefix)
 	sessionID := asked.sameAs
 	if sessionID != "" {
-		err = tx.RunnerAnswerAgain(ctx, db.RunnerAnswerAgainParams{ID: sessionID, Epoch: epoch, TokenHash: hash, Version: body.Version})
+		err = tx.RunnerAnswerAgain(ctx, runnerdb.RunnerAnswerAgainParams{ID: sessionID, Epoch: epoch, TokenHash: hash, Version: body.Version})
 	} else {
 		sessionID = id.New(id.Session)
-		err = replaceSession(ctx, tx, db.RunnerOpenSessionParams{
+		err = replaceSession(ctx, tx, runnerdb.RunnerOpenSessionParams{
 			ID: sessionID, RunnerID: runner.ID, Epoch: epoch, TokenHash: hash, Version: body.Version, Opening: body.Opening,
 		})
 	}
@@ -145,7 +146,7 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 		}
 	}
 	// All replicas drop what they know of the older session.
-	tx.NotifyAfterCommit(ChannelRevoked, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	return apigen.OpenSession200JSONResponse{
 		SessionID: sessionID, Token: token, Epoch: epoch, Jobs: jobs, SettingsVersion: settings,
 		LeaseSeconds: int(a.Lease.Seconds()), RenewSeconds: max(1, int(a.Lease.Seconds()/3)),
@@ -155,8 +156,8 @@ func (a *API) openSession(ctx context.Context, tx *store.Tx, runner db.RunnerLoc
 }
 
 // replaceSession closes the session before and opens another.
-func replaceSession(ctx context.Context, tx *store.Tx, next db.RunnerOpenSessionParams) error {
-	if err := tx.RunnerCloseSessions(ctx, db.RunnerCloseSessionsParams{RunnerID: next.RunnerID, Reason: session.ClosedByNext}); err != nil {
+func replaceSession(ctx context.Context, tx *database.Tx, next runnerdb.RunnerOpenSessionParams) error {
+	if err := tx.RunnerCloseSessions(ctx, runnerdb.RunnerCloseSessionsParams{RunnerID: next.RunnerID, Reason: session.ClosedByNext}); err != nil {
 		return err
 	}
 	if err := tx.RunnerRevokeRegistryTokens(ctx, &next.RunnerID); err != nil {
@@ -176,7 +177,7 @@ func void(named []apigen.Attempt) []apigen.ResumedJob {
 
 // resume answers for each attempt that the runner named, and hands the leases
 // of those that go on over to the new session.
-func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID string, named []apigen.Attempt) ([]apigen.ResumedJob, error) {
+func (a *API) resume(ctx context.Context, tx *database.Tx, runnerID, sessionID string, named []apigen.Attempt) ([]apigen.ResumedJob, error) {
 	running := make([]session.Attempt, len(named))
 	for i, n := range named {
 		running[i] = session.Attempt{JobID: n.JobID, Attempt: n.Attempt}
@@ -186,14 +187,14 @@ func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID stri
 		return nil, err
 	}
 	leases := make([]string, len(rows))
-	resumed := map[session.Attempt]db.RunnerOpenAttemptsRow{}
+	resumed := map[session.Attempt]runnerdb.RunnerOpenAttemptsRow{}
 	for i, row := range rows {
 		leases[i] = row.LeaseID
 		resumed[session.Attempt{JobID: row.ID, Attempt: int(row.Attempt)}] = row
 	}
 	var expires time.Time
 	if len(leases) > 0 {
-		expires, err = tx.RunnerResumeLeases(ctx, db.RunnerResumeLeasesParams{Ids: leases, SessionID: sessionID, LeaseSeconds: a.Lease.Seconds()})
+		expires, err = tx.RunnerResumeLeases(ctx, runnerdb.RunnerResumeLeasesParams{Ids: leases, SessionID: sessionID, LeaseSeconds: a.Lease.Seconds()})
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +207,7 @@ func (a *API) resume(ctx context.Context, tx *store.Tx, runnerID, sessionID stri
 			continue
 		}
 		token, hash := auth.NewSecret(auth.LogPrefix)
-		err := tx.MintLogToken(ctx, db.MintLogTokenParams{
+		err := tx.MintLogToken(ctx, runnerdb.MintLogTokenParams{
 			Hash: hash, StreamID: row.StreamID, RunnerID: runnerID, SessionID: sessionID, ExpiresAt: time.Now().Add(logTokenLifetime),
 		})
 		if err != nil {

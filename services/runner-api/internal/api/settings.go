@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/internal/httpserver"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
@@ -64,9 +64,9 @@ func (a *API) GetSettings(ctx context.Context, req apigen.GetSettingsRequestObje
 	}
 }
 
-func (a *API) newerSettings(ctx context.Context, s *session.Session, install string, after int64) (newer *db.RunnerNewestSettingsRow, err error) {
-	err = a.read(ctx, s, func(ctx context.Context, tx *store.Tx) error {
-		newer, err = found(tx.RunnerNewestSettings(ctx, db.RunnerNewestSettingsParams{InstallID: install, AfterVersion: after}))
+func (a *API) newerSettings(ctx context.Context, s *session.Session, install string, after int64) (newer *runnerdb.RunnerNewestSettingsRow, err error) {
+	err = a.read(ctx, s, func(ctx context.Context, tx *database.Tx) error {
+		newer, err = found(tx.RunnerNewestSettings(ctx, runnerdb.RunnerNewestSettingsParams{InstallID: install, AfterVersion: after}))
 		return err
 	})
 	if err != nil {

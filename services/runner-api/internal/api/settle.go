@@ -10,8 +10,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -19,7 +20,7 @@ import (
 // one from now on, and writes what was decided. It returns those that go on:
 // their leases are still to be handed over. why says what showed the others
 // dead: "new_session" or "replaced".
-func (a *API) settle(ctx context.Context, tx *store.Tx, runnerID string, running []session.Attempt, why string) (resumed []db.RunnerOpenAttemptsRow, _ error) {
+func (a *API) settle(ctx context.Context, tx *database.Tx, runnerID string, running []session.Attempt, why string) (resumed []runnerdb.RunnerOpenAttemptsRow, _ error) {
 	rows, err := tx.RunnerOpenAttempts(ctx, runnerID)
 	if err != nil {
 		return nil, err
@@ -61,20 +62,20 @@ func (a *API) settle(ctx context.Context, tx *store.Tx, runnerID string, running
 }
 
 // endAttempt writes the fate of an attempt that was shown dead.
-func endAttempt(ctx context.Context, tx *store.Tx, runnerID string, row db.RunnerOpenAttemptsRow, fate session.Fate, why string) error {
-	if err := tx.RunnerEndLease(ctx, db.RunnerEndLeaseParams{ID: row.LeaseID, Reason: why}); err != nil {
+func endAttempt(ctx context.Context, tx *database.Tx, runnerID string, row runnerdb.RunnerOpenAttemptsRow, fate session.Fate, why string) error {
+	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: row.LeaseID, Reason: why}); err != nil {
 		return err
 	}
 	if fate == session.Requeued {
-		tx.NotifyAfterCommit(ChannelJobs, runnerID)
-		return tx.RunnerRequeueJob(ctx, db.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
+		tx.NotifyAfterCommit(model.ChannelJobs, runnerID)
+		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
 	}
 	state, result := obituary(row, fate)
-	body, err := json.Marshal(result)
+	body, err := json.Marshal(model.JobResult{Result: result})
 	if err != nil {
 		return err
 	}
-	err = tx.RunnerFinishJob(ctx, db.RunnerFinishJobParams{ID: row.ID, State: state, Result: body, Error: optional(result.Error)})
+	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: row.ID, State: state, Result: body, Error: optional(result.Error)})
 	if err != nil {
 		return err
 	}
@@ -82,17 +83,17 @@ func endAttempt(ctx context.Context, tx *store.Tx, runnerID string, row db.Runne
 }
 
 // obituary is the result of an attempt that cannot report one itself.
-func obituary(row db.RunnerOpenAttemptsRow, fate session.Fate) (state string, _ jobspec.Result) {
+func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state model.JobState, _ jobspec.Result) {
 	result := jobspec.Result{JobID: row.ID, Attempt: int(row.Attempt), FinishedAt: time.Now().UTC()}
 	switch fate {
 	case session.Cancelled:
-		result.Outcome, state = jobspec.OutcomeCancelled, "cancelled"
+		result.Outcome, state = jobspec.OutcomeCancelled, model.JobCancelled
 	case session.Exhausted:
-		result.Outcome, state = jobspec.OutcomeFailed, "failed"
+		result.Outcome, state = jobspec.OutcomeFailed, model.JobFailed
 		result.Error = fmt.Sprintf("the runner died %d times while it worked on this", row.Attempt)
 		result.Remedy = "look at the runner's own log and at the resources of its machine"
 	default:
-		result.Outcome, state = jobspec.OutcomeUncertain, "failed"
+		result.Outcome, state = jobspec.OutcomeUncertain, model.JobFailed
 		result.Error = "the runner died while it worked on this; an effect may have happened"
 		result.Remedy = "a new plan shows what is there"
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 	"github.com/berth-dev/berth/services/runner-api/internal/state"
@@ -23,7 +23,7 @@ const wholeOrphans = 20
 
 // resourceAttempt is attemptOf for jobs of this resource; other jobs do not
 // exist here.
-func resourceAttempt(ctx context.Context, tx *store.Tx, s *session.Session, resource, jobID string, number int) (attempt, error) {
+func resourceAttempt(ctx context.Context, tx *database.Tx, s *session.Session, resource, jobID string, number int) (attempt, error) {
 	at, err := attemptOf(ctx, tx, s, jobID, number)
 	if err != nil {
 		return at, err
@@ -40,9 +40,9 @@ func (a *API) GetState(ctx context.Context, req apigen.GetStateRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	var current *db.RunnerCurrentStateRow
-	var lock *db.RunnerStateLockRow
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	var current *runnerdb.RunnerCurrentStateRow
+	var lock *runnerdb.RunnerStateLockRow
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Params.JobID, req.Params.Attempt)
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (a *API) PutState(ctx context.Context, req apigen.PutStateRequestObject) (a
 	}
 	var verdict state.Verdict
 	var stateID, reason string
-	err = a.write(ctx, s, func(ctx context.Context, tx *store.Tx) error {
+	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (a *API) PutState(ctx context.Context, req apigen.PutStateRequestObject) (a
 	}, nil
 }
 
-func putState(ctx context.Context, tx *store.Tx, at attempt, resource string, w *apigen.StateWrite, summary json.RawMessage) (verdict state.Verdict, stateID, reason string, _ error) {
+func putState(ctx context.Context, tx *database.Tx, at attempt, resource string, w *apigen.StateWrite, summary json.RawMessage) (verdict state.Verdict, stateID, reason string, _ error) {
 	head, err := found(tx.RunnerStateHead(ctx, resource))
 	if err != nil {
 		return "", "", "", err
@@ -130,7 +130,7 @@ func putState(ctx context.Context, tx *store.Tx, at attempt, resource string, w 
 		LockID: w.LockID, JobID: at.ID, Attempt: at.number, Fence: w.Fence, Serial: w.Serial, Lineage: w.Lineage, Digest: w.Digest,
 		LeaseOpen: at.open(), ResourceFence: at.ResourceFence,
 	})
-	keep := db.RunnerKeepStateParams{
+	keep := runnerdb.RunnerKeepStateParams{
 		ID: id.New("tfs"), ResourceID: resource, Serial: w.Serial, Lineage: w.Lineage, Kind: "current", Body: w.Body, Digest: w.Digest,
 		Summary: summary, JobID: at.ID, Attempt: int32(at.number), Fence: w.Fence, Reason: reason,
 	}
@@ -146,7 +146,7 @@ func putState(ctx context.Context, tx *store.Tx, at attempt, resource string, w 
 		return verdict, keep.ID, "", tx.RunnerKeepState(ctx, keep)
 	}
 	// The same evidence again is kept once.
-	before, err := tx.RunnerOrphanedState(ctx, db.RunnerOrphanedStateParams{
+	before, err := tx.RunnerOrphanedState(ctx, runnerdb.RunnerOrphanedStateParams{
 		ResourceID: resource, JobID: at.ID, Attempt: keep.Attempt, Serial: w.Serial, Digest: w.Digest,
 	})
 	known, err := found(before, err)
@@ -160,5 +160,5 @@ func putState(ctx context.Context, tx *store.Tx, at attempt, resource string, w 
 	if err := tx.RunnerKeepState(ctx, keep); err != nil {
 		return "", "", "", err
 	}
-	return verdict, keep.ID, reason, tx.RunnerDropOrphanedBodies(ctx, db.RunnerDropOrphanedBodiesParams{ResourceID: resource, Whole: wholeOrphans})
+	return verdict, keep.ID, reason, tx.RunnerDropOrphanedBodies(ctx, runnerdb.RunnerDropOrphanedBodiesParams{ResourceID: resource, Whole: wholeOrphans})
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 // Watch is the loop. Every replica runs one; they take turns by an advisory
 // lock.
 type Watch struct {
-	store *store.Store
+	store *database.Store
 	log   *slog.Logger
 	lease time.Duration
 	lost  func(n int64)
@@ -56,7 +56,7 @@ type Options struct {
 }
 
 // New returns a watch that holds back for one lease time from now.
-func New(s *store.Store, log *slog.Logger, o Options) *Watch {
+func New(s *database.Store, log *slog.Logger, o Options) *Watch {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -126,7 +126,7 @@ func (w *Watch) outage(ctx context.Context, err error) (next time.Duration) {
 // turn marks what has expired by now, unless another replica is at it, and
 // says in how long the next lease ends.
 func (w *Watch) turn(ctx context.Context) (next time.Duration, _ error) {
-	err := w.store.SystemTx(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := w.store.System(ctx, func(ctx context.Context, tx *database.Tx) error {
 		mine, err := tx.RunnerExpiryTurn(ctx)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (w *Watch) mark(ctx context.Context, expired []string) error {
 	}
 	for org, leases := range orgs {
 		var n int64
-		err := w.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+		err := w.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
 			n, err = tx.RunnerLoseLeases(ctx, leases)
 			return err
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/expiry"
 )
 
@@ -39,7 +40,7 @@ func newScene(t *testing.T) *scene {
 	} {
 		s.exec(sql)
 	}
-	s.watch = expiry.New(db.AsRole(store.RoleRunner), slog.New(slog.DiscardHandler), expiry.Options{
+	s.watch = expiry.New(database.New(db.AsRole(store.RoleRunner)), slog.New(slog.DiscardHandler), expiry.Options{
 		Lease: lease, Now: func() time.Time { return s.clock }, Lost: func(n int64) { s.lost.Add(n) },
 	})
 	return s

@@ -15,8 +15,9 @@ import (
 	"github.com/berth-dev/berth/pkg/httpsig"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/model"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -36,14 +37,14 @@ const (
 
 // Gate checks requests. Safe for concurrent use.
 type Gate struct {
-	store    *store.Store
+	store    *database.Store
 	sessions *session.Cache
 	nonces   *httpsig.NonceCache
 	now      func() time.Time
 }
 
 // New returns a gate; now is the clock of signatures, time.Now when nil.
-func New(s *store.Store, sessions *session.Cache, now func() time.Time) *Gate {
+func New(s *database.Store, sessions *session.Cache, now func() time.Time) *Gate {
 	if now == nil {
 		now = time.Now
 	}
@@ -62,7 +63,7 @@ func (g *Gate) Session(ctx context.Context, r *http.Request) (*session.Session, 
 	if err != nil {
 		return nil, err
 	}
-	params, err := httpsig.VerifyHeader(r, s.PublicKey, g.now(), MaxSkew)
+	params, err := g.verifier(s.PublicKey).VerifyHeader(r)
 	if err := g.judge(params, err, s.RunnerID); err != nil {
 		return nil, err
 	}
@@ -91,8 +92,8 @@ func (g *Gate) Live(ctx context.Context, hash session.TokenHash) (*session.Sessi
 func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Session, error) {
 	unknown := fault.With(fault.Newf(fault.ErrUnauthenticated, "the session is not known"), fault.Remedy("open a new session"))
 	var org string
-	err := g.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		org, err = q.RunnerOrgOfSecret(ctx, db.RunnerOrgOfSecretParams{Kind: "session", Hash: hash[:]})
+	err := g.store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		org, err = tx.RunnerOrgOfSecret(ctx, runnerdb.RunnerOrgOfSecretParams{Kind: "session", Hash: hash[:]})
 		return err
 	})
 	if err != nil {
@@ -101,8 +102,8 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	if org == "" {
 		return nil, unknown
 	}
-	var row db.RunnerSessionByTokenRow
-	err = g.store.Tx(ctx, org, func(ctx context.Context, tx *store.Tx) (err error) {
+	var row runnerdb.RunnerSessionByTokenRow
+	err = g.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) (err error) {
 		if row, err = tx.RunnerSessionByToken(ctx, hash[:]); err != nil || row.Used {
 			return err
 		}
@@ -124,7 +125,7 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	}
 	s.Note(session.Reported{Switch: row.Switch, Problem: row.Problem})
 	switch {
-	case row.RunnerState != "active":
+	case row.RunnerState != model.RunnerActive:
 		return nil, session.ErrRevoked()
 	case deref(row.CloseReason) == session.ClosedByNext:
 		return nil, session.ErrOvertaken()
@@ -145,9 +146,13 @@ func CheckBody(r *http.Request, body []byte) error {
 	return nil
 }
 
+func (g *Gate) verifier(pub ed25519.PublicKey) httpsig.Verifier {
+	return httpsig.Verifier{Key: pub, Now: g.now(), MaxSkew: MaxSkew}
+}
+
 // verify checks a signature and that it was not used before.
 func (g *Gate) verify(r *http.Request, body []byte, pub ed25519.PublicKey, keyID string) error {
-	params, err := httpsig.Verify(r, body, pub, g.now(), MaxSkew)
+	params, err := g.verifier(pub).Verify(r, body)
 	return g.judge(params, err, keyID)
 }
 

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-dev/berth/services/internal/store"
-	"github.com/berth-dev/berth/services/internal/store/db"
+	"github.com/berth-dev/berth/services/internal/store/runnerdb"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 )
 
 const (
@@ -47,7 +47,7 @@ type News struct {
 
 // Register holds the runners that are there. Safe for concurrent use.
 type Register struct {
-	store *store.Store
+	store *database.Store
 	log   *slog.Logger
 	news  func(News)
 	now   chan struct{}
@@ -62,7 +62,7 @@ type presence struct {
 }
 
 // New returns a register that hands news to fn. fn must not block.
-func New(s *store.Store, log *slog.Logger, fn func(News)) *Register {
+func New(s *database.Store, log *slog.Logger, fn func(News)) *Register {
 	return &Register{store: s, log: log, news: fn, now: make(chan struct{}, 1), runners: map[string]*presence{}}
 }
 
@@ -155,9 +155,9 @@ func (r *Register) present() (there []string) {
 func (r *Register) ask(ctx context.Context, runners []string) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
-	var rows []db.RunnersPresentRow
-	err := r.store.System(ctx, func(ctx context.Context, q *db.Queries) (err error) {
-		rows, err = q.RunnersPresent(ctx, db.RunnersPresentParams{Ids: runners, FreshSeconds: freshFor.Seconds()})
+	var rows []runnerdb.RunnersPresentRow
+	err := r.store.System(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
+		rows, err = tx.RunnersPresent(ctx, runnerdb.RunnersPresentParams{Ids: runners, FreshSeconds: freshFor.Seconds()})
 		return err
 	})
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
+	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/presence"
 )
 
@@ -91,7 +92,7 @@ func TestSweepTellsOfAllOrgs(t *testing.T) {
 		}
 	}
 	got := map[string]presence.News{}
-	here := presence.New(db.AsRole(store.RoleRunner), slog.New(slog.DiscardHandler), func(n presence.News) { got[n.RunnerID] = n })
+	here := presence.New(database.New(db.AsRole(store.RoleRunner)), slog.New(slog.DiscardHandler), func(n presence.News) { got[n.RunnerID] = n })
 	release := here.Hold("rnr_1")
 	for _, id := range ids[1:5] {
 		here.Saw(id)
@@ -147,7 +148,7 @@ func TestIdleRunnersCostFewStatements(t *testing.T) {
 	const n, perSecond = 10_000, 5
 	ids := fleet(t, db, n)
 	news := 0
-	here := presence.New(db.AsRole(store.RoleRunner), slog.New(slog.DiscardHandler), func(presence.News) { news++ })
+	here := presence.New(database.New(db.AsRole(store.RoleRunner)), slog.New(slog.DiscardHandler), func(presence.News) { news++ })
 	for _, id := range ids {
 		here.Hold(id)
 	}

@@ -1,0 +1,48 @@
+-- Runs of actions and the verdicts of checks, as ctl-api sees them. All run
+-- inside store.Tx of the org.
+
+-- name: InsertActionRun :exec
+INSERT INTO action_runs (id, org_id, install_id, action, trigger, key, change_id, workflow_id, runner_id, inputs, created_by)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action), sqlc.arg(trigger), sqlc.arg(id)::text,
+        sqlc.narg(change_id), sqlc.narg(workflow_id), sqlc.narg(runner_id), sqlc.arg(inputs), sqlc.arg(created_by));
+
+-- name: SettleActionRun :exec
+-- What came of a run that was a job.
+UPDATE action_runs SET state = sqlc.arg(state), exit_code = sqlc.narg(exit_code), error = sqlc.narg(error),
+    outputs = sqlc.arg(outputs), stream_id = sqlc.narg(stream_id), started_at = coalesce(sqlc.narg(started_at), started_at),
+    finished_at = coalesce(sqlc.narg(finished_at), now()), reported_at = now()
+WHERE id = sqlc.arg(id) AND state IN ('queued', 'running');
+
+-- name: ActionRunOfChange :one
+SELECT * FROM action_runs WHERE change_id = sqlc.arg(change_id)::text;
+
+-- name: ListActionRuns :many
+-- A page, newest first, behind the id `after`; one by id.
+SELECT sqlc.embed(a), i.name AS install_name FROM action_runs a JOIN installs i ON i.id = a.install_id
+WHERE (sqlc.narg(id)::text IS NULL OR a.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR a.install_id = sqlc.narg(install_id))
+  AND (sqlc.narg(action)::text IS NULL OR a.action = sqlc.narg(action))
+  AND (sqlc.narg(after)::text IS NULL OR a.id < sqlc.narg(after))
+ORDER BY a.id DESC LIMIT sqlc.arg(most);
+
+-- name: RecentOutcomes :many
+-- The last ended runs of an action, newest first, by when they were due.
+SELECT id, state, coalesce(scheduled_at, created_at)::timestamptz AS due_at, coalesce(finished_at, created_at)::timestamptz AS ended_at FROM action_runs
+WHERE install_id = sqlc.arg(install_id) AND action = sqlc.arg(action) AND state IN ('succeeded', 'failed')
+ORDER BY coalesce(scheduled_at, created_at) DESC LIMIT sqlc.arg(most);
+
+-- name: GetCheck :one
+SELECT * FROM checks WHERE install_id = sqlc.arg(install_id) AND name = sqlc.arg(name);
+
+-- name: ListChecks :many
+SELECT * FROM checks WHERE install_id = sqlc.arg(install_id) ORDER BY name;
+
+-- name: DropChecks :exec
+-- Forgets the checks of an install that are not among those that there are.
+DELETE FROM checks WHERE install_id = sqlc.arg(install_id) AND NOT name = ANY(sqlc.arg(present)::text[]);
+
+-- name: PutCheck :exec
+INSERT INTO checks (org_id, install_id, name, verdict, since, recent, silent_at)
+VALUES (berth.current_org(), sqlc.arg(install_id), sqlc.arg(name), sqlc.arg(verdict), sqlc.arg(since), sqlc.arg(recent), sqlc.narg(silent_at))
+ON CONFLICT (org_id, install_id, name) DO UPDATE SET verdict = excluded.verdict, since = excluded.since,
+    recent = excluded.recent, silent_at = excluded.silent_at, updated_at = now();

@@ -1,0 +1,133 @@
+-- Runner jobs as ctl-api makes and reads them, and the locks and fences of
+-- resources. All run inside store.Tx of the org.
+
+-- name: InsertRunnerJob :exec
+INSERT INTO runner_jobs (id, org_id, runner_id, install_id, change_id, step_id, workflow_id, action_run_id, resource_id,
+                         kind, operation, mutates, spec, signed_order, fence, timeout_seconds, trace)
+VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(runner_id), sqlc.narg(install_id), sqlc.narg(change_id), sqlc.narg(step_id),
+        sqlc.narg(workflow_id), sqlc.narg(action_run_id), sqlc.narg(resource_id), sqlc.arg(kind), sqlc.arg(operation),
+        sqlc.arg(mutates), sqlc.arg(spec), sqlc.narg(signed_order), sqlc.narg(fence), sqlc.arg(timeout_seconds), sqlc.arg(trace));
+
+-- name: JobsOfWorkflow :many
+-- What Next needs of the jobs, without their bulk; oldest first.
+SELECT id, change_id, step_id, action_run_id, operation, state, attempt, queued_at, leased_at, finished_at,
+       coalesce(result->>'outcome', '')::text AS outcome,
+       coalesce((result->>'no_change')::boolean, false)::boolean AS no_change,
+       coalesce(error, result->>'error', '')::text AS error,
+       coalesce(result->>'remedy', '')::text AS remedy,
+       (cancel_requested_at IS NOT NULL)::boolean AS cancel_requested
+FROM runner_jobs WHERE workflow_id = sqlc.arg(workflow_id) ORDER BY queued_at, id;
+
+-- name: JobsOfChange :many
+SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
+       coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id
+FROM runner_jobs j LEFT JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
+WHERE j.change_id = sqlc.arg(change_id) ORDER BY j.queued_at, j.id;
+
+-- name: JobsOfStep :many
+SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
+       coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id
+FROM runner_jobs j LEFT JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
+WHERE j.step_id = sqlc.arg(step_id) ORDER BY j.queued_at, j.id;
+
+-- name: JobResult :one
+SELECT id, state, error, result, attempt FROM runner_jobs WHERE id = sqlc.arg(id);
+
+-- name: CancelJob :exec
+-- A queued job ends at once; a leased one is told at its next renewal.
+UPDATE runner_jobs SET cancel_requested_at = coalesce(cancel_requested_at, now()),
+    state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
+    finished_at = CASE WHEN state = 'queued' THEN now() ELSE finished_at END
+WHERE id = sqlc.arg(id) AND state IN ('queued', 'leased');
+
+-- name: ResourcesOfInstall :many
+SELECT * FROM resources WHERE install_id = sqlc.arg(install_id) ORDER BY kind DESC, name;
+
+-- name: GrantResource :one
+-- The exclusive grant to mutate a resource: raises its fence and takes its lock.
+UPDATE resources SET fence = fence + 1, locked_by = sqlc.arg(change_id)::text, locked_at = now(), state = 'changing',
+    version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND locked_by IS NULL
+RETURNING fence;
+
+-- name: FreeTerraformLock :exec
+-- A new grant takes over from whatever attempt held Terraform's own lock.
+DELETE FROM tf_locks WHERE resource_id = sqlc.arg(resource_id) AND fence < sqlc.arg(fence);
+
+-- name: SettleResource :exec
+-- The change that held the resource has ended.
+UPDATE resources SET locked_by = NULL, locked_at = NULL, state = sqlc.arg(state), version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND locked_by = sqlc.arg(change_id)::text;
+
+-- name: MakeResourceLive :exec
+-- What the resource is now, after a deploy that was applied or found nothing to do.
+UPDATE resources SET state = 'live', type = sqlc.arg(type), live_release_id = sqlc.narg(release_id), live_revision_id = sqlc.narg(revision_id),
+    live_artifact_digest = sqlc.narg(artifact_digest), live_inputs_version = sqlc.arg(inputs_version)::int,
+    live_effect_digest = sqlc.narg(effect_digest), live_change_id = sqlc.arg(change_id)::text,
+    outputs = coalesce(sqlc.narg(outputs), outputs), drift = 'none', version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id);
+
+-- name: MakeResourceAbsent :exec
+UPDATE resources SET state = 'absent', live_release_id = NULL, live_revision_id = NULL, live_artifact_digest = NULL,
+    live_inputs_version = NULL, live_effect_digest = NULL, live_change_id = sqlc.arg(change_id)::text, outputs = '{}',
+    health = 'unknown', health_since = NULL, drift = 'unknown', version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id);
+
+-- name: SetResourceHealth :exec
+-- The health of an install's live resources, but for those that a probe looks at.
+UPDATE resources SET health = sqlc.arg(health), health_since = now(), version = version + 1, updated_at = now()
+WHERE install_id = sqlc.arg(install_id) AND kind <> 'stack' AND state = 'live' AND health <> sqlc.arg(health)::text
+  AND NOT id = ANY(sqlc.arg(probed)::text[]);
+
+-- name: SetProbedHealth :exec
+UPDATE resources SET health = sqlc.arg(health), health_since = now(), version = version + 1, updated_at = now()
+WHERE id = sqlc.arg(id) AND state = 'live' AND health <> sqlc.arg(health)::text;
+
+-- name: MoveInstall :exec
+-- The install's own state; release and inputs move only when given.
+UPDATE installs SET state = sqlc.arg(state), release_id = coalesce(sqlc.narg(release_id), release_id) WHERE id = sqlc.arg(id);
+
+-- name: ReleaseItemsOf :many
+-- Each component of a release with its revision.
+SELECT i.component_id, i.revision_id, i.build_id, i.artifact_repository, i.artifact_digest,
+       c.kind, c.name, r.type, r.spec
+FROM release_items i
+JOIN components c ON c.id = i.component_id
+JOIN component_revisions r ON r.id = i.revision_id
+WHERE i.release_id = sqlc.arg(release_id) ORDER BY c.kind DESC, c.name;
+
+-- name: ConfigBodyOfRelease :one
+SELECT r.id AS release_id, r.number, r.app_id, c.body, a.name AS app_name
+FROM releases r JOIN configs c ON c.id = r.config_id JOIN apps a ON a.id = r.app_id WHERE r.id = sqlc.arg(release_id);
+
+-- name: JobSpec :one
+-- What was ordered, with the order: the row alone proves nothing.
+SELECT spec, signed_order FROM runner_jobs WHERE id = sqlc.arg(id);
+
+-- name: InstallRunner :one
+-- The runner of an install: the one that is not revoked, else the last.
+SELECT * FROM runners WHERE install_id = sqlc.arg(install_id)::text ORDER BY state = 'revoked', id DESC LIMIT 1;
+
+-- name: ShowRunners :many
+-- Runners with the install's name, newest first; one by id, or all with NULL.
+SELECT sqlc.embed(r), coalesce(i.name, '')::text AS install_name
+FROM runners r LEFT JOIN installs i ON i.org_id = r.org_id AND i.id = r.install_id
+WHERE (sqlc.narg(id)::text IS NULL OR r.id = sqlc.narg(id))
+  AND (sqlc.narg(install_id)::text IS NULL OR r.install_id = sqlc.narg(install_id))
+  AND (sqlc.narg(after)::text IS NULL OR r.id < sqlc.narg(after))
+ORDER BY r.id DESC LIMIT sqlc.arg(most);
+
+-- name: RevokeRunnerByID :exec
+-- runner-api is told by berth_revoked and ends sessions and polls at once.
+UPDATE runners SET state = 'revoked', revoked_at = coalesce(revoked_at, now()) WHERE id = sqlc.arg(id);
+
+-- name: CloseSessionsOfRunner :exec
+UPDATE runner_sessions SET closed_at = now(), close_reason = sqlc.arg(reason) WHERE runner_id = sqlc.arg(runner_id) AND closed_at IS NULL;
+
+-- name: RevokeRegistryTokensOfRunner :exec
+UPDATE registry_tokens SET revoked_at = now() WHERE runner_id = sqlc.arg(runner_id)::text AND revoked_at IS NULL;
+
+-- name: MakeStackLive :exec
+-- The stack has phoned home.
+UPDATE resources SET state = 'live', version = version + 1, updated_at = now()
+WHERE install_id = sqlc.arg(install_id) AND kind = 'stack' AND state <> 'live';

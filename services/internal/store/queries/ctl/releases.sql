@@ -1,0 +1,45 @@
+-- Releases: a config and the exact build of each component.
+
+-- name: ShowReleases :many
+-- Releases with the names around them, newest first; a filter that is empty or
+-- 0 lets all pass.
+SELECT sqlc.embed(r), a.name AS app_name, c.number AS config_number
+FROM releases r
+JOIN apps a ON a.org_id = r.org_id AND a.id = r.app_id
+JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
+WHERE (sqlc.arg(id)::text = '' OR r.id = sqlc.arg(id))
+  AND (sqlc.arg(app_id)::text = '' OR r.app_id = sqlc.arg(app_id))
+  AND (sqlc.arg(app_name)::text = '' OR (a.name = sqlc.arg(app_name) AND a.deleted_at IS NULL))
+  AND (sqlc.arg(number)::int = 0 OR r.number = sqlc.arg(number))
+  AND (sqlc.arg(before)::int = 0 OR r.number < sqlc.arg(before))
+ORDER BY r.number DESC LIMIT sqlc.arg(most);
+
+-- name: ShowReleaseItems :many
+SELECT i.build_id, i.artifact_repository, i.artifact_digest, c.kind, c.name, v.type, b.artifact_size_bytes
+FROM release_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions v ON v.org_id = i.org_id AND v.id = i.revision_id
+JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
+WHERE i.release_id = sqlc.arg(release_id)
+ORDER BY c.kind DESC, c.name;
+
+-- name: ReleaseItemDigests :many
+-- What each component of a release was built and is deployed from.
+SELECT c.kind, c.name, v.build_digest, v.deploy_digest, b.source, i.artifact_digest
+FROM release_items i
+JOIN components c ON c.org_id = i.org_id AND c.id = i.component_id
+JOIN component_revisions v ON v.org_id = i.org_id AND v.id = i.revision_id
+JOIN builds b ON b.org_id = i.org_id AND b.id = i.build_id
+WHERE i.release_id = sqlc.arg(release_id)
+ORDER BY c.kind DESC, c.name;
+
+-- name: FindReleaseOfApp :one
+-- A release of an app by id or number. With both empty the newest release of
+-- the newest config that has one: a slow older config that was finished later
+-- does not come before it.
+SELECT r.* FROM releases r
+JOIN configs c ON c.org_id = r.org_id AND c.id = r.config_id
+WHERE r.app_id = sqlc.arg(app_id)
+  AND (sqlc.arg(id)::text = '' OR r.id = sqlc.arg(id))
+  AND (sqlc.arg(number)::int = 0 OR r.number = sqlc.arg(number))
+ORDER BY c.number DESC, r.number DESC LIMIT 1;
