@@ -18,7 +18,7 @@ type Follower struct {
 	Client *api.Client
 	Screen *follow.Screen
 	Now    func() time.Time
-	Err    io.Writer // is told which builds failed
+	Err    io.Writer // receives the names of the builds that failed
 }
 
 // longPoll is how long one question may be held by the service.
@@ -80,7 +80,7 @@ func (f Follower) failed(config *ctlapi.Config) error {
 				firstLine(api.Value(item.BuildError)), item.BuildID)
 		}
 	}
-	return fmt.Errorf("config %d has no release: a build did not succeed", config.Number)
+	return fmt.Errorf("config %d has no release, because a build failed", config.Number)
 }
 
 func firstLine(text string) string {

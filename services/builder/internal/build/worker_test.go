@@ -18,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/source"
-	"github.com/berth-dev/berth/services/internal/release"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestLocalSourceBecomesARelease(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMovesAreNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, builds := w.addConfig(component{name: "card", buildDigest: repeated("1"), source: w.localSource("one")})
-	listener := w.worker.Store.NewListener(release.Channel)
+	listener := w.worker.Store.NewListener(model.ChannelBuild)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- listener.Run(ctx) }()
@@ -85,7 +85,7 @@ func TestMovesAreNotified(t *testing.T) {
 		}
 	})
 	<-listener.Ready()
-	sub := listener.Subscribe(release.Channel, w.app)
+	sub := listener.Subscribe(model.ChannelBuild, w.app)
 	defer sub.Close()
 	woken := func(state string) {
 		t.Helper()
@@ -497,7 +497,7 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Pull(t.Context(), target, godigest.Digest(made.Digest), layout, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
+	if err := target.Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
 		t.Errorf("pull of another org's artifact: %v, want not found", err)
 	}
 	dir := t.TempDir()
@@ -506,7 +506,7 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.Push(t.Context(), layout, packed.Digest.String(), target, "", oci.TransferOptions{}); err == nil {
+	if _, err := target.Push(t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err == nil {
 		t.Error("push into another org's repository went through")
 	}
 	for name, spoil := range map[string]string{
@@ -515,11 +515,11 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 		"gone":    `delete from registry_tokens where hash = $1`,
 	} {
 		token := w.token(w.org, "pull")
-		if err := oci.Pull(t.Context(), w.remote(token, made.Repository), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err != nil {
+		if err := w.remote(token, made.Repository).Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err != nil {
 			t.Errorf("before it was %s: %v", name, err)
 		}
 		w.exec(spoil, hashOf(token))
-		if err := oci.Pull(t.Context(), w.remote(token, made.Repository), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err == nil {
+		if err := w.remote(token, made.Repository).Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err == nil {
 			t.Errorf("a token that is %s still pulls", name)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -261,7 +262,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := oci.Push(w.t.Context(), layout, packed.Digest.String(), w.remote(token, spec.Source.Push), "", oci.TransferOptions{}); err != nil {
+	if _, err := w.remote(token, spec.Source.Push).Push(w.t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	made := jobspec.BuiltArtifact{Repository: spec.Source.Push, Digest: packed.Digest.String(), SizeBytes: packed.Size}
@@ -270,7 +271,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 }
 
 // report ends the job of a build, with the role and the statement of runner-api.
-func (w *world) report(buildID, state string, result jobspec.Result) {
+func (w *world) report(buildID string, state model.JobState, result jobspec.Result) {
 	w.t.Helper()
 	jobID, _ := w.jobOf(buildID)
 	body, err := json.Marshal(result)
@@ -295,10 +296,10 @@ func (w *world) releases() string {
 func pull(t *testing.T, from oci.Remote, digest string, layout *oci.Layout, dir string) {
 	t.Helper()
 	desc := godigest.Digest(digest)
-	if err := oci.Pull(t.Context(), from, desc, layout, oci.TransferOptions{}); err != nil {
+	if err := from.Pull(t.Context(), desc, layout, oci.TransferOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Unpack(t.Context(), layout, desc, dir, oci.Limits{}); err != nil {
+	if err := layout.Unpack(t.Context(), desc, dir, oci.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 }

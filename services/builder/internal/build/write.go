@@ -10,20 +10,17 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
-
-// jobsChannel wakes runner-api for a runner, see its claim.
-const jobsChannel = "berth_jobs"
 
 // write does a decision that changes rows; others change nothing.
 func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision) error {
 	b := s.Build
 	if d.Act.moves() {
-		tx.NotifyAfterCommit(release.Channel, b.AppID)
+		tx.NotifyAfterCommit(model.ChannelBuild, b.AppID)
 	}
 	switch d.Act {
 	case RecordSource:
@@ -38,18 +35,18 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
 			return fmt.Errorf("stop job: %w", err)
 		}
-		tx.NotifyAfterCommit(jobsChannel, s.Job.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made.Artifact, d.Made.Provenance, d.Made.BuildID)
 	case Succeed:
 		return w.succeed(ctx, tx, b, d.Artifact, provenanceOf(b, *s.Job), "")
 	case Fail:
-		w.log(ctx, tx, b, Failed, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
+		w.log(ctx, tx, b, model.BuildFailed, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
-		w.log(ctx, tx, b, Cancelled, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: optional.Of(d.Error)})
+		w.log(ctx, tx, b, model.BuildCancelled, d.Error)
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
 	}
@@ -82,7 +79,7 @@ func (w *Worker) queueJob(ctx context.Context, tx *database.Tx, s State, d Decis
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, d.RunnerID)
+	tx.NotifyAfterCommit(model.ChannelJobs, d.RunnerID)
 	return tx.BuilderSetJob(ctx, builderdb.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
 }
 
@@ -95,12 +92,12 @@ func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made job
 	if err != nil {
 		return fmt.Errorf("succeed: %w", err)
 	}
-	w.log(ctx, tx, b, Succeeded, "")
+	w.log(ctx, tx, b, model.BuildSucceeded, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
 // log says that the build ended, once that is so.
-func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status Status, text string) {
+func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status model.BuildState, text string) {
 	tx.AfterCommit(func() {
 		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status)
 		if text != "" {

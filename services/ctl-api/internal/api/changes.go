@@ -131,7 +131,7 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 	})
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
 	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {
-		return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
+		return jobView(ctldb.JobsOfStepRow(j))
 	})
 	return out, err
 }
