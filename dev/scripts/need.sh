@@ -60,37 +60,23 @@ need_git() {
   apt_install git ca-certificates
 }
 
-# pg_dirs lists where Postgres binaries may be, best first. It is the order of
-# `berth up` and of the tests.
-pg_dirs() {
-  [ -z "${BERTH_PG_BIN:-}" ] || echo "$BERTH_PG_BIN"
-  local postgres
-  if postgres=$(command -v postgres); then dirname "$(readlink -f "$postgres")"; fi
-  compgen -G '/usr/lib/postgresql/*/bin' | sort -Vr || true
-}
-
-has_postgres() {
-  local dir
-  while read -r dir; do
-    if [ -x "$dir/postgres" ] && [ -x "$dir/initdb" ]; then return 0; fi
-  done < <(pg_dirs)
-  return 1
-}
-
 need_postgres() {
   [ -z "${DATABASE_URL:-}" ] || return 0
-  if [ -n "${BERTH_PG_BIN:-}" ] && [ ! -x "$BERTH_PG_BIN/postgres" ]; then
-    fail "BERTH_PG_BIN=$BERTH_PG_BIN has no postgres in it"
-  fi
-  has_postgres && return
-  can_apt || fail "Postgres 15 or newer is needed: install its server package, or set BERTH_PG_BIN to the directory of its binaries, or DATABASE_URL to a server"
+  # It looks where `berth up` and the tests look, and says what is missing.
+  local -r find=.bin/tools/find-postgres
+  local missing
+  mkdir -p .bin/tools
+  CGO_ENABLED=0 go build -o $find ./pkg/localpg/find-postgres
+  missing=$($find 2>&1 >/dev/null) && return
+  [ -z "${BERTH_PG_BIN:-}" ] || fail "$missing"
+  can_apt || fail "$missing, or DATABASE_URL to a server; 15 or newer is needed"
   # Only the binaries are wanted, not the cluster that the package makes and
   # starts on the default port. The file is the first package's own, so it is
   # edited in between.
   apt_install postgresql-common
   sed -ri 's/^#?create_main_cluster .*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf
   apt_install postgresql
-  has_postgres || fail "Postgres was installed, but its binaries are not in /usr/lib/postgresql/*/bin: set BERTH_PG_BIN"
+  $find >/dev/null
 }
 
 need_terraform() {

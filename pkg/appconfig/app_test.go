@@ -113,6 +113,7 @@ func TestHealthCheck(t *testing.T) {
 	}{
 		{"label", "[labels]\ntype = \"health-check\"", appconfig.HealthCheck{UnhealthyAfter: 3, HealthyAfter: 2}, true},
 		{"table", "[berth.health_check]\nunhealthy_after = 1", appconfig.HealthCheck{UnhealthyAfter: 1, HealthyAfter: 2}, true},
+		{"the other threshold", "[berth.health_check]\nhealthy_after = 4", appconfig.HealthCheck{UnhealthyAfter: 3, HealthyAfter: 4}, true},
 		{"neither", "[labels]\ntype = \"backup\"", appconfig.HealthCheck{UnhealthyAfter: 3, HealthyAfter: 2}, false},
 	}
 	for _, tt := range tests {

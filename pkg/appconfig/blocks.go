@@ -213,7 +213,7 @@ func (l *loader) component(at place.Place, values map[string]any) {
 	c := Component{At: at}
 	values, _ = l.Included(at, values)
 	typeName, _ := values["type"].(string)
-	known, ok := componentTypes[ComponentType(typeName)]
+	known, ok := ComponentType(typeName).row()
 	switch {
 	case ok:
 		l.Table(at, values, &c, known.block(&c))
@@ -238,9 +238,10 @@ func (l *loader) component(at place.Place, values map[string]any) {
 	l.keepComponent(c)
 }
 
-// TypeBlock is the struct with the keys of one component type.
+// TypeBlock is the struct with the keys of one component type of the language.
 func TypeBlock(t ComponentType) reflect.Type {
-	return reflect.TypeOf(componentTypes[t].block(&Component{})).Elem()
+	row, _ := t.row()
+	return reflect.TypeOf(row.block(&Component{})).Elem()
 }
 
 // TypeBlocks lists the blocks of all component types.

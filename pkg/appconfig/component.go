@@ -24,40 +24,71 @@ const (
 	TypeExternalImage ComponentType = "external_image"
 )
 
-// componentTypes knows every component type. The rank orders components that do
-// not depend on each other.
-var componentTypes = map[ComponentType]struct {
-	rank  int
+// componentTypes has a row for each component type, older names too.
+var componentTypes = []componentType{
+	{name: TypeTerraformModule, rank: 2, document: "terraform", block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
+	{name: TypeHelmChart, rank: 3, document: "helm", block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
+	{name: TypeKubernetesManifest, rank: pluginRank, document: "kubernetes-manifest", block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
+	{name: TypeContainerImage, rank: 0, document: "container-image", block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	{name: TypeExternalImage, rank: 0, document: "container-image", block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
+	{name: TypeDockerBuild, rank: 1, document: "docker-build", block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
+	{name: TypePulumi, rank: pluginRank, document: "pulumi", block: func(c *Component) any { c.Pulumi = &Pulumi{}; return c.Pulumi }},
+	{name: TypeJob, rank: pluginRank, document: "job", block: func(c *Component) any { c.Job = &Job{}; return c.Job }},
+}
+
+// componentType is a component type of the language.
+type componentType struct {
+	name ComponentType
+	rank int // orders components that do not depend on each other
+	// document is the name of its schema; types of the same one have the same keys.
+	document string
+	// block gives a component the keys of the type.
 	block func(*Component) any
-}{
-	TypeContainerImage:     {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	TypeExternalImage:      {rank: 0, block: func(c *Component) any { c.ContainerImage = &ContainerImage{}; return c.ContainerImage }},
-	TypeDockerBuild:        {rank: 1, block: func(c *Component) any { c.DockerBuild = &DockerBuild{}; return c.DockerBuild }},
-	TypeTerraformModule:    {rank: 2, block: func(c *Component) any { c.TerraformModule = &TerraformModule{}; return c.TerraformModule }},
-	TypeHelmChart:          {rank: 3, block: func(c *Component) any { c.HelmChart = &HelmChart{}; return c.HelmChart }},
-	TypeKubernetesManifest: {rank: pluginRank, block: func(c *Component) any { c.KubernetesManifest = &KubernetesManifest{}; return c.KubernetesManifest }},
-	TypePulumi:             {rank: pluginRank, block: func(c *Component) any { c.Pulumi = &Pulumi{}; return c.Pulumi }},
-	TypeJob:                {rank: pluginRank, block: func(c *Component) any { c.Job = &Job{}; return c.Job }},
 }
 
 // pluginRank is the rank of everything without one of its own.
 const pluginRank = 4
 
+func (t ComponentType) row() (row componentType, known bool) {
+	i := slices.IndexFunc(componentTypes, func(row componentType) bool { return row.name == t })
+	if i < 0 {
+		return componentType{rank: pluginRank}, false
+	}
+	return componentTypes[i], true
+}
+
 // Rank orders component types that do not depend on each other: lower ones first.
 func (t ComponentType) Rank() int {
-	if known, ok := componentTypes[t]; ok {
-		return known.rank
-	}
-	return pluginRank
+	row, _ := t.row()
+	return row.rank
 }
 
 // IsKnown tells whether the type is one of the language.
-func (t ComponentType) IsKnown() bool { return componentTypes[t].block != nil }
+func (t ComponentType) IsKnown() bool {
+	_, known := t.row()
+	return known
+}
+
+// Document is the name of the schema of components of the type, "" for a
+// plugin's.
+func (t ComponentType) Document() string {
+	row, _ := t.row()
+	return row.document
+}
+
+// ComponentTypes lists the types of the language, older names after the newer.
+func ComponentTypes() []ComponentType {
+	var list []ComponentType
+	for _, row := range componentTypes {
+		list = append(list, row.name)
+	}
+	return list
+}
 
 // ComponentTypeNames lists the types of the language, sorted, older names too.
 func ComponentTypeNames() []string {
 	var names []string
-	for name := range componentTypes {
+	for _, name := range ComponentTypes() {
 		names = append(names, string(name))
 	}
 	slices.Sort(names)

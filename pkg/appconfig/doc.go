@@ -39,8 +39,8 @@
 //
 // To add a file kind, add a row to the table in kinds.go, a row to fileKinds in
 // schema/keys.go and a file for its block. To add a component type, add a row to
-// componentTypes in component.go and one to fileKinds. Block structs describe
-// themselves by tags:
+// componentTypes in component.go and a file for its block; the rest of it is in
+// docs/contributing/component-type.md. Block structs describe themselves by tags:
 //
 //	toml      the key in the file
 //	alias     its other names, with commas between them

@@ -378,6 +378,30 @@ func TestKeysRoundTrip(t *testing.T) {
 	}
 }
 
+// A nonce that is stored in a file which a restart does not read would be
+// forgotten, and its capsule could be executed again.
+func TestNoNonceGoesIntoAFileThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "in", "nonces")
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	n, err := capsule.OpenNonceFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	if err := os.Rename(filepath.Dir(path), filepath.Dir(path)+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Prune(now); err == nil {
+		t.Error("Prune without a directory: no error")
+	}
+	if err := n.Use("a", now.Add(time.Minute), now); err == nil {
+		t.Error("Use after the file was lost: no error")
+	}
+}
+
 func TestNonceFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "nonces")

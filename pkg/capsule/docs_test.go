@@ -21,15 +21,16 @@ func TestReferencePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for heading, v := range map[string]any{
-		"Effect digest": capsule.Effect{},
-		"Order":         capsule.Order{},
-		"Settings":      jobspec.Settings{},
+	for heading, fields := range map[string][]string{
+		"## Effect digest":             fieldNames(reflect.TypeFor[capsule.Effect](), ""),
+		"## Order":                     fieldNames(reflect.TypeFor[capsule.Order](), ""),
+		"## Settings":                  fieldNames(reflect.TypeFor[jobspec.Settings](), ""),
+		"### An entry of the schedule": ownNames(reflect.TypeFor[jobspec.Scheduled]()),
 	} {
 		t.Run(heading, func(t *testing.T) {
 			t.Parallel()
 			want, got := map[string]bool{}, map[string]bool{}
-			for _, name := range fieldNames(reflect.TypeOf(v), "") {
+			for _, name := range fields {
 				want[name] = true
 			}
 			for _, name := range documented(t, string(page), heading) {
@@ -39,7 +40,7 @@ func TestReferencePage(t *testing.T) {
 				got[name] = true
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the fields of %T are not those of the table under %q (-code +page):\n%s", v, heading, diff)
+				t.Errorf("the table under %q does not name the fields (-code +page):\n%s", heading, diff)
 			}
 		})
 	}
@@ -60,13 +61,22 @@ func fieldNames(t reflect.Type, prefix string) []string {
 	return names
 }
 
+// ownNames are the JSON names of a struct's own fields.
+func ownNames(t reflect.Type) (names []string) {
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
+
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
 // documented are the names in the first column of the first table under a
 // heading. A name that begins with a dot belongs to the one before.
 func documented(t *testing.T, page, heading string) []string {
 	t.Helper()
-	_, section, found := strings.Cut(page, "\n## "+heading+"\n")
+	_, section, found := strings.Cut(page, "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("the page has no section %q", heading)
 	}

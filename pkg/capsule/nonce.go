@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Refusals of NonceFile.Use, for errors.Is.
@@ -54,7 +56,7 @@ func OpenNonceFile(path string) (*NonceFile, error) {
 		_ = f.Close()
 		return nil, fmt.Errorf("open nonces %s: %w", path, err)
 	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := durable.SyncDir(filepath.Dir(path)); err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("open nonces %s: %w", path, err)
 	}
@@ -137,13 +139,40 @@ func (n *NonceFile) Prune(now time.Time) error {
 			text = fmt.Appendf(text, "%d %s\n", until, nonce)
 		}
 	}
-	f, err := replace(n.path, text)
+	f, err := n.replace(text)
 	if err != nil {
 		return fmt.Errorf("prune nonces: %w", err)
 	}
 	_ = n.file.Close()
 	n.file, n.size, n.used, n.floor, n.broken = f, int64(len(text)), kept, floor, nil
 	return nil
+}
+
+// replace puts a new file in the place of the old one and opens it. After an
+// error the old one is used on, unless it is no longer the one that a restart
+// would read: then nothing is used any more.
+func (n *NonceFile) replace(text []byte) (*os.File, error) {
+	err := durable.WriteFile(n.path, text, 0o600)
+	if err != nil && n.inPlace() {
+		return nil, err
+	}
+	f, openErr := os.OpenFile(n.path, os.O_RDWR, 0)
+	if err := errors.Join(err, openErr); err != nil {
+		_ = f.Close()
+		n.broken = errors.Join(err, os.ErrClosed)
+		return nil, err
+	}
+	return f, nil
+}
+
+// inPlace tells whether the open file is the one at its path.
+func (n *NonceFile) inPlace() bool {
+	have, err := n.file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(n.path)
+	return err == nil && os.SameFile(have, there)
 }
 
 // Close closes the file; the set cannot be used after it.
@@ -179,40 +208,4 @@ func (n *NonceFile) load() error {
 		}
 		n.size += int64(len(raw))
 	}
-}
-
-// replace puts a new file with text in the place of path, durably, and returns
-// it open.
-func replace(path string, text []byte) (_ *os.File, err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".nonces-*") // mode 0600
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return nil, err
-	}
-	if err := f.Sync(); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return nil, err
-	}
-	return f, syncDir(dir)
-}
-
-// syncDir makes a new file's name durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -47,17 +47,15 @@ type Scheduled struct {
 	// Cron is a standard five-field expression, read in UTC.
 	Cron           string `json:"cron"`
 	TimeoutSeconds int    `json:"timeout_seconds"`
-	// HealthCheck: the outcome is judged, see Thresholds.
+	// HealthCheck says that the outcome is a health verdict.
 	HealthCheck bool `json:"health_check,omitempty"`
 }
 
-// Probe asks whether the objects of a component in a cluster are ready. Exactly
-// one of the last two is set, by Kind.
+// Probe asks whether the objects of a component in a cluster are ready.
 type Probe struct {
-	Resource           Resource            `json:"resource"`
-	Kind               Kind                `json:"kind"`
-	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
-	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
+	Resource Resource `json:"resource"`
+	Kind     Kind     `json:"kind"`
+	Work              // of Kind
 }
 
 // ProbePrefix begins the names under which probes are reported. No action can

@@ -14,7 +14,7 @@ func TestValuesOfTheInstallAreForComponents(t *testing.T) {
 		return jobspec.Spec{
 			Version: jobspec.Version, JobID: "job_1", OrgID: "org_1", InstallID: "ins_1", ChangeID: "chg_1", Kind: jobspec.KindTerraformModule,
 			Operation: jobspec.OperationPlan, Resource: &jobspec.Resource{ID: "res_1", Kind: kind, Name: "web"}, Artifact: &jobspec.Artifact{},
-			TerraformModule: &jobspec.TerraformModule{InstallVars: own}, TimeoutSeconds: 1,
+			Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{InstallVars: own}}, TimeoutSeconds: 1,
 		}
 	}
 	chart := plan("sandbox", "")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // What a settling spool has next to its directory for a moment.
@@ -169,7 +171,7 @@ func takeSettled(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, os.ErrNotExist) {
 		err := os.Rename(dir+settlingSuffix, dir)
 		if err == nil {
-			err = syncDir(filepath.Dir(dir))
+			err = durable.SyncDir(filepath.Dir(dir))
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 const segmentSuffix = ".seg"
@@ -50,7 +52,7 @@ func createSegment(dir string, p Position) (_ *segment, err error) {
 	if err := s.sync(); err != nil {
 		return nil, err
 	}
-	return s, syncDir(dir)
+	return s, durable.SyncDir(dir)
 }
 
 // openSegments opens the segments of dir, oldest first, and returns the
@@ -165,14 +167,4 @@ func closeAll(segments []*segment) {
 	for _, s := range segments {
 		_ = s.file.Close()
 	}
-}
-
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -37,7 +37,6 @@ const (
 	KindManifest        Kind = "kubernetes_manifest" // manifest.yaml, a template
 	KindSource          Kind = "source"              // an uploaded or checked-out source tree
 	KindConfigBundle    Kind = "config_bundle"       // an app folder as it was synced
-	KindActionScript    Kind = "action_script"       // the scripts of an action
 	KindPlan            Kind = "plan"                // a sealed plan file
 )
 

@@ -14,6 +14,8 @@ import (
 
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // readIndex needs no lock: the file is replaced whole.
@@ -58,7 +60,7 @@ func (l *Layout) editIndex(ctx context.Context, edit func([]ocispec.Descriptor) 
 	if err != nil {
 		return err
 	}
-	return writeFileAtomic(filepath.Join(l.dir, ocispec.ImageIndexFile), raw)
+	return durable.WriteFile(filepath.Join(l.dir, ocispec.ImageIndexFile), raw, 0o600)
 }
 
 // withEntry lists desc, unless it is listed under a tag or without.
@@ -110,19 +112,4 @@ func plain(desc ocispec.Descriptor) ocispec.Descriptor {
 		desc.Annotations = nil
 	}
 	return desc
-}
-
-// writeFileAtomic replaces a file so that readers, also after a crash, see the
-// old or the new bytes.
-func writeFileAtomic(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename, as it should
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

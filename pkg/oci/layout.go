@@ -12,6 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/errdef"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Layout is an OCI image layout directory, as other tools read and write it:
@@ -42,7 +44,7 @@ func Open(dir string) (*Layout, error) {
 	l := &Layout{dir: dir}
 	marker := filepath.Join(dir, ocispec.ImageLayoutFile)
 	if _, err := os.Stat(marker); errors.Is(err, fs.ErrNotExist) {
-		err := writeFileAtomic(marker, []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`))
+		err := durable.WriteFile(marker, []byte(`{"imageLayoutVersion":"`+ocispec.ImageLayoutVersion+`"}`), 0o600)
 		if err != nil {
 			return nil, fmt.Errorf("open layout: %w", err)
 		}

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // masterHeader starts the key file, so that a wrong file is recognised.
@@ -131,10 +133,5 @@ func createMasterKey(path string) error {
 	if err := os.Link(f.Name(), path); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
+	return durable.SyncDir(dir)
 }

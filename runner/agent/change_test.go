@@ -83,9 +83,9 @@ func newChangeOn(t *testing.T, r *runner, start func(*runner), shape func(*jobsp
 func (c *change) spec(operation jobspec.Operation) jobspec.Spec {
 	spec := jobspec.Spec{
 		Kind: jobspec.KindTerraformModule, Operation: operation, ChangeID: c.id, Resource: &c.resource, Artifact: &c.artifact,
-		TerraformModule: &jobspec.TerraformModule{
+		Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
 			Vars: map[string]any{"size": "big"}, VarFiles: c.script, EnvVars: map[string]string{"SECRET": "{{ .nuon.inputs.inputs.secret }}"},
-		},
+		}},
 	}
 	c.shape(&spec)
 	return spec

@@ -89,9 +89,9 @@ func TestImagesAreBroughtToTheOwnRegistry(t *testing.T) {
 	deploy := func(artifact digest.Digest) jobspec.Result {
 		return r.plane.result(t, r.plane.give(jobspec.Spec{
 			Kind: jobspec.KindContainerImage, Operation: jobspec.OperationPlan, ChangeID: id.New(id.Change),
-			Resource:       &jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "web"},
-			Artifact:       &jobspec.Artifact{Repository: "org/shop/web", Digest: artifact.String()},
-			ContainerImage: &jobspec.ContainerImage{Tag: "1.2"},
+			Resource: &jobspec.Resource{ID: id.New(id.Resource), Kind: "component", Name: "web"},
+			Artifact: &jobspec.Artifact{Repository: "org/shop/web", Digest: artifact.String()},
+			Work:     jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}},
 		}))
 	}
 	result := deploy(image)

@@ -97,6 +97,7 @@ func newJob(t *testing.T, spec jobspec.Spec) *jobDir {
 	j := &jobDir{path: t.TempDir(), spec: spec, env: map[string]string{
 		"PATH":              os.Getenv("PATH"),
 		"BERTH_INSTALL_DIR": t.TempDir(),
+		"GORACE":            os.Getenv("GORACE"),
 	}}
 	for _, dir := range []string{"in", "work/home", "work/tmp", "out"} {
 		if err := os.MkdirAll(filepath.Join(j.path, dir), 0o700); err != nil {

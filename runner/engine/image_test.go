@@ -50,7 +50,7 @@ func upstream(t *testing.T) (host string, image digest.Digest) {
 		}))
 	}
 	image = put(ocispec.MediaTypeImageIndex, index).Digest
-	if err := registry.Keep(t.Context(), layout, "team", "1.2", image); err != nil {
+	if err := registry.Keep(t.Context(), layout, registry.Image{Repository: "team", Tag: "1.2", Digest: image}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(registry.Handler(layout, slog.New(slog.NewTextHandler(t.Output(), nil))))
@@ -113,9 +113,9 @@ func imagePlan(t *testing.T) *jobDir {
 	t.Helper()
 	j := newJob(t, jobspec.Spec{
 		Kind: jobspec.KindContainerImage, Operation: jobspec.OperationPlan,
-		Resource:       &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"},
-		Artifact:       &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:" + strings.Repeat("a", 64)},
-		ContainerImage: &jobspec.ContainerImage{Tag: "1.2"},
+		Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"},
+		Artifact: &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:" + strings.Repeat("a", 64)},
+		Work:     jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}},
 	})
 	j.env["BERTH_REGISTRY"] = "127.0.0.1:5001"
 	return j

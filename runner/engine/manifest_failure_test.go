@@ -134,9 +134,9 @@ func TestManifestWithoutCluster(t *testing.T) {
 		t.Helper()
 		j := newJob(t, jobspec.Spec{
 			Kind: jobspec.KindKubernetesManifest, Operation: jobspec.OperationPlan,
-			Resource:           &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: "web"},
-			Artifact:           &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
-			KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop"},
+			Resource: &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: "web"},
+			Artifact: &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
+			Work:     jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop"}},
 		})
 		j.write(t, "in/artifact/manifest.yaml", configMap("a", "b"))
 		return j

@@ -42,9 +42,9 @@ func (d *deployed) job(t *testing.T, operation jobspec.Operation) *jobDir {
 	t.Helper()
 	j := newJob(t, jobspec.Spec{
 		Kind: jobspec.KindKubernetesManifest, Operation: operation,
-		Resource:           &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: d.component},
-		Artifact:           &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
-		KubernetesManifest: &jobspec.KubernetesManifest{Namespace: d.namespace, CreateNamespace: true},
+		Resource: &jobspec.Resource{ID: "cmp_1", Kind: "component", Name: d.component},
+		Artifact: &jobspec.Artifact{Repository: "org_1/app/web", Digest: "sha256:0"},
+		Work:     jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: d.namespace, CreateNamespace: true}},
 	})
 	if d.state != nil {
 		j.spec.State = state(t, d.state)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/engine/action"
 	"github.com/berth-dev/berth/runner/engine/build"
@@ -193,33 +194,18 @@ func exitCode(o jobspec.Outcome) int {
 	}
 }
 
-// writeResult writes result.json last and whole: by rename, after its bytes are
-// on disk, since what comes of an effect hangs on it.
+// writeResult writes result.json last and durably: what comes of an effect hangs
+// on it.
 func writeResult(j *job.Job, r jobspec.Result) error {
 	data, err := job.Marshal(r)
 	if err != nil {
 		return err
 	}
 	path := j.Out("result.json")
-	if err := job.WriteFile(path+".new", data); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	f, err := os.Open(path + ".new")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return durable.WriteFile(path, data, 0o600)
 }
 
 func environment(list []string) map[string]string {

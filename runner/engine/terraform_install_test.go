@@ -60,7 +60,7 @@ func (i *install) effects(t *testing.T) int {
 func (i *install) job(t *testing.T, op jobspec.Operation, m jobspec.TerraformModule) *jobDir {
 	t.Helper()
 	j := newJob(t, jobspec.Spec{
-		Kind: jobspec.KindTerraformModule, Operation: op, TerraformModule: &m,
+		Kind: jobspec.KindTerraformModule, Operation: op, Work: jobspec.Work{TerraformModule: &m},
 		Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "greeting"},
 		Artifact: &jobspec.Artifact{Repository: "org_1/app/greeting", Digest: "sha256:0"},
 		State:    state(t, map[string]any{"id": "ins_1", "name": "acme", "app": map[string]any{"id": "app_1"}}),

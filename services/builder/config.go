@@ -108,6 +108,7 @@ var passedOn = []string{
 	"PATH", "HOME", "TMPDIR", "LANG", "TZ",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR",
 	"BERTH_LIBEXEC", "BERTH_TERRAFORM", "BERTH_LOG_FORMAT", "BERTH_LOG_LEVEL",
+	"GORACE", // of tests
 }
 
 // runnerEnv is the environment of Build Runners.

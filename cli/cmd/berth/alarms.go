@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -15,25 +16,25 @@ func (c *cli) alarmsCommand() *cobra.Command {
 	var all bool
 	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().BoolVar(&all, "all", false, "also those that were acknowledged")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
+	list.Flags().BoolVar(&all, "all", false, "also show acknowledged alarms")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := listAlarms(ctx, client, *limit, install, all)
+		items, err := client.Alarms(ctx, *limit, ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all)})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.alarmView(all))
+		return printList(c, items, table.Alarm(c.now(), all))
 	})
 	acknowledge := &cobra.Command{
-		Use: "acknowledge ALARM", Short: "Say that somebody has looked at an alarm, and why it is settled", Args: exactly("ALARM"),
-		Long: `Settles an alarm. Your name and the reason are recorded in the org's chain. When the
-same happens again, there is another alarm.`,
+		Use: "acknowledge ALARM", Short: "Acknowledge an alarm and say why it is settled", Args: exactly("ALARM"),
+		Long: `Settles an alarm. The org's chain records your name and your reason. If the same thing
+happens again, Berth raises a new alarm.`,
 		Example: "  berth alarms acknowledge alm_01jd2x7q9zr8w3v5k6m4n0tgha --reason \"the machine was restored from last night's snapshot\"",
 	}
 	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
 	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if reason == "" {
-			return usagef("an alarm is settled with --reason TEXT")
+			return usagef("say why the alarm is settled, with --reason TEXT")
 		}
 		resp, err := client.AcknowledgeAlarmWithResponse(ctx, args[0], &ctlapi.AcknowledgeAlarmParams{}, ctlapi.AlarmAcknowledgement{Reason: reason})
 		if err != nil {
@@ -43,23 +44,9 @@ same happens again, there is another alarm.`,
 		if err != nil {
 			return err
 		}
-		return printOne(c, *alarm, c.alarmView(true))
+		return printOne(c, *alarm, table.Alarm(c.now(), true))
 	})
-	return noun("alarms", "alarm", "What somebody has to look at", list, acknowledge)
-}
-
-func listAlarms(ctx context.Context, client *api.Client, limit int, install string, all bool) ([]ctlapi.Alarm, error) {
-	return collect(limit, func(limit int, after *string) ([]ctlapi.Alarm, string, error) {
-		resp, err := client.ListAlarmsWithResponse(ctx, &ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all), Limit: &limit, After: after})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
+	return noun("alarms", "alarm", "Problems that someone has to look at", list, acknowledge)
 }
 
 // printAlarms names the open alarms of an install under what is shown of it.
@@ -67,7 +54,7 @@ func (c *cli) printAlarms(ctx context.Context, client *api.Client, install ctlap
 	if install.OpenAlarms == 0 {
 		return nil
 	}
-	items, err := listAlarms(ctx, client, 0, install.ID, false)
+	items, err := client.Alarms(ctx, 0, ctlapi.ListAlarmsParams{Install: &install.ID})
 	if err != nil {
 		return err
 	}
@@ -75,27 +62,4 @@ func (c *cli) printAlarms(ctx context.Context, client *api.Client, install ctlap
 		output.Printf(c.out, "! alarm %s, %s ago: %s (%s)\n    %s\n    berth alarms acknowledge %s --reason TEXT\n", a.Kind, c.age(a.CreatedAt), a.Cause, a.About, a.Remedy, a.ID)
 	}
 	return nil
-}
-
-func (c *cli) alarmView(all bool) output.View[ctlapi.Alarm] {
-	return output.View[ctlapi.Alarm]{
-		Name: func(a ctlapi.Alarm) string { return a.ID },
-		None: "no open alarms",
-		Columns: []output.Column[ctlapi.Alarm]{
-			{Head: "ID", Cell: func(a ctlapi.Alarm) string { return a.ID }},
-			{Head: "ALARM", Cell: func(a ctlapi.Alarm) string { return a.Kind }},
-			{Head: "INSTALL", Cell: func(a ctlapi.Alarm) string { return refName(a.Install) }},
-			{Head: "AGE", Cell: func(a ctlapi.Alarm) string { return c.age(a.CreatedAt) }},
-			{Head: "CAUSE", Cell: func(a ctlapi.Alarm) string { return a.Cause }},
-			{Head: "ACKNOWLEDGED", Wide: !all, Cell: func(a ctlapi.Alarm) string {
-				if a.AcknowledgedAt == nil {
-					return ""
-				}
-				return value(a.AcknowledgedBy) + ": " + value(a.Reason)
-			}},
-			{Head: "ABOUT", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.About }},
-			{Head: "REMEDY", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.Remedy }},
-			{Head: "RUNNER", Wide: true, Cell: func(a ctlapi.Alarm) string { return a.RunnerID }},
-		},
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -15,21 +16,11 @@ func (c *cli) appsCommand() *cobra.Command {
 	list := &cobra.Command{Use: "list", Short: "List apps", Args: exactly()}
 	limit := limitFlag(list)
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.App, string, error) {
-			resp, err := client.ListAppsWithResponse(ctx, &ctlapi.ListAppsParams{Limit: &limit, After: after})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
-		})
+		items, err := client.Apps(ctx, *limit)
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.appView())
+		return printList(c, items, table.App(c.now()))
 	})
 	show := &cobra.Command{Use: "show APP", Short: "Show an app", Args: exactly("APP")}
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -41,12 +32,12 @@ func (c *cli) appsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *app, c.appView())
+		return printOne(c, *app, table.App(c.now()))
 	})
 	var displayName, description string
-	create := &cobra.Command{Use: "create NAME", Short: "Make an empty app (berth sync makes it too)", Args: exactly("NAME")}
-	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
-	create.Flags().StringVar(&description, "description", "", "what it is")
+	create := &cobra.Command{Use: "create NAME", Short: "Create an empty app (berth sync does this too)", Args: exactly("NAME")}
+	create.Flags().StringVar(&displayName, "display-name", "", "name to show to people")
+	create.Flags().StringVar(&description, "description", "", "what the app does")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an app", args[0]); err != nil {
 			return err
@@ -60,33 +51,17 @@ func (c *cli) appsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *app, c.appView())
+		return printOne(c, *app, table.App(c.now()))
 	})
-	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app without installs", Args: exactly("APP")}
+	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP")}
 	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if _, err := client.DeleteAppWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "app %s is deleted\n", args[0])
+		_, err := output.Printf(c.out, "deleted app %s\n", args[0])
 		return err
 	})
-	return noun("apps", "app", "What is shipped", list, show, create, remove,
+	return noun("apps", "app", "What you ship to customers", list, show, create, remove,
 		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
 		c.appsVariablesCommand())
-}
-
-func (c *cli) appView() output.View[ctlapi.App] {
-	return output.View[ctlapi.App]{
-		Name: func(a ctlapi.App) string { return a.Name },
-		None: "no apps yet: berth sync in an app folder makes one",
-		Columns: []output.Column[ctlapi.App]{
-			{Head: "NAME", Cell: func(a ctlapi.App) string { return a.Name }},
-			{Head: "DISPLAY NAME", Cell: func(a ctlapi.App) string { return a.DisplayName }},
-			{Head: "CONFIG", Cell: func(a ctlapi.App) string { return number(a.Config) }},
-			{Head: "RELEASE", Cell: func(a ctlapi.App) string { return number(a.Release) }},
-			{Head: "AGE", Cell: func(a ctlapi.App) string { return c.age(a.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(a ctlapi.App) string { return a.ID }},
-			{Head: "DESCRIPTION", Wide: true, Cell: func(a ctlapi.App) string { return a.Description }},
-		},
-	}
 }

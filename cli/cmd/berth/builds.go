@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
-	"github.com/berth-dev/berth/cli/internal/follow"
-	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -16,28 +15,18 @@ func (c *cli) buildsCommand() *cobra.Command {
 	var app, config, state string
 	list := &cobra.Command{Use: "list", Short: "List builds, newest first", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&app, "app", "", "only of this app")
-	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
+	list.Flags().StringVar(&app, "app", "", "only for this app")
+	list.Flags().StringVar(&config, "config", "", "only for this config, by id or as in hello@3")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
 		ctlapi.BuildStateFailed, ctlapi.BuildStateCancelled), "state", "only in this state: queued, running, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.Build, string, error) {
-			resp, err := client.ListBuildsWithResponse(ctx, &ctlapi.ListBuildsParams{
-				App: optional(app), Config: optional(config), State: optional(ctlapi.BuildState(state)), Limit: &limit, After: after,
-			})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
+		items, err := client.Builds(ctx, *limit, ctlapi.ListBuildsParams{
+			App: optional(app), Config: optional(config), State: optional(ctlapi.BuildState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.buildView())
+		return printList(c, items, table.Build(c.now()))
 	})
 	show := &cobra.Command{Use: "show BUILD", Short: "Show a build", Args: exactly("BUILD")}
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -49,7 +38,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *build, c.buildView())
+		return printOne(c, *build, table.Build(c.now()))
 	})
 	create := &cobra.Command{Use: "create APP [COMPONENT]...", Short: "Build components of the newest config again", Args: cobra.MinimumNArgs(1)}
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -61,7 +50,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, page.Items, c.buildView())
+		return printList(c, page.Items, table.Build(c.now()))
 	})
 	cancel := &cobra.Command{Use: "cancel BUILD", Short: "Cancel a build", Args: exactly("BUILD")}
 	cancel.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -73,31 +62,7 @@ func (c *cli) buildsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *build, c.buildView())
+		return printOne(c, *build, table.Build(c.now()))
 	})
-	return noun("builds", "build", "Artifacts being made", list, show, create, cancel)
-}
-
-func (c *cli) buildView() output.View[ctlapi.Build] {
-	return output.View[ctlapi.Build]{
-		Name: func(b ctlapi.Build) string { return b.ID },
-		None: "no builds",
-		Columns: []output.Column[ctlapi.Build]{
-			{Head: "ID", Cell: func(b ctlapi.Build) string { return b.ID }},
-			{Head: "APP", Cell: func(b ctlapi.Build) string { return b.App.Name }},
-			{Head: "COMPONENT", Cell: func(b ctlapi.Build) string { return b.Component.Name }},
-			{Head: "STATE", Cell: func(b ctlapi.Build) string { return string(b.State) }},
-			{Head: "REASON", Cell: func(b ctlapi.Build) string { return b.Reason }},
-			{Head: "TOOK", Cell: func(b ctlapi.Build) string {
-				if b.FinishedAt == nil {
-					return ""
-				}
-				return follow.Duration(api.BuildTime(b))
-			}},
-			{Head: "AGE", Cell: func(b ctlapi.Build) string { return c.age(b.CreatedAt) }},
-			{Head: "WAITS FOR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Wait).Reason }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(b ctlapi.Build) string { return output.ShortDigest(value(b.Artifact).Digest) }},
-			{Head: "ERROR", Wide: true, Cell: func(b ctlapi.Build) string { return value(b.Error) }},
-		},
-	}
+	return noun("builds", "build", "Builds of components", list, show, create, cancel)
 }

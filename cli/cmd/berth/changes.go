@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/pager"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
@@ -19,34 +23,24 @@ func (c *cli) changesCommand() *cobra.Command {
 	var install, workflow, state string
 	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly(), Example: "  berth changes list --state proposed"}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
+	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
 		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
 		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
-		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
+		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed means waiting for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := collect(*limit, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-			resp, err := client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{
-				Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)), Limit: &limit, After: after,
-			})
-			if err != nil {
-				return nil, "", err
-			}
-			page, err := api.Body(resp.JSON200)
-			if err != nil {
-				return nil, "", err
-			}
-			return page.Items, page.Next, nil
+		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
+			Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.changeView())
+		return printList(c, items, table.Change(c.now()))
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
-	show.Flags().BoolVar(&text, "text", true, "also what the tool itself says")
+	show.Flags().BoolVar(&text, "text", true, "also show the tool's own output")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		change, err := client.Change(ctx, args[0])
 		if err != nil {
@@ -55,7 +49,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
-	return noun("changes", "change", "What people decide on", list, show, approve, deny)
+	return noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
@@ -82,8 +76,9 @@ func forReason(change *ctlapi.Change) string {
 	return ""
 }
 
-// deciding are the flags of approve and deny.
+// deciding says what is decided, and how.
 type deciding struct {
+	answer           follow.Answer
 	autoApprove, all bool
 	note             string
 }
@@ -93,29 +88,30 @@ func (c *cli) approveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve CHANGE | --all WORKFLOW",
 		Short: "Show a change and approve it",
-		Long: `Shows what the change would do, asks, and approves exactly that: the decision names
-the digest of the effect that was shown, and another one is refused. Everything is
-shown: each script, each field, and what the tool says. Characters that would steer the
-terminal or hide text are written out, such as ⟨U+202E⟩. What does not fit on the
-terminal goes through PAGER (less); --no-pager or NO_PAGER=1 does without. Of a plan
-beyond 8 MiB the rest is not shown, and the question says so.
+		Long: `Shows what the change would do, asks, and approves exactly that: your decision names
+the digest of the effect you saw, and Berth refuses any other. You see everything: each
+script, each field, and the tool's own output. Characters that could control the terminal
+or hide text are written out, such as ⟨U+202E⟩. Anything too long for the terminal goes
+through PAGER (less); turn that off with --no-pager or NO_PAGER=1. Berth shows the first
+8 MiB of a plan; if there is more, the question says so.
 
-When the release of the workflow brings scripts that the install has not accepted
-yet, they are shown as well, and the one answer is for both.
+If the workflow's release brings scripts that the install has not accepted yet, Berth
+shows them too, and your answer covers both.
 
-With --all, everything that a workflow proposes now and later is approved.`,
+With --all, you approve everything the workflow proposes, now and later.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("CHANGE, or --all WORKFLOW"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			if how.all {
 				return c.approveAll(ctx, client, args[0], how)
 			}
-			return c.decide(ctx, client, args[0], follow.Approve, how)
+			how.answer = follow.Approve
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
-	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, those to come included")
-	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, including later ones")
+	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	return cmd
 }
 
@@ -123,30 +119,26 @@ func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
 		Use:   "deny CHANGE",
-		Short: "Deny a change; nothing is changed",
+		Short: "Deny a change and leave everything as it is",
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
-			how.autoApprove = true // a no needs no second thought
-			return c.decide(ctx, client, args[0], follow.Deny, how)
+			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
+			return c.decide(ctx, client, args[0], how)
 		}),
 	}
-	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	return cmd
 }
 
-// decide shows a change and answers it.
-func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer follow.Answer, how deciding) error {
+// decide shows a change, and what is decided with it, and answers.
+func (c *cli) decide(ctx context.Context, client *api.Client, id string, how deciding) error {
 	change, err := client.Change(ctx, id)
 	if err != nil {
 		return err
 	}
-	shown := []ctlapi.Change{*change}
-	if change.State == ctlapi.ChangeStateProposed && change.Kind != ctlapi.ChangeKindAccept {
-		release, err := c.acceptanceWith(ctx, client, change)
-		if err != nil {
-			return err
-		}
-		shown = append(shown, release...)
+	shown, err := follow.Together(ctx, client, change)
+	if err != nil {
+		return err
 	}
 	inOrder := slices.Clone(shown)
 	slices.Reverse(inOrder) // what was asked for comes last
@@ -154,21 +146,14 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return err
 	}
 	if change.State != ctlapi.ChangeStateProposed {
-		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
+		return fmt.Errorf("%s does not need a decision: it is %s%s", change.ID, change.State, forReason(change))
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve to approve what was just shown")
-		}
-		if answer, err = c.ask(ctx, question(*change, "")); err != nil {
+		if how.answer, err = c.askOnce(ctx, ask.Question(*change, "")); err != nil {
 			return err
 		}
-		if answer == follow.Later {
-			output.Println(c.err, "nothing was decided")
-			return outcome(exitWaits)
-		}
 	}
-	if err := follow.Decide(ctx, client, shown, answer, how.note); err != nil {
+	if err := follow.Decide(ctx, client, shown, follow.Decision{Answer: how.answer, Note: how.note}); err != nil {
 		return err
 	}
 	if change, err = client.Change(ctx, id); err != nil {
@@ -178,7 +163,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 		return c.printChange(change, false)
 	}
 	word := "approved"
-	if answer == follow.Deny {
+	if how.answer == follow.Deny {
 		word = "denied"
 	}
 	for _, s := range shown {
@@ -189,84 +174,86 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, answer 
 	return nil
 }
 
-// acceptanceWith finds the acceptance of a release that waits for a decision next
-// to a change of the same workflow.
-func (c *cli) acceptanceWith(ctx context.Context, client *api.Client, change *ctlapi.Change) ([]ctlapi.Change, error) {
-	resp, err := client.GetWorkflowWithResponse(ctx, change.WorkflowID, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
+// askOnce asks what to do about what was just shown. To decide later ends the
+// command.
+func (c *cli) askOnce(ctx context.Context, question string) (follow.Answer, error) {
+	if !c.canAsk() {
+		return follow.Later, usagef("this is not a terminal, so berth cannot ask: use --auto-approve to approve what it just showed")
 	}
-	w, err := api.Body(resp.JSON200)
-	if err != nil {
-		return nil, err
+	answer, err := c.ask(ctx, question)
+	if err == nil && answer == follow.Later {
+		output.Println(c.err, "decided nothing")
+		err = outcome(exitWaits)
 	}
-	for _, open := range follow.Undecided(*w) {
-		if open.Kind != ctlapi.ChangeKindAccept {
-			continue
-		}
-		release, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return nil, err
-		}
-		return []ctlapi.Change{*release}, nil
-	}
-	return nil, nil
+	return answer, err
 }
 
 func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow string, how deciding) error {
-	resp, err := client.GetWorkflowWithResponse(ctx, workflow, &ctlapi.GetWorkflowParams{})
+	w, err := client.Workflow(ctx, workflow)
 	if err != nil {
 		return err
 	}
-	w, err := api.Body(resp.JSON200)
+	proposed, err := follow.Proposed(ctx, client, w)
 	if err != nil {
 		return err
-	}
-	var proposed []ctlapi.Change
-	for _, open := range follow.Undecided(*w) {
-		change, err := client.Change(ctx, open.ID)
-		if err != nil {
-			return err
-		}
-		proposed = append(proposed, *change)
 	}
 	if err := c.showChanges(c.err, changes.Options{Text: true}, proposed...); err != nil {
 		return err
 	}
 	if !how.autoApprove {
-		if !c.canAsk() {
-			return usagef("nobody can be asked here: use --auto-approve")
-		}
-		answer, err := c.ask(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
+		answer, err := c.askOnce(ctx, "Approve these and all that follow in "+follow.Title(*w)+"? [y]es, [l]ater: ")
 		if err != nil {
 			return err
 		}
 		if answer != follow.Approve {
-			output.Println(c.err, "nothing was decided")
+			output.Println(c.err, "decided nothing")
 			return outcome(exitWaits)
 		}
 	}
-	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
+	resp, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note})
+	if err != nil {
 		return err
+	}
+	if c.forPrograms() {
+		approved, err := api.Body(resp.JSON202)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *approved, table.Workflow(c.now()))
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err
 }
 
-func (c *cli) changeView() output.View[ctlapi.ChangeSummary] {
-	return output.View[ctlapi.ChangeSummary]{
-		Name: func(x ctlapi.ChangeSummary) string { return x.ID },
-		None: "no changes",
-		Columns: []output.Column[ctlapi.ChangeSummary]{
-			{Head: "ID", Cell: func(x ctlapi.ChangeSummary) string { return x.ID }},
-			{Head: "INSTALL", Cell: func(x ctlapi.ChangeSummary) string { return x.Install.Name }},
-			{Head: "RESOURCE", Cell: func(x ctlapi.ChangeSummary) string { return value(x.Resource).Name }},
-			{Head: "KIND", Cell: func(x ctlapi.ChangeSummary) string { return string(x.Kind) }},
-			{Head: "STATE", Cell: func(x ctlapi.ChangeSummary) string { return string(x.State) }},
-			{Head: "PLAN", Cell: func(x ctlapi.ChangeSummary) string { return changes.Counts(x.Kind, x.Counts) }},
-			{Head: "AGE", Cell: func(x ctlapi.ChangeSummary) string { return c.age(x.CreatedAt) }},
-			{Head: "EFFECT", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return output.ShortDigest(value(x.EffectDigest)) }},
-			{Head: "ERROR", Wide: true, Cell: func(x ctlapi.ChangeSummary) string { return value(x.Error) }},
-		},
+// showChanges shows changes whole. On a terminal, what does not fit on it goes
+// through a pager; what has to be in sight for a decision is shown after that
+// again.
+func (c *cli) showChanges(w io.Writer, o changes.Options, list ...ctlapi.Change) error {
+	o.Color = c.colorOn(w)
+	var lines []string
+	for _, change := range list {
+		lines = append(lines, changes.Lines(change, o)...)
 	}
+	screen := follow.Screen{W: w}
+	paged, err := c.pager(w).Page(lines)
+	switch {
+	case err != nil:
+		return err
+	case !paged:
+		screen.Print(lines...)
+	default:
+		for _, change := range list {
+			screen.Print(changes.Brief(change)...)
+		}
+	}
+	return nil
+}
+
+// pager pages what is written to w.
+func (c *cli) pager(w io.Writer) pager.Pager {
+	p := pager.Pager{Getenv: c.getenv, Off: c.noPager, Err: c.err}
+	if isTerminal(c.in) && isTerminal(c.out) {
+		p.Screen, _ = terminal(w)
+	}
+	return p
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -16,15 +17,15 @@ func (c *cli) deployCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
-		Short: "Bring an install to a release",
-		Long: `Brings all components of an install, or only those that are named, to a release: the
-newest, or the one of --to. Each change is planned and shown before it is made. What
-is already as it should be is left alone.`,
+		Short: "Deploy a release to an install",
+		Long: `Brings all components of an install, or only the ones you name, to a release: the
+newest, or the one you choose with --to. Berth plans each change and shows it before
+making it. It leaves alone what is already up to date.`,
 		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 when something would")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -33,9 +34,9 @@ is already as it should be is left alone.`,
 		install, components := deployTarget(args)
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			how.watch = how.watch || plan
-			return c.start(ctx, client, install, ctlapi.WorkflowRequest{
+			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
 				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
-			}, how)
+			}, how})
 		})(cmd, args)
 	}
 	return cmd
@@ -56,7 +57,7 @@ func (c *cli) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rollback INSTALL --to RELEASE",
 		Short:   "Deploy an older release again",
-		Long:    "A rollback is a deploy of an older release: planned, shown and decided on like any other.",
+		Long:    "A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.",
 		Example: "  berth rollback acme --to 3 --watch",
 		Args:    exactly("INSTALL"),
 	}
@@ -64,7 +65,38 @@ func (c *cli) rollbackCommand() *cobra.Command {
 	_ = cmd.MarkFlagRequired("to")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how})
+	})
+	return cmd
+}
+
+func (c *cli) retryCommand() *cobra.Command {
+	var how watching
+	cmd := &cobra.Command{
+		Use:   "retry STEP | WORKFLOW | INSTALL",
+		Short: "Try a failed step again",
+		Long: `Plans the failed step again and continues from there; an approval still counts if the
+effect is the same. If you name a workflow, or an install and so its newest workflow,
+Berth retries all its failed steps.`,
+		Args: exactly("STEP, WORKFLOW or INSTALL"),
+	}
+	how.flags(cmd)
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		steps, err := follow.ToRetry(ctx, client, args[0])
+		if err != nil {
+			return err
+		}
+		var w *ctlapi.Workflow
+		for _, step := range steps {
+			resp, err := client.RetryStepWithResponse(ctx, step, &ctlapi.RetryStepParams{})
+			if err != nil {
+				return err
+			}
+			if w, err = api.Body(resp.JSON202); err != nil {
+				return err
+			}
+		}
+		return c.started(ctx, client, w, how)
 	})
 	return cmd
 }

@@ -3,19 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) installsCommand() *cobra.Command {
-	return noun("installs", "install", "Where apps run",
+	return noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
@@ -25,36 +25,21 @@ func (c *cli) installsList() *cobra.Command {
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&app, "app", "", "only of this app")
-	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
+	cmd.Flags().StringVar(&app, "app", "", "only for this app")
+	cmd.Flags().StringVar(&customer, "customer", "", "only for this customer")
 	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := listInstalls(ctx, client, *limit, ctlapi.ListInstallsParams{
+		items, err := client.Installs(ctx, *limit, ctlapi.ListInstallsParams{
 			App: optional(app), Customer: optional(customer), State: optional(ctlapi.InstallState(state)), Label: optionalList(labels),
 		})
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.installView())
+		return printList(c, items, table.Install(c.now()))
 	})
 	return cmd
-}
-
-func listInstalls(ctx context.Context, client *api.Client, limit int, params ctlapi.ListInstallsParams) ([]ctlapi.Install, error) {
-	return collect(limit, func(limit int, after *string) ([]ctlapi.Install, string, error) {
-		params.Limit, params.After = &limit, after
-		resp, err := client.ListInstallsWithResponse(ctx, &params)
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
 }
 
 func optionalList(items []string) *[]string {
@@ -64,22 +49,14 @@ func optionalList(items []string) *[]string {
 	return &items
 }
 
-func getInstall(ctx context.Context, client *api.Client, name string) (*ctlapi.Install, error) {
-	resp, err := client.GetInstallWithResponse(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return api.Body(resp.JSON200)
-}
-
 func (c *cli) installsShow() *cobra.Command {
 	cmd := &cobra.Command{Use: "show INSTALL", Short: "Show an install and its resources", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		install, err := getInstall(ctx, client, args[0])
+		install, err := client.Install(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if err := printOne(c, *install, c.installView()); err != nil || c.forPrograms() {
+		if err := printOne(c, *install, table.Install(c.now())); err != nil || c.forPrograms() {
 			return err
 		}
 		if err := c.printRunnerProblems(ctx, client, install.ID); err != nil {
@@ -100,7 +77,7 @@ func (c *cli) printUnsupported(install ctlapi.Install) {
 	if len(list) == 0 {
 		return
 	}
-	output.Println(c.out, "\nthe app says, and this version does not act on:")
+	output.Println(c.out, "\nthe app declares, but this version ignores:")
 	for _, w := range list {
 		d := place.Diagnostic{File: value(w.File), Line: value(w.Line), Column: value(w.Column), Message: w.Message, Remedy: value(w.Remedy)}
 		output.Println(c.out, " ", d.Unrated())
@@ -109,7 +86,7 @@ func (c *cli) printUnsupported(install ctlapi.Install) {
 
 // printRunnerProblems says what keeps the install's runner from working.
 func (c *cli) printRunnerProblems(ctx context.Context, client *api.Client, install string) error {
-	runners, err := listRunners(ctx, client, 0, install)
+	runners, err := client.Runners(ctx, 0, install)
 	if err != nil {
 		return err
 	}
@@ -128,34 +105,34 @@ func (c *cli) installsCreate() *cobra.Command {
 	var noProvision, approveAll bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an install and provision it",
-		Long: `Makes an install of an app for a customer, with its runner, and provisions it: the
-sandbox and all components, each change shown before it is made. The customer is
-made when there is none of this name; by default it is called like the install.
+		Short: "Create an install and provision it",
+		Long: `Creates an install of an app for a customer, with its runner, and provisions it: the
+sandbox and all components. You see each change before Berth makes it. If there is no
+such customer, Berth creates it; its default name is the name of the install.
 
-With --stack kubernetes it waits for the customer's cluster; berth installs stack NAME --new
-prints what the customer runs there.`,
+With --stack kubernetes the install waits for the customer's cluster; berth installs
+stack NAME --new prints what the customer runs there.`,
 		Example: "  berth installs create acme --app hello --watch\n  berth installs create acme --app hello --input greeting=Ahoy --auto-approve",
 		Args:    exactly("NAME"),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
-	cmd.Flags().StringVar(&stack, "stack", "local", "how the runner gets in: local, or kubernetes for a cluster of the customer")
+	cmd.Flags().StringVar(&stack, "stack", "local", "where the runner runs: local, or kubernetes for the customer's cluster")
 	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input, name=value")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
-	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only make it; berth installs provision does the rest")
-	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "let all changes of this install pass by themselves, from now on")
+	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only create it; berth installs provision does the rest")
+	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "approve all changes of this install automatically, from now on")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an install", args[0]); err != nil {
 			return err
 		}
-		values, err := pairs[ctlapi.InputValues]("--input", inputs)
+		values, err := usage.Pairs[ctlapi.InputValues]("--input", inputs)
 		if err != nil {
 			return err
 		}
-		marks, err := pairs[ctlapi.Labels]("--label", labels)
+		marks, err := usage.Pairs[ctlapi.Labels]("--label", labels)
 		if err != nil {
 			return err
 		}
@@ -183,31 +160,15 @@ prints what the customer runs there.`,
 			return err
 		}
 		if install.Stack == ctlapi.StackKindKubernetes && !c.forPrograms() {
-			output.Printf(c.err, "its cluster is next: berth installs stack %s --new prints what the customer runs there\n", install.Name)
+			output.Printf(c.err, "next, the customer's cluster: berth installs stack %s --new prints what to run there\n", install.Name)
 		}
 		workflow := value(install.WorkflowID)
 		if workflow == "" || !how.watch && !how.autoApprove {
-			return printOne(c, *install, c.installView())
+			return printOne(c, *install, table.Install(c.now()))
 		}
 		return c.watch(ctx, client, workflow, how)
 	})
 	return cmd
-}
-
-// pairs reads repeated name=value flags; nil when there are none.
-func pairs[M ~map[string]string](flag string, list []string) (*M, error) {
-	if len(list) == 0 {
-		return nil, nil //nolint:nilnil // nothing was given
-	}
-	m := M{}
-	for _, entry := range list {
-		name, value, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, usagef("%s %q is not name=value", flag, entry)
-		}
-		m[name] = value
-	}
-	return &m, nil
 }
 
 // onlyApp saves typing where there is no choice.
@@ -222,76 +183,15 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 	}
 	switch len(page.Items) {
 	case 0:
-		return "", fmt.Errorf("there are no apps yet: berth sync in an app folder makes one")
+		return "", fmt.Errorf("there are no apps yet: run berth sync in an app folder to create one")
 	case 1:
 		return page.Items[0].Name, nil
 	}
-	return "", usagef("there are several apps: say which with --app")
-}
-
-func (c *cli) installsInputs() *cobra.Command {
-	var set, unset []string
-	cmd := &cobra.Command{
-		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
-		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
-and --unset a new version of the inputs is made. Nothing is deployed by that: the next
-berth deploy takes the new values.`,
-		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
-	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
-	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
-	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		values, err := pairs[ctlapi.InputValues]("--set", set)
-		if err != nil {
-			return err
-		}
-		var inputs *ctlapi.Inputs
-		if values == nil && len(unset) == 0 {
-			resp, err := client.GetInputsWithResponse(ctx, args[0])
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-		} else {
-			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
-			if err != nil {
-				return err
-			}
-			inputs, err = api.Body(resp.JSON200)
-			if err != nil {
-				return err
-			}
-			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
-		}
-		return printList(c, inputs.Items, inputView())
-	})
-	return cmd
-}
-
-func inputView() output.View[ctlapi.InputValue] {
-	return output.View[ctlapi.InputValue]{
-		Name: func(i ctlapi.InputValue) string { return i.Name },
-		None: "the app has no inputs",
-		Columns: []output.Column[ctlapi.InputValue]{
-			{Head: "NAME", Cell: func(i ctlapi.InputValue) string { return i.Name }},
-			{Head: "VALUE", Cell: func(i ctlapi.InputValue) string {
-				if i.Sensitive && i.From != ctlapi.InputValueFromNone {
-					return "(sensitive)"
-				}
-				return value(i.Value)
-			}},
-			{Head: "FROM", Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
-			{Head: "TYPE", Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
-			{Head: "REQUIRED", Wide: true, Cell: func(i ctlapi.InputValue) string { return fmt.Sprint(i.Required) }},
-		},
-	}
+	return "", usagef("there are several apps: choose one with --app")
 }
 
 func (c *cli) installsResources() *cobra.Command {
-	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox, each component", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.printResources(ctx, client, args[0])
 	})
@@ -307,39 +207,13 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 	if err != nil {
 		return err
 	}
-	return printList(c, page.Items, c.resourceView())
-}
-
-func (c *cli) resourceView() output.View[ctlapi.Resource] {
-	return output.View[ctlapi.Resource]{
-		Name: func(r ctlapi.Resource) string { return r.Name },
-		Columns: []output.Column[ctlapi.Resource]{
-			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
-			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return firstOf(r.Type, string(r.Kind)) }},
-			{Head: "STATE", Cell: func(r ctlapi.Resource) string { return string(r.State) }},
-			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
-			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return number(r.LiveRelease) }},
-			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return c.age(r.UpdatedAt) }},
-			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
-			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return value(r.LiveChangeID) }},
-			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(value(r.LiveArtifactDigest)) }},
-		},
-	}
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
+	return printList(c, page.Items, table.Resource(c.now()))
 }
 
 func (c *cli) installsState() *cobra.Command {
 	var at int
-	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read (JSON, or -o yaml)", Args: exactly("INSTALL")}
-	cmd.Flags().IntVar(&at, "at", 0, "an older version of the tree")
+	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: exactly("INSTALL")}
+	cmd.Flags().IntVar(&at, "at", 0, "version of the tree (default: the newest)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: optional(at)})
 		if err != nil {
@@ -359,7 +233,7 @@ func (c *cli) installsState() *cobra.Command {
 }
 
 func (c *cli) installsHealth() *cobra.Command {
-	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show the verdict on an install and the checks behind it", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetHealthWithResponse(ctx, args[0])
 		if err != nil {
@@ -377,32 +251,9 @@ func (c *cli) installsHealth() *cobra.Command {
 			since = " since " + c.age(*health.Since)
 		}
 		output.Printf(c.out, "%s%s\n", output.Paint(c.colorOn(c.out), output.StyleOf(string(health.Verdict)), string(health.Verdict)), since)
-		return printList(c, health.Checks, c.checkView())
+		return printList(c, health.Checks, table.Check(c.now()))
 	})
 	return cmd
-}
-
-func (c *cli) checkView() output.View[ctlapi.Check] {
-	return output.View[ctlapi.Check]{
-		Name: func(x ctlapi.Check) string { return x.Name },
-		None: "the app has no health checks",
-		Columns: []output.Column[ctlapi.Check]{
-			{Head: "CHECK", Cell: func(x ctlapi.Check) string { return x.Name }},
-			{Head: "VERDICT", Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
-			{Head: "SINCE", Cell: func(x ctlapi.Check) string { return c.age(x.Since) }},
-			{Head: "LAST", Cell: func(x ctlapi.Check) string {
-				marks := ""
-				for _, outcome := range x.Recent {
-					if outcome.Ok {
-						marks += "✓"
-					} else {
-						marks += "✗"
-					}
-				}
-				return marks
-			}},
-		},
-	}
 }
 
 func (c *cli) installsProvision() *cobra.Command {
@@ -412,7 +263,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how})
 	})
 	return cmd
 }
@@ -421,70 +272,26 @@ func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
 	var plan bool
 	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 when something would")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		how.watch = how.watch || plan
-		return c.start(ctx, client, args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how)
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how})
 	})
 	return cmd
 }
 
-// start starts a workflow, through the one door that there is.
-func (c *cli) start(ctx context.Context, client *api.Client, install string, request ctlapi.WorkflowRequest, how watching) error {
-	resp, err := client.CreateWorkflowWithResponse(ctx, install, &ctlapi.CreateWorkflowParams{}, request)
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON202)
-	if err != nil {
-		return err
-	}
-	return c.started(ctx, client, w, how)
-}
-
 func (c *cli) installsForget() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "forget INSTALL", Short: "Take a deprovisioned install off the books", Args: exactly("INSTALL"),
-		Long: "Removes the install from lists, frees its name and stops its runner. Nothing is removed\non the customer's side; that is what deprovision is for.",
+		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: exactly("INSTALL"),
+		Long: "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if _, err := client.ForgetInstallWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "install %s is forgotten\n", args[0])
+		_, err := output.Printf(c.out, "deleted the record of install %s\n", args[0])
 		return err
 	})
 	return cmd
-}
-
-// healthOf is the verdict on an install, with the alarms that nobody looked at.
-func healthOf(i ctlapi.Install) string {
-	switch i.OpenAlarms {
-	case 0:
-		return string(i.Health)
-	case 1:
-		return string(i.Health) + ", 1 alarm"
-	}
-	return fmt.Sprintf("%s, %d alarms", i.Health, i.OpenAlarms)
-}
-
-func (c *cli) installView() output.View[ctlapi.Install] {
-	return output.View[ctlapi.Install]{
-		Name: func(i ctlapi.Install) string { return i.Name },
-		None: "no installs yet: berth installs create makes one",
-		Columns: []output.Column[ctlapi.Install]{
-			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
-			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
-			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
-			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
-			{Head: "HEALTH", Cell: healthOf},
-			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return number(i.Release) }},
-			{Head: "AGE", Cell: func(i ctlapi.Install) string { return c.age(i.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
-			{Head: "STACK", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.Stack) }},
-			{Head: "APPROVAL", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.ApprovalOption) }},
-			{Head: "WORKFLOW", Wide: true, Cell: func(i ctlapi.Install) string { return value(i.WorkflowID) }},
-		},
-	}
 }

@@ -2,22 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 func (c *cli) orgsCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the orgs that the credential opens", Args: exactly()}
+	list := &cobra.Command{Use: "list", Short: "List the orgs that your credential has access to", Args: exactly()}
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		resp, err := client.ListOrgsWithResponse(ctx)
 		if err != nil {
@@ -27,12 +25,12 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, page.Items, c.orgView())
+		return printList(c, page.Items, table.Org(c.now()))
 	})
 	var admin string
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make an org and its first admin", Args: exactly("NAME"),
-		Long: "Prints the admin's token on stdout, once. Needs the role platform.",
+		Use: "create NAME", Short: "Create an org and its first admin", Args: exactly("NAME"),
+		Long: "Prints the admin's token on stdout, once. You need the platform role.",
 	}
 	create.Flags().StringVar(&admin, "admin", "admin", "name of the first admin")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -50,21 +48,21 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *org, output.View[ctlapi.NewOrg]{Name: func(o ctlapi.NewOrg) string { return o.Org.Name }})
 		}
-		output.Printf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
+		output.Printf(c.err, "created org %s with the admin %s; this is the only time you see the token:\n", org.Org.Name, org.Admin.Name)
 		_, err = output.Println(c.out, org.Token.Secret)
 		return err
 	})
-	return noun("orgs", "org", "Vendors on this Berth", list, create, c.orgsChain())
+	return noun("orgs", "org", "The vendors on this Berth", list, create, c.orgsChain())
 }
 
 // orgsChain writes a file, never to stdout: a chain is checked byte for byte, and
 // what a terminal gets is not.
 func (c *cli) orgsChain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "chain FILE", Short: "Save the org's chain, the record of what was done through this API, to a file", Args: exactly("FILE"),
-		Long: `Writes the records of the org's chain to a file, as they are stored, one per line. It
-has the heads of the installs' chains: berth-verify --head holds a runner's chain against
-them. The file must not be there yet.`,
+		Use: "chain FILE", Short: "Save the org's chain, the record of everything done through the API, to a file", Args: exactly("FILE"),
+		Long: `Writes the records of the org's chain to a new file, exactly as stored, one per line.
+They include the heads of the installs' chains, which berth-verify --head compares with a
+runner's chain. The file must not exist yet.`,
 		Example: "  berth orgs chain vendor.jsonl",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -72,53 +70,13 @@ them. The file must not be there yet.`,
 		if err != nil {
 			return err
 		}
-		seq, err := saveChain(ctx, client, "org", file)
+		seq, err := client.SaveChain(ctx, "org", file)
 		if err := errors.Join(err, file.Close()); err != nil {
 			_ = os.Remove(args[0]) // half a chain is none
 			return err
 		}
-		_, err = output.Printf(c.out, "%d records are in %s\n", seq, args[0])
+		_, err = output.Printf(c.out, "saved %d records to %s\n", seq, args[0])
 		return err
 	})
 	return cmd
-}
-
-// saveChain writes all records of a chain and returns the number of the last.
-func saveChain(ctx context.Context, client *api.Client, chain string, w io.Writer) (int64, error) {
-	var last int64
-	for {
-		after, limit := last, api.PageSize
-		resp, err := client.ListChainRecordsWithResponse(ctx, chain, &ctlapi.ListChainRecordsParams{AfterSeq: &after, Limit: &limit})
-		if err != nil {
-			return last, err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return last, err
-		}
-		for _, record := range page.Items {
-			line, err := base64.StdEncoding.DecodeString(record.Body)
-			if err != nil || record.Seq != last+1 {
-				return last, fmt.Errorf("record %d of the chain is not what the control plane should answer", last+1)
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return last, err
-			}
-			last = record.Seq
-		}
-		if len(page.Items) == 0 || last >= page.HeadSeq {
-			return last, nil
-		}
-	}
-}
-
-func (c *cli) orgView() output.View[ctlapi.Org] {
-	return output.View[ctlapi.Org]{
-		Name: func(o ctlapi.Org) string { return o.Name },
-		Columns: []output.Column[ctlapi.Org]{
-			{Head: "NAME", Cell: func(o ctlapi.Org) string { return o.Name }},
-			{Head: "AGE", Cell: func(o ctlapi.Org) string { return c.age(o.CreatedAt) }},
-			{Head: "ID", Wide: true, Cell: func(o ctlapi.Org) string { return o.ID }},
-		},
-	}
 }

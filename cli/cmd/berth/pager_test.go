@@ -98,7 +98,7 @@ func TestApprovingOnATerminal(t *testing.T) {
 		{name: "long, with --no-pager", lines: 100, args: []string{"--no-pager"}, asked: "\nApprove? [y]es"},
 		{name: "long, with NO_PAGER", lines: 100, env: map[string]string{"NO_PAGER": "1"}, asked: "\nApprove? [y]es"},
 		{name: "a pager that is not there", lines: 100, env: map[string]string{"PAGER": "/no/such/pager"}, asked: "\nApprove? [y]es"},
-		{name: "not all is shown", lines: 100, missing: 77, paged: true, asked: "\n77 bytes of it are not shown. Approve all the same?"},
+		{name: "not all is shown", lines: 100, missing: 77, paged: true, asked: "\n77 bytes of it are not shown. Approve anyway?"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -15,13 +15,13 @@ func (c *cli) runnersCommand() *cobra.Command {
 	var install string
 	list := &cobra.Command{Use: "list", Short: "List runners", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-		items, err := listRunners(ctx, client, *limit, install)
+		items, err := client.Runners(ctx, *limit, install)
 		if err != nil {
 			return err
 		}
-		return printList(c, items, c.runnerView())
+		return printList(c, items, table.Runner(c.now()))
 	})
 	show := &cobra.Command{Use: "show RUNNER", Short: "Show a runner", Args: exactly("RUNNER")}
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -33,9 +33,9 @@ func (c *cli) runnersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *runner, c.runnerView())
+		return printOne(c, *runner, table.Runner(c.now()))
 	})
-	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and shut its identity out for good", Args: exactly("RUNNER")}
+	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and block its identity for good", Args: exactly("RUNNER")}
 	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.RevokeRunnerWithResponse(ctx, args[0], &ctlapi.RevokeRunnerParams{})
 		if err != nil {
@@ -45,17 +45,17 @@ func (c *cli) runnersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printOne(c, *runner, c.runnerView())
+		return printOne(c, *runner, table.Runner(c.now()))
 	})
-	return noun("runners", "runner", "Who carries changes out", list, show, revoke, c.runnersReplace())
+	return noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replace INSTALL", Short: "Make a secret with which another machine becomes the runner of an install", Args: exactly("INSTALL"),
-		Long: `Prints a single-use secret. The machine that enrols with it takes the place of the one
-before it, which is shut out; what that was doing counts as uncertain. Making the
-secret is the consent to that. It is shown once.`,
+		Use: "replace INSTALL", Short: "Create a secret that lets another machine become an install's runner", Args: exactly("INSTALL"),
+		Long: `Prints a single-use secret, once. The machine that enrols with it replaces the current
+runner, and Berth blocks that one; whatever it was doing counts as uncertain. By creating
+the secret, you agree to that.`,
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateEnrolmentWithResponse(ctx, args[0], &ctlapi.CreateEnrolmentParams{}, ctlapi.EnrolmentRequest{Replaces: true})
@@ -69,50 +69,10 @@ secret is the consent to that. It is shown once.`,
 		if c.forPrograms() {
 			return printOne(c, *secret, output.View[ctlapi.EnrolmentSecret]{Name: func(s ctlapi.EnrolmentSecret) string { return s.ID }})
 		}
-		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; the secret is not shown again:\n", secret.ID, secret.RunnerID,
+		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; this is the only time you see the secret:\n", secret.ID, secret.RunnerID,
 			secret.ExpiresAt.Local().Format("2006-01-02 15:04"))
 		_, err = output.Println(c.out, secret.Secret)
 		return err
 	})
 	return cmd
-}
-
-func listRunners(ctx context.Context, client *api.Client, limit int, install string) ([]ctlapi.Runner, error) {
-	return collect(limit, func(limit int, after *string) ([]ctlapi.Runner, string, error) {
-		resp, err := client.ListRunnersWithResponse(ctx, &ctlapi.ListRunnersParams{Install: optional(install), Limit: &limit, After: after})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
-}
-
-func (c *cli) runnerView() output.View[ctlapi.Runner] {
-	return output.View[ctlapi.Runner]{
-		Name: func(r ctlapi.Runner) string { return r.ID },
-		None: "no runners yet",
-		Columns: []output.Column[ctlapi.Runner]{
-			{Head: "ID", Cell: func(r ctlapi.Runner) string { return r.ID }},
-			{Head: "NAME", Cell: func(r ctlapi.Runner) string { return r.Name }},
-			{Head: "KIND", Cell: func(r ctlapi.Runner) string { return string(r.Kind) }},
-			{Head: "STATE", Cell: func(r ctlapi.Runner) string {
-				if r.State == ctlapi.RunnerStateActive && r.Online {
-					return "online"
-				}
-				return string(r.State)
-			}},
-			{Head: "SWITCH", Cell: func(r ctlapi.Runner) string { return string(r.Switch) }},
-			{Head: "TRUST", Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
-			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return c.ageOf(r.LastSeenAt) }},
-			{Head: "VERSION", Cell: func(r ctlapi.Runner) string { return r.Version }},
-			{Head: "PROBLEM", Cell: func(r ctlapi.Runner) string { return value(r.Problem) }},
-			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return refName(r.Install) }},
-			{Head: "SLOTS", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.Itoa(r.Slots) }},
-			{Head: "EPOCH", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.FormatInt(r.Epoch, 10) }},
-		},
-	}
 }

@@ -21,26 +21,14 @@ import (
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
-// aDiff has one object of every way to differ.
+// aDiff has one changed component.
 func aDiff() *ctlapi.Diff {
 	return &ctlapi.Diff{
 		App:  ctlapi.Ref{ID: "app_1", Name: "hello"},
 		From: ctlapi.NumberRef{ID: "cfg_3", Number: 3}, To: ctlapi.NumberRef{ID: "cfg_5", Number: 5},
-		Changes: []ctlapi.DiffObject{
-			{Kind: "metadata", Change: "changed", Fields: []ctlapi.FieldChange{{Path: "description", After: `"Says hello."`}}},
-			{Kind: "input", Name: "api_key", Change: "changed", Fields: []ctlapi.FieldChange{{Path: "default", Before: "(sensitive)", After: "(sensitive)"}}},
-			{Kind: "input_group", Name: "all", Change: "removed"},
-			{Kind: "sandbox", Change: "changed", Build: true, Fields: []ctlapi.FieldChange{
-				{Path: "source.digest", Before: `"sha256:60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"`, After: `"sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`},
-			}},
-			{Kind: "component", Name: "api", Change: "changed", Build: true, Deploy: true, Fields: []ctlapi.FieldChange{
-				{Path: "dependencies", Before: `["db"]`},
-				{Path: "helm_chart.values.long", Before: `"` + strings.Repeat("x", 200) + `"`, After: `"short"`},
-				{Path: "helm_chart.values_file[0].contents.contents", Before: `"a: 1\nb: 2\n"`, After: `"a: 1\nb: 3\nc: 4\n"`},
-				{Path: "max_auto_retries", Before: "2", After: "3"},
-			}},
-			{Kind: "component", Name: "web", Change: "added", Build: true, Deploy: true},
-		},
+		Changes: []ctlapi.DiffObject{{Kind: "component", Name: "api", Change: "changed", Build: true, Deploy: true, Fields: []ctlapi.FieldChange{
+			{Path: "dependencies", Before: `["db"]`}, {Path: "max_auto_retries", Before: "2", After: "3"},
+		}}},
 	}
 }
 
@@ -166,7 +154,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"sandbox": {"main.tf=# sandbox\n"}, "web": {"main.tf=# web\n"}}, files); diff != "" {
 		t.Errorf("archives (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(stderr, "sandbox: acme/sandboxes//local/small is taken from") || strings.Contains(stderr, "acme/nothing") {
+	if !strings.Contains(stderr, "sandbox: acme/sandboxes//local/small comes from") || strings.Contains(stderr, "acme/nothing") {
 		t.Errorf("told: %s", stderr)
 	}
 	// The command line wins over the file, and a longer directory over a shorter.
@@ -179,7 +167,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 	if diff := cmp.Diff([]string{"main.tf=# own sandbox\n"}, files["sandbox"]); diff != "" {
 		t.Errorf("archive of the sandbox (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(stderr, "no source of the app is acme/unused=") {
+	if !strings.Contains(stderr, "the app has no source that matches acme/unused=") {
 		t.Errorf("an entry that nothing needs is not told: %s", stderr)
 	}
 	code, _, errText := berth(t, nil, "sync", app, "--source-map", "acme/sandboxes="+filepath.Join(mirror, "gone"))

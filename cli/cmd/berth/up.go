@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-dev/berth/cli/internal/contexts"
+	"github.com/berth-dev/berth/cli/internal/local"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
 	"github.com/berth-dev/berth/cli/internal/toolchain"
 	"github.com/berth-dev/berth/cli/internal/up"
 	"github.com/berth-dev/berth/cli/internal/usage"
 )
-
-// localContext is the context that `berth up` writes.
-const localContext = "local"
 
 func (c *cli) upCommand() *cobra.Command {
 	var detach, status bool
@@ -28,19 +26,20 @@ func (c *cli) upCommand() *cobra.Command {
 		Short: "Start Berth on this machine",
 		Long: `Starts Postgres, the four services and the runners of local installs as processes,
 and keeps them running until Ctrl-C or berth down. Everything listens on loopback
-only, and all data is in one folder: BERTH_DATA, else /var/lib/berth for root and
-~/.local/share/berth for others.
+only, and all data is in one folder: BERTH_DATA, or else /var/lib/berth for root and
+~/.local/share/berth for everyone else.
 
-Postgres is the one of DATABASE_URL (an administrator's address), else an own one,
-started from the binaries in BERTH_PG_BIN, on PATH or in the distribution's folder.
-The services listen on 8700 to 8703; BERTH_PORT is the first of four others.
+If DATABASE_URL is set (to an administrator's connection), Berth uses that Postgres.
+Otherwise it starts its own from the binaries in BERTH_PG_BIN, on PATH or in the
+distribution's folder. The services listen on ports 8700 to 8703; to use four others,
+set BERTH_PORT to the first.
 
-With --kubeconfig, local installs work on a Kubernetes cluster: on the current
-context of the file. Later starts remember it; the first one takes it from
-KUBECONFIG when that names one file. An empty name forgets it.`,
+With --kubeconfig, local installs use a Kubernetes cluster: the file's current context.
+Later starts remember it. The first start uses KUBECONFIG if that names one file. An
+empty name forgets the cluster.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			layout, err := localLayout()
+			layout, err := local.Layout()
 			if err != nil {
 				return err
 			}
@@ -62,10 +61,10 @@ KUBECONFIG when that names one file. An empty name forgets it.`,
 			return c.upForeground(cmd.Context(), layout, start)
 		},
 	}
-	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when it is ready")
-	cmd.Flags().BoolVar(&status, "status", false, "only show what runs")
-	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start makes")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the cluster that local installs work on, a file")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when Berth is ready")
+	cmd.Flags().BoolVar(&status, "status", false, "only show what is running")
+	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start creates")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster for local installs")
 	cmd.MarkFlagsMutuallyExclusive("detach", "status")
 	return cmd
 }
@@ -74,14 +73,6 @@ KUBECONFIG when that names one file. An empty name forgets it.`,
 type starting struct {
 	org        string
 	kubeconfig *string // nil when it was not given
-}
-
-func localLayout() (up.Layout, error) {
-	dir, err := up.DefaultDir()
-	if err != nil {
-		return up.Layout{}, err
-	}
-	return up.LayoutAt(dir)
 }
 
 func (c *cli) upForeground(ctx context.Context, layout up.Layout, start starting) error {
@@ -136,7 +127,7 @@ func (c *cli) orRunning(err error) error {
 func (c *cli) upReady(layout up.Layout, url string) {
 	note, err := c.writeLocalContext(layout, url)
 	if err != nil {
-		output.Printf(c.err, "! the context %q was not written: %v\n", localContext, err)
+		output.Printf(c.err, "! cannot write the context %q: %v\n", local.Context, err)
 	}
 	if note != "" {
 		output.Println(c.err, "  "+note)
@@ -153,14 +144,7 @@ func (c *cli) writeLocalContext(layout up.Layout, url string) (note string, err 
 	if err != nil {
 		return "", err
 	}
-	file.Contexts[localContext] = contexts.Context{URL: url, TokenFile: layout.Token()}
-	if file.Current == "" {
-		file.Current = localContext
-	}
-	if file.Current != localContext {
-		note = fmt.Sprintf("the context %q stays the current one; use --context local or berth context use local", file.Current)
-	}
-	return note, file.Save()
+	return local.WriteContext(file, contexts.Context{URL: url, TokenFile: layout.Token()})
 }
 
 func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
@@ -172,38 +156,67 @@ func (c *cli) upStatus(ctx context.Context, layout up.Layout) error {
 		if err := printOne(c, status, output.View[up.Status]{Name: func(s up.Status) string { return s.URL }}); err != nil {
 			return err
 		}
-		if !status.Healthy() {
-			return outcome(exitFailed)
-		}
-		return nil
-	}
-	if !status.Running {
-		output.Printf(c.out, "berth does not run (data folder %s)\n", status.Dir)
 	} else {
-		output.Printf(c.out, "%s  data in %s  supervisor pid %d\n", status.URL, status.Dir, status.PID)
-	}
-	for _, part := range status.Parts {
-		mark, detail := "✓", fmt.Sprintf("pid %d", part.PID)
-		if part.Restarts > 0 {
-			detail += fmt.Sprintf(", restarted %d times, last: %s", part.Restarts, part.Last)
+		for _, line := range local.StatusLines(status) {
+			output.Println(c.out, line)
 		}
-		if !part.Ready {
-			mark = "✗"
-			detail += ", " + part.Why
-			if part.Looping {
-				detail += ", keeps ending: see " + part.Log
-			}
-			if part.LastLine != "" {
-				detail += "\n    " + part.LastLine
-			}
+		if err := up.EnoughSpace(status.Dir); err != nil {
+			output.Printf(c.out, "! %-22s %v\n", "disk", err)
 		}
-		output.Printf(c.out, "%s %-22s %s\n", mark, part.Name, strings.TrimSpace(detail))
-	}
-	if err := up.EnoughSpace(status.Dir); err != nil {
-		output.Printf(c.out, "! %-22s %v\n", "disk", err)
 	}
 	if !status.Healthy() {
 		return outcome(exitFailed)
 	}
 	return nil
+}
+
+func (c *cli) downCommand() *cobra.Command {
+	var purge bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Stop Berth on this machine",
+		Long: `Stops everything that berth up started, process by process, and prints what it stopped.
+The data stays, and the next berth up continues with it. --purge deletes the data folder
+too: the database, the artifacts, and everything local installs keep in it.`,
+		Args: exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			layout, err := local.Layout()
+			if err != nil {
+				return err
+			}
+			return c.down(layout, purge)
+		},
+	}
+	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the data folder")
+	return cmd
+}
+
+func (c *cli) down(layout up.Layout, purge bool) error {
+	if _, err := os.Stat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
+		_, err := output.Printf(c.out, "nothing to stop: the data folder %s does not exist\n", layout.Dir)
+		return err
+	}
+	ended := 0
+	err := up.Down(layout, func(e up.Ended) {
+		ended++
+		how := "stopped"
+		if e.Killed {
+			how = "killed"
+		}
+		output.Printf(c.out, "%s %s (pid %d)\n", how, e.Name, e.PID)
+	})
+	if err != nil {
+		return err
+	}
+	if ended == 0 {
+		output.Println(c.out, "nothing was running")
+	}
+	if !purge {
+		return nil
+	}
+	deleted, err := up.Purge(layout)
+	for _, dir := range deleted {
+		output.Println(c.out, "deleted", dir)
+	}
+	return err
 }

@@ -1,22 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/ask"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
+	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -27,14 +25,14 @@ type watching struct {
 }
 
 func (w *watching) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&w.watch, "watch", "w", false, "follow it until it is finished or waits for a decision")
+	cmd.Flags().BoolVarP(&w.watch, "watch", "w", false, "follow it until it finishes or needs a decision")
 	cmd.Flags().BoolVar(&w.watch, "wait", false, "the same as --watch")
-	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as it was shown, without asking (implies --watch)")
+	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as shown, without asking (implies --watch)")
 	w.timeoutFlag(cmd)
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work goes on (0: never)")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work continues (0: never)")
 }
 
 // within bounds the waiting of a command.
@@ -52,11 +50,31 @@ func (t timeoutError) Error() string {
 	return fmt.Sprintf("still not finished after %s", time.Duration(t))
 }
 
+// launch is a workflow to start in an install.
+type launch struct {
+	install string
+	request ctlapi.WorkflowRequest
+	how     watching
+}
+
+// start starts a workflow, through the one door that there is.
+func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
+	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
+	if err != nil {
+		return err
+	}
+	w, err := api.Body(resp.JSON202)
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, client, w, l.how)
+}
+
 // started reports a workflow that was just started, and follows it when asked.
 func (c *cli) started(ctx context.Context, client *api.Client, w *ctlapi.Workflow, how watching) error {
 	if !how.watch && !how.autoApprove {
 		if c.forPrograms() {
-			return printOne(c, *w, c.workflowView())
+			return printOne(c, *w, table.Workflow(c.now()))
 		}
 		output.Printf(c.out, "%s started; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 		return nil
@@ -77,74 +95,41 @@ func (c *cli) watch(ctx context.Context, client *api.Client, id string, how watc
 		return remedy.WhileFollowing(err, "berth workflows watch "+id)
 	}
 	if w.PlanOnly && follow.Finished(w.State) {
-		if err := c.showPlanned(ctx, client, f.Screen, w); err != nil {
+		// Nobody was asked about them, so they were not shown on the way.
+		planned, err := follow.Planned(ctx, client, w)
+		if err != nil {
 			return err
+		}
+		for _, change := range planned {
+			f.Screen.Print(changes.Lines(change, changes.Options{Color: f.Screen.Color})...)
 		}
 	}
 	if c.forPrograms() {
-		if err := printOne(c, *w, c.workflowView()); err != nil {
+		if err := printOne(c, *w, table.Workflow(c.now())); err != nil {
 			return err
 		}
 	}
 	return c.verdict(w)
 }
 
-// showPlanned shows the changes of a workflow that only planned; nobody was
-// asked about them, so they were not shown on the way.
-func (c *cli) showPlanned(ctx context.Context, client *api.Client, screen *follow.Screen, w *ctlapi.Workflow) error {
-	for _, s := range w.Steps {
-		if s.Change == nil || s.Change.Counts == nil || s.Change.Counts.NoChange {
-			continue
-		}
-		resp, err := client.GetChangeWithResponse(ctx, s.Change.ID)
-		if err != nil {
-			return err
-		}
-		if resp.JSON200 != nil {
-			screen.Print(changes.Lines(*resp.JSON200, changes.Options{Color: screen.Color})...)
-		}
-	}
-	return nil
-}
-
 // verdict says, on stderr, how a workflow stands and what to do, and decides
 // the exit code.
 func (c *cli) verdict(w *ctlapi.Workflow) error {
-	if !follow.Finished(w.State) {
-		for _, question := range follow.Questions(*w) {
-			output.Printf(c.err, "berth approve %s\n", question[0].ID)
-		}
-		return outcome(exitWaits)
+	verdict, lines := follow.Judge(*w)
+	for _, line := range lines {
+		output.Println(c.err, line)
 	}
-	code := exitOK
-	for _, s := range w.Steps {
-		if s.State == ctlapi.StepStateFailed {
-			output.Printf(c.err, "%s failed: %s\n", s.Name, strings.Join(strings.Fields(value(s.Error)), " "))
-			if remedy := value(s.Remedy); remedy != "" {
-				output.Printf(c.err, "try: %s\n", remedy)
-			}
-			output.Printf(c.err, "log: berth logs %s   again: berth retry %s\n", s.ID, s.ID)
-		}
-		if s.Change == nil {
-			continue
-		}
-		switch {
-		case s.Change.State == ctlapi.ChangeStateRefused:
-			code = exitRefused
-		case w.PlanOnly && s.Change.Counts != nil && !s.Change.Counts.NoChange && code == exitOK:
-			code = exitChanges
-		}
-	}
-	if w.State != ctlapi.WorkflowStateSucceeded && code != exitRefused {
-		code = exitFailed
-	}
-	if w.PlanOnly && code == exitOK {
-		output.Println(c.err, "nothing to do")
-	}
-	if code == exitOK {
+	switch verdict {
+	case follow.Done:
 		return nil
+	case follow.Changes:
+		return outcome(exitChanges)
+	case follow.Waits:
+		return outcome(exitWaits)
+	case follow.Refused:
+		return outcome(exitRefused)
 	}
-	return outcome(code)
+	return outcome(exitFailed)
 }
 
 // screen is stderr: what is followed is progress, not output.
@@ -164,7 +149,7 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 		return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Approve, nil }
 	case c.canAsk():
 		return func(ctx context.Context, change ctlapi.Change) (follow.Answer, error) {
-			return c.ask(ctx, question(change, " "+change.ID))
+			return c.ask(ctx, ask.Question(change, change.ID))
 		}
 	}
 	return func(context.Context, ctlapi.Change) (follow.Answer, error) { return follow.Later, nil }
@@ -172,47 +157,10 @@ func (c *cli) asker(auto bool) func(context.Context, ctlapi.Change) (follow.Answ
 
 func (c *cli) canAsk() bool { return isTerminal(c.in) && isTerminal(c.err) }
 
+// ask asks the person at the terminal.
 func (c *cli) ask(ctx context.Context, question string) (follow.Answer, error) {
-	for {
-		output.Printf(c.err, "%s", question)
-		line, err := c.readLine(ctx)
-		if errors.Is(err, io.EOF) { // nobody is there any more
-			fmt.Fprintln(c.err)
-			return follow.Later, nil
-		}
-		if err != nil {
-			return follow.Later, err
-		}
-		switch strings.ToLower(strings.TrimSpace(line)) {
-		case "y", "yes":
-			return follow.Approve, nil
-		case "n", "no":
-			return follow.Deny, nil
-		case "l", "later", "":
-			return follow.Later, nil
-		}
+	if c.person == nil {
+		c.person = &ask.Person{In: c.in, Out: c.err}
 	}
-}
-
-// readLine returns when a line was typed or the context ends; in that case the
-// reader is left behind, and the program is about to end.
-func (c *cli) readLine(ctx context.Context) (string, error) {
-	type read struct {
-		line string
-		err  error
-	}
-	done := make(chan read, 1)
-	go func() {
-		if c.lines == nil {
-			c.lines = bufio.NewReader(c.in)
-		}
-		line, err := c.lines.ReadString('\n')
-		done <- read{line, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	case r := <-done:
-		return r.line, r.err
-	}
+	return c.person.Ask(ctx, question)
 }

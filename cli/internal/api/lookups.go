@@ -34,20 +34,20 @@ func (c *Client) Change(ctx context.Context, id string) (*ctlapi.Change, error) 
 	return Body(resp.JSON200)
 }
 
-// Runs lists runs of actions, newest first, at most limit of them (0 for all); of
-// one install and one action when they are named.
-func (c *Client) Runs(ctx context.Context, limit int, install, action string) ([]ctlapi.ActionRun, error) {
-	return Collect(limit, func(limit int, after *string) ([]ctlapi.ActionRun, string, error) {
-		resp, err := c.ListActionRunsWithResponse(ctx, &ctlapi.ListActionRunsParams{
-			Install: Optional(install), Action: Optional(action), Limit: &limit, After: after,
-		})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
+// Install returns an install, by name or id.
+func (c *Client) Install(ctx context.Context, name string) (*ctlapi.Install, error) {
+	resp, err := c.GetInstallWithResponse(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return Body(resp.JSON200)
+}
+
+// Workflow returns a workflow with its steps.
+func (c *Client) Workflow(ctx context.Context, id string) (*ctlapi.Workflow, error) {
+	resp, err := c.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
+	if err != nil {
+		return nil, err
+	}
+	return Body(resp.JSON200)
 }

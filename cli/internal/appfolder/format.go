@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/appconfig/syntax"
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Format tells whether a file has another form than it should, and gives it
@@ -27,8 +28,8 @@ func (f Folder) Format(name string, write bool) (differs bool, problem *place.Di
 	return true, nil, err
 }
 
-// replaceFile changes a file's contents all at once: an interruption leaves the
-// old ones. A link stays a link.
+// replaceFile changes a file's contents and keeps its mode. A link stays a
+// link.
 func replaceFile(name string, data []byte) error {
 	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -38,20 +39,5 @@ func replaceFile(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // gone when all went well
-	_, err = file.Write(data)
-	if err == nil {
-		err = file.Chmod(info.Mode().Perm())
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
+	return durable.WriteFile(name, data, info.Mode().Perm())
 }

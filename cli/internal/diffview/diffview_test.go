@@ -1,41 +1,13 @@
 package diffview_test
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/berth-dev/berth/cli/internal/diffview"
+	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// goldenFile compares what people read with a file below testdata; -update
-// rewrites it.
-func goldenFile(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // aDiff has one object of every way to differ.
 func aDiff() *ctlapi.Diff {
@@ -62,8 +34,8 @@ func aDiff() *ctlapi.Diff {
 
 func TestDiffText(t *testing.T) {
 	t.Parallel()
-	goldenFile(t, "diff.txt", diffview.Text("config", aDiff(), false))
+	goldentest.File(t, "testdata/diff.txt", diffview.Text("config", aDiff(), false))
 	none := aDiff()
 	none.Changes = nil
-	goldenFile(t, "diff_none.txt", diffview.Text("release", none, false))
+	goldentest.File(t, "testdata/diff_none.txt", diffview.Text("release", none, false))
 }

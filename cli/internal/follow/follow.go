@@ -29,16 +29,6 @@ const (
 	waitRelease = "release"
 )
 
-// Answer is what is to be done about a change.
-type Answer int
-
-// The answers.
-const (
-	Later Answer = iota // nobody decides here
-	Approve
-	Deny
-)
-
 // Follower watches workflows.
 type Follower struct {
 	Client *api.Client
@@ -138,11 +128,7 @@ func (f *Follower) draw(w *ctlapi.Workflow) {
 // decision it reads again, as others may be open then.
 func (f *Follower) look(ctx context.Context, id string, handled map[string]bool) (*ctlapi.Workflow, error) {
 	for {
-		resp, err := f.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-		if err != nil {
-			return nil, err
-		}
-		w, err := api.Body(resp.JSON200)
+		w, err := f.Client.Workflow(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +136,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 		for _, question := range Questions(*w) {
 			var ids []string
 			for _, open := range question {
-				key := open.ID + " " + *orEmpty(open.EffectDigest)
+				key := open.ID + " " + api.Value(open.EffectDigest)
 				if !handled[key] {
 					ids = append(ids, open.ID)
 				}
@@ -176,11 +162,7 @@ func (f *Follower) look(ctx context.Context, id string, handled map[string]bool)
 func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err error) {
 	shown := make([]ctlapi.Change, len(ids))
 	for i := len(ids) - 1; i >= 0; i-- {
-		resp, err := f.Client.GetChangeWithResponse(ctx, ids[i])
-		if err != nil {
-			return false, err
-		}
-		change, err := api.Body(resp.JSON200)
+		change, err := f.Client.Change(ctx, ids[i])
 		if err != nil {
 			return false, err
 		}
@@ -193,12 +175,12 @@ func (f *Follower) propose(ctx context.Context, ids []string) (decided bool, err
 	if err != nil || answer == Later {
 		return false, err
 	}
-	if err := Decide(ctx, f.Client, shown, answer, ""); err != nil {
+	if err := Decide(ctx, f.Client, shown, Decision{Answer: answer}); err != nil {
 		return false, ignoreRaces(err)
 	}
 	if f.Automatic {
 		for _, change := range shown {
-			f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, *orEmpty(change.EffectDigest)))
+			f.Screen.Print(fmt.Sprintf("  approved %s, effect %s", change.ID, api.Value(change.EffectDigest)))
 		}
 	}
 	return true, nil
@@ -221,25 +203,4 @@ func ignoreRaces(err error) error {
 		return nil
 	}
 	return err
-}
-
-// Decide answers changes of one workflow at once, naming the effects that were
-// shown.
-func Decide(ctx context.Context, client *api.Client, shown []ctlapi.Change, answer Answer, note string) error {
-	body := ctlapi.DecisionRequest{Answer: ctlapi.DecisionAnswerApprove, EffectDigest: *orEmpty(shown[0].EffectDigest), Note: note}
-	if answer == Deny {
-		body.Answer = ctlapi.DecisionAnswerDeny
-	}
-	for _, other := range shown[1:] {
-		body.Also = append(body.Also, ctlapi.AlsoDecided{ChangeID: other.ID, EffectDigest: *orEmpty(other.EffectDigest)})
-	}
-	_, err := client.DecideWithResponse(ctx, shown[0].ID, &ctlapi.DecideParams{}, body)
-	return err
-}
-
-func orEmpty(s *string) *string {
-	if s == nil {
-		return new(string)
-	}
-	return s
 }

@@ -3,8 +3,6 @@ package follow_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,12 +12,11 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/changes"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/pkg/visible"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 11, 20, 10, 1, 0, 0, time.UTC)
 
@@ -31,19 +28,7 @@ func golden(t *testing.T, file string, lines []string) {
 	t.Helper()
 	var shown strings.Builder
 	_, _ = visible.NewWriter(&shown).Write([]byte(strings.Join(lines, "\n") + "\n")) // as a command does
-	got := shown.String()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	goldentest.File(t, file, shown.String())
 }
 
 func workflow() ctlapi.Workflow {

@@ -36,14 +36,19 @@ func Declare(app *appconfig.App) Declared {
 	d := Declared{app: app, Request: ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{}}}
 	for _, in := range app.Installs {
 		if len(in.Name) > maxName || !namePattern.MatchString(in.Name) {
-			d.find(place.Error, place.CodeValue, in.At, "name", fmt.Sprintf("%q cannot be the name of an install", in.Name),
-				fmt.Sprintf("use lower-case letters, digits and dashes, at most %d", maxName))
+			d.find(in.At, "name", place.Diagnostic{
+				Severity: place.Error, Code: place.CodeValue, Message: fmt.Sprintf("%q is not a valid name for an install", in.Name),
+				Remedy: fmt.Sprintf("use lower-case letters, digits and dashes, at most %d characters", maxName),
+			})
 		}
 		d.Request.Installs = append(d.Request.Installs, request(app, in))
 	}
 	for _, f := range app.Includes {
 		if strings.HasPrefix(f.At.File, "installs/") {
-			d.find(place.Error, place.CodeUnsupported, f.At, "", fmt.Sprintf("%s is not fetched, so it is not known what the install is to be", f.Address), "put the file into the folder")
+			d.find(f.At, "", place.Diagnostic{
+				Severity: place.Error, Code: place.CodeUnsupported, Message: fmt.Sprintf("%s is not fetched, so the install it describes is unknown", f.Address),
+				Remedy: "put the file into the folder",
+			})
 		}
 	}
 	d.Findings = place.Sort(append(d.Findings, check.UnsupportedOfInstalls(app)...))
@@ -103,11 +108,11 @@ func stackOf(app *appconfig.App) *ctlapi.StackKind {
 	return nil
 }
 
-func (d *Declared) find(severity place.Severity, code place.Code, at place.Place, key, message, remedy string) {
+// find adds a finding about a key of an object, "" for the object itself.
+func (d *Declared) find(at place.Place, key string, about place.Diagnostic) {
 	file, pos := d.position(at.File, below(at, key))
-	d.Findings = append(d.Findings, place.Diagnostic{
-		Severity: severity, Code: code, File: file, Line: pos.Line, Column: pos.Column, Message: message, Remedy: remedy,
-	})
+	about.File, about.Line, about.Column = file, pos.Line, pos.Column
+	d.Findings = append(d.Findings, about)
 }
 
 // below is the key path of a key of an object.

@@ -2,41 +2,19 @@ package installsync_test
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
-
-var update = flag.Bool("update", false, "rewrite testdata")
-
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // folder is an app with these files under installs/.
 func folder(t *testing.T, files map[string]string) *appconfig.App {
@@ -120,6 +98,10 @@ func TestDeclare(t *testing.T) {
 			"stack.toml":         "type = \"kubernetes\"\nname = \"x\"\ndescription = \"x\"\n",
 			"installs/acme.toml": "name = \"acme\"\n",
 		}},
+		{"approval", map[string]string{
+			"installs/asks.toml": "name = \"asks\"\napproval_option = \"prompt\"\n",
+			"installs/goes.toml": "name = \"goes\"\napproval_option = \"approve-all\"\n",
+		}},
 		{"names", map[string]string{"installs/acme.toml": "# whose\nname = \"Acme.Corp\"\n"}},
 		{"none", nil},
 	}
@@ -135,7 +117,7 @@ func TestDeclare(t *testing.T) {
 			for _, d := range declared.Findings {
 				text += d.String() + "\n"
 			}
-			golden(t, "declare-"+tt.name+".txt", text)
+			goldentest.File(t, "testdata/declare-"+tt.name+".txt", text)
 		})
 	}
 }
@@ -192,7 +174,7 @@ func TestShow(t *testing.T) {
 		}},
 	}
 	lines := append(installsync.Lines(items, false), installsync.Summary(items, false), installsync.Summary(items, true), installsync.Summary(nil, true))
-	golden(t, "show.txt", strings.Join(append(lines, installsync.Next(items)...), "\n")+"\n")
+	goldentest.File(t, "testdata/show.txt", strings.Join(append(lines, installsync.Next(items)...), "\n")+"\n")
 	if installsync.Changes(items[3:4]) || installsync.Changes(items[1:2]) || !installsync.Changes(items) {
 		t.Error("only what is made or updated is a change")
 	}
@@ -218,7 +200,7 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "file.toml", string(text))
+	goldentest.File(t, "testdata/file.toml", string(text))
 	declared := installsync.Declare(folder(t, map[string]string{"installs/acme.toml": string(text)}))
 	want := ctlapi.InstallsRequest{Installs: []ctlapi.DeclaredInstall{{
 		Name: "acme", Customer: new("acme-corp"), ApprovalOption: new(ctlapi.ApprovalOptionApproveAll), Stack: new(ctlapi.StackKindLocal),

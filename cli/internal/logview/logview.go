@@ -96,7 +96,7 @@ func (l *View) find(ctx context.Context, what string) (*source, error) {
 	case "arn":
 		return l.ofRun(ctx, what)
 	case "job":
-		return nil, usage.Errorf("%s is a job, whose log is found by what it works for: berth logs CHANGE, STEP or BUILD; berth workflows show lists the steps", what)
+		return nil, usage.Errorf("%s is a job; find its log by the change, step or build it belongs to: berth logs CHANGE, STEP or BUILD; berth workflows show lists the steps", what)
 	}
 	install, part, found := strings.Cut(what, "/")
 	if !found {
@@ -112,17 +112,7 @@ func (l *View) find(ctx context.Context, what string) (*source, error) {
 // ofPart is the newest change of a component or, when there is none, the
 // newest run of an action.
 func (l *View) ofPart(ctx context.Context, install, part string) (*source, error) {
-	changes, err := api.Collect(api.PageSize, func(limit int, after *string) ([]ctlapi.ChangeSummary, string, error) {
-		resp, err := l.Client.ListChangesWithResponse(ctx, &ctlapi.ListChangesParams{Install: &install, Limit: &limit, After: after})
-		if err != nil {
-			return nil, "", err
-		}
-		page, err := api.Body(resp.JSON200)
-		if err != nil {
-			return nil, "", err
-		}
-		return page.Items, page.Next, nil
-	})
+	changes, err := l.Client.Changes(ctx, api.PageSize, ctlapi.ListChangesParams{Install: &install})
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +121,12 @@ func (l *View) ofPart(ctx context.Context, install, part string) (*source, error
 			return l.ofChange(ctx, change.ID)
 		}
 	}
-	runs, err := l.Client.Runs(ctx, 1, install, part)
+	runs, err := l.Client.Runs(ctx, 1, ctlapi.ListActionRunsParams{Install: &install, Action: api.Optional(part)})
 	if err != nil {
 		return nil, err
 	}
 	if len(runs) == 0 {
-		return nil, fmt.Errorf("install %s has no component with a change and no action with a run that is called %q; "+
+		return nil, fmt.Errorf("install %s has no component %q with a change and no such action with a run; "+
 			"berth installs resources %s and berth actions list %s show what there is", install, part, install, install)
 	}
 	return l.ofRun(ctx, runs[0].ID)
@@ -156,7 +146,7 @@ func (l *View) ofBuild(ctx context.Context, id string) (*source, error) {
 		s.add("build of "+build.Component.Name, build.Job.StreamIds...)
 	}
 	if build.ReusedFrom != nil {
-		output.Printf(l.Err, "it took over the artifact of %s\n", *build.ReusedFrom)
+		output.Printf(l.Err, "it reused the artifact of %s\n", *build.ReusedFrom)
 	}
 	if build.FinishedAt == nil {
 		s.moved = func(ctx context.Context) error {
@@ -209,11 +199,7 @@ func (l *View) ofStep(ctx context.Context, id string) (*source, error) {
 }
 
 func (l *View) ofWorkflow(ctx context.Context, id string) (*source, error) {
-	resp, err := l.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-	if err != nil {
-		return nil, err
-	}
-	w, err := api.Body(resp.JSON200)
+	w, err := l.Client.Workflow(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -257,11 +243,7 @@ func (l *View) ofRun(ctx context.Context, id string) (*source, error) {
 // whenWorkflowMoves waits for the next event of a workflow.
 func (l *View) whenWorkflowMoves(id string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		now, err := l.Client.GetWorkflowWithResponse(ctx, id, &ctlapi.GetWorkflowParams{})
-		if err != nil {
-			return err
-		}
-		w, err := api.Body(now.JSON200)
+		w, err := l.Client.Workflow(ctx, id)
 		if err != nil || w.FinishedAt != nil {
 			return err
 		}
@@ -352,10 +334,10 @@ func Completeness(s *logapi.Stream) string {
 	case s.State == logapi.StreamStateOpen:
 		have = fmt.Sprintf("%s lines so far, more may come", thousands(s.Lines))
 	case s.State == logapi.StreamStateClosed:
-		have = fmt.Sprintf("%s lines, then the attempt was cut off: its end is not known", thousands(s.Lines))
+		have = fmt.Sprintf("%s lines, then the attempt was cut off; its end is unknown", thousands(s.Lines))
 	}
 	if s.LateRedaction {
-		have += "; a secret became known while it ran, lines before that may show it"
+		have += "; berth learned of a secret while this ran, so earlier lines may show it"
 	}
 	return have
 }

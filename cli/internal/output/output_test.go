@@ -3,8 +3,6 @@ package output_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,11 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/pkg/visible"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 type ship struct {
 	Name  string            `json:"name"`
@@ -78,19 +75,7 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := filepath.Join("testdata", strings.ReplaceAll(tc.name, " ", "_")+".txt")
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", golden, diff)
-			}
+			goldentest.File(t, filepath.Join("testdata", strings.ReplaceAll(tc.name, " ", "_")+".txt"), got.String())
 		})
 	}
 }
@@ -98,8 +83,8 @@ func TestFormats(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, fields, want string }{
-		{"no such format", "xml", "", "there are table, wide, json, yaml and name"},
-		{"fields of another format", "yaml", "name", "exclude each other"},
+		{"no such format", "xml", "", "choose table, wide, json, yaml or name"},
+		{"fields of another format", "yaml", "name", "cannot be used together"},
 		{"no such field", "table", "nam", `no field "nam"; there are: home, name, state, tons`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -78,19 +78,6 @@ func oneBlock(all []check.Block, name string, kinds ...string) ([]check.Block, e
 	return nil, usage.Errorf("there is no %s %q; there are %s", kind, usage.Shortened(name), strings.Join(names, ", "))
 }
 
-// Inputs reads what actions are asked for: NAME=VALUE.
-func Inputs(given []string) (map[string]string, error) {
-	inputs := map[string]string{}
-	for _, entry := range given {
-		name, text, ok := strings.Cut(entry, "=")
-		if !ok || name == "" {
-			return nil, usage.Errorf("%q is no input: write NAME=VALUE", entry)
-		}
-		inputs[name] = text
-	}
-	return inputs, nil
-}
-
 // Options adjust Render.
 type Options struct {
 	Now      time.Time
@@ -145,7 +132,7 @@ func Tree(in io.Reader, name string) (interpolate.State, error) {
 		tree = inner
 	}
 	if _, ok := tree["components"]; !ok {
-		return nil, errors.New(name + " is no state of an install: it has no components; make it with berth api /installs/INSTALL/state")
+		return nil, errors.New(name + " is not the state of an install: it has no components; get one with berth api /installs/INSTALL/state")
 	}
 	return interpolate.NewState(tree), nil
 }
@@ -163,7 +150,7 @@ func Text(blocks []Rendered, color bool) string {
 		}
 		fmt.Fprintf(&b, "%s (%s)\n", visible.Row(block.Name), visible.Row(what))
 		if len(block.Values) == 0 {
-			b.WriteString("  nothing that differs between installs\n")
+			b.WriteString("  nothing differs between installs\n")
 		}
 		for _, v := range block.Values {
 			where := fmt.Sprintf("%s:%d", v.File, v.Line)

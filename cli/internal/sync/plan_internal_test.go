@@ -1,40 +1,12 @@
 package sync
 
 import (
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/berth-dev/berth/cli/internal/goldentest"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// goldenFile compares what people read with a file below testdata; -update
-// rewrites it.
-func goldenFile(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 // changes are of two components, one of them new.
 func changes() []ctlapi.DiffObject {
@@ -96,7 +68,7 @@ func TestSyncPlanText(t *testing.T) {
 		{"plan_older.txt", older, false, false},
 		{"plan_first.txt", first, false, true},
 	} {
-		goldenFile(t, tc.file, PlanText(tc.plan, tc.prune, false))
+		goldentest.File(t, "testdata/"+tc.file, PlanText(tc.plan, tc.prune, false))
 		if got := WouldChange(tc.plan); got != tc.does {
 			t.Errorf("%s: would change something: %v, want %v", tc.file, got, tc.does)
 		}

@@ -104,7 +104,7 @@ func EnsureTerraform(ctx context.Context, o Options) (string, error) {
 		return target, nil
 	}
 	o.Progress(fmt.Sprintf("fetching terraform %s from %s", version, src))
-	if err := fetch(ctx, src, version, o.Key, target); err != nil {
+	if err := (release{src, version}).fetch(ctx, o.Key, target); err != nil {
 		return "", fmt.Errorf("fetch terraform %s from %s: %w", version, src, err)
 	}
 	return target, nil

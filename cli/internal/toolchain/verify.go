@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // vendorKey is the key that HashiCorp signs its releases with, fingerprint
@@ -29,22 +31,28 @@ const (
 	maxArchiveBytes = 300 << 20 // the archive is about 30 MB, the program about 90 MB
 )
 
-// fetch gets the archive of a version, checks it and puts the program at
-// target, in one rename: target is whole or absent.
-func fetch(ctx context.Context, src source, version, key, target string) error {
-	sumsName := "terraform_" + version + "_SHA256SUMS"
-	sums, err := readAll(ctx, src, version, sumsName)
+// A release is one version at a source.
+type release struct {
+	from    source
+	version string
+}
+
+// fetch gets the archive, checks it against what key signed and puts the program
+// at target, in one rename: target is whole or absent.
+func (r release) fetch(ctx context.Context, key, target string) error {
+	sumsName := "terraform_" + r.version + "_SHA256SUMS"
+	sums, err := r.readAll(ctx, sumsName)
 	if err != nil {
 		return err
 	}
-	sig, err := readAll(ctx, src, version, sumsName+".sig")
+	sig, err := r.readAll(ctx, sumsName+".sig")
 	if err != nil {
 		return err
 	}
 	if err := checkSignature(key, sums, sig); err != nil {
 		return fmt.Errorf("%s: %w: %w", sumsName, ErrUntrusted, err)
 	}
-	name := archiveName(version)
+	name := archiveName(r.version)
 	want, err := sumOf(sums, name)
 	if err != nil {
 		return fmt.Errorf("%s: %w", sumsName, err)
@@ -61,7 +69,7 @@ func fetch(ctx context.Context, src source, version, key, target string) error {
 		_ = archive.Close()
 		_ = os.Remove(archive.Name())
 	}()
-	got, err := download(ctx, src, version, name, archive)
+	got, err := r.download(ctx, name, archive)
 	if err != nil {
 		return err
 	}
@@ -71,13 +79,13 @@ func fetch(ctx context.Context, src source, version, key, target string) error {
 	return unpack(archive.Name(), target)
 }
 
-func readAll(ctx context.Context, src source, version, name string) ([]byte, error) {
-	r, err := src.open(ctx, version, name)
+func (r release) readAll(ctx context.Context, name string) ([]byte, error) {
+	file, err := r.from.open(ctx, r.version, name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(r, maxListBytes))
+	defer func() { _ = file.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(file, maxListBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -106,14 +114,14 @@ func sumOf(list []byte, name string) (string, error) {
 }
 
 // download copies a file and returns its sha256 in hex.
-func download(ctx context.Context, src source, version, name string, to io.Writer) (string, error) {
-	r, err := src.open(ctx, version, name)
+func (r release) download(ctx context.Context, name string, to io.Writer) (string, error) {
+	file, err := r.from.open(ctx, r.version, name)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = r.Close() }()
+	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, maxArchiveBytes)); err != nil {
+	if _, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(file, maxArchiveBytes)); err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
@@ -132,21 +140,8 @@ func unpack(archive, target string) error {
 	}
 	defer func() { _ = program.Close() }()
 
-	tmp, err := os.CreateTemp(filepath.Dir(target), ".terraform-*")
-	if err != nil {
+	return durable.Replace(target, 0o755, func(w io.Writer) error {
+		_, err := io.Copy(w, io.LimitReader(program, maxArchiveBytes))
 		return err
-	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // fails after the rename, as it should
-	if _, err := io.Copy(tmp, io.LimitReader(program, maxArchiveBytes)); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err := tmp.Chmod(0o755); err != nil {
-		_ = tmp.Close()
-		return err
-	}
-	if err := tmp.Close(); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), target)
+	})
 }

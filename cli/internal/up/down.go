@@ -36,7 +36,7 @@ func Down(l Layout, say func(Ended)) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }()
+	defer unlock(lock)
 	for _, p := range before {
 		if p.Running() {
 			say(p.stop())
@@ -60,7 +60,7 @@ func Purge(l Layout) (deleted []string, err error) {
 		if lock, err = takeLock(l); err != nil {
 			return nil, err
 		}
-		defer func() { _ = lock.Close() }()
+		defer unlock(lock)
 	}
 	// Sockets may lie elsewhere, when the path of the folder is long.
 	for _, dir := range slices.Compact([]string{l.Shared, l.Dir}) {

@@ -3,13 +3,14 @@ package up
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // The other executables of Berth.
@@ -59,6 +60,11 @@ func missingIn(dir string) (missing []string) {
 		}
 	}
 	return missing
+}
+
+func isExecutable(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // sourceTree looks for a clone around a folder, then around the current one.
@@ -142,25 +148,15 @@ func sameContents(a, b string) (bool, error) {
 	}
 }
 
-// copyExecutable replaces to by a rename: it may be running.
-func copyExecutable(from, to string) (err error) {
+// copyExecutable replaces to, which may be running.
+func copyExecutable(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	out, err := os.CreateTemp(filepath.Dir(to), ".copy.*")
-	if err != nil {
+	return durable.Replace(to, 0o755, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(out.Name())
-		}
-	}()
-	_, copyErr := io.Copy(out, in)
-	if err := errors.Join(copyErr, out.Chmod(0o755), out.Sync(), out.Close()); err != nil {
-		return err
-	}
-	return os.Rename(out.Name(), to)
+	})
 }

@@ -6,34 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
-// writeFile replaces the file at path, mode 0600: after a crash it has the old
-// contents or the new, and the new ones are on disk when it returns.
-func writeFile(path string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	_, writeErr := tmp.Write(data)
-	if err := errors.Join(writeErr, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}
+// writeFile is durable.WriteFile of a file for its owner alone.
+func writeFile(path string, data []byte) error { return durable.WriteFile(path, data, 0o600) }
 
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")

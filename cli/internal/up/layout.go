@@ -10,15 +10,14 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/berth-dev/berth/pkg/localpg"
 )
 
 const (
 	// markerFile makes a folder recognisable as ours: only such a folder is
 	// ever deleted, and only an empty one becomes ours.
 	markerFile = ".berth-data"
-
-	// A unix socket's path has at most 103 bytes on every system.
-	maxSocketPath = 103
 
 	// minFreeBytes is what a start needs at least: a fresh Postgres takes 40
 	// MiB, and one that runs into a full disk stops.
@@ -82,7 +81,7 @@ func LayoutAt(dir string) (Layout, error) {
 		l.Shared = filepath.Join("/var/lib", "berth-"+key)
 	}
 	l.Sockets = filepath.Join(l.Shared, "run")
-	if len(filepath.Join(l.Sockets, postgresSocket)) > maxSocketPath {
+	if len(l.postgresSocketDir()) > localpg.MaxSocketDir {
 		l.Sockets = filepath.Join("/tmp", "berth-"+key)
 	}
 	return l, nil

@@ -9,12 +9,6 @@ import (
 	"strings"
 )
 
-// runsIn tells whether a process has dir as its working directory.
-func runsIn(pid int, dir string) bool {
-	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	return err == nil && cwd == dir
-}
-
 // carrying finds the processes that were started by a supervisor of this data
 // folder, or by its children, and still run: they have envOwner in their
 // environment, or are executables of ours that work in its folders.

@@ -98,3 +98,8 @@ func lastLines(path string, n int) []string {
 	lines := strings.Split(string(data), "\n")
 	return lines[max(0, len(lines)-n):]
 }
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}

@@ -164,7 +164,7 @@ func passedOn(name string) bool {
 		"BERTH_KUBECONFIG", "BERTH_REGISTRY_ADDRESS":
 		return false // about this command, secret, or of one runner only
 	case "PATH", "HOME", "USER", "LANG", "TZ", "TMPDIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "GOMEMLIMIT", "GOGC", "GOTRACEBACK", "GOCOVERDIR":
+		"http_proxy", "https_proxy", "no_proxy", "all_proxy", "GOMEMLIMIT", "GOGC", "GORACE", "GOTRACEBACK", "GOCOVERDIR":
 		return true
 	}
 	for _, prefix := range []string{"BERTH_", "OTEL_", "SSL_CERT_", "LC_"} {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/cli/internal/toolchain"
+	"github.com/berth-dev/berth/pkg/localpg"
 )
 
 const (
@@ -57,7 +58,8 @@ type supervisor struct {
 	Config
 	ledger *ledger
 	around surroundings
-	local  *local // nil with DatabaseURL
+	// postgres is our own, nil with DatabaseURL.
+	postgres *localpg.Cluster
 	// cluster is the kubeconfig of local installs, "" without one.
 	cluster string
 
@@ -79,7 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }()
+	defer unlock(lock)
 	cfg.Say = oneAtATime(cfg.Say)
 	s := &supervisor{Config: cfg, runners: map[string]*runner{}}
 	if s.ledger, err = openLedger(cfg.Layout.State()); err != nil {
@@ -141,6 +143,13 @@ func takeLock(l Layout) (*os.File, error) {
 	return f, nil
 }
 
+// unlock gives the data folder free at once: a child of ours that is about to
+// become another program still has its copy of the file, and the lock with it.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing is enough but for that
+	_ = f.Close()
+}
+
 func (s *supervisor) start(ctx context.Context) error {
 	began := time.Now()
 	if err := s.find(ctx); err != nil {
@@ -174,7 +183,7 @@ func (s *supervisor) find(ctx context.Context) error {
 		return err
 	}
 	if s.DatabaseURL == "" {
-		if s.local, err = newLocal(s.Layout, s.Getenv); err != nil {
+		if s.postgres, err = newPostgres(s.Layout, s.Getenv); err != nil {
 			return err
 		}
 	}
@@ -207,8 +216,8 @@ func (s *supervisor) find(ctx context.Context) error {
 func (s *supervisor) settle(ctx context.Context, services []Part) error {
 	wanted := map[string]string{}
 	parts := services
-	if s.local != nil {
-		parts = append([]Part{s.local.part()}, services...)
+	if s.postgres != nil {
+		parts = append([]Part{s.postgresServer()}, services...)
 	}
 	for _, part := range parts {
 		wanted[part.Name] = part.digest()
@@ -234,9 +243,12 @@ func (s *supervisor) settle(ctx context.Context, services []Part) error {
 		s.Say(fmt.Sprintf("  %s (pid %d) is of an older start and is ended", left.name, left.PID))
 		left.stop()
 	}
-	if s.local != nil {
-		if left, ok := s.local.leftover(); ok && !kept[left.PID] {
-			leftover{left, postgresPart}.stop()
+	if s.postgres != nil {
+		// A supervisor that was killed may not have written down what it started.
+		if pid, ok := s.postgres.PID(); ok && !kept[pid] {
+			if left, err := identify(pid); err == nil {
+				leftover{left, postgresPart}.stop()
+			}
 		}
 	}
 	// Children of those that are kept, such as Build Runners and engines, are
@@ -270,16 +282,16 @@ func (s *supervisor) keep(part Part) *keeper {
 }
 
 func (s *supervisor) startPostgres(ctx context.Context) error {
-	if s.local == nil {
+	if s.postgres == nil {
 		s.Say("  postgres      the one of DATABASE_URL")
 		return nil
 	}
 	began := time.Now()
-	fresh, err := s.local.prepare(ctx)
+	fresh, err := s.initPostgres(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.keep(s.local.part()).waitReady(ctx, postgresStart); err != nil {
+	if err := s.keep(s.postgresServer()).waitReady(ctx, postgresStart); err != nil {
 		return err
 	}
 	what := ""
@@ -304,7 +316,7 @@ func (s *supervisor) prepareDatabase(ctx context.Context) error {
 	for _, args := range steps {
 		cmd := exec.CommandContext(ctx, filepath.Join(s.around.libexec, exeCtlAPI), args...)
 		cmd.Env = s.around.serviceEnv(filepath.Join(s.Layout.dsns(), "ctl.dsn"), s.around.ports.Ctl, 0)
-		if s.local != nil && s.Getenv(connectionLimitEnv) == "" {
+		if s.postgres != nil && s.Getenv(connectionLimitEnv) == "" {
 			cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", connectionLimitEnv, connectionLimit(s.Getenv)))
 		}
 		if password != "" {
@@ -345,8 +357,8 @@ func connectionLimit(getenv func(string) string) int {
 // administrator is the address to prepare the database with, without its
 // password.
 func (s *supervisor) administrator() (address, password string, err error) {
-	if s.local != nil {
-		return s.local.adminURL(), "", nil
+	if s.postgres != nil {
+		return s.postgres.URL(), "", nil
 	}
 	u, err := url.Parse(s.DatabaseURL)
 	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") || u.Query().Has("password") {

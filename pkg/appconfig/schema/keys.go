@@ -23,7 +23,7 @@ type Kind struct {
 }
 
 // fileKinds lists every sort of document.
-var fileKinds = []Kind{
+var fileKinds = slices.Concat([]Kind{
 	{Name: "full", Files: "nuon.<app>.toml", blocks: types(appconfig.WholeFile{}, appconfig.Metadata{})},
 	{Name: "metadata", Files: "metadata.toml", blocks: types(appconfig.Metadata{})},
 	{Name: "sandbox", Files: "sandbox.toml", blocks: types(appconfig.Sandbox{})},
@@ -40,13 +40,7 @@ var fileKinds = []Kind{
 	{Name: "policies", Files: "policies.toml", blocks: types(appconfig.PoliciesFile{})},
 	{Name: "policy", Files: "policies/*.toml", blocks: types(appconfig.Policy{})},
 	{Name: "component-root", Files: "components/**/*.toml", Open: true, blocks: types(appconfig.Component{})},
-	{Name: "terraform", Files: "components/**/*.toml of type terraform_module", blocks: types(appconfig.Component{}, appconfig.TerraformModule{})},
-	{Name: "helm", Files: "components/**/*.toml of type helm_chart", blocks: types(appconfig.Component{}, appconfig.HelmChart{})},
-	{Name: "kubernetes-manifest", Files: "components/**/*.toml of type kubernetes_manifest", blocks: types(appconfig.Component{}, appconfig.KubernetesManifest{})},
-	{Name: "container-image", Files: "components/**/*.toml of type container_image or external_image", blocks: types(appconfig.Component{}, appconfig.ContainerImage{})},
-	{Name: "docker-build", Files: "components/**/*.toml of type docker_build", blocks: types(appconfig.Component{}, appconfig.DockerBuild{})},
-	{Name: "pulumi", Files: "components/**/*.toml of type pulumi", blocks: types(appconfig.Component{}, appconfig.Pulumi{})},
-	{Name: "job", Files: "components/**/*.toml of type job", blocks: types(appconfig.Component{}, appconfig.Job{})},
+}, componentKinds(), []Kind{
 	{Name: "action", Files: "actions/**/*.toml", blocks: types(appconfig.Action{})},
 	{Name: "runbook", Files: "runbooks/*.toml", blocks: types(appconfig.Runbook{})},
 	{Name: "install", Files: "installs/*.toml", blocks: types(appconfig.InstallConfig{})},
@@ -57,6 +51,23 @@ var fileKinds = []Kind{
 	{Name: "triggers", Files: "triggers.toml", blocks: types(appconfig.EventTriggersFile{})},
 	{Name: "customer-managed", Files: "customer_managed.toml", blocks: types(appconfig.CustomerManaged{})},
 	{Name: "installer", Files: "installer.toml", blocks: types(appconfig.Installer{})},
+})
+
+// componentKinds lists a document for each type of component.
+func componentKinds() []Kind {
+	var kinds []Kind
+	for _, t := range appconfig.ComponentTypes() {
+		name := t.Document()
+		if n := len(kinds) - 1; n >= 0 && kinds[n].Name == name {
+			kinds[n].Files += " or " + string(t)
+			continue
+		}
+		kinds = append(kinds, Kind{
+			Name: name, Files: "components/**/*.toml of type " + string(t),
+			blocks: append(types(appconfig.Component{}), appconfig.TypeBlock(t)),
+		})
+	}
+	return kinds
 }
 
 func types(blocks ...any) []reflect.Type {

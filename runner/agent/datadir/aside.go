@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // asideReason ends the name of the file that says why another is there.
@@ -36,7 +38,7 @@ func (d Dir) SetAside(path, name string, why error) (string, error) {
 		}
 		return "", fmt.Errorf("set damaged %s aside: %w", path, err)
 	}
-	return to, errors.Join(WriteJSON(to+asideReason, Aside{File: path, Reason: why.Error(), At: at}), Sync(filepath.Dir(path)))
+	return to, errors.Join(WriteJSON(to+asideReason, Aside{File: path, Reason: why.Error(), At: at}), durable.SyncDir(filepath.Dir(path)))
 }
 
 // SetAsideFiles lists what SetAside has moved, of all attempts.

@@ -7,35 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
-// Write puts data into the file at path, mode 0600, so that after a crash the
-// file has either its old contents or data. It returns once data is on disk.
-func Write(path string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = tmp.Close()
-			_ = os.Remove(tmp.Name())
-		}
-	}()
-	if _, err := tmp.Write(data); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := tmp.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", path, err)
-	}
-	if err := tmp.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return Sync(filepath.Dir(path))
-}
+// Write puts data into the file at path, mode 0600, durably.
+func Write(path string, data []byte) error { return durable.WriteFile(path, data, 0o600) }
 
 // WriteJSON is Write of v as JSON.
 func WriteJSON(path string, v any) error {
@@ -70,18 +47,5 @@ func Remove(path string) error {
 		}
 		return err
 	}
-	return Sync(filepath.Dir(path))
-}
-
-// Sync makes the entries of a directory durable.
-func Sync(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
+	return durable.SyncDir(filepath.Dir(path))
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/datadir"
@@ -136,7 +137,7 @@ func (f folder) record(a Attempt) error {
 	if err := f.write(a); err != nil {
 		return err
 	}
-	return datadir.Sync(filepath.Dir(f.path))
+	return durable.SyncDir(filepath.Dir(f.path))
 }
 
 func (f folder) write(a Attempt) error { return datadir.WriteJSON(f.attempt(), a) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/berth-dev/berth/pkg/telemetry"
+	"github.com/berth-dev/berth/runner/agent/launcher"
 )
 
 // wayOut are the variables by which engines find the way out of the customer's
@@ -41,6 +42,9 @@ func (j *job) environment(ctx context.Context) []string {
 		"PATH=" + e.SearchPath,
 		"HOME=" + j.dir.engine() + "/work/home",
 		"TMPDIR=" + j.dir.engine() + "/work/tmp",
+		// While its packages initialise, an engine allocates a few MiB and frees
+		// nothing: no collection then. Its main turns the collector on.
+		"GOGC=off",
 	}
 	if j.spec.InstallID != "" {
 		env = append(env, "BERTH_INSTALL_DIR="+j.deps.Dir.Install())
@@ -55,6 +59,7 @@ func (j *job) environment(ctx context.Context) []string {
 		env = append(env, "BERTH_REGISTRY="+e.Registry)
 	}
 	env = append(env, telemetry.Environ(ctx)...)
+	env = append(env, launcher.RaceDetector()...)
 	for _, name := range fromOutside() {
 		if value := os.Getenv(name); value != "" {
 			env = append(env, name+"="+value)

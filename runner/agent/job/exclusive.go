@@ -50,10 +50,10 @@ func (j *job) relock() {
 	j.locks = append(j.locks, lock)
 }
 
-// openProxy gives a Terraform job its state backend, the same one as before
+// openProxy gives a job that has a state its backend, the same one as before
 // when an earlier agent had opened it.
 func (j *job) openProxy(life context.Context) error {
-	if j.spec.Kind != jobspec.KindTerraformModule || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
+	if !j.kind().HasState || j.spec.Resource == nil || j.spec.Operation == jobspec.OperationBuild {
 		return nil
 	}
 	access := stateproxy.NewAccess()

@@ -19,7 +19,7 @@ const noClusterRemedy = "give the runner a kubeconfig with --kubeconfig (BERTH_K
 // reachCluster gives the engine its way to the cluster, for jobs that may need
 // one.
 func (j *job) reachCluster(ctx context.Context) error {
-	must := j.spec.Kind.OnCluster() && j.spec.Operation != jobspec.OperationBuild
+	must := j.kind().OnCluster && j.spec.Operation != jobspec.OperationBuild
 	if !must && !scriptsReach(j.spec.Action) {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (j *job) reachCluster(ctx context.Context) error {
 	access, err := j.deps.Cluster(ctx, j.spec.Timeout())
 	if err != nil {
 		if must {
-			return refuse(jobspec.OutcomeFailed, "see to it that the runner can read its kubeconfig, then try again", "%v", err)
+			return refuse(jobspec.OutcomeFailed, "make sure that the runner can read its kubeconfig, then try again", "%v", err)
 		}
 		j.remark("the scripts get no kubeconfig: " + err.Error()) // most need none
 		return nil

@@ -149,7 +149,7 @@ func isAlias(tree any, path []string, name string) bool {
 }
 
 // named lists what the templates of the job name: all texts of its spec, and the
-// manifest that comes as an artifact. What a template computes is covered by the
+// one that comes with the artifact. What a template computes is covered by the
 // nearest part that it goes through. One that cannot be read names nothing: the
 // engine says what is wrong with it.
 func (j *job) named() (leafNames, error) {
@@ -176,8 +176,8 @@ func (j *job) named() (leafNames, error) {
 		}
 	}
 	walkText(tree, add)
-	if j.spec.Kind == jobspec.KindKubernetesManifest {
-		text, err := j.manifest()
+	if file := j.kind().Template; file != "" {
+		text, err := j.template(file)
 		if err != nil {
 			return nil, err
 		}
@@ -186,14 +186,14 @@ func (j *job) named() (leafNames, error) {
 	return names, nil
 }
 
-// manifest is the template of the job's artifact; empty before it was brought.
-func (j *job) manifest() (string, error) {
+// template is a file of the job's artifact; empty before it was brought.
+func (j *job) template(file string) (string, error) {
 	root, err := os.OpenRoot(filepath.Join(j.dir.engine(), "in"))
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	data, _, err := readRegular(root, "artifact/manifest.yaml", maxTemplate)
+	data, _, err := readRegular(root, "artifact/"+file, maxTemplate)
 	return string(data), err
 }
 

@@ -142,33 +142,30 @@ func (j *job) pinnedPurpose(change string) seal.Purpose {
 	return datadir.PlanPurpose(j.deps.Runner, change)
 }
 
-// artifactKinds are what builds make.
-var artifactKinds = map[jobspec.Kind]oci.Kind{
-	jobspec.KindTerraformModule:    oci.KindTerraformModule,
-	jobspec.KindHelmChart:          oci.KindHelmChart,
-	jobspec.KindKubernetesManifest: oci.KindManifest,
-	jobspec.KindAction:             oci.KindActionScript,
+// pushBuild pushes what a build made to the org's registry.
+func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
+	switch j.kind().Artifact {
+	case jobspec.ArtifactImage:
+		return j.pushImage(ctx, result)
+	case jobspec.ArtifactFolder:
+		return j.pushFolder(ctx, result)
+	}
+	return fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
 }
 
-// pushBuild packs what a build made and pushes it to the org's registry.
-func (j *job) pushBuild(ctx context.Context, result *jobspec.Result) error {
-	if j.spec.Kind == jobspec.KindContainerImage {
-		return j.pushImage(ctx, result)
-	}
+// pushFolder packs a folder as an artifact, which is of the component's kind, and
+// pushes it.
+func (j *job) pushFolder(ctx context.Context, result *jobspec.Result) error {
 	dir, err := j.dir.openOut("out/artifact")
 	if err != nil {
 		return fmt.Errorf("the engine built no artifact: %w", err)
 	}
 	defer func() { _ = dir.Close() }()
-	kind, known := artifactKinds[j.spec.Kind]
-	if !known {
-		return fmt.Errorf("a build of kind %s makes no artifact", j.spec.Kind)
-	}
 	annotations := map[string]string{}
 	if j.spec.Source.Commit != "" {
 		annotations[oci.AnnotationRevision] = j.spec.Source.Commit
 	}
-	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: kind, Root: dir, Annotations: annotations, TempDir: j.dir.path})
+	packed, err := oci.Pack(ctx, j.deps.Layout, oci.PackInput{Kind: oci.Kind(j.spec.Kind), Root: dir, Annotations: annotations, TempDir: j.dir.path})
 	if err != nil {
 		return fmt.Errorf("pack artifact: %w", err)
 	}

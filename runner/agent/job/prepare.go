@@ -74,7 +74,7 @@ func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 	if err := j.deps.Layout.Verify(ctx, digest.Digest(a.Digest)); !errors.As(err, &corrupt) {
 		return nil
 	}
-	r := refuse(jobspec.OutcomeRefused, "retry the step: it plans anew, with the artifact as it was built",
+	r := refuse(jobspec.OutcomeRefused, "retry the step: it makes a new plan with the artifact as it was built",
 		"artifact_digest: the artifact in the install's own registry is not what was approved: %s", oneLine(corrupt))
 	r.result.Differs = []jobspec.Difference{{Field: "artifact_digest", Want: a.Digest, Got: oneLine(corrupt)}}
 	return r
@@ -83,15 +83,16 @@ func (j *job) untouched(ctx context.Context, a jobspec.Artifact) error {
 // bringArtifact makes sure that what is deployed is in the own registry. Engines
 // get it unpacked; an image stays, for the kubelets.
 func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
-	if j.spec.Kind != jobspec.KindContainerImage {
+	if j.kind().Artifact != jobspec.ArtifactImage {
 		return j.bring(ctx, a, j.dir.in("artifact"))
 	}
 	image, err := j.fetch(ctx, a)
 	if err != nil {
 		return err
 	}
-	repository := oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID)
-	return registry.Keep(ctx, j.deps.Layout, repository, j.spec.ContainerImage.Tag, image)
+	return registry.Keep(ctx, j.deps.Layout, registry.Image{
+		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ContainerImage.Tag, Digest: image,
+	})
 }
 
 // fetch makes sure that an artifact is in the own registry, whole.
@@ -194,7 +195,7 @@ func (j *job) measure() (order.Place, error) {
 	if p.Target == "" {
 		p.Target = order.Target(j.spec.InstallID)
 	}
-	if j.spec.Kind == jobspec.KindRelease { // no engine works on it
+	if j.kind().ByAgent {
 		return p, nil
 	}
 	var err error

@@ -1,5 +1,7 @@
 package launcher
 
+import "os"
+
 // Name is what the launcher is called by, in place of the executable's name. Its
 // other arguments are those of the engine, so that both are found as the same
 // process.
@@ -16,6 +18,17 @@ const (
 // follows, or stands there instead, says why there is none; nothing at all means
 // that something ended the launcher.
 const Ready = "+"
+
+// RaceDetector is the environment that gives Go's race detector the same options
+// as here; empty when there are none. A build with the detector waits a second
+// before it ends, unless they say otherwise. It is never nil.
+func RaceDetector() []string {
+	const name = "GORACE"
+	if options := os.Getenv(name); options != "" {
+		return []string{name + "=" + options}
+	}
+	return []string{}
+}
 
 // Plan is what the launcher is to start, and as whom. The arguments are those of
 // the launcher.

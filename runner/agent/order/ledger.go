@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
@@ -109,7 +110,7 @@ func OpenLedger(path string) (*Ledger, error) {
 	}
 	l := &Ledger{path: path, file: f, orders: map[string]*entry{}, effects: map[effectKey]*spending{}}
 	if err = l.load(); err == nil {
-		err = datadir.Sync(filepath.Dir(path))
+		err = durable.SyncDir(filepath.Dir(path))
 	}
 	if err != nil {
 		_ = f.Close()

@@ -30,48 +30,39 @@ type work struct {
 	operation jobspec.Operation
 }
 
-// The rules. What is not here is refused.
+// The rules. Work that has none is refused.
 var (
-	ruleBuild  = Rule{Starts: capsule.StartsOfReading}
-	rulePlan   = Rule{Artifact: true, Leaves: true, Starts: capsule.StartsOfReading}
-	ruleApply  = Rule{Mutates: true, Pinned: true, Artifact: true, Starts: capsule.StartsOfMutation}
-	ruleProbe  = Rule{Leaves: true, Starts: capsule.StartsOfReading}
-	ruleCheck  = Rule{Leaves: true, Script: true, Starts: capsule.StartsOfReading}
-	rulePlanOf = Rule{Leaves: true, Starts: capsule.StartsOfReading}                 // of an action: rendered, not run
-	ruleReview = Rule{Starts: capsule.StartsOfReading}                               // of a release: the agent compares it by itself
-	ruleAccept = Rule{Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation} // what the runner may run from then on
-	ruleAction = Rule{Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation}
+	// ofComponents are the rules for all types of components.
+	ofComponents = map[jobspec.Operation]Rule{
+		jobspec.OperationBuild: {Starts: capsule.StartsOfReading},
+		jobspec.OperationPlan:  {Artifact: true, Leaves: true, Starts: capsule.StartsOfReading},
+		jobspec.OperationApply: {Mutates: true, Pinned: true, Artifact: true, Starts: capsule.StartsOfMutation},
+		jobspec.OperationRun:   {Leaves: true, Starts: capsule.StartsOfReading}, // a probe
+	}
 
-	rules = map[work]Rule{
-		{jobspec.KindTerraformModule, jobspec.OperationBuild}:    ruleBuild,
-		{jobspec.KindHelmChart, jobspec.OperationBuild}:          ruleBuild,
-		{jobspec.KindKubernetesManifest, jobspec.OperationBuild}: ruleBuild,
-		{jobspec.KindContainerImage, jobspec.OperationBuild}:     ruleBuild,
-
-		{jobspec.KindTerraformModule, jobspec.OperationPlan}:    rulePlan,
-		{jobspec.KindHelmChart, jobspec.OperationPlan}:          rulePlan,
-		{jobspec.KindKubernetesManifest, jobspec.OperationPlan}: rulePlan,
-		{jobspec.KindContainerImage, jobspec.OperationPlan}:     rulePlan,
-		{jobspec.KindAction, jobspec.OperationPlan}:             rulePlanOf,
-
-		{jobspec.KindTerraformModule, jobspec.OperationApply}:    ruleApply,
-		{jobspec.KindHelmChart, jobspec.OperationApply}:          ruleApply,
-		{jobspec.KindKubernetesManifest, jobspec.OperationApply}: ruleApply,
-		{jobspec.KindAction, jobspec.OperationApply}:             ruleAction,
-
-		{jobspec.KindRelease, jobspec.OperationPlan}:  ruleReview,
-		{jobspec.KindRelease, jobspec.OperationApply}: ruleAccept,
-
-		{jobspec.KindHelmChart, jobspec.OperationRun}:          ruleProbe,
-		{jobspec.KindKubernetesManifest, jobspec.OperationRun}: ruleProbe,
-		{jobspec.KindAction, jobspec.OperationRun}:             ruleCheck,
+	ofOthers = map[work]Rule{
+		// An action is rendered by its plan, not run.
+		{jobspec.KindAction, jobspec.OperationPlan}:  {Leaves: true, Starts: capsule.StartsOfReading},
+		{jobspec.KindAction, jobspec.OperationApply}: {Mutates: true, Pinned: true, Script: true, Starts: capsule.StartsOfMutation},
+		{jobspec.KindAction, jobspec.OperationRun}:   {Leaves: true, Script: true, Starts: capsule.StartsOfReading}, // a check
+		// What the runner may run is decided by the apply of a release.
+		{jobspec.KindRelease, jobspec.OperationPlan}:  {Starts: capsule.StartsOfReading},
+		{jobspec.KindRelease, jobspec.OperationApply}: {Mutates: true, Pinned: true, Starts: capsule.StartsOfMutation},
 	}
 )
 
 // RuleOf is the rule for a kind of work; known is false for work that no runner
-// does.
+// does. Which operations a kind has is said by jobspec.Kinds.
 func RuleOf(kind jobspec.Kind, operation jobspec.Operation) (r Rule, known bool) {
-	r, known = rules[work{kind, operation}]
+	info := jobspec.Kinds[kind]
+	switch {
+	case !info.Has(operation):
+		return Rule{}, false
+	case info.Component:
+		r, known = ofComponents[operation]
+	default:
+		r, known = ofOthers[work{kind, operation}]
+	}
 	return r, known
 }
 

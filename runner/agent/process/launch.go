@@ -52,7 +52,7 @@ func Prepare(s Spec) (*Launch, error) {
 		ownUsers(cmd.SysProcAttr)
 	}
 	// Not in the job's folder: there it would keep a way past its own mounts.
-	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, []string{}
+	cmd.Path, cmd.Dir, cmd.Args[0], cmd.Env = s.Launcher, "/", launcher.Name, launcher.RaceDetector()
 	closeGroup, err := s.Group.attach(cmd.SysProcAttr)
 	if err == nil {
 		err = cmd.Start()
@@ -216,7 +216,7 @@ func userMap(executable string, disk, shown int) (*os.File, error) {
 	// A launcher that never gets a plan: somebody has to be in a namespace until
 	// it is held open.
 	cmd := exec.Command(executable) //nolint:noctx // it is ended below
-	cmd.Args[0], cmd.Dir, cmd.Env = launcher.Name, "/", []string{}
+	cmd.Args[0], cmd.Dir, cmd.Env = launcher.Name, "/", launcher.RaceDetector()
 	cmd.ExtraFiles = []*os.File{planRead}
 	owner := []syscall.SysProcIDMap{{ContainerID: disk, HostID: shown, Size: 1}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: owner, GidMappings: owner}

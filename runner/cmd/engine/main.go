@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 
 func main() {
 	started := time.Now()
+	collect()
 	// First of all: without handlers, signals do nothing to process 1 of a pid
 	// namespace, and end any other process without a result.
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -35,6 +37,14 @@ func main() {
 		stop(job.ErrStopped)
 	}()
 	os.Exit(run(ctx, os.Args[1:], started))
+}
+
+// collect turns the garbage collector on: the agent starts engines without, which
+// makes the initialisation of their packages a quarter shorter.
+func collect() {
+	const goDefault = 100 // percent
+	debug.SetGCPercent(goDefault)
+	_ = os.Unsetenv("GOGC") // what the engine starts decides for itself
 }
 
 func run(ctx context.Context, args []string, started time.Time) int {

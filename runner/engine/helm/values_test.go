@@ -14,7 +14,7 @@ import (
 
 func valuesJob(spec *jobspec.HelmChart) *job.Job {
 	return &job.Job{
-		Spec:      jobspec.Spec{InstallID: "ins_1", HelmChart: spec, State: []byte(`{"name":"acme","size":3,"password":"p,a=s\\s}"}`)},
+		Spec:      jobspec.Spec{InstallID: "ins_1", Work: jobspec.Work{HelmChart: spec}, State: []byte(`{"name":"acme","size":3,"password":"p,a=s\\s}"}`)},
 		StartedAt: time.Now(),
 	}
 }

@@ -32,15 +32,17 @@ const (
 // server is a Postgres with a migrated template in it.
 type server struct {
 	adminDSN string // a superuser, in any database
+	secret   string // of which the roles' passwords are made
 	template string
 }
 
 // sharedServer is found or started once per test process.
 var sharedServer = onceContext(func(ctx context.Context) (*server, error) {
 	admin := os.Getenv("BERTH_TEST_DATABASE_URL")
+	secret := admin // it holds a password
 	if admin == "" {
 		var err error
-		if admin, err = privateServer(ctx); err != nil {
+		if admin, secret, err = privateServer(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +50,7 @@ var sharedServer = onceContext(func(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	srv := &server{adminDSN: admin, template: templatePrefix + hash}
+	srv := &server{adminDSN: admin, secret: secret, template: templatePrefix + hash}
 	if err := srv.ensureTemplate(ctx); err != nil {
 		return nil, fmt.Errorf("make the template database: %w", err)
 	}
@@ -105,7 +107,7 @@ func (s *server) templateState(ctx context.Context, conn *pgx.Conn) (complete bo
 
 // password is the same in every process, as the roles belong to the server.
 func (s *server) password(role store.Role) (string, error) {
-	mac := hmac.New(sha256.New, []byte(s.adminDSN))
+	mac := hmac.New(sha256.New, []byte(s.secret))
 	mac.Write([]byte(role))
 	return hex.EncodeToString(mac.Sum(nil)), nil
 }

@@ -1,14 +1,11 @@
 package pgtest
 
 import (
-	"crypto/rand"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -39,7 +36,11 @@ func init() {
 	if dir == "" {
 		return
 	}
-	if err := supervise(home{dir: dir, bin: os.Getenv("BERTH_PG_BIN")}); err != nil {
+	h, err := homeAt(dir, os.Getenv("BERTH_PG_BIN"))
+	if err == nil {
+		err = supervise(h)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -122,108 +123,36 @@ func stop(postgres *os.Process, ended <-chan error) error {
 
 // endLeftover ends a server whose supervisor was killed.
 func (h home) endLeftover() error {
-	text, err := os.ReadFile(h.file("data/postmaster.pid"))
-	if err != nil {
-		return nil //nolint:nilerr // it ended in order, or never started
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil || !h.isOurs(pid) {
-		return nil //nolint:nilerr // it went by itself
+	pid, ok := h.postgres.PID()
+	if !ok {
+		return nil
 	}
 	if err := syscall.Kill(pid, syscall.SIGQUIT); err != nil {
 		return nil //nolint:nilerr // it went by itself
 	}
-	for deadline := time.Now().Add(stopTimeout); h.isOurs(pid); time.Sleep(pollInterval) {
+	for deadline := time.Now().Add(stopTimeout); ; time.Sleep(pollInterval) {
+		if now, ok := h.postgres.PID(); !ok || now != pid {
+			return nil
+		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("postgres (pid %d) was left by a killed run and does not end", pid)
 		}
 	}
-	return nil
-}
-
-// isOurs makes sure that a pid from a file is not someone else's by now.
-func (h home) isOurs(pid int) bool {
-	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err == nil {
-		return cwd == h.file("data")
-	}
-	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	return err == nil && strings.Contains(string(out), h.file("data"))
 }
 
 func (h home) startPostgres() (*exec.Cmd, error) {
-	as, err := serverUser()
-	if err != nil {
+	if _, err := h.postgres.Init(context.Background()); err != nil {
 		return nil, err
 	}
-	data, complete := h.file("data"), h.file("data-complete")
-	if _, err := os.Stat(complete); err != nil {
-		if err := h.initData(data, as); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(complete, nil, 0o644); err != nil {
-			return nil, err
-		}
-	}
-	if err := h.ownedDir(h.file("socket"), as, 0o755); err != nil {
-		return nil, err
-	}
-	// Test data may be lost with the machine, so nothing waits for the disk.
-	cmd := h.command(as, "postgres", "-D", data,
-		"-c", "listen_addresses=", "-c", "unix_socket_directories="+h.file("socket"), "-c", "port=5432",
-		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off",
-		"-c", "max_connections=500", "-c", "shared_buffers=128MB", "-c", "max_wal_size=1GB",
-		"-c", "autovacuum_naptime=10min", "-c", "log_min_messages=error", "-c", "jit=off")
 	log, err := os.Create(h.file("postgres.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	cmd := h.postgres.Command("max_connections=500", "shared_buffers=128MB", "max_wal_size=1GB",
+		"autovacuum_naptime=10min", "log_min_messages=error", "jit=off", "timezone=UTC")
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd, cmd.Start()
-}
-
-func (h home) initData(data string, as *syscall.Credential) error {
-	if err := os.RemoveAll(data); err != nil {
-		return err
-	}
-	if err := h.ownedDir(data, as, 0o700); err != nil {
-		return err
-	}
-	// With passwords, so that tests log in like the services do, and no other
-	// user of the machine does.
-	password := h.file("password")
-	if err := os.WriteFile(password, []byte(rand.Text()), 0o600); err != nil {
-		return err
-	}
-	if as != nil { // initdb reads it; we are root and may always
-		if err := os.Chown(password, int(as.Uid), int(as.Gid)); err != nil {
-			return err
-		}
-	}
-	out, err := h.command(as, "initdb", "-D", data, "-U", "postgres", "-A", "scram-sha-256", "--pwfile="+password, "-E", "UTF8", "--locale=C", "--no-sync").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	return nil
-}
-
-func (h home) ownedDir(dir string, as *syscall.Credential, mode os.FileMode) error {
-	if err := os.MkdirAll(dir, mode); err != nil {
-		return err
-	}
-	if as == nil {
-		return nil
-	}
-	return os.Chown(dir, int(as.Uid), int(as.Gid))
-}
-
-func (h home) command(as *syscall.Credential, name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(h.bin, name), args...)
-	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=/usr/bin:/bin:" + h.bin, "LC_ALL=C", "TZ=UTC"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as}
-	return cmd
 }
 
 // lockFile opens and locks a file; closing it, or the end of the process,

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
@@ -187,7 +187,7 @@ func ensureLogin(ctx context.Context, admin *pgx.Conn, role Role, opts RoleOptio
 	if file == "" {
 		return dsn, nil
 	}
-	return dsn, writeSecret(file, dsn)
+	return dsn, durable.WriteFile(file, []byte(dsn+"\n"), 0o600)
 }
 
 func workingDSN(ctx context.Context, file string) (string, bool) {
@@ -329,22 +329,4 @@ func redactDSN(err error) error {
 			fault.Remedy("write it as postgres://user@host:port/database"))
 	}
 	return err
-}
-
-// writeSecret replaces file in one step; nobody else may read it.
-func writeSecret(file, text string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*") // made 0600
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	_, writeErr := tmp.WriteString(text + "\n")
-	err = errors.Join(writeErr, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // dataDir is the data directory of a runner. Of what is in it the builder
@@ -89,31 +91,12 @@ func (d dataDir) openLog() (*os.File, error) {
 	return os.OpenFile(d.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 }
 
-// writeFile replaces a file, mode 0600, so that after a crash it has its old
-// contents or the new ones.
-func writeFile(name string, contents []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name()) // the first error is the one that matters
-		}
-	}()
-	_, err = tmp.Write(contents)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
-}
-
 func writeJSON(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(name, append(text, '\n'))
+	return durable.WriteFile(name, append(text, '\n'), 0o600)
 }
 
 func readJSON(name string, v any) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/capsule"
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
@@ -120,7 +121,7 @@ func (k *keeper) provideSecret(ctx context.Context, enrolled bool) error {
 		return err
 	}
 	text, hash := newSecret()
-	if err := writeFile(k.dir.enrolment(), []byte(text+"\n")); err != nil {
+	if err := durable.WriteFile(k.dir.enrolment(), []byte(text+"\n"), 0o600); err != nil {
 		return fmt.Errorf("enrolment secret: %w", err)
 	}
 	err = k.fleet.store.Tx(ctx, k.orgID, func(ctx context.Context, tx *database.Tx) error {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"github.com/berth-dev/berth/pkg/durable"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
@@ -107,19 +107,7 @@ func holdsToken(ctx context.Context, st *database.Store, org, file string) (bool
 
 // writeToken replaces the file by one that only its owner reads.
 func writeToken(file, secret string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".token-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.WriteString(secret + "\n"); err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("write token file: %w", err)
-	}
-	if err := os.Rename(f.Name(), file); err != nil {
+	if err := durable.WriteFile(file, []byte(secret+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write token file: %w", err)
 	}
 	return nil

@@ -31,7 +31,7 @@ func TestSyncFromFolderToRelease(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	c := d.org("initech")
-	folder := hello()
+	folder := with(hello(), "metadata.toml", "version = \"v2\"\ndisplay_name = \"Hello\"\ndescription = \"Greets.\"\n")
 
 	first := c.sync("hello", folder)
 	if got, want := actions(first), "api build*, sandbox build*, web build*"; got != want || !first.Created || first.Config.Number != 1 || first.Release != nil {
@@ -77,6 +77,14 @@ func TestSyncFromFolderToRelease(t *testing.T) {
 	if diff := cmp.Diff([]string{"sandbox", "api", "web"}, order); diff != "" || config.JSON200.State != ctlapi.ConfigStateBuilding {
 		t.Errorf("items of config 3, dependencies first, %s (-want +got):\n%s", config.JSON200.State, diff)
 	}
+	inputs := []ctlapi.InputDefinition{
+		{Name: "api_key", DisplayName: "API key", Description: "A secret.", Group: "all", Type: "string", Sensitive: true},
+		{Name: "greeting", DisplayName: "Greeting", Description: "What is said.", Group: "all", Type: "string", Default: new("Ahoy")},
+		{Name: "port", DisplayName: "Port", Description: "A number.", Group: "all", Type: "number"},
+	}
+	if diff := cmp.Diff(inputs, config.JSON200.Inputs); diff != "" {
+		t.Errorf("inputs of config 3 (-want +got):\n%s", diff)
+	}
 	release, err := c.GetReleaseWithResponse(t.Context(), "hello@2")
 	must(t, release, err, http.StatusOK)
 	if r := release.JSON200; len(r.Items) != 3 || r.Config.Number != 2 || r.MadeBy != "sync" {
@@ -84,7 +92,7 @@ func TestSyncFromFolderToRelease(t *testing.T) {
 	}
 	app, err := c.GetAppWithResponse(t.Context(), "hello")
 	must(t, app, err, http.StatusOK)
-	if a := app.JSON200; a.Config.Number != 3 || a.Release.Number != 2 || a.DisplayName != "Hello" {
+	if a := app.JSON200; a.Config.Number != 3 || a.Release.Number != 2 || a.DisplayName != "Hello" || a.Description != "Greets." {
 		t.Errorf("app: %+v", a)
 	}
 }

@@ -132,3 +132,22 @@ func TestSilentProbeIsUnknown(t *testing.T) {
 	w.clock = w.clock.Add(10 * time.Minute)
 	w.want(w.judge(&appconfig.App{}, probe), map[string]string{"web": "unknown", "data": "unknown", "check component/web": "unknown"})
 }
+
+// A health check of the app says how many runs in a row change its verdict.
+func TestCheckIsJudgedByItsOwnThresholds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	checked := func(unhealthyAfter, healthyAfter int) *appconfig.App {
+		return &appconfig.App{Actions: []appconfig.Action{{Name: "answers", Berth: &appconfig.ActionExtension{
+			HealthCheck: &appconfig.HealthCheck{UnhealthyAfter: unhealthyAfter, HealthyAfter: healthyAfter},
+		}}}}
+	}
+	w.report("answers", "succeeded")
+	w.want(w.judge(checked(2, 2)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+	w.report("answers", "failed")
+	w.want(w.judge(checked(2, 2)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+	w.want(w.judge(checked(1, 2)), map[string]string{"web": "unhealthy", "data": "unhealthy", "check answers": "unhealthy"})
+	w.report("answers", "succeeded")
+	w.want(w.judge(checked(1, 2)), map[string]string{"web": "unhealthy", "data": "unhealthy", "check answers": "unhealthy"})
+	w.want(w.judge(checked(1, 1)), map[string]string{"web": "healthy", "data": "healthy", "check answers": "healthy"})
+}

@@ -12,5 +12,6 @@
 //	Action, Scripts ─ action.go      what a script is
 //	Probe ─────────── probe.go       what a runner looks at in a cluster
 //
-// A new type of component is a file with a function, and its row in types.
+// A new type of component is a file with a function, and its row in types
+// (docs/contributing/component-type.md).
 package orders

@@ -8,10 +8,10 @@ import (
 // helmChart says where releases are kept when the component does not: as
 // runner.toml says, else in Secrets. They hold what was rendered, secrets
 // included, and it is where Helm's own commands look.
-func helmChart(spec *jobspec.Spec, c component) bool {
+func helmChart(c component) (work jobspec.Work, deployable bool) {
 	h := c.HelmChart
 	if h == nil {
-		return false
+		return work, false
 	}
 	driver := h.StorageDriver
 	if runner := c.app.Runner; driver == "" && runner != nil {
@@ -20,14 +20,17 @@ func helmChart(spec *jobspec.Spec, c component) bool {
 	if driver == "" {
 		driver = appconfig.StorageSecret
 	}
-	spec.Kind = jobspec.KindHelmChart
-	spec.HelmChart = &jobspec.HelmChart{
+	chart := &jobspec.HelmChart{
 		ReleaseName: h.ChartName, Namespace: h.Namespace, CreateNamespace: h.InNewNamespace(),
 		StorageDriver: driver, Values: h.Values, TakeOwnership: h.TakeOwnership, InstallValues: c.override.HelmValues,
 	}
 	for _, f := range h.ValuesFiles {
-		spec.HelmChart.ValuesFiles = append(spec.HelmChart.ValuesFiles, f.Contents.Contents)
-		spec.HelmChart.ValuesFileNames = append(spec.HelmChart.ValuesFileNames, f.Contents.File)
+		chart.ValuesFiles = append(chart.ValuesFiles, f.Contents.Contents)
+		chart.ValuesFileNames = append(chart.ValuesFileNames, f.Contents.File)
 	}
-	return true
+	work.HelmChart = chart
+	return work, true
 }
+
+// probeChart leaves the values out: what is deployed is in the cluster.
+func probeChart(work *jobspec.Work) { work.HelmChart.Values, work.HelmChart.ValuesFiles = nil, nil }

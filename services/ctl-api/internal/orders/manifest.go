@@ -2,15 +2,14 @@ package orders
 
 import "github.com/berth-dev/berth/pkg/jobspec"
 
-func kubernetesManifest(spec *jobspec.Spec, c component) bool {
+func kubernetesManifest(c component) (work jobspec.Work, deployable bool) {
 	k := c.KubernetesManifest
 	if k == nil {
-		return false
+		return work, false
 	}
-	spec.Kind = jobspec.KindKubernetesManifest
-	spec.KubernetesManifest = &jobspec.KubernetesManifest{Namespace: k.Namespace, CreateNamespace: k.InNewNamespace()}
+	work.KubernetesManifest = &jobspec.KubernetesManifest{Namespace: k.Namespace, CreateNamespace: k.InNewNamespace()}
 	if m := k.Manifest; m != nil {
-		spec.KubernetesManifest.ManifestName = m.File
+		work.KubernetesManifest.ManifestName = m.File
 	}
-	return true
+	return work, true
 }

@@ -10,11 +10,8 @@ func Probe(resource jobspec.Resource, live Revision) (jobspec.Probe, error) {
 	if _, err := live.Fill(&spec); err != nil {
 		return jobspec.Probe{}, err
 	}
-	probe := jobspec.Probe{
-		Resource: resource, Kind: spec.Kind, HelmChart: spec.HelmChart, KubernetesManifest: spec.KubernetesManifest,
+	if trim := types[spec.Kind].probe; trim != nil {
+		trim(&spec.Work)
 	}
-	if probe.HelmChart != nil {
-		probe.HelmChart.Values, probe.HelmChart.ValuesFiles = nil, nil // what is deployed is in the cluster
-	}
-	return probe, nil
+	return jobspec.Probe{Resource: resource, Kind: spec.Kind, Work: spec.Work}, nil
 }

@@ -32,13 +32,18 @@ type component struct {
 	app      *appconfig.App
 }
 
-// types has one row for each type of component that this version deploys. It
-// completes the spec for a component of its type, and leaves others to the rest.
-var types = []func(*jobspec.Spec, component) bool{
-	terraformModule,
-	helmChart,
-	kubernetesManifest,
-	containerImage,
+// types has one row for each type of component that this version deploys.
+var types = map[jobspec.Kind]struct {
+	// work is what the engine works from; deployable is false for a form of the type
+	// that this version has no engine for.
+	work func(component) (w jobspec.Work, deployable bool)
+	// probe removes what a probe has no use for; nil keeps everything.
+	probe func(*jobspec.Work)
+}{
+	jobspec.KindTerraformModule:    {work: terraformModule},
+	jobspec.KindHelmChart:          {work: helmChart, probe: probeChart},
+	jobspec.KindKubernetesManifest: {work: kubernetesManifest},
+	jobspec.KindContainerImage:     {work: containerImage},
 }
 
 // Fill completes the spec of a plan with what the engine of the revision's type
@@ -52,15 +57,16 @@ func (r Revision) Fill(spec *jobspec.Spec) (time.Duration, error) {
 	if err := json.Unmarshal(r.Spec, c.Component); err != nil {
 		return 0, fmt.Errorf("read component revision: %w", err)
 	}
-	spec.File = c.At.File
-	for _, fill := range types {
-		if !fill(spec, c) {
-			continue
-		}
-		if c.DeployTimeout.Std() > 0 {
-			return c.DeployTimeout.Std(), nil
-		}
-		return DefaultTimeout, nil
+	spec.File, spec.Kind = c.At.File, jobspec.Kind(c.Type)
+	deployable := false
+	if t, known := types[spec.Kind]; known {
+		spec.Work, deployable = t.work(c)
 	}
-	return 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
+	if !deployable {
+		return 0, fmt.Errorf("component %q of type %s has no engine in this version", c.Name, c.Type)
+	}
+	if c.DeployTimeout.Std() > 0 {
+		return c.DeployTimeout.Std(), nil
+	}
+	return DefaultTimeout, nil
 }

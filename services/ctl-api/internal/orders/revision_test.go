@@ -2,6 +2,7 @@ package orders_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,31 +28,43 @@ func revision(t *testing.T, c appconfig.Component) orders.Revision {
 // overrides of another type does not count.
 func TestFill(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	type fillTest struct {
 		name      string
 		component appconfig.Component
 		app       appconfig.App
 		want      jobspec.Spec
 		timeout   time.Duration
-	}{
+	}
+	tests := []fillTest{
 		{name: "a Terraform module", timeout: 2 * time.Minute,
 			component: appconfig.Component{Name: "db", Type: appconfig.TypeTerraformModule, DeployTimeout: place.Duration(2 * time.Minute),
-				TerraformModule: &appconfig.TerraformModule{TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"}}},
-			want: jobspec.Spec{Kind: jobspec.KindTerraformModule, TerraformModule: &jobspec.TerraformModule{
-				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, InstallVars: `size = "big"`}}},
+				TerraformModule: &appconfig.TerraformModule{
+					TerraformVersion: "1.9", Vars: map[string]string{"a": "b"}, EnvVars: map[string]string{"E": "f"},
+					VarFiles: []appconfig.VarFile{{Contents: place.Text{Contents: "c = 1", File: "c.tfvars"}}},
+				}},
+			want: jobspec.Spec{Kind: jobspec.KindTerraformModule, Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
+				TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"},
+				VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"}, InstallVars: `size = "big"`}}}},
 		{name: "a chart, whose releases are kept in Secrets", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web", Namespace: "shop", Values: map[string]string{"x": "1"}}},
-			want: jobspec.Spec{Kind: jobspec.KindHelmChart, HelmChart: &jobspec.HelmChart{
-				ReleaseName: "web", Namespace: "shop", CreateNamespace: true, StorageDriver: "secret", Values: map[string]string{"x": "1"}, InstallValues: "replicas: 2"}}},
+			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
+				ReleaseName: "web", Namespace: "shop", CreateNamespace: true, StorageDriver: "secret", Values: map[string]string{"x": "1"}, InstallValues: "replicas: 2"}}}},
 		{name: "a chart, where runner.toml says how they are kept", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "configmap"}},
 			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{ChartName: "web"}},
-			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "configmap", InstallValues: "replicas: 2"}}}},
+		{name: "a chart that says so itself", timeout: orders.DefaultTimeout, app: appconfig.App{Runner: &appconfig.Runner{HelmDriver: "secret"}},
+			component: appconfig.Component{Name: "web", Type: appconfig.TypeHelmChart, HelmChart: &appconfig.HelmChart{
+				ChartName: "web", CreateNamespace: new(false), StorageDriver: "configmap", TakeOwnership: true,
+				ValuesFiles: []appconfig.ValuesFile{{Contents: place.Text{Contents: "a: 1", File: "a.yaml"}}},
+			}},
+			want: jobspec.Spec{Kind: jobspec.KindHelmChart, Work: jobspec.Work{HelmChart: &jobspec.HelmChart{
+				ReleaseName: "web", StorageDriver: "configmap", TakeOwnership: true, ValuesFiles: []string{"a: 1"}, ValuesFileNames: []string{"a.yaml"}, InstallValues: "replicas: 2"}}}},
 		{name: "a manifest", timeout: orders.DefaultTimeout,
-			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true)}},
-			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true}}},
+			component: appconfig.Component{Name: "cron", Type: appconfig.TypeKubernetesManifest, KubernetesManifest: &appconfig.KubernetesManifest{Namespace: "shop", CreateNamespace: new(true), Manifest: &place.Text{File: "cron.yaml"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindKubernetesManifest, Work: jobspec.Work{KubernetesManifest: &jobspec.KubernetesManifest{Namespace: "shop", CreateNamespace: true, ManifestName: "cron.yaml"}}}},
 		{name: "an image of others", timeout: orders.DefaultTimeout,
 			component: appconfig.Component{Name: "img", Type: appconfig.TypeContainerImage, ContainerImage: &appconfig.ContainerImage{Public: &appconfig.PublicImage{Tag: "1.2"}}},
-			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}},
+			want:      jobspec.Spec{Kind: jobspec.KindContainerImage, Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{Tag: "1.2"}}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,6 +80,11 @@ func TestFill(t *testing.T) {
 				t.Errorf("timeout %s, want %s; spec (-want +got):\n%s", timeout, tt.timeout, diff)
 			}
 		})
+	}
+	for kind, info := range jobspec.Kinds {
+		if info.Component && !slices.ContainsFunc(tests, func(tt fillTest) bool { return tt.want.Kind == kind }) {
+			t.Errorf("no case for a component of type %s, which jobspec.Kinds says is deployed", kind)
+		}
 	}
 }
 
@@ -91,7 +109,7 @@ func TestProbe(t *testing.T) {
 	}
 	want := jobspec.Probe{
 		Resource: jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"}, Kind: jobspec.KindHelmChart,
-		HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "secret"},
+		Work: jobspec.Work{HelmChart: &jobspec.HelmChart{ReleaseName: "web", CreateNamespace: true, StorageDriver: "secret"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("probe (-want +got):\n%s", diff)

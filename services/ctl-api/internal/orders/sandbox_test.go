@@ -26,9 +26,9 @@ func TestSandbox(t *testing.T) {
 	if _, err := (orders.Revision{Sandbox: true, Spec: raw}).Fill(&got); err != nil {
 		t.Fatal(err)
 	}
-	want := jobspec.Spec{Kind: jobspec.KindTerraformModule, TerraformModule: &jobspec.TerraformModule{
+	want := jobspec.Spec{Kind: jobspec.KindTerraformModule, Work: jobspec.Work{TerraformModule: &jobspec.TerraformModule{
 		TerraformVersion: "1.9", Vars: map[string]any{"a": "b"}, EnvVars: map[string]string{"E": "f"}, VarFiles: []string{"c = 1"}, VarFileNames: []string{"c.tfvars"},
-	}}
+	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}

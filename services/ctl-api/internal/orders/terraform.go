@@ -8,14 +8,14 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
 
-func terraformModule(spec *jobspec.Spec, c component) bool {
+func terraformModule(c component) (work jobspec.Work, deployable bool) {
 	m := c.TerraformModule
 	if m == nil {
-		return false
+		return work, false
 	}
-	spec.Kind, spec.TerraformModule = jobspec.KindTerraformModule, module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
-	spec.TerraformModule.InstallVars = c.override.TFVars
-	return true
+	work.TerraformModule = module(m.TerraformVersion, m.Vars, m.EnvVars, m.VarFiles)
+	work.TerraformModule.InstallVars = c.override.TFVars
+	return work, true
 }
 
 // sandbox is a Terraform module too.

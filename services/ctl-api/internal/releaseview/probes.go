@@ -23,7 +23,7 @@ func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *a
 	var probes []jobspec.Probe
 	releases := map[string]pinned{}
 	for _, res := range resources {
-		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kind(res.Type).OnCluster() {
+		if res.LiveReleaseID == nil || res.ComponentID == nil || !jobspec.Kinds[jobspec.Kind(res.Type)].Probe() {
 			continue
 		}
 		live, known := releases[*res.LiveReleaseID]

@@ -2,10 +2,12 @@ package workflow_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
@@ -101,5 +103,84 @@ func TestOverridesArePinnedWithTheInputs(t *testing.T) {
 	r.planned(gone, "component/card", "")
 	if got := vars(gone, "component/greeting"); got != `text = "3"` {
 		t.Errorf("the removal has install_vars %q", got)
+	}
+}
+
+func TestWhatIsOffByDefaultIsNotDeployed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) {
+		card := app.Component("card")
+		card.Toggleable, card.DefaultEnabled = true, new(false)
+	})
+	r.arrive()
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	if state, there := r.steps(w)["component/card"]; there {
+		t.Errorf("nobody switched the card on, and its step is %s", state)
+	}
+	r.exec(`update workflows set state = 'cancelled', finished_at = now() where id = $1`, w)
+	r.exec(`update installs set toggles = '{"card": true}', toggles_version = 1`)
+	w = r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	if _, there := r.steps(w)["component/card"]; !there {
+		t.Errorf("the card is switched on, and the steps are %v", r.steps(w))
+	}
+}
+
+// A deploy that fails is planned again as often as max_auto_retries says, and
+// approved again.
+func TestFailedDeployIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").MaxAutoRetries = 1 })
+	r.provision()
+	w := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(w, "component/greeting", "")
+	r.planned(w, "component/key", "")
+	for _, try := range []string{"first", "second"} {
+		r.planned(w, "component/card", try)
+		r.applied(w, "component/card", jobspec.OutcomeFailed, nil)
+	}
+	if got := r.steps(w)["component/card"]; got != "failed failed" {
+		t.Errorf("after two failures the card is %q, want failed failed", got)
+	}
+	if got := r.value(`select count(*)::text from changes where workflow_id = $1 and state = 'failed'`, w); got != "2" {
+		t.Errorf("%s changes failed, want 2", got)
+	}
+}
+
+// Templates may name a component by its var_name, which the tree of an install
+// holds.
+func TestStateHasTheVarNamesOfComponents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(app *appconfig.App) { app.Component("card").VarName = "postcard" })
+	r.provision()
+	if got := r.value(`select tree #>> '{components,card,var_name}' from state_versions where install_id = $1 order by version desc limit 1`, r.install); got != "postcard" {
+		t.Errorf("the card is %q in templates, want postcard", got)
+	}
+}
+
+// What the triggers of an action say becomes steps: at which point, of which
+// component, and which action first.
+func TestTriggersBecomeSteps(t *testing.T) {
+	t.Parallel()
+	timeout, step := place.Duration(time.Minute), []appconfig.Step{{Name: "s", Command: "true"}}
+	r := newRig(t, func(app *appconfig.App) {
+		app.Actions = append(app.Actions,
+			appconfig.Action{Name: "a", Timeout: timeout, Steps: step, Triggers: []appconfig.Trigger{{Type: "pre-deploy-component", ComponentName: "key", Index: 2}, {Type: "manual"}}},
+			appconfig.Action{Name: "b", Timeout: timeout, Steps: step, Triggers: []appconfig.Trigger{{Type: "pre-deploy-component", ComponentName: "key", Index: 1}}},
+			appconfig.Action{Name: "c", Timeout: timeout, Steps: step, Triggers: []appconfig.Trigger{{Type: "manual"}}},
+		)
+	})
+	r.arrive()
+	actions := func(w string) string {
+		return r.value(`select string_agg(name, ' ' order by idx) from steps where workflow_id = $1 and action in ('a', 'b', 'c')`, w)
+	}
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	if got, want := actions(w), "pre-deploy-component/key/b pre-deploy-component/key/a"; got != want {
+		t.Errorf("actions of the workflow: %s; want %s", got, want)
+	}
+	for _, action := range []string{"a", "c"} {
+		byHand := r.start(workflow.Request{Kind: flow.KindActionRun, Action: action})
+		if got, want := actions(byHand), "action/"+action; got != want {
+			t.Errorf("started by hand: %s; want %s", got, want)
+		}
 	}
 }

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/appfolder"
+	"github.com/berth-dev/berth/cli/internal/findings"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/scaffold"
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/pkg/appconfig/check"
+	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/appconfig/schema"
+)
+
+func (c *cli) appsInitCommand() *cobra.Command {
+	var o scaffold.Options
+	cmd := &cobra.Command{
+		Use:   "init [DIR]",
+		Short: "Create an app folder with its first files",
+		Long: `Writes a small app that you can sync as it is: a sandbox and one component, for a
+runner on this machine. With --from-chart or --from-terraform the component is your own
+Helm chart or Terraform module; berth copies it into src unless it is already in the app
+folder. Module variables without a default become inputs. Berth never replaces a file:
+if one already exists, it writes nothing.`,
+		Example: "  berth apps init ./app\n  berth apps init ./app --from-chart ./charts/web\n  berth apps init ./app --from-terraform ./modules/bucket",
+		Args:    exactly("[DIR]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return c.initApp(dir, o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Chart, "from-chart", "", "folder of the Helm chart to make the component from")
+	cmd.Flags().StringVar(&o.Terraform, "from-terraform", "", "folder of the Terraform module to make the component from")
+	cmd.MarkFlagsMutuallyExclusive("from-chart", "from-terraform")
+	return cmd
+}
+
+func (c *cli) initApp(dir string, o scaffold.Options) error {
+	// The whole config may stand in one file, whose name says so.
+	if whole, _ := filepath.Glob(filepath.Join(dir, "nuon.*.toml")); len(whole) > 0 {
+		return fmt.Errorf("%s is already an app folder: %s", dir, whole[0])
+	}
+	files, err := scaffold.Files(dir, o)
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Write(dir, files); err != nil {
+		return err
+	}
+	for _, f := range files {
+		output.Println(c.out, filepath.Join(dir, filepath.FromSlash(f.Path)))
+	}
+	folder := appfolder.Folder{Written: dir, Root: os.DirFS(dir)}
+	if _, found := check.Folder(folder.Root, appconfig.LoadOptions{}); len(found) > 0 {
+		for _, d := range folder.Located(found) {
+			output.Println(c.err, d)
+		}
+		if place.HasErrors(found) {
+			return fmt.Errorf("%s has %s, in files that already existed or that berth copied", dir, findings.Errors(found))
+		}
+	}
+	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
+	return nil
+}
+
+func (c *cli) appsFmtCommand() *cobra.Command {
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "fmt [DIR]",
+		Short: "Format the TOML files of an app folder",
+		Long: `Rewrites the TOML files that belong to the app and prints the names of those it
+changed: it aligns equal signs, puts one empty line before each table, and indents lists
+that span several lines. Keys, comments and strings keep their text and their order, so
+a file means the same as before. If a file is not valid TOML, berth reports it, leaves
+it alone and exits with code 1.`,
+		Example: "  berth apps fmt\n  berth apps fmt ./app --check",
+		Args:    exactly("[DIR]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := appfolder.Open(args)
+			if err != nil {
+				return err
+			}
+			return c.formatFolder(folder, check)
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit code 2 when a file is not formatted")
+	return cmd
+}
+
+func (c *cli) formatFolder(folder appfolder.Folder, check bool) error {
+	app, found := appconfig.Load(folder.Root, appconfig.LoadOptions{})
+	if len(app.Origin.Files) == 0 {
+		for _, d := range folder.Located(found) {
+			output.Println(c.err, d)
+		}
+		return fmt.Errorf("%s is not an app folder", folder.Written)
+	}
+	changed, refused := 0, 0
+	for _, file := range app.Origin.Files {
+		if path.Ext(file.Path) != ".toml" {
+			continue
+		}
+		differs, problem, err := folder.Format(file.Path, !check)
+		switch {
+		case err != nil:
+			return err
+		case problem != nil:
+			refused++
+			output.Println(c.err, *problem)
+		case differs:
+			changed++
+			output.Println(c.out, folder.Path(file.Path))
+		}
+	}
+	switch {
+	case refused > 0:
+		return fmt.Errorf("%s cannot be formatted", output.Plural(refused, "file"))
+	case check && changed > 0:
+		return outcome(exitChanges)
+	}
+	return nil
+}
+
+func (c *cli) appsSchemaCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "schema [KIND]",
+		Short: "Print the JSON Schemas of app files, for editors",
+		Long: `Without arguments it lists the kinds of files. With a kind it prints that kind's JSON
+Schema. With -o DIR it writes DIR/KIND.json for that kind, or for all kinds if you name
+none, and replaces files from an earlier version.
+
+An editor checks a file and completes its keys if the file begins with a line such as
+#:schema ../schemas/helm.json (a path or a URL).`,
+		Example: "  berth apps schema\n  berth apps schema helm\n  berth apps schema -o schemas",
+		Args:    exactly("[KIND]"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if slices.Contains(output.Formats, output.Format(dir)) {
+				return usagef("-o of berth apps schema names a folder; write ./%s for a folder with that name", dir)
+			}
+			switch {
+			case dir != "":
+				return c.writeSchemas(dir, args)
+			case len(args) == 0:
+				return printList(c, schemaKinds(), schemaKindView())
+			}
+			text, err := schema.Of(args[0])
+			if err != nil {
+				return usage.Error{Err: err}
+			}
+			_, err = output.Printf(c.out, "%s\n", text)
+			return err
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "output", "o", "", "the folder to write to")
+	return cmd
+}
+
+func (c *cli) writeSchemas(dir string, kinds []string) error {
+	if len(kinds) == 0 {
+		for _, k := range schema.Kinds() {
+			kinds = append(kinds, k.Name)
+		}
+	}
+	schemas := map[string][]byte{}
+	for _, kind := range kinds {
+		text, err := schema.Of(kind)
+		if err != nil {
+			return usage.Error{Err: err}
+		}
+		schemas[kind] = append(text, '\n')
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		name := filepath.Join(dir, kind+".json")
+		if err := os.WriteFile(name, schemas[kind], 0o644); err != nil {
+			return err
+		}
+		output.Println(c.out, name)
+	}
+	return nil
+}
+
+// schemaKind is a line of the list.
+type schemaKind struct {
+	Name  string `json:"name"`
+	Files string `json:"files"`
+}
+
+func schemaKinds() []schemaKind {
+	var kinds []schemaKind
+	for _, k := range schema.Kinds() {
+		kinds = append(kinds, schemaKind{Name: k.Name, Files: k.Files})
+	}
+	return kinds
+}
+
+func schemaKindView() output.View[schemaKind] {
+	return output.View[schemaKind]{
+		Name: func(k schemaKind) string { return k.Name },
+		Columns: []output.Column[schemaKind]{
+			{Head: "KIND", Cell: func(k schemaKind) string { return k.Name }},
+			{Head: "FILES", Cell: func(k schemaKind) string { return k.Files }},
+		},
+	}
+}

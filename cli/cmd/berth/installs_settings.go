@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"maps"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/installsync"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/cli/internal/usage"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func (c *cli) installsInputs() *cobra.Command {
+	var set, unset []string
+	cmd := &cobra.Command{
+		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
+		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set and
+--unset make a new version of the inputs. This deploys nothing: the next berth deploy
+uses the new values.`,
+		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
+	}
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
+	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
+		if err != nil {
+			return err
+		}
+		var inputs *ctlapi.Inputs
+		if values == nil && len(unset) == 0 {
+			resp, err := client.GetInputsWithResponse(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+		} else {
+			resp, err := client.SetInputsWithResponse(ctx, args[0], &ctlapi.SetInputsParams{}, ctlapi.InputsUpdate{Values: values, Unset: unset})
+			if err != nil {
+				return err
+			}
+			inputs, err = api.Body(resp.JSON200)
+			if err != nil {
+				return err
+			}
+			output.Printf(c.err, "inputs are now at version %d; berth deploy %s uses it\n", inputs.Version, args[0])
+		}
+		return printList(c, inputs.Items, table.Input())
+	})
+	return cmd
+}
+
+func (c *cli) installsToggle() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
+		Long: `Switches a component that the app declares toggleable. A component cannot be off while
+another one that needs it is on. This deploys and removes nothing: the next berth deploy
+of the whole install creates or removes the component, as a change like any other.`,
+		Example: "  berth installs toggle acme metrics off\n  berth deploy acme --watch",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		on := args[2] == "on"
+		if !on && args[2] != "off" {
+			return usagef("write on or off, not %q", args[2])
+		}
+		now, err := client.GetInstallWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		install, err := api.Body(now.JSON200)
+		if err != nil {
+			return err
+		}
+		toggles := maps.Clone(install.ComponentToggles)
+		if toggles == nil {
+			toggles = ctlapi.ComponentToggles{}
+		}
+		toggles[args[1]] = on
+		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))},
+			ctlapi.InstallUpdate{ComponentToggles: &toggles})
+		if err != nil {
+			return err
+		}
+		if install, err = api.Body(resp.JSON200); err != nil {
+			return err
+		}
+		output.Printf(c.err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
+		return printOne(c, *install, table.Install(c.now()))
+	})
+	return cmd
+}
+
+func (c *cli) installsConfig() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config INSTALL", Short: "Print an install as a file for berth installs sync", Args: exactly("INSTALL"),
+		Long: `Prints a file for installs/ in an app folder that declares the install as it is now;
+syncing it changes nothing. It leaves out sensitive inputs and names them in a comment.`,
+		Example: "  berth installs config acme > ./app/installs/acme.toml",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		install, err := client.Install(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		resp, err := client.GetInputsWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		inputs, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		text, err := installsync.File(*install, *inputs)
+		if err != nil {
+			return err
+		}
+		_, err = c.out.Write(text)
+		return err
+	})
+	return cmd
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+	"github.com/berth-dev/berth/pkg/enrolcode"
+)
+
+func (c *cli) installsStack() *cobra.Command {
+	var fresh, replaces bool
+	cmd := &cobra.Command{
+		Use:   "stack INSTALL",
+		Short: "Show an install's stack, or create a code for the customer",
+		Long: `Shows the stack: whether the customer has applied it, and which runner it has. --new
+creates a code and prints the commands that the customer runs with it: a check, and the
+manifest for their cluster. Berth shows the code once, and it replaces the previous code.
+If the install already has a runner, --replaces confirms that this runner is gone;
+Berth then treats whatever it was doing as uncertain.`,
+		Example: "  berth installs stack acme --new > for-the-customer.sh\n  berth installs stack acme",
+		Args:    exactly("INSTALL"),
+	}
+	cmd.Flags().BoolVar(&fresh, "new", false, "create a code and print the commands for the customer")
+	cmd.Flags().BoolVar(&replaces, "replaces", false, "with --new: confirm that the previous runner is gone")
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		switch {
+		case replaces && !fresh:
+			return usagef("--replaces needs --new")
+		case fresh:
+			return c.printCode(ctx, client, args[0], replaces)
+		}
+		resp, err := client.GetStackWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		stack, err := api.Body(resp.JSON200)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *stack, table.Stack(c.now()))
+	})
+	return cmd
+}
+
+// printCode makes a code and prints the commands, to be run as they are.
+func (c *cli) printCode(ctx context.Context, client *api.Client, install string, replaces bool) error {
+	resp, err := client.CreateStackVersionWithResponse(ctx, install, &ctlapi.CreateStackVersionParams{}, ctlapi.EnrolmentRequest{Replaces: replaces})
+	if err != nil {
+		return err
+	}
+	made, err := api.Body(resp.JSON201)
+	if err != nil {
+		return err
+	}
+	if c.forPrograms() {
+		return printOne(c, *made, output.View[ctlapi.StackCode]{Name: func(s ctlapi.StackCode) string { return s.ID }})
+	}
+	code, err := enrolcode.Parse(made.Code)
+	if err != nil {
+		return err
+	}
+	image, say := "", ""
+	if code.RunnerImage == "" {
+		image, say = " --image IMAGE", "# IMAGE is the berth-runner image in your registry.\n"
+	}
+	_, err = output.Printf(c.out, `# For the customer: the runner of %[1]s, valid until %[2]s. The code is a secret
+# and works once. Behind a proxy, add --proxy URL to both commands; with a private
+# certificate authority, add --ca FILE. See also berth-runner manifest --help.
+%[3]s(umask 077; cat > %[1]s.code) <<'CODE'
+%[4]s
+CODE
+berth-runner preflight --code @%[1]s.code
+berth-runner manifest --code @%[1]s.code%[5]s | kubectl apply -f -
+`, code.Install, made.ExpiresAt.Local().Format("2006-01-02 15:04"), say, made.Code, image)
+	return err
+}

@@ -1,0 +1,89 @@
+// Package ask asks a person on a terminal what to do.
+package ask
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Person reads questions on Out and types answers into In.
+type Person struct {
+	In  io.Reader
+	Out io.Writer
+
+	lines *bufio.Reader // of In, once something was asked
+}
+
+// Ask repeats a question until the answer can be understood. Without anybody
+// there it is follow.Later.
+func (p *Person) Ask(ctx context.Context, question string) (follow.Answer, error) {
+	for {
+		output.Printf(p.Out, "%s", question)
+		line, err := p.readLine(ctx)
+		if errors.Is(err, io.EOF) { // the input has ended
+			fmt.Fprintln(p.Out)
+			return follow.Later, nil
+		}
+		if err != nil {
+			return follow.Later, err
+		}
+		if answer, ok := answerOf(line); ok {
+			return answer, nil
+		}
+	}
+}
+
+func answerOf(line string) (follow.Answer, bool) {
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return follow.Approve, true
+	case "n", "no":
+		return follow.Deny, true
+	case "l", "later", "":
+		return follow.Later, true
+	}
+	return follow.Later, false
+}
+
+// readLine returns when a line was typed or the context ends; in that case the
+// reader is left behind, and the program is about to end.
+func (p *Person) readLine(ctx context.Context) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		if p.lines == nil {
+			p.lines = bufio.NewReader(p.In)
+		}
+		line, err := p.lines.ReadString('\n')
+		done <- read{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case r := <-done:
+		return r.line, r.err
+	}
+}
+
+// Question asks about a change; about names it, when it is one of several. It
+// says so when not all of the change was shown.
+func Question(change ctlapi.Change, about string) string {
+	if about != "" {
+		about = " " + about
+	}
+	if change.Plan != nil && change.Plan.NotShownBytes > 0 {
+		return fmt.Sprintf("%d bytes of it are not shown. Approve%s anyway? [y]es, [n]o (deny), [l]ater: ", change.Plan.NotShownBytes, about)
+	}
+	return "Approve" + about + "? [y]es, [n]o (deny), [l]ater: "
+}

@@ -1,0 +1,63 @@
+package follow
+
+import (
+	"strings"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Verdict is how a workflow stands once it is followed no further.
+type Verdict int
+
+// The verdicts.
+const (
+	Done    Verdict = iota // succeeded; a plan found nothing to do
+	Changes                // a plan found changes
+	Waits                  // not finished: it waits for decisions
+	Refused                // the runner refused a change
+	Failed                 // it failed or was cancelled
+)
+
+// Judge decides how a workflow stands, and what to tell a person about it: what
+// failed, and what to do next.
+func Judge(w ctlapi.Workflow) (Verdict, []string) {
+	var lines []string
+	if !Finished(w.State) {
+		for _, question := range Questions(w) {
+			lines = append(lines, "berth approve "+question[0].ID)
+		}
+		return Waits, lines
+	}
+	verdict := Done
+	for _, s := range w.Steps {
+		if s.State == ctlapi.StepStateFailed {
+			lines = append(lines, failure(s)...)
+		}
+		switch {
+		case s.Change == nil:
+		case s.Change.State == ctlapi.ChangeStateRefused:
+			verdict = Refused
+		case w.PlanOnly && verdict == Done && changesSomething(s.Change.Counts):
+			verdict = Changes
+		}
+	}
+	switch {
+	case w.State != ctlapi.WorkflowStateSucceeded && verdict != Refused:
+		verdict = Failed
+	case w.PlanOnly && verdict == Done:
+		lines = append(lines, "nothing to do")
+	}
+	return verdict, lines
+}
+
+func changesSomething(counts *ctlapi.PlanCounts) bool { return counts != nil && !counts.NoChange }
+
+// failure says why a step failed, and what to do about it.
+func failure(s ctlapi.Step) []string {
+	lines := []string{s.Name + " failed: " + strings.Join(strings.Fields(api.Value(s.Error)), " ")}
+	if remedy := api.Value(s.Remedy); remedy != "" {
+		lines = append(lines, "try: "+remedy)
+	}
+	return append(lines, "log: berth logs "+s.ID+"   again: berth retry "+s.ID)
+}

@@ -1,0 +1,51 @@
+package follow_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	proposed := ctlapi.Step{State: ctlapi.StepStateWaiting, Change: &ctlapi.ChangeSummary{ID: "chg_7", State: ctlapi.ChangeStateProposed}}
+	planned := func(noChange bool) ctlapi.Step {
+		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
+	}
+	failed := ctlapi.Step{ID: "stp_1", Name: "sandbox", State: ctlapi.StepStateFailed, Error: ptr("exit\nstatus 1"), Remedy: ptr("fix it")}
+	why := []string{"sandbox failed: exit status 1", "try: fix it", "log: berth logs stp_1   again: berth retry stp_1"}
+	refused := failed
+	refused.Change, refused.Remedy = &ctlapi.ChangeSummary{State: ctlapi.ChangeStateRefused}, nil
+	whyRefused := []string{why[0], why[2]}
+	for _, tc := range []struct {
+		name  string
+		w     ctlapi.Workflow
+		want  follow.Verdict
+		lines []string
+	}{
+		{"succeeded", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded}, follow.Done, nil},
+		{"failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{failed}}, follow.Failed, why},
+		{"refused by the runner", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, Steps: []ctlapi.Step{refused}}, follow.Refused, whyRefused},
+		{"cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled}, follow.Failed, nil},
+		{"a plan that was cancelled", ctlapi.Workflow{State: ctlapi.WorkflowStateCancelled, PlanOnly: true, Steps: []ctlapi.Step{planned(false)}}, follow.Failed, nil},
+		{"waits for a decision", ctlapi.Workflow{State: ctlapi.WorkflowStateWaiting, Steps: []ctlapi.Step{proposed}}, follow.Waits, []string{"berth approve chg_7"}},
+		{"plan with changes", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true), planned(false)}}, follow.Changes, nil},
+		{"the same, not only planned", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, Steps: []ctlapi.Step{planned(false)}}, follow.Done, nil},
+		{"plan without", ctlapi.Workflow{State: ctlapi.WorkflowStateSucceeded, PlanOnly: true, Steps: []ctlapi.Step{planned(true)}}, follow.Done, []string{"nothing to do"}},
+		{"plan that failed", ctlapi.Workflow{State: ctlapi.WorkflowStateFailed, PlanOnly: true, Steps: []ctlapi.Step{planned(false), failed}}, follow.Failed, why},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			got, lines := follow.Judge(tc.w)
+			if got != tc.want {
+				t.Errorf("verdict %d, want %d", got, tc.want)
+			}
+			if diff := cmp.Diff(tc.lines, lines); diff != "" {
+				t.Errorf("lines (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package table
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Install shows installs.
+func Install(now time.Time) output.View[ctlapi.Install] {
+	return output.View[ctlapi.Install]{
+		Name: func(i ctlapi.Install) string { return i.Name },
+		None: "no installs yet: create one with berth installs create",
+		Columns: []output.Column[ctlapi.Install]{
+			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
+			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
+			{Head: "CUSTOMER", Cell: func(i ctlapi.Install) string { return i.Customer.Name }},
+			{Head: "STATE", Cell: func(i ctlapi.Install) string { return string(i.State) }},
+			{Head: "HEALTH", Cell: healthOf},
+			{Head: "RELEASE", Cell: func(i ctlapi.Install) string { return api.Number(i.Release) }},
+			{Head: "AGE", Cell: func(i ctlapi.Install) string { return age(now, i.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(i ctlapi.Install) string { return i.ID }},
+			{Head: "STACK", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.Stack) }},
+			{Head: "APPROVAL", Wide: true, Cell: func(i ctlapi.Install) string { return string(i.ApprovalOption) }},
+			{Head: "WORKFLOW", Wide: true, Cell: func(i ctlapi.Install) string { return api.Value(i.WorkflowID) }},
+		},
+	}
+}
+
+// InstallStatus is an install with the workflow that is at work in it.
+type InstallStatus struct {
+	ctlapi.Install
+	Workflow *ctlapi.Workflow `json:"workflow,omitempty"`
+}
+
+// Status shows installs and what is at work in them.
+func Status() output.View[InstallStatus] {
+	return output.View[InstallStatus]{
+		Name: func(s InstallStatus) string { return s.Name },
+		None: "no installs yet: create one with berth installs create",
+		Columns: []output.Column[InstallStatus]{
+			{Head: "INSTALL", Cell: func(s InstallStatus) string { return s.Name }},
+			{Head: "APP", Cell: func(s InstallStatus) string { return s.App.Name }},
+			{Head: "CUSTOMER", Wide: true, Cell: func(s InstallStatus) string { return s.Customer.Name }},
+			{Head: "STATE", Cell: func(s InstallStatus) string { return string(s.State) }},
+			{Head: "HEALTH", Cell: func(s InstallStatus) string { return healthOf(s.Install) }},
+			{Head: "RELEASE", Cell: func(s InstallStatus) string { return api.Number(s.Release) }},
+			{Head: "WORKFLOW", Cell: func(s InstallStatus) string {
+				if s.Workflow == nil {
+					return ""
+				}
+				return string(s.Workflow.Kind) + " " + string(s.Workflow.State)
+			}},
+			{Head: "WAITS FOR", Cell: func(s InstallStatus) string {
+				if s.Workflow == nil || s.Workflow.Wait == nil {
+					return ""
+				}
+				return s.Workflow.Wait.Reason
+			}},
+			{Head: "WORKFLOW ID", Wide: true, Cell: func(s InstallStatus) string { return api.Value(s.WorkflowID) }},
+		},
+	}
+}
+
+// Input shows the inputs of an install; sensitive values stay hidden.
+func Input() output.View[ctlapi.InputValue] {
+	return output.View[ctlapi.InputValue]{
+		Name: func(i ctlapi.InputValue) string { return i.Name },
+		None: "the app has no inputs",
+		Columns: []output.Column[ctlapi.InputValue]{
+			{Head: "NAME", Cell: func(i ctlapi.InputValue) string { return i.Name }},
+			{Head: "VALUE", Cell: func(i ctlapi.InputValue) string {
+				if i.Sensitive && i.From != ctlapi.InputValueFromNone {
+					return "(sensitive)"
+				}
+				return api.Value(i.Value)
+			}},
+			{Head: "FROM", Cell: func(i ctlapi.InputValue) string { return string(i.From) }},
+			{Head: "TYPE", Cell: func(i ctlapi.InputValue) string { return string(i.Type) }},
+			{Head: "REQUIRED", Wide: true, Cell: func(i ctlapi.InputValue) string { return fmt.Sprint(i.Required) }},
+		},
+	}
+}
+
+// Resource shows what is live in an install.
+func Resource(now time.Time) output.View[ctlapi.Resource] {
+	return output.View[ctlapi.Resource]{
+		Name: func(r ctlapi.Resource) string { return r.Name },
+		Columns: []output.Column[ctlapi.Resource]{
+			{Head: "RESOURCE", Cell: func(r ctlapi.Resource) string { return r.Name }},
+			{Head: "TYPE", Cell: func(r ctlapi.Resource) string { return cmp.Or(r.Type, string(r.Kind)) }},
+			{Head: "STATE", Cell: func(r ctlapi.Resource) string { return string(r.State) }},
+			{Head: "HEALTH", Cell: func(r ctlapi.Resource) string { return string(r.Health) }},
+			{Head: "RELEASE", Cell: func(r ctlapi.Resource) string { return api.Number(r.LiveRelease) }},
+			{Head: "AGE", Cell: func(r ctlapi.Resource) string { return age(now, r.UpdatedAt) }},
+			{Head: "DRIFT", Wide: true, Cell: func(r ctlapi.Resource) string { return string(r.Drift) }},
+			{Head: "CHANGED BY", Wide: true, Cell: func(r ctlapi.Resource) string { return api.Value(r.LiveChangeID) }},
+			{Head: "ARTIFACT", Wide: true, Cell: func(r ctlapi.Resource) string { return output.ShortDigest(api.Value(r.LiveArtifactDigest)) }},
+		},
+	}
+}
+
+// Check shows the health checks of an install, each with its last outcomes.
+func Check(now time.Time) output.View[ctlapi.Check] {
+	return output.View[ctlapi.Check]{
+		Name: func(x ctlapi.Check) string { return x.Name },
+		None: "the app has no health checks",
+		Columns: []output.Column[ctlapi.Check]{
+			{Head: "CHECK", Cell: func(x ctlapi.Check) string { return x.Name }},
+			{Head: "VERDICT", Cell: func(x ctlapi.Check) string { return string(x.Verdict) }},
+			{Head: "SINCE", Cell: func(x ctlapi.Check) string { return age(now, x.Since) }},
+			{Head: "LAST", Cell: func(x ctlapi.Check) string {
+				marks := ""
+				for _, outcome := range x.Recent {
+					if outcome.Ok {
+						marks += "✓"
+					} else {
+						marks += "✗"
+					}
+				}
+				return marks
+			}},
+		},
+	}
+}
+
+// Stack shows how the runner of an install gets in.
+func Stack(now time.Time) output.View[ctlapi.Stack] {
+	runner := func(s ctlapi.Stack) ctlapi.Runner { return api.Value(s.Runner) }
+	return output.View[ctlapi.Stack]{
+		Name: func(s ctlapi.Stack) string { return s.ID },
+		Columns: []output.Column[ctlapi.Stack]{
+			{Head: "STACK", Cell: func(s ctlapi.Stack) string { return string(s.Kind) }},
+			{Head: "VERSION", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(s.Version) }},
+			{Head: "STATE", Cell: func(s ctlapi.Stack) string { return string(s.State) }},
+			{Head: "RUNNER", Cell: func(s ctlapi.Stack) string { return string(runner(s).State) }},
+			{Head: "ONLINE", Cell: func(s ctlapi.Stack) string { return fmt.Sprint(runner(s).Online) }},
+			{Head: "AGE", Cell: func(s ctlapi.Stack) string { return age(now, s.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(s ctlapi.Stack) string { return s.ID }},
+			{Head: "RUNNER ID", Wide: true, Cell: func(s ctlapi.Stack) string { return runner(s).ID }},
+		},
+	}
+}
+
+// healthOf is the verdict on an install, with the alarms that nobody looked at.
+func healthOf(i ctlapi.Install) string {
+	switch i.OpenAlarms {
+	case 0:
+		return string(i.Health)
+	case 1:
+		return string(i.Health) + ", 1 alarm"
+	}
+	return fmt.Sprintf("%s, %d alarms", i.Health, i.OpenAlarms)
+}

@@ -1,0 +1,98 @@
+package table
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-dev/berth/cli/internal/api"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+// Org shows orgs.
+func Org(now time.Time) output.View[ctlapi.Org] {
+	return output.View[ctlapi.Org]{
+		Name: func(o ctlapi.Org) string { return o.Name },
+		Columns: []output.Column[ctlapi.Org]{
+			{Head: "NAME", Cell: func(o ctlapi.Org) string { return o.Name }},
+			{Head: "AGE", Cell: func(o ctlapi.Org) string { return age(now, o.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(o ctlapi.Org) string { return o.ID }},
+		},
+	}
+}
+
+// Token shows tokens, never their secrets.
+func Token(now time.Time) output.View[ctlapi.Token] {
+	return output.View[ctlapi.Token]{
+		Name: func(t ctlapi.Token) string { return t.ID },
+		Columns: []output.Column[ctlapi.Token]{
+			{Head: "ID", Cell: func(t ctlapi.Token) string { return t.ID }},
+			{Head: "NAME", Cell: func(t ctlapi.Token) string { return t.Name }},
+			{Head: "MEMBER", Cell: func(t ctlapi.Token) string { return t.Account.Name }},
+			{Head: "PREFIX", Cell: func(t ctlapi.Token) string { return t.Prefix + "…" }},
+			{Head: "STATE", Cell: func(t ctlapi.Token) string {
+				switch {
+				case t.RevokedAt != nil:
+					return "revoked"
+				case t.ExpiresAt != nil && t.ExpiresAt.Before(now):
+					return "expired"
+				}
+				return "active"
+			}},
+			{Head: "USED", Cell: func(t ctlapi.Token) string { return ageOf(now, t.LastUsedAt) }},
+			{Head: "AGE", Cell: func(t ctlapi.Token) string { return age(now, t.CreatedAt) }},
+		},
+	}
+}
+
+// Customer shows customers.
+func Customer(now time.Time) output.View[ctlapi.Customer] {
+	return output.View[ctlapi.Customer]{
+		Name: func(x ctlapi.Customer) string { return x.Name },
+		None: "no customers yet",
+		Columns: []output.Column[ctlapi.Customer]{
+			{Head: "NAME", Cell: func(x ctlapi.Customer) string { return x.Name }},
+			{Head: "LABELS", Cell: func(x ctlapi.Customer) string { return labelText(x.Labels) }},
+			{Head: "AGE", Cell: func(x ctlapi.Customer) string { return age(now, x.CreatedAt) }},
+			{Head: "ID", Wide: true, Cell: func(x ctlapi.Customer) string { return x.ID }},
+		},
+	}
+}
+
+// Runner shows runners.
+func Runner(now time.Time) output.View[ctlapi.Runner] {
+	return output.View[ctlapi.Runner]{
+		Name: func(r ctlapi.Runner) string { return r.ID },
+		None: "no runners yet",
+		Columns: []output.Column[ctlapi.Runner]{
+			{Head: "ID", Cell: func(r ctlapi.Runner) string { return r.ID }},
+			{Head: "NAME", Cell: func(r ctlapi.Runner) string { return r.Name }},
+			{Head: "KIND", Cell: func(r ctlapi.Runner) string { return string(r.Kind) }},
+			{Head: "STATE", Cell: func(r ctlapi.Runner) string {
+				if r.State == ctlapi.RunnerStateActive && r.Online {
+					return "online"
+				}
+				return string(r.State)
+			}},
+			{Head: "SWITCH", Cell: func(r ctlapi.Runner) string { return string(r.Switch) }},
+			{Head: "TRUST", Cell: func(r ctlapi.Runner) string { return string(r.Trust) }},
+			{Head: "SEEN", Cell: func(r ctlapi.Runner) string { return ageOf(now, r.LastSeenAt) }},
+			{Head: "VERSION", Cell: func(r ctlapi.Runner) string { return r.Version }},
+			{Head: "PROBLEM", Cell: func(r ctlapi.Runner) string { return api.Value(r.Problem) }},
+			{Head: "INSTALL", Wide: true, Cell: func(r ctlapi.Runner) string { return api.Value(r.Install).Name }},
+			{Head: "SLOTS", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.Itoa(r.Slots) }},
+			{Head: "EPOCH", Wide: true, Cell: func(r ctlapi.Runner) string { return strconv.FormatInt(r.Epoch, 10) }},
+		},
+	}
+}
+
+func labelText(labels map[string]string) string {
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		texts = append(texts, key+"="+labels[key])
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,113 @@
+package table_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/berth-dev/berth/cli/internal/goldentest"
+	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/table"
+	"github.com/berth-dev/berth/pkg/ctlapi"
+)
+
+var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+// lists is what berth … list prints of some things, and -o wide.
+func lists[T any](view output.View[T], items ...T) func(*strings.Builder) error {
+	return func(w *strings.Builder) error {
+		for _, format := range []output.Format{output.Table, output.Wide} {
+			if err := output.List(w, output.Options{Format: format}, items, view); err != nil {
+				return err
+			}
+			w.WriteByte('\n')
+		}
+		return output.List(w, output.Options{Format: output.Table}, nil, view)
+	}
+}
+
+const digest = "sha256:60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
+
+func TestTables(t *testing.T) {
+	t.Parallel()
+	hello, acme := ctlapi.Ref{ID: "app_1", Name: "hello"}, ctlapi.Ref{ID: "ins_1", Name: "acme"}
+	three := &ctlapi.NumberRef{ID: "rel_3", Number: 3}
+	install := ctlapi.Install{
+		ID: "ins_1", Name: "acme", App: hello, Customer: ctlapi.Ref{Name: "Acme Corp"}, State: ctlapi.InstallStateLive, Health: "healthy",
+		Release: three, CreatedAt: ago(72 * time.Hour), Stack: ctlapi.StackKindLocal, ApprovalOption: ctlapi.ApprovalOptionPrompt, WorkflowID: new("wfl_1"),
+	}
+	alarmed, alone := install, install
+	alarmed.Name, alarmed.OpenAlarms, alarmed.Release, alarmed.WorkflowID = "globex", 2, nil, nil
+	alone.Name, alone.OpenAlarms = "initech", 1
+	for name, print := range map[string]func(*strings.Builder) error{
+		"app": lists(table.App(now), ctlapi.App{ID: "app_1", Name: "hello", DisplayName: "Hello", Description: "Says hello.", Release: three, CreatedAt: ago(time.Hour)}),
+		"variable": lists(table.Variable(now, false),
+			ctlapi.AppVariable{Name: "key", Sensitive: true, UpdatedAt: ago(time.Minute), UpdatedBy: "ada", Version: 2, ReadBy: []ctlapi.AppVariableReader{
+				{Kind: ctlapi.AppVariableReaderKindAction, Name: "restart"}, {Name: "web"},
+			}}),
+		"variable_with_value": lists(table.Variable(now, true),
+			ctlapi.AppVariable{Name: "key", Sensitive: true, Value: new("never shown"), UpdatedAt: ago(time.Minute)},
+			ctlapi.AppVariable{Name: "region", Value: new("eu"), UpdatedAt: ago(time.Minute)}),
+		"config": lists(table.Config(now), ctlapi.Config{ID: "cfg_1", App: hello, Number: 3, Release: three, Digest: digest, CreatedAt: ago(time.Hour), CreatedBy: "ada"}),
+		"config_item": lists(table.ConfigItem(),
+			ctlapi.ConfigItem{Component: "api", Type: "helm_chart", Dependencies: []string{"db", "net"}, BuildState: ctlapi.BuildStateSucceeded, BuildID: "bld_1",
+				Source: &ctlapi.BuildSource{Kind: "git", Repo: new("acme/app"), Directory: new("infra"), Ref: new("main")}},
+			ctlapi.ConfigItem{Component: "db", Source: &ctlapi.BuildSource{Kind: "git", Repo: new("acme/app"), Directory: new("."), Digest: new(digest)}},
+			ctlapi.ConfigItem{Component: "net", Source: &ctlapi.BuildSource{Kind: "local", Digest: new(digest)}}),
+		"build": lists(table.Build(now),
+			ctlapi.Build{ID: "bld_1", App: hello, Component: ctlapi.Ref{Name: "api"}, State: ctlapi.BuildStateFailed, Reason: "source changed", CreatedAt: ago(time.Minute),
+				StartedAt: new(ago(50 * time.Second)), FinishedAt: new(ago(8 * time.Second)), Error: new("exit\nstatus 1")},
+			ctlapi.Build{ID: "bld_2", App: hello, State: ctlapi.BuildStateQueued, CreatedAt: ago(time.Second), Wait: &ctlapi.BuildWait{Reason: "a build runner"}}),
+		"release":       lists(table.Release(now), ctlapi.Release{ID: "rel_3", App: hello, Number: 3, Config: *three, Digest: digest, CreatedAt: ago(time.Hour)}),
+		"release_item":  lists(table.ReleaseItem(), ctlapi.ReleaseItem{Component: "api", Type: "helm_chart", BuildID: "bld_1", Artifact: ctlapi.Artifact{Digest: digest}}),
+		"manifest_item": lists(table.ManifestItem(), ctlapi.ManifestItem{Kind: "script", Name: "restart", Digest: digest}),
+		"install":       lists(table.Install(now), install, alarmed, alone),
+		"status": lists(table.Status(), table.InstallStatus{Install: alarmed}, table.InstallStatus{Install: install, Workflow: &ctlapi.Workflow{
+			Kind: ctlapi.WorkflowKindDeploy, State: ctlapi.WorkflowStateWaiting, Wait: &ctlapi.Waiting{Reason: "needs a decision"},
+		}}),
+		"input": lists(table.Input(),
+			ctlapi.InputValue{Name: "key", Sensitive: true, From: ctlapi.InputValueFromSet, Value: new("never shown"), Required: true},
+			ctlapi.InputValue{Name: "other_key", Sensitive: true, From: ctlapi.InputValueFromNone},
+			ctlapi.InputValue{Name: "port", From: ctlapi.InputValueFromDefault, Value: new("80"), Type: "number"}),
+		"resource": lists(table.Resource(now),
+			ctlapi.Resource{Name: "sandbox", Kind: "sandbox", State: "live", UpdatedAt: ago(time.Hour)},
+			ctlapi.Resource{Name: "api", Kind: "component", Type: "helm_chart", State: "live", LiveRelease: three, LiveChangeID: new("chg_1"), LiveArtifactDigest: new(digest), UpdatedAt: ago(time.Minute)}),
+		"check": lists(table.Check(now), ctlapi.Check{Name: "answers", Verdict: "unhealthy", Since: ago(time.Hour), Recent: []ctlapi.CheckOutcome{{Ok: true}, {Ok: false}}}),
+		"stack": lists(table.Stack(now), ctlapi.Stack{ID: "stk_1", Kind: ctlapi.StackKindKubernetes, Version: 2, State: "active", CreatedAt: ago(time.Hour), Runner: &ctlapi.Runner{ID: "rnr_1", Online: true, State: ctlapi.RunnerStateActive}},
+			ctlapi.Stack{ID: "stk_2", Kind: ctlapi.StackKindLocal, CreatedAt: ago(time.Hour)}),
+		"workflow": lists(table.Workflow(now),
+			ctlapi.Workflow{ID: "wfl_1", Install: acme, Kind: ctlapi.WorkflowKindDeploy, PlanOnly: true, State: ctlapi.WorkflowStateWaiting, Release: three, Wait: &ctlapi.Waiting{Reason: "needs a decision"}, CreatedAt: ago(time.Minute), CreatedBy: "ada"},
+			ctlapi.Workflow{ID: "wfl_2", Install: acme, Kind: ctlapi.WorkflowKindProvision, State: ctlapi.WorkflowStateFailed, Error: new("component/api failed"), CreatedAt: ago(time.Hour)}),
+		"change": lists(table.Change(now),
+			ctlapi.ChangeSummary{ID: "chg_1", Install: acme, Resource: &ctlapi.ResourceRef{Name: "api"}, Kind: ctlapi.ChangeKindDeploy, State: ctlapi.ChangeStateProposed,
+				Counts: &ctlapi.PlanCounts{Create: 1}, EffectDigest: new(digest), CreatedAt: ago(time.Minute)},
+			ctlapi.ChangeSummary{ID: "chg_2", Install: acme, Kind: ctlapi.ChangeKindAccept, State: ctlapi.ChangeStatePreparing, CreatedAt: ago(time.Minute)}),
+		"action": lists(table.Action(now),
+			ctlapi.Action{Name: "answers", HealthCheck: true, Triggers: []ctlapi.ActionTrigger{{Type: "cron", CronSchedule: new("* * * * *")}, {Type: "post-deploy-component", Component: new("api")}},
+				LastRun: &ctlapi.ActionRun{State: "succeeded", CreatedAt: ago(time.Minute)}},
+			ctlapi.Action{Name: "restart", Description: "Restarts it."}),
+		"action_run": lists(table.ActionRun(now), ctlapi.ActionRun{ID: "arn_1", Install: acme, Action: "answers", Trigger: "cron", State: "failed", Error: new("exit status 1"), StreamID: new("str_1"), CreatedAt: ago(time.Minute)}),
+		"alarm": lists(table.Alarm(now, false), ctlapi.Alarm{ID: "alm_1", Kind: "copied_runner", Install: &acme, Cause: "two machines", About: "rnr_1", Remedy: "look", RunnerID: "rnr_1", CreatedAt: ago(time.Hour),
+			AcknowledgedAt: new(ago(time.Minute)), AcknowledgedBy: new("ada"), Reason: new("restored")}, ctlapi.Alarm{ID: "alm_2", CreatedAt: ago(time.Hour)}),
+		"org": lists(table.Org(now), ctlapi.Org{ID: "org_1", Name: "vendor", CreatedAt: ago(time.Hour)}),
+		"token": lists(table.Token(now),
+			ctlapi.Token{ID: "tok_1", Name: "ci", Account: ctlapi.Ref{Name: "ada"}, Prefix: "brt_abc", CreatedAt: ago(time.Hour), LastUsedAt: new(ago(time.Minute))},
+			ctlapi.Token{ID: "tok_2", Name: "old", ExpiresAt: new(ago(time.Minute)), CreatedAt: ago(time.Hour)},
+			ctlapi.Token{ID: "tok_3", Name: "lost", ExpiresAt: new(ago(time.Minute)), RevokedAt: new(ago(time.Minute)), CreatedAt: ago(time.Hour)}),
+		"customer": lists(table.Customer(now), ctlapi.Customer{ID: "cus_1", Name: "acme", Labels: ctlapi.Labels{"tier": "gold", "region": "eu"}, CreatedAt: ago(time.Hour)}),
+		"runner": lists(table.Runner(now),
+			ctlapi.Runner{ID: "rnr_1", Name: "acme", Kind: "install", State: ctlapi.RunnerStateActive, Online: true, Install: &acme, Slots: 5, Epoch: 7, LastSeenAt: new(ago(time.Second))},
+			ctlapi.Runner{ID: "rnr_2", Name: "builds", Problem: new("no engine")}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got strings.Builder
+			if err := print(&got); err != nil {
+				t.Fatal(err)
+			}
+			goldentest.File(t, "testdata/"+name+".txt", got.String())
+		})
+	}
+}

@@ -1,0 +1,162 @@
+package jobspec
+
+import "slices"
+
+// Kind says what a job works on, and with it which engine does.
+type Kind string
+
+// All kinds. Each has a row in Kinds.
+const (
+	KindTerraformModule    Kind = "terraform_module"
+	KindHelmChart          Kind = "helm_chart"
+	KindKubernetesManifest Kind = "kubernetes_manifest"
+	KindContainerImage     Kind = "container_image"
+	KindAction             Kind = "action"
+	// KindRelease compares the scripts of a release with those that the runner
+	// accepted before (plan), and accepts them (apply). With Destroy it accepts none
+	// any more.
+	KindRelease Kind = "release"
+)
+
+// Kinds says what there is to know of each kind. Control plane, agent and engine
+// decide by it; docs/contributing/component-type.md says how to add a row.
+var Kinds = map[Kind]KindInfo{
+	KindTerraformModule: {
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply},
+		Artifact: ArtifactFolder, HasState: true,
+		given: func(s Spec) bool { return s.TerraformModule != nil },
+	},
+	KindHelmChart: {
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun},
+		Artifact: ArtifactFolder, OnCluster: true,
+		given: func(s Spec) bool { return s.HelmChart != nil },
+	},
+	KindKubernetesManifest: {
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan, OperationApply, OperationRun},
+		Artifact: ArtifactFolder, Template: "manifest.yaml", OnCluster: true,
+		given: func(s Spec) bool { return s.KubernetesManifest != nil },
+	},
+	KindContainerImage: { // its plan has the agent keep the image; nothing is left to apply
+		Component: true, Operations: []Operation{OperationBuild, OperationPlan},
+		Artifact: ArtifactImage,
+		given:    func(s Spec) bool { return s.ContainerImage != nil },
+	},
+	KindAction: {
+		Operations: []Operation{OperationPlan, OperationApply, OperationRun},
+		given:      func(s Spec) bool { return s.Action != nil && len(s.Action.Steps) > 0 },
+	},
+	KindRelease: {
+		Operations: []Operation{OperationPlan, OperationApply}, ByAgent: true,
+		given: func(s Spec) bool { return s.Release != nil },
+	},
+}
+
+// KindInfo is what there is to know of a kind. That of a kind that is not in
+// Kinds is zero: nothing can be done with it.
+type KindInfo struct {
+	// Component: the kind is a type of component, under the same name. Its plan and
+	// its apply are about a resource, and get the artifact of its build.
+	Component bool
+	// Operations are what can be done with the kind. A runner refuses all others.
+	Operations []Operation
+	// Artifact is what a build leaves; "" where nothing is built.
+	Artifact ArtifactForm
+	// Template is the file of the artifact that is a template, "" when none is: the
+	// agent opens the sealed values that it names.
+	Template string
+	// OnCluster: plan, apply and run need a Kubernetes cluster.
+	OnCluster bool
+	// HasState: the engine keeps a state with the control plane (Terraform's HTTP
+	// backend), whose lineage and serial are part of the effect.
+	HasState bool
+	// ByAgent: the agent does the work itself, no engine is started.
+	ByAgent bool
+
+	// given says whether a spec has what the kind works from.
+	given func(Spec) bool
+}
+
+// Has says whether an operation can be done with the kind.
+func (k KindInfo) Has(o Operation) bool { return slices.Contains(k.Operations, o) }
+
+// Probe says whether runners check on their own schedule that live components of
+// the kind are ready. The check is the kind's OperationRun.
+func (k KindInfo) Probe() bool { return k.Component && k.Has(OperationRun) }
+
+// ArtifactForm says what an artifact is to the agent.
+type ArtifactForm string
+
+// All forms of artifacts.
+const (
+	ArtifactFolder ArtifactForm = "folder" // packed from out/artifact, unpacked to in/artifact
+	ArtifactImage  ArtifactForm = "image"  // an image as it is, kept for kubelets
+)
+
+// Work is what the engine of a component works from. At most one is set, by
+// Kind; its name in JSON is that of the kind.
+type Work struct {
+	TerraformModule    *TerraformModule    `json:"terraform_module,omitempty"`
+	HelmChart          *HelmChart          `json:"helm_chart,omitempty"`
+	KubernetesManifest *KubernetesManifest `json:"kubernetes_manifest,omitempty"`
+	ContainerImage     *ContainerImage     `json:"container_image,omitempty"`
+}
+
+// TerraformModule is what the Terraform engine needs. Values of Vars are
+// strings, booleans, numbers, lists or tables as in the app folder; strings may
+// be templates.
+type TerraformModule struct {
+	// TerraformVersion is an exact version or a semver range; empty takes any.
+	TerraformVersion string            `json:"terraform_version,omitempty"`
+	Vars             map[string]any    `json:"vars,omitempty"`
+	EnvVars          map[string]string `json:"env_vars,omitempty"`
+	VarFiles         []string          `json:"var_files,omitempty"` // contents, templates
+	// VarFileNames says where each of VarFiles stands in the app folder, "" for
+	// one that stands in File.
+	VarFileNames []string `json:"var_file_names,omitempty"`
+	// InstallVars are variables as HCL or JSON, a template: the install's own, which
+	// win over all others. The module must declare them.
+	InstallVars string `json:"install_vars,omitempty"`
+}
+
+// HelmChart is what the Helm engine needs. The chart itself is the artifact,
+// its dependencies inside.
+type HelmChart struct {
+	// ReleaseName is chart_name of the app folder.
+	ReleaseName string `json:"release_name"`
+	// Namespace is a template; empty means the id of the install.
+	Namespace string `json:"namespace,omitempty"`
+	// CreateNamespace makes the namespace when it is not there.
+	CreateNamespace bool `json:"create_namespace,omitempty"`
+	// StorageDriver is where Helm keeps its releases: "configmap" or "secret".
+	StorageDriver string `json:"storage_driver"`
+	// Values are paths as `helm --set` takes them, with templates as values.
+	Values map[string]string `json:"values,omitempty"`
+	// ValuesFiles are contents, templates; later ones win, Values over all.
+	ValuesFiles []string `json:"values_files,omitempty"`
+	// ValuesFileNames says where each of them stands in the app folder, "" for one
+	// that stands in File.
+	ValuesFileNames []string `json:"values_file_names,omitempty"`
+	// InstallValues are values as YAML, a template: the install's own, which win
+	// over all others.
+	InstallValues string `json:"install_values,omitempty"`
+	// TakeOwnership adopts objects that are there and belong to no release.
+	TakeOwnership bool `json:"take_ownership,omitempty"`
+}
+
+// KubernetesManifest is what the manifest engine needs. The artifact holds
+// manifest.yaml, a template of one or more objects.
+type KubernetesManifest struct {
+	// Namespace is a template; it is the one of objects that name none.
+	Namespace string `json:"namespace"`
+	// CreateNamespace makes the namespace when it is not there.
+	CreateNamespace bool `json:"create_namespace,omitempty"`
+	// ManifestName is the file of the app folder that the manifest stands in, ""
+	// when it stands in File.
+	ManifestName string `json:"manifest_name,omitempty"`
+}
+
+// ContainerImage is what is known about an image in addition to its artifact.
+type ContainerImage struct {
+	// Tag is the one that the build resolved, for people.
+	Tag string `json:"tag,omitempty"`
+}

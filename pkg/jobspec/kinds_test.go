@@ -1,0 +1,120 @@
+package jobspec_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/berth-dev/berth/pkg/jobspec"
+)
+
+// Work has a part for each type of component, under its name, and for nothing
+// else.
+func TestWorkOfEachComponentType(t *testing.T) {
+	t.Parallel()
+	parts := map[jobspec.Kind]bool{}
+	for part := range reflect.TypeFor[jobspec.Work]().Fields() {
+		name, _, _ := strings.Cut(part.Tag.Get("json"), ",")
+		parts[jobspec.Kind(name)] = true
+		if !jobspec.Kinds[jobspec.Kind(name)].Component {
+			t.Errorf("Work.%s is of %q, which is no type of component in Kinds", part.Name, name)
+		}
+	}
+	for kind, info := range jobspec.Kinds {
+		if info.Component && !parts[kind] {
+			t.Errorf("kind %s has no part in Work", kind)
+		}
+	}
+}
+
+// What a row says must fit together, and a spec without what its kind works from
+// is unfit.
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for kind, info := range jobspec.Kinds {
+		built := info.Has(jobspec.OperationBuild)
+		switch {
+		case !info.Has(jobspec.OperationPlan):
+			t.Errorf("%s cannot be planned", kind)
+		case built != (info.Artifact != ""), built != info.Component:
+			t.Errorf("%s: component %t, built %t, artifact %q", kind, info.Component, built, info.Artifact)
+		case info.Template != "" && info.Artifact != jobspec.ArtifactFolder:
+			t.Errorf("%s: template %s in an artifact of form %q", kind, info.Template, info.Artifact)
+		case info.Probe() && !info.OnCluster:
+			t.Errorf("%s is probed, and is not on a cluster", kind)
+		case info.ByAgent && info.Component:
+			t.Errorf("%s is a component that the agent deploys itself", kind)
+		}
+		err := jobspec.Spec{Kind: kind, Operation: jobspec.OperationPlan}.Validate()
+		if want := "kind " + string(kind) + " needs "; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("an empty plan of %s: %v, want %q", kind, err, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	image := jobspec.Spec{
+		Version: jobspec.Version, JobID: "job_1", OrgID: "org_1", InstallID: "ins_1", TimeoutSeconds: 1,
+		Kind: jobspec.KindContainerImage, Operation: jobspec.OperationPlan, ChangeID: "chg_1",
+		Resource: &jobspec.Resource{ID: "res_1", Kind: "component", Name: "web"}, Artifact: &jobspec.Artifact{},
+		Work: jobspec.Work{ContainerImage: &jobspec.ContainerImage{}},
+	}
+	for _, tt := range []struct {
+		name string
+		edit func(*jobspec.Spec)
+		want []string // what is said of it, in this order
+	}{
+		{"a plan", func(*jobspec.Spec) {}, nil},
+		{"nothing of what every job has", func(s *jobspec.Spec) { s.Version, s.OrgID, s.TimeoutSeconds = 9, "", 0 },
+			[]string{"version is 9, this runner knows 1", "job_id and org_id are required", "timeout_seconds must be positive"}},
+		{"no work", func(s *jobspec.Spec) { s.Work = jobspec.Work{} }, []string{"kind container_image needs container_image"}},
+		{"work of another kind", func(s *jobspec.Spec) { s.Kind = jobspec.KindHelmChart }, []string{"kind helm_chart needs helm_chart"}},
+		{"an unknown kind", func(s *jobspec.Spec) { s.Kind, s.Resource = "vm", nil },
+			[]string{`kind "vm" is not known`, "operation plan needs resource and artifact"}},
+		{"an unknown operation", func(s *jobspec.Spec) { s.Operation = "drop" }, []string{`operation "drop" is not known`}},
+		{"a plan of nothing", func(s *jobspec.Spec) { s.ChangeID, s.Artifact = "", nil },
+			[]string{"operation plan needs change_id and install_id", "operation plan needs resource and artifact"}},
+		{"an apply of no plan", func(s *jobspec.Spec) { s.Operation = jobspec.OperationApply }, []string{"an apply needs what its plan pinned"}},
+		{"a build, which needs no work", func(s *jobspec.Spec) {
+			s.Operation, s.Work, s.BuildID, s.Source = jobspec.OperationBuild, jobspec.Work{}, "bld_1", &jobspec.Source{Push: "org/app/web"}
+		}, nil},
+		{"a build of nothing", func(s *jobspec.Spec) { s.Operation = jobspec.OperationBuild }, []string{"a build needs build_id, source and where to push"}},
+		{"a build of an action", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.BuildID, s.Source = jobspec.KindAction, jobspec.OperationBuild, "bld_1", &jobspec.Source{Push: "org/app/web"}
+		}, []string{"kind action needs action with steps"}},
+		{"a run of an image", func(s *jobspec.Spec) { s.Operation = jobspec.OperationRun }, []string{"only a read-only action runs without a plan"}},
+		{"a run of an action that writes", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.Action = jobspec.KindAction, jobspec.OperationRun, &jobspec.Action{Steps: []jobspec.ActionStep{{}}}
+		}, []string{"only a read-only action runs without a plan"}},
+		{"a check", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.Action = jobspec.KindAction, jobspec.OperationRun, &jobspec.Action{ReadOnly: true, Steps: []jobspec.ActionStep{{}}}
+		}, nil},
+		{"a probe of nothing", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.Resource, s.HelmChart = jobspec.KindHelmChart, jobspec.OperationRun, nil, &jobspec.HelmChart{}
+		}, []string{"a probe needs the resource that it looks at"}},
+		{"a release", func(s *jobspec.Spec) { s.Kind, s.Release = jobspec.KindRelease, &jobspec.Release{ID: "rel_1"} }, nil},
+		{"no release", func(s *jobspec.Spec) { s.Kind = jobspec.KindRelease }, []string{"kind release needs release"}},
+		{"a release without an id", func(s *jobspec.Spec) { s.Kind, s.Release = jobspec.KindRelease, &jobspec.Release{} },
+			[]string{"kind release needs the id of the release"}},
+		{"scripts to forget", func(s *jobspec.Spec) {
+			s.Kind, s.Destroy, s.Release = jobspec.KindRelease, true, &jobspec.Release{Scripts: []jobspec.Script{{}}}
+		}, []string{"what forgets all scripts brings none"}},
+		{"a run of a release", func(s *jobspec.Spec) {
+			s.Kind, s.Operation, s.Release = jobspec.KindRelease, jobspec.OperationRun, &jobspec.Release{ID: "rel_1"}
+		}, []string{"a release is planned and applied, nothing else", "only a read-only action runs without a plan"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			spec := image
+			tt.edit(&spec)
+			got := ""
+			if err := spec.Validate(); err != nil {
+				got = err.Error()
+			}
+			if want := strings.Join(tt.want, "\n"); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,113 @@
+package jobspec
+
+import (
+	"errors"
+	"fmt"
+)
+
+// problems collects what makes a spec unfit.
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+// Validate reports everything that makes s unfit to be worked on.
+func (s Spec) Validate() error {
+	var p problems
+	s.validateHead(&p)
+	s.validateKind(&p)
+	s.validateOperation(&p)
+	return errors.Join(p...)
+}
+
+// validateHead checks what every job has.
+func (s Spec) validateHead(p *problems) {
+	if s.Version != Version {
+		p.add("version is %d, this runner knows %d", s.Version, Version)
+	}
+	if s.JobID == "" || s.OrgID == "" {
+		p.add("job_id and org_id are required")
+	}
+	if s.TimeoutSeconds <= 0 {
+		p.add("timeout_seconds must be positive")
+	}
+}
+
+// validateKind checks that the job has what its kind works from.
+func (s Spec) validateKind(p *problems) {
+	kind, known := Kinds[s.Kind]
+	switch {
+	case !known:
+		p.add("kind %q is not known", s.Kind)
+	case kind.given(s), kind.Component && s.Operation == OperationBuild: // a build works from its source
+	case s.Kind == KindAction:
+		p.add("kind %s needs action with steps", s.Kind)
+	default:
+		p.add("kind %s needs %s", s.Kind, s.Kind)
+	}
+	if s.Kind == KindRelease {
+		s.validateRelease(p)
+	}
+	if s.overridden() && (s.Resource == nil || s.Resource.Kind != "component") {
+		p.add("install_vars and install_values are only for a component of an install")
+	}
+}
+
+// validateOperation checks that the job has what its operation needs.
+func (s Spec) validateOperation(p *problems) {
+	switch s.Operation {
+	case OperationBuild:
+		if s.Source == nil || s.Source.Push == "" || s.BuildID == "" {
+			p.add("a build needs build_id, source and where to push")
+		}
+	case OperationPlan, OperationApply:
+		s.validateChange(p)
+	case OperationRun:
+		s.validateRun(p)
+	default:
+		p.add("operation %q is not known", s.Operation)
+	}
+}
+
+// validateChange checks a plan or an apply.
+func (s Spec) validateChange(p *problems) {
+	if s.ChangeID == "" || s.InstallID == "" {
+		p.add("operation %s needs change_id and install_id", s.Operation)
+	}
+	if kind, known := Kinds[s.Kind]; (kind.Component || !known) && (s.Resource == nil || s.Artifact == nil) {
+		p.add("operation %s needs resource and artifact", s.Operation)
+	}
+	if s.Operation == OperationApply && s.Pinned == "" {
+		p.add("an apply needs what its plan pinned")
+	}
+}
+
+// validateRun checks work without a plan: a probe, or a script that only reads.
+func (s Spec) validateRun(p *problems) {
+	switch probe := Kinds[s.Kind].Probe(); {
+	case probe && s.Resource == nil:
+		p.add("a probe needs the resource that it looks at")
+	case !probe && (s.Kind != KindAction || !s.Action.readOnly()):
+		p.add("only a read-only action runs without a plan")
+	}
+}
+
+// validateRelease checks what is special about accepting a release.
+func (s Spec) validateRelease(p *problems) {
+	switch {
+	case s.Release == nil: // said before
+	case s.Destroy && len(s.Release.Scripts) > 0:
+		p.add("what forgets all scripts brings none")
+	case !s.Destroy && s.Release.ID == "":
+		p.add("kind %s needs the id of the release", s.Kind)
+	}
+	if s.Operation != OperationPlan && s.Operation != OperationApply {
+		p.add("a release is planned and applied, nothing else")
+	}
+}
+
+// overridden says whether the install says something of its own.
+func (s Spec) overridden() bool {
+	return s.TerraformModule != nil && s.TerraformModule.InstallVars != "" || s.HelmChart != nil && s.HelmChart.InstallValues != ""
+}
+
+func (a *Action) readOnly() bool { return a != nil && a.ReadOnly }
