@@ -78,7 +78,8 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 // takeRecovery keeps the recovery key that a signed request brings, unless there
 // is one: that stays, until it signs another in its place. ctl-api looks at it
 // again before it seals to it.
-func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, key *recovery.Public, signed *capsule.Envelope) error {
+func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) error {
+	key, signed := body.Recovery, body.RecoverySigned
 	if key == nil || signed == nil {
 		return nil
 	}
@@ -117,12 +118,12 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 	if err := tx.SetInstallRecoveryKey(ctx, set); err != nil {
 		return err
 	}
-	return wake(ctx, tx, nil, nil, &install)
+	return tx.WakeInstall(ctx, install)
 }
 
 // keepRecovery keeps what a session brings for a machine that takes its place.
 func keepRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) error {
-	if err := takeRecovery(ctx, tx, runner, body.Recovery, body.RecoverySigned); err != nil {
+	if err := takeRecovery(ctx, tx, runner, body); err != nil {
 		return err
 	}
 	if body.SealedSalt == nil {
@@ -142,7 +143,8 @@ func recoveryOf(row *runnerdb.InstallRecovery) *recovery.Public {
 // checkHandover decides whether a machine may take the place of another. With a
 // recovery key it needs its signature. ok is false when it may not; then, and when
 // it may without one, there is an alarm.
-func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.Enrolment, runner runnerdb.RunnerLockRow, newKey string) (ok bool, _ error) {
+func (a *API) checkHandover(ctx context.Context, tx *database.Tx, e enrolling) (ok bool, _ error) {
+	body, runner, newKey := e.body, e.runner, capsule.EncodePublicKey(e.pub)
 	if runner.InstallID == nil {
 		return true, nil
 	}
@@ -156,7 +158,8 @@ func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.E
 	}
 	key := recoveryOf(row)
 	if key == nil {
-		return true, raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+		return true, raise(ctx, tx, alarm{
+			runnerID: runner.ID, installID: runner.InstallID,
 			kind: alarmNoRecovery, subject: "machine " + newKey, detail: map[string]any{"old_machine": capsule.KeyID(old)},
 		})
 	}
@@ -175,7 +178,8 @@ func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.E
 		}
 		reason = err.Error()
 	}
-	return false, raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+	return false, raise(ctx, tx, alarm{
+		runnerID: runner.ID, installID: runner.InstallID,
 		kind: alarmHandover, subject: "machine " + newKey, detail: map[string]any{"old_machine": capsule.KeyID(old), "recovery_key": key.KeyID, "reason": reason},
 	})
 }
@@ -296,7 +300,7 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 				return moved("state")
 			}
 		}
-		return wake(ctx, tx, nil, nil, &install)
+		return tx.WakeInstall(ctx, install)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put sealed: %w", err)

@@ -56,7 +56,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 	var verdict result.Verdict
 	var state string
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Job, Attempt: req.Body.Attempt})
 		if err != nil {
 			return err
 		}
@@ -73,10 +73,10 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 			if needsPlan(at, report.Outcome) && (before.Plan == nil || before.Plan.Attempt != report.Attempt) {
 				return fault.With(fault.Newf(fault.ErrConflict, "a plan that succeeded must be handed in first"), fault.Code("plan_missing"))
 			}
-			return a.accept(ctx, tx, at, state, req.Body.Result, result.Reported{Attempt: report.Attempt, Digest: digest})
+			return a.accept(ctx, tx, at, ending{state: state, Result: req.Body.Result, Reported: result.Reported{Attempt: report.Attempt, Digest: digest}})
 		case result.Superseded:
 			late := lateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
-			return a.keepLate(ctx, tx, s, at, late)
+			return a.keepLate(ctx, tx, at, late)
 		}
 		return nil
 	})
@@ -93,39 +93,43 @@ func needsPlan(at attempt, outcome jobspec.Outcome) bool {
 	return at.Operation == string(jobspec.OperationPlan) && outcome == jobspec.OutcomeSucceeded
 }
 
+// ending is a report that ends an attempt. As JSON it is the job's result.
+type ending struct {
+	state string // of the job from now on
+	jobspec.Result
+	Reported result.Reported `json:"reported"`
+}
+
 // accept moves the job, ends the lease and wakes who waits.
-func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, state string, r jobspec.Result, reported result.Reported) error {
-	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(r.Outcome)}); err != nil {
+func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending) error {
+	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(e.Outcome)}); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
 		a.metrics.ended.Add(ctx, 1)
-		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", r.Outcome, "state", state)
+		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", e.Outcome, "state", e.state)
 	})
-	if state == "queued" {
-		body, err := json.Marshal(map[string]any{"reported": reported})
+	if e.state == "queued" {
+		body, err := json.Marshal(map[string]any{"reported": e.Reported})
 		if err != nil {
 			return err
 		}
 		tx.NotifyAfterCommit(ChannelJobs, at.RunnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
-	body, err := json.Marshal(struct {
-		jobspec.Result
-		Reported result.Reported `json:"reported"`
-	}{r, reported})
+	body, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: at.ID, State: state, Result: body, Error: optional(r.Error)})
+	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: at.ID, State: e.state, Result: body, Error: optional(e.Error)})
 	if err != nil {
 		return err
 	}
-	return wake(ctx, tx, at.WorkflowID, at.BuildID, at.InstallID)
+	return owner{at.WorkflowID, at.BuildID, at.InstallID}.wake(ctx, tx)
 }
 
 // keepLate commits the evidence; the refusal follows.
-func (a *API) keepLate(ctx context.Context, tx *database.Tx, s *session.Session, at attempt, late lateReport) error {
+func (a *API) keepLate(ctx context.Context, tx *database.Tx, at attempt, late lateReport) error {
 	body, err := json.Marshal([]lateReport{late})
 	if err != nil {
 		return err
@@ -138,7 +142,8 @@ func (a *API) keepLate(ctx context.Context, tx *database.Tx, s *session.Session,
 	if err != nil || kept == 0 {
 		return err
 	}
-	return raise(ctx, tx, s.RunnerID, optional(s.InstallID), alarm{
+	return raise(ctx, tx, alarm{
+		runnerID: at.session.RunnerID, installID: optional(at.session.InstallID),
 		kind: alarmLateResult, subject: fmt.Sprintf("%s/%d %s", at.ID, late.Attempt, late.Digest),
 		detail: map[string]any{"outcome": late.Result.Outcome, "fence": late.Fence, "job_state": at.State, "job_attempt": at.Attempt},
 	})
