@@ -48,7 +48,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 	}
 	var after logship.Head
 	var added int64
-	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
+	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row lockedStream) error {
 		head := headOf(row)
 		d, err := head.Decide(batch)
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 		case logship.Conflict:
 			return conflict(head)
 		case logship.Inside:
-			same, err := s.endsInside(ctx, tx, by.Stream, row, d.After)
+			same, err := s.endsInside(ctx, tx, row, d.After)
 			if err == nil && !same {
 				err = conflict(head)
 			}
@@ -73,7 +73,14 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
 		}
 		after, added = d.After, d.After.NextSeq-head.NextSeq
-		return s.insert(ctx, tx, by.Stream, head, d, in, len(batch.Frames))
+		body := in.Body
+		if !in.Zstd || len(d.New) != len(batch.Frames) {
+			body = s.packer.EncodeAll(d.New, nil)
+		}
+		return insert(ctx, tx, logdb.InsertLogChunkParams{
+			StreamID: row.id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
+			RawBytes: int32(len(d.New)), LostLines: lostLines(d.New), Body: body,
+		}, d.After)
 	})
 	if err != nil {
 		return logship.Head{}, err
@@ -101,27 +108,18 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 	return batch, nil
 }
 
-// insert stores the new frames of a batch as one chunk and moves the head.
-func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head logship.Head, d logship.Decision, in Packed, size int) error {
-	body := in.Body
-	if !in.Zstd || len(d.New) != size {
-		body = s.packer.EncodeAll(d.New, nil)
-	}
-	lost := lostLines(d.New)
-	err := tx.InsertLogChunk(ctx, logdb.InsertLogChunkParams{
-		StreamID: id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
-		RawBytes: int32(len(d.New)), LostLines: lost, Body: body,
-	})
-	if err != nil {
+// insert stores a chunk and moves the stream's head behind it.
+func insert(ctx context.Context, tx *database.Tx, chunk logdb.InsertLogChunkParams, after logship.Head) error {
+	if err := tx.InsertLogChunk(ctx, chunk); err != nil {
 		return fmt.Errorf("insert log chunk: %w", err)
 	}
-	err = tx.MoveLogHead(ctx, logdb.MoveLogHeadParams{
-		StreamID: id, NextSeq: d.After.NextSeq, HeadHash: d.After.Hash[:], AddedBytes: int64(len(d.New)), AddedLost: lost,
+	err := tx.MoveLogHead(ctx, logdb.MoveLogHeadParams{
+		StreamID: chunk.StreamID, NextSeq: after.NextSeq, HeadHash: after.Hash[:], AddedBytes: int64(chunk.RawBytes), AddedLost: chunk.LostLines,
 	})
 	if err != nil {
 		return fmt.Errorf("move log head: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, id)
+	tx.NotifyAfterCommit(Channel, chunk.StreamID)
 	return nil
 }
 
@@ -129,8 +127,8 @@ func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head l
 // says, at a line before the last: the hash is computed again in its chunk. A
 // chunk that retention has dropped cannot be compared; its lines were accepted
 // once, and nothing is stored, so the batch passes.
-func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, id string, row logdb.LockLogStreamRow, want logship.Head) (bool, error) {
-	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
+func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, row lockedStream, want logship.Head) (bool, error) {
+	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: row.id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
 	if err != nil {
 		return false, err
 	}
@@ -149,7 +147,7 @@ func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, id string, ro
 // Finish says the end of a stream. It may be repeated with the same end.
 func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Stream, error) {
 	var stream Stream
-	err := s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
+	err := s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row lockedStream) error {
 		head := headOf(row)
 		stored := head.NextSeq - 1
 		same := end.TotalLines == stored && end.Hash == head.Hash
@@ -177,8 +175,14 @@ func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Strea
 	return stream, err
 }
 
+// lockedStream is a stream whose row the transaction has locked.
+type lockedStream struct {
+	id string
+	logdb.LockLogStreamRow
+}
+
 // write runs fn with the stream's row locked, if the token may write to it.
-func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *database.Tx, logdb.LockLogStreamRow) error) error {
+func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *database.Tx, lockedStream) error) error {
 	return s.store.Tx(ctx, by.Org, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.LockLogStream(ctx, logdb.LockLogStreamParams{StreamID: by.Stream, TokenHash: by.TokenHash})
 		switch {
@@ -193,11 +197,11 @@ func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context,
 		case row.TokenExpired:
 			return fault.Newf(fault.ErrUnauthenticated, "the log token is not valid")
 		}
-		return fn(ctx, tx, row)
+		return fn(ctx, tx, lockedStream{by.Stream, row})
 	})
 }
 
-func headOf(row logdb.LockLogStreamRow) logship.Head {
+func headOf(row lockedStream) logship.Head {
 	return logship.Head{NextSeq: row.NextSeq, Hash: logship.Hash(row.HeadHash)}
 }
 
