@@ -49,7 +49,9 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
 	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
-		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, auth.PrincipalOf(ctx).AccountName)
+		app, ids, err := apps.Rebuild(ctx, tx, apps.RebuildRequest{
+			App: req.Body.App, Components: req.Body.Components, Actor: auth.PrincipalOf(ctx).AccountName,
+		})
 		if err != nil {
 			return "", err
 		}
@@ -77,7 +79,7 @@ func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject)
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, watch{channel: release.Channel, key: func() string { return view.App.ID }, look: look})
 	return apigen.GetBuild200JSONResponse(view), err
 }
 

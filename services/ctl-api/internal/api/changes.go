@@ -130,9 +130,7 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 		}
 	})
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
-	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {
-		return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
-	})
+	out.Jobs = convert(jobs, jobView)
 	return out, err
 }
 

@@ -97,7 +97,7 @@ func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObjec
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, release.Channel, func() string { return view.App.ID }, look)
+	err := s.wait(ctx, req.Params.Wait, watch{channel: release.Channel, key: func() string { return view.App.ID }, look: look})
 	return apigen.GetConfig200JSONResponse(view), err
 }
 

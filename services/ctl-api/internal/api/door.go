@@ -45,7 +45,7 @@ func (s *Server) confine(c *gin.Context) {
 		return
 	}
 	route := access.Routes[httpserver.OperationID(c)]
-	if err := access.Confine(ctx, s.Store, p, route, access.Target{Param: c.Param, Query: c.Query}); err != nil {
+	if err := access.Confine(ctx, s.Store, p, access.Target{Route: route, Param: c.Param, Query: c.Query}); err != nil {
 		httpserver.WriteProblem(c, err)
 	}
 }

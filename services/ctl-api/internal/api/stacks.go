@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -48,7 +49,7 @@ func (s *Server) CreateStackVersion(ctx context.Context, req apigen.CreateStackV
 		if err != nil {
 			return "", err
 		}
-		made, err := s.Stacks.Code(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
+		made, err := s.Stacks.Code(ctx, tx, stacks.EnrolRequest{Install: found, Replaces: req.Body.Replaces, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
 			return "", err
 		}
@@ -73,7 +74,7 @@ func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolment
 		if err != nil {
 			return "", err
 		}
-		made, err := s.Stacks.Enrol(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
+		made, err := s.Stacks.Enrol(ctx, tx, stacks.EnrolRequest{Install: found, Replaces: req.Body.Replaces, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
 			return "", err
 		}

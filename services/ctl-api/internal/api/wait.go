@@ -24,25 +24,33 @@ const (
 	lookAgain = 30 * time.Second
 )
 
-// wait calls look until it has seen a move, the wait is over, the caller is gone
-// or the server ends; look keeps what it saw. Without a wait it looks once. key
-// is asked after the first look, and wakes the next ones on channel.
-func (s *Server) wait(ctx context.Context, wait *string, channel string, key func() string, look func(ctx context.Context) (moved bool, err error)) error {
+// watch is what a request waits for.
+type watch struct {
+	// look keeps what it saw.
+	look func(ctx context.Context) (moved bool, err error)
+	// key is asked after the first look, and wakes the next ones on channel.
+	channel string
+	key     func() string
+}
+
+// wait looks until there was a move, the wait is over, the caller is gone or the
+// server ends. Without a wait it looks once.
+func (s *Server) wait(ctx context.Context, wait *string, w watch) error {
 	limit, err := waitOf(wait)
 	if err != nil {
 		return err
 	}
-	if moved, err := look(ctx); err != nil || limit == 0 || moved {
+	if moved, err := w.look(ctx); err != nil || limit == 0 || moved {
 		return err
 	}
-	sub := s.Listener.Subscribe(channel, key())
+	sub := s.Listener.Subscribe(w.channel, w.key())
 	defer sub.Close()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		if moved, err := look(ctx); err != nil || moved {
+		if moved, err := w.look(ctx); err != nil || moved {
 			return err
 		}
 		select {

@@ -90,7 +90,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
 	}
-	err := s.wait(ctx, req.Params.Wait, events.Channel, func() string { return req.Workflow }, look)
+	err := s.wait(ctx, req.Params.Wait, watch{channel: events.Channel, key: func() string { return req.Workflow }, look: look})
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
@@ -141,7 +141,10 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 		}
 		jobs, err := tx.JobsOfStep(ctx, &row.ID)
 		out.Jobs = convert(jobs, func(j ctldb.JobsOfStepRow) apigen.Job {
-			return jobView(j.ID, j.Operation, j.State, j.Attempt, j.QueuedAt, j.LeasedAt, j.FinishedAt, j.Error, j.StreamID)
+			return jobView(ctldb.JobsOfChangeRow{
+				ID: j.ID, Operation: j.Operation, State: j.State, Attempt: j.Attempt, QueuedAt: j.QueuedAt,
+				LeasedAt: j.LeasedAt, FinishedAt: j.FinishedAt, Error: j.Error, StreamID: j.StreamID,
+			})
 		})
 		return err
 	})
@@ -254,13 +257,13 @@ func resourceRef(r ctldb.Resource) *apigen.ResourceRef {
 	return &apigen.ResourceRef{ID: r.ID, Kind: apigen.ResourceRefKind(r.Kind), Name: r.Name}
 }
 
-func jobView(id, operation, state string, attempt int32, queued time.Time, leased, finished *time.Time, errText, stream string) apigen.Job {
+func jobView(row ctldb.JobsOfChangeRow) apigen.Job {
 	j := apigen.Job{
-		ID: id, Operation: operation, State: apigen.JobState(state), Attempt: int(attempt), QueuedAt: queued,
-		StartedAt: leased, FinishedAt: finished, Error: optional.Of(errText), StreamIds: []string{},
+		ID: row.ID, Operation: row.Operation, State: apigen.JobState(row.State), Attempt: int(row.Attempt), QueuedAt: row.QueuedAt,
+		StartedAt: row.LeasedAt, FinishedAt: row.FinishedAt, Error: optional.Of(row.Error), StreamIds: []string{},
 	}
-	if stream != "" {
-		j.StreamIds = append(j.StreamIds, stream)
+	if row.StreamID != "" {
+		j.StreamIds = append(j.StreamIds, row.StreamID)
 	}
 	return j
 }

@@ -293,18 +293,20 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 
 // release makes the release of a config whose builds are all there.
 func (s *syncing) release(ctx context.Context) (ctldb.Release, error) {
-	config := *s.out.Config
-	if !s.out.Created { // what stands in it was decided by an earlier sync
-		made, _, err := makeRelease(ctx, s.tx, config, release.BySync, nil)
-		return made, err
+	draft := draftOf(*s.out.Config, release.BySync)
+	if s.out.Created {
+		for _, it := range s.out.Decision.Items {
+			draft.Items = append(draft.Items, release.Item{
+				ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
+			})
+		}
+	} else { // what stands in it was decided by an earlier sync
+		var err error
+		if draft.Items, err = lockItems(ctx, s.tx, *s.out.Config, nil); err != nil {
+			return ctldb.Release{}, err
+		}
 	}
-	var items []release.Item
-	for _, it := range s.out.Decision.Items {
-		items = append(items, release.Item{
-			ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
-		})
-	}
-	made, _, err := release.Make(ctx, s.tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, release.BySync, items)
+	made, _, err := release.Make(ctx, s.tx.Tx, draft)
 	return ctldb.Release(made), err
 }
 

@@ -26,6 +26,7 @@ type Inputs struct {
 type Change struct {
 	Set   Values
 	Unset []string
+	Actor string // who makes it
 }
 
 // Apply checks a change against the inputs that an app defines and makes it.

@@ -22,8 +22,8 @@ type NewCode struct {
 
 // Code makes a version of a kubernetes stack and the code with which the
 // customer applies it. The versions and secrets before it become worthless.
-// When a machine has enrolled already, replaces must say that it is gone.
-func (s *Service) Code(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewCode, error) {
+func (s *Service) Code(ctx context.Context, tx *database.Tx, req EnrolRequest) (NewCode, error) {
+	install := req.Install
 	if install.StackKind != KindKubernetes {
 		return NewCode{}, fault.With(fault.Newf(fault.ErrConflict, "install %s has the stack %q, which takes no code", install.Name, install.StackKind),
 			fault.Code("stack_without_code"), fault.Remedy("make an install with the stack %q", KindKubernetes))
@@ -31,7 +31,7 @@ func (s *Service) Code(ctx context.Context, tx *database.Tx, install ctldb.Insta
 	if s.PublicURL == "" {
 		return NewCode{}, noPublicURL()
 	}
-	enrolment, err := s.Enrol(ctx, tx, install, replaces, actor)
+	enrolment, err := s.Enrol(ctx, tx, req)
 	if err != nil {
 		return NewCode{}, err
 	}

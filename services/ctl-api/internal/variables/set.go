@@ -28,7 +28,7 @@ const (
 // nameFormat is what a template reaches by a dot. The table holds to it too.
 var nameFormat = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// Variable is what Set sets.
+// Variable is a variable as it is to be.
 type Variable struct {
 	Name      string
 	Value     string
@@ -60,9 +60,17 @@ type sealer interface {
 	Open(purpose seal.Purpose, sealed []byte) ([]byte, error)
 }
 
+// SetRequest asks for a variable of an app to be set.
+type SetRequest struct {
+	AppID    string
+	Variable Variable
+	Actor    string
+}
+
 // Set sets a variable of an app and wakes its installs. One that is like that
 // already stays as it is: changed is false.
-func Set(ctx context.Context, tx *database.Tx, ring sealer, appID string, v Variable, actor string) (row ctldb.AppVariable, changed bool, err error) {
+func Set(ctx context.Context, tx *database.Tx, ring sealer, req SetRequest) (row ctldb.AppVariable, changed bool, err error) {
+	appID, v := req.AppID, req.Variable
 	if err := v.check(); err != nil {
 		return row, false, err
 	}
@@ -88,7 +96,7 @@ func Set(ctx context.Context, tx *database.Tx, ring sealer, appID string, v Vari
 		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app has at most %d variables, of %d KiB together", maxVariables, maxTotalBytes>>10),
 			fault.Code("too_many_variables"), fault.Remedy("delete some, or put what is large into files of the app folder"))
 	}
-	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: actor}
+	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: req.Actor}
 	if v.Sensitive {
 		if set.Sealed, err = sealValue(ring, tx.OrgID(), appID, v); err != nil {
 			return row, false, err
