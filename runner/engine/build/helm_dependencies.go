@@ -87,7 +87,7 @@ func (p *packer) dependency(ctx context.Context, c *chart.Chart, dep *chart.Depe
 		source = filepath.Join(from, filepath.FromSlash(local))
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no directory %q beside the chart in the source", local)
+		return fmt.Errorf("there is no directory %q next to the chart in the source", local)
 	}
 	if err := inside(p.tree.root, source); err != nil {
 		return fmt.Errorf("%q: %w", local, err)

@@ -32,7 +32,7 @@ func Confine(ctx context.Context, st *database.Store, p auth.Principal, target T
 	ref := ""
 	if route.Where == WhereFilter {
 		if ref = target.Query("install"); ref == "" {
-			return fault.With(fault.Newf(fault.ErrForbidden, "your rights are limited to some installs"), fault.Remedy("name one of them: ?install="))
+			return fault.With(fault.Newf(fault.ErrForbidden, "your access is limited to certain installs"), fault.Remedy("name one of them: ?install="))
 		}
 	} else {
 		ref = target.Param(route.Where.ParamOf())

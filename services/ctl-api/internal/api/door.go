@@ -57,7 +57,7 @@ func (s *Server) checkOrg(ctx context.Context, named string) error {
 	return s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		org, err := tx.GetOrg(ctx)
 		if err == nil && org.Name != named {
-			return fault.Newf(fault.ErrNotFound, "the token opens no org %q", named)
+			return fault.Newf(fault.ErrNotFound, "this token has no access to org %q", named)
 		}
 		return err
 	})

@@ -96,7 +96,7 @@ func stackView(v ctldb.StackVersion) apigen.Stack {
 		CreatedAt: v.CreatedAt, ExpiresAt: v.ExpiresAt, PhonedHomeAt: v.PhonedHomeAt,
 	}
 	if v.State == "pending" {
-		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "whoever applies the stack", Deadline: v.ExpiresAt}
+		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "the person applying the stack", Deadline: v.ExpiresAt}
 	}
 	return view
 }

@@ -44,7 +44,7 @@ func lockItems(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow,
 		items = append(items, it)
 	}
 	for _, b := range chosen {
-		return nil, fault.Newf(fault.ErrInvalid, "build %s is of a component that config %d does not have", b.ID, config.Number)
+		return nil, fault.Newf(fault.ErrInvalid, "build %s is for a component that config %d does not have", b.ID, config.Number)
 	}
 	return items, nil
 }
@@ -61,7 +61,7 @@ func chosenBuilds(ctx context.Context, tx *database.Tx, appID string, ids []stri
 		}
 		b := rows[0].Build
 		if _, twice := chosen[b.ComponentID]; twice {
-			return nil, fault.Newf(fault.ErrInvalid, "two builds are of component %q", rows[0].ComponentName)
+			return nil, fault.Newf(fault.ErrInvalid, "two of the builds are for component %q", rows[0].ComponentName)
 		}
 		chosen[b.ComponentID] = b
 	}

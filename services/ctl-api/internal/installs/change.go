@@ -121,7 +121,7 @@ func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string)
 		return err
 	}
 	if open > 0 {
-		return fault.With(fault.Newf(fault.ErrConflict, "install %s has a workflow that is not finished", install.Name), fault.Code("workflow_open"),
+		return fault.With(fault.Newf(fault.ErrConflict, "install %s has an unfinished workflow", install.Name), fault.Code("workflow_open"),
 			fault.Remedy("wait for it or cancel it"))
 	}
 	if err := tx.ForgetInstall(ctx, install.ID); err != nil {

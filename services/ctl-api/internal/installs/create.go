@@ -194,7 +194,7 @@ func FindRelease(ctx context.Context, tx *database.Tx, app ctldb.App, ref string
 	switch {
 	case errors.Is(err, fault.ErrNotFound) && ref == "":
 		return release, fault.With(fault.Newf(fault.ErrNotFound, "app %s has no release yet", app.Name), fault.Code("no_release"),
-			fault.Remedy("sync it, and wait until its builds have succeeded"))
+			fault.Remedy("sync the app and wait for its builds to succeed"))
 	case errors.Is(err, fault.ErrNotFound):
 		return release, fault.Newf(fault.ErrNotFound, "app %s has no release %q", app.Name, ref)
 	}
@@ -216,7 +216,7 @@ func customerFor(ctx context.Context, tx *database.Tx, ref string, create bool) 
 		return tx.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: id.New(id.Customer), Name: ref, Labels: json.RawMessage(`{}`)})
 	case errors.Is(err, fault.ErrNotFound):
 		return customer, fault.With(fault.Newf(fault.ErrNotFound, "there is no customer %q", ref), fault.Code("customer_not_found"),
-			fault.Remedy("add the customer first, or ask for it with create_customer"))
+			fault.Remedy("add the customer first, or set create_customer"))
 	}
 	return customer, err
 }

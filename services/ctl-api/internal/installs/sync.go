@@ -60,7 +60,7 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	}
 	out := Synced{App: app}
 	if out.Decisions, err = Plan(&config.app, present, req.Wanted); err != nil {
-		return out, fault.With(err, fault.Remedy("mend what is declared; an input that is new in the app is known once `berth sync` has made its release"))
+		return out, fault.With(err, fault.Remedy("fix the install files; an input that is new in the app can be set once `berth sync` has made a release with it"))
 	}
 	if err := s.checkStacks(out.Decisions); err != nil {
 		return out, err
@@ -68,8 +68,8 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	out.Version = planVersion(config.id, out.Decisions)
 	// A repeat of a request whose answer was lost finds nothing left to do.
 	if req.Version != "" && req.Version != out.Version && out.Changed() {
-		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or its inputs, were changed meanwhile", app.Name), fault.Code("precondition_failed"),
-			fault.Remedy("look at the plan again"))
+		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or the app's inputs, have changed since this plan was made", app.Name), fault.Code("precondition_failed"),
+			fault.Remedy("review the new plan"))
 	}
 	if req.DryRun {
 		return out, nil

@@ -115,8 +115,8 @@ func (s *Service) Enrol(ctx context.Context, tx *database.Tx, req EnrolRequest) 
 		return NewEnrolment{}, err
 	}
 	if runner.PublicKey != nil && !req.Replaces {
-		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "a machine is the runner of install %s already", install.Name), fault.Code("already_enrolled"),
-			fault.Remedy("if that machine is gone, say so with replaces: what it was doing then counts as uncertain"))
+		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "install %s already has a machine as its runner", install.Name), fault.Code("already_enrolled"),
+			fault.Remedy("if that machine is gone, set replaces: what it was doing then counts as uncertain"))
 	}
 	if err := tx.ExpireEnrolments(ctx, runner.ID); err != nil {
 		return NewEnrolment{}, err

@@ -39,11 +39,11 @@ type Variable struct {
 func (v Variable) check() error {
 	var faults []fault.FieldError
 	if !nameFormat.MatchString(v.Name) {
-		return fault.With(fault.Newf(fault.ErrInvalid, "%q cannot be the name of a variable: templates read it as .nuon.app.variables.<name>", v.Name),
+		return fault.With(fault.Newf(fault.ErrInvalid, "%q is not a valid name for a variable: templates read it as .nuon.app.variables.<name>", v.Name),
 			fault.Code("variable_invalid"), fault.Remedy("use letters, digits and underscores, no digit first, at most 128"))
 	}
 	if n := len(v.Value); n > MaxValueBytes {
-		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "too_long", Detail: fmt.Sprintf("is %d bytes long; %d are the most", n, MaxValueBytes)})
+		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "too_long", Detail: fmt.Sprintf("is %d bytes long; the limit is %d", n, MaxValueBytes)})
 	}
 	if !utf8.ValidString(v.Value) || strings.ContainsRune(v.Value, 0) {
 		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "not_text", Detail: "is not text: it has a zero byte or is not UTF-8"})
@@ -93,8 +93,8 @@ func Set(ctx context.Context, tx *database.Tx, ring sealer, req SetRequest) (row
 		total += len(optional.Value(other.Value)) + len(other.Sealed)
 	}
 	if count > maxVariables || total > maxTotalBytes {
-		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app has at most %d variables, of %d KiB together", maxVariables, maxTotalBytes>>10),
-			fault.Code("too_many_variables"), fault.Remedy("delete some, or put what is large into files of the app folder"))
+		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app can have at most %d variables, %d KiB in total", maxVariables, maxTotalBytes>>10),
+			fault.Code("too_many_variables"), fault.Remedy("delete some, or move large values into files in the app folder"))
 	}
 	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: req.Actor}
 	if v.Sensitive {
@@ -150,7 +150,7 @@ func Get(ctx context.Context, tx *database.Tx, app ctldb.App, name string) (ctld
 func lockApp(ctx context.Context, tx *database.Tx, appID string) error {
 	app, err := tx.LockApp(ctx, appID)
 	if err == nil && app.DeletedAt != nil {
-		err = fault.Newf(fault.ErrConflict, "app %q was deleted meanwhile", app.Name)
+		err = fault.Newf(fault.ErrConflict, "app %q has been deleted", app.Name)
 	}
 	return err
 }

@@ -88,7 +88,7 @@ func waitingReason(step ctldb.Step) Reason {
 	case "stack":
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack INSTALL --new` prints how"
 	case "runner":
-		r.Reason, r.Unblock = "the install's runner has not come yet", "start the runner, or see its log"
+		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
 	default:
 		r.Reason = optional.Value(step.WaitReason)
 	}
@@ -118,7 +118,7 @@ func (in WhyInput) runningReason(step ctldb.Step) Reason {
 			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
 		case in.offline():
 			r.Reason = fmt.Sprintf("its %s is queued and the runner is not heard of", j.Operation)
-			r.Unblock = "start the runner, or see its log"
+			r.Unblock = "start the runner, or read its log"
 		default:
 			r.Reason = fmt.Sprintf("its %s is queued for the runner", j.Operation)
 		}

@@ -59,7 +59,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 		case logship.Duplicate:
 			return nil
 		case logship.Gap:
-			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("the batch begins at line %d, line %d comes next", batch.FirstSeq, head.NextSeq), Head: head}
+			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("the batch begins at line %d, but line %d comes next", batch.FirstSeq, head.NextSeq), Head: head}
 		case logship.Conflict:
 			return conflict(head)
 		case logship.Inside:
@@ -95,7 +95,7 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 	if in.Zstd {
 		frames, err := s.unpacker.DecodeAll(in.Body, nil)
 		if err != nil {
-			return batch, fault.Wrap(fault.ErrInvalid, err, "the body is not the zstd of at most %d bytes of frames", logship.MaxBatch)
+			return batch, fault.Wrap(fault.ErrInvalid, err, "the body is not zstd, or holds more than %d bytes of frames", logship.MaxBatch)
 		}
 		batch.Frames = frames
 	}
@@ -103,7 +103,7 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 	case len(batch.Frames) == 0:
 		return batch, fault.Newf(fault.ErrInvalid, "the batch has no frames")
 	case len(batch.Frames) > logship.MaxBatch:
-		return batch, fault.Newf(fault.ErrTooLarge, "the batch has %d bytes of frames, at most %d are taken", len(batch.Frames), logship.MaxBatch)
+		return batch, fault.Newf(fault.ErrTooLarge, "the batch has %d bytes of frames; the limit is %d", len(batch.Frames), logship.MaxBatch)
 	}
 	return batch, nil
 }
@@ -192,7 +192,7 @@ func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context,
 			return fmt.Errorf("lock log stream: %w", err)
 		case row.TokenRevoked || row.State == "closed":
 			return fault.With(
-				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; its lines are not taken any more"),
+				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; it accepts no more lines"),
 				fault.Code(logship.CodeClosed))
 		case row.TokenExpired:
 			return fault.Newf(fault.ErrUnauthenticated, "the log token is not valid")
@@ -206,7 +206,7 @@ func headOf(row lockedStream) logship.Head {
 }
 
 func conflict(head logship.Head) error {
-	return &HeadError{Code: logship.CodeConflict, Detail: "the stream has other lines under these numbers", Head: head}
+	return &HeadError{Code: logship.CodeConflict, Detail: "the stream already has different lines with these numbers", Head: head}
 }
 
 // lostLines sums what the records of the agent say about dropped lines.

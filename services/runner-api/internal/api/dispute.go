@@ -34,7 +34,7 @@ func (a *API) judgeOpening(ctx context.Context, tx *database.Tx, runner runnerdb
 	verdict := session.Judge(last, asked)
 	switch verdict {
 	case session.Over:
-		return found, fault.With(fault.Newf(fault.ErrConflict, "the session that is asked for is over, or in use"),
+		return found, fault.With(fault.Newf(fault.ErrConflict, "the requested session is over, or in use"),
 			fault.Code("opening_over"), fault.Remedy("ask for another one"))
 	case session.Same:
 		found.sameAs = sessionID

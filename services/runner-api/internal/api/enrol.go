@@ -205,12 +205,12 @@ func enrolmentRefused(d enrol.Decision) error {
 	case enrol.RefuseBound:
 		return refuse("enrolment_bound", "find out who used it; then make a new enrolment secret", "the enrolment secret was used with another key")
 	case enrol.RefuseEnrolled:
-		return refuse("runner_enrolled", "let the customer consent to a replacement", "the runner is enrolled on another machine")
+		return refuse("runner_enrolled", "ask the customer to consent to a replacement", "the runner is enrolled on another machine")
 	case enrol.RefuseSuperseded:
-		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has taken the place of this one")
+		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has replaced this one")
 	case enrol.RefuseHandover:
 		return refuse("handover_required", "sign the handover with the customer's recovery key: berth-runner replace --recovery FILE",
-			"the customer's recovery key has not signed that this machine takes the place of the one before")
+			"the customer's recovery key has not signed for this machine to replace the one before")
 	case enrol.RefuseRevoked:
 		return refuse("runner_revoked", "create a new runner", "the runner was revoked")
 	}

@@ -61,7 +61,7 @@ func (a *API) LockState(ctx context.Context, req apigen.LockStateRequestObject) 
 func mayLock(at attempt, fence int64) error {
 	switch {
 	case !at.Mutates || at.Fence == nil:
-		return fault.With(fault.Newf(fault.ErrForbidden, "a job of operation %s does not lock", at.Operation), fault.Code("not_mutating"))
+		return fault.With(fault.Newf(fault.ErrForbidden, "a job with operation %s cannot lock", at.Operation), fault.Code("not_mutating"))
 	case !at.open() || at.superseded():
 		return errSuperseded("attempt %d of the job is over", at.number)
 	case fence != *at.Fence:

@@ -62,7 +62,7 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan storedPlan) 
 		if string(known) == string(body) {
 			return nil // a lost reply
 		}
-		return fault.With(fault.Newf(fault.ErrConflict, "this attempt has handed in another plan"), fault.Code("plan_differs"))
+		return fault.With(fault.Newf(fault.ErrConflict, "this attempt has already handed in a different plan"), fault.Code("plan_differs"))
 	}
 	if !at.open() {
 		return errSuperseded("attempt %d of the job is over", plan.Attempt)
@@ -77,7 +77,7 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan storedPlan) 
 // effect on something else than they look at.
 func checkPlan(at attempt, plan storedPlan) error {
 	if at.Operation != string(jobspec.OperationPlan) {
-		return fault.Newf(fault.ErrInvalid, "a job of operation %s has no plan", at.Operation)
+		return fault.Newf(fault.ErrInvalid, "a job with operation %s has no plan", at.Operation)
 	}
 	var wrong []fault.FieldError
 	check := func(pointer, got, want string) {

@@ -45,11 +45,11 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 			if err := enrolmentRefused(decision); err != nil {
 				return err
 			}
-			return fault.With(fault.Newf(fault.ErrConflict, "this enrolment replaces no machine"), fault.Code("nothing_to_replace"),
+			return fault.With(fault.Newf(fault.ErrConflict, "this enrolment does not replace a machine"), fault.Code("nothing_to_replace"),
 				fault.Remedy("start the runner without a handover"))
 		}
 		if runner.InstallID == nil || runner.PublicKey == nil {
-			return fault.Newf(fault.ErrConflict, "only the runner of an install is handed over")
+			return fault.Newf(fault.ErrConflict, "only an install's runner can be handed over")
 		}
 		old, err := capsule.ParsePublicKey(*runner.PublicKey)
 		if err != nil {
@@ -109,8 +109,8 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 	case *known == *key:
 		return nil
 	default:
-		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has another recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
-			fault.Remedy("let the present recovery key sign the new one: berth-runner recovery new --replace FILE"))
+		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has a different recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
+			fault.Remedy("sign the new recovery key with the current one: berth-runner recovery new --replace FILE"))
 		if err := recovery.VerifyChange(*known, *signed, tx.OrgID(), install, *key); err != nil {
 			return refused
 		}
@@ -275,7 +275,7 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 		return nil, err
 	}
 	moved := func(what string) error {
-		return fault.With(fault.Newf(fault.ErrConflict, "the %s is not the one that was read, or more than its sealing differs", what),
+		return fault.With(fault.Newf(fault.ErrConflict, "the %s has changed since it was read, or more than its sealing differs", what),
 			fault.Code("sealed_moved"), fault.Remedy("read it again"))
 	}
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {

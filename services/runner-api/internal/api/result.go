@@ -39,7 +39,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 		return nil, err
 	}
 	if req.Body.Result.JobID != req.Job || req.Body.Result.Attempt != req.Body.Attempt {
-		return nil, fault.Newf(fault.ErrInvalid, "the result is of another job or attempt than the report")
+		return nil, fault.Newf(fault.ErrInvalid, "the result is for a different job or attempt than the report")
 	}
 	reported := req.Body.Result
 	err = dated.Check(time.Now(), dated.Time{Pointer: "/result/started_at", At: reported.StartedAt},
@@ -71,7 +71,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 		switch verdict {
 		case result.Accepted:
 			if needsPlan(at, report.Outcome) && (before.Plan == nil || before.Plan.Attempt != report.Attempt) {
-				return fault.With(fault.Newf(fault.ErrConflict, "a plan that succeeded must be handed in first"), fault.Code("plan_missing"))
+				return fault.With(fault.Newf(fault.ErrConflict, "hand in the plan before reporting that it succeeded"), fault.Code("plan_missing"))
 			}
 			return a.accept(ctx, tx, at, ending{state: state, Result: req.Body.Result, Reported: result.Reported{Attempt: report.Attempt, Digest: digest}})
 		case result.Superseded:

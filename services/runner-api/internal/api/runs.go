@@ -67,7 +67,7 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen
 	}
 	if !known {
 		return stored, fault.With(fault.Newf(fault.ErrInvalid, "no settings of this install schedule %q", r.Action),
-			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is in no settings that were good at that time"}))
+			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is not in any settings that were in force at that time"}))
 	}
 	err = tx.RunnerAddRun(ctx, runnerdb.RunnerAddRunParams{
 		ID: req.Run, InstallID: s.InstallID, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
@@ -87,7 +87,7 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen
 	case run.Replayed:
 		return stored, nil
 	case run.Finished:
-		return stored, fault.With(fault.Newf(fault.ErrConflict, "this run has ended as %s", stored.State), fault.Code("run_finished"))
+		return stored, fault.With(fault.Newf(fault.ErrConflict, "this run has already ended as %s", stored.State), fault.Code("run_finished"))
 	}
 	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
 		return stored, err

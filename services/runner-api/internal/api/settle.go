@@ -95,12 +95,12 @@ func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state stri
 		result.Outcome, state = jobspec.OutcomeCancelled, "cancelled"
 	case session.Exhausted:
 		result.Outcome, state = jobspec.OutcomeFailed, "failed"
-		result.Error = fmt.Sprintf("the runner died %d times while it worked on this", row.Attempt)
-		result.Remedy = "look at the runner's own log and at the resources of its machine"
+		result.Error = fmt.Sprintf("the runner died %d times while working on this", row.Attempt)
+		result.Remedy = "check the runner's own log, and whether its machine has enough memory and disk"
 	default:
 		result.Outcome, state = jobspec.OutcomeUncertain, "failed"
-		result.Error = "the runner died while it worked on this; an effect may have happened"
-		result.Remedy = "a new plan shows what is there"
+		result.Error = "the runner died while working on this; it may have changed something"
+		result.Remedy = "make a new plan to see what is there"
 	}
 	return state, result
 }

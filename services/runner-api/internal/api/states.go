@@ -101,7 +101,7 @@ func (a *API) PutState(ctx context.Context, req apigen.PutStateRequestObject) (a
 	a.metrics.orphaned.Add(ctx, 1)
 	a.log.WarnContext(ctx, "state refused and kept", "org_id", s.OrgID, "runner_id", s.RunnerID, "job_id", req.Body.JobID,
 		"attempt", req.Body.Attempt, "resource_id", req.Resource, "state_id", stateID, "reason", reason)
-	remedy := "stop this attempt; a new plan shows what is there"
+	remedy := "stop this attempt; make a new plan to see what is there"
 	return apigen.PutState409ApplicationProblemPlusJSONResponse{
 		Type: "about:blank", Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict,
 		Code: "state_refused", Detail: &reason, Remedy: &remedy, StateID: stateID,
