@@ -58,11 +58,13 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 func TestChangedFieldChangesOneDigest(t *testing.T) {
 	t.Parallel()
 	empty := func() *appconfig.Component {
-		return &appconfig.Component{
-			TerraformModule: &appconfig.TerraformModule{}, HelmChart: &appconfig.HelmChart{},
-			KubernetesManifest: &appconfig.KubernetesManifest{}, ContainerImage: &appconfig.ContainerImage{},
-			DockerBuild: &appconfig.DockerBuild{}, Pulumi: &appconfig.Pulumi{}, Job: &appconfig.Job{},
+		var c appconfig.Component
+		for i := range reflect.TypeFor[appconfig.Component]().NumField() {
+			if f := reflect.TypeFor[appconfig.Component]().Field(i); f.Tag.Get("digest") == "inside" {
+				reflect.ValueOf(&c).Elem().Field(i).Set(reflect.New(f.Type.Elem()))
+			}
 		}
+		return &c
 	}
 	zero := empty()
 	check := func(name, tag string, changed *appconfig.Component) {

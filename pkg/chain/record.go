@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
@@ -144,46 +145,61 @@ func ParseRecord(raw []byte) (Record, error) {
 	return stored.Record, stored.validate()
 }
 
-// validate checks what a record must have by its kind.
+// validate checks what a record must have, and must not have, by its kind.
 func (r Record) validate() error {
-	bad := func(text string) error { return fmt.Errorf("%w: %s", ErrInvalid, text) }
+	problem := cmp.Or(r.missing(), r.misplaced())
+	if problem == "" && (r.What == "" || r.Actor == "") {
+		problem = "actor and what are needed"
+	}
+	if problem != "" {
+		return fmt.Errorf("%w: %s", ErrInvalid, problem)
+	}
+	return nil
+}
+
+// missing says what a record of its kind lacks, "" when it has all.
+func (r Record) missing() string {
 	switch r.Kind {
 	case Intent:
 		if r.Effect == "" {
-			return bad("an intent needs an effect")
+			return "an intent needs an effect"
 		}
 	case Outcome:
 		if r.Intent < 1 || r.Intent >= r.Seq {
-			return bad("an outcome names an earlier intent")
+			return "an outcome names an earlier intent"
 		}
 		if r.Result == "" {
-			return bad("an outcome needs a result")
+			return "an outcome needs a result"
 		}
 	case Anchor:
 		if r.Anchored == nil || r.Anchored.Chain == r.Chain {
-			return bad("an anchor carries the head of another chain")
+			return "an anchor carries the head of another chain"
 		}
 	case Event:
+		if r.Accepted != nil && r.Accepted.Reason == "" {
+			return "a decision needs a reason"
+		}
 	default:
-		return bad(fmt.Sprintf("unknown kind %.40q", r.Kind))
+		return fmt.Sprintf("unknown kind %.40q", r.Kind)
 	}
+	return ""
+}
+
+// misplaced says what only records of another kind may carry, "" for nothing.
+func (r Record) misplaced() string {
 	switch {
 	case r.Kind != Outcome && r.Intent != 0:
-		return bad("only an outcome names an intent")
+		return "only an outcome names an intent"
 	case r.Kind != Anchor && r.Anchored != nil:
-		return bad("only an anchor carries a head")
+		return "only an anchor carries a head"
 	case r.Kind != Event && r.Accepted != nil:
-		return bad("only an event carries a decision")
-	case r.Accepted != nil && r.Accepted.Reason == "":
-		return bad("a decision needs a reason")
+		return "only an event carries a decision"
 	case r.Kind != Event && (r.Keys != nil || r.Handover != nil):
-		return bad("only an event names keys or carries a handover")
+		return "only an event names keys or carries a handover"
 	case r.Kind != Intent && r.Kind != Outcome && r.Scripts != nil:
-		return bad("only an intent or an outcome names scripts")
-	case r.What == "" || r.Actor == "":
-		return bad("actor and what are needed")
+		return "only an intent or an outcome names scripts"
 	}
-	return nil
+	return ""
 }
 
 func (s Signer) keyID() string {

@@ -178,12 +178,14 @@ const (
 	ChangeStateExecuting  ChangeState = "executing"
 	ChangeStateFailed     ChangeState = "failed"
 	ChangeStateNoChange   ChangeState = "no_change"
+	ChangeStatePlanned    ChangeState = "planned"
 	ChangeStatePreparing  ChangeState = "preparing"
 	ChangeStateProposed   ChangeState = "proposed"
 	ChangeStateRefused    ChangeState = "refused"
 	ChangeStateStale      ChangeState = "stale"
 	ChangeStateSuperseded ChangeState = "superseded"
 	ChangeStateUncertain  ChangeState = "uncertain"
+	ChangeStateWithdrawn  ChangeState = "withdrawn"
 )
 
 // Valid indicates whether the value is a known member of the ChangeState enum.
@@ -201,6 +203,8 @@ func (e ChangeState) Valid() bool {
 		return true
 	case ChangeStateNoChange:
 		return true
+	case ChangeStatePlanned:
+		return true
 	case ChangeStatePreparing:
 		return true
 	case ChangeStateProposed:
@@ -212,6 +216,8 @@ func (e ChangeState) Valid() bool {
 	case ChangeStateSuperseded:
 		return true
 	case ChangeStateUncertain:
+		return true
+	case ChangeStateWithdrawn:
 		return true
 	default:
 		return false
@@ -1660,7 +1666,9 @@ type Change struct {
 	// State - `preparing`: being planned; `proposed`: waits for a decision;
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
+	// - `planned`: its workflow only shows plans, so it ends here;
 	// - `superseded`: a newer change of the same resource took its place;
+	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
 	// - `refused`: the runner would not do it, and says which field differs;
@@ -1688,7 +1696,9 @@ type ChangePage struct {
 // ChangeState - `preparing`: being planned; `proposed`: waits for a decision;
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
+//   - `planned`: its workflow only shows plans, so it ends here;
 //   - `superseded`: a newer change of the same resource took its place;
+//   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
 //   - `refused`: the runner would not do it, and says which field differs;
@@ -1725,7 +1735,9 @@ type ChangeSummary struct {
 	// State - `preparing`: being planned; `proposed`: waits for a decision;
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
+	// - `planned`: its workflow only shows plans, so it ends here;
 	// - `superseded`: a newer change of the same resource took its place;
+	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
 	// - `refused`: the runner would not do it, and says which field differs;

@@ -50,7 +50,7 @@ func (a *agent) admit() error {
 		return fmt.Errorf("%w: the code is for install %s (%s), and %s belongs to the runner of %s: give each install a volume of its own",
 			ErrEnrolment, code.Install, code.InstallID, a.cfg.Data, runner.InstallID)
 	case !enrolled && code.Expired(a.cfg.Now()):
-		return fmt.Errorf("%w: the code was good until %s: ask for a new one", ErrEnrolment, code.ExpiresAt.Format("2006-01-02 15:04 MST"))
+		return fmt.Errorf("%w: the code expired at %s: ask for a new one", ErrEnrolment, code.ExpiresAt.Format("2006-01-02 15:04 MST"))
 	}
 	var before datadir.Trust // the recovery key comes from the customer, not with a code
 	if _, err := datadir.ReadJSON(a.dir.Trust(), &before); err != nil {

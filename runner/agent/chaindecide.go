@@ -121,7 +121,7 @@ func (a *agent) goOn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.cfg.Log.InfoContext(ctx, "mutations go on")
+	a.cfg.Log.InfoContext(ctx, "mutations are allowed again")
 	a.stand.setChain(nil)
 	a.closeIntents(ctx)
 	return a.recordHeld(ctx)
@@ -201,7 +201,7 @@ func (a *agent) fetchCopy(ctx context.Context) (planeCopy, error) {
 // restorable reports why the copy cannot simply be gone on with.
 func (a *agent) restorable(found planeCopy, kept []heads.Kept) error {
 	local := a.chain.Head()
-	const otherwise = "; to go on all the same: `berth-runner chain accept --reason TEXT`"
+	const otherwise = "; to continue anyway: `berth-runner chain accept --reason TEXT`"
 	switch {
 	case found.common < local.Seq:
 		return fmt.Errorf("the control plane's copy is another history from record %d on%s", found.common+1, otherwise)

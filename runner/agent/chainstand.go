@@ -40,7 +40,7 @@ type ChainProblem struct {
 
 // ChainRemedy is what the customer can do about a ChainProblem.
 const ChainRemedy = "the customer decides on the runner's machine: `berth-runner chain restore` takes missing records from the control plane's copy, " +
-	"`berth-runner chain accept --reason TEXT` goes on without them, on record"
+	"`berth-runner chain accept --reason TEXT` continues without them and records that"
 
 // openChain opens the chain. One that is damaged stays as it is until the customer
 // accepts that: then what is good of it goes on, and the whole file is set aside.

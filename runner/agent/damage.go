@@ -17,7 +17,7 @@ import (
 // What the customer can do about a chain that does not add up. Nothing is
 // changed before that: without its record, nobody could tell what was done.
 const chainRemedy = "see which record it is with `berth-runner chain verify`, then restore the file from a copy, " +
-	"or go on from what is there with `berth-runner chain accept --reason TEXT`, which is recorded"
+	"or continue from what is there with `berth-runner chain accept --reason TEXT`, which is recorded"
 
 // damaged is the error of a file without which the runner may not work: it names
 // the file, what is wrong, and what to do. A file that is only missing, and a
@@ -35,7 +35,7 @@ func damaged(path string, err error, remedy string) error {
 // setAside tells of a damaged file that the runner can do without: in the log,
 // and in the chain once there is one.
 func (a *agent) setAside(ctx context.Context, err error) {
-	a.cfg.Log.ErrorContext(ctx, "a damaged file was set aside, the runner goes on without it", "err", err)
+	a.cfg.Log.ErrorContext(ctx, "a damaged file was set aside; the runner continues without it", "err", err)
 	if a.chain == nil {
 		a.aside = append(a.aside, err.Error())
 		return

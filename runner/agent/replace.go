@@ -127,7 +127,9 @@ func (a *agent) takeOver(ctx context.Context, key *recovery.Key, done *Replaced)
 	if err := a.takeChain(ctx, done); err != nil {
 		return err
 	}
-	done.Resources, err = Reseal(ctx, a.api, a.keys, a.runner, seal.EitherOf(a.keys.Open, key.Identity().Opener()))
+	done.Resources, err = Resealer{
+		Store: a.api, Runner: a.runner, Keys: a.keys, Open: seal.EitherOf(a.keys.Open, key.Identity().Opener()),
+	}.All(ctx)
 	return err
 }
 

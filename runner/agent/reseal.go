@@ -94,7 +94,7 @@ func (a *agent) followReseal(ctx context.Context) error {
 // resealAll seals states and outputs again, each for its purpose and to the
 // recipients of now; after that the first form opens here no more.
 func (a *agent) resealAll(ctx context.Context) (int, error) {
-	n, err := Reseal(ctx, a.api, a.keys, a.runner, a.keys.Open)
+	n, err := Resealer{Store: a.api, Runner: a.runner, Keys: a.keys, Open: a.keys.Open}.All(ctx)
 	if err != nil {
 		return n, err
 	}
@@ -125,22 +125,30 @@ type SealedStore interface {
 	PutSealed(ctx context.Context, resource string, w runnerapi.SealedWrite) error
 }
 
-// Reseal seals the states and outputs of an install again to the keys' recipients,
-// opening them with open. It goes on after a resource that does not open, and says
-// which ones did not.
-func Reseal(ctx context.Context, store SealedStore, keys datadir.Keys, who datadir.Runner, open seal.Opener) (done int, _ error) {
-	list, err := store.ListSealed(ctx)
+// Resealer seals the states and outputs of an install again.
+type Resealer struct {
+	Store  SealedStore
+	Runner datadir.Runner
+	// Keys are those to whose recipients it seals; Open opens what is sealed now.
+	Keys datadir.Keys
+	Open seal.Opener
+}
+
+// All seals everything again and says of how many resources. It goes on after a
+// resource that does not open, and says which ones did not.
+func (r Resealer) All(ctx context.Context) (done int, _ error) {
+	list, err := r.Store.ListSealed(ctx)
 	if err != nil {
 		return 0, err
 	}
 	var failed []error
-	for _, r := range list.Resources {
-		err := resealOne(ctx, store, keys, who, r.ID, open)
+	for _, resource := range list.Resources {
+		err := r.one(ctx, resource.ID)
 		if control.Is(err, "sealed_moved") { // a job wrote in between: that is sealed already, or is the next time
-			err = resealOne(ctx, store, keys, who, r.ID, open)
+			err = r.one(ctx, resource.ID)
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", r.Name, err))
+			failed = append(failed, fmt.Errorf("%s: %w", resource.Name, err))
 			continue
 		}
 		done++
@@ -148,54 +156,54 @@ func Reseal(ctx context.Context, store SealedStore, keys datadir.Keys, who datad
 	return done, errors.Join(failed...)
 }
 
-func resealOne(ctx context.Context, store SealedStore, keys datadir.Keys, who datadir.Runner, id string, open seal.Opener) error {
-	r, err := store.Sealed(ctx, id)
+func (r Resealer) one(ctx context.Context, id string) error {
+	kept, err := r.Store.Sealed(ctx, id)
 	if err != nil {
 		return err
 	}
-	w := runnerapi.SealedWrite{OutputsBefore: r.Outputs, Outputs: jobspec.Outputs{}}
-	for name, out := range r.Outputs {
-		if out.Value, err = resealOutput(keys, who, r, name, out.Value, open); err != nil {
+	w := runnerapi.SealedWrite{OutputsBefore: kept.Outputs, Outputs: jobspec.Outputs{}}
+	for name, out := range kept.Outputs {
+		if out.Value, err = r.output(kept, name, out.Value); err != nil {
 			return fmt.Errorf("output %s: %w", name, err)
 		}
 		w.Outputs[name] = out
 	}
-	if r.State != nil {
-		state := *r.State
-		if state.Body, err = resealState(keys, who, id, state, open); err != nil {
+	if kept.State != nil {
+		state := *kept.State
+		if state.Body, err = r.state(id, state); err != nil {
 			return fmt.Errorf("state: %w", err)
 		}
 		w.State = &state
 	}
-	return store.PutSealed(ctx, id, w)
+	return r.Store.PutSealed(ctx, id, w)
 }
 
-func resealState(keys datadir.Keys, who datadir.Runner, resource string, s runnerapi.SealedState, open seal.Opener) ([]byte, error) {
-	purpose := datadir.StatePurpose(who, resource, s.Lineage, s.Serial)
-	body, _, err := stateproxy.OpenWith(open, purpose, s.Body)
+func (r Resealer) state(resource string, s runnerapi.SealedState) ([]byte, error) {
+	purpose := datadir.StatePurpose(r.Runner, resource, s.Lineage, s.Serial)
+	body, _, err := stateproxy.OpenWith(r.Open, purpose, s.Body)
 	if err != nil {
 		return nil, err
 	}
-	if got := stateproxy.Digest(keys.Salt, body); got != s.Digest {
+	if got := stateproxy.Digest(r.Keys.Salt, body); got != s.Digest {
 		return nil, fmt.Errorf("its digest is %s, and the control plane has %s", got, s.Digest)
 	}
-	return seal.Seal(keys.Recipients(), purpose, body)
+	return seal.Seal(r.Keys.Recipients(), purpose, body)
 }
 
-func resealOutput(keys datadir.Keys, who datadir.Runner, r runnerapi.Sealed, name string, value json.RawMessage, open seal.Opener) (json.RawMessage, error) {
+func (r Resealer) output(of runnerapi.Sealed, name string, value json.RawMessage) (json.RawMessage, error) {
 	if !seal.HasSealed(value) {
 		return value, nil
 	}
-	purpose := interpolate.SandboxOutput(who.OrgID, who.InstallID, name)
-	if r.Kind == "component" {
-		purpose = interpolate.ComponentOutput(who.OrgID, who.InstallID, r.ID, r.Name, name)
+	purpose := interpolate.SandboxOutput(r.Runner.OrgID, r.Runner.InstallID, name)
+	if of.Kind == "component" {
+		purpose = interpolate.ComponentOutput(r.Runner.OrgID, r.Runner.InstallID, of.ID, of.Name, name)
 	}
 	whole := func(path []string) (seal.Purpose, bool) { return purpose, len(path) == 0 }
-	opened, err := seal.OpenLeaves(open, value, whole)
+	opened, err := seal.OpenLeaves(r.Open, value, whole)
 	if err != nil {
 		return nil, err
 	}
-	sealed, err := seal.SealLeaves(keys.Recipients(), opened, whole)
+	sealed, err := seal.SealLeaves(r.Keys.Recipients(), opened, whole)
 	if err != nil {
 		return nil, err
 	}

@@ -86,17 +86,20 @@ func TestResealWithTheRecoveryKey(t *testing.T) {
 		}}
 	}
 	with := seal.EitherOf(heir.Open, key.Identity().Opener())
+	reseal := func(store keptSealed, open seal.Opener) (int, error) {
+		return agent.Resealer{Store: store, Runner: who, Keys: heir, Open: open}.All(t.Context())
+	}
 
-	if n, err := agent.Reseal(t.Context(), fill(), heir, who, heir.Open); n != 0 || !errors.Is(err, seal.ErrNotForUs) {
+	if n, err := reseal(fill(), heir.Open); n != 0 || !errors.Is(err, seal.ErrNotForUs) {
 		t.Errorf("without the recovery key: %d, %v", n, err)
 	}
-	if _, err := agent.Reseal(t.Context(), fill(), heir, who, with); err == nil || !strings.Contains(err.Error(), "digest") {
+	if _, err := reseal(fill(), with); err == nil || !strings.Contains(err.Error(), "digest") {
 		t.Errorf("with another salt: %v, want the digest to differ", err)
 	}
 	heir.Salt = lost.Salt
 	kept := fill()
 	for range 2 { // once more changes nothing
-		if n, err := agent.Reseal(t.Context(), kept, heir, who, with); n != 1 || err != nil {
+		if n, err := reseal(kept, with); n != 1 || err != nil {
 			t.Fatalf("%d, %v", n, err)
 		}
 	}
@@ -114,7 +117,7 @@ func TestResealWithTheRecoveryKey(t *testing.T) {
 	other := swapped["res_db"]
 	other.ID, other.Name, other.State = "res_web", "web", nil
 	swapped["res_web"] = other
-	if n, err := agent.Reseal(t.Context(), swapped, heir, who, with); n != 1 || !errors.Is(err, seal.ErrOtherPurpose) {
+	if n, err := reseal(swapped, with); n != 1 || !errors.Is(err, seal.ErrOtherPurpose) {
 		t.Errorf("an output of another component: %d, %v", n, err)
 	}
 }

@@ -36,7 +36,7 @@ func (a *agent) runSchedule(work, life context.Context) error {
 			} else {
 				expired = false
 				for _, s := range settings.Schedule {
-					if at := a.look(life, settings.Settings, s, started, now); !at.IsZero() && at.Before(next) {
+					if at := a.look(life, s, moment{settings: settings.Settings, started: started, now: now}); !at.IsZero() && at.Before(next) {
 						next = at
 					}
 				}
@@ -58,8 +58,14 @@ func (a *agent) runSchedule(work, life context.Context) error {
 	}
 }
 
+// moment is one look at the clock.
+type moment struct {
+	settings     jobspec.Settings // in force
+	started, now time.Time        // started is when the agent was
+}
+
 // look does what is due of one action and returns when to look again.
-func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.Scheduled, started, now time.Time) time.Time {
+func (a *agent) look(ctx context.Context, s jobspec.Scheduled, m moment) time.Time {
 	name := s.Name()
 	log := a.cfg.Log.With("action", name)
 	cron, err := schedule.Parse(s.Cron)
@@ -72,13 +78,13 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 	}
 	last, known := a.book.Last(name)
 	if !known { // seen for the first time: its past is not ours
-		if err := a.book.Advance(name, now); err != nil {
+		if err := a.book.Advance(name, m.now); err != nil {
 			log.ErrorContext(ctx, "schedule cannot be written", "err", err)
 		}
-		return cron.Next(now.UTC())
+		return cron.Next(m.now.UTC())
 	}
-	if last.Before(started) { // what the agent did not live through
-		down := schedule.Due(cron, last, started, true)
+	if last.Before(m.started) { // what the agent did not live through
+		down := schedule.Due(cron, last, m.started, true)
 		for _, tick := range down.Missed {
 			a.miss(ctx, name, tick, "the runner was not running")
 		}
@@ -86,7 +92,7 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 			last = down.Missed[n-1]
 		}
 	}
-	ticks := schedule.Due(cron, last, now, false)
+	ticks := schedule.Due(cron, last, m.now, false)
 	for _, tick := range ticks.Missed {
 		why := "the machine was asleep"
 		if a.disk.WasLow(tick) {
@@ -95,7 +101,7 @@ func (a *agent) look(ctx context.Context, settings jobspec.Settings, s jobspec.S
 		a.miss(ctx, name, tick, why)
 	}
 	if !ticks.Fire.IsZero() {
-		a.fire(ctx, settings, s, ticks.Fire)
+		a.fire(ctx, m.settings, s, ticks.Fire)
 	}
 	return ticks.Next
 }

@@ -2,8 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -13,9 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/runner/agent/control"
-	"github.com/berth-dev/berth/runner/agent/datadir"
 	"github.com/berth-dev/berth/runner/agent/job"
-	"github.com/berth-dev/berth/runner/agent/power"
 )
 
 // errReopen: the session is over, for no fault of ours.
@@ -168,144 +164,6 @@ func (a *agent) again(ctx context.Context, err error, try int) error {
 	return control.Sleep(ctx, control.Backoff(try))
 }
 
-// pendingClaim is the claim whose answer is awaited, on disk so that a lost
-// answer gives the same jobs again.
-type pendingClaim struct {
-	ClaimID string `json:"claim_id"`
-}
-
-// claim asks for work until ctx ends. Jobs that came are begun even then.
-func (a *agent) claim(ctx, session context.Context) error {
-	pending := pendingClaim{}
-	readSpare(ctx, a, a.dir.Claim(), &pending) // without it, jobs that were given out wait for the next session
-	for try := 0; ; {
-		state, switched := a.power.Now()
-		free, changed := a.jobs.Free()
-		room, moved := a.disk.Now()
-		if !state.Mode.Claims() || room.Low() {
-			free = 0
-		} else if free == 0 {
-			select {
-			case <-changed:
-			case <-switched:
-			case <-moved:
-			case <-ctx.Done():
-				return idle(ctx, session)
-			}
-			continue
-		}
-		if pending.ClaimID == "" && free > 0 {
-			fresh := pendingClaim{ClaimID: newClaimID()}
-			if err := datadir.WriteJSON(a.dir.Claim(), fresh); err != nil {
-				// No reason to end the session: without the claim on disk none is sent.
-				a.cfg.Log.ErrorContext(ctx, "claim cannot be stored, no new work is taken", "err", a.disk.Failed(err))
-				if control.Sleep(ctx, control.Backoff(try)) != nil {
-					return idle(ctx, session)
-				}
-				try++
-				continue
-			}
-			pending = fresh
-		}
-		asked := time.Now()
-		claim := runnerapi.ClaimRequest{
-			ClaimID: pending.ClaimID, Slots: free, WaitSeconds: control.WaitSeconds, Switch: runnerapi.Switch(state.Mode),
-		}
-		if free == 0 { // it asks for nothing, so its answer cannot be lost
-			claim.ClaimID = newClaimID()
-		}
-		if problem := a.problem(); problem != "" {
-			claim.Problem = &problem
-		}
-		jobs, err := a.ask(ctx, claim, moved)
-		if err != nil {
-			if ctx.Err() != nil {
-				return idle(ctx, session)
-			}
-			if a.power.Mode() != state.Mode || closed(moved) {
-				continue // the same claim again, with the switch and the disk as they are now
-			}
-			if err := a.again(ctx, err, try); err != nil {
-				return idleOr(ctx, session, err)
-			}
-			try++
-			continue
-		}
-		failed := false
-		for _, assignment := range jobs {
-			if err := a.jobs.Start(assignment); err != nil {
-				failed = true
-				a.cfg.Log.ErrorContext(ctx, "job cannot be begun and is given back", "job_id", assignment.JobID, "err", err)
-				continue
-			}
-			a.cfg.Log.InfoContext(ctx, "job was claimed", "job_id", assignment.JobID, "attempt", assignment.Attempt, "operation", assignment.Operation)
-		}
-		if free > 0 {
-			pending.ClaimID = ""
-		}
-		if !failed {
-			try = 0
-		} else {
-			if control.Sleep(ctx, control.Backoff(try)) != nil {
-				return idle(ctx, session)
-			}
-			try++
-		}
-		if len(jobs) == 0 && time.Since(asked) < time.Second {
-			// It was not held: wait here, unless something changes.
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
-				return idle(ctx, session)
-			}
-			if free == 0 {
-				select {
-				case <-switched:
-				case <-moved:
-				case <-time.After(control.WaitSeconds * time.Second):
-				case <-ctx.Done():
-					return idle(ctx, session)
-				}
-			}
-		}
-	}
-}
-
-// ask sends one claim. It is broken off when the switch or the room on the disk
-// moves.
-func (a *agent) ask(ctx context.Context, claim runnerapi.ClaimRequest, moved <-chan struct{}) ([]runnerapi.Assignment, error) {
-	ctx, cancel := a.power.While(ctx, func(m power.Mode) bool { return m == power.Mode(claim.Switch) })
-	defer cancel()
-	go func() {
-		select {
-		case <-moved:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return a.api.Claim(ctx, claim)
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// idle waits for the end of the session once no more work is wanted.
-func idle(ctx, session context.Context) error { return idleOr(ctx, session, context.Cause(ctx)) }
-
-func idleOr(ctx, session context.Context, err error) error {
-	if ctx.Err() == nil || session.Err() != nil {
-		return err
-	}
-	<-session.Done()
-	return context.Cause(session)
-}
-
 // renew keeps all leases in one call, every so often.
 func (a *agent) renew(ctx context.Context, every time.Duration) error {
 	if every <= 0 {
@@ -345,12 +203,6 @@ func (a *agent) heed(answers []runnerapi.RenewedLease) {
 			a.jobs.Stop(key, job.StopLost)
 		}
 	}
-}
-
-func newClaimID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-	return hex.EncodeToString(b[:])
 }
 
 // both returns a context that ends with either.

@@ -2,9 +2,11 @@
 // engine for its kind and operation, and writes the result. What the directory
 // looks like is said in package jobspec.
 //
-//	terraform_module  build → package build       plan, apply → package terraform
-//	helm_chart        build → package build       plan, apply, run → package helm
-//	action            plan, apply, run → package action
+//	terraform_module     build → package build    plan, apply → package terraform
+//	helm_chart           build → package build    plan, apply, run → package helm
+//	kubernetes_manifest  build → package build    plan, apply, run → package manifest
+//	container_image      build → package build    plan → package image
+//	action                                        plan, apply, run → package action
 //
 // An engine decides nothing about leases, approval or secrecy: the agent gives
 // it orders that were checked, and redacts and seals what it leaves behind.

@@ -50,7 +50,7 @@ func upstream(t *testing.T) (host string, image digest.Digest) {
 		}))
 	}
 	image = put(ocispec.MediaTypeImageIndex, index).Digest
-	if err := registry.Keep(t.Context(), layout, "team", "1.2", image); err != nil {
+	if err := registry.Keep(t.Context(), layout, registry.Image{Repository: "team", Tag: "1.2", Digest: image}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(registry.Handler(layout, slog.New(slog.NewTextHandler(t.Output(), nil))))

@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -169,7 +168,7 @@ func allowed(ctx context.Context, c *cluster.Client, r right, verb string) (bool
 			Allowed bool `json:"allowed"`
 		} `json:"status"`
 	}
-	err := c.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer)
+	err := c.Post(ctx, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer)
 	return answer.Status.Allowed, err
 }
 
@@ -186,7 +185,7 @@ func checkStorage(ctx context.Context, cfg Config) Finding {
 			} `json:"metadata"`
 		} `json:"items"`
 	}
-	err := cfg.Cluster.Do(ctx, http.MethodGet, "/apis/storage.k8s.io/v1/storageclasses", nil, &classes)
+	err := cfg.Cluster.Get(ctx, "/apis/storage.k8s.io/v1/storageclasses", &classes)
 	if err != nil {
 		f.Status, f.Detail, f.Fix = Skip, err.Error(), "look for a storage class with `kubectl get storageclasses`"
 		return f

@@ -24,7 +24,7 @@ func checkPodSecurity(ctx context.Context, cfg Config) Finding {
 			Labels map[string]string `json:"labels"`
 		} `json:"metadata"`
 	}
-	err := cfg.Cluster.Do(ctx, http.MethodGet, "/api/v1/namespaces/"+url.PathEscape(cfg.Namespace), nil, &namespace)
+	err := cfg.Cluster.Get(ctx, "/api/v1/namespaces/"+url.PathEscape(cfg.Namespace), &namespace)
 	switch {
 	case cluster.IsStatus(err, http.StatusNotFound):
 		return Finding{Check: "pod security", Status: OK, Detail: cfg.Namespace + " is not there yet, so it has no level"}

@@ -8,15 +8,13 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 const (
-	// wakeUp is the channel on which runner-api hears of queued jobs.
-	wakeUp = "berth_jobs"
-
 	// sampleTimeout is far beyond any budget: a job that takes it is lost.
 	sampleTimeout = 30 * time.Second
 )
@@ -52,7 +50,7 @@ func queue(ctx context.Context, st *store.Store, r runner, operation jobspec.Ope
 		if err != nil {
 			return err
 		}
-		tx.NotifyAfterCommit(wakeUp, r.id)
+		tx.NotifyAfterCommit(model.ChannelJobs, r.id)
 		tx.AfterCommit(func() { committed = time.Now() })
 		return nil
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -73,7 +74,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 
 	authenticator := access.NewAuthenticator(st, nil)
 	wakeups := st.NewListener(api.Channels...)
-	wakeups.Handle(access.RevokedChannel, authenticator.Revoked)
+	wakeups.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: st, Keys: ring, Auth: authenticator, Stacks: stack, Installs: &installs.Service{Keys: ring, Stacks: stack},
 		Listener: wakeups, Version: version.Get().Version, LogURL: config.LogURL, MinCLIVersion: config.MinCLIVersion, Log: log,

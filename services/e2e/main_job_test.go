@@ -196,7 +196,7 @@ func contentsFromElsewhere(t *testing.T, s *system, app string) {
 	if diff := cmp.Diff(want, config.Fetched); diff != "" {
 		t.Errorf("fetched (-want +got):\n%s", diff)
 	}
-	if out, code := s.berth("sync", app, "--plan"); code != 0 || !strings.Contains(out, "config 3 is this folder already") {
+	if out, code := s.berth("sync", app, "--plan"); code != 0 || !strings.Contains(out, "config 3 already has this content") {
 		t.Errorf("the same text: exit code %d\n%s", code, out)
 	}
 	text.Store(new("# Two\n"))

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/startup"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/log-ingest/internal/api"
@@ -29,7 +30,7 @@ func Run(ctx context.Context, config Config, listener net.Listener, log *slog.Lo
 	if err := keeper.Once(ctx); err != nil { // no line is taken without a partition for it
 		return err
 	}
-	wakeups := st.NewListener(streams.Channel)
+	wakeups := st.NewListener(model.ChannelLogs)
 	str, err := streams.New(st, wakeups)
 	if err != nil {
 		return err

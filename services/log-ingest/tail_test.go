@@ -8,10 +8,10 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logapi"
 	"github.com/berth-dev/berth/pkg/logship"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
-	"github.com/berth-dev/berth/services/log-ingest/internal/streams"
 )
 
 // A reader that loses its connection again and again, and comes back to another
@@ -82,7 +82,7 @@ func TestTailEndsWhenTheAttemptIsVoided(t *testing.T) {
 		got += fmt.Sprint(e.name, e.id, " ")
 		if e.id == "2" {
 			err := pg.AsRole(store.RoleRunner).Tx(t.Context(), org.org, func(ctx context.Context, tx *store.Tx) error {
-				tx.NotifyAfterCommit(streams.Channel, a.stream)
+				tx.NotifyAfterCommit(model.ChannelLogs, a.stream)
 				return runnerdb.New(tx.DB()).CloseLogStreams(ctx, []string{a.stream})
 			})
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/runner-api/internal/api"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
@@ -58,10 +59,10 @@ func serve(ctx context.Context, cfg Config, st *database.Store, log *slog.Logger
 	watch := expiry.New(st, log, expiry.Options{
 		Lease: cfg.Lease, Lost: func(n int64) { metrics.Lost().Add(ctx, n) },
 	})
-	listener := st.NewListener(api.ChannelJobs, api.ChannelSettings, api.ChannelRevoked)
-	listener.Handle(api.ChannelJobs, jobs.Wake)
-	listener.Handle(api.ChannelSettings, settings.Wake)
-	listener.Handle(api.ChannelRevoked, sessions.Forget)
+	listener := st.NewListener(model.ChannelJobs, model.ChannelSettings, model.ChannelRevoked)
+	listener.Handle(model.ChannelJobs, jobs.Wake)
+	listener.Handle(model.ChannelSettings, settings.Wake)
+	listener.Handle(model.ChannelRevoked, sessions.Forget)
 	// While it was away notifications were lost, and runners could not renew.
 	listener.OnResync(func(context.Context) {
 		here.Now()

@@ -24,7 +24,7 @@ func (c *cli) actionsCommand() *cobra.Command {
 		}
 		return printList(c, page.Items, table.Action(c.now()))
 	})
-	return noun("actions", "action", "Scripts that run in installs: checks and others", list, c.actionsRun(), c.actionsRuns())
+	return noun("actions", "action", "Scripts that run in installs, health checks among them", list, c.actionsRun(), c.actionsRuns())
 }
 
 func (c *cli) actionsRun() *cobra.Command {
@@ -32,7 +32,7 @@ func (c *cli) actionsRun() *cobra.Command {
 	var inputs []string
 	cmd := &cobra.Command{
 		Use: "run INSTALL ACTION", Short: "Run an action", Args: exactly("INSTALL", "ACTION"),
-		Long: "A check runs at once; any other action is a change, which is shown and decided on.",
+		Long: "A health check runs at once. Any other action is a change: you see it and decide on it\nbefore it runs.",
 	}
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input of the action, name=value")
 	how.flags(cmd)
@@ -58,8 +58,8 @@ func (c *cli) actionsRuns() *cobra.Command {
 	var install, action string
 	cmd := &cobra.Command{Use: "runs", Short: "List runs of actions, newest first", Args: exactly()}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&install, "install", "", "only of this install")
-	cmd.Flags().StringVar(&action, "action", "", "only of this action")
+	cmd.Flags().StringVar(&install, "install", "", "only for this install")
+	cmd.Flags().StringVar(&action, "action", "", "only for this action")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Runs(ctx, *limit, ctlapi.ListActionRunsParams{Install: optional(install), Action: optional(action)})
 		if err != nil {

@@ -16,8 +16,8 @@ func (c *cli) alarmsCommand() *cobra.Command {
 	var all bool
 	list := &cobra.Command{Use: "list", Short: "List open alarms", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().BoolVar(&all, "all", false, "also those that were acknowledged")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
+	list.Flags().BoolVar(&all, "all", false, "also show acknowledged alarms")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Alarms(ctx, *limit, ctlapi.ListAlarmsParams{Install: optional(install), Acknowledged: optional(all)})
 		if err != nil {
@@ -26,15 +26,15 @@ func (c *cli) alarmsCommand() *cobra.Command {
 		return printList(c, items, table.Alarm(c.now(), all))
 	})
 	acknowledge := &cobra.Command{
-		Use: "acknowledge ALARM", Short: "Say that somebody has looked at an alarm, and why it is settled", Args: exactly("ALARM"),
-		Long: `Settles an alarm. Your name and the reason are recorded in the org's chain. When the
-same happens again, there is another alarm.`,
+		Use: "acknowledge ALARM", Short: "Acknowledge an alarm and say why it is settled", Args: exactly("ALARM"),
+		Long: `Settles an alarm. The org's chain records your name and your reason. If the same thing
+happens again, Berth raises a new alarm.`,
 		Example: "  berth alarms acknowledge alm_01jd2x7q9zr8w3v5k6m4n0tgha --reason \"the machine was restored from last night's snapshot\"",
 	}
 	acknowledge.Flags().StringVar(&reason, "reason", "", "why it is settled")
 	acknowledge.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if reason == "" {
-			return usagef("an alarm is settled with --reason TEXT")
+			return usagef("say why the alarm is settled, with --reason TEXT")
 		}
 		resp, err := client.AcknowledgeAlarmWithResponse(ctx, args[0], &ctlapi.AcknowledgeAlarmParams{}, ctlapi.AlarmAcknowledgement{Reason: reason})
 		if err != nil {
@@ -46,7 +46,7 @@ same happens again, there is another alarm.`,
 		}
 		return printOne(c, *alarm, table.Alarm(c.now(), true))
 	})
-	return noun("alarms", "alarm", "What somebody has to look at", list, acknowledge)
+	return noun("alarms", "alarm", "Problems that someone has to look at", list, acknowledge)
 }
 
 // printAlarms names the open alarms of an install under what is shown of it.

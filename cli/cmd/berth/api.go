@@ -20,13 +20,13 @@ func (c *cli) apiCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api PATH",
 		Short: "Call the API and print the answer",
-		Long: `Sends one request with the credentials of the context and prints the answer. The
-reference of the API is served by the control plane at /reference.`,
+		Long: `Sends one request with the context's credentials and prints the answer. The control
+plane serves the API reference at /reference.`,
 		Example: "  berth api /me\n  berth api /installs/acme/workflows --data '{\"kind\":\"deploy\"}'\n  berth api /apps/hello -X DELETE",
 		Args:    exactly("PATH"),
 	}
 	cmd.Flags().StringVarP(&method, "method", "X", "", "method (default: GET, or POST with --data)")
-	cmd.Flags().BoolVar(&asIs, "raw", false, "the answer byte for byte: it can steer your terminal")
+	cmd.Flags().BoolVar(&asIs, "raw", false, "print the answer byte for byte; it can control your terminal")
 	cmd.Flags().StringVarP(&data, "data", "d", "", "body: JSON, @FILE, or - for stdin")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		body, err := c.readData(data)

@@ -35,9 +35,9 @@ func (c *cli) appsCommand() *cobra.Command {
 		return printOne(c, *app, table.App(c.now()))
 	})
 	var displayName, description string
-	create := &cobra.Command{Use: "create NAME", Short: "Make an empty app (berth sync makes it too)", Args: exactly("NAME")}
-	create.Flags().StringVar(&displayName, "display-name", "", "name for people")
-	create.Flags().StringVar(&description, "description", "", "what it is")
+	create := &cobra.Command{Use: "create NAME", Short: "Create an empty app (berth sync does this too)", Args: exactly("NAME")}
+	create.Flags().StringVar(&displayName, "display-name", "", "name to show to people")
+	create.Flags().StringVar(&description, "description", "", "what the app does")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an app", args[0]); err != nil {
 			return err
@@ -53,15 +53,15 @@ func (c *cli) appsCommand() *cobra.Command {
 		}
 		return printOne(c, *app, table.App(c.now()))
 	})
-	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app without installs", Args: exactly("APP")}
+	remove := &cobra.Command{Use: "delete APP", Short: "Delete an app that has no installs", Args: exactly("APP")}
 	remove.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if _, err := client.DeleteAppWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "app %s is deleted\n", args[0])
+		_, err := output.Printf(c.out, "deleted app %s\n", args[0])
 		return err
 	})
-	return noun("apps", "app", "What is shipped", list, show, create, remove,
+	return noun("apps", "app", "What you ship to customers", list, show, create, remove,
 		c.appsInitCommand(), c.appsValidateCommand(), c.appsLintCommand(), c.appsFmtCommand(), c.appsGraphCommand(), c.appsRenderCommand(), c.appsSchemaCommand(),
 		c.appsVariablesCommand())
 }

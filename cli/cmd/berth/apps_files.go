@@ -24,12 +24,12 @@ func (c *cli) appsInitCommand() *cobra.Command {
 	var o scaffold.Options
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Make the first files of an app folder",
-		Long: `Writes a small app that can be synced as it is: a sandbox and one component, for a
-runner on this machine. With --from-chart or --from-terraform the component is a
-Helm chart or a Terraform module that is there already; it is copied below src
-unless it is in the app folder. Variables of a module without a default become
-inputs. No file is ever replaced: when one is there already, nothing is written.`,
+		Short: "Create an app folder with its first files",
+		Long: `Writes a small app that you can sync as it is: a sandbox and one component, for a
+runner on this machine. With --from-chart or --from-terraform the component is your own
+Helm chart or Terraform module; berth copies it into src unless it is already in the app
+folder. Module variables without a default become inputs. Berth never replaces a file:
+if one already exists, it writes nothing.`,
 		Example: "  berth apps init ./app\n  berth apps init ./app --from-chart ./charts/web\n  berth apps init ./app --from-terraform ./modules/bucket",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -40,8 +40,8 @@ inputs. No file is ever replaced: when one is there already, nothing is written.
 			return c.initApp(dir, o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Chart, "from-chart", "", "make the component of this Helm chart, a folder")
-	cmd.Flags().StringVar(&o.Terraform, "from-terraform", "", "make the component of this Terraform module, a folder")
+	cmd.Flags().StringVar(&o.Chart, "from-chart", "", "folder of the Helm chart to make the component from")
+	cmd.Flags().StringVar(&o.Terraform, "from-terraform", "", "folder of the Terraform module to make the component from")
 	cmd.MarkFlagsMutuallyExclusive("from-chart", "from-terraform")
 	return cmd
 }
@@ -49,7 +49,7 @@ inputs. No file is ever replaced: when one is there already, nothing is written.
 func (c *cli) initApp(dir string, o scaffold.Options) error {
 	// The whole config may stand in one file, whose name says so.
 	if whole, _ := filepath.Glob(filepath.Join(dir, "nuon.*.toml")); len(whole) > 0 {
-		return fmt.Errorf("%s is an app folder already: %s", dir, whole[0])
+		return fmt.Errorf("%s is already an app folder: %s", dir, whole[0])
 	}
 	files, err := scaffold.Files(dir, o)
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *cli) initApp(dir string, o scaffold.Options) error {
 			output.Println(c.err, d)
 		}
 		if place.HasErrors(found) {
-			return fmt.Errorf("%s has %s, in files that were there or were copied", dir, findings.Errors(found))
+			return fmt.Errorf("%s has %s, in files that already existed or that berth copied", dir, findings.Errors(found))
 		}
 	}
 	output.Printf(c.err, "next: berth apps validate %s, then berth sync %s --wait\n", dir, dir)
@@ -78,12 +78,12 @@ func (c *cli) appsFmtCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "fmt [DIR]",
-		Short: "Give the TOML files of an app folder their one form",
-		Long: `Rewrites the TOML files that belong to the app and prints the names of those that
-changed: equal signs stand below each other, one empty line stands before each
-table, lists of several lines are indented. Keys, comments and strings stay as they
-are, in their order; a file means the same as before. A file that is not TOML is
-told and left alone, and the exit code is 1.`,
+		Short: "Format the TOML files of an app folder",
+		Long: `Rewrites the TOML files that belong to the app and prints the names of those it
+changed: it aligns equal signs, puts one empty line before each table, and indents lists
+that span several lines. Keys, comments and strings keep their text and their order, so
+a file means the same as before. If a file is not valid TOML, berth reports it, leaves
+it alone and exits with code 1.`,
 		Example: "  berth apps fmt\n  berth apps fmt ./app --check",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ told and left alone, and the exit code is 1.`,
 			return c.formatFolder(folder, check)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit code 2 when a file has another form")
+	cmd.Flags().BoolVar(&check, "check", false, "change nothing; exit code 2 when a file is not formatted")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (c *cli) formatFolder(folder appfolder.Folder, check bool) error {
 		for _, d := range folder.Located(found) {
 			output.Println(c.err, d)
 		}
-		return fmt.Errorf("%s is no app folder", folder.Written)
+		return fmt.Errorf("%s is not an app folder", folder.Written)
 	}
 	changed, refused := 0, 0
 	for _, file := range app.Origin.Files {
@@ -136,18 +136,18 @@ func (c *cli) appsSchemaCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "schema [KIND]",
-		Short: "Write the JSON Schemas of app files, for editors",
-		Long: `Without arguments it lists the kinds of files. With a kind it prints the JSON
-Schema of it. With -o DIR it writes DIR/KIND.json, for all kinds when none is named;
-what is there from an earlier version is replaced.
+		Short: "Print the JSON Schemas of app files, for editors",
+		Long: `Without arguments it lists the kinds of files. With a kind it prints that kind's JSON
+Schema. With -o DIR it writes DIR/KIND.json for that kind, or for all kinds if you name
+none, and replaces files from an earlier version.
 
-An editor checks a file and completes its keys when the file begins with a line
-such as #:schema ../schemas/helm.json (a path, or an address).`,
+An editor checks a file and completes its keys if the file begins with a line such as
+#:schema ../schemas/helm.json (a path or a URL).`,
 		Example: "  berth apps schema\n  berth apps schema helm\n  berth apps schema -o schemas",
 		Args:    exactly("[KIND]"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if slices.Contains(output.Formats, output.Format(dir)) {
-				return usagef("-o of berth apps schema is a folder; write ./%s to mean one of that name", dir)
+				return usagef("-o of berth apps schema names a folder; write ./%s for a folder with that name", dir)
 			}
 			switch {
 			case dir != "":

@@ -113,7 +113,7 @@ func TestValidateTellsWhatCannotBeDeployed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(examples, "kitchen-sink")
 	code, stdout, stderr := berth(t, nil, "apps", "validate", dir)
-	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "cannot be deployed by this version") {
+	if code != exitOK || strings.Contains(stdout, "[unsupported]") || !strings.Contains(stderr, "this version cannot deploy") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	if code, stdout, _ = berth(t, nil, "apps", "validate", dir, "--deployable"); code != exitFailed || !strings.Contains(stdout, "[unsupported]") {
@@ -270,8 +270,8 @@ func TestRenderOfActionsAndRoles(t *testing.T) {
 	}{
 		{[]string{"--action", "restrat"}, "there is no action \"restrat\"; there are files_intact, restart"},
 		{[]string{"--only", "roles"}, "there is no kind \"roles\""},
-		{[]string{"--input", "version"}, "write NAME=VALUE"},
-		{[]string{"--install", "a", "--state", "b"}, "exclude each other"},
+		{[]string{"--input", "version"}, "is not NAME=VALUE"},
+		{[]string{"--install", "a", "--state", "b"}, "cannot be used together"},
 	} {
 		if code, _, stderr := berth(t, nil, append([]string{"apps", "render", dir}, tc.args...)...); code != exitUsage || !strings.Contains(stderr, tc.want) {
 			t.Errorf("%v: exit code %d, %s", tc.args, code, stderr)
@@ -383,7 +383,7 @@ func TestInit(t *testing.T) {
 			canBeSynced(t, dir)
 			before := filesIn(t, dir)
 			code, _, stderr := berth(t, nil, "apps", "init", dir)
-			if code != exitFailed || !strings.Contains(stderr, "nothing is written") || !strings.Contains(stderr, "metadata.toml") {
+			if code != exitFailed || !strings.Contains(stderr, "nothing written to") || !strings.Contains(stderr, "metadata.toml") {
 				t.Errorf("once more: exit code %d, %s", code, stderr)
 			}
 			if diff := cmp.Diff(before, filesIn(t, dir)); diff != "" {
@@ -430,7 +430,7 @@ func TestInitInAFolderWithFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(whole, "nuon.mine.toml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := berth(t, nil, "apps", "init", whole); code != exitFailed || !strings.Contains(stderr, "is an app folder already") {
+	if code, _, stderr := berth(t, nil, "apps", "init", whole); code != exitFailed || !strings.Contains(stderr, "is already an app folder") {
 		t.Errorf("config in one file: exit code %d, %s", code, stderr)
 	}
 }

@@ -18,12 +18,11 @@ func (c *cli) appsGraphCommand() *cobra.Command {
 	format := "tree"
 	cmd := &cobra.Command{
 		Use:   "graph [DIR]",
-		Short: "Draw which components of an app folder need which, and why",
-		Long: `Shows the order in which components are deployed and where it comes from: an entry
-of dependencies, a template that reads an output (in values files, manifests and
-variable files too), a kubernetes_context. Each reason has its file and line.
-Components that wait for each other are shown with the way around; the exit code
-is 1 then.`,
+		Short: "Show which components of an app folder need which, and why",
+		Long: `Shows the order in which Berth deploys the components and the reason for it: an entry
+in dependencies, a template that reads an output (also in values files, manifests and
+variable files), or a kubernetes_context. Each reason has its file and line. If
+components depend on each other in a cycle, berth shows the cycle and exits with code 1.`,
 		Example: "  berth apps graph\n  berth apps graph ./app -o mermaid\n  berth apps graph ./app -o dot | dot -Tsvg > app.svg",
 		Args:    exactly("[DIR]"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -66,7 +65,7 @@ func (c *cli) graph(folder appfolder.Folder, format string) error {
 		}
 	}
 	if len(app.Origin.Files) == 0 {
-		return fmt.Errorf("%s is no app folder", folder.Written)
+		return fmt.Errorf("%s is not an app folder", folder.Written)
 	}
 	g, cycles := graph.New(app)
 	var err error

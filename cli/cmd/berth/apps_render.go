@@ -34,23 +34,24 @@ func (c *cli) appsRenderCommand() *cobra.Command {
 	var fetch bool
 	cmd := &cobra.Command{
 		Use:   "render [DIR]",
-		Short: "Show what each part of an app folder would get",
-		Long: `Renders what an install gets: the sandbox and the components, the stack, the roles
+		Short: "Render the templates of an app folder",
+		Long: `Shows what an install would get: the sandbox and the components, the stack, the roles
 and their policies, the steps of actions, runbooks, and the README. --component and
 --action show one of them, --only one kind.
 
-With --install it takes the recorded state of that install; with --state a file: the
-answer of berth api /installs/INSTALL/state, or only the tree in it. Sealed values are
-shown as (sealed), and what reads one is marked.
+With --install, berth uses the recorded state of that install; with --state, a file: the
+answer of berth api /installs/INSTALL/state, or just the tree in it. It shows sealed
+values as (sealed) and marks everything that reads one.
 
-Without a state every value that templates read is its own path in angle brackets:
-components.db.outputs.host stands where the host would. Conditions are decided by
-these texts, and what needs a number, a list or JSON cannot be shown; that is a
-warning. So is everything that is wrong in a README, which people read all the same.
+Without a state, every value that a template reads becomes its own path in angle
+brackets: you see components.db.outputs.host where the host would be. Conditions use
+these placeholders too, and a template that needs a number, a list or JSON cannot be
+rendered; berth warns about it. It also only warns about mistakes in a README, because
+people can still read it.
 
-What an action is asked for when it runs is given by --input, else it is its path, too.
+--input sets an input of an action; an input you leave out becomes its path, too.
 
-Contents from elsewhere are empty here; with --fetch they are fetched as sync does.`,
+Content from elsewhere is empty unless you fetch it with --fetch, as sync does.`,
 		Example: "  berth apps render ./app --component web\n  berth apps render ./app --install acme\n" +
 			"  berth apps render ./app --action restart --input version=2\n  berth api /installs/acme/state > acme.json && berth apps render ./app --state acme.json",
 		Args: exactly("[DIR]"),
@@ -67,13 +68,13 @@ Contents from elsewhere are empty here; with --fetch they are fetched as sync do
 			return c.render(cmd.Context(), folder, r)
 		},
 	}
-	cmd.Flags().StringVar(&r.install, "install", "", "render with the state of this install, asked of the control plane")
+	cmd.Flags().StringVar(&r.install, "install", "", "use the state of this install, from the control plane")
 	cmd.Flags().StringVar(&r.state, "state", "", "the state tree of an install: a JSON file, or - for stdin")
-	cmd.Flags().StringVar(&r.Component, "component", "", "only this component; sandbox is the sandbox")
+	cmd.Flags().StringVar(&r.Component, "component", "", "only this component, or sandbox")
 	cmd.Flags().StringVar(&r.Action, "action", "", "only this action")
 	cmd.Flags().StringVar(&r.Only, "only", "", "only this kind: "+strings.Join(preview.Kinds, ", "))
-	cmd.Flags().StringArrayVar(&r.inputs, "input", nil, "NAME=VALUE: what actions are asked for; may be repeated")
-	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch what stands elsewhere, as sync does")
+	cmd.Flags().StringArrayVar(&r.inputs, "input", nil, "NAME=VALUE: an input of actions; may be repeated")
+	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch content from elsewhere, as sync does")
 	cmd.MarkFlagsMutuallyExclusive("state", "install")
 	cmd.MarkFlagsMutuallyExclusive("component", "action", "only")
 	return cmd

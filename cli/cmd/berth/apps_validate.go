@@ -20,18 +20,18 @@ func (c *cli) appsValidateCommand() *cobra.Command {
 	var strict, deployable, fetch bool
 	cmd := &cobra.Command{
 		Use:   "validate [DIR]",
-		Short: "Tell everything that is wrong with an app folder",
-		Long: `Reads the folder as sync does, with no control plane and no network, and tells
-every mistake at once: file, line and column, what is wrong, its code, and what to
-write instead. With -o json it is a list for editors and other programs.
+		Short: "Check an app folder for mistakes",
+		Long: `Reads the folder as sync does, without the control plane or the network, and reports
+every mistake at once: file, line and column, what is wrong, its code, and what to write
+instead. -o json gives editors and other programs a list.
 
-Contents from elsewhere are a note, and not looked at; with --fetch they are fetched
-as sync does.
+Berth does not check content from elsewhere, and says so in a note, unless you fetch it
+with --fetch, as sync does.
 
-Rules in lint.toml change the severity of warnings and notes, or leave them out. The
-checks that it names are run by berth apps lint alone.
+Rules in lint.toml change the severity of warnings and notes, or hide them. Only berth
+apps lint runs the checks named there.
 
-The exit code is 1 when there are errors, and 0 when there are only warnings.`,
+The exit code is 1 if there are errors, and 0 if there are only warnings.`,
 		Example: "  berth apps validate\n  berth apps validate ./app --strict\n  berth apps validate ./app -o json",
 		Args:    exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,9 +47,9 @@ The exit code is 1 when there are errors, and 0 when there are only warnings.`,
 			return c.validate(folder, strict, deployable, nil)
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings as errors")
-	cmd.Flags().BoolVar(&deployable, "deployable", false, "also tell what this version cannot deploy yet, as sync does")
-	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch what stands elsewhere, and check it, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().BoolVar(&deployable, "deployable", false, "also report what this version cannot deploy yet, as sync does")
+	cmd.Flags().BoolVar(&fetch, "fetch", false, "fetch content from elsewhere and check it too")
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (c *cli) validate(folder appfolder.Folder, strict, deployable bool, own che
 	found = folder.Located(found)
 	err := c.showDiagnostics(found)
 	if notYet > 0 && err == nil {
-		output.Printf(c.err, "%s of it cannot be deployed by this version: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
+		output.Printf(c.err, "this version cannot deploy %s in it yet: see berth apps validate %s --deployable\n", output.Plural(notYet, "thing"), folder.Written)
 	}
 	if err == nil && place.HasErrors(found) {
 		err = outcome(exitFailed)
@@ -102,13 +102,14 @@ func (c *cli) appsLintCommand() *cobra.Command {
 	var strict, deployable bool
 	cmd := &cobra.Command{
 		Use:   "lint [DIR]",
-		Short: "Validate an app folder, and run its own checks",
-		Long: `Does all that berth apps validate does, and runs the checks of lint.toml: executables
-of the folder that get the parsed config as JSON on stdin and write what they find,
-one JSON object a line, with file, line, col, severity and message.
+		Short: "Validate an app folder and run its own checks",
+		Long: `Does everything berth apps validate does, and runs the checks in lint.toml: executables
+in the folder that get the parsed config as JSON on stdin and write what they find, one
+JSON object per line, with file, line, col, severity and message.
 
-A check runs as you, so lint only folders that you would run programs of. It gets a
-PATH and no other environment, 30 seconds, and no shell. No other command runs it.`,
+A check runs with your permissions, so lint only folders whose programs you would run
+yourself. It gets PATH and no other environment variable, 30 seconds, and no shell. No
+other command runs it.`,
 		Example: "  berth apps lint\n  berth apps lint ./app --strict",
 		Args:    exactly("[DIR]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,8 +120,8 @@ PATH and no other environment, 30 seconds, and no shell. No other command runs i
 			return c.validate(folder, strict, deployable, c.runChecks(cmd.Context(), folder))
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "take warnings as errors")
-	cmd.Flags().BoolVar(&deployable, "deployable", false, "also tell what this version cannot deploy yet, as sync does")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().BoolVar(&deployable, "deployable", false, "also report what this version cannot deploy yet, as sync does")
 	return cmd
 }
 
@@ -135,6 +136,7 @@ func (c *cli) runChecks(ctx context.Context, folder appfolder.Folder) checking {
 			return nil, err
 		}
 		for _, one := range checks {
+			output.Printf(c.err, "running check %s\n", one.Name)
 			found = append(found, lint.Run(ctx, one, lint.Options{Dir: folder.Written, Config: config, Path: c.getenv("PATH")})...)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

@@ -24,12 +24,12 @@ import (
 const maxVariableBytes = 64 << 10
 
 func (c *cli) appsVariablesCommand() *cobra.Command {
-	return noun("variables", "variable", "What is the same in every install of an app: .nuon.app.variables",
+	return noun("variables", "variable", "Values that all installs of an app share: .nuon.app.variables",
 		c.variablesList(), c.variablesShow(), c.variablesSet(), c.variablesDelete())
 }
 
 func (c *cli) variablesList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list APP", Short: "List the variables of an app, without values", Args: exactly("APP")}
+	cmd := &cobra.Command{Use: "list APP", Short: "List the variables of an app, without their values", Args: exactly("APP")}
 	limit := limitFlag(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		items, err := client.Variables(ctx, *limit, args[0])
@@ -43,7 +43,7 @@ func (c *cli) variablesList() *cobra.Command {
 
 func (c *cli) variablesShow() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show APP NAME", Short: "Show a variable of an app; the value only if it is plain", Args: exactly("APP", "NAME"),
+		Use: "show APP NAME", Short: "Show a variable of an app, with its value if it is not a secret", Args: exactly("APP", "NAME"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetAppVariableWithResponse(ctx, args[0], args[1])
@@ -64,20 +64,20 @@ func (c *cli) variablesSet() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: "set APP NAME", Short: "Set a variable of an app",
-		Long: `Sets a variable that templates of every install read as .nuon.app.variables.NAME. The
-value is read from --from-file, or from stdin, without the line break at its end; it is
-not an argument, because others on this machine can see those. It is stored sealed and
-not shown again.
+		Long: `Sets a variable that the templates of every install read as .nuon.app.variables.NAME.
+Berth reads the value from --from-file or from stdin, without the line break at its end;
+it is not an argument, because other people on this machine can see those. Berth stores
+the value sealed and never shows it again.
 
-With --plain it is no secret: it is shown, and may be given as NAME=VALUE.
+With --plain it is not a secret: Berth shows it, and you may write NAME=VALUE.
 
-Nothing is deployed by that: the next berth deploy of an install takes the new value.`,
+This deploys nothing: the next berth deploy of an install uses the new value.`,
 		Example: "  berth apps variables set hello license_key < license.key\n" +
 			"  berth apps variables set hello signing_key --from-file key.pem\n" +
 			"  berth apps variables set hello region=eu-central --plain",
 		Args: exactly("APP", "NAME"),
 	}
-	cmd.Flags().BoolVar(&plain, "plain", false, "it is no secret: show it to whoever may read the app")
+	cmd.Flags().BoolVar(&plain, "plain", false, "it is not a secret: show it to everyone who can read the app")
 	cmd.Flags().StringVar(&file, "from-file", "", "read the value from this file")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		name, given, isGiven := strings.Cut(args[1], "=")
@@ -85,9 +85,9 @@ Nothing is deployed by that: the next berth deploy of an install takes the new v
 		case name == "":
 			return usagef("the variable has no name")
 		case isGiven && !plain: // the mistake must not be repeated on the screen
-			return usagef("the value of a secret is no argument, where others see it: give %s on stdin or with --from-file, or say --plain", name)
+			return usagef("a secret value cannot be an argument, where other people can see it: pass %s on stdin or with --from-file, or use --plain", name)
 		case isGiven && file != "":
-			return usagef("the value of %s is given twice: as an argument and with --from-file", name)
+			return usagef("%s has two values: one in the argument and one from --from-file", name)
 		}
 		if !isGiven {
 			var err error
@@ -104,12 +104,12 @@ Nothing is deployed by that: the next berth deploy of an install takes the new v
 			return err
 		}
 		if !plain && len(given) > 0 && len(given) < redact.MinLen {
-			output.Printf(c.err, "warning: logs are not searched for secrets of less than %d bytes\n", redact.MinLen)
+			output.Printf(c.err, "warning: Berth does not redact secrets shorter than %d bytes from logs\n", redact.MinLen)
 		}
 		if len(variable.ReadBy) == 0 {
 			output.Printf(c.err, "nothing in the newest config of %s reads %s\n", args[0], name)
 		} else {
-			output.Printf(c.err, "%s is read by %s; berth deploy INSTALL takes the new value\n", name, table.Readers(*variable))
+			output.Printf(c.err, "%s is read by %s; berth deploy INSTALL uses the new value\n", name, table.Readers(*variable))
 		}
 		return printOne(c, *variable, table.Variable(c.now(), true))
 	})
@@ -130,7 +130,7 @@ func (c *cli) variablesDelete() *cobra.Command {
 		if len(variable.ReadBy) > 0 {
 			output.Printf(c.err, "%s is read by %s, which cannot be deployed without it\n", variable.Name, table.Readers(*variable))
 		}
-		_, err = output.Printf(c.out, "variable %s of %s is deleted\n", variable.Name, args[0])
+		_, err = output.Printf(c.out, "deleted variable %s of %s\n", variable.Name, args[0])
 		return err
 	})
 	return cmd
@@ -146,7 +146,7 @@ func (c *cli) readValue(name, file string) (string, error) {
 	case file != "":
 		value, err = readFileUpTo(file, maxVariableBytes+2) // with a line break
 	case isFile && isTerminal(c.in):
-		output.Printf(c.err, "value of %s (not shown; several lines: --from-file): ", name)
+		output.Printf(c.err, "value of %s (hidden; use --from-file for several lines): ", name)
 		value, err = term.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(c.err)
 	default:
@@ -158,11 +158,11 @@ func (c *cli) readValue(name, file string) (string, error) {
 	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
 	switch {
 	case len(value) == 0 && file == "":
-		return "", usagef("no value: give %s on stdin or with --from-file", name)
+		return "", usagef("no value: pass %s on stdin or with --from-file", name)
 	case len(value) > maxVariableBytes:
-		return "", usagef("the value of %s is longer than %d KiB: put what is large into files of the app folder", name, maxVariableBytes>>10)
+		return "", usagef("the value of %s is longer than %d KiB: put large values into files in the app folder", name, maxVariableBytes>>10)
 	case !utf8.Valid(value) || bytes.IndexByte(value, 0) >= 0:
-		return "", usagef("the value of %s is not text: encode it, such as with base64, and decode it in the template (b64dec)", name)
+		return "", usagef("the value of %s is not text: encode it, for example with base64, and decode it in the template (b64dec)", name)
 	}
 	return string(value), nil
 }

@@ -81,7 +81,7 @@ func TestSetVariable(t *testing.T) {
 	}{
 		{"stdin, without the line break", secretValue + "\n", []string{"token"}, put(secretValue, true), "token is read by api, action look; berth deploy INSTALL"},
 		{"a line break of Windows", secretValue + "\r\n", []string{"token"}, put(secretValue, true), ""},
-		{"a short one", "1234567\n", []string{"token"}, put("1234567", true), "warning: logs are not searched for secrets of less than 8 bytes"},
+		{"a short one", "1234567\n", []string{"token"}, put("1234567", true), "warning: Berth does not redact secrets shorter than 8 bytes from logs"},
 		{"only one line break goes", secretValue + "\n\n", []string{"token"}, put(secretValue+"\n", true), ""},
 		{"a file", "", []string{"token", "--from-file", file("a\nb\n")}, put("a\nb", true), ""},
 		{"an empty file", "", []string{"token", "--from-file", file("")}, put("", true), ""},
@@ -91,10 +91,10 @@ func TestSetVariable(t *testing.T) {
 		{"the longest", long + "\n", []string{"token"}, put(long, true), ""},
 		{"too long", long + "b\n", []string{"token"}, "", "longer than 64 KiB"},
 		{"a file that is too long", "", []string{"token", "--from-file", file(long + "b\n")}, "", "longer than 64 KiB"},
-		{"a secret as an argument", "", []string{"token=" + secretValue}, "", "give token on stdin or with --from-file, or say --plain"},
-		{"twice", "", []string{"token=" + secretValue, "--plain", "--from-file", file("x")}, "", "given twice"},
+		{"a secret as an argument", "", []string{"token=" + secretValue}, "", "pass token on stdin or with --from-file, or use --plain"},
+		{"twice", "", []string{"token=" + secretValue, "--plain", "--from-file", file("x")}, "", "has two values"},
 		{"no name", "", []string{"=" + secretValue, "--plain"}, "", "no name"},
-		{"nothing on stdin", "", []string{"token"}, "", "no value: give token on stdin"},
+		{"nothing on stdin", "", []string{"token"}, "", "no value: pass token on stdin"},
 		{"bytes that are no text", secretValue + "\xff", []string{"token"}, "", "not text"},
 		{"a zero byte", secretValue + "\x00", []string{"token"}, "", "not text"},
 	} {
@@ -134,7 +134,7 @@ func TestVariablesAreShown(t *testing.T) {
 			"name        token\nvalue       (sensitive)\nsensitive   yes\nread by     api, action look\nage         3 min\nby          ada\nversion     4\n"},
 		{[]string{"list", "hello", "-o", "name"}, "GET /apps/hello/variables", "region\ntoken\n"},
 		{[]string{"show", "hello", "token", "--json", "name,sensitive"}, "GET /apps/hello/variables/token", "{\n  \"name\": \"token\",\n  \"sensitive\": true\n}\n"},
-		{[]string{"delete", "hello", "token"}, "DELETE /apps/hello/variables/token", "variable token of hello is deleted\n"},
+		{[]string{"delete", "hello", "token"}, "DELETE /apps/hello/variables/token", "deleted variable token of hello\n"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
 			t.Parallel()

@@ -15,8 +15,8 @@ func (c *cli) buildsCommand() *cobra.Command {
 	var app, config, state string
 	list := &cobra.Command{Use: "list", Short: "List builds, newest first", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&app, "app", "", "only of this app")
-	list.Flags().StringVar(&config, "config", "", "only of this config, by id or as in hello@3")
+	list.Flags().StringVar(&app, "app", "", "only for this app")
+	list.Flags().StringVar(&config, "config", "", "only for this config, by id or as in hello@3")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.BuildStateQueued, ctlapi.BuildStateRunning, ctlapi.BuildStateSucceeded,
 		ctlapi.BuildStateFailed, ctlapi.BuildStateCancelled), "state", "only in this state: queued, running, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
@@ -64,5 +64,5 @@ func (c *cli) buildsCommand() *cobra.Command {
 		}
 		return printOne(c, *build, table.Build(c.now()))
 	})
-	return noun("builds", "build", "Artifacts being made", list, show, create, cancel)
+	return noun("builds", "build", "Builds of components", list, show, create, cancel)
 }

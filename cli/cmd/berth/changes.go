@@ -23,12 +23,12 @@ func (c *cli) changesCommand() *cobra.Command {
 	var install, workflow, state string
 	list := &cobra.Command{Use: "list", Short: "List changes, newest first", Args: exactly(), Example: "  berth changes list --state proposed"}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
-	list.Flags().StringVar(&workflow, "workflow", "", "only of this workflow")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
+	list.Flags().StringVar(&workflow, "workflow", "", "only for this workflow")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.ChangeStatePreparing, ctlapi.ChangeStateProposed, ctlapi.ChangeStateApproved,
-		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStateDenied,
-		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
-		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed: what waits for a decision")
+		ctlapi.ChangeStateExecuting, ctlapi.ChangeStateApplied, ctlapi.ChangeStateNoChange, ctlapi.ChangeStatePlanned, ctlapi.ChangeStateDenied,
+		ctlapi.ChangeStateSuperseded, ctlapi.ChangeStateWithdrawn, ctlapi.ChangeStateStale, ctlapi.ChangeStateRefused, ctlapi.ChangeStateFailed,
+		ctlapi.ChangeStateUncertain), "state", "only in this state; proposed means waiting for a decision")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Changes(ctx, *limit, ctlapi.ListChangesParams{
 			Install: optional(install), Workflow: optional(workflow), State: optional(ctlapi.ChangeState(state)),
@@ -40,7 +40,7 @@ func (c *cli) changesCommand() *cobra.Command {
 	})
 	var text bool
 	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
-	show.Flags().BoolVar(&text, "text", true, "also what the tool itself says")
+	show.Flags().BoolVar(&text, "text", true, "also show the tool's own output")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		change, err := client.Change(ctx, args[0])
 		if err != nil {
@@ -49,7 +49,7 @@ func (c *cli) changesCommand() *cobra.Command {
 		return c.printChange(change, text)
 	})
 	approve, deny := c.approveCommand(), c.denyCommand()
-	return noun("changes", "change", "What people decide on", list, show, approve, deny)
+	return noun("changes", "change", "What Berth proposes to do, for people to approve or deny", list, show, approve, deny)
 }
 
 func (c *cli) printChange(change *ctlapi.Change, text bool) error {
@@ -88,17 +88,17 @@ func (c *cli) approveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve CHANGE | --all WORKFLOW",
 		Short: "Show a change and approve it",
-		Long: `Shows what the change would do, asks, and approves exactly that: the decision names
-the digest of the effect that was shown, and another one is refused. Everything is
-shown: each script, each field, and what the tool says. Characters that would steer the
-terminal or hide text are written out, such as ⟨U+202E⟩. What does not fit on the
-terminal goes through PAGER (less); --no-pager or NO_PAGER=1 does without. Of a plan
-beyond 8 MiB the rest is not shown, and the question says so.
+		Long: `Shows what the change would do, asks, and approves exactly that: your decision names
+the digest of the effect you saw, and Berth refuses any other. You see everything: each
+script, each field, and the tool's own output. Characters that could control the terminal
+or hide text are written out, such as ⟨U+202E⟩. Anything too long for the terminal goes
+through PAGER (less); turn that off with --no-pager or NO_PAGER=1. Berth shows the first
+8 MiB of a plan; if there is more, the question says so.
 
-When the release of the workflow brings scripts that the install has not accepted
-yet, they are shown as well, and the one answer is for both.
+If the workflow's release brings scripts that the install has not accepted yet, Berth
+shows them too, and your answer covers both.
 
-With --all, everything that a workflow proposes now and later is approved.`,
+With --all, you approve everything the workflow proposes, now and later.`,
 		Example: "  berth approve chg_01jd2x7q9zr8w3v5k6m4n0tgha\n  berth approve --all wfl_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("CHANGE, or --all WORKFLOW"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -110,8 +110,8 @@ With --all, everything that a workflow proposes now and later is approved.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "do not ask")
-	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, those to come included")
-	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	cmd.Flags().BoolVar(&how.all, "all", false, "approve all changes of a workflow, including later ones")
+	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	return cmd
 }
 
@@ -119,14 +119,14 @@ func (c *cli) denyCommand() *cobra.Command {
 	var how deciding
 	cmd := &cobra.Command{
 		Use:   "deny CHANGE",
-		Short: "Deny a change; nothing is changed",
+		Short: "Deny a change and leave everything as it is",
 		Args:  exactly("CHANGE"),
 		RunE: c.call(func(ctx context.Context, client *api.Client, args []string) error {
 			how.answer, how.autoApprove = follow.Deny, true // a no needs no second thought
 			return c.decide(ctx, client, args[0], how)
 		}),
 	}
-	cmd.Flags().StringVar(&how.note, "note", "", "kept with the decision")
+	cmd.Flags().StringVar(&how.note, "note", "", "a note to keep with the decision")
 	return cmd
 }
 
@@ -146,7 +146,7 @@ func (c *cli) decide(ctx context.Context, client *api.Client, id string, how dec
 		return err
 	}
 	if change.State != ctlapi.ChangeStateProposed {
-		return fmt.Errorf("%s waits for no decision: it is %s%s", change.ID, change.State, forReason(change))
+		return fmt.Errorf("%s does not need a decision: it is %s%s", change.ID, change.State, forReason(change))
 	}
 	if !how.autoApprove {
 		if how.answer, err = c.askOnce(ctx, ask.Question(*change, "")); err != nil {
@@ -182,7 +182,7 @@ func (c *cli) askOnce(ctx context.Context, question string) (follow.Answer, erro
 	}
 	answer, err := c.ask(ctx, question)
 	if err == nil && answer == follow.Later {
-		output.Println(c.err, "nothing was decided")
+		output.Println(c.err, "decided nothing")
 		err = outcome(exitWaits)
 	}
 	return answer, err
@@ -206,12 +206,20 @@ func (c *cli) approveAll(ctx context.Context, client *api.Client, workflow strin
 			return err
 		}
 		if answer != follow.Approve {
-			output.Println(c.err, "nothing was decided")
+			output.Println(c.err, "decided nothing")
 			return outcome(exitWaits)
 		}
 	}
-	if _, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note}); err != nil {
+	resp, err := client.ApproveAllWithResponse(ctx, w.ID, &ctlapi.ApproveAllParams{}, ctlapi.ApproveAllRequest{Note: how.note})
+	if err != nil {
 		return err
+	}
+	if c.forPrograms() {
+		approved, err := api.Body(resp.JSON202)
+		if err != nil {
+			return err
+		}
+		return printOne(c, *approved, table.Workflow(c.now()))
 	}
 	_, err = output.Printf(c.out, "approved all changes of %s; follow it with berth workflows watch %s\n", follow.Title(*w), w.ID)
 	return err

@@ -47,17 +47,17 @@ func TestMistakesAreOneLineWithAnExitCode(t *testing.T) {
 		{"unknown flag", []string{"status", "--colour"}, 64, "unknown flag: --colour; see berth status --help"},
 		{"missing argument", []string{"why"}, 64, "berth why needs INSTALL or WORKFLOW"},
 		{"one argument too many", []string{"why", "a", "b"}, 64, `does not take "b"`},
-		{"unknown format", []string{"status", "-o", "xml"}, 64, "-o xml is no format"},
+		{"unknown format", []string{"status", "-o", "xml"}, 64, "-o xml is not a format"},
 		{"no context", []string{"status"}, 1, "try: start one here with berth up"},
 		{"unknown context", []string{"status", "--context", "prod"}, 1, `there is no context "prod"`},
 		{"folder that is none", []string{"sync", filepath.Join(home, "nowhere")}, 64, "there is no folder"},
 		{"folder with a mistake", []string{"sync", broken}, 1, "metadata.toml:2"},
 		{"--yes is no flag", []string{"deploy", "acme", "--yes"}, 64, "unknown flag: --yes"},
 		{"rollback without a release", []string{"rollback", "acme"}, 64, "berth rollback needs --to"},
-		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "--plan and --wait exclude each other"},
+		{"flags that exclude each other", []string{"sync", "--plan", "--wait"}, 64, "--plan and --wait cannot be used together"},
 		{"empty argument", []string{"installs", "show", ""}, 64, "an argument of berth installs show is empty"},
 		{"number that is none", []string{"changes", "list", "--limit", "x"}, 64, `--limit "x" is not a whole number`},
-		{"number below nothing", []string{"changes", "list", "--limit", "-3"}, 64, "--limit -3 is less than nothing"},
+		{"number below nothing", []string{"changes", "list", "--limit", "-3"}, 64, "--limit -3 is negative"},
 		{"duration that is none", []string{"deploy", "acme", "--timeout", "abc"}, 64, `--timeout "abc" is not a duration`},
 		{"unknown state", []string{"workflows", "list", "--state", "lost"}, 64, "there are queued, running, waiting"},
 		{"URL that is none", []string{"context", "add", "x", "--url", "foo"}, 64, `"foo" is not the URL of a Berth`},
@@ -104,7 +104,7 @@ func TestVerdictOnAWorkflow(t *testing.T) {
 	t.Parallel()
 	proposed := ctlapi.Step{State: ctlapi.StepStateWaiting, Change: &ctlapi.ChangeSummary{ID: "chg_7", State: ctlapi.ChangeStateProposed}}
 	planned := func(noChange bool) ctlapi.Step {
-		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStateSuperseded, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
+		return ctlapi.Step{State: ctlapi.StepStateSucceeded, Change: &ctlapi.ChangeSummary{State: ctlapi.ChangeStatePlanned, Counts: &ctlapi.PlanCounts{NoChange: noChange, Create: 1}}}
 	}
 	failed := ctlapi.Step{ID: "stp_1", Name: "sandbox", State: ctlapi.StepStateFailed, Error: optional("exit\nstatus 1"), Remedy: optional("fix it")}
 	refused := failed

@@ -43,5 +43,5 @@ func (c *cli) configsCommand() *cobra.Command {
 			}
 			return api.Body(resp.JSON200)
 		})
-	return noun("configs", "config", "Numbered versions of an app folder", list, show, diff)
+	return noun("configs", "config", "The numbered versions of an app folder", list, show, diff)
 }

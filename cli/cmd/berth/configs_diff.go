@@ -26,12 +26,13 @@ func (c *cli) diffCommand(what, short, example string, ask comparing) *cobra.Com
 	cmd := &cobra.Command{
 		Use:   "diff " + upper + " " + upper,
 		Short: short,
-		Long: "Each is an id, an app with a number as in hello@3, or only a number: of the app of the\n" +
-			"other one, of --app, or of the app folder that you are in. Exit code 2 when they differ.",
+		Long: "Name each by its id, by app and number as in hello@3, or by its number alone: it then\n" +
+			"belongs to the app of the other one, of --app, or of the folder you are in. The exit\n" +
+			"code is 2 if they differ.",
 		Example: example,
 		Args:    exactly(upper, upper),
 	}
-	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers are of (default: the folder's name)")
+	cmd.Flags().StringVar(&app, "app", "", "the app that plain numbers belong to (default: the folder's name)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		from, to, err := bothOf(app, args[0], args[1])
 		if err != nil {
@@ -63,7 +64,7 @@ func bothOf(app, from, to string) (string, string, error) {
 			return "", "", err
 		}
 		if _, err := os.Stat(filepath.Join(here, "metadata.toml")); err != nil {
-			return "", "", usagef("%s is a number of which app? Write APP@%s, use --app, or go to the app's folder", from, from)
+			return "", "", usagef("which app does number %s belong to? Write APP@%s, use --app, or change to the app's folder", from, from)
 		}
 		app = filepath.Base(here)
 	}

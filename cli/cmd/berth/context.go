@@ -39,7 +39,7 @@ func (c *cli) contextCommand() *cobra.Command {
 		}
 		return file.Save()
 	}
-	show := &cobra.Command{Use: "show", Short: "Show where commands go, and as whom", Args: exactly()}
+	show := &cobra.Command{Use: "show", Short: "Show which Berth commands talk to, and as whom", Args: exactly()}
 	show.RunE = func(cmd *cobra.Command, _ []string) error { return c.contextShow(cmd.Context()) }
 	remove := &cobra.Command{Use: "remove NAME", Short: "Remove a context; its token stays valid", Args: exactly("NAME")}
 	remove.RunE = func(_ *cobra.Command, args []string) error {
@@ -52,24 +52,24 @@ func (c *cli) contextCommand() *cobra.Command {
 		}
 		return file.Save()
 	}
-	return noun("context", "contexts", "Which Berth commands talk to", list, show, use, c.contextAdd(), remove)
+	return noun("context", "contexts", "Choose the Berth that commands talk to", list, show, use, c.contextAdd(), remove)
 }
 
 func (c *cli) contextAdd() *cobra.Command {
 	var url, tokenFile, org string
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a context and make it the current one", Args: exactly("NAME"),
-		Long:    "The token is read from --token-file, or from stdin, never from an argument. It is kept in\na file of its own that only you can read.",
+		Long:    "Berth reads the token from --token-file or from stdin, never from an argument, and keeps\nit in a separate file that only you can read.",
 		Example: "  berth context add prod --url https://berth.example.com < token",
 	}
 	cmd.Flags().StringVar(&url, "url", "", "address of the control plane")
-	cmd.Flags().StringVar(&tokenFile, "token-file", "", "use the token in this file, where it is")
-	cmd.Flags().StringVar(&org, "in-org", "", "org, for people in several")
+	cmd.Flags().StringVar(&tokenFile, "token-file", "", "use the token in this file, and leave it there")
+	cmd.Flags().StringVar(&org, "in-org", "", "the org to work in, if you belong to several")
 	_ = cmd.MarkFlagRequired("url")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		name := args[0]
 		if strings.ContainsAny(name, "/\\") || strings.HasPrefix(name, ".") {
-			return usagef("%q cannot be the name of a context", name)
+			return usagef("%q is not a valid context name", name)
 		}
 		if err := contexts.CheckURL(url); err != nil {
 			return usage.Error{Err: err}
@@ -87,7 +87,7 @@ func (c *cli) contextAdd() *cobra.Command {
 				return err
 			}
 			if len(strings.TrimSpace(string(token))) == 0 {
-				return usagef("no token: give it on stdin or with --token-file")
+				return usagef("no token: pass it on stdin or with --token-file")
 			}
 			if tokenFile, err = file.StoreToken(name, string(token)); err != nil {
 				return err
@@ -144,7 +144,7 @@ type namedContext struct {
 func contextView() output.View[namedContext] {
 	return output.View[namedContext]{
 		Name: func(x namedContext) string { return x.Name },
-		None: "no contexts yet: berth up makes one, berth context add others",
+		None: "no contexts yet: berth up creates one, berth context add creates others",
 		Columns: []output.Column[namedContext]{
 			{Head: "NAME", Cell: func(x namedContext) string { return x.Name }},
 			{Head: "URL", Cell: func(x namedContext) string { return x.URL }},

@@ -54,5 +54,5 @@ func (c *cli) customersCommand() *cobra.Command {
 		}
 		return printOne(c, *customer, table.Customer(c.now()))
 	})
-	return noun("customers", "customer", "In whose accounts and machines installs run", list, show, create)
+	return noun("customers", "customer", "The customers whose accounts and machines installs run in", list, show, create)
 }

@@ -17,15 +17,15 @@ func (c *cli) deployCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
-		Short: "Bring an install to a release",
-		Long: `Brings all components of an install, or only those that are named, to a release: the
-newest, or the one of --to. Each change is planned and shown before it is made. What
-is already as it should be is left alone.`,
+		Short: "Deploy a release to an install",
+		Long: `Brings all components of an install, or only the ones you name, to a release: the
+newest, or the one you choose with --to. Berth plans each change and shows it before
+making it. It leaves alone what is already up to date.`,
 		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 when something would")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -57,7 +57,7 @@ func (c *cli) rollbackCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rollback INSTALL --to RELEASE",
 		Short:   "Deploy an older release again",
-		Long:    "A rollback is a deploy of an older release: planned, shown and decided on like any other.",
+		Long:    "A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.",
 		Example: "  berth rollback acme --to 3 --watch",
 		Args:    exactly("INSTALL"),
 	}
@@ -75,9 +75,9 @@ func (c *cli) retryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry STEP | WORKFLOW | INSTALL",
 		Short: "Try a failed step again",
-		Long: `Plans the failed step anew and goes on from there; an approval is kept when the effect
-is the same. Of a workflow, or of the newest one of an install, all failed steps are
-tried again.`,
+		Long: `Plans the failed step again and continues from there; an approval still counts if the
+effect is the same. If you name a workflow, or an install and so its newest workflow,
+Berth retries all its failed steps.`,
 		Args: exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)

@@ -25,32 +25,32 @@ func TestReferencePage(t *testing.T) {
 # The command line
 
 Every command takes ` + "`-o table|wide|json|yaml|name`" + `, ` + "`--json field,field`" + `, ` + "`--context`" + `, ` + "`--org`" + ` and
-` + "`--no-pager`" + `. Nouns may be written in the singular. What a command prints goes to stdout, its progress to stderr. ` + "`apps graph` and `apps schema`" + ` have
-an ` + "`-o`" + ` of their own.
+` + "`--no-pager`" + `. You can write nouns in the singular. Commands print results to stdout and progress to stderr. ` + "`apps graph` and `apps schema`" + ` have
+their own ` + "`-o`" + `.
 
 | exit code | means |
 |---|---|
 | 0 | done |
-| 1 | it did not work |
+| 1 | failed |
 | 2 | a plan found changes |
-| 3 | it waits for a decision |
+| 3 | waiting for a decision |
 | 4 | not allowed, or refused by the runner |
 | 64 | the command line is wrong |
 
 | variable | means |
 |---|---|
-| ` + "`BERTH_URL`, `BERTH_TOKEN`" + ` | where to go and as whom, instead of a context |
-| ` + "`BERTH_CONTEXT`, `BERTH_ORG`" + ` | which context of ~/.config/berth/config.json; which org |
+| ` + "`BERTH_URL`, `BERTH_TOKEN`" + ` | the control plane and the token, instead of a context |
+| ` + "`BERTH_CONTEXT`, `BERTH_ORG`" + ` | a context in ~/.config/berth/config.json; the org to work in |
 | ` + "`BERTH_DATA`, `BERTH_PORT`" + ` | berth up: the data folder; the first of its four ports (8700) |
-| ` + "`BERTH_PUBLIC_URL`, `BERTH_RUNNER_IMAGE`" + ` | berth up: the address of its front for runners in clusters; the image that these run |
-| ` + "`DATABASE_URL`, `BERTH_PG_BIN`" + ` | berth up: a Postgres to use; the folder of its binaries |
-| ` + "`BERTH_LIBEXEC`, `BERTH_TERRAFORM`" + ` | berth up: the folder of the other executables; the Terraform of runners |
+| ` + "`BERTH_PUBLIC_URL`, `BERTH_RUNNER_IMAGE`" + ` | berth up: the address of its front for runners in clusters; the image those runners use |
+| ` + "`DATABASE_URL`, `BERTH_PG_BIN`" + ` | berth up: the Postgres to use; the folder with Postgres binaries |
+| ` + "`BERTH_LIBEXEC`, `BERTH_TERRAFORM`" + ` | berth up: the folder with the other executables; the runners' Terraform |
 | ` + "`NO_COLOR`" + ` | no colours |
-| ` + "`PAGER`, `NO_PAGER`" + ` | what shows a change that does not fit on the terminal (less); nothing does |
+| ` + "`PAGER`, `NO_PAGER`" + ` | the pager for changes that do not fit on the terminal (default: less); no pager |
 
-Text that comes from elsewhere (names, plans, errors, logs) cannot steer the terminal: control characters, marks that change the
-direction of text, characters that take no room and bytes that are not UTF-8 are written out, as ` + "`⟨U+202E⟩` or `⟨xFF⟩`" + `. In what is
-shown of a change, the bracket ⟨ itself is written ` + "`⟨U+27E8⟩`" + `, so it reads in one way only. JSON and YAML escape the same characters.
+Text from elsewhere (names, plans, errors, logs) cannot control your terminal: berth writes out control characters, marks that change
+the direction of text, invisible characters and bytes that are not UTF-8, as ` + "`⟨U+202E⟩` or `⟨xFF⟩`" + `. When it
+shows a change, it also writes the bracket ⟨ itself as ` + "`⟨U+27E8⟩`" + `, so the text is unambiguous. JSON and YAML escape the same characters.
 
 `)
 	write(&page, root)

@@ -15,7 +15,7 @@ const doctorTimeout = 20 * time.Second
 
 func (c *cli) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Examine this machine and the Berth that commands talk to", Args: exactly(),
+		Use: "doctor", Short: "Check this machine and the Berth that commands talk to", Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), doctorTimeout)
 			defer cancel()

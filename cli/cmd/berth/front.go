@@ -19,25 +19,25 @@ func (c *cli) frontCommand() *cobra.Command {
 	var listen, cert, key string
 	cmd := &cobra.Command{
 		Use:   "front",
-		Short: "Give runners elsewhere one address, with TLS",
+		Short: "Serve one TLS address to runners on other machines",
 		Long: `Serves the control plane of berth up to runners in customers' clusters at one address, over
-TLS, until Ctrl-C: /v2/ is the org's registry, /streams/ log-ingest, everything else
-runner-api. The API for people is not behind it. Start berth up with BERTH_PUBLIC_URL set to
-the address, then installs can have the stack kubernetes. A proxy or ingress of your own with
-the same three rules does as well.`,
+TLS, until Ctrl-C: /v2/ goes to the org's registry, /streams/ to log-ingest, everything else
+to runner-api. It does not expose the API for people. Start berth up with BERTH_PUBLIC_URL
+set to this address, and installs can use the kubernetes stack. Your own proxy or ingress
+with the same three rules works too.`,
 		Example: "  BERTH_PUBLIC_URL=https://berth.example.com:8443 berth up -d\n" +
 			"  berth front --listen 0.0.0.0:8443 --tls-cert berth.pem --tls-key berth.key",
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cert == "" || key == "" {
-				return usagef("--tls-cert and --tls-key are needed: secrets go through here")
+				return usagef("berth front needs --tls-cert and --tls-key, because secrets pass through it")
 			}
 			return c.front(cmd.Context(), listen, cert, key)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8443", "address to serve on, host:port")
-	cmd.Flags().StringVar(&cert, "tls-cert", "", "certificate with its chain, a file in PEM")
-	cmd.Flags().StringVar(&key, "tls-key", "", "its key, a file in PEM")
+	cmd.Flags().StringVar(&cert, "tls-cert", "", "PEM file with the certificate and its chain")
+	cmd.Flags().StringVar(&key, "tls-key", "", "PEM file with its key")
 	return cmd
 }
 

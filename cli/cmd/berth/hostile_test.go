@@ -212,7 +212,7 @@ func commandLines(dir string) [][]string {
 		{"actions", "list", "acme"}, {"actions", "runs"}, {"actions", "run", "acme", "check"}, {"actions", "run", "acme", "check", "--watch"},
 		{"apps", "list"}, {"apps", "show", "hello"}, {"apps", "create", "hello"}, {"apps", "delete", "hello"},
 		{"apps", "variables", "list", "hello"}, {"apps", "variables", "show", "hello", "X"}, {"apps", "variables", "delete", "hello", "X"},
-		{"apps", "variables", "set", "hello", "X", "--value", "longenough"},
+		{"apps", "variables", "set", "hello", "X=longenough", "--plain"},
 		{"builds", "list"}, {"builds", "show", "bld_1"}, {"builds", "create", "hello"}, {"builds", "cancel", "bld_1"},
 		{"configs", "list", "hello"}, {"configs", "show", "cfg_1"}, {"configs", "diff", "cfg_1", "cfg_2"},
 		{"releases", "list", "hello"}, {"releases", "show", "rel_1"}, {"releases", "diff", "rel_1", "rel_2"}, {"releases", "create", "hello"},

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) installsCommand() *cobra.Command {
-	return noun("installs", "install", "Where apps run",
+	return noun("installs", "install", "Your apps, installed for customers",
 		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
@@ -25,8 +25,8 @@ func (c *cli) installsList() *cobra.Command {
 	var labels []string
 	cmd := &cobra.Command{Use: "list", Short: "List installs", Args: exactly()}
 	limit := limitFlag(cmd)
-	cmd.Flags().StringVar(&app, "app", "", "only of this app")
-	cmd.Flags().StringVar(&customer, "customer", "", "only of this customer")
+	cmd.Flags().StringVar(&app, "app", "", "only for this app")
+	cmd.Flags().StringVar(&customer, "customer", "", "only for this customer")
 	cmd.Flags().Var(usage.OneOf(&state, ctlapi.InstallStateNew, ctlapi.InstallStateProvisioning, ctlapi.InstallStateLive,
 		ctlapi.InstallStateDeprovisioning, ctlapi.InstallStateDeprovisioned), "state", "only in this state: new, provisioning, live, deprovisioning, deprovisioned")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "only with this label, key=value")
@@ -77,7 +77,7 @@ func (c *cli) printUnsupported(install ctlapi.Install) {
 	if len(list) == 0 {
 		return
 	}
-	output.Println(c.out, "\nthe app says, and this version does not act on:")
+	output.Println(c.out, "\nthe app declares, but this version ignores:")
 	for _, w := range list {
 		d := place.Diagnostic{File: value(w.File), Line: value(w.Line), Column: value(w.Column), Message: w.Message, Remedy: value(w.Remedy)}
 		output.Println(c.out, " ", d.Unrated())
@@ -105,24 +105,24 @@ func (c *cli) installsCreate() *cobra.Command {
 	var noProvision, approveAll bool
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an install and provision it",
-		Long: `Makes an install of an app for a customer, with its runner, and provisions it: the
-sandbox and all components, each change shown before it is made. The customer is
-made when there is none of this name; by default it is called like the install.
+		Short: "Create an install and provision it",
+		Long: `Creates an install of an app for a customer, with its runner, and provisions it: the
+sandbox and all components. You see each change before Berth makes it. If there is no
+such customer, Berth creates it; its default name is the name of the install.
 
-With --stack kubernetes it waits for the customer's cluster; berth installs stack NAME --new
-prints what the customer runs there.`,
+With --stack kubernetes the install waits for the customer's cluster; berth installs
+stack NAME --new prints what the customer runs there.`,
 		Example: "  berth installs create acme --app hello --watch\n  berth installs create acme --app hello --input greeting=Ahoy --auto-approve",
 		Args:    exactly("NAME"),
 	}
 	cmd.Flags().StringVar(&app, "app", "", "the app (default: the only one)")
 	cmd.Flags().StringVar(&customer, "customer", "", "the customer (default: the name of the install)")
-	cmd.Flags().StringVar(&stack, "stack", "local", "how the runner gets in: local, or kubernetes for a cluster of the customer")
+	cmd.Flags().StringVar(&stack, "stack", "local", "where the runner runs: local, or kubernetes for the customer's cluster")
 	cmd.Flags().StringVar(&release, "release", "", "release to provision, by number or id (default: the newest)")
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input, name=value")
 	cmd.Flags().StringSliceVarP(&labels, "label", "l", nil, "a label, key=value")
-	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only make it; berth installs provision does the rest")
-	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "let all changes of this install pass by themselves, from now on")
+	cmd.Flags().BoolVar(&noProvision, "no-provision", false, "only create it; berth installs provision does the rest")
+	cmd.Flags().BoolVar(&approveAll, "approve-all", false, "approve all changes of this install automatically, from now on")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if err := usage.Nameable("an install", args[0]); err != nil {
@@ -160,7 +160,7 @@ prints what the customer runs there.`,
 			return err
 		}
 		if install.Stack == ctlapi.StackKindKubernetes && !c.forPrograms() {
-			output.Printf(c.err, "its cluster is next: berth installs stack %s --new prints what the customer runs there\n", install.Name)
+			output.Printf(c.err, "next, the customer's cluster: berth installs stack %s --new prints what to run there\n", install.Name)
 		}
 		workflow := value(install.WorkflowID)
 		if workflow == "" || !how.watch && !how.autoApprove {
@@ -183,15 +183,15 @@ func onlyApp(ctx context.Context, client *api.Client) (string, error) {
 	}
 	switch len(page.Items) {
 	case 0:
-		return "", fmt.Errorf("there are no apps yet: berth sync in an app folder makes one")
+		return "", fmt.Errorf("there are no apps yet: run berth sync in an app folder to create one")
 	case 1:
 		return page.Items[0].Name, nil
 	}
-	return "", usagef("there are several apps: say which with --app")
+	return "", usagef("there are several apps: choose one with --app")
 }
 
 func (c *cli) installsResources() *cobra.Command {
-	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox, each component", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "resources INSTALL", Short: "Show what is live: the stack, the sandbox and each component", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.printResources(ctx, client, args[0])
 	})
@@ -212,8 +212,8 @@ func (c *cli) printResources(ctx context.Context, client *api.Client, install st
 
 func (c *cli) installsState() *cobra.Command {
 	var at int
-	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read (JSON, or -o yaml)", Args: exactly("INSTALL")}
-	cmd.Flags().IntVar(&at, "at", 0, "an older version of the tree")
+	cmd := &cobra.Command{Use: "state INSTALL", Short: "Show the state tree that templates read, as JSON or with -o yaml", Args: exactly("INSTALL")}
+	cmd.Flags().IntVar(&at, "at", 0, "version of the tree (default: the newest)")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetStateWithResponse(ctx, args[0], &ctlapi.GetStateParams{At: optional(at)})
 		if err != nil {
@@ -233,7 +233,7 @@ func (c *cli) installsState() *cobra.Command {
 }
 
 func (c *cli) installsHealth() *cobra.Command {
-	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show the verdict on an install and the checks behind it", Args: exactly("INSTALL")}
+	cmd := &cobra.Command{Use: "health INSTALL", Short: "Show whether an install is healthy, and its health checks", Args: exactly("INSTALL")}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.GetHealthWithResponse(ctx, args[0])
 		if err != nil {
@@ -272,7 +272,7 @@ func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
 	var plan bool
 	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 when something would")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		how.watch = how.watch || plan
@@ -283,14 +283,14 @@ func (c *cli) installsDeprovision() *cobra.Command {
 
 func (c *cli) installsForget() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "forget INSTALL", Short: "Take a deprovisioned install off the books", Args: exactly("INSTALL"),
-		Long: "Removes the install from lists, frees its name and stops its runner. Nothing is removed\non the customer's side; that is what deprovision is for.",
+		Use: "forget INSTALL", Short: "Delete a deprovisioned install's record", Args: exactly("INSTALL"),
+		Long: "Removes the install from lists, frees its name and stops its runner. It removes nothing\non the customer's side; use deprovision for that.",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if _, err := client.ForgetInstallWithResponse(ctx, args[0]); err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "install %s is forgotten\n", args[0])
+		_, err := output.Printf(c.out, "deleted the record of install %s\n", args[0])
 		return err
 	})
 	return cmd

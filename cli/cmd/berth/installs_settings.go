@@ -18,13 +18,13 @@ func (c *cli) installsInputs() *cobra.Command {
 	var set, unset []string
 	cmd := &cobra.Command{
 		Use: "inputs INSTALL", Short: "Show the inputs of an install, or set some", Args: exactly("INSTALL"),
-		Long: `Shows every input with its value; those of sensitive inputs are not shown. With --set
-and --unset a new version of the inputs is made. Nothing is deployed by that: the next
-berth deploy takes the new values.`,
+		Long: `Shows every input with its value, and hides the values of sensitive inputs. --set and
+--unset make a new version of the inputs. This deploys nothing: the next berth deploy
+uses the new values.`,
 		Example: "  berth installs inputs acme --set greeting=Ahoy --unset motto",
 	}
 	cmd.Flags().StringArrayVar(&set, "set", nil, "set an input, name=value")
-	cmd.Flags().StringSliceVar(&unset, "unset", nil, "go back to the default of an input")
+	cmd.Flags().StringSliceVar(&unset, "unset", nil, "reset an input to its default")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		values, err := usage.Pairs[ctlapi.InputValues]("--set", set)
 		if err != nil {
@@ -49,7 +49,7 @@ berth deploy takes the new values.`,
 			if err != nil {
 				return err
 			}
-			output.Printf(c.err, "inputs version %d; berth deploy %s takes it\n", inputs.Version, args[0])
+			output.Printf(c.err, "inputs are now at version %d; berth deploy %s uses it\n", inputs.Version, args[0])
 		}
 		return printList(c, inputs.Items, table.Input())
 	})
@@ -59,16 +59,15 @@ berth deploy takes the new values.`,
 func (c *cli) installsToggle() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "toggle INSTALL COMPONENT on|off", Short: "Switch a component of an install on or off", Args: exactly("INSTALL", "COMPONENT", "on|off"),
-		Long: `Switches a component that the app lets be switched. One that another component needs
-cannot be off while that one is on. Nothing is deployed or removed by that: the next
-berth deploy of the whole install makes the component, or removes it, as a change like
-any other.`,
+		Long: `Switches a component that the app declares toggleable. A component cannot be off while
+another one that needs it is on. This deploys and removes nothing: the next berth deploy
+of the whole install creates or removes the component, as a change like any other.`,
 		Example: "  berth installs toggle acme metrics off\n  berth deploy acme --watch",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		on := args[2] == "on"
 		if !on && args[2] != "off" {
-			return usagef("%q is neither on nor off", args[2])
+			return usagef("write on or off, not %q", args[2])
 		}
 		now, err := client.GetInstallWithResponse(ctx, args[0])
 		if err != nil {
@@ -91,7 +90,7 @@ any other.`,
 		if install, err = api.Body(resp.JSON200); err != nil {
 			return err
 		}
-		output.Printf(c.err, "component %s is switched %s; berth deploy %s brings that about\n", args[1], args[2], install.Name)
+		output.Printf(c.err, "component %s is now %s; berth deploy %s applies that\n", args[1], args[2], install.Name)
 		return printOne(c, *install, table.Install(c.now()))
 	})
 	return cmd
@@ -99,9 +98,9 @@ any other.`,
 
 func (c *cli) installsConfig() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "config INSTALL", Short: "Print an install as the file that installs sync reads", Args: exactly("INSTALL"),
-		Long: `Prints the file below installs/ of an app folder that declares the install as it is:
-syncing it changes nothing. Sensitive inputs are left out; a comment names them.`,
+		Use: "config INSTALL", Short: "Print an install as a file for berth installs sync", Args: exactly("INSTALL"),
+		Long: `Prints a file for installs/ in an app folder that declares the install as it is now;
+syncing it changes nothing. It leaves out sensitive inputs and names them in a comment.`,
 		Example: "  berth installs config acme > ./app/installs/acme.toml",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

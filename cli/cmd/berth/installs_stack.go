@@ -16,21 +16,21 @@ func (c *cli) installsStack() *cobra.Command {
 	var fresh, replaces bool
 	cmd := &cobra.Command{
 		Use:   "stack INSTALL",
-		Short: "Show how the runner of an install gets in, or make a code for the customer",
-		Long: `Shows the stack: whether the customer has applied it, and who the runner is. With --new a
-code is made, and what the customer is to run with it is printed: a check, and the manifest
-for his cluster. The code is shown once; the one before it becomes worthless. When a runner
-is there already, --replaces is the consent that it is gone: what it was doing then counts
-as uncertain.`,
+		Short: "Show an install's stack, or create a code for the customer",
+		Long: `Shows the stack: whether the customer has applied it, and which runner it has. --new
+creates a code and prints the commands that the customer runs with it: a check, and the
+manifest for their cluster. Berth shows the code once, and it replaces the previous code.
+If the install already has a runner, --replaces confirms that this runner is gone;
+Berth then treats whatever it was doing as uncertain.`,
 		Example: "  berth installs stack acme --new > for-the-customer.sh\n  berth installs stack acme",
 		Args:    exactly("INSTALL"),
 	}
-	cmd.Flags().BoolVar(&fresh, "new", false, "make a code and print what the customer runs")
-	cmd.Flags().BoolVar(&replaces, "replaces", false, "with --new: the runner before is gone")
+	cmd.Flags().BoolVar(&fresh, "new", false, "create a code and print the commands for the customer")
+	cmd.Flags().BoolVar(&replaces, "replaces", false, "with --new: confirm that the previous runner is gone")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		switch {
 		case replaces && !fresh:
-			return usagef("--replaces goes with --new")
+			return usagef("--replaces needs --new")
 		case fresh:
 			return c.printCode(ctx, client, args[0], replaces)
 		}
@@ -66,11 +66,11 @@ func (c *cli) printCode(ctx context.Context, client *api.Client, install string,
 	}
 	image, say := "", ""
 	if code.RunnerImage == "" {
-		image, say = " --image IMAGE", "# IMAGE is the image of berth-runner in a registry of yours.\n"
+		image, say = " --image IMAGE", "# IMAGE is the berth-runner image in your registry.\n"
 	}
-	_, err = output.Printf(c.out, `# For the customer: the runner of %[1]s, good until %[2]s. The code is a secret
-# and works once. Behind a proxy add --proxy URL, with a private authority --ca FILE,
-# to both commands; berth-runner manifest --help has the rest.
+	_, err = output.Printf(c.out, `# For the customer: the runner of %[1]s, valid until %[2]s. The code is a secret
+# and works once. Behind a proxy, add --proxy URL to both commands; with a private
+# certificate authority, add --ca FILE. See also berth-runner manifest --help.
 %[3]s(umask 077; cat > %[1]s.code) <<'CODE'
 %[4]s
 CODE

@@ -30,21 +30,21 @@ func (c *cli) installsSync() *cobra.Command {
 	var s declaring
 	cmd := &cobra.Command{
 		Use:   "sync [FOLDER]",
-		Short: "Make installs what the files under installs/ of an app folder say",
-		Long: `Shows what would become of each install of the app, asks, and does exactly that: all
-of it or, when anything is wrong, nothing. Installs that are not there are made, those
-that differ are changed, and those that no file names are left alone.
+		Short: "Apply the install files in installs/",
+		Long: `Shows what it would do with each install of the app, asks, and does exactly that: all
+of it or, if anything is wrong, nothing. It creates installs that do not exist, changes
+those that differ, and leaves alone those that no file names.
 
-Inputs and components are checked against the app as it was synced last. Nothing is
-provisioned or deployed; the commands that do are printed. Keys that this version does
-not carry out are told with file, line and column.`,
+Berth checks inputs and components against the last synced version of the app. It
+provisions and deploys nothing, but prints the commands that do. It reports keys that
+this version ignores, with file, line and column.`,
 		Example: "  berth installs sync ./app --plan\n  berth installs sync ./app --auto-approve",
 		Args:    exactly("[FOLDER]"),
 	}
 	cmd.Flags().StringVar(&s.app, "app", "", "name of the app (default: the folder's name)")
-	cmd.Flags().BoolVar(&s.plan, "plan", false, "only say what would happen; exit code 2 when something would")
+	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
 	cmd.Flags().BoolVar(&s.autoApprove, "auto-approve", false, "do not ask")
-	cmd.Flags().BoolVar(&s.strict, "strict", false, "take warnings as errors")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "treat warnings as errors")
 	cmd.MarkFlagsMutuallyExclusive("plan", "auto-approve")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		folder := "."
@@ -110,14 +110,14 @@ func (c *cli) syncInstalls(ctx context.Context, folder string, s declaring) erro
 // agree asks whether to do what was just shown.
 func (c *cli) agree(ctx context.Context, summary string) error {
 	if !c.canAsk() {
-		return usagef("nobody can be asked here: use --auto-approve to do what was just shown")
+		return usagef("this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed")
 	}
-	answer, err := c.ask(ctx, summary+". Do that? [y]es, [n]o: ")
+	answer, err := c.ask(ctx, summary+". Do this? [y]es, [n]o: ")
 	if err != nil {
 		return err
 	}
 	if answer != follow.Approve {
-		output.Println(c.err, "nothing was changed")
+		output.Println(c.err, "changed nothing")
 		return outcome(exitWaits)
 	}
 	return nil
@@ -127,7 +127,7 @@ func (c *cli) agree(ctx context.Context, summary string) error {
 // carried out, is shown at once.
 func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declared, error) {
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
-		return installsync.Declared{}, usagef("%s is not a folder: name the one that the app's files are in", folder)
+		return installsync.Declared{}, usagef("%s is not a folder: name the folder with the app's files", folder)
 	}
 	app, diagnostics := check.Format(os.DirFS(abs), appconfig.LoadOptions{})
 	var declared installsync.Declared
@@ -142,7 +142,7 @@ func (c *cli) readInstalls(folder, abs string, strict bool) (installsync.Declare
 		output.Println(c.err, d)
 	}
 	if place.HasErrors(diagnostics) {
-		return declared, fmt.Errorf("the installs of %s cannot be synced: %s", folder, findings.Errors(diagnostics))
+		return declared, fmt.Errorf("cannot sync the installs of %s: %s", folder, findings.Errors(diagnostics))
 	}
 	return declared, nil
 }

@@ -89,7 +89,7 @@ func TestInstallsSync(t *testing.T) {
 	}{
 		{
 			name: "a plan with changes", files: acme, flags: []string{"--plan"}, answers: []string{plannedInstalls}, code: exitChanges, asked: []string{dryRun},
-			stdout: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; left alone)\ninstalls of app hello: 1 to update, 1 in no file\n",
+			stdout: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\ninstalls of app hello: 1 to update, 1 in no file\n",
 			stderr: "next: berth deploy acme\n",
 		},
 		{
@@ -104,12 +104,12 @@ func TestInstallsSync(t *testing.T) {
 			name: "what was shown is done", files: acme, flags: []string{"--auto-approve"}, code: exitOK,
 			answers: []string{plannedInstalls, strings.Replace(plannedInstalls, "true", "false", 1)}, asked: []string{dryRun, carryOut},
 			stdout: "installs of app hello: 1 updated, 1 in no file\n",
-			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; left alone)\nnext: berth deploy acme\n",
+			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\nnext: berth deploy acme\n",
 		},
 		{
 			name: "nobody can be asked", files: acme, answers: []string{plannedInstalls}, code: exitUsage, asked: []string{dryRun},
-			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; left alone)\n" +
-				"berth: nobody can be asked here: use --auto-approve to do what was just shown\n",
+			stderr: "~ acme\n    inputs.port: \"80\" → \"8080\"\n· by-hand  (in no file; berth leaves it alone)\n" +
+				"berth: this is not a terminal, so berth cannot ask: use --auto-approve to do what it just showed\n",
 		},
 		{
 			name: "what the control plane refuses has its place", files: acme, flags: []string{"--plan"}, code: exitFailed, asked: []string{dryRun},
@@ -119,12 +119,12 @@ func TestInstallsSync(t *testing.T) {
 		{
 			name: "faults of the files", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[inputs]\nport = \"many\"\n"}, code: exitFailed,
 			stderr: "installs/acme.toml:3:1 error input \"port\" must be a number\n" +
-				"berth: the installs of FOLDER cannot be synced: 1 error\n",
+				"berth: cannot sync the installs of FOLDER: 1 error\n",
 		},
 		{
 			name: "keys that are not carried out refuse a strict sync", files: map[string]string{"installs/acme.toml": "name = \"acme\"\n[aws_account]\nregion = \"x\"\n"},
 			flags: []string{"--strict"}, code: exitFailed,
-			stderr: "installs/acme.toml:2:2 error key \"aws_account\" is not supported yet by this version and has no effect; it waits for cloud stacks\nberth: the installs of FOLDER cannot be synced: 1 error\n",
+			stderr: "installs/acme.toml:2:2 error key \"aws_account\" is not supported yet by this version and has no effect; it waits for cloud stacks\nberth: cannot sync the installs of FOLDER: 1 error\n",
 		},
 	}
 	for _, tt := range tests {

@@ -17,22 +17,22 @@ func (c *cli) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs INSTALL[/COMPONENT or ACTION] | ID",
 		Short: "Show or follow logs",
-		Long: `Shows the log of the newest change of a component, the newest run of an action, or the
-newest workflow of an install; or of a build, change, step, workflow, run or stream by
-its id. Each log ends with how many of its lines there are and their hash, or with what
-is missing. With -o json each line is a JSON object.
+		Long: `Shows the log of a component's newest change, an action's newest run or an install's
+newest workflow, or of a build, change, step, workflow, run or stream that you name by
+its id. Each log ends with its number of lines and their hash, or with what is missing.
+With -o json each line is a JSON object.
 
-What a tool wrote is shown without its colours, and with characters that would steer
-the terminal or hide text written out, such as ⟨U+001B⟩.`,
+Berth removes the colours of the tool's output, and writes out characters that could
+control the terminal or hide text, such as ⟨U+001B⟩.`,
 		Example: "  berth logs acme/api -f\n  berth logs bld_01jd2x7q9zr8w3v5k6m4n0tgha",
 		Args:    exactly("INSTALL or ID"),
 	}
-	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more, until everything is finished")
+	cmd.Flags().BoolVarP(&l.Follow, "follow", "f", false, "wait for more lines until everything has finished")
 	cmd.Flags().BoolVarP(&l.Times, "timestamps", "t", false, "show when each line was written")
-	cmd.Flags().BoolVar(&raws, "raw", false, "the lines as they were written, colours too: they can steer your terminal")
+	cmd.Flags().BoolVar(&raws, "raw", false, "print the lines exactly as written, with colours; they can control your terminal")
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if raws && isTerminal(c.out) {
-			output.Println(c.err, "warning: --raw lets the log steer this terminal: it can hide and forge lines")
+			output.Println(c.err, "warning: --raw lets the log control this terminal: it can hide and forge lines")
 		}
 		logs, err := client.Logs(ctx)
 		if err != nil {

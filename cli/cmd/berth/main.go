@@ -2,9 +2,11 @@
 // approve, logs, status, why), the nouns behind them, and the system for one
 // machine (up, down).
 //
-// Every noun has its file. A command does four things: read its flags, call the
-// API, wait when asked to, and print. What it prints goes to stdout in one of
-// the formats of -o; everything about its progress goes to stderr.
+// A noun has its file, NOUN.go; verbs or groups of verbs that need room have
+// NOUN_VERB.go, and what all commands share is in root.go, print.go, watch.go and
+// exit.go. A command does four things: read its flags, call the API or another
+// room of cli/internal, wait when asked to, and print. It prints results to stdout
+// in one of the formats of -o, and progress to stderr.
 package main
 
 import (

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *cli) orgsCommand() *cobra.Command {
-	list := &cobra.Command{Use: "list", Short: "List the orgs that the credential opens", Args: exactly()}
+	list := &cobra.Command{Use: "list", Short: "List the orgs that your credential has access to", Args: exactly()}
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		resp, err := client.ListOrgsWithResponse(ctx)
 		if err != nil {
@@ -29,8 +29,8 @@ func (c *cli) orgsCommand() *cobra.Command {
 	})
 	var admin string
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make an org and its first admin", Args: exactly("NAME"),
-		Long: "Prints the admin's token on stdout, once. Needs the role platform.",
+		Use: "create NAME", Short: "Create an org and its first admin", Args: exactly("NAME"),
+		Long: "Prints the admin's token on stdout, once. You need the platform role.",
 	}
 	create.Flags().StringVar(&admin, "admin", "admin", "name of the first admin")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -48,21 +48,21 @@ func (c *cli) orgsCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *org, output.View[ctlapi.NewOrg]{Name: func(o ctlapi.NewOrg) string { return o.Org.Name }})
 		}
-		output.Printf(c.err, "org %s with the admin %s; the token is not shown again:\n", org.Org.Name, org.Admin.Name)
+		output.Printf(c.err, "created org %s with the admin %s; this is the only time you see the token:\n", org.Org.Name, org.Admin.Name)
 		_, err = output.Println(c.out, org.Token.Secret)
 		return err
 	})
-	return noun("orgs", "org", "Vendors on this Berth", list, create, c.orgsChain())
+	return noun("orgs", "org", "The vendors on this Berth", list, create, c.orgsChain())
 }
 
 // orgsChain writes a file, never to stdout: a chain is checked byte for byte, and
 // what a terminal gets is not.
 func (c *cli) orgsChain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "chain FILE", Short: "Save the org's chain, the record of what was done through this API, to a file", Args: exactly("FILE"),
-		Long: `Writes the records of the org's chain to a file, as they are stored, one per line. It
-has the heads of the installs' chains: berth-verify --head holds a runner's chain against
-them. The file must not be there yet.`,
+		Use: "chain FILE", Short: "Save the org's chain, the record of everything done through the API, to a file", Args: exactly("FILE"),
+		Long: `Writes the records of the org's chain to a new file, exactly as stored, one per line.
+They include the heads of the installs' chains, which berth-verify --head compares with a
+runner's chain. The file must not exist yet.`,
 		Example: "  berth orgs chain vendor.jsonl",
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
@@ -75,7 +75,7 @@ them. The file must not be there yet.`,
 			_ = os.Remove(args[0]) // half a chain is none
 			return err
 		}
-		_, err = output.Printf(c.out, "%d records are in %s\n", seq, args[0])
+		_, err = output.Printf(c.out, "saved %d records to %s\n", seq, args[0])
 		return err
 	})
 	return cmd

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-dev/berth/cli/internal/follow"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/usage"
-	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 // format reads -o and --json.
@@ -74,32 +73,15 @@ func (c *cli) forPrograms() bool {
 // age is how long ago something was.
 func (c *cli) age(t time.Time) string { return follow.Duration(c.now().Sub(t)) }
 
-func (c *cli) ageOf(t *time.Time) string {
-	if t == nil {
-		return ""
-	}
-	return c.age(*t)
-}
-
-func refName(ref *ctlapi.Ref) string {
-	if ref == nil {
-		return ""
-	}
-	return ref.Name
-}
-
 // value is api.Value: nearly every command needs it.
 func value[T any](p *T) T { return api.Value(p) }
 
 // optional is api.Optional.
 func optional[T comparable](v T) *T { return api.Optional(v) }
 
-// number is api.Number.
-func number(ref *ctlapi.NumberRef) string { return api.Number(ref) }
-
 // limitFlag adds --limit to a command that lists.
 func limitFlag(cmd *cobra.Command) *int {
 	limit := new(int)
-	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 for all")
+	cmd.Flags().IntVar(limit, "limit", 100, "show at most this many; 0 shows all")
 	return limit
 }

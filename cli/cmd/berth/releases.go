@@ -44,9 +44,9 @@ func (c *cli) releasesCommand() *cobra.Command {
 	})
 	var config int
 	var builds []string
-	create := &cobra.Command{Use: "create APP", Short: "Make a release of chosen builds", Args: exactly("APP")}
+	create := &cobra.Command{Use: "create APP", Short: "Create a release from chosen builds", Args: exactly("APP")}
 	create.Flags().IntVar(&config, "config", 0, "number of the config (default: the newest)")
-	create.Flags().StringSliceVar(&builds, "build", nil, "a build that stands in for the config's own")
+	create.Flags().StringSliceVar(&builds, "build", nil, "a build to use instead of the config's own")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateReleaseWithResponse(ctx, args[0], &ctlapi.CreateReleaseParams{},
 			ctlapi.ReleaseRequest{Config: optional(config), Builds: builds})
@@ -67,5 +67,5 @@ func (c *cli) releasesCommand() *cobra.Command {
 			}
 			return api.Body(resp.JSON200)
 		})
-	return noun("releases", "release", "Configs with the exact build of each component", list, show, create, diff)
+	return noun("releases", "release", "Configs, each with the exact builds of its components", list, show, create, diff)
 }

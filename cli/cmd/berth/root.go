@@ -92,10 +92,10 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.CompletionOptions.HiddenDefaultCmd = false
 	root.SetFlagErrorFunc(usage.OfFlag)
 	root.PersistentFlags().StringVar(&c.contextFlag, "context", "", "the context to use (BERTH_CONTEXT)")
-	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, for people in several (BERTH_ORG)")
+	root.PersistentFlags().StringVar(&c.orgFlag, "org", "", "the org to work in, if you belong to several (BERTH_ORG)")
 	root.PersistentFlags().StringVarP(&c.outputFlag, "output", "o", "table", "table, wide, json, yaml or name")
 	root.PersistentFlags().StringVar(&c.jsonFlag, "json", "", "print only these fields, as JSON: name,install.name")
-	root.PersistentFlags().BoolVar(&c.noPager, "no-pager", false, "print what is long instead of paging it (NO_PAGER)")
+	root.PersistentFlags().BoolVar(&c.noPager, "no-pager", false, "print long output directly instead of through a pager (NO_PAGER)")
 	root.AddGroup(
 		&cobra.Group{ID: groupDaily, Title: "Every day:"},
 		&cobra.Group{ID: groupNouns, Title: "Everything else, by noun:"},

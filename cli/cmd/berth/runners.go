@@ -15,7 +15,7 @@ func (c *cli) runnersCommand() *cobra.Command {
 	var install string
 	list := &cobra.Command{Use: "list", Short: "List runners", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 		items, err := client.Runners(ctx, *limit, install)
 		if err != nil {
@@ -35,7 +35,7 @@ func (c *cli) runnersCommand() *cobra.Command {
 		}
 		return printOne(c, *runner, table.Runner(c.now()))
 	})
-	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and shut its identity out for good", Args: exactly("RUNNER")}
+	revoke := &cobra.Command{Use: "revoke RUNNER", Short: "End a runner's sessions and block its identity for good", Args: exactly("RUNNER")}
 	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.RevokeRunnerWithResponse(ctx, args[0], &ctlapi.RevokeRunnerParams{})
 		if err != nil {
@@ -47,15 +47,15 @@ func (c *cli) runnersCommand() *cobra.Command {
 		}
 		return printOne(c, *runner, table.Runner(c.now()))
 	})
-	return noun("runners", "runner", "Who carries changes out", list, show, revoke, c.runnersReplace())
+	return noun("runners", "runner", "The programs that carry out changes for customers", list, show, revoke, c.runnersReplace())
 }
 
 func (c *cli) runnersReplace() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "replace INSTALL", Short: "Make a secret with which another machine becomes the runner of an install", Args: exactly("INSTALL"),
-		Long: `Prints a single-use secret. The machine that enrols with it takes the place of the one
-before it, which is shut out; what that was doing counts as uncertain. Making the
-secret is the consent to that. It is shown once.`,
+		Use: "replace INSTALL", Short: "Create a secret that lets another machine become an install's runner", Args: exactly("INSTALL"),
+		Long: `Prints a single-use secret, once. The machine that enrols with it replaces the current
+runner, and Berth blocks that one; whatever it was doing counts as uncertain. By creating
+the secret, you agree to that.`,
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateEnrolmentWithResponse(ctx, args[0], &ctlapi.CreateEnrolmentParams{}, ctlapi.EnrolmentRequest{Replaces: true})
@@ -69,7 +69,7 @@ secret is the consent to that. It is shown once.`,
 		if c.forPrograms() {
 			return printOne(c, *secret, output.View[ctlapi.EnrolmentSecret]{Name: func(s ctlapi.EnrolmentSecret) string { return s.ID }})
 		}
-		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; the secret is not shown again:\n", secret.ID, secret.RunnerID,
+		output.Printf(c.err, "enrolment %s of runner %s, valid until %s; this is the only time you see the secret:\n", secret.ID, secret.RunnerID,
 			secret.ExpiresAt.Local().Format("2006-01-02 15:04"))
 		_, err = output.Println(c.out, secret.Secret)
 		return err

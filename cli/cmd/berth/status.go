@@ -12,7 +12,7 @@ import (
 
 func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "status [INSTALL]", Short: "Show my installs: health, release, what is at work and what waits",
+		Use: "status [INSTALL]", Short: "Show your installs: health, release, and what they are doing or waiting for",
 		Args: exactly("[INSTALL]"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -24,17 +24,17 @@ func (c *cli) syncCommand() *cobra.Command {
 	var s syncing
 	cmd := &cobra.Command{
 		Use:   "sync [FOLDER]",
-		Short: "Make a config, builds and a release of an app folder",
-		Long: `Checks the app folder, uploads what the control plane does not have, and makes a
-config of it. Components that changed are built; when all builds are done there is
-a new release. The same folder again changes nothing.
+		Short: "Build and release an app folder",
+		Long: `Checks the app folder, uploads what the control plane does not have yet, and makes a
+config from it. Berth builds the components that changed; when all builds are done, there
+is a new release. Syncing the same folder again changes nothing.
 
-What the folder takes from http(s) addresses and git repositories is fetched here,
-recorded by its digest, and part of the config: other contents make another config.
+Berth fetches whatever the folder uses from URLs and git repositories on this machine,
+and records its digest in the config: new content makes a new config.
 
---plan says what would change: the config, what is built, the installs, and what the
-folder no longer has. With --source-map a git repository that the config names is taken
-from a directory here, and the config holds what stands there.`,
+--plan shows what would change: the config, the builds, the installs, and what the folder
+no longer has. --source-map takes a git repository that the config names from a directory
+on this machine instead, and the config gets the directory's content.`,
 		Example: "  berth sync --wait\n  berth sync ./app --plan\n  berth sync --source-map acme/sandboxes=../sandboxes\n" +
 			"  berth sync --source-map https://git.example.com/acme/app//infra=./infra",
 		Args: exactly("[FOLDER]"),
@@ -47,14 +47,14 @@ from a directory here, and the config holds what stands there.`,
 		},
 	}
 	cmd.Flags().StringVar(&s.App, "app", "", "name of the app (default: the folder's name)")
-	cmd.Flags().BoolVarP(&s.wait, "wait", "w", false, "follow the builds until the release is made")
+	cmd.Flags().BoolVarP(&s.wait, "wait", "w", false, "follow the builds until there is a release")
 	cmd.Flags().BoolVar(&s.wait, "watch", false, "the same as --wait")
-	cmd.Flags().BoolVar(&s.plan, "plan", false, "only say what would happen; exit code 2 when something would")
-	cmd.Flags().BoolVar(&s.NoCreate, "no-create", false, "fail when there is no such app instead of making it")
-	cmd.Flags().BoolVar(&s.Prune, "prune", false, "take components that are no longer in the folder out of the app")
-	cmd.Flags().BoolVar(&s.Strict, "strict", false, "take warnings as errors")
-	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: take a git repository from a directory; may be repeated")
-	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file of such entries, one a line, with paths relative to it")
+	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
+	cmd.Flags().BoolVar(&s.NoCreate, "no-create", false, "fail if the app does not exist, instead of creating it")
+	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder")
+	cmd.Flags().BoolVar(&s.Strict, "strict", false, "treat warnings as errors")
+	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository; may be repeated")
+	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file with such entries, one per line, with paths relative to the file")
 	s.watching.timeoutFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("plan", "wait")
 	return cmd
@@ -72,7 +72,7 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	}
 	ctx, cancel := s.watching.within(ctx)
 	defer cancel()
-	if err := sync.Upload(ctx, client, read.Archives); err != nil {
+	if err := sync.Upload(ctx, client, read.Archives, c.err); err != nil {
 		return err
 	}
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)

@@ -147,11 +147,11 @@ func TestSyncTellsWhatCannotBeFetched(t *testing.T) {
 	code, _, stderr := berth(t, nil, "sync", app)
 	want := "components/api.toml:2:1 error source: \"git::file://" + repo + `//gone.toml" is not a file of the repository: check the path and the ref
 components/web.toml:2:1 error source: "https://…@example.invalid/web.toml" has credentials in it, which would be stored with the app: take it from a git repository (git::), which is read with the credentials of your git, or put the file into the folder
-metadata.toml:2:1 error readme: "` + url + `/README.md" is answered with 404 Not Found: check the address; a host may say so, too, of what only some may read
+metadata.toml:2:1 error readme: "` + url + `/README.md" answered 404 Not Found: check the address; some hosts also say this about files you may not read
 metadata.toml:2:1 note key "readme", the page of an install, is not supported yet by this version and has no effect; it waits for the dashboard
-sandbox.toml:5:1 error contents: "` + url + `/x.tfvars" is answered with 404 Not Found: check the address; a host may say so, too, of what only some may read
+sandbox.toml:5:1 error contents: "` + url + `/x.tfvars" answered 404 Not Found: check the address; some hosts also say this about files you may not read
 sandbox.toml:6:1 warning unknown key "mistake"
-berth: ` + app + " is not an app folder that can be synced: 4 errors\n"
+berth: cannot sync the app folder ` + app + ": 4 errors\n"
 	if diff := cmp.Diff(want, stderr); diff != "" || code != exitFailed {
 		t.Errorf("exit code %d (-want +got):\n%s", code, diff)
 	}
@@ -175,7 +175,7 @@ func TestFetchingEnds(t *testing.T) {
 		fmt.Fprintf(&many, "[[var_file]]\ncontents = \"%s%s\"\n", url, name)
 	}
 	code, _, stderr = berth(t, nil, "sync", appWith(t, map[string]string{"sandbox.toml": many.String()}))
-	if n := strings.Count(stderr, "is not fetched: the app takes files from more than 100 addresses"); n != 2 || code != exitFailed {
+	if n := strings.Count(stderr, "is not fetched: the app uses files from more than 100 addresses"); n != 2 || code != exitFailed {
 		t.Errorf("exit code %d, %d are too many:\n%s", code, n, stderr)
 	}
 }
@@ -208,12 +208,12 @@ func TestSourceMapOfFiles(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, told)
 			continue
 		}
-		if got := config.Sandbox.VarFiles[0].Contents.Contents; got != tc.want || !strings.Contains(told, "is taken from "+mirror) || strings.Contains(told, "no source of the app") {
+		if got := config.Sandbox.VarFiles[0].Contents.Contents; got != tc.want || !strings.Contains(told, "comes from "+mirror) || strings.Contains(told, "has no source that matches") {
 			t.Errorf("%s: got %q, told %s", name, got, told)
 		}
 	}
 	_, told, err := packed(t, appWith(t, sandbox("git::https://git.example.invalid/acme/shared//out.tfvars")), sync.Options{SourceMap: []string{"https://git.example.invalid/acme/shared=" + filepath.Join(mirror, "vars")}})
-	if err == nil || !strings.Contains(told, "cannot be read") || strings.Contains(told, "canary") {
+	if err == nil || !strings.Contains(told, "cannot read that") || strings.Contains(told, "canary") {
 		t.Errorf("a symlink out: %v\n%s", err, told)
 	}
 }

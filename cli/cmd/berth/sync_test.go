@@ -154,7 +154,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"sandbox": {"main.tf=# sandbox\n"}, "web": {"main.tf=# web\n"}}, files); diff != "" {
 		t.Errorf("archives (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(stderr, "sandbox: acme/sandboxes//local/small is taken from") || strings.Contains(stderr, "acme/nothing") {
+	if !strings.Contains(stderr, "sandbox: acme/sandboxes//local/small comes from") || strings.Contains(stderr, "acme/nothing") {
 		t.Errorf("told: %s", stderr)
 	}
 	// The command line wins over the file, and a longer directory over a shorter.
@@ -167,7 +167,7 @@ func TestSyncFolderWithSourceMap(t *testing.T) {
 	if diff := cmp.Diff([]string{"main.tf=# own sandbox\n"}, files["sandbox"]); diff != "" {
 		t.Errorf("archive of the sandbox (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(stderr, "no source of the app is acme/unused=") {
+	if !strings.Contains(stderr, "the app has no source that matches acme/unused=") {
 		t.Errorf("an entry that nothing needs is not told: %s", stderr)
 	}
 	code, _, errText := berth(t, nil, "sync", app, "--source-map", "acme/sandboxes="+filepath.Join(mirror, "gone"))

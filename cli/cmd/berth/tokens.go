@@ -24,11 +24,11 @@ func (c *cli) tokensCommand() *cobra.Command {
 	var member string
 	var days int
 	create := &cobra.Command{
-		Use: "create NAME", Short: "Make a token; it is shown once", Args: exactly("NAME"),
+		Use: "create NAME", Short: "Create a token and print it, once", Args: exactly("NAME"),
 		Long: "Prints the token on stdout, and nothing else: berth tokens create ci > ci.token",
 	}
-	create.Flags().StringVar(&member, "member", "", "for another member, by name or id")
-	create.Flags().IntVar(&days, "days", 0, "valid for so many days (0: until it is revoked), at most as long as the token that makes it")
+	create.Flags().StringVar(&member, "member", "", "the member it belongs to, by name or id (default: you)")
+	create.Flags().IntVar(&days, "days", 0, "days until it expires (0: never), at most as long as the token that creates it")
 	create.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CreateTokenWithResponse(ctx, &ctlapi.CreateTokenParams{},
 			ctlapi.TokenRequest{Name: args[0], Member: optional(member), ExpiresInDays: optional(days)})
@@ -42,22 +42,23 @@ func (c *cli) tokensCommand() *cobra.Command {
 		if c.forPrograms() {
 			return printOne(c, *secret, output.View[ctlapi.TokenSecret]{Name: func(s ctlapi.TokenSecret) string { return s.Token.ID }})
 		}
-		output.Printf(c.err, "token %s of %s; it is not shown again:\n", secret.Token.ID, secret.Token.Account.Name)
+		output.Printf(c.err, "token %s of %s; this is the only time you see it:\n", secret.Token.ID, secret.Token.Account.Name)
 		_, err = output.Println(c.out, secret.Secret)
 		return err
 	})
 	revoke := &cobra.Command{
 		Use: "revoke TOKEN", Short: "Revoke a token by its id (tok_…)", Args: exactly("TOKEN"),
-		Long: `Revokes a token. What was made with it stays good, so that a token can make its successor. When it
-was in the wrong hands, --made-with-it revokes those tokens too, and what they made, of whichever member.`,
+		Long: `Revokes a token. Tokens created with it stay valid, so a token can create its successor.
+If someone stole the token, use --made-with-it to revoke those too, and the tokens they
+created in turn, no matter which member they belong to.`,
 	}
-	madeWithIt := revoke.Flags().Bool("made-with-it", false, "also revoke what was made with it, directly or not")
+	madeWithIt := revoke.Flags().Bool("made-with-it", false, "also revoke tokens created with it, directly or indirectly")
 	revoke.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		if _, err := client.RevokeTokenWithResponse(ctx, args[0], &ctlapi.RevokeTokenParams{MadeWithIt: madeWithIt}); err != nil {
 			return err
 		}
-		_, err := output.Printf(c.out, "token %s is revoked\n", args[0])
+		_, err := output.Printf(c.out, "revoked token %s\n", args[0])
 		return err
 	})
-	return noun("tokens", "token", "Credentials of people and machines", list, create, revoke)
+	return noun("tokens", "token", "Credentials for people and machines", list, create, revoke)
 }

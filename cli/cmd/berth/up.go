@@ -26,16 +26,17 @@ func (c *cli) upCommand() *cobra.Command {
 		Short: "Start Berth on this machine",
 		Long: `Starts Postgres, the four services and the runners of local installs as processes,
 and keeps them running until Ctrl-C or berth down. Everything listens on loopback
-only, and all data is in one folder: BERTH_DATA, else /var/lib/berth for root and
-~/.local/share/berth for others.
+only, and all data is in one folder: BERTH_DATA, or else /var/lib/berth for root and
+~/.local/share/berth for everyone else.
 
-Postgres is the one of DATABASE_URL (an administrator's address), else an own one,
-started from the binaries in BERTH_PG_BIN, on PATH or in the distribution's folder.
-The services listen on 8700 to 8703; BERTH_PORT is the first of four others.
+If DATABASE_URL is set (to an administrator's connection), Berth uses that Postgres.
+Otherwise it starts its own from the binaries in BERTH_PG_BIN, on PATH or in the
+distribution's folder. The services listen on ports 8700 to 8703; to use four others,
+set BERTH_PORT to the first.
 
-With --kubeconfig, local installs work on a Kubernetes cluster: on the current
-context of the file. Later starts remember it; the first one takes it from
-KUBECONFIG when that names one file. An empty name forgets it.`,
+With --kubeconfig, local installs use a Kubernetes cluster: the file's current context.
+Later starts remember it. The first start uses KUBECONFIG if that names one file. An
+empty name forgets the cluster.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			layout, err := local.Layout()
@@ -60,10 +61,10 @@ KUBECONFIG when that names one file. An empty name forgets it.`,
 			return c.upForeground(cmd.Context(), layout, start)
 		},
 	}
-	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when it is ready")
-	cmd.Flags().BoolVar(&status, "status", false, "only show what runs")
-	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start makes")
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "the cluster that local installs work on, a file")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "run in the background; return when Berth is ready")
+	cmd.Flags().BoolVar(&status, "status", false, "only show what is running")
+	cmd.Flags().StringVar(&org, "name", "local", "name of the org that the first start creates")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file of the cluster for local installs")
 	cmd.MarkFlagsMutuallyExclusive("detach", "status")
 	return cmd
 }
@@ -126,7 +127,7 @@ func (c *cli) orRunning(err error) error {
 func (c *cli) upReady(layout up.Layout, url string) {
 	note, err := c.writeLocalContext(layout, url)
 	if err != nil {
-		output.Printf(c.err, "! the context %q was not written: %v\n", local.Context, err)
+		output.Printf(c.err, "! cannot write the context %q: %v\n", local.Context, err)
 	}
 	if note != "" {
 		output.Println(c.err, "  "+note)
@@ -174,9 +175,9 @@ func (c *cli) downCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop Berth on this machine",
-		Long: `Ends everything that berth up started, process by process, and says what it ended.
-The data stays, and the next berth up goes on with it. With --purge the data folder
-is deleted too: the database, the artifacts, and what local installs keep in it.`,
+		Long: `Stops everything that berth up started, process by process, and prints what it stopped.
+The data stays, and the next berth up continues with it. --purge deletes the data folder
+too: the database, the artifacts, and everything local installs keep in it.`,
 		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			layout, err := local.Layout()
@@ -192,7 +193,7 @@ is deleted too: the database, the artifacts, and what local installs keep in it.
 
 func (c *cli) down(layout up.Layout, purge bool) error {
 	if _, err := os.Stat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
-		_, err := output.Printf(c.out, "nothing to stop: there is no data folder %s\n", layout.Dir)
+		_, err := output.Printf(c.out, "nothing to stop: the data folder %s does not exist\n", layout.Dir)
 		return err
 	}
 	ended := 0

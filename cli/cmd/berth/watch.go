@@ -25,14 +25,14 @@ type watching struct {
 }
 
 func (w *watching) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&w.watch, "watch", "w", false, "follow it until it is finished or waits for a decision")
+	cmd.Flags().BoolVarP(&w.watch, "watch", "w", false, "follow it until it finishes or needs a decision")
 	cmd.Flags().BoolVar(&w.watch, "wait", false, "the same as --watch")
-	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as it was shown, without asking (implies --watch)")
+	cmd.Flags().BoolVar(&w.autoApprove, "auto-approve", false, "approve each change as shown, without asking (implies --watch)")
 	w.timeoutFlag(cmd)
 }
 
 func (w *watching) timeoutFlag(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work goes on (0: never)")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 0, "stop waiting after this time; the work continues (0: never)")
 }
 
 // within bounds the waiting of a command.

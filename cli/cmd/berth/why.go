@@ -14,7 +14,7 @@ import (
 
 func (c *cli) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "why INSTALL | WORKFLOW", Short: "Say why something does not go on, and what unblocks it",
+		Use: "why INSTALL | WORKFLOW", Short: "Explain what is blocking an install",
 		Args: exactly("INSTALL or WORKFLOW"),
 	}
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {

@@ -17,7 +17,7 @@ func (c *cli) workflowsCommand() *cobra.Command {
 	var install, state string
 	list := &cobra.Command{Use: "list", Short: "List workflows, newest first", Args: exactly()}
 	limit := limitFlag(list)
-	list.Flags().StringVar(&install, "install", "", "only of this install")
+	list.Flags().StringVar(&install, "install", "", "only for this install")
 	list.Flags().Var(usage.OneOf(&state, ctlapi.WorkflowStateQueued, ctlapi.WorkflowStateRunning, ctlapi.WorkflowStateWaiting,
 		ctlapi.WorkflowStateSucceeded, ctlapi.WorkflowStateFailed, ctlapi.WorkflowStateCancelled), "state", "only in this state: queued, running, waiting, succeeded, failed, cancelled")
 	list.RunE = c.call(func(ctx context.Context, client *api.Client, _ []string) error {
@@ -38,13 +38,13 @@ func (c *cli) workflowsCommand() *cobra.Command {
 		return c.printWorkflow(w)
 	})
 	var how watching
-	watch := &cobra.Command{Use: "watch WORKFLOW", Short: "Follow a workflow until it is finished or waits for a decision", Args: exactly("WORKFLOW")}
-	watch.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as it was shown, without asking")
+	watch := &cobra.Command{Use: "watch WORKFLOW", Short: "Follow a workflow until it finishes or needs a decision", Args: exactly("WORKFLOW")}
+	watch.Flags().BoolVar(&how.autoApprove, "auto-approve", false, "approve each change as shown, without asking")
 	how.timeoutFlag(watch)
 	watch.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.watch(ctx, client, args[0], how)
 	})
-	cancel := &cobra.Command{Use: "cancel WORKFLOW", Short: "Start nothing more, and stop at the next safe point", Args: exactly("WORKFLOW")}
+	cancel := &cobra.Command{Use: "cancel WORKFLOW", Short: "Cancel a workflow: start nothing more and stop at the next safe point", Args: exactly("WORKFLOW")}
 	cancel.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		resp, err := client.CancelWorkflowWithResponse(ctx, args[0], &ctlapi.CancelWorkflowParams{})
 		if err != nil {
@@ -55,11 +55,11 @@ func (c *cli) workflowsCommand() *cobra.Command {
 			return err
 		}
 		if follow.Finished(w.State) && w.State != ctlapi.WorkflowStateCancelled {
-			output.Printf(c.err, "nothing to cancel: it has %s\n", w.State)
+			output.Printf(c.err, "nothing to cancel: the workflow has %s\n", w.State)
 		}
 		return c.printWorkflow(w)
 	})
-	return noun("workflows", "workflow", "What changes installs, step by step", list, show, watch, cancel)
+	return noun("workflows", "workflow", "Deploys and other work on installs, step by step", list, show, watch, cancel)
 }
 
 // printWorkflow prints one, for people as a tree.

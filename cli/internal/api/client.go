@@ -116,7 +116,7 @@ func Body[T any](bodies ...*T) (*T, error) {
 			return body, nil
 		}
 	}
-	return nil, errors.New("the control plane gave an answer that this version does not understand: compare berth version on both sides")
+	return nil, errors.New("this version does not understand the control plane's answer: compare berth version on both sides")
 }
 
 // doer sends requests. An answer that says no is returned as an error.
@@ -248,11 +248,11 @@ func (d *doer) judge(req *http.Request, resp *http.Response, err error) (*http.R
 type NoBerth struct{ Host string }
 
 // Error implements error.
-func (n *NoBerth) Error() string { return n.Host + " answers, but is not a Berth" }
+func (n *NoBerth) Error() string { return n.Host + " answers, but it is not a Berth control plane" }
 
 // Remedy says what to do.
 func (*NoBerth) Remedy() string {
-	return "check the address (BERTH_URL, or berth context show): it is that of the control plane"
+	return "check the address (BERTH_URL, or berth context show): it must be the control plane's"
 }
 
 // Unreachable says that nobody answers.
@@ -279,7 +279,7 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 // Remedy says what to do.
 func (u *Unreachable) Remedy() string {
 	if errors.Is(u.Err, syscall.ECONNREFUSED) {
-		return "berth up starts it on this machine; berth up --status shows what runs"
+		return "start it on this machine with berth up; berth up --status shows what is running"
 	}
 	return "check the address (berth context show) and the network"
 }

@@ -47,7 +47,7 @@ func (p *Problem) Remedy() string {
 		return (&NoBerth{}).Remedy()
 	}
 	if p.Status == http.StatusForbidden {
-		return "ask an admin of the org for the role that this needs; berth api /me shows yours"
+		return "ask an admin of the org for the role you need; berth api /me shows the roles you have"
 	}
 	return ""
 }

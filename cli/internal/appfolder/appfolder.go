@@ -37,7 +37,7 @@ func Open(args []string) (Folder, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Folder{}, usage.Errorf("there is no folder %s", dir)
 	case err != nil || !info.IsDir():
-		return Folder{}, usage.Errorf("%s is not a folder: name the one that the app's files are in", dir)
+		return Folder{}, usage.Errorf("%s is not a folder: name the folder with the app's files", dir)
 	}
 	return Folder{Written: dir, Root: os.DirFS(dir)}, nil
 }

@@ -93,8 +93,8 @@ func Brief(c ctlapi.Change) []string {
 func ending(c ctlapi.Change) []string {
 	var lines []string
 	if c.Plan != nil && c.Plan.NotShownBytes > 0 {
-		lines = append(lines, fmt.Sprintf("  ! %d bytes of this plan are not shown, and the digest below covers them; all of it is in plans/%s.summary "+
-			"of the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
+		lines = append(lines, fmt.Sprintf("  ! %d bytes of this plan are not shown, but the digest below covers them; the whole plan is in plans/%s.summary "+
+			"in the runner's data directory", c.Plan.NotShownBytes, visible.Line(c.ID)))
 	}
 	if c.EffectDigest != nil {
 		lines = append(lines, "  effect "+visible.Line(*c.EffectDigest))
@@ -121,12 +121,12 @@ func Lines(c ctlapi.Change, o Options) []string {
 		}
 		// Of scripts the text only says again what they are.
 		if said := scripts > 0 && scripts == len(c.Plan.Objects); o.Text && c.Plan.Text != "" && !said {
-			lines = append(lines, fmt.Sprintf("  in the words of the tool (%s):", size(c.Plan.Text)))
+			lines = append(lines, fmt.Sprintf("  the tool's own output (%s):", size(c.Plan.Text)))
 			lines = append(lines, block("  │ ", c.Plan.Text)...)
 		}
 	}
 	for _, d := range c.Differs {
-		lines = append(lines, fmt.Sprintf("  %s differs: wanted %s, got %s", visible.Line(d.Field), visible.Line(d.Want), visible.Line(d.Got)))
+		lines = append(lines, fmt.Sprintf("  %s differs: expected %s, got %s", visible.Line(d.Field), visible.Line(d.Want), visible.Line(d.Got)))
 	}
 	return append(lines, ending(c)...)
 }

@@ -67,7 +67,7 @@ func TestLongValuesAreShownWhole(t *testing.T) {
 		"1 to update, 1 to upgrade, 1 output changes (12 bytes of the plan are not shown)\n  ~ a⟨U+000A⟩b  (tainted⟨U+000A⟩)\n",
 		"      data, before (1 line, 109 bytes):\n        - │ \"" + strings.Repeat("y", 90) + "\\n\n        - ┆ second\\n\n        - ┆ third\\n\"\n      data, after (1 line, 7 bytes):\n        + │ \"short\"\n",
 		"      gone: 1 → nothing\n  · upgrade Release x\n", "      f59\n", "  output url: " + strings.Repeat("z", 500) + "\n",
-		"  in the words of the tool (1 line, 16 bytes):\n  │ Plan: 1 to add.\n", "! 12 bytes of this plan are not shown",
+		"  the tool's own output (1 line, 16 bytes):\n  │ Plan: 1 to add.\n", "! 12 bytes of this plan are not shown",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)

@@ -43,7 +43,7 @@ func Path(getenv func(string) string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		home := getenv("HOME")
 		if home == "" {
-			return "", errors.New("there is no home directory to keep contexts in: set HOME, or BERTH_URL and BERTH_TOKEN")
+			return "", errors.New("berth keeps contexts in your home directory, but HOME is not set: set it, or set BERTH_URL and BERTH_TOKEN")
 		}
 		dir = filepath.Join(home, ".config")
 	}
@@ -61,7 +61,7 @@ func Load(path string) (*File, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(data, f); err != nil {
-		return nil, &Problem{fmt.Sprintf("%s is not a file of contexts: %v", path, err), "repair it, or delete it and add your contexts again"}
+		return nil, &Problem{fmt.Sprintf("%s is not a valid contexts file: %v", path, err), "fix it, or delete it and add your contexts again"}
 	}
 	if f.Contexts == nil {
 		f.Contexts = map[string]Context{}
@@ -104,7 +104,7 @@ func (f *File) Remove(name string) error {
 
 func (f *File) unknown(name string) error {
 	if len(f.Contexts) == 0 {
-		return &Problem{fmt.Sprintf("there is no context %q, there are none at all", name), NotSet{}.Remedy()}
+		return &Problem{fmt.Sprintf("there is no context %q, and no other context either", name), NotSet{}.Remedy()}
 	}
 	return &Problem{fmt.Sprintf("there is no context %q", name), "berth context list (there are: " + strings.Join(f.Names(), ", ") + ")"}
 }
@@ -139,7 +139,7 @@ type NotSet struct {
 }
 
 // Error implements error.
-func (NotSet) Error() string { return "no Berth to talk to" }
+func (NotSet) Error() string { return "no control plane is configured" }
 
 // Remedy says what to do.
 func (n NotSet) Remedy() string {
@@ -180,7 +180,7 @@ func Resolve(f *File, choice string, getenv func(string) string) (Target, error)
 		return t, &Problem{"there is no token for " + t.URL, "set BERTH_TOKEN, or choose a context with berth context use"}
 	}
 	if strings.ContainsFunc(t.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return t, &Problem{"the token has characters that no token has", "copy it again: it begins with brt_ and is one word"}
+		return t, &Problem{"the token contains invalid characters", "copy it again: it is one word that begins with brt_"}
 	}
 	return t, nil
 }
@@ -196,7 +196,7 @@ func CheckURL(address string) error {
 func readToken(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return "", &Problem{"the token of the context cannot be read: " + err.Error(), "berth context add makes the context anew; berth up does it for the context local"}
+		return "", &Problem{"cannot read the context's token: " + err.Error(), "create the context again with berth context add, or start berth up for the context local"}
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -44,11 +44,11 @@ func TestResolve(t *testing.T) {
 		{name: "variables override parts of a context", choice: "prod", env: map[string]string{"BERTH_TOKEN": "brt_other", "BERTH_ORG": "hooli"}, want: contexts.Target{Name: "prod", URL: "http://prod.test", Token: "brt_other", Org: "hooli"}},
 		{name: "variables alone", file: empty, env: map[string]string{"BERTH_URL": "https://x.test", "BERTH_TOKEN": "brt_x"}, want: contexts.Target{URL: "https://x.test", Token: "brt_x"}},
 		{name: "a URL alone never gets the token of a context", env: map[string]string{"BERTH_URL": "https://x.test"}, err: "no token"},
-		{name: "nothing", file: empty, err: "no Berth to talk to"},
+		{name: "nothing", file: empty, err: "no control plane is configured"},
 		{name: "unknown context", choice: "prd", err: `no context "prd"`},
 		{name: "not a URL", env: map[string]string{"BERTH_URL": "localhost:8700", "BERTH_TOKEN": "x"}, err: "is not the URL of a Berth"},
-		{name: "token file is gone", choice: "broken", err: "the token of the context cannot be read"},
-		{name: "token that is none", env: map[string]string{"BERTH_URL": "https://x.test", "BERTH_TOKEN": "brt_a\nb"}, err: "characters that no token has"},
+		{name: "token file is gone", choice: "broken", err: "cannot read the context's token"},
+		{name: "token that is none", env: map[string]string{"BERTH_URL": "https://x.test", "BERTH_TOKEN": "brt_a\nb"}, err: "the token contains invalid characters"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,7 +27,7 @@ func Berth(ctx context.Context, client *api.Client, now func() time.Time) []Find
 		return []Finding{Bad("control plane", err)}
 	}
 	if resp.JSON200 == nil {
-		return []Finding{{What: "control plane", Detail: "gave an answer that this version does not understand", Remedy: "compare berth version on both sides"}}
+		return []Finding{{What: "control plane", Detail: "this version does not understand its answer", Remedy: "compare berth version on both sides"}}
 	}
 	me := resp.JSON200
 	found := []Finding{good("control plane", "version %s, as %s in org %s", me.Version, me.Account.Name, me.Org.Name)}

@@ -37,7 +37,7 @@ func Machine(ctx context.Context, getenv func(string) string) []Finding {
 
 func postgres(getenv func(string) string) Finding {
 	if getenv("DATABASE_URL") != "" {
-		return good("postgres", "the one of DATABASE_URL")
+		return good("postgres", "uses DATABASE_URL")
 	}
 	bin, err := up.FindPostgres(getenv)
 	if err != nil {
@@ -53,7 +53,7 @@ func terraform(chosen string) Finding {
 	case err == nil:
 		return good("terraform", "%s", path)
 	case chosen != "":
-		return Finding{What: "terraform", Detail: "BERTH_TERRAFORM is not an executable: " + chosen, Remedy: "point it at a Terraform, or unset it"}
+		return Finding{What: "terraform", Detail: "BERTH_TERRAFORM is not an executable: " + chosen, Remedy: "set it to a Terraform executable, or unset it"}
 	}
 	return good("terraform", "not on PATH; berth up fetches %s", toolchain.TerraformVersion)
 }

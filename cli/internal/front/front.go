@@ -67,7 +67,7 @@ func Handler(up Upstreams, log *slog.Logger) http.Handler {
 					return
 				}
 				// Runners take this for an outage, and try again.
-				http.Error(w, "this part of the control plane is away", http.StatusBadGateway)
+				http.Error(w, "this part of the control plane is not running", http.StatusBadGateway)
 			},
 		}
 	}

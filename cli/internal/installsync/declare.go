@@ -37,8 +37,8 @@ func Declare(app *appconfig.App) Declared {
 	for _, in := range app.Installs {
 		if len(in.Name) > maxName || !namePattern.MatchString(in.Name) {
 			d.find(in.At, "name", place.Diagnostic{
-				Severity: place.Error, Code: place.CodeValue, Message: fmt.Sprintf("%q cannot be the name of an install", in.Name),
-				Remedy: fmt.Sprintf("use lower-case letters, digits and dashes, at most %d", maxName),
+				Severity: place.Error, Code: place.CodeValue, Message: fmt.Sprintf("%q is not a valid name for an install", in.Name),
+				Remedy: fmt.Sprintf("use lower-case letters, digits and dashes, at most %d characters", maxName),
 			})
 		}
 		d.Request.Installs = append(d.Request.Installs, request(app, in))

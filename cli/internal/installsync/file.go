@@ -83,7 +83,7 @@ func (f *file) inputs(install string, items []ctlapi.InputValue) {
 	}
 	if len(sealed) > 0 {
 		slices.Sort(sealed)
-		f.line("\n# Set and sensitive, so not in here: %s", strings.Join(sealed, ", "))
+		f.line("\n# Set, but left out because they are sensitive: %s", strings.Join(sealed, ", "))
 		f.line("# berth installs inputs %s --set %s=…", install, sealed[0])
 	}
 	f.table("[[inputs]]", values)

@@ -23,7 +23,7 @@ func Lines(items []ctlapi.InstallDecision, color bool) []string {
 		case ctlapi.InstallDecisionActionUnchanged:
 			lines = append(lines, "= "+it.Name)
 		case ctlapi.InstallDecisionActionNotDeclared:
-			rest = append(rest, "· "+it.Name+"  (in no file; left alone)")
+			rest = append(rest, "· "+it.Name+"  (in no file; berth leaves it alone)")
 		}
 		for _, ch := range it.Changes {
 			lines = append(lines, "    "+changeLine(ch))

@@ -89,9 +89,9 @@ func Run(ctx context.Context, one check.LintCheck, o Options) []place.Diagnostic
 	r.read(out.b.Bytes())
 	switch {
 	case out.over:
-		r.fail("wrote more than %d bytes and was ended", maxOutput)
+		r.fail("wrote more than %d bytes and was stopped", maxOutput)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		r.fail("took longer than %s and was ended", timeout)
+		r.fail("took longer than %s and was stopped", timeout)
 	case err != nil:
 		r.fail("%v%s", err, because(complaint.b.String()))
 	}
@@ -128,12 +128,12 @@ func (r *result) read(out []byte) {
 			continue
 		}
 		if len(r.found) == maxFound {
-			r.fail("found more than %d things; the others are left out", maxFound)
+			r.fail("found more than %d things; berth shows the first ones", maxFound)
 			return
 		}
 		d, problem := r.diagnostic(line)
 		if problem != "" {
-			r.fail("wrote what cannot be understood in line %d: %s", n, problem)
+			r.fail("wrote something that berth does not understand in line %d: %s", n, problem)
 			return
 		}
 		r.found = append(r.found, d)
@@ -143,7 +143,7 @@ func (r *result) read(out []byte) {
 func (r *result) diagnostic(line []byte) (d place.Diagnostic, problem string) {
 	var s said
 	if err := json.Unmarshal(line, &s); err != nil {
-		return d, "it is no JSON object with file, line, col, severity and message"
+		return d, "it is not a JSON object with file, line, col, severity and message"
 	}
 	severity := place.Severity(s.Severity)
 	switch severity {
@@ -152,10 +152,10 @@ func (r *result) diagnostic(line []byte) (d place.Diagnostic, problem string) {
 		return d, `severity is none of "error", "warning" and "note"`
 	}
 	if s.Message == "" || s.Line < 0 || s.Col < 0 {
-		return d, "there is no message, or a place before the beginning"
+		return d, "the message is missing, or the line or column is negative"
 	}
 	if s.File != "" && !fs.ValidPath(s.File) {
-		return d, "file is no path of the app folder"
+		return d, "file is not a path in the app folder"
 	}
 	if len(s.Message) > maxMessage {
 		s.Message = strings.ToValidUTF8(s.Message[:maxMessage], "") + "…"

@@ -47,12 +47,12 @@ func TestRun(t *testing.T) {
 		{"its status", "echo sorry >&2; echo more >&2; exit 3", []string{`custom/mine lint.toml error check "mine" exit status 3: sorry`}},
 		{
 			"no JSON", `echo '{"severity": "note", "message": "kept"}'; echo nonsense`,
-			[]string{"custom/mine note kept", `custom/mine lint.toml error check "mine" wrote what cannot be understood in line 2: it is no JSON object with file, line, col, severity and message`},
+			[]string{"custom/mine note kept", `custom/mine lint.toml error check "mine" wrote something that berth does not understand in line 2: it is not a JSON object with file, line, col, severity and message`},
 		},
-		{"another severity", `echo '{"severity": "fatal", "message": "x"}'`, []string{`custom/mine lint.toml error check "mine" wrote what cannot be understood in line 1: severity is none of "error", "warning" and "note"`}},
-		{"a file outside", `echo '{"severity": "note", "message": "x", "file": "../x"}'`, []string{`custom/mine lint.toml error check "mine" wrote what cannot be understood in line 1: file is no path of the app folder`}},
-		{"no message", `echo '{"severity": "note"}'`, []string{`custom/mine lint.toml error check "mine" wrote what cannot be understood in line 1: there is no message, or a place before the beginning`}},
-		{"too much", "yes '                                                              '", []string{`custom/mine lint.toml error check "mine" wrote more than 1048576 bytes and was ended`}},
+		{"another severity", `echo '{"severity": "fatal", "message": "x"}'`, []string{`custom/mine lint.toml error check "mine" wrote something that berth does not understand in line 1: severity is none of "error", "warning" and "note"`}},
+		{"a file outside", `echo '{"severity": "note", "message": "x", "file": "../x"}'`, []string{`custom/mine lint.toml error check "mine" wrote something that berth does not understand in line 1: file is not a path in the app folder`}},
+		{"no message", `echo '{"severity": "note"}'`, []string{`custom/mine lint.toml error check "mine" wrote something that berth does not understand in line 1: the message is missing, or the line or column is negative`}},
+		{"too much", "yes '                                                              '", []string{`custom/mine lint.toml error check "mine" wrote more than 1048576 bytes and was stopped`}},
 		{"too much on stderr", "i=0; while [ $i -lt 2000 ]; do echo 12345678901234567890 >&2; i=$((i+1)); done; exit 1", []string{`custom/mine lint.toml error check "mine" exit status 1: 12345678901234567890`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestEnvironment(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	dir, found := run(t, "sleep 600 &\necho $! > child\nsleep 600\n", lint.Options{Timeout: 3 * time.Second})
-	if want := []string{`custom/mine lint.toml error check "mine" took longer than 3s and was ended`}; !cmp.Equal(want, found) {
+	if want := []string{`custom/mine lint.toml error check "mine" took longer than 3s and was stopped`}; !cmp.Equal(want, found) {
 		t.Errorf("found %q, want %q", found, want)
 	}
 	ended(t, filepath.Join(dir, "child"))

@@ -67,7 +67,7 @@ func detail(part up.PartHealth) string {
 	}
 	text += ", " + part.Why
 	if part.Looping {
-		text += ", keeps ending: see " + part.Log
+		text += " and keeps crashing: see " + part.Log
 	}
 	return text
 }

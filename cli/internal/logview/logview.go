@@ -96,7 +96,7 @@ func (l *View) find(ctx context.Context, what string) (*source, error) {
 	case "arn":
 		return l.ofRun(ctx, what)
 	case "job":
-		return nil, usage.Errorf("%s is a job, whose log is found by what it works for: berth logs CHANGE, STEP or BUILD; berth workflows show lists the steps", what)
+		return nil, usage.Errorf("%s is a job; find its log by the change, step or build it belongs to: berth logs CHANGE, STEP or BUILD; berth workflows show lists the steps", what)
 	}
 	install, part, found := strings.Cut(what, "/")
 	if !found {
@@ -126,7 +126,7 @@ func (l *View) ofPart(ctx context.Context, install, part string) (*source, error
 		return nil, err
 	}
 	if len(runs) == 0 {
-		return nil, fmt.Errorf("install %s has no component with a change and no action with a run that is called %q; "+
+		return nil, fmt.Errorf("install %s has no component %q with a change and no such action with a run; "+
 			"berth installs resources %s and berth actions list %s show what there is", install, part, install, install)
 	}
 	return l.ofRun(ctx, runs[0].ID)
@@ -146,7 +146,7 @@ func (l *View) ofBuild(ctx context.Context, id string) (*source, error) {
 		s.add("build of "+build.Component.Name, build.Job.StreamIds...)
 	}
 	if build.ReusedFrom != nil {
-		output.Printf(l.Err, "it took over the artifact of %s\n", *build.ReusedFrom)
+		output.Printf(l.Err, "it reused the artifact of %s\n", *build.ReusedFrom)
 	}
 	if build.FinishedAt == nil {
 		s.moved = func(ctx context.Context) error {
@@ -334,10 +334,10 @@ func Completeness(s *logapi.Stream) string {
 	case s.State == logapi.StreamStateOpen:
 		have = fmt.Sprintf("%s lines so far, more may come", thousands(s.Lines))
 	case s.State == logapi.StreamStateClosed:
-		have = fmt.Sprintf("%s lines, then the attempt was cut off: its end is not known", thousands(s.Lines))
+		have = fmt.Sprintf("%s lines, then the attempt was cut off; its end is unknown", thousands(s.Lines))
 	}
 	if s.LateRedaction {
-		have += "; a secret became known while it ran, lines before that may show it"
+		have += "; berth learned of a secret while this ran, so earlier lines may show it"
 	}
 	return have
 }

@@ -20,7 +20,7 @@ func TestCompletenessOfALog(t *testing.T) {
 		{"lines expired", logapi.Stream{State: logapi.StreamStateFinished, Lines: 100, Sha256: "ab", Gaps: []logapi.Gap{{Lines: 60, Reason: logapi.GapReasonExpired, Seq: 1}}},
 			"40 of 100 lines, sha256 ab; missing: 60 lines expired at line 1"},
 		{"open", logapi.Stream{State: logapi.StreamStateOpen, Lines: 7}, "7 lines so far, more may come"},
-		{"cut off", logapi.Stream{State: logapi.StreamStateClosed, Lines: 7}, "7 lines, then the attempt was cut off: its end is not known"},
+		{"cut off", logapi.Stream{State: logapi.StreamStateClosed, Lines: 7}, "7 lines, then the attempt was cut off; its end is unknown"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

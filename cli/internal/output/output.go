@@ -44,11 +44,11 @@ type Options struct {
 func Parse(format string, fields string) (Options, error) {
 	o := Options{Format: Format(format)}
 	if !slices.Contains(Formats, o.Format) {
-		return o, fmt.Errorf("-o %s is no format; there are table, wide, json, yaml and name", format)
+		return o, fmt.Errorf("-o %s is not a format; choose table, wide, json, yaml or name", format)
 	}
 	if fields != "" {
 		if o.Format != Table && o.Format != JSON {
-			return o, fmt.Errorf("--json and -o %s exclude each other", format)
+			return o, fmt.Errorf("--json and -o %s cannot be used together", format)
 		}
 		o.Format = JSON
 		for field := range strings.SplitSeq(fields, ",") {

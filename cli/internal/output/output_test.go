@@ -83,8 +83,8 @@ func TestFormats(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, fields, want string }{
-		{"no such format", "xml", "", "there are table, wide, json, yaml and name"},
-		{"fields of another format", "yaml", "name", "exclude each other"},
+		{"no such format", "xml", "", "choose table, wide, json, yaml or name"},
+		{"fields of another format", "yaml", "name", "cannot be used together"},
 		{"no such field", "table", "nam", `no field "nam"; there are: home, name, state, tons`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

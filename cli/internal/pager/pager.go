@@ -47,14 +47,14 @@ func (p Pager) Page(lines []string) (bool, error) {
 		return false, err
 	}
 	if err := cmd.Start(); err != nil {
-		output.Printf(p.Err, "no pager: %v\n", err)
+		output.Printf(p.Err, "cannot use a pager: %v\n", err)
 		return false, nil
 	}
 	through := follow.Screen{W: visible.NewWriter(to)}
 	through.Print(lines...) // a reader who has seen enough closes the pipe
 	_ = to.Close()
 	if err := cmd.Wait(); err != nil {
-		output.Printf(p.Err, "the pager %q failed (%v); --no-pager does without\n", command, err)
+		output.Printf(p.Err, "the pager %q failed (%v); turn it off with --no-pager\n", command, err)
 		return false, nil
 	}
 	return true, nil

@@ -132,7 +132,7 @@ func Tree(in io.Reader, name string) (interpolate.State, error) {
 		tree = inner
 	}
 	if _, ok := tree["components"]; !ok {
-		return nil, errors.New(name + " is no state of an install: it has no components; make it with berth api /installs/INSTALL/state")
+		return nil, errors.New(name + " is not the state of an install: it has no components; get one with berth api /installs/INSTALL/state")
 	}
 	return interpolate.NewState(tree), nil
 }
@@ -150,7 +150,7 @@ func Text(blocks []Rendered, color bool) string {
 		}
 		fmt.Fprintf(&b, "%s (%s)\n", visible.Row(block.Name), visible.Row(what))
 		if len(block.Values) == 0 {
-			b.WriteString("  nothing that differs between installs\n")
+			b.WriteString("  nothing differs between installs\n")
 		}
 		for _, v := range block.Values {
 			where := fmt.Sprintf("%s:%d", v.File, v.Line)

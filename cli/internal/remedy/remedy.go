@@ -90,4 +90,4 @@ func (g goesOn) Error() string { return g.err.Error() }
 func (g goesOn) Unwrap() error { return g.err }
 
 // Remedy says how to follow it again.
-func (g goesOn) Remedy() string { return g.again + " (the work goes on by itself)" }
+func (g goesOn) Remedy() string { return g.again + " (the work continues without you)" }

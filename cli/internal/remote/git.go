@@ -187,7 +187,7 @@ func readObject(out io.Reader) ([]byte, error) {
 	words := strings.Fields(header)
 	switch {
 	case len(words) == 2 && words[0] == "symlink":
-		return nil, failf("name the file itself", "is a symlink that leaves the repository")
+		return nil, failf("name the file itself", "is a symlink that points outside of the repository")
 	case len(words) == 2 && slices.Contains([]string{"dangling", "loop"}, words[0]):
 		return nil, failf("name the file itself", "is a symlink to nothing")
 	case len(words) == 2 && words[0] == "notdir", strings.HasSuffix(header, " missing\n"):
@@ -260,7 +260,7 @@ func gitFailure(ctx context.Context, err error, said string, limit time.Duration
 	case errors.Is(context.Cause(ctx), errHuge):
 		return failf("put the file into the folder", "is in a repository whose commit is larger than %d MiB", maxClone>>20)
 	case errors.Is(context.Cause(ctx), errTimeout):
-		return failf("try again, or put the file into the folder", "is not there after %s", limit)
+		return failf("try again, or put the file into the folder", "did not arrive within %s", limit)
 	case ctx.Err() != nil:
 		return errors.New("is not fetched: it was cut short")
 	}
@@ -271,15 +271,15 @@ func gitFailure(ctx context.Context, err error, said string, limit time.Duration
 	case has("couldn't find remote ref", "not our ref", "unadvertised object"):
 		return failf("check ref: a branch, a tag or a whole commit id", "names a ref that the repository does not have")
 	case has("could not read Username", "could not read Password", "Authentication failed", "Permission denied", "terminal prompts disabled"):
-		return failf("give git its credentials: a helper for https, an agent for ssh", "may not be read without credentials, and git has none that fit")
+		return failf("give git its credentials: a helper for https, an agent for ssh", "needs credentials, and git has none that work")
 	case has("Host key verification failed"):
-		return failf("connect to the host once with ssh, and compare its key", "is on a host whose key ssh does not know")
+		return failf("connect to the host once with ssh and check its key", "is on a host whose key ssh does not know")
 	case has("does not appear to be a git repository", "not found", "does not exist", "Repository not found"):
-		return failf("check the repository's address", "names no repository")
+		return failf("check the repository's address", "is not a repository")
 	case has("redirect"):
-		return failf("name the repository's own address", "is redirected to another address")
+		return failf("name the repository's own address", "redirects to another address")
 	}
-	return failf("git ls-remote with this repository may tell more", "cannot be fetched: git says %s", lastLine(said, err))
+	return failf("git ls-remote with this repository may say more", "cannot be fetched: git says %s", lastLine(said, err))
 }
 
 // lastLine is what git said of the reason.

@@ -72,8 +72,8 @@ func TestGit(t *testing.T) {
 		"a/b/values.yaml": "v: 1\n", "a/inside": "v: 1\n", "a/dir/values.yaml?ref=v1": "v: 1\n",
 	}
 	problems := map[string]string{
-		"a/out": "is a symlink that leaves the repository", "a/up": "is a symlink that leaves the repository", "a/up-and-back": "is a symlink that leaves the repository",
-		"dirout/passwd": "is a symlink that leaves the repository", "a/nothing": "is a symlink to nothing", "a/loop": "is a symlink to nothing",
+		"a/out": "is a symlink that points outside of the repository", "a/up": "is a symlink that points outside of the repository", "a/up-and-back": "is a symlink that points outside of the repository",
+		"dirout/passwd": "is a symlink that points outside of the repository", "a/nothing": "is a symlink to nothing", "a/loop": "is a symlink to nothing",
 		"a": "is a directory", "gone": "is not a file of the repository", "README.md/x": "is not a file of the repository", "large": "is larger than 1 MiB",
 		"README.md?ref=gone": "names a ref that the repository does not have", "README.md?ref=" + strings.Repeat("0", 39) + "1": "names a ref that the repository does not have",
 	}
@@ -93,7 +93,7 @@ func TestGit(t *testing.T) {
 	for name, want := range problems {
 		refused(t, name, results[repo+name], want)
 	}
-	refused(t, "no repository", results["git::file://"+dir+"-gone//x"], "names no repository")
+	refused(t, "no repository", results["git::file://"+dir+"-gone//x"], "is not a repository")
 	if len(told) != len(texts) {
 		t.Errorf("told:\n%s", strings.Join(told, "\n"))
 	}
@@ -137,10 +137,10 @@ func TestGitOverHTTP(t *testing.T) {
 			t.Errorf("%s: got %+v, want %q", name, r, want)
 		}
 	}
-	refused(t, "a symlink out", results[repo+"a/out"], "leaves the repository")
+	refused(t, "a symlink out", results[repo+"a/out"], "points outside of the repository")
 	refused(t, "no file", results[repo+"gone"], "is not a file")
-	refused(t, "a private repository", results["git::"+url+"/private/repo.git//x"], "may not be read without credentials")
-	refused(t, "no repository", results["git::"+url+"/repos/gone//x"], "names no repository")
+	refused(t, "a private repository", results["git::"+url+"/private/repo.git//x"], "needs credentials")
+	refused(t, "no repository", results["git::"+url+"/repos/gone//x"], "is not a repository")
 	refused(t, "a redirect to a file", results["git::"+url+"/moved/.git//README.md"], "")
 	if r := results["git::"+url+"/moved/.git//README.md"]; r.Problem == "" {
 		t.Errorf("a redirect to a file is followed: %+v", r)
@@ -181,7 +181,7 @@ func TestGitRunsNothing(t *testing.T) {
 	if r := results[repo+"README.md"]; string(r.Contents) != "two\n" {
 		t.Errorf("got %+v", r)
 	}
-	refused(t, "what needs a password", results["git::"+url+"/private/repo.git//x"], "may not be read without credentials")
+	refused(t, "what needs a password", results["git::"+url+"/private/repo.git//x"], "needs credentials")
 	refused(t, "a program for a transport", results["git::https://rewritten.invalid/repo.git//x"], "not allowed")
 	for _, name := range []string{"ran", "elsewhere", "trace"} {
 		if data, err := os.ReadFile(filepath.Join(home, name)); err == nil || !os.IsNotExist(err) {

@@ -26,7 +26,7 @@ const (
 	maxRedirects = 5
 )
 
-var errLinkLocal = errors.New("is a link-local address, where machines of clouds are told their secrets")
+var errLinkLocal = errors.New("is a link-local address, where cloud machines get their secrets")
 
 // newTransport reaches what the environment's proxy settings say, and no
 // link-local address: nothing that an app needs stands there.
@@ -51,13 +51,13 @@ func checkRedirect(to *http.Request, before []*http.Request) error {
 	last := before[len(before)-1].URL
 	switch {
 	case len(before) > maxRedirects:
-		return failf("", "is redirected more than %d times", maxRedirects)
+		return failf("", "redirects more than %d times", maxRedirects)
 	case !slices.Contains([]string{"http", "https"}, to.URL.Scheme):
-		return failf("", "is redirected to an address of %s://, which is not fetched", to.URL.Scheme)
+		return failf("", "redirects to an address with %s://, which berth does not fetch", to.URL.Scheme)
 	case last.Scheme == "https" && to.URL.Scheme == "http":
-		return failf("name the address that it should be", "is redirected from https to http, where anybody on the way could change it")
+		return failf("write the final address", "redirects from https to http, where anyone on the way could change it")
 	case to.URL.User != nil:
-		return failf("", "is redirected to an address with credentials in it")
+		return failf("", "redirects to an address with credentials in it")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func checkRedirect(to *http.Request, before []*http.Request) error {
 func (f *Fetcher) get(ctx context.Context, address string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, errors.New("is no address")
+		return nil, errors.New("is not an address")
 	}
 	req.Header.Set("User-Agent", "berth/"+version.Get().Version)
 	resp, err := f.client.Do(req)
@@ -91,12 +91,12 @@ func checkAnswer(resp *http.Response) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return failf("what needs credentials can be taken from a git repository (git::), which is read with those of your git",
-			"is answered with %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return failf("put files that need credentials into a git repository (git::), which berth reads with your git credentials",
+			"answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	case http.StatusNotFound, http.StatusGone:
-		return failf("check the address; a host may say so, too, of what only some may read", "is answered with %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return failf("check the address; some hosts also say this about files you may not read", "answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	default:
-		return failf("try again later, or put the file into the folder", "is answered with %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return failf("try again later, or put the file into the folder", "answered %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	}
 	// A page for people instead of the file is the commonest wrong address.
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -120,11 +120,11 @@ func notReached(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return errors.New("is not fetched: it was cut short")
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return failf("try again, or put the file into the folder", "is not there after %s", httpTimeout)
+		return failf("try again, or put the file into the folder", "did not arrive within %s", httpTimeout)
 	case errors.Is(err, errLinkLocal):
 		return failf("", "%v", errLinkLocal)
 	}
-	return failf("check the address, and that this machine reaches it (HTTPS_PROXY is heeded)", "cannot be fetched: %v", err)
+	return failf("check the address, and that this machine can reach it (berth uses HTTPS_PROXY)", "cannot be fetched: %v", err)
 }
 
 // users is what stands before the "@" of an address.

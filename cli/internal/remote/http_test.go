@@ -81,7 +81,7 @@ func TestFetchInOrder(t *testing.T) {
 	if string(results[url+"/7"].Contents) != "contents of /7" || len(results) != 9 {
 		t.Errorf("got %v", results)
 	}
-	refused(t, "what is not there", results[url+"/3"], "is answered with 404 Not Found")
+	refused(t, "what is not there", results[url+"/3"], "answered 404 Not Found")
 	if n := most.Load(); n > 4 {
 		t.Errorf("%d addresses at once", n)
 	}
@@ -175,8 +175,8 @@ func TestHostileServer(t *testing.T) {
 	}
 	refused(t, "an endless answer", results[url+"/endless"], "is larger than 1 MiB")
 	refused(t, "a bomb", results[url+"/bomb"], "is larger than 1 MiB")
-	refused(t, "a slow answer", results[url+"/slow"], "is not there after 5s")
-	refused(t, "no answer", results[url+"/silent"], "is not there after 5s")
+	refused(t, "a slow answer", results[url+"/slow"], "did not arrive within 5s")
+	refused(t, "no answer", results[url+"/silent"], "did not arrive within 5s")
 	refused(t, "endless headers", results[url+"/headers"], "cannot be fetched")
 	<-stopped
 }
@@ -203,14 +203,14 @@ func TestRedirects(t *testing.T) {
 	f.Over(secure.Client().Transport)
 	for _, url := range []string{plain, secure.URL} {
 		results := f.Fetch(t.Context(), []string{url + "/file", url + "/ftp", url + "/user", url + "/loop", url + "/fine", url + "/plain"})
-		refused(t, "to a file", results[url+"/file"], "is redirected to an address of file://")
-		refused(t, "to FTP", results[url+"/ftp"], "is redirected to an address of ftp://")
-		refused(t, "in circles", results[url+"/loop"], "is redirected more than 5 times")
+		refused(t, "to a file", results[url+"/file"], "redirects to an address with file://")
+		refused(t, "to FTP", results[url+"/ftp"], "redirects to an address with ftp://")
+		refused(t, "in circles", results[url+"/loop"], "redirects more than 5 times")
 		if r := results[url+"/fine"]; string(r.Contents) != "here" {
 			t.Errorf("to another path: %+v", r)
 		}
 		if url == secure.URL {
-			refused(t, "from https to http", results[url+"/plain"], "is redirected from https to http")
+			refused(t, "from https to http", results[url+"/plain"], "redirects from https to http")
 			continue
 		}
 		refused(t, "to credentials", results[url+"/user"], "with credentials in it")

@@ -12,7 +12,7 @@ import (
 func chartFiles(abs, from string) ([]File, error) {
 	data, err := os.ReadFile(filepath.Join(from, "Chart.yaml"))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no chart: %w", from, err)
+		return nil, fmt.Errorf("%s is not a Helm chart: %w", from, err)
 	}
 	var chart struct {
 		Name string `json:"name"`
@@ -21,7 +21,7 @@ func chartFiles(abs, from string) ([]File, error) {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(from, "Chart.yaml"), err)
 	}
 	if chart.Name == "" {
-		return nil, fmt.Errorf("%s names no chart", filepath.Join(from, "Chart.yaml"))
+		return nil, fmt.Errorf("%s does not name the chart", filepath.Join(from, "Chart.yaml"))
 	}
 	s, err := sourceAt(abs, from, componentName(chart.Name), isLeftOut)
 	if err != nil {
@@ -29,7 +29,7 @@ func chartFiles(abs, from string) ([]File, error) {
 	}
 	component := text("components/"+s.name+".toml",
 		"# helm",
-		"# The values of the chart apply; what is different in an install stands below, such as:",
+		"# Starts from the chart's own values. Set here what differs between installs, such as:",
 		"#",
 		"#   [values]",
 		`#   "replicaCount" = "{{ .nuon.inputs.inputs.replicas }}"`,

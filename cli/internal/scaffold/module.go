@@ -79,7 +79,7 @@ func readModule(from string) (needed []tfvars.Variable, version string, err erro
 		}
 	}
 	if m.Files == 0 {
-		return nil, "", fmt.Errorf("%s is no Terraform module: it has no .tf file", from)
+		return nil, "", fmt.Errorf("%s is not a Terraform module: it has no .tf file", from)
 	}
 	for _, v := range m.Variables {
 		if !v.Optional {
@@ -96,7 +96,7 @@ func inputsFor(needed []tfvars.Variable) File {
 		"[[group]]",
 		`name         = "general"`,
 		`display_name = "General"`,
-		`description  = "What can be different in each install."`,
+		`description  = "What can differ between installs."`,
 	}
 	for _, v := range needed {
 		description := v.Description

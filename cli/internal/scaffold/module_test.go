@@ -90,10 +90,10 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 		want      string
 	}{
 		{"no module", "app", Options{Terraform: filepath.Join(dir, "empty")}, "has no .tf file"},
-		{"no chart", "app", Options{Chart: filepath.Join(dir, "empty")}, "is no chart"},
-		{"chart without a name", "app", Options{Chart: filepath.Join(dir, "nameless")}, "names no chart"},
+		{"no chart", "app", Options{Chart: filepath.Join(dir, "empty")}, "is not a Helm chart"},
+		{"chart without a name", "app", Options{Chart: filepath.Join(dir, "nameless")}, "does not name the chart"},
 		{"a link", "app", Options{Terraform: filepath.Join(dir, "linked")}, "is not a regular file"},
-		{"the app would be in its source", "around/app", Options{Terraform: filepath.Join(dir, "around")}, "part of its own source"},
+		{"the app would be in its source", "around/app", Options{Terraform: filepath.Join(dir, "around")}, "is inside its own source"},
 	} {
 		if _, err := Files(filepath.Join(dir, tc.app), tc.o); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: got %v, want %q", tc.name, err, tc.want)

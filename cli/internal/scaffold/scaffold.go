@@ -63,7 +63,7 @@ func Write(dir string, files []File) error {
 		}
 	}
 	if len(there) > 0 {
-		return fmt.Errorf("nothing is written to %s, because these files are there already: %s", dir, strings.Join(there, ", "))
+		return fmt.Errorf("nothing written to %s, because these files already exist: %s", dir, strings.Join(there, ", "))
 	}
 	for _, f := range files {
 		name := filepath.Join(dir, filepath.FromSlash(f.Path))
@@ -116,7 +116,7 @@ func sourceAt(abs, from, name string, skip func(name string) bool) (source, erro
 		return source{name: name, local: filepath.ToSlash(inside)}, nil
 	}
 	if inside, err := filepath.Rel(from, abs); err == nil && filepath.IsLocal(inside) {
-		return source{}, fmt.Errorf("the app folder %s would be a part of its own source %s: make it beside that", abs, from)
+		return source{}, fmt.Errorf("the app folder %s is inside its own source %s: choose a folder outside of it", abs, from)
 	}
 	s := source{name: name, local: path.Join("src", name)}
 	total := 0

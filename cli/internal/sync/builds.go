@@ -80,7 +80,7 @@ func (f Follower) failed(config *ctlapi.Config) error {
 				firstLine(api.Value(item.BuildError)), item.BuildID)
 		}
 	}
-	return fmt.Errorf("config %d has no release: a build did not succeed", config.Number)
+	return fmt.Errorf("config %d has no release, because a build failed", config.Number)
 }
 
 func firstLine(text string) string {

@@ -36,7 +36,7 @@ func Elsewhere(ctx context.Context, root fs.FS, mapped SourceMap, say io.Writer)
 			}
 			if asked == fetch.MaxAddresses {
 				results[f.Address] = fetch.Result{
-					Problem: fmt.Sprintf("is not fetched: the app takes files from more than %d addresses", fetch.MaxAddresses),
+					Problem: fmt.Sprintf("is not fetched: the app uses files from more than %d addresses", fetch.MaxAddresses),
 					Remedy:  "put files into the folder",
 				}
 				continue
@@ -67,7 +67,7 @@ func fromMap(address string, mapped SourceMap, say io.Writer) (fetch.Result, boo
 		return result, false
 	}
 	if result.Problem == "" {
-		output.Printf(say, "%s is taken from %s\n", address, from)
+		output.Printf(say, "%s comes from %s\n", address, from)
 	}
 	return result, true
 }

@@ -57,7 +57,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 	if info, statErr := os.Stat(abs); errors.Is(statErr, fs.ErrNotExist) {
 		return Folder{}, usage.Errorf("there is no folder %s", folder)
 	} else if statErr != nil || !info.IsDir() {
-		return Folder{}, usage.Errorf("%s is not a folder: name the one that the app's files are in", folder)
+		return Folder{}, usage.Errorf("%s is not a folder: name the folder with the app's files", folder)
 	}
 	mapped, err := ReadSourceMap(o.SourceMap, o.SourceMapFile)
 	if err != nil {
@@ -79,7 +79,7 @@ func Read(ctx context.Context, folder string, o Options) (Folder, error) {
 		output.Println(o.Say, d)
 	}
 	if place.HasErrors(diagnostics) {
-		return Folder{}, fmt.Errorf("%s is not an app folder that can be synced: %s", folder, findings.Errors(diagnostics))
+		return Folder{}, fmt.Errorf("cannot sync the app folder %s: %s", folder, findings.Errors(diagnostics))
 	}
 	packed, err := bundle.Make(root, fetched)
 	if err != nil {
@@ -113,7 +113,7 @@ func packSources(root fs.FS, sources []appconfig.Source, mapped SourceMap, say i
 			return nil, nil, err
 		}
 		if ok {
-			output.Printf(say, "%s: %s is taken from %s\n", name, SourceName(source), from)
+			output.Printf(say, "%s: %s comes from %s\n", name, SourceName(source), from)
 			uploads = append(uploads, Archive{digest, data})
 			named = append(named, ctlapi.SyncSource{Component: name, Digest: digest, Mapped: true})
 			continue
@@ -134,7 +134,7 @@ func packSources(root fs.FS, sources []appconfig.Source, mapped SourceMap, say i
 		named = append(named, ctlapi.SyncSource{Component: name, Digest: digest})
 	}
 	for _, entry := range mapped.unused() {
-		output.Printf(say, "warning: no source of the app is %s\n", entry)
+		output.Printf(say, "warning: the app has no source that matches %s\n", entry)
 	}
 	return uploads, named, nil
 }

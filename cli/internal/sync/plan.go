@@ -31,16 +31,16 @@ func PlanText(r *ctlapi.SyncResult, prune, color bool) string {
 		text.WriteString(diffview.Object(o, color))
 	}
 	if r.Created && r.Against != nil && len(r.Changes) == 0 {
-		text.WriteString("no differences that can be shown\n")
+		text.WriteString("no visible differences\n")
 	}
 	section(&text, "built", builtLines(r))
-	section(&text, "only deployed anew", namesOf(r, func(i ctlapi.SyncItem) bool {
+	section(&text, "only deployed again", namesOf(r, func(i ctlapi.SyncItem) bool {
 		return i.Action == ctlapi.SyncItemActionReuse && i.DeployChanged
 	}))
-	section(&text, "as it is", namesOf(r, func(i ctlapi.SyncItem) bool {
+	section(&text, "unchanged", namesOf(r, func(i ctlapi.SyncItem) bool {
 		return i.Action == ctlapi.SyncItemActionReuse && !i.DeployChanged
 	}))
-	section(&text, "installs, when they are deployed to this", installLines(r, color))
+	section(&text, "installs, once you deploy this", installLines(r, color))
 	section(&text, "no longer in the folder", orphanLines(r, prune))
 	if !WouldChange(r) {
 		text.WriteString("\nnothing to do\n")
@@ -55,9 +55,9 @@ func planTitle(r *ctlapi.SyncResult) string {
 	case r.Created:
 		return fmt.Sprintf("%s: a new config after %d", r.App.Name, r.Against.Number)
 	case r.Config != nil && r.Config.Number != r.Against.Number:
-		return fmt.Sprintf("%s: config %d is this folder already, and config %d remains the newest", r.App.Name, r.Config.Number, r.Against.Number)
+		return fmt.Sprintf("%s: config %d already has this content, and config %d remains the newest", r.App.Name, r.Config.Number, r.Against.Number)
 	}
-	return fmt.Sprintf("%s: config %d is this folder already", r.App.Name, r.Against.Number)
+	return fmt.Sprintf("%s: config %d already has this content", r.App.Name, r.Against.Number)
 }
 
 func section(text *strings.Builder, title string, lines []string) {
@@ -126,12 +126,12 @@ func installLines(r *ctlapi.SyncResult, color bool) []string {
 // orphanLines says what becomes of components that the folder no longer has.
 // Absent never means delete.
 func orphanLines(r *ctlapi.SyncResult, prune bool) []string {
-	fate := "stays in the app; this sync is refused without --prune, which takes it out"
+	fate := "stays in the app; sync refuses to run without --prune, which removes it"
 	switch {
 	case !r.Created:
 		fate = "stays in the app"
 	case prune:
-		fate = "is taken out of the app"
+		fate = "is removed from the app"
 	}
 	var lines []string
 	for _, name := range r.Removed {

@@ -46,7 +46,7 @@ func ReadSourceMap(entries []string, file string) (SourceMap, error) {
 		}
 		for _, other := range all {
 			if other.repo == m.repo && other.dir == m.dir && other.asked == asked {
-				return usage.Errorf("the source map has %q and %q for the same source", other.written, entry)
+				return usage.Errorf("the source map has two entries for the same source: %q and %q", other.written, entry)
 			}
 		}
 		all = append(all, m)
@@ -81,7 +81,7 @@ func ReadSourceMap(entries []string, file string) (SourceMap, error) {
 func parseMapping(entry string) (mapping, error) {
 	from, to, ok := strings.Cut(entry, "=")
 	if !ok || strings.TrimSpace(from) == "" || strings.TrimSpace(to) == "" {
-		return mapping{}, usage.Errorf("%q is no entry of a source map: write REPO[//DIR]=PATH", entry)
+		return mapping{}, usage.Errorf("%q is not a source map entry: write REPO[//DIR]=PATH", entry)
 	}
 	repo, dir := strings.TrimSpace(from), "."
 	// The "//" of a scheme is not what divides.
@@ -89,7 +89,7 @@ func parseMapping(entry string) (mapping, error) {
 		repo, dir = repo[:i], path.Clean(strings.Trim(repo[i:], "/"))
 	}
 	if dir == ".." || strings.HasPrefix(dir, "../") {
-		return mapping{}, usage.Errorf("%q leaves the repository", entry)
+		return mapping{}, usage.Errorf("%q points outside of the repository", entry)
 	}
 	return mapping{written: entry, repo: repositoryOf(repo), dir: dir, local: strings.TrimSpace(to)}, nil
 }
@@ -161,7 +161,7 @@ func (s SourceMap) archive(src appconfig.Source) (data []byte, digest, from stri
 	}
 	from = filepath.Join(m.local, filepath.FromSlash(rest))
 	if info, statErr := os.Stat(from); statErr != nil || !info.IsDir() {
-		return nil, "", from, false, fmt.Errorf("the source map sends %s to %s, which is not a directory", SourceName(src), from)
+		return nil, "", from, false, fmt.Errorf("the source map points %s to %s, which is not a directory", SourceName(src), from)
 	}
 	data, digest, err = bundle.ArchiveDirectory(os.DirFS(m.local), rest)
 	return data, digest, from, err == nil, err
@@ -180,7 +180,7 @@ func (s SourceMap) file(address fetch.Address) (result fetch.Result, from string
 	case errors.Is(err, fs.ErrNotExist):
 		result.Problem, result.Remedy = "is sent to "+from+" by the source map, where no such file is", "put it there, or leave the entry out"
 	case err != nil:
-		result.Problem = fmt.Sprintf("is sent to %s by the source map, and that cannot be read: %v", from, err)
+		result.Problem = fmt.Sprintf("is pointed to %s by the source map, but berth cannot read that: %v", from, err)
 	}
 	result.Contents = data
 	return result, from

@@ -15,7 +15,7 @@ import (
 func App(now time.Time) output.View[ctlapi.App] {
 	return output.View[ctlapi.App]{
 		Name: func(a ctlapi.App) string { return a.Name },
-		None: "no apps yet: berth sync in an app folder makes one",
+		None: "no apps yet: run berth sync in an app folder to create one",
 		Columns: []output.Column[ctlapi.App]{
 			{Head: "NAME", Cell: func(a ctlapi.App) string { return a.Name }},
 			{Head: "DISPLAY NAME", Cell: func(a ctlapi.App) string { return a.DisplayName }},
@@ -32,7 +32,7 @@ func App(now time.Time) output.View[ctlapi.App] {
 func Variable(now time.Time, withValue bool) output.View[ctlapi.AppVariable] {
 	view := output.View[ctlapi.AppVariable]{
 		Name: func(v ctlapi.AppVariable) string { return v.Name },
-		None: "the app has no variables: berth apps variables set makes one",
+		None: "the app has no variables: create one with berth apps variables set",
 		Columns: []output.Column[ctlapi.AppVariable]{
 			{Head: "NAME", Cell: func(v ctlapi.AppVariable) string { return v.Name }},
 			{Head: "SENSITIVE", Cell: func(v ctlapi.AppVariable) string {
@@ -62,7 +62,7 @@ func Variable(now time.Time, withValue bool) output.View[ctlapi.AppVariable] {
 func Config(now time.Time) output.View[ctlapi.Config] {
 	return output.View[ctlapi.Config]{
 		Name: func(x ctlapi.Config) string { return x.ID },
-		None: "no configs yet: berth sync makes one",
+		None: "no configs yet: create one with berth sync",
 		Columns: []output.Column[ctlapi.Config]{
 			{Head: "APP", Cell: func(x ctlapi.Config) string { return x.App.Name }},
 			{Head: "NUMBER", Cell: func(x ctlapi.Config) string { return api.Number(&ctlapi.NumberRef{Number: x.Number}) }},
@@ -120,7 +120,7 @@ func Build(now time.Time) output.View[ctlapi.Build] {
 func Release(now time.Time) output.View[ctlapi.Release] {
 	return output.View[ctlapi.Release]{
 		Name: func(r ctlapi.Release) string { return r.ID },
-		None: "no releases yet: berth sync --wait makes one",
+		None: "no releases yet: create one with berth sync --wait",
 		Columns: []output.Column[ctlapi.Release]{
 			{Head: "APP", Cell: func(r ctlapi.Release) string { return r.App.Name }},
 			{Head: "NUMBER", Cell: func(r ctlapi.Release) string { return api.Number(&ctlapi.NumberRef{Number: r.Number}) }},
@@ -150,7 +150,7 @@ func ReleaseItem() output.View[ctlapi.ReleaseItem] {
 func ManifestItem() output.View[ctlapi.ManifestItem] {
 	return output.View[ctlapi.ManifestItem]{
 		Name: func(i ctlapi.ManifestItem) string { return i.Digest },
-		None: "the release brings nothing",
+		None: "the release has nothing for installs",
 		Columns: []output.Column[ctlapi.ManifestItem]{
 			{Head: "BRINGS", Cell: func(i ctlapi.ManifestItem) string { return string(i.Kind) }},
 			{Head: "NAME", Cell: func(i ctlapi.ManifestItem) string { return i.Name }},

@@ -14,7 +14,7 @@ import (
 func Install(now time.Time) output.View[ctlapi.Install] {
 	return output.View[ctlapi.Install]{
 		Name: func(i ctlapi.Install) string { return i.Name },
-		None: "no installs yet: berth installs create makes one",
+		None: "no installs yet: create one with berth installs create",
 		Columns: []output.Column[ctlapi.Install]{
 			{Head: "NAME", Cell: func(i ctlapi.Install) string { return i.Name }},
 			{Head: "APP", Cell: func(i ctlapi.Install) string { return i.App.Name }},
@@ -41,7 +41,7 @@ type InstallStatus struct {
 func Status() output.View[InstallStatus] {
 	return output.View[InstallStatus]{
 		Name: func(s InstallStatus) string { return s.Name },
-		None: "no installs yet: berth installs create makes one",
+		None: "no installs yet: create one with berth installs create",
 		Columns: []output.Column[InstallStatus]{
 			{Head: "INSTALL", Cell: func(s InstallStatus) string { return s.Name }},
 			{Head: "APP", Cell: func(s InstallStatus) string { return s.App.Name }},

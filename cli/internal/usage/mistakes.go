@@ -28,7 +28,7 @@ func Check(cmd *cobra.Command, args []string) error {
 			wrong = Errorf("%s needs --%s%s", cmd.CommandPath(), f.Name, see)
 		}
 		if kind := f.Value.Type(); (kind == "int" || kind == "duration") && strings.HasPrefix(f.Value.String(), "-") {
-			wrong = Errorf("--%s %s is less than nothing%s", f.Name, f.Value, see)
+			wrong = Errorf("--%s %s is negative%s", f.Name, f.Value, see)
 		}
 		if f.Changed {
 			for _, group := range f.Annotations["cobra_annotation_mutually_exclusive"] {
@@ -38,7 +38,7 @@ func Check(cmd *cobra.Command, args []string) error {
 	})
 	for _, given := range exclusive {
 		if wrong == nil && len(given) > 1 {
-			wrong = Errorf("%s exclude each other%s", strings.Join(given, " and "), see)
+			wrong = Errorf("%s cannot be used together%s", strings.Join(given, " and "), see)
 		}
 	}
 	return wrong
@@ -107,7 +107,7 @@ var namePattern = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 // Nameable tells whether something new may be called so.
 func Nameable(noun, name string) error {
 	if len(name) > maxName || !namePattern.MatchString(name) {
-		return Errorf("%q cannot be the name of %s: lower-case letters, digits and dashes, at most %d", Shortened(name), noun, maxName)
+		return Errorf("%q is not a valid name for %s: use lower-case letters, digits and dashes, at most %d characters", Shortened(name), noun, maxName)
 	}
 	return nil
 }

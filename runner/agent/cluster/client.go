@@ -69,20 +69,44 @@ func newClient(server string, tlsConfig *tls.Config, authority []byte, proxy fun
 	}}, nil
 }
 
-// Do sends in as JSON and reads the answer into out; either may be nil.
-func (c *Client) Do(ctx context.Context, method, path string, in, out any) error {
+// Get reads what is at path into out.
+func (c *Client) Get(ctx context.Context, path string, out any) error {
+	return c.do(ctx, call{method: http.MethodGet, path: path, out: out})
+}
+
+// Post sends in as JSON, and reads the answer into out unless that is nil.
+func (c *Client) Post(ctx context.Context, path string, in, out any) error {
+	return c.do(ctx, call{method: http.MethodPost, path: path, in: in, out: out})
+}
+
+// Put replaces what is at path.
+func (c *Client) Put(ctx context.Context, path string, in any) error {
+	return c.do(ctx, call{method: http.MethodPut, path: path, in: in})
+}
+
+// Delete deletes what is at path, as options say.
+func (c *Client) Delete(ctx context.Context, path string, options any) error {
+	return c.do(ctx, call{method: http.MethodDelete, path: path, in: options})
+}
+
+type call struct {
+	method, path string
+	in, out      any // nil for none
+}
+
+func (c *Client) do(ctx context.Context, l call) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	resp, err := c.send(ctx, method, path, in)
+	resp, err := c.send(ctx, l.method, l.path, l.in)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if out == nil {
+	if l.out == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(out); err != nil {
-		return fmt.Errorf("%s %s: answer of the API server: %w", method, path, err)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(l.out); err != nil {
+		return fmt.Errorf("%s %s: answer of the API server: %w", l.method, l.path, err)
 	}
 	return nil
 }
@@ -134,6 +158,6 @@ type Version struct {
 // Version asks for the server's version.
 func (c *Client) Version(ctx context.Context) (Version, error) {
 	var v Version
-	err := c.Do(ctx, http.MethodGet, "/version", nil, &v)
+	err := c.Get(ctx, "/version", &v)
 	return v, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -217,12 +216,12 @@ func (h *holder) path() string {
 
 func (h *holder) get(ctx context.Context) (lease, error) {
 	var l lease
-	err := h.pod.Do(ctx, http.MethodGet, h.path(), nil, &l)
+	err := h.pod.Get(ctx, h.path(), &l)
 	return l, err
 }
 
 // put writes the lease as it was read, with our change: anybody else's change
 // in between makes it a conflict.
 func (h *holder) put(ctx context.Context, l lease) error {
-	return h.pod.Do(ctx, http.MethodPut, h.path(), l, nil)
+	return h.pod.Put(ctx, h.path(), l)
 }

@@ -106,7 +106,7 @@ func (p *Pod) engineToken(ctx context.Context, life time.Duration) (string, erro
 			Token string `json:"token"`
 		} `json:"status"`
 	}
-	err := p.Do(ctx, http.MethodPost, "/api/v1/namespaces/"+url.PathEscape(p.Namespace)+"/serviceaccounts/"+EngineAccount+"/token",
+	err := p.Post(ctx, "/api/v1/namespaces/"+url.PathEscape(p.Namespace)+"/serviceaccounts/"+EngineAccount+"/token",
 		request{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest", Spec: map[string]any{"expirationSeconds": int64(life / time.Second)}}, &answer)
 	switch {
 	case err != nil:

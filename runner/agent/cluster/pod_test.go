@@ -84,7 +84,7 @@ func TestInPod(t *testing.T) {
 		} `json:"status"`
 	}
 	ask := map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-	if err := engine.Do(t.Context(), http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", ask, &review); err != nil {
+	if err := engine.Post(t.Context(), "/apis/authentication.k8s.io/v1/selfsubjectreviews", ask, &review); err != nil {
 		t.Fatal(err)
 	}
 	if want := "system:serviceaccount:" + namespace + ":" + EngineAccount; review.Status.UserInfo.Username != want {

@@ -59,7 +59,7 @@ func (p *Pod) FollowSwitch(ctx context.Context, log *slog.Logger, set func(Switc
 func (p *Pod) followOnce(ctx context.Context, set func(Switch) error) error {
 	maps := "/api/v1/namespaces/" + url.PathEscape(p.Namespace) + "/configmaps"
 	var now configMap
-	err := p.Do(ctx, http.MethodGet, maps+"/"+SwitchName, nil, &now)
+	err := p.Get(ctx, maps+"/"+SwitchName, &now)
 	if IsStatus(err, http.StatusNotFound) {
 		err = nil // deleted: it says nothing
 	}

@@ -86,7 +86,7 @@ func (r Room) Problem() string {
 			text = "disk full: " + text
 		}
 	}
-	return text + ": delete what is not needed there, or enlarge the disk; the runner then goes on by itself"
+	return text + ": delete what is not needed there, or enlarge the disk; the runner then continues by itself"
 }
 
 // quota reports whether the disk has room and this user has not.

@@ -66,7 +66,7 @@ func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
 	}
 	r := p.newRun(o)
 	for told := false; ; {
-		err := p.Pod.Do(ctx, http.MethodPost, p.path("/apis/batch/v1", "jobs"), job, nil)
+		err := p.Pod.Post(ctx, p.path("/apis/batch/v1", "jobs"), job, nil)
 		switch {
 		case err == nil, cluster.IsStatus(err, http.StatusConflict): // made, perhaps by a call whose answer was lost
 			go r.work(life)
@@ -94,7 +94,7 @@ func (p *Pods) Start(ctx, life context.Context, o Order) (*Run, error) {
 // own reads the agent's pod, waiting for an API server that is away.
 func (p *Pods) own(ctx context.Context) (own ownPod, err error) {
 	for {
-		err = p.Pod.Do(ctx, http.MethodGet, p.path("/api/v1", "pods")+"/"+url.PathEscape(p.Pod.Name), nil, &own)
+		err = p.Pod.Get(ctx, p.path("/api/v1", "pods")+"/"+url.PathEscape(p.Pod.Name), &own)
 		if err == nil || ctx.Err() != nil || refused(err) {
 			return own, err
 		}

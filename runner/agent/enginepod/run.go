@@ -145,7 +145,7 @@ func (r *Run) work(life context.Context) {
 // look reads the Job and its pods, these last: a Job that is gone makes none.
 func (r *Run) look(ctx context.Context) (sight, error) {
 	var s sight
-	err := r.pods.Pod.Do(ctx, http.MethodGet, r.jobPath(), nil, &s.job)
+	err := r.pods.Pod.Get(ctx, r.jobPath(), &s.job)
 	switch {
 	case cluster.IsStatus(err, http.StatusNotFound):
 		s.noJob = true
@@ -153,7 +153,7 @@ func (r *Run) look(ctx context.Context) (sight, error) {
 		return s, err
 	}
 	list := r.pods.path("/api/v1", "pods") + "?" + r.query().Encode()
-	return s, r.pods.Pod.Do(ctx, http.MethodGet, list, nil, &s.pods)
+	return s, r.pods.Pod.Get(ctx, list, &s.pods)
 }
 
 // remove deletes the Job and its pods. Asking twice does not give the engine
@@ -176,7 +176,7 @@ func (r *Run) remove(ctx context.Context, s sight, grace time.Duration) error {
 
 func (r *Run) delete(ctx context.Context, path string, options object) error {
 	options["apiVersion"], options["kind"] = "v1", "DeleteOptions"
-	err := r.pods.Pod.Do(ctx, http.MethodDelete, path, options, nil)
+	err := r.pods.Pod.Delete(ctx, path, options)
 	if cluster.IsStatus(err, http.StatusNotFound) {
 		return nil
 	}
@@ -200,7 +200,8 @@ func (r *Run) wait(life context.Context, s sight, stopping bool) error {
 			}
 		}()
 	}
-	err := r.pods.Pod.Wait(ctx, r.pods.path("/api/v1", "pods"), r.query(), s.pods.Metadata.ResourceVersion, limit)
+	pods := cluster.List{Path: r.pods.path("/api/v1", "pods"), Query: r.query(), Version: s.pods.Metadata.ResourceVersion}
+	err := r.pods.Pod.Wait(ctx, pods, limit)
 	if ctx.Err() != nil {
 		return nil // asked to stop, or the agent ends
 	}

@@ -32,7 +32,7 @@ func (j *job) reachCluster(ctx context.Context) error {
 	access, err := j.deps.Cluster(ctx, j.spec.Timeout())
 	if err != nil {
 		if must {
-			return refuse(jobspec.OutcomeFailed, "see to it that the runner can read its kubeconfig, then try again", "%v", err)
+			return refuse(jobspec.OutcomeFailed, "make sure that the runner can read its kubeconfig, then try again", "%v", err)
 		}
 		j.remark("the scripts get no kubeconfig: " + err.Error()) // most need none
 		return nil

@@ -4,30 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
-	"github.com/berth-dev/berth/pkg/runnerapi"
 	"github.com/berth-dev/berth/pkg/telemetry"
-	"github.com/berth-dev/berth/runner/agent/datadir"
-	"github.com/berth-dev/berth/runner/agent/order"
 	"github.com/berth-dev/berth/runner/agent/process"
 	"github.com/berth-dev/berth/runner/agent/recovery"
-	"github.com/berth-dev/berth/runner/agent/stateproxy"
 )
 
 const (
-	// lostGrace is what an engine gets whose lease somebody else has: time to
-	// write down what it knows, not to finish.
-	lostGrace = 10 * time.Second
 	// overtime is what an engine gets beyond its timeout, which it keeps by
 	// itself and explains better than the agent could.
 	overtime = 5 * time.Second
@@ -41,76 +30,6 @@ const plannedAgain = "nothing was done; the control plane plans it again"
 
 // errDetached: the agent ends; the engine keeps running and is adopted later.
 var errDetached = errors.New("the agent ends before the engine")
-
-// engine is one that runs or has run: a child process, or one in a pod.
-type engine interface {
-	// Done is closed when it, and all that it started, is over.
-	Done() <-chan struct{}
-	// ExitCode is known after Done, -1 when it is not.
-	ExitCode() int
-	// Stop asks it to stop at its next safe point, and has it ended when it did
-	// not within grace.
-	Stop(grace time.Duration)
-}
-
-// job is one attempt while this agent works on it.
-type job struct {
-	deps *Deps
-	dir  folder
-	spec jobspec.Spec
-	// fault says why the spec cannot be read, nil when it can.
-	fault error
-	// order is the verified one; zero before, and for scheduled runs.
-	order   capsule.Order
-	secrets *secrets
-	logs    *logs
-	log     *slog.Logger
-
-	// hidden are the texts that were opened for the job.
-	hidden     []string
-	locks      []*os.File // of the directory and of the resource
-	group      *process.Group
-	launch     *process.Launch // the launcher that waits for its engine, nil without one
-	kubeconfig string          // in/kubeconfig, "" when the engine gets none
-
-	tick *Tick // of the attempt, which other goroutines read without its lock
-
-	mu       sync.Mutex
-	attempt  Attempt
-	stopped  Stop
-	engine   engine // nil before it runs
-	breakOff context.CancelFunc
-	stream   chan string // gets the stream's id once it is known
-	proxy    *stateproxy.Proxy
-
-	over chan struct{} // closed when the engine is over and the report on disk
-	done chan struct{} // closed when nothing is left to do
-}
-
-func newJob(deps *Deps, dir folder, a Attempt) (*job, error) {
-	spec, fault := a.Spec()
-	j := &job{
-		deps: deps, dir: dir, tick: a.Tick, spec: spec, fault: fault, attempt: a, secrets: newSecrets(),
-		log:    deps.Log.With("job_id", a.Assignment.JobID, "attempt", a.Assignment.Attempt),
-		stream: make(chan string, 1), over: make(chan struct{}), done: make(chan struct{}),
-		breakOff: func() {},
-	}
-	// Without the lock, an engine that is to be adopted has it.
-	lock, err := datadir.Flock(dir.lock(), errors.New("job directory is in use"))
-	if err == nil {
-		j.locks = append(j.locks, lock)
-	}
-	j.secrets.add(a.Assignment.LogToken, "log token")
-	if err := j.openLogs(); err != nil {
-		j.unlock()
-		return nil, fmt.Errorf("log spool: %w", err)
-	}
-	j.logs.setToken(a.Assignment.LogToken)
-	if a.Assignment.StreamID != "" {
-		j.stream <- a.Assignment.StreamID
-	}
-	return j, nil
-}
 
 // run works on the attempt from where it stands until everything is delivered,
 // or until life ends.
@@ -308,7 +227,7 @@ func (j *job) adopt(life context.Context) error {
 			if err := j.deps.Disk.Insist(func() error { return j.advance(recovery.Started) }); err != nil {
 				j.log.ErrorContext(life, "attempt cannot be written", "err", err) // it is on disk as one that starts
 			}
-			j.remark("the runner was started again and goes on with this job")
+			j.remark("the runner was restarted and continues this job")
 			return j.await(life, p)
 		}
 	}
@@ -345,36 +264,6 @@ func (j *job) await(life context.Context, p engine) error {
 	return j.finishEngine(life, p.ExitCode())
 }
 
-// stop asks the attempt to end. The first reason counts, but a lost lease is
-// above all: nothing is reported then.
-func (j *job) stop(why Stop) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.stopped != "" && why != StopLost {
-		return
-	}
-	j.stopped = why
-	if j.engine == nil {
-		j.breakOff()
-		return
-	}
-	j.log.Info("engine is asked to stop", "reason", string(why))
-	j.engine.Stop(j.grace(why))
-}
-
-func (j *job) grace(why Stop) time.Duration {
-	if why == StopLost {
-		return min(lostGrace, j.deps.Engine.Grace)
-	}
-	return j.deps.Engine.Grace
-}
-
-func (j *job) why() Stop {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.stopped
-}
-
 // failure is the result of an attempt that did not get as far as an engine.
 func (j *job) failure(err error) jobspec.Result {
 	var r *refusal
@@ -409,68 +298,4 @@ func (j *job) startSpan(ctx context.Context) (context.Context, trace.Span) {
 	return otel.Tracer("github.com/berth-dev/berth/runner/agent").Start(ctx, "job "+string(j.spec.Operation),
 		trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithAttributes(attribute.String("job_id", j.spec.JobID), attribute.String("install_id", j.spec.InstallID)))
-}
-
-// learn registers values that became known while the engine runs.
-func (j *job) learn(value any, late bool) {
-	if j.secrets.add(value, "") && late {
-		if err := j.logs.spool.NoteLateRedaction(); err != nil {
-			j.log.Warn("late redaction cannot be noted", "err", err)
-		}
-	}
-}
-
-// advance writes the phase down, with what belongs to it. A phase that could not
-// be written was not reached, unless what it names has happened already.
-func (j *job) advance(phase recovery.Phase, with ...func(*Attempt)) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	next := j.attempt
-	next.Phase = phase
-	for _, change := range with {
-		change(&next)
-	}
-	err := j.dir.write(next)
-	if err == nil || phase.Happened() {
-		j.attempt = next
-	}
-	return err
-}
-
-// resume takes the log token of a new session.
-func (j *job) resume(r runnerapi.ResumedJob) {
-	if r.LogToken == nil {
-		return
-	}
-	j.secrets.add(*r.LogToken, "log token")
-	j.logs.setToken(*r.LogToken)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.attempt.Assignment.LogToken = *r.LogToken
-	if err := j.dir.write(j.attempt); err != nil {
-		j.log.Warn("attempt cannot be written", "err", err)
-	}
-}
-
-// kind is what there is to know of the job's kind.
-func (j *job) kind() jobspec.KindInfo { return jobspec.Kinds[j.spec.Kind] }
-
-// mutates says whether the job may change something, by the runner's own table.
-func (j *job) mutates() bool { return order.Mutates(j.spec) }
-
-func (j *job) remark(text string) { j.logs.remark(text, j.deps.Now()) }
-
-// discard lets go of an attempt that could not be written down.
-func (j *job) discard() {
-	if err := j.logs.spool.Remove(); err != nil {
-		j.log.Warn("log spool cannot be removed", "err", err)
-	}
-	j.unlock()
-}
-
-func (j *job) unlock() {
-	for _, lock := range j.locks {
-		_ = lock.Close()
-	}
-	j.locks = nil
 }

@@ -73,7 +73,7 @@ func (j *job) admit(ctx context.Context) error {
 func (j *job) obeyOrder(ctx context.Context) error {
 	if j.attempt.Tick != nil {
 		if rule, known := order.RuleOf(j.spec.Kind, j.spec.Operation); !known || rule.Mutates || j.spec.Operation != jobspec.OperationRun {
-			return refuse(jobspec.OutcomeRefused, "", "a scheduled run only looks: %s of %s is not its business", j.spec.Operation, j.spec.Kind)
+			return refuse(jobspec.OutcomeRefused, "", "a scheduled run may only read: it cannot %s a %s", j.spec.Operation, j.spec.Kind)
 		}
 		return nil
 	}
@@ -86,12 +86,12 @@ func (j *job) obeyOrder(ctx context.Context) error {
 	if j.spec.Operation == jobspec.OperationBuild {
 		again = "start the build again"
 	}
-	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody else than the control plane may be giving orders"
+	what, remedy := "the order was refused", again+": that makes a new order; if it does not help, somebody other than the control plane may be giving orders"
 	switch {
 	case verdict.Outcome == jobspec.OutcomeStale:
-		what, remedy = "the order came too late, or was begun too often", "plan the change again"
+		what, remedy = "the order came too late, or was started too often", "plan the change again"
 	case j.attempt.Assignment.Order == nil:
-		what, remedy = "the job has no order", again+": a control plane of before made this job, or somebody without its key"
+		what, remedy = "the job has no order", again+": an older control plane made this job, or somebody without its key did"
 	}
 	return j.decline(ctx, verdict, what, remedy)
 }
@@ -139,27 +139,6 @@ func (j *job) countStart(attempt int) error {
 	return err
 }
 
-// askSwitch reads the customer's switch again.
-func (j *job) askSwitch() error {
-	state := j.deps.Switch.Read()
-	allowed := state.Mode.Job(j.mutates())
-	if j.attempt.Tick != nil {
-		allowed = state.Mode.Scheduled(order.IsCheck(j.spec, j.attempt.Tick.HealthCheck))
-	}
-	if allowed {
-		return nil
-	}
-	outcome, remedy := jobspec.OutcomeNotStarted, ""
-	if state.Mode.Claims() { // work goes on, only not of this kind: waiting would not help
-		outcome, remedy = jobspec.OutcomeRefused, "ask the customer to set the runner's switch to run"
-	}
-	text := fmt.Sprintf("the customer's switch is at %s", state.Mode)
-	if state.Reason != "" {
-		text += " (" + state.Reason + ")"
-	}
-	return refuse(outcome, remedy, "%s", text)
-}
-
 // obey checks the order of a job that mutates. When it returns nil the order is
 // used up and the intent is in the chain, both on disk.
 func (j *job) obey(ctx context.Context) error {
@@ -169,7 +148,7 @@ func (j *job) obey(ctx context.Context) error {
 	}
 	if verdict.Outcome != "" {
 		what := "the order was refused"
-		remedy := "plan the change again; if that does not help, somebody else than the control plane may be giving orders"
+		remedy := "plan the change again; if that does not help, somebody other than the control plane may be giving orders"
 		if verdict.Outcome == jobspec.OutcomeStale {
 			what, remedy = "the live state moved since the plan", "plan the change again"
 		}

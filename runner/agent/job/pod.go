@@ -57,7 +57,7 @@ func (j *job) adoptPod(life context.Context) error {
 		return errors.New("its engine is in a pod of the cluster, and this runner is not: start it there again, with --in-cluster")
 	}
 	j.logs.follow(life, j.dir.pod().Stdout(), j.dir.pod().Stderr())
-	j.remark("the runner was started again and goes on with this job")
+	j.remark("the runner was restarted and continues this job")
 	return j.await(life, j.deps.Pods.Adopt(life, j.podOrder()))
 }
 

@@ -90,8 +90,9 @@ func (j *job) bringArtifact(ctx context.Context, a jobspec.Artifact) error {
 	if err != nil {
 		return err
 	}
-	repository := oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID)
-	return registry.Keep(ctx, j.deps.Layout, repository, j.spec.ContainerImage.Tag, image)
+	return registry.Keep(ctx, j.deps.Layout, registry.Image{
+		Repository: oci.RepositoryOf(j.spec.Resource.Name, j.spec.Resource.ID), Tag: j.spec.ContainerImage.Tag, Digest: image,
+	})
 }
 
 // fetch makes sure that an artifact is in the own registry, whole.

@@ -50,7 +50,7 @@ func (j *job) replaceSpool(dir string, why error) (*logship.Spool, error) {
 	if to == "" && err != nil {
 		return nil, errors.Join(why, err)
 	}
-	j.log.Error("log spool is damaged; it was set aside and the attempt goes on", "err", why, "set_aside", to)
+	j.log.Error("log spool is damaged; it was set aside and the attempt continues", "err", why, "set_aside", to)
 	j.storedEvent(context.Background(), "damaged log spool was set aside", why.Error())
 	return j.newSpool(dir, "lines are missing here: the log spool of this attempt was damaged on the runner's disk and set aside as "+to, from)
 }

@@ -26,7 +26,7 @@ func (j *job) stored(life context.Context, what string, do func() error) error {
 		switch {
 		case err == nil:
 			if try > 0 {
-				j.log.InfoContext(life, "the attempt goes on, its write works again", "write", what, "tries", try+1)
+				j.log.InfoContext(life, "the attempt continues: its write succeeded", "write", what, "tries", try+1)
 			}
 			return nil
 		case life.Err() != nil:

@@ -75,7 +75,7 @@ func Judge(keys Keys, env *capsule.Envelope, f Facts) Verdict {
 	d.names(o, f)
 	d.add(o.SpecDigest != f.SpecDigest, "spec_digest", f.SpecDigest, o.SpecDigest)
 	d.add(o.StateDigest != f.StateDigest, "state_digest", f.StateDigest, o.StateDigest)
-	d.add(rule.Pinned && f.StateDigest != "", "state_digest", "no state beside what the plan pinned", f.StateDigest)
+	d.add(rule.Pinned && f.StateDigest != "", "state_digest", "no state: the apply gets only what its plan pinned", f.StateDigest)
 	d.lifetime(o, f)
 	d.starts(o, f, rule)
 	d.add(!capsule.Reaches(f.RunnerVersion, o.MinRunnerVersion), "min_runner_version", f.RunnerVersion, o.MinRunnerVersion)

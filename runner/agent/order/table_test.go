@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
-	if _, known := order.RuleOf("vm", jobspec.OperationPlan); known {
+	if _, known := order.RuleOf("no such kind", jobspec.OperationPlan); known {
 		t.Error("there is a rule for a kind that is not known")
 	}
 }

@@ -124,7 +124,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, code string, err 
 		return
 	}
 	h.log.ErrorContext(r.Context(), "image cannot be served", "path", r.URL.Path, "err", err)
-	refuse(w, http.StatusInternalServerError, codeUnknown, "the image cannot be read; a new plan of its component mends it")
+	refuse(w, http.StatusInternalServerError, codeUnknown, "the image cannot be read; deploy its component again to fetch it again")
 }
 
 func refuse(w http.ResponseWriter, status int, code, message string) {

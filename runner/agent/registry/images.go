@@ -32,20 +32,26 @@ const tagPrefix = "images/"
 // it exists or not.
 var errNotServed = errors.New("not known to this registry")
 
-// Keep names an image of the layout: from now on it is served as the repository,
-// and stays. tag may be empty. What is not an image is refused.
-func Keep(ctx context.Context, l *oci.Layout, repository, tag string, dgst digest.Digest) error {
-	c, err := oci.ReadContents(ctx, l, dgst)
+// Image is an image of the layout under the name that kubelets know it by.
+type Image struct {
+	Repository, Tag string // Tag may be empty
+	Digest          digest.Digest
+}
+
+// Keep has an image served from now on; it stays in the layout. What is not an
+// image is refused.
+func Keep(ctx context.Context, l *oci.Layout, i Image) error {
+	c, err := oci.ReadContents(ctx, l, i.Digest)
 	if err != nil {
 		return err
 	}
 	if !c.Image || c.Own {
-		return fmt.Errorf("%s is not a container image", dgst)
+		return fmt.Errorf("%s is not a container image", i.Digest)
 	}
-	if err := l.Tag(ctx, c.Root, tagPrefix+repository+"@"+dgst.String()); err != nil || tag == "" {
+	if err := l.Tag(ctx, c.Root, tagPrefix+i.Repository+"@"+i.Digest.String()); err != nil || i.Tag == "" {
 		return err
 	}
-	return l.Tag(ctx, c.Root, tagPrefix+repository+":"+tag)
+	return l.Tag(ctx, c.Root, tagPrefix+i.Repository+":"+i.Tag)
 }
 
 // images finds what may be served. It is safe for concurrent use, and sees what

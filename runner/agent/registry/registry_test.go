@@ -79,7 +79,7 @@ func (h *house) imageOf(layers ...ocispec.Descriptor) ocispec.Descriptor {
 
 func (h *house) keep(repository, tag string, image ocispec.Descriptor) {
 	h.t.Helper()
-	if err := registry.Keep(h.t.Context(), h.layout, repository, tag, image.Digest); err != nil {
+	if err := registry.Keep(h.t.Context(), h.layout, registry.Image{Repository: repository, Tag: tag, Digest: image.Digest}); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -236,7 +236,7 @@ func TestNothingElseIsServed(t *testing.T) {
 		}
 	}
 	// What is not an image does not become one by its name.
-	if err := registry.Keep(t.Context(), h.layout, "plan", "1", plan); err == nil || !strings.Contains(err.Error(), "not a container image") {
+	if err := registry.Keep(t.Context(), h.layout, registry.Image{Repository: "plan", Tag: "1", Digest: plan}); err == nil || !strings.Contains(err.Error(), "not a container image") {
 		t.Errorf("a plan was named as an image: %v", err)
 	}
 }

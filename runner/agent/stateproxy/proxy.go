@@ -13,19 +13,14 @@ package stateproxy
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -56,44 +51,6 @@ type States interface {
 	PutState(ctx context.Context, resource string, w runnerapi.StateWrite) error
 	LockState(ctx context.Context, resource string, in runnerapi.LockRequest) (*runnerapi.Lock, error)
 	UnlockState(ctx context.Context, resource string, in runnerapi.UnlockRequest) error
-}
-
-// Access is how an engine reaches its proxy. It is kept with the attempt, so
-// that a restarted agent listens on the same port with the same password.
-type Access struct {
-	Port     int    `json:"port"`
-	Username string `json:"username"`
-	Password string `json:"password"`
-	// Socket is set when the engine is in another pod: the proxy listens there
-	// instead, and the engine's pod leads the port of its own loopback to it.
-	Socket string `json:"socket,omitempty"`
-}
-
-// NewAccess makes up a user and a password; the port is chosen by Listen.
-func NewAccess() Access {
-	random := func() string {
-		var b [24]byte
-		_, _ = rand.Read(b[:]) // never fails: crypto/rand ends the program instead
-		return hex.EncodeToString(b[:])
-	}
-	return Access{Username: random()[:16], Password: random()}
-}
-
-// Env are the settings by which Terraform finds the proxy.
-func (a Access) Env() []string {
-	address := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port))
-	return []string{
-		"TF_HTTP_ADDRESS=" + address + "/",
-		"TF_HTTP_LOCK_ADDRESS=" + address + "/lock",
-		"TF_HTTP_UNLOCK_ADDRESS=" + address + "/lock",
-		"TF_HTTP_LOCK_METHOD=POST",
-		"TF_HTTP_UNLOCK_METHOD=DELETE",
-		"TF_HTTP_USERNAME=" + a.Username,
-		"TF_HTTP_PASSWORD=" + a.Password,
-		"TF_HTTP_RETRY_MAX=10",
-		"TF_HTTP_RETRY_WAIT_MIN=1",
-		"TF_HTTP_RETRY_WAIT_MAX=5",
-	}
 }
 
 // Config makes a Proxy.
@@ -131,42 +88,6 @@ type Proxy struct {
 // New makes the proxy of one attempt; nobody can reach it before Serve.
 func New(c Config, a Access) *Proxy {
 	return &Proxy{Config: c, access: a, memory: intake.NewMemory(maxState, maxState)}
-}
-
-// Listen opens the port of the loopback that a wants, or any when it wants
-// none, and returns a with the port; or the socket of a, which only this user
-// can reach.
-func Listen(ctx context.Context, a Access) (net.Listener, Access, error) {
-	var config net.ListenConfig
-	if a.Socket != "" {
-		l, err := listenSocket(ctx, config, a.Socket)
-		return l, a, err
-	}
-	l, err := config.Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(a.Port)))
-	if err != nil {
-		return nil, a, fmt.Errorf("state proxy: %w", err)
-	}
-	addr, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		_ = l.Close()
-		return nil, a, errors.New("state proxy: no TCP address")
-	}
-	a.Port = addr.Port
-	return l, a, nil
-}
-
-func listenSocket(ctx context.Context, config net.ListenConfig, path string) (net.Listener, error) {
-	if err := datadir.Remove(path); err != nil { // of an agent that was killed
-		return nil, fmt.Errorf("state proxy: %w", err)
-	}
-	l, err := config.Listen(ctx, "unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("state proxy: %w", err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("state proxy: %w", err), l.Close())
-	}
-	return l, nil
 }
 
 // Serve answers Terraform until ctx ends. Requests that are being held end
@@ -279,29 +200,6 @@ func (p *Proxy) read(ctx context.Context) ([]byte, error) {
 	return body, nil
 }
 
-// Open opens a state that the control plane sent as that of the resource.
-func Open(keys datadir.Keys, runner datadir.Runner, resource string, state runnerapi.State) ([]byte, Document, error) {
-	return OpenWith(keys.Open, datadir.StatePurpose(runner, resource, state.Lineage, state.Serial), state.Body)
-}
-
-// OpenWith opens a state for its purpose. Lineage and serial are those that it was
-// sealed for, and those that Terraform wrote into it.
-func OpenWith(open seal.Opener, purpose seal.Purpose, sealed []byte) ([]byte, Document, error) {
-	body, err := open(purpose, sealed)
-	if err != nil {
-		return nil, Document{}, err
-	}
-	d, err := parse(body)
-	if err != nil {
-		return nil, d, err
-	}
-	if d.Lineage != purpose.Lineage || d.Serial != purpose.Serial {
-		return nil, d, fmt.Errorf("%w: Terraform wrote lineage %q serial %d, and it came as lineage %q serial %d",
-			seal.ErrOtherPurpose, d.Lineage, d.Serial, purpose.Lineage, purpose.Serial)
-	}
-	return body, d, nil
-}
-
 func (p *Proxy) note(lineage string, serial int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -386,71 +284,6 @@ type refusedState struct {
 	Write  runnerapi.StateWrite `json:"write"`
 }
 
-// heldLock is the lock that Terraform took and did not give back yet.
-type heldLock struct {
-	ID string `json:"id"`
-}
-
-func (p *Proxy) lock(w http.ResponseWriter, r *http.Request) {
-	var info map[string]any
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&info); err != nil {
-		http.Error(w, "lock is not JSON", http.StatusBadRequest)
-		return
-	}
-	id, _ := info["ID"].(string)
-	if !p.Mutates {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	in := runnerapi.LockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, Fence: p.Fence, LockID: id, Info: info}
-	if err := p.keep(p.lockPath(), heldLock{ID: id}); err != nil {
-		p.fail(w, r, "keep", err)
-		return
-	}
-	var holder *runnerapi.Lock
-	err := control.Retry(r.Context(), p.Log, "lock state", func(ctx context.Context) (err error) {
-		holder, err = p.States.LockState(ctx, p.Resource, in)
-		return err
-	})
-	switch {
-	case err == nil:
-		w.WriteHeader(http.StatusOK)
-	case holder != nil:
-		_ = datadir.Remove(p.lockPath())
-		w.WriteHeader(http.StatusLocked)
-		_ = json.NewEncoder(w).Encode(holder.Info)
-	default:
-		p.fail(w, r, "lock", err)
-	}
-}
-
-func (p *Proxy) unlockHTTP(w http.ResponseWriter, r *http.Request) {
-	if !p.Mutates {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	var info struct{ ID string }
-	_ = json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&info) // an empty body is a forced unlock
-	if info.ID == "" {
-		http.Error(w, "only the holder of a lock frees it", http.StatusBadRequest)
-		return
-	}
-	if err := p.unlock(r.Context(), info.ID); err != nil {
-		p.fail(w, r, "unlock", err)
-	}
-}
-
-func (p *Proxy) unlock(ctx context.Context, id string) error {
-	in := runnerapi.UnlockRequest{JobID: p.Attempt.JobID, Attempt: p.Attempt.Attempt, LockID: id}
-	err := control.Retry(ctx, p.Log, "unlock state", func(ctx context.Context) error {
-		return p.States.UnlockState(ctx, p.Resource, in)
-	})
-	if err != nil {
-		return err
-	}
-	return datadir.Remove(p.lockPath())
-}
-
 // fail answers Terraform, which shows the text to people.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, what string, err error) {
 	status := control.Status(err)
@@ -462,4 +295,3 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, what string, err er
 }
 
 func (p *Proxy) pendingPath() string { return filepath.Join(p.Dir, "pending-state.json") }
-func (p *Proxy) lockPath() string    { return filepath.Join(p.Dir, "state-lock.json") }

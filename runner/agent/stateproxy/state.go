@@ -6,6 +6,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+
+	"github.com/berth-dev/berth/pkg/runnerapi"
+	"github.com/berth-dev/berth/pkg/seal"
+	"github.com/berth-dev/berth/runner/agent/datadir"
 )
 
 // Document is the part of a Terraform state, version 4, that the proxy reads.
@@ -24,6 +28,29 @@ type Document struct {
 			Sensitive  []any          `json:"sensitive_attributes"`
 		} `json:"instances"`
 	} `json:"resources"`
+}
+
+// Open opens a state that the control plane sent as that of the resource.
+func Open(keys datadir.Keys, runner datadir.Runner, resource string, state runnerapi.State) ([]byte, Document, error) {
+	return OpenWith(keys.Open, datadir.StatePurpose(runner, resource, state.Lineage, state.Serial), state.Body)
+}
+
+// OpenWith opens a state for its purpose. Lineage and serial are those that it was
+// sealed for, and those that Terraform wrote into it.
+func OpenWith(open seal.Opener, purpose seal.Purpose, sealed []byte) ([]byte, Document, error) {
+	body, err := open(purpose, sealed)
+	if err != nil {
+		return nil, Document{}, err
+	}
+	d, err := parse(body)
+	if err != nil {
+		return nil, d, err
+	}
+	if d.Lineage != purpose.Lineage || d.Serial != purpose.Serial {
+		return nil, d, fmt.Errorf("%w: Terraform wrote lineage %q serial %d, and it came as lineage %q serial %d",
+			seal.ErrOtherPurpose, d.Lineage, d.Serial, purpose.Lineage, purpose.Serial)
+	}
+	return body, d, nil
 }
 
 func parse(body []byte) (Document, error) {

@@ -26,7 +26,7 @@ const decisionWait = time.Minute
 func (s *settings) decideCommands() []*cobra.Command {
 	var reason string
 	accept := &cobra.Command{
-		Use: "accept", Short: "Go on although records are missing; the decision is the next record", Args: noArgs,
+		Use: "accept", Short: "Continue although records are missing; the decision becomes the next record", Args: noArgs,
 		Long: "Shows where the chain and the heads that others kept differ, and lets the runner change things again. What the control plane's copy has is taken " +
 			"from there first. The decision, with the reason and the heads that are given up, becomes a record of the chain; berth-verify prints it from then on.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +59,7 @@ func (s *settings) decide(cmd *cobra.Command, d agent.ChainDecision) error {
 		return err
 	}
 	if !found {
-		return errors.New("nothing is to be decided: the runner found nothing wrong with the chain; it compares each time it connects")
+		return errors.New("there is nothing to decide: the runner found nothing wrong with the chain, which it checks each time it connects")
 	}
 	out := cmd.OutOrStdout()
 	if err := printChainProblem(out, p); err != nil {
@@ -70,12 +70,12 @@ func (s *settings) decide(cmd *cobra.Command, d agent.ChainDecision) error {
 		return err
 	}
 	if p.State == heads.Damaged {
-		fmt.Fprintln(out, "The decision is stored. With the next start of the agent the file is set aside and its good records go on; "+
+		fmt.Fprintln(out, "The decision is stored. When the agent starts next, it sets the file aside and continues its good records; "+
 			"changes stay stopped until you have decided once more, about what is missing then.")
 		return nil
 	}
 	if !dir.Locked() {
-		fmt.Fprintln(out, "The decision is stored. No agent runs: it is carried out when one has started and reached the control plane.")
+		fmt.Fprintln(out, "The decision is stored. No agent is running: the next one carries it out once it has reached the control plane.")
 		return nil
 	}
 	return awaitDecision(cmd.Context(), out, dir)

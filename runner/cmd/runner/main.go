@@ -41,17 +41,18 @@ func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	return execute(ctx, newRoot(), args, os.Stdout, os.Stderr)
+	root := newRoot()
+	root.SetArgs(args)
+	return execute(ctx, root, os.Stdout, os.Stderr)
 }
 
-// execute runs one command line. What it writes is made visible on its way:
+// execute runs the command line that root was given. What it writes is made visible on its way:
 // names, reasons and records come from others, and nothing of them steers the
 // terminal.
-func execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+func execute(ctx context.Context, root *cobra.Command, stdout, stderr io.Writer) int {
 	out, errs := visible.NewWriter(stdout), visible.NewWriter(stderr)
 	root.SetOut(out)
 	root.SetErr(errs)
-	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
 		fmt.Fprintln(errs, "berth-runner: "+strings.ReplaceAll(err.Error(), "\n", "\n  "))

@@ -155,7 +155,9 @@ func TestStatusCannotSteerTheTerminal(t *testing.T) {
 		{"preflight", "--code", hostile},
 	} {
 		var out, errs bytes.Buffer
-		execute(t.Context(), newRoot(), append(args, "--data", data), &out, &errs)
+		root := newRoot()
+		root.SetArgs(append(args, "--data", data))
+		execute(t.Context(), root, &out, &errs)
 		for stream, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 			if i := strings.IndexFunc(text, visible.Hidden); i >= 0 || !utf8.ValidString(text) || strings.Contains(text, "\xff") {
 				t.Errorf("%q, %s: hidden at %d of %q", args, stream, i, text)
@@ -209,20 +211,22 @@ func TestChainDecisions(t *testing.T) {
 	}
 	run := func(args ...string) (string, int) {
 		var out bytes.Buffer
-		code := execute(t.Context(), newRoot(), append([]string{"--data", dir.Path(), "chain"}, args...), &out, &out)
+		root := newRoot()
+		root.SetArgs(append([]string{"--data", dir.Path(), "chain"}, args...))
+		code := execute(t.Context(), root, &out, &out)
 		return out.String(), code
 	}
 	if out, code := run("accept"); code != exitUsage || !strings.Contains(out, "--reason") {
 		t.Errorf("accept without a reason: %d %s", code, out)
 	}
-	if out, code := run("restore"); code != exitFailed || !strings.Contains(out, "nothing is to be decided") {
+	if out, code := run("restore"); code != exitFailed || !strings.Contains(out, "there is nothing to decide") {
 		t.Errorf("restore of a good chain: %d %s", code, out)
 	}
 	p := agent.ChainProblem{ID: "sha256:p", State: heads.Behind, Text: "it ends at record 1", Kept: []heads.Kept{{By: "the second copy here", Head: chain.Head{Seq: 9, Hash: "sha256:x"}}}}
 	if err := datadir.WriteJSON(dir.ChainProblem(), p); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := run("accept", "--reason", "the disk was lost"); code != 0 || !strings.Contains(out, "record 9") || !strings.Contains(out, "No agent runs") {
+	if out, code := run("accept", "--reason", "the disk was lost"); code != 0 || !strings.Contains(out, "record 9") || !strings.Contains(out, "No agent is running") {
 		t.Errorf("accept: %d %s", code, out)
 	}
 	var d agent.ChainDecision

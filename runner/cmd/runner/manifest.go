@@ -15,16 +15,16 @@ func (s *settings) manifestCommand() *cobra.Command {
 	var o deploy.Options
 	cmd := &cobra.Command{
 		Use:   "manifest",
-		Short: "Print what runs this runner in a cluster, for kubectl apply -f -",
-		Long: `Prints the manifest of the runner for one install: namespace, service accounts with the
-least rights, the code, the data volume, the runner itself. Read it, then apply it.
+		Short: "Print the manifest that runs this runner in a cluster, for kubectl apply -f -",
+		Long: `Prints everything that the runner of one install needs: its namespace, service accounts with
+the fewest possible rights, the code, the data volume, the runner itself. Read it, then apply it.
 
 Vendor code runs in pods of its own (--engines jobs, the default). With --engines process it
-runs in the agent's container, as another user: that needs fewer rights in the namespace, keeps
-vendor code less apart from the runner's keys, and is shown as trust: development.
+runs in the agent's container as another user. That needs fewer rights in the namespace, but
+isolates vendor code less from the runner's keys; such a runner is shown as trust: development.
 
-The code holds secrets that work once. Arguments can be seen by everybody on a machine, so
-give it from a file (--code @FILE) or on standard input (--code -).`,
+The code holds secrets that work once. Everybody on a machine can see arguments, so pass it
+in a file (--code @FILE) or on standard input (--code -).`,
 		Example: "  berth-runner manifest --code @code.txt --image registry.example.com/berth/runner:1.0 | kubectl apply -f -\n" +
 			"  berth-runner manifest --code - --proxy http://proxy.example.com:3128 --ca corporate.pem < code.txt",
 		Args: noArgs,
@@ -34,7 +34,7 @@ give it from a file (--code @FILE) or on standard input (--code -).`,
 				return err
 			}
 			if o.Code.Expired(time.Now()) {
-				return fmt.Errorf("the code was good until %s: ask for a new one", o.Code.ExpiresAt.Format("2006-01-02 15:04 MST"))
+				return fmt.Errorf("the code expired at %s: ask for a new one", o.Code.ExpiresAt.Format("2006-01-02 15:04 MST"))
 			}
 			if path := or(s.cfg.CAFile, os.Getenv("BERTH_CA_FILE")); path != "" {
 				text, err := os.ReadFile(path)
@@ -54,15 +54,15 @@ give it from a file (--code @FILE) or on standard input (--code -).`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Namespace, "namespace", "", "namespace of the runner (default berth-INSTALL)")
-	f.StringVar(&o.Rights, "rights", "", "what engines may work on: namespaces or cluster (default namespaces)")
-	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "the namespaces that engines may work in (default one named like the install's id)")
-	f.StringVar(&o.Image, "image", "", "image of berth-runner (default the one that the code names)")
+	f.StringVar(&o.Rights, "rights", "", "what engines may change: namespaces or cluster (default namespaces)")
+	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "the namespaces that engines may change (default one named after the install's id)")
+	f.StringVar(&o.Image, "image", "", "the berth-runner image (default the one in the code)")
 	f.StringVar(&o.PullPolicy, "image-pull-policy", "", "Always, IfNotPresent or Never (default IfNotPresent)")
-	f.StringVar(&o.StorageClass, "storage-class", "", "storage class of the data volume (default that of the cluster)")
+	f.StringVar(&o.StorageClass, "storage-class", "", "storage class of the data volume (default the cluster's default)")
 	f.StringVar(&o.Size, "size", "", "size of the data volume (default 10Gi)")
-	f.StringVar(&o.HostPath, "volume", "", "a directory of the node instead of a volume, for a trial")
-	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port of every node where kubelets pull the install's images (default 30500)")
-	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy on the way out, http://host:port")
-	f.StringVar(&o.NoProxy, "no-proxy", "", "hosts to reach without it, besides the cluster")
+	f.StringVar(&o.HostPath, "volume", "", "a directory on the node to use instead of a volume, to try things out")
+	f.IntVar(&o.RegistryNodePort, "registry-node-port", 0, "port on every node from which kubelets pull the install's images (default 30500)")
+	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy for outgoing connections, http://host:port")
+	f.StringVar(&o.NoProxy, "no-proxy", "", "hosts to reach without the proxy, in addition to the cluster")
 	return cmd
 }

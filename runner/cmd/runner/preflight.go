@@ -73,7 +73,7 @@ code is 0 when nothing failed.`,
 	f.StringSliceVar(&o.Namespaces, "namespaces", nil, "as for manifest")
 	f.StringVar(&o.StorageClass, "storage-class", "", "as for manifest")
 	f.StringVar(&o.HostPath, "volume", "", "as for manifest")
-	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy on the way out, http://host:port (default: what the environment says)")
+	f.StringVar(&o.Proxy, "proxy", "", "HTTP proxy for outgoing connections, http://host:port (default: from the environment)")
 	return cmd
 }
 

@@ -171,7 +171,7 @@ func (s *settings) replaceCommand() *cobra.Command {
 		Use: "replace", Short: "Let this machine take the place of the install's machine", Args: noArgs,
 		Long: "Run it once on the new machine, with an empty data directory and a code (or secret) that was made to replace the machine. " +
 			"It signs the handover with the recovery key, enrols, takes over salt and chain, and seals states and outputs to this machine. " +
-			"Then start the runner. Broken off, it goes on where it stopped.",
+			"Then start the runner. If this is interrupted, run it again: it continues where it stopped.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
 				return usageError{errors.New("replace needs --recovery FILE, the recovery key of the install")}
@@ -191,9 +191,9 @@ func (s *settings) replaceCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the takeover is not complete, run it again: %w", err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "  the chain goes on at record %d; states and outputs of %d resources were opened and sealed to this machine\n", done.Records, done.Resources)
+			fmt.Fprintf(cmd.OutOrStdout(), "  the chain continues at record %d; states and outputs of %d resources were opened and sealed to this machine\n", done.Records, done.Resources)
 			if !done.Last.IsZero() {
-				fmt.Fprintf(cmd.OutOrStdout(), "  the last record of the machine before is of %s: what it wrote later is not known to the control plane\n", done.Last.UTC().Format(time.RFC3339))
+				fmt.Fprintf(cmd.OutOrStdout(), "  the last record of the previous machine is from %s: the control plane does not know what it wrote after that\n", done.Last.UTC().Format(time.RFC3339))
 			}
 			if done.NoScripts != "" {
 				fmt.Fprintf(cmd.OutOrStdout(), "  no script is accepted here, the next deploy asks: %s\n", visible.Line(done.NoScripts))
@@ -239,7 +239,7 @@ func awaitReseal(cmd *cobra.Command, dir datadir.Dir, asked time.Time) error {
 		}
 		if wish.AskedAt.Equal(asked) && !wish.DoneAt.IsZero() {
 			if wish.Error != "" {
-				return fmt.Errorf("states and outputs of %d resources were sealed again, the others not: %s", wish.Resources, wish.Error)
+				return fmt.Errorf("states and outputs of %d resources were sealed again, but not the others: %s", wish.Resources, wish.Error)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "states and outputs of %d resources were sealed again; the first form is refused from now on\n", wish.Resources)
 			return nil
@@ -247,7 +247,7 @@ func awaitReseal(cmd *cobra.Command, dir datadir.Dir, asked time.Time) error {
 		select {
 		case <-time.After(time.Second):
 		case <-deadline:
-			return errors.New("the agent has not come to it: is it connected? see berth-runner status")
+			return errors.New("the agent has not done it yet: is it connected? see berth-runner status")
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
 		}

@@ -33,7 +33,7 @@ func (s *settings) registryCommand() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use:   "registry",
-		Short: "Serve the images of the install to the kubelets of its cluster",
+		Short: "Serve the install's images to the kubelets of its cluster",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := s.config()
@@ -46,7 +46,7 @@ func (s *settings) registryCommand() *cobra.Command {
 			return serveImages(cmd.Context(), cfg.Data, listen)
 		},
 	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:5000", "HOST:PORT to listen on; whoever reaches it can read the images")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:5000", "HOST:PORT to listen on; anyone who can reach it can read the images")
 	cmd.AddCommand(s.prepareCommand())
 	return cmd
 }

@@ -32,24 +32,24 @@ type settings struct {
 
 func (s *settings) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.cfg.Data, "data", "", "data directory (BERTH_RUNNER_DATA)")
-	f.IntVar(&s.cfg.Slots, "slots", 0, "jobs at once (BERTH_SLOTS; default 4)")
-	f.StringVar(&s.cfg.Engine, "engine", "", "executable that works on jobs (BERTH_ENGINE; default berth-engine beside this one, else in BERTH_LIBEXEC)")
-	f.StringVar(&s.cfg.Terraform, "terraform", "", "executable of Terraform (BERTH_TERRAFORM; default terraform beside this one)")
-	f.StringVar(&s.cfg.EngineUIDs, "engine-uids", "", "range of users, FIRST:SIZE, of which each job gets one of its own when this is root; off for none (BERTH_ENGINE_UIDS; default "+users.DefaultRange+")")
-	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of all engines where they cannot have one each: in pods, and where --engine-uids does not work (BERTH_ENGINE_UID)")
-	f.DurationVar(&s.cfg.Grace, "grace", 0, "time between asking an engine to stop and ending it (BERTH_GRACE; default 30s)")
-	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "most memory of an engine in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
-	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "most processes of an engine, not with --engines jobs (BERTH_ENGINE_PIDS; default 4096)")
-	f.StringVar(&s.cfg.EngineSees, "engine-sees", "", "files and directories, PATH:PATH, that isolated engines see where these would be hidden, read-only (BERTH_ENGINE_SEES)")
-	f.StringVar(&s.cfg.EngineLimits, "engine-limits", "", "what to do where the limits of engines cannot be set: auto (run without, and say so), required (do not start), off (no limits) (BERTH_ENGINE_LIMITS; default auto, required when a limit was set)")
-	f.Int64Var(&s.cfg.EngineCPU, "engine-cpu", 0, "most processor time of an engine in thousandths of a core, with --engines jobs (BERTH_ENGINE_CPU; default no limit)")
-	f.Int64Var(&s.cfg.MinFree, "min-free", 0, "bytes that must be free in the data directory before new work is taken (BERTH_MIN_FREE; default 256 MiB, on a small disk a tenth of it)")
-	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: jobs for Kubernetes Jobs with --in-cluster, or process for child processes, which in a cluster is weaker: they share the agent's pod (BERTH_ENGINES; default jobs in a cluster, else process)")
-	f.StringVar(&s.cfg.Code, "code", "", "the code of the install: @FILE, - for standard input, or the code itself, which others can then see in the list of processes (BERTH_CODE)")
-	f.BoolVar(&s.inCluster, "in-cluster", false, "this is the pod of berth-runner manifest: use its credentials, lease and switch (BERTH_IN_CLUSTER)")
-	f.StringVar(&s.cfg.CAFile, "ca", "", "authorities to believe besides the system's, a file in PEM (BERTH_CA_FILE)")
-	f.StringVar(&s.cfg.Kubeconfig, "kubeconfig", "", "how jobs reach the cluster, a file (BERTH_KUBECONFIG)")
-	f.StringVar(&s.cfg.RegistryAddress, "registry-address", "", "what kubelets call the install's own registry, HOST:PORT (BERTH_REGISTRY_ADDRESS)")
+	f.IntVar(&s.cfg.Slots, "slots", 0, "how many jobs may run at once (BERTH_SLOTS; default 4)")
+	f.StringVar(&s.cfg.Engine, "engine", "", "the executable that works on jobs (BERTH_ENGINE; default berth-engine next to this one, else in BERTH_LIBEXEC)")
+	f.StringVar(&s.cfg.Terraform, "terraform", "", "the Terraform executable (BERTH_TERRAFORM; default terraform next to this one)")
+	f.StringVar(&s.cfg.EngineUIDs, "engine-uids", "", "range of users, FIRST:SIZE, from which each job gets its own when this runs as root; off for none (BERTH_ENGINE_UIDS; default "+users.DefaultRange+")")
+	f.IntVar(&s.cfg.EngineUID, "engine-uid", 0, "user and group of all engines where each cannot have its own: in pods, and where --engine-uids does not work (BERTH_ENGINE_UID)")
+	f.DurationVar(&s.cfg.Grace, "grace", 0, "how long an engine may take to stop when asked, before it is killed (BERTH_GRACE; default 30s)")
+	f.Int64Var(&s.cfg.EngineMemory, "engine-memory", 0, "how much memory an engine may use, in bytes (BERTH_ENGINE_MEMORY; default 4 GiB)")
+	f.Int64Var(&s.cfg.EnginePIDs, "engine-pids", 0, "how many processes an engine may have; not with --engines jobs (BERTH_ENGINE_PIDS; default 4096)")
+	f.StringVar(&s.cfg.EngineSees, "engine-sees", "", "files and directories, PATH:PATH, that isolated engines may read although they would be hidden (BERTH_ENGINE_SEES)")
+	f.StringVar(&s.cfg.EngineLimits, "engine-limits", "", "what to do when engines cannot be limited: auto (run them anyway and say so), required (do not start), off (set no limits) (BERTH_ENGINE_LIMITS; default auto, required when a limit was set)")
+	f.Int64Var(&s.cfg.EngineCPU, "engine-cpu", 0, "how much processor time an engine may use, in thousandths of a core; with --engines jobs (BERTH_ENGINE_CPU; default no limit)")
+	f.Int64Var(&s.cfg.MinFree, "min-free", 0, "bytes that must be free in the data directory for the runner to take new work (BERTH_MIN_FREE; default 256 MiB, on a small disk a tenth of it)")
+	f.StringVar(&s.cfg.Engines, "engines", "", "where engines run: jobs for Kubernetes Jobs (with --in-cluster), process for child processes, which are less isolated in a cluster because they share the agent's pod (BERTH_ENGINES; default jobs in a cluster, else process)")
+	f.StringVar(&s.cfg.Code, "code", "", "the install's code: @FILE, - for standard input, or the code itself, which other users can then see in the process list (BERTH_CODE)")
+	f.BoolVar(&s.inCluster, "in-cluster", false, "run in the pod that berth-runner manifest made, with its credentials, lease and switch (BERTH_IN_CLUSTER)")
+	f.StringVar(&s.cfg.CAFile, "ca", "", "PEM file with certificate authorities to trust in addition to the system's (BERTH_CA_FILE)")
+	f.StringVar(&s.cfg.Kubeconfig, "kubeconfig", "", "kubeconfig file with which jobs reach the cluster (BERTH_KUBECONFIG)")
+	f.StringVar(&s.cfg.RegistryAddress, "registry-address", "", "address at which kubelets reach the install's own registry, HOST:PORT (BERTH_REGISTRY_ADDRESS)")
 }
 
 // config is what the flags say, and the environment where they say nothing.
@@ -131,7 +131,7 @@ func (s *settings) runCommand() *cobra.Command {
 			return s.runAgent(cmd, args)
 		},
 	}
-	cmd.Flags().StringVar(&s.reason, "reason", "", "why; sets the switch instead of running the agent")
+	cmd.Flags().StringVar(&s.reason, "reason", "", "why the switch is set to run; sets the switch and does not run the agent")
 	return cmd
 }
 

@@ -44,7 +44,7 @@ type status struct {
 func (s *settings) statusCommand() *cobra.Command {
 	var asJSON, connected bool
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show what the runner of this data directory does", Args: noArgs,
+		Use: "status", Short: "Show what the runner of this data directory is doing", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := s.dir()
 			if err != nil {

@@ -19,9 +19,9 @@ func (s *settings) switchCommands() []*cobra.Command {
 		use, short string
 		mode       power.Mode
 	}{
-		{"pause", "Let running jobs end, begin nothing new; health checks go on", power.Pause},
+		{"pause", "Let running jobs finish and start nothing new; health checks keep running", power.Pause},
 		{"resume", "Set the switch back to run", power.Run},
-		{"read-only", "Begin nothing that mutates; plans, drift and checks go on", power.ReadOnly},
+		{"read-only", "Start nothing that changes anything; plans, drift and health checks keep running", power.ReadOnly},
 		{"stop-now", "Stop engines at their next safe point, begin nothing", power.StopNow},
 		{"sever", "Like stop-now, and send and fetch nothing either", power.Sever},
 	} {

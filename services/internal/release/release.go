@@ -13,13 +13,10 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
-
-// Channel is notified with the id of an app after a commit in which a build of
-// it moved or a release of it was made.
-const Channel = "berth_build"
 
 // MadeBy says how a release came to be.
 type MadeBy string
@@ -96,7 +93,7 @@ func Make(ctx context.Context, tx *store.Tx, draft Draft) (_ shareddb.Release, m
 	if err := q.AddReleaseItems(ctx, rows); err != nil {
 		return release, false, fmt.Errorf("store release items: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, config.AppID)
+	tx.NotifyAfterCommit(model.ChannelBuild, config.AppID)
 	return release, true, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const (
@@ -25,19 +27,19 @@ const (
 // every resync function runs.
 type Listener struct {
 	connect  func(ctx context.Context) (*pgx.Conn, error)
-	channels []string
+	channels []model.Channel
 	log      *slog.Logger
 	ready    chan struct{}
 	isReady  sync.Once
 
 	mu       sync.Mutex
 	subs     map[notification]map[*Subscription]struct{}
-	handlers map[string][]func(key string)
+	handlers map[model.Channel][]func(key string)
 	resyncs  []func(ctx context.Context)
 }
 
 // NewListener prepares a listener on channels; it does nothing before Run.
-func (s *Store) NewListener(channels ...string) *Listener {
+func (s *Store) NewListener(channels ...model.Channel) *Listener {
 	cfg := s.pool.Config().ConnConfig
 	cfg.Tracer = nil // a span that waits for minutes tells nothing
 	return &Listener{
@@ -46,7 +48,7 @@ func (s *Store) NewListener(channels ...string) *Listener {
 		log:      s.log,
 		ready:    make(chan struct{}),
 		subs:     map[notification]map[*Subscription]struct{}{},
-		handlers: map[string][]func(string){},
+		handlers: map[model.Channel][]func(string){},
 	}
 }
 
@@ -61,7 +63,7 @@ type Subscription struct {
 
 // Subscribe wakes the subscription's C when key is notified on channel. First
 // subscribe, then look for work, then wait: so nothing is missed. Close it.
-func (l *Listener) Subscribe(channel, key string) *Subscription {
+func (l *Listener) Subscribe(channel model.Channel, key string) *Subscription {
 	sub := &Subscription{C: make(chan struct{}, 1), listener: l, on: notification{channel: channel, key: key}}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,7 +94,7 @@ func (s *Subscription) wake() {
 
 // Handle calls fn with the key of every notification on channel. It must not
 // block: all others wait for it. Call it before Run.
-func (l *Listener) Handle(channel string, fn func(key string)) {
+func (l *Listener) Handle(channel model.Channel, fn func(key string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handlers[channel] = append(l.handlers[channel], fn)
@@ -144,7 +146,7 @@ func (l *Listener) listen(ctx context.Context) (listened bool, _ error) {
 		_ = conn.Close(ctx) // nothing is lost with it
 	}()
 	for _, channel := range l.channels {
-		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		if _, err := conn.Exec(ctx, "listen "+pgx.Identifier{string(channel)}.Sanitize()); err != nil {
 			return false, fmt.Errorf("listen on %s: %w", channel, err)
 		}
 	}
@@ -165,7 +167,7 @@ func (l *Listener) receive(ctx context.Context, conn *pgx.Conn) error {
 	n, err := conn.WaitForNotification(wait)
 	switch {
 	case err == nil:
-		l.dispatch(n.Channel, n.Payload)
+		l.dispatch(model.Channel(n.Channel), n.Payload)
 		return nil
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		probe, cancel := context.WithTimeout(ctx, listenProbe)
@@ -175,7 +177,7 @@ func (l *Listener) receive(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-func (l *Listener) dispatch(channel, key string) {
+func (l *Listener) dispatch(channel model.Channel, key string) {
 	l.mu.Lock()
 	for sub := range l.subs[notification{channel: channel, key: key}] {
 		sub.wake()

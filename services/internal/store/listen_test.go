@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
 )
@@ -88,7 +89,7 @@ func startListener(t *testing.T, st *store.Store, prepare func(*store.Listener))
 	return l
 }
 
-func notify(t *testing.T, st *store.Store, channel, key string) {
+func notify(t *testing.T, st *store.Store, channel model.Channel, key string) {
 	t.Helper()
 	err := st.System(t.Context(), func(_ context.Context, tx *store.Tx) error {
 		tx.NotifyAfterCommit(channel, key)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const (
@@ -20,7 +22,10 @@ const (
 	maxNotifyBatch = 1000
 )
 
-type notification struct{ channel, key string }
+type notification struct {
+	channel model.Channel
+	key     string
+}
 
 // notifier sends notifications from one goroutine. What is added while a
 // statement is on its way goes out together in the next one, each different
@@ -101,7 +106,7 @@ func (n *notifier) next() []notification {
 func (n *notifier) send(batch []notification) error {
 	channels, keys := make([]string, len(batch)), make([]string, len(batch))
 	for i, note := range batch {
-		channels[i], keys[i] = note.channel, note.key
+		channels[i], keys[i] = string(note.channel), note.key
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
 	defer cancel()

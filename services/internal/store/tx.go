@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
@@ -63,7 +64,7 @@ func (t *Tx) AfterCommit(fn func()) { t.hooks = append(t.hooks, fn) }
 //
 // It is not a NOTIFY inside the transaction, because a pending one makes
 // commits queue behind a lock of the whole database.
-func (t *Tx) NotifyAfterCommit(channel, key string) {
+func (t *Tx) NotifyAfterCommit(channel model.Channel, key string) {
 	t.notes = append(t.notes, notification{channel: channel, key: key})
 }
 

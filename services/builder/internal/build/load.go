@@ -28,7 +28,7 @@ func load(ctx context.Context, tx *database.Tx, buildID string) (State, error) {
 	if s.Build, err = buildOf(row, app.Name); err != nil {
 		return State{}, err
 	}
-	if s.Build.Status.ended() {
+	if s.Build.Status.Ended() {
 		return s, nil
 	}
 	if s.Build.JobID != "" {
@@ -71,7 +71,7 @@ func buildOf(row builderdb.BuilderLockBuildRow, app string) (Build, error) {
 		ComponentID: row.Build.ComponentID, Component: row.ComponentName,
 		Type: row.ComponentType, BuildDigest: row.Build.BuildDigest,
 		Commit: optional.Value(row.Build.SourceCommit), Resolved: optional.Value(row.Build.ResolvedDigest),
-		Provenance: provenance, Status: Status(row.Build.State), JobID: optional.Value(row.Build.JobID),
+		Provenance: provenance, Status: row.Build.State, JobID: optional.Value(row.Build.JobID),
 		CancelRequested: row.Build.CancelRequestedAt != nil, Timeout: timeoutOf(row.Spec), Trace: row.Build.Trace,
 	}
 	if b.Source, err = source.Parse(row.Build.Source); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Act is what is to be done.
@@ -65,7 +66,7 @@ type Decision struct {
 func Next(s State) Decision {
 	b := s.Build
 	switch {
-	case b.Status.ended():
+	case b.Status.Ended():
 		return Decision{Act: Done}
 	case b.JobID != "":
 		return follow(s)
@@ -132,14 +133,14 @@ func follow(s State) Decision {
 		return Decision{Act: Fail, Error: fmt.Sprintf("job %s of this build is gone", b.JobID)}
 	}
 	switch job.State {
-	case jobQueued, jobLeased:
+	case model.JobQueued, model.JobLeased:
 		if b.CancelRequested && !job.CancelRequested {
 			return Decision{Act: StopJob}
 		}
 		return Decision{Act: Wait}
-	case jobSucceeded:
+	case model.JobSucceeded:
 		return accept(s, *job)
-	case jobCancelled:
+	case model.JobCancelled:
 		if b.CancelRequested {
 			return Decision{Act: Cancel}
 		}
@@ -178,7 +179,7 @@ func jobError(job Job) string {
 		text = job.Result.Error
 	}
 	if text == "" {
-		text = "the Build Runner " + job.State + " the job without saying why"
+		text = "the Build Runner " + string(job.State) + " the job without saying why"
 	}
 	if job.Result.Remedy != "" {
 		text += "; " + job.Result.Remedy

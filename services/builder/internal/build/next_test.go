@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 var (
@@ -19,7 +20,7 @@ var (
 func local(change ...func(*State)) State {
 	s := State{Build: Build{
 		ID: "bld_1", OrgID: "org_1", AppID: "app_1", App: "hello", ComponentID: "cmp_1", Component: "card",
-		Type: "terraform_module", BuildDigest: otherDigest, Status: Queued, Timeout: defaultTimeout,
+		Type: "terraform_module", BuildDigest: otherDigest, Status: model.BuildQueued, Timeout: defaultTimeout,
 		Source: source.Source{Kind: source.KindLocal, Digest: someDigest},
 	}}
 	for _, c := range change {
@@ -82,10 +83,10 @@ func there(is bool) func(*State) {
 	return func(s *State) { s.Facts.There = map[string]bool{someDigest: is} }
 }
 
-func job(state string, change ...func(*Job)) func(*State) {
+func job(state model.JobState, change ...func(*Job)) func(*State) {
 	return func(s *State) {
 		resolved(s)
-		s.Build.Status, s.Build.JobID = Running, "job_1"
+		s.Build.Status, s.Build.JobID = model.BuildRunning, "job_1"
 		s.Job = &Job{ID: "job_1", State: state, RunnerID: "rnr_1"}
 		for _, c := range change {
 			c(s.Job)
@@ -173,8 +174,8 @@ func TestNext(t *testing.T) {
 		{"a job that failed while stopping was cancelled", local(job("failed", func(j *Job) { j.Error = "killed" }), cancelRequested), Decision{Act: Cancel, Error: "killed"}},
 		{"a job that was done before keeps its artifact", local(job("succeeded", pushed("org_1/hello/card", someDigest)), cancelRequested, there(true)), Decision{Act: Succeed, Artifact: made}},
 
-		{"a succeeded build is done", local(func(s *State) { s.Build.Status = Succeeded }), Decision{Act: Done}},
-		{"a cancelled build is done", local(cancelRequested, func(s *State) { s.Build.Status = Cancelled }), Decision{Act: Done}},
+		{"a succeeded build is done", local(func(s *State) { s.Build.Status = model.BuildSucceeded }), Decision{Act: Done}},
+		{"a cancelled build is done", local(cancelRequested, func(s *State) { s.Build.Status = model.BuildCancelled }), Decision{Act: Done}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
@@ -34,7 +35,7 @@ func lockfile(ctx context.Context, tx *database.Tx, configID string) (items []re
 		return nil, false, err
 	}
 	for _, row := range rows {
-		if row.BuildState != string(Succeeded) {
+		if row.BuildState != model.BuildSucceeded {
 			return nil, false, nil
 		}
 		items = append(items, release.ItemOf(row))

@@ -7,28 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/builder/internal/source"
-)
-
-// Status is the state of a build.
-type Status string
-
-// The states of a build.
-const (
-	Queued    Status = "queued"    // nobody works on it yet
-	Running   Status = "running"   // a job of the Build Runner
-	Succeeded Status = "succeeded" // its artifact is in the registry
-	Failed    Status = "failed"    // error says why
-	Cancelled Status = "cancelled" // on request
-)
-
-func (s Status) ended() bool { return s != Queued && s != Running }
-
-// The states of runner jobs, see table runner_jobs.
-const (
-	jobQueued    = "queued"
-	jobLeased    = "leased"
-	jobSucceeded = "succeeded"
-	jobCancelled = "cancelled"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // State is everything that Next decides from.
@@ -64,7 +43,7 @@ type Build struct {
 	Commit          string // of a git source; of an image its digest
 	Resolved        string // resolved_digest
 	Provenance      Provenance
-	Status          Status
+	Status          model.BuildState
 	JobID           string
 	CancelRequested bool
 	Timeout         time.Duration
@@ -82,7 +61,7 @@ type Made struct {
 // Job is a runner job of operation build.
 type Job struct {
 	ID              string
-	State           string
+	State           model.JobState
 	Attempt         int
 	RunnerID        string
 	CancelRequested bool

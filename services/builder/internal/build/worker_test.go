@@ -18,7 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/oci"
 	"github.com/berth-dev/berth/services/builder/internal/source"
-	"github.com/berth-dev/berth/services/internal/release"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestLocalSourceBecomesARelease(t *testing.T) {
@@ -74,7 +74,7 @@ func TestMovesAreNotified(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	_, builds := w.addConfig(component{name: "card", buildDigest: repeated("1"), source: w.localSource("one")})
-	listener := w.worker.Store.NewListener(release.Channel)
+	listener := w.worker.Store.NewListener(model.ChannelBuild)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- listener.Run(ctx) }()
@@ -85,7 +85,7 @@ func TestMovesAreNotified(t *testing.T) {
 		}
 	})
 	<-listener.Ready()
-	sub := listener.Subscribe(release.Channel, w.app)
+	sub := listener.Subscribe(model.ChannelBuild, w.app)
 	defer sub.Close()
 	woken := func(state string) {
 		t.Helper()

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-dev/berth/services/builder/internal/orders"
 	"github.com/berth-dev/berth/services/builder/internal/registry"
 	"github.com/berth-dev/berth/services/builder/internal/source"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/pgtest"
 	"github.com/berth-dev/berth/services/internal/store"
@@ -270,7 +271,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 }
 
 // report ends the job of a build, with the role and the statement of runner-api.
-func (w *world) report(buildID, state string, result jobspec.Result) {
+func (w *world) report(buildID string, state model.JobState, result jobspec.Result) {
 	w.t.Helper()
 	jobID, _ := w.jobOf(buildID)
 	body, err := json.Marshal(result)

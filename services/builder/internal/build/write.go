@@ -9,20 +9,17 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/builder/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
-
-// jobsChannel wakes runner-api for a runner, see its claim.
-const jobsChannel = "berth_jobs"
 
 // write does a decision that changes rows; others change nothing.
 func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision) error {
 	b := s.Build
 	if d.Act.moves() {
-		tx.NotifyAfterCommit(release.Channel, b.AppID)
+		tx.NotifyAfterCommit(model.ChannelBuild, b.AppID)
 	}
 	switch d.Act {
 	case RecordSource:
@@ -37,20 +34,20 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		if _, err := tx.BuilderStopJob(ctx, b.JobID); err != nil {
 			return fmt.Errorf("stop job: %w", err)
 		}
-		tx.NotifyAfterCommit(jobsChannel, s.Job.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
 	case Reuse:
 		return w.succeed(ctx, tx, b, d.Made)
 	case Succeed:
 		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: provenanceOf(b, *s.Job)})
 	case Fail:
-		b.Status = Failed
+		b.Status = model.BuildFailed
 		w.log(ctx, tx, b, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Failed), Error: &d.Error})
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
-		b.Status = Cancelled
+		b.Status = model.BuildCancelled
 		w.log(ctx, tx, b, d.Error)
-		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: string(Cancelled), Error: optional.Of(d.Error)})
+		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
 	}
@@ -83,7 +80,7 @@ func (w *Worker) queueJob(ctx context.Context, tx *database.Tx, s State, d Decis
 	if err != nil {
 		return fmt.Errorf("queue job: %w", err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, d.RunnerID)
+	tx.NotifyAfterCommit(model.ChannelJobs, d.RunnerID)
 	return tx.BuilderSetJob(ctx, builderdb.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
 }
 
@@ -97,7 +94,7 @@ func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made Mad
 	if err != nil {
 		return fmt.Errorf("succeed: %w", err)
 	}
-	b.Status = Succeeded
+	b.Status = model.BuildSucceeded
 	w.log(ctx, tx, b, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/builderdb"
 )
 
@@ -151,7 +152,7 @@ func (k *keeper) works(ctx context.Context, secret string) (works bool, _ error)
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil
 		}
-		works = (row.State == "open" && !row.Expired) || (row.State == "used" && k.dir.has(k.dir.identity()))
+		works = (row.State == model.EnrolmentOpen && !row.Expired) || (row.State == model.EnrolmentUsed && k.dir.has(k.dir.identity()))
 		return err
 	})
 	return works, err

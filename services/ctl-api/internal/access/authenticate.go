@@ -18,10 +18,6 @@ const (
 	maxCached = 10_000
 )
 
-// RevokedChannel is notified with the id of a token that was revoked, or of an
-// account or runner that lost all its rights.
-const RevokedChannel = "berth_revoked"
-
 // Authenticator turns tokens into principals. It is safe for concurrent use.
 type Authenticator struct {
 	store *database.Store

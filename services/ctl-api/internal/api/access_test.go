@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/chain"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 	"github.com/berth-dev/berth/services/ctl-api/internal/access"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestTokens(t *testing.T) {
@@ -109,7 +110,7 @@ func TestRevocationReachesOtherReplicas(t *testing.T) {
 	if _, err := d.db.Admin().Exec(t.Context(), `update tokens set revoked_at = now() where id = $1`, me.JSON200.TokenID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.db.Admin().Exec(t.Context(), `select pg_notify($1, $2)`, access.RevokedChannel, me.JSON200.TokenID); err != nil {
+	if _, err := d.db.Admin().Exec(t.Context(), `select pg_notify($1, $2)`, model.ChannelRevoked, me.JSON200.TokenID); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(patience)

@@ -12,8 +12,8 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -63,7 +63,7 @@ func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsReques
 			}
 			out.Items = append(out.Items, build)
 		}
-		tx.NotifyAfterCommit(release.Channel, app.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, app.ID)
 		return fmt.Sprintf("build %d components of app %s again", len(ids), app.Name), nil
 	})
 	return out, err
@@ -79,7 +79,7 @@ func (s *Server) GetBuild(ctx context.Context, req apigen.GetBuildRequestObject)
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, watch{channel: release.Channel, key: func() string { return view.App.ID }, look: look})
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetBuild200JSONResponse(view), err
 }
 
@@ -202,11 +202,11 @@ func buildSource(raw json.RawMessage) (apigen.BuildSource, error) {
 }
 
 // buildVersion rises with the states that a build goes through.
-func buildVersion(state string) int64 {
+func buildVersion(state model.BuildState) int64 {
 	switch state {
-	case "queued":
+	case model.BuildQueued:
 		return 1
-	case "running":
+	case model.BuildRunning:
 		return 2
 	}
 	return 3

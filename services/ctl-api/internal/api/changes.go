@@ -130,7 +130,9 @@ func changeView(ctx context.Context, tx *database.Tx, id string) (apigen.Change,
 		}
 	})
 	jobs, err := tx.JobsOfChange(ctx, &c.ID)
-	out.Jobs = convert(jobs, jobView)
+	out.Jobs = convert(jobs, func(j ctldb.JobsOfChangeRow) apigen.Job {
+		return jobView(ctldb.JobsOfStepRow(j))
+	})
 	return out, err
 }
 

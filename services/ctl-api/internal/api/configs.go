@@ -17,6 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apps"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -42,7 +43,7 @@ func (s *Server) SyncApp(ctx context.Context, req apigen.SyncAppRequestObject) (
 		if sync.DryRun {
 			return "", errRollback
 		}
-		tx.NotifyAfterCommit(release.Channel, result.App.ID)
+		tx.NotifyAfterCommit(model.ChannelBuild, result.App.ID)
 		if !result.Created {
 			return "sync app " + result.App.Name + ": nothing new", nil
 		}
@@ -97,7 +98,7 @@ func (s *Server) GetConfig(ctx context.Context, req apigen.GetConfigRequestObjec
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion), err
 	}
-	err := s.wait(ctx, req.Params.Wait, watch{channel: release.Channel, key: func() string { return view.App.ID }, look: look})
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelBuild, func() string { return view.App.ID }}, look)
 	return apigen.GetConfig200JSONResponse(view), err
 }
 
@@ -171,7 +172,7 @@ func (st standing) state() (apigen.ConfigState, int64) {
 	state, version := apigen.ConfigStateBuilding, int64(1)
 	for _, it := range st.items {
 		version += it.BuildVersion
-		if it.BuildState == "failed" || it.BuildState == "cancelled" {
+		if it.BuildState == model.BuildFailed || it.BuildState == model.BuildCancelled {
 			state = apigen.ConfigStateFailed
 		}
 	}

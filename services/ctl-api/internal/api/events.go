@@ -10,9 +10,9 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -54,7 +54,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	}
 	r, w := io.Pipe()
 	go func() {
-		sub := s.Listener.Subscribe(events.Channel, req.Workflow)
+		sub := s.Listener.Subscribe(model.ChannelWorkflow, req.Workflow)
 		defer sub.Close()
 		w.CloseWithError(s.sendEvents(ctx, w, sub, ctldb.WorkflowEventsAfterParams{WorkflowID: req.Workflow, AfterSeq: after, Most: eventBatch}))
 	}()
@@ -68,7 +68,7 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, next ctldb.WorkflowEventsAfterParams) error {
 	for {
 		var rows []ctldb.WorkflowEventsAfterRow
-		var state string
+		var state model.WorkflowState
 		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 			// First the state, then the events: a workflow seen finished has all
 			// its events in the read that follows.
@@ -96,7 +96,7 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 		if len(rows) == int(next.Most) {
 			continue
 		}
-		if finishedWorkflow(apigen.WorkflowState(state)) {
+		if state.Finished() {
 			_, err := fmt.Fprintf(w, "event: end\ndata: {\"state\":%q}\n\n", state)
 			return err
 		}

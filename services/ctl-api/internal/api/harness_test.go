@@ -31,8 +31,8 @@ import (
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/httpserver"
 	"github.com/berth-dev/berth/services/internal/jobs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/pgtest"
-	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store"
 )
 
@@ -77,7 +77,7 @@ func newDoor(t testing.TB) *door {
 
 	authenticator := access.NewAuthenticator(d.store, nil)
 	listener := d.store.NewListener(api.Channels...)
-	listener.Handle(access.RevokedChannel, authenticator.Revoked)
+	listener.Handle(model.ChannelRevoked, authenticator.Revoked)
 	server := &api.Server{
 		Store: d.store, Keys: d.keys, Auth: authenticator, Stacks: d.stacks, Installs: &installs.Service{Keys: d.keys, Stacks: d.stacks},
 		Listener: listener, Version: "test", LogURL: "http://logs.test", Log: log,
@@ -385,7 +385,7 @@ func (d *door) finishBuilds(state string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if _, err := d.db.Admin().Exec(d.t.Context(), `select pg_notify($1, id) from apps`, release.Channel); err != nil {
+	if _, err := d.db.Admin().Exec(d.t.Context(), `select pg_notify($1, id) from apps`, model.ChannelBuild); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -37,17 +38,17 @@ func (s *Server) GetHealth(ctx context.Context, req apigen.GetHealthRequestObjec
 // healthView joins the rows. An install that is not live has no verdict, though
 // checks that once ran are still shown.
 func healthView(install ctldb.Install, checks []ctldb.Check, resources []ctldb.Resource) (apigen.Health, error) {
-	var verdicts []health.Verdict
+	var verdicts []model.Verdict
 	var since time.Time
 	for _, c := range checks {
-		verdicts = append(verdicts, health.Verdict(c.Verdict))
+		verdicts = append(verdicts, c.Verdict)
 		if c.Since.After(since) {
 			since = c.Since
 		}
 	}
 	verdict := health.Worst(verdicts)
-	if install.State != "live" {
-		verdict = health.Unknown
+	if install.State != model.InstallLive {
+		verdict = model.Unknown
 	}
 	out := apigen.Health{Verdict: apigen.HealthVerdict(verdict), Since: optional.Of(since)}
 	var err error

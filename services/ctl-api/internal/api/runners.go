@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -61,7 +61,7 @@ func (s *Server) RevokeRunner(ctx context.Context, req apigen.RevokeRunnerReques
 		if err := tx.RevokeRegistryTokensOfRunner(ctx, req.Runner); err != nil {
 			return "", err
 		}
-		tx.NotifyAfterCommit(access.RevokedChannel, req.Runner)
+		tx.NotifyAfterCommit(model.ChannelRevoked, req.Runner)
 		var err error
 		out, err = s.findRunner(ctx, tx, req.Runner)
 		return "revoke runner " + req.Runner, err
@@ -86,7 +86,7 @@ func (s *Server) runnerView(r ctldb.Runner, installName string) apigen.Runner {
 		Trust: apigen.RunnerTrust(r.Trust), Switch: apigen.RunnerSwitch(r.Switch), Slots: int(r.Slots), Epoch: r.Epoch,
 		Facts: &r.Facts, LastSeenAt: r.LastSeenAt, CreatedAt: r.CreatedAt, RevokedAt: r.RevokedAt,
 		DisputedSince: r.DisputedSince,
-		Online:        r.State == "active" && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
+		Online:        r.State == model.RunnerActive && r.LastSeenAt != nil && s.now().Sub(*r.LastSeenAt) < onlineWithin,
 	}
 	if problem := workflow.RunnerProblem(r); problem != "" {
 		out.Problem = &problem

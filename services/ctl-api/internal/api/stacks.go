@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -95,7 +96,7 @@ func stackView(v ctldb.StackVersion) apigen.Stack {
 		ID: v.ID, Kind: apigen.StackKind(v.Kind), Version: int(v.Version), State: apigen.StackState(v.State), Outputs: redacted(v.Outputs),
 		CreatedAt: v.CreatedAt, ExpiresAt: v.ExpiresAt, PhonedHomeAt: v.PhonedHomeAt,
 	}
-	if v.State == "pending" {
+	if v.State == model.StackPending {
 		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "the person applying the stack", Deadline: v.ExpiresAt}
 	}
 	return view

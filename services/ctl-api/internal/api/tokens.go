@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -133,7 +134,7 @@ func (s *Server) revokeMadeWith(ctx context.Context, tx *database.Tx, tokenID st
 // revoked has every replica drop what it cached of a token or account.
 func (s *Server) revoked(tx *database.Tx, ref string) {
 	tx.AfterCommit(func() { s.Auth.Revoked(ref) })
-	tx.NotifyAfterCommit(access.RevokedChannel, ref)
+	tx.NotifyAfterCommit(model.ChannelRevoked, ref)
 }
 
 func tokenView(t ctldb.Token, account string) apigen.Token {

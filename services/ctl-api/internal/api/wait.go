@@ -4,17 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/httpserver"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
-	"github.com/berth-dev/berth/services/internal/release"
 )
 
 // Channels is what the Server's Listener must listen on: what wakes requests
 // that wait, and revocations.
-var Channels = []string{events.Channel, release.Channel, access.RevokedChannel}
+var Channels = []model.Channel{model.ChannelWorkflow, model.ChannelBuild, model.ChannelRevoked}
 
 const (
 	// maxWait is the contract's.
@@ -24,33 +22,31 @@ const (
 	lookAgain = 30 * time.Second
 )
 
-// watch is what a request waits for.
-type watch struct {
-	// look keeps what it saw.
-	look func(ctx context.Context) (moved bool, err error)
-	// key is asked after the first look, and wakes the next ones on channel.
-	channel string
+// wakeUps are those that have a wait look again. The key is asked after the first
+// look.
+type wakeUps struct {
+	channel model.Channel
 	key     func() string
 }
 
-// wait looks until there was a move, the wait is over, the caller is gone or the
-// server ends. Without a wait it looks once.
-func (s *Server) wait(ctx context.Context, wait *string, w watch) error {
+// wait calls look until it has seen a move, the wait is over, the caller is gone
+// or the server ends; look keeps what it saw. Without a wait it looks once.
+func (s *Server) wait(ctx context.Context, wait *string, on wakeUps, look func(ctx context.Context) (moved bool, err error)) error {
 	limit, err := waitOf(wait)
 	if err != nil {
 		return err
 	}
-	if moved, err := w.look(ctx); err != nil || limit == 0 || moved {
+	if moved, err := look(ctx); err != nil || limit == 0 || moved {
 		return err
 	}
-	sub := s.Listener.Subscribe(w.channel, w.key())
+	sub := s.Listener.Subscribe(on.channel, on.key())
 	defer sub.Close()
 	over := time.NewTimer(limit)
 	defer over.Stop()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		if moved, err := w.look(ctx); err != nil || moved {
+		if moved, err := look(ctx); err != nil || moved {
 			return err
 		}
 		select {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
-	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
 	"github.com/berth-dev/berth/services/internal/auth"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -88,9 +88,9 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 			view, err = workflowView(ctx, tx, req.Workflow)
 			return err
 		})
-		return view.Version > optional.Value(req.Params.AfterVersion) || finishedWorkflow(view.State), err
+		return view.Version > optional.Value(req.Params.AfterVersion) || model.WorkflowState(view.State).Finished(), err
 	}
-	err := s.wait(ctx, req.Params.Wait, watch{channel: events.Channel, key: func() string { return req.Workflow }, look: look})
+	err := s.wait(ctx, req.Params.Wait, wakeUps{model.ChannelWorkflow, func() string { return req.Workflow }}, look)
 	return apigen.GetWorkflow200JSONResponse(view), err
 }
 
@@ -140,12 +140,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 			}
 		}
 		jobs, err := tx.JobsOfStep(ctx, &row.ID)
-		out.Jobs = convert(jobs, func(j ctldb.JobsOfStepRow) apigen.Job {
-			return jobView(ctldb.JobsOfChangeRow{
-				ID: j.ID, Operation: j.Operation, State: j.State, Attempt: j.Attempt, QueuedAt: j.QueuedAt,
-				LeasedAt: j.LeasedAt, FinishedAt: j.FinishedAt, Error: j.Error, StreamID: j.StreamID,
-			})
-		})
+		out.Jobs = convert(jobs, jobView)
 		return err
 	})
 	return out, err
@@ -246,18 +241,18 @@ func stepView(row ctldb.Step) apigen.Step {
 	}
 }
 
-func waiting(reason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
+func waiting(reason *model.WaitReason, on *string, deadline, retryAt *time.Time) *apigen.Waiting {
 	if reason == nil || deadline == nil {
 		return nil
 	}
-	return &apigen.Waiting{Reason: *reason, On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
+	return &apigen.Waiting{Reason: string(*reason), On: optional.Value(on), Deadline: *deadline, RetryAt: retryAt}
 }
 
 func resourceRef(r ctldb.Resource) *apigen.ResourceRef {
 	return &apigen.ResourceRef{ID: r.ID, Kind: apigen.ResourceRefKind(r.Kind), Name: r.Name}
 }
 
-func jobView(row ctldb.JobsOfChangeRow) apigen.Job {
+func jobView(row ctldb.JobsOfStepRow) apigen.Job {
 	j := apigen.Job{
 		ID: row.ID, Operation: row.Operation, State: apigen.JobState(row.State), Attempt: int(row.Attempt), QueuedAt: row.QueuedAt,
 		StartedAt: row.LeasedAt, FinishedAt: row.FinishedAt, Error: optional.Of(row.Error), StreamIds: []string{},
@@ -266,12 +261,4 @@ func jobView(row ctldb.JobsOfChangeRow) apigen.Job {
 		j.StreamIds = append(j.StreamIds, row.StreamID)
 	}
 	return j
-}
-
-func finishedWorkflow(state apigen.WorkflowState) bool {
-	switch string(state) {
-	case flow.WorkflowSucceeded, flow.WorkflowFailed, flow.WorkflowCancelled:
-		return true
-	}
-	return false
 }

@@ -3,6 +3,8 @@ package apps
 import (
 	"cmp"
 	"slices"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Actions of an ItemDecision.
@@ -15,7 +17,7 @@ const (
 type build struct {
 	ID          string
 	BuildDigest string
-	State       string
+	State       model.BuildState
 	Source      Source
 	Repository  string // where what it made is, once it has succeeded
 	Artifact    string // its digest
@@ -47,10 +49,10 @@ type ItemDecision struct {
 	RevisionID    string // of that in the newest config, when it is the same
 	Action        string
 	Reason        string
-	BuildID       string // ActionReuse: the build that stands for it
-	BuildState    string // ActionReuse: its state
-	Repository    string // ActionReuse: where what it made is; empty until then
-	Artifact      string // ActionReuse: its digest
+	BuildID       string           // ActionReuse: the build that stands for it
+	BuildState    model.BuildState // ActionReuse: its state
+	Repository    string           // ActionReuse: where what it made is; empty until then
+	Artifact      string           // ActionReuse: its digest
 	DeployChanged bool
 }
 
@@ -62,7 +64,7 @@ type Decision struct {
 
 // released says whether every item stands on a build that has succeeded.
 func (d Decision) released() bool {
-	return !slices.ContainsFunc(d.Items, func(i ItemDecision) bool { return i.Action != ActionReuse || i.BuildState != "succeeded" })
+	return !slices.ContainsFunc(d.Items, func(i ItemDecision) bool { return i.Action != ActionReuse || i.BuildState != model.BuildSucceeded })
 }
 
 // decide says, from rows alone, what must be built for a config, what can be
@@ -105,15 +107,15 @@ func decideItem(it item, h history, again bool) ItemDecision {
 		d.Reason = "source changed"
 	case i < 0:
 		d.Reason = "build settings changed"
-	case h.Builds[i].State == "failed" || h.Builds[i].State == "cancelled":
-		d.Reason = "the build before " + map[string]string{"failed": "failed", "cancelled": "was cancelled"}[h.Builds[i].State]
-	case !again && it.Source.moves() && h.Builds[i].State == "succeeded":
+	case h.Builds[i].State == model.BuildFailed || h.Builds[i].State == model.BuildCancelled:
+		d.Reason = "the build before " + map[model.BuildState]string{model.BuildFailed: "failed", model.BuildCancelled: "was cancelled"}[h.Builds[i].State]
+	case !again && it.Source.moves() && h.Builds[i].State == model.BuildSucceeded:
 		d.Reason = "the git ref may have moved"
 	default:
 		d.Action, d.BuildID, d.BuildState = ActionReuse, h.Builds[i].ID, h.Builds[i].State
 		d.Repository, d.Artifact = h.Builds[i].Repository, h.Builds[i].Artifact
 		d.Reason = "unchanged"
-		if d.BuildState != "succeeded" {
+		if d.BuildState != model.BuildSucceeded {
 			d.Reason = "is being built"
 		}
 	}

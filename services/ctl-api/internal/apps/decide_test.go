@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestDecide(t *testing.T) {
@@ -14,7 +16,7 @@ func TestDecide(t *testing.T) {
 	api := func(build, deploy string, src Source) item {
 		return item{Kind: KindComponent, Name: "api", BuildDigest: build, DeployDigest: deploy, Source: src}
 	}
-	built := func(state string, src Source, builds ...build) history {
+	built := func(state model.BuildState, src Source, builds ...build) history {
 		return history{
 			Kind: KindComponent, Name: "api", Builds: append([]build{{ID: "bld_1", BuildDigest: "b1", State: state, Source: src}}, builds...),
 			Previous: &previous{BuildDigest: "b1", DeployDigest: "d1", Source: src},
@@ -106,7 +108,7 @@ func TestDecideRemoved(t *testing.T) {
 
 func TestReleased(t *testing.T) {
 	t.Parallel()
-	reuse := func(state string) ItemDecision { return ItemDecision{Action: ActionReuse, BuildState: state} }
+	reuse := func(state model.BuildState) ItemDecision { return ItemDecision{Action: ActionReuse, BuildState: state} }
 	tests := []struct {
 		name  string
 		items []ItemDecision

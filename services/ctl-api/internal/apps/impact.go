@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/appconfig"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -73,7 +74,7 @@ func impact(d Decision, there []live, off func(component string) bool) []Effect 
 			e.Reason = "another build"
 		case settings:
 			e.Reason = "other settings"
-		case it.Action == ActionBuild || it.BuildState != "succeeded":
+		case it.Action == ActionBuild || it.BuildState != model.BuildSucceeded:
 			e.Effect, e.Reason = EffectMayChange, it.Reason
 		default:
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -37,7 +38,7 @@ func lockItems(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow,
 			state, it.BuildID = b.State, b.ID
 			it.ArtifactRepository, it.ArtifactDigest = optional.Value(b.ArtifactRepository), optional.Value(b.ArtifactDigest)
 		}
-		if state != "succeeded" {
+		if state != model.BuildSucceeded {
 			return nil, fault.With(fault.Newf(fault.ErrConflict, "build %s of %q is %s", it.BuildID, row.Name, state),
 				fault.Code("build_not_succeeded"), fault.Remedy("wait for it, or choose another build"))
 		}

@@ -8,12 +8,9 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// Channel is notified with a workflow's id after a commit that appended to its
-// events.
-const Channel = "berth_workflow"
 
 // What an event is about.
 const (
@@ -49,6 +46,6 @@ func Append(ctx context.Context, tx *database.Tx, e Event) error {
 	if err != nil {
 		return fmt.Errorf("store event: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, e.WorkflowID)
+	tx.NotifyAfterCommit(model.ChannelWorkflow, e.WorkflowID)
 	return nil
 }

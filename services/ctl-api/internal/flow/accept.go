@@ -1,5 +1,7 @@
 package flow
 
+import "github.com/berth-dev/berth/services/internal/model"
+
 // accept is the step that accepts the workflow's release; nil for a workflow that
 // brings none, or that is older than such steps.
 func (s State) accept() *Step {
@@ -23,9 +25,9 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 		return Decision{}, false
 	}
 	switch accept.State {
-	case StepSucceeded, StepSkipped:
+	case model.StepSucceeded, model.StepSkipped:
 		return Decision{}, false
-	case StepFailed, StepCancelled:
+	case model.StepFailed, model.StepCancelled:
 		return putOff(step)
 	}
 	c := step.Change
@@ -33,19 +35,19 @@ func (s State) holdBack(step Step) (_ Decision, held bool) {
 	case step.Kind == StepCheck:
 	case c == nil:
 		return Decision{}, false
-	case c.State == ChangeApproved, c.State == ChangePreparing && c.Plan.ended() && c.Plan.State == JobSucceeded && c.Plan.NoChange && !s.PlanOnly:
+	case c.State == model.ChangeApproved, c.State == model.ChangePreparing && c.Plan.ended() && c.Plan.State == model.JobSucceeded && c.Plan.NoChange && !s.PlanOnly:
 	default:
 		return Decision{}, false
 	}
 	on := orElse(accept.changeID(), accept.ID)
-	if step.State == StepWaiting && step.WaitReason == WaitRelease && step.WaitOn == on {
+	if step.State == model.StepWaiting && step.WaitReason == model.WaitRelease && step.WaitOn == on {
 		return Decision{}, true
 	}
 	deadline := s.Now.Add(ApprovalTime)
 	if accept.Change != nil && accept.Change.Deadline.After(s.Now) {
 		deadline = accept.Change.Deadline
 	}
-	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: WaitRelease, On: on, Deadline: deadline}}, true
+	return Decision{Do: DoWaitStep, ChangeID: step.changeID(), Wait: Wait{Reason: model.WaitRelease, On: on, Deadline: deadline}}, true
 }
 
 // putOff takes a step back whose release was not accepted.

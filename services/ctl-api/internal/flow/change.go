@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Limits on what Berth repeats without asking.
@@ -26,17 +27,17 @@ func nextOfChange(s State, step Step) (Decision, bool) {
 	}
 	var d Decision
 	switch c.State {
-	case ChangePreparing:
+	case model.ChangePreparing:
 		d = nextOfPlan(s, c)
-	case ChangeProposed:
+	case model.ChangeProposed:
 		d = nextOfProposal(s, step)
-	case ChangeApproved:
+	case model.ChangeApproved:
 		d = nextOfApproved(s, step)
-	case ChangeApplied, ChangeNoChange:
+	case model.ChangeApplied, model.ChangeNoChange, model.ChangePlanned:
 		d.Do = DoSucceedStep
-	case ChangeUncertain, ChangeStale, ChangeFailed:
+	case model.ChangeUncertain, model.ChangeStale, model.ChangeFailed, model.ChangeWithdrawn:
 		d = planAgain(step)
-	case ChangeRefused, ChangeDenied, ChangeSuperseded:
+	case model.ChangeRefused, model.ChangeDenied, model.ChangeSuperseded:
 		d = nextOfGivenUp(s, c)
 	}
 	d.ChangeID = c.ID
@@ -68,9 +69,9 @@ func nextOfProposal(s State, step Step) Decision {
 	case s.ApproveAll:
 		return Decision{Do: DoApprove, Rule: RuleApproveAll}
 	case !s.Now.Before(c.Deadline):
-		return Decision{Do: DoSettleChange, ChangeState: ChangeDenied, Error: "nobody decided in time"}
-	case step.State != StepWaiting || step.WaitReason != WaitDecision:
-		return Decision{Do: DoWaitStep, Wait: Wait{Reason: WaitDecision, On: c.ID, Deadline: c.Deadline}}
+		return Decision{Do: DoSettleChange, ChangeState: model.ChangeDenied, Error: "nobody decided in time"}
+	case step.State != model.StepWaiting || step.WaitReason != model.WaitDecision:
+		return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitDecision, On: c.ID, Deadline: c.Deadline}}
 	}
 	return Decision{}
 }
@@ -81,10 +82,10 @@ func nextOfApproved(s State, step Step) Decision {
 	switch {
 	case holder == "" || step.Change.ReadOnly:
 		return Decision{Do: DoExecute}
-	case step.State == StepWaiting && step.WaitReason == WaitLock && step.WaitOn == holder:
+	case step.State == model.StepWaiting && step.WaitReason == model.WaitLock && step.WaitOn == holder:
 		return Decision{}
 	}
-	return Decision{Do: DoWaitStep, Wait: Wait{Reason: WaitLock, On: holder, Deadline: s.Now.Add(lockWait)}}
+	return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitLock, On: holder, Deadline: s.Now.Add(lockWait)}}
 }
 
 // planAgain makes a new plan after an apply that did not come out, as long as
@@ -92,18 +93,18 @@ func nextOfApproved(s State, step Step) Decision {
 func planAgain(step Step) Decision {
 	c := step.Change
 	switch c.State {
-	case ChangeUncertain:
+	case model.ChangeUncertain:
 		if step.Uncertain >= maxInspections {
 			return Decision{Do: DoFailStep, Error: fmt.Sprintf("the outcome stayed uncertain %d times", step.Uncertain), Remedy: "look at the resource itself, then retry the step, which makes a new plan"}
 		}
-	case ChangeStale:
+	case model.ChangeStale:
 		if step.Stale >= maxStale {
 			return Decision{
 				Do: DoFailStep, Error: fmt.Sprintf("the plan went stale %d times in a row; most recently: %s", step.Stale, orElse(c.Error, "the live state changed after the plan")),
 				Remedy: "find out what else is changing it, then retry the step",
 			}
 		}
-	case ChangeFailed:
+	case model.ChangeFailed:
 		if step.Failed > step.MaxRetries {
 			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, fix the cause, then retry the step, which makes a new plan")}
 		}
@@ -114,11 +115,11 @@ func planAgain(step Step) Decision {
 // nextOfGivenUp ends a step whose change nobody goes on with.
 func nextOfGivenUp(s State, c *Change) Decision {
 	switch {
-	case c.State == ChangeRefused:
+	case c.State == model.ChangeRefused:
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step, which makes a new plan")}
-	case c.State == ChangeDenied:
+	case c.State == model.ChangeDenied:
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied")}
-	case s.PlanOnly:
+	case s.PlanOnly: // planned, by a control plane older than that state
 		return Decision{Do: DoSucceedStep}
 	}
 	return Decision{Do: DoFailStep, Error: "a newer change to the same resource replaced this one", Remedy: "follow the newer one, or retry the step"}
@@ -132,21 +133,21 @@ func settleChange(step Step) (Decision, bool) {
 	}
 	d := Decision{Do: DoSettleChange, ChangeID: c.ID}
 	switch c.State {
-	case ChangePreparing:
-		if !c.Plan.ended() || c.Plan.State == JobSucceeded {
+	case model.ChangePreparing:
+		if !c.Plan.ended() || c.Plan.State == model.JobSucceeded {
 			return Decision{}, false
 		}
 		d.Error, d.Remedy = orElse(c.Plan.Error, "the plan failed"), c.Plan.Remedy
 		switch {
 		case jobspec.Outcome(c.Plan.Outcome) == jobspec.OutcomeStale: // its order came too late
-			d.ChangeState = ChangeStale
-		case c.Plan.State == JobRefused:
-			d.ChangeState = ChangeRefused
+			d.ChangeState = model.ChangeStale
+		case c.Plan.State == model.JobRefused:
+			d.ChangeState = model.ChangeRefused
 		default:
-			d.ChangeState = ChangeFailed
+			d.ChangeState = model.ChangeFailed
 		}
 		return d, true
-	case ChangeExecuting:
+	case model.ChangeExecuting:
 		if !c.Apply.ended() {
 			return Decision{}, false
 		}
@@ -158,19 +159,19 @@ func settleChange(step Step) (Decision, bool) {
 }
 
 // afterApply says what a change is once its apply has ended.
-func afterApply(j *Job) string {
+func afterApply(j *Job) model.ChangeState {
 	switch jobspec.Outcome(j.Outcome) {
 	case jobspec.OutcomeSucceeded:
-		return ChangeApplied
+		return model.ChangeApplied
 	case jobspec.OutcomeStale:
-		return ChangeStale
+		return model.ChangeStale
 	case jobspec.OutcomeRefused:
-		return ChangeRefused
+		return model.ChangeRefused
 	case jobspec.OutcomeUncertain:
-		return ChangeUncertain
+		return model.ChangeUncertain
 	}
-	if j.State == JobRefused {
-		return ChangeRefused
+	if j.State == model.JobRefused {
+		return model.ChangeRefused
 	}
-	return ChangeFailed
+	return model.ChangeFailed
 }

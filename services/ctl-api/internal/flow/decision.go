@@ -1,6 +1,10 @@
 package flow
 
-import "time"
+import (
+	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
+)
 
 // Do names the one thing to do.
 type Do string
@@ -26,7 +30,7 @@ const (
 	DoExecute        Do = "execute"       // lock, fence, capsule, apply job
 	DoSettleChange   Do = "settle_change" // the jobs ended: the change becomes ChangeState
 	DoCancelJob      Do = "cancel_job"    // ask the runner to stop JobID
-	DoPutOff         Do = "put_off"       // the step is pending again, its change is superseded, because of Error
+	DoPutOff         Do = "put_off"       // the step is pending again, its change is withdrawn, because of Error
 )
 
 // The rules that answer a proposal without asking.
@@ -38,7 +42,7 @@ const (
 
 // Wait is what a waiting row says.
 type Wait struct {
-	Reason   string
+	Reason   model.WaitReason
 	On       string
 	Deadline time.Time
 }
@@ -49,9 +53,9 @@ type Decision struct {
 	StepID        string
 	ChangeID      string
 	JobID         string
-	ChangeState   string // DoSettleChange
-	WorkflowState string // DoNothing, DoFinishWorkflow
-	Rule          string // DoApprove
+	ChangeState   model.ChangeState   // DoSettleChange
+	WorkflowState model.WorkflowState // DoNothing, DoFinishWorkflow
+	Rule          string              // DoApprove
 	Wait          Wait
 	Error         string
 	Remedy        string

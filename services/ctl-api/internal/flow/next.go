@@ -1,14 +1,18 @@
 package flow
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-dev/berth/services/internal/model"
+)
 
 // Next decides, from rows alone, the one thing to do now. It does no I/O. Doing
 // it changes the rows, so that the same decision is not made twice.
 func Next(s State) Decision {
 	switch s.WorkflowState {
-	case WorkflowSucceeded, WorkflowFailed, WorkflowCancelled:
+	case model.WorkflowSucceeded, model.WorkflowFailed, model.WorkflowCancelled:
 		return Decision{Do: DoNothing, WorkflowState: s.WorkflowState}
-	case WorkflowQueued:
+	case model.WorkflowQueued:
 		if !s.CancelRequested {
 			return Decision{Do: DoStartWorkflow}
 		}
@@ -19,7 +23,7 @@ func Next(s State) Decision {
 	failed := s.failedStep()
 	for _, step := range s.Steps {
 		// After a failure, running steps finish and nothing new begins.
-		if failed != nil && step.State == StepPending {
+		if failed != nil && step.State == model.StepPending {
 			continue
 		}
 		if d, ok := nextOfStep(s, step); ok {
@@ -36,9 +40,9 @@ func (s State) settle(failed *Step) Decision {
 	others := false // than the acceptance wait
 	for i, step := range s.Steps {
 		switch step.State {
-		case StepRunning:
-			return Decision{Do: DoNothing, WorkflowState: WorkflowRunning}
-		case StepWaiting:
+		case model.StepRunning:
+			return Decision{Do: DoNothing, WorkflowState: model.WorkflowRunning}
+		case model.StepWaiting:
 			if waiting == nil {
 				waiting = &s.Steps[i]
 			}
@@ -46,15 +50,15 @@ func (s State) settle(failed *Step) Decision {
 		}
 	}
 	switch {
-	case waiting != nil && failed != nil && !others && waiting.Change != nil && waiting.Change.State == ChangeProposed:
+	case waiting != nil && failed != nil && !others && waiting.Change != nil && waiting.Change.State == model.ChangeProposed:
 		// Nothing is left that the release would be accepted for.
 		return Decision{Do: DoPutOff, StepID: waiting.ID, ChangeID: waiting.changeID(), Error: "step " + failed.Name + " failed"}
 	case waiting != nil:
-		return Decision{Do: DoNothing, WorkflowState: WorkflowWaiting, StepID: waiting.ID}
+		return Decision{Do: DoNothing, WorkflowState: model.WorkflowWaiting, StepID: waiting.ID}
 	case failed != nil:
-		return Decision{Do: DoFinishWorkflow, WorkflowState: WorkflowFailed, Error: "step " + failed.Name + " failed"}
+		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step " + failed.Name + " failed"}
 	default:
-		return Decision{Do: DoFinishWorkflow, WorkflowState: WorkflowSucceeded}
+		return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}
 	}
 }
 
@@ -63,7 +67,7 @@ func nextCancel(s State) Decision {
 	stopping := false
 	for _, step := range s.Steps {
 		switch step.State {
-		case StepSucceeded, StepSkipped, StepFailed, StepCancelled:
+		case model.StepSucceeded, model.StepSkipped, model.StepFailed, model.StepCancelled:
 			continue
 		}
 		if job := step.openJob(); job != nil {
@@ -80,20 +84,20 @@ func nextCancel(s State) Decision {
 		return Decision{Do: DoCancelStep, StepID: step.ID, ChangeID: step.changeID()}
 	}
 	if stopping {
-		return Decision{Do: DoNothing, WorkflowState: WorkflowRunning}
+		return Decision{Do: DoNothing, WorkflowState: model.WorkflowRunning}
 	}
-	return Decision{Do: DoFinishWorkflow, WorkflowState: WorkflowCancelled, Error: "cancelled"}
+	return Decision{Do: DoFinishWorkflow, WorkflowState: model.WorkflowCancelled, Error: "cancelled"}
 }
 
 // nextOfStep says what a step needs; false when it only waits or is done.
 func nextOfStep(s State, step Step) (Decision, bool) {
 	switch step.State {
-	case StepPending:
+	case model.StepPending:
 		if s.met(step.Needs) {
 			return Decision{Do: DoStartStep}, true
 		}
 		return Decision{}, false
-	case StepRunning, StepWaiting:
+	case model.StepRunning, model.StepWaiting:
 	default:
 		return Decision{}, false
 	}
@@ -123,8 +127,8 @@ var noRunner = Decision{Do: DoFailStep, Error: "the runner did not come", Remedy
 // awaitMachine is a step whose job cannot be ordered: an order names the key of
 // the machine that it is for, and nobody has enrolled.
 func awaitMachine(s State, step Step) (Decision, bool) {
-	if step.State != StepWaiting || step.WaitReason != WaitRunner {
-		return Decision{Do: DoWaitStep, Wait: Wait{Reason: WaitRunner, On: s.RunnerID, Deadline: s.Now.Add(RunnerTime)}}, true
+	if step.State != model.StepWaiting || step.WaitReason != model.WaitRunner {
+		return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitRunner, On: s.RunnerID, Deadline: s.Now.Add(RunnerTime)}}, true
 	}
 	if s.Now.Before(step.WaitDeadline) {
 		return Decision{}, false
@@ -135,18 +139,18 @@ func awaitMachine(s State, step Step) (Decision, bool) {
 // await is a step that ends when something outside has happened: the stack or
 // the runner is there.
 func await(s State, step Step, there bool) (Decision, bool) {
-	w, late := Wait{Reason: WaitStack, On: "customer", Deadline: s.StackDeadline}, Decision{
+	w, late := Wait{Reason: model.WaitStack, On: "customer", Deadline: s.StackDeadline}, Decision{
 		Do: DoFailStep, Error: "the stack was not applied in time", Remedy: "make a new stack version, then retry the step",
 	}
 	if step.Kind == StepAwaitRunner {
-		w, late = Wait{Reason: WaitRunner, On: s.RunnerID, Deadline: s.RunnerDeadline}, noRunner
+		w, late = Wait{Reason: model.WaitRunner, On: s.RunnerID, Deadline: s.RunnerDeadline}, noRunner
 	}
 	switch {
 	case there:
 		return Decision{Do: DoSucceedStep}, true
 	case !s.Now.Before(w.Deadline):
 		return late, true
-	case step.State != StepWaiting:
+	case step.State != model.StepWaiting:
 		return Decision{Do: DoWaitStep, Wait: w}, true
 	}
 	return Decision{}, false
@@ -160,7 +164,7 @@ func nextOfCheck(_ State, step Step) (Decision, bool) {
 		return Decision{Do: DoRunCheck}, true
 	case !step.Run.ended():
 		return Decision{}, false
-	case step.Run.State == JobSucceeded:
+	case step.Run.State == model.JobSucceeded:
 		return Decision{Do: DoSucceedStep}, true
 	}
 	return Decision{Do: DoFailStep, Error: orElse(step.Run.Error, "the check failed"), Remedy: orElse(step.Run.Remedy, "read its log, then retry the step")}, true
@@ -170,7 +174,7 @@ func nextOfCheck(_ State, step Step) (Decision, bool) {
 func (s State) met(needs []string) bool {
 	for _, need := range needs {
 		i := slices.IndexFunc(s.Steps, func(x Step) bool { return x.Name == need })
-		if i < 0 || s.Steps[i].State != StepSucceeded && s.Steps[i].State != StepSkipped {
+		if i < 0 || s.Steps[i].State != model.StepSucceeded && s.Steps[i].State != model.StepSkipped {
 			return false
 		}
 	}
@@ -179,7 +183,7 @@ func (s State) met(needs []string) bool {
 
 func (s State) failedStep() *Step {
 	for i := range s.Steps {
-		if s.Steps[i].State == StepFailed {
+		if s.Steps[i].State == model.StepFailed {
 			return &s.Steps[i]
 		}
 	}

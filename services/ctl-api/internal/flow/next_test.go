@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -14,29 +15,29 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // running is a workflow at work with these steps.
 func running(steps ...flow.Step) flow.State {
 	return flow.State{
-		Now: now, WorkflowState: flow.WorkflowRunning, StackActive: true, RunnerActive: true, RunnerID: "rnr_1",
+		Now: now, WorkflowState: model.WorkflowRunning, StackActive: true, RunnerActive: true, RunnerID: "rnr_1",
 		StackDeadline: now.Add(time.Hour), RunnerDeadline: now.Add(time.Hour), Locks: flow.Locks{By: map[string]string{}}, Steps: steps,
 	}
 }
 
 // deploy is a running deploy step that is at this change.
 func deploy(c *flow.Change) flow.Step {
-	s := flow.Step{ID: "s", Name: "component/api", Kind: flow.StepDeploy, ResourceID: "res_api", State: flow.StepRunning, Change: c}
+	s := flow.Step{ID: "s", Name: "component/api", Kind: flow.StepDeploy, ResourceID: "res_api", State: model.StepRunning, Change: c}
 	if c == nil {
 		return s
 	}
 	switch c.State {
-	case flow.ChangeFailed:
+	case model.ChangeFailed:
 		s.Failed = 1
-	case flow.ChangeUncertain:
+	case model.ChangeUncertain:
 		s.Uncertain = 1
-	case flow.ChangeStale:
+	case model.ChangeStale:
 		s.Stale = 1
 	}
 	return s
 }
 
-func change(state string, edit ...func(*flow.Change)) *flow.Change {
+func change(state model.ChangeState, edit ...func(*flow.Change)) *flow.Change {
 	c := &flow.Change{ID: "chg", State: state, EffectDigest: "sha256:a", Deadline: now.Add(time.Hour)}
 	for _, e := range edit {
 		e(c)
@@ -44,7 +45,7 @@ func change(state string, edit ...func(*flow.Change)) *flow.Change {
 	return c
 }
 
-func job(state, outcome string) *flow.Job {
+func job(state model.JobState, outcome string) *flow.Job {
 	return &flow.Job{ID: "job", State: state, Outcome: outcome}
 }
 
@@ -62,91 +63,91 @@ func TestNextOfOneChange(t *testing.T) {
 		want   flow.Decision
 	}{
 		{name: "a step without a change plans", want: flow.Decision{Do: flow.DoPlan, StepID: "s"}},
-		{name: "a plan in hand is waited for", change: change(flow.ChangePreparing, plan(job("leased", ""))),
-			want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowRunning}},
-		{name: "a plan with changes is proposed", change: change(flow.ChangePreparing, plan(job("succeeded", "succeeded"))),
+		{name: "a plan in hand is waited for", change: change(model.ChangePreparing, plan(job("leased", ""))),
+			want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
+		{name: "a plan with changes is proposed", change: change(model.ChangePreparing, plan(job("succeeded", "succeeded"))),
 			want: flow.Decision{Do: flow.DoPropose, StepID: "s", ChangeID: "chg"}},
-		{name: "an empty plan passes by itself", change: change(flow.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", NoChange: true})),
+		{name: "an empty plan passes by itself", change: change(model.ChangePreparing, plan(&flow.Job{ID: "job", State: "succeeded", NoChange: true})),
 			want: flow.Decision{Do: flow.DoNoChange, StepID: "s", ChangeID: "chg"}},
-		{name: "plan only shows and stops", change: change(flow.ChangePreparing, plan(job("succeeded", "succeeded"))),
+		{name: "plan only shows and stops", change: change(model.ChangePreparing, plan(job("succeeded", "succeeded"))),
 			state: func(s *flow.State) { s.PlanOnly = true },
 			want:  flow.Decision{Do: flow.DoPlanned, StepID: "s", ChangeID: "chg"}},
-		{name: "a plan whose order came too late is made again", change: change(flow.ChangePreparing, plan(job("failed", "stale"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeStale, Error: "the plan failed"}},
+		{name: "a plan whose order came too late is made again", change: change(model.ChangePreparing, plan(job("failed", "stale"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeStale, Error: "the plan failed"}},
 		{name: "nothing is ordered of a runner that never enrolled", state: func(s *flow.State) { s.NoMachine = true },
 			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", Wait: flow.Wait{Reason: "runner", On: "rnr_1", Deadline: now.Add(time.Hour)}}},
-		{name: "no grant is given without a machine", change: change(flow.ChangeApproved), state: func(s *flow.State) { s.NoMachine = true },
+		{name: "no grant is given without a machine", change: change(model.ChangeApproved), state: func(s *flow.State) { s.NoMachine = true },
 			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", Wait: flow.Wait{Reason: "runner", On: "rnr_1", Deadline: now.Add(time.Hour)}}},
 		{name: "a wait for the machine is told once", state: func(s *flow.State) {
 			s.NoMachine = true
-			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = flow.StepWaiting, "runner", now.Add(time.Minute)
-		}, want: flow.Decision{Do: flow.DoNothing, StepID: "s", WorkflowState: flow.WorkflowWaiting}},
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = model.StepWaiting, "runner", now.Add(time.Minute)
+		}, want: flow.Decision{Do: flow.DoNothing, StepID: "s", WorkflowState: model.WorkflowWaiting}},
 		{name: "and ends in vain", state: func(s *flow.State) {
 			s.NoMachine = true
-			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = flow.StepWaiting, "runner", now
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = model.StepWaiting, "runner", now
 		}, want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
 		{name: "the machine came", state: func(s *flow.State) {
-			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = flow.StepWaiting, "runner", now
+			s.Steps[0].State, s.Steps[0].WaitReason, s.Steps[0].WaitDeadline = model.StepWaiting, "runner", now
 		}, want: flow.Decision{Do: flow.DoPlan, StepID: "s"}},
-		{name: "a failed plan fails the change", change: change(flow.ChangePreparing, plan(job("failed", "failed"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeFailed, Error: "the plan failed"}},
-		{name: "a proposal waits for a decision", change: change(flow.ChangeProposed),
+		{name: "a failed plan fails the change", change: change(model.ChangePreparing, plan(job("failed", "failed"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeFailed, Error: "the plan failed"}},
+		{name: "a proposal waits for a decision", change: change(model.ChangeProposed),
 			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "decision", On: "chg", Deadline: now.Add(time.Hour)}}},
-		{name: "approve all answers", change: change(flow.ChangeProposed), state: func(s *flow.State) { s.ApproveAll = true },
+		{name: "approve all answers", change: change(model.ChangeProposed), state: func(s *flow.State) { s.ApproveAll = true },
 			want: flow.Decision{Do: flow.DoApprove, StepID: "s", ChangeID: "chg", Rule: "approve_all"}},
-		{name: "the same effect keeps its approval", change: change(flow.ChangeProposed, approved("sha256:a")),
+		{name: "the same effect keeps its approval", change: change(model.ChangeProposed, approved("sha256:a")),
 			want: flow.Decision{Do: flow.DoApprove, StepID: "s", ChangeID: "chg", Rule: "kept"}},
-		{name: "another effect voids the approval", change: change(flow.ChangeProposed, approved("sha256:b")),
+		{name: "another effect voids the approval", change: change(model.ChangeProposed, approved("sha256:b")),
 			want: flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "decision", On: "chg", Deadline: now.Add(time.Hour)}}},
-		{name: "no decision in time is a no", change: change(flow.ChangeProposed, func(c *flow.Change) { c.Deadline = now }),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeDenied, Error: "nobody decided in time"}},
-		{name: "an approved change executes", change: change(flow.ChangeApproved),
+		{name: "no decision in time is a no", change: change(model.ChangeProposed, func(c *flow.Change) { c.Deadline = now }),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeDenied, Error: "nobody decided in time"}},
+		{name: "an approved change executes", change: change(model.ChangeApproved),
 			want: flow.Decision{Do: flow.DoExecute, StepID: "s", ChangeID: "chg"}},
-		{name: "a lock of another change is waited for", change: change(flow.ChangeApproved),
+		{name: "a lock of another change is waited for", change: change(model.ChangeApproved),
 			state: func(s *flow.State) { s.Locks.By["res_api"] = "chg_other" },
 			want:  flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "lock", On: "chg_other", Deadline: now.Add(24 * time.Hour)}}},
-		{name: "the sandbox excludes its components", change: change(flow.ChangeApproved),
+		{name: "the sandbox excludes its components", change: change(model.ChangeApproved),
 			state: func(s *flow.State) { s.Locks.SandboxID, s.Locks.By["res_sb"] = "res_sb", "chg_sb" },
 			want:  flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "lock", On: "chg_sb", Deadline: now.Add(24 * time.Hour)}}},
-		{name: "other components do not exclude", change: change(flow.ChangeApproved),
+		{name: "other components do not exclude", change: change(model.ChangeApproved),
 			state: func(s *flow.State) { s.Locks.SandboxID, s.Locks.By["res_db"] = "res_sb", "chg_db" },
 			want:  flow.Decision{Do: flow.DoExecute, StepID: "s", ChangeID: "chg"}},
-		{name: "a component excludes the sandbox", change: change(flow.ChangeApproved),
+		{name: "a component excludes the sandbox", change: change(model.ChangeApproved),
 			state: func(s *flow.State) { s.Locks.SandboxID, s.Locks.By["res_db"] = "res_api", "chg_db" },
 			want:  flow.Decision{Do: flow.DoWaitStep, StepID: "s", ChangeID: "chg", Wait: flow.Wait{Reason: "lock", On: "chg_db", Deadline: now.Add(24 * time.Hour)}}},
-		{name: "an apply that came out well is applied", change: change(flow.ChangeExecuting, apply(job("succeeded", "succeeded"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeApplied}},
-		{name: "an unknown outcome is uncertain", change: change(flow.ChangeExecuting, apply(job("failed", "uncertain"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeUncertain}},
-		{name: "a moved live state is stale", change: change(flow.ChangeExecuting, apply(job("failed", "stale"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeStale}},
-		{name: "a refusal is refused", change: change(flow.ChangeExecuting, apply(job("refused", "refused"))),
-			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeRefused}},
-		{name: "applied ends the step", change: change(flow.ChangeApplied),
+		{name: "an apply that came out well is applied", change: change(model.ChangeExecuting, apply(job("succeeded", "succeeded"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeApplied}},
+		{name: "an unknown outcome is uncertain", change: change(model.ChangeExecuting, apply(job("failed", "uncertain"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeUncertain}},
+		{name: "a moved live state is stale", change: change(model.ChangeExecuting, apply(job("failed", "stale"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeStale}},
+		{name: "a refusal is refused", change: change(model.ChangeExecuting, apply(job("refused", "refused"))),
+			want: flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeRefused}},
+		{name: "applied ends the step", change: change(model.ChangeApplied),
 			want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s", ChangeID: "chg"}},
-		{name: "uncertain is looked at by a plan, never blindly run again", change: change(flow.ChangeUncertain),
+		{name: "uncertain is looked at by a plan, never blindly run again", change: change(model.ChangeUncertain),
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
-		{name: "stale plans anew", change: change(flow.ChangeStale),
+		{name: "stale plans anew", change: change(model.ChangeStale),
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
-		{name: "stale again and again fails the step, with the last reason", change: change(flow.ChangeStale, func(c *flow.Change) { c.Error = "field x moved" }),
+		{name: "stale again and again fails the step, with the last reason", change: change(model.ChangeStale, func(c *flow.Change) { c.Error = "field x moved" }),
 			state: func(s *flow.State) { s.Steps[0].Stale = 3 },
 			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "the plan went stale 3 times in a row; most recently: field x moved", Remedy: "find out what else is changing it, then retry the step"}},
-		{name: "failed without retries fails the step", change: change(flow.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
+		{name: "failed without retries fails the step", change: change(model.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "read its log, fix the cause, then retry the step, which makes a new plan"}},
-		{name: "failed with a retry left plans again", change: change(flow.ChangeFailed), state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },
+		{name: "failed with a retry left plans again", change: change(model.ChangeFailed), state: func(s *flow.State) { s.Steps[0].MaxRetries = 1 },
 			want: flow.Decision{Do: flow.DoPlan, StepID: "s", ChangeID: "chg"}},
-		{name: "failed once more than it may be retried fails the step", change: change(flow.ChangeFailed, func(c *flow.Change) { c.Error = "boom" }),
+		{name: "failed once more than it may be retried fails the step", change: change(model.ChangeFailed, func(c *model.Change) { c.Error = "boom" }),
 			state: func(s *flow.State) { s.Steps[0].MaxRetries, s.Steps[0].Failed = 1, 2 },
 			want:  flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "boom", Remedy: "read its log, fix the cause, then retry the step, which makes a new plan"}},
-		{name: "denied fails the step", change: change(flow.ChangeDenied, func(c *flow.Change) { c.Error = "denied by ada" }),
+		{name: "denied fails the step", change: change(model.ChangeDenied, func(c *model.Change) { c.Error = "denied by ada" }),
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", ChangeID: "chg", Error: "denied by ada"}},
-		{name: "cancel asks a leased job to stop", change: change(flow.ChangeExecuting, apply(job("leased", ""))),
+		{name: "cancel asks a leased job to stop", change: change(model.ChangeExecuting, apply(job("leased", ""))),
 			state: func(s *flow.State) { s.CancelRequested = true },
 			want:  flow.Decision{Do: flow.DoCancelJob, StepID: "s", JobID: "job"}},
-		{name: "cancel settles what ended before the step ends", change: change(flow.ChangeExecuting, apply(job("succeeded", "succeeded"))),
+		{name: "cancel settles what ended before the step ends", change: change(model.ChangeExecuting, apply(job("succeeded", "succeeded"))),
 			state: func(s *flow.State) { s.CancelRequested = true },
-			want:  flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: flow.ChangeApplied}},
-		{name: "cancel ends a step that waits for a decision", change: change(flow.ChangeProposed),
+			want:  flow.Decision{Do: flow.DoSettleChange, StepID: "s", ChangeID: "chg", ChangeState: model.ChangeApplied}},
+		{name: "cancel ends a step that waits for a decision", change: change(model.ChangeProposed),
 			state: func(s *flow.State) { s.CancelRequested = true },
 			want:  flow.Decision{Do: flow.DoCancelStep, StepID: "s", ChangeID: "chg"}},
 	}
@@ -166,12 +167,12 @@ func TestNextOfOneChange(t *testing.T) {
 
 func TestNextOfManySteps(t *testing.T) {
 	t.Parallel()
-	step := func(name, state string, needs ...string) flow.Step {
+	step := func(name string, state model.StepState, needs ...string) flow.Step {
 		return flow.Step{ID: name, Name: name, Kind: flow.StepDeploy, ResourceID: "res_" + name, State: state, Needs: needs}
 	}
 	busy := func(name string) flow.Step {
-		s := step(name, flow.StepRunning)
-		s.Change = change(flow.ChangePreparing, func(c *flow.Change) { c.Plan = job("leased", "") })
+		s := step(name, model.StepRunning)
+		s.Change = change(model.ChangePreparing, func(c *flow.Change) { c.Plan = job("leased", "") })
 		return s
 	}
 	tests := []struct {
@@ -179,32 +180,32 @@ func TestNextOfManySteps(t *testing.T) {
 		state flow.State
 		want  flow.Decision
 	}{
-		{name: "a queued workflow starts", state: flow.State{WorkflowState: flow.WorkflowQueued}, want: flow.Decision{Do: flow.DoStartWorkflow}},
-		{name: "what needs nothing starts beside what runs", state: running(busy("a"), step("b", flow.StepPending)),
+		{name: "a queued workflow starts", state: flow.State{WorkflowState: model.WorkflowQueued}, want: flow.Decision{Do: flow.DoStartWorkflow}},
+		{name: "what needs nothing starts beside what runs", state: running(busy("a"), step("b", model.StepPending)),
 			want: flow.Decision{Do: flow.DoStartStep, StepID: "b"}},
-		{name: "a dependent waits", state: running(busy("a"), step("b", flow.StepPending, "a")),
-			want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowRunning}},
-		{name: "a dependent starts once its need is there", state: running(step("a", flow.StepSucceeded), step("b", flow.StepPending, "a")),
+		{name: "a dependent waits", state: running(busy("a"), step("b", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
+		{name: "a dependent starts once its need is there", state: running(step("a", model.StepSucceeded), step("b", model.StepPending, "a")),
 			want: flow.Decision{Do: flow.DoStartStep, StepID: "b"}},
-		{name: "after a failure nothing new begins and what runs goes on", state: running(step("a", flow.StepFailed), busy("b"), step("c", flow.StepPending)),
-			want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowRunning}},
-		{name: "a failure ends the workflow; the rest was not attempted", state: running(step("a", flow.StepFailed), step("c", flow.StepPending, "a")),
-			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: flow.WorkflowFailed, Error: "step a failed"}},
-		{name: "all done is success", state: running(step("a", flow.StepSucceeded), step("b", flow.StepSkipped)),
-			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: flow.WorkflowSucceeded}},
-		{name: "a workflow that only waits says so", state: running(flow.Step{ID: "w", Name: "runner", Kind: flow.StepAwaitRunner, State: flow.StepSucceeded}, func() flow.Step {
-			s := step("a", flow.StepWaiting)
-			s.WaitReason, s.WaitOn, s.Change = "decision", "chg", change(flow.ChangeProposed)
+		{name: "after a failure nothing new begins and what runs goes on", state: running(step("a", model.StepFailed), busy("b"), step("c", model.StepPending)),
+			want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
+		{name: "a failure ends the workflow; the rest was not attempted", state: running(step("a", model.StepFailed), step("c", model.StepPending, "a")),
+			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowFailed, Error: "step a failed"}},
+		{name: "all done is success", state: running(step("a", model.StepSucceeded), step("b", model.StepSkipped)),
+			want: flow.Decision{Do: flow.DoFinishWorkflow, WorkflowState: model.WorkflowSucceeded}},
+		{name: "a workflow that only waits says so", state: running(flow.Step{ID: "w", Name: "runner", Kind: flow.StepAwaitRunner, State: model.StepSucceeded}, func() flow.Step {
+			s := step("a", model.StepWaiting)
+			s.WaitReason, s.WaitOn, s.Change = "decision", "chg", change(model.ChangeProposed)
 			return s
-		}()), want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowWaiting, StepID: "a"}},
-		{name: "cancel before the start ends it", state: flow.State{WorkflowState: flow.WorkflowQueued, CancelRequested: true, Steps: []flow.Step{step("a", flow.StepPending)}},
+		}()), want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowWaiting, StepID: "a"}},
+		{name: "cancel before the start ends it", state: flow.State{WorkflowState: model.WorkflowQueued, CancelRequested: true, Steps: []flow.Step{step("a", model.StepPending)}},
 			want: flow.Decision{Do: flow.DoCancelStep, StepID: "a"}},
 		{name: "a runner that does not come fails the step", state: func() flow.State {
-			s := running(flow.Step{ID: "r", Name: "runner", Kind: flow.StepAwaitRunner, State: flow.StepWaiting})
+			s := running(flow.Step{ID: "r", Name: "runner", Kind: flow.StepAwaitRunner, State: model.StepWaiting})
 			s.RunnerActive, s.RunnerDeadline = false, now
 			return s
 		}(), want: flow.Decision{Do: flow.DoFailStep, StepID: "r", Error: "the runner did not come", Remedy: "see `berth runners` and the runner's own log, then retry the step"}},
-		{name: "a finished workflow stays", state: flow.State{WorkflowState: flow.WorkflowFailed}, want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowFailed}},
+		{name: "a finished workflow stays", state: flow.State{WorkflowState: model.WorkflowFailed}, want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowFailed}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -221,7 +222,7 @@ func TestNextOfManySteps(t *testing.T) {
 func TestNextOfCheck(t *testing.T) {
 	t.Parallel()
 	check := func(run *flow.Job) flow.Step {
-		return flow.Step{ID: "s", Name: "check/up", Kind: flow.StepCheck, State: flow.StepRunning, Run: run, MaxRetries: 3}
+		return flow.Step{ID: "s", Name: "check/up", Kind: flow.StepCheck, State: model.StepRunning, Run: run, MaxRetries: 3}
 	}
 	failed := job("failed", "failed")
 	failed.Error, failed.Remedy = "exit code 1", "look at the page"
@@ -231,7 +232,7 @@ func TestNextOfCheck(t *testing.T) {
 		want flow.Decision
 	}{
 		{name: "it is run", want: flow.Decision{Do: flow.DoRunCheck, StepID: "s"}},
-		{name: "its run is waited for", run: job("leased", ""), want: flow.Decision{Do: flow.DoNothing, WorkflowState: flow.WorkflowRunning}},
+		{name: "its run is waited for", run: job("leased", ""), want: flow.Decision{Do: flow.DoNothing, WorkflowState: model.WorkflowRunning}},
 		{name: "a good one ends the step", run: job("succeeded", "succeeded"), want: flow.Decision{Do: flow.DoSucceedStep, StepID: "s"}},
 		{name: "a bad one fails the step at once, also with retries", run: failed,
 			want: flow.Decision{Do: flow.DoFailStep, StepID: "s", Error: "exit code 1", Remedy: "look at the page"}},

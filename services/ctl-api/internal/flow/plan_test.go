@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
 )
@@ -157,6 +158,20 @@ func TestPlan(t *testing.T) {
 				t.Errorf("steps differ (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Each workflow kind of the contract has steps.
+func TestPlanKnowsTheKindsOfTheContract(t *testing.T) {
+	t.Parallel()
+	spec, err := apigen.GetSpec()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range spec.Components.Schemas["WorkflowKind"].Value.Enum {
+		if _, err := flow.Plan(flow.PlanInput{Kind: flow.Kind(kind.(string)), Action: "a"}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }
 

@@ -1,61 +1,9 @@
 package flow
 
-import "time"
+import (
+	"time"
 
-// The states of a workflow.
-const (
-	WorkflowQueued    = "queued"
-	WorkflowRunning   = "running"
-	WorkflowWaiting   = "waiting"
-	WorkflowSucceeded = "succeeded"
-	WorkflowFailed    = "failed"
-	WorkflowCancelled = "cancelled"
-)
-
-// The states of a step. A pending step of a failed workflow was not attempted.
-const (
-	StepPending   = "pending"
-	StepRunning   = "running"
-	StepWaiting   = "waiting"
-	StepSucceeded = "succeeded"
-	StepSkipped   = "skipped"
-	StepFailed    = "failed"
-	StepCancelled = "cancelled"
-)
-
-// The states of a change.
-const (
-	ChangePreparing  = "preparing"  // artifact synced, plan being made
-	ChangeProposed   = "proposed"   // waits for a decision
-	ChangeApproved   = "approved"   // waits for its turn
-	ChangeExecuting  = "executing"  // holds the resource's lock
-	ChangeApplied    = "applied"    // done
-	ChangeNoChange   = "no_change"  // nothing to do
-	ChangeDenied     = "denied"     // decided against
-	ChangeSuperseded = "superseded" // another one took its place
-	ChangeStale      = "stale"      // the live state moved after the plan
-	ChangeRefused    = "refused"    // the runner would not do it
-	ChangeFailed     = "failed"     // tried and failed
-	ChangeUncertain  = "uncertain"  // an effect may have happened
-)
-
-// The states of a runner job.
-const (
-	JobQueued    = "queued"
-	JobLeased    = "leased"
-	JobSucceeded = "succeeded"
-	JobFailed    = "failed"
-	JobRefused   = "refused"
-	JobCancelled = "cancelled"
-)
-
-// Why a step waits.
-const (
-	WaitStack    = "stack"    // the customer applies the stack
-	WaitRunner   = "runner"   // a machine enrols
-	WaitDecision = "decision" // a person answers a proposal
-	WaitLock     = "lock"     // another change holds the resource
-	WaitRelease  = "release"  // what was approved waits for the release to be accepted
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // How long a step waits.
@@ -68,26 +16,10 @@ const (
 	RunnerTime = time.Hour
 )
 
-// Finished says whether a workflow of this state is over; a failed one goes on
-// when a step of it is retried.
-func Finished(workflow string) bool {
-	return workflow == WorkflowSucceeded || workflow == WorkflowFailed || workflow == WorkflowCancelled
-}
-
-// ChangeOpen says whether a change of this state may still be decided on or
-// applied.
-func ChangeOpen(change string) bool {
-	switch change {
-	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
-		return true
-	}
-	return false
-}
-
 // State is what Next looks at: the rows of one workflow and of what it touches.
 type State struct {
 	Now             time.Time
-	WorkflowState   string
+	WorkflowState   model.WorkflowState
 	PlanOnly        bool
 	ApproveAll      bool // of the workflow or of the install
 	CancelRequested bool
@@ -111,8 +43,8 @@ type Step struct {
 	Kind       StepKind
 	ResourceID string
 	Needs      []string
-	State      string
-	WaitReason string
+	State      model.StepState
+	WaitReason model.WaitReason
 	WaitOn     string
 	// WaitDeadline is when the wait ends in vain.
 	WaitDeadline time.Time
@@ -131,7 +63,7 @@ type Step struct {
 // Change is a row of changes, with its jobs.
 type Change struct {
 	ID       string
-	State    string
+	State    model.ChangeState
 	ReadOnly bool // mutates nothing of the install, or only takes leave away: needs no decision and no lock
 	Plan     *Job
 	Apply    *Job
@@ -149,7 +81,7 @@ type Change struct {
 // Job is a row of runner_jobs.
 type Job struct {
 	ID              string
-	State           string
+	State           model.JobState
 	Outcome         string // jobspec.Outcome, once ended
 	NoChange        bool
 	Error           string
@@ -159,5 +91,5 @@ type Job struct {
 
 // ended says whether the job will not be worked on any more.
 func (j *Job) ended() bool {
-	return j != nil && j.State != JobQueued && j.State != JobLeased
+	return j != nil && j.State.Ended()
 }

@@ -2,16 +2,10 @@
 // from the last outcomes alone; Judge reads and writes the rows.
 package health
 
-import "time"
+import (
+	"time"
 
-// Verdict is what is known of the health of a check, a resource or an install.
-type Verdict string
-
-// The verdicts.
-const (
-	Unknown   Verdict = "unknown" // not enough outcomes, or silence
-	Healthy   Verdict = "healthy"
-	Unhealthy Verdict = "unhealthy"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Outcome is how one run of a check ended.
@@ -34,12 +28,12 @@ type Rules struct {
 
 // Evaluate judges a check by its last outcomes, newest first. It does no I/O.
 // Between the thresholds the present verdict stays.
-func Evaluate(present Verdict, recent []Outcome, rules Rules, now time.Time) Verdict {
+func Evaluate(present model.Verdict, recent []Outcome, rules Rules, now time.Time) model.Verdict {
 	if len(recent) == 0 {
-		return Unknown
+		return model.Unknown
 	}
 	if rules.SilentAfter > 0 && now.Sub(recent[0].At) > rules.SilentAfter {
-		return Unknown
+		return model.Unknown
 	}
 	inARow := 0
 	for _, o := range recent {
@@ -49,27 +43,27 @@ func Evaluate(present Verdict, recent []Outcome, rules Rules, now time.Time) Ver
 		inARow++
 	}
 	switch {
-	case recent[0].Good && (inARow >= rules.HealthyAfter || present == Unknown && inARow == len(recent)):
-		return Healthy
+	case recent[0].Good && (inARow >= rules.HealthyAfter || present == model.Unknown && inARow == len(recent)):
+		return model.Healthy
 	case !recent[0].Good && inARow >= rules.UnhealthyAfter:
-		return Unhealthy
+		return model.Unhealthy
 	}
 	return present
 }
 
 // Worst is the verdict of several: one unhealthy makes all unhealthy, one
 // unknown makes healthy ones unknown; without any it is unknown.
-func Worst(all []Verdict) Verdict {
+func Worst(all []model.Verdict) model.Verdict {
 	if len(all) == 0 {
-		return Unknown
+		return model.Unknown
 	}
-	worst := Healthy
+	worst := model.Healthy
 	for _, v := range all {
 		switch v {
-		case Unhealthy:
-			return Unhealthy
-		case Unknown:
-			worst = Unknown
+		case model.Unhealthy:
+			return model.Unhealthy
+		case model.Unknown:
+			worst = model.Unknown
 		}
 	}
 	return worst

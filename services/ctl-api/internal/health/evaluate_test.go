@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestEvaluate(t *testing.T) {
@@ -13,21 +14,21 @@ func TestEvaluate(t *testing.T) {
 	rules := health.Rules{UnhealthyAfter: 3, HealthyAfter: 2, SilentAfter: 3 * time.Minute}
 	tests := []struct {
 		name    string
-		present health.Verdict
+		present model.Verdict
 		recent  string // newest first: + good, - bad
 		age     time.Duration
-		want    health.Verdict
+		want    model.Verdict
 	}{
-		{name: "no outcome is unknown", present: health.Healthy, want: health.Unknown},
-		{name: "the first good outcome is healthy", present: health.Unknown, recent: "+", want: health.Healthy},
-		{name: "two failures stay healthy", present: health.Healthy, recent: "--+", want: health.Healthy},
-		{name: "three failures are unhealthy", present: health.Healthy, recent: "---+", want: health.Unhealthy},
-		{name: "one success after failures stays unhealthy", present: health.Unhealthy, recent: "+---", want: health.Unhealthy},
-		{name: "two successes are healthy again", present: health.Unhealthy, recent: "++---", want: health.Healthy},
-		{name: "unknown with mixed outcomes waits for two", present: health.Unknown, recent: "+-", want: health.Unknown},
-		{name: "unknown with failures only waits for three", present: health.Unknown, recent: "--", want: health.Unknown},
-		{name: "silence is unknown", present: health.Healthy, recent: "+++", age: 4 * time.Minute, want: health.Unknown},
-		{name: "a short pause is no silence", present: health.Healthy, recent: "+++", age: 2 * time.Minute, want: health.Healthy},
+		{name: "no outcome is unknown", present: model.Healthy, want: model.Unknown},
+		{name: "the first good outcome is healthy", present: model.Unknown, recent: "+", want: model.Healthy},
+		{name: "two failures stay healthy", present: model.Healthy, recent: "--+", want: model.Healthy},
+		{name: "three failures are unhealthy", present: model.Healthy, recent: "---+", want: model.Unhealthy},
+		{name: "one success after failures stays unhealthy", present: model.Unhealthy, recent: "+---", want: model.Unhealthy},
+		{name: "two successes are healthy again", present: model.Unhealthy, recent: "++---", want: model.Healthy},
+		{name: "unknown with mixed outcomes waits for two", present: model.Unknown, recent: "+-", want: model.Unknown},
+		{name: "unknown with failures only waits for three", present: model.Unknown, recent: "--", want: model.Unknown},
+		{name: "silence is unknown", present: model.Healthy, recent: "+++", age: 4 * time.Minute, want: model.Unknown},
+		{name: "a short pause is no silence", present: model.Healthy, recent: "+++", age: 2 * time.Minute, want: model.Healthy},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,13 +48,13 @@ func TestWorst(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		all  []health.Verdict
-		want health.Verdict
+		all  []model.Verdict
+		want model.Verdict
 	}{
-		{name: "nothing is unknown", want: health.Unknown},
-		{name: "all healthy", all: []health.Verdict{health.Healthy, health.Healthy}, want: health.Healthy},
-		{name: "one unknown", all: []health.Verdict{health.Healthy, health.Unknown}, want: health.Unknown},
-		{name: "one unhealthy wins", all: []health.Verdict{health.Unknown, health.Unhealthy, health.Healthy}, want: health.Unhealthy},
+		{name: "nothing is unknown", want: model.Unknown},
+		{name: "all healthy", all: []model.Verdict{model.Healthy, model.Healthy}, want: model.Healthy},
+		{name: "one unknown", all: []model.Verdict{model.Healthy, model.Unknown}, want: model.Unknown},
+		{name: "one unhealthy wins", all: []model.Verdict{model.Unknown, model.Unhealthy, model.Healthy}, want: model.Unhealthy},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

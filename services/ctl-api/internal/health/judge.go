@@ -13,6 +13,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -51,10 +52,10 @@ type Judged struct {
 // all else has the worst of the checks. An install that is not live has no
 // verdicts.
 func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err error) {
-	if j.Install.State != "live" {
-		return time.Time{}, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: string(Unknown), Probed: []string{}})
+	if j.Install.State != model.InstallLive {
+		return time.Time{}, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: model.Unknown, Probed: []string{}})
 	}
-	var verdicts []Verdict
+	var verdicts []model.Verdict
 	names, probed := []string{}, []string{} // not nil: NULL matches nothing
 	for _, s := range append(checks(j.App), probesOf(j.Probes)...) {
 		v, silentAt, err := judgeOne(ctx, tx, j, s)
@@ -67,7 +68,7 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 			verdicts = append(verdicts, v)
 		case v != "":
 			probed = append(probed, s.probes)
-			if err := tx.SetProbedHealth(ctx, ctldb.SetProbedHealthParams{ID: s.probes, Health: string(v)}); err != nil {
+			if err := tx.SetProbedHealth(ctx, ctldb.SetProbedHealthParams{ID: s.probes, Health: v}); err != nil {
 				return time.Time{}, fmt.Errorf("set health of %s: %w", s.name, err)
 			}
 		}
@@ -78,7 +79,7 @@ func Judge(ctx context.Context, tx *database.Tx, j Judged) (next time.Time, err 
 	if err := tx.DropChecks(ctx, ctldb.DropChecksParams{InstallID: j.Install.ID, Present: names}); err != nil {
 		return time.Time{}, fmt.Errorf("drop checks: %w", err)
 	}
-	return next, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: string(Worst(verdicts)), Probed: probed})
+	return next, setResources(ctx, tx, ctldb.SetResourceHealthParams{InstallID: j.Install.ID, Health: Worst(verdicts), Probed: probed})
 }
 
 // source is what outcomes come from: an action that is a health check, or a
@@ -126,34 +127,34 @@ func probesOf(probes []jobspec.Probe) []source {
 // judgeOne writes the verdict of one source and returns it; "" for a probe that
 // never reported, of which nothing is written: the deploy has just seen that
 // the objects are ready.
-func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (Verdict, time.Time, error) {
+func judgeOne(ctx context.Context, tx *database.Tx, j Judged, s source) (model.Verdict, time.Time, error) {
 	rows, err := tx.RecentOutcomes(ctx, ctldb.RecentOutcomesParams{InstallID: j.Install.ID, Action: s.name, Most: maxRecent})
 	if err != nil {
-		return Unknown, time.Time{}, err
+		return model.Unknown, time.Time{}, err
 	}
 	if len(rows) == 0 && s.probes != "" {
 		return "", time.Time{}, nil
 	}
 	recent := make([]Outcome, 0, len(rows))
 	for _, row := range rows {
-		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == "succeeded", At: row.EndedAt})
+		recent = append(recent, Outcome{RunID: row.ID, Good: row.State == model.RunSucceeded, At: row.EndedAt})
 	}
-	present := ctldb.Check{Verdict: string(Unknown), Since: j.Now}
+	present := ctldb.Check{Verdict: model.Unknown, Since: j.Now}
 	if row, err := tx.GetCheck(ctx, ctldb.GetCheckParams{InstallID: j.Install.ID, Name: s.name}); err == nil {
 		present = row
 	} else if !errors.Is(err, fault.ErrNotFound) {
-		return Unknown, time.Time{}, err
+		return model.Unknown, time.Time{}, err
 	}
-	v := Evaluate(Verdict(present.Verdict), recent, s.rules, j.Now)
-	put := ctldb.PutCheckParams{InstallID: j.Install.ID, Name: s.name, Verdict: string(v), Since: present.Since}
+	v := Evaluate(present.Verdict, recent, s.rules, j.Now)
+	put := ctldb.PutCheckParams{InstallID: j.Install.ID, Name: s.name, Verdict: v, Since: present.Since}
 	if put.Verdict != present.Verdict {
 		put.Since = j.Now
 	}
 	if put.Recent, err = json.Marshal(recent); err != nil {
-		return Unknown, time.Time{}, err
+		return model.Unknown, time.Time{}, err
 	}
 	var silentAt time.Time
-	if s.rules.SilentAfter > 0 && len(recent) > 0 && v != Unknown {
+	if s.rules.SilentAfter > 0 && len(recent) > 0 && v != model.Unknown {
 		silentAt = recent[0].At.Add(s.rules.SilentAfter + time.Second)
 		put.SilentAt = &silentAt
 	}

@@ -77,11 +77,11 @@ func (w *world) judge(app *appconfig.App, probes ...jobspec.Probe) map[string]st
 			return err
 		}
 		for _, r := range resources {
-			got[r.Name] = r.Health
+			got[r.Name] = string(r.Health)
 		}
 		checks, err := tx.ListChecks(ctx, w.install)
 		for _, c := range checks {
-			got["check "+c.Name] = c.Verdict
+			got["check "+c.Name] = string(c.Verdict)
 		}
 		return err
 	})

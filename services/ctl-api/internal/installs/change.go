@@ -9,15 +9,8 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
-)
-
-// States of an install that decide what may be done with it.
-const (
-	stateNew            = "new"
-	stateDeprovisioning = "deprovisioning"
-	stateDeprovisioned  = "deprovisioned"
-	stateForgotten      = "forgotten"
 )
 
 // InputsView is what people see of the inputs of an install: every input that
@@ -109,10 +102,10 @@ func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string)
 	if err != nil {
 		return err
 	}
-	if install.State == stateForgotten {
+	if install.State == model.InstallForgotten {
 		return nil
 	}
-	if !slices.Contains([]string{stateNew, stateDeprovisioned}, install.State) {
+	if !slices.Contains([]model.InstallState{model.InstallNew, model.InstallDeprovisioned}, install.State) {
 		return fault.With(fault.Newf(fault.ErrConflict, "install %s is %s", install.Name, install.State), fault.Code("not_deprovisioned"),
 			fault.Remedy("remove what it made first: `berth installs deprovision %s`", install.Name))
 	}

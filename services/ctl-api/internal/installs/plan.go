@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Wanted is an install as a file of an app folder declares it.
@@ -32,7 +33,7 @@ type Present struct {
 	Stack          string
 	ApprovalOption string
 	Labels         map[string]string
-	State          string
+	State          model.InstallState
 	Inputs         Inputs
 	Overrides      Overrides
 	InputsVersion  int32
@@ -283,7 +284,7 @@ func (d *Decision) next(app *appconfig.App, now Present) (Next, []string) {
 		toggles++
 	}
 	switch {
-	case now.State == stateDeprovisioning || now.State == stateDeprovisioned:
+	case now.State == model.InstallDeprovisioning || now.State == model.InstallDeprovisioned:
 		return NextNothing, nil
 	case now.Taken.Version == 0:
 		return NextProvision, nil

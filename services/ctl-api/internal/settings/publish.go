@@ -16,12 +16,9 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// Channel is notified with a runner's id after a commit that published new
-// settings for it.
-const Channel = "berth_settings"
 
 // renewBefore is how long before they expire settings are signed again, though
 // nothing changed.
@@ -50,7 +47,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 		OrgID: f.Install.OrgID, InstallID: f.Install.ID, Schedule: []jobspec.Scheduled{}, MinRunnerVersion: p.MinRunnerVersion,
 		State: f.State.Tree, StateVersion: int(f.State.Version),
 	}
-	if f.Install.State == "live" && f.App != nil {
+	if f.Install.State == model.InstallLive && f.App != nil {
 		if s.Schedule, err = schedule(f.App, f.Probes); err != nil {
 			return time.Time{}, err
 		}
@@ -80,7 +77,7 @@ func (p *Publisher) Publish(ctx context.Context, tx *database.Tx, f Facts, now t
 	if err != nil {
 		return time.Time{}, fmt.Errorf("store settings: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, f.Runner.ID)
+	tx.NotifyAfterCommit(model.ChannelSettings, f.Runner.ID)
 	return s.ExpiresAt.Add(-renewBefore), nil
 }
 

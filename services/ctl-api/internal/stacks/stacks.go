@@ -11,11 +11,11 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/seal"
-	"github.com/berth-dev/berth/services/ctl-api/internal/access"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -108,7 +108,7 @@ type EnrolRequest struct {
 func (s *Service) Enrol(ctx context.Context, tx *database.Tx, req EnrolRequest) (NewEnrolment, error) {
 	install := req.Install
 	runner, err := tx.StackRunner(ctx, &install.ID)
-	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == "revoked" {
+	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == model.RunnerRevoked {
 		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "the runner of install %s is revoked", install.Name), fault.Code("runner_revoked"))
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Service) Remove(ctx context.Context, tx *database.Tx, install ctldb.Ins
 	if err := tx.RevokeRunnerOfInstall(ctx, runner.ID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(access.RevokedChannel, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	if install.StackKind != KindLocal {
 		return nil // nobody here started it
 	}

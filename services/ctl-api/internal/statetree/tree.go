@@ -20,6 +20,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -156,7 +157,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 		declared = app.Inputs
 	}
 	if b.runner.ID != "" {
-		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: b.runner.State}
+		parts.Runner = interpolate.Runner{Populated: true, ID: b.runner.ID, Status: string(b.runner.State)}
 	}
 	if parts.Inputs, err = b.readInputs(ctx, declared); err != nil {
 		return nil, err
@@ -169,7 +170,7 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 		return nil, fmt.Errorf("read stack: %w", err)
 	}
 	if err == nil {
-		parts.Stack = interpolate.Stack{Populated: stack.State == "active", Status: stack.State}
+		parts.Stack = interpolate.Stack{Populated: stack.State == model.StackActive, Status: string(stack.State)}
 		if parts.Stack.Outputs, err = object("outputs of the stack", stack.Outputs); err != nil {
 			return nil, err
 		}
@@ -324,7 +325,7 @@ func (b *builder) actions(ctx context.Context, parts *interpolate.Parts) error {
 	}
 	parts.Actions = map[string]interpolate.Action{}
 	for _, row := range rows {
-		a := interpolate.Action{Populated: true, Status: row.State, ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
+		a := interpolate.Action{Populated: true, Status: string(row.State), ID: row.ID, Outputs: map[string]any{}, Steps: map[string]map[string]any{}}
 		outputs, err := object("outputs of action "+row.Action, row.Outputs)
 		if err != nil {
 			return err

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/settings"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -103,7 +104,7 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 	if err != nil {
 		return err
 	}
-	if runner.SealRecipient == nil || install.State == "forgotten" {
+	if runner.SealRecipient == nil || install.State == model.InstallForgotten {
 		return nil // nobody to publish for
 	}
 	// What it left for the org's chain is committed with this look.
@@ -128,7 +129,7 @@ func (t *Tender) look(ctx context.Context, tx *database.Tx, installID string, no
 		}
 	}
 	var probes []jobspec.Probe
-	if install.State == "live" {
+	if install.State == model.InstallLive {
 		if probes, err = releaseview.Probes(ctx, tx.Queries, install, app); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // act does the one thing that was decided.
@@ -17,12 +18,12 @@ func (e *Engine) act(ctx context.Context, tx *database.Tx, s subject, d flow.Dec
 	case flow.DoFinishWorkflow:
 		return finishWorkflow(ctx, tx, s, d)
 	case flow.DoStartStep:
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepRunning})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepRunning})
 	case flow.DoWaitStep:
 		if err := e.Waker.WakeWorkflowAt(ctx, tx, s.workflow.ID, d.Wait.Deadline); err != nil {
 			return err
 		}
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepWaiting, wait: d.Wait})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepWaiting, wait: d.Wait})
 	case flow.DoSucceedStep, flow.DoFailStep, flow.DoCancelStep:
 		return endStep(ctx, tx, s, d)
 	case flow.DoPutOff:
@@ -75,7 +76,7 @@ func cancelJob(ctx context.Context, tx *database.Tx, s subject, jobID string) er
 	if err := tx.CancelJob(ctx, jobID); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	tx.NotifyAfterCommit(model.ChannelJobs, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": jobID, "step": s.step.Name, "cancel": true}))
 }
 

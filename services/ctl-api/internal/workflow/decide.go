@@ -7,8 +7,8 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -66,7 +66,7 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 	if c.WorkflowID != workflowID {
 		return fault.Newf(fault.ErrInvalid, "change %s belongs to another workflow: decide on it separately", c.ID)
 	}
-	if c.State != flow.ChangeProposed {
+	if c.State != model.ChangeProposed {
 		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and is not waiting for a decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
 	if a.EffectDigest != optional.Value(c.EffectDigest) {
@@ -74,11 +74,11 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("review the change again, then decide"))
 	}
-	answer, state := "approve", flow.ChangeApproved
+	answer, state := "approve", model.ChangeApproved
 	if a.Approve {
 		err = tx.ApproveChange(ctx, c.ID)
 	} else {
-		answer, state = "deny", flow.ChangeDenied
+		answer, state = "deny", model.ChangeDenied
 		reason := "denied by " + a.Actor
 		if a.Note != "" {
 			reason += ": " + a.Note
@@ -112,7 +112,7 @@ func ApproveAll(ctx context.Context, tx *database.Tx, a Standing) error {
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if flow.Finished(w.State) {
+	if w.State.Finished() {
 		return fault.Newf(fault.ErrConflict, "workflow %s is %s", w.ID, w.State)
 	}
 	if err := tx.ApproveAllOfWorkflow(ctx, w.ID); err != nil {
@@ -131,7 +131,7 @@ func Cancel(ctx context.Context, tx *database.Tx, workflowID, actor string) erro
 	if err != nil {
 		return fmt.Errorf("lock workflow: %w", err)
 	}
-	if flow.Finished(w.State) || w.CancelRequestedAt != nil {
+	if w.State.Finished() || w.CancelRequestedAt != nil {
 		return nil
 	}
 	if err := tx.RequestWorkflowCancel(ctx, w.ID); err != nil {
@@ -158,25 +158,25 @@ func Retry(ctx context.Context, tx *database.Tx, stepID, actor string) (workflow
 	if step, err = tx.GetStep(ctx, stepID); err != nil {
 		return "", fmt.Errorf("read step: %w", err)
 	}
-	if step.State != flow.StepFailed {
+	if step.State != model.StepFailed {
 		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step can be retried", step.Name, step.State)
 	}
 	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
 	if err != nil {
 		return "", fmt.Errorf("read workflow: %w", err)
 	}
-	if w.State == flow.WorkflowCancelled {
+	if w.State == model.WorkflowCancelled {
 		return "", fault.Newf(fault.ErrConflict, "workflow %s was cancelled; start a new one", w.ID)
 	}
 	if err := tx.RetryStep(ctx, step.ID); err != nil {
 		return "", fmt.Errorf("retry step: %w", err)
 	}
-	if w.State == flow.WorkflowFailed {
-		if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: w.ID, State: flow.WorkflowRunning}); err != nil {
+	if w.State == model.WorkflowFailed {
+		if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: w.ID, State: model.WorkflowRunning}); err != nil {
 			return "", err
 		}
 	}
-	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": flow.StepPending, "retried_by": actor}}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: w.ID, Kind: events.Step, Body: events.Body{"step_id": step.ID, "step": step.Name, "state": model.StepPending, "retried_by": actor}}); err != nil {
 		return "", err
 	}
 	return w.ID, tx.WakeWorkflow(ctx, w.ID)

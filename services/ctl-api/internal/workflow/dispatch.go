@@ -11,14 +11,11 @@ import (
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
-
-// jobsChannel is notified with a runner's id when there is something for it to
-// do or to stop.
-const jobsChannel = "berth_jobs"
 
 // newSpec fills what all jobs of the install have in common.
 func newSpec(s subject, kind jobspec.Kind, op jobspec.Operation, timeout time.Duration) jobspec.Spec {
@@ -66,7 +63,7 @@ func (e *Engine) dispatch(ctx context.Context, tx *database.Tx, s subject, j job
 	if err := tx.InsertRunnerJob(ctx, p); err != nil {
 		return fmt.Errorf("store job for step %s: %w", s.step.Name, err)
 	}
-	tx.NotifyAfterCommit(jobsChannel, s.runner.id)
+	tx.NotifyAfterCommit(model.ChannelJobs, s.runner.id)
 	return tell(ctx, tx, s.event(events.Job, events.Body{"job_id": spec.JobID, "step": s.step.Name, "operation": string(spec.Operation)}))
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -47,7 +47,7 @@ func (e *Engine) execute(ctx context.Context, tx *database.Tx, s subject) error 
 	if err := goOn(ctx, tx, s.step); err != nil {
 		return err
 	}
-	if err := tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": flow.ChangeExecuting, "fence": fence})); err != nil {
+	if err := tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeExecuting, "fence": fence})); err != nil {
 		return err
 	}
 	return e.dispatch(ctx, tx, s, job{
@@ -84,10 +84,10 @@ func grant(ctx context.Context, tx *database.Tx, c ctldb.Change) (fence int64, t
 // planned again.
 func voidPlan(ctx context.Context, tx *database.Tx, s subject, why error) error {
 	text := why.Error()
-	if err := tx.SettleChange(ctx, ctldb.SettleChangeParams{ID: s.change.ID, State: flow.ChangeStale, Error: &text}); err != nil {
+	if err := tx.SettleChange(ctx, ctldb.SettleChangeParams{ID: s.change.ID, State: model.ChangeStale, Error: &text}); err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeStale, "error": text}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeStale, "error": text}))
 }
 
 // applySpec is the spec of the plan job, turned into the order to apply it.

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -44,7 +45,7 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
 		resources[resourceKey(row.Kind == "sandbox", row.Name)] = row
-		if row.Kind == "stack" || row.State == "absent" {
+		if row.Kind == "stack" || row.State == model.ResourceAbsent {
 			continue
 		}
 		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/health"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -15,11 +16,11 @@ import (
 // rest writes what the workflow's row shall read while nothing can be done. It
 // waits for what the subject's step waits for.
 func rest(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
-	if d.WorkflowState != flow.WorkflowRunning && d.WorkflowState != flow.WorkflowWaiting {
+	if d.WorkflowState != model.WorkflowRunning && d.WorkflowState != model.WorkflowWaiting {
 		return nil
 	}
 	p := ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: d.WorkflowState}
-	if d.WorkflowState == flow.WorkflowWaiting {
+	if d.WorkflowState == model.WorkflowWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = s.step.WaitReason, s.step.WaitOn, s.step.WaitDeadline
 	}
 	if s.workflow.State == p.State && optional.Value(s.workflow.WaitOn) == optional.Value(p.WaitOn) && optional.Value(s.workflow.WaitReason) == optional.Value(p.WaitReason) {
@@ -32,7 +33,7 @@ func rest(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) erro
 }
 
 func startWorkflow(ctx context.Context, tx *database.Tx, s subject) error {
-	if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: flow.WorkflowRunning}); err != nil {
+	if err := tx.SetWorkflowState(ctx, ctldb.SetWorkflowStateParams{ID: s.workflow.ID, State: model.WorkflowRunning}); err != nil {
 		return err
 	}
 	if state := installDuring(flow.Kind(s.workflow.Kind)); state != "" && !s.workflow.PlanOnly {
@@ -44,17 +45,17 @@ func startWorkflow(ctx context.Context, tx *database.Tx, s subject) error {
 			return err
 		}
 	}
-	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": flow.WorkflowRunning}))
+	return tell(ctx, tx, s.event(events.Workflow, events.Body{"state": model.WorkflowRunning}))
 }
 
 // installDuring is what an install is while a workflow of a kind is at work;
 // empty leaves it.
-func installDuring(k flow.Kind) string {
+func installDuring(k flow.Kind) model.InstallState {
 	switch k {
 	case flow.KindProvision:
-		return "provisioning"
+		return model.InstallProvisioning
 	case flow.KindDeprovision:
-		return "deprovisioning"
+		return model.InstallDeprovisioning
 	}
 	return ""
 }
@@ -65,7 +66,7 @@ func finishWorkflow(ctx context.Context, tx *database.Tx, s subject, d flow.Deci
 	if err != nil {
 		return err
 	}
-	if d.WorkflowState == flow.WorkflowSucceeded && !s.workflow.PlanOnly {
+	if d.WorkflowState == model.WorkflowSucceeded && !s.workflow.PlanOnly {
 		if err := moveInstall(ctx, tx, s); err != nil {
 			return err
 		}
@@ -84,11 +85,11 @@ func moveInstall(ctx context.Context, tx *database.Tx, s subject) error {
 	move := ctldb.MoveInstallParams{ID: s.install.ID, State: s.install.State}
 	switch flow.Kind(s.workflow.Kind) {
 	case flow.KindProvision:
-		move.State, move.ReleaseID = "live", s.workflow.ReleaseID
+		move.State, move.ReleaseID = model.InstallLive, s.workflow.ReleaseID
 	case flow.KindDeploy:
 		move.ReleaseID = s.workflow.ReleaseID
 	case flow.KindDeprovision:
-		move.State = "deprovisioned"
+		move.State = model.InstallDeprovisioned
 	}
 	if err := tx.MoveInstall(ctx, move); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -54,12 +55,12 @@ func (r *rows) state() flow.State {
 		PlanOnly:        r.workflow.PlanOnly,
 		ApproveAll:      r.workflow.ApproveAll || r.around.Install.ApprovalOption == "approve_all",
 		CancelRequested: r.workflow.CancelRequestedAt != nil,
-		StackActive:     r.around.StackState == "active",
+		StackActive:     model.StackState(r.around.StackState) == model.StackActive,
 		StackDeadline:   began.Add(flow.StackTime),
 		RunnerID:        r.around.RunnerID,
 		RunnerDeadline:  began.Add(flow.RunnerTime),
 		// Enrolling is what wakes us; the session follows, and jobs wait for it.
-		RunnerActive: r.around.RunnerState == "active",
+		RunnerActive: model.RunnerState(r.around.RunnerState) == model.RunnerActive,
 		NoMachine:    r.around.RunnerKey == nil,
 		Locks:        flow.Locks{By: map[string]string{}, SandboxID: r.around.SandboxID},
 	}
@@ -102,7 +103,7 @@ func stepOf(row ctldb.StepsToMoveRow) flow.Step {
 	}
 	if row.ChangeMadeAt != nil && !beforeRetry(s, *row.ChangeMadeAt) {
 		step.Change = &flow.Change{
-			ID: optional.Value(s.ChangeID), State: row.ChangeState, ReadOnly: step.Kind == flow.StepForget,
+			ID: optional.Value(s.ChangeID), State: model.ChangeState(row.ChangeState), ReadOnly: step.Kind == flow.StepForget,
 			EffectDigest: row.EffectDigest, ApprovedDigest: row.ApprovedDigest, Deadline: optional.Value(row.ChangeDeadline),
 			Error: row.ChangeError, Remedy: row.ChangeRemedy,
 		}

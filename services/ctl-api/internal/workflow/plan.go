@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/ctl-api/internal/statetree"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/order"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -64,7 +65,7 @@ func (e *Engine) plan(ctx context.Context, tx *database.Tx, s subject) error {
 		return err
 	}
 	err = tell(ctx, tx, s.event(events.Change, events.Body{
-		"change_id": changeID, "step": s.step.Name, "state": flow.ChangePreparing, "replaces": optional.Value(insert.Replaces),
+		"change_id": changeID, "step": s.step.Name, "state": model.ChangePreparing, "replaces": optional.Value(insert.Replaces),
 	}))
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func (e *Engine) continues(ctx context.Context, tx *database.Tx, before *ctldb.C
 	switch {
 	case before == nil:
 		return "", nil
-	case before.State == flow.ChangeUncertain:
+	case before.State == model.ChangeUncertain:
 		return before.ID, nil
 	case before.ApplyJobID != nil:
 		return "", nil

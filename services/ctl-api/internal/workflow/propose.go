@@ -13,31 +13,15 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// planResult is what runner-api stores of PUT /jobs/{job}/plan, under "plan" in
-// the job's result.
-type planResult struct {
-	Effect          capsule.Effect      `json:"effect"`
-	EffectDigest    string              `json:"effect_digest"`
-	Pinned          string              `json:"pinned"`
-	PlanBytesDigest string              `json:"plan_bytes_digest"`
-	Summary         jobspec.PlanSummary `json:"summary"`
-}
-
-// jobResult is the result column of a job: the runner's Result, and the plan
-// next to it.
-type jobResult struct {
-	jobspec.Result
-	Plan *planResult `json:"plan,omitempty"`
-}
-
 // readResult reads what came of a job; empty when it was cancelled before any
 // runner took it.
-func readResult(ctx context.Context, q *ctldb.Queries, jobID string) (jobResult, ctldb.JobResultRow, error) {
-	var res jobResult
+func readResult(ctx context.Context, q *ctldb.Queries, jobID string) (model.JobResult, ctldb.JobResultRow, error) {
+	var res model.JobResult
 	row, err := q.JobResult(ctx, jobID)
 	if err != nil {
 		return res, row, fmt.Errorf("read job %s: %w", jobID, err)
@@ -51,13 +35,13 @@ func readResult(ctx context.Context, q *ctldb.Queries, jobID string) (jobResult,
 }
 
 // readPlan returns what the plan job of a change found. The result has a plan.
-func readPlan(ctx context.Context, q *ctldb.Queries, c ctldb.Change) (jobResult, error) {
+func readPlan(ctx context.Context, q *ctldb.Queries, c ctldb.Change) (model.JobResult, error) {
 	res, row, err := readResult(ctx, q, optional.Value(c.PlanJobID))
 	if err != nil {
-		return jobResult{}, err
+		return model.JobResult{}, err
 	}
 	if res.Plan == nil {
-		return jobResult{}, fmt.Errorf("plan job %s ended without a plan", row.ID)
+		return model.JobResult{}, fmt.Errorf("plan job %s ended without a plan", row.ID)
 	}
 	return res, nil
 }
@@ -86,7 +70,7 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 		return err
 	}
 	return tell(ctx, tx, s.event(events.Change, events.Body{
-		"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
+		"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeProposed, "effect_digest": res.Plan.EffectDigest, "differs": nilIfEmpty(differs),
 	}))
 }
 
@@ -123,7 +107,7 @@ func supersedeOlder(ctx context.Context, tx *database.Tx, c ctldb.Change) error 
 // voided names the fields because of which what was approved of the replaced
 // change does not cover this plan; empty when nothing was approved, or the
 // effect is the same.
-func voided(ctx context.Context, q *ctldb.Queries, c ctldb.Change, plan *planResult) ([]jobspec.Difference, error) {
+func voided(ctx context.Context, q *ctldb.Queries, c ctldb.Change, plan *model.Plan) ([]jobspec.Difference, error) {
 	differs := []jobspec.Difference{}
 	approved := optional.Value(c.ApprovedEffectDigest)
 	if approved == "" || approved == plan.EffectDigest {
@@ -160,7 +144,7 @@ func noChange(ctx context.Context, tx *database.Tx, s subject) error {
 		return err
 	}
 	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
-		ID: s.change.ID, State: flow.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
+		ID: s.change.ID, State: model.ChangeNoChange, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
@@ -176,7 +160,7 @@ func noChange(ctx context.Context, tx *database.Tx, s subject) error {
 			return err
 		}
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeNoChange}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangeNoChange}))
 }
 
 // showPlan ends a change that was only to be shown.
@@ -186,13 +170,12 @@ func showPlan(ctx context.Context, tx *database.Tx, s subject) error {
 		return err
 	}
 	err = tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
-		ID: s.change.ID, State: flow.ChangeSuperseded, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest,
-		Plan: mustJSON(res.Plan.Summary), Error: optional.Of("plan only"),
+		ID: s.change.ID, State: model.ChangePlanned, Effect: mustJSON(res.Plan.Effect), EffectDigest: &res.Plan.EffectDigest, Plan: mustJSON(res.Plan.Summary),
 	})
 	if err != nil {
 		return fmt.Errorf("end change: %w", err)
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": flow.ChangeSuperseded, "plan_only": true}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "step": s.step.Name, "state": model.ChangePlanned, "plan_only": true}))
 }
 
 // approveByRule answers a proposal without asking.
@@ -207,7 +190,7 @@ func approveByRule(ctx context.Context, tx *database.Tx, s subject, rule string)
 	if err != nil {
 		return err
 	}
-	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "state": flow.ChangeApproved, "rule": rule}))
+	return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": s.change.ID, "state": model.ChangeApproved, "rule": rule}))
 }
 
 func nilIfEmpty(d []jobspec.Difference) any {

@@ -100,7 +100,7 @@ func TestDeniedReleaseEndsTheWorkflow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"runner": "succeeded", "release": "failed denied", "component/greeting": "pending superseded", "component/key": "pending superseded",
+		"runner": "succeeded", "release": "failed denied", "component/greeting": "pending withdrawn", "component/key": "pending withdrawn",
 		"component/card": "pending", "check/files_intact": "pending",
 	}
 	if diff := cmp.Diff(want, r.steps(w)); diff != "" {

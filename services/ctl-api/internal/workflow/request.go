@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -93,7 +94,7 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 			return "", fmt.Errorf("insert step %s: %w", s.Name, err)
 		}
 	}
-	if err := events.Append(ctx, tx, events.Event{WorkflowID: row.ID, Kind: events.Workflow, Body: events.Body{"state": flow.WorkflowQueued, "kind": req.Kind}}); err != nil {
+	if err := events.Append(ctx, tx, events.Event{WorkflowID: row.ID, Kind: events.Workflow, Body: events.Body{"state": model.WorkflowQueued, "kind": req.Kind}}); err != nil {
 		return "", err
 	}
 	return row.ID, tx.WakeWorkflow(ctx, row.ID)
@@ -102,11 +103,11 @@ func Start(ctx context.Context, tx *database.Tx, req Request) (string, error) {
 // mayStart says which kinds an install may have in its state.
 func mayStart(install ctldb.Install, kind flow.Kind) error {
 	switch {
-	case install.State == "forgotten":
+	case install.State == model.InstallForgotten:
 		return fault.Newf(fault.ErrConflict, "install %q is forgotten", install.Name)
 	case kind == flow.KindProvision || kind == flow.KindDeprovision:
 		return nil
-	case install.State == "deprovisioned":
+	case install.State == model.InstallDeprovisioned:
 		return fault.Newf(fault.ErrConflict, "install %q is deprovisioned; provision it first", install.Name)
 	}
 	return nil

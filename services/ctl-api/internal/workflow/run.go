@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/releaseview"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -99,7 +100,7 @@ func settleCheckRun(ctx context.Context, tx *database.Tx, step ctldb.Step) error
 		return err
 	}
 	for _, j := range jobs {
-		if j.ActionRunID == "" || j.State == flow.JobQueued || j.State == flow.JobLeased {
+		if j.ActionRunID == "" || j.State == model.JobQueued || j.State == model.JobLeased {
 			continue
 		}
 		res, row, err := readResult(ctx, tx.Queries, j.ID)
@@ -118,12 +119,12 @@ func settleCheckRun(ctx context.Context, tx *database.Tx, step ctldb.Step) error
 }
 
 func settleRun(ctx context.Context, tx *database.Tx, runID string, res jobspec.Result) error {
-	state := "failed"
+	state := model.RunFailed
 	switch res.Outcome {
 	case jobspec.OutcomeSucceeded:
-		state = "succeeded"
+		state = model.RunSucceeded
 	case jobspec.OutcomeCancelled:
-		state = "cancelled"
+		state = model.RunCancelled
 	}
 	steps := map[string]any{}
 	for _, s := range res.Steps {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -17,14 +18,14 @@ import (
 // resource is freed, and those who waited for it are woken.
 func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
 	c := *s.change
-	if d.ChangeState == flow.ChangeDenied {
+	if d.ChangeState == model.ChangeDenied {
 		if err := tx.DenyChange(ctx, ctldb.DenyChangeParams{ID: c.ID, Error: optional.Of(d.Error)}); err != nil {
 			return err
 		}
-		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": flow.ChangeDenied, "error": d.Error}))
+		return tell(ctx, tx, s.event(events.Change, events.Body{"change_id": c.ID, "step": s.step.Name, "state": model.ChangeDenied, "error": d.Error}))
 	}
 	last := c.PlanJobID
-	if c.State == flow.ChangeExecuting {
+	if c.State == model.ChangeExecuting {
 		last = c.ApplyJobID
 	}
 	res, _, err := readResult(ctx, tx.Queries, optional.Value(last))
@@ -41,7 +42,7 @@ func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decisi
 	if err != nil {
 		return fmt.Errorf("settle change: %w", err)
 	}
-	if c.State == flow.ChangeExecuting {
+	if c.State == model.ChangeExecuting {
 		if err := settleResource(ctx, tx, s, applied{state: d.ChangeState, outputs: res.Outputs}); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func settleChange(ctx context.Context, tx *database.Tx, s subject, d flow.Decisi
 
 // applied is how an executing change ended.
 type applied struct {
-	state   string // of the change
+	state   model.ChangeState
 	outputs jobspec.Outputs
 }
 
@@ -70,7 +71,7 @@ func settleResource(ctx context.Context, tx *database.Tx, s subject, a applied) 
 	if err := tx.SettleResource(ctx, ctldb.SettleResourceParams{ID: *s.change.ResourceID, ChangeID: s.change.ID, State: after}); err != nil {
 		return fmt.Errorf("free resource: %w", err)
 	}
-	if a.state == flow.ChangeApplied {
+	if a.state == model.ChangeApplied {
 		if a.outputs == nil {
 			a.outputs = jobspec.Outputs{}
 		}
@@ -101,18 +102,18 @@ func wakeOthers(ctx context.Context, tx *database.Tx, w ctldb.Workflow) error {
 
 // resourceAfter is what a resource is once its change has ended so. An outcome
 // that is not known leaves it unknown until a plan has looked.
-func resourceAfter(change string, wasLive bool) string {
+func resourceAfter(change model.ChangeState, wasLive bool) model.ResourceState {
 	switch {
-	case change == flow.ChangeApplied:
-		return "live"
-	case change == flow.ChangeUncertain:
-		return "unknown"
-	case change == flow.ChangeFailed:
-		return "failed"
+	case change == model.ChangeApplied:
+		return model.ResourceLive
+	case change == model.ChangeUncertain:
+		return model.ResourceUnknown
+	case change == model.ChangeFailed:
+		return model.ResourceFailed
 	case wasLive:
-		return "live"
+		return model.ResourceLive
 	}
-	return "absent"
+	return model.ResourceAbsent
 }
 
 // standing is what a resource stands on after a change.

@@ -8,13 +8,14 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/events"
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
 // stepIs is what a step becomes.
 type stepIs struct {
-	state  string
+	state  model.StepState
 	wait   flow.Wait // of a waiting one
 	err    string    // of a failed one
 	remedy string
@@ -23,7 +24,7 @@ type stepIs struct {
 // setStep writes a step's state with its wait and tells it.
 func setStep(ctx context.Context, tx *database.Tx, step ctldb.Step, to stepIs) error {
 	p := ctldb.SetStepStateParams{ID: step.ID, State: to.state, Error: optional.Of(to.err), Remedy: optional.Of(to.remedy)}
-	if to.state == flow.StepWaiting {
+	if to.state == model.StepWaiting {
 		p.WaitReason, p.WaitOn, p.WaitDeadline = optional.Of(to.wait.Reason), optional.Of(to.wait.On), optional.Of(to.wait.Deadline)
 		if to.wait.On == "" { // who can end it is always named
 			p.WaitOn = optional.Of("operator")
@@ -39,7 +40,7 @@ func setStep(ctx context.Context, tx *database.Tx, step ctldb.Step, to stepIs) e
 }
 
 // waitBody is how an event shows a wait; nil for none.
-func waitBody(reason, on *string, deadline *time.Time) any {
+func waitBody(reason *model.WaitReason, on *string, deadline *time.Time) any {
 	if reason == nil {
 		return nil
 	}
@@ -48,10 +49,10 @@ func waitBody(reason, on *string, deadline *time.Time) any {
 
 // goOn has a step that waited run again.
 func goOn(ctx context.Context, tx *database.Tx, step ctldb.Step) error {
-	if step.State != flow.StepWaiting {
+	if step.State != model.StepWaiting {
 		return nil
 	}
-	return setStep(ctx, tx, step, stepIs{state: flow.StepRunning})
+	return setStep(ctx, tx, step, stepIs{state: model.StepRunning})
 }
 
 // endStep ends a step as was decided.
@@ -68,30 +69,30 @@ func endStep(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) e
 				return err
 			}
 		}
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepSucceeded})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepSucceeded})
 	case flow.DoFailStep:
-		return setStep(ctx, tx, s.step, stepIs{state: flow.StepFailed, err: d.Error, remedy: d.Remedy})
+		return setStep(ctx, tx, s.step, stepIs{state: model.StepFailed, err: d.Error, remedy: d.Remedy})
 	}
-	if err := supersede(ctx, tx, s.step, "the workflow was cancelled"); err != nil {
+	if err := withdraw(ctx, tx, s.step, "the workflow was cancelled"); err != nil {
 		return err
 	}
-	return setStep(ctx, tx, s.step, stepIs{state: flow.StepCancelled})
+	return setStep(ctx, tx, s.step, stepIs{state: model.StepCancelled})
 }
 
 // putOff takes a step back to pending: what it planned is not going to be done.
 func putOff(ctx context.Context, tx *database.Tx, s subject, d flow.Decision) error {
-	if err := supersede(ctx, tx, s.step, d.Error); err != nil {
+	if err := withdraw(ctx, tx, s.step, d.Error); err != nil {
 		return err
 	}
-	if err := setStep(ctx, tx, s.step, stepIs{state: flow.StepPending}); err != nil {
+	if err := setStep(ctx, tx, s.step, stepIs{state: model.StepPending}); err != nil {
 		return err
 	}
 	// What it planned before now does not count any more.
 	return tx.RetryStep(ctx, s.step.ID)
 }
 
-// supersede ends the change of a step that is still open, because of why.
-func supersede(ctx context.Context, tx *database.Tx, step ctldb.Step, why string) error {
+// withdraw ends the change of a step that is still open, because of why.
+func withdraw(ctx context.Context, tx *database.Tx, step ctldb.Step, why string) error {
 	if step.ChangeID == nil {
 		return nil
 	}
@@ -99,10 +100,10 @@ func supersede(ctx context.Context, tx *database.Tx, step ctldb.Step, why string
 	if err != nil {
 		return fmt.Errorf("read change: %w", err)
 	}
-	if !flow.ChangeOpen(c.State) {
+	if !c.State.Open() {
 		return nil
 	}
 	return tx.EndPlannedChange(ctx, ctldb.EndPlannedChangeParams{
-		ID: c.ID, State: flow.ChangeSuperseded, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of(why),
+		ID: c.ID, State: model.ChangeWithdrawn, Effect: c.Effect, EffectDigest: c.EffectDigest, Plan: c.Plan, Error: optional.Of(why),
 	})
 }

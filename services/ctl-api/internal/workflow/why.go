@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -41,18 +42,18 @@ func Why(in WhyInput) []Reason {
 	var out []Reason
 	for _, step := range in.Steps {
 		switch step.State {
-		case flow.StepWaiting:
+		case model.StepWaiting:
 			out = append(out, waitingReason(step))
-		case flow.StepFailed:
+		case model.StepFailed:
 			out = append(out, Reason{
 				What: step.Name, ID: step.ID, Reason: cmp.Or(optional.Value(step.Error), "it failed"), On: "operator",
 				Unblock: "berth retry " + step.ID,
 			})
-		case flow.StepRunning:
+		case model.StepRunning:
 			out = append(out, in.runningReason(step))
 		}
 	}
-	if len(out) == 0 && !flow.Finished(in.Workflow.State) {
+	if len(out) == 0 && !in.Workflow.State.Finished() {
 		out = append(out, Reason{What: "workflow " + in.Workflow.ID, ID: in.Workflow.ID, Reason: "it is about to be looked at", On: "ctl-api"})
 	}
 	return out
@@ -62,7 +63,7 @@ func Why(in WhyInput) []Reason {
 // older than the acceptance of releases, so its runner has accepted no script
 // yet. scripts is how many its release brings.
 func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason {
-	if install.State != "live" || scripts == 0 || accepted {
+	if install.State != model.InstallLive || scripts == 0 || accepted {
 		return nil
 	}
 	return []Reason{{
@@ -75,22 +76,22 @@ func WhyNotAccepted(install ctldb.Install, scripts int, accepted bool) []Reason 
 func waitingReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: optional.Value(step.WaitOn), Deadline: step.WaitDeadline, RetryAt: step.WaitRetryAt}
 	switch optional.Value(step.WaitReason) {
-	case "decision":
+	case model.WaitDecision:
 		r.ID, r.On = optional.Value(step.WaitOn), "an approver"
 		r.Reason, r.Unblock = "its change is planned and needs a decision", "berth approve "+optional.Value(step.WaitOn)
 		if flow.StepKind(step.Kind) == flow.StepAccept {
 			r.Reason = "the release brings scripts that this install has not accepted yet; approving any change of the workflow shows and covers them too"
 		}
-	case flow.WaitRelease:
+	case model.WaitRelease:
 		r.Reason, r.Unblock = "it is ready, and waits until the release is accepted", "berth approve "+optional.Value(step.WaitOn)
-	case "lock":
+	case model.WaitLock:
 		r.Reason, r.Unblock = fmt.Sprintf("change %s holds the resource", optional.Value(step.WaitOn)), "berth why "+optional.Value(step.WaitOn)
-	case "stack":
+	case model.WaitStack:
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack INSTALL --new` prints how"
-	case "runner":
+	case model.WaitRunner:
 		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
 	default:
-		r.Reason = optional.Value(step.WaitReason)
+		r.Reason = string(optional.Value(step.WaitReason))
 	}
 	return r
 }
@@ -99,13 +100,13 @@ func waitingReason(step ctldb.Step) Reason {
 func (in WhyInput) runningReason(step ctldb.Step) Reason {
 	r := Reason{What: step.Name, ID: step.ID, On: "ctl-api", Reason: "it is about to be looked at"}
 	for _, j := range in.Jobs {
-		if optional.Value(j.StepID) != step.ID || j.State != flow.JobQueued && j.State != flow.JobLeased {
+		if optional.Value(j.StepID) != step.ID || j.State != model.JobQueued && j.State != model.JobLeased {
 			continue
 		}
 		r.ID, r.On = j.ID, "the runner"
 		problem := in.problem()
 		switch {
-		case j.State == flow.JobLeased:
+		case j.State == model.JobLeased:
 			r.Reason = fmt.Sprintf("its %s is being worked on, attempt %d", j.Operation, j.Attempt)
 			if problem != "" {
 				r.Reason += "; the runner says: " + problem

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/berth-dev/berth/services/ctl-api/internal/flow"
 	"github.com/berth-dev/berth/services/ctl-api/internal/workflow"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -18,11 +18,11 @@ func ptr[T any](v T) *T { return &v }
 // Whatever is not finished says why, and on whom it waits.
 func TestEveryOpenStateHasAReason(t *testing.T) {
 	t.Parallel()
-	for _, state := range []string{flow.WorkflowQueued, flow.WorkflowRunning, flow.WorkflowWaiting} {
-		for _, step := range []string{"", flow.StepPending, flow.StepRunning, flow.StepWaiting, flow.StepFailed} {
+	for _, state := range []model.WorkflowState{model.WorkflowQueued, model.WorkflowRunning, model.WorkflowWaiting} {
+		for _, step := range []model.StepState{"", model.StepPending, model.StepRunning, model.StepWaiting, model.StepFailed} {
 			in := workflow.WhyInput{Workflow: ctldb.Workflow{ID: "wfl_1", State: state}, Now: now}
 			if step != "" {
-				in.Steps = []ctldb.Step{{ID: "stp_1", Name: "sandbox", State: step, WaitReason: ptr("lock"), WaitOn: ptr("chg_1"), WaitDeadline: &now}}
+				in.Steps = []ctldb.Step{{ID: "stp_1", Name: "sandbox", State: step, WaitReason: ptr(model.WaitLock), WaitOn: ptr("chg_1"), WaitDeadline: &now}}
 			}
 			reasons := workflow.Why(in)
 			if len(reasons) == 0 {
@@ -40,8 +40,8 @@ func TestEveryOpenStateHasAReason(t *testing.T) {
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	deadline := now.Add(time.Hour)
-	running := ctldb.Step{ID: "stp_1", Name: "component/api", State: flow.StepRunning}
-	job := func(state string) []ctldb.JobsOfWorkflowRow {
+	running := ctldb.Step{ID: "stp_1", Name: "component/api", State: model.StepRunning}
+	job := func(state model.JobState) []ctldb.JobsOfWorkflowRow {
 		return []ctldb.JobsOfWorkflowRow{{ID: "job_1", StepID: ptr("stp_1"), Operation: "plan", State: state, Attempt: 2}}
 	}
 	online := &ctldb.Runner{LastSeenAt: ptr(now.Add(-10 * time.Second))}
@@ -52,32 +52,32 @@ func TestWhy(t *testing.T) {
 		in   workflow.WhyInput
 		want workflow.Reason
 	}{
-		{name: "a disputed runner gets nothing", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobQueued), Runner: disputed},
+		{name: "a disputed runner gets nothing", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: disputed},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and nothing is given to the runner: the runner is disputed since " +
 				now.Add(-time.Hour).UTC().Format(time.RFC3339) + ": two processes hold its key (none before it was named); it gets no work until another machine takes its place: " +
 				"berth-runner replace --recovery FILE", On: "the customer", Unblock: "berth-runner replace --recovery FILE, on another machine"}},
 		{name: "a decision names the change and the command",
-			in:   workflow.WhyInput{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: flow.StepWaiting, WaitReason: ptr("decision"), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
+			in:   workflow.WhyInput{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitDecision), WaitOn: ptr("chg_1"), WaitDeadline: &deadline}}},
 			want: workflow.Reason{What: "component/api", ID: "chg_1", Reason: "its change is planned and needs a decision", On: "an approver", Deadline: &deadline, Unblock: "berth approve chg_1"}},
 		{name: "a failed step offers its retry",
-			in:   workflow.WhyInput{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: flow.StepFailed, Error: ptr("boom")}}},
+			in:   workflow.WhyInput{Steps: []ctldb.Step{{ID: "stp_1", Name: "component/api", State: model.StepFailed, Error: ptr("boom")}}},
 			want: workflow.Reason{What: "component/api", ID: "stp_1", Reason: "boom", On: "operator", Unblock: "berth retry stp_1"}},
-		{name: "a leased job is being worked on", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobLeased), Runner: online},
+		{name: "a leased job is being worked on", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobLeased), Runner: online},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2", On: "the runner"}},
-		{name: "a queued job at a living runner", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobQueued), Runner: online},
+		{name: "a queued job at a living runner", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: online},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
-		{name: "a queued job at a silent runner says so", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobQueued), Runner: &ctldb.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
+		{name: "a queued job at a silent runner says so", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or read its log"}},
-		{name: "a runner that takes no work says why", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobQueued), Runner: troubled},
+		{name: "a runner that takes no work says why", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: troubled},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner takes no work: disk full: /data", On: "the runner",
 				Unblock: "look after the runner's machine; `berth-runner status` there shows the same"}},
-		{name: "and also while it works", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(flow.JobLeased), Runner: troubled},
+		{name: "and also while it works", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobLeased), Runner: troubled},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is being worked on, attempt 2; the runner says: disk full: /data", On: "the runner"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.in.Workflow, tt.in.Now = ctldb.Workflow{ID: "wfl_1", State: flow.WorkflowRunning}, now
+			tt.in.Workflow, tt.in.Now = ctldb.Workflow{ID: "wfl_1", State: model.WorkflowRunning}, now
 			if diff := cmp.Diff([]workflow.Reason{tt.want}, workflow.Why(tt.in)); diff != "" {
 				t.Errorf("reasons differ (-want +got):\n%s", diff)
 			}
@@ -89,7 +89,7 @@ func TestWhyNotAccepted(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name     string
-		state    string
+		state    model.InstallState
 		scripts  int
 		accepted bool
 		want     int
@@ -104,7 +104,7 @@ func TestWhyNotAccepted(t *testing.T) {
 			t.Errorf("%s: %+v", tc.name, got)
 		}
 	}
-	held := ctldb.Step{Name: "component/api", State: flow.StepWaiting, WaitReason: new("release"), WaitOn: new("chg_1")}
+	held := ctldb.Step{Name: "component/api", State: model.StepWaiting, WaitReason: ptr(model.WaitRelease), WaitOn: new("chg_1")}
 	if got := workflow.Why(workflow.WhyInput{Steps: []ctldb.Step{held}}); len(got) != 1 || got[0].Unblock != "berth approve chg_1" {
 		t.Errorf("a step that waits for the release: %+v", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const builderAddJob = `-- name: BuilderAddJob :exec
@@ -113,7 +115,7 @@ UPDATE builds SET state = $1, finished_at = now(), error = $2 WHERE id = $3
 `
 
 type BuilderEndParams struct {
-	State string
+	State model.BuildState
 	Error *string
 	ID    string
 }
@@ -132,7 +134,7 @@ FROM runner_jobs WHERE id = $1
 type BuilderJobRow struct {
 	ID              string
 	RunnerID        string
-	State           string
+	State           model.JobState
 	Attempt         int32
 	Result          json.RawMessage
 	Error           *string
@@ -354,9 +356,9 @@ RETURNING state
 
 // Asks for the end of a job; one that no runner has yet ends at once. Returns
 // its state.
-func (q *Queries) BuilderStopJob(ctx context.Context, id string) (string, error) {
+func (q *Queries) BuilderStopJob(ctx context.Context, id string) (model.JobState, error) {
 	row := q.db.QueryRow(ctx, builderStopJob, id)
-	var state string
+	var state model.JobState
 	err := row.Scan(&state)
 	return state, err
 }

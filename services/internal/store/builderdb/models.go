@@ -7,6 +7,8 @@ package builderdb
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 type Build struct {
@@ -19,7 +21,7 @@ type Build struct {
 	Source             json.RawMessage
 	SourceCommit       *string
 	ResolvedDigest     *string
-	State              string
+	State              model.BuildState
 	Reason             string
 	ReusedFrom         *string
 	JobID              *string

@@ -7,6 +7,8 @@ package builderdb
 
 import (
 	"context"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const builderAddEnrolment = `-- name: BuilderAddEnrolment :exec
@@ -56,7 +58,7 @@ type BuilderEnrolmentParams struct {
 }
 
 type BuilderEnrolmentRow struct {
-	State   string
+	State   model.EnrolmentState
 	Expired bool
 }
 
@@ -111,7 +113,7 @@ SELECT id, state, public_key FROM runners WHERE kind = 'build' AND state <> 'rev
 
 type BuilderRunnerOfOrgRow struct {
 	ID        string
-	State     string
+	State     model.RunnerState
 	PublicKey *string
 }
 

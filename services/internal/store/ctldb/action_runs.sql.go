@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const actionRunOfChange = `-- name: ActionRunOfChange :one
@@ -235,7 +237,7 @@ ON CONFLICT (org_id, install_id, name) DO UPDATE SET verdict = excluded.verdict,
 type PutCheckParams struct {
 	InstallID string
 	Name      string
-	Verdict   string
+	Verdict   model.Verdict
 	Since     time.Time
 	Recent    json.RawMessage
 	SilentAt  *time.Time
@@ -267,7 +269,7 @@ type RecentOutcomesParams struct {
 
 type RecentOutcomesRow struct {
 	ID      string
-	State   string
+	State   model.RunState
 	DueAt   time.Time
 	EndedAt time.Time
 }
@@ -299,14 +301,14 @@ func (q *Queries) RecentOutcomes(ctx context.Context, arg RecentOutcomesParams) 
 }
 
 const settleActionRun = `-- name: SettleActionRun :exec
-UPDATE action_runs SET state = $1::text, exit_code = $2, error = $3,
+UPDATE action_runs SET state = $1, exit_code = $2, error = $3,
     outputs = $4, stream_id = $5, started_at = coalesce($6, started_at),
     finished_at = coalesce($7, now()), reported_at = now()
 WHERE id = $8 AND state IN ('queued', 'running')
 `
 
 type SettleActionRunParams struct {
-	State      string
+	State      model.RunState
 	ExitCode   *int32
 	Error      *string
 	Outputs    json.RawMessage

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const insertBuild = `-- name: InsertBuild :one
@@ -86,7 +88,7 @@ type NewestBuildsRow struct {
 	ID                 string
 	ComponentID        string
 	BuildDigest        string
-	State              string
+	State              model.BuildState
 	Source             json.RawMessage
 	ArtifactRepository string
 	ArtifactDigest     string
@@ -231,7 +233,7 @@ type ShowJobsOfBuildsRow struct {
 	BuildID      *string
 	ID           string
 	Operation    string
-	State        string
+	State        model.JobState
 	Attempt      int32
 	Error        *string
 	QueuedAt     time.Time

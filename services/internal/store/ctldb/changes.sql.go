@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const approveChange = `-- name: ApproveChange :exec
@@ -143,7 +145,7 @@ WHERE id = $6
 `
 
 type EndPlannedChangeParams struct {
-	State        string
+	State        model.ChangeState
 	Effect       json.RawMessage
 	EffectDigest *string
 	Plan         json.RawMessage
@@ -151,8 +153,8 @@ type EndPlannedChangeParams struct {
 	ID           string
 }
 
-// A plan that is not going to be done: empty (no_change), or only shown
-// (superseded).
+// A plan that is not going to be done: empty (no_change), only shown (planned),
+// or given up (withdrawn).
 func (q *Queries) EndPlannedChange(ctx context.Context, arg EndPlannedChangeParams) error {
 	_, err := q.db.Exec(ctx, endPlannedChange,
 		arg.State,
@@ -512,7 +514,7 @@ WHERE id = $6
 `
 
 type SettleChangeParams struct {
-	State   string
+	State   model.ChangeState
 	Result  json.RawMessage
 	Error   *string
 	Remedy  *string

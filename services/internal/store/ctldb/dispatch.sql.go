@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const cancelJob = `-- name: CancelJob :exec
@@ -190,7 +192,7 @@ SELECT id, state, error, result, attempt FROM runner_jobs WHERE id = $1
 
 type JobResultRow struct {
 	ID      string
-	State   string
+	State   model.JobState
 	Error   *string
 	Result  json.RawMessage
 	Attempt int32
@@ -228,21 +230,22 @@ func (q *Queries) JobSpec(ctx context.Context, id string) (JobSpecRow, error) {
 
 const jobsOfChange = `-- name: JobsOfChange :many
 SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
-       coalesce(l.stream_id, '')::text AS stream_id
+       coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id
 FROM runner_jobs j LEFT JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
 WHERE j.change_id = $1 ORDER BY j.queued_at, j.id
 `
 
 type JobsOfChangeRow struct {
-	ID         string
-	Operation  string
-	State      string
-	Attempt    int32
-	QueuedAt   time.Time
-	LeasedAt   *time.Time
-	FinishedAt *time.Time
-	Error      string
-	StreamID   string
+	ID          string
+	Operation   string
+	State       model.JobState
+	Attempt     int32
+	QueuedAt    time.Time
+	LeasedAt    *time.Time
+	FinishedAt  *time.Time
+	Error       string
+	StreamID    string
+	ActionRunID string
 }
 
 func (q *Queries) JobsOfChange(ctx context.Context, changeID *string) ([]JobsOfChangeRow, error) {
@@ -264,6 +267,7 @@ func (q *Queries) JobsOfChange(ctx context.Context, changeID *string) ([]JobsOfC
 			&i.FinishedAt,
 			&i.Error,
 			&i.StreamID,
+			&i.ActionRunID,
 		); err != nil {
 			return nil, err
 		}
@@ -285,7 +289,7 @@ WHERE j.step_id = $1 ORDER BY j.queued_at, j.id
 type JobsOfStepRow struct {
 	ID          string
 	Operation   string
-	State       string
+	State       model.JobState
 	Attempt     int32
 	QueuedAt    time.Time
 	LeasedAt    *time.Time
@@ -342,7 +346,7 @@ type JobsOfWorkflowRow struct {
 	StepID          *string
 	ActionRunID     *string
 	Operation       string
-	State           string
+	State           model.JobState
 	Attempt         int32
 	QueuedAt        time.Time
 	LeasedAt        *time.Time
@@ -460,7 +464,7 @@ UPDATE installs SET state = $1, release_id = coalesce($2, release_id) WHERE id =
 `
 
 type MoveInstallParams struct {
-	State     string
+	State     model.InstallState
 	ReleaseID *string
 	ID        string
 }
@@ -591,12 +595,12 @@ func (q *Queries) RevokeRunnerByID(ctx context.Context, id string) error {
 }
 
 const setProbedHealth = `-- name: SetProbedHealth :exec
-UPDATE resources SET health = $1::text, health_since = now(), version = version + 1, updated_at = now()
+UPDATE resources SET health = $1, health_since = now(), version = version + 1, updated_at = now()
 WHERE id = $2 AND state = 'live' AND health <> $1::text
 `
 
 type SetProbedHealthParams struct {
-	Health string
+	Health model.Verdict
 	ID     string
 }
 
@@ -606,13 +610,13 @@ func (q *Queries) SetProbedHealth(ctx context.Context, arg SetProbedHealthParams
 }
 
 const setResourceHealth = `-- name: SetResourceHealth :exec
-UPDATE resources SET health = $1::text, health_since = now(), version = version + 1, updated_at = now()
+UPDATE resources SET health = $1, health_since = now(), version = version + 1, updated_at = now()
 WHERE install_id = $2 AND kind <> 'stack' AND state = 'live' AND health <> $1::text
   AND NOT id = ANY($3::text[])
 `
 
 type SetResourceHealthParams struct {
-	Health    string
+	Health    model.Verdict
 	InstallID string
 	Probed    []string
 }
@@ -629,7 +633,7 @@ WHERE id = $2 AND locked_by = $3::text
 `
 
 type SettleResourceParams struct {
-	State    string
+	State    model.ResourceState
 	ID       string
 	ChangeID string
 }

@@ -7,6 +7,8 @@ package ctldb
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 type Account struct {
@@ -30,7 +32,7 @@ type ActionRun struct {
 	ChangeID    *string
 	WorkflowID  *string
 	RunnerID    *string
-	State       string
+	State       model.RunState
 	ExitCode    *int32
 	Outputs     json.RawMessage
 	Inputs      json.RawMessage
@@ -76,7 +78,7 @@ type Build struct {
 	Source             json.RawMessage
 	SourceCommit       *string
 	ResolvedDigest     *string
-	State              string
+	State              model.BuildState
 	Reason             string
 	ReusedFrom         *string
 	JobID              *string
@@ -101,7 +103,7 @@ type Change struct {
 	StepID               string
 	ResourceID           *string
 	Kind                 string
-	State                string
+	State                model.ChangeState
 	ReleaseID            *string
 	RevisionID           *string
 	ArtifactRepository   *string
@@ -122,7 +124,7 @@ type Change struct {
 	Differs              json.RawMessage
 	Pinned               *string
 	Replaces             *string
-	WaitReason           *string
+	WaitReason           *model.WaitReason
 	WaitOn               *string
 	WaitDeadline         *time.Time
 	CreatedAt            time.Time
@@ -137,7 +139,7 @@ type Check struct {
 	OrgID     string
 	InstallID string
 	Name      string
-	Verdict   string
+	Verdict   model.Verdict
 	Since     time.Time
 	Recent    json.RawMessage
 	SilentAt  *time.Time
@@ -193,7 +195,7 @@ type Enrolment struct {
 	OrgID      string
 	RunnerID   string
 	SecretHash []byte
-	State      string
+	State      model.EnrolmentState
 	Replaces   bool
 	BoundKey   *string
 	CreatedBy  string
@@ -236,7 +238,7 @@ type Install struct {
 	ApprovalOption string
 	Labels         json.RawMessage
 	Toggles        json.RawMessage
-	State          string
+	State          model.InstallState
 	ReleaseID      *string
 	InputsVersion  int32
 	StateVersion   int32
@@ -322,7 +324,7 @@ type Resource struct {
 	ComponentID        *string
 	Name               string
 	Type               string
-	State              string
+	State              model.ResourceState
 	Fence              int64
 	LockedBy           *string
 	LockedAt           *time.Time
@@ -333,7 +335,7 @@ type Resource struct {
 	LiveEffectDigest   *string
 	LiveChangeID       *string
 	Outputs            json.RawMessage
-	Health             string
+	Health             model.Verdict
 	HealthSince        *time.Time
 	Drift              string
 	Version            int64
@@ -346,7 +348,7 @@ type Runner struct {
 	InstallID      *string
 	Kind           string
 	Name           string
-	State          string
+	State          model.RunnerState
 	PublicKey      *string
 	SealRecipient  *string
 	Version        string
@@ -370,7 +372,7 @@ type StackVersion struct {
 	Version             int32
 	Kind                string
 	Body                json.RawMessage
-	State               string
+	State               model.StackState
 	PhoneHomeHash       []byte
 	PhoneHomeBodyDigest *string
 	Outputs             json.RawMessage
@@ -405,8 +407,8 @@ type Step struct {
 	Needs        []string
 	Reason       string
 	Params       json.RawMessage
-	State        string
-	WaitReason   *string
+	State        model.StepState
+	WaitReason   *model.WaitReason
 	WaitOn       *string
 	WaitDeadline *time.Time
 	WaitRetryAt  *time.Time
@@ -440,13 +442,13 @@ type Workflow struct {
 	InstallID         string
 	Number            int32
 	Kind              string
-	State             string
+	State             model.WorkflowState
 	ReleaseID         *string
 	InputsVersion     int32
 	PlanOnly          bool
 	ApproveAll        bool
 	Params            json.RawMessage
-	WaitReason        *string
+	WaitReason        *model.WaitReason
 	WaitOn            *string
 	WaitDeadline      *time.Time
 	Error             *string

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const countStepAttempt = `-- name: CountStepAttempt :exec
@@ -128,7 +130,7 @@ func (q *Queries) SetStepChange(ctx context.Context, arg SetStepChangeParams) er
 
 const setStepState = `-- name: SetStepState :exec
 UPDATE steps SET
-    state = $1::text,
+    state = $1,
     wait_reason = $2, wait_on = $3, wait_deadline = $4,
     error = $5, remedy = $6,
     started_at = CASE WHEN $1::text IN ('pending', 'cancelled') THEN started_at ELSE coalesce(started_at, now()) END,
@@ -137,8 +139,8 @@ WHERE id = $7
 `
 
 type SetStepStateParams struct {
-	State        string
-	WaitReason   *string
+	State        model.StepState
+	WaitReason   *model.WaitReason
 	WaitOn       *string
 	WaitDeadline *time.Time
 	Error        *string

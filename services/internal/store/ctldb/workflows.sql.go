@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const approveAllOfWorkflow = `-- name: ApproveAllOfWorkflow :exec
@@ -319,7 +321,7 @@ func (q *Queries) RequestWorkflowCancel(ctx context.Context, id string) error {
 
 const setWorkflowState = `-- name: SetWorkflowState :exec
 UPDATE workflows SET
-    state = $1::text,
+    state = $1,
     wait_reason = $2, wait_on = $3, wait_deadline = $4,
     error = $5,
     started_at = coalesce(started_at, now()),
@@ -328,8 +330,8 @@ WHERE id = $6
 `
 
 type SetWorkflowStateParams struct {
-	State        string
-	WaitReason   *string
+	State        model.WorkflowState
+	WaitReason   *model.WaitReason
 	WaitOn       *string
 	WaitDeadline *time.Time
 	Error        *string

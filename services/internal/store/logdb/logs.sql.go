@@ -8,6 +8,8 @@ package logdb
 import (
 	"context"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const finishLogStream = `-- name: FinishLogStream :exec
@@ -258,7 +260,7 @@ type LockLogStreamParams struct {
 }
 
 type LockLogStreamRow struct {
-	State        string
+	State        model.StreamState
 	NextSeq      int64
 	HeadHash     []byte
 	TotalLines   *int64

@@ -6,6 +6,8 @@ package logdb
 
 import (
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 type LogStream struct {
@@ -15,7 +17,7 @@ type LogStream struct {
 	JobID         *string
 	RunID         *string
 	Attempt       int32
-	State         string
+	State         model.StreamState
 	NextSeq       int64
 	HeadHash      []byte
 	Bytes         int64

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerActivateStack = `-- name: RunnerActivateStack :exec
@@ -78,7 +80,7 @@ FOR UPDATE
 type RunnerEnrolmentBySecretRow struct {
 	ID        string
 	RunnerID  string
-	State     string
+	State     model.EnrolmentState
 	Replaces  bool
 	BoundKey  *string
 	ExpiresAt time.Time
@@ -113,7 +115,7 @@ type RunnerStackBySecretRow struct {
 	ID                  string
 	InstallID           string
 	Version             int32
-	State               string
+	State               model.StackState
 	PhoneHomeBodyDigest *string
 	Expired             bool
 }

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerAttempt = `-- name: RunnerAttempt :one
@@ -41,7 +43,7 @@ type RunnerAttemptRow struct {
 	ResourceID      *string
 	Operation       string
 	Mutates         bool
-	State           string
+	State           model.JobState
 	Fence           *int64
 	Attempt         int32
 	CancelRequested bool
@@ -215,7 +217,7 @@ WHERE id = $4
 `
 
 type RunnerFinishJobParams struct {
-	State  string
+	State  model.JobState
 	Result json.RawMessage
 	Error  *string
 	ID     string

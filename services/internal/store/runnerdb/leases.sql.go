@@ -8,6 +8,8 @@ package runnerdb
 import (
 	"context"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerEndLease = `-- name: RunnerEndLease :exec
@@ -92,9 +94,9 @@ type RunnerLeasesToRenewRow struct {
 	ID              string
 	JobID           string
 	Attempt         int32
-	State           string
+	State           model.LeaseState
 	SessionID       string
-	JobState        string
+	JobState        model.JobState
 	JobAttempt      int32
 	Mutates         bool
 	Fence           *int64

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerAddKey = `-- name: RunnerAddKey :exec
@@ -51,7 +53,7 @@ type RunnerByIDRow struct {
 	OrgID     string
 	InstallID *string
 	Kind      string
-	State     string
+	State     model.RunnerState
 	PublicKey *string
 	Epoch     int64
 	Slots     int32
@@ -140,7 +142,7 @@ type RunnerLockRow struct {
 	OrgID          string
 	InstallID      *string
 	Kind           string
-	State          string
+	State          model.RunnerState
 	PublicKey      *string
 	Epoch          int64
 	SessionOpening *string

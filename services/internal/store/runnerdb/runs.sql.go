@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerAddRun = `-- name: RunnerAddRun :exec
@@ -98,7 +100,7 @@ WHERE id = $8
 `
 
 type RunnerReportRunParams struct {
-	State      string
+	State      model.RunState
 	ExitCode   *int32
 	Outputs    json.RawMessage
 	Error      *string
@@ -135,7 +137,7 @@ type RunnerRunByKeyParams struct {
 
 type RunnerRunByKeyRow struct {
 	ID         string
-	State      string
+	State      model.RunState
 	ExitCode   *int32
 	Error      string
 	StartedAt  *time.Time

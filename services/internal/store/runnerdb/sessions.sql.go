@@ -8,6 +8,8 @@ package runnerdb
 import (
 	"context"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerAnswerAgain = `-- name: RunnerAnswerAgain :exec
@@ -92,7 +94,7 @@ type RunnerSessionByTokenRow struct {
 	CloseReason *string
 	Used        bool
 	RunnerEpoch int64
-	RunnerState string
+	RunnerState model.RunnerState
 	Kind        string
 	InstallID   *string
 	PublicKey   *string

@@ -8,6 +8,8 @@ package shareddb
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const addRelease = `-- name: AddRelease :one
@@ -128,7 +130,7 @@ type ListConfigItemsRow struct {
 	BuildDigest        string
 	DeployDigest       string
 	BuildID            string
-	BuildState         string
+	BuildState         model.BuildState
 	BuildError         *string
 	BuildSource        json.RawMessage
 	BuildVersion       int64

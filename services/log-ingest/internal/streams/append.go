@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/logdb"
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
@@ -69,7 +70,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 			}
 			return err
 		}
-		if row.State != "open" {
+		if row.State != model.StreamOpen {
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
 		}
 		after, added = d.After, d.After.NextSeq-head.NextSeq
@@ -119,7 +120,7 @@ func insert(ctx context.Context, tx *database.Tx, chunk logdb.InsertLogChunkPara
 	if err != nil {
 		return fmt.Errorf("move log head: %w", err)
 	}
-	tx.NotifyAfterCommit(Channel, chunk.StreamID)
+	tx.NotifyAfterCommit(model.ChannelLogs, chunk.StreamID)
 	return nil
 }
 
@@ -152,18 +153,18 @@ func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Strea
 		stored := head.NextSeq - 1
 		same := end.TotalLines == stored && end.Hash == head.Hash
 		switch {
-		case row.State == "finished" && !same:
+		case row.State == model.StreamFinished && !same:
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", stored), Head: head}
 		case end.TotalLines > stored:
 			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("%d of %d lines have arrived", stored, end.TotalLines), Head: head}
 		case !same:
 			return conflict(head)
 		}
-		if row.State == "open" {
+		if row.State == model.StreamOpen {
 			if err := tx.FinishLogStream(ctx, logdb.FinishLogStreamParams{StreamID: by.Stream, LateRedaction: end.LateRedaction}); err != nil {
 				return fmt.Errorf("finish log stream: %w", err)
 			}
-			tx.NotifyAfterCommit(Channel, by.Stream)
+			tx.NotifyAfterCommit(model.ChannelLogs, by.Stream)
 		}
 		now, err := get(ctx, tx, by.Stream)
 		if err != nil {
@@ -190,7 +191,7 @@ func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context,
 			return noStream(by.Stream) // also for a stream that exists, but is not the token's
 		case err != nil:
 			return fmt.Errorf("lock log stream: %w", err)
-		case row.TokenRevoked || row.State == "closed":
+		case row.TokenRevoked || row.State == model.StreamClosed:
 			return fault.With(
 				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; it accepts no more lines"),
 				fault.Code(logship.CodeClosed))

@@ -17,14 +17,11 @@ import (
 
 	"github.com/berth-dev/berth/pkg/logship"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/logdb"
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
 )
-
-// Channel is where the ids of streams with new lines, or with an end, are
-// notified. The service that closes a stream notifies here too.
-const Channel = "log_streams"
 
 // chunksPerLook bounds what one look at the rows brings into memory: at most
 // this many batches of 1 MiB.
@@ -76,7 +73,7 @@ type Stream struct {
 }
 
 // Complete says that the end is known and no line is missing.
-func (s Stream) Complete() bool { return s.State == "finished" && len(s.Gaps) == 0 }
+func (s Stream) Complete() bool { return s.State == model.StreamFinished && len(s.Gaps) == 0 }
 
 // maxGaps is how many gaps are listed.
 const maxGaps = 100

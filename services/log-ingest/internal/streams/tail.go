@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store"
 	"github.com/berth-dev/berth/services/internal/store/logdb"
 	"github.com/berth-dev/berth/services/log-ingest/internal/database"
@@ -27,7 +28,7 @@ func (s *Streams) Tail(ctx context.Context, org, id string, after int64) (*Tail,
 		return nil, err
 	}
 	// Subscribed before the first look: what comes after the look wakes.
-	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(Channel, id)}, nil
+	return &Tail{streams: s, org: org, id: id, after: after, woken: s.listener.Subscribe(model.ChannelLogs, id)}, nil
 }
 
 // Close ends the tail; it may be called more than once.
@@ -62,7 +63,7 @@ func (t *Tail) look(ctx context.Context) (records []Numbered, end *Stream, err e
 			return err
 		}
 		records, err = t.streams.look(ctx, tx, row, t.after)
-		if err != nil || len(records) > 0 || row.State == "open" {
+		if err != nil || len(records) > 0 || row.State == model.StreamOpen {
 			return err
 		}
 		stream, err := t.streams.withGaps(ctx, tx, row)

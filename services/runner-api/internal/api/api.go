@@ -19,13 +19,6 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/waiting"
 )
 
-// Channels of wake-ups; the payload is a runner's id.
-const (
-	ChannelJobs     = "berth_jobs"
-	ChannelSettings = "berth_settings"
-	ChannelRevoked  = "berth_revoked"
-)
-
 const (
 	// registryTokenLifetime is long enough for the largest push; the agent
 	// asks for a new one as often as it likes.
@@ -62,8 +55,8 @@ type Deps struct {
 	Log      *slog.Logger
 	Gate     *gate.Gate
 	Presence *presence.Register
-	Jobs     *waiting.Room // woken by ChannelJobs
-	Settings *waiting.Room // woken by ChannelSettings
+	Jobs     *waiting.Room // woken by model.ChannelJobs
+	Settings *waiting.Room // woken by model.ChannelSettings
 	Metrics  *Metrics
 }
 

@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
-	"github.com/berth-dev/berth/services/runner-api/internal/result"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
@@ -31,25 +31,20 @@ func attemptOf(ctx context.Context, tx *database.Tx, s *session.Session, named s
 		RunnerAttemptRow: row,
 		session:          s,
 		number:           named.Attempt,
-		leaseOpen:        (row.LeaseState == "active" || row.LeaseState == "lost") && row.LeaseSessionID == s.ID,
+		leaseOpen:        model.LeaseState(row.LeaseState).Open() && row.LeaseSessionID == s.ID,
 	}, nil
 }
 
 // open reports whether this is the attempt that works on the job now.
 func (a attempt) open() bool {
-	return a.leaseOpen && a.State == "leased" && int(a.Attempt) == a.number
+	return a.leaseOpen && a.State == model.JobLeased && int(a.Attempt) == a.number
 }
 
 // superseded reports whether the resource was granted to somebody else.
 func (a attempt) superseded() bool { return a.Fence != nil && a.ResourceFence > *a.Fence }
 
-// reports is what a job's row holds in addition to the result.
-type reports struct {
-	Plan     *storedPlan     `json:"plan"`
-	Reported result.Reported `json:"reported"`
-}
-
-func (a attempt) reports() (r reports, err error) {
+// stored is what the job came to so far.
+func (a attempt) stored() (r model.JobResult, err error) {
 	if err := json.Unmarshal(a.Result, &r); err != nil {
 		return r, fmt.Errorf("result of job %s: %w", a.ID, err)
 	}

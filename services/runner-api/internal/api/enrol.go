@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -82,11 +83,11 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 
 func decideEnrolment(pub ed25519.PublicKey, e runnerdb.RunnerEnrolmentBySecretRow, r runnerdb.RunnerLockRow) enrol.Decision {
 	request := enrol.Request{
-		Key: capsule.EncodePublicKey(pub), Replaces: e.Replaces, RunnerRevoked: r.State == "revoked",
+		Key: capsule.EncodePublicKey(pub), Replaces: e.Replaces, RunnerRevoked: r.State == model.RunnerRevoked,
 		// The database has compared its own clock.
 		ExpiresAt: e.ExpiresAt, Now: e.ExpiresAt.Add(-time.Nanosecond),
 	}
-	if e.Expired || e.State == "expired" {
+	if e.Expired || e.State == model.EnrolmentExpired {
 		request.Now = e.ExpiresAt
 	}
 	if e.BoundKey != nil {
@@ -174,7 +175,7 @@ func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) 
 	if _, err := a.settle(ctx, tx, succession{runnerID: runnerID, why: reason}); err != nil {
 		return err
 	}
-	tx.NotifyAfterCommit(ChannelRevoked, runnerID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runnerID)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -53,7 +54,7 @@ func (a *API) renew(ctx context.Context, tx *database.Tx, s *session.Session, na
 		answer := lease.Renew(lease.Lease{
 			Open:            ok,
 			OwnSession:      row.SessionID == s.ID,
-			Current:         row.JobState == "leased" && row.JobAttempt == row.Attempt,
+			Current:         row.JobState == model.JobLeased && row.JobAttempt == row.Attempt,
 			CancelRequested: row.CancelRequested,
 			Superseded:      row.Fence != nil && row.ResourceFence > *row.Fence,
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -41,10 +42,10 @@ func (a *API) PhoneHome(ctx context.Context, req apigen.PhoneHomeRequestObject) 
 		case stack.PhoneHomeBodyDigest != nil:
 			return fault.With(fault.Newf(fault.ErrConflict, "this stack has already phoned home with different outputs"),
 				fault.Code("phone_home_used"), fault.Remedy("make a new stack version"))
-		case stack.Expired || stack.State == "expired":
+		case stack.Expired || stack.State == model.StackExpired:
 			return fault.With(fault.Newf(fault.ErrForbidden, "the phone-home secret has expired"),
 				fault.Code("phone_home_expired"), fault.Remedy("make a new stack version"))
-		case stack.State != "pending":
+		case stack.State != model.StackPending:
 			return fault.With(fault.Newf(fault.ErrConflict, "stack version %d is %s", stack.Version, stack.State), fault.Code("stack_outdated"))
 		}
 		err = tx.RunnerActivateStack(ctx, runnerdb.RunnerActivateStackParams{

@@ -5,26 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
-
-// storedPlan is the member "plan" of a job's result, which ctl-api moves to the
-// change when the job has ended.
-type storedPlan struct {
-	Attempt         int                 `json:"attempt"`
-	Effect          capsule.Effect      `json:"effect"`
-	EffectDigest    string              `json:"effect_digest"`
-	Pinned          string              `json:"pinned"`
-	PlanBytesDigest string              `json:"plan_bytes_digest"`
-	Summary         jobspec.PlanSummary `json:"summary"`
-}
 
 // PutPlan records what a plan would do.
 func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (apigen.PutPlanResponseObject, error) {
@@ -37,7 +26,7 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 		if err != nil {
 			return err
 		}
-		return putPlan(ctx, tx, at, storedPlan(*req.Body))
+		return putPlan(ctx, tx, at, model.Plan(*req.Body))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put plan: %w", err)
@@ -45,12 +34,12 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 	return apigen.PutPlan204Response{}, nil
 }
 
-func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan storedPlan) error {
+func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) error {
 	body, err := json.Marshal(plan)
 	if err != nil {
 		return err
 	}
-	before, err := at.reports()
+	before, err := at.stored()
 	if err != nil {
 		return err
 	}
@@ -75,7 +64,7 @@ func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan storedPlan) 
 
 // checkPlan holds the effect against the job: people must not approve an
 // effect on something else than they look at.
-func checkPlan(at attempt, plan storedPlan) error {
+func checkPlan(at attempt, plan model.Plan) error {
 	if at.Operation != string(jobspec.OperationPlan) {
 		return fault.Newf(fault.ErrInvalid, "a job with operation %s has no plan", at.Operation)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -21,16 +22,6 @@ import (
 
 // lateReports is how many reports that came too late are kept with a job.
 const lateReports = 8
-
-// lateReport is a member of "late" in a job's result: evidence, nothing else.
-type lateReport struct {
-	Attempt int            `json:"attempt"`
-	Fence   *int64         `json:"fence,omitempty"`
-	Digest  string         `json:"digest"`
-	At      time.Time      `json:"at"`
-	Session string         `json:"session_id"`
-	Result  jobspec.Result `json:"result"`
-}
 
 // PutResult accepts the end of an attempt, once.
 func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) (apigen.PutResultResponseObject, error) {
@@ -54,13 +45,13 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 	}
 	report := result.Report{Attempt: req.Body.Attempt, Fence: req.Body.Fence, Outcome: req.Body.Result.Outcome, Digest: digest}
 	var verdict result.Verdict
-	var state string
+	var state model.JobState
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
 		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Job, Attempt: req.Body.Attempt})
 		if err != nil {
 			return err
 		}
-		before, err := at.reports()
+		before, err := at.stored()
 		if err != nil {
 			return err
 		}
@@ -73,9 +64,11 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 			if needsPlan(at, report.Outcome) && (before.Plan == nil || before.Plan.Attempt != report.Attempt) {
 				return fault.With(fault.Newf(fault.ErrConflict, "hand in the plan before reporting that it succeeded"), fault.Code("plan_missing"))
 			}
-			return a.accept(ctx, tx, at, ending{state: state, Result: req.Body.Result, Reported: result.Reported{Attempt: report.Attempt, Digest: digest}})
+			return a.accept(ctx, tx, at, ending{
+				state: state, JobResult: model.JobResult{Result: req.Body.Result, Reported: model.Reported{Attempt: report.Attempt, Digest: digest}},
+			})
 		case result.Superseded:
-			late := lateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
+			late := model.LateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
 			return a.keepLate(ctx, tx, at, late)
 		}
 		return nil
@@ -93,11 +86,10 @@ func needsPlan(at attempt, outcome jobspec.Outcome) bool {
 	return at.Operation == string(jobspec.OperationPlan) && outcome == jobspec.OutcomeSucceeded
 }
 
-// ending is a report that ends an attempt. As JSON it is the job's result.
+// ending is how a report ends an attempt.
 type ending struct {
-	state string // of the job from now on
-	jobspec.Result
-	Reported result.Reported `json:"reported"`
+	model.JobResult
+	state model.JobState // of the job from now on
 }
 
 // accept moves the job, ends the lease and wakes who waits.
@@ -109,15 +101,15 @@ func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending)
 		a.metrics.ended.Add(ctx, 1)
 		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", e.Outcome, "state", e.state)
 	})
-	if e.state == "queued" {
-		body, err := json.Marshal(map[string]any{"reported": e.Reported})
+	if e.state == model.JobQueued {
+		body, err := json.Marshal(model.Requeued{Reported: e.Reported})
 		if err != nil {
 			return err
 		}
-		tx.NotifyAfterCommit(ChannelJobs, at.RunnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, at.RunnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
-	body, err := json.Marshal(e)
+	body, err := json.Marshal(e.JobResult)
 	if err != nil {
 		return err
 	}
@@ -129,8 +121,8 @@ func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending)
 }
 
 // keepLate commits the evidence; the refusal follows.
-func (a *API) keepLate(ctx context.Context, tx *database.Tx, at attempt, late lateReport) error {
-	body, err := json.Marshal([]lateReport{late})
+func (a *API) keepLate(ctx context.Context, tx *database.Tx, at attempt, late model.LateReport) error {
+	body, err := json.Marshal([]model.LateReport{late})
 	if err != nil {
 		return err
 	}

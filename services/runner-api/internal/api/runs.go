@@ -10,6 +10,7 @@ import (
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -40,7 +41,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 			return err
 		}
 		recorded = apigen.PutRun200JSONResponse{RunID: stored.ID}
-		if !run.HasLog(req.Body.State, stored.StreamID != nil) {
+		if !run.HasLog(model.RunState(req.Body.State), stored.StreamID != nil) {
 			return nil
 		}
 		stream, token, err := openRunLog(ctx, tx, s, stored)
@@ -92,7 +93,7 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen
 	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
 		return stored, err
 	}
-	if !run.Ended(r.State) {
+	if !model.RunState(r.State).Ended() {
 		return stored, nil
 	}
 	return stored, tx.WakeInstall(ctx, s.InstallID)
@@ -117,11 +118,12 @@ func openRunLog(ctx context.Context, tx *database.Tx, s *session.Session, stored
 }
 
 func report(runID, runnerID string, r jobspec.Run) runnerdb.RunnerReportRunParams {
+	state := model.RunState(r.State)
 	params := runnerdb.RunnerReportRunParams{
-		ID: runID, RunnerID: &runnerID, State: r.State, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
+		ID: runID, RunnerID: &runnerID, State: state, Error: optional(r.Error), Outputs: json.RawMessage(`{}`),
 		StartedAt: known(r.StartedAt), FinishedAt: known(r.FinishedAt),
 	}
-	if run.Ended(r.State) && r.State != "missed" {
+	if state.Ended() && state != model.RunMissed {
 		code := int32(r.ExitCode)
 		params.ExitCode = &code
 	}

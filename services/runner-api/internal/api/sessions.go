@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -36,7 +37,7 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 			return err
 		}
 		// Between the proof and the lock the machine may have been replaced.
-		if runner.State != "active" || runner.PublicKey == nil || *runner.PublicKey != key {
+		if runner.State != model.RunnerActive || runner.PublicKey == nil || *runner.PublicKey != key {
 			return unproven()
 		}
 		asked, err := a.judgeOpening(ctx, tx, runner, req.Body)
@@ -85,7 +86,7 @@ func (a *API) provenRunner(ctx context.Context, runnerID string) (org, key strin
 	if err := gate.VerifySigned(ctx, pub, runnerID); err != nil {
 		return "", "", err
 	}
-	if row.State == "revoked" { // said only to who has proved to be the runner
+	if row.State == model.RunnerRevoked { // said only to who has proved to be the runner
 		return "", "", fault.With(fault.Newf(fault.ErrUnauthenticated, "the runner was revoked"), fault.Code("runner_revoked"))
 	}
 	return org, *row.PublicKey, nil
@@ -139,7 +140,7 @@ func (a *API) openSession(ctx context.Context, tx *database.Tx, asked opening) (
 		}
 	}
 	// All replicas drop what they know of the older session.
-	tx.NotifyAfterCommit(ChannelRevoked, runner.ID)
+	tx.NotifyAfterCommit(model.ChannelRevoked, runner.ID)
 	return apigen.OpenSession200JSONResponse{
 		SessionID: sessionID, Token: token, Epoch: epoch, Jobs: jobs, SettingsVersion: settings,
 		LeaseSeconds: int(a.Lease.Seconds()), RenewSeconds: max(1, int(a.Lease.Seconds()/3)),

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -72,11 +73,11 @@ func (s succession) endAttempt(ctx context.Context, tx *database.Tx, row runnerd
 		return err
 	}
 	if fate == session.Requeued {
-		tx.NotifyAfterCommit(ChannelJobs, s.runnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.runnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
 	}
 	state, result := obituary(row, fate)
-	body, err := json.Marshal(result)
+	body, err := json.Marshal(model.JobResult{Result: result})
 	if err != nil {
 		return err
 	}
@@ -88,17 +89,17 @@ func (s succession) endAttempt(ctx context.Context, tx *database.Tx, row runnerd
 }
 
 // obituary is the result of an attempt that cannot report one itself.
-func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state string, _ jobspec.Result) {
+func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state model.JobState, _ jobspec.Result) {
 	result := jobspec.Result{JobID: row.ID, Attempt: int(row.Attempt), FinishedAt: time.Now().UTC()}
 	switch fate {
 	case session.Cancelled:
-		result.Outcome, state = jobspec.OutcomeCancelled, "cancelled"
+		result.Outcome, state = jobspec.OutcomeCancelled, model.JobCancelled
 	case session.Exhausted:
-		result.Outcome, state = jobspec.OutcomeFailed, "failed"
+		result.Outcome, state = jobspec.OutcomeFailed, model.JobFailed
 		result.Error = fmt.Sprintf("the runner died %d times while working on this", row.Attempt)
 		result.Remedy = "check the runner's own log, and whether its machine has enough memory and disk"
 	default:
-		result.Outcome, state = jobspec.OutcomeUncertain, "failed"
+		result.Outcome, state = jobspec.OutcomeUncertain, model.JobFailed
 		result.Error = "the runner died while working on this; it may have changed something"
 		result.Remedy = "make a new plan to see what is there"
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-dev/berth/pkg/httpsig"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
@@ -124,7 +125,7 @@ func (g *Gate) load(ctx context.Context, hash session.TokenHash) (*session.Sessi
 	}
 	s.Note(session.Reported{Switch: row.Switch, Problem: row.Problem})
 	switch {
-	case row.RunnerState != "active":
+	case row.RunnerState != model.RunnerActive:
 		return nil, session.ErrRevoked()
 	case deref(row.CloseReason) == session.ClosedByNext:
 		return nil, session.ErrOvertaken()

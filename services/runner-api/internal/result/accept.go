@@ -3,13 +3,14 @@ package result
 
 import (
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
 // Job is everything that the decision needs.
 type Job struct {
 	// State and Attempt are the job's present ones.
-	State   string
+	State   model.JobState
 	Attempt int
 	Mutates bool
 	// Fence is nil for a job that mutates nothing.
@@ -21,13 +22,7 @@ type Job struct {
 	// Superseded: the resource was granted to somebody else since.
 	Superseded bool
 	// Reported is the last report that was accepted; zero before the first.
-	Reported Reported
-}
-
-// Reported names a report that was accepted. It is kept with the job.
-type Reported struct {
-	Attempt int    `json:"attempt"`
-	Digest  string `json:"digest"`
+	Reported model.Reported
 }
 
 // Report is how a runner says that an attempt ended.
@@ -49,11 +44,11 @@ const (
 )
 
 // Accept decides on a report. state is the job's next one when it is accepted.
-func Accept(j Job, r Report) (verdict Verdict, state string) {
-	if j.Reported == (Reported{Attempt: r.Attempt, Digest: r.Digest}) {
+func Accept(j Job, r Report) (verdict Verdict, state model.JobState) {
+	if j.Reported == (model.Reported{Attempt: r.Attempt, Digest: r.Digest}) {
 		return Replayed, j.State
 	}
-	if j.State != "leased" || r.Attempt != j.Attempt || !j.LeaseOpen || !sameFence(j.Fence, r.Fence) || j.Superseded {
+	if j.State != model.JobLeased || r.Attempt != j.Attempt || !j.LeaseOpen || !sameFence(j.Fence, r.Fence) || j.Superseded {
 		return Superseded, j.State
 	}
 	return Accepted, next(j, r.Outcome)
@@ -61,14 +56,14 @@ func Accept(j Job, r Report) (verdict Verdict, state string) {
 
 // next is the state of a job whose present attempt ended with outcome. A job
 // that mutates is never queued again unless nothing of it was started.
-func next(j Job, outcome jobspec.Outcome) string {
+func next(j Job, outcome jobspec.Outcome) model.JobState {
 	switch outcome {
 	case jobspec.OutcomeSucceeded:
-		return "succeeded"
+		return model.JobSucceeded
 	case jobspec.OutcomeRefused:
-		return "refused"
+		return model.JobRefused
 	case jobspec.OutcomeCancelled:
-		return "cancelled"
+		return model.JobCancelled
 	case jobspec.OutcomeNotStarted:
 		return again(j)
 	case jobspec.OutcomeUncertain:
@@ -76,17 +71,17 @@ func next(j Job, outcome jobspec.Outcome) string {
 			return again(j)
 		}
 	}
-	return "failed"
+	return model.JobFailed
 }
 
-func again(j Job) string {
+func again(j Job) model.JobState {
 	switch {
 	case j.CancelRequested:
-		return "cancelled"
+		return model.JobCancelled
 	case j.Attempt >= session.MaxAttempts:
-		return "failed"
+		return model.JobFailed
 	default:
-		return "queued"
+		return model.JobQueued
 	}
 }
 

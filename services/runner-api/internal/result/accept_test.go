@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/runner-api/internal/result"
 )
 
@@ -27,7 +28,7 @@ func TestAccept(t *testing.T) {
 		job    result.Job
 		report result.Report
 		want   result.Verdict
-		state  string
+		state  model.JobState
 	}{
 		{"a plan succeeds", plan, report(jobspec.OutcomeSucceeded), result.Accepted, "succeeded"},
 		{"an apply succeeds under its fence", apply, fenced(jobspec.OutcomeSucceeded, &five), result.Accepted, "succeeded"},
@@ -43,13 +44,13 @@ func TestAccept(t *testing.T) {
 		{"a cancel that came too late changes nothing", with(plan, func(j *result.Job) { j.CancelRequested = true }), report(jobspec.OutcomeSucceeded), result.Accepted, "succeeded"},
 
 		{"the same report again", with(plan, func(j *result.Job) {
-			j.State, j.LeaseOpen, j.Reported = "succeeded", false, result.Reported{Attempt: 1, Digest: "d"}
+			j.State, j.LeaseOpen, j.Reported = "succeeded", false, model.Reported{Attempt: 1, Digest: "d"}
 		}), report(jobspec.OutcomeSucceeded), result.Replayed, "succeeded"},
 		{"the same report again after the job went on", with(plan, func(j *result.Job) {
-			j.State, j.Attempt, j.Reported = "leased", 2, result.Reported{Attempt: 1, Digest: "d"}
+			j.State, j.Attempt, j.Reported = "leased", 2, model.Reported{Attempt: 1, Digest: "d"}
 		}), report(jobspec.OutcomeNotStarted), result.Replayed, "leased"},
 		{"another report of the same attempt", with(plan, func(j *result.Job) {
-			j.State, j.LeaseOpen, j.Reported = "succeeded", false, result.Reported{Attempt: 1, Digest: "other"}
+			j.State, j.LeaseOpen, j.Reported = "succeeded", false, model.Reported{Attempt: 1, Digest: "other"}
 		}), report(jobspec.OutcomeFailed), result.Superseded, "succeeded"},
 		{"an older attempt", with(plan, func(j *result.Job) { j.Attempt = 2 }), report(jobspec.OutcomeSucceeded), result.Superseded, "leased"},
 		{"an attempt that never was", plan, result.Report{Attempt: 2, Outcome: jobspec.OutcomeSucceeded}, result.Superseded, "leased"},

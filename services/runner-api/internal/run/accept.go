@@ -1,7 +1,11 @@
 // Package run decides on reports of runs that runners start by themselves.
 package run
 
-import "github.com/berth-dev/berth/pkg/jobspec"
+import (
+	"github.com/berth-dev/berth/pkg/jobspec"
+
+	"github.com/berth-dev/berth/services/internal/model"
+)
 
 // Verdict is what becomes of a report.
 type Verdict string
@@ -15,7 +19,7 @@ const (
 
 // Stored is what is known of the run. A run that was just made is "queued".
 type Stored struct {
-	State    string
+	State    model.RunState
 	ExitCode int
 	Error    string
 }
@@ -24,16 +28,17 @@ type Stored struct {
 // run that has ended changes nothing and is no error, since reports may
 // overtake each other.
 func Accept(stored Stored, r jobspec.Run) Verdict {
+	state := model.RunState(r.State)
 	switch stored.State {
-	case "queued":
+	case model.RunQueued:
 		return Recorded
-	case "running":
-		if r.State == "running" {
+	case model.RunRunning:
+		if state == model.RunRunning {
 			return Replayed
 		}
 		return Recorded
 	}
-	if r.State == "running" || (r.State == stored.State && r.ExitCode == stored.ExitCode && r.Error == stored.Error) {
+	if state == model.RunRunning || (state == stored.State && r.ExitCode == stored.ExitCode && r.Error == stored.Error) {
 		return Replayed
 	}
 	return Finished
@@ -41,7 +46,4 @@ func Accept(stored Stored, r jobspec.Run) Verdict {
 
 // HasLog reports whether a log is kept of a run that is reported so. One that
 // never began has nothing to say, unless it said something already.
-func HasLog(state string, open bool) bool { return state != "missed" || open }
-
-// Ended reports whether a run in this state is over.
-func Ended(state string) bool { return state != "queued" && state != "running" }
+func HasLog(state model.RunState, open bool) bool { return state != model.RunMissed || open }

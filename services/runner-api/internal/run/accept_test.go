@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/runner-api/internal/run"
 )
 
@@ -38,7 +39,7 @@ func TestAccept(t *testing.T) {
 func TestHasLog(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		state string
+		state model.RunState
 		open  bool
 		want  bool
 	}{

@@ -4,6 +4,7 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // Why sessions were closed and attempts ended, in rows.
@@ -22,9 +23,9 @@ func (s *Session) Principal() auth.Principal {
 // Check says whether the session is still the one that counts, from the row of
 // its runner: state, epoch and public key. Inside a transaction, read that row with
 // its lock.
-func (s *Session) Check(state string, epoch int64, key *string) error {
+func (s *Session) Check(state model.RunnerState, epoch int64, key *string) error {
 	switch {
-	case state != "active":
+	case state != model.RunnerActive:
 		return ErrRevoked()
 	case epoch == s.Epoch:
 		return nil
@@ -41,7 +42,7 @@ func ErrRevoked() error {
 
 // ErrVoid is the answer to a replaced machine.
 func ErrVoid() error {
-	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine took the place of this one"),
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine has replaced this one"),
 		fault.Code("session_void"), fault.Remedy("stop everything that is running"))
 }
 

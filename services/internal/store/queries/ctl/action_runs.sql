@@ -8,7 +8,7 @@ VALUES (sqlc.arg(id), berth.current_org(), sqlc.arg(install_id), sqlc.arg(action
 
 -- name: SettleActionRun :exec
 -- What came of a run that was a job.
-UPDATE action_runs SET state = sqlc.arg(state)::text, exit_code = sqlc.narg(exit_code), error = sqlc.narg(error),
+UPDATE action_runs SET state = sqlc.arg(state), exit_code = sqlc.narg(exit_code), error = sqlc.narg(error),
     outputs = sqlc.arg(outputs), stream_id = sqlc.narg(stream_id), started_at = coalesce(sqlc.narg(started_at), started_at),
     finished_at = coalesce(sqlc.narg(finished_at), now()), reported_at = now()
 WHERE id = sqlc.arg(id) AND state IN ('queued', 'running');

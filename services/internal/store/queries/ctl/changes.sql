@@ -27,8 +27,8 @@ UPDATE changes SET state = 'proposed', effect = sqlc.arg(effect), effect_digest 
 WHERE id = sqlc.arg(id);
 
 -- name: EndPlannedChange :exec
--- A plan that is not going to be done: empty (no_change), or only shown
--- (superseded).
+-- A plan that is not going to be done: empty (no_change), only shown (planned),
+-- or given up (withdrawn).
 UPDATE changes SET state = sqlc.arg(state), effect = sqlc.narg(effect), effect_digest = sqlc.narg(effect_digest),
     plan = sqlc.narg(plan), error = sqlc.narg(error), finished_at = now(),
     wait_reason = NULL, wait_on = NULL, wait_deadline = NULL

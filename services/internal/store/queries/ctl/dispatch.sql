@@ -20,7 +20,7 @@ FROM runner_jobs WHERE workflow_id = sqlc.arg(workflow_id) ORDER BY queued_at, i
 
 -- name: JobsOfChange :many
 SELECT j.id, j.operation, j.state, j.attempt, j.queued_at, j.leased_at, j.finished_at, coalesce(j.error, '')::text AS error,
-       coalesce(l.stream_id, '')::text AS stream_id
+       coalesce(l.stream_id, '')::text AS stream_id, coalesce(j.action_run_id, '')::text AS action_run_id
 FROM runner_jobs j LEFT JOIN leases l ON l.job_id = j.id AND l.attempt = j.attempt
 WHERE j.change_id = sqlc.arg(change_id) ORDER BY j.queued_at, j.id;
 
@@ -75,12 +75,12 @@ WHERE id = sqlc.arg(id);
 
 -- name: SetResourceHealth :exec
 -- The health of an install's live resources, but for those that a probe looks at.
-UPDATE resources SET health = sqlc.arg(health)::text, health_since = now(), version = version + 1, updated_at = now()
+UPDATE resources SET health = sqlc.arg(health), health_since = now(), version = version + 1, updated_at = now()
 WHERE install_id = sqlc.arg(install_id) AND kind <> 'stack' AND state = 'live' AND health <> sqlc.arg(health)::text
   AND NOT id = ANY(sqlc.arg(probed)::text[]);
 
 -- name: SetProbedHealth :exec
-UPDATE resources SET health = sqlc.arg(health)::text, health_since = now(), version = version + 1, updated_at = now()
+UPDATE resources SET health = sqlc.arg(health), health_since = now(), version = version + 1, updated_at = now()
 WHERE id = sqlc.arg(id) AND state = 'live' AND health <> sqlc.arg(health)::text;
 
 -- name: MoveInstall :exec

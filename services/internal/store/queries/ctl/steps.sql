@@ -14,7 +14,7 @@ SELECT * FROM steps WHERE id = sqlc.arg(id);
 -- name: SetStepState :exec
 -- The row's state, and what it waits for (all of reason, on and deadline, or none).
 UPDATE steps SET
-    state = sqlc.arg(state)::text,
+    state = sqlc.arg(state),
     wait_reason = sqlc.narg(wait_reason), wait_on = sqlc.narg(wait_on), wait_deadline = sqlc.narg(wait_deadline),
     error = sqlc.narg(error), remedy = sqlc.narg(remedy),
     started_at = CASE WHEN sqlc.arg(state)::text IN ('pending', 'cancelled') THEN started_at ELSE coalesce(started_at, now()) END,

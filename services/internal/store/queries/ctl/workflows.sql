@@ -20,7 +20,7 @@ RETURNING *;
 -- name: SetWorkflowState :exec
 -- The row's state and what it waits for (all three wait columns or none).
 UPDATE workflows SET
-    state = sqlc.arg(state)::text,
+    state = sqlc.arg(state),
     wait_reason = sqlc.narg(wait_reason), wait_on = sqlc.narg(wait_on), wait_deadline = sqlc.narg(wait_deadline),
     error = sqlc.narg(error),
     started_at = coalesce(started_at, now()),

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/users"
+)
+
+// Complete fills what is not set from DIR/config.json and the defaults, and
+// reports everything that is wrong.
+func (c Config) Complete() (Config, error) {
+	if c.Data == "" {
+		return c, errors.New("no data directory: use --data or BERTH_RUNNER_DATA")
+	}
+	dir, err := datadir.At(c.Data)
+	if err != nil {
+		return c, err
+	}
+	var file fileConfig
+	if _, err := datadir.ReadJSON(dir.Config(), &file); err != nil {
+		return c, err
+	}
+	c = c.or(file)
+	c.Engines = first(c.Engines, c.enginesDefault())
+	useless := c.checkPIDs()
+	c = c.withDefaults()
+	paths := c.findFiles()
+	return c, errors.Join(useless, paths, c.check(), c.checkEngines())
+}
+
+// or is c, with what it does not say taken from the file.
+func (c Config) or(file fileConfig) Config {
+	c.Slots = first(c.Slots, file.Slots)
+	c.Engine = first(c.Engine, file.Engine)
+	c.Terraform = first(c.Terraform, file.Terraform)
+	c.EngineUIDs = first(c.EngineUIDs, file.EngineUIDs)
+	c.EngineUID = first(c.EngineUID, file.EngineUID)
+	c.Grace = first(c.Grace, time.Duration(file.GraceSeconds)*time.Second)
+	c.EngineMemory = first(c.EngineMemory, file.EngineMemory)
+	c.EnginePIDs = first(c.EnginePIDs, file.EnginePIDs)
+	c.EngineSees = first(c.EngineSees, file.EngineSees)
+	c.EngineLimits = first(c.EngineLimits, file.EngineLimits)
+	c.EngineCPU = first(c.EngineCPU, file.EngineCPU)
+	c.MinFree = first(c.MinFree, file.MinFree)
+	c.Engines = first(c.Engines, file.Engines)
+	c.CAFile = first(c.CAFile, file.CAFile)
+	c.Kubeconfig = first(c.Kubeconfig, file.Kubeconfig)
+	c.RegistryAddress = first(c.RegistryAddress, file.RegistryAddress)
+	return c
+}
+
+func (c Config) enginesDefault() string {
+	if c.Pod != nil {
+		return EnginesJobs
+	}
+	return EnginesProcess
+}
+
+// withDefaults is c, with the defaults of what neither it nor the file says.
+func (c Config) withDefaults() Config {
+	if c.EngineLimits == "" && (c.EngineMemory != 0 || c.EnginePIDs != 0) {
+		c.EngineLimits = LimitsRequired
+	}
+	c.EngineLimits = first(c.EngineLimits, LimitsAuto)
+	c.Slots = first(c.Slots, 4)
+	c.EngineUIDs = first(c.EngineUIDs, users.DefaultRange)
+	c.Grace = first(c.Grace, 30*time.Second)
+	c.EngineMemory, c.EnginePIDs = first(c.EngineMemory, 4<<30), first(c.EnginePIDs, 4096)
+	c.SearchPath = first(c.SearchPath, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// findFiles finds the executables that are not named, and makes the paths of all
+// files absolute.
+func (c *Config) findFiles() error {
+	if c.Engine == "" {
+		c.Engine = find("berth-engine", filepath.Dir(c.Executable), c.Libexec)
+	}
+	if c.Terraform == "" {
+		c.Terraform = find("terraform", filepath.Dir(c.Executable))
+	}
+	errs := []error{executable("engine", &c.Engine), executable("terraform", &c.Terraform)}
+	if c.Engine == "" {
+		errs = append(errs, errors.New("no engine: berth-engine is neither next to the runner nor in BERTH_LIBEXEC; use --engine"))
+	}
+	if c.Kubeconfig != "" { // it may come later: only jobs that need it wait for it
+		var err error
+		c.Kubeconfig, err = filepath.Abs(c.Kubeconfig)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// executable makes the path of an executable absolute; "" stays.
+func executable(name string, path *string) error {
+	if *path == "" {
+		return nil
+	}
+	var err error
+	if *path, err = filepath.Abs(*path); err != nil {
+		return err
+	}
+	if info, err := os.Stat(*path); err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s: %s is not an executable", name, *path)
+	}
+	return nil
+}
+
+// check says which values are impossible.
+func (c Config) check() error {
+	var errs []error
+	if host, port, err := net.SplitHostPort(c.RegistryAddress); c.RegistryAddress != "" && (err != nil || host == "" || port == "") {
+		errs = append(errs, fmt.Errorf("registry_address is %q, not HOST:PORT", c.RegistryAddress))
+	}
+	if c.Slots < 1 || c.Slots > 256 {
+		errs = append(errs, fmt.Errorf("slots is %d, not within 1 and 256", c.Slots))
+	}
+	if c.MinFree < 0 {
+		errs = append(errs, fmt.Errorf("min_free_bytes is %d", c.MinFree))
+	}
+	if c.EngineUID < 0 {
+		errs = append(errs, fmt.Errorf("engine_uid is %d", c.EngineUID))
+	}
+	if _, err := users.ParseRange(c.EngineUIDs); err != nil {
+		errs = append(errs, fmt.Errorf("engine_uids: %w", err))
+	}
+	if l := c.EngineLimits; l != LimitsAuto && l != LimitsRequired && l != LimitsOff {
+		errs = append(errs, fmt.Errorf("engine_limits is %q, not %s, %s or %s", l, LimitsAuto, LimitsRequired, LimitsOff))
+	}
+	return errors.Join(errs...)
+}
+
+// checkPIDs refuses a limit that has no effect. It is asked before the default is
+// filled in.
+func (c Config) checkPIDs() error {
+	if c.Engines == EnginesJobs && c.EnginePIDs != 0 {
+		return errors.New("engine_pids has no effect on engines as Jobs: leave it out, and limit processes per pod with the kubelet's podPidsLimit")
+	}
+	return nil
+}
+
+// checkEngines says what is missing where engines are to run.
+func (c Config) checkEngines() error {
+	switch {
+	case c.Engines == EnginesProcess:
+		return nil
+	case c.Engines != EnginesJobs:
+		return fmt.Errorf("engines is %q, not %s or %s", c.Engines, EnginesProcess, EnginesJobs)
+	case c.Pod == nil:
+		return fmt.Errorf("engines is %s, which needs a runner in the cluster: use `berth-runner manifest --engines %s`, or leave it out elsewhere", EnginesJobs, EnginesJobs)
+	case c.EngineUID == 0:
+		return fmt.Errorf("engines is %s, which needs a user for them that is not root: use --engine-uid", EnginesJobs)
+	}
+	return nil
+}
+
+// find returns the file of this name in the first of the folders that has it.
+func find(name string, dirs ...string) string {
+	for _, dir := range dirs {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); dir != "" && err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// first returns the first value that is not zero.
+func first[T comparable](values ...T) T {
+	var zero T
+	for _, v := range values {
+		if v != zero {
+			return v
+		}
+	}
+	return zero
+}

@@ -1,0 +1,16 @@
+package model
+
+// BuildState is the state of a build.
+type BuildState string
+
+// The states of a build.
+const (
+	BuildQueued    BuildState = "queued"
+	BuildRunning   BuildState = "running"
+	BuildSucceeded BuildState = "succeeded" // its artifact is in the registry
+	BuildFailed    BuildState = "failed"
+	BuildCancelled BuildState = "cancelled"
+)
+
+// Ended says whether nobody will work on the build any more.
+func (s BuildState) Ended() bool { return s != BuildQueued && s != BuildRunning }

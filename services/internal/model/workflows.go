@@ -1,0 +1,76 @@
+package model
+
+// WorkflowState is the state of a workflow.
+type WorkflowState string
+
+// The states of a workflow.
+const (
+	WorkflowQueued    WorkflowState = "queued"
+	WorkflowRunning   WorkflowState = "running"
+	WorkflowWaiting   WorkflowState = "waiting" // for what its first waiting step waits for
+	WorkflowSucceeded WorkflowState = "succeeded"
+	WorkflowFailed    WorkflowState = "failed" // a retry of a step reopens it
+	WorkflowCancelled WorkflowState = "cancelled"
+)
+
+// Finished says whether the workflow is over; a failed one goes on when a step of
+// it is retried.
+func (s WorkflowState) Finished() bool {
+	return s == WorkflowSucceeded || s == WorkflowFailed || s == WorkflowCancelled
+}
+
+// StepState is the state of a step of a workflow.
+type StepState string
+
+// The states of a step. A pending step of a failed workflow was not attempted.
+const (
+	StepPending   StepState = "pending"
+	StepRunning   StepState = "running"
+	StepWaiting   StepState = "waiting" // for its WaitReason
+	StepSucceeded StepState = "succeeded"
+	StepSkipped   StepState = "skipped" // there was nothing to do in it
+	StepFailed    StepState = "failed"
+	StepCancelled StepState = "cancelled"
+)
+
+// ChangeState is the state of a change.
+type ChangeState string
+
+// The states of a change.
+const (
+	ChangePreparing  ChangeState = "preparing"  // artifact synced, plan being made
+	ChangeProposed   ChangeState = "proposed"   // waits for a decision
+	ChangeApproved   ChangeState = "approved"   // waits for its turn
+	ChangeExecuting  ChangeState = "executing"  // holds the resource's lock
+	ChangeApplied    ChangeState = "applied"    // done
+	ChangeNoChange   ChangeState = "no_change"  // nothing to do
+	ChangePlanned    ChangeState = "planned"    // its workflow only shows plans
+	ChangeDenied     ChangeState = "denied"     // decided against
+	ChangeSuperseded ChangeState = "superseded" // a newer change took its place
+	ChangeWithdrawn  ChangeState = "withdrawn"  // its workflow was cancelled, or cannot go on with it
+	ChangeStale      ChangeState = "stale"      // the live state moved after the plan
+	ChangeRefused    ChangeState = "refused"    // the runner would not do it
+	ChangeFailed     ChangeState = "failed"     // tried and failed
+	ChangeUncertain  ChangeState = "uncertain"  // an effect may have happened
+)
+
+// Open says whether the change may still be decided on or applied.
+func (s ChangeState) Open() bool {
+	switch s {
+	case ChangePreparing, ChangeProposed, ChangeApproved, ChangeExecuting:
+		return true
+	}
+	return false
+}
+
+// WaitReason says why a step, and with it its workflow, waits.
+type WaitReason string
+
+// The reasons to wait.
+const (
+	WaitStack    WaitReason = "stack"    // the customer applies the stack
+	WaitRunner   WaitReason = "runner"   // a machine enrols
+	WaitDecision WaitReason = "decision" // a person answers a proposal
+	WaitLock     WaitReason = "lock"     // another change holds the resource
+	WaitRelease  WaitReason = "release"  // what was approved waits for the release to be accepted
+)
