@@ -11,6 +11,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+# All of it, as its folders are in /tmp.
+if [ -z "${BERTH_IN_MEMORY:-}" ]; then
+  BERTH_IN_MEMORY=1 exec dev/scripts/in-memory.sh "$PWD/dev/scripts/test-as-user.sh" "$@"
+fi
+
 readonly workspace='./pkg/... ./services/... ./runner/... ./cli/...'
 export BERTH_USER_ID=${BERTH_USER_ID:-61998}
 

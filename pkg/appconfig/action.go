@@ -47,7 +47,7 @@ type Action struct {
 	Image string `toml:"image" json:"image,omitempty" template:"true"`
 	// Labels.
 	Labels map[string]string `toml:"labels" alias:"label" json:"labels,omitempty"`
-	// What is asked for when it is run.
+	// Values to ask for when it runs.
 	Inputs []ActionInput `toml:"inputs" json:"inputs,omitempty"`
 	// What starts it.
 	Triggers []Trigger `toml:"triggers" json:"triggers,omitempty"`

@@ -133,11 +133,12 @@ func TestTriggerAliases(t *testing.T) {
 	app := appconfigtest.Load(t, appconfigtest.Folder(map[string]string{
 		"components/a.toml": appconfigtest.Module("a"),
 		"actions/x.toml": "name = \"x\"\n[[triggers]]\ntype = \"cron\"\nschedule = \"*/5 * * * *\"\n" +
-			"[[triggers]]\ntype = \"post-component-deploy\"\ncomponent_name = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
+			"[[triggers]]\ntype = \"post-component-deploy\"\ncomponent_name = \"a\"\n[[triggers]]\ntype = \"pre-component-deploy\"\ncomponent_name = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 	}))
 	want := []appconfig.Trigger{
 		{Type: appconfig.TriggerCron, CronSchedule: "*/5 * * * *"},
 		{Type: "post-deploy-component", ComponentName: "a"},
+		{Type: "pre-deploy-component", ComponentName: "a"},
 	}
 	if diff := cmp.Diff(want, app.Action("x").Triggers); diff != "" {
 		t.Errorf("triggers (-want +got):\n%s", diff)

@@ -15,6 +15,13 @@ import (
 // The functions here turn one document of a kind, or one table of a whole
 // config in a single file, into its block.
 
+// read fills a block from a table and checks it on its own.
+func read[B interface{ check(*checker) }](l *loader, at place.Place, values map[string]any, block B) B {
+	l.Table(at, values, block)
+	block.check(&l.rules)
+	return block
+}
+
 func (l *loader) metadata(at place.Place, values map[string]any) {
 	managed := l.app.Metadata.CustomerManaged
 	l.app.Metadata = Metadata{At: at}
@@ -30,10 +37,7 @@ func (l *loader) metadata(at place.Place, values map[string]any) {
 }
 
 func (l *loader) sandbox(at place.Place, values map[string]any) {
-	s := &Sandbox{At: at}
-	l.app.Sandbox = s
-	l.Table(at, values, s)
-	s.check(&l.rules)
+	l.app.Sandbox = read(l, at, values, &Sandbox{At: at})
 }
 
 func (l *loader) runner(at place.Place, values map[string]any) {
@@ -42,24 +46,19 @@ func (l *loader) runner(at place.Place, values map[string]any) {
 }
 
 func (l *loader) stack(at place.Place, values map[string]any) {
-	l.app.Stack = &Stack{At: at}
-	l.Table(at, values, l.app.Stack)
-	l.app.Stack.check(&l.rules)
+	l.app.Stack = read(l, at, values, &Stack{At: at})
 }
 
 // inputs reads inputs.toml (groups and inputs together) or one input per file
 // below inputs/<group>/.
 func (l *loader) inputs(at place.Place, values map[string]any) {
 	if strings.Contains(at.File, "/") {
-		in := Input{At: at}
 		if _, ok := values["group"]; !ok {
 			if parts := strings.Split(at.File, "/"); len(parts) > 2 {
 				values["group"] = parts[1]
 			}
 		}
-		l.Table(at, values, &in)
-		in.check(&l.rules)
-		l.app.Inputs = append(l.app.Inputs, in)
+		l.app.Inputs = append(l.app.Inputs, *read(l, at, values, &Input{At: at}))
 		return
 	}
 	var file InputsFile
@@ -85,10 +84,7 @@ func (l *loader) inputGroup(at place.Place, values map[string]any) {
 // an array of them.
 func (l *loader) secrets(at place.Place, values map[string]any) {
 	if _, many := values["secret"]; !many && strings.Contains(at.File, "/") {
-		s := Secret{At: at}
-		l.Table(at, values, &s)
-		s.check(&l.rules)
-		l.app.Secrets = append(l.app.Secrets, s)
+		l.app.Secrets = append(l.app.Secrets, *read(l, at, values, &Secret{At: at}))
 		return
 	}
 	var file SecretsFile
@@ -303,46 +299,31 @@ func (l *loader) keepComponent(c Component) {
 }
 
 func (l *loader) action(at place.Place, values map[string]any) {
-	a := Action{At: at, EnableKubeConfig: true}
-	l.Table(at, values, &a)
-	a.check(&l.rules)
+	a := read(l, at, values, &Action{At: at, EnableKubeConfig: true})
 	if a.Name == "" {
 		l.app.unreadable["actions"] = true
 	}
-	l.app.Actions = append(l.app.Actions, a)
+	l.app.Actions = append(l.app.Actions, *a)
 }
 
 func (l *loader) runbook(at place.Place, values map[string]any) {
-	r := Runbook{At: at}
-	l.Table(at, values, &r)
-	r.check(&l.rules)
-	l.app.Runbooks = append(l.app.Runbooks, r)
+	l.app.Runbooks = append(l.app.Runbooks, *read(l, at, values, &Runbook{At: at}))
 }
 
 func (l *loader) install(at place.Place, values map[string]any) {
-	in := InstallConfig{At: at}
-	l.Table(at, values, &in)
-	in.check(&l.rules)
-	l.app.Installs = append(l.app.Installs, in)
+	l.app.Installs = append(l.app.Installs, *read(l, at, values, &InstallConfig{At: at}))
 }
 
 func (l *loader) installsRepo(at place.Place, values map[string]any) {
-	l.app.InstallsRepo = &InstallsRepo{At: at}
-	l.Table(at, values, l.app.InstallsRepo)
-	l.app.InstallsRepo.check(&l.rules)
+	l.app.InstallsRepo = read(l, at, values, &InstallsRepo{At: at})
 }
 
 func (l *loader) branch(at place.Place, values map[string]any) {
-	b := Branch{At: at}
-	l.Table(at, values, &b)
-	b.check(&l.rules)
-	l.app.Branches = append(l.app.Branches, b)
+	l.app.Branches = append(l.app.Branches, *read(l, at, values, &Branch{At: at}))
 }
 
 func (l *loader) operationRoles(at place.Place, values map[string]any) {
-	l.app.OperationRoles = &OperationRoles{At: at}
-	l.Table(at, values, l.app.OperationRoles)
-	l.app.OperationRoles.check(&l.rules)
+	l.app.OperationRoles = read(l, at, values, &OperationRoles{At: at})
 }
 
 func (l *loader) kubernetesContexts(at place.Place, values map[string]any) {

@@ -32,7 +32,7 @@ type Branch struct {
 type InstallGroup struct {
 	// Unique in the branch.
 	Name string `toml:"name" json:"name" rule:"required"`
-	// When its turn is; each number once.
+	// Its position in the order; each number once.
 	Order int `toml:"order" json:"order" default:"0"`
 	// Installs with all of these labels.
 	LabelSelector map[string]string `toml:"label_selector" json:"label_selector,omitempty"`
@@ -45,7 +45,7 @@ type InstallGroup struct {
 }
 
 func (b *Branch) check(c *checker) {
-	c.oneSource(b.At, b.SourceFile, sourcesGiven(b.PublicRepo, b.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
+	c.oneSource(b.At, b.SourceFile, sources{public: b.PublicRepo, connected: b.ConnectedRepo}.given(), "[public_repo] or [connected_repo]")
 	if b.InstallsPublicRepo != nil && b.InstallsConnectedRepo != nil {
 		c.Add(place.Error, place.CodeExclusive, b.At.Below("installs_connected_repo"), "only one of installs_public_repo and installs_connected_repo is possible")
 	}

@@ -141,13 +141,13 @@ func (c *checker) operations(block place.Place, roles []OperationRole, allowed .
 // source checks that exactly one source is given, and that a local one stays
 // inside the app folder. A block that merges in a file that is not here yet may
 // get its source from there.
-func (c *checker) source(block place.Place, merged string, public, connected *Repo, ext *BlockExtension) {
-	if ext != nil && ext.LocalSource != "" {
-		if err := folder.Inside(ext.LocalSource); err != nil {
-			c.Add(place.Error, place.CodeOutsideOfApp, block.Below("berth.local_source"), "local_source %q %v", ext.LocalSource, err)
+func (c *checker) source(block place.Place, merged string, from sources) {
+	if from.local != "" {
+		if err := folder.Inside(from.local); err != nil {
+			c.Add(place.Error, place.CodeOutsideOfApp, block.Below("berth.local_source"), "local_source %q %v", from.local, err)
 		}
 	}
-	c.oneSource(block, merged, sourcesGiven(public, connected, ext), "[public_repo], [connected_repo] or local_source in [berth]")
+	c.oneSource(block, merged, from.given(), "[public_repo], [connected_repo] or local_source in [berth]")
 }
 
 func (c *checker) oneSource(block place.Place, merged string, given []string, possible string) {
@@ -159,16 +159,33 @@ func (c *checker) oneSource(block place.Place, merged string, given []string, po
 	}
 }
 
-// sourcesGiven lists the keys that name a source.
-func sourcesGiven(public, connected *Repo, ext *BlockExtension) []string {
+// sources are the ways to name a source, of which a block uses one.
+type sources struct {
+	public, connected *Repo
+	local             string // [berth] local_source
+}
+
+func (c *Component) sources() sources { return sourcesOf(c.PublicRepo, c.ConnectedRepo, c.Berth) }
+func (s *Sandbox) sources() sources   { return sourcesOf(s.PublicRepo, s.ConnectedRepo, s.Berth) }
+
+func sourcesOf(public, connected *Repo, ext *BlockExtension) sources {
+	s := sources{public: public, connected: connected}
+	if ext != nil {
+		s.local = ext.LocalSource
+	}
+	return s
+}
+
+// given lists the keys that name a source.
+func (s sources) given() []string {
 	var given []string
-	if public != nil {
+	if s.public != nil {
 		given = append(given, "public_repo")
 	}
-	if connected != nil {
+	if s.connected != nil {
 		given = append(given, "connected_repo")
 	}
-	if ext != nil && ext.LocalSource != "" {
+	if s.local != "" {
 		given = append(given, "berth.local_source")
 	}
 	return given

@@ -111,27 +111,27 @@ type Component struct {
 	Name string `toml:"name" json:"name" digest:"deploy" rule:"required"`
 	// Another name for it in templates.
 	VarName string `toml:"var_name" json:"var_name,omitempty" digest:"deploy"`
-	// Components to deploy before; those that templates read are found.
+	// Components to deploy first, in addition to those that templates read.
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty" digest:"deploy"`
 	// Labels.
 	Labels map[string]string `toml:"labels" json:"labels,omitempty" digest:"deploy"`
 	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	// How often it is planned and applied again after a failure.
+	// How many times it is planned and applied again after a failure.
 	MaxAutoRetries int `toml:"max_auto_retries" json:"max_auto_retries,omitempty" digest:"deploy" default:"0"`
 	// How long one deploy may take.
 	DeployTimeout place.Duration `toml:"deploy_timeout" alias:"timeout" json:"deploy_timeout,omitzero" digest:"deploy"`
 	// How long one build may take.
 	BuildTimeout place.Duration `toml:"build_timeout" json:"build_timeout,omitzero" digest:"deploy"`
-	// Skips the apply when the plan is empty.
+	// Skips the apply when the plan is empty. Berth always does, whatever it says.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
 	// Lets each install switch it off.
 	Toggleable bool `toml:"toggleable" json:"toggleable,omitempty" digest:"deploy" default:"false"`
-	// Whether installs that say nothing get it; only of a toggleable one.
+	// Whether installs get it by default; only for a toggleable component.
 	DefaultEnabled *bool `toml:"default_enabled" json:"default_enabled,omitempty" digest:"deploy" default:"true"`
 	// The cluster that it is deployed to, of kubernetes_contexts.toml; "sandbox" is the sandbox's own. It comes after the component that makes that cluster.
 	KubernetesContext string `toml:"kubernetes_context" json:"kubernetes_context,omitempty" digest:"deploy" default:"sandbox"`
-	// How its health is known.
+	// How its health is checked.
 	Health *ComponentHealth `toml:"health" json:"health,omitempty" digest:"deploy"`
 	// An older place for `health`, below the component's own name.
 	Overrides map[string]ComponentOverride `toml:"components" json:"-" digest:"-"`
@@ -241,13 +241,13 @@ func (c *Component) check(ch *checker) {
 	case c.DockerBuild != nil:
 		c.DockerBuild.check(ch, c)
 	case c.Pulumi != nil:
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	}
 }
 
 // ComponentHealth is the health table of a component.
 type ComponentHealth struct {
-	// Questions that are asked of the deployed component: tables of free keys, such as type and target.
+	// Probes of the deployed component: tables of free keys, such as type and target.
 	Probes []map[string]string `toml:"probes" json:"probes,omitempty" template:"true"`
 	// Fails a deploy after which the component is not healthy.
 	BlockDeploy bool `toml:"block_deploy" json:"block_deploy,omitempty" default:"false"`
@@ -259,7 +259,7 @@ type ComponentHealth struct {
 
 // ComponentOverride is the older place of a component's health.
 type ComponentOverride struct {
-	// How its health is known.
+	// How its health is checked.
 	Health *ComponentHealth `toml:"health" json:"health,omitempty"`
 }
 

@@ -30,7 +30,7 @@ type DockerBuild struct {
 var platformFormat = regexp.MustCompile(`^[a-z0-9]+/[a-z0-9_]+(/[a-z0-9]+)?$`)
 
 func (d *DockerBuild) check(ch *checker, c *Component) {
-	ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+	ch.source(c.At, c.SourceFile, c.sources())
 	for key, dir := range map[string]string{"dockerfile": d.Dockerfile, "context": d.Context} {
 		if dir == "" {
 			continue

@@ -20,11 +20,11 @@ type EventTrigger struct {
 
 	// Unique in the app.
 	Name string `toml:"name" json:"name" rule:"required"`
-	// Who sends the event.
+	// The sender of the event.
 	EventSource string `toml:"event_source" json:"event_source" rule:"required"`
 	// The types of event that count; all by default.
 	EventTypes []string `toml:"event_types" json:"event_types,omitempty"`
-	// What must hold of the event; all of them.
+	// Conditions on the event; all must hold.
 	Filters []EventFilter `toml:"filters" json:"filters,omitempty"`
 	// What is started.
 	Target *EventTarget `toml:"target" json:"target,omitempty" rule:"required"`
@@ -34,9 +34,9 @@ type EventTrigger struct {
 type EventFilter struct {
 	// How they are compared.
 	Op string `toml:"op" json:"op" rule:"required" enum:"eq"`
-	// Where the value stands in the event: a JSON Pointer, such as "/repository/name".
+	// Where the value is in the event: a JSON Pointer, such as "/repository/name".
 	Path string `toml:"path" json:"path" rule:"required"`
-	// What it must be, as a string; by default that it is there at all.
+	// The value to match, as a string; by default any value matches.
 	Value *string `toml:"value" json:"value,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type HealthCheck struct {
 	HealthyAfter int `toml:"healthy_after" json:"healthy_after" default:"2"`
 	// The action to run when it becomes unhealthy.
 	Remediation string `toml:"remediation" json:"remediation,omitempty"`
-	// How often in a row that is tried.
+	// How many times in a row it runs.
 	RemediationAttempts int `toml:"remediation_attempts" json:"remediation_attempts,omitempty" default:"3"`
 	// How long to wait between two attempts.
 	RemediationCooldown place.Duration `toml:"remediation_cooldown" json:"remediation_cooldown,omitzero" default:"10m"`

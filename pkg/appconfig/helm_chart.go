@@ -12,7 +12,7 @@ import (
 type HelmChart struct {
 	// The name of the chart, and of the Helm release: at most 53 characters.
 	ChartName string `toml:"chart_name" json:"chart_name" digest:"deploy" rule:"required"`
-	// Where the release goes; by default a namespace called as the install's id.
+	// Where the release goes; by default a namespace named after the install's id.
 	Namespace string `toml:"namespace" json:"namespace,omitempty" digest:"deploy" template:"true"`
 	// Makes the namespace when it is not there.
 	CreateNamespace *bool `toml:"create_namespace" json:"create_namespace,omitempty" digest:"deploy" default:"true"`
@@ -63,9 +63,9 @@ const maxReleaseName = 53
 
 func (h *HelmChart) check(ch *checker, c *Component) {
 	if h.HelmRepo == nil {
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	} else {
-		ch.oneSource(c.At, c.SourceFile, append(sourcesGiven(c.PublicRepo, c.ConnectedRepo, c.Berth), "helm_repo"), "")
+		ch.oneSource(c.At, c.SourceFile, append(c.sources().given(), "helm_repo"), "")
 	}
 	for path := range h.Values {
 		if problem := setPathProblem(path); problem != "" {

@@ -59,11 +59,11 @@ type Input struct {
 	Group string `toml:"group" json:"group" rule:"required"`
 	// The type of its value. Lists and JSON may also be written as YAML or HCL.
 	Type InputType `toml:"type" json:"type" enum:"string,number,list,json,bool" default:"string"`
-	// The value of installs that say nothing, kept as a string. The empty string is a default too.
+	// The value for installs that set none, kept as a string. The empty string is a default too.
 	Default *string `toml:"default" json:"default,omitempty"`
 	// Asks for a value when there is no default.
 	Required bool `toml:"required" json:"required,omitempty" default:"false"`
-	// Seals the value, and shows it to nobody.
+	// Seals the value and never shows it.
 	Sensitive bool `toml:"sensitive" json:"sensitive,omitempty" default:"false"`
 	// Hides it from the customer's pages.
 	Internal bool `toml:"internal" json:"internal,omitempty" default:"false"`

@@ -13,11 +13,11 @@ type InstallConfig struct {
 	Name string `toml:"name" json:"name" rule:"required"`
 	// Who approves its plans: "prompt" asks, "approve-all" (also written "auto") does not.
 	ApprovalOption string `toml:"approval_option" json:"approval_option,omitempty" enum:"prompt,approve-all,auto" default:"prompt"`
-	// Where in AWS it stands.
+	// Its place in AWS.
 	AWSAccount *AWSAccount `toml:"aws_account" json:"aws_account,omitempty"`
-	// Where in Azure it stands.
+	// Its place in Azure.
 	AzureAccount *AzureAccount `toml:"azure_account" json:"azure_account,omitempty"`
-	// Where in GCP it stands.
+	// Its place in GCP.
 	GCPAccount *GCPAccount `toml:"gcp_account" json:"gcp_account,omitempty"`
 	// Values of inputs: one table, or a list of tables of which later ones win.
 	Inputs []map[string]string `toml:"inputs" json:"inputs,omitempty"`
@@ -80,8 +80,8 @@ type StackOverrides struct {
 	CustomNestedStacks []NestedStack `toml:"custom_nested_stacks" json:"custom_nested_stacks,omitempty"`
 }
 
-// InstallsRepo is installs.toml: where files of installs stand instead of
-// installs/.
+// InstallsRepo is installs.toml: the repository that holds the install files
+// instead of installs/.
 type InstallsRepo struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 
@@ -110,5 +110,5 @@ func (in *InstallConfig) check(c *checker) {
 }
 
 func (r *InstallsRepo) check(c *checker) {
-	c.oneSource(r.At, "", sourcesGiven(r.PublicRepo, r.ConnectedRepo, nil), "[public_repo] or [connected_repo]")
+	c.oneSource(r.At, "", sources{public: r.PublicRepo, connected: r.ConnectedRepo}.given(), "[public_repo] or [connected_repo]")
 }

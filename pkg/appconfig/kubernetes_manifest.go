@@ -40,7 +40,7 @@ func (m *KubernetesManifest) check(ch *checker, c *Component) {
 	case m.Kustomize != nil && m.Manifest != nil:
 		ch.Add(place.Error, place.CodeExclusive, c.At.Below("kustomize"), "only one of manifest and kustomize is possible")
 	case m.Kustomize != nil:
-		ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+		ch.source(c.At, c.SourceFile, c.sources())
 	case m.Manifest == nil && c.SourceFile == "":
 		ch.Add(place.Error, place.CodeMissing, c.At, "manifest is missing")
 	}

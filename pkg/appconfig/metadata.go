@@ -36,7 +36,7 @@ type Metadata struct {
 type Onboarding struct {
 	// Shows the app in the gallery.
 	Enabled bool `toml:"enabled" json:"enabled,omitempty" default:"false"`
-	// The shelf that it stands on.
+	// The category that it is listed under.
 	Category string `toml:"category" json:"category,omitempty"`
 	// How hard it is to try.
 	Difficulty string `toml:"difficulty" json:"difficulty,omitempty"`

@@ -23,7 +23,7 @@ type Runbook struct {
 	Dependencies []string `toml:"dependencies" json:"dependencies,omitempty"`
 	// The role of steps that name none.
 	Role string `toml:"role" json:"role,omitempty" template:"true"`
-	// What is asked for when it is run.
+	// Values to ask for when it runs.
 	Inputs []RunbookInput `toml:"input" alias:"inputs" json:"input,omitempty"`
 	// What it runs.
 	Steps []RunbookStep `toml:"steps" json:"steps,omitempty" rule:"required"`

@@ -5,7 +5,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
 
-// Sandbox is sandbox.toml: the base infrastructure that components stand on.
+// Sandbox is sandbox.toml: the base infrastructure that components build on.
 //
 // The digest tag of each field says whether a change of it needs a new build or
 // only a new deploy; see [Component].
@@ -34,7 +34,7 @@ type Sandbox struct {
 	PulumiConfig map[string]string `toml:"pulumi_config" json:"pulumi_config,omitempty" digest:"deploy" template:"true"`
 	// When to look for drift with a plan that nobody applies; a cron of five fields, in UTC.
 	DriftSchedule string `toml:"drift_schedule" json:"drift_schedule,omitempty" digest:"deploy" template:"true"`
-	// Skips the apply when the plan is empty.
+	// Skips the apply when the plan is empty. Berth always does, whatever it says.
 	SkipNoops bool `toml:"skip_noops" json:"skip_noops,omitempty" digest:"deploy" default:"false"`
 	// Identities for "provision", "reprovision" and "deprovision".
 	OperationRoles []OperationRole `toml:"operation_roles" json:"operation_roles,omitempty" digest:"deploy"`
@@ -81,7 +81,7 @@ func (s *Sandbox) check(c *checker) {
 	if s.Type == SandboxTypeTerraform && s.TerraformVersion == "" && s.SourceFile == "" {
 		c.Add(place.Error, place.CodeMissing, s.At, "terraform_version is missing")
 	}
-	c.source(s.At, s.SourceFile, s.PublicRepo, s.ConnectedRepo, s.Berth)
+	c.source(s.At, s.SourceFile, s.sources())
 	c.terraformVersion(s.At.Below("terraform_version"), s.TerraformVersion)
 	c.cron(s.At.Below("drift_schedule"), s.DriftSchedule)
 	c.operations(s.At, s.OperationRoles, "provision", "reprovision", "deprovision")

@@ -19,12 +19,12 @@ const (
 type Stack struct {
 	At place.Place `toml:"-" json:"at" digest:"-"`
 
-	// How a runner gets into the customer's place: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
+	// How the runner gets to the customer: "local" is a process on this machine and "kubernetes" a Deployment in a cluster, both Berth's own.
 	Type StackType `toml:"type" json:"type" rule:"required" enum:"local,kubernetes,aws-cloudformation,azure-bicep,gcp-terraform"`
-	// The stack's name in the customer's account.
-	Name string `toml:"name" json:"name" rule:"required" template:"true"`
-	// What the customer reads before it applies the stack.
-	Description string `toml:"description" json:"description" rule:"required" template:"true"`
+	// The stack's name in the customer's account; a stack in a cloud needs it.
+	Name string `toml:"name" json:"name" template:"true"`
+	// What the customer reads before applying the stack; a stack in a cloud needs it.
+	Description string `toml:"description" json:"description" template:"true"`
 	// The template of the network.
 	VPCNestedTemplateURL string `toml:"vpc_nested_template_url" json:"vpc_nested_template_url,omitempty" template:"true"`
 	// The template of the runner.
@@ -47,7 +47,19 @@ type NestedStack struct {
 	Parameters map[string]string `toml:"parameters" json:"parameters,omitempty" template:"true"`
 }
 
+// InCloud tells whether the customer applies the stack in a cloud account.
+func (s *Stack) InCloud() bool {
+	return s.Type != "" && s.Type != StackLocal && s.Type != StackKubernetes
+}
+
 func (s *Stack) check(c *checker) {
+	if s.InCloud() && s.SourceFile == "" {
+		for _, key := range []struct{ name, text string }{{"name", s.Name}, {"description", s.Description}} {
+			if key.text == "" {
+				c.Add(place.Error, place.CodeMissing, s.At, "%s is missing", key.name)
+			}
+		}
+	}
 	indexes := map[int]bool{}
 	for i, nested := range s.CustomNestedStacks {
 		at := s.At.Below("custom_nested_stacks").Item(i)

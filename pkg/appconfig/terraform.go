@@ -143,7 +143,8 @@ func (l *loader) varFile(at place.Place, text place.Text, declared *moduleVariab
 		given[a.Name] = true
 		if certain && whole && !declared.has(a.Name) && told < maxUndeclaredTold {
 			told++
-			l.undeclared(t.Diagnose(l.Origin, place.Warning, place.CodeUndeclared, a.Line, "%s", declared.lacks(a.Name)), a.Name, declared)
+			d := place.Diagnostic{Severity: place.Warning, Code: place.CodeUndeclared, Message: declared.lacks(a.Name)}
+			l.undeclared(t.AtLine(l.Origin, a.Line, d), a.Name, declared)
 		}
 	}
 	switch {

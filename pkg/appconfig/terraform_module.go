@@ -25,6 +25,6 @@ type VarFile struct {
 }
 
 func (m *TerraformModule) check(ch *checker, c *Component) {
-	ch.source(c.At, c.SourceFile, c.PublicRepo, c.ConnectedRepo, c.Berth)
+	ch.source(c.At, c.SourceFile, c.sources())
 	ch.terraformVersion(c.At.Below("terraform_version"), m.TerraformVersion)
 }

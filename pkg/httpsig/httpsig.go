@@ -63,23 +63,29 @@ var safeKeyID = regexp.MustCompile(`^[A-Za-z0-9_:.-]{1,128}$`)
 // signature is the only accepted form of Signature: 64 bytes in base64.
 var signature = regexp.MustCompile(`^` + label + `=:([A-Za-z0-9+/]{86}==):$`)
 
+// A Signer signs requests with a key that the other side knows by its id.
+type Signer struct {
+	KeyID string
+	Key   ed25519.PrivateKey
+}
+
 // Sign adds the headers Content-Digest, Signature-Input and Signature to req,
 // in the place of what was there. body is what will be sent, nil or empty for
 // none; req.Body itself is not touched. Sign again for each attempt: the nonce
 // is good for one.
-func Sign(req *http.Request, body []byte, key ed25519.PrivateKey, keyID string, now time.Time) error {
-	if len(key) != ed25519.PrivateKeySize {
+func (s Signer) Sign(req *http.Request, body []byte, now time.Time) error {
+	if len(s.Key) != ed25519.PrivateKeySize {
 		return errors.New("sign request: not an Ed25519 private key")
 	}
-	if !safeKeyID.MatchString(keyID) {
-		return fmt.Errorf("sign request: key id %.40q has unsafe characters", keyID)
+	if !safeKeyID.MatchString(s.KeyID) {
+		return fmt.Errorf("sign request: key id %.40q has unsafe characters", s.KeyID)
 	}
 	var nonce [16]byte
 	_, _ = rand.Read(nonce[:])
 	params := fmt.Sprintf(`%s;created=%d;nonce="%s";keyid="%s";alg="ed25519"`,
-		components, now.Unix(), hex.EncodeToString(nonce[:]), keyID)
+		components, now.Unix(), hex.EncodeToString(nonce[:]), s.KeyID)
 	digest := contentDigest(body)
-	sig := ed25519.Sign(key, base(req, digest, params))
+	sig := ed25519.Sign(s.Key, base(req, digest, params))
 	req.Header.Set(DigestHeader, digest)
 	req.Header.Set(InputHeader, label+"="+params)
 	req.Header.Set(SignatureHeader, label+"=:"+base64.StdEncoding.EncodeToString(sig)+":")
@@ -104,12 +110,19 @@ func Peek(req *http.Request) (Params, error) {
 	return Params{KeyID: m[3], Nonce: m[2], Created: time.Unix(seconds, 0).UTC()}, nil
 }
 
-// Verify checks that pub signed this method, path, query and body, and that
-// the signature was made within maxSkew of now, before or after. body is the
-// whole body as received. The caller then gives nonce and time to a
-// NonceCache, else the request may be sent again within that time.
-func Verify(req *http.Request, body []byte, pub ed25519.PublicKey, now time.Time, maxSkew time.Duration) (Params, error) {
-	params, err := VerifyHeader(req, pub, now, maxSkew)
+// A Verifier checks signatures by one key.
+type Verifier struct {
+	Key     ed25519.PublicKey
+	Now     time.Time
+	MaxSkew time.Duration // how far from Now a signature may be made, before or after
+}
+
+// Verify checks that the key signed this method, path, query and body, and that
+// the signature was made within MaxSkew of Now. body is the whole body as
+// received. The caller then gives nonce and time to a NonceCache, else the
+// request may be sent again within that time.
+func (v Verifier) Verify(req *http.Request, body []byte) (Params, error) {
+	params, err := v.VerifyHeader(req)
 	switch {
 	case err != nil && !errors.Is(err, ErrStale):
 		return Params{}, err
@@ -132,10 +145,10 @@ func CheckBody(req *http.Request, body []byte) error {
 	return nil
 }
 
-// VerifyHeader is Verify without the body: it checks that pub signed this
+// VerifyHeader is Verify without the body: it checks that the key signed this
 // method, path, query, and the digest of some body. With it a server knows who
 // asks before it reads; CheckBody must follow.
-func VerifyHeader(req *http.Request, pub ed25519.PublicKey, now time.Time, maxSkew time.Duration) (Params, error) {
+func (v Verifier) VerifyHeader(req *http.Request) (Params, error) {
 	params, err := Peek(req)
 	if err != nil {
 		return Params{}, err
@@ -157,10 +170,10 @@ func VerifyHeader(req *http.Request, pub ed25519.PublicKey, now time.Time, maxSk
 		return Params{}, err
 	}
 	signedParams := req.Header.Get(InputHeader)[len(label)+1:]
-	if len(pub) != ed25519.PublicKeySize || !ed25519.Verify(pub, base(req, sent, signedParams), sig) {
+	if len(v.Key) != ed25519.PublicKeySize || !ed25519.Verify(v.Key, base(req, sent, signedParams), sig) {
 		return Params{}, fmt.Errorf("%w: does not fit method, path, query and body", ErrRefused)
 	}
-	if age := now.Sub(params.Created); age > maxSkew || age < -maxSkew {
+	if age := v.Now.Sub(params.Created); age > v.MaxSkew || age < -v.MaxSkew {
 		return Params{}, ErrStale
 	}
 	return params, nil

@@ -33,7 +33,7 @@ func signed(t *testing.T, method, target string, body []byte) *http.Request {
 	t.Helper()
 	_, key := newKey(1)
 	req := httptest.NewRequest(method, target, bytes.NewReader(body))
-	if err := httpsig.Sign(req, body, key, "rnr_1", now); err != nil {
+	if err := (httpsig.Signer{KeyID: "rnr_1", Key: key}).Sign(req, body, now); err != nil {
 		t.Fatal(err)
 	}
 	return req
@@ -77,7 +77,7 @@ func TestVerifyOverRealHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
-			_, err = httpsig.Verify(r, body, pub, now, maxSkew)
+			_, err = (httpsig.Verifier{Key: pub, Now: now, MaxSkew: maxSkew}).Verify(r, body)
 		}
 		answers <- err
 	}))
@@ -97,7 +97,7 @@ func TestVerifyOverRealHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := httpsig.Sign(req, []byte(tt.body), key, "rnr_1", now); err != nil {
+		if err := (httpsig.Signer{KeyID: "rnr_1", Key: key}).Sign(req, []byte(tt.body), now); err != nil {
 			t.Fatal(err)
 		}
 		resp, err := server.Client().Do(req)
@@ -119,7 +119,7 @@ func TestVerifyReturnsParams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := httpsig.Verify(req, nil, pub, now.Add(maxSkew), maxSkew)
+	got, err := (httpsig.Verifier{Key: pub, Now: now.Add(maxSkew), MaxSkew: maxSkew}).Verify(req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAttacksAreRefused(t *testing.T) {
 			if tt.want != nil {
 				want = tt.want
 			}
-			if _, err := httpsig.Verify(req, sent, pub, at, maxSkew); !errors.Is(err, want) {
+			if _, err := (httpsig.Verifier{Key: pub, Now: at, MaxSkew: maxSkew}).Verify(req, sent); !errors.Is(err, want) {
 				t.Errorf("Verify: %v, want %v", err, want)
 			}
 		})
@@ -214,13 +214,13 @@ func TestAttacksAreRefused(t *testing.T) {
 	t.Run("key of another", func(t *testing.T) {
 		t.Parallel()
 		other, _ := newKey(2)
-		if _, err := httpsig.Verify(signed(t, "GET", "/", nil), nil, other, now, maxSkew); !errors.Is(err, httpsig.ErrRefused) {
+		if _, err := (httpsig.Verifier{Key: other, Now: now, MaxSkew: maxSkew}).Verify(signed(t, "GET", "/", nil), nil); !errors.Is(err, httpsig.ErrRefused) {
 			t.Errorf("Verify: %v, want ErrRefused", err)
 		}
 	})
 	t.Run("no key", func(t *testing.T) {
 		t.Parallel()
-		if _, err := httpsig.Verify(signed(t, "GET", "/", nil), nil, nil, now, maxSkew); !errors.Is(err, httpsig.ErrRefused) {
+		if _, err := (httpsig.Verifier{Key: nil, Now: now, MaxSkew: maxSkew}).Verify(signed(t, "GET", "/", nil), nil); !errors.Is(err, httpsig.ErrRefused) {
 			t.Errorf("Verify: %v, want ErrRefused", err)
 		}
 	})
@@ -230,7 +230,7 @@ func TestSignRefusesUnsafeKeyID(t *testing.T) {
 	t.Parallel()
 	_, key := newKey(1)
 	for _, id := range []string{"", `a";alg="none`, "a b", "a\nb"} {
-		if err := httpsig.Sign(httptest.NewRequest("GET", "/", nil), nil, key, id, now); err == nil {
+		if err := (httpsig.Signer{KeyID: id, Key: key}).Sign(httptest.NewRequest("GET", "/", nil), nil, now); err == nil {
 			t.Errorf("key id %q: no error", id)
 		}
 	}
@@ -272,11 +272,11 @@ func BenchmarkVerify(b *testing.B) {
 	pub, key := newKey(1)
 	body := bytes.Repeat([]byte("x"), 1024)
 	req := httptest.NewRequest("POST", "/jobs/claim?wait=30s", nil)
-	if err := httpsig.Sign(req, body, key, "rnr_1", now); err != nil {
+	if err := (httpsig.Signer{KeyID: "rnr_1", Key: key}).Sign(req, body, now); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := httpsig.Verify(req, body, pub, now, maxSkew); err != nil {
+		if _, err := (httpsig.Verifier{Key: pub, Now: now, MaxSkew: maxSkew}).Verify(req, body); err != nil {
 			b.Fatal(fmt.Errorf("verify: %w", err))
 		}
 	}

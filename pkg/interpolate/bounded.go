@@ -19,12 +19,6 @@ func boundedFunctions(table template.FuncMap, b *budget) template.FuncMap {
 	join := table["join"].(func(string, any) string)
 	replace := table["replace"].(func(string, string, string) string)
 	wrapWith := table["wrapWith"].(func(int, string, string) string)
-	until := table["until"].(func(int) []int)
-	untilStep := table["untilStep"].(func(int, int, int) []int)
-	seq := table["seq"].(func(...int) string)
-	split := table["split"].(func(string, string) map[string]string)
-	splitList := table["splitList"].(func(string, string) []string)
-	splitn := table["splitn"].(func(string, int, string) map[string]string)
 	out := template.FuncMap{
 		"repeat": func(n int, s string) (string, error) {
 			if n < 0 || over(n, len(s)) {
@@ -62,48 +56,59 @@ func boundedFunctions(table template.FuncMap, b *budget) template.FuncMap {
 			}
 			return wrapWith(n, sep, s), nil
 		},
-		"until": func(n int) ([]int, error) {
-			if n > maxCount || n < -maxCount {
-				return nil, tooLong("until")
-			}
-			return until(n), nil
-		},
-		"untilStep": func(start, stop, step int) ([]int, error) {
-			if step != 0 && distance(start, stop)/distance(0, step) > maxCount {
-				return nil, tooLong("untilStep")
-			}
-			return untilStep(start, stop, step), nil
-		},
-		"seq": func(args ...int) (string, error) {
-			for _, a := range args {
-				if a > maxCount || a < -maxCount {
-					return "", tooLong("seq")
-				}
-			}
-			return seq(args...), nil
-		},
-		"split": func(sep, s string) (map[string]string, error) {
-			if strings.Count(s, sep) > maxCount {
-				return nil, tooLong("split")
-			}
-			return split(sep, s), nil
-		},
-		"splitList": func(sep, s string) ([]string, error) {
-			if strings.Count(s, sep) > maxCount {
-				return nil, tooLong("splitList")
-			}
-			return splitList(sep, s), nil
-		},
-		"splitn": func(sep string, n int, s string) (map[string]string, error) {
-			if strings.Count(s, sep) > maxCount {
-				return nil, tooLong("splitn")
-			}
-			return splitn(sep, n, s), nil
-		},
 	}
+	boundCounts(table, out)
 	boundPretty(table, out)
 	boundRegexps(table, out, b)
 	return out
+}
+
+// boundCounts bounds the functions that make a list.
+func boundCounts(table, out template.FuncMap) {
+	until := table["until"].(func(int) []int)
+	untilStep := table["untilStep"].(func(int, int, int) []int)
+	seq := table["seq"].(func(...int) string)
+	split := table["split"].(func(string, string) map[string]string)
+	splitList := table["splitList"].(func(string, string) []string)
+	splitn := table["splitn"].(func(string, int, string) map[string]string)
+	out["until"] = func(n int) ([]int, error) {
+		if n > maxCount || n < -maxCount {
+			return nil, tooLong("until")
+		}
+		return until(n), nil
+	}
+	out["untilStep"] = func(start, stop, step int) ([]int, error) {
+		if step != 0 && distance(start, stop)/distance(0, step) > maxCount {
+			return nil, tooLong("untilStep")
+		}
+		return untilStep(start, stop, step), nil
+	}
+	out["seq"] = func(args ...int) (string, error) {
+		for _, a := range args {
+			if a > maxCount || a < -maxCount {
+				return "", tooLong("seq")
+			}
+		}
+		return seq(args...), nil
+	}
+	out["split"] = func(sep, s string) (map[string]string, error) {
+		if strings.Count(s, sep) > maxCount {
+			return nil, tooLong("split")
+		}
+		return split(sep, s), nil
+	}
+	out["splitList"] = func(sep, s string) ([]string, error) {
+		if strings.Count(s, sep) > maxCount {
+			return nil, tooLong("splitList")
+		}
+		return splitList(sep, s), nil
+	}
+	out["splitn"] = func(sep string, n int, s string) (map[string]string, error) {
+		if strings.Count(s, sep) > maxCount {
+			return nil, tooLong("splitn")
+		}
+		return splitn(sep, n, s), nil
+	}
 }
 
 func tooLong(function string) error { return errorf("%s counts further than %d", function, maxCount) }
@@ -239,89 +244,95 @@ const (
 // boundRegexps bounds the time of regular expressions: it grows with the
 // product of expression and text.
 func boundRegexps(table, out template.FuncMap, b *budget) {
-	two := func(name string, search func(re, s string) error) {
-		switch f := table[name].(type) {
-		case func(string, string) bool:
-			out[name] = func(re, s string) (bool, error) {
-				if err := search(re, s); err != nil {
-					return false, err
-				}
-				return f(re, s), nil
-			}
-		case func(string, string) (bool, error):
-			out[name] = func(re, s string) (bool, error) {
-				if err := search(re, s); err != nil {
-					return false, err
-				}
-				return f(re, s)
-			}
-		case func(string, string) string:
-			out[name] = func(re, s string) (string, error) {
-				if err := search(re, s); err != nil {
-					return "", err
-				}
-				return f(re, s), nil
-			}
-		case func(string, string) (string, error):
-			out[name] = func(re, s string) (string, error) {
-				if err := search(re, s); err != nil {
-					return "", err
-				}
-				return f(re, s)
-			}
-		}
-	}
-	lists := func(name string, search func(re, s string) error) {
-		switch f := table[name].(type) {
-		case func(string, string, int) []string:
-			out[name] = func(re, s string, n int) ([]string, error) {
-				if err := search(re, s); err != nil {
-					return nil, err
-				}
-				return f(re, s, n), nil
-			}
-		case func(string, string, int) ([]string, error):
-			out[name] = func(re, s string, n int) ([]string, error) {
-				if err := search(re, s); err != nil {
-					return nil, err
-				}
-				return f(re, s, n)
-			}
-		}
-	}
-	replaces := func(name string, search func(re, s string) error) {
-		apply := func(re, s, with string, f func() (string, error)) (string, error) {
-			if over(len(s)+1, len(with)) {
-				return "", tooLarge(name)
-			}
-			// $0 in the replacement stands for up to the whole text.
-			if !strings.Contains(name, "Literal") && over(len(s)+1, 1+strings.Count(with, "$")) {
-				return "", tooLarge(name)
-			}
-			if err := search(re, s); err != nil {
-				return "", err
-			}
-			return f()
-		}
-		switch f := table[name].(type) {
-		case func(string, string, string) string:
-			out[name] = func(re, s, with string) (string, error) {
-				return apply(re, s, with, func() (string, error) { return f(re, s, with), nil })
-			}
-		case func(string, string, string) (string, error):
-			out[name] = func(re, s, with string) (string, error) {
-				return apply(re, s, with, func() (string, error) { return f(re, s, with) })
-			}
-		}
-	}
-	for kind, bound := range map[string]func(string, func(re, s string) error){
-		"egexMatch": two, "egexFind": two, "egexFindAll": lists, "egexSplit": lists,
-		"egexReplaceAll": replaces, "egexReplaceAllLiteral": replaces,
+	for kind, bound := range map[string]func(regexpFunction) any{
+		"egexMatch": regexpFunction.ofTwo, "egexFind": regexpFunction.ofTwo,
+		"egexFindAll": regexpFunction.list, "egexSplit": regexpFunction.list,
+		"egexReplaceAll": regexpFunction.replace, "egexReplaceAllLiteral": regexpFunction.replace,
 	} {
 		for _, prefix := range []string{"r", "mustR"} {
-			name := prefix + kind
-			bound(name, func(re, s string) error { return b.matching(name, re, s) })
+			f := regexpFunction{name: prefix + kind, f: table[prefix+kind], budget: b}
+			if bounded := bound(f); bounded != nil {
+				out[f.name] = bounded
+			}
 		}
+	}
+}
+
+// regexpFunction is a function that searches with a regular expression, in one
+// of the forms that such functions have.
+type regexpFunction struct {
+	name   string
+	f      any
+	budget *budget
+}
+
+// search refuses what would take too long.
+func (r regexpFunction) search(re, s string) error { return r.budget.matching(r.name, re, s) }
+
+func (r regexpFunction) ofTwo() any {
+	switch f := r.f.(type) {
+	case func(string, string) bool:
+		return boundSearch(r, func(re, s string) (bool, error) { return f(re, s), nil })
+	case func(string, string) (bool, error):
+		return boundSearch(r, f)
+	case func(string, string) string:
+		return boundSearch(r, func(re, s string) (string, error) { return f(re, s), nil })
+	case func(string, string) (string, error):
+		return boundSearch(r, f)
+	}
+	return nil
+}
+
+func boundSearch[T any](r regexpFunction, f func(re, s string) (T, error)) func(re, s string) (T, error) {
+	return func(re, s string) (T, error) {
+		if err := r.search(re, s); err != nil {
+			var none T
+			return none, err
+		}
+		return f(re, s)
+	}
+}
+
+func (r regexpFunction) list() any {
+	var find func(string, string, int) ([]string, error)
+	switch f := r.f.(type) {
+	case func(string, string, int) []string:
+		find = func(re, s string, n int) ([]string, error) { return f(re, s, n), nil }
+	case func(string, string, int) ([]string, error):
+		find = f
+	default:
+		return nil
+	}
+	return func(re, s string, n int) ([]string, error) {
+		if err := r.search(re, s); err != nil {
+			return nil, err
+		}
+		return find(re, s, n)
+	}
+}
+
+func (r regexpFunction) replace() any {
+	var replace func(string, string, string) (string, error)
+	switch f := r.f.(type) {
+	case func(string, string, string) string:
+		replace = func(re, s, with string) (string, error) { return f(re, s, with), nil }
+	case func(string, string, string) (string, error):
+		replace = f
+	default:
+		return nil
+	}
+	return func(re, s, with string) (string, error) {
+		if over(len(s)+1, len(with)) {
+			return "", tooLarge(r.name)
+		}
+		// $0 in the replacement stands for up to the whole text.
+		if !strings.Contains(r.name, "Literal") && over(len(s)+1, 1+strings.Count(with, "$")) {
+			return "", tooLarge(r.name)
+		}
+		if err := r.search(re, s); err != nil {
+			return "", err
+		}
+		return replace(re, s, with)
 	}
 }
 

@@ -31,7 +31,7 @@ func (f fields) get(from any, text string, names ...string) (any, error) {
 		case map[string]any:
 			next, ok := v[name]
 			if !ok {
-				return nil, missing(f.data, v, name, text, names[i+1:]...)
+				return nil, missing(f.data, v, text, names[i:]...)
 			}
 			at = next
 		case map[string]string:
@@ -70,9 +70,11 @@ func property(v any, name string) (any, error) {
 	return m.Call(nil)[0].Interface(), nil
 }
 
-// missing is the error for a key that is not in a map: it names the path, and
+// missing is the error for a key that is not in a map, the first of names; the
+// others are what would have been looked up below it. It names the path, and
 // what is there instead. Keys are names given by authors, never values.
-func missing(data, parent map[string]any, name, text string, rest ...string) *Error {
+func missing(data, parent map[string]any, text string, names ...string) *Error {
+	name, rest := names[0], names[1:]
 	e := &Error{Message: fmt.Sprintf("there is no %q", name), Missing: text}
 	where, known := locate(data, parent)
 	if known {

@@ -229,7 +229,7 @@ func index(data map[string]any, item any, keys []any) (any, error) {
 			}
 			value, ok := m[name]
 			if !ok {
-				return nil, missing(data, m, name, "")
+				return nil, missing(data, m, "", name)
 			}
 			item = value
 			continue

@@ -236,22 +236,8 @@ func (t *tracer) operand(node parse.Node, dot value) value {
 // function knows the functions that look into their arguments or hand one of
 // them on. Any other reads its arguments and makes something new.
 func (t *tracer) function(name string, args []value, node parse.Node) value {
-	switch {
-	case name == "index" && len(args) > 0, name == "get" && len(args) == 2:
-		return t.follow(args[0], args[1:], node)
-	case name == "hasKey" && len(args) == 2:
-		t.look(t.follow(args[0], args[1:], node), node)
-		return computed()
-	case name == "dig" && len(args) >= 3:
-		keys, fallback, dict := args[:len(args)-2], args[len(args)-2], args[len(args)-1]
-		return t.follow(dict, keys, node).union(fallback)
-	case name == "pluck" && len(args) > 1:
-		items := value{}
-		for _, dict := range args[1:] {
-			items = items.union(t.follow(dict, args[:1], node))
-		}
-		t.read(items, node)
-		return value{items: &items}
+	if found, ok := t.lookup(name, args, node); ok {
+		return found
 	}
 	switch name {
 	case "default", "coalesce", "ternary", "and", "or", "not", "empty":
@@ -263,6 +249,33 @@ func (t *tracer) function(name string, args []value, node parse.Node) value {
 			t.read(arg, node)
 		}
 	}
+	return result(name, args)
+}
+
+// lookup follows the functions that take an argument apart; not ok for others.
+func (t *tracer) lookup(name string, args []value, node parse.Node) (found value, ok bool) {
+	switch {
+	case name == "index" && len(args) > 0, name == "get" && len(args) == 2:
+		return t.follow(args[0], args[1:], node), true
+	case name == "hasKey" && len(args) == 2:
+		t.look(t.follow(args[0], args[1:], node), node)
+		return computed(), true
+	case name == "dig" && len(args) >= 3:
+		keys, fallback, dict := args[:len(args)-2], args[len(args)-2], args[len(args)-1]
+		return t.follow(dict, keys, node).union(fallback), true
+	case name == "pluck" && len(args) > 1:
+		items := value{}
+		for _, dict := range args[1:] {
+			items = items.union(t.follow(dict, args[:1], node))
+		}
+		t.read(items, node)
+		return value{items: &items}, true
+	}
+	return value{}, false
+}
+
+// result is what a function hands on of its arguments.
+func result(name string, args []value) value {
 	if name == "ternary" && len(args) == 3 {
 		args = args[:2] // the third decides and is not handed on
 	}

@@ -61,14 +61,13 @@ func (t Tail) Run(ctx context.Context, ended <-chan struct{}) error {
 	}
 	defer stop()
 
-	offset, buf := *at, make([]byte, window)
+	reading := reading{file: file, offset: *at, buf: make([]byte, window)}
 	for {
 		last := isClosed(ended) // asked before the look at the file
-		n, err := t.take(ctx, file, offset, buf, last)
+		n, err := t.take(ctx, &reading, last)
 		if err != nil {
 			return err
 		}
-		offset += n
 		if n > 0 {
 			continue
 		}
@@ -84,23 +83,31 @@ func (t Tail) Run(ctx context.Context, ended <-chan struct{}) error {
 	}
 }
 
-// take stores what can be stored of the file behind offset and returns how many
-// bytes that was.
-func (t Tail) take(ctx context.Context, file *os.File, offset int64, buf []byte, last bool) (int64, error) {
-	size, err := file.ReadAt(buf, offset)
+// reading is how far a file is stored.
+type reading struct {
+	file   *os.File
+	offset int64
+	buf    []byte
+}
+
+// take stores what can be stored of the file behind the offset, moves that, and
+// returns how many bytes it was.
+func (t Tail) take(ctx context.Context, r *reading, last bool) (int64, error) {
+	size, err := r.file.ReadAt(r.buf, r.offset)
 	if err != nil && err != io.EOF {
 		return 0, fmt.Errorf("tail %s: %w", t.Path, err)
 	}
-	raw, ended := buf[:size], last && err == io.EOF
-	full := size == len(buf)
+	raw, ended := r.buf[:size], last && err == io.EOF
+	full := size == len(r.buf)
 	for {
 		n := cut(raw, t.Redact.Hold, full, ended)
 		if n == 0 {
 			return 0, nil
 		}
 		records := split(t.Redact.Bytes(raw[:n]), t.Source, time.Now().UTC(), ended)
-		err := t.store(ctx, records, offset+int64(n))
+		err := t.store(ctx, records, r.offset+int64(n))
 		if !errors.Is(err, errTooBig) || len(raw) == 1 {
+			r.offset += int64(n)
 			return int64(n), err
 		}
 		// Very many short lines: their frames are larger than a block takes.

@@ -125,27 +125,23 @@ func fetchManifest(ctx context.Context, src content.Fetcher, desc ocispec.Descri
 	return raw, nil
 }
 
-// pushArtifact writes config and manifest for layers that dst already holds.
-// Its bytes depend on the arguments alone: map keys are sorted by
-// encoding/json and no time is recorded.
-func pushArtifact(ctx context.Context, dst content.Pusher, artifactType string, layers []ocispec.Descriptor, annotations map[string]string) (ocispec.Descriptor, error) {
-	config := ocispec.DescriptorEmptyJSON
-	if err := pushBytes(ctx, dst, config, config.Data); err != nil {
+// pushArtifact writes the manifest of an artifact, given its type, layers and
+// annotations, and its empty config. dst holds the layers already. The bytes
+// depend on the arguments alone: map keys are sorted by encoding/json and no
+// time is recorded.
+func pushArtifact(ctx context.Context, dst content.Pusher, m ocispec.Manifest) (ocispec.Descriptor, error) {
+	m.Versioned = specs.Versioned{SchemaVersion: 2}
+	m.MediaType = ocispec.MediaTypeImageManifest
+	m.Config = ocispec.DescriptorEmptyJSON
+	if err := pushBytes(ctx, dst, m.Config, m.Config.Data); err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	raw, err := json.Marshal(ocispec.Manifest{
-		Versioned:    specs.Versioned{SchemaVersion: 2},
-		MediaType:    ocispec.MediaTypeImageManifest,
-		ArtifactType: artifactType,
-		Config:       config,
-		Layers:       layers,
-		Annotations:  annotations,
-	})
+	raw, err := json.Marshal(m)
 	if err != nil {
 		return ocispec.Descriptor{}, fmt.Errorf("encode manifest: %w", err)
 	}
 	desc := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, raw)
-	desc.ArtifactType = artifactType
+	desc.ArtifactType = m.ArtifactType
 	return desc, pushBytes(ctx, dst, desc, raw)
 }
 

@@ -32,7 +32,9 @@ func (l *Layout) PutBlob(ctx context.Context, artifactType, name string, data []
 	if err := pushBytes(ctx, l, desc, data); err != nil {
 		return "", fmt.Errorf("put blob %q: %w", name, err)
 	}
-	manifest, err := pushArtifact(ctx, l, artifactType, []ocispec.Descriptor{desc}, desc.Annotations)
+	manifest, err := pushArtifact(ctx, l, ocispec.Manifest{
+		ArtifactType: artifactType, Layers: []ocispec.Descriptor{desc}, Annotations: desc.Annotations,
+	})
 	if err != nil {
 		return "", fmt.Errorf("put blob %q: %w", name, err)
 	}

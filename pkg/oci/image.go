@@ -64,22 +64,22 @@ func Denied(err error) bool {
 	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
 }
 
-// PushFolder pushes an artifact of an image layout that somebody else wrote to a
-// registry, without a tag, and returns its size. Nothing outside of the folder
+// PushFolder pushes an artifact of an image layout that somebody else wrote to
+// the registry, without a tag, and returns its size. Nothing outside of the folder
 // is read, and what is not what its digest says is refused by the registry.
-func PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest, dst Remote, opt TransferOptions) (int64, error) {
+func (r Remote) PushFolder(ctx context.Context, src *os.Root, dgst digest.Digest, opt TransferOptions) (int64, error) {
 	folder := folder{src}
 	root, err := folder.resolve(dgst)
 	if err != nil {
 		return 0, err
 	}
-	repo, err := dst.open()
+	repo, err := r.open()
 	if err != nil {
 		return 0, err
 	}
 	t := transfer{src: folder, dst: repo, opt: opt}
 	if err := t.run(ctx, root); err != nil {
-		return 0, fmt.Errorf("push %s to %s: %w", dgst, dst, err)
+		return 0, fmt.Errorf("push %s to %s: %w", dgst, r, err)
 	}
 	return t.meter.total, nil
 }

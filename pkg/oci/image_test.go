@@ -124,9 +124,12 @@ func TestPushFolderDoesNotTrustTheFolder(t *testing.T) {
 			root := value(os.OpenRoot(layout.Dir()))(t)
 			defer root.Close()
 			began := time.Now()
-			_, err := oci.PushFolder(t.Context(), root, packed.Digest, oci.Remote{
+			_, err := oci.Remote{
 				Registry: server.Listener.Addr().String(), Repository: "org/app", PlainHTTP: true,
-			}, oci.TransferOptions{})
+			}.PushFolder(t.Context(), root, packed.Digest,
+
+				oci.TransferOptions{})
+
 			took := time.Since(began)
 			server.Close() // a request that was given up may still be in the handler
 			if sent := target.received(); err == nil || strings.Contains(sent, secret) || took > 20*time.Second {
@@ -146,10 +149,10 @@ func TestPushFolderPushesWhatWasAskedForOnly(t *testing.T) {
 	root := value(os.OpenRoot(layout.Dir()))(t)
 	defer root.Close()
 	to := oci.Remote{Registry: server.Listener.Addr().String(), Repository: "org/app", PlainHTTP: true}
-	if _, err := oci.PushFolder(t.Context(), root, digest.FromString("another"), to, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
+	if _, err := to.PushFolder(t.Context(), root, digest.FromString("another"), oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
 		t.Errorf("an artifact that is not there: %v", err)
 	}
-	size, err := oci.PushFolder(t.Context(), root, packed.Digest, to, oci.TransferOptions{})
+	size, err := to.PushFolder(t.Context(), root, packed.Digest, oci.TransferOptions{})
 	if err != nil || size == 0 || !strings.Contains(target.received(), packed.Digest.String()) {
 		t.Errorf("PushFolder: %d bytes, %v", size, err)
 	}

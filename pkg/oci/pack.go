@@ -97,7 +97,9 @@ func Pack(ctx context.Context, dst content.Pusher, in PackInput) (ocispec.Descri
 	if err := pushOnce(ctx, dst, desc, layer); err != nil {
 		return none, fmt.Errorf("pack: %w", err)
 	}
-	return pushArtifact(ctx, dst, in.Kind.ArtifactType(), []ocispec.Descriptor{desc}, maps.Clone(in.Annotations))
+	return pushArtifact(ctx, dst, ocispec.Manifest{
+		ArtifactType: in.Kind.ArtifactType(), Layers: []ocispec.Descriptor{desc}, Annotations: maps.Clone(in.Annotations),
+	})
 }
 
 // pushOnce pushes unless dst can tell that it already has the content: a

@@ -161,7 +161,7 @@ func TestPackDescribesItself(t *testing.T) {
 		t.Errorf("artifact (-want +got):\n%s", diff)
 	}
 	dir := filepath.Join(t.TempDir(), "out")
-	must(t, oci.Unpack(t.Context(), l, desc.Digest, dir, oci.Limits{}))
+	must(t, l.Unpack(t.Context(), desc.Digest, dir, oci.Limits{}))
 	if diff := cmp.Diff(files{"main.tf": module["main.tf"], "modules/": ""}, readTree(t, dir)); diff != "" {
 		t.Errorf("excluded directory is packed (-want +got):\n%s", diff)
 	}

@@ -85,7 +85,7 @@ func TestPullIsVerifiedAndRepeatable(t *testing.T) {
 		return false
 	})
 	var p progress
-	must(t, oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{Progress: p.report}))
+	must(t, remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{Progress: p.report}))
 	must(t, dst.Verify(t.Context(), dgst))
 	size := value(oci.Inspect(t.Context(), dst, dgst))(t).Size
 	if p.done != size || p.total != size || p.backwards {
@@ -93,7 +93,7 @@ func TestPullIsVerifiedAndRepeatable(t *testing.T) {
 	}
 
 	before := blobs.Load()
-	must(t, oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{}))
+	must(t, remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{}))
 	if again := blobs.Load() - before; again != 0 {
 		t.Errorf("second pull fetched %d blobs, want 0", again)
 	}
@@ -102,13 +102,13 @@ func TestPullIsVerifiedAndRepeatable(t *testing.T) {
 	layer := value(oci.Inspect(t.Context(), dst, dgst))(t).Layers[0].Digest
 	replaceBlob(t, dst, layer, bytes.Repeat([]byte("x"), int(value(os.Stat(blobFile(dst, layer)))(t).Size())))
 	replaceBlob(t, dst, dgst, []byte("{}"))
-	must(t, oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{}))
+	must(t, remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{}))
 	must(t, dst.Verify(t.Context(), dgst))
 
-	if err := oci.Pull(t.Context(), remote, digest.FromString("nobody"), dst, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
+	if err := remote.Pull(t.Context(), digest.FromString("nobody"), dst, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
 		t.Errorf("unknown digest: got %v, want ErrNotFound", err)
 	}
-	if err := oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{MaxBytes: size - 1}); err == nil {
+	if err := remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{MaxBytes: size - 1}); err == nil {
 		t.Error("an artifact above MaxBytes was pulled")
 	}
 }
@@ -151,7 +151,7 @@ func TestPullGoesOnWhereItBrokeOff(t *testing.T) {
 			})
 
 			// Each attempt starts at the same cut, so this pull gives up.
-			if err := oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{}); err == nil {
+			if err := remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{}); err == nil {
 				t.Fatal("pull succeeded over a broken connection")
 			}
 			if dst.Has(blob) || dst.Has(dgst) {
@@ -169,7 +169,7 @@ func TestPullGoesOnWhereItBrokeOff(t *testing.T) {
 
 			broken.Store(true)
 			var p progress
-			must(t, oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{Progress: p.report}))
+			must(t, remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{Progress: p.report}))
 			must(t, dst.Verify(t.Context(), dgst))
 			if ranges[1] != "bytes" {
 				t.Errorf("requests by range: got %q, want the second to be partial", ranges)
@@ -207,7 +207,7 @@ func TestPullRefusesWrongBytes(t *testing.T) {
 				_, _ = io.WriteString(w, tt.body)
 				return true
 			})
-			if err := oci.Pull(t.Context(), remote, dgst, dst, oci.TransferOptions{}); err == nil {
+			if err := remote.Pull(t.Context(), dgst, dst, oci.TransferOptions{}); err == nil {
 				t.Error("wrong bytes were accepted")
 			}
 			if dst.Has(digest.Digest(tt.target)) || dst.Has(dgst) {
@@ -229,7 +229,7 @@ func TestPullRefusesManifestOfTwoMeanings(t *testing.T) {
 		}
 		return false
 	})
-	err := oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{})
+	err := remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{})
 	if err == nil || !strings.Contains(err.Error(), "calls itself") {
 		t.Errorf("got %v, want the media type refused", err)
 	}
@@ -259,7 +259,7 @@ func TestTokenGoesToTheRegistryAlone(t *testing.T) {
 		return false
 	})
 	remote.Token = func(context.Context) (string, error) { return "brg_secret", nil }
-	must(t, oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{Concurrency: 1}))
+	must(t, remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{Concurrency: 1}))
 	for _, got := range registry {
 		if got != "Bearer brg_secret" {
 			t.Errorf("registry got %q, want the token", got)
@@ -270,7 +270,7 @@ func TestTokenGoesToTheRegistryAlone(t *testing.T) {
 	}
 
 	remote.Token = func(context.Context) (string, error) { return "", errors.New("keyring is locked") }
-	err := oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{})
+	err := remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{})
 	if err == nil || !strings.Contains(err.Error(), "keyring is locked") {
 		t.Errorf("got %v, want the token's error", err)
 	}
@@ -290,10 +290,10 @@ func TestBasicAnswersTheChallenge(t *testing.T) {
 	})
 	remote.Username = "robot"
 	remote.Token = func(context.Context) (string, error) { return "secret", nil }
-	must(t, oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{}))
+	must(t, remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 
 	remote.Token = func(context.Context) (string, error) { return "wrong-secret", nil }
-	err := oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{})
+	err := remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{})
 	if err == nil || strings.Contains(err.Error(), "wrong-secret") {
 		t.Errorf("got %v, want an error without the secret", err)
 	}
@@ -307,7 +307,7 @@ func TestProxyIsUsed(t *testing.T) {
 	proxy := &url.URL{Scheme: "http", Host: remote.Registry}
 	remote.Registry = "127.0.0.1:1" // nobody listens there
 	remote.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
-	must(t, oci.Pull(t.Context(), remote, dgst, openLayout(t), oci.TransferOptions{}))
+	must(t, remote.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }
 
 func TestRemoteValidate(t *testing.T) {

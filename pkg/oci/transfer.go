@@ -24,6 +24,8 @@ type TransferOptions struct {
 	Progress func(done, total int64)
 	// Concurrency is the number of blobs under way at once; 0 means 3.
 	Concurrency int
+	// Tag names the artifact at the registry that it is pushed to; "" is no tag.
+	Tag string
 	// MaxBytes refuses an artifact that says it is larger; 0 means no limit.
 	MaxBytes int64
 }
@@ -37,36 +39,36 @@ const (
 )
 
 // Push copies the artifact that ref (a digest or a tag) names in the layout to
-// a registry, and tags it there unless tag is "". Blobs that the registry has
-// are not sent again, so a push that broke off is simply repeated.
-func Push(ctx context.Context, src *Layout, ref string, dst Remote, tag string, opt TransferOptions) (digest.Digest, error) {
+// the registry. Blobs that the registry has are not sent again, so a push that
+// broke off is simply repeated.
+func (r Remote) Push(ctx context.Context, src *Layout, ref string, opt TransferOptions) (digest.Digest, error) {
 	root, err := src.Resolve(ctx, ref)
 	if err != nil {
 		return "", err
 	}
-	repo, err := dst.open()
+	repo, err := r.open()
 	if err != nil {
 		return "", err
 	}
 	t := transfer{src: src, dst: repo, opt: opt}
 	if err := t.run(ctx, root); err != nil {
-		return "", fmt.Errorf("push %s to %s: %w", root.Digest, dst, err)
+		return "", fmt.Errorf("push %s to %s: %w", root.Digest, r, err)
 	}
-	return root.Digest, tagRemote(ctx, repo, root, tag)
+	return root.Digest, tagRemote(ctx, repo, root, opt.Tag)
 }
 
-// Pull copies an artifact from a registry into the layout, verifies every blob
+// Pull copies an artifact from the registry into the layout, verifies every blob
 // of it, also those that were there before, and replaces what was changed on
 // disk. Afterwards the layout resolves dgst. It may be repeated; a download
 // that broke off, even with the process, goes on where it was.
-func Pull(ctx context.Context, src Remote, dgst digest.Digest, dst *Layout, opt TransferOptions) error {
-	repo, err := src.open()
+func (r Remote) Pull(ctx context.Context, dgst digest.Digest, dst *Layout, opt TransferOptions) error {
+	repo, err := r.open()
 	if err != nil {
 		return err
 	}
 	root, err := resolveDigest(ctx, repo, dgst)
 	if err != nil {
-		return fmt.Errorf("pull from %s: %w", src, err)
+		return fmt.Errorf("pull from %s: %w", r, err)
 	}
 	w, err := dst.begin(ctx)
 	if err != nil {
@@ -76,7 +78,7 @@ func Pull(ctx context.Context, src Remote, dgst digest.Digest, dst *Layout, opt 
 	w.unsynced = true
 	t := transfer{src: repo, dst: healing{w}, opt: opt}
 	if err := t.run(ctx, root); err != nil {
-		return fmt.Errorf("pull %s from %s: %w", dgst, src, err)
+		return fmt.Errorf("pull %s from %s: %w", dgst, r, err)
 	}
 	return dst.list(ctx, root)
 }

@@ -54,7 +54,7 @@ var ErrUnsafeArchive = errors.New("unsafe archive")
 // Archives are hostile: no absolute path, "..", device, hard link or symlink
 // that could lead out, nothing below a symlink, no path twice, and only so much
 // of everything. Owners and special mode bits are not restored.
-func Unpack(ctx context.Context, l *Layout, dgst digest.Digest, dir string, limits Limits) error {
+func (l *Layout) Unpack(ctx context.Context, dgst digest.Digest, dir string, limits Limits) error {
 	a, err := Inspect(ctx, l, dgst)
 	if err != nil {
 		return err

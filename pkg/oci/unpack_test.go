@@ -53,7 +53,7 @@ func TestUnpackRestoresTheTree(t *testing.T) {
 	l := openLayout(t)
 	desc := value(oci.Pack(t.Context(), l, oci.PackInput{Kind: oci.KindSource, Dir: module.write(t)}))(t)
 	dir := t.TempDir() // empty is as good as missing
-	must(t, oci.Unpack(t.Context(), l, desc.Digest, dir, oci.Limits{}))
+	must(t, l.Unpack(t.Context(), desc.Digest, dir, oci.Limits{}))
 
 	want := files{"scripts/": ""}
 	for name, body := range module {
@@ -66,7 +66,7 @@ func TestUnpackRestoresTheTree(t *testing.T) {
 	if info.Mode()&0o100 == 0 {
 		t.Errorf("mode of the script: got %s, want executable", info.Mode())
 	}
-	if err := oci.Unpack(t.Context(), l, desc.Digest, dir, oci.Limits{}); err == nil {
+	if err := l.Unpack(t.Context(), desc.Digest, dir, oci.Limits{}); err == nil {
 		t.Error("unpacked over a directory that is not empty")
 	}
 }
@@ -79,7 +79,7 @@ func TestUnpackMergesLayers(t *testing.T) {
 		archive(t, &tar.Header{Name: "d/", Typeflag: tar.TypeDir}, &tar.Header{Name: "d/b", PAXRecords: bodyOf("2")}),
 	)
 	dir := filepath.Join(t.TempDir(), "out")
-	must(t, oci.Unpack(t.Context(), l, dgst, dir, oci.Limits{}))
+	must(t, l.Unpack(t.Context(), dgst, dir, oci.Limits{}))
 	if diff := cmp.Diff(files{"d/": "", "d/a": "1", "d/b": "2"}, readTree(t, dir)); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
@@ -136,7 +136,7 @@ func TestUnpackRefusesAttacks(t *testing.T) {
 			dgst := hostile(t, l, archive(t, tt.entries...))
 			outer := t.TempDir()
 			dir := filepath.Join(outer, "one", "two")
-			err := oci.Unpack(t.Context(), l, dgst, dir, tt.limits)
+			err := l.Unpack(t.Context(), dgst, dir, tt.limits)
 			if !errors.Is(err, oci.ErrUnsafeArchive) {
 				t.Errorf("got %v, want ErrUnsafeArchive", err)
 			}
@@ -192,7 +192,7 @@ func TestUnpackVerifies(t *testing.T) {
 	replaceBlob(t, l, layer.Digest, other)
 
 	dir := filepath.Join(t.TempDir(), "out")
-	err := oci.Unpack(t.Context(), l, desc.Digest, dir, oci.Limits{})
+	err := l.Unpack(t.Context(), desc.Digest, dir, oci.Limits{})
 	var corrupt *oci.CorruptError
 	if !errors.As(err, &corrupt) {
 		t.Fatalf("got %v, want a CorruptError", err)
@@ -215,7 +215,7 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 	desc := value(oci.Pack(t.Context(), l, oci.PackInput{Kind: oci.KindSource, Dir: module.write(t)}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := oci.Unpack(ctx, l, desc.Digest, filepath.Join(t.TempDir(), "out"), oci.Limits{}); !errors.Is(err, context.Canceled) {
+	if err := l.Unpack(ctx, desc.Digest, filepath.Join(t.TempDir(), "out"), oci.Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

@@ -68,29 +68,31 @@ func Introduce(machine ed25519.PrivateKey, c Change) (capsule.Envelope, error) {
 	return capsule.Sign(machine, capsule.KeyID(public), ChangeType, c)
 }
 
-// VerifyIntroduction checks that the machine named its customer's first key.
-func VerifyIntroduction(machine ed25519.PublicKey, env capsule.Envelope, org, install string, key Public) error {
-	return verifyChange(map[string]ed25519.PublicKey{capsule.KeyID(machine): machine}, env, org, install, key)
+// VerifyIntroduction checks that the machine named its customer's first key, for
+// the org and install that want names.
+func VerifyIntroduction(machine ed25519.PublicKey, env capsule.Envelope, want Change) error {
+	return verifyChange(map[string]ed25519.PublicKey{capsule.KeyID(machine): machine}, env, want)
 }
 
-// VerifyChange checks that the key before let next take its place.
-func VerifyChange(before Public, env capsule.Envelope, org, install string, next Public) error {
+// VerifyChange checks that the key before let the one that want names take its
+// place, for the same org and install.
+func VerifyChange(before Public, env capsule.Envelope, want Change) error {
 	keys, err := before.keys()
 	if err != nil {
 		return err
 	}
-	return verifyChange(keys, env, org, install, next)
+	return verifyChange(keys, env, want)
 }
 
-func verifyChange(keys map[string]ed25519.PublicKey, env capsule.Envelope, org, install string, next Public) error {
+func verifyChange(keys map[string]ed25519.PublicKey, env capsule.Envelope, want Change) error {
 	var c Change
 	if _, err := capsule.Verify(keys, ChangeType, env, &c); err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	if c.OrgID != org || c.InstallID != install || c.Next != next {
+	if c.OrgID != want.OrgID || c.InstallID != want.InstallID || c.Next != want.Next {
 		return fmt.Errorf("%w: the change is for another install or another key", ErrRefused)
 	}
-	return next.Check()
+	return c.Next.Check()
 }
 
 // keys are the signing half as envelopes are checked with.

@@ -36,7 +36,7 @@ func TestChangeNeedsTheKeyBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify := func(env capsule.Envelope, install string, next *recovery.Key) error {
-		return recovery.VerifyChange(first.Public(), env, "org_1", install, next.Public())
+		return recovery.VerifyChange(first.Public(), env, recovery.Change{OrgID: "org_1", InstallID: install, Next: next.Public()})
 	}
 	if err := verify(signed, "ins_1", next); err != nil {
 		t.Error(err)

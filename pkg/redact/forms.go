@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -76,7 +77,11 @@ func parts(secret []byte) [][]byte {
 	add(unix)
 	add(bytes.ReplaceAll(unix, []byte("\n"), []byte("\r\n")))
 	seen := map[string]bool{}
-	for line := range bytes.SplitSeq(unix, []byte("\n")) {
+	lines := bytes.Split(unix, []byte("\n"))
+	for i, line := range lines {
+		if opensBlock(line, lines[i+1:]) {
+			continue
+		}
 		// Quadratic comparison is for the few parts above, not for lines.
 		if line = bytes.TrimSpace(line); len(line) >= MinLen && !seen[string(line)] && !common(line) {
 			seen[string(line)] = true
@@ -90,6 +95,25 @@ func parts(secret []byte) [][]byte {
 // the rulers of PEM.
 func common(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("-----BEGIN ")) || bytes.HasPrefix(line, []byte("-----END "))
+}
+
+// blockKey is a key of YAML without a value, below 0 or more spaces.
+var blockKey = regexp.MustCompile(`^ *[A-Za-z_][A-Za-z0-9_./-]*:$`)
+
+// opensBlock reports whether a line of a configuration only names what stands
+// below it, deeper or as a list. Such lines ("metrics:", "receivers:") hide
+// nothing, and are words of many other texts.
+func opensBlock(line []byte, below [][]byte) bool {
+	if !blockKey.Match(line) {
+		return false
+	}
+	for _, next := range below {
+		if text := bytes.TrimLeft(next, " "); len(text) > 0 {
+			deeper := (len(next) - len(text)) - (len(line) - len(bytes.TrimLeft(line, " ")))
+			return deeper > 0 || deeper == 0 && bytes.HasPrefix(text, []byte("- "))
+		}
+	}
+	return false
 }
 
 // base64Forms adds what a secret looks like inside the base64 of anything that

@@ -57,6 +57,18 @@ func TestString(t *testing.T) {
 		{"rulers of PEM stay", named("key", "-----BEGIN KEY-----\nMC4CAQAwBQYD\n-----END KEY-----\n"), "-----BEGIN KEY-----\nx", "-----BEGIN KEY-----\nx"},
 		{"secret stored with a line feed", named("pw", "swordfish\n"), "pw=swordfish", "pw=(redacted:pw)"},
 		{"not UTF-8", redact.New([]byte("\xff\xfe\x00\x01\x02\x03\x04\x05")), "a\xff\xfe\x00\x01\x02\x03\x04\x05b", "a(redacted)b"},
+		{
+			name: "keys of a configuration that only open a block are no secrets", set: named("cfg", "global:\n  receivers:\n    - password: hunter22\n  inhibit_rules:\n\n  - swordfish\n"),
+			in: "receivers: and inhibit_rules: of password: hunter22, - swordfish", want: "receivers: and inhibit_rules: of password: hunter22, (redacted:cfg)",
+		},
+		{
+			name: "lines that end in a colon otherwise are", set: named("codes", "first-half:\nsecond-half:\n"),
+			in: "first-half: second-half:", want: "(redacted:codes) (redacted:codes)",
+		},
+		{
+			name: "also where the next line is deeper, unless it is a plain key", set: named("codes", "p@ssword:\n  second-half:\n"),
+			in: "p@ssword: second-half:", want: "(redacted:codes) (redacted:codes)",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if token != "" {
 		signed.Header.Set("Authorization", "Bearer "+token)
 	}
-	if err := httpsig.Sign(signed, body, t.key, keyID, time.Now()); err != nil {
+	if err := (httpsig.Signer{KeyID: keyID, Key: t.key}).Sign(signed, body, time.Now()); err != nil {
 		return nil, err
 	}
 	return t.base.RoundTrip(signed)

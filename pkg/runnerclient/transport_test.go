@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		params, err := httpsig.Verify(r, body, pub, time.Now(), time.Minute)
+		params, err := (httpsig.Verifier{Key: pub, Now: time.Now(), MaxSkew: time.Minute}).Verify(r, body)
 		requests <- seen{params.KeyID, r.Header.Get("Authorization"), string(body), err}
 	}))
 	t.Cleanup(server.Close)

@@ -15,7 +15,8 @@ type member struct {
 	line  int // of the name, from 1
 }
 
-// members takes a JSON object apart; false when it is none.
+// members takes a JSON object apart; false when it is none, or has more members
+// than a module can have variables.
 func members(source string) (all []member, ok bool) {
 	source = strings.TrimPrefix(source, byteOrderMark)
 	d := json.NewDecoder(strings.NewReader(source))
@@ -26,7 +27,7 @@ func members(source string) (all []member, ok bool) {
 	for d.More() {
 		t, err := d.Token()
 		name, isName := t.(string)
-		if err != nil || !isName {
+		if err != nil || !isName || len(all) == MaxVariables {
 			return nil, false
 		}
 		line += strings.Count(source[counted:d.InputOffset()], "\n")

@@ -26,6 +26,9 @@ type token struct {
 func (t token) isWord(text string) bool { return t.kind == tokenWord && t.text == text }
 func (t token) isSign(text string) bool { return t.kind == tokenSign && t.text == text }
 
+// isName tells whether it may be the name of a variable.
+func (t token) isName() bool { return t.kind == tokenWord && isIdentifier(t.text) }
+
 func (t token) opens() bool  { return t.kind == tokenSign && strings.ContainsAny(t.text, "{[(") }
 func (t token) closes() bool { return t.kind == tokenSign && strings.ContainsAny(t.text, "}])") }
 
@@ -55,6 +58,10 @@ func (s *statement) add(t token) {
 	}
 	s.n++
 }
+
+// assigns tells whether the line is empty, or goes on behind its second token:
+// name = value.
+func (s *statement) assigns() bool { return s.n == 0 || s.n > len(s.first) }
 
 const byteOrderMark = "\uFEFF"
 

@@ -1,9 +1,11 @@
 package tfvars_test
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -158,6 +160,37 @@ func TestLimit(t *testing.T) {
 	many = strings.Repeat("a = 1\n", tfvars.MaxVariables+1)
 	if got, whole := tfvars.Assigned(many); whole || len(got) != tfvars.MaxVariables {
 		t.Errorf("%d values are read, whole is %v", len(got), whole)
+	}
+}
+
+// TestHostile holds that no input takes much memory.
+// Several of them end a process that reads them with hcl: see the package
+// comment.
+func TestHostile(t *testing.T) { //nolint:paralleltest // it counts what is allocated
+	const size, most = 256 << 10, 16 << 20 // MaxVariables take a few MiB
+	for name, piece := range map[string]string{
+		"lists": "[", "parentheses": "(", "braces": "{", "blocks": "a {\n", "closing": "}", "negations": "!", "conditions": "a?",
+		"templates in strings": "\"${", "escapes": "\"\\", "sums": "1+", "attributes": "a.", "digits": "9", "heredocs": "<<E\n", "ended heredocs": "a = <<E\nx\nE\n",
+		"comments": "/*", "labels": "variable \"a\" ", "text": "variable \"", "no line end": " ", "line ends": "\n", "marks": "\uFEFF", "bytes": "\xff",
+		"values": "a = 1\n", "variables": "variable \"a\" {}\n", "open variables": "variable \"a\" {\n",
+		"JSON lists": `{"variable":[`, "JSON objects": `{"variable":`, "JSON names": `"a":1,`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, start := range []string{"", "variable \"v\" {\n  default = ", "{"} {
+				source := start + strings.Repeat(piece, size/len(piece))
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				began := time.Now()
+				tfvars.Declared(source)
+				tfvars.Assigned(source)
+				tfvars.DeclaredJSON(source)
+				took := time.Since(began)
+				runtime.ReadMemStats(&after)
+				if used := after.TotalAlloc - before.TotalAlloc; used > most || took > 30*time.Second {
+					t.Errorf("after %q: %d MiB in %s", start, used>>20, took)
+				}
+			}
+		})
 	}
 }
 

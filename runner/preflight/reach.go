@@ -68,7 +68,7 @@ func checkReach(ctx context.Context, cfg Config) []Finding {
 		return findings
 	}
 	for i, d := range doors {
-		finding, header := checkDoor(ctx, client, d, target, proxy)
+		finding, header := d.check(ctx, client, target, proxy)
 		findings = append(findings, finding)
 		if i == 0 {
 			if header == nil {
@@ -137,8 +137,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// checkDoor asks for one part. header is nil when nothing was answered at all.
-func checkDoor(ctx context.Context, client *http.Client, d door, target, proxy *url.URL) (f Finding, header http.Header) {
+// check asks for one part. header is nil when nothing was answered at all.
+func (d door) check(ctx context.Context, client *http.Client, target, proxy *url.URL) (f Finding, header http.Header) {
 	f = Finding{Check: d.name, Status: OK, Detail: "answers at " + target.String()}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()

@@ -217,8 +217,8 @@ func (b *builder) finishJob(org, buildID string) {
 	}
 	digest, dir := godigest.Digest(spec.Source.Archive.Digest), filepath.Join(b.t.TempDir(), "source")
 	err = errors.Join(
-		oci.Pull(b.t.Context(), remote(spec.Source.Archive.Repository), digest, layout, oci.TransferOptions{}),
-		oci.Unpack(b.t.Context(), layout, digest, dir, oci.Limits{}))
+		remote(spec.Source.Archive.Repository).Pull(b.t.Context(), digest, layout, oci.TransferOptions{}),
+		layout.Unpack(b.t.Context(), digest, dir, oci.Limits{}))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (b *builder) finishJob(org, buildID string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := oci.Push(b.t.Context(), layout, packed.Digest.String(), remote(spec.Source.Push), "", oci.TransferOptions{}); err != nil {
+	if _, err := remote(spec.Source.Push).Push(b.t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err != nil {
 		b.t.Fatal(err)
 	}
 	result, err := json.Marshal(jobspec.Result{Artifact: &jobspec.BuiltArtifact{Repository: spec.Source.Push, Digest: packed.Digest.String()}})

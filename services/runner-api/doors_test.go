@@ -76,7 +76,7 @@ func forged(t *testing.T, method, path string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := httpsig.Sign(req, []byte("x"), key, "rnr_01k0a2b3c4d5e6f7g8h9jkmnpq", time.Now()); err != nil {
+	if err := (httpsig.Signer{KeyID: "rnr_01k0a2b3c4d5e6f7g8h9jkmnpq", Key: key}).Sign(req, []byte("x"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	token, _ := auth.NewSecret(auth.SessionPrefix)

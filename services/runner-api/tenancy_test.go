@@ -229,7 +229,7 @@ func TestARequestIsGoodOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+a.start().Token)
-	if err := httpsig.Sign(req, nil, a.key, a.id, time.Now()); err != nil {
+	if err := (httpsig.Signer{KeyID: a.id, Key: a.key}).Sign(req, nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	first, err := http.DefaultTransport.RoundTrip(req.Clone(t.Context()))

@@ -54,7 +54,7 @@ func appWith(t *testing.T, files map[string]string) string {
 	all := map[string]string{
 		"metadata.toml":    "version = \"v2\"\n",
 		"runner.toml":      "runner_type = \"local\"\n",
-		"stack.toml":       "type = \"local\"\nname = \"x\"\ndescription = \"x\"\n",
+		"stack.toml":       "type = \"local\"\n",
 		"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
 		"src/base/main.tf": "variable \"x\" {\n  default = null\n}\n",
 	}

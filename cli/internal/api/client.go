@@ -45,7 +45,7 @@ type Options struct {
 	// Patience is how long a call is repeated while the service is away.
 	// Default: 20 s.
 	Patience time.Duration
-	// Say is told, once per call, that it takes long and why. Default: nobody.
+	// Say receives one message per call when it takes long, with the reason. Default: none is sent.
 	Say func(line string)
 }
 

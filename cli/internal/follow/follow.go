@@ -38,7 +38,7 @@ type Follower struct {
 	Show func(ctlapi.Change) error
 	// Ask decides on a change that was just shown.
 	Ask func(context.Context, ctlapi.Change) (Answer, error)
-	// Automatic says that Ask needs nobody: its decisions are told.
+	// Automatic says that Ask decides without a person; each decision is printed.
 	Automatic bool
 	Now       func() time.Time
 }

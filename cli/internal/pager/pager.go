@@ -19,7 +19,7 @@ type Pager struct {
 	Screen *os.File // the terminal; nil pages nothing
 	Getenv func(string) string
 	Off    bool      // nobody wants a pager
-	Err    io.Writer // is told why there is none
+	Err    io.Writer // receives a line when the pager cannot start
 }
 
 // Page shows lines in a pager, when there is a terminal that they do not fit on

@@ -18,7 +18,7 @@ type Follower struct {
 	Client *api.Client
 	Screen *follow.Screen
 	Now    func() time.Time
-	Err    io.Writer // is told which builds failed
+	Err    io.Writer // receives the names of the builds that failed
 }
 
 // longPoll is how long one question may be held by the service.

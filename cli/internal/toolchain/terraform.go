@@ -58,7 +58,7 @@ type Options struct {
 	Client *http.Client
 	// Key is the armored public key to trust. Default: the vendor's.
 	Key string
-	// Progress is told, in one line, about what takes long. Default: nobody.
+	// Progress receives one line about each thing that takes long. Default: none is sent.
 	Progress func(line string)
 }
 

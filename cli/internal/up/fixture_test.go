@@ -107,7 +107,7 @@ func (h *house) config(ready func(string), env map[string]string) up.Config {
 		}
 		return firstOf(env[name], os.Getenv(name))
 	}
-	environ := []string{"PATH=" + os.Getenv("PATH")}
+	environ := []string{"PATH=" + os.Getenv("PATH"), "GORACE=" + os.Getenv("GORACE")}
 	for name, value := range env {
 		environ = append(environ, name+"="+value)
 	}

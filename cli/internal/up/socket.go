@@ -33,8 +33,8 @@ const (
 // runnerID is what a runner may be called: it becomes the name of a directory.
 var runnerID = regexp.MustCompile(`^rnr_[0-9A-Za-z]{1,60}$`)
 
-// listen serves the socket until the returned function is called. The runners
-// that it is told to start phone home until ctx ends.
+// listen serves the socket until the returned function is called. Runners that it
+// starts on request phone home until ctx ends.
 func (s *supervisor) listen(ctx context.Context) (stop func(), err error) {
 	path := s.Layout.Socket()
 	if err := os.Chmod(filepath.Dir(path), 0o700); err != nil {

@@ -22,7 +22,7 @@ var Minimal = map[string]string{
 	"metadata.toml":    `version = "v2"`,
 	"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n[vars]\nsize = \"small\"\n",
 	"runner.toml":      `runner_type = "local"`,
-	"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
+	"stack.toml":       "type = \"local\"\n",
 	"src/base/main.tf": VariablesOf("size", "x", "y", "z"),
 }
 

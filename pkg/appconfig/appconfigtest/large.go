@@ -22,7 +22,7 @@ func Large() fstest.MapFS {
 		"metadata.toml":    "version = \"v2\"\n",
 		"sandbox.toml":     "terraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
 		"runner.toml":      "runner_type = \"local\"\n",
-		"stack.toml":       "type = \"local\"\nname = \"n\"\ndescription = \"d\"\n",
+		"stack.toml":       `type = "local"`,
 		"src/base/main.tf": largeModule(),
 	}
 	var inputs strings.Builder

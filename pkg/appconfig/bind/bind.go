@@ -52,11 +52,12 @@ func (b *Binder) TableAmong(at place.Place, values map[string]any, also []reflec
 	if slices.ContainsFunc(targets, func(target any) bool { return MergesFiles(reflect.TypeOf(target).Elem()) }) {
 		values, partial = b.Included(at, values)
 	}
+	t := table{at: at, values: values, partial: partial}
 	for _, target := range targets {
 		v := reflect.ValueOf(target).Elem()
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); Key(f) != "" {
-				b.field(at, values, f, v.Field(i), partial)
+				b.field(t, f, v.Field(i))
 			}
 		}
 	}
@@ -127,11 +128,18 @@ func Keys(block reflect.Type) map[string]bool {
 	return known
 }
 
-func (b *Binder) field(at place.Place, values map[string]any, f reflect.StructField, into reflect.Value, partial bool) {
-	key := Key(f)
-	raw, ok := values[key]
+// table is what is written of a block.
+type table struct {
+	at      place.Place
+	values  map[string]any
+	partial bool // more of it is in a file that is not here
+}
+
+func (b *Binder) field(t table, f reflect.StructField, into reflect.Value) {
+	at, key := t.at, Key(f)
+	raw, ok := t.values[key]
 	for _, alias := range Aliases(f) {
-		other, aliased := values[alias]
+		other, aliased := t.values[alias]
 		switch {
 		case aliased && ok:
 			b.Add(place.Warning, place.CodeExclusive, at.Below(alias), "%s does nothing, because %s is given too", alias, key)
@@ -152,7 +160,7 @@ func (b *Binder) field(at place.Place, values map[string]any, f reflect.StructFi
 		b.value(at.Below(key), raw, into)
 		b.checkText(at.Below(key), f, into)
 	}
-	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !partial {
+	if f.Tag.Get("rule") == "required" && (!ok || raw == "") && !t.partial {
 		b.Add(place.Error, place.CodeMissing, at, "%s is missing", f.Tag.Get("toml"))
 	}
 }

@@ -116,9 +116,9 @@ func (v *validator) document(at place.Place, text *place.Text, check func(conten
 	}
 	t := template.Value{At: at, Text: text.Contents, File: from}
 	line := min(bad.line, strings.Count(strings.TrimRight(text.Contents, "\n"), "\n")+1) // parsers also point behind the end
-	d := t.DiagnoseAt(v.Origin, place.Error, place.CodeContents, line, 1, "%s %s", at.Last(), bad.message)
-	d.Remedy = bad.remedy
-	v.Diags = append(v.Diags, d)
+	v.Diags = append(v.Diags, t.AtColumn(v.Origin, place.Diagnostic{
+		Severity: place.Error, Code: place.CodeContents, Line: line, Column: 1, Message: at.Last() + " " + bad.message, Remedy: bad.remedy,
+	}))
 }
 
 // badDocument says what is wrong with a text, and in which line, from 1.
@@ -245,7 +245,7 @@ func kyvernoPolicy(contents string) *badDocument {
 
 // policies checks names, and that the components exist.
 func (v *validator) policies() {
-	first, names := map[string]place.Place{}, v.componentNames()
+	first, names := map[string]place.Place{}, v.components()
 	for _, p := range v.app.Policies {
 		if at, twice := first[p.Name]; twice {
 			v.Add(place.Warning, place.CodeDuplicate, p.At, "policy %q has the name of the one at %s", p.Name, v.Origin.Where(at))
@@ -254,7 +254,7 @@ func (v *validator) policies() {
 		}
 		for i, name := range p.Components {
 			if name != appconfig.AllComponents {
-				v.exists(p.At.Below("components").Item(i), "component", name, names, "components")
+				v.exists(p.At.Below("components").Item(i), name, names)
 			}
 		}
 	}

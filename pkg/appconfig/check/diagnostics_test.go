@@ -26,6 +26,8 @@ func TestDiagnostics(t *testing.T) {
 	}{
 		{"no app folder", map[string]string{"metadata.toml": "", "sandbox.toml": "", "runner.toml": "", "stack.toml": ""}},
 		{"no metadata", map[string]string{"metadata.toml": ""}},
+		{"metadata without a version", map[string]string{"metadata.toml": "display_name = \"Shop\"\n"}},
+		{"metadata of an unknown version", map[string]string{"metadata.toml": "version = \"v3\"\n"}},
 		{"empty sandbox", map[string]string{"sandbox.toml": "# nothing\n"}},
 		{"not TOML", map[string]string{"runner.toml": "runner_type = local\n"}},
 		{"key twice", map[string]string{"runner.toml": "runner_type = \"local\"\nrunner_type = \"aws\"\n"}},

@@ -11,17 +11,13 @@ import (
 
 // installs checks names, and that inputs and components exist.
 func (v *validator) installs() {
-	once, components := v.once("install"), v.componentNames()
-	var inputs []string
-	for _, in := range v.app.Inputs {
-		inputs = append(inputs, in.Name)
-	}
+	once, components, inputs := v.once("install"), v.components(), v.inputNames()
 	for _, in := range v.app.Installs {
 		once(in.At, in.Name)
 		for i, values := range in.Inputs {
 			for name, value := range values {
 				at := in.At.Below("inputs").Item(i).Below(name)
-				v.exists(at, "input", name, inputs, "inputs")
+				v.exists(at, name, inputs)
 				if def := v.app.Input(name); def != nil {
 					if problem := def.Type.Check(value); problem != "" {
 						v.Add(place.Error, place.CodeValue, at, "input %q %s", name, problem)
@@ -31,14 +27,14 @@ func (v *validator) installs() {
 		}
 		for name := range in.ComponentToggles {
 			at := in.At.Below("component_toggles").Below(name)
-			v.exists(at, "component", name, components, "components")
+			v.exists(at, name, components)
 			if c := v.app.Component(name); c != nil && !c.Toggleable {
 				v.Add(place.Error, place.CodeValue, at, "component %q is not toggleable", name)
 			}
 		}
 		v.installToggles(in)
 		for name, override := range in.Components {
-			v.installComponent(in.At.Below("components").Below(name), name, override, components)
+			v.installComponent(in.At.Below("components").Below(name), name, override)
 		}
 	}
 }
@@ -53,8 +49,8 @@ func (v *validator) installToggles(in appconfig.InstallConfig) {
 	}
 }
 
-func (v *validator) installComponent(at place.Place, name string, override appconfig.InstallComponent, components []string) {
-	v.exists(at, "component", name, components, "components")
+func (v *validator) installComponent(at place.Place, name string, override appconfig.InstallComponent) {
+	v.exists(at, name, v.components())
 	c := v.app.Component(name)
 	if c == nil {
 		return

@@ -147,13 +147,14 @@ var notYets = []NotYet{
 	{Keys: []string{"runner.env_vars"}, What: `key "env_vars" of the runner is`, WaitsFor: waitsClouds, find: runner("env_vars", func(r *appconfig.Runner) bool { return len(r.EnvVars) > 0 })},
 	{Keys: []string{"runner.init_script_url"}, What: `key "init_script_url" is`, WaitsFor: waitsClouds, find: runner("init_script_url", func(r *appconfig.Runner) bool { return r.InitScriptURL != "" })},
 	{Keys: []string{"runner.instance_type"}, What: `key "instance_type" is`, WaitsFor: waitsClouds, find: runner("instance_type", func(r *appconfig.Runner) bool { return r.InstanceType != "" })},
-	{Keys: []string{"stack.type=aws-cloudformation", "stack.type=azure-bicep", "stack.type=gcp-terraform", "stack.name", "stack.description"},
+	{Keys: []string{"stack.type=aws-cloudformation", "stack.type=azure-bicep", "stack.type=gcp-terraform"},
 		What: `stack type %q is`, WaitsFor: waitsClouds, find: func(a *appconfig.App) []use {
-			if a.Stack == nil || a.Stack.Type == "" || a.Stack.Type == appconfig.StackLocal || a.Stack.Type == appconfig.StackKubernetes {
+			if a.Stack == nil || !a.Stack.InCloud() {
 				return nil
 			}
 			return []use{{a.Stack.At.Below("type"), string(a.Stack.Type)}}
 		}},
+	{Keys: []string{"stack.name", "stack.description"}, What: `the text of the stack, in "name" and "description", is`, WaitsFor: waitsClouds, Severity: place.Note, find: textOfStack},
 	{Keys: []string{"stack.vpc_nested_template_url"}, What: `key "vpc_nested_template_url" is`, WaitsFor: waitsClouds, find: stack("vpc_nested_template_url", func(s *appconfig.Stack) bool { return s.VPCNestedTemplateURL != "" })},
 	{Keys: []string{"stack.runner_nested_template_url"}, What: `key "runner_nested_template_url" is`, WaitsFor: waitsClouds, find: stack("runner_nested_template_url", func(s *appconfig.Stack) bool { return s.RunnerNestedTemplateURL != "" })},
 	{Keys: []string{"stack.custom_nested_stacks"}, What: `key "custom_nested_stacks" is`, WaitsFor: waitsClouds, find: stack("custom_nested_stacks", func(s *appconfig.Stack) bool { return len(s.CustomNestedStacks) > 0 })},
@@ -170,7 +171,6 @@ var notYets = []NotYet{
 
 	// sandbox.toml
 	{Keys: []string{"sandbox.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: sandbox("drift_schedule", func(s *appconfig.Sandbox) bool { return s.DriftSchedule != "" })},
-	{Keys: []string{"sandbox.skip_noops"}, What: `key "skip_noops" is`, WaitsFor: "plans that decide by themselves", find: sandbox("skip_noops", func(s *appconfig.Sandbox) bool { return s.SkipNoops })},
 	{Keys: []string{"sandbox.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: sandbox("operation_roles", func(s *appconfig.Sandbox) bool { return len(s.OperationRoles) > 0 })},
 	{Keys: []string{"sandbox.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
 		find: sandbox("connected_repo", func(s *appconfig.Sandbox) bool { return s.ConnectedRepo != nil })},
@@ -180,7 +180,6 @@ var notYets = []NotYet{
 	// components
 	{Keys: []string{"component.labels"}, What: `key "labels" of a component is`, WaitsFor: waitsLabels, find: components("labels", func(c *appconfig.Component) bool { return len(c.Labels) > 0 })},
 	{Keys: []string{"component.drift_schedule"}, What: `key "drift_schedule" is`, WaitsFor: waitsDrift, find: components("drift_schedule", func(c *appconfig.Component) bool { return c.DriftSchedule != "" })},
-	{Keys: []string{"component.skip_noops"}, What: `key "skip_noops" is`, WaitsFor: "plans that decide by themselves", find: components("skip_noops", func(c *appconfig.Component) bool { return c.SkipNoops })},
 	{Keys: []string{"component.health", "component.components"}, What: `key "health" is`, WaitsFor: waitsHealth, find: components("health", func(c *appconfig.Component) bool { return c.Health != nil })},
 	{Keys: []string{"component.operation_roles"}, What: `key "operation_roles" is`, WaitsFor: waitsRoles, find: components("operation_roles", func(c *appconfig.Component) bool { return len(c.OperationRoles) > 0 })},
 	{Keys: []string{"component.connected_repo"}, When: "a repository that cannot be read without credentials", What: `key "connected_repo", read without the org's connection, is`, WaitsFor: waitsRepos,
@@ -290,6 +289,19 @@ func stack(key string, used func(*appconfig.Stack) bool) finder {
 		}
 		return found(used(a.Stack), a.Stack.At.Below(key))
 	}
+}
+
+// textOfStack finds the text that no customer reads. Nothing in a cloud's stack has
+// an effect, which is told of its type.
+func textOfStack(a *appconfig.App) []use {
+	s := a.Stack
+	switch {
+	case s == nil || s.InCloud():
+		return nil
+	case s.Name != "":
+		return []use{{at: s.At.Below("name")}}
+	}
+	return found(s.Description != "", s.At.Below("description"))
 }
 
 func sandbox(key string, used func(*appconfig.Sandbox) bool) finder {

@@ -5,11 +5,38 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/appconfigtest"
 	"github.com/berth-dev/berth/pkg/appconfig/check"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 )
+
+// TestWhatIsActedOnIsNotTold uses the keys of which some uses have no effect, each
+// in a way that has one: the table must not name them.
+func TestWhatIsActedOnIsNotTold(t *testing.T) {
+	t.Parallel()
+	steps := "[[steps]]\nname = \"s\"\ncommand = \"true\"\n"
+	app, diags := appconfig.Load(appconfigtest.Folder(map[string]string{
+		"runner.toml":       "runner_type = \"local\"\nhelm_driver = \"configmap\"\n",
+		"stack.toml":        "type = \"kubernetes\"\nname = \"n\"\ndescription = \"d\"\n",
+		"sandbox.toml":      "type = \"terraform\"\nskip_noops = true\nterraform_version = \"1.11.4\"\n[berth]\nlocal_source = \"src/base\"\n",
+		"components/a.toml": appconfigtest.Module("a", "kubernetes_context = \"sandbox\"", "skip_noops = true", "toggleable = true", "default_enabled = false"),
+		"components/h.toml": "name = \"h\"\ntype = \"helm_chart\"\nchart_name = \"h\"\nstorage_driver = \"secret\"\n[berth]\nlocal_source = \"src/base\"\n",
+		"components/i.toml": "name = \"i\"\ntype = \"external_image\"\n[public]\nimage_url = \"a/b\"\ntag = \"1\"\n",
+		"actions/a.toml": "name = \"a\"\nkubernetes_context = \"sandbox\"\n[labels]\ntype = \"health-check\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n" +
+			"[[triggers]]\ntype = \"post-deploy-component\"\ncomponent_name = \"a\"\n[[triggers]]\ntype = \"manual\"\n" + steps,
+		"actions/b.toml": "name = \"b\"\n[[triggers]]\ntype = \"cron\"\ncron_schedule = \"0 3 * * *\"\n[berth.health_check]\nunhealthy_after = 1\n" + steps,
+	}), appconfig.LoadOptions{})
+	if place.HasErrors(diags) {
+		t.Fatal(appconfigtest.Render(diags))
+	}
+	want := "stack.toml:2:1 note the text of the stack, in \"name\" and \"description\", is not supported yet by this version and has no effect; it waits for cloud stacks\n"
+	if diff := cmp.Diff(want, appconfigtest.Render(check.Unsupported(app))); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
 
 // TestEveryNotYetIsTold holds that each row of the table is found in a folder that
 // uses it, in its own words, and that nothing but errors is told twice.
@@ -48,6 +75,7 @@ func TestEveryNotYetIsTold(t *testing.T) {
 		}},
 		{"plugin", func() []place.Diagnostic {
 			app, _ := appconfig.Load(appconfigtest.Folder(map[string]string{
+				"stack.toml":        "type = \"local\"\ndescription = \"d\"\n",
 				"components/p.toml": "name = \"p\"\ntype = \"ansible\"\n",
 				"actions/h.toml":    "name = \"h\"\n[berth.health_check]\nremediation = \"a\"\n[[steps]]\nname = \"s\"\ncommand = \"true\"\n",
 			}), appconfig.LoadOptions{})

@@ -44,7 +44,7 @@ func (v *validator) operationRoleNames(block place.Place, roles []appconfig.Oper
 }
 
 func (v *validator) role(at place.Place, name string) {
-	v.anyRole(at, "role", name, append(rolesIn(v.app.Permissions), rolesIn(v.app.BreakGlass)...), "permissions", "break_glass")
+	v.anyRole(at, name, roleNames("role", v.app.Permissions, v.app.BreakGlass))
 }
 
 func (v *validator) breakGlassRole(at place.Place, name string) {
@@ -54,34 +54,30 @@ func (v *validator) breakGlassRole(at place.Place, name string) {
 			permitted = append(permitted, r)
 		}
 	}
-	v.anyRole(at, "break-glass role", name, append(rolesIn(v.app.BreakGlass), rolesIn(permitted)...), "permissions", "break_glass")
+	v.anyRole(at, name, roleNames("break-glass role", v.app.BreakGlass, permitted))
 }
 
 // anyRole compares names as they are written, since most are templates. Where
 // one is, a name that is not found may still turn out to be right: that is a
 // warning. A full name of the cloud's (an ARN) is not looked for.
-func (v *validator) anyRole(at place.Place, what, name string, defined []string, kinds ...string) {
+func (v *validator) anyRole(at place.Place, name string, d definedNames) {
 	written := comparableRole(name)
 	if strings.Contains(written, ":") {
 		return
 	}
-	if name == "" || slices.Contains(defined, written) || v.partlyUnreadable(kinds...) {
+	if name == "" || v.mayDefine(d, written) {
 		return
 	}
 	severity := place.Error
 	if strings.Contains(written, "{{") {
 		severity = place.Warning
 	}
-	d := v.At(severity, place.CodeReference, at, "%s %q does not exist", what, name)
-	v.Diags = append(v.Diags, v.Suggest(d, written, defined))
+	missing := v.At(severity, place.CodeReference, at, "%s %q does not exist", d.what, name)
+	v.Diags = append(v.Diags, v.Suggest(missing, written, d.names))
 }
 
-func rolesIn(roles []appconfig.Role) []string {
-	var names []string
-	for _, r := range roles {
-		names = append(names, comparableRole(r.Name))
-	}
-	return names
+func roleNames(what string, first, second []appconfig.Role) definedNames {
+	return namesOf(what, slices.Concat(first, second), func(r *appconfig.Role) string { return comparableRole(r.Name) }, "permissions", "break_glass")
 }
 
 var (
@@ -140,17 +136,14 @@ func (v *validator) operationRoles() {
 	if v.app.OperationRoles == nil {
 		return
 	}
-	var actions []string
-	for _, a := range v.app.Actions {
-		actions = append(actions, a.Name)
-	}
+	actions := v.actionNames()
 	for i, r := range v.app.OperationRoles.Rules {
 		at := v.app.OperationRoles.At.Below("rules").Item(i).Below("principal")
 		switch kind, name := r.Who(); kind {
 		case appconfig.PrincipalComponent:
-			v.exists(at, "component", name, v.componentNames(), "components")
+			v.exists(at, name, v.components())
 		case appconfig.PrincipalAction:
-			v.exists(at, "action", name, actions, "actions")
+			v.exists(at, name, actions)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -85,8 +86,10 @@ func (v *validator) templatesIn(at place.Place, block any, s scope) {
 	for _, t := range template.In(at, block) {
 		for _, l := range interpolate.Literals(t.Text) {
 			if l.Dotless {
-				v.Diags = append(v.Diags, t.DiagnoseAt(v.Origin, place.Warning, place.CodeTemplate, l.Line, l.Column,
-					"%s has no dot in front of the root, so it stays as it is", shortened(l.Text)).WithRemedy("write {{ .nuon… }}"))
+				v.Diags = append(v.Diags, t.AtColumn(v.Origin, place.Diagnostic{
+					Severity: place.Warning, Code: place.CodeTemplate, Line: l.Line, Column: l.Column,
+					Message: shortened(l.Text) + " has no dot in front of the root, so it stays as it is", Remedy: "write {{ .nuon… }}",
+				}))
 			}
 		}
 		refs, err := t.References()
@@ -116,7 +119,9 @@ func (v *validator) badTemplate(t template.Value, err error, s scope) {
 	if e, ok := errors.AsType[*interpolate.Error](err); ok {
 		line, column, message = max(e.Line, 1), e.Column, e.Message
 	}
-	v.Diags = append(v.Diags, t.DiagnoseAt(v.Origin, s.severity(), place.CodeTemplate, line, column, "template does not parse: %s", message))
+	v.Diags = append(v.Diags, t.AtColumn(v.Origin, place.Diagnostic{
+		Severity: s.severity(), Code: place.CodeTemplate, Line: line, Column: column, Message: "template does not parse: " + message,
+	}))
 }
 
 func (s scope) severity() place.Severity {
@@ -135,14 +140,16 @@ var topLevel = []string{
 // reference tells what is wrong with one path that a template reads.
 func (v *validator) reference(t template.Value, ref interpolate.Reference, s scope) (place.Diagnostic, bool) {
 	wrong := func(severity place.Severity, code place.Code, format string, args ...any) (place.Diagnostic, bool) {
-		return t.DiagnoseAt(v.Origin, severity, code, ref.Line, ref.Column, format, args...), true
+		return t.AtColumn(v.Origin, place.Diagnostic{
+			Severity: severity, Code: code, Line: ref.Line, Column: ref.Column, Message: fmt.Sprintf(format, args...),
+		}), true
 	}
-	missing := func(what, name string, defined []string, kinds ...string) (place.Diagnostic, bool) {
-		if name == interpolate.Any || slices.Contains(defined, name) || v.partlyUnreadable(kinds...) {
+	missing := func(name string, among definedNames) (place.Diagnostic, bool) {
+		if name == interpolate.Any || v.mayDefine(among, name) {
 			return place.Diagnostic{}, false
 		}
-		d, _ := wrong(s.severity(), place.CodeReference, "%s: %s %q does not exist", ref, what, name)
-		return v.Suggest(d, name, defined), true
+		d, _ := wrong(s.severity(), place.CodeReference, "%s: %s %q does not exist", ref, among.what, name)
+		return v.Suggest(d, name, among.names), true
 	}
 	switch {
 	case ref.Root == interpolate.RootAction:
@@ -150,7 +157,7 @@ func (v *validator) reference(t template.Value, ref interpolate.Reference, s sco
 	case ref.Root != interpolate.RootTree:
 		return wrong(s.severity(), place.CodeReference, "%s does not exist: the tree begins with .nuon or .berth", ref)
 	case ref.Kind == interpolate.KindUnknown:
-		return missing("part of the tree", ref.Path[0], topLevel)
+		return missing(ref.Path[0], definedNames{what: "part of the tree", names: topLevel})
 	case s.beforeStack && !slices.Contains(beforeStack, ref.Kind):
 		return wrong(place.Error, place.CodeReference, "%s is not known yet when the stack is made; only inputs, the install's id and name, app and org are", ref)
 	}
@@ -163,11 +170,11 @@ func (v *validator) reference(t template.Value, ref interpolate.Reference, s sco
 		return v.componentReference(ref, s, missing, wrong)
 	case interpolate.KindSecret:
 		if ref.Name != "" {
-			return missing("secret", ref.Name, v.secretNames(), "secrets")
+			return missing(ref.Name, v.secretNames())
 		}
 	case interpolate.KindAction:
 		if ref.Name != "" {
-			return missing("action", ref.Name, v.actionNames(), "actions")
+			return missing(ref.Name, v.actionNames())
 		}
 	}
 	return place.Diagnostic{}, false
@@ -189,43 +196,23 @@ func (v *validator) componentReference(ref interpolate.Reference, s scope, missi
 	c := v.app.ComponentNamed(ref.Name)
 	switch {
 	case c == nil:
-		return missing("component", ref.Name, v.componentNames(), "components")
+		return missing(ref.Name, v.components())
 	case c.Name == s.component:
 		return wrong(place.Error, place.CodeCycle, "component %q reads its own outputs: %s", c.Name, ref)
 	}
 	return place.Diagnostic{}, false
 }
 
-func (v *validator) secretNames() []string {
-	var names []string
-	for _, s := range v.app.Secrets {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-func (v *validator) actionNames() []string {
-	var names []string
-	for _, a := range v.app.Actions {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
 type (
-	missingFunc func(what, name string, defined []string, kinds ...string) (place.Diagnostic, bool)
+	missingFunc func(name string, among definedNames) (place.Diagnostic, bool)
 	wrongFunc   func(severity place.Severity, code place.Code, format string, args ...any) (place.Diagnostic, bool)
 )
 
 func (v *validator) inputReference(ref interpolate.Reference, s scope, missing missingFunc, wrong wrongFunc) (place.Diagnostic, bool) {
 	path := ref.Path
-	var names []string
-	for _, in := range v.app.Inputs {
-		names = append(names, in.Name)
-	}
 	switch {
 	case len(path) >= 3 && path[1] == "inputs":
-		return missing("input", path[2], names, "inputs")
+		return missing(path[2], v.inputNames())
 	case len(path) >= 2 && path[1] != "inputs" && path[1] != "populated" && path[1] != interpolate.Any:
 		d, ok := wrong(s.severity(), place.CodeReference, "%s does not exist", ref)
 		return d.WithRemedy("inputs are below .nuon.inputs.inputs"), ok
@@ -240,11 +227,8 @@ func (v *validator) actionReference(ref interpolate.Reference, s scope, missing 
 	if len(ref.Path) < 2 || ref.Path[0] != "inputs" {
 		return place.Diagnostic{}, false
 	}
-	var names []string
-	for _, in := range s.action.Inputs {
-		names = append(names, in.Name)
-	}
-	return missing("input of the action", ref.Path[1], names)
+	inputs := namesOf("input of the action", s.action.Inputs, func(in *appconfig.ActionInput) string { return in.Name })
+	return missing(ref.Path[1], inputs)
 }
 
 // untraced warns where a component reads "some component": the order cannot

@@ -45,12 +45,12 @@ func newValidator(app *appconfig.App) *validator {
 
 type validator struct {
 	place.Report
-	app          *appconfig.App
-	components   []string        // names
-	known        map[string]bool // files whose contents are checked
-	parsed       int             // bytes of contents that are checked
-	skipped      int             // contents that are too large to be checked
-	firstSkipped place.Place
+	app            *appconfig.App
+	componentNames *definedNames   // of components
+	known          map[string]bool // files whose contents are checked
+	parsed         int             // bytes of contents that are checked
+	skipped        int             // contents that are too large to be checked
+	firstSkipped   place.Place
 }
 
 // names reports names that are used twice.
@@ -126,17 +126,14 @@ func (v *validator) once(what string) func(at place.Place, name string) {
 }
 
 func (v *validator) groups() {
-	var names []string
-	for _, g := range v.app.InputGroups {
-		names = append(names, g.Name)
-	}
+	groups := namesOf("input group", v.app.InputGroups, func(g *appconfig.InputGroup) string { return g.Name }, "input_groups", "inputs")
 	for _, in := range v.app.Inputs {
-		v.exists(in.At.Below("group"), "input group", in.Group, names, "input_groups", "inputs")
+		v.exists(in.At.Below("group"), in.Group, groups)
 	}
 }
 
 func (v *validator) dependencies() {
-	names := v.componentNames()
+	components := v.components()
 	for _, c := range v.app.Components {
 		for i, dep := range c.Dependencies {
 			at := c.At.Below("dependencies").Item(i)
@@ -144,70 +141,47 @@ func (v *validator) dependencies() {
 				v.Add(place.Error, place.CodeCycle, at, "component %q depends on itself", c.Name)
 				continue
 			}
-			v.exists(at, "component", dep, names, "components")
+			v.exists(at, dep, components)
 		}
 	}
 }
 
 func (v *validator) actions() {
-	names := v.componentNames()
+	components := v.components()
 	for _, a := range v.app.Actions {
 		for i, dep := range a.Dependencies {
 			at := a.At.Below("dependencies").Item(i)
-			v.exists(at, "component", dep, names, "components")
+			v.exists(at, dep, components)
 			if slices.Contains(a.Dependencies[:i], dep) {
 				v.Add(place.Error, place.CodeDuplicate, at, "action %q depends on %q twice", a.Name, dep)
 			}
 		}
 		for i, t := range a.Triggers {
-			v.exists(a.At.Below("triggers").Item(i).Below("component_name"), "component", t.ComponentName, names, "components")
+			v.exists(a.At.Below("triggers").Item(i).Below("component_name"), t.ComponentName, components)
 		}
 	}
-}
-
-// exists reports a name that is not among those defined. It stays silent when a
-// file that may define it could not be read.
-func (v *validator) exists(at place.Place, what, name string, defined []string, kinds ...string) {
-	if name == "" || slices.Contains(defined, name) || v.partlyUnreadable(kinds...) {
-		return
-	}
-	d := v.At(place.Error, place.CodeReference, at, "%s %q does not exist", what, name)
-	v.Diags = append(v.Diags, v.Suggest(d, name, defined))
-}
-
-func (v *validator) partlyUnreadable(kinds ...string) bool {
-	return v.app.Unreadable(kinds...)
-}
-
-func (v *validator) componentNames() []string {
-	if v.components == nil {
-		for _, c := range v.app.Components {
-			v.components = append(v.components, c.Name)
-		}
-	}
-	return v.components
 }
 
 // kubernetesContexts checks that contexts and their makers exist.
 func (v *validator) kubernetesContexts() {
-	once, components := v.once("kubernetes context"), v.componentNames()
-	defined := []string{appconfig.SandboxContext}
+	once, components := v.once("kubernetes context"), v.components()
+	contexts := definedNames{what: "kubernetes context", names: []string{appconfig.SandboxContext}, kinds: []string{"kubernetes_contexts"}}
 	for _, k := range v.app.KubernetesContexts {
 		once(k.At, k.Name)
-		defined = append(defined, k.Name)
-		v.exists(k.At.Below("component"), "component", k.Component, components, "components")
+		contexts.names = append(contexts.names, k.Name)
+		v.exists(k.At.Below("component"), k.Component, components)
 		if c := v.app.Component(k.Component); c != nil && (c.HelmChart != nil || c.KubernetesManifest != nil || c.ContainerImage != nil || c.DockerBuild != nil || c.Job != nil) {
 			v.Diags = append(v.Diags, v.At(place.Error, place.CodeValue, k.At.Below("component"), "component %q is of type %s, which makes no cluster", c.Name, c.Type).
 				WithRemedy("name one of type terraform_module or pulumi"))
 		}
 	}
 	for _, c := range v.app.Components {
-		v.exists(c.At.Below("kubernetes_context"), "kubernetes context", c.KubernetesContext, defined, "kubernetes_contexts")
+		v.exists(c.At.Below("kubernetes_context"), c.KubernetesContext, contexts)
 		if v.app.ClusterMaker(c.KubernetesContext) == c.Name && c.Name != "" {
 			v.Add(place.Error, place.CodeCycle, c.At.Below("kubernetes_context"), "component %q is deployed to the cluster that it makes itself", c.Name)
 		}
 	}
 	for _, a := range v.app.Actions {
-		v.exists(a.At.Below("kubernetes_context"), "kubernetes context", a.KubernetesContext, defined, "kubernetes_contexts")
+		v.exists(a.At.Below("kubernetes_context"), a.KubernetesContext, contexts)
 	}
 }

@@ -187,14 +187,14 @@ func anchor(title string) string {
 // notYetTable lists what this version does not act on.
 func notYetTable() string {
 	var b strings.Builder
-	b.WriteString("\n| what | when | a sync | waits for |\n|---|---|---|---|\n")
+	b.WriteString("\n| keys | when | a sync | waits for |\n|---|---|---|---|\n")
 	for _, row := range check.NotYets() {
-		does := "warns, and goes on without it"
+		does := "warns, and ignores it"
 		switch row.Severity {
 		case place.Error:
-			does = "is refused"
+			does = "refuses it"
 		case place.Note:
-			does = "says so"
+			does = "notes it, and ignores it"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.Join(row.Keys, "`, `"), row.When, does, row.WaitsFor)
 	}

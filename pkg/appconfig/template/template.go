@@ -4,7 +4,6 @@ package template
 
 import (
 	"cmp"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -43,10 +42,11 @@ func (t Value) Position(o *place.Origin, line int) (file string, pos place.Posit
 	return file, pos
 }
 
-// Diagnose points at a line of the template.
-func (t Value) Diagnose(o *place.Origin, severity place.Severity, code place.Code, line int, format string, args ...any) place.Diagnostic {
+// AtLine points a diagnostic at a line of the template.
+func (t Value) AtLine(o *place.Origin, line int, d place.Diagnostic) place.Diagnostic {
 	file, pos := t.Position(o, line)
-	return place.Diagnostic{Severity: severity, Code: code, File: file, Line: pos.Line, Column: pos.Column, Message: fmt.Sprintf(format, args...)}
+	d.File, d.Line, d.Column = file, pos.Line, pos.Column
+	return d
 }
 
 // In finds the fields tagged as templates in a block and below it, in
@@ -110,10 +110,12 @@ func (t Value) PositionOf(o *place.Origin, ref interpolate.Reference) (file stri
 	return file, pos
 }
 
-// DiagnoseAt points at a line and column of the template. The column is known
-// for files and for texts of several lines, else it is that of the key.
-func (t Value) DiagnoseAt(o *place.Origin, severity place.Severity, code place.Code, line, column int, format string, args ...any) place.Diagnostic {
-	d := t.Diagnose(o, severity, code, line, format, args...)
+// AtColumn points a diagnostic, whose line and column are those in the template,
+// at where they are in the app folder. The column is known for files and for
+// texts of several lines, else it is that of the key.
+func (t Value) AtColumn(o *place.Origin, d place.Diagnostic) place.Diagnostic {
+	line, column := d.Line, d.Column
+	d = t.AtLine(o, line, d)
 	_, key := o.Find(t.At)
 	if column > 0 && (t.File != "" || key.ValueLine > 0 && (line > 1 || key.ValueLine > key.Line)) {
 		d.Column = column

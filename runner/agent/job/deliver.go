@@ -130,7 +130,7 @@ func runOf(tick Tick, r jobspec.Result) jobspec.Run {
 
 func (j *job) push(ctx context.Context, ref string, to oci.Remote) error {
 	err := j.insist(ctx, "the artifact", func() error {
-		_, err := oci.Push(ctx, j.deps.Layout, ref, to, "", oci.TransferOptions{})
+		_, err := to.Push(ctx, j.deps.Layout, ref, oci.TransferOptions{})
 		return err
 	})
 	if err == nil {

@@ -162,9 +162,9 @@ func (j *job) complete(ctx context.Context, result *jobspec.Result) error {
 // presentable seals the sensitive outputs of a result and takes every known
 // secret out of the rest: it may leave the machine.
 func (j *job) presentable(r jobspec.Result) (jobspec.Result, error) {
-	for _, out := range r.Outputs {
+	for name, out := range r.Outputs {
 		if out.Sensitive {
-			j.learn(out.Value, true)
+			j.learnOutput(name, out.Value, func(value any) { j.learn(value, true) })
 		}
 	}
 	for name, out := range r.Outputs {

@@ -34,7 +34,7 @@ func (j *job) pushImage(ctx context.Context, result *jobspec.Result) error {
 	}
 	var size int64
 	err = j.insist(ctx, "the image", func() (err error) {
-		size, err = oci.PushFolder(ctx, image, want, to, oci.TransferOptions{})
+		size, err = to.PushFolder(ctx, image, want, oci.TransferOptions{})
 		return err
 	})
 	if err != nil {

@@ -45,15 +45,37 @@ func (j *job) openState() (jobspec.Spec, error) {
 	if err != nil {
 		return spec, err
 	}
-	opened, err := openLeaves(j.deps.Keys.Open, tree, named, interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree))
+	purposes := interpolate.SealedLeaves(spec.OrgID, spec.InstallID, tree)
+	opened, err := openLeaves(j.deps.Keys.Open, tree, named, purposes)
 	if err != nil {
 		return spec, fmt.Errorf("sealed values of the job: %w", err)
 	}
-	learnOpened(tree, opened, j.hide)
+	j.hideOpened(tree, opened, purposes)
 	if spec.State, err = json.Marshal(opened); err != nil {
 		return spec, fmt.Errorf("state of the job: %w", err)
 	}
 	return spec, nil
+}
+
+// hideOpened registers what was sealed in tree and is opened. Of the manifest of
+// a chart only the values of its Secrets are registered. Any other sealed value
+// may stand in it too, so all of the tree are then registered, for the log alone:
+// the engine gets no more than is opened. If one of them cannot be opened, each
+// line of the manifest is taken for a secret.
+func (j *job) hideOpened(tree, opened any, purposes seal.Leaves) {
+	whole := func(_ []string, value any) { j.hide(value) }
+	manifest := false
+	learnOpened(tree, opened, nil, func(path []string, _ any) { manifest = manifest || isManifest(tree, path) })
+	if !manifest {
+		learnOpened(tree, opened, nil, whole)
+		return
+	}
+	all, err := openLeaves(j.deps.Keys.Open, tree, leafNames{{}}, purposes)
+	if err != nil {
+		learnOpened(tree, opened, nil, whole)
+		return
+	}
+	learnOpened(tree, all, nil, func(path []string, value any) { learnLeaf(tree, path, value, j.hide) })
 }
 
 // hide registers a value that was sealed, and keeps it for the record of the

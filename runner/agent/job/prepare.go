@@ -116,7 +116,7 @@ func (j *job) bring(ctx context.Context, a jobspec.Artifact, dir string) error {
 	if err := os.RemoveAll(dir); err != nil { // of an earlier try
 		return err
 	}
-	return oci.Unpack(ctx, j.deps.Layout, want, dir, oci.Limits{})
+	return j.deps.Layout.Unpack(ctx, want, dir, oci.Limits{})
 }
 
 func (j *job) pull(ctx context.Context, repository string, want digest.Digest) error {
@@ -134,7 +134,7 @@ func (j *job) pull(ctx context.Context, repository string, want digest.Digest) e
 		if err != nil {
 			return err
 		}
-		err = oci.Pull(ctx, from, want, j.deps.Layout, opt)
+		err = from.Pull(ctx, want, j.deps.Layout, opt)
 		switch {
 		case err == nil:
 			j.remark(fmt.Sprintf("pulled %s@%s, %s in %s", repository, want, size(total), time.Since(started).Round(time.Millisecond)))
@@ -171,7 +171,7 @@ func (j *job) unpin(ctx context.Context, change string, sealed []byte, dir strin
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	return oci.Unpack(ctx, layout, packed.Digest, dir, oci.Limits{})
+	return layout.Unpack(ctx, packed.Digest, dir, oci.Limits{})
 }
 
 // pinned reads the sealed bytes that the plan of a change kept; nil when

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/berth-dev/berth/pkg/redact"
@@ -49,8 +51,9 @@ func (s *secrets) Bytes(raw []byte) []byte { return s.set.Bytes(raw) }
 // of its spellings.
 func (s *secrets) Hold(raw []byte) int { return s.set.Hold(raw) }
 
-// learnOpened registers what was sealed in before and is in clear in after.
-func learnOpened(before, after any, learn func(any)) {
+// learnOpened calls learn with what was sealed in before and is in clear in
+// after, and its path below path.
+func learnOpened(before, after any, path []string, learn func(path []string, value any)) {
 	if !seal.HasSealed(before) {
 		return
 	}
@@ -58,20 +61,20 @@ func learnOpened(before, after any, learn func(any)) {
 	case map[string]any:
 		if a, ok := after.(map[string]any); ok && !isLeaf(b) {
 			for key := range b {
-				learnOpened(b[key], a[key], learn)
+				learnOpened(b[key], a[key], append(slices.Clip(path), key), learn)
 			}
 			return
 		}
 	case []any:
 		if a, ok := after.([]any); ok && len(a) == len(b) {
 			for i := range b {
-				learnOpened(b[i], a[i], learn)
+				learnOpened(b[i], a[i], append(slices.Clip(path), strconv.Itoa(i)), learn)
 			}
 			return
 		}
 	}
 	if !seal.HasSealed(after) { // else it was not named
-		learn(after)
+		learn(path, after)
 	}
 }
 

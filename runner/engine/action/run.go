@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -43,15 +42,11 @@ func run(ctx context.Context, j *job.Job, p pinned) (jobspec.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	dir := j.Work("action")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return result, err
-	}
 	for i, sc := range p.Scripts {
 		if ctx.Err() != nil {
 			return result, &job.Failure{Message: fmt.Sprintf("%s: step %q was not started", j.Subject(), sc.Name)}
 		}
-		step, err := runStep(ctx, j, sh, dir, i, sc, p.Inputs)
+		step, err := sh.step(ctx, i, sc, p.Inputs)
 		result.Steps = append(result.Steps, step)
 		if addErr := addOutputs(result.Outputs, step.Outputs); err == nil {
 			err = addErr
@@ -75,7 +70,9 @@ func addOutputs(all jobspec.Outputs, step map[string]any) error {
 	return nil
 }
 
-func runStep(ctx context.Context, j *job.Job, sh shell, dir string, i int, sc script, inputs map[string]string) (jobspec.StepResult, error) {
+// step runs the script with number i, from 0.
+func (s shell) step(ctx context.Context, i int, sc script, inputs map[string]string) (jobspec.StepResult, error) {
+	j := s.job
 	step := jobspec.StepResult{Name: sc.Name, ExitCode: -1}
 	base := fmt.Sprintf("%02d", i+1)
 	scriptPath := j.Work("scripts", base)
@@ -93,11 +90,11 @@ func runStep(ctx context.Context, j *job.Job, sh shell, dir string, i int, sc sc
 	maps.Copy(env, inputs)
 	job.Named(env, map[string]string{"STEP_NAME": sc.Name, "ACTIONS_OUTPUT_FILEPATH": outputPath})
 	maps.Copy(env, sc.EnvVars)
-	env["PATH"] = sh.bin + string(filepath.ListSeparator) + env["PATH"]
+	env["PATH"] = s.bin + string(filepath.ListSeparator) + env["PATH"]
 
 	j.Logf("step %q", sc.Name)
 	began := time.Now()
-	code, runErr := sh.run(ctx, j, scriptPath, dir, env)
+	code, runErr := s.run(ctx, scriptPath, env)
 	took := time.Since(began)
 	step.ExitCode = code
 	step.Took, _ = json.Marshal(took.Round(time.Millisecond).String())

@@ -19,9 +19,15 @@ import (
 // whole process group is killed.
 const stopGrace = 15 * time.Second
 
-// shell runs scripts. bin is a directory in which sh is bash; it comes first in
-// the PATH of scripts, for those that start others.
-type shell struct{ bash, bin string }
+// shell runs the scripts of a job.
+type shell struct {
+	job  *job.Job
+	bash string
+	// bin is a directory in which sh is bash; it comes first in the PATH of
+	// scripts, for those that start others.
+	bin string
+	dir string // where scripts work
+}
 
 func newShell(j *job.Job) (shell, error) {
 	bash, err := exec.LookPath("bash")
@@ -31,8 +37,8 @@ func newShell(j *job.Job) (shell, error) {
 	if bash, err = filepath.Abs(bash); err != nil {
 		return shell{}, err
 	}
-	s := shell{bash: bash, bin: j.Work("bin")}
-	if err := os.MkdirAll(s.bin, 0o700); err != nil {
+	s := shell{job: j, bash: bash, bin: j.Work("bin"), dir: j.Work("action")}
+	if err := errors.Join(os.MkdirAll(s.bin, 0o700), os.MkdirAll(s.dir, 0o700)); err != nil {
 		return shell{}, err
 	}
 	if err := os.Symlink(bash, filepath.Join(s.bin, "sh")); err != nil && !errors.Is(err, os.ErrExist) {
@@ -85,14 +91,14 @@ func (s shell) command(script string) (path string, args []string, err error) {
 // run runs a script to its end and returns its exit code, 128+n after signal n
 // as shells say it. Its output goes to the log directly. Nothing that it left
 // running in its process group outlives it.
-func (s shell) run(ctx context.Context, j *job.Job, script, dir string, env map[string]string) (int, error) {
+func (s shell) run(ctx context.Context, script string, env map[string]string) (int, error) {
 	path, args, err := s.command(script)
 	if err != nil {
 		return 127, err
 	}
 	cmd := exec.Command(path, args...) //nolint:noctx // a script is asked to end, not killed, when ctx ends
-	cmd.Dir, cmd.Env = dir, job.Environ(env)
-	cmd.Stdout, cmd.Stderr = j.Stdout, j.Stderr
+	cmd.Dir, cmd.Env = s.dir, job.Environ(env)
+	cmd.Stdout, cmd.Stderr = s.job.Stdout, s.job.Stderr
 	cmd.SysProcAttr = groupAttr()
 	if err := cmd.Start(); err != nil {
 		return 126, err

@@ -47,7 +47,7 @@ func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	name := s.Image + ":" + s.Ref
 	j.Logf("copying %s, which is %s", name, want)
 	began := time.Now()
-	size, err := copyImage(ctx, j, from, want, layout)
+	size, err := copyImage(ctx, j, func(opt oci.TransferOptions) error { return from.Pull(ctx, want, layout, opt) })
 	if err != nil {
 		return jobspec.Result{}, explainCopy(name, want, err)
 	}
@@ -55,7 +55,8 @@ func ContainerImage(ctx context.Context, j *job.Job) (jobspec.Result, error) {
 	return jobspec.Result{}, nil
 }
 
-func copyImage(ctx context.Context, j *job.Job, from oci.Remote, want digest.Digest, to *oci.Layout) (size int64, err error) {
+// copyImage pulls an image, again while its registry does not answer.
+func copyImage(ctx context.Context, j *job.Job, pull func(oci.TransferOptions) error) (size int64, err error) {
 	last := time.Now()
 	opt := oci.TransferOptions{Progress: func(done, total int64) {
 		size = total
@@ -66,7 +67,7 @@ func copyImage(ctx context.Context, j *job.Job, from oci.Remote, want digest.Dig
 	}}
 	pause := copyPause
 	for try := 1; ; try++ {
-		err = oci.Pull(ctx, from, want, to, opt)
+		err = pull(opt)
 		if err == nil || ctx.Err() != nil || try == copyTries || errors.Is(err, oci.ErrNotFound) || oci.Denied(err) {
 			return size, err
 		}

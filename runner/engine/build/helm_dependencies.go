@@ -30,7 +30,7 @@ const maxChartDepth = 8
 // is downloaded. Chart.lock, when there is one, says which versions.
 func packDependencies(ctx context.Context, j *job.Job, tree *copier) error {
 	p := &packer{j: j, tree: tree}
-	err := p.pack(ctx, tree.from, tree.to, 0)
+	err := p.pack(ctx, chartCopy{from: tree.from, to: tree.to})
 	if err == nil || errors.Is(err, context.Cause(ctx)) {
 		return err
 	}
@@ -45,14 +45,20 @@ type packer struct {
 	tree *copier
 }
 
-// pack completes the chart in dir, which was copied from the source directory
+// A chartCopy is a chart in the directory to, copied from the source directory
 // from.
-func (p *packer) pack(ctx context.Context, from, dir string, depth int) error {
-	c, err := loader.LoadDir(dir)
+type chartCopy struct {
+	from, to string
+	depth    int // how many charts have it as a dependency, one of the other
+}
+
+// pack completes a chart.
+func (p *packer) pack(ctx context.Context, at chartCopy) error {
+	c, err := loader.LoadDir(at.to)
 	if err != nil {
 		return err
 	}
-	if depth > maxChartDepth {
+	if at.depth > maxChartDepth {
 		return fmt.Errorf("chart %s is a dependency of more than %d charts, one of the other", c.Name(), maxChartDepth)
 	}
 	if err := checkLock(c); err != nil {
@@ -62,19 +68,19 @@ func (p *packer) pack(ctx context.Context, from, dir string, depth int) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := p.dependency(ctx, c, dep, from, dir, depth); err != nil {
+		if err := p.dependency(ctx, at, c, dep); err != nil {
 			return fmt.Errorf("dependency %s of chart %s: %w", dep.Name, c.Name(), err)
 		}
 	}
 	return nil
 }
 
-func (p *packer) dependency(ctx context.Context, c *chart.Chart, dep *chart.Dependency, from, dir string, depth int) error {
+func (p *packer) dependency(ctx context.Context, at chartCopy, c *chart.Chart, dep *chart.Dependency) error {
 	version := lockedVersion(c, dep)
 	if there := vendored(c, dep.Name); there != nil {
 		return checkVersion(there, version)
 	}
-	to := filepath.Join(dir, "charts")
+	to := filepath.Join(at.to, "charts")
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return err
 	}
@@ -84,7 +90,7 @@ func (p *packer) dependency(ctx context.Context, c *chart.Chart, dep *chart.Depe
 	}
 	source := local
 	if !filepath.IsAbs(source) {
-		source = filepath.Join(from, filepath.FromSlash(local))
+		source = filepath.Join(at.from, filepath.FromSlash(local))
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
 		return fmt.Errorf("there is no directory %q next to the chart in the source", local)
@@ -109,7 +115,7 @@ func (p *packer) dependency(ctx context.Context, c *chart.Chart, dep *chart.Depe
 		return err
 	}
 	p.j.Logf("packed dependency %s %s from %s", dep.Name, packed.Metadata.Version, local)
-	return p.pack(ctx, source, part.to, depth+1)
+	return p.pack(ctx, chartCopy{from: source, to: part.to, depth: at.depth + 1})
 }
 
 // download fetches a packed chart into a directory, without credentials.

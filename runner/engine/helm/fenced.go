@@ -36,14 +36,14 @@ func (f fenced) Create(key string, r *release.Release) error {
 	if err := f.held(); err != nil {
 		return err
 	}
-	return f.Driver.Create(key, r)
+	return f.Driver.Create(key, record(r))
 }
 
 func (f fenced) Update(key string, r *release.Release) error {
 	if err := f.held(); err != nil {
 		return err
 	}
-	return f.Driver.Update(key, r)
+	return f.Driver.Update(key, record(r))
 }
 
 func (f fenced) Delete(key string) (*release.Release, error) {

@@ -83,6 +83,9 @@ func (p *planning) release(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.fits(); err != nil {
+		return err
+	}
 	p.hooks = hooksOf(p.rendered.Hooks)
 	d, scope, order, err := p.differ(own)
 	if err != nil {

@@ -12,13 +12,17 @@ import (
 // maxStateBytes is what a backend may answer, far above any real state.
 const maxStateBytes = 256 << 20
 
-// askBackend speaks Terraform's HTTP backend protocol with the agent.
-func askBackend(ctx context.Context, env map[string]string, method, address string, body []byte) (int, []byte, error) {
+// backend is Terraform's HTTP backend, which the agent answers, as the
+// environment of Terraform describes it.
+type backend map[string]string
+
+// ask makes a request of the backend's protocol.
+func (b backend) ask(ctx context.Context, method, address string, body []byte) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
-	req.SetBasicAuth(env["TF_HTTP_USERNAME"], env["TF_HTTP_PASSWORD"])
+	req.SetBasicAuth(b["TF_HTTP_USERNAME"], b["TF_HTTP_PASSWORD"])
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -42,7 +46,7 @@ func presentState(ctx context.Context, env map[string]string) (stateFile, error)
 	retry := time.NewTicker(readRetry)
 	defer retry.Stop()
 	for {
-		status, body, err := askBackend(ctx, env, http.MethodGet, env["TF_HTTP_ADDRESS"], nil)
+		status, body, err := backend(env).ask(ctx, http.MethodGet, env["TF_HTTP_ADDRESS"], nil)
 		switch {
 		case err == nil && status == http.StatusOK:
 			return parseState(body)

@@ -107,7 +107,7 @@ func (w *world) copyImage(buildID string) jobspec.BuiltArtifact {
 		w.t.Fatal(err)
 	}
 	image := godigest.Digest(spec.Source.ImageDigest)
-	if err := oci.Pull(w.t.Context(), from, image, layout, oci.TransferOptions{}); err != nil {
+	if err := from.Pull(w.t.Context(), image, layout, oci.TransferOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	root, err := os.OpenRoot(dir)
@@ -115,7 +115,7 @@ func (w *world) copyImage(buildID string) jobspec.BuiltArtifact {
 		w.t.Fatal(err)
 	}
 	defer root.Close()
-	size, err := oci.PushFolder(w.t.Context(), root, image, w.remote(w.token(w.org, "pull", "push"), spec.Source.Push), oci.TransferOptions{})
+	size, err := w.remote(w.token(w.org, "pull", "push"), spec.Source.Push).PushFolder(w.t.Context(), root, image, oci.TransferOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestImageBecomesAnArtifact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Pull(t.Context(), w.remote(w.token(w.org, "pull"), made.Repository), first, layout, oci.TransferOptions{}); err != nil {
+	if err := w.remote(w.token(w.org, "pull"), made.Repository).Pull(t.Context(), first, layout, oci.TransferOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for dgst, raw := range up.data {

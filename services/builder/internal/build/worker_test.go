@@ -497,7 +497,7 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Pull(t.Context(), target, godigest.Digest(made.Digest), layout, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
+	if err := target.Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); !errors.Is(err, oci.ErrNotFound) {
 		t.Errorf("pull of another org's artifact: %v, want not found", err)
 	}
 	dir := t.TempDir()
@@ -506,7 +506,7 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := oci.Push(t.Context(), layout, packed.Digest.String(), target, "", oci.TransferOptions{}); err == nil {
+	if _, err := target.Push(t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err == nil {
 		t.Error("push into another org's repository went through")
 	}
 	for name, spoil := range map[string]string{
@@ -515,11 +515,11 @@ func TestRegistryOfAnotherOrg(t *testing.T) {
 		"gone":    `delete from registry_tokens where hash = $1`,
 	} {
 		token := w.token(w.org, "pull")
-		if err := oci.Pull(t.Context(), w.remote(token, made.Repository), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err != nil {
+		if err := w.remote(token, made.Repository).Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err != nil {
 			t.Errorf("before it was %s: %v", name, err)
 		}
 		w.exec(spoil, hashOf(token))
-		if err := oci.Pull(t.Context(), w.remote(token, made.Repository), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err == nil {
+		if err := w.remote(token, made.Repository).Pull(t.Context(), godigest.Digest(made.Digest), layout, oci.TransferOptions{}); err == nil {
 			t.Errorf("a token that is %s still pulls", name)
 		}
 	}

@@ -262,7 +262,7 @@ func (w *world) work(buildID string) jobspec.BuiltArtifact {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := oci.Push(w.t.Context(), layout, packed.Digest.String(), w.remote(token, spec.Source.Push), "", oci.TransferOptions{}); err != nil {
+	if _, err := w.remote(token, spec.Source.Push).Push(w.t.Context(), layout, packed.Digest.String(), oci.TransferOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	made := jobspec.BuiltArtifact{Repository: spec.Source.Push, Digest: packed.Digest.String(), SizeBytes: packed.Size}
@@ -296,10 +296,10 @@ func (w *world) releases() string {
 func pull(t *testing.T, from oci.Remote, digest string, layout *oci.Layout, dir string) {
 	t.Helper()
 	desc := godigest.Digest(digest)
-	if err := oci.Pull(t.Context(), from, desc, layout, oci.TransferOptions{}); err != nil {
+	if err := from.Pull(t.Context(), desc, layout, oci.TransferOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := oci.Unpack(t.Context(), layout, desc, dir, oci.Limits{}); err != nil {
+	if err := layout.Unpack(t.Context(), desc, dir, oci.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -67,7 +67,7 @@ func (d *Depot) push(ctx context.Context, orgID string, in oci.PackInput) (jobsp
 		return none, &BadSource{cause: err}
 	}
 	artifact := jobspec.Artifact{Repository: SourceRepository(orgID), Digest: packed.Digest.String()}
-	if _, err := oci.Push(ctx, layout, artifact.Digest, d.remote(orgID, artifact.Repository), "", oci.TransferOptions{}); err != nil {
+	if _, err := d.remote(orgID, artifact.Repository).Push(ctx, layout, artifact.Digest, oci.TransferOptions{}); err != nil {
 		return none, fmt.Errorf("push source: %w", err)
 	}
 	return artifact, nil

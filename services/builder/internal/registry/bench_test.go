@@ -51,12 +51,12 @@ func BenchmarkTransfer(b *testing.B) {
 		})
 	}
 	stored := newArtifact()
-	_, err = oci.Push(b.Context(), src, stored.String(), shop, "", oci.TransferOptions{})
+	_, err = shop.Push(b.Context(), src, stored.String(), oci.TransferOptions{})
 	must(b, err)
 	same := func() digest.Digest { return stored }
 
 	run("push/berth", newArtifact, func(dgst digest.Digest) {
-		_, err := oci.Push(b.Context(), src, dgst.String(), shop, "", oci.TransferOptions{})
+		_, err := shop.Push(b.Context(), src, dgst.String(), oci.TransferOptions{})
 		must(b, err)
 	})
 	run("push/oras", newArtifact, func(dgst digest.Digest) {
@@ -66,7 +66,7 @@ func BenchmarkTransfer(b *testing.B) {
 	run("pull/berth", same, func(dgst digest.Digest) {
 		dst, err := oci.Open(b.TempDir())
 		must(b, err)
-		must(b, oci.Pull(b.Context(), shop, dgst, dst, oci.TransferOptions{}))
+		must(b, shop.Pull(b.Context(), dgst, dst, oci.TransferOptions{}))
 	})
 	run("pull/oras", same, func(dgst digest.Digest) {
 		dst, err := orasoci.New(b.TempDir())

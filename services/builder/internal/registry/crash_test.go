@@ -51,7 +51,7 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 		must(t, victim.Process.Kill())
 		_ = victim.Wait() // reports the signal
 	}}}
-	if _, err := oci.Push(t.Context(), l, broken.String(), to, "broken", oci.TransferOptions{}); err == nil {
+	if _, err := to.Push(t.Context(), l, broken.String(), oci.TransferOptions{Tag: "broken"}); err == nil {
 		t.Fatal("the push outlived the registry")
 	}
 
@@ -64,10 +64,10 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	if got, _ := f.do(t, "GET", "/v2/org_a/shop/manifests/broken", token, nil); got.Status != 404 {
 		t.Errorf("an artifact without its blobs is served: %d", got.Status)
 	}
-	must(t, oci.Pull(t.Context(), shop, complete, openLayout(t), oci.TransferOptions{}))
-	_, err = oci.Push(t.Context(), l, broken.String(), shop, "broken", oci.TransferOptions{})
+	must(t, shop.Pull(t.Context(), complete, openLayout(t), oci.TransferOptions{}))
+	_, err = shop.Push(t.Context(), l, broken.String(), oci.TransferOptions{Tag: "broken"})
 	must(t, err)
-	must(t, oci.Pull(t.Context(), shop, broken, openLayout(t), oci.TransferOptions{}))
+	must(t, shop.Pull(t.Context(), broken, openLayout(t), oci.TransferOptions{}))
 
 	// What the killed upload left can be purged, and only that.
 	reg, err := registry.New(registry.Config{Dir: dir, Secret: "x", Auth: anyone{}})
@@ -78,7 +78,7 @@ func TestKilledInTheMiddleOfAPush(t *testing.T) {
 	if n, err := reg.PurgeUploads(t.Context(), time.Now().Add(time.Hour)); n == 0 || err != nil {
 		t.Errorf("purge: got %d, %v; want the upload that was killed", n, err)
 	}
-	must(t, oci.Pull(t.Context(), shop, broken, openLayout(t), oci.TransferOptions{}))
+	must(t, shop.Pull(t.Context(), broken, openLayout(t), oci.TransferOptions{}))
 	must(t, reg.Close())
 }
 
@@ -148,7 +148,7 @@ func TestConnectionLostInTheMiddleOfAPush(t *testing.T) {
 	dgst, err := l.PutBlob(t.Context(), planType, "plan", data)
 	must(t, err)
 	shop := f.remote("org_a/shop", token)
-	_, err = oci.Push(t.Context(), l, dgst.String(), shop, "", oci.TransferOptions{})
+	_, err = shop.Push(t.Context(), l, dgst.String(), oci.TransferOptions{})
 	must(t, err)
-	must(t, oci.Pull(t.Context(), shop, dgst, openLayout(t), oci.TransferOptions{}))
+	must(t, shop.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }

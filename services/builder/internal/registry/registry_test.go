@@ -119,7 +119,7 @@ func pushBlob(t testing.TB, to oci.Remote, n int) (artifact, blob digest.Digest)
 	l, data := openLayout(t), randomBytes(n)
 	artifact, err := l.PutBlob(t.Context(), planType, "plan", data)
 	must(t, err)
-	_, err = oci.Push(t.Context(), l, artifact.String(), to, "latest", oci.TransferOptions{})
+	_, err = to.Push(t.Context(), l, artifact.String(), oci.TransferOptions{Tag: "latest"})
 	must(t, err)
 	return artifact, digest.FromBytes(data)
 }
@@ -132,19 +132,20 @@ func TestPushPull(t *testing.T) {
 	dgst, _ := pushBlob(t, shop, 3<<20)
 
 	l := openLayout(t)
-	must(t, oci.Pull(t.Context(), shop, dgst, l, oci.TransferOptions{}))
+	must(t, shop.Pull(t.Context(), dgst, l, oci.TransferOptions{}))
 	must(t, l.Verify(t.Context(), dgst))
 
 	var sent, total int64
 	to := f.remote("org_a/copy", token)
-	_, err := oci.Push(t.Context(), l, dgst.String(), to, "v1", oci.TransferOptions{
+	_, err := to.Push(t.Context(), l, dgst.String(), oci.TransferOptions{
+		Tag:      "v1",
 		Progress: func(done, all int64) { sent, total = done, all },
 	})
 	must(t, err)
 	if sent != total || total == 0 {
 		t.Errorf("progress ended at %d of %d", sent, total)
 	}
-	must(t, oci.Pull(t.Context(), to, dgst, openLayout(t), oci.TransferOptions{}))
+	must(t, to.Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }
 
 func TestContentsOutliveTheProcess(t *testing.T) {
@@ -156,7 +157,7 @@ func TestContentsOutliveTheProcess(t *testing.T) {
 	dgst, _ := pushBlob(t, f.remote("org_a/shop", f.issue(grant)), 1000)
 
 	f = start(t, in)
-	must(t, oci.Pull(t.Context(), f.remote("org_a/shop", f.issue(grant)), dgst, openLayout(t), oci.TransferOptions{}))
+	must(t, f.remote("org_a/shop", f.issue(grant)).Pull(t.Context(), dgst, openLayout(t), oci.TransferOptions{}))
 }
 
 func TestBasicCredentialsOfOtherTools(t *testing.T) {
@@ -244,7 +245,7 @@ func TestConcurrentPushesOfTheSameBlob(t *testing.T) {
 	for i := range 8 {
 		wg.Go(func() {
 			to := f.remote(fmt.Sprintf("org_a/shop%d", i%2), token)
-			if _, err := oci.Push(t.Context(), l, dgst.String(), to, "latest", oci.TransferOptions{}); err != nil {
+			if _, err := to.Push(t.Context(), l, dgst.String(), oci.TransferOptions{Tag: "latest"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -252,7 +253,7 @@ func TestConcurrentPushesOfTheSameBlob(t *testing.T) {
 	wg.Wait()
 	for i := range 2 {
 		pulled := openLayout(t)
-		must(t, oci.Pull(t.Context(), f.remote(fmt.Sprintf("org_a/shop%d", i), token), dgst, pulled, oci.TransferOptions{}))
+		must(t, f.remote(fmt.Sprintf("org_a/shop%d", i), token).Pull(t.Context(), dgst, pulled, oci.TransferOptions{}))
 		_, got, err := pulled.GetBlob(t.Context(), planType, dgst)
 		must(t, err)
 		if !bytes.Equal(got, data) {
@@ -305,7 +306,7 @@ func TestPullResumes(t *testing.T) {
 	wire := &cutter{after: 1 << 20, cuts: 2}
 	shop.Client = &http.Client{Transport: wire}
 	l := openLayout(t)
-	must(t, oci.Pull(t.Context(), shop, dgst, l, oci.TransferOptions{Concurrency: 1}))
+	must(t, shop.Pull(t.Context(), dgst, l, oci.TransferOptions{Concurrency: 1}))
 	must(t, l.Verify(t.Context(), dgst))
 	var resumed []string
 	for _, r := range wire.asked {

@@ -343,7 +343,7 @@ func TestInstallTellsWhatHasNoEffectYet(t *testing.T) {
 	for _, w := range atSync {
 		files = append(files, *w.File)
 	}
-	if diff := cmp.Diff([]string{"actions/seed.toml", "inputs.toml"}, files); diff != "" {
+	if diff := cmp.Diff([]string{"actions/seed.toml", "inputs.toml", "stack.toml"}, files); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	actions, err := c.ListActionsWithResponse(t.Context(), "acme")

@@ -117,8 +117,9 @@ func decideKey(before Verified, c Claim) Decision {
 		stay.Problem = errors.New("a recovery key came without a signature")
 		return stay
 	}
+	want := recovery.Change{OrgID: c.OrgID, InstallID: c.InstallID, Next: *c.Recovery}
 	if before.Recovery != nil {
-		if err := recovery.VerifyChange(*before.Recovery, env, c.OrgID, c.InstallID, *c.Recovery); err != nil {
+		if err := recovery.VerifyChange(*before.Recovery, env, want); err != nil {
 			stay.Problem = fmt.Errorf("another recovery key came, and the one before has not signed it: %w", err)
 			return stay
 		}
@@ -126,7 +127,7 @@ func decideKey(before Verified, c Claim) Decision {
 	}
 	machine, err := capsule.ParsePublicKey(before.MachineKey)
 	if err == nil {
-		err = recovery.VerifyIntroduction(machine, env, c.OrgID, c.InstallID, *c.Recovery)
+		err = recovery.VerifyIntroduction(machine, env, want)
 	}
 	if err == nil {
 		err = c.Recovery.Check()

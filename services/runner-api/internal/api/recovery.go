@@ -96,6 +96,7 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 		return err
 	}
 	set := runnerdb.SetInstallRecoveryKeyParams{InstallID: install, KeyID: key.KeyID, SigningKey: key.SigningKey, Recipient: key.Recipient, Change: evidence}
+	want := recovery.Change{OrgID: tx.OrgID(), InstallID: install, Next: *key}
 	known := recoveryOf(before)
 	switch {
 	case known == nil:
@@ -103,7 +104,7 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 		if err != nil {
 			return fmt.Errorf("key of runner %s: %w", runner.ID, err)
 		}
-		if err := recovery.VerifyIntroduction(machine, *signed, tx.OrgID(), install, *key); err != nil {
+		if err := recovery.VerifyIntroduction(machine, *signed, want); err != nil {
 			return fault.Newf(fault.ErrInvalid, "%s", err.Error())
 		}
 	case *known == *key:
@@ -111,7 +112,7 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 	default:
 		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has a different recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
 			fault.Remedy("sign the new recovery key with the current one: berth-runner recovery new --replace FILE"))
-		if err := recovery.VerifyChange(*known, *signed, tx.OrgID(), install, *key); err != nil {
+		if err := recovery.VerifyChange(*known, *signed, want); err != nil {
 			return refused
 		}
 	}

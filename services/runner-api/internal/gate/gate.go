@@ -63,7 +63,7 @@ func (g *Gate) Session(ctx context.Context, r *http.Request) (*session.Session, 
 	if err != nil {
 		return nil, err
 	}
-	params, err := httpsig.VerifyHeader(r, s.PublicKey, g.now(), MaxSkew)
+	params, err := g.verifier(s.PublicKey).VerifyHeader(r)
 	if err := g.judge(params, err, s.RunnerID); err != nil {
 		return nil, err
 	}
@@ -146,9 +146,13 @@ func CheckBody(r *http.Request, body []byte) error {
 	return nil
 }
 
+func (g *Gate) verifier(pub ed25519.PublicKey) httpsig.Verifier {
+	return httpsig.Verifier{Key: pub, Now: g.now(), MaxSkew: MaxSkew}
+}
+
 // verify checks a signature and that it was not used before.
 func (g *Gate) verify(r *http.Request, body []byte, pub ed25519.PublicKey, keyID string) error {
-	params, err := httpsig.Verify(r, body, pub, g.now(), MaxSkew)
+	params, err := g.verifier(pub).Verify(r, body)
 	return g.judge(params, err, keyID)
 }
 
