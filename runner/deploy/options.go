@@ -136,7 +136,7 @@ func checkCA(text string) error {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return fmt.Errorf("--ca has a %s beside the certificates: leave it out, it would be readable in the cluster", strings.ToLower(block.Type))
+			return fmt.Errorf("--ca has a %s as well as certificates: leave it out, it would be readable in the cluster", strings.ToLower(block.Type))
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
 			return fmt.Errorf("--ca: %w", err)

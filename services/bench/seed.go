@@ -49,7 +49,7 @@ func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
 	for from := 0; from < n; from += installBatch {
 		err := st.Tx(ctx, orgID, func(ctx context.Context, tx *store.Tx) error {
 			for i := from; i < min(from+installBatch, n); i++ {
-				if runners[i], err = seedRunner(ctx, tx, customer, app, fmt.Sprintf("bench-%d", i)); err != nil {
+				if runners[i], err = seedRunner(ctx, tx, ctldb.InsertInstallParams{CustomerID: customer, AppID: app, Name: fmt.Sprintf("bench-%d", i)}); err != nil {
 					return err
 				}
 			}
@@ -65,20 +65,19 @@ func seed(ctx context.Context, st *store.Store, n int) ([]runner, error) {
 // none is an empty document.
 var none = json.RawMessage(`{}`)
 
-func seedRunner(ctx context.Context, tx *store.Tx, customer, app, name string) (runner, error) {
+// seedRunner makes an install of a customer and an app, and its runner.
+func seedRunner(ctx context.Context, tx *store.Tx, install ctldb.InsertInstallParams) (runner, error) {
 	_, key, err := capsule.GenerateKey()
 	if err != nil {
 		return runner{}, err
 	}
 	r := runner{id: id.New(id.Runner), orgID: tx.OrgID(), installID: id.New(id.Install), orders: key}
 	q := ctldb.New(tx.DB())
-	_, err = q.InsertInstall(ctx, ctldb.InsertInstallParams{
-		ID: r.installID, CustomerID: customer, AppID: app, Name: name, StackKind: "local", ApprovalOption: "prompt", Labels: none, CreatedBy: madeBy,
-	})
-	if err != nil {
+	install.ID, install.StackKind, install.ApprovalOption, install.Labels, install.CreatedBy = r.installID, "local", "prompt", none, madeBy
+	if _, err := q.InsertInstall(ctx, install); err != nil {
 		return r, err
 	}
-	if _, err := q.InsertInstallRunner(ctx, ctldb.InsertInstallRunnerParams{ID: r.id, InstallID: &r.installID, Name: name}); err != nil {
+	if _, err := q.InsertInstallRunner(ctx, ctldb.InsertInstallRunnerParams{ID: r.id, InstallID: &r.installID, Name: install.Name}); err != nil {
 		return r, err
 	}
 	var hash []byte

@@ -69,7 +69,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	}
 	wake.client = client
 	stack.Insert = func(ctx context.Context, tx *database.Tx, args river.JobArgs) error {
-		return jobs.Insert(ctx, tx.Tx, client, args)
+		return client.Insert(ctx, tx.Tx, args)
 	}
 
 	authenticator := access.NewAuthenticator(st, nil)

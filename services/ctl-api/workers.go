@@ -79,12 +79,12 @@ func (w *dueWorker) Work(ctx context.Context, job *river.Job[installDue]) error 
 type waker struct{ client *jobs.Client }
 
 func (w *waker) WakeWorkflowAt(ctx context.Context, tx *database.Tx, workflowID string, at time.Time) error {
-	return jobs.InsertAt(ctx, tx.Tx, w.client, workflowAdvance{WorkflowID: workflowID}, at)
+	return w.client.InsertAt(ctx, tx.Tx, workflowAdvance{WorkflowID: workflowID}, at)
 }
 
 func (w *waker) WakeInstallAt(ctx context.Context, tx *database.Tx, installID string, at time.Time) error {
 	at = at.UTC().Truncate(time.Second).Add(time.Second) // not before, and the same for the same
-	return jobs.InsertAt(ctx, tx.Tx, w.client, installDue{InstallID: installID, Due: at}, at)
+	return w.client.InsertAt(ctx, tx.Tx, installDue{InstallID: installID, Due: at}, at)
 }
 
 // wakeAll has a look at everything that is open, once at start: a wake-up that

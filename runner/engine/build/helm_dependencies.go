@@ -117,7 +117,7 @@ func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependenc
 		source = filepath.Join(at.from, filepath.FromSlash(local))
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		return nil, fmt.Errorf("there is no directory %q beside the chart in the source", local)
+		return nil, fmt.Errorf("there is no directory %q next to the chart in the source", local)
 	}
 	if err := inside(p.tree.root, source); err != nil {
 		return nil, fmt.Errorf("%q: %w", local, err)

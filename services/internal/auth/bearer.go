@@ -47,7 +47,7 @@ func refuseTokenInURL(query url.Values) error {
 			for _, prefix := range secretPrefixes {
 				if WellFormed(prefix, value) {
 					return fault.With(fault.Newf(fault.ErrInvalid, "there is a secret in the URL, where others can read it"),
-						fault.Code("token_in_url"), fault.Remedy("revoke it, and send its successor in the Authorization header"))
+						fault.Code("token_in_url"), fault.Remedy("revoke it, and send a new one in the Authorization header"))
 				}
 			}
 		}

@@ -25,7 +25,7 @@ var (
 	ErrUnauthenticated = errors.New("not authenticated")
 	// ErrTooLarge: the body is over the limit of its route.
 	ErrTooLarge = errors.New("too large")
-	// ErrTooSlow: the body did not come in time.
+	// ErrTooSlow: the body did not arrive in time.
 	ErrTooSlow = errors.New("too slow")
 	// ErrRateLimited: come back later.
 	ErrRateLimited = errors.New("too many requests")

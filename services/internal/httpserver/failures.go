@@ -19,8 +19,8 @@ const (
 
 // errTooManyFailures takes the place of a refusal when one address has had too
 // many of them.
-var errTooManyFailures = fault.With(fault.Newf(fault.ErrRateLimited, "this credential is not good, and too many such came from this address"),
-	fault.Code("too_many_failures"), fault.Remedy("use a good credential: it is served at once"))
+var errTooManyFailures = fault.With(fault.Newf(fault.ErrRateLimited, "this credential is not valid, and too many invalid ones came from this address"),
+	fault.Code("too_many_failures"), fault.Remedy("use a valid credential: it is let through at once"))
 
 // admit goes before Config.Middleware: a caller at an address that has shown too
 // many bad credentials waits in line until its own is looked up.

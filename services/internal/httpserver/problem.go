@@ -67,7 +67,7 @@ func withKind(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	switch {
 	case errors.Is(err, intake.ErrSlow):
-		return fault.With(fault.Wrap(fault.ErrTooSlow, err, "the body did not come in time"), fault.Code("body_too_slow"), fault.Remedy("try again"))
+		return fault.With(fault.Wrap(fault.ErrTooSlow, err, "the body did not arrive in time"), fault.Code("body_too_slow"), fault.Remedy("try again"))
 	case errors.Is(err, intake.ErrFull):
 		return fault.With(fault.Wrap(fault.ErrUnavailable, err, "too many bodies are being read at once"), fault.Code("busy"), fault.Remedy("try again in a few seconds"))
 	case errors.As(err, &tooLarge):

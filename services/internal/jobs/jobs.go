@@ -168,12 +168,12 @@ func (c *Client) Run(ctx context.Context) error {
 
 // Insert adds a job as part of the transaction: it is worked after the commit,
 // or never. The trace of ctx continues in the worker.
-func Insert(ctx context.Context, tx *store.Tx, c *Client, args river.JobArgs) error {
-	return InsertAt(ctx, tx, c, args, time.Time{})
+func (c *Client) Insert(ctx context.Context, tx *store.Tx, args river.JobArgs) error {
+	return c.InsertAt(ctx, tx, args, time.Time{})
 }
 
 // InsertAt is Insert for a job that is due later; the zero time means now.
-func InsertAt(ctx context.Context, tx *store.Tx, c *Client, args river.JobArgs, due time.Time) error {
+func (c *Client) InsertAt(ctx context.Context, tx *store.Tx, args river.JobArgs, due time.Time) error {
 	_, err := c.river.InsertTx(ctx, tx.Raw(), args, &river.InsertOpts{ScheduledAt: due})
 	if err != nil {
 		return fmt.Errorf("insert job %s: %w", args.Kind(), err)

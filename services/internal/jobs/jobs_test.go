@@ -70,7 +70,7 @@ func TestInsertIsPartOfItsTransaction(t *testing.T) {
 
 	rollback := errors.New("roll back")
 	err := st.Tx(t.Context(), "org_1", func(ctx context.Context, tx *store.Tx) error {
-		if err := jobs.Insert(ctx, tx, c, workflowArgs{"wfl_rolled_back"}); err != nil {
+		if err := c.Insert(ctx, tx, workflowArgs{"wfl_rolled_back"}); err != nil {
 			return err
 		}
 		return rollback
@@ -80,7 +80,7 @@ func TestInsertIsPartOfItsTransaction(t *testing.T) {
 	}
 	traceID := "0af7651916cd43dd8448eb211c80319c"
 	err = st.Tx(traced(t.Context(), t, traceID), "org_1", func(ctx context.Context, tx *store.Tx) error {
-		return jobs.Insert(ctx, tx, c, workflowArgs{"wfl_1"})
+		return c.Insert(ctx, tx, workflowArgs{"wfl_1"})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestFailedJobsRunAgain(t *testing.T) {
 		return nil
 	}))
 	err := st.Tx(t.Context(), "org_1", func(ctx context.Context, tx *store.Tx) error {
-		return jobs.Insert(ctx, tx, c, workflowArgs{"wfl_1"})
+		return c.Insert(ctx, tx, workflowArgs{"wfl_1"})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestJobsOfALivingProcessAreLeftAlone(t *testing.T) {
 	}))
 	slow := start(t, st, store.RiverCtl, ws)
 	err := st.Tx(t.Context(), "org_1", func(ctx context.Context, tx *store.Tx) error {
-		return jobs.Insert(ctx, tx, slow, workflowArgs{"wfl_slow"})
+		return slow.Insert(ctx, tx, workflowArgs{"wfl_slow"})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func Sign(key ed25519.PrivateKey, spec jobspec.Spec, d Draft, now time.Time) (Si
 }
 
 // ErrNotOrdered says that a stored job is not what was ordered.
-var ErrNotOrdered = errors.New("the job is not the one that was ordered: its order is of before, or somebody changed its row")
+var ErrNotOrdered = errors.New("the job does not match its order: the order is outdated, or somebody changed the job's row")
 
 // Ordered reads a spec that this key ordered, or says that it did not.
 func Ordered(key ed25519.PrivateKey, s Signed) (jobspec.Spec, error) {

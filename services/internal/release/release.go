@@ -25,6 +25,13 @@ type Config struct {
 	Digest string
 }
 
+// Draft is a release to be made.
+type Draft struct {
+	Config Config
+	By     model.MadeBy
+	Items  []Item
+}
+
 // Item is a component in a release, with the build that stands for it.
 type Item struct {
 	ComponentID, RevisionID, BuildID   string
@@ -48,18 +55,18 @@ func ItemOf(row ConfigItem) Item {
 	}
 }
 
-// Make stores the release of a config with these items, all of whose builds
-// have succeeded, unless there is one of just these artifacts. made tells a new
-// release from one that was there. The caller has locked the app's row, so that
-// numbers follow each other.
-func Make(ctx context.Context, tx *store.Tx, config Config, by model.MadeBy, items []Item) (_ shareddb.Release, made bool, _ error) {
+// Make stores a release, whose builds have all succeeded, unless there is one of
+// just these artifacts. made tells a new release from one that was there. The
+// caller has locked the app's row, so that numbers follow each other.
+func Make(ctx context.Context, tx *store.Tx, draft Draft) (_ shareddb.Release, made bool, _ error) {
+	config, items := draft.Config, draft.Items
 	digest, q := Digest(config.Digest, items), shareddb.New(tx.DB())
 	release, err := q.FindReleaseByDigest(ctx, shareddb.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
 	if err == nil || !errors.Is(err, fault.ErrNotFound) {
 		return release, false, err
 	}
 	release, err = q.AddRelease(ctx, shareddb.AddReleaseParams{
-		ID: id.New(id.Release), AppID: config.AppID, ConfigID: config.ID, MadeBy: string(by), Digest: digest,
+		ID: id.New(id.Release), AppID: config.AppID, ConfigID: config.ID, MadeBy: string(draft.By), Digest: digest,
 	})
 	if err != nil {
 		return release, false, fmt.Errorf("store release: %w", err)

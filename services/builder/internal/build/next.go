@@ -117,7 +117,7 @@ func handOver(s State) Decision {
 		return Decision{Act: StartRunner}
 	}
 	if s.MachineKey == nil {
-		return Decision{Act: Note, Error: "waits for the Build Runner to come up"}
+		return Decision{Act: Note, Error: "waiting for the Build Runner to start"}
 	}
 	spec := specOf(b, s.Facts.Commit.URL)
 	return Decision{Act: QueueJob, RunnerID: s.Facts.RunnerID, Spec: &spec}
@@ -155,20 +155,20 @@ func follow(s State) Decision {
 func accept(s State, job Job) Decision {
 	made := job.Result.Artifact
 	if made == nil || !artifactDigest.MatchString(made.Digest) {
-		return Decision{Act: Fail, Error: "the Build Runner names no artifact"}
+		return Decision{Act: Fail, Error: "the Build Runner named no artifact"}
 	}
 	if want := repositoryOf(s.Build); made.Repository != want {
-		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner names an artifact in %q; it had to be in %s", made.Repository, want)}
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named an artifact in %q, not in %s", made.Repository, want)}
 	}
 	if s.Build.Source.Kind == source.KindImage && made.Digest != s.Build.Commit {
-		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner names the image %s; it had to be %s", made.Digest, s.Build.Commit)}
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner named the image %s instead of %s", made.Digest, s.Build.Commit)}
 	}
 	there, asked := s.Facts.There[made.Digest]
 	switch {
 	case !asked:
 		return Decision{Act: Look, Artifact: *made}
 	case !there:
-		return Decision{Act: Fail, Error: fmt.Sprintf("artifact %s is not in the registry, although the Build Runner says so", made.Digest)}
+		return Decision{Act: Fail, Error: fmt.Sprintf("the Build Runner reported artifact %s, but it is not in the registry", made.Digest)}
 	}
 	return Decision{Act: Succeed, Artifact: *made}
 }

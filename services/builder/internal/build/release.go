@@ -20,15 +20,8 @@ func (w *Worker) releaseWhatIsDone(ctx context.Context, tx *database.Tx, b Build
 		return fmt.Errorf("find configs: %w", err)
 	}
 	for _, config := range configs {
-		items, complete, err := lockfile(ctx, tx, config.ID)
-		if err != nil {
-			return fmt.Errorf("read config %s: %w", config.ID, err)
-		}
-		if !complete {
-			continue
-		}
-		if err := w.makeRelease(ctx, tx, b, config, items); err != nil {
-			return fmt.Errorf("release config %s: %w", config.ID, err)
+		if err := w.makeRelease(ctx, tx, b, config); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -50,15 +43,26 @@ func lockfile(ctx context.Context, tx *database.Tx, configID string) (items []re
 	return items, len(items) > 0, nil
 }
 
-// makeRelease does nothing when there is a release of just these artifacts.
-func (w *Worker) makeRelease(ctx context.Context, tx *database.Tx, b Build, config builderdb.BuilderConfigsOfRow, items []release.Item) error {
-	by := model.BySync
-	if config.Released {
-		by = model.ByRebuild
+// makeRelease does nothing while a build is missing, or when there is a release of
+// just these artifacts.
+func (w *Worker) makeRelease(ctx context.Context, tx *database.Tx, b Build, config builderdb.BuilderConfigsOfRow) error {
+	items, complete, err := lockfile(ctx, tx, config.ID)
+	if err != nil {
+		return fmt.Errorf("read config %s: %w", config.ID, err)
 	}
-	row, made, err := release.Make(ctx, tx.Tx, release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, by, items)
-	if err != nil || !made {
-		return err
+	if !complete {
+		return nil
+	}
+	draft := release.Draft{Config: release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, By: model.BySync, Items: items}
+	if config.Released {
+		draft.By = model.ByRebuild
+	}
+	row, made, err := release.Make(ctx, tx.Tx, draft)
+	if err != nil {
+		return fmt.Errorf("release config %s: %w", config.ID, err)
+	}
+	if !made {
+		return nil
 	}
 	tx.AfterCommit(func() {
 		w.Log.InfoContext(ctx, "release made", "org_id", b.OrgID, "app_id", b.AppID, "release_id", row.ID, "number", row.Number, "config", config.Number)

@@ -68,9 +68,10 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 	if err != nil || org == "" {
 		return err
 	}
+	t := task{org: org, buildID: buildID, lastTry: try >= MaxTries}
 	var facts Facts
 	for range maxSteps {
-		s, d, err := w.step(ctx, org, buildID, facts, try >= MaxTries)
+		s, d, err := w.step(ctx, t, facts)
 		if err != nil {
 			return fmt.Errorf("advance build %s: %w", buildID, err)
 		}
@@ -88,18 +89,24 @@ func (w *Worker) Advance(ctx context.Context, buildID string, try int) error {
 	return fmt.Errorf("build %s does not come to an end", buildID)
 }
 
+// task is a build that is advanced.
+type task struct {
+	org, buildID string
+	lastTry      bool
+}
+
 // step takes one decision and, when it writes, does it in the same transaction.
-func (w *Worker) step(ctx context.Context, org, buildID string, facts Facts, lastTry bool) (s State, d Decision, err error) {
-	err = w.Store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
-		if s, err = load(ctx, tx, buildID); err != nil {
+func (w *Worker) step(ctx context.Context, t task, facts Facts) (s State, d Decision, err error) {
+	err = w.Store.Tx(ctx, t.org, func(ctx context.Context, tx *database.Tx) error {
+		if s, err = load(ctx, tx, t.buildID); err != nil {
 			return err
 		}
-		s.Facts, s.LastTry = facts, lastTry
+		s.Facts, s.LastTry = facts, t.lastTry
 		d = Next(s)
 		return w.write(ctx, tx, s, d)
 	})
 	if err == nil {
-		w.Log.DebugContext(ctx, "build step", "org_id", org, "build_id", buildID, "act", d.Act)
+		w.Log.DebugContext(ctx, "build step", "org_id", t.org, "build_id", t.buildID, "act", d.Act)
 	}
 	return s, d, err
 }

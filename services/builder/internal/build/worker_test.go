@@ -460,7 +460,7 @@ func (w *world) crashAfter(buildID string, steps int) {
 	w.t.Helper()
 	var facts Facts
 	for range steps {
-		s, d, err := w.worker.step(context.Background(), w.org, buildID, facts, false)
+		s, d, err := w.worker.step(context.Background(), task{org: w.org, buildID: buildID}, facts)
 		if err != nil {
 			w.t.Fatal(err)
 		}

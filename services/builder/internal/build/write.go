@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/berth-dev/berth/pkg/id"
-	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/builder/internal/database"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -38,14 +37,16 @@ func (w *Worker) write(ctx context.Context, tx *database.Tx, s State, d Decision
 		tx.NotifyAfterCommit(model.ChannelJobs, s.Job.RunnerID)
 		return nil
 	case Reuse:
-		return w.succeed(ctx, tx, b, d.Made.Artifact, d.Made.Provenance, d.Made.BuildID)
+		return w.succeed(ctx, tx, b, d.Made)
 	case Succeed:
-		return w.succeed(ctx, tx, b, d.Artifact, provenanceOf(b, *s.Job), "")
+		return w.succeed(ctx, tx, b, Made{Artifact: d.Artifact, Provenance: provenanceOf(b, *s.Job)})
 	case Fail:
-		w.log(ctx, tx, b, model.BuildFailed, d.Error)
+		b.Status = model.BuildFailed
+		w.log(ctx, tx, b, d.Error)
 		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildFailed, Error: &d.Error})
 	case Cancel:
-		w.log(ctx, tx, b, model.BuildCancelled, d.Error)
+		b.Status = model.BuildCancelled
+		w.log(ctx, tx, b, d.Error)
 		return tx.BuilderEnd(ctx, builderdb.BuilderEndParams{ID: b.ID, State: model.BuildCancelled, Error: optional.Of(d.Error)})
 	case Note:
 		return tx.BuilderSetTrouble(ctx, builderdb.BuilderSetTroubleParams{ID: b.ID, Error: d.Error})
@@ -83,23 +84,25 @@ func (w *Worker) queueJob(ctx context.Context, tx *database.Tx, s State, d Decis
 	return tx.BuilderSetJob(ctx, builderdb.BuilderSetJobParams{ID: b.ID, JobID: spec.JobID})
 }
 
-// succeed ends the build well, and makes what releases that completes.
-func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made jobspec.BuiltArtifact, p Provenance, from string) error {
+// succeed ends the build well, with what it made or what an earlier build had,
+// and makes the releases that this completes.
+func (w *Worker) succeed(ctx context.Context, tx *database.Tx, b Build, made Made) error {
 	err := tx.BuilderSucceed(ctx, builderdb.BuilderSucceedParams{
-		ID: b.ID, ReusedFrom: optional.Of(from), Provenance: mustJSON(p),
-		ArtifactRepository: made.Repository, ArtifactDigest: made.Digest, ArtifactSizeBytes: made.SizeBytes,
+		ID: b.ID, ReusedFrom: optional.Of(made.BuildID), Provenance: mustJSON(made.Provenance),
+		ArtifactRepository: made.Artifact.Repository, ArtifactDigest: made.Artifact.Digest, ArtifactSizeBytes: made.Artifact.SizeBytes,
 	})
 	if err != nil {
 		return fmt.Errorf("succeed: %w", err)
 	}
-	w.log(ctx, tx, b, model.BuildSucceeded, "")
+	b.Status = model.BuildSucceeded
+	w.log(ctx, tx, b, "")
 	return w.releaseWhatIsDone(ctx, tx, b)
 }
 
-// log says that the build ended, once that is so.
-func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, status model.BuildState, text string) {
+// log says that the build ended as its status says, once that is so.
+func (w *Worker) log(ctx context.Context, tx *database.Tx, b Build, text string) {
 	tx.AfterCommit(func() {
-		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", status)
+		log := w.Log.With("org_id", b.OrgID, "build_id", b.ID, "component", b.Component, "state", b.Status)
 		if text != "" {
 			log = log.With("err", text)
 		}

@@ -59,7 +59,7 @@ func (r *Registry) refuseCredential(w http.ResponseWriter, req *http.Request, er
 		if req.Header.Get("Authorization") != "" {
 			if retry, over := r.failures.Failed(req.RemoteAddr); over {
 				w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
-				writeError(w, http.StatusTooManyRequests, codeTooMany, "this token is not good, and too many such came from this address")
+				writeError(w, http.StatusTooManyRequests, codeTooMany, "this token is not valid, and too many invalid ones came from this address")
 				return
 			}
 		}

@@ -40,10 +40,15 @@ func (r *recorder) replay(w http.ResponseWriter) {
 	w.Write(r.body.Bytes())
 }
 
+// manifestPath is where distribution has the manifest of a digest or a tag.
+func manifestPath(repository, reference string) string {
+	return "/v2/" + repository + "/manifests/" + reference
+}
+
 // call asks distribution for a manifest, or gives it an index.
-func (x *referrerIndex) call(ctx context.Context, method, repository, reference string, body []byte) *recorder {
+func (x *referrerIndex) call(ctx context.Context, method, path string, body []byte) *recorder {
 	answer := newRecorder()
-	req, err := http.NewRequestWithContext(ctx, method, "http://registry.internal/v2/"+repository+"/manifests/"+reference, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "http://registry.internal"+path, bytes.NewReader(body))
 	if err != nil {
 		answer.WriteHeader(http.StatusBadRequest)
 		return answer

@@ -108,7 +108,7 @@ func (x *referrerIndex) add(ctx context.Context, repository string, subject dige
 	if err != nil {
 		return err
 	}
-	answer := x.call(ctx, http.MethodPut, repository, tagOf(subject), raw)
+	answer := x.call(ctx, http.MethodPut, manifestPath(repository, tagOf(subject)), raw)
 	if answer.status != http.StatusCreated {
 		return fmt.Errorf("write referrers: status %d", answer.status)
 	}
@@ -118,7 +118,7 @@ func (x *referrerIndex) add(ctx context.Context, repository string, subject dige
 // read returns the entries whose manifests still exist: distribution would
 // refuse an index with others.
 func (x *referrerIndex) read(ctx context.Context, repository string, subject digest.Digest) ([]ocispec.Descriptor, error) {
-	answer := x.call(ctx, http.MethodGet, repository, tagOf(subject), nil)
+	answer := x.call(ctx, http.MethodGet, manifestPath(repository, tagOf(subject)), nil)
 	if answer.status == http.StatusNotFound {
 		return nil, nil
 	}
@@ -130,7 +130,7 @@ func (x *referrerIndex) read(ctx context.Context, repository string, subject dig
 		return nil, fmt.Errorf("read referrers: %w", err)
 	}
 	return slices.DeleteFunc(index.Manifests, func(e ocispec.Descriptor) bool {
-		return e.Digest.Validate() != nil || x.call(ctx, http.MethodHead, repository, e.Digest.String(), nil).status == http.StatusNotFound
+		return e.Digest.Validate() != nil || x.call(ctx, http.MethodHead, manifestPath(repository, e.Digest.String()), nil).status == http.StatusNotFound
 	}), nil
 }
 

@@ -38,7 +38,7 @@ func (r *Resolver) Address(repo string) (string, error) {
 	}
 	switch {
 	case u.User != nil:
-		return "", errors.New("the repository's address holds a user or a password: take it out of the app folder")
+		return "", errors.New("the repository's address has a user name or a password in it: remove it from the app folder")
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", fmt.Errorf("the repository's address %q has a query or a fragment", u.Redacted())
 	case u.Scheme == "https" && u.Host != "":

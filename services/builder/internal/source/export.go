@@ -39,7 +39,7 @@ func (r *Resolver) Export(ctx context.Context, c Commit, directory, dest string)
 	}
 	repo, err := git.PlainOpen(u.Path)
 	if err != nil {
-		return &Error{text: "the repository cannot be read any more", cause: err}
+		return &Error{text: "the repository can no longer be read", cause: err}
 	}
 	tree, err := treeOf(repo, c.Hash, directory)
 	if err != nil {

@@ -146,7 +146,7 @@ func find(ctx context.Context, r remote, ref string) (string, error) {
 		case ok:
 			return ref, nil
 		}
-		return "", refuse("the repository has no commit %s, or does not give it out", ref)
+		return "", refuse("the repository has no commit %s, or does not serve it", ref)
 	}
 	for _, name := range names {
 		if hash, ok := r.ref(name); ok {

@@ -109,7 +109,7 @@ func TestResolve(t *testing.T) {
 		{name: "a commit that a ref names", ref: r.second, want: r.second},
 		{name: "a commit in the history", ref: r.first, want: r.first},
 		{name: "a commit that no ref names", ref: r.nowhere, want: r.nowhere},
-		{name: "a commit that is not there", ref: strings.Repeat("d", 40), refused: "the repository has no commit " + strings.Repeat("d", 40) + ", or does not give it out"},
+		{name: "a commit that is not there", ref: strings.Repeat("d", 40), refused: "the repository has no commit " + strings.Repeat("d", 40) + ", or does not serve it"},
 		{name: "no such name", ref: "main", refused: `the repository has no branch, tag or commit "main"; its branches: feature/side, trunk`},
 	} {
 		for door, d := range doors {

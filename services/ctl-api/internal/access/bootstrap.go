@@ -33,7 +33,9 @@ func Bootstrap(ctx context.Context, st *database.Store, ring *keys.Ring, orgName
 		return Bootstrapped{}, err
 	}
 	if org == "" {
-		made, err := CreateOrg(ctx, st, ring, orgName, "admin", bootstrapActor, auth.RolePlatform, auth.RoleAdmin)
+		made, err := CreateOrg(ctx, st, ring, OrgSpec{
+			Name: orgName, Admin: "admin", Roles: []auth.Role{auth.RolePlatform, auth.RoleAdmin}, Actor: bootstrapActor,
+		})
 		if err != nil {
 			return Bootstrapped{}, err
 		}

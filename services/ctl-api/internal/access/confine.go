@@ -9,9 +9,10 @@ import (
 	"github.com/berth-dev/berth/services/internal/fault"
 )
 
-// Target is what a request names: its path parameters, and the install that
-// its query is limited to.
+// Target is what a request names on its route: its path parameters, and the
+// install that its query is limited to.
 type Target struct {
+	Route Route
 	Param func(name string) string
 	Query func(name string) string
 }
@@ -19,7 +20,8 @@ type Target struct {
 // Confine refuses a request of somebody whose rights do not reach as far as
 // what it names. What somebody must not know about is answered as if it did not
 // exist.
-func Confine(ctx context.Context, st *database.Store, p auth.Principal, route Route, target Target) error {
+func Confine(ctx context.Context, st *database.Store, p auth.Principal, target Target) error {
+	route := target.Route
 	scope := p.Scope(route.Permission)
 	switch {
 	case scope.Everywhere, route.Where == WhereList && !scope.Empty():
@@ -30,7 +32,7 @@ func Confine(ctx context.Context, st *database.Store, p auth.Principal, route Ro
 	ref := ""
 	if route.Where == WhereFilter {
 		if ref = target.Query("install"); ref == "" {
-			return fault.With(fault.Newf(fault.ErrForbidden, "your rights are limited to some installs"), fault.Remedy("name one of them: ?install="))
+			return fault.With(fault.Newf(fault.ErrForbidden, "your access is limited to certain installs"), fault.Remedy("name one of them: ?install="))
 		}
 	} else {
 		ref = target.Param(route.Where.ParamOf())

@@ -63,28 +63,36 @@ type NewOrg struct {
 	Token NewToken
 }
 
-// CreateOrg makes an org with its dispatch key, an admin with the given roles,
-// and the admin's first token. actor is who asked for it.
-func CreateOrg(ctx context.Context, st *database.Store, ring *keys.Ring, name, admin, actor string, roles ...auth.Role) (NewOrg, error) {
+// OrgSpec is an org to be made.
+type OrgSpec struct {
+	Name  string
+	Admin string      // the name of its first account
+	Roles []auth.Role // of the admin
+	Actor string      // who asks for it
+}
+
+// CreateOrg makes an org with its dispatch key, its admin, and the admin's first
+// token.
+func CreateOrg(ctx context.Context, st *database.Store, ring *keys.Ring, spec OrgSpec) (NewOrg, error) {
 	var made NewOrg
 	err := st.Tx(ctx, id.New(id.Org), func(ctx context.Context, tx *database.Tx) (err error) {
-		made, err = createOrg(ctx, tx, ring, name, admin, actor, roles)
+		made, err = createOrg(ctx, tx, ring, spec)
 		return err
 	})
 	return made, err
 }
 
-func createOrg(ctx context.Context, tx *database.Tx, ring *keys.Ring, name, admin, actor string, roles []auth.Role) (made NewOrg, err error) {
-	if made.Org, err = tx.InsertOrg(ctx, name); err != nil {
+func createOrg(ctx context.Context, tx *database.Tx, ring *keys.Ring, spec OrgSpec) (made NewOrg, err error) {
+	if made.Org, err = tx.InsertOrg(ctx, spec.Name); err != nil {
 		return made, err
 	}
 	if err := ring.CreateDispatch(ctx, tx); err != nil {
 		return made, err
 	}
-	if made.Admin, err = tx.InsertAccount(ctx, ctldb.InsertAccountParams{ID: id.New(id.Account), Kind: "user", Name: admin}); err != nil {
+	if made.Admin, err = tx.InsertAccount(ctx, ctldb.InsertAccountParams{ID: id.New(id.Account), Kind: "user", Name: spec.Admin}); err != nil {
 		return made, err
 	}
-	for _, role := range roles {
+	for _, role := range spec.Roles {
 		if _, err := tx.InsertGrant(ctx, ctldb.InsertGrantParams{ID: id.New(id.Grant), AccountID: made.Admin.ID, Role: string(role)}); err != nil {
 			return made, err
 		}
@@ -92,5 +100,5 @@ func createOrg(ctx context.Context, tx *database.Tx, ring *keys.Ring, name, admi
 	if made.Token, err = CreateToken(ctx, tx, TokenSpec{AccountID: made.Admin.ID, Name: "first"}); err != nil {
 		return made, err
 	}
-	return made, ring.Audit(ctx, tx, actor, "create org "+name)
+	return made, ring.Audit(ctx, tx, spec.Actor, "create org "+spec.Name)
 }

@@ -13,15 +13,15 @@ type Text struct {
 // texts has a row for every kind; docs/reference/alarms.md lists them too.
 var texts = map[string]Text{
 	"late_result": {
-		"a runner reported the end of an attempt that was over: its lease was lost, or its machine replaced",
-		"nothing was taken from it; compare its outcome with what is live if the attempt may have changed something",
+		"a runner reported the end of an attempt that was already over: it had lost its lease, or its machine had been replaced",
+		"the report changed nothing; if the attempt may have changed something, compare its outcome with what is live",
 	},
 	"enrolment": {
-		"somebody came with an enrolment secret that was used, or for a runner that has another key",
+		"somebody used an enrolment secret a second time, or for a runner that has another key",
 		"find out who has the secret; make a new one with berth installs stack INSTALL --new if it was you",
 	},
 	"chain_fork": {
-		"the runner has another history of the install than the one that it sent before",
+		"the runner has a different history of the install from the one it sent before",
 		"ask the customer: an older copy of the data directory, a clone of the machine, or a thief with its key; the customer decides with berth-runner chain accept",
 	},
 	"chain_behind": {
@@ -29,20 +29,20 @@ var texts = map[string]Text{
 		"the customer decides on the runner's machine: berth-runner chain restore, or berth-runner chain accept --reason TEXT",
 	},
 	"handover_refused": {
-		"a machine would have taken the place of the runner's, without the signature of the customer's recovery key",
+		"a machine tried to replace the runner's machine without the signature of the customer's recovery key",
 		"if it was the customer: berth-runner replace --recovery FILE; if not, somebody has an enrolment secret",
 	},
 	"replaced_without_recovery": {
-		"a machine took the place of the runner's in an install that has no recovery key; nothing of before opens there",
+		"a machine replaced the runner's machine in an install that has no recovery key; it cannot open anything sealed before",
 		"make a recovery key now: berth-runner recovery new",
 	},
 	"recipient_refused": {
-		"a machine is enrolled that ctl-api could not verify; nothing is sealed to it",
+		"ctl-api could not verify the machine that is enrolled; nothing is sealed to it",
 		"find out who enrolled it; if it was the customer, have the recovery key sign: berth-runner replace --recovery FILE",
 	},
 	"runner_disputed": {
 		"two processes hold the key of the runner",
-		"find the second one: a clone or a snapshot of the machine, or a thief; the customer replaces the machine (berth-runner replace) and secrets that the other could open are rotated",
+		"find the second one: a clone or a snapshot of the machine, or a thief; have the customer replace the machine (berth-runner replace), and rotate the secrets that the other one could open",
 	},
 }
 

@@ -41,7 +41,7 @@ func (s *Server) ListAlarms(ctx context.Context, req apigen.ListAlarmsRequestObj
 func (s *Server) AcknowledgeAlarm(ctx context.Context, req apigen.AcknowledgeAlarmRequestObject) (apigen.AcknowledgeAlarmResponseObject, error) {
 	reason := strings.TrimSpace(req.Body.Reason)
 	if reason == "" {
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "an alarm is settled with a reason"),
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "settling an alarm needs a reason"),
 			fault.Fields(fault.FieldError{Pointer: "/reason", Detail: "it is empty"}))
 	}
 	var out apigen.Alarm

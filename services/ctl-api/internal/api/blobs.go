@@ -26,14 +26,14 @@ func (s *Server) PutBlob(ctx context.Context, req apigen.PutBlobRequestObject) (
 		return nil, err // too large, too slow, or too many at once
 	}
 	if err != nil {
-		return nil, fault.Newf(fault.ErrInvalid, "the upload broke off")
+		return nil, fault.Newf(fault.ErrInvalid, "the upload was cut short")
 	}
 	if len(body) > maxBlob {
 		return nil, fault.With(fault.Newf(fault.ErrTooLarge, "the archive is larger than %d MiB", maxBlob>>20), fault.Remedy("leave large files out of the source"))
 	}
 	sum := sha256.Sum256(body)
 	if got := "sha256:" + hex.EncodeToString(sum[:]); got != req.Digest {
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the bytes have the digest %s", got), fault.Code("digest_mismatch"))
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the uploaded bytes have the digest %s", got), fault.Code("digest_mismatch"))
 	}
 	blob, fresh := apigen.Blob{Digest: req.Digest, SizeBytes: int64(len(body))}, false
 	err = s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {

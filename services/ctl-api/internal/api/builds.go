@@ -49,7 +49,9 @@ func (s *Server) ListBuilds(ctx context.Context, req apigen.ListBuildsRequestObj
 func (s *Server) CreateBuilds(ctx context.Context, req apigen.CreateBuildsRequestObject) (apigen.CreateBuildsResponseObject, error) {
 	out := apigen.CreateBuilds202JSONResponse{Items: []apigen.Build{}}
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
-		app, ids, err := apps.Rebuild(ctx, tx, req.Body.App, req.Body.Components, auth.PrincipalOf(ctx).AccountName)
+		app, ids, err := apps.Rebuild(ctx, tx, apps.RebuildRequest{
+			App: req.Body.App, Components: req.Body.Components, Actor: auth.PrincipalOf(ctx).AccountName,
+		})
 		if err != nil {
 			return "", err
 		}
@@ -175,7 +177,7 @@ func buildWait(b apigen.Build, silence time.Duration) *apigen.BuildWait {
 		return &apigen.BuildWait{Reason: "builder has not taken it up yet", On: "builder"}
 	case b.Job != nil && b.Job.State == apigen.JobStateQueued && silence >= onlineWithin:
 		return &apigen.BuildWait{
-			Reason: fmt.Sprintf("the Build Runner was not heard of for %s; builder keeps it alive: see whether builder runs and what its log says", silence.Round(time.Second)),
+			Reason: fmt.Sprintf("the Build Runner has been silent for %s; builder keeps it running: check that builder is up, and read its log", silence.Round(time.Second)),
 			On:     "builder",
 		}
 	case b.Job != nil && b.Job.State == apigen.JobStateQueued:
@@ -217,7 +219,7 @@ func beforeNumber(after *string) (int32, error) {
 	}
 	n, err := strconv.ParseInt(*after, 10, 32)
 	if err != nil || n < 1 {
-		return 0, fault.Newf(fault.ErrInvalid, "after is not the next of a page of this list")
+		return 0, fault.Newf(fault.ErrInvalid, "`after` is not a valid page cursor")
 	}
 	return int32(n), nil
 }

@@ -59,7 +59,7 @@ func (s *Server) GetPlan(ctx context.Context, req apigen.GetPlanRequestObject) (
 			return missing(err, "there is no change %q", req.Change)
 		}
 		if len(c.Plan) == 0 {
-			return fault.Newf(fault.ErrNotFound, "change %s is not planned yet", c.ID)
+			return fault.Newf(fault.ErrNotFound, "change %s has not been planned yet", c.ID)
 		}
 		return json.Unmarshal(c.Plan, &out)
 	})

@@ -93,8 +93,8 @@ func sameApp(from, to string) error {
 	if from == to {
 		return nil
 	}
-	return fault.With(fault.Newf(fault.ErrInvalid, "these are of two apps"), fault.Code("two_apps"),
-		fault.Remedy("compare two of one app"))
+	return fault.With(fault.Newf(fault.ErrInvalid, "these belong to two different apps"), fault.Code("two_apps"),
+		fault.Remedy("compare two from the same app"))
 }
 
 func diffObject(o configdiff.Object) apigen.DiffObject {

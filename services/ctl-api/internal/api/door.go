@@ -45,7 +45,7 @@ func (s *Server) confine(c *gin.Context) {
 		return
 	}
 	route := access.Routes[httpserver.OperationID(c)]
-	if err := access.Confine(ctx, s.Store, p, route, access.Target{Param: c.Param, Query: c.Query}); err != nil {
+	if err := access.Confine(ctx, s.Store, p, access.Target{Route: route, Param: c.Param, Query: c.Query}); err != nil {
 		httpserver.WriteProblem(c, err)
 	}
 }
@@ -57,7 +57,7 @@ func (s *Server) checkOrg(ctx context.Context, named string) error {
 	return s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 		org, err := tx.GetOrg(ctx)
 		if err == nil && org.Name != named {
-			return fault.Newf(fault.ErrNotFound, "the token opens no org %q", named)
+			return fault.Newf(fault.ErrNotFound, "this token has no access to org %q", named)
 		}
 		return err
 	})

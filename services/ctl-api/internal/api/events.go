@@ -56,28 +56,28 @@ func (s *Server) StreamWorkflowEvents(ctx context.Context, req apigen.StreamWork
 	go func() {
 		sub := s.Listener.Subscribe(model.ChannelWorkflow, req.Workflow)
 		defer sub.Close()
-		w.CloseWithError(s.sendEvents(ctx, w, sub, req.Workflow, after))
+		w.CloseWithError(s.sendEvents(ctx, w, sub, ctldb.WorkflowEventsAfterParams{WorkflowID: req.Workflow, AfterSeq: after, Most: eventBatch}))
 	}()
 	// The writer ends when the reader is closed or the request is over.
 	context.AfterFunc(ctx, func() { _ = r.CloseWithError(context.Cause(ctx)) })
 	return apigen.StreamWorkflowEvents200TextEventStreamResponse{Body: r}, nil
 }
 
-// sendEvents writes events until the workflow is finished, the server ends or
-// ctx is over.
-func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, workflowID string, after int64) error {
+// sendEvents writes events, a batch at a time, until the workflow is finished, the
+// server ends or ctx is over.
+func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscription, next ctldb.WorkflowEventsAfterParams) error {
 	for {
 		var rows []ctldb.WorkflowEventsAfterRow
 		var state model.WorkflowState
 		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) error {
 			// First the state, then the events: a workflow seen finished has all
 			// its events in the read that follows.
-			row, err := tx.GetWorkflow(ctx, workflowID)
+			row, err := tx.GetWorkflow(ctx, next.WorkflowID)
 			if err != nil {
 				return err
 			}
 			state = row.State
-			rows, err = tx.WorkflowEventsAfter(ctx, ctldb.WorkflowEventsAfterParams{WorkflowID: workflowID, AfterSeq: after, Most: eventBatch})
+			rows, err = tx.WorkflowEventsAfter(ctx, next)
 			return err
 		})
 		if err != nil {
@@ -91,9 +91,9 @@ func (s *Server) sendEvents(ctx context.Context, w io.Writer, sub *store.Subscri
 			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Kind, data); err != nil {
 				return err
 			}
-			after = e.Seq
+			next.AfterSeq = e.Seq
 		}
-		if len(rows) == eventBatch {
+		if len(rows) == int(next.Most) {
 			continue
 		}
 		if state.Finished() {

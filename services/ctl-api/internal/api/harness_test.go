@@ -72,7 +72,7 @@ func newDoor(t testing.TB) *door {
 		t.Fatal(err)
 	}
 	d.stacks.Insert = func(ctx context.Context, tx *database.Tx, args river.JobArgs) error {
-		return jobs.Insert(ctx, tx.Tx, client, args)
+		return client.Insert(ctx, tx.Tx, args)
 	}
 
 	authenticator := access.NewAuthenticator(d.store, nil)
@@ -128,7 +128,7 @@ type caller struct {
 // org makes an org and returns its admin, who may also make orgs.
 func (d *door) org(name string) caller {
 	d.t.Helper()
-	made, err := access.CreateOrg(d.t.Context(), d.store, d.keys, name, "admin", "test", auth.RolePlatform, auth.RoleAdmin)
+	made, err := access.CreateOrg(d.t.Context(), d.store, d.keys, access.OrgSpec{Name: name, Admin: "admin", Roles: []auth.Role{auth.RolePlatform, auth.RoleAdmin}, Actor: "test"})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -62,8 +62,8 @@ func (m memory) Begin(ctx context.Context, a auth.Attempt) (*auth.Remembered, er
 	case 0:
 		return earlier, nil
 	case statusCarriedOut:
-		return nil, fault.With(fault.Newf(fault.ErrConflict, "this request was carried out, and its answer was lost"),
-			fault.Code("idempotency_answer_lost"), fault.Remedy("look at what it made"))
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "this request was carried out, but its answer was lost"),
+			fault.Code("idempotency_answer_lost"), fault.Remedy("check what it made"))
 	}
 	raw, err := m.s.Keys.Open(keys.AnswerAtRest(row.OrgID, row.AccountID, row.Key), row.Response)
 	if err != nil {

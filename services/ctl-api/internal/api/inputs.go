@@ -29,14 +29,14 @@ func (s *Server) GetInputs(ctx context.Context, req apigen.GetInputsRequestObjec
 
 // SetInputs makes a new version of the inputs, or says what it would be.
 func (s *Server) SetInputs(ctx context.Context, req apigen.SetInputsRequestObject) (apigen.SetInputsResponseObject, error) {
-	change := installs.Change{Set: installs.Values(optional.Value(req.Body.Values)), Unset: req.Body.Unset}
+	change := installs.Change{Set: installs.Values(optional.Value(req.Body.Values)), Unset: req.Body.Unset, Actor: auth.PrincipalOf(ctx).AccountName}
 	var out apigen.SetInputs200JSONResponse
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		found, err := installs.Find(ctx, tx, req.Install)
 		if err != nil {
 			return "", err
 		}
-		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change, auth.PrincipalOf(ctx).AccountName)
+		view, changed, err := s.Installs.SetInputs(ctx, tx, found.ID, change)
 		if err != nil {
 			return "", err
 		}

@@ -126,7 +126,7 @@ func (s *Server) UpdateInstall(ctx context.Context, req apigen.UpdateInstallRequ
 			return "", err
 		}
 		if want := optional.Value(req.Params.IfMatch); want != "" && want != installTag(view) {
-			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s was changed meanwhile", found.Name), fault.Code("precondition_failed"),
+			return "", fault.With(fault.Newf(fault.ErrConflict, "install %s has changed since you read it", found.Name), fault.Code("precondition_failed"),
 				fault.Remedy("read it again and repeat the change"))
 		}
 		change := ctldb.UpdateInstallSettingsParams{ID: found.ID, ApprovalOption: found.ApprovalOption, Labels: found.Labels}

@@ -80,11 +80,11 @@ func grantFor(ctx context.Context, tx *database.Tx, req apigen.MemberRequest) (c
 	}
 	switch {
 	case scopes > 1:
-		return grant, fault.Newf(fault.ErrInvalid, "a grant is limited to one customer, one app or one install, not to several")
+		return grant, fault.Newf(fault.ErrInvalid, "a grant can be limited to one customer, one app or one install, not to several")
 	case auth.Role(req.Role) == auth.RoleCustomer && grant.CustomerID == nil:
-		return grant, fault.Newf(fault.ErrInvalid, "the role customer needs the customer that it is limited to")
+		return grant, fault.Newf(fault.ErrInvalid, "a grant of the role customer must name the customer it is limited to")
 	case auth.Role(req.Role) == auth.RoleAdmin && scopes > 0:
-		return grant, fault.Newf(fault.ErrInvalid, "an admin is one of the whole org")
+		return grant, fault.Newf(fault.ErrInvalid, "an admin grant covers the whole org")
 	}
 	return grant, nil
 }

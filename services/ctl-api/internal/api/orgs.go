@@ -30,7 +30,9 @@ func (s *Server) ListOrgs(ctx context.Context, _ apigen.ListOrgsRequestObject) (
 // CreateOrg makes an org. It is recorded in the new org's chain and in that of
 // the caller.
 func (s *Server) CreateOrg(ctx context.Context, req apigen.CreateOrgRequestObject) (apigen.CreateOrgResponseObject, error) {
-	made, err := access.CreateOrg(ctx, s.Store, s.Keys, req.Body.Name, req.Body.Admin, auth.PrincipalOf(ctx).AccountName, auth.RoleAdmin)
+	made, err := access.CreateOrg(ctx, s.Store, s.Keys, access.OrgSpec{
+		Name: req.Body.Name, Admin: req.Body.Admin, Roles: []auth.Role{auth.RoleAdmin}, Actor: auth.PrincipalOf(ctx).AccountName,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func (s *Server) CreateRelease(ctx context.Context, req apigen.CreateReleaseRequ
 	var view apigen.Release
 	var made bool
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
-		release, fresh, err := apps.Promote(ctx, tx, req.App, optional.Value(req.Body.Config), req.Body.Builds)
+		release, fresh, err := apps.Promote(ctx, tx, apps.Promotion{App: req.App, Config: optional.Value(req.Body.Config), Builds: req.Body.Builds})
 		if err != nil {
 			return "", err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/installs"
+	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -49,7 +50,7 @@ func (s *Server) CreateStackVersion(ctx context.Context, req apigen.CreateStackV
 		if err != nil {
 			return "", err
 		}
-		made, err := s.Stacks.Code(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
+		made, err := s.Stacks.Code(ctx, tx, stacks.EnrolRequest{Install: found, Replaces: req.Body.Replaces, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
 			return "", err
 		}
@@ -74,7 +75,7 @@ func (s *Server) CreateEnrolment(ctx context.Context, req apigen.CreateEnrolment
 		if err != nil {
 			return "", err
 		}
-		made, err := s.Stacks.Enrol(ctx, tx, found, req.Body.Replaces, auth.PrincipalOf(ctx).AccountName)
+		made, err := s.Stacks.Enrol(ctx, tx, stacks.EnrolRequest{Install: found, Replaces: req.Body.Replaces, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
 			return "", err
 		}
@@ -96,7 +97,7 @@ func stackView(v ctldb.StackVersion) apigen.Stack {
 		CreatedAt: v.CreatedAt, ExpiresAt: v.ExpiresAt, PhonedHomeAt: v.PhonedHomeAt,
 	}
 	if v.State == model.StackPending {
-		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "whoever applies the stack", Deadline: v.ExpiresAt}
+		view.Wait = &apigen.Waiting{Reason: "the stack has not phoned home yet", On: "the person applying the stack", Deadline: v.ExpiresAt}
 	}
 	return view
 }

@@ -67,7 +67,7 @@ func (s *Server) CreateToken(ctx context.Context, req apigen.CreateTokenRequestO
 		}
 		if member := optional.Value(req.Body.Member); member != "" && member != owner.ID && member != owner.Name {
 			if !p.Scope(auth.TokensWrite).Everywhere {
-				return "", fault.Newf(fault.ErrForbidden, "only an admin makes tokens for others")
+				return "", fault.Newf(fault.ErrForbidden, "only an admin can make tokens for others")
 			}
 			if owner, err = findMember(ctx, tx, member); err != nil {
 				return "", err

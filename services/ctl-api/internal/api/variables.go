@@ -65,7 +65,7 @@ func (s *Server) SetAppVariable(ctx context.Context, req apigen.SetAppVariableRe
 		if err != nil {
 			return "", err
 		}
-		row, changed, err := variables.Set(ctx, tx, s.Keys, app.ID, set, auth.PrincipalOf(ctx).AccountName)
+		row, changed, err := variables.Set(ctx, tx, s.Keys, variables.SetRequest{AppID: app.ID, Variable: set, Actor: auth.PrincipalOf(ctx).AccountName})
 		if err != nil {
 			return "", err
 		}

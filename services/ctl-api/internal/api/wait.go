@@ -68,7 +68,7 @@ func waitOf(wait *string) (time.Duration, error) {
 	}
 	limit, err := time.ParseDuration(*wait)
 	if err != nil || limit < 0 {
-		return 0, fault.Newf(fault.ErrInvalid, "wait is not a duration such as 30s")
+		return 0, fault.Newf(fault.ErrInvalid, "wait must be a duration such as 30s")
 	}
 	return min(limit, maxWait), nil
 }

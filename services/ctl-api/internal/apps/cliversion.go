@@ -20,7 +20,7 @@ func checkCLI(version, oldest string) error {
 	least, err := semver.NewVersion(oldest)
 	// 1.4.0-3-gabcdef0 is what came three changes after 1.4.0, not before it.
 	if core, coreErr := have.SetPrerelease(""); err != nil || coreErr != nil || core.LessThan(least) {
-		return fault.With(fault.Newf(fault.ErrInvalid, "this sync is by `berth` %s, and this control plane takes those of %s and newer", version, oldest),
+		return fault.With(fault.Newf(fault.ErrInvalid, "this sync comes from `berth` %s, and this control plane needs %s or newer", version, oldest),
 			fault.Code("cli_outdated"), fault.Remedy("install `berth` %s or newer and sync again", oldest))
 	}
 	return nil

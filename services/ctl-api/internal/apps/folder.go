@@ -67,7 +67,7 @@ func readPacks(ctx context.Context, tx *database.Tx, bundleDigest string) ([][]b
 }
 
 func invalidBundle(err error) error {
-	return fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Code("bundle_invalid"), fault.Remedy("sync with a `berth` of this release"))
+	return fault.With(fault.Newf(fault.ErrInvalid, "%w", err), fault.Code("bundle_invalid"), fault.Remedy("sync with the `berth` from this control plane's release"))
 }
 
 // invalidFolder tells all errors of a folder at once.
@@ -92,11 +92,11 @@ func invalidFolder(diagnostics []place.Diagnostic) error {
 		noun = "error"
 	}
 	return fault.With(fault.Newf(fault.ErrInvalid, "the app folder has %d %s", count, noun),
-		fault.Code("config_invalid"), fault.Fields(fields...), fault.Remedy("correct them and sync again"))
+		fault.Code("config_invalid"), fault.Fields(fields...), fault.Remedy("fix them and sync again"))
 }
 
 func missingBlob(what, pointer, digest string) error {
-	return fault.With(fault.Newf(fault.ErrInvalid, "%s is not uploaded", what), fault.Code("blob_missing"),
-		fault.Fields(fault.FieldError{Pointer: pointer, Code: "blob_missing", Detail: digest + " is not uploaded"}),
-		fault.Remedy("PUT /blobs/%s first", digest))
+	return fault.With(fault.Newf(fault.ErrInvalid, "%s has not been uploaded", what), fault.Code("blob_missing"),
+		fault.Fields(fault.FieldError{Pointer: pointer, Code: "blob_missing", Detail: digest + " has not been uploaded"}),
+		fault.Remedy("upload it first: PUT /blobs/%s", digest))
 }

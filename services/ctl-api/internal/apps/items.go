@@ -66,7 +66,7 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 		case src.Uploaded():
 			local[it.Name] = true
 			if content = sources[it.Name]; content == "" {
-				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is uploaded, and its archive is not named here", it.Name)})
+				faults = append(faults, fault.FieldError{Pointer: "/sources", Code: "source_missing", Detail: fmt.Sprintf("the source of %q is uploaded, but its archive is not named here", it.Name)})
 				return
 			}
 			it.Source = Source{Kind: string(appconfig.SourceLocal), Digest: content}
@@ -90,8 +90,8 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 	}
 	if len(faults) > 0 {
 		slices.SortFunc(faults, func(a, b fault.FieldError) int { return compareText(a.Detail, b.Detail) })
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the archives do not fit the config"), fault.Code("sources_invalid"), fault.Fields(faults...),
-			fault.Remedy("sync with a `berth` of this control plane's release"))
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the archives do not match the config"), fault.Code("sources_invalid"), fault.Fields(faults...),
+			fault.Remedy("sync with the `berth` from this control plane's release"))
 	}
 	return items, nil
 }

@@ -13,19 +13,13 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// makeRelease makes the release of a config, its own builds replaced by the
-// given ones, unless there is one of just these artifacts. The app's row is
-// locked by the caller. made tells a new release from one that was there.
-func makeRelease(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow, by model.MadeBy, instead []string) (_ ctldb.Release, made bool, _ error) {
-	items, err := lockItems(ctx, tx, config, instead)
-	if err != nil {
-		return ctldb.Release{}, false, err
-	}
-	row, made, err := release.Make(ctx, tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, by, items)
-	return ctldb.Release(row), made, err
+// draftOf is the release of a config, before its items.
+func draftOf(config ctldb.ConfigHeadRow, by model.MadeBy) release.Draft {
+	return release.Draft{Config: release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, By: by}
 }
 
-// lockItems finds the succeeded build of each item.
+// lockItems finds the succeeded build of each item, its own builds replaced by
+// the given ones. The app's row is locked by the caller.
 func lockItems(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow, instead []string) ([]release.Item, error) {
 	rows, err := release.ConfigItems(ctx, tx.Tx, config.ID)
 	if err != nil {
@@ -51,7 +45,7 @@ func lockItems(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow,
 		items = append(items, it)
 	}
 	for _, b := range chosen {
-		return nil, fault.Newf(fault.ErrInvalid, "build %s is of a component that config %d does not have", b.ID, config.Number)
+		return nil, fault.Newf(fault.ErrInvalid, "build %s is for a component that config %d does not have", b.ID, config.Number)
 	}
 	return items, nil
 }
@@ -68,26 +62,47 @@ func chosenBuilds(ctx context.Context, tx *database.Tx, appID string, ids []stri
 		}
 		b := rows[0].Build
 		if _, twice := chosen[b.ComponentID]; twice {
-			return nil, fault.Newf(fault.ErrInvalid, "two builds are of component %q", rows[0].ComponentName)
+			return nil, fault.Newf(fault.ErrInvalid, "two of the builds are for component %q", rows[0].ComponentName)
 		}
 		chosen[b.ComponentID] = b
 	}
 	return chosen, nil
 }
 
-// Promote makes a release of chosen builds; number 0 is the newest config.
-func Promote(ctx context.Context, tx *database.Tx, appRef string, number int, builds []string) (ctldb.Release, bool, error) {
-	_, config, err := lockNewest(ctx, tx, appRef, number)
+// Promotion asks for a release of chosen builds.
+type Promotion struct {
+	App    string   // id or name
+	Config int      // its number; 0 for the newest
+	Builds []string // instead of those that the config has
+}
+
+// Promote makes a release of chosen builds. made tells a new release from one
+// of just these artifacts that was there.
+func Promote(ctx context.Context, tx *database.Tx, req Promotion) (_ ctldb.Release, made bool, _ error) {
+	_, config, err := lockNewest(ctx, tx, req.App, req.Config)
 	if err != nil {
 		return ctldb.Release{}, false, err
 	}
-	return makeRelease(ctx, tx, config, model.ByPromotion, builds)
+	draft := draftOf(config, model.ByPromotion)
+	if draft.Items, err = lockItems(ctx, tx, config, req.Builds); err != nil {
+		return ctldb.Release{}, false, err
+	}
+	row, made, err := release.Make(ctx, tx.Tx, draft)
+	return ctldb.Release(row), made, err
 }
 
-// Rebuild queues new builds of components of an app's newest config, of all
-// when none is named. It returns their ids.
-func Rebuild(ctx context.Context, tx *database.Tx, appRef string, names []string, actor string) (ctldb.App, []string, error) {
-	app, config, err := lockNewest(ctx, tx, appRef, 0)
+// RebuildRequest asks for new builds.
+type RebuildRequest struct {
+	App        string   // id or name
+	Components []string // names; all of the app when empty
+	Actor      string
+}
+
+// Rebuild queues new builds of components of an app's newest config. It returns
+// their ids.
+func Rebuild(ctx context.Context, tx *database.Tx, req RebuildRequest) (ctldb.App, []string, error) {
+	names := req.Components
+	app, config, err := lockNewest(ctx, tx, req.App, 0)
 	if err != nil {
 		return app, nil, err
 	}
@@ -107,7 +122,7 @@ func Rebuild(ctx context.Context, tx *database.Tx, appRef string, names []string
 		}
 		build, err := queueBuild(ctx, tx, ctldb.InsertBuildParams{
 			AppID: app.ID, ComponentID: row.ComponentID, RevisionID: row.RevisionID, BuildDigest: row.BuildDigest,
-			Source: row.BuildSource, Reason: "asked for", RequestedBy: actor,
+			Source: row.BuildSource, Reason: "asked for", RequestedBy: req.Actor,
 		})
 		if err != nil {
 			return app, nil, err

@@ -143,10 +143,10 @@ func (s *syncing) findApp(ctx context.Context) error {
 	switch {
 	case errors.Is(err, fault.ErrNotFound) && !s.req.CreateApp:
 		return fault.With(fault.Newf(fault.ErrNotFound, "there is no app %q", s.req.App), fault.Code("app_not_found"),
-			fault.Remedy("make it with `berth apps create %s`, or let the sync make it (create_app)", s.req.App))
+			fault.Remedy("create it with `berth apps create %s`, or let the sync create it (create_app)", s.req.App))
 	case errors.Is(err, fault.ErrNotFound):
 		if !appName.MatchString(s.req.App) {
-			return fault.Newf(fault.ErrInvalid, "%q cannot be the name of an app: lower-case letters, digits and dashes, at most 63", s.req.App)
+			return fault.Newf(fault.ErrInvalid, "%q is not a valid app name: use lower-case letters, digits and dashes, at most 63 characters", s.req.App)
 		}
 		if err := s.tx.InsertNewApp(ctx, ctldb.InsertNewAppParams{
 			ID: id.New(id.App), Name: s.req.App, Labels: json.RawMessage(`{}`),
@@ -160,7 +160,7 @@ func (s *syncing) findApp(ctx context.Context) error {
 		return err
 	}
 	if s.out.App, err = s.tx.LockApp(ctx, found.ID); err == nil && s.out.App.DeletedAt != nil {
-		err = fault.Newf(fault.ErrConflict, "app %q was deleted meanwhile", s.req.App)
+		err = fault.Newf(fault.ErrConflict, "app %q has been deleted", s.req.App)
 	}
 	return err
 }
@@ -294,18 +294,20 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 
 // release makes the release of a config whose builds are all there.
 func (s *syncing) release(ctx context.Context) (ctldb.Release, error) {
-	config := *s.out.Config
-	if !s.out.Created { // what stands in it was decided by an earlier sync
-		made, _, err := makeRelease(ctx, s.tx, config, model.BySync, nil)
-		return made, err
+	draft := draftOf(*s.out.Config, model.BySync)
+	if s.out.Created {
+		for _, it := range s.out.Decision.Items {
+			draft.Items = append(draft.Items, release.Item{
+				ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
+			})
+		}
+	} else { // what stands in it was decided by an earlier sync
+		var err error
+		if draft.Items, err = lockItems(ctx, s.tx, *s.out.Config, nil); err != nil {
+			return ctldb.Release{}, err
+		}
 	}
-	var items []release.Item
-	for _, it := range s.out.Decision.Items {
-		items = append(items, release.Item{
-			ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
-		})
-	}
-	made, _, err := release.Make(ctx, s.tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, model.BySync, items)
+	made, _, err := release.Make(ctx, s.tx.Tx, draft)
 	return ctldb.Release(made), err
 }
 
@@ -420,6 +422,6 @@ func sourceFrom(raw json.RawMessage) (Source, error) {
 }
 
 func wouldRemove(names []string) error {
-	return fault.With(fault.Newf(fault.ErrConflict, "the folder no longer has the components %q, which the app has", names),
-		fault.Code("would_remove"), fault.Remedy("put them back, or take them out of the app with `berth sync --prune`"))
+	return fault.With(fault.Newf(fault.ErrConflict, "the app has the components %q, and the folder no longer does", names),
+		fault.Code("would_remove"), fault.Remedy("put them back, or remove them from the app with `berth sync --prune`"))
 }

@@ -69,7 +69,7 @@ func nextOfProposal(s State, step Step) Decision {
 	case s.ApproveAll:
 		return Decision{Do: DoApprove, Rule: model.RuleApproveAll}
 	case !s.Now.Before(c.Deadline):
-		return Decision{Do: DoSettleChange, ChangeState: model.ChangeDenied, Error: "no decision came in time"}
+		return Decision{Do: DoSettleChange, ChangeState: model.ChangeDenied, Error: "nobody decided in time"}
 	case step.State != model.StepWaiting || step.WaitReason != model.WaitDecision:
 		return Decision{Do: DoWaitStep, Wait: Wait{Reason: model.WaitDecision, On: c.ID, Deadline: c.Deadline}}
 	}
@@ -95,18 +95,18 @@ func planAgain(step Step) Decision {
 	switch c.State {
 	case model.ChangeUncertain:
 		if step.Uncertain >= maxInspections {
-			return Decision{Do: DoFailStep, Error: fmt.Sprintf("the outcome stayed uncertain %d times", step.Uncertain), Remedy: "look at the resource itself, then retry the step: it plans anew"}
+			return Decision{Do: DoFailStep, Error: fmt.Sprintf("the outcome stayed uncertain %d times", step.Uncertain), Remedy: "look at the resource itself, then retry the step, which makes a new plan"}
 		}
 	case model.ChangeStale:
 		if step.Stale >= maxStale {
 			return Decision{
-				Do: DoFailStep, Error: fmt.Sprintf("had to be planned anew %d times in a row; the last time: %s", step.Stale, orElse(c.Error, "what is live moved after the plan")),
-				Remedy: "find out what else changes it, then retry the step",
+				Do: DoFailStep, Error: fmt.Sprintf("the plan went stale %d times in a row; most recently: %s", step.Stale, orElse(c.Error, "the live state changed after the plan")),
+				Remedy: "find out what else is changing it, then retry the step",
 			}
 		}
 	case model.ChangeFailed:
 		if step.Failed > step.MaxRetries {
-			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, mend the cause, then retry the step: it plans anew")}
+			return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change failed"), Remedy: orElse(c.Remedy, "read its log, fix the cause, then retry the step, which makes a new plan")}
 		}
 	}
 	return Decision{Do: DoPlan}
@@ -116,13 +116,13 @@ func planAgain(step Step) Decision {
 func nextOfGivenUp(s State, c *Change) Decision {
 	switch {
 	case c.State == model.ChangeRefused:
-		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step: it plans anew")}
+		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the runner refused the change"), Remedy: orElse(c.Remedy, "retry the step, which makes a new plan")}
 	case c.State == model.ChangeDenied:
 		return Decision{Do: DoFailStep, Error: orElse(c.Error, "the change was denied")}
 	case s.PlanOnly: // planned, by a control plane older than that state
 		return Decision{Do: DoSucceedStep}
 	}
-	return Decision{Do: DoFailStep, Error: "a newer change of the same resource took its place", Remedy: "follow the newer one, or retry the step"}
+	return Decision{Do: DoFailStep, Error: "a newer change to the same resource replaced this one", Remedy: "follow the newer one, or retry the step"}
 }
 
 // settleChange takes over into the change what came of its jobs.

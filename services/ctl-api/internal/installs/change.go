@@ -45,7 +45,7 @@ func (s *Service) ReadInputs(ctx context.Context, tx *database.Tx, install ctldb
 
 // SetInputs makes a new version of the inputs. A change that changes nothing
 // makes none.
-func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID string, change Change, actor string) (view InputsView, changed bool, err error) {
+func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID string, change Change) (view InputsView, changed bool, err error) {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return view, false, err
@@ -58,29 +58,40 @@ func (s *Service) SetInputs(ctx context.Context, tx *database.Tx, installID stri
 		return view, false, err
 	}
 	view.Values = next
-	view.Row, err = s.storeInputs(ctx, tx, install.ID, install.InputsVersion+1, next, view.Overrides, actor)
+	view.Row, err = s.storeInputs(ctx, tx, newInputs{
+		installID: install.ID, version: install.InputsVersion + 1, inputs: next, overrides: view.Overrides, actor: change.Actor,
+	})
 	if err != nil {
 		return view, false, err
 	}
 	return view, true, tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: install.ID, Version: view.Row.Version})
 }
 
-func (s *Service) storeInputs(ctx context.Context, tx *database.Tx, installID string, version int32, in Inputs, overrides Overrides, actor string) (ctldb.InstallInput, error) {
-	plain, sealed, err := in.encode(s.Keys, keys.InputsAtRest(tx.OrgID(), installID, version))
+// newInputs are a version of an install's inputs, before it is stored.
+type newInputs struct {
+	installID string
+	version   int32
+	inputs    Inputs
+	overrides Overrides
+	actor     string
+}
+
+func (s *Service) storeInputs(ctx context.Context, tx *database.Tx, in newInputs) (ctldb.InstallInput, error) {
+	plain, sealed, err := in.inputs.encode(s.Keys, keys.InputsAtRest(tx.OrgID(), in.installID, in.version))
 	if err != nil {
 		return ctldb.InstallInput{}, err
 	}
-	raw, err := overrides.encode()
+	raw, err := in.overrides.encode()
 	if err != nil {
 		return ctldb.InstallInput{}, err
 	}
-	return tx.AddInputs(ctx, ctldb.AddInputsParams{InstallID: installID, Version: version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: actor})
+	return tx.AddInputs(ctx, ctldb.AddInputsParams{InstallID: in.installID, Version: in.version, Plain: plain, Sealed: sealed, Overrides: raw, CreatedBy: in.actor})
 }
 
 // configOf is the config of the app's newest release: what the next workflow
 // takes its inputs for.
 func (s *Service) configOf(ctx context.Context, tx *database.Tx, install ctldb.Install) (config, error) {
-	c, _, err := configFor(ctx, tx, ctldb.App{ID: install.AppID}, "", false)
+	c, _, err := newestConfig(ctx, tx, ctldb.App{ID: install.AppID})
 	return c, err
 }
 
@@ -103,7 +114,7 @@ func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string)
 		return err
 	}
 	if open > 0 {
-		return fault.With(fault.Newf(fault.ErrConflict, "install %s has a workflow that is not finished", install.Name), fault.Code("workflow_open"),
+		return fault.With(fault.Newf(fault.ErrConflict, "install %s has an unfinished workflow", install.Name), fault.Code("workflow_open"),
 			fault.Remedy("wait for it or cancel it"))
 	}
 	if err := tx.ForgetInstall(ctx, install.ID); err != nil {

@@ -85,7 +85,7 @@ func (s *Service) SetToggles(ctx context.Context, tx *database.Tx, install ctldb
 	}
 	next, faults := applyToggles(&config.app, now, want)
 	if len(faults) > 0 {
-		return fault.With(fault.Newf(fault.ErrInvalid, "the components of install %s cannot be switched so: %s", install.Name, faults[0].Detail),
+		return fault.With(fault.Newf(fault.ErrInvalid, "cannot switch the components of install %s this way: %s", install.Name, faults[0].Detail),
 			fault.Code("toggles_invalid"), fault.Fields(faults...))
 	}
 	if maps.Equal(now, next) {

@@ -17,8 +17,7 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
-// CreateRequest asks for an install. Toggles and Overrides are for insert, which
-// takes them as checked.
+// CreateRequest asks for an install.
 type CreateRequest struct {
 	Name           string
 	App            string // id or name
@@ -30,9 +29,17 @@ type CreateRequest struct {
 	ApprovalOption string
 	Release        string // id or number; empty for the newest
 	Provision      bool   // there must be a release
-	Toggles        Toggles
-	Overrides      Overrides
 	Actor          string
+}
+
+// newInstall is a request that was checked, with what it comes to.
+type newInstall struct {
+	CreateRequest
+	app       ctldb.App
+	configID  string
+	inputs    Inputs
+	toggles   Toggles
+	overrides Overrides
 }
 
 // Created is an install with the release that it would be provisioned with.
@@ -57,7 +64,7 @@ func (s *Service) Create(ctx context.Context, tx *database.Tx, req CreateRequest
 	if err != nil {
 		return Created{}, named(err, "there is no app %q", req.App)
 	}
-	config, release, err := configFor(ctx, tx, app, req.Release, req.Provision)
+	config, release, err := configFor(ctx, tx, app, req)
 	if err != nil {
 		return Created{}, err
 	}
@@ -65,13 +72,12 @@ func (s *Service) Create(ctx context.Context, tx *database.Tx, req CreateRequest
 	if err != nil {
 		return Created{}, err
 	}
-	install, err := s.insert(ctx, tx, app, config.id, inputs, req)
+	install, err := s.insert(ctx, tx, newInstall{CreateRequest: req, app: app, configID: config.id, inputs: inputs})
 	return Created{Install: install, Release: release}, err
 }
 
-// insert makes the rows of an install whose inputs, toggles and overrides were
-// checked.
-func (s *Service) insert(ctx context.Context, tx *database.Tx, app ctldb.App, configID string, inputs Inputs, req CreateRequest) (ctldb.Install, error) {
+// insert makes the rows of an install.
+func (s *Service) insert(ctx context.Context, tx *database.Tx, req newInstall) (ctldb.Install, error) {
 	customer, err := customerFor(ctx, tx, req.Customer, req.CreateCustomer)
 	if err != nil {
 		return ctldb.Install{}, err
@@ -81,21 +87,23 @@ func (s *Service) insert(ctx context.Context, tx *database.Tx, app ctldb.App, co
 		return ctldb.Install{}, err
 	}
 	install, err := tx.InsertInstall(ctx, ctldb.InsertInstallParams{
-		ID: id.New(id.Install), CustomerID: customer.ID, AppID: app.ID, Name: req.Name, StackKind: req.Stack,
+		ID: id.New(id.Install), CustomerID: customer.ID, AppID: req.app.ID, Name: req.Name, StackKind: req.Stack,
 		ApprovalOption: req.ApprovalOption, Labels: labels, InputsVersion: 1, CreatedBy: req.Actor,
 	})
 	if err != nil {
 		return ctldb.Install{}, err
 	}
-	if _, err := s.storeInputs(ctx, tx, install.ID, 1, inputs, req.Overrides, req.Actor); err != nil {
+	if _, err := s.storeInputs(ctx, tx, newInputs{
+		installID: install.ID, version: 1, inputs: req.inputs, overrides: req.overrides, actor: req.Actor,
+	}); err != nil {
 		return ctldb.Install{}, err
 	}
-	if len(req.Toggles) > 0 {
-		if err := storeToggles(ctx, tx, install.ID, req.Toggles); err != nil {
+	if len(req.toggles) > 0 {
+		if err := storeToggles(ctx, tx, install.ID, req.toggles); err != nil {
 			return ctldb.Install{}, err
 		}
 	}
-	if err := EnsureResources(ctx, tx, install, configID); err != nil {
+	if err := EnsureResources(ctx, tx, install, req.configID); err != nil {
 		return ctldb.Install{}, err
 	}
 	if err := s.Stacks.Create(ctx, tx, install, req.Actor); err != nil {
@@ -131,19 +139,27 @@ type config struct {
 	app appconfig.App
 }
 
-// configFor finds the release that an install of the app would have, and its
-// config: that of the newest sync while there is no release yet.
-func configFor(ctx context.Context, tx *database.Tx, app ctldb.App, ref string, needRelease bool) (config, string, error) {
-	release, err := FindRelease(ctx, tx, app, ref)
-	switch {
-	case err == nil:
-		row, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: release.ConfigID})
-		if err != nil {
-			return config{}, "", err
-		}
-		c, err := parseConfig(row.Config)
-		return c, release.ID, err
-	case !errors.Is(err, fault.ErrNotFound) || ref != "" || needRelease:
+// configFor finds the release that a new install of the app would have, and its
+// config.
+func configFor(ctx context.Context, tx *database.Tx, app ctldb.App, req CreateRequest) (config, string, error) {
+	if req.Release == "" && !req.Provision {
+		return newestConfig(ctx, tx, app)
+	}
+	release, err := FindRelease(ctx, tx, app, req.Release)
+	if err != nil {
+		return config{}, "", err
+	}
+	return configOfRelease(ctx, tx, release)
+}
+
+// newestConfig is the config of the newest release, with the release's id: that
+// of the newest sync, and no id, while there is no release yet.
+func newestConfig(ctx context.Context, tx *database.Tx, app ctldb.App) (config, string, error) {
+	release, err := FindRelease(ctx, tx, app, "")
+	if err == nil {
+		return configOfRelease(ctx, tx, release)
+	}
+	if !errors.Is(err, fault.ErrNotFound) {
 		return config{}, "", err
 	}
 	row, err := tx.NewestConfig(ctx, app.ID)
@@ -155,6 +171,15 @@ func configFor(ctx context.Context, tx *database.Tx, app ctldb.App, ref string, 
 	}
 	c, err := parseConfig(row)
 	return c, "", err
+}
+
+func configOfRelease(ctx context.Context, tx *database.Tx, release ctldb.Release) (config, string, error) {
+	row, err := tx.FindConfig(ctx, ctldb.FindConfigParams{ID: release.ConfigID})
+	if err != nil {
+		return config{}, "", err
+	}
+	c, err := parseConfig(row.Config)
+	return c, release.ID, err
 }
 
 // FindRelease finds a release of an app by id or number, the newest with an
@@ -170,7 +195,7 @@ func FindRelease(ctx context.Context, tx *database.Tx, app ctldb.App, ref string
 	switch {
 	case errors.Is(err, fault.ErrNotFound) && ref == "":
 		return release, fault.With(fault.Newf(fault.ErrNotFound, "app %s has no release yet", app.Name), fault.Code("no_release"),
-			fault.Remedy("sync it, and wait until its builds have succeeded"))
+			fault.Remedy("sync the app and wait for its builds to succeed"))
 	case errors.Is(err, fault.ErrNotFound):
 		return release, fault.Newf(fault.ErrNotFound, "app %s has no release %q", app.Name, ref)
 	}
@@ -192,7 +217,7 @@ func customerFor(ctx context.Context, tx *database.Tx, ref string, create bool) 
 		return tx.InsertCustomer(ctx, ctldb.InsertCustomerParams{ID: id.New(id.Customer), Name: ref, Labels: json.RawMessage(`{}`)})
 	case errors.Is(err, fault.ErrNotFound):
 		return customer, fault.With(fault.Newf(fault.ErrNotFound, "there is no customer %q", ref), fault.Code("customer_not_found"),
-			fault.Remedy("add the customer first, or ask for it with create_customer"))
+			fault.Remedy("add the customer first, or set create_customer"))
 	}
 	return customer, err
 }

@@ -26,6 +26,7 @@ type Inputs struct {
 type Change struct {
 	Set   Values
 	Unset []string
+	Actor string // who makes it
 }
 
 // Apply checks a change against the inputs that an app defines and makes it.
@@ -82,7 +83,7 @@ func Apply(defined []appconfig.Input, now Inputs, change Change) (Inputs, error)
 	}
 	if len(faults) > 0 {
 		slices.SortFunc(faults, func(a, b fault.FieldError) int { return cmp.Compare(a.Pointer, b.Pointer) })
-		return Inputs{}, fault.With(fault.Newf(fault.ErrInvalid, "the inputs do not fit the app"), fault.Code("inputs_invalid"), fault.Fields(faults...))
+		return Inputs{}, fault.With(fault.Newf(fault.ErrInvalid, "the inputs do not match the app"), fault.Code("inputs_invalid"), fault.Fields(faults...))
 	}
 	return next, nil
 }

@@ -122,7 +122,7 @@ func Plan(app *appconfig.App, present []Present, wanted []Wanted) ([]Decision, e
 		}
 	}
 	if len(p.faults) > 0 {
-		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the installs cannot become what is declared, so none was changed"),
+		return nil, fault.With(fault.Newf(fault.ErrInvalid, "the declared installs are not valid, so no install was changed"),
 			fault.Code("installs_invalid"), fault.Fields(p.faults...))
 	}
 	slices.SortFunc(all, func(a, b Decision) int { return strings.Compare(a.Name, b.Name) })
@@ -146,14 +146,14 @@ func (p *planner) decide(i int, want *Wanted) Decision {
 		now, d.Action = *d.present, ActionUnchanged
 	}
 	if now.App != "" {
-		p.fail(i, "name", "name_taken", "install %q is one of app %s", want.Name, now.App)
+		p.fail(i, "name", "name_taken", "install %q belongs to app %s", want.Name, now.App)
 		return d
 	}
 	if d.present == nil {
 		d.change("customer", nil, new(customerOf(*want)))
 		d.change("stack", nil, &want.Stack)
 	} else if want.Customer != "" && want.Customer != now.CustomerID && want.Customer != now.CustomerName {
-		p.fail(i, "customer", "customer_differs", "install %q is one of customer %s, and cannot become one of %s", want.Name, now.CustomerName, want.Customer)
+		p.fail(i, "customer", "customer_differs", "install %q belongs to customer %s and cannot move to %s", want.Name, now.CustomerName, want.Customer)
 	}
 	if want.ApprovalOption != now.ApprovalOption {
 		d.change("approval_option", orNil(now.ApprovalOption), &want.ApprovalOption)

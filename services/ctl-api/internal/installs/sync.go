@@ -50,7 +50,7 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	if app, err = tx.LockApp(ctx, app.ID); err != nil {
 		return Synced{}, err
 	}
-	config, _, err := configFor(ctx, tx, app, "", false)
+	config, _, err := newestConfig(ctx, tx, app)
 	if err != nil {
 		return Synced{}, err
 	}
@@ -60,7 +60,7 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	}
 	out := Synced{App: app}
 	if out.Decisions, err = Plan(&config.app, present, req.Wanted); err != nil {
-		return out, fault.With(err, fault.Remedy("mend what is declared; an input that is new in the app is known once `berth sync` has made its release"))
+		return out, fault.With(err, fault.Remedy("fix the install files; an input that is new in the app can be set once `berth sync` has made a release with it"))
 	}
 	if err := s.checkStacks(out.Decisions); err != nil {
 		return out, err
@@ -68,14 +68,22 @@ func (s *Service) Sync(ctx context.Context, tx *database.Tx, req SyncRequest) (S
 	out.Version = planVersion(config.id, out.Decisions)
 	// A repeat of a request whose answer was lost finds nothing left to do.
 	if req.Version != "" && req.Version != out.Version && out.Changed() {
-		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or its inputs, were changed meanwhile", app.Name), fault.Code("precondition_failed"),
-			fault.Remedy("look at the plan again"))
+		return out, fault.With(fault.Newf(fault.ErrConflict, "the installs of app %s, or the app's inputs, have changed since this plan was made", app.Name), fault.Code("precondition_failed"),
+			fault.Remedy("review the new plan"))
 	}
 	if req.DryRun {
 		return out, nil
 	}
 	for _, d := range out.Decisions {
-		if err := s.carryOut(ctx, tx, app, config.id, d, req.Actor); err != nil {
+		var err error
+		switch d.Action {
+		case ActionCreate:
+			_, err = s.insert(ctx, tx, d.newInstall(app, config.id, req.Actor))
+		case ActionUpdate:
+			err = s.update(ctx, tx, d, req.Actor)
+		case ActionUnchanged, ActionNotDeclared:
+		}
+		if err != nil {
 			return out, fmt.Errorf("sync install %s: %w", d.Name, err)
 		}
 	}
@@ -171,20 +179,15 @@ func (s *Service) checkStacks(decisions []Decision) error {
 	return nil
 }
 
-// carryOut does what was decided for one install.
-func (s *Service) carryOut(ctx context.Context, tx *database.Tx, app ctldb.App, configID string, d Decision, actor string) error {
-	switch d.Action {
-	case ActionCreate:
-		_, err := s.insert(ctx, tx, app, configID, d.inputs, CreateRequest{
+// newInstall is the install of a decision to create one.
+func (d Decision) newInstall(app ctldb.App, configID, actor string) newInstall {
+	return newInstall{
+		CreateRequest: CreateRequest{
 			Name: d.Name, Customer: customerOf(*d.wanted), CreateCustomer: true, Stack: d.wanted.Stack,
-			Labels: d.wanted.Labels, ApprovalOption: d.wanted.ApprovalOption, Toggles: d.toggles, Overrides: d.overrides, Actor: actor,
-		})
-		return err
-	case ActionUpdate:
-		return s.update(ctx, tx, d, actor)
-	case ActionUnchanged, ActionNotDeclared:
+			Labels: d.wanted.Labels, ApprovalOption: d.wanted.ApprovalOption, Actor: actor,
+		},
+		app: app, configID: configID, inputs: d.inputs, toggles: d.toggles, overrides: d.overrides,
 	}
-	return nil
 }
 
 func (s *Service) update(ctx context.Context, tx *database.Tx, d Decision, actor string) error {
@@ -209,7 +212,9 @@ func (s *Service) update(ctx context.Context, tx *database.Tx, d Decision, actor
 		return nil
 	}
 	version := d.present.InputsVersion + 1
-	if _, err := s.storeInputs(ctx, tx, d.present.ID, version, d.inputs, d.overrides, actor); err != nil {
+	if _, err := s.storeInputs(ctx, tx, newInputs{
+		installID: d.present.ID, version: version, inputs: d.inputs, overrides: d.overrides, actor: actor,
+	}); err != nil {
 		return err
 	}
 	if err := tx.SetInputsVersion(ctx, ctldb.SetInputsVersionParams{InstallID: d.present.ID, Version: version}); err != nil {

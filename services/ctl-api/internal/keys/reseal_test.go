@@ -30,7 +30,7 @@ func TestResealAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	ring := keys.New(master)
-	made, err := access.CreateOrg(t.Context(), st, ring, "acme", "ada", "test")
+	made, err := access.CreateOrg(t.Context(), st, ring, access.OrgSpec{Name: "acme", Admin: "ada", Actor: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ type Decision struct {
 	Problem error
 }
 
-var errNoHandover = errors.New("a machine took the place of another without a handover that the recovery key signed")
+var errNoHandover = errors.New("a machine replaced another without a handover signed by the recovery key")
 
 // Decide compares a claim with what was verified before, nil for nothing. It does
 // no I/O.
@@ -82,7 +82,7 @@ func Decide(before *Verified, c Claim) Decision {
 	next := Verified{MachineKey: c.MachineKey, SealRecipient: c.SealRecipient, Recovery: before.Recovery}
 	if before.Recovery == nil {
 		if !c.Consented {
-			return Decision{Problem: errors.New("a machine took the place of another, and nobody consented")}
+			return Decision{Problem: errors.New("a machine replaced another, and nobody consented")}
 		}
 		return Decision{To: &next, Reason: Consent}
 	}

@@ -54,7 +54,7 @@ func Of(ctx context.Context, tx *database.Tx, runner ctldb.Runner) (*Verified, e
 	for { // a first machine may bring a recovery key at once
 		d := Decide(before, claim)
 		if d.Problem != nil {
-			if err := leave(ctx, tx, runner.ID, AlarmRefused, claim, map[string]any{"reason": d.Problem.Error()}); err != nil {
+			if err := claim.leave(ctx, tx, AlarmRefused, map[string]any{"reason": d.Problem.Error()}); err != nil {
 				return nil, err
 			}
 		}
@@ -62,34 +62,32 @@ func Of(ctx context.Context, tx *database.Tx, runner ctldb.Runner) (*Verified, e
 			return d.To, nil
 		}
 		number++
-		if err := keep(ctx, tx, install, number, d); err != nil {
-			return nil, err
+		if err := tx.AddRecipient(ctx, d.row(install, number)); err != nil {
+			return nil, fmt.Errorf("store recipient: %w", err)
 		}
-		if err := leave(ctx, tx, runner.ID, Trusted, claim, map[string]any{"number": number, "reason": d.Reason, "recipients": d.To.Recipients()}); err != nil {
+		if err := claim.leave(ctx, tx, Trusted, map[string]any{"number": number, "reason": d.Reason, "recipients": d.To.Recipients()}); err != nil {
 			return nil, err
 		}
 		before = d.To
 	}
 }
 
-func keep(ctx context.Context, tx *database.Tx, install string, number int32, d Decision) error {
+// row is what is kept of a decision that verified somebody.
+func (d Decision) row(install string, number int32) ctldb.AddRecipientParams {
 	row := ctldb.AddRecipientParams{
 		InstallID: install, Number: number, MachineKey: d.To.MachineKey, SealRecipient: d.To.SealRecipient, Reason: d.Reason, Evidence: d.Evidence,
 	}
 	if r := d.To.Recovery; r != nil {
 		row.RecoveryKeyID, row.RecoverySigningKey, row.RecoveryRecipient = &r.KeyID, &r.SigningKey, &r.Recipient
 	}
-	if err := tx.AddRecipient(ctx, row); err != nil {
-		return fmt.Errorf("store recipient: %w", err)
-	}
-	return nil
+	return row
 }
 
 // leave leaves something for the org's chain, in which it is recorded once.
-func leave(ctx context.Context, tx *database.Tx, runnerID, kind string, c Claim, detail map[string]any) error {
+func (c Claim) leave(ctx context.Context, tx *database.Tx, kind string, detail map[string]any) error {
 	key, err := capsule.ParsePublicKey(c.MachineKey)
 	if err != nil {
-		return fmt.Errorf("key of runner %s: %w", runnerID, err)
+		return fmt.Errorf("key of runner %s: %w", c.RunnerID, err)
 	}
 	raw, err := json.Marshal(detail)
 	if err != nil {
@@ -99,7 +97,7 @@ func leave(ctx context.Context, tx *database.Tx, runnerID, kind string, c Claim,
 	if n, ok := detail["number"]; ok {
 		subject += fmt.Sprintf(" number %v", n)
 	}
-	if _, err := tx.RaiseAlarm(ctx, ctldb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: kind, Subject: subject, Detail: raw}); err != nil {
+	if _, err := tx.RaiseAlarm(ctx, ctldb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: c.RunnerID, Kind: kind, Subject: subject, Detail: raw}); err != nil {
 		return fmt.Errorf("raise alarm: %w", err)
 	}
 	return nil

@@ -22,16 +22,16 @@ type NewCode struct {
 
 // Code makes a version of a kubernetes stack and the code with which the
 // customer applies it. The versions and secrets before it become worthless.
-// When a machine has enrolled already, replaces must say that it is gone.
-func (s *Service) Code(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewCode, error) {
+func (s *Service) Code(ctx context.Context, tx *database.Tx, req EnrolRequest) (NewCode, error) {
+	install := req.Install
 	if install.StackKind != KindKubernetes {
-		return NewCode{}, fault.With(fault.Newf(fault.ErrConflict, "install %s has the stack %q, which takes no code", install.Name, install.StackKind),
-			fault.Code("stack_without_code"), fault.Remedy("make an install with the stack %q", KindKubernetes))
+		return NewCode{}, fault.With(fault.Newf(fault.ErrConflict, "install %s has the stack %q, which needs no code", install.Name, install.StackKind),
+			fault.Code("stack_without_code"), fault.Remedy("create an install with the stack %q", KindKubernetes))
 	}
 	if s.PublicURL == "" {
 		return NewCode{}, noPublicURL()
 	}
-	enrolment, err := s.Enrol(ctx, tx, install, replaces, actor)
+	enrolment, err := s.Enrol(ctx, tx, req)
 	if err != nil {
 		return NewCode{}, err
 	}
@@ -68,13 +68,13 @@ func (s *Service) Check(kind string) error {
 	case kind == KindKubernetes && s.PublicURL == "":
 		return noPublicURL()
 	case kind != KindLocal && kind != KindKubernetes:
-		return fault.With(fault.Newf(fault.ErrInvalid, "stack %q is not there yet", kind), fault.Code("stack_unsupported"),
+		return fault.With(fault.Newf(fault.ErrInvalid, "stack %q is not supported yet", kind), fault.Code("stack_unsupported"),
 			fault.Remedy("use %q, which runs the install on this machine, or %q", KindLocal, KindKubernetes))
 	}
 	return nil
 }
 
 func noPublicURL() error {
-	return fault.With(fault.Newf(fault.ErrConflict, "this control plane has no address that a customer's cluster could call"), fault.Code("no_public_url"),
-		fault.Remedy("set BERTH_PUBLIC_URL to the https address of its front (see `berth front`) and start it again"))
+	return fault.With(fault.Newf(fault.ErrConflict, "this control plane has no public address for a customer's cluster to call"), fault.Code("no_public_url"),
+		fault.Remedy("set BERTH_PUBLIC_URL to the https address of its front (see `berth front`) and restart it"))
 }

@@ -71,7 +71,7 @@ func (s *Service) Create(ctx context.Context, tx *database.Tx, install ctldb.Ins
 	if install.StackKind != KindLocal {
 		return nil
 	}
-	enrolment, err := s.enrol(ctx, tx, runner.ID, false, actor)
+	enrolment, err := s.enrol(ctx, tx, runner.ID, EnrolRequest{Install: install, Actor: actor})
 	if err != nil {
 		return err
 	}
@@ -96,10 +96,17 @@ type NewEnrolment struct {
 	Secret string
 }
 
-// Enrol makes a new enrolment secret for the runner of an install; those before
-// it become worthless. When a machine has enrolled already, replaces must say
-// that it is gone.
-func (s *Service) Enrol(ctx context.Context, tx *database.Tx, install ctldb.Install, replaces bool, actor string) (NewEnrolment, error) {
+// EnrolRequest asks for a new enrolment secret for the runner of an install.
+type EnrolRequest struct {
+	Install ctldb.Install
+	// Replaces says that the machine that has enrolled, if one has, is gone.
+	Replaces bool
+	Actor    string
+}
+
+// Enrol makes a new enrolment secret; those before it become worthless.
+func (s *Service) Enrol(ctx context.Context, tx *database.Tx, req EnrolRequest) (NewEnrolment, error) {
+	install := req.Install
 	runner, err := tx.StackRunner(ctx, &install.ID)
 	if errors.Is(err, fault.ErrNotFound) || err == nil && runner.State == model.RunnerRevoked {
 		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "the runner of install %s is revoked", install.Name), fault.Code("runner_revoked"))
@@ -107,20 +114,20 @@ func (s *Service) Enrol(ctx context.Context, tx *database.Tx, install ctldb.Inst
 	if err != nil {
 		return NewEnrolment{}, err
 	}
-	if runner.PublicKey != nil && !replaces {
-		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "a machine is the runner of install %s already", install.Name), fault.Code("already_enrolled"),
-			fault.Remedy("if that machine is gone, say so with replaces: what it was doing then counts as uncertain"))
+	if runner.PublicKey != nil && !req.Replaces {
+		return NewEnrolment{}, fault.With(fault.Newf(fault.ErrConflict, "install %s already has a machine as its runner", install.Name), fault.Code("already_enrolled"),
+			fault.Remedy("if that machine is gone, set replaces: what it was doing then counts as uncertain"))
 	}
 	if err := tx.ExpireEnrolments(ctx, runner.ID); err != nil {
 		return NewEnrolment{}, err
 	}
-	return s.enrol(ctx, tx, runner.ID, replaces, actor)
+	return s.enrol(ctx, tx, runner.ID, req)
 }
 
-func (s *Service) enrol(ctx context.Context, tx *database.Tx, runnerID string, replaces bool, actor string) (NewEnrolment, error) {
+func (s *Service) enrol(ctx context.Context, tx *database.Tx, runnerID string, req EnrolRequest) (NewEnrolment, error) {
 	secret, hash := auth.NewSecret(auth.EnrolmentPrefix)
 	row, err := tx.InsertEnrolment(ctx, ctldb.InsertEnrolmentParams{
-		ID: id.New(id.Enrolment), RunnerID: runnerID, SecretHash: hash, Replaces: replaces, CreatedBy: actor, ExpiresAt: s.now().Add(secretTTL),
+		ID: id.New(id.Enrolment), RunnerID: runnerID, SecretHash: hash, Replaces: req.Replaces, CreatedBy: req.Actor, ExpiresAt: s.now().Add(secretTTL),
 	})
 	if err != nil {
 		return NewEnrolment{}, fmt.Errorf("make enrolment: %w", err)

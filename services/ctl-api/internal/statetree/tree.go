@@ -268,11 +268,11 @@ func (b *builder) sealed(what string, purpose func(org, install, name string) se
 	}
 	to := b.recipients()
 	if len(to) == 0 && b.runner.SealRecipient != nil {
-		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, and the machine that is there took the place of another without a handover that the customer's recovery key signed", b.Install.Name, what),
+		return nil, fault.With(fault.Newf(fault.ErrConflict, "install %q has sensitive %s, but its machine replaced another one without a handover signed by the customer's recovery key", b.Install.Name, what),
 			fault.Code("recipient_refused"), fault.Remedy("find out who enrolled it; the customer hands over with: berth-runner replace --recovery FILE"))
 	}
 	if len(to) == 0 {
-		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s and no runner yet that they could be sealed to", b.Install.Name, what)
+		return nil, fault.Newf(fault.ErrConflict, "install %q has sensitive %s, but no runner yet to seal them to", b.Install.Name, what)
 	}
 	leaves, err := seal.SealLeaves(to, any(secret), func(path []string) (seal.Purpose, bool) {
 		if len(path) != 1 {

@@ -54,7 +54,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	ring, ctl := keys.New(master), database.New(pg.AsRole(store.RoleCtl))
-	made, err := access.CreateOrg(t.Context(), ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
+	made, err := access.CreateOrg(t.Context(), ctl, ring, access.OrgSpec{Name: "vendor", Admin: "admin", Roles: []auth.Role{auth.RoleAdmin}, Actor: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 // nameFormat is what a template reaches by a dot. The table holds to it too.
 var nameFormat = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// Variable is what Set sets.
+// Variable is a variable as it is to be.
 type Variable struct {
 	Name      string
 	Value     string
@@ -39,11 +39,11 @@ type Variable struct {
 func (v Variable) check() error {
 	var faults []fault.FieldError
 	if !nameFormat.MatchString(v.Name) {
-		return fault.With(fault.Newf(fault.ErrInvalid, "%q cannot be the name of a variable: templates read it as .nuon.app.variables.<name>", v.Name),
+		return fault.With(fault.Newf(fault.ErrInvalid, "%q is not a valid name for a variable: templates read it as .nuon.app.variables.<name>", v.Name),
 			fault.Code("variable_invalid"), fault.Remedy("use letters, digits and underscores, no digit first, at most 128"))
 	}
 	if n := len(v.Value); n > MaxValueBytes {
-		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "too_long", Detail: fmt.Sprintf("is %d bytes long; %d are the most", n, MaxValueBytes)})
+		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "too_long", Detail: fmt.Sprintf("is %d bytes long; the limit is %d", n, MaxValueBytes)})
 	}
 	if !utf8.ValidString(v.Value) || strings.ContainsRune(v.Value, 0) {
 		faults = append(faults, fault.FieldError{Pointer: "/value", Code: "not_text", Detail: "is not text: it has a zero byte or is not UTF-8"})
@@ -60,9 +60,17 @@ type sealer interface {
 	Open(purpose seal.Purpose, sealed []byte) ([]byte, error)
 }
 
+// SetRequest asks for a variable of an app to be set.
+type SetRequest struct {
+	AppID    string
+	Variable Variable
+	Actor    string
+}
+
 // Set sets a variable of an app and wakes its installs. One that is like that
 // already stays as it is: changed is false.
-func Set(ctx context.Context, tx *database.Tx, ring sealer, appID string, v Variable, actor string) (row ctldb.AppVariable, changed bool, err error) {
+func Set(ctx context.Context, tx *database.Tx, ring sealer, req SetRequest) (row ctldb.AppVariable, changed bool, err error) {
+	appID, v := req.AppID, req.Variable
 	if err := v.check(); err != nil {
 		return row, false, err
 	}
@@ -85,10 +93,10 @@ func Set(ctx context.Context, tx *database.Tx, ring sealer, appID string, v Vari
 		total += len(optional.Value(other.Value)) + len(other.Sealed)
 	}
 	if count > maxVariables || total > maxTotalBytes {
-		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app has at most %d variables, of %d KiB together", maxVariables, maxTotalBytes>>10),
-			fault.Code("too_many_variables"), fault.Remedy("delete some, or put what is large into files of the app folder"))
+		return row, false, fault.With(fault.Newf(fault.ErrConflict, "an app can have at most %d variables, %d KiB in total", maxVariables, maxTotalBytes>>10),
+			fault.Code("too_many_variables"), fault.Remedy("delete some, or move large values into files in the app folder"))
 	}
-	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: actor}
+	set := ctldb.SetAppVariableParams{AppID: appID, Name: v.Name, UpdatedBy: req.Actor}
 	if v.Sensitive {
 		if set.Sealed, err = sealValue(ring, tx.OrgID(), appID, v); err != nil {
 			return row, false, err
@@ -142,7 +150,7 @@ func Get(ctx context.Context, tx *database.Tx, app ctldb.App, name string) (ctld
 func lockApp(ctx context.Context, tx *database.Tx, appID string) error {
 	app, err := tx.LockApp(ctx, appID)
 	if err == nil && app.DeletedAt != nil {
-		err = fault.Newf(fault.ErrConflict, "app %q was deleted meanwhile", app.Name)
+		err = fault.Newf(fault.ErrConflict, "app %q has been deleted", app.Name)
 	}
 	return err
 }

@@ -64,15 +64,15 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 		return fmt.Errorf("lock change: %w", err)
 	}
 	if c.WorkflowID != workflowID {
-		return fault.Newf(fault.ErrInvalid, "change %s is of another workflow: decide on it by itself", c.ID)
+		return fault.Newf(fault.ErrInvalid, "change %s belongs to another workflow: decide on it separately", c.ID)
 	}
 	if c.State != model.ChangeProposed {
-		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and waits for no decision", c.ID, c.State), fault.Code("not_proposed"))
+		return fault.With(fault.Newf(fault.ErrConflict, "change %s is %s and is not waiting for a decision", c.ID, c.State), fault.Code("not_proposed"))
 	}
 	if a.EffectDigest != optional.Value(c.EffectDigest) {
 		return fault.With(
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
-			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
+			fault.Code("effect_changed"), fault.Remedy("review the change again, then decide"))
 	}
 	answer, state := model.Approve, model.ChangeApproved
 	if a.Approve {
@@ -159,7 +159,7 @@ func Retry(ctx context.Context, tx *database.Tx, stepID, actor string) (workflow
 		return "", fmt.Errorf("read step: %w", err)
 	}
 	if step.State != model.StepFailed {
-		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step is retried", step.Name, step.State)
+		return "", fault.Newf(fault.ErrConflict, "step %q is %s; only a failed step can be retried", step.Name, step.State)
 	}
 	w, err := tx.GetWorkflow(ctx, step.WorkflowID)
 	if err != nil {

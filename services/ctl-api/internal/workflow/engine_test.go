@@ -70,7 +70,7 @@ func newRig(t testing.TB, change ...func(*appconfig.App)) *rig {
 	ring := keys.New(master)
 	r := &rig{t: t, admin: pg.Admin(), ctl: database.New(pg.AsRole(store.RoleCtl))}
 	r.engine = &workflow.Engine{Store: r.ctl, Waker: noLater{}, Keys: ring, Log: slog.New(slog.DiscardHandler)}
-	made, err := access.CreateOrg(ctx, r.ctl, ring, "vendor", "admin", "test", auth.RoleAdmin)
+	made, err := access.CreateOrg(ctx, r.ctl, ring, access.OrgSpec{Name: "vendor", Admin: "admin", Roles: []auth.Role{auth.RoleAdmin}, Actor: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

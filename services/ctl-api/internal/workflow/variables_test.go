@@ -55,7 +55,7 @@ func (r *rig) setVariable(v variables.Variable) {
 	r.t.Helper()
 	app := r.value(`select app_id from installs where id = $1`, r.install)
 	r.tx(func(ctx context.Context, tx *database.Tx) error {
-		_, _, err := variables.Set(ctx, tx, r.engine.Keys, app, v, "ada")
+		_, _, err := variables.Set(ctx, tx, r.engine.Keys, variables.SetRequest{AppID: app, Variable: v, Actor: "ada"})
 		return err
 	})
 }

@@ -89,7 +89,7 @@ func waitingReason(step ctldb.Step) Reason {
 	case model.WaitStack:
 		r.Reason, r.Unblock = "the customer has not applied the stack yet", "apply the stack in the customer's account; for a cluster `berth installs stack INSTALL --new` prints how"
 	case model.WaitRunner:
-		r.Reason, r.Unblock = "the install's runner has not come yet", "start the runner, or see its log"
+		r.Reason, r.Unblock = "the install's runner has not enrolled yet", "start the runner, or read its log"
 	default:
 		r.Reason = string(optional.Value(step.WaitReason))
 	}
@@ -119,7 +119,7 @@ func (in WhyInput) runningReason(step ctldb.Step) Reason {
 			r.Unblock = "look after the runner's machine; `berth-runner status` there shows the same"
 		case in.offline():
 			r.Reason = fmt.Sprintf("its %s is queued and the runner is not heard of", j.Operation)
-			r.Unblock = "start the runner, or see its log"
+			r.Unblock = "start the runner, or read its log"
 		default:
 			r.Reason = fmt.Sprintf("its %s is queued for the runner", j.Operation)
 		}

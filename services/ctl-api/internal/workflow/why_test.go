@@ -67,7 +67,7 @@ func TestWhy(t *testing.T) {
 		{name: "a queued job at a living runner", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: online},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued for the runner", On: "the runner"}},
 		{name: "a queued job at a silent runner says so", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: &ctldb.Runner{LastSeenAt: ptr(now.Add(-time.Hour))}},
-			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or see its log"}},
+			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner is not heard of", On: "the runner", Unblock: "start the runner, or read its log"}},
 		{name: "a runner that takes no work says why", in: workflow.WhyInput{Steps: []ctldb.Step{running}, Jobs: job(model.JobQueued), Runner: troubled},
 			want: workflow.Reason{What: "component/api", ID: "job_1", Reason: "its plan is queued and the runner takes no work: disk full: /data", On: "the runner",
 				Unblock: "look after the runner's machine; `berth-runner status` there shows the same"}},

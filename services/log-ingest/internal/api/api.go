@@ -62,7 +62,7 @@ func (s server) GetStream(ctx context.Context, req apigen.GetStreamRequestObject
 
 // ListRecords answers a page.
 func (s server) ListRecords(ctx context.Context, req apigen.ListRecordsRequestObject) (apigen.ListRecordsResponseObject, error) {
-	page, more, err := s.streams.Records(ctx, org(ctx), req.Stream, *req.Params.After, *req.Params.Limit)
+	page, more, err := s.streams.Records(ctx, org(ctx), req.Stream, streams.Page{After: *req.Params.After, Limit: *req.Params.Limit})
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 	}
 	var after logship.Head
 	var added int64
-	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
+	err = s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row lockedStream) error {
 		head := headOf(row)
 		d, err := head.Decide(batch)
 		if err != nil {
@@ -60,11 +60,11 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 		case logship.Duplicate:
 			return nil
 		case logship.Gap:
-			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("the batch begins at line %d, line %d comes next", batch.FirstSeq, head.NextSeq), Head: head}
+			return &HeadError{Code: logship.CodeGap, Detail: fmt.Sprintf("the batch begins at line %d, but line %d comes next", batch.FirstSeq, head.NextSeq), Head: head}
 		case logship.Conflict:
 			return conflict(head)
 		case logship.Inside:
-			same, err := s.endsInside(ctx, tx, by.Stream, row, d.After)
+			same, err := s.endsInside(ctx, tx, row, d.After)
 			if err == nil && !same {
 				err = conflict(head)
 			}
@@ -74,7 +74,14 @@ func (s *Streams) Append(ctx context.Context, by Writer, in Packed) (logship.Hea
 			return &HeadError{Code: logship.CodeFinished, Detail: fmt.Sprintf("the stream was finished with %d lines", head.NextSeq-1), Head: head}
 		}
 		after, added = d.After, d.After.NextSeq-head.NextSeq
-		return s.insert(ctx, tx, by.Stream, head, d, in, len(batch.Frames))
+		body := in.Body
+		if !in.Zstd || len(d.New) != len(batch.Frames) {
+			body = s.packer.EncodeAll(d.New, nil)
+		}
+		return insert(ctx, tx, logdb.InsertLogChunkParams{
+			StreamID: row.id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
+			RawBytes: int32(len(d.New)), LostLines: lostLines(d.New), Body: body,
+		}, d.After)
 	})
 	if err != nil {
 		return logship.Head{}, err
@@ -89,7 +96,7 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 	if in.Zstd {
 		frames, err := s.unpacker.DecodeAll(in.Body, nil)
 		if err != nil {
-			return batch, fault.Wrap(fault.ErrInvalid, err, "the body is not the zstd of at most %d bytes of frames", logship.MaxBatch)
+			return batch, fault.Wrap(fault.ErrInvalid, err, "the body is not zstd, or holds more than %d bytes of frames", logship.MaxBatch)
 		}
 		batch.Frames = frames
 	}
@@ -97,32 +104,23 @@ func (s *Streams) open(in Packed) (logship.Batch, error) {
 	case len(batch.Frames) == 0:
 		return batch, fault.Newf(fault.ErrInvalid, "the batch has no frames")
 	case len(batch.Frames) > logship.MaxBatch:
-		return batch, fault.Newf(fault.ErrTooLarge, "the batch has %d bytes of frames, at most %d are taken", len(batch.Frames), logship.MaxBatch)
+		return batch, fault.Newf(fault.ErrTooLarge, "the batch has %d bytes of frames; the limit is %d", len(batch.Frames), logship.MaxBatch)
 	}
 	return batch, nil
 }
 
-// insert stores the new frames of a batch as one chunk and moves the head.
-func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head logship.Head, d logship.Decision, in Packed, size int) error {
-	body := in.Body
-	if !in.Zstd || len(d.New) != size {
-		body = s.packer.EncodeAll(d.New, nil)
-	}
-	lost := lostLines(d.New)
-	err := tx.InsertLogChunk(ctx, logdb.InsertLogChunkParams{
-		StreamID: id, FirstSeq: head.NextSeq, LastSeq: d.After.NextSeq - 1, PrevHash: head.Hash[:],
-		RawBytes: int32(len(d.New)), LostLines: lost, Body: body,
-	})
-	if err != nil {
+// insert stores a chunk and moves the stream's head behind it.
+func insert(ctx context.Context, tx *database.Tx, chunk logdb.InsertLogChunkParams, after logship.Head) error {
+	if err := tx.InsertLogChunk(ctx, chunk); err != nil {
 		return fmt.Errorf("insert log chunk: %w", err)
 	}
-	err = tx.MoveLogHead(ctx, logdb.MoveLogHeadParams{
-		StreamID: id, NextSeq: d.After.NextSeq, HeadHash: d.After.Hash[:], AddedBytes: int64(len(d.New)), AddedLost: lost,
+	err := tx.MoveLogHead(ctx, logdb.MoveLogHeadParams{
+		StreamID: chunk.StreamID, NextSeq: after.NextSeq, HeadHash: after.Hash[:], AddedBytes: int64(chunk.RawBytes), AddedLost: chunk.LostLines,
 	})
 	if err != nil {
 		return fmt.Errorf("move log head: %w", err)
 	}
-	tx.NotifyAfterCommit(model.ChannelLogs, id)
+	tx.NotifyAfterCommit(model.ChannelLogs, chunk.StreamID)
 	return nil
 }
 
@@ -130,8 +128,8 @@ func (s *Streams) insert(ctx context.Context, tx *database.Tx, id string, head l
 // says, at a line before the last: the hash is computed again in its chunk. A
 // chunk that retention has dropped cannot be compared; its lines were accepted
 // once, and nothing is stored, so the batch passes.
-func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, id string, row logdb.LockLogStreamRow, want logship.Head) (bool, error) {
-	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
+func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, row lockedStream, want logship.Head) (bool, error) {
+	chunks, err := tx.ListLogChunks(ctx, logdb.ListLogChunksParams{StreamID: row.id, AfterSeq: want.NextSeq - 2, Since: row.CreatedAt, Most: 1})
 	if err != nil {
 		return false, err
 	}
@@ -150,7 +148,7 @@ func (s *Streams) endsInside(ctx context.Context, tx *database.Tx, id string, ro
 // Finish says the end of a stream. It may be repeated with the same end.
 func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Stream, error) {
 	var stream Stream
-	err := s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row logdb.LockLogStreamRow) error {
+	err := s.write(ctx, by, func(ctx context.Context, tx *database.Tx, row lockedStream) error {
 		head := headOf(row)
 		stored := head.NextSeq - 1
 		same := end.TotalLines == stored && end.Hash == head.Hash
@@ -178,8 +176,14 @@ func (s *Streams) Finish(ctx context.Context, by Writer, end logship.End) (Strea
 	return stream, err
 }
 
+// lockedStream is a stream whose row the transaction has locked.
+type lockedStream struct {
+	id string
+	logdb.LockLogStreamRow
+}
+
 // write runs fn with the stream's row locked, if the token may write to it.
-func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *database.Tx, logdb.LockLogStreamRow) error) error {
+func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context, *database.Tx, lockedStream) error) error {
 	return s.store.Tx(ctx, by.Org, func(ctx context.Context, tx *database.Tx) error {
 		row, err := tx.LockLogStream(ctx, logdb.LockLogStreamParams{StreamID: by.Stream, TokenHash: by.TokenHash})
 		switch {
@@ -189,21 +193,21 @@ func (s *Streams) write(ctx context.Context, by Writer, fn func(context.Context,
 			return fmt.Errorf("lock log stream: %w", err)
 		case row.TokenRevoked || row.State == model.StreamClosed:
 			return fault.With(
-				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; its lines are not taken any more"),
+				fault.Newf(fault.ErrForbidden, "the attempt of this log stream was voided; it accepts no more lines"),
 				fault.Code(logship.CodeClosed))
 		case row.TokenExpired:
 			return fault.Newf(fault.ErrUnauthenticated, "the log token is not valid")
 		}
-		return fn(ctx, tx, row)
+		return fn(ctx, tx, lockedStream{by.Stream, row})
 	})
 }
 
-func headOf(row logdb.LockLogStreamRow) logship.Head {
+func headOf(row lockedStream) logship.Head {
 	return logship.Head{NextSeq: row.NextSeq, Hash: logship.Hash(row.HeadHash)}
 }
 
 func conflict(head logship.Head) error {
-	return &HeadError{Code: logship.CodeConflict, Detail: "the stream has other lines under these numbers", Head: head}
+	return &HeadError{Code: logship.CodeConflict, Detail: "the stream already has different lines with these numbers", Head: head}
 }
 
 // lostLines sums what the records of the agent say about dropped lines.

@@ -137,10 +137,15 @@ func (s *Streams) withGaps(ctx context.Context, tx *database.Tx, row logdb.LogSt
 	return stream, nil
 }
 
-// Records returns the records after a number, oldest first, and whether there
-// are more now. A page has at most limit records, and ends earlier when it
-// grows large.
-func (s *Streams) Records(ctx context.Context, org, id string, after int64, limit int) (page []Numbered, more bool, err error) {
+// Page asks for the records after a number.
+type Page struct {
+	After int64
+	Limit int // how many at most
+}
+
+// Records returns a page, oldest first, and whether there are more records now.
+// It ends before the limit when it grows large.
+func (s *Streams) Records(ctx context.Context, org, id string, want Page) (page []Numbered, more bool, err error) {
 	const enough = 4 << 20 // bytes of text
 	err = s.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
 		page, more = nil, false
@@ -148,13 +153,13 @@ func (s *Streams) Records(ctx context.Context, org, id string, after int64, limi
 		if err != nil {
 			return err
 		}
-		for size, at := 0, after; ; {
+		for size, at := 0, want.After; ; {
 			records, err := s.look(ctx, tx, row, at)
 			if err != nil || len(records) == 0 {
 				return err
 			}
 			for _, r := range records {
-				if len(page) == limit || size > enough {
+				if len(page) == want.Limit || size > enough {
 					more = true
 					return nil
 				}

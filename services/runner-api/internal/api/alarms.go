@@ -30,25 +30,27 @@ const (
 // alarm is one of these. It is for the org's chain, which is shown to others:
 // ids, numbers and digests only.
 type alarm struct {
-	kind string
+	runnerID  string
+	installID *string // nil for a Build Runner
+	kind      string
 	// subject is what it is about; there is one alarm of a kind about it.
 	subject string
 	detail  map[string]any
 }
 
 // raise leaves an alarm for ctl-api, which records it in the org's chain, and
-// wakes it: only ctl-api can sign. install is nil for a Build Runner.
-func raise(ctx context.Context, tx *database.Tx, runnerID string, install *string, a alarm) error {
+// wakes it: only ctl-api can sign.
+func raise(ctx context.Context, tx *database.Tx, a alarm) error {
 	detail, err := json.Marshal(a.detail)
 	if err != nil {
 		return fmt.Errorf("encode alarm: %w", err)
 	}
-	fresh, err := tx.RaiseAlarm(ctx, runnerdb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: runnerID, Kind: a.kind, Subject: a.subject, Detail: detail})
+	fresh, err := tx.RaiseAlarm(ctx, runnerdb.RaiseAlarmParams{ID: id.New("alm"), RunnerID: a.runnerID, Kind: a.kind, Subject: a.subject, Detail: detail})
 	if err != nil || fresh == 0 {
 		return err
 	}
-	if install == nil {
+	if a.installID == nil {
 		return tx.WakeOrg(ctx, tx.OrgID())
 	}
-	return tx.WakeInstall(ctx, *install)
+	return tx.WakeInstall(ctx, *a.installID)
 }

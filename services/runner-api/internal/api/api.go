@@ -112,16 +112,19 @@ func installOf(s *session.Session) (string, error) {
 	return s.InstallID, nil
 }
 
-// wake tells the service that waits for a job that it has moved, in the same
+// owner is what a job works for: the first of these that is set.
+type owner struct{ workflowID, buildID, installID *string }
+
+// wake tells the service that waits for the job that it has moved, in the same
 // transaction.
-func wake(ctx context.Context, tx *database.Tx, workflowID, buildID, installID *string) error {
+func (o owner) wake(ctx context.Context, tx *database.Tx) error {
 	switch {
-	case workflowID != nil:
-		return tx.WakeWorkflow(ctx, *workflowID)
-	case buildID != nil:
-		return tx.WakeBuild(ctx, *buildID)
-	case installID != nil:
-		return tx.WakeInstall(ctx, *installID)
+	case o.workflowID != nil:
+		return tx.WakeWorkflow(ctx, *o.workflowID)
+	case o.buildID != nil:
+		return tx.WakeBuild(ctx, *o.buildID)
+	case o.installID != nil:
+		return tx.WakeInstall(ctx, *o.installID)
 	}
 	return nil
 }

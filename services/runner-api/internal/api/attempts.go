@@ -15,20 +15,22 @@ import (
 // attempt is a job of the session's own runner, seen from one attempt at it.
 type attempt struct {
 	runnerdb.RunnerAttemptRow
-	number int
+	session *session.Session
+	number  int
 	// leaseOpen: this attempt has a lease of this session that was not ended.
 	leaseOpen bool
 }
 
 // attemptOf reads and locks a job. Another runner's job does not exist.
-func attemptOf(ctx context.Context, tx *database.Tx, s *session.Session, jobID string, number int) (attempt, error) {
-	row, err := tx.RunnerAttempt(ctx, runnerdb.RunnerAttemptParams{JobID: jobID, RunnerID: s.RunnerID, Attempt: int32(number)})
+func attemptOf(ctx context.Context, tx *database.Tx, s *session.Session, named session.Attempt) (attempt, error) {
+	row, err := tx.RunnerAttempt(ctx, runnerdb.RunnerAttemptParams{JobID: named.JobID, RunnerID: s.RunnerID, Attempt: int32(named.Attempt)})
 	if err != nil {
-		return attempt{}, fmt.Errorf("job %s: %w", jobID, err)
+		return attempt{}, fmt.Errorf("job %s: %w", named.JobID, err)
 	}
 	return attempt{
 		RunnerAttemptRow: row,
-		number:           number,
+		session:          s,
+		number:           named.Attempt,
 		leaseOpen:        model.LeaseState(row.LeaseState).Open() && row.LeaseSessionID == s.ID,
 	}, nil
 }

@@ -50,10 +50,11 @@ func (a *API) GetChainHead(ctx context.Context, _ apigen.GetChainHeadRequestObje
 // compareChain raises an alarm when the chain that a runner comes with is not a
 // continuation of the copy. The runner finds out by itself and stops mutations;
 // the alarm does not depend on that.
-func (a *API) compareChain(ctx context.Context, tx *database.Tx, runnerID, install string, brought *apigen.ChainHead) error {
+func (a *API) compareChain(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, brought *apigen.ChainHead) error {
 	if brought == nil {
 		return nil
 	}
+	install := *runner.InstallID
 	stored, err := chainHead(ctx, tx, install)
 	if err != nil || stored.Seq < brought.Seq {
 		return err // the rest is compared as it is copied
@@ -69,6 +70,7 @@ func (a *API) compareChain(ctx context.Context, tx *database.Tx, runnerID, insta
 		}
 	}
 	found := alarm{
+		runnerID: runner.ID, installID: &install,
 		subject: fmt.Sprintf("record %d %s", stored.Seq, stored.Hash),
 		detail:  map[string]any{"stored_seq": stored.Seq, "runner_seq": brought.Seq, "runner_hash": brought.Hash},
 	}
@@ -81,9 +83,9 @@ func (a *API) compareChain(ctx context.Context, tx *database.Tx, runnerID, insta
 	default:
 		return nil
 	}
-	a.log.ErrorContext(ctx, "chain of a runner does not continue its copy", "org_id", tx.OrgID(), "install_id", install, "runner_id", runnerID,
+	a.log.ErrorContext(ctx, "chain of a runner does not continue its copy", "org_id", tx.OrgID(), "install_id", install, "runner_id", runner.ID,
 		"alarm", found.kind, "runner_seq", brought.Seq, "stored_seq", stored.Seq)
-	return raise(ctx, tx, runnerID, &install, found)
+	return raise(ctx, tx, found)
 }
 
 // AppendChain copies records of the install's chain.
@@ -109,7 +111,9 @@ func (a *API) AppendChain(ctx context.Context, req apigen.AppendChainRequestObje
 		if err != nil || problem != chainFork {
 			return err
 		}
-		return raise(ctx, tx, s.RunnerID, &install, forkAlarm(head, records))
+		fork := forkAlarm(head, records)
+		fork.runnerID, fork.installID = s.RunnerID, &install
+		return raise(ctx, tx, fork)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("append chain: %w", err)
@@ -138,6 +142,13 @@ func forkAlarm(stored chain.Head, offered []apigen.ChainRecord) alarm {
 	}
 }
 
+// chainCopy is the copy of an install's chain that the transaction sees.
+type chainCopy struct {
+	tx      *database.Tx
+	install string
+	head    chain.Head
+}
+
 // appendChain returns the head after the records, or the present one and what
 // stands against them.
 func appendChain(ctx context.Context, tx *database.Tx, install string, records []apigen.ChainRecord) (head chain.Head, problem string, _ error) {
@@ -148,8 +159,9 @@ func appendChain(ctx context.Context, tx *database.Tx, install string, records [
 	if records[0].Seq > head.Seq+1 {
 		return head, chainGap, nil
 	}
+	stored := chainCopy{tx, install, head}
 	known := min(head.Seq-records[0].Seq+1, int64(len(records)))
-	same, err := sameRecords(ctx, tx, install, records[:known])
+	same, err := stored.has(ctx, records[:known])
 	if err != nil {
 		return head, "", err
 	}
@@ -163,18 +175,19 @@ func appendChain(ctx context.Context, tx *database.Tx, install string, records [
 	if first, err := chain.ParseRecord(fresh[0].Body); err == nil && first.Prev != head.Hash {
 		return head, chainFork, nil
 	}
-	if err := verifyRecords(ctx, tx, install, head, fresh); err != nil {
+	if err := stored.verify(ctx, fresh); err != nil {
 		return head, "", err
 	}
-	return addRecords(ctx, tx, install, head, fresh)
+	head, err = stored.add(ctx, fresh)
+	return head, "", err
 }
 
-// sameRecords compares records with the stored ones of the same numbers.
-func sameRecords(ctx context.Context, tx *database.Tx, install string, records []apigen.ChainRecord) (bool, error) {
+// has compares records with the stored ones of the same numbers.
+func (c chainCopy) has(ctx context.Context, records []apigen.ChainRecord) (bool, error) {
 	if len(records) == 0 {
 		return true, nil
 	}
-	stored, err := tx.RunnerChainRecords(ctx, runnerdb.RunnerChainRecordsParams{Chain: install, FirstSeq: records[0].Seq, LastSeq: records[len(records)-1].Seq})
+	stored, err := c.tx.RunnerChainRecords(ctx, runnerdb.RunnerChainRecordsParams{Chain: c.install, FirstSeq: records[0].Seq, LastSeq: records[len(records)-1].Seq})
 	if err != nil || len(stored) != len(records) {
 		return false, err
 	}
@@ -186,10 +199,10 @@ func sameRecords(ctx context.Context, tx *database.Tx, install string, records [
 	return true, nil
 }
 
-// verifyRecords checks numbers, hashes and signatures. The keys are all that
+// verify checks numbers, hashes and signatures. The keys are all that
 // the install's runners ever had: a chain outlives a machine.
-func verifyRecords(ctx context.Context, tx *database.Tx, install string, head chain.Head, records []apigen.ChainRecord) error {
-	rows, err := tx.RunnerChainKeys(ctx, &install)
+func (c chainCopy) verify(ctx context.Context, records []apigen.ChainRecord) error {
+	rows, err := c.tx.RunnerChainKeys(ctx, &c.install)
 	if err != nil {
 		return err
 	}
@@ -208,7 +221,7 @@ func verifyRecords(ctx context.Context, tx *database.Tx, install string, head ch
 		lines.Write(record.Body)
 		lines.WriteByte('\n')
 	}
-	report, err := chain.Verify(&lines, chain.VerifyOptions{Chain: install, After: head, Keys: keys})
+	report, err := chain.Verify(&lines, chain.VerifyOptions{Chain: c.install, After: c.head, Keys: keys})
 	if err != nil {
 		return err
 	}
@@ -226,12 +239,13 @@ func verifyRecords(ctx context.Context, tx *database.Tx, install string, head ch
 	return dated.Check(time.Now(), times...)
 }
 
-func addRecords(ctx context.Context, tx *database.Tx, install string, head chain.Head, records []apigen.ChainRecord) (chain.Head, string, error) {
-	prev, err := rawHash(head.Hash)
+// add appends records that were verified, and returns the head after them.
+func (c chainCopy) add(ctx context.Context, records []apigen.ChainRecord) (chain.Head, error) {
+	prev, err := rawHash(c.head.Hash)
 	if err != nil {
-		return head, "", err
+		return c.head, err
 	}
-	add := runnerdb.RunnerAddChainRecordsParams{Chain: install}
+	add := runnerdb.RunnerAddChainRecordsParams{Chain: c.install}
 	for _, record := range records {
 		hash := sha256.Sum256(record.Body)
 		add.Seqs = append(add.Seqs, record.Seq)
@@ -240,14 +254,14 @@ func addRecords(ctx context.Context, tx *database.Tx, install string, head chain
 		add.Bodies = append(add.Bodies, record.Body)
 		prev = hash[:]
 	}
-	if err := tx.RunnerAddChainRecords(ctx, add); err != nil {
-		return head, "", err
+	if err := c.tx.RunnerAddChainRecords(ctx, add); err != nil {
+		return c.head, err
 	}
 	last := records[len(records)-1].Seq
-	if err := tx.RunnerMoveChainHead(ctx, runnerdb.RunnerMoveChainHeadParams{Chain: install, Seq: last, Hash: prev}); err != nil {
-		return head, "", err
+	if err := c.tx.RunnerMoveChainHead(ctx, runnerdb.RunnerMoveChainHeadParams{Chain: c.install, Seq: last, Hash: prev}); err != nil {
+		return c.head, err
 	}
-	return chain.Head{Seq: last, Hash: shownHash(prev)}, "", nil
+	return chain.Head{Seq: last, Hash: shownHash(prev)}, nil
 }
 
 func chainHead(ctx context.Context, tx *database.Tx, install string) (chain.Head, error) {

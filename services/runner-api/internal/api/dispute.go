@@ -13,6 +13,8 @@ import (
 
 // opening is what became of a request for a session.
 type opening struct {
+	runner  runnerdb.RunnerLockRow
+	request *apigen.SessionRequest
 	// sameAs is the session that is answered once more; "" for a new one.
 	sameAs string
 	// disputed is set while another process holds the runner's key.
@@ -23,6 +25,7 @@ type opening struct {
 // its runner, whose row is locked. One that does not is on record from then on:
 // the session still opens, so that the runner can say how it is.
 func (a *API) judgeOpening(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) (found opening, _ error) {
+	found.runner, found.request = runner, body
 	asked := session.Opening{ID: textOf(body.Opening), Before: textOf(body.Before)}
 	last, sessionID, err := lastSession(ctx, tx, runner, asked.ID)
 	if err != nil {
@@ -31,7 +34,7 @@ func (a *API) judgeOpening(ctx context.Context, tx *database.Tx, runner runnerdb
 	verdict := session.Judge(last, asked)
 	switch verdict {
 	case session.Over:
-		return found, fault.With(fault.Newf(fault.ErrConflict, "the session that is asked for is over, or in use"),
+		return found, fault.With(fault.Newf(fault.ErrConflict, "the requested session is over, or in use"),
 			fault.Code("opening_over"), fault.Remedy("ask for another one"))
 	case session.Same:
 		found.sameAs = sessionID
@@ -54,7 +57,8 @@ func (a *API) judgeOpening(ctx context.Context, tx *database.Tx, runner runnerdb
 		a.metrics.disputes.Add(ctx, 1)
 		a.log.ErrorContext(ctx, "two processes hold the key of a runner", "org_id", tx.OrgID(), "runner_id", runner.ID, "reason", row.Reason, "version", body.Version)
 	})
-	return found, raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+	return found, raise(ctx, tx, alarm{
+		runnerID: runner.ID, installID: runner.InstallID,
 		kind: alarmDisputed, subject: fmt.Sprintf("session %d", runner.Epoch+1), detail: map[string]any{"reason": row.Reason},
 	})
 }

@@ -20,6 +20,14 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
+// enrolling is a request to enrol and the rows that it is about.
+type enrolling struct {
+	body      *apigen.Enrolment
+	pub       ed25519.PublicKey
+	enrolment runnerdb.RunnerEnrolmentBySecretRow
+	runner    runnerdb.RunnerLockRow
+}
+
 // Enrol binds a runner to the key that signs this request.
 func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.EnrolResponseObject, error) {
 	pub, err := capsule.ParsePublicKey(req.Body.PublicKey)
@@ -34,19 +42,18 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 	if err != nil {
 		return nil, err
 	}
-	var runner runnerdb.RunnerLockRow
+	e := enrolling{body: req.Body, pub: pub}
 	var decision enrol.Decision
 	err = a.store.Tx(ctx, org, func(ctx context.Context, tx *database.Tx) error {
-		enrolment, err := tx.RunnerEnrolmentBySecret(ctx, hash)
-		if err != nil {
+		if e.enrolment, err = tx.RunnerEnrolmentBySecret(ctx, hash); err != nil {
 			return err
 		}
-		if runner, err = tx.RunnerLock(ctx, enrolment.RunnerID); err != nil {
+		if e.runner, err = tx.RunnerLock(ctx, e.enrolment.RunnerID); err != nil {
 			return err
 		}
-		decision = decideEnrolment(pub, enrolment, runner)
+		decision = decideEnrolment(pub, e.enrolment, e.runner)
 		if decision == enrol.Replace {
-			ok, err := a.checkHandover(ctx, tx, req.Body, runner, capsule.EncodePublicKey(pub))
+			ok, err := a.checkHandover(ctx, tx, e)
 			if err != nil {
 				return err
 			}
@@ -56,9 +63,9 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 		}
 		switch decision {
 		case enrol.Bind, enrol.Replace:
-			return a.bind(ctx, tx, decision, req.Body, pub, enrolment.ID, runner)
+			return a.bind(ctx, tx, e, decision)
 		case enrol.RefuseBound, enrol.RefuseEnrolled:
-			return a.alarm(ctx, tx, decision, enrolment.ID, runner, capsule.KeyID(pub))
+			return a.alarm(ctx, tx, e, decision)
 		}
 		return nil
 	})
@@ -68,9 +75,9 @@ func (a *API) Enrol(ctx context.Context, req apigen.EnrolRequestObject) (apigen.
 	if err := enrolmentRefused(decision); err != nil {
 		return nil, err
 	}
-	a.log.InfoContext(ctx, "runner enrolled", "org_id", org, "runner_id", runner.ID, "decision", decision)
+	a.log.InfoContext(ctx, "runner enrolled", "org_id", org, "runner_id", e.runner.ID, "decision", decision)
 	return apigen.Enrol200JSONResponse{
-		RunnerID: runner.ID, OrgID: org, InstallID: runner.InstallID, Kind: apigen.RunnerKind(runner.Kind),
+		RunnerID: e.runner.ID, OrgID: org, InstallID: e.runner.InstallID, Kind: apigen.RunnerKind(e.runner.Kind),
 	}, nil
 }
 
@@ -94,7 +101,8 @@ func decideEnrolment(pub ed25519.PublicKey, e runnerdb.RunnerEnrolmentBySecretRo
 
 // bind makes the key the runner's. On a replacement all that the machine before
 // had ends first.
-func (a *API) bind(ctx context.Context, tx *database.Tx, decision enrol.Decision, body *apigen.Enrolment, pub ed25519.PublicKey, enrolmentID string, runner runnerdb.RunnerLockRow) error {
+func (a *API) bind(ctx context.Context, tx *database.Tx, e enrolling, decision enrol.Decision) error {
+	body, runner := e.body, e.runner
 	if decision == enrol.Replace {
 		if err := a.endMachine(ctx, tx, runner.ID); err != nil {
 			return err
@@ -104,7 +112,7 @@ func (a *API) bind(ctx context.Context, tx *database.Tx, decision enrol.Decision
 	if err != nil {
 		return err
 	}
-	key := capsule.EncodePublicKey(pub)
+	key := capsule.EncodePublicKey(e.pub)
 	if err := tx.RunnerRetireKeys(ctx, runnerdb.RunnerRetireKeysParams{RunnerID: runner.ID, Kept: []string{key, body.SealRecipient}}); err != nil {
 		return err
 	}
@@ -114,7 +122,7 @@ func (a *API) bind(ctx context.Context, tx *database.Tx, decision enrol.Decision
 		return err
 	}
 	if err := tx.RunnerAddKey(ctx, runnerdb.RunnerAddKeyParams{
-		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "runner", Algorithm: "ed25519", KeyID: capsule.KeyID(pub), PublicKey: key,
+		ID: id.New(id.Key), InstallID: runner.InstallID, Purpose: "runner", Algorithm: "ed25519", KeyID: capsule.KeyID(e.pub), PublicKey: key,
 	}); err != nil {
 		return err
 	}
@@ -123,13 +131,13 @@ func (a *API) bind(ctx context.Context, tx *database.Tx, decision enrol.Decision
 	}); err != nil {
 		return err
 	}
-	if err := tx.RunnerBindEnrolment(ctx, runnerdb.RunnerBindEnrolmentParams{ID: enrolmentID, BoundKey: key}); err != nil {
+	if err := tx.RunnerBindEnrolment(ctx, runnerdb.RunnerBindEnrolmentParams{ID: e.enrolment.ID, BoundKey: key}); err != nil {
 		return err
 	}
 	if runner.InstallID == nil {
 		return wakeBuilds(ctx, tx)
 	}
-	return wake(ctx, tx, nil, nil, runner.InstallID)
+	return tx.WakeInstall(ctx, *runner.InstallID)
 }
 
 // wakeBuilds wakes what waits for the Build Runner's key.
@@ -164,7 +172,7 @@ func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) 
 	if err := tx.RunnerCloseRunStreams(ctx, runnerID); err != nil {
 		return err
 	}
-	if _, err := a.settle(ctx, tx, runnerID, nil, reason); err != nil {
+	if _, err := a.settle(ctx, tx, succession{runnerID: runnerID, why: reason}); err != nil {
 		return err
 	}
 	tx.NotifyAfterCommit(model.ChannelRevoked, runnerID)
@@ -173,17 +181,18 @@ func (a *API) endMachine(ctx context.Context, tx *database.Tx, runnerID string) 
 
 // alarm records that a secret is in the hands of somebody else. It commits; the
 // refusal follows.
-func (a *API) alarm(ctx context.Context, tx *database.Tx, decision enrol.Decision, enrolmentID string, runner runnerdb.RunnerLockRow, keyID string) error {
-	first, err := tx.RunnerAlarmEnrolment(ctx, enrolmentID)
+func (a *API) alarm(ctx context.Context, tx *database.Tx, e enrolling, decision enrol.Decision) error {
+	first, err := tx.RunnerAlarmEnrolment(ctx, e.enrolment.ID)
 	if err != nil || first == 0 {
 		return err
 	}
 	tx.AfterCommit(func() {
 		a.metrics.enrolAlarms.Add(ctx, 1)
-		a.log.ErrorContext(ctx, "enrolment secret used with another key", "org_id", tx.OrgID(), "runner_id", runner.ID, "enrolment_id", enrolmentID)
+		a.log.ErrorContext(ctx, "enrolment secret used with another key", "org_id", tx.OrgID(), "runner_id", e.runner.ID, "enrolment_id", e.enrolment.ID)
 	})
-	return raise(ctx, tx, runner.ID, runner.InstallID, alarm{
-		kind: alarmEnrolment, subject: enrolmentID, detail: map[string]any{"refused": decision, "key_id": keyID},
+	return raise(ctx, tx, alarm{
+		runnerID: e.runner.ID, installID: e.runner.InstallID,
+		kind: alarmEnrolment, subject: e.enrolment.ID, detail: map[string]any{"refused": decision, "key_id": capsule.KeyID(e.pub)},
 	})
 }
 
@@ -197,12 +206,12 @@ func enrolmentRefused(d enrol.Decision) error {
 	case enrol.RefuseBound:
 		return refuse("enrolment_bound", "find out who used it; then make a new enrolment secret", "the enrolment secret was used with another key")
 	case enrol.RefuseEnrolled:
-		return refuse("runner_enrolled", "let the customer consent to a replacement", "the runner is enrolled on another machine")
+		return refuse("runner_enrolled", "ask the customer to consent to a replacement", "the runner is enrolled on another machine")
 	case enrol.RefuseSuperseded:
-		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has taken the place of this one")
+		return refuse("enrolment_superseded", "make a new enrolment secret", "another machine has replaced this one")
 	case enrol.RefuseHandover:
 		return refuse("handover_required", "sign the handover with the customer's recovery key: berth-runner replace --recovery FILE",
-			"the customer's recovery key has not signed that this machine takes the place of the one before")
+			"the customer's recovery key has not signed for this machine to replace the one before")
 	case enrol.RefuseRevoked:
 		return refuse("runner_revoked", "create a new runner", "the runner was revoked")
 	}

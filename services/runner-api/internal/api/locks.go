@@ -11,6 +11,7 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
 	"github.com/berth-dev/berth/services/runner-api/internal/gate"
+	"github.com/berth-dev/berth/services/runner-api/internal/session"
 	"github.com/berth-dev/berth/services/runner-api/internal/state"
 )
 
@@ -27,15 +28,18 @@ func (a *API) LockState(ctx context.Context, req apigen.LockStateRequestObject) 
 	var holder runnerdb.RunnerStateLockRow
 	var verdict state.LockVerdict
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Body.JobID, Attempt: req.Body.Attempt})
 		if err != nil {
+			return err
+		}
+		if err := at.checkResource(req.Resource); err != nil {
 			return err
 		}
 		if err := mayLock(at, req.Body.Fence); err != nil {
 			return err
 		}
-		holder, verdict, err = lockState(ctx, tx, req.Resource, info, state.Lock{
-			ID: req.Body.LockID, JobID: at.ID, Attempt: at.number, Fence: req.Body.Fence,
+		holder, verdict, err = lockState(ctx, tx, runnerdb.RunnerTakeStateLockParams{
+			ResourceID: req.Resource, LockID: req.Body.LockID, Info: info, JobID: at.ID, Attempt: int32(at.number), Fence: req.Body.Fence,
 		})
 		return err
 	})
@@ -57,7 +61,7 @@ func (a *API) LockState(ctx context.Context, req apigen.LockStateRequestObject) 
 func mayLock(at attempt, fence int64) error {
 	switch {
 	case !at.Mutates || at.Fence == nil:
-		return fault.With(fault.Newf(fault.ErrForbidden, "a job of operation %s does not lock", at.Operation), fault.Code("not_mutating"))
+		return fault.With(fault.Newf(fault.ErrForbidden, "a job with operation %s cannot lock", at.Operation), fault.Code("not_mutating"))
 	case !at.open() || at.superseded():
 		return errSuperseded("attempt %d of the job is over", at.number)
 	case fence != *at.Fence:
@@ -66,17 +70,15 @@ func mayLock(at attempt, fence int64) error {
 	return nil
 }
 
-func lockState(ctx context.Context, tx *database.Tx, resource string, info json.RawMessage, want state.Lock) (holder runnerdb.RunnerStateLockRow, _ state.LockVerdict, _ error) {
-	held, err := found(tx.RunnerStateLock(ctx, resource))
+// lockState takes the lock unless another attempt holds it.
+func lockState(ctx context.Context, tx *database.Tx, take runnerdb.RunnerTakeStateLockParams) (holder runnerdb.RunnerStateLockRow, _ state.LockVerdict, _ error) {
+	held, err := found(tx.RunnerStateLock(ctx, take.ResourceID))
 	if err != nil {
 		return holder, "", err
 	}
-	verdict := state.AcceptLock(heldLock(held), want)
+	verdict := state.AcceptLock(heldLock(held), state.Lock{ID: take.LockID, JobID: take.JobID, Attempt: int(take.Attempt), Fence: take.Fence})
 	if verdict != state.Take {
 		return *held, verdict, nil
-	}
-	take := runnerdb.RunnerTakeStateLockParams{
-		ResourceID: resource, LockID: want.ID, Info: info, JobID: want.JobID, Attempt: int32(want.Attempt), Fence: want.Fence,
 	}
 	if held != nil {
 		take.OldLockID, take.OldJobID = held.LockID, held.JobID
@@ -93,8 +95,11 @@ func (a *API) UnlockState(ctx context.Context, req apigen.UnlockStateRequestObje
 	}
 	var other *runnerdb.RunnerStateLockRow
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Body.JobID, Attempt: req.Body.Attempt})
 		if err != nil {
+			return err
+		}
+		if err := at.checkResource(req.Resource); err != nil {
 			return err
 		}
 		held, err := found(tx.RunnerStateLock(ctx, req.Resource))

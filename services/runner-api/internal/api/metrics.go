@@ -41,7 +41,7 @@ func NewMetrics() (*Metrics, error) {
 	counter(&m.enrolAlarms, "runner_enrolment_alarms_total", "enrolment secrets used with a second key")
 	counter(&m.chainForks, "runner_chain_forks_total", "chain records that contradict the stored ones")
 	counter(&m.disputes, "runner_disputes_total", "runners whose key two processes hold")
-	counter(&m.settledByFate, "runner_attempts_settled_total", "attempts decided on when their runner started anew, by fate")
+	counter(&m.settledByFate, "runner_attempts_settled_total", "attempts settled when their runner restarted, by fate")
 	if err == nil {
 		m.claimWait, err = meter.Float64Histogram("runner_claim_wait_seconds", metric.WithUnit("s"),
 			metric.WithDescription("from a job being queued to its lease"),

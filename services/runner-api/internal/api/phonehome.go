@@ -40,7 +40,7 @@ func (a *API) PhoneHome(ctx context.Context, req apigen.PhoneHomeRequestObject) 
 		case stack.PhoneHomeBodyDigest != nil && *stack.PhoneHomeBodyDigest == digest:
 			return nil // a lost reply
 		case stack.PhoneHomeBodyDigest != nil:
-			return fault.With(fault.Newf(fault.ErrConflict, "this stack has phoned home with other outputs"),
+			return fault.With(fault.Newf(fault.ErrConflict, "this stack has already phoned home with different outputs"),
 				fault.Code("phone_home_used"), fault.Remedy("make a new stack version"))
 		case stack.Expired || stack.State == model.StackExpired:
 			return fault.With(fault.Newf(fault.ErrForbidden, "the phone-home secret has expired"),

@@ -22,11 +22,11 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 		return nil, err
 	}
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Job, Attempt: req.Body.Attempt})
 		if err != nil {
 			return err
 		}
-		return putPlan(ctx, tx, s, at, model.Plan(*req.Body))
+		return putPlan(ctx, tx, at, model.Plan(*req.Body))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put plan: %w", err)
@@ -34,7 +34,7 @@ func (a *API) PutPlan(ctx context.Context, req apigen.PutPlanRequestObject) (api
 	return apigen.PutPlan204Response{}, nil
 }
 
-func putPlan(ctx context.Context, tx *database.Tx, s *session.Session, at attempt, plan model.Plan) error {
+func putPlan(ctx context.Context, tx *database.Tx, at attempt, plan model.Plan) error {
 	body, err := json.Marshal(plan)
 	if err != nil {
 		return err
@@ -51,12 +51,12 @@ func putPlan(ctx context.Context, tx *database.Tx, s *session.Session, at attemp
 		if string(known) == string(body) {
 			return nil // a lost reply
 		}
-		return fault.With(fault.Newf(fault.ErrConflict, "this attempt has handed in another plan"), fault.Code("plan_differs"))
+		return fault.With(fault.Newf(fault.ErrConflict, "this attempt has already handed in a different plan"), fault.Code("plan_differs"))
 	}
 	if !at.open() {
 		return errSuperseded("attempt %d of the job is over", plan.Attempt)
 	}
-	if err := checkPlan(s, at, plan); err != nil {
+	if err := checkPlan(at, plan); err != nil {
 		return err
 	}
 	return tx.RunnerSetPlan(ctx, runnerdb.RunnerSetPlanParams{ID: at.ID, Plan: body})
@@ -64,9 +64,9 @@ func putPlan(ctx context.Context, tx *database.Tx, s *session.Session, at attemp
 
 // checkPlan holds the effect against the job: people must not approve an
 // effect on something else than they look at.
-func checkPlan(s *session.Session, at attempt, plan model.Plan) error {
+func checkPlan(at attempt, plan model.Plan) error {
 	if at.Operation != string(jobspec.OperationPlan) {
-		return fault.Newf(fault.ErrInvalid, "a job of operation %s has no plan", at.Operation)
+		return fault.Newf(fault.ErrInvalid, "a job with operation %s has no plan", at.Operation)
 	}
 	var wrong []fault.FieldError
 	check := func(pointer, got, want string) {
@@ -78,8 +78,8 @@ func checkPlan(s *session.Session, at attempt, plan model.Plan) error {
 	if at.ResourceID != nil {
 		resource = *at.ResourceID
 	}
-	check("/effect/org_id", plan.Effect.OrgID, s.OrgID)
-	check("/effect/install_id", plan.Effect.InstallID, s.InstallID)
+	check("/effect/org_id", plan.Effect.OrgID, at.session.OrgID)
+	check("/effect/install_id", plan.Effect.InstallID, at.session.InstallID)
 	check("/effect/resource_id", plan.Effect.ResourceID, resource)
 	check("/effect_digest", plan.EffectDigest, plan.Effect.Digest())
 	if wrong != nil {

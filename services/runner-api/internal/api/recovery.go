@@ -45,11 +45,11 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 			if err := enrolmentRefused(decision); err != nil {
 				return err
 			}
-			return fault.With(fault.Newf(fault.ErrConflict, "this enrolment replaces no machine"), fault.Code("nothing_to_replace"),
+			return fault.With(fault.Newf(fault.ErrConflict, "this enrolment does not replace a machine"), fault.Code("nothing_to_replace"),
 				fault.Remedy("start the runner without a handover"))
 		}
 		if runner.InstallID == nil || runner.PublicKey == nil {
-			return fault.Newf(fault.ErrConflict, "only the runner of an install is handed over")
+			return fault.Newf(fault.ErrConflict, "only an install's runner can be handed over")
 		}
 		old, err := capsule.ParsePublicKey(*runner.PublicKey)
 		if err != nil {
@@ -78,7 +78,8 @@ func (a *API) EnrolmentPosition(ctx context.Context, req apigen.EnrolmentPositio
 // takeRecovery keeps the recovery key that a signed request brings, unless there
 // is one: that stays, until it signs another in its place. ctl-api looks at it
 // again before it seals to it.
-func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, key *recovery.Public, signed *capsule.Envelope) error {
+func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) error {
+	key, signed := body.Recovery, body.RecoverySigned
 	if key == nil || signed == nil {
 		return nil
 	}
@@ -109,8 +110,8 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 	case *known == *key:
 		return nil
 	default:
-		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has another recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
-			fault.Remedy("let the present recovery key sign the new one: berth-runner recovery new --replace FILE"))
+		refused := fault.With(fault.Newf(fault.ErrForbidden, "the install has a different recovery key, %s", known.KeyID), fault.Code("recovery_key_differs"),
+			fault.Remedy("sign the new recovery key with the current one: berth-runner recovery new --replace FILE"))
 		if err := recovery.VerifyChange(*known, *signed, want); err != nil {
 			return refused
 		}
@@ -118,12 +119,12 @@ func takeRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLo
 	if err := tx.SetInstallRecoveryKey(ctx, set); err != nil {
 		return err
 	}
-	return wake(ctx, tx, nil, nil, &install)
+	return tx.WakeInstall(ctx, install)
 }
 
 // keepRecovery keeps what a session brings for a machine that takes its place.
 func keepRecovery(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest) error {
-	if err := takeRecovery(ctx, tx, runner, body.Recovery, body.RecoverySigned); err != nil {
+	if err := takeRecovery(ctx, tx, runner, body); err != nil {
 		return err
 	}
 	if body.SealedSalt == nil {
@@ -143,7 +144,8 @@ func recoveryOf(row *runnerdb.InstallRecovery) *recovery.Public {
 // checkHandover decides whether a machine may take the place of another. With a
 // recovery key it needs its signature. ok is false when it may not; then, and when
 // it may without one, there is an alarm.
-func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.Enrolment, runner runnerdb.RunnerLockRow, newKey string) (ok bool, _ error) {
+func (a *API) checkHandover(ctx context.Context, tx *database.Tx, e enrolling) (ok bool, _ error) {
+	body, runner, newKey := e.body, e.runner, capsule.EncodePublicKey(e.pub)
 	if runner.InstallID == nil {
 		return true, nil
 	}
@@ -157,7 +159,8 @@ func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.E
 	}
 	key := recoveryOf(row)
 	if key == nil {
-		return true, raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+		return true, raise(ctx, tx, alarm{
+			runnerID: runner.ID, installID: runner.InstallID,
 			kind: alarmNoRecovery, subject: "machine " + newKey, detail: map[string]any{"old_machine": capsule.KeyID(old)},
 		})
 	}
@@ -176,7 +179,8 @@ func (a *API) checkHandover(ctx context.Context, tx *database.Tx, body *apigen.E
 		}
 		reason = err.Error()
 	}
-	return false, raise(ctx, tx, runner.ID, runner.InstallID, alarm{
+	return false, raise(ctx, tx, alarm{
+		runnerID: runner.ID, installID: runner.InstallID,
 		kind: alarmHandover, subject: "machine " + newKey, detail: map[string]any{"old_machine": capsule.KeyID(old), "recovery_key": key.KeyID, "reason": reason},
 	})
 }
@@ -272,7 +276,7 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 		return nil, err
 	}
 	moved := func(what string) error {
-		return fault.With(fault.Newf(fault.ErrConflict, "the %s is not the one that was read, or more than its sealing differs", what),
+		return fault.With(fault.Newf(fault.ErrConflict, "the %s has changed since it was read, or more than its sealing differs", what),
 			fault.Code("sealed_moved"), fault.Remedy("read it again"))
 	}
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
@@ -297,7 +301,7 @@ func (a *API) PutSealed(ctx context.Context, req apigen.PutSealedRequestObject) 
 				return moved("state")
 			}
 		}
-		return wake(ctx, tx, nil, nil, &install)
+		return tx.WakeInstall(ctx, install)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("put sealed: %w", err)

@@ -22,7 +22,7 @@ func (a *API) CreateRegistryToken(ctx context.Context, req apigen.CreateRegistry
 	actions := make([]string, len(req.Body.Actions))
 	for i, action := range req.Body.Actions {
 		if action == apigen.RegistryActionPush && s.Kind != model.BuildRunner {
-			return nil, fault.With(fault.Newf(fault.ErrForbidden, "only a Build Runner pushes to the org's registry"), fault.Code("push_refused"))
+			return nil, fault.With(fault.Newf(fault.ErrForbidden, "only a Build Runner may push to the org's registry"), fault.Code("push_refused"))
 		}
 		actions[i] = string(action)
 	}

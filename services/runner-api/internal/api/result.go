@@ -30,7 +30,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 		return nil, err
 	}
 	if req.Body.Result.JobID != req.Job || req.Body.Result.Attempt != req.Body.Attempt {
-		return nil, fault.Newf(fault.ErrInvalid, "the result is of another job or attempt than the report")
+		return nil, fault.Newf(fault.ErrInvalid, "the result is for a different job or attempt than the report")
 	}
 	reported := req.Body.Result
 	err = dated.Check(time.Now(), dated.Time{Pointer: "/result/started_at", At: reported.StartedAt},
@@ -47,7 +47,7 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 	var verdict result.Verdict
 	var state model.JobState
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := attemptOf(ctx, tx, s, req.Job, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Job, Attempt: req.Body.Attempt})
 		if err != nil {
 			return err
 		}
@@ -62,12 +62,14 @@ func (a *API) PutResult(ctx context.Context, req apigen.PutResultRequestObject) 
 		switch verdict {
 		case result.Accepted:
 			if needsPlan(at, report.Outcome) && (before.Plan == nil || before.Plan.Attempt != report.Attempt) {
-				return fault.With(fault.Newf(fault.ErrConflict, "a plan that succeeded must be handed in first"), fault.Code("plan_missing"))
+				return fault.With(fault.Newf(fault.ErrConflict, "hand in the plan before reporting that it succeeded"), fault.Code("plan_missing"))
 			}
-			return a.accept(ctx, tx, at, state, req.Body.Result, model.Reported{Attempt: report.Attempt, Digest: digest})
+			return a.accept(ctx, tx, at, ending{
+				state: state, JobResult: model.JobResult{Result: req.Body.Result, Reported: model.Reported{Attempt: report.Attempt, Digest: digest}},
+			})
 		case result.Superseded:
 			late := model.LateReport{Attempt: report.Attempt, Fence: report.Fence, Digest: digest, At: time.Now().UTC(), Session: s.ID, Result: req.Body.Result}
-			return a.keepLate(ctx, tx, s, at, late)
+			return a.keepLate(ctx, tx, at, late)
 		}
 		return nil
 	})
@@ -84,36 +86,42 @@ func needsPlan(at attempt, outcome jobspec.Outcome) bool {
 	return at.Operation == string(jobspec.OperationPlan) && outcome == jobspec.OutcomeSucceeded
 }
 
+// ending is how a report ends an attempt.
+type ending struct {
+	model.JobResult
+	state model.JobState // of the job from now on
+}
+
 // accept moves the job, ends the lease and wakes who waits.
-func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, state model.JobState, r jobspec.Result, reported model.Reported) error {
-	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(r.Outcome)}); err != nil {
+func (a *API) accept(ctx context.Context, tx *database.Tx, at attempt, e ending) error {
+	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: at.LeaseID, Reason: string(e.Outcome)}); err != nil {
 		return err
 	}
 	tx.AfterCommit(func() {
 		a.metrics.ended.Add(ctx, 1)
-		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", r.Outcome, "state", state)
+		a.log.InfoContext(ctx, "attempt reported", "org_id", tx.OrgID(), "job_id", at.ID, "attempt", at.number, "outcome", e.Outcome, "state", e.state)
 	})
-	if state == model.JobQueued {
-		body, err := json.Marshal(model.Requeued{Reported: reported})
+	if e.state == model.JobQueued {
+		body, err := json.Marshal(model.Requeued{Reported: e.Reported})
 		if err != nil {
 			return err
 		}
 		tx.NotifyAfterCommit(model.ChannelJobs, at.RunnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: at.ID, Result: body})
 	}
-	body, err := json.Marshal(model.JobResult{Result: r, Reported: reported})
+	body, err := json.Marshal(e.JobResult)
 	if err != nil {
 		return err
 	}
-	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: at.ID, State: state, Result: body, Error: optional(r.Error)})
+	err = tx.RunnerFinishJob(ctx, runnerdb.RunnerFinishJobParams{ID: at.ID, State: e.state, Result: body, Error: optional(e.Error)})
 	if err != nil {
 		return err
 	}
-	return wake(ctx, tx, at.WorkflowID, at.BuildID, at.InstallID)
+	return owner{at.WorkflowID, at.BuildID, at.InstallID}.wake(ctx, tx)
 }
 
 // keepLate commits the evidence; the refusal follows.
-func (a *API) keepLate(ctx context.Context, tx *database.Tx, s *session.Session, at attempt, late model.LateReport) error {
+func (a *API) keepLate(ctx context.Context, tx *database.Tx, at attempt, late model.LateReport) error {
 	body, err := json.Marshal([]model.LateReport{late})
 	if err != nil {
 		return err
@@ -126,7 +134,8 @@ func (a *API) keepLate(ctx context.Context, tx *database.Tx, s *session.Session,
 	if err != nil || kept == 0 {
 		return err
 	}
-	return raise(ctx, tx, s.RunnerID, optional(s.InstallID), alarm{
+	return raise(ctx, tx, alarm{
+		runnerID: at.session.RunnerID, installID: optional(at.session.InstallID),
 		kind: alarmLateResult, subject: fmt.Sprintf("%s/%d %s", at.ID, late.Attempt, late.Digest),
 		detail: map[string]any{"outcome": late.Result.Outcome, "fence": late.Fence, "job_state": at.State, "job_attempt": at.Attempt},
 	})

@@ -26,8 +26,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 	if err != nil {
 		return nil, err
 	}
-	install, err := installOf(s)
-	if err != nil {
+	if _, err := installOf(s); err != nil {
 		return nil, err
 	}
 	err = dated.Check(time.Now(), dated.Time{Pointer: "/scheduled_at", At: req.Body.ScheduledAt},
@@ -37,7 +36,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 	}
 	var recorded apigen.PutRun200JSONResponse
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		stored, err := putRun(ctx, tx, s, install, req.Run, *req.Body)
+		stored, err := putRun(ctx, tx, s, req)
 		if err != nil {
 			return err
 		}
@@ -45,7 +44,7 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 		if !run.HasLog(model.RunState(req.Body.State), stored.StreamID != nil) {
 			return nil
 		}
-		stream, token, err := openRunLog(ctx, tx, s, install, stored)
+		stream, token, err := openRunLog(ctx, tx, s, stored)
 		recorded.StreamID, recorded.LogToken = &stream, &token
 		return err
 	})
@@ -56,27 +55,28 @@ func (a *API) PutRun(ctx context.Context, req apigen.PutRunRequestObject) (apige
 }
 
 // putRun returns the run as it was known before this report, if it was.
-func putRun(ctx context.Context, tx *database.Tx, s *session.Session, install, runID string, r jobspec.Run) (stored runnerdb.RunnerRunByKeyRow, _ error) {
+func putRun(ctx context.Context, tx *database.Tx, s *session.Session, req apigen.PutRunRequestObject) (stored runnerdb.RunnerRunByKeyRow, _ error) {
+	r := *req.Body
 	key := jobspec.RunKey(r.Action, r.ScheduledAt)
 	// Whatever settings were good at that time may name it: reports come late,
 	// after newer settings have dropped an action.
 	known, err := tx.RunnerKnowsRun(ctx, runnerdb.RunnerKnowsRunParams{
-		InstallID: install, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
+		InstallID: s.InstallID, Key: key, ScheduledAt: r.ScheduledAt, Action: r.Action, ProbePrefix: jobspec.ProbePrefix,
 	})
 	if err != nil {
 		return stored, err
 	}
 	if !known {
 		return stored, fault.With(fault.Newf(fault.ErrInvalid, "no settings of this install schedule %q", r.Action),
-			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is in no settings that were good at that time"}))
+			fault.Code("action_unknown"), fault.Fields(fault.FieldError{Pointer: "/action", Code: "action_unknown", Detail: "is not in any settings that were in force at that time"}))
 	}
 	err = tx.RunnerAddRun(ctx, runnerdb.RunnerAddRunParams{
-		ID: runID, InstallID: install, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
+		ID: req.Run, InstallID: s.InstallID, Action: r.Action, Key: key, ScheduledAt: r.ScheduledAt, RunnerID: &s.RunnerID, CreatedBy: s.RunnerID,
 	})
 	if err != nil {
 		return stored, err
 	}
-	stored, err = tx.RunnerRunByKey(ctx, runnerdb.RunnerRunByKeyParams{InstallID: install, Key: key})
+	stored, err = tx.RunnerRunByKey(ctx, runnerdb.RunnerRunByKeyParams{InstallID: s.InstallID, Key: key})
 	if err != nil {
 		return stored, err
 	}
@@ -88,7 +88,7 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, install, r
 	case run.Replayed:
 		return stored, nil
 	case run.Finished:
-		return stored, fault.With(fault.Newf(fault.ErrConflict, "this run has ended as %s", stored.State), fault.Code("run_finished"))
+		return stored, fault.With(fault.Newf(fault.ErrConflict, "this run has already ended as %s", stored.State), fault.Code("run_finished"))
 	}
 	if err := tx.RunnerReportRun(ctx, report(stored.ID, s.RunnerID, r)); err != nil {
 		return stored, err
@@ -96,13 +96,13 @@ func putRun(ctx context.Context, tx *database.Tx, s *session.Session, install, r
 	if !model.RunState(r.State).Ended() {
 		return stored, nil
 	}
-	return stored, tx.WakeInstall(ctx, install)
+	return stored, tx.WakeInstall(ctx, s.InstallID)
 }
 
 // openRunLog opens the log of a run, once, and mints a token that appends to
 // it, each time: only its hash is kept, so a lost one cannot be shown again.
-func openRunLog(ctx context.Context, tx *database.Tx, s *session.Session, install string, stored runnerdb.RunnerRunByKeyRow) (stream, token string, _ error) {
-	stream, err := tx.OpenRunLogStream(ctx, runnerdb.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &install, RunID: stored.ID})
+func openRunLog(ctx context.Context, tx *database.Tx, s *session.Session, stored runnerdb.RunnerRunByKeyRow) (stream, token string, _ error) {
+	stream, err := tx.OpenRunLogStream(ctx, runnerdb.OpenRunLogStreamParams{ID: id.New(id.Stream), InstallID: &s.InstallID, RunID: stored.ID})
 	if err != nil {
 		return "", "", err
 	}

@@ -44,7 +44,7 @@ func (a *API) OpenSession(ctx context.Context, req apigen.OpenSessionRequestObje
 		if err != nil {
 			return err
 		}
-		answer, err = a.openSession(ctx, tx, runner, req.Body, asked)
+		answer, err = a.openSession(ctx, tx, asked)
 		return err
 	})
 	if err != nil {
@@ -97,7 +97,8 @@ func unproven() error {
 }
 
 // openSession does it, with the runner's row locked.
-func (a *API) openSession(ctx context.Context, tx *database.Tx, runner runnerdb.RunnerLockRow, body *apigen.SessionRequest, asked opening) (answer apigen.OpenSession200JSONResponse, _ error) {
+func (a *API) openSession(ctx context.Context, tx *database.Tx, asked opening) (answer apigen.OpenSession200JSONResponse, _ error) {
+	runner, body := asked.runner, asked.request
 	facts, err := json.Marshal(body.Facts)
 	if err != nil {
 		return answer, err
@@ -122,20 +123,13 @@ func (a *API) openSession(ctx context.Context, tx *database.Tx, runner runnerdb.
 	if err != nil {
 		return answer, err
 	}
-	running := body.Running
-	if asked.disputed != nil {
-		running = nil // whose engines these are, nobody knows
-	}
-	jobs, err := a.resume(ctx, tx, runner.ID, sessionID, running)
+	jobs, err := a.resume(ctx, tx, asked, sessionID)
 	if err != nil {
 		return answer, err
 	}
-	if asked.disputed != nil {
-		jobs = void(body.Running)
-	}
 	var settings int64
 	if runner.InstallID != nil {
-		if err := a.compareChain(ctx, tx, runner.ID, *runner.InstallID, body.ChainHead); err != nil {
+		if err := a.compareChain(ctx, tx, runner, body.ChainHead); err != nil {
 			return answer, err
 		}
 		if err := keepRecovery(ctx, tx, runner, body); err != nil {
@@ -176,13 +170,19 @@ func void(named []apigen.Attempt) []apigen.ResumedJob {
 }
 
 // resume answers for each attempt that the runner named, and hands the leases
-// of those that go on over to the new session.
-func (a *API) resume(ctx context.Context, tx *database.Tx, runnerID, sessionID string, named []apigen.Attempt) ([]apigen.ResumedJob, error) {
+// of those that go on over to the new session. While the runner is disputed none
+// goes on: whose engines they are, nobody knows.
+func (a *API) resume(ctx context.Context, tx *database.Tx, asked opening, sessionID string) ([]apigen.ResumedJob, error) {
+	runnerID, named := asked.runner.ID, asked.request.Running
+	if asked.disputed != nil {
+		_, err := a.settle(ctx, tx, succession{runnerID: runnerID, why: session.ClosedByNext})
+		return void(named), err
+	}
 	running := make([]session.Attempt, len(named))
 	for i, n := range named {
 		running[i] = session.Attempt{JobID: n.JobID, Attempt: n.Attempt}
 	}
-	rows, err := a.settle(ctx, tx, runnerID, running, session.ClosedByNext)
+	rows, err := a.settle(ctx, tx, succession{runnerID, running, session.ClosedByNext})
 	if err != nil {
 		return nil, err
 	}

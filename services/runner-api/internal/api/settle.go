@@ -16,12 +16,18 @@ import (
 	"github.com/berth-dev/berth/services/runner-api/internal/session"
 )
 
-// settle decides on all leased attempts of a runner whose process is another
-// one from now on, and writes what was decided. It returns those that go on:
-// their leases are still to be handed over. why says what showed the others
-// dead: "new_session" or "replaced".
-func (a *API) settle(ctx context.Context, tx *database.Tx, runnerID string, running []session.Attempt, why string) (resumed []runnerdb.RunnerOpenAttemptsRow, _ error) {
-	rows, err := tx.RunnerOpenAttempts(ctx, runnerID)
+// succession is a runner whose process is another one from now on.
+type succession struct {
+	runnerID string
+	running  []session.Attempt // go on in the new process
+	why      string            // what showed the others dead: session.ClosedByNext or ClosedByReplacement
+}
+
+// settle decides on all leased attempts of the process before, and writes what
+// was decided. It returns those that go on: their leases are still to be handed
+// over.
+func (a *API) settle(ctx context.Context, tx *database.Tx, s succession) (resumed []runnerdb.RunnerOpenAttemptsRow, _ error) {
+	rows, err := tx.RunnerOpenAttempts(ctx, s.runnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +39,11 @@ func (a *API) settle(ctx context.Context, tx *database.Tx, runnerID string, runn
 		}
 	}
 	var streams []string
-	for i, fate := range session.Resume(leased, running) {
+	for i, fate := range session.Resume(leased, s.running) {
 		if fate == session.Resumed {
 			resumed = append(resumed, rows[i])
 		} else {
-			if err := endAttempt(ctx, tx, runnerID, rows[i], fate, why); err != nil {
+			if err := s.endAttempt(ctx, tx, rows[i], fate); err != nil {
 				return nil, fmt.Errorf("end attempt of job %s: %w", rows[i].ID, err)
 			}
 			streams = append(streams, rows[i].StreamID)
@@ -46,7 +52,7 @@ func (a *API) settle(ctx context.Context, tx *database.Tx, runnerID string, runn
 			a.metrics.settledByFate.Add(ctx, 1, metric.WithAttributes(attribute.String("fate", string(fate))))
 			if fate != session.Resumed {
 				a.metrics.ended.Add(ctx, 1)
-				a.log.WarnContext(ctx, "attempt ended with its process", "job_id", rows[i].ID, "runner_id", runnerID, "attempt", rows[i].Attempt, "fate", fate, "why", why)
+				a.log.WarnContext(ctx, "attempt ended with its process", "job_id", rows[i].ID, "runner_id", s.runnerID, "attempt", rows[i].Attempt, "fate", fate, "why", s.why)
 			}
 		})
 	}
@@ -62,12 +68,12 @@ func (a *API) settle(ctx context.Context, tx *database.Tx, runnerID string, runn
 }
 
 // endAttempt writes the fate of an attempt that was shown dead.
-func endAttempt(ctx context.Context, tx *database.Tx, runnerID string, row runnerdb.RunnerOpenAttemptsRow, fate session.Fate, why string) error {
-	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: row.LeaseID, Reason: why}); err != nil {
+func (s succession) endAttempt(ctx context.Context, tx *database.Tx, row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) error {
+	if err := tx.RunnerEndLease(ctx, runnerdb.RunnerEndLeaseParams{ID: row.LeaseID, Reason: s.why}); err != nil {
 		return err
 	}
 	if fate == session.Requeued {
-		tx.NotifyAfterCommit(model.ChannelJobs, runnerID)
+		tx.NotifyAfterCommit(model.ChannelJobs, s.runnerID)
 		return tx.RunnerRequeueJob(ctx, runnerdb.RunnerRequeueJobParams{ID: row.ID, Result: json.RawMessage(`{}`)})
 	}
 	state, result := obituary(row, fate)
@@ -79,7 +85,7 @@ func endAttempt(ctx context.Context, tx *database.Tx, runnerID string, row runne
 	if err != nil {
 		return err
 	}
-	return wake(ctx, tx, row.WorkflowID, row.BuildID, row.InstallID)
+	return owner{row.WorkflowID, row.BuildID, row.InstallID}.wake(ctx, tx)
 }
 
 // obituary is the result of an attempt that cannot report one itself.
@@ -90,12 +96,12 @@ func obituary(row runnerdb.RunnerOpenAttemptsRow, fate session.Fate) (state mode
 		result.Outcome, state = jobspec.OutcomeCancelled, model.JobCancelled
 	case session.Exhausted:
 		result.Outcome, state = jobspec.OutcomeFailed, model.JobFailed
-		result.Error = fmt.Sprintf("the runner died %d times while it worked on this", row.Attempt)
-		result.Remedy = "look at the runner's own log and at the resources of its machine"
+		result.Error = fmt.Sprintf("the runner died %d times while working on this", row.Attempt)
+		result.Remedy = "check the runner's own log, and whether its machine has enough memory and disk"
 	default:
 		result.Outcome, state = jobspec.OutcomeUncertain, model.JobFailed
-		result.Error = "the runner died while it worked on this; an effect may have happened"
-		result.Remedy = "a new plan shows what is there"
+		result.Error = "the runner died while working on this; it may have changed something"
+		result.Remedy = "make a new plan to see what is there"
 	}
 	return state, result
 }

@@ -22,17 +22,12 @@ import (
 // older ones the digest says which they were.
 const wholeOrphans = 20
 
-// resourceAttempt is attemptOf for jobs of this resource; other jobs do not
-// exist here.
-func resourceAttempt(ctx context.Context, tx *database.Tx, s *session.Session, resource, jobID string, number int) (attempt, error) {
-	at, err := attemptOf(ctx, tx, s, jobID, number)
-	if err != nil {
-		return at, err
+// checkResource lets only jobs of this resource pass; others do not exist here.
+func (a attempt) checkResource(id string) error {
+	if a.ResourceID == nil || *a.ResourceID != id || a.LeaseID == "" {
+		return fault.Newf(fault.ErrNotFound, "there is no such attempt at this resource")
 	}
-	if at.ResourceID == nil || *at.ResourceID != resource || at.LeaseID == "" {
-		return at, fault.Newf(fault.ErrNotFound, "there is no such attempt at this resource")
-	}
-	return at, nil
+	return nil
 }
 
 // GetState reads the sealed state for an attempt that works on its resource.
@@ -44,8 +39,11 @@ func (a *API) GetState(ctx context.Context, req apigen.GetStateRequestObject) (a
 	var current *runnerdb.RunnerCurrentStateRow
 	var lock *runnerdb.RunnerStateLockRow
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Params.JobID, req.Params.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Params.JobID, Attempt: req.Params.Attempt})
 		if err != nil {
+			return err
+		}
+		if err := at.checkResource(req.Resource); err != nil {
 			return err
 		}
 		if !at.open() {
@@ -82,20 +80,17 @@ func (a *API) PutState(ctx context.Context, req apigen.PutStateRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	summary := json.RawMessage(`{}`)
-	if req.Body.Summary != nil {
-		if summary, err = json.Marshal(req.Body.Summary); err != nil {
-			return nil, fmt.Errorf("encode summary: %w", err)
-		}
-	}
 	var verdict state.Verdict
 	var stateID, reason string
 	err = a.write(ctx, s, func(ctx context.Context, tx *database.Tx) error {
-		at, err := resourceAttempt(ctx, tx, s, req.Resource, req.Body.JobID, req.Body.Attempt)
+		at, err := attemptOf(ctx, tx, s, session.Attempt{JobID: req.Body.JobID, Attempt: req.Body.Attempt})
 		if err != nil {
 			return err
 		}
-		verdict, stateID, reason, err = putState(ctx, tx, at, req.Resource, req.Body, summary)
+		if err := at.checkResource(req.Resource); err != nil {
+			return err
+		}
+		verdict, stateID, reason, err = putState(ctx, tx, at, req.Body)
 		return err
 	})
 	if err != nil {
@@ -107,14 +102,22 @@ func (a *API) PutState(ctx context.Context, req apigen.PutStateRequestObject) (a
 	a.metrics.orphaned.Add(ctx, 1)
 	a.log.WarnContext(ctx, "state refused and kept", "org_id", s.OrgID, "runner_id", s.RunnerID, "job_id", req.Body.JobID,
 		"attempt", req.Body.Attempt, "resource_id", req.Resource, "state_id", stateID, "reason", reason)
-	remedy := "stop this attempt; a new plan shows what is there"
+	remedy := "stop this attempt; make a new plan to see what is there"
 	return apigen.PutState409ApplicationProblemPlusJSONResponse{
 		Type: "about:blank", Title: http.StatusText(http.StatusConflict), Status: http.StatusConflict,
 		Code: "state_refused", Detail: &reason, Remedy: &remedy, StateID: stateID,
 	}, nil
 }
 
-func putState(ctx context.Context, tx *database.Tx, at attempt, resource string, w *apigen.StateWrite, summary json.RawMessage) (verdict state.Verdict, stateID, reason string, _ error) {
+// putState writes a state of the attempt's resource.
+func putState(ctx context.Context, tx *database.Tx, at attempt, w *apigen.StateWrite) (verdict state.Verdict, stateID, reason string, _ error) {
+	resource, summary := *at.ResourceID, json.RawMessage(`{}`)
+	if w.Summary != nil {
+		var err error
+		if summary, err = json.Marshal(w.Summary); err != nil {
+			return "", "", "", fmt.Errorf("encode summary: %w", err)
+		}
+	}
 	head, err := found(tx.RunnerStateHead(ctx, resource))
 	if err != nil {
 		return "", "", "", err

@@ -30,5 +30,5 @@ func Check(now time.Time, times ...Time) error {
 		return nil
 	}
 	return fault.With(fault.Newf(fault.ErrInvalid, "%s is more than %s in the future", late[0].Pointer, jobspec.MaxAhead),
-		fault.Code(Code), fault.Remedy("set the clock of the runner's machine"), fault.Fields(late...))
+		fault.Code(Code), fault.Remedy("set the clock on the runner's machine"), fault.Fields(late...))
 }

@@ -165,8 +165,8 @@ func refused(err error) error {
 func (g *Gate) judge(params httpsig.Params, err error, keyID string) error {
 	switch {
 	case errors.Is(err, httpsig.ErrStale):
-		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the signature is more than %s old or ahead", MaxSkew),
-			fault.Code("signature_stale"), fault.Remedy("set the clock of the machine"))
+		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "the signature is more than %s in the past or in the future", MaxSkew),
+			fault.Code("signature_stale"), fault.Remedy("set the machine's clock"))
 	case err != nil:
 		return refused(err)
 	case params.KeyID != keyID:
@@ -174,7 +174,7 @@ func (g *Gate) judge(params httpsig.Params, err error, keyID string) error {
 	}
 	switch err := g.nonces.Use(params, g.now()); {
 	case errors.Is(err, httpsig.ErrTooMany):
-		return fault.Wrap(fault.ErrRateLimited, err, "too many requests of one runner")
+		return fault.Wrap(fault.ErrRateLimited, err, "too many requests from one runner")
 	case err != nil:
 		return fault.With(fault.Wrap(fault.ErrUnauthenticated, err, "this request was seen before"), fault.Code("signature_replayed"))
 	}

@@ -42,18 +42,18 @@ func ErrRevoked() error {
 
 // ErrVoid is the answer to a replaced machine.
 func ErrVoid() error {
-	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine took the place of this one"),
-		fault.Code("session_void"), fault.Remedy("stop what runs"))
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another machine has replaced this one"),
+		fault.Code("session_void"), fault.Remedy("stop everything that is running"))
 }
 
 // ErrOvertaken is the answer to the bearer of an older session.
 func ErrOvertaken() error {
-	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another one was opened with the key of this runner"),
-		fault.Code("session_overtaken"), fault.Remedy("stop what runs, then open a session again"))
+	return fault.With(fault.Newf(fault.ErrUnauthenticated, "this session is over: another one was opened with this runner's key"),
+		fault.Code("session_overtaken"), fault.Remedy("stop everything that is running, then open a new session"))
 }
 
 // ErrDisputed is the answer to a disputed runner that asks for sealed data.
 func ErrDisputed() error {
 	return fault.With(fault.Newf(fault.ErrForbidden, "another process holds the key of this runner"),
-		fault.Code("runner_disputed"), fault.Remedy("replace the machine: berth-runner replace --recovery FILE on another one"))
+		fault.Code("runner_disputed"), fault.Remedy("replace the machine: run berth-runner replace --recovery FILE on another one"))
 }
