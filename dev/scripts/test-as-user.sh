@@ -80,8 +80,9 @@ run() {
     # What runs as its own user, or shares it with what it starts. The attacks on
     # engines have an agent that is not root in any run of the tests.
     go_test ./runner/agent/process ./runner/agent/job ./runner/agent/users ./services/internal/pgtest || status=1
-    go_test -run 'TestKilledAgentIsSucceeded|TestResultOfAnEngineThatEndedAlone|TestEnrolsAndWorks|TestWithout|TestAttackNeighbour' ./runner/agent || status=1
-    go_test -run 'TestAttackEngine' ./services/e2e || status=1
+    # The last pattern is that of services/e2e: both packages wait a lot, so they run side by side.
+    go_test -run 'TestKilledAgentIsSucceeded|TestResultOfAnEngineThatEndedAlone|TestEnrolsAndWorks|TestWithout|TestAttackNeighbour|TestAttackEngine' \
+      ./runner/agent ./services/e2e || status=1
     return "$status"
   fi
   # What starts whole systems has the machine for itself, as in test.sh.

@@ -24,11 +24,8 @@ func TestEveryKeyIsBuildOrDeploy(t *testing.T) {
 		"Sandbox":            {"Type", "TerraformVersion", "Runtime", "PublicRepo", "ConnectedRepo", "SourceFile"},
 		"BlockExtension":     {"LocalSource"},
 	}
-	for _, block := range []any{
-		appconfig.Component{}, appconfig.TerraformModule{}, appconfig.HelmChart{}, appconfig.KubernetesManifest{}, appconfig.ContainerImage{},
-		appconfig.DockerBuild{}, appconfig.Pulumi{}, appconfig.Job{}, appconfig.Sandbox{}, appconfig.BlockExtension{},
-	} {
-		typ := reflect.TypeOf(block)
+	others := []reflect.Type{reflect.TypeFor[appconfig.Component](), reflect.TypeFor[appconfig.Sandbox](), reflect.TypeFor[appconfig.BlockExtension]()}
+	for _, typ := range append(appconfig.TypeBlocks(), others...) {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			if f.Name == "At" || f.Name == "Overrides" {

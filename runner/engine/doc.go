@@ -2,7 +2,7 @@
 // engine for its kind and operation, and writes the result. What the directory
 // looks like is said in package jobspec.
 //
-//	terraform_module     build → package build    plan, apply → package terraform
+//	terraform_module                              build, plan, apply → package terraform
 //	helm_chart           build → package build    plan, apply, run → package helm
 //	kubernetes_manifest  build → package build    plan, apply, run → package manifest
 //	container_image      build → package build    plan → package image

@@ -1,12 +1,17 @@
 package engine_test
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"sigs.k8s.io/yaml"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
 )
@@ -107,4 +112,80 @@ func TestBuildOfAVendoredChart(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(j.path, "out/artifact/charts/part/Chart.yaml")); err != nil {
 		t.Error(err)
 	}
+}
+
+// A chart may depend on another one several times, each under an alias: on one
+// version, or on two.
+func TestBuildOfAChartWithTwoCopiesOfADependency(t *testing.T) {
+	t.Parallel()
+	dependencies := func(versions [2]string, repository string) string {
+		text := chartYAML + "dependencies:\n"
+		for i, version := range versions {
+			text += fmt.Sprintf("  - {name: part, version: %s, repository: %q, alias: copy%d}\n", version, repository, i)
+		}
+		return text
+	}
+	part := func(version string) string { return "apiVersion: v2\nname: part\nversion: " + version + "\n" }
+	for name, files := range map[string]map[string]string{
+		"one version, from the source": {
+			"Chart.yaml": dependencies([2]string{"0.1.0", "0.1.0"}, "file://part"), "part/Chart.yaml": part("0.1.0"), "part/templates/x.yaml": "a: b\n",
+		},
+		"two versions, from the source": {
+			"Chart.yaml": chartYAML + "dependencies:\n" +
+				"  - {name: part, version: 0.1.0, repository: \"file://old\", alias: copy0}\n  - {name: part, version: 0.2.0, repository: \"file://new\", alias: copy1}\n",
+			"old/Chart.yaml": part("0.1.0"), "new/Chart.yaml": part("0.2.0"),
+		},
+		"one version, vendored": {
+			"Chart.yaml": dependencies([2]string{"0.1.0", "0.1.x"}, "https://127.0.0.1:1/charts"), "charts/part/Chart.yaml": part("0.1.0"),
+		},
+		"two versions, vendored": {
+			"Chart.yaml":             dependencies([2]string{"0.1.0", "0.2.0"}, "https://127.0.0.1:1/charts"),
+			"charts/one/Chart.yaml":  part("0.1.0"),
+			"charts/two/Chart.yaml":  part("0.2.0"),
+			"charts/two/values.yaml": "a: 1\n",
+		},
+		"two versions of a Chart.lock": {
+			"Chart.yaml":            dependencies([2]string{"0.1.x", "0.2.x"}, "https://127.0.0.1:1/charts"),
+			"charts/one/Chart.yaml": part("0.1.7"),
+			"charts/two/Chart.yaml": part("0.2.7"),
+			"Chart.lock":            lockOf(t, dependencies([2]string{"0.1.x", "0.2.x"}, "https://127.0.0.1:1/charts"), "0.1.7", "0.2.7"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := chartArchive(t, files)
+			j.must(t)
+			wantContains(t, "log", j.log(t), "chart web 1.0.0")
+		})
+	}
+	// A version that is not there is still told.
+	r := chartArchive(t, map[string]string{
+		"Chart.yaml":            dependencies([2]string{"0.1.0", "0.3.0"}, "https://127.0.0.1:1/charts"),
+		"charts/one/Chart.yaml": part("0.1.0"), "charts/two/Chart.yaml": part("0.2.0"),
+	}).run(t)
+	wantContains(t, "error", r.Error, "version 0.3.0 is wanted, 0.1.0 and 0.2.0 are there")
+}
+
+// lockOf is the Chart.lock of a Chart.yaml, with exact versions.
+func lockOf(t *testing.T, chartYAML string, versions ...string) string {
+	t.Helper()
+	var c struct {
+		Dependencies []*helmchart.Dependency `json:"dependencies"`
+	}
+	if err := yaml.Unmarshal([]byte(chartYAML), &c); err != nil {
+		t.Fatal(err)
+	}
+	var locked []*helmchart.Dependency
+	for i, d := range c.Dependencies {
+		locked = append(locked, &helmchart.Dependency{Name: d.Name, Repository: d.Repository, Version: versions[i]})
+	}
+	data, err := json.Marshal([2][]*helmchart.Dependency{c.Dependencies, locked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(map[string]any{"dependencies": locked, "digest": fmt.Sprintf("sha256:%x", sha256.Sum256(data)), "generated": "2026-01-01T00:00:00Z"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -37,7 +37,7 @@ type operation func(context.Context, *job.Job) (jobspec.Result, error)
 
 var operations = map[jobspec.Kind]map[jobspec.Operation]operation{
 	jobspec.KindTerraformModule: {
-		jobspec.OperationBuild: build.TerraformModule,
+		jobspec.OperationBuild: terraform.Build,
 		jobspec.OperationPlan:  terraform.Plan,
 		jobspec.OperationApply: terraform.Apply,
 	},

@@ -57,6 +57,7 @@ func TestStateThatCannotBeSavedIsKept(t *testing.T) {
 }
 
 // waiting is a module that waits for a file of the test after its first effect.
+// It ends with the test's folder: nobody else ends it when Terraform is killed.
 const waiting = `
 variable "dir" { type = string }
 resource "terraform_data" "first" {
@@ -68,7 +69,7 @@ resource "terraform_data" "first" {
 resource "terraform_data" "slow" {
   depends_on = [terraform_data.first]
   provisioner "local-exec" {
-    command     = "echo slow >> \"$DIR/effects\"; while [ ! -e \"$DIR/go\" ]; do sleep 0.02; done; echo ended >> \"$DIR/effects\""
+    command     = "echo slow >> \"$DIR/effects\"; while [ -d \"$DIR\" ] && [ ! -e \"$DIR/go\" ]; do sleep 0.02; done; echo ended >> \"$DIR/effects\""
     environment = { DIR = var.dir }
   }
 }

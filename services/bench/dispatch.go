@@ -97,12 +97,12 @@ func toEngine(ctx context.Context, st *store.Store, r runner) (time.Duration, er
 			return 0, err
 		}
 		switch job.State {
-		case "queued", "leased":
+		case model.JobQueued, model.JobLeased:
 			if err := pause(ctx, lookEvery); err != nil {
 				return 0, fmt.Errorf("job %s did not end: %w", jobID, err)
 			}
 			continue
-		case "succeeded":
+		case model.JobSucceeded:
 		default:
 			return 0, fmt.Errorf("job %s is %s: %s", jobID, job.State, job.Result)
 		}

@@ -252,7 +252,7 @@ func TestHostileServer(t *testing.T) {
 	if code, _, stderr := berth(t, nil, "apps", "init", dir); code != 0 {
 		t.Fatal(stderr)
 	}
-	for pick := -1; pick < 13; pick++ { // the longest enum has 12 values
+	for pick := -1; pick < 15; pick++ { // the longest enum has 14 values
 		s := newSpeaker(t, pick)
 		env := map[string]string{"BERTH_URL": s.url, "BERTH_TOKEN": "bat_x", "HOME": dir, "PATH": os.Getenv("PATH")}
 		formats := []string{"table", "wide"}

@@ -17,7 +17,7 @@ type NotYet struct {
 	Keys []string
 	// When says which uses of the keys have no effect, "" for all of them.
 	When string
-	// What is told of it, up to "not supported yet by this version".
+	// What begins the diagnostic, up to "not supported yet by this version".
 	What string
 	// WaitsFor is the capability that will act on it.
 	WaitsFor string
@@ -291,8 +291,8 @@ func stack(key string, used func(*appconfig.Stack) bool) finder {
 	}
 }
 
-// textOfStack finds the text that no customer reads. Nothing in a cloud's stack has
-// an effect, which is told of its type.
+// textOfStack finds text that nobody reads. A cloud stack has no effect at all, and
+// the row of its type says so.
 func textOfStack(a *appconfig.App) []use {
 	s := a.Stack
 	switch {

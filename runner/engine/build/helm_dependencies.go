@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -64,25 +65,48 @@ func (p *packer) pack(ctx context.Context, at chartCopy) error {
 	if err := checkLock(c); err != nil {
 		return err
 	}
-	for _, dep := range c.Metadata.Dependencies {
+	todo := &completing{chartCopy: at, chart: c}
+	for i, dep := range c.Metadata.Dependencies {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := p.dependency(ctx, at, c, dep); err != nil {
+		if err := p.dependency(ctx, todo, i); err != nil {
 			return fmt.Errorf("dependency %s of chart %s: %w", dep.Name, c.Name(), err)
 		}
 	}
 	return nil
 }
 
-func (p *packer) dependency(ctx context.Context, at chartCopy, c *chart.Chart, dep *chart.Dependency) error {
-	version := lockedVersion(c, dep)
-	if there := vendored(c, dep.Name); there != nil {
-		return checkVersion(there, version)
+// completing is a chart whose dependencies are being packed.
+type completing struct {
+	chartCopy
+	chart  *chart.Chart
+	packed []*chart.Chart // so far; what lies in the source is in chart
+}
+
+// dependency packs the dependency at an index of Chart.yaml. A chart may depend
+// on another one several times, under aliases: each of these takes the copy that
+// has its version.
+func (p *packer) dependency(ctx context.Context, at *completing, index int) error {
+	dep, version := at.chart.Metadata.Dependencies[index], lockedVersion(at.chart, index)
+	if vendored := named(at.chart.Dependencies(), dep.Name); len(vendored) > 0 {
+		return checkVersions(vendored, version)
 	}
+	if copies := named(at.packed, dep.Name); len(copies) > 0 && checkVersions(copies, version) == nil {
+		return nil
+	}
+	packed, err := p.fetch(ctx, at, dep, version)
+	if err == nil {
+		at.packed = append(at.packed, packed)
+	}
+	return err
+}
+
+// fetch copies a dependency from the source, or downloads it.
+func (p *packer) fetch(ctx context.Context, at *completing, dep *chart.Dependency, version string) (*chart.Chart, error) {
 	to := filepath.Join(at.to, "charts")
 	if err := os.MkdirAll(to, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	local, isLocal := strings.CutPrefix(dep.Repository, "file://")
 	if !isLocal {
@@ -93,35 +117,39 @@ func (p *packer) dependency(ctx context.Context, at chartCopy, c *chart.Chart, d
 		source = filepath.Join(at.from, filepath.FromSlash(local))
 	}
 	if info, err := os.Stat(source); err != nil || !info.IsDir() {
-		return fmt.Errorf("there is no directory %q beside the chart in the source", local)
+		return nil, fmt.Errorf("there is no directory %q beside the chart in the source", local)
 	}
 	if err := inside(p.tree.root, source); err != nil {
-		return fmt.Errorf("%q: %w", local, err)
+		return nil, fmt.Errorf("%q: %w", local, err)
 	}
-	part := &copier{root: p.tree.root, from: source, to: filepath.Join(to, dep.Name), files: p.tree.files, bytes: p.tree.bytes}
+	name := dep.Name
+	if len(named(at.packed, name)) > 0 { // another version of it has the name
+		name += "-" + dep.Alias
+	}
+	part := &copier{root: p.tree.root, from: source, to: filepath.Join(to, name), files: p.tree.files, bytes: p.tree.bytes}
 	if err := part.copy(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	p.tree.files, p.tree.bytes = part.files, part.bytes
 	p.tree.leftOut = append(p.tree.leftOut, part.leftOut...)
 	packed, err := loader.LoadDir(part.to)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if packed.Name() != dep.Name {
-		return fmt.Errorf("the chart at %q is %s", local, packed.Name())
+		return nil, fmt.Errorf("the chart at %q is %s", local, packed.Name())
 	}
 	if err := checkVersion(packed, version); err != nil {
-		return err
+		return nil, err
 	}
 	p.j.Logf("packed dependency %s %s from %s", dep.Name, packed.Metadata.Version, local)
-	return p.pack(ctx, chartCopy{from: source, to: part.to, depth: at.depth + 1})
+	return packed, p.pack(ctx, chartCopy{from: source, to: part.to, depth: at.depth + 1})
 }
 
 // download fetches a packed chart into a directory, without credentials.
-func (p *packer) download(dep *chart.Dependency, version, to string) error {
+func (p *packer) download(dep *chart.Dependency, version, to string) (*chart.Chart, error) {
 	if !strings.HasPrefix(dep.Repository, "https://") && !strings.HasPrefix(dep.Repository, "http://") && !registry.IsOCI(dep.Repository) {
-		return fmt.Errorf("repository %q is not known; write its https:// or oci:// address, or put the chart into charts/", dep.Repository)
+		return nil, fmt.Errorf("repository %q is not known; write its https:// or oci:// address, or put the chart into charts/", dep.Repository)
 	}
 	settings := cli.New()
 	settings.RepositoryConfig = p.j.Work("helm", "repositories.yaml")
@@ -129,7 +157,7 @@ func (p *packer) download(dep *chart.Dependency, version, to string) error {
 	settings.RegistryConfig = p.j.Work("helm", "registry.json")
 	client, err := registry.NewClient(registry.ClientOptCredentialsFile(settings.RegistryConfig), registry.ClientOptWriter(io.Discard))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	finder := action.NewInstall(&action.Configuration{RegistryClient: client}).ChartPathOptions
 	finder.Version = version
@@ -142,43 +170,64 @@ func (p *packer) download(dep *chart.Dependency, version, to string) error {
 	p.j.Logf("downloading dependency %s %s from %s", dep.Name, version, withoutCredentials(dep.Repository))
 	archive, err := finder.LocateChart(name, settings)
 	if err != nil {
-		return job.Failf("check that the build runner reaches the repository, or put the chart into charts/ (helm dependency build)",
+		return nil, job.Failf("check that the build runner reaches the repository, or put the chart into charts/ (helm dependency build)",
 			"%s: dependency %s cannot be downloaded: %v", describe(p.j.Spec.Source), dep.Name, err)
 	}
 	packed, err := loader.LoadFile(archive)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := checkVersion(packed, version); err != nil {
-		return err
+		return nil, err
 	}
 	data, err := os.ReadFile(archive)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(filepath.Join(to, filepath.Base(archive)), data, 0o600)
+	return packed, os.WriteFile(filepath.Join(to, filepath.Base(archive)), data, 0o600)
 }
 
-func vendored(c *chart.Chart, name string) *chart.Chart {
-	for _, d := range c.Dependencies() {
-		if d.Name() == name {
-			return d
-		}
-	}
-	return nil
+// named are the charts of that name.
+func named(charts []*chart.Chart, name string) []*chart.Chart {
+	return slices.DeleteFunc(slices.Clone(charts), func(c *chart.Chart) bool { return c.Name() != name })
 }
 
-// lockedVersion is the exact version of Chart.lock, else the range that
-// Chart.yaml asks for.
-func lockedVersion(c *chart.Chart, dep *chart.Dependency) string {
-	if c.Lock != nil {
-		for _, locked := range c.Lock.Dependencies {
-			if locked.Name == dep.Name && locked.Repository == dep.Repository {
-				return locked.Version
-			}
-		}
+// lockedVersion is the exact version of Chart.lock for the dependency at an
+// index of Chart.yaml, else the range that is asked for there. Helm locks in the
+// order of Chart.yaml; an older lock may leave some out.
+func lockedVersion(c *chart.Chart, index int) string {
+	dep := c.Metadata.Dependencies[index]
+	if c.Lock == nil {
+		return dep.Version
+	}
+	same := func(locked *chart.Dependency) bool {
+		return locked.Name == dep.Name && locked.Repository == dep.Repository
+	}
+	locked := c.Lock.Dependencies
+	if len(locked) == len(c.Metadata.Dependencies) && same(locked[index]) {
+		return locked[index].Version
+	}
+	if i := slices.IndexFunc(locked, same); i >= 0 {
+		return locked[i].Version
 	}
 	return dep.Version
+}
+
+// checkVersions is checkVersion for the copies of a chart: one of them must do.
+func checkVersions(copies []*chart.Chart, want string) error {
+	var versions []string
+	var err error
+	for _, c := range copies {
+		if err = checkVersion(c, want); err == nil {
+			return nil
+		}
+		versions = append(versions, c.Metadata.Version)
+	}
+	if len(copies) == 1 {
+		return err
+	}
+	slices.Sort(versions)
+	return fmt.Errorf("version %s is wanted, %s are there", want, strings.Join(versions, " and "))
 }
 
 // checkVersion compares a chart with the version or range that is asked for.

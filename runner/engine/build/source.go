@@ -11,6 +11,28 @@ import (
 	"github.com/berth-dev/berth/runner/engine/job"
 )
 
+// Folder is a build that takes the directory of a source as it is.
+type Folder struct {
+	What string // for the log
+	// Check says what is wrong with the copy in dir, and Remedy what to do about it.
+	Check  func(dir string) error
+	Remedy string
+}
+
+// Build leaves the directory as the artifact.
+func (f Folder) Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	tree, err := directory(ctx, j)
+	if err != nil {
+		return jobspec.Result{}, err
+	}
+	if err := f.Check(tree.to); err != nil {
+		return jobspec.Result{}, job.Failf(f.Remedy, "%s: %v", describe(j.Spec.Source), err)
+	}
+	tree.log(j)
+	j.Logf("%s of %d files, %d bytes", f.What, tree.files, tree.bytes)
+	return jobspec.Result{}, nil
+}
+
 // directory copies the directory that a source names to out/artifact.
 func directory(ctx context.Context, j *job.Job) (*copier, error) {
 	root, err := source(ctx, j)

@@ -224,7 +224,12 @@ func absentNamespaces(own kube.Change, objects []*unstructured.Unstructured) map
 // they are, as with Helm.
 func crdChanges(ctx context.Context, cluster *kube.Cluster, crds []*unstructured.Unstructured) ([]kube.Change, error) {
 	changes := make([]kube.Change, 0, len(crds))
+	seen := map[kube.Ref]bool{}
 	for _, obj := range crds {
+		if seen[kube.RefOf(obj)] {
+			continue // of a second copy of a dependency: the first one makes it
+		}
+		seen[kube.RefOf(obj)] = true
 		live, err := cluster.Get(ctx, kube.RefOf(obj))
 		if err != nil {
 			return nil, kube.Explain(err, "read "+kube.RefOf(obj).String())

@@ -44,6 +44,7 @@ func charts(t *testing.T) map[string]string {
 	}
 	found["created"] = filepath.Join(dir, "created")
 	found["marks"] = filepath.Join("testdata", "marks")
+	found["copies"] = filepath.Join("testdata", "copies")
 	found["shop"] = "../../../examples/shop/src/chart"
 	return found
 }

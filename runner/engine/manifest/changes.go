@@ -116,7 +116,10 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	switch {
 	case live != nil && live.GetDeletionTimestamp() != nil:
 		return kube.Created(target), nil // once the old one is gone
-	case live != nil && m.halfMade(live):
+	}
+	recorded := slices.ContainsFunc(of.own, ref.Same)
+	halfMade := live != nil && m.halfMade(live)
+	if halfMade && !recorded {
 		return kube.Created(target), nil
 	}
 	after, takes, err := dryRun(ctx, m.cluster, target, live)
@@ -130,9 +133,12 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 	}
 	change := kube.Updated(live, after)
 	change.Takes = takes
+	if halfMade && (change.Action != kube.ActionNone || len(takes) > 0) {
+		return kube.Created(target), nil
+	}
 	other := ref.OwnedBy(of.others)
 	switch {
-	case slices.ContainsFunc(of.own, ref.Same), other == "" && appliedByUs(live):
+	case recorded, other == "" && appliedByUs(live):
 		return change, nil
 	case other != "":
 		change.Action, change.Reason = kube.ActionUpdate, takenOver+" from component "+other
@@ -150,7 +156,9 @@ func (m component) change(ctx context.Context, target *unstructured.Unstructured
 const takenOver = "it is there already and is taken over"
 
 // halfMade tells whether a namespace is one that an apply of this install made
-// and has not applied to yet: it counts as not there.
+// and has not applied to yet, as far as the server knows: it counts as not there,
+// unless the inventory has it and nothing is left to be applied. A manifest that
+// says no more than its name leaves no trace on the server.
 func (m component) halfMade(live *unstructured.Unstructured) bool {
 	return isNamespace(kube.RefOf(live)) && live.GetLabels()[kube.LabelCreatedFor] == m.inventory.Install && !appliedByUs(live)
 }

@@ -55,7 +55,7 @@ type listedPackage struct {
 func listed(t *testing.T) []listedPackage {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Dir,Export,GoFiles,Imports",
-		"./ctl-api/...", "./runner-api/...", "./builder/...", "./log-ingest/...", "./internal/...")
+		"./ctl-api/...", "./runner-api/...", "./builder/...", "./log-ingest/...", "./bench/...", "./internal/...")
 	list.Dir = "../.."
 	list.Stderr = os.Stderr
 	out, err := list.Output()

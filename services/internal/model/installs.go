@@ -66,3 +66,32 @@ const (
 	Healthy   Verdict = "healthy"
 	Unhealthy Verdict = "unhealthy"
 )
+
+// ResourceKind says what a resource of an install is.
+type ResourceKind string
+
+// The kinds of resources.
+const (
+	KindStack     ResourceKind = "stack"
+	KindSandbox   ResourceKind = "sandbox"
+	KindComponent ResourceKind = "component"
+)
+
+// RunnerKind says what a runner works for.
+type RunnerKind string
+
+// The kinds of runners.
+const (
+	InstallRunner RunnerKind = "install"
+	BuildRunner   RunnerKind = "build" // builds for an org
+)
+
+// StateKind says what a stored Terraform state is.
+type StateKind string
+
+// The kinds of stored states.
+const (
+	StateCurrent    StateKind = "current"
+	StateSuperseded StateKind = "superseded" // a newer one took its place
+	StateOrphaned   StateKind = "orphaned"   // written by an attempt that was over: evidence
+)

@@ -23,17 +23,24 @@ import (
 // columns have the words of each type. Channels are in no column, and the reasons
 // to wait have no CHECK: they are empty while nothing waits.
 var columns = map[string][]string{
+	"Answer":         {"decisions.answer"},
 	"BuildState":     {"builds.state"},
-	"Channel":        nil,
+	"ChangeKind":     {"changes.kind"},
 	"ChangeState":    {"changes.state"},
+	"Channel":        nil,
 	"EnrolmentState": {"enrolments.state"},
 	"InstallState":   {"installs.state"},
 	"JobState":       {"runner_jobs.state"},
 	"LeaseState":     {"leases.state"},
+	"MadeBy":         {"releases.made_by"},
+	"ResourceKind":   {"resources.kind", "components.kind"},
 	"ResourceState":  {"resources.state"},
+	"Rule":           {"decisions.rule"},
 	"RunState":       {"action_runs.state"},
+	"RunnerKind":     {"runners.kind"},
 	"RunnerState":    {"runners.state"},
 	"StackState":     {"stack_versions.state"},
+	"StateKind":      {"tf_states.kind"},
 	"StepState":      {"steps.state"},
 	"StreamState":    {"log_streams.state"},
 	"Verdict":        {"checks.verdict", "resources.health"},
@@ -41,8 +48,20 @@ var columns = map[string][]string{
 	"WorkflowState":  {"workflows.state"},
 }
 
+// never are words that one of the columns of a type does not take.
+var never = map[string]string{
+	"components.kind": "stack", // it is a resource of an install only
+}
+
+// untyped are columns with a CHECK whose words have no type here yet. Most are
+// words of another package: of auth, of the app's config, of the runner.
+var untyped = []string{
+	"accounts.kind", "grants.role", "install_recipients.reason", "installs.approval_option", "installs.stack_kind",
+	"keys.algorithm", "keys.purpose", "resources.drift", "runners.switch", "runners.trust",
+}
+
 // The database takes just the words that Go knows, and Go has a type for every
-// state that the database enumerates.
+// column whose words the database enumerates.
 func TestWordsAreThoseOfTheSchema(t *testing.T) {
 	t.Parallel()
 	allowed := checks(t, pgtest.New(t))
@@ -55,13 +74,14 @@ func TestWordsAreThoseOfTheSchema(t *testing.T) {
 		}
 		for _, column := range of {
 			typed = append(typed, column)
-			if diff := cmp.Diff(allowed[column], words[name]); diff != "" {
+			want := slices.DeleteFunc(slices.Clone(words[name]), func(word string) bool { return word == never[column] })
+			if diff := cmp.Diff(allowed[column], want); diff != "" {
 				t.Errorf("model.%s is not what the CHECK of %s has (-schema +Go):\n%s", name, column, diff)
 			}
 		}
 	}
 	for _, column := range slices.Sorted(maps.Keys(allowed)) {
-		if strings.HasSuffix(column, ".state") && !slices.Contains(typed, column) {
+		if !slices.Contains(typed, column) && !slices.Contains(untyped, column) {
 			t.Errorf("%s has no type in package model", column)
 		}
 	}
@@ -117,8 +137,8 @@ var (
 func TestWordsAreThoseOfThePage(t *testing.T) {
 	t.Parallel()
 	drawn := slices.Collect(maps.Values(machines))
-	for name, of := range columns {
-		if len(of) > 0 && !slices.Contains(drawn, name) {
+	for name := range columns {
+		if strings.HasSuffix(name, "State") && !slices.Contains(drawn, name) {
 			t.Errorf("no section of docs/state-machines.md is named for model.%s", name)
 		}
 	}
@@ -200,7 +220,7 @@ func constants(t *testing.T) map[string][]string {
 	return words
 }
 
-var enumerated = regexp.MustCompile(`^CHECK \(\((\w+) = ANY \(ARRAY\[(.*)\]\)\)\)$`)
+var enumerated = regexp.MustCompile(`^CHECK \(\((\w+) = ANY \(ARRAY\[('.*)\]\)\)\)$`)
 
 // checks are the words that the CHECK of each column allows, sorted, by
 // table.column, as the catalogue of a migrated database has them.

@@ -74,3 +74,39 @@ const (
 	WaitLock     WaitReason = "lock"     // another change holds the resource
 	WaitRelease  WaitReason = "release"  // what was approved waits for the release to be accepted
 )
+
+// ChangeKind says what a change is about.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	ChangeDeploy       ChangeKind = "deploy"
+	ChangeTeardown     ChangeKind = "teardown"
+	ChangeScript       ChangeKind = "script"        // an action that mutates
+	ChangeAccept       ChangeKind = "accept"        // the runner accepts the scripts of a release
+	ChangeForget       ChangeKind = "forget"        // the runner accepts no script any more
+	ChangeSecretSync   ChangeKind = "secret_sync"   // not yet
+	ChangeBreakGlass   ChangeKind = "break_glass"   // not yet
+	ChangeRunnerUpdate ChangeKind = "runner_update" // not yet
+)
+
+// Answer is what was decided about a proposal.
+type Answer string
+
+// The answers.
+const (
+	Approve Answer = "approve"
+	Deny    Answer = "deny"
+)
+
+// Rule says why a proposal was answered.
+type Rule string
+
+// The rules.
+const (
+	RulePerson     Rule = "person"      // somebody was asked
+	RuleApproveAll Rule = "approve_all" // a standing answer of the workflow or the install
+	RuleKept       Rule = "kept"        // the same effect was approved before
+	RuleNoChange   Rule = "no_change"   // the plan is empty
+	RuleReadOnly   Rule = "read_only"   // it mutates nothing, or only removes permission
+)

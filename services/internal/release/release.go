@@ -18,16 +18,6 @@ import (
 	"github.com/berth-dev/berth/services/internal/store/shareddb"
 )
 
-// MadeBy says how a release came to be.
-type MadeBy string
-
-// The values of MadeBy.
-const (
-	BySync      MadeBy = "sync"      // the first of its config
-	ByRebuild   MadeBy = "rebuild"   // newer builds of a config that had one
-	ByPromotion MadeBy = "promotion" // somebody chose the builds
-)
-
 // Config is what a release is of.
 type Config struct {
 	AppID  string
@@ -62,7 +52,7 @@ func ItemOf(row ConfigItem) Item {
 // have succeeded, unless there is one of just these artifacts. made tells a new
 // release from one that was there. The caller has locked the app's row, so that
 // numbers follow each other.
-func Make(ctx context.Context, tx *store.Tx, config Config, by MadeBy, items []Item) (_ shareddb.Release, made bool, _ error) {
+func Make(ctx context.Context, tx *store.Tx, config Config, by model.MadeBy, items []Item) (_ shareddb.Release, made bool, _ error) {
 	digest, q := Digest(config.Digest, items), shareddb.New(tx.DB())
 	release, err := q.FindReleaseByDigest(ctx, shareddb.FindReleaseByDigestParams{AppID: config.AppID, Digest: digest})
 	if err == nil || !errors.Is(err, fault.ErrNotFound) {

@@ -52,9 +52,9 @@ func lockfile(ctx context.Context, tx *database.Tx, configID string) (items []re
 
 // makeRelease does nothing when there is a release of just these artifacts.
 func (w *Worker) makeRelease(ctx context.Context, tx *database.Tx, b Build, config builderdb.BuilderConfigsOfRow, items []release.Item) error {
-	by := release.BySync
+	by := model.BySync
 	if config.Released {
-		by = release.ByRebuild
+		by = model.ByRebuild
 	}
 	row, made, err := release.Make(ctx, tx.Tx, release.Config{AppID: b.AppID, ID: config.ID, Digest: config.Digest}, by, items)
 	if err != nil || !made {

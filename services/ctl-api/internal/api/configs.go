@@ -204,7 +204,7 @@ func configItems(folder *appconfig.App, rows []release.ConfigItem) ([]apigen.Con
 		}
 		source, err := buildSource(r.BuildSource)
 		it.Source = &source
-		if r.Kind == apps.KindComponent {
+		if r.Kind == model.KindComponent {
 			it.Dependencies = append(it.Dependencies, g.Needs(r.Name)...)
 		}
 		return it, err

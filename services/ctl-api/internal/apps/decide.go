@@ -34,13 +34,14 @@ type previous struct {
 // history is what decide knows of a component that was there before.
 type history struct {
 	ID         string // of its row
-	Kind, Name string
+	Kind       model.ResourceKind
+	Name       string
 	Tombstoned bool
 	Builds     []build   // the newest of each build digest
 	Previous   *previous // nil when the newest config does not have it
 }
 
-func (h history) key() string { return h.Kind + "/" + h.Name }
+func (h history) key() string { return string(h.Kind) + "/" + h.Name }
 
 // ItemDecision says what becomes of one item.
 type ItemDecision struct {

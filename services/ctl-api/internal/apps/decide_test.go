@@ -14,11 +14,11 @@ func TestDecide(t *testing.T) {
 	branch := Source{Kind: "git", Repo: "acme/api", Ref: "main", Directory: "."}
 	commit := Source{Kind: "git", Repo: "acme/api", Ref: "0123456789abcdef0123456789abcdef01234567", Directory: "."}
 	api := func(build, deploy string, src Source) item {
-		return item{Kind: KindComponent, Name: "api", BuildDigest: build, DeployDigest: deploy, Source: src}
+		return item{Kind: model.KindComponent, Name: "api", BuildDigest: build, DeployDigest: deploy, Source: src}
 	}
 	built := func(state model.BuildState, src Source, builds ...build) history {
 		return history{
-			Kind: KindComponent, Name: "api", Builds: append([]build{{ID: "bld_1", BuildDigest: "b1", State: state, Source: src}}, builds...),
+			Kind: model.KindComponent, Name: "api", Builds: append([]build{{ID: "bld_1", BuildDigest: "b1", State: state, Source: src}}, builds...),
 			Previous: &previous{BuildDigest: "b1", DeployDigest: "d1", Source: src},
 		}
 	}
@@ -95,12 +95,12 @@ func TestDecide(t *testing.T) {
 func TestDecideRemoved(t *testing.T) {
 	t.Parallel()
 	before := []history{
-		{Kind: KindComponent, Name: "web"},
-		{Kind: KindComponent, Name: "api"},
-		{Kind: KindComponent, Name: "old", Tombstoned: true},
-		{Kind: KindSandbox, Name: SandboxName},
+		{Kind: model.KindComponent, Name: "web"},
+		{Kind: model.KindComponent, Name: "api"},
+		{Kind: model.KindComponent, Name: "old", Tombstoned: true},
+		{Kind: model.KindSandbox, Name: SandboxName},
 	}
-	got := decide([]item{{Kind: KindSandbox, Name: SandboxName}}, before, false)
+	got := decide([]item{{Kind: model.KindSandbox, Name: SandboxName}}, before, false)
 	if diff := cmp.Diff([]string{"api", "web"}, got.Removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}

@@ -27,9 +27,10 @@ const onlyProvision = "; a deploy leaves the sandbox alone, a provision brings i
 
 // Effect is what becomes of one component of an install.
 type Effect struct {
-	Kind, Name string
-	Effect     string
-	Reason     string
+	Kind   model.ResourceKind
+	Name   string
+	Effect string
+	Reason string
 }
 
 // InstallPlan says what a deploy of the release would change in an install.
@@ -42,7 +43,8 @@ type InstallPlan struct {
 
 // live is what impact knows of a component that is there.
 type live struct {
-	Kind, Name                string
+	Kind                      model.ResourceKind
+	Name                      string
 	BuildDigest, DeployDigest string
 	Artifact                  string
 }
@@ -53,13 +55,13 @@ type live struct {
 func impact(d Decision, there []live, off func(component string) bool) []Effect {
 	now := map[string]live{}
 	for _, l := range there {
-		now[l.Kind+"/"+l.Name] = l
+		now[string(l.Kind)+"/"+l.Name] = l
 	}
 	var all []Effect
 	for _, it := range d.Items {
 		l, isLive := now[it.key()]
 		delete(now, it.key())
-		if it.Kind == KindComponent && off(it.Name) {
+		if it.Kind == model.KindComponent && off(it.Name) {
 			continue
 		}
 		e := Effect{Kind: it.Kind, Name: it.Name, Effect: EffectChanges}
@@ -79,13 +81,13 @@ func impact(d Decision, there []live, off func(component string) bool) []Effect 
 		default:
 			continue
 		}
-		if it.Kind == KindSandbox {
+		if it.Kind == model.KindSandbox {
 			e.Reason += onlyProvision
 		}
 		all = append(all, e)
 	}
 	for _, l := range there {
-		if _, left := now[l.Kind+"/"+l.Name]; left {
+		if _, left := now[string(l.Kind)+"/"+l.Name]; left {
 			all = append(all, Effect{Kind: l.Kind, Name: l.Name, Effect: EffectOrphaned, Reason: "the folder no longer has it; a deploy leaves it alone"})
 		}
 	}

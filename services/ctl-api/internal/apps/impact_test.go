@@ -4,21 +4,23 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 func TestImpact(t *testing.T) {
 	t.Parallel()
 	reuse := func(name, build, deploy, artifact string) ItemDecision {
 		return ItemDecision{
-			item:   item{Kind: KindComponent, Name: name, BuildDigest: build, DeployDigest: deploy},
+			item:   item{Kind: model.KindComponent, Name: name, BuildDigest: build, DeployDigest: deploy},
 			Action: ActionReuse, BuildState: "succeeded", Artifact: artifact, Reason: "unchanged",
 		}
 	}
 	moving := reuse("api", "b", "d", "")
 	moving.Action, moving.BuildState, moving.Reason = ActionBuild, "", "the git ref may have moved"
 	sandbox := reuse(SandboxName, "b2", "d", "a2")
-	sandbox.Kind = KindSandbox
-	api := live{Kind: KindComponent, Name: "api", BuildDigest: "b", DeployDigest: "d", Artifact: "a"}
+	sandbox.Kind = model.KindSandbox
+	api := live{Kind: model.KindComponent, Name: "api", BuildDigest: "b", DeployDigest: "d", Artifact: "a"}
 	for _, tc := range []struct {
 		name  string
 		items []ItemDecision
@@ -28,30 +30,30 @@ func TestImpact(t *testing.T) {
 	}{
 		{name: "nothing differs", items: []ItemDecision{reuse("api", "b", "d", "a")}, there: []live{api}},
 		{name: "nothing is there yet", items: []ItemDecision{reuse("api", "b", "d", "a")}, want: []Effect{
-			{KindComponent, "api", EffectNew, "it is not there yet"},
+			{model.KindComponent, "api", EffectNew, "it is not there yet"},
 		}},
 		{name: "other settings", items: []ItemDecision{reuse("api", "b", "d2", "a")}, there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectChanges, "other settings"},
+			{model.KindComponent, "api", EffectChanges, "other settings"},
 		}},
 		{name: "built from something else", items: []ItemDecision{reuse("api", "b2", "d", "a")}, there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectChanges, "another build"},
+			{model.KindComponent, "api", EffectChanges, "another build"},
 		}},
 		{name: "a newer artifact of the same", items: []ItemDecision{reuse("api", "b", "d", "a2")}, there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectChanges, "another build"},
+			{model.KindComponent, "api", EffectChanges, "another build"},
 		}},
 		{name: "both", items: []ItemDecision{reuse("api", "b2", "d2", "a2")}, there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectChanges, "another build and other settings"},
+			{model.KindComponent, "api", EffectChanges, "another build and other settings"},
 		}},
 		{name: "a branch that may have moved", items: []ItemDecision{moving}, there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectMayChange, "the git ref may have moved"},
+			{model.KindComponent, "api", EffectMayChange, "the git ref may have moved"},
 		}},
 		{name: "no longer in the folder", there: []live{api}, want: []Effect{
-			{KindComponent, "api", EffectOrphaned, "the folder no longer has it; a deploy leaves it alone"},
+			{model.KindComponent, "api", EffectOrphaned, "the folder no longer has it; a deploy leaves it alone"},
 		}},
 		{name: "switched off in this install", items: []ItemDecision{reuse("api", "b2", "d2", "a2")}, there: []live{api}, off: "api"},
 		{name: "the sandbox is not a component of its name", items: []ItemDecision{sandbox},
-			there: []live{{Kind: KindSandbox, Name: SandboxName, BuildDigest: "b", DeployDigest: "d"}}, off: SandboxName, want: []Effect{
-				{KindSandbox, SandboxName, EffectChanges, "another build; a deploy leaves the sandbox alone, a provision brings it"},
+			there: []live{{Kind: model.KindSandbox, Name: SandboxName, BuildDigest: "b", DeployDigest: "d"}}, off: SandboxName, want: []Effect{
+				{model.KindSandbox, SandboxName, EffectChanges, "another build; a deploy leaves the sandbox alone, a provision brings it"},
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

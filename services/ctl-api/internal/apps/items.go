@@ -10,16 +10,11 @@ import (
 	"github.com/berth-dev/berth/pkg/capsule"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // SandboxName is what the sandbox is called among the components.
 const SandboxName = "sandbox"
-
-// Kinds of component rows.
-const (
-	KindSandbox   = "sandbox"
-	KindComponent = "component"
-)
 
 // Source is where a build takes its files from, as stored in builds.source.
 type Source struct {
@@ -34,7 +29,8 @@ type Source struct {
 // item is one thing of a config that is built and deployed: the sandbox or a
 // component.
 type item struct {
-	Kind, Name   string
+	Kind         model.ResourceKind
+	Name         string
 	Type         string
 	BuildDigest  string
 	DeployDigest string
@@ -43,7 +39,7 @@ type item struct {
 }
 
 // key tells the sandbox from a component called sandbox.
-func (i item) key() string { return i.Kind + "/" + i.Name }
+func (i item) key() string { return string(i.Kind) + "/" + i.Name }
 
 // itemsOf lists what a config consists of, the sandbox first. sources holds the
 // digest of the archive of each uploaded source, by name of its component;
@@ -80,12 +76,12 @@ func itemsOf(app *appconfig.App, sources map[string]string, mapped map[string]bo
 	}
 	if s := app.Sandbox; s != nil {
 		src, ok := s.Source()
-		add(item{Kind: KindSandbox, Name: SandboxName, Type: string(jobspec.KindTerraformModule), DeployDigest: s.DeployDigest(), Spec: mustJSON(s)}, src, ok, s.BuildDigest)
+		add(item{Kind: model.KindSandbox, Name: SandboxName, Type: string(jobspec.KindTerraformModule), DeployDigest: s.DeployDigest(), Spec: mustJSON(s)}, src, ok, s.BuildDigest)
 	}
 	for i := range app.Components {
 		c := &app.Components[i]
 		src, ok := c.Source()
-		add(item{Kind: KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c)}, src, ok, c.BuildDigest)
+		add(item{Kind: model.KindComponent, Name: c.Name, Type: string(c.Type), DeployDigest: c.DeployDigest(), Spec: mustJSON(c)}, src, ok, c.BuildDigest)
 	}
 	for name := range sources {
 		if !local[name] {

@@ -16,7 +16,7 @@ import (
 // makeRelease makes the release of a config, its own builds replaced by the
 // given ones, unless there is one of just these artifacts. The app's row is
 // locked by the caller. made tells a new release from one that was there.
-func makeRelease(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow, by release.MadeBy, instead []string) (_ ctldb.Release, made bool, _ error) {
+func makeRelease(ctx context.Context, tx *database.Tx, config ctldb.ConfigHeadRow, by model.MadeBy, instead []string) (_ ctldb.Release, made bool, _ error) {
 	items, err := lockItems(ctx, tx, config, instead)
 	if err != nil {
 		return ctldb.Release{}, false, err
@@ -81,7 +81,7 @@ func Promote(ctx context.Context, tx *database.Tx, appRef string, number int, bu
 	if err != nil {
 		return ctldb.Release{}, false, err
 	}
-	return makeRelease(ctx, tx, config, release.ByPromotion, builds)
+	return makeRelease(ctx, tx, config, model.ByPromotion, builds)
 }
 
 // Rebuild queues new builds of components of an app's newest config, of all

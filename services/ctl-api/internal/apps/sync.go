@@ -18,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -260,7 +261,7 @@ func (s *syncing) prune(ctx context.Context, components []ctldb.Component) error
 	}
 	var ids []string
 	for _, c := range components {
-		if gone[c.Name] && c.Kind == KindComponent {
+		if gone[c.Name] && c.Kind == model.KindComponent {
 			ids = append(ids, c.ID)
 		}
 	}
@@ -295,7 +296,7 @@ func (s *syncing) write(ctx context.Context, digest string) error {
 func (s *syncing) release(ctx context.Context) (ctldb.Release, error) {
 	config := *s.out.Config
 	if !s.out.Created { // what stands in it was decided by an earlier sync
-		made, _, err := makeRelease(ctx, s.tx, config, release.BySync, nil)
+		made, _, err := makeRelease(ctx, s.tx, config, model.BySync, nil)
 		return made, err
 	}
 	var items []release.Item
@@ -304,7 +305,7 @@ func (s *syncing) release(ctx context.Context) (ctldb.Release, error) {
 			ComponentID: it.ComponentID, RevisionID: it.RevisionID, BuildID: it.BuildID, ArtifactRepository: it.Repository, ArtifactDigest: it.Artifact,
 		})
 	}
-	made, _, err := release.Make(ctx, s.tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, release.BySync, items)
+	made, _, err := release.Make(ctx, s.tx.Tx, release.Config{AppID: config.AppID, ID: config.ID, Digest: config.Digest}, model.BySync, items)
 	return ctldb.Release(made), err
 }
 
@@ -344,7 +345,7 @@ func (s *syncing) writeComponents(ctx context.Context, items []ItemDecision) err
 	for i := range items {
 		if it := &items[i]; it.ComponentID == "" {
 			rows.Ids = append(rows.Ids, id.New(id.Component))
-			rows.Kinds = append(rows.Kinds, it.Kind)
+			rows.Kinds = append(rows.Kinds, string(it.Kind))
 			rows.Names = append(rows.Names, it.Name)
 			at[it.key()] = it
 		}

@@ -29,7 +29,7 @@ func VersionOfConfig(ctx context.Context, tx *database.Tx, config ctldb.Config) 
 		if err != nil {
 			return v, err
 		}
-		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
+		v.Items[configdiff.Key(string(row.Kind), row.Name)] = configdiff.Item{
 			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest, Content: source.Digest,
 		}
 	}
@@ -51,7 +51,7 @@ func VersionOfRelease(ctx context.Context, tx *database.Tx, releaseID string, co
 		if err != nil {
 			return v, err
 		}
-		v.Items[configdiff.Key(row.Kind, row.Name)] = configdiff.Item{
+		v.Items[configdiff.Key(string(row.Kind), row.Name)] = configdiff.Item{
 			BuildDigest: row.BuildDigest, DeployDigest: row.DeployDigest,
 			Content: source.Digest, Artifact: row.ArtifactDigest,
 		}
@@ -86,7 +86,7 @@ func (s *syncing) planChanges(ctx context.Context) error {
 		return err
 	}
 	for _, it := range s.items {
-		after.Items[configdiff.Key(it.Kind, it.Name)] = configdiff.Item{
+		after.Items[configdiff.Key(string(it.Kind), it.Name)] = configdiff.Item{
 			BuildDigest: it.BuildDigest, DeployDigest: it.DeployDigest, Content: it.Source.Digest,
 		}
 	}

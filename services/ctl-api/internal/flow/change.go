@@ -63,11 +63,11 @@ func nextOfProposal(s State, step Step) Decision {
 	c := step.Change
 	switch {
 	case c.ReadOnly:
-		return Decision{Do: DoApprove, Rule: RuleReadOnly}
+		return Decision{Do: DoApprove, Rule: model.RuleReadOnly}
 	case c.ApprovedDigest != "" && c.ApprovedDigest == c.EffectDigest:
-		return Decision{Do: DoApprove, Rule: RuleKept}
+		return Decision{Do: DoApprove, Rule: model.RuleKept}
 	case s.ApproveAll:
-		return Decision{Do: DoApprove, Rule: RuleApproveAll}
+		return Decision{Do: DoApprove, Rule: model.RuleApproveAll}
 	case !s.Now.Before(c.Deadline):
 		return Decision{Do: DoSettleChange, ChangeState: model.ChangeDenied, Error: "no decision came in time"}
 	case step.State != model.StepWaiting || step.WaitReason != model.WaitDecision:

@@ -33,13 +33,6 @@ const (
 	DoPutOff         Do = "put_off"       // the step is pending again, its change is withdrawn, because of Error
 )
 
-// The rules that answer a proposal without asking.
-const (
-	RuleApproveAll = "approve_all" // a standing answer of the workflow or the install
-	RuleKept       = "kept"        // the same effect was approved before
-	RuleReadOnly   = "read_only"   // it mutates nothing, or only takes leave away
-)
-
 // Wait is what a waiting row says.
 type Wait struct {
 	Reason   model.WaitReason
@@ -55,7 +48,7 @@ type Decision struct {
 	JobID         string
 	ChangeState   model.ChangeState   // DoSettleChange
 	WorkflowState model.WorkflowState // DoNothing, DoFinishWorkflow
-	Rule          string              // DoApprove
+	Rule          model.Rule          // DoApprove
 	Wait          Wait
 	Error         string
 	Remedy        string

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
 	"github.com/berth-dev/berth/services/ctl-api/internal/stacks"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/release"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -106,7 +107,7 @@ func (s *Service) insert(ctx context.Context, tx *database.Tx, app ctldb.App, co
 // EnsureResources makes the rows of the stack, the sandbox and each component
 // of a config that the install does not have yet.
 func EnsureResources(ctx context.Context, tx *database.Tx, install ctldb.Install, configID string) error {
-	if err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{ID: id.New(id.Resource), InstallID: install.ID, Kind: "stack", Name: "stack", Type: install.StackKind}); err != nil {
+	if err := tx.EnsureResource(ctx, ctldb.EnsureResourceParams{ID: id.New(id.Resource), InstallID: install.ID, Kind: model.KindStack, Name: "stack", Type: install.StackKind}); err != nil {
 		return fmt.Errorf("make resource: %w", err)
 	}
 	items, err := release.ConfigItems(ctx, tx.Tx, configID)

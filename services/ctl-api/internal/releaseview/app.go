@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/appconfig/graph"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -47,7 +48,7 @@ func InForce(ctx context.Context, q *ctldb.Queries, installID, releaseID string)
 	}
 	there := map[string]bool{}
 	for _, r := range resources {
-		there[r.Name] = there[r.Name] || r.Kind == "component" && r.LiveReleaseID != nil
+		there[r.Name] = there[r.Name] || r.Kind == model.KindComponent && r.LiveReleaseID != nil
 	}
 	out := func(name string) bool {
 		c := app.Component(name)

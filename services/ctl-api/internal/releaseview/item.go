@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -43,7 +44,7 @@ func ItemOf(ctx context.Context, q *ctldb.Queries, releaseID string, of Resource
 		app, err := App(ctx, q, releaseID)
 		return Item{
 			RevisionID: row.RevisionID, Artifact: jobspec.Artifact{Repository: row.ArtifactRepository, Digest: row.ArtifactDigest},
-			Revision: orders.Revision{Sandbox: of.Row.Kind == "sandbox", Spec: row.Spec, Override: overrides[of.Row.Name], App: app},
+			Revision: orders.Revision{Sandbox: of.Row.Kind == model.KindSandbox, Spec: row.Spec, Override: overrides[of.Row.Name], App: app},
 		}, err
 	}
 	return Item{}, fmt.Errorf("release %s has no item for resource %s", releaseID, of.Row.Name)

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/services/ctl-api/internal/orders"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
 
@@ -39,8 +40,8 @@ func Probes(ctx context.Context, q *ctldb.Queries, install ctldb.Install, app *a
 		if !ok {
 			continue
 		}
-		probe, err := orders.Probe(jobspec.Resource{ID: res.ID, Kind: res.Kind, Name: res.Name},
-			orders.Revision{Sandbox: res.Kind == "sandbox", Spec: revision, App: live.app})
+		probe, err := orders.Probe(jobspec.Resource{ID: res.ID, Kind: string(res.Kind), Name: res.Name},
+			orders.Revision{Sandbox: res.Kind == model.KindSandbox, Spec: revision, App: live.app})
 		if err != nil {
 			return nil, err
 		}

@@ -306,9 +306,9 @@ func (b *builder) resources(ctx context.Context, parts *interpolate.Parts, varNa
 			status = "active"
 		}
 		switch row.Kind {
-		case "sandbox":
+		case model.KindSandbox:
 			parts.Sandbox = interpolate.Sandbox{Populated: populated, Status: status, Type: row.Type, Outputs: outputs}
-		case "component":
+		case model.KindComponent:
 			parts.Components[row.Name] = interpolate.Component{
 				Populated: populated, VarName: varNames[row.Name], Status: status,
 				ComponentID: optional.Value(row.ComponentID), InstallComponentID: row.ID, Outputs: outputs,

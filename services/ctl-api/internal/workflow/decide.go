@@ -74,11 +74,11 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 			fault.Newf(fault.ErrConflict, "change %s proposes the effect %s, not %s", c.ID, optional.Value(c.EffectDigest), a.EffectDigest),
 			fault.Code("effect_changed"), fault.Remedy("look at the change again, then decide"))
 	}
-	answer, state := "approve", model.ChangeApproved
+	answer, state := model.Approve, model.ChangeApproved
 	if a.Approve {
 		err = tx.ApproveChange(ctx, c.ID)
 	} else {
-		answer, state = "deny", model.ChangeDenied
+		answer, state = model.Deny, model.ChangeDenied
 		reason := "denied by " + a.Actor
 		if a.Note != "" {
 			reason += ": " + a.Note
@@ -89,7 +89,7 @@ func decideOne(ctx context.Context, tx *database.Tx, a Answer, workflowID string
 		return fmt.Errorf("%s change: %w", answer, err)
 	}
 	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
-		ID: id.New(id.Decision), ChangeID: c.ID, Answer: answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: "person", Note: a.Note,
+		ID: id.New(id.Decision), ChangeID: c.ID, Answer: answer, EffectDigest: a.EffectDigest, Actor: a.Actor, Rule: model.RulePerson, Note: a.Note,
 	})
 	if err != nil {
 		return fmt.Errorf("record decision: %w", err)

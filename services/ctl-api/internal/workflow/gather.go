@@ -44,11 +44,11 @@ func gather(ctx context.Context, tx *database.Tx, b basis) (flow.PlanInput, map[
 	resources := map[string]ctldb.Resource{}
 	graphs := map[string]map[string][]string{} // release → component → needs
 	for _, row := range rows {
-		resources[resourceKey(row.Kind == "sandbox", row.Name)] = row
-		if row.Kind == "stack" || row.State == model.ResourceAbsent {
+		resources[resourceKey(row.Kind == model.KindSandbox, row.Name)] = row
+		if row.Kind == model.KindStack || row.State == model.ResourceAbsent {
 			continue
 		}
-		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == "sandbox"}
+		made := flow.PlanMade{Name: row.Name, Sandbox: row.Kind == model.KindSandbox}
 		if live := optional.Value(row.LiveReleaseID); live != "" && !made.Sandbox {
 			if graphs[live] == nil {
 				if graphs[live], err = releaseview.Needs(ctx, tx.Queries, live); err != nil {
@@ -114,7 +114,7 @@ func gatherComponents(ctx context.Context, tx *database.Tx, b basis, r release) 
 		if err != nil {
 			return fmt.Errorf("ensure resource %s: %w", item.Name, err)
 		}
-		if item.Kind == "sandbox" {
+		if item.Kind == model.KindSandbox {
 			r.in.HasSandbox = true
 			continue
 		}

@@ -118,7 +118,7 @@ func locksOf(resources []ctldb.Resource) flow.Locks {
 		if res.LockedBy != nil {
 			l.By[res.ID] = *res.LockedBy
 		}
-		if res.Kind == "sandbox" {
+		if res.Kind == model.KindSandbox {
 			l.SandboxID = res.ID
 		}
 	}

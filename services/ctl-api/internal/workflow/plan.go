@@ -91,7 +91,7 @@ func planSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.In
 		if err != nil {
 			return jobspec.Spec{}, err
 		}
-		insert.Kind = "script"
+		insert.Kind = model.ChangeScript
 		return actionSpec(s, app, jobspec.OperationPlan)
 	}
 	return resourceSpec(ctx, q, s, insert)
@@ -102,12 +102,12 @@ func releaseSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb
 	spec := newSpec(s, jobspec.KindRelease, jobspec.OperationPlan, reviewTime)
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	if flow.StepKind(s.step.Kind) == flow.StepForget {
-		insert.Kind, spec.Destroy = "forget", true
+		insert.Kind, spec.Destroy = model.ChangeForget, true
 		spec.Release = &jobspec.Release{ID: releaseID, Artifacts: []jobspec.ReleaseArtifact{}, Scripts: []jobspec.Script{}}
 		return spec, nil
 	}
 	release, err := releaseview.Brings(ctx, q, releaseID)
-	insert.Kind, spec.Release = "accept", &release
+	insert.Kind, spec.Release = model.ChangeAccept, &release
 	return spec, err
 }
 
@@ -129,11 +129,11 @@ func actionSpec(s subject, app *appconfig.App, op jobspec.Operation) (jobspec.Sp
 // resourceSpec is a job that plans what the step's resource is to become: what
 // the workflow's release has of it, or nothing, and then it is about what is live.
 func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctldb.InsertChangeParams) (jobspec.Spec, error) {
-	insert.Kind = "deploy"
+	insert.Kind = model.ChangeDeploy
 	releaseID := optional.Value(s.workflow.ReleaseID)
 	spec := newSpec(s, "", jobspec.OperationPlan, 0)
 	if flow.StepKind(s.step.Kind) == flow.StepTeardown {
-		insert.Kind, spec.Destroy = "teardown", true
+		insert.Kind, spec.Destroy = model.ChangeTeardown, true
 		releaseID = optional.Value(s.resource.LiveReleaseID)
 	}
 	item, err := releaseview.ItemOf(ctx, q, releaseID, releaseview.Resource{Row: s.resource, InputsVersion: s.workflow.InputsVersion})
@@ -147,7 +147,7 @@ func resourceSpec(ctx context.Context, q *ctldb.Queries, s subject, insert *ctld
 	spec.TimeoutSeconds = int(timeout / time.Second)
 	insert.ReleaseID, insert.RevisionID = &releaseID, &item.RevisionID
 	insert.ArtifactRepository, insert.ArtifactDigest = &item.Artifact.Repository, &item.Artifact.Digest
-	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: s.resource.Kind, Name: s.resource.Name}
+	spec.Resource = &jobspec.Resource{ID: s.resource.ID, Kind: string(s.resource.Kind), Name: s.resource.Name}
 	spec.Artifact = &item.Artifact
 	return spec, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
 )
@@ -14,7 +15,7 @@ import (
 func RunnerProblem(r ctldb.Runner) string {
 	if r.DisputedSince != nil {
 		wayBack := "berth-runner replace --recovery FILE"
-		if r.Kind == "build" {
+		if r.Kind == model.BuildRunner {
 			wayBack = "berth runners revoke " + r.ID + ", and the next build makes another"
 		}
 		return fmt.Sprintf("the runner is disputed since %s: two processes hold its key (%s); it gets no work until another machine takes its place: %s",

@@ -78,7 +78,7 @@ func propose(ctx context.Context, tx *database.Tx, s subject) error {
 // release on this install, or those for the same resource.
 func supersedeOlder(ctx context.Context, tx *database.Tx, c ctldb.Change) error {
 	var wake []string
-	if c.Kind == "accept" {
+	if c.Kind == model.ChangeAccept {
 		older, err := tx.SupersedeAcceptances(ctx, ctldb.SupersedeAcceptancesParams{ID: c.ID, InstallID: c.InstallID, Error: "superseded by " + c.ID})
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func noChange(ctx context.Context, tx *database.Tx, s subject) error {
 		return fmt.Errorf("end change: %w", err)
 	}
 	err = tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
-		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: res.Plan.EffectDigest, Actor: "berth", Rule: "no_change", Note: "the plan is empty",
+		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: model.Approve, EffectDigest: res.Plan.EffectDigest, Actor: "berth", Rule: model.RuleNoChange, Note: "the plan is empty",
 	})
 	if err != nil {
 		return err
@@ -179,12 +179,12 @@ func showPlan(ctx context.Context, tx *database.Tx, s subject) error {
 }
 
 // approveByRule answers a proposal without asking.
-func approveByRule(ctx context.Context, tx *database.Tx, s subject, rule string) error {
+func approveByRule(ctx context.Context, tx *database.Tx, s subject, rule model.Rule) error {
 	if err := tx.ApproveChange(ctx, s.change.ID); err != nil {
 		return fmt.Errorf("approve change: %w", err)
 	}
 	err := tx.InsertDecision(ctx, ctldb.InsertDecisionParams{
-		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: "approve", EffectDigest: optional.Value(s.change.EffectDigest),
+		ID: id.New(id.Decision), ChangeID: s.change.ID, Answer: model.Approve, EffectDigest: optional.Value(s.change.EffectDigest),
 		Actor: s.workflow.CreatedBy, Rule: rule,
 	})
 	if err != nil {

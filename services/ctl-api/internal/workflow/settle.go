@@ -125,7 +125,7 @@ type standing struct {
 // landed writes what the resource stands on now.
 func landed(ctx context.Context, tx *database.Tx, s subject, on standing) error {
 	c := s.change
-	if c.Kind == "teardown" {
+	if c.Kind == model.ChangeTeardown {
 		if err := tx.MakeResourceAbsent(ctx, ctldb.MakeResourceAbsentParams{ID: *c.ResourceID, ChangeID: c.ID}); err != nil {
 			return fmt.Errorf("make resource absent: %w", err)
 		}

@@ -260,7 +260,7 @@ type InsertChangeParams struct {
 	WorkflowID           string
 	StepID               string
 	ResourceID           *string
-	Kind                 string
+	Kind                 model.ChangeKind
 	ReleaseID            *string
 	RevisionID           *string
 	ArtifactRepository   *string
@@ -307,10 +307,10 @@ VALUES ($1, berth.current_org(), $2, $3, $4, $5, $6, $7)
 type InsertDecisionParams struct {
 	ID           string
 	ChangeID     string
-	Answer       string
+	Answer       model.Answer
 	EffectDigest string
 	Actor        string
-	Rule         string
+	Rule         model.Rule
 	Note         string
 }
 

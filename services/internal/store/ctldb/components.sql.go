@@ -8,6 +8,8 @@ package ctldb
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const listComponents = `-- name: ListComponents :many
@@ -69,7 +71,7 @@ type UpsertComponentsParams struct {
 
 type UpsertComponentsRow struct {
 	ID   string
-	Kind string
+	Kind model.ResourceKind
 	Name string
 }
 

@@ -490,7 +490,7 @@ type ReleaseItemsOfRow struct {
 	BuildID            string
 	ArtifactRepository string
 	ArtifactDigest     string
-	Kind               string
+	Kind               model.ResourceKind
 	Name               string
 	Type               string
 	Spec               json.RawMessage

@@ -102,7 +102,7 @@ type Change struct {
 	WorkflowID           string
 	StepID               string
 	ResourceID           *string
-	Kind                 string
+	Kind                 model.ChangeKind
 	State                model.ChangeState
 	ReleaseID            *string
 	RevisionID           *string
@@ -150,7 +150,7 @@ type Component struct {
 	ID           string
 	OrgID        string
 	AppID        string
-	Kind         string
+	Kind         model.ResourceKind
 	Name         string
 	CreatedAt    time.Time
 	TombstonedAt *time.Time
@@ -182,10 +182,10 @@ type Decision struct {
 	ID           string
 	OrgID        string
 	ChangeID     string
-	Answer       string
+	Answer       model.Answer
 	EffectDigest string
 	Actor        string
-	Rule         string
+	Rule         model.Rule
 	Note         string
 	CreatedAt    time.Time
 }
@@ -311,7 +311,7 @@ type Release struct {
 	AppID     string
 	Number    int32
 	ConfigID  string
-	MadeBy    string
+	MadeBy    model.MadeBy
 	Digest    string
 	CreatedAt time.Time
 }
@@ -320,7 +320,7 @@ type Resource struct {
 	ID                 string
 	OrgID              string
 	InstallID          string
-	Kind               string
+	Kind               model.ResourceKind
 	ComponentID        *string
 	Name               string
 	Type               string
@@ -346,7 +346,7 @@ type Runner struct {
 	ID             string
 	OrgID          string
 	InstallID      *string
-	Kind           string
+	Kind           model.RunnerKind
 	Name           string
 	State          model.RunnerState
 	PublicKey      *string

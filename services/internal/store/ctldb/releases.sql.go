@@ -8,6 +8,8 @@ package ctldb
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const findReleaseOfApp = `-- name: FindReleaseOfApp :one
@@ -55,7 +57,7 @@ ORDER BY c.kind DESC, c.name
 `
 
 type ReleaseItemDigestsRow struct {
-	Kind           string
+	Kind           model.ResourceKind
 	Name           string
 	BuildDigest    string
 	DeployDigest   string
@@ -105,7 +107,7 @@ type ShowReleaseItemsRow struct {
 	BuildID            string
 	ArtifactRepository string
 	ArtifactDigest     string
-	Kind               string
+	Kind               model.ResourceKind
 	Name               string
 	Type               string
 	ArtifactSizeBytes  *int64

@@ -7,6 +7,8 @@ package ctldb
 
 import (
 	"context"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const ensureResource = `-- name: EnsureResource :exec
@@ -19,7 +21,7 @@ ON CONFLICT (org_id, install_id, kind, name) DO NOTHING
 type EnsureResourceParams struct {
 	ID          string
 	InstallID   string
-	Kind        string
+	Kind        model.ResourceKind
 	ComponentID *string
 	Name        string
 	Type        string
@@ -49,7 +51,7 @@ ORDER BY r.install_id, r.kind DESC, r.name
 
 type LiveRevisionsRow struct {
 	InstallID      string
-	Kind           string
+	Kind           model.ResourceKind
 	Name           string
 	BuildDigest    string
 	DeployDigest   string

@@ -52,7 +52,7 @@ type RunnerByIDRow struct {
 	ID        string
 	OrgID     string
 	InstallID *string
-	Kind      string
+	Kind      model.RunnerKind
 	State     model.RunnerState
 	PublicKey *string
 	Epoch     int64
@@ -141,7 +141,7 @@ type RunnerLockRow struct {
 	ID             string
 	OrgID          string
 	InstallID      *string
-	Kind           string
+	Kind           model.RunnerKind
 	State          model.RunnerState
 	PublicKey      *string
 	Epoch          int64

@@ -8,6 +8,8 @@ package runnerdb
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const getInstallRecovery = `-- name: GetInstallRecovery :one
@@ -94,7 +96,7 @@ type RunnerSealedResourceParams struct {
 
 type RunnerSealedResourceRow struct {
 	ID      string
-	Kind    string
+	Kind    model.ResourceKind
 	Name    string
 	Outputs json.RawMessage
 }
@@ -121,7 +123,7 @@ ORDER BY r.name, r.id
 
 type RunnerSealedResourcesRow struct {
 	ID   string
-	Kind string
+	Kind model.ResourceKind
 	Name string
 }
 

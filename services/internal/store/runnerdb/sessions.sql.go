@@ -95,7 +95,7 @@ type RunnerSessionByTokenRow struct {
 	Used        bool
 	RunnerEpoch int64
 	RunnerState model.RunnerState
-	Kind        string
+	Kind        model.RunnerKind
 	InstallID   *string
 	PublicKey   *string
 	Slots       int32

@@ -9,6 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 const runnerCurrentState = `-- name: RunnerCurrentState :one
@@ -98,7 +100,7 @@ type RunnerKeepStateParams struct {
 	ResourceID string
 	Serial     int64
 	Lineage    string
-	Kind       string
+	Kind       model.StateKind
 	Body       []byte
 	Digest     string
 	Summary    json.RawMessage

@@ -6,6 +6,8 @@ package shareddb
 
 import (
 	"time"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 type Grant struct {
@@ -26,7 +28,7 @@ type Release struct {
 	AppID     string
 	Number    int32
 	ConfigID  string
-	MadeBy    string
+	MadeBy    model.MadeBy
 	Digest    string
 	CreatedAt time.Time
 }

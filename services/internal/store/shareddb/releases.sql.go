@@ -124,7 +124,7 @@ type ListConfigItemsRow struct {
 	ConfigID           string
 	ComponentID        string
 	RevisionID         string
-	Kind               string
+	Kind               model.ResourceKind
 	Name               string
 	Type               string
 	BuildDigest        string

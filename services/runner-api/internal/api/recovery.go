@@ -205,7 +205,7 @@ func (a *API) ListSealed(ctx context.Context, _ apigen.ListSealedRequestObject) 
 		}
 		rows, err := tx.RunnerSealedResources(ctx, install)
 		for _, r := range rows {
-			answer.Resources = append(answer.Resources, apigen.SealedResource{ID: r.ID, Kind: r.Kind, Name: r.Name})
+			answer.Resources = append(answer.Resources, apigen.SealedResource{ID: r.ID, Kind: string(r.Kind), Name: r.Name})
 		}
 		return err
 	})
@@ -234,7 +234,7 @@ func (a *API) GetSealed(ctx context.Context, req apigen.GetSealedRequestObject) 
 		if err != nil {
 			return err
 		}
-		answer.ID, answer.Kind, answer.Name = row.ID, row.Kind, row.Name
+		answer.ID, answer.Kind, answer.Name = row.ID, string(row.Kind), row.Name
 		if err := json.Unmarshal(row.Outputs, &answer.Outputs); err != nil {
 			return fmt.Errorf("decode outputs: %w", err)
 		}

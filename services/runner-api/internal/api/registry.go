@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-dev/berth/services/internal/auth"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -20,7 +21,7 @@ func (a *API) CreateRegistryToken(ctx context.Context, req apigen.CreateRegistry
 	}
 	actions := make([]string, len(req.Body.Actions))
 	for i, action := range req.Body.Actions {
-		if action == apigen.RegistryActionPush && s.Kind != string(apigen.RunnerKindBuild) {
+		if action == apigen.RegistryActionPush && s.Kind != model.BuildRunner {
 			return nil, fault.With(fault.Newf(fault.ErrForbidden, "only a Build Runner pushes to the org's registry"), fault.Code("push_refused"))
 		}
 		actions[i] = string(action)

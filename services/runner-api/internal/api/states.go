@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/internal/fault"
+	"github.com/berth-dev/berth/services/internal/model"
 	"github.com/berth-dev/berth/services/internal/store/runnerdb"
 	"github.com/berth-dev/berth/services/runner-api/internal/apigen"
 	"github.com/berth-dev/berth/services/runner-api/internal/database"
@@ -131,7 +132,7 @@ func putState(ctx context.Context, tx *database.Tx, at attempt, resource string,
 		LeaseOpen: at.open(), ResourceFence: at.ResourceFence,
 	})
 	keep := runnerdb.RunnerKeepStateParams{
-		ID: id.New("tfs"), ResourceID: resource, Serial: w.Serial, Lineage: w.Lineage, Kind: "current", Body: w.Body, Digest: w.Digest,
+		ID: id.New("tfs"), ResourceID: resource, Serial: w.Serial, Lineage: w.Lineage, Kind: model.StateCurrent, Body: w.Body, Digest: w.Digest,
 		Summary: summary, JobID: at.ID, Attempt: int32(at.number), Fence: w.Fence, Reason: reason,
 	}
 	switch verdict {
@@ -156,7 +157,7 @@ func putState(ctx context.Context, tx *database.Tx, at attempt, resource string,
 	if known != nil {
 		return verdict, *known, reason, nil
 	}
-	keep.Kind = "orphaned"
+	keep.Kind = model.StateOrphaned
 	if err := tx.RunnerKeepState(ctx, keep); err != nil {
 		return "", "", "", err
 	}

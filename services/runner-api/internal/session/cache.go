@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"sync"
 	"sync/atomic"
+
+	"github.com/berth-dev/berth/services/internal/model"
 )
 
 // TokenHash is how the store knows a token.
@@ -22,7 +24,7 @@ type Session struct {
 	OrgID     string
 	RunnerID  string
 	InstallID string // empty for a Build Runner
-	Kind      string // install or build
+	Kind      model.RunnerKind
 	Epoch     int64
 	PublicKey ed25519.PublicKey
 	// Disputed: another process holds the key. It never changes during a session: a

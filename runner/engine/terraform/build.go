@@ -1,4 +1,4 @@
-package build
+package terraform
 
 import (
 	"context"
@@ -11,23 +11,17 @@ import (
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/jobspec"
+	"github.com/berth-dev/berth/runner/engine/build"
 	"github.com/berth-dev/berth/runner/engine/job"
 	"github.com/berth-dev/berth/runner/engine/module"
 )
 
-// TerraformModule makes a module directory, ready for init.
-func TerraformModule(ctx context.Context, j *job.Job) (jobspec.Result, error) {
-	tree, err := directory(ctx, j)
-	if err != nil {
-		return jobspec.Result{}, err
-	}
-	s := j.Spec.Source
-	if err := checkModule(tree.to, ".", map[string]bool{}); err != nil {
-		return jobspec.Result{}, job.Failf("correct it; `terraform validate` in that directory says more", "%s: %v", describe(s), err)
-	}
-	tree.log(j)
-	j.Logf("terraform module of %d files, %d bytes", tree.files, tree.bytes)
-	return jobspec.Result{}, nil
+// Build makes a module directory, ready for init.
+func Build(ctx context.Context, j *job.Job) (jobspec.Result, error) {
+	return build.Folder{
+		What: "terraform module", Remedy: "correct it; `terraform validate` in that directory says more",
+		Check: func(dir string) error { return checkModule(dir, ".", map[string]bool{}) },
+	}.Build(ctx, j)
 }
 
 // checkModule reads a module and the modules that it calls by path.
