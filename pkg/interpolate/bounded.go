@@ -297,7 +297,7 @@ func (r regexpFunction) list() any {
 	var find func(string, string, int) ([]string, error)
 	switch f := r.f.(type) {
 	case func(string, string, int) []string:
-		find = func(re, s string, n int) ([]string, error) { return f(re, s, n), nil }
+		find = func(re, s string, n int) ([]string, error) { return f(re, s, n), nil } //nolint:unparam // the form of the other
 	case func(string, string, int) ([]string, error):
 		find = f
 	default:
@@ -315,7 +315,7 @@ func (r regexpFunction) replace() any {
 	var replace func(string, string, string) (string, error)
 	switch f := r.f.(type) {
 	case func(string, string, string) string:
-		replace = func(re, s, with string) (string, error) { return f(re, s, with), nil }
+		replace = func(re, s, with string) (string, error) { return f(re, s, with), nil } //nolint:unparam // the form of the other
 	case func(string, string, string) (string, error):
 		replace = f
 	default:
