@@ -30,7 +30,7 @@ func TestBuildWaitNamesWhoCanEndIt(t *testing.T) {
 		{
 			name: "no Build Runner comes for it", build: apigen.Build{State: apigen.BuildStateRunning, Job: job(apigen.JobStateQueued)}, silence: 150 * time.Second,
 			want: &apigen.BuildWait{
-				Reason: "the Build Runner was not heard of for 2m30s; builder keeps it alive: see whether builder runs and what its log says", On: "builder",
+				Reason: "the Build Runner has been silent for 2m30s; builder keeps it running: check that builder is up, and read its log", On: "builder",
 			},
 		},
 		{name: "at work", build: apigen.Build{State: apigen.BuildStateRunning, Job: job(apigen.JobStateLeased)}, silence: time.Hour},
