@@ -87,7 +87,7 @@ if [ "$("$berth" installs list --app "$app" -o name | grep -cx "$install")" = 0 
 else
   case $("$berth" installs show "$install" --json state | tr -d ' "{}\n') in
   state:live)
-    # Nothing is taken for granted: everything is planned anew. 2: changes.
+    # Nothing is taken for granted: everything is planned again. 2: changes.
     planned=0
     step deploy "$install" --plan --timeout 10m || planned=$?
     if [ $planned = 0 ] || { [ $planned = 2 ] && scripts_only; }; then

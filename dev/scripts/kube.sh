@@ -64,7 +64,7 @@ up() {
   build
   dev/scripts/need.sh kube
 
-  trap 'say "did not come up, stopping it"; down' EXIT
+  trap "$(after_failure)" EXIT
   remember_machine
   prepare_control
   prepare_node
@@ -74,6 +74,16 @@ up() {
   say "is up after $((SECONDS - began)) s (registry $registry, node $node_ip); use it with"
   say "export KUBECONFIG=$dir/kubeconfig PATH=$bin:\$PATH"
   echo "$dir/kubeconfig"
+}
+
+# after_failure prints what up does when it fails: it deletes what it began, and
+# never a cluster that was there before.
+after_failure() {
+  if [ -d "$dir/etcd/member" ]; then
+    echo "say 'did not come up again; its data is still in $dir: try again, or delete it with kube.sh down'"
+  else
+    echo "say 'did not come up, stopping it'; down"
+  fi
 }
 
 down() {

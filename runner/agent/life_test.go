@@ -41,7 +41,7 @@ func TestEnrolsAndWorks(t *testing.T) {
 	if r.uid > 0 && !slices.ContainsFunc(lines, hasOwnUser) {
 		t.Errorf("engine is not isolated:\n%s", strings.Join(lines, "\n"))
 	}
-	allowed := []string{"PATH", "HOME", "TMPDIR", "BERTH_INSTALL_DIR", "TRACEPARENT", "GORACE"}
+	allowed := []string{"PATH", "HOME", "TMPDIR", "BERTH_INSTALL_DIR", "TRACEPARENT", "GOGC", "GORACE"}
 	for _, line := range lines {
 		name, isEnv := strings.CutPrefix(line, "env ")
 		if isEnv && !slices.Contains(allowed, name) && !strings.HasSuffix(strings.ToUpper(name), "_PROXY") && !strings.HasPrefix(name, "SSL_CERT") {

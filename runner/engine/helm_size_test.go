@@ -16,10 +16,10 @@ import (
 
 // ofChart gives a component with a chart of package charttest, whose CRDs go
 // when the test ends.
-func ofChart(t *testing.T, make func(name string) map[string]string) *charted {
+func ofChart(t *testing.T, files func(name string) map[string]string) *charted {
 	t.Helper()
 	c := chart(t, nil)
-	c.chart = make(c.namespace)
+	c.chart = files(c.namespace)
 	crds := c.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	t.Cleanup(func() {
 		for i := range charttest.TooManyCRDs {
@@ -50,13 +50,13 @@ func operatorCRDs(number int) func(string) map[string]string {
 // installed, upgraded and removed like all others, as by Helm.
 func TestHelmChartsWithManyCRDs(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(string) map[string]string{
+	for name, files := range map[string]func(string) map[string]string{
 		"in crds/ of a subchart":      charttest.Stack,
 		"in templates/ of a subchart": operatorCRDs(charttest.ManyCRDs),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := ofChart(t, make)
+			c := ofChart(t, files)
 			c.spec.StorageDriver = "configmap"
 			c.roll(t)
 			if !c.hasCRD(t, charttest.ManyCRDs-1) {

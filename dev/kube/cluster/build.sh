@@ -10,7 +10,7 @@ build_key() {
   } | sha256sum | cut -c1-16
 }
 
-# build makes sure of $bin: as it is, from the cache, or built anew. It leaves
+# build makes sure of $bin: as it is, from the cache, or built from scratch. It leaves
 # what it built in the cache, so that the next clone has it at once.
 build() {
   dev/scripts/need.sh go

@@ -5,7 +5,7 @@
 
 stop_all() {
   local name
-  stop kubelet # first: it would start pods anew
+  stop kubelet # first: it would start pods again
   end_pods
   for name in kube-scheduler kube-controller-manager kube-proxy kube-dns kube-volumes containerd; do stop "$name"; done
   end_shims
