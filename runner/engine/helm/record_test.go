@@ -96,7 +96,9 @@ func TestRecordIsNoLargerThanThatOfHelm(t *testing.T) {
 			if helm < 300<<10 || helm >= maxRecord {
 				t.Fatalf("the record of Helm has %d bytes: it is no chart of the kind that this is about", helm)
 			}
-			if stored > helm {
+			// Both have times in them, whose digits pack differently.
+			const times = 64
+			if stored > helm+times {
 				t.Errorf("the record has %d bytes, that of Helm %d", stored, helm)
 			}
 			if planned > stored || planned+recordReserve < stored {
