@@ -28,7 +28,7 @@ const deliverTimeout = 10 * time.Second
 // Why an agent ends by itself, for errors.Is.
 var (
 	ErrRevoked = errors.New("this runner was revoked")
-	// ErrSuperseded: another machine took the place of this one.
+	// ErrSuperseded: another machine has replaced this one.
 	ErrSuperseded = errors.New("another machine works as this runner")
 	ErrEnrolment  = errors.New("enrolment refused")
 	// ErrDamaged: a file that says what this runner may do, or what it has done,

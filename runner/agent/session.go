@@ -142,7 +142,7 @@ func (a *agent) over(err error) error {
 	case control.Is(err, "runner_revoked"), control.Is(err, "session_void"):
 		return verdict(err)
 	case a.replaced(err):
-		return fmt.Errorf("%w: another machine took the place of this one: %s", ErrSuperseded, err.Error())
+		return fmt.Errorf("%w: another machine has replaced this one: %s", ErrSuperseded, err.Error())
 	}
 	return nil
 }

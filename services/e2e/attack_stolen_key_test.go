@@ -134,7 +134,7 @@ func TestAttackStolenKey(t *testing.T) {
 	}
 	in.eventually(2*time.Minute, "the first machine's agent ended", func() error {
 		raw, err := os.ReadFile(filepath.Join(in.dir, "log", "runner-"+in.runner+".log"))
-		if err == nil && !strings.Contains(string(raw), "another machine took the place of this one") {
+		if err == nil && !strings.Contains(string(raw), "another machine has replaced this one") {
 			err = errors.New("its log does not say so")
 		}
 		return err

@@ -71,30 +71,37 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// freePorts finds four ports in a row that nobody has.
+// nextPort is where the next house looks for its ports: what a house has found is
+// its own, also while nothing of it listens.
+var nextPort = struct {
+	sync.Mutex
+	base int
+}{base: 12000 + os.Getpid()%500*16}
+
+// freePorts finds four free ports in a row, below those that the kernel gives to
+// clients: one of these could take a port between two starts of a house.
 func freePorts(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		first, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		base := first.Addr().(*net.TCPAddr).Port
-		listeners := []net.Listener{first}
-		for port := base + 1; port < base+4; port++ {
-			if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
-				listeners = append(listeners, l)
-			}
-		}
-		for _, l := range listeners {
-			_ = l.Close()
-		}
-		if len(listeners) == 4 {
+	nextPort.Lock()
+	defer nextPort.Unlock()
+	for nextPort.base < 32000 {
+		base := nextPort.base
+		nextPort.base += 4
+		if free(base) && free(base+1) && free(base+2) && free(base+3) {
 			return base
 		}
 	}
 	t.Fatal("no four free ports in a row")
 	return 0
+}
+
+func free(port int) bool {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
 }
 
 func (h *house) config(ready func(string), env map[string]string) up.Config {

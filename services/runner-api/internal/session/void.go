@@ -10,7 +10,7 @@ import (
 // Why sessions were closed and attempts ended, in rows.
 const (
 	ClosedByNext        = "new_session" // the next one was opened
-	ClosedByReplacement = "replaced"    // another machine took the place of this one
+	ClosedByReplacement = "replaced"    // another machine has replaced this one
 )
 
 // Principal is the bearer of the session, as the rest of Berth knows it.
