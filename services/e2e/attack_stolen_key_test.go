@@ -31,9 +31,16 @@ func TestAttackStolenKey(t *testing.T) {
 
 	// The thief copies all that the machine has, while it works.
 	thief := in.runnerDir() + "-thief"
-	if out, err := exec.CommandContext(t.Context(), "cp", "-a", in.runnerDir(), thief).CombinedOutput(); err != nil {
-		t.Fatalf("copy: %v\n%s", err, out)
-	}
+	in.eventually(30*time.Second, "a copy of all", func() error { // a file may go while cp looks at it
+		if err := os.RemoveAll(thief); err != nil {
+			return err
+		}
+		out, err := exec.CommandContext(t.Context(), "cp", "-a", in.runnerDir(), thief).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
 	if err := os.RemoveAll(filepath.Join(thief, "install")); err != nil { // it is the customer's world, the same for both
 		t.Fatal(err)
 	}
