@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/pkg/jobspec"
 	"github.com/berth-dev/berth/runner/agent/datadir"
+	"github.com/berth-dev/berth/runner/agent/recovery"
 )
 
 // goOnTimeout is how soon everything continues after an agent is back, plus
@@ -110,15 +112,18 @@ func (u *upgrade) kill() {
 	_ = u.process.Wait()
 }
 
-// stoppedIn stops the agent as soon as the attempt is in a phase, some
-// milliseconds long, and says whether it was still in it. Otherwise the agent goes
-// on.
-func (u *upgrade) stoppedIn(job, phase string) bool {
+// stoppedWithAnIntent stops the agent between the intent and the start of the
+// engine, some milliseconds, and says whether it did. Otherwise the agent goes on.
+func (u *upgrade) stoppedWithAnIntent(job string) bool {
 	u.t.Helper()
 	path := filepath.Join(u.dir.Jobs(), job+".1", "attempt.json")
-	in := func() bool {
+	in := func() bool { // later phases keep the intent
+		var attempt struct {
+			Phase  recovery.Phase
+			Intent int64
+		}
 		raw, _ := os.ReadFile(path)
-		return strings.Contains(string(raw), phase)
+		return json.Unmarshal(raw, &attempt) == nil && attempt.Phase == recovery.Ordered && attempt.Intent > 0
 	}
 	signal := func(s syscall.Signal) {
 		if err := u.process.Process.Signal(s); err != nil {
@@ -134,11 +139,30 @@ func (u *upgrade) stoppedIn(job, phase string) bool {
 		}
 	}
 	signal(syscall.SIGSTOP)
+	// What a thread was about to write is there when all of them have stopped.
+	for deadline := time.Now().Add(10 * time.Second); !allStopped(u.process.Process.Pid); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			u.t.Fatal("the agent does not stop")
+		}
+	}
 	if in() && u.enginesOf(job) == 0 {
 		return true
 	}
 	signal(syscall.SIGCONT)
 	return false
+}
+
+// allStopped says whether no thread of a process runs any more (state T of
+// proc(5)).
+func allStopped(pid int) bool {
+	stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if _, rest, found := strings.Cut(string(stat), ") "); err == nil && (!found || rest[0] != 'T') {
+			return false
+		}
+	}
+	return len(stats) > 0
 }
 
 // hold stops the next such request, until the test releases it or ends.
@@ -341,7 +365,7 @@ func (u *upgrade) killedWhenOrdered() {
 	for try := 1; ; try++ {
 		u.planned(u.givePlan())
 		job = u.giveApply(nil)
-		if u.stoppedIn(job, `"intent"`) {
+		if u.stoppedWithAnIntent(job) {
 			break
 		}
 		if try == 20 {

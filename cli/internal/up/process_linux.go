@@ -25,17 +25,27 @@ func startOf(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	started, err := startIn(stat)
+	if err != nil {
+		return "", fmt.Errorf("process %d: %w", pid, err)
+	}
+	return bootID() + "/" + started, nil
+}
+
+// startIn reads the same from the contents of /proc/PID/stat (proc(5)).
+func startIn(stat []byte) (string, error) {
 	// The name, in parentheses, may hold anything; the fields after it are
 	// numbered from 3.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const state, startTime = 0, 22 - 3
+	const state, threads, startTime = 0, 20 - 3, 22 - 3
 	if len(fields) <= startTime {
-		return "", fmt.Errorf("process %d: unexpected /proc entry", pid)
+		return "", errors.New("unexpected /proc entry")
 	}
-	if fields[state][0] == 'Z' || fields[state][0] == 'X' {
-		return "", fmt.Errorf("process %d has ended", pid)
+	// While other threads of it are left, a zombie still has its files and ports.
+	if fields[state][0] == 'X' || fields[state][0] == 'Z' && string(fields[threads]) == "1" {
+		return "", errors.New("has ended")
 	}
-	return bootID() + "/" + string(fields[startTime]), nil
+	return string(fields[startTime]), nil
 }
 
 // wait returns nil when the process is gone, or the context's error.
