@@ -42,11 +42,11 @@ start_berth() {
 }
 
 # scripts_only: the newest plan would do nothing but run scripts, which follow
-# every deploy. What a plan would do ends as superseded, since it is not done.
+# every deploy. What a plan would do ends as planned.
 scripts_only() {
   local plan
   plan=$("$berth" workflows list --install "$install" --limit 1 -o name)
-  ! "$berth" changes list --workflow "$plan" --state superseded --json kind | grep '"kind"' | grep -qv '"script"'
+  ! "$berth" changes list --workflow "$plan" --state planned --json kind | grep '"kind"' | grep -qv '"script"'
 }
 
 # how_to_look_APP ends the demo of an app.
