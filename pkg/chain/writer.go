@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"github.com/berth-dev/berth/pkg/durable"
 )
 
 // Errors of a Writer, for errors.Is.
@@ -79,7 +81,7 @@ func Open(path string, s Signer) (_ *Writer, err error) {
 	if err := f.Sync(); err != nil {
 		return nil, fmt.Errorf("open chain: %w", err)
 	}
-	return w, syncDir(filepath.Dir(path))
+	return w, durable.SyncDir(filepath.Dir(path))
 }
 
 // Torn returns what Open cut off, or nil. Report it: it is the sign of a crash
@@ -268,14 +270,4 @@ func (w *Writer) load() error {
 		return fmt.Errorf("%w: record %d is not signed by this writer", ErrCorrupt, w.head.Seq)
 	}
 	return nil
-}
-
-// syncDir makes a new file's name durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -1,15 +1,17 @@
 package up
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/berth-dev/berth/pkg/procstat"
 )
 
 // bootID tells a process from one of an earlier boot with the same numbers.
@@ -18,34 +20,14 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(id))
 })
 
-// startOf reads when a process started, in clock ticks since boot. A zombie has
-// ended.
+// startOf reads when a process started, in clock ticks since boot. It fails for
+// one that has ended.
 func startOf(pid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", err
-	}
-	started, err := startIn(stat)
+	ticks, err := procstat.StartTime(pid)
 	if err != nil {
 		return "", fmt.Errorf("process %d: %w", pid, err)
 	}
-	return bootID() + "/" + started, nil
-}
-
-// startIn reads the same from the contents of /proc/PID/stat (proc(5)).
-func startIn(stat []byte) (string, error) {
-	// The name, in parentheses, may hold anything; the fields after it are
-	// numbered from 3.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const state, threads, startTime = 0, 20 - 3, 22 - 3
-	if len(fields) <= startTime {
-		return "", errors.New("unexpected /proc entry")
-	}
-	// While other threads of it are left, a zombie still has its files and ports.
-	if fields[state][0] == 'X' || fields[state][0] == 'Z' && string(fields[threads]) == "1" {
-		return "", errors.New("has ended")
-	}
-	return string(fields[startTime]), nil
+	return bootID() + "/" + strconv.FormatUint(ticks, 10), nil
 }
 
 // wait returns nil when the process is gone, or the context's error.

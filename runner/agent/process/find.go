@@ -1,14 +1,14 @@
 package process
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/berth-dev/berth/pkg/procstat"
 )
 
 // Alive reports whether the process still runs: the same number, begun at the
@@ -17,7 +17,7 @@ func Alive(id ID) bool {
 	if id.PID <= 0 || id.BootID != bootID() {
 		return false
 	}
-	start, err := startTime(id.PID)
+	start, err := procstat.StartTime(id.PID)
 	return err == nil && start == id.StartTime
 }
 
@@ -42,32 +42,11 @@ func Find(args ...string) (id ID, found bool) {
 		if err != nil {
 			continue
 		}
-		if start, err := startTime(pid); err == nil {
+		if start, err := procstat.StartTime(pid); err == nil {
 			return ID{PID: pid, StartTime: start, BootID: bootID()}, true
 		}
 	}
 	return ID{}, false
-}
-
-// errZombie: the process is over and waits for its parent to notice.
-var errZombie = errors.New("process is over")
-
-// startTime reads when a process began, in clock ticks after boot.
-func startTime(pid int) (uint64, error) {
-	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, err
-	}
-	// The name in parentheses may hold anything; what follows has fixed places.
-	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
-	const state, start = 0, 19 // 3rd and 22nd field of the line
-	if len(fields) <= start {
-		return 0, errors.New("process status is not readable")
-	}
-	if fields[state] == "Z" || fields[state] == "X" {
-		return 0, errZombie
-	}
-	return strconv.ParseUint(fields[start], 10, 64)
 }
 
 var bootID = sync.OnceValue(func() string {

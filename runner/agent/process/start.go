@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/berth-dev/berth/pkg/procstat"
 	"github.com/berth-dev/berth/runner/agent/launcher"
 )
 
@@ -138,7 +139,7 @@ func newProcess(cmd *exec.Cmd, s Spec) *Process {
 	p := &Process{own: cmd, pidfd: -1, iso: s.Isolation, group: s.Group, done: make(chan struct{}), code: -1}
 	p.id = ID{PID: cmd.Process.Pid}
 	// The child cannot have been reaped yet, so its number is still its own.
-	p.id.StartTime, _ = startTime(p.id.PID)
+	p.id.StartTime, _ = procstat.StartTime(p.id.PID)
 	p.id.BootID = bootID()
 	go p.reap()
 	return p
