@@ -308,6 +308,45 @@ func (r *rig) provision() string {
 	return w
 }
 
+// What a provision left unfinished, a deploy finishes; the install's state follows.
+func TestAGoodDeployAfterAFailedProvision(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.arrive()
+	w := r.start(workflow.Request{Kind: flow.KindProvision, ApproveAll: true})
+	r.planned(w, "sandbox", "sb")
+	r.applied(w, "sandbox", jobspec.OutcomeSucceeded, r.output("data_dir", "/data/hello"))
+	r.planned(w, "component/key", "key")
+	r.applied(w, "component/key", jobspec.OutcomeSucceeded, r.output("text", "Ahoy"))
+	r.planned(w, "component/greeting", "greeting")
+	r.applied(w, "component/greeting", jobspec.OutcomeFailed, nil)
+	install := `select state || ' ' || (select state from workflows where id = $1) from installs`
+	if got := r.value(install, w); got != "provisioning failed" {
+		t.Fatalf("after the provision, install and workflow are %q", got)
+	}
+
+	alone := r.start(workflow.Request{Kind: flow.KindDeploy, Components: []string{"greeting"}, ApproveAll: true})
+	r.planned(alone, "component/greeting", "greeting")
+	r.applied(alone, "component/greeting", jobspec.OutcomeSucceeded, r.output("text", "Ahoy"))
+	r.applied(alone, "check/files_intact", jobspec.OutcomeSucceeded, nil)
+	if got := r.value(install, alone); got != "provisioning succeeded" {
+		t.Errorf("with a component missing, install and workflow are %q", got)
+	}
+
+	all := r.start(workflow.Request{Kind: flow.KindDeploy, ApproveAll: true})
+	r.planned(all, "component/greeting", "")
+	r.planned(all, "component/key", "")
+	r.planned(all, "component/card", "card")
+	r.applied(all, "component/card", jobspec.OutcomeSucceeded, nil)
+	r.applied(all, "check/files_intact", jobspec.OutcomeSucceeded, nil)
+	if got := r.value(install, all); got != "live succeeded" {
+		t.Errorf("after the deploy, install and workflow are %q, want live succeeded", got)
+	}
+	if got := r.value(`select string_agg(name || ' ' || verdict, ', ') from checks`); got != "files_intact healthy" {
+		t.Errorf("checks: %q", got)
+	}
+}
+
 func TestProvisionGoesFromRowsAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -146,6 +146,19 @@ func (q *Queries) InsertWorkflowEvent(ctx context.Context, arg InsertWorkflowEve
 	return err
 }
 
+const installIsMadeOrRemoved = `-- name: InstallIsMadeOrRemoved :one
+SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = $1 AND state IN ('running', 'waiting')
+               AND kind IN ('provision', 'deprovision') AND NOT plan_only)
+`
+
+// Whether a workflow that has begun provisions or removes an install.
+func (q *Queries) InstallIsMadeOrRemoved(ctx context.Context, installID string) (bool, error) {
+	row := q.db.QueryRow(ctx, installIsMadeOrRemoved, installID)
+	var exists bool
+	err := row.Scan(&exists)
+	return exists, err
+}
+
 const listWorkflows = `-- name: ListWorkflows :many
 SELECT w.id, w.org_id, w.install_id, w.number, w.kind, w.state, w.release_id, w.inputs_version, w.plan_only, w.approve_all, w.params, w.wait_reason, w.wait_on, w.wait_deadline, w.error, w.event_seq, w.trace, w.created_by, w.created_at, w.started_at, w.finished_at, w.cancel_requested_at, w.toggles_version, i.name AS install_name, r.number AS release_number
 FROM workflows w JOIN installs i ON i.id = w.install_id LEFT JOIN releases r ON r.id = w.release_id

@@ -46,6 +46,11 @@ ORDER BY w.id DESC LIMIT sqlc.arg(most);
 -- name: OpenWorkflowsOfInstall :many
 SELECT id FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('queued', 'running', 'waiting') ORDER BY number;
 
+-- name: InstallIsMadeOrRemoved :one
+-- Whether a workflow that has begun provisions or removes an install.
+SELECT EXISTS (SELECT 1 FROM workflows WHERE install_id = sqlc.arg(install_id) AND state IN ('running', 'waiting')
+               AND kind IN ('provision', 'deprovision') AND NOT plan_only);
+
 -- name: NextEventSeq :one
 -- Hands out the next number of a workflow's events; the row is locked by it.
 UPDATE workflows SET event_seq = event_seq + 1 WHERE id = sqlc.arg(id) RETURNING event_seq;
