@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2580,6 +2695,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2801,6 +2934,9 @@ type Resource struct {
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
 
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -2893,8 +3029,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3047,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3074,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3278,6 +3435,12 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
 	InputsVersion int    `json:"inputs_version"`
@@ -3289,8 +3452,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3468,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3739,6 +3934,21 @@ type RevokeRunnerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // RetryStepParams defines parameters for RetryStep.
 type RetryStepParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -4029,6 +4239,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4071,6 +4284,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -6070,6 +6286,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	siw.Handler.GetState(c, install, params)
 }
 
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -6513,6 +6754,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7052,6 +7344,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7066,6 +7359,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -9123,6 +9417,45 @@ func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateR
 	return err
 }
 
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -9656,6 +9989,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10279,6 +10651,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10321,6 +10696,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -12045,6 +12423,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12462,6 +12866,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12795,393 +13225,410 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchu5kib8KgjuRLTtKUmUfKfixKz6Nu1z2u0e23P871geEawCyWoVgeoCKJrHq4h5mnmweZI/kJlA",
-	"oUgUWZQoufv/Yyf2uMW6oIBEIi9ffvmll6pZqaSQRvcGX3pTwTNRwT9/eM8n9n8zodMqL02uZG/Qez8V",
-	"7EpUOleSqTFbTLlhv569/+4nlk65nAidsLGq2PDV+OA1N+l0eNhLejqdihm3DzPLUvQGPW2qXE5619fX",
-	"Sa/kFZ8JQ289GxtRxV87lOKzGdq3mqlgJZ8INhJjVYlTxkdaSMOUhJ/GeaUNXGBfntv7f5+LatlLepLP",
-	"7Ps5vCUc2Ix//lnIiZn2Bk+PT5K1gSY4sr/jp68P8ENupmy44LkZJoxLvRAV45pppaT9XxNMW67ZNJ9M",
-	"RcXMlNsR53rjOC/oxsZ4x6qacdMb9HJpnj3pJfYD8tl81hu87PefH798efL0yfMn/Zcvj5PeLJf4U99/",
-	"Vy6NmIgKP6wsX33/pvoFXrn6XWeS8bJkoyXLM6YqZgfmR1tyMw0GW5a9pFeJ3+d5JbLewFRz0TLFxycv",
-	"YFj+v6MTXpZ/51XOR4WIj80KhX23FQnOrujaASuEseKUsCyf5EYzLjM2l1auU1VZCbV/kAp/Rmlp+ST3",
-	"zL1+17fzvMhefR//HjvL9mtG9qKWUcFvex3Sd7B3t40Jd3jLoPDH/Y5KyXE+iY3qjKXwG8plYgVztARB",
-	"haWdz0a4/XLJhlNRFOp/Px62jRsetN9xz7VRM1Ft2FUspWs67Sx38V5H+X0+Hr9X8RVXxqonJUVCs4ga",
-	"10xhqpUslsxuLJzoNuVl1Mbxis98Vhb2wqeovnYbfbV8O4/o4b/zIs+4ESAIpIfhkFqoeZGxKS9LIRMS",
-	"ZSaVmeZy0vYFWbW8qOZNxZuJMZ8XpjcY80ILP7SRUoXgEsb2KhOzUhkh0+XfxDK2+pUohR2TPTTs1Gqr",
-	"xS7FEkY9UtmSTYTRwWHmTpQJz+Vp8xZ4CJe4ZHBvrlklxnMtMvzxSf/l4bl034hHfP2RwWgP7HBvI1Ov",
-	"pDa8KDYeJzle00nw6dq9yv3PfCSK9ZG9sUJtpkoLtyy5ZoW9FvbA8FIs/3LFi7kYnjItrkTFCzab26Up",
-	"CjZVqKy9TH/s2ff9JeWSV8vep7h4wdMb850bMdMrH3Xy9Jk1kuyRZp/xnx//8y+f/vkvh4/+qbf2dbCN",
-	"XuEzjp/5n3lV8SV+ez7Lzfq3/6QWbMal3dRiphlH42rKNeOGzVRwPK5+ATwvuj2e9gOb5Gm/H5ghx1Ez",
-	"5LWwymSTzpzBFZ0EBy/dq9y8GZ+V5Ua5Acs01/YcSlpGuWrfgcnUPqbYKGiPdRoJ7Z+Oo6l32y4jejuX",
-	"0q7bZtuhgqtaVgt/3OtqvTOi3DYmbUTZMiL7017H815dCrltQMZelLChUZcX//Nf/z1M7AEFJ60WaSXa",
-	"rFS4ba+j/cDb1ESh5ATOHzqRZnzJRoJNRZGxEU8v2VyavLBXVMIeRFrNBJyxzCim+RKUKWf/qlg2r7gh",
-	"N5LUDBs+6+th7c5VbNjXQ3oVKCMlUxGcZSsCbN2vXtzGeNzXTSvjRUOpPnjwrP9/Px4fPP30Lx/7By8/",
-	"PdT/98Gzfr/f+OOX4+TJ9cOZfhhRvXbSVHU5LtRi2yov6LqW1XQ/73FBr+2jdKmkFnC6/FqpUSFm9p+p",
-	"kkZIWGxelkWewpoclXjFP/+m0dmt3/xPlRj3Br3/dVQHDo7wV33kngtvXJ8A+zlCG7bgGgRbi+pKZGjO",
-	"gOGi+VKzxXR5CPNJT4WoQGrI6y4rVYrK5PghjXd8WT8Op4IXZnqRTkV6GVzgjTW7AOUcQx/+7N30hTiQ",
-	"V/Yme3fzgE16BdcGLMZOj7EG7LVb91BYSeBjB7xVTOuf3rNHJkYR3Fes3bk6VlPlkwlFXXb49vd42/oT",
-	"r0N5/Yhf1ZSClfUIhuDXwX3gJ/90NfpNpDDZ4dzvLAluktd+qMf8JWbLb/0kf0H7kH/lE7E+Yj/nO0x+",
-	"bB2l+Gy23f2LvWb1c/C97cMm/6o5au53YidxRT/rIs+ic59WghuRXXDTCGlZ/+3A5DDZrfeMltFHiqpS",
-	"VfyXz7m5SFUWioG3P5PeOJe5nu44GPyuYCYqedE//i07+fz895f/qF4sHl89vXw2eyL7ZjLl0SfU1tym",
-	"BXwrxvZqNTdOXfEsy+1S8OLXYIHwnGguaNL7fDBRB/RHq9EP3/LFa6G1lUsQilJVu66DHVk2L3a9y/Dd",
-	"32S4ifgDw1mutciGAzg/0IT0R4v9T2t0cMOM9f7ts8FBk9YB+WgNh7mAGBpeaBXPPE2FyOCvY54X8I+U",
-	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
-	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
-	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
-	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
-	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
-	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
-	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
-	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
-	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
-	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
-	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
-	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
-	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
-	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
-	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
-	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
-	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
-	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
-	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
-	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
-	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/f8tBSt7I3CKJuia4tuGZcX4rMnhzNILdW8yp11l1L+NNJTUu0",
-	"uhJzLbKLcaVmcTgNKuIF4N3cR9amolHqkqkrhJyta0MY37a1gF31Di+9be5y+3vgyk1m89tc26Pa+iIA",
-	"ALY3uBPcfuVWzZggQKrLaAAAFo2vIGQxtARdWrC2rUlw/DyvLPfWuAsMYR/2NerF+7Gs4V03Tg+uL/e3",
-	"q5DNnTBfyUphVwQudMqGZNoPwfZDVDn84ZD9MCvNElLQ6P+BcVgUDbd3a1yjPt+erh1vOxhp4fzbqWqd",
-	"/Xd+W6/lH6O450luBlgdQOqsEloVVyJjRkX1Rm3JNB9UqJQXCETAS7z/WqXT/Eq0PKwSqbPyIgMbqyIT",
-	"lTMyaxMs+rBVpw1G1Evsk+ySzexm+hTVw+OW148qLtNpwgyfWDnAObRnzKLKjRGyJS9VqtZ5FpVgVp+f",
-	"smC+6u8ipEY9a1bFyQzqT+iE6eBBtguHU8U3x4DEJrBWl2uf/aOi2hPnNcAHSgVYx4WqLu1RBb6XPmSv",
-	"DADupWKZ4FmRS3GKUpkbTaBajED54aw7GqvALDuXMD721iGsN+Qh6/vwRTg/XjVsflA8GZb0WjJi3015",
-	"Lt+CsbK+Xe38xM98yLYzMOJxMhdWpqbc2nIJG3Etnj1pWiLicf8vsc+296y/491PZwcnT5+53WsHkrCp",
-	"+Nx85svxi2dZ/8XxixdP0ufZs6cv+clYcN5Pnz7lWf/4KX88Gj8ZH49ORv3Ri5OTNDt+mj1Lj5+O+uN+",
-	"n/dfxJcBDbfdrAvxe2Phjk9294/sM2g6Epz55mC2rJ5eX76p4NlFfH5fGQ2rBZN6ygQcMs6iQcC4VDKu",
-	"LuGx9MUrpxnW+zmQFNeG7OBT1m95egdbaTdLIxTobdBYfGDwRUkwZy3zLWPGEMVbsou1xOg6QOQmDt6N",
-	"kpaQMd75Hms57uBC0x0x0y7Lx2OCNa8YVAJgC1i2nqdTNs5FgYkBPPuhZC6xp04hoNCxUBrLLzjF0zpH",
-	"/b+HQQiZRuO6uFy7gWM+rBcxEvbodM3uyDXLVDqfWcMt13gGlUKVhaAvETfwBtdkbKPqTLlUMk95wfC+",
-	"w90cdPFZpPOd/f3PZV4JTfesRTypirVSpdJ2XNa0WFAolzMnhA3tsPF1Y0HueQdlspeAw1YARQTEVM6N",
-	"vghcyoie2wno9Jsadd+mFMxYFX9nq27Rp3Ii/mavvE56ZcG31lT8WnD5bj6b8WpJEZRS6R1nfHcIQgjF",
-	"ilnDBU8jWWQwZgjrSVYvxS0qYapcaAi6F1xqLPltsbW7hTHe0nU03k4hCZx+H5OAezaLkTaibANAdwk7",
-	"WBN6D7Dl8N56UB7A5mIVKxtj9QvDM6k+UUj6t4YvAtldR63zNBWlIdQ6/qKpRBKFj/FKMLxKZJR0cYWc",
-	"32gCup+y4VhVE2EfZL0yuBzNG8blks1URXVyztvJRFkoa9wZwatMLbCq3b4eknn2ftR8EwFBHch1Xeil",
-	"TK1dWAl+eTEpuNY12A+TplGnCGdgHxEcEsR6X99DJCcU/rUFPGDDshIlt586HLCRyOUEtqoU2an9DdXO",
-	"cECuG2bVnDidnssDNnR22zBhQzzp7MMS+KHI4WYlwfBYQMWkzFimpMCbpbpAzUEyZN9tT3kwpk/ZMBMS",
-	"H6HVTFBZXZ4xqfB2GirIjfa1iIh20FO10Kh3EqaVlSw4Ja31jHfreSkqbT3k4YBxQFJUDdA6ERM43YRx",
-	"WPsm0IT4EHvoZhVfyNVBWDPMu7dggaVcSmXYRIGnjJl/Gom10oYufKNZkV8JNrOzynQuU+HnBp5jX2Nd",
-	"GqwQAbvORcjPJXPVI0gnZD97JCZcnjp+CLgpQzoMmZEfThNJnAwwJjIhV0pSwGazX5EpSBnbR1Clo7dC",
-	"GekYfM5cpqIyPLcTxCVZUFBqO+VXwoO1T3EFUALGuV0pNTfNbe9ltVcfiXWmFkCQTgDxz1b+eknPS1kP",
-	"T18pENor8edaDqzOdeuJepTocmAqwjiK/6oNKsNt9EgIb06RzG02AKJLbpwz2mzlUhLYbWeIzeqdbdt7",
-	"NVP3YUXeBArf3bq7V0Pmz2SlbLUzqKx5nbILwDmUHFNzk6qZ0GBY/DbPJrHQ4U5FyJVIKXO7btVC+MW9",
-	"MnFYu5pkq9uhL9LLN/iMKFwuL4Q07RsIfk8Fm/FLAf79XAKQr/umgSOku9a4ElWWbw+u/ATlz3+ni1vg",
-	"au5ZbhB+ultFwM3UenxoB8WnWgrkq7nsJOEAnVOX8VG6qXhzJaoqz3ZF4E5FMbsAtJOOMj7NCUFoLZHK",
-	"QCL8/5y9/rkLpqp7LZ0ZX1zxKjqAALTI2XtRVdzOOZupbF4ghdZP3/1szZC/vnvzyz5Hdd1lsjfW/23c",
-	"hmvLtkbrUE++zuWkEKx+DJDOWJlOKFSfS0jIA9CzTvWUJRhDh+y9mJUFN8Lxjc1AXzm8LSvySxGy28Ct",
-	"ZOvUaOeFGK0JDLjhecr1gD0GsZ3xz+EkhLnJyDS+V5NJsXkS13fNqlKyhl49NQ1yHqYXuUmnApJBD+yy",
-	"PgQTUY3H7AFsh4eHDLh9Gg+wdkgl2NDA8Kz8Da21zEaIYAZaDTtZ/kprgcIv6GDq5vSvTuRMmCpP3Ybs",
-	"PmmuMibGGtCWiPYLilcdsp/FGM6QBr64I7NF9w3dHR01msusEBe74tjSIo/ETO6U/mDXIY6FFb2srZBw",
-	"KlwWGvy4caVmTBRaYC7XweKtd6SXMhXZtqXbNKgfcSg/5hEs9A4Vz6vW7vhmMdOWGaE9q8EZ08Lc5oOB",
-	"yeR7Mc5lHuX22OGj3esiQcZAH2eitNpUprnQZJHdYvjEzmnE7BYjx2rfxpI9jsXPbxKYbeONgFx8LidD",
-	"n1bXmJ9HC9mF6k+tPw9vzYYo6nWITo2d3M94Jk7ZEJ1cfx2m+/GP9txvBDaaDrobTc9/ZOA0f9qlrKLG",
-	"hwk4Zh1UWV1hPBnRFvgBOY68Uyq0HQVGq5fUINumpmyqwBhSbBcCiUDg1iED9lMv2n1u/L3F8cMfbwDV",
-	"a4BYt1Q7WJug3n6NGz72shFwRHbmbupSovFpX7jHdZYF40zcCzRxt8JBQrjgZVAQvzIpwTo1V6VdHPYS",
-	"Y0ar5Z6Cy47Ldz3EdQNzYO24m+t7L+jl6Wy7BIS1uV3Lb91U7WWN3bTf7yrfDA/69WtlPcAiZsqrakUA",
-	"sqhkYQCpK5TjDK/eV9h2607JRLrjTnHVRxEyjSJmZ2Al1fDU53sueFEMEyAe5TIDeir46FM2vBSlGSZ1",
-	"/oRC/gCxp1C9b3YQZIASn6EwiiH0BswWnl0oWSzhZUC2t5IUgJGtFGwlvUvMAYahf/+oyHEStQtwFVcX",
-	"JCGxobmiudyqAFZkIzjwaOCYklhGzzp38w0h2YWOAFnfNKrmwoSXz2H5yAb8mVhSc8gDJkzwdFqXZtSQ",
-	"HWQot26UEPKQnRUFPRyDIASqgkwWINiQAbUbY0jN4rGCyL6543zDjX0j+o7kDqr+GnHLuMS2iGPBK5EF",
-	"DMwbJaqV+hwocMd5gZ0rsMMG+dkZvkNThXMM78eLC+XrOrdUF4dVoKHBemHqqFanEKCLgq0VFuwUQMT7",
-	"AwtoQ8mDy27W0AffMyHXjGdQ5bQG7vQAOKiaYGd19YIJuoUEkIrEuUb+6YYKAqZ8NSwGps5Bqqpy93KM",
-	"OqywNSaAQdW7Jc0AZwyzR5sufmcvwjxdZ9MhH49XOCgo0maP4O2UM8RAgTQxnkJUA2EFdj5x+4tOKdd7",
-	"BBPUgHIhBCUCPOFO7Pgz6J33zqZqed6zDgacp/A3IMyBPwIX87qHc3jFK31owAj8lHQgznB1a/DNW4NQ",
-	"Lgzy2Fqnqtt9o+C+p9fXyY1rP/0Ef+mObX3jl3vVmHYf3jlMg997M8YfDEPAKxPsN+I+pk0yaeDxAEK8",
-	"0QyNh62WSLkieoSD2AcYjJDWnOei0OJWBI6pR357yydD0EUlZgTgcNL/KR5zgP1ws+/SdWFlrhk+y9WW",
-	"Yr8RLYzJ5UTf6iPdNl2ztsgwog909QJjV1YD1jGcA6piNB/dw832pQSs3xBhicWA7WwkYQaFzu4UIsN4",
-	"cLvlmgnDM27sJq+DNL7fAepgOhwuJpWal+6/PAYvzruRWCN+lmuKozUBeqUq8pRo+UZKXdbYA30BFVr2",
-	"Bi7TaS/p2U0AnO8XlSogBnM5H4lKCiP0BbDDfzYNFlh6Ev07LeaZ2MgC0pzBH5pL6M9uPLqbdTa7soYk",
-	"dRMqEqk2LUDQ/DUtALetUjrjDqhdmbUvnSjTAiiJMp6ufAG+k67Gh8WH7azmoMx6yk+ePhvsoR4pMGae",
-	"Hzc6I9A7PvYPXvKD8acvz55cRzvP/CArVcyENDfztzZDpYlaNQDo5ZpNlBSnTEK9HlqCVoimXDNhx9Kk",
-	"ztxVK8Uy6/4T3+HGXBOfJrLrZhE8Iasd4xLh1EXxG61Mn17FrFdzTNVCMqkW2FANEwoOiR5QIAh54f6r",
-	"U3wg5An16s1/QAMbF9sEYY4wcqaBS2WIVJvgkDrPQsQA6Wrsa4ZHiK+oJzUepDPXPbAsq4TWK4yGxpR6",
-	"cHREfzlM1exIT62neIQYhMMlnxWb64k7pmujH/4e2oQV/jNdyhaqTSHBnhtyc9zxxWaimgANKlY6BxHk",
-	"+v0LMTo0Kj7yS9FSonkpls03n7Ihph2G+FJiYmu+Fefpwn7Fx/6nQ+pKovfPZAMziMNP/GomnVliQqth",
-	"PTTqepfeFGLkPJLVef3ruze/JGz4wDNYPRxCc5wHSE8H77XCXSwfDtfBqN3fj85PoxKYTJHNWxvui03X",
-	"v1Y8hhM8Y9bW8PxJi6kqgEXJNxe0FmaO+ty55QnsXlU5vz0aHWltNEEPafudntn2sx3tVmfKXrNWBm3/",
-	"GJsYRAJGckBTkV7uUh0h0suY+eogtd0f5cC1NLIo6vL+MZE1GJJmJvy09on9e/1uZ4gTBNQ3oQHaP+n+",
-	"HTNgV/EZkZ4zxCEX50wcrJQds1+UgRILoDMI6BQxNHS4Dw7gddsUfIpNHXHqzT6phKBCgJ3a5Gzlr/QZ",
-	"ZJeudorJAwjsxb2kV+SghH/TUWbBlnY8m5h+nUtF2WZ/ezjkmBjVcbiIkxClJPrgCUSRMRAh1/ba0B3U",
-	"YPA4wUl6VjA2ek9/yIXYRha6HpbFqpeOYh9fZ1pCCvaEpJ4bWzCFEdXb9cGIIl8J43rIfrgS1bLBFgk3",
-	"JoiqQkQnDEpb09MBgYMgqd99AwhR9rpiLl/5wHLwMFL5H520kuBRkDLY6PVEk1u2zvi7ak04Il8aZfwV",
-	"vMwv0Mhaa2JXv6DRrchN9KcA4nSyFta8dfJh/5jL3YAIgWaJnLGt4K4+gdW0mmGFqBZdKHBrpFU7VgEF",
-	"6EbU2HOp0Xu8X04oksHdsinX0U/3mbwbMyf+MXJy+xfrME3XYR6m3qLdwdpbD3/kUt8Bx8FdgZwgfCov",
-	"eMGrGAAX2nVo34mlwf8E3ZWDrj2HvT3iXndK7HWspKO9sgsnwFzqeYm95TYgzMGvG0O6wcFToTwWmC2n",
-	"uWb0DpYpgd3deGqYkgSnUDIVp+Q2gslhvUaXac81Wtw7ICY+8Eq2wC5XSv7Wgx9U7dYEg+Q4aIcrPtwJ",
-	"K0d0i24v1imDVb0TwurWNEoNvaVt2hTcDnwIuwB1SVI2Ysiih9xQKnNBCIhsCGZUDZqgzYORLokEhhjL",
-	"KsTYMF4QtZOzbXGQntwdC5B9ojh8U9TC3TUrSh+9La0kyoi/iCdwXaqjhSHpX/3k3Vq8dldjDgIZT3ct",
-	"uCQmA1dt76aOGcVGghj6UjEAAoQrWPYhGxHhUm4ogrzgOmFDzCPWP0tVbxirFQ2/FMh+gFKZMBJjCA85",
-	"Y44txVqpO725xgF8avnUi03kmB9yM/WjRExerPJKSDWfTE83EWTup1Ip7g75PKATVBKuDRtyJXi5/tX2",
-	"mBqqIhtiGBmICVxHTXDnEl+JPpRiMbQrO1F2I0qRY86Y9O16v4j1eF0k2UYu4aZAhBSL6NSqoi3DscEj",
-	"bknFbYsNwGzuA5Xs7M/7ASXT2+6So3a9zdOOMKlbm9MbW23i1q5VVOLQtVCU2sB1ctNo1H5zBAccQxft",
-	"oLezLGviz7aB2m41mm7Yu8M11Nv/BwBv9fmwnu40vEJjtGm6+Vt0s+PM7hMfGPKxxvho9hpVvxHKp2lF",
-	"wLpvnDR1G6PDLo3z9oH1W7NFN6iYFu6kYZFfiSFY7C756r9XZKdsqhZsIQpgugVjP9dsiBbrsHnW21Mg",
-	"WFE8K4qcEOErfw/+gMV1qpooY4RsCfvDJ9woHvLHCAbcvp0YzYG+2VHhsEa70Hk2gNVbwkRrJ55736eN",
-	"n6IpV3PTSE9WLS+quYxH1ltKcDEq7FyYGobgyRF2qBZuOlW7BA+xyp5sd0ACICnVSCRILAY6ZfhqfPCa",
-	"m3Q63O6ioipwM5J0ijP+FbtfrKaCy1ykSMqqqksyr8N27pP8CsnGV7lNjJjFnKmf1IKpsalL06dcAkZw",
-	"bhrH2nEs3uIrSCPFjphhHzDxOQeAiZlrdhwlBt0H2edvarRjIMwj+dbnBNCtCdGhwWcAZHIuVwF3ZbGM",
-	"PRqpwO+v0/8aRbsvjI4ytNdkY5u52n2b/haYWaEmDK/RLiJFYmZ3TZE1mIyC8l1tNmK2dijtjUWC6nWt",
-	"wzhO+hvfFK5TbAP+TUSI1XgxUVVuprNw3kV28vTp8Utr3+A/Pu2pLfiqlF+K5c3IyNqgGvaBsegcqkBD",
-	"AKVcMp1PJDfzilqZ1XWBuS6tEjw4HvfTk1FsCOV8VOTpBUGg6ltff6cW3/7b//n+byd/X5wtfzj719HL",
-	"H777MPvhH+NnP/7bqPr2P14unhd6+m/T39XCVKOfv/9x8aT6f84+/8f8h7/E31OVanvw929i+StdCeJj",
-	"rPTssCrRft84jfUYkkBQGjOwNRpoh7cHV9kK7/24ycF8rluwTjyGIEBEKomxaoeFTzxxhLuI/hN+gYMN",
-	"Y5t0yn2jWZ4JaXKzTNhQC14MPWt3Hf/8RlP/QU0hQl5A+C1hQ2eRDxmwJIrqAF7btJidA5J4CW8A0QV0",
-	"C4nY9rU4/uzNyg5J9JOn21PoP1aCwpowf5jTS8AWcWzlBBoY54URlV7JmFeYLU+5JG7YlXz5syeR1X3N",
-	"ZT4W2sR5JHYFZK4SMXiafU+u261Bpot4XeT6ogasdES9byhZfL3aDpinICN1OVaadirH4hlHOBGHmOnH",
-	"LwSK6/FslsuwKGquQaIKNbmYVwXBYwdHR8cnzw/7h/3D48GL5/0Te65VEz+Mza0N62HkMjciRXiauhRI",
-	"TWf/uflubxn3+ofHh/3eerVUPS0dPAE3Cx1VF6IgO9B40NRpUV3laRwX5Kc1jj8KLRikT+NZUlccQ00y",
-	"TFwUbUYr0mEG6sn/sgNDjbWxXDLPhbS+FZWZdnA4aIE8f4gdq1+JYEChL+ImK74zHPPQ7Vk4slzzUbEr",
-	"ZcGM50ULZm8/4rXW7T/dlfLgBgIaa9sNJ8/BSJmdUp+00H6Jt9gZuKD7MDVINO7H2sCX7TEm/yYAUMMO",
-	"c+GGzd3kNuI/tryhxmg3X8Pe0hT4mKU9NPzlnYbht0nDuHiymaZ4y3h96ffus3IHO2LHuLoDo9cFofYA",
-	"dm4ikGxc5QI5DTbYc/EQL+25Vtz661zrXE6+LagNSFMeZ/jrDTrhbvSC3WNjA/olWmX4s1qI6iDlWrBC",
-	"GGs6JizLJzkBMTOup0KfsrnMf5+LoI3ztrzHs8eryxNUyn3kB//oH7z89ID+cfDpkfvTw3+J1sz9IhZv",
-	"qhhdJixpt5O4w5lt3+HO7G3XvrcXUX3b6jrgkevkDR8XXZMomOBXrqH0h2s2hIqVITOKTYShZMZnw0o+",
-	"ET7NoWTdzsv+cJvClhofFa2EluN8gjXEmIdBtQCVb3DjevRx9WitRLErm9A68+GTbtx7dGds5rG6vbU+",
-	"qQV2gwdrwhAokzCqx0tYJgphRDRU6EE16xncWIlczaeQccM3JvjravBb13Hvkp5zXRD3QyrjC8tozqOL",
-	"Fdv6+wiqbXWmOhxRztHaxWDbYqC9qfbC1ue02d2bZm+qyQ3tMqe/12OQvkYzr7RhcOHKoQNkajvaBLcj",
-	"gHM6PTYHQUeNaKZlNk+njGMLkkwJbGRqTUKIRGVIiAGnqyt+kJCKqQFvvoeNp58NwhUE4rMfjcqoN+iH",
-	"DGVu/umJcCGpL7gS8nV9jwGMFRTQG2L4VffK2G/BGGL5QKDH6MAZ3njbeuYQWTaonYM9lowmTnUNEw+o",
-	"vIkwCdC8Wk09LycVMbu2Nvjbogz9ZK4Z0uG64de3wZZpCWLfSTnUFQQGdcKy4jFV6lL7YuVqLnX8LXOf",
-	"ot9ybIaMduuwUDdYv944xHoe2vZF0Kwmgpt0IcxK1JA43CjY7FcVGbT7xahui9z3t8k97iqkOKLjvf4y",
-	"fxRvOH9vzpGEtcHXn64/NfecW5bj+9prUpkLmOK6LLxFUdklAChxrrERFLFfJx6Myn0/LVo06zvOS2uq",
-	"vmCv82+BHscuqef4yTUjBwWxosZasgBg1+o0bAR1KUSpg4LnHEGudkGY7wV+yKDPMdI/EkFgqq5EBbaz",
-	"UQqj+tvK3nfY7E6Cuh6/oYl5c4Mr0DH3auZt0EumHQMN66oUcIWLYoyN0m7jkNyV6oqqqkqNCjFrA6cA",
-	"5MHuDAH/Wam5QRYV2CVQq/Lg7Y/fsZdPnj53LepSyEcflfjkf/5NKzl8eMh+rdSk4jNNveOtCzdMVSaG",
-	"p04bVoJnbJgJw/NiCMp+iP0zh4fsTFqvC9T+SBRKTrTddVziGWiE5NjOFhkbXUsQJYnyw1eHiM+5Jmj4",
-	"au1gJloWeAFlq5Wym1gbPrKKO62UDnN3hVqI6kJLfilWKTPkuMAq9UjGy1D8auNbcbKtgR/mv5qvcSii",
-	"cwhMnPcYL+x0LvGDdWsTsmhhUuEatkAlsiYiylxe8SLPWIVmL9DLogr0NmtnwBKJXbRBQKNtamy/KZYp",
-	"XzeVOEgs1h74Vk5hTzOlrPImWUELyRpDWoRcj/iI9umiz44CCH6E/nqwTHSZixsValJzwWIcsDm6SvwO",
-	"/lg/fXz5fNYGfJm3gFJ+ev/+V4IbNR77pP8yZhSZ3LRxxARPsmNfqCpbAT98t0GSXe34qiQt7FE3hLUa",
-	"jAouL4d46l3m0MSGkZIALCcogxV/p75xq7NJJeD4iX7WEtzYG1Sfy/WuhoVJ+hPXWZK6VLqFBd0HjCMB",
-	"XWuTR+iwo5IBlO/csRNZ02NUqUshN2gVIqwgkMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53q46J0K/c",
-	"TGv3tfDT1JyNKJMQL/NWJiE7xEgEN5f+BfZlGz/i+EnsK2bUu7wR16BZBRTQObi/ukzFeW/AsjxjSzVn",
-	"M8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3YFii1huoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT",
-	"0h2bg5pbqVo7xJFcGUjXKFL8ozx2/sYcp74xVecy2pslgneDj9w+jLyh9Q+2f7GGHQ+7j92m5w+txC2b",
-	"/sx4Jqjq3BORYJ/pSiAPK0jmTK2ETkMSAQTxdByvw/zcLu6+0vOGRKr+nIBFbEskNJzGdaF2EKJtxQPu",
-	"um3tbXbrUnPT1jJ32iUmaAvjp2fDxL4OxCPi8lDHBOfY+ayPHRT5HI0UMS4rtZr22HTXc73mpKzmUkP3",
-	"dcAOx/ZZxCnZWWXsBmUI0W7b8qxefNtD4jTB+4jjO61+P7F8etvN4vnYHSxSM4ddw2rGSSqEbvapREXR",
-	"0LH3xJJSn3oriQjQYc3xbSovy2U+s9rgOKooI3Nd95laEfYqH7ewsgETVoJXtMD3x460t63gA3ZzPpmC",
-	"A0ld6akIBFBESL6wlTLyxmQmeNvFjkR560aAviVMy3FEdNXdRX4lLlaJjmNHCVyIE9t22sAlnThZ7IU3",
-	"4TcpVHrpaWsiHQ9x3V20YCSg0Q42tmeyUc27yXBtOR6DuGVcgSCnVZxHYcKvoB33aVAbj6jnIE3ANTB9",
-	"8kJkDTbP9TRObwAEbYdv+eI1+QQb2h7SVhs6ulBJhUCNJuGOrAQuPWVDVZVTLn1nw/qQy/BKVig5ERUr",
-	"eWXW+/I6hBIolrpAE1aIsg+uhKdWBO6Ve7MyXLx0N1M+kN0bdUhsQrTJjlljYUGF6FRbiF11gtYY/acN",
-	"2raNUvRWxEx7VzWtvIY7Kc3tE05fvWnC9mPE6JU+iXdsxeDrom6+VX5uH67y5jTSVRBy64Jpuu9zqKMW",
-	"3rb60ZlTsZDWARuWBTdW5IYDNuOXQDIz0afn8oANARUxHGBihGbPQwUTNgPkLvFUqUshNaN+CBne7xCZ",
-	"zUeM5qZxK4asMeD/jaYn4QMQxzkcQNqE/uaLfeivCGiEDl86xpu8wpFDXxvg+HbEjSa9t1g0tC/kfDm3",
-	"N/ntvwILsH+m8P8C2BFSobXQkD6HiO2lWA58F7ycyoWt/Zcbokx0WQHXRMDAMvtor28StZgifXzdkWIl",
-	"17oZzl+qdNqSerY+oRbaEUlAdk2VQna2R61ddkObA6nUKJOi3STcwK5YUw87NyoIANodQnarysTdTdGA",
-	"uCHLtbnQQsidhHAHtj8Zj1YHrYDs2o6EkGwqeAXhN488JzCrFeRZLudGxNrmIGginrCFNUUYQU69hhaq",
-	"ugToQZ01HFARPYk97RkCnNCWQRKAUESw3lkU45X9QCx6C1EUuB0iWbMrdblrpXehWhFldrf8pka6tjYN",
-	"UIbEQUBt5m4pZNjkm/vtv9ogpG6KKakPN089sTB8WbyWfJGb2IZ/H1D5fKMZXpbYyUyndPheCcYlnQaV",
-	"mCnT4K1D7FHJ57rZgNN+qiovpFpAvcFVi3Y21TwW+Bpm4koUqpwJaYYDnF/oUQFyOdd1OIBPhGy0MAru",
-	"7CW9XKuCm+29yXe22JxtTHsstIXxm/ycO/FxSnd7vBVOrL3Ye3j23Y+1986x9tz+nL15Z5pWI68zu2hH",
-	"l3nH46icKimyi6maiZ2+qvLWS7d17qhfcsNgRFbPzsQWvYKrkaGXl+2wmwK9t+C52U5lmpttu2+9O3/t",
-	"eQaStrU1Dyz5d5T87pISb20xdMqGI1GZ6QEF2l2yhx0cAH7AG3CrvYgqMz0+FMu/HqezRf4m/5//+u/D",
-	"9PHfzc/5k/l+90TQgctc3mO3pg0CEVvhemnDtkuwGrs0Xao3c2CNFSoFxoC6WZwV8IX9/ydpaf/9j3kV",
-	"r4cDcrD3lYhJCpx6cbtnxjPR4ANuLr/DlKtx0NqwJYh3Ew1qaMB7VGHBcvrveL4DpXtKNgIMbesh+M6I",
-	"clNN0HohT4ptAeethd4BB9O6gqoRu5s72NirHJI6ZGC6G1olbXbFNPxGpY4RkcRtZY3jSpDjac1w6LYV",
-	"sgXdIuP+VzW6RaZ9QxdLrTBSpI0oB4zb4+QC4jUJ/Qd+XEJtPxNmrD+jFjKhcoSE/c9//XeTOgdJdzt5",
-	"WHht2waVQsTybUji46B2BuHUVjXMtXW8rgTz9FCUll0haqK3ZqNdOJnC6rDViVz6oVjbPoyCh+Sh690k",
-	"Wc1EHTkhHDIy8lOdWesSlqwZ4W/OxbXZzhOlJ4TfySJZI1Pv4C+Ed6yyBKDE+KVaZ8pqU4nvVjnHanvN",
-	"7gD814KG3eQfs3uvbDKRbeYfe7eUadByIqz3CPioP34JIRsUAsWKAN/rWveiTaidoPbCnsRgVAFDSxCA",
-	"Ad6Urc0WHPlLOhMr3Qjg/q1wJQe2Obne0shl1YdW2kElgagQP9o1AIZwoAv5wQWd1WmwAp45M0qdsVOo",
-	"avcsZpzBstdorh+V2Nj4Iwb3LogfJ1rrbPxiMaSeCkGAtcivBFsKc8qGJIuUHHTc8HCBa8ApfRyK4GjV",
-	"SufoUzac8SUllYeujyshzvEeI4oCGy5DCRUWF6wnJ4PWl3Vicgp9PgeM0znGCsGvsAcldgyI0MrWW6we",
-	"2bbE5E1hU/XREgD91zbvDZBTtKr+Da3SFAehtZSKR3qeQyiRSyZ4VeR+nWn90RwK3WEH8KuENV5jUxKC",
-	"2aLtxQCPnVVLa3+FWgJuPIyDpXfZECgpF+6I3jQJjke1bo6eUXtpAyLMoWqzRtkEZknE+dtgZoQyoayA",
-	"r3i/eN5vMiv2DNCjjLZvQ+AP3pXZa5O7myKxZFaIAKLCi+LNGM7MLvC5T0kUJ2ufuY7tt0oDoNyjQo3Y",
-	"FzSbBuwcIw2HeNvR1fF5L2ElTy/1gH3EgYFp/On6kP3A0yn8hnx/9kEJ48zw6nDyD7C+1Wylbe83GvDu",
-	"OmFaOTZcgrSoMWT2AHs/LwvFM+ybbl9g9ZgV9CIPUTchdcmTm1erEYd9lG7oNb8UfuLukrq+rOax1Mt3",
-	"kdYctfrPG8cChLuhu4j1xQK4CnPdL3JDhdXQAZpBsQ9wyw4cPA4DVTPBpSZ+jEZaZPfvChq1rssmr9Ip",
-	"dNAgFDeEXRjekrCaU3qWUMMYwh3OuLVMfeONzrbRO49m2AcCcUV9NDdvu2JwRN0hbSGKHlIWbitLIKsV",
-	"Sw8aMEi4Px1Pulmtj+tQkc+xOg5w0k51n0Vffe0OuPoY642KbPMb1+391TMIX+/t+zZ1v6bSr5NgaHjm",
-	"dh/aaGVoCzGKDI2mwo8tbLPUOiyoGZ+pK5CMT9bDgq5bzv3J1iugXMHTY1ef1FJghBna4ydBAVBr1U+v",
-	"9rZ7m+p/rj+tM0Zaw2w7cLuBXNyhXqXuPhXhMgsNoEMG4Rw0O3TNt0H2xpDGSY2MENR7GuJR1nV2Z43x",
-	"fT4ev/Gb99Yg5V1Lc9otMzhxQIND1PiBZ7yf8UvxkHE7DwEue90U28z1H/Q32Lo67+vyUx3aGMT/nzBu",
-	"2Expw076fSpEpDoDcljoHlel4M5TWt/QP96hyV0Yibj50rnvujDK8KLTdPgMv58TFD1ewXkGNo+CpmDU",
-	"Kzue9W9rt9CodHJnomDkjSUbIPlbZ6u1jnl3BLPXfNuMGQgsxyyW01UnyAdM2rxgki27E1wLL7CohitS",
-	"szUYWmvqL7dsqBjtKeH2dthdAl9Tz1swiDYr4p2Pk+7gXTTcxHbupkDAVMWGJFyrdc1wjG8t9Ni1/AcN",
-	"u83GIvnevhZFsEluWCVKpXOjqmUtKKREfGvBGxqxG9zEDcbee8dHeBsq5vsFQwS+s9o18QvYNOtK0HtX",
-	"NNdnnkLZCids2GFn5CHUH9pNHZcKAJRSnsQehsinAGikgDRDzU2RX9Xsi2AVADez4zyhm5tSvvs0rKeC",
-	"0mgQpqzEOP8c6ZVpNJGnpVNe8RTJPY1ilUjVROZ6fZCjylw8Gb9/uR/w2gYCPBpzErBVb0nKwh7YBzAJ",
-	"N9P94JLgXTeL37itl8uLjC91W4hv0JBNvAlYs9D7pqewghsw9rgkhp5A0muIyIx/xvK1x8+e9jdXs1mf",
-	"wZUHr9B/QJCTgMRwzQp7cKN+zvrdohh3YhRu2RA7MQDGWP1aV47YXdcETvu/dwTqrO8y91+x8GNn9tl1",
-	"2g/4a+IGGPswl1eMrtuiWQGx4Dn085FsMVWzhABcVuGhwRiovgKY6OBjiX2PVnWlrFHwzAGD6wk56Z88",
-	"Ozg+OTjpvz/uD/r2//6js1KPx4EVS7lkgqxa+yErRod0DS2r3sZkw/okIXY4gYBiQQjxkGDHRSBrcM25",
-	"tXHOewxSr+CvpK79buTNplqSkl2doWM3Q093mKEVEfHRZwpB03rERQXN0VaY2g0oWLrRqdyYGqU70Ul3",
-	"MMGazQaosE3cIh+my5WoXB39qndAm9hj6G26JfQG4tiU4iCnrX1RL9RuSCmIzmRdAudyVKj00uECfZ/X",
-	"rSOwyiJcISfmELLSjvERUuKoSUDhH9fvXosU7XaQf5gu21xN3cY3+Sa6Z9uHuG03uRdtYgJw41yv8Q6U",
-	"4S629bqZl8eTedtUY6NTa0z5bdRO3YbsxSsK/1ezmW/fLsAVi2FVu8vk2utRSKPWfs1tkWumzTy9bGeU",
-	"WxfybZIBL96YU/5AIJ3doIbNps3rITfE1VwQh9KO/t5NfER3zygOxLpjlOJivDMPUIeK+5vVX21UVrTY",
-	"Dupfk+usxrWQu6uElByMoiGJz2PHmtXwWPoSh0rfIPB2Z0A4NxEeDAfoxIhak4xLbBqHm7QSugRe7CEc",
-	"YsPbYEUB4XvzaG57+1hPF2LPEqhhE1dCmlNW5Roaywr0Cmobe6auMKLUobjx1pUMNXrKkzMRCMaBAFd2",
-	"RyhbTeUTguYDFbDVj29shBBM6HuOJzU8tgZWN5tTR9Ew7sn7CBJ43Xw/cQL3uhuS6LdAkOrZO/V06J0c",
-	"7ZVDZiXuQGcxLwoyMrVPtYRQ3pt33t+Ad0TJOPW4Ny18f2j2wMeXfTSX/vDwkP0AeEhVhbEH0q33zTVU",
-	"t/vv0B3y2dOnj7f3hwxXGllcXYUHZEHg1/VC5hseXY3TZoX4srAeicwgIeX6JxMi8lYyERxhzTd6leDg",
-	"96dBsAlb0rgq3SZdUwhq2b4nYl0lN23kd639mbdBpTsBpK8hxDOvcrN8Z1eJiqRc4GiN1BLCfQAJdRG5",
-	"4agyF//zX/8NuRhYabS2eRUGRKbGlL3raxDasYo9+krITFXs0SO9lKl+9IjYciix5uLnGGTklEVJEH+I",
-	"hAz8XD56RMv76NEhO/P521zXWEHgBuVhufCjR3SYPXpkVxwe49TPo0cJkfVg6YNVl/a/Hj0ihWVf9Cvy",
-	"bCMhBFPSKbNT+ywqqKPOSmGVsr0YOZI0E595aoAYiKhqSXFmh+fSjucX37E1z/Tho0ds+IWX5fUwYcMv",
-	"NPpr4vb+4t5xjVV7wEsCUsxRb5/L90inYZ0mEcIXKgE9cXlBAIcIJbi9LeADP5dACL5YJwMfsCf9JzT6",
-	"n61JZVe0EtBWKhuw4b8U+Sw35/N+/+QZtqZCtAQ+GZiLv4A+TaBP1fXw1CVRz+XQ/mWIXUw4hiZ8pT/i",
-	"i+1byX6xs2W/BqwldM1TXlV21of2P9kX9KwShlsfPemEOQf1ejiwG/5c2o/sFsKk7E0QyTxkbwXPgBXr",
-	"XDrhSoI2WIjghXTx8F/ssP7yuK+D2XF21F/kkFgF6sk6l64eVrMhXQftjKf5ZOqC9UM5xHE67AOYwnZ9",
-	"abreilJwN2FIU//rm3fvqfLTPuFVJmalMkKmy4O/ieXwkIVs9khfjwzO53JINNDDU7tnVhnqYaRITI0v",
-	"x/i4kxHXBiIViSc8RrEwQVWiA+CF0XHIqxd5KiSqeIKlnZU8nYqDk8N+L+nVHXL14OhosVgccvj5UFWT",
-	"I7pXH/386rsffnn3A9xTU3z3YIEb3W2PIT5SCsnLvDfoPT7sHz6mhh2gS4/w0Dyo5hL+exKL97+dS4If",
-	"uBYm+pJaONpPrPzPQW8LcqyaQXLfuP5VBozO2pzB6+0LYFQVnwkjKt2K360vOXozrvEqUZwJjKthG7i+",
-	"twH6NLeX/z4XENzy1S2uuT6YBh1sJjuCLcP92WqUXocLz6DpCuLhdKnsetsRnPT7GJOWhvAIYeOF3yiS",
-	"VY94I1Osm3XwIeDgWz3wQHWpMUxi4mwJ4vuHy4Eove1FfuSO9B/Pch8stUvv1wenG/j3OeD9ej9al+ST",
-	"vSWUz6Mv1Vxet0rpGWxC7YSwpnCnQuBTNsRGyBd5NqQu4+C+qsm6bP6rqEWzdx8rEVsF5IiX+5jwd1O1",
-	"QKZaIgPzMr4y52u7cH1IeYY2FrUAhB0EHYD8Bqpo0pwliVjV9t20OZX5CeSg4NWsXUU1qm8dyMuuUKUK",
-	"yAwAgCxPKT+g1UwAmT+cCwoOQ8YNtByBNwHfUylkTeZg7Yr0UqpFIbKJyE4Rfg29Yx0D2DeQjnCKPqLs",
-	"8Bv2qejOaoBcjQ8Lx9mu4+prGprOCxr54Ktxtj+bqrNzvl3NoXjdkaLjbt3rvSaEcQoOfjz6Av97fRSs",
-	"CwR3Om5GEtuW/Qi/7XNHJr1SxUiF3vGlrvkF/Q6z20uAcZcbZ4+6CiYtjCnsfnIpikqkqsrAGVrbWOyD",
-	"q+uDxvVTXpZCuny8hyw7dwCnhL2RNflrKPbWRllqBvWALNexXXtWX35Gc7jb3g2s0r+JJYk6BL++VZiF",
-	"3SLlQXLV5z3t9zvyKuuOVUIbVblOGOBoyHwyNdaPk7zUUwVO+w4bJvhuYHm6bkYGfLTiLjdt24kIq5qs",
-	"KLnb79Tgk/12atuyZak7mSH2QmeBUjPpyKlgn7arXP2hVGxZdlCwZal9DHN/mhXnzi3SWVmiCRNVTq+d",
-	"r4hF41DmdYZFAeja1lVtQ48Xgw57a+v2HVx5Bvjkr6cQslyXBV9ekJb/iTqrrFY7dV5FF5bvtNuP9yk/",
-	"rXu9LPchK68p0oSA8qa0uA19BDErlBrXeHLFDcbCPxSWJ/2Xjg+xZtaFhJhjzB6raqKMEdDdEx1ONhIu",
-	"qiXEulR9Dy9GqVqZ7SctAO+yxPihvXEvahDH0DZZyWadpyRVfTrXi8wpiiRBsACjnnGPK/bl/T+RnKGX",
-	"1TZ1uymKs7J89f2bCps0f4KQTYxd8jtKTWFbLOG7T3BHQISZEjCINFg861P/78An7mb/pspobVL1jBeF",
-	"QC0ddGT0OeHDnZQTDvLeLZE7lxlcQFZLjm81u0VVHeGu2mCJuH0HJjHLZ7M5NLJMKGMkMkecFm9jt26q",
-	"fEdv/DNbK/gN2w0Wmt07cgnrWhvXafNOdEbUDnrv7CCkDBBZK+GBj6T4K6miyLEDn8uw/lxjcSM9DWr3",
-	"rPe3WKlCw5g9+Cqi0AL4ZLAY7VzCYZqJz/b5WCmkve+WTkV6KbIGufdYmHQqMmafQRF/99s5ti7l0CLQ",
-	"Lt4p5PKpvSn0thjx9NKRCSfnEo4t7C1YWN/Kfj1CeoFr5snJCRviol1QX9QhfDHyq5uKS01xZrAez2W9",
-	"ygkch5XAJK4mH9gxlY2Q2MYcstV6vyzPwJjApN25hIJtO5k5ZWVOMbVjvyxTSaMwNNeYjHBsybA44Dfj",
-	"QpxL9Jt54LHAz6Q2Hpz0+w8hBfIBzGMqv/uL1blD4MuhGxc14wp65OjjO9QELdfAvuBcOjqUVEDkLchU",
-	"O20lax4hfJD9i6sOHWKq9VzWOwAotbF+yZWQrtbKSrHw07JSIHsuz0h8g7ZNGqspV6rkZnxpl8pvBvs6",
-	"wa1A2lmD7eAq7tChwNo8FBL3ecYul0uScfhq40tTKXJhvw7+6jLKFNCgKlUc9DCg9hhCNnSBR730hZ9Y",
-	"FRzEQLm+1JgvfPDtD2/f/3Tx+tUvF9/9/Ori7z+8fffqzS8PA4ILsnNB6Iv8whHTDmNxkndLmd7EG/q+",
-	"WkLsO7lXv2mFM6anp/zk6bPBy/GLZ1n/xfGLF0/S59mzpy/5yVhw3k+fPuVZ//gpfzwaPxkfj05G/dGL",
-	"k5M0O36aPUuPn476436f91/0VthWev3DY8jphWwpFHhzFB9RarfVgT3rP+4/5uLkZPTy5YsXz45HqXg8",
-	"OnkxfvxYiPR4JJ4/fcFPjh+nL56lLx+n/efPspF4OX769EV6fJw+f3qCbAXdjseQieeeba2A6yNyMv9C",
-	"Sl+KRc1VXxc8j9VcogO0T9d085DOGqwBe3AfljJtAku2mYAh8cAtTYV5q6VQa1Xtu+8GVos71jORFkQf",
-	"P3OtU4LMBK/EubRHmcHzPvWOi78EjwbUhMTKBpRsuNZSIdER1iazV3Dqnsvg2B0w74QnxIkFIgOatT76",
-	"3YGPGRxKCQvf6dke29TnPjgyIZaN5+XKuQbq+M16h51cu08lo6pSV7xgiP3ykQDHkad5jlZMwkbLc0mS",
-	"xIZlpWalGZ6ygo9EAYWtkwnNf3AEensi10xdiarKswyxUPVF5zJTntxjGXqIhKOr6ZL4DGw9wbQwOCBD",
-	"/arhxR+Jq49u/PTgfxk+OaIs1ZE/Go60MK/gioc18wJ6ouf22iV7MLwUpRk+xBCJwwZhis5Y4wzhE3RY",
-	"s1+Un2I4p6D4Hx4NouWMQg+WE4AscuiqASNoDrS3QIsBCNoXXBqWm/2ZOofsHZXkncsa8wK2CHfPgrZu",
-	"r8YHr61fP6znx/eSrw/iB0/6L8/lsKxEqiRCKS8QPzd86Nuw4aAyFWCurXUNIVe1aDu0XzkFcouTe901",
-	"XvlmscLNxzXjk0qIjBnlM1ZTwVHhUfjSTc1OMIzbWAW1Lv34pee264UKEJiz0oT8Rxe0FWFgwlR56pDL",
-	"a+jehRhh57VidoH9/YB8CcajB+wxHAS+xxJWah2kqip7IY7WzhkWtfbOpmqJHAJWK0B2CH9IuSTe7CZV",
-	"q0cbTQo1Ep93MQmcjHwls6B+fds5/MFJVQaHhd3BmJyvw7KkgtFyIIrGvUWWzQqjD52L1E1HuwPSqp3g",
-	"QHdJ/bVDnRyVTYGdwMUDbKFKL9Fv5WGs1f4E2M3Wzt/RKM9b9/4/c5gn7Eu8GeBEX3uHgR73inuP9FDG",
-	"K6SK8gLyIPC8iT9ZIuGXPfwfBvCphSQgc8LE51SUCDEPjA/EIKOMuQdQROasKBwKOsLJHthX6VTlqWAt",
-	"EQn3AS4k0ZKQcx2kv2ZSzrWG/riN5O9TzXT2uLMuXulafc+q2HfobsGquQgL9yReRSV4tty7X7ZlIEG4",
-	"Z3/pw3AXpVbi3bbY5qRd8Srno0J0wwzIsKUBL8tvNPMPALi/tcnByWrAu7kJYl1BNA1bQtrLwXwG4yNA",
-	"rRW5Nq1wtbL8ux/6nxyg4D5k+3kQTPa+0Qp2wv3j7+wwaJO+oy/unxuz3IAorGOIYlYW3AjNtMmLAsTJ",
-	"VbsMoRXdaOmtfAeDF0WhByiTKH65YSkH5z8kxg6hlVamA5B8S17crWLvfoSlTb24efR+/kRJymC4rpqw",
-	"z/aZj69fuklutmbn3VPQ4fbaALX1XBZCa78i1JD81MdRJpD5gY+23+kpf2KJ/D/YUu0RQ91pIW6xgZMu",
-	"l7vv3hK/87vXmv5QDrPuE8EehRiHZsNDOVfykJflodcbh+fzfv9xajUh/EsMgXgrFBEnOWH8AnuIWsFa",
-	"5FoMGEEUsY99Qv/LjGq4at+guXkpltRmAmVxrinMU7OAusqlX+qwj1csQLCf61MfEXPUMFJ8xmYBQaiO",
-	"4pRoNOC2ra1S3CBtYb/1iMq66N/QivRT63HYMJTeoCfmB6mQpuLFTvAJN6ivZDnuolUdIBfiVvvYt/Zs",
-	"6bJt7ck5KtRIH81yrR0lVNSzqi02pX3ivJGwRtp54+R+KSLe9o+5zF7jq7617/3KaEIYPdD97Ckh1j3G",
-	"ZD//exrAPYtmYwFaZNOvrKLsb1Kj07O6Uy7MPNSg7wGPrC/JzvKYC4cVcAnoDQL8BUd8vbWG4N1PZwcn",
-	"T5+5LxgtqQl1pIqA0pIdywieHwNmzYjKPuk/SaQ+9g9e8oPxpy/Pnlz/Uy9eWRA7yd7ZXaQp0gb4kIpx",
-	"bKSxmoj6Rns8CxbCBy0T+Gq/BCo3ffaEvc6/JfiKnYIgWlHv7LrI0U6MS0S942OBdKOl4FFn6te5sdLV",
-	"+TxQqRHmAIvVmnLsyVNGuUQ+rtUJvNetA1/VsmWgR8rdRwK2DgFIr6wK3sem/HfYeSBvKFTxLUghoC3e",
-	"PsXF6vqAxDV0scKsKvdfNTf5uo/+rYtA7FpSBsDGeN0sjatGw6Cu8xTzbSVlFM3asWy2fQDurcDZ0/ZS",
-	"R+jTUVrsk4mS6U9WyAZD3x6+cJHaOwlmt8S72sLP3zpBchnlJmYLtfY3ayhxa203WtlE4tMDxoFSKvN1",
-	"+xUod20NL+yoWReLLV3EOaFGDysIufaA8g231z7NMkANUTFHM634EeBCO9hY9mN2sv9P7kd6XcgWxWsf",
-	"0gqva+AjXNe8FmV99AX+t726HHEBC54TtUfNBDIVhYtlYetXbrxHgDkR8hyjoZJvqTnQbgL2ge+gl/5O",
-	"gLS7V0+tBzH24dtbCMZ1VLpd1AWG/Op7Cpk25eAIaYl2x1XVD23TimeEwWTcGiZQg0ZdLSla4QgjV+tT",
-	"13UUjPFmEhRVUXe5+TfKRsJGIpcT5smgrD5387CXKgt4cKvoWAGACmN99AX+9/oIy5C75WzIx0fPwbfn",
-	"gfvrrn1wEKVcWg/uSlT5OLefOR4D1PzBEBhgD+CH5fAhuiJB6TNBhjGIN5sbTjhzIJup1HxCvCZnv746",
-	"DeJb/vZcs0WVGyMcbzmxJbQlf76zd72lOdhCCoFsK3gt5o25Y/chbrI2EgIgD9Li9zgDQT/CFunJ+vux",
-	"vvhdLbo7LTAJZy4i9PSTNW8heFBDv6aCZ76lDNS770Hy39qHwtO5nh7AY0VGqxXugzQVWm8nABmqalIT",
-	"D6KAqoXE8brOry642uiH0BJVgBv3zRYSdEvbcJrDUf0XYk3LhhR1dGlRLCsAZJFjzK4JxQ/bNg31Cd4z",
-	"ldEmAsrYxnK/78EZc6++A28Mp+vP6Y7h2DuUkeH03ZFDVjemjlAn0Y9wosmJ6MacRHz6Hv2DXaMRw5yp",
-	"dD7DXkBK+6CY4wRDTkAsdCodQSbcRntGI7la7MT5V0F7p3fnS9ZmhxDGeH9Gqm8Tvo1haYsw47C9nbq6",
-	"qkd+enc3VoNHtxYL1tFPF342AdgExcObrk6XMqkWAyYVouZRMupCwCUGViE7IoQ8ZGeOvxE9/Gq10H6I",
-	"r3EdRoeJPVCQ1l7U78RhntbtkU1Te0vlRTF4tFTmwh8Bh+dyyAuthsSXSRnMpv6l3KDTsS4TAH9sVCMQ",
-	"kIJcxVRdeV6QNBWlsSYpMWlRPMLtGNg+OKeGeDDtgOPYCDvOrxuhgO/DPrx2oX2v+buosJLK2IMmZBTC",
-	"xTxDnHNHXfA9CcJXorzooooSksH9sNsQmzWUQ8jlBvUU1TFWIFuPj/dOYn0pjVHKpfKN+GwOGTFo2q2S",
-	"Y2q0ElBvkx2yJ/0nxKRRc2dQwj4aMfm14HdKyWef/44mrmWB7PD2dlIsGi3dXRnH/s8NrDY/+oL/6GgN",
-	"UE9Zt7AtOHI89KmKCKqtkNIxrGoh7KSEOlsi6lJSYKd1F1lDCQgiauSwY/sAl9DrEL61BoVLR/zZQ2v0",
-	"IW3KYn/lh2S3uHm7XXQNR90qfkdZPh5vlcHFSl9SNWZDo4bYvnbKqVMl0vt6rJHr/5frc4kSBvJW10UF",
-	"sRA6u6lCA4sWrZ3gi9QPz+X3ggoH1TiAPAXSDn9HBedRH9CpOHZe5+PxTWk07L3v1d0Km31HOwrCl+6f",
-	"YjqmbkCAtAEGikr2EK5TsxJqSRfqDmgyVkWT6q42Mqm40sRc19SGuSRPiLp7ojQQM19QN0tEqZF4gX/z",
-	"n5pRhb6igzPsvnf/2Oo0mMpYTKvVuUHuBs3mMv99LgLSyTbWN/e5X9Xmruv+TA6290QV2XrV344r+LWs",
-	"YTejbUcc/b4XQzjLggYLMWFpqISjumHB1sMKsBp+qDGLpH7rnW/G+5hLZzBsmMydVTM9a6WeIeQ52Gq0",
-	"hqWYtJeDBue8KOCkXzId4+CzyuTGRdEbYTXNYeV1uXvSEidfhdfU03zbmK4fyh0EdWnydojqWlXW+5OF",
-	"f+krtx95bqr3f+LltZSulxRv5UAN6gA8erIKNnNSh4ArQXQ16OYhMQPAwnwW8RvNhKxUMfNMRp6DAbLX",
-	"yFEFXSOMOmSvyHauhCP1QoAG1UgBM+ubsYNTpJc6YUMAblIXmcv5SFRSGKGHjChHKnEatp+AsFrjOkTS",
-	"uVAa+DmZSKwSYB/9i77RjhKvndQC2Xze2cvJ/dtQkfrKd6L7wyCIkIyoJhvAdNsK+cA23oHQzEiCpnYu",
-	"eWdnB8J06S51CjRbX8kM8Tm4+MlJO+aUDV3kd6WRhJ8Fx225J9baupthnDrAKYIj32xpM4stxlKCk5J4",
-	"w3NtdALUtNr30SMqFlXqEDPAXhliX/HlMC09pAD+kJtoVD8oGgpYXYL2hwgDWVg3H2hggh9iO+5HVU2E",
-	"qXdcNwrd4NU1Y+8eVg9Hs239kvaQKhKisOEP7/nEiRlUkNacnRAe+fXs/Xc/bcSYtU5J/573jh0dfhYM",
-	"wH5Z24PpsiO4hp66F27ezauxo5bGO/fC00t0VFwzzhZTVfjIqOcIWtlHDyB9tYEUyMcpgAeIcmcIqJ0J",
-	"LiHmfsjOggb+RE9UJ+Owj3pdu6sXOfJtqvGYgvaYDZQUz40X5KnKkTUNqNTus6nzZ8j9Bdc6gFM9pJE1",
-	"ZDXjIzU3NVkWDSOmBZAnuPXcjZAV4QarPQTfUX7E7Twr+cfhKFqnJWr2qu3GTdRKGrTrQf11OJn/+Lrm",
-	"O5d/BgI1AxKsxjc7y49ce6xN6Te6psYeYoLEy7Q75CBuXtPe+e7NrRHKM9+b645bYLV6UkVRZ5PugpAh",
-	"mLro+tww+7Z+NGxe3qMv+I/rI9eK75bvS1qDnWvtcmMdg1x7sLtvGWR4ZeDQc+eBGrPL3Lp5dbvfIZxT",
-	"1lXErnFE4XjKuFwSRIOYl3Pdiv8I0HuRc+PtXJ65j/56vlrtdF2JaqS0nUM78TvoZt9S7iuVetQ9xeP6",
-	"ucYu7gHcOpebmtm1bDkfqtjHPmvH+TOdy0khDuZaUH4QtS5V9foWTo4KtBm+gLicO8vYkPASeuggqqmd",
-	"FxnUpNaPGyvPnDBRUgw8R6SnUoCwKKU88S5oOjAnYg9PJupo9QCbTykuzeYyFZVpIWvBuMcPboq/cscs",
-	"nDQv9N0k2A/+KwUi/PsRNtO2kVCmkqAh7T6jDn6T0Ht2MVmmghdmutFiuRJVlqem7tVolbtmIzHNIbI4",
-	"YHOJj1kyKBNg2roGvGAjnlkpxT0DNO2VWiTMX4wMco1bJkplQPWasLm8lEAfghfkBSX5Y37zT/gZd2j7",
-	"0BtaFhg/aW+ZGuMf2cEYvTN7JwgrbkrkOLaach62sK/NVqBDOQ3wGEirugLAiEdDYAB36qDAG1r9E/vr",
-	"XleVsCj3saot/AyOaRJIdJpNZXBwA6JKySUb4lINa4Lp+qe51MIM2URhbw5sEJFXjGYqWWtmFIs3nMaC",
-	"DE2eHxxiC4ePl5CbUSLf5sSC77drNlPGqN4n4v2Jh+F3cNftB30tb337ZiBm+SXt3sXeaXrfCdN9k7Qo",
-	"Lp8G23iuQeYjIVCUzEbqMxxxq3hJMgQxnFUQO0neSsjr3nyn3J74kk2OuJ+CPdPj0lO/5rHkB3H0xf2z",
-	"HfHxzp861FscVRnykmk2fIDsZg+Hp0zJYhmGYAKGMwW9a4GaM3ZOuQW5j0VvZ3TF3/fZgpweeR+LncSY",
-	"s+n1DcwF9Ibn6eUwYUPatkOklGhwZcdanYertMcKxoiIUlK1C4cs1pqtHMSkmtC7ExA0yQ0rp5Bom6pZ",
-	"vCkjJLrvUgbxBW0+jv1xb9Ln7KUAJFAjISZYoHC/age+78hhDu4yHOEstEAoVhASgXxggCETYcBiJbub",
-	"FnNtPGa6Tg4PiLlxvQF/rh1z7KVYApfaSBS5uBL0zoXyMGqM3KnqMuhc5iYJU9J0YR3swCiKvclMC6H1",
-	"7WIm0PBtjNXM3hNuD3eEaJCvGfH404Q4YMK+U1l7DRSic+4gtIGC7ZDr6xK9i02I0LhN9qCpxBqVciV4",
-	"Bi1iyIhwvY7iNkSbVjZiW3bzTFKQb+UgsGM6ZXwEe8FNBJ4ZrUwNppnjdCwMxxEWhk93e1gY8b4SrXJj",
-	"oLPyHn1r5POBZfyK5uliumwVs6DrZd33z51qdfpDVUyb+WwE7CpXogIKS0C+WK+oFNI7y1TDVak5HgWz",
-	"MGcITstcjgqVXuqWcu4P0+U9YE4+TJftdivXSroqFd8hM9dsIYpiH/LxYboMjQeqW/SkxXpK3us9i4lb",
-	"wbu0JN5Tk8lMqQokS6wI4Iw72ohgigbn8lweQEMzBHENBwjuYPNyzV22U1oP8xRuxOiOvysg93oAgh7p",
-	"YWJUXVxtjQxGfU8ZEtwrVqmigEgTviJIOA6gX5XPLfkhBKNHSEv49URdl4lSyAyGhnQPdWMxawldWJ9w",
-	"6JAuHm3iSKrBvLHHgGO8xk+CfRKHvKAN8qHm/Ph6GZcIP13Su8ylHSYuIGgE7N4x6D3pjg11n/cHz2oG",
-	"uGltRLmfOK/hlQky5PFEpzWqN9doz0dFnrIpL65qKgMwxYNCCYfrdsoFEu+u+K3MMWDBslwDzg3iGIAe",
-	"xdaFCqP1Iy6zNmKpv4llN0KpemR2c8yrUunWEgX6uXORwt/E8le65W7tFfuiDayH9hsT0Ep7p4ah1b4U",
-	"S91W5TQTnaIJVN3ocnNgNVfC6recF1gTAOS1LmVs1X+mfKCBfEFEadgzo17Vb0VlptbubUnAvb7T4Nfr",
-	"ducDioT2YyYo9orxWfsSzEabK0/xCsS1lKLS1oyvAvQAVjNIv0qbChitYLymN/6ZK07xG7YX39Ds3tEO",
-	"o6e7gElesUnFpdmpAvUsy3S4erCa9sSHRw0guV34qlTABRNTdIWhZXtDLhu1h4njj3bokVaTAefxqxoM",
-	"ZBtoUV3lEEX1cVWwEQ5GChjnlb2avkFV3a0G/MKvFOSg6W1RMig++6tpnbnF3KRojr7gPzaWiHyfa2xR",
-	"FWp/K+WVuFIu2mfUpZD6kH0grZ/ljrBUSaIXXFdAWHzixa5bhUatAQlEvh9aRDDeN03brtsCP2vFSVPV",
-	"pFvVqr0wAKH7AxbTRHFd/qaa3GlO8E012WS92CHvNRMIc+DLY/0U7KJQ6zC3zFT1jWZGSO4Uq5Xb0HQF",
-	"n5Bns1zWYW/4z2/Ic0MpT4jmgUB8eV03S9ReVhMfsl+gWALyC1ZNW1/PjFU1G7Yr4DfV5OuWBtqP7Q16",
-	"POO16s1lbkQ67a5k31STr6RhfxELO4Xt8umXFRYSk+wa13ifYDlVTdoUr2v+evSF/tWNecn30nTUS47W",
-	"vksXX8geu1aoX7kb6F5Tx+6btvC/tLVLhpwv2E4joCXEAAtQFAPNtmRDKJP930+Greneelr3mO1dF5It",
-	"/EgunzUreZVrH9rPK0eXQ+5Xm/ScSz/9gzDLXXdoV64TBzX6g5gUIHWokqyN3ejG7aP/4PRGbgqbLJD7",
-	"o98KOY9u0jH6zyf0kC9ut44oIs3e4nVelSPpNLZ4wN9aYFP0/NuxMf+Zep7DB3doeY4Tc0ecxJWf9jpI",
-	"KYRxxyH+evQF/9HxMES8RgCaM0zzPKOy0NxoUYzjxyDc2bvzSW89BEk+93cGug9andxdpRzH7UnQVtfl",
-	"CH293fNIwXPbbPRXRjMtNKI5BB1T9oSBUmbt8h4+xDXjSzbXAuPS4BOYpev/+dYOE/C/7pzK1OYmnXCH",
-	"8IKx77YZ9ytZCfnke/KJ7aM2CZmVFEhrHH2x/3PdsTuGCID7PjGIyvw3NQrgPlBuHcXBAuZBlHcLRBNl",
-	"Ow5NlHvcxTAlgMBqz+nsKpp2+H47h4t0VAlTLXffyf6Bbfv414JLB/oPSy4d7grJDoCTgCkJ1ZrMVbBb",
-	"L/pSlEQNFFCJE1TLGld2d7dzhsAc4tPj29xUSxKZP25rnO5pxYlClpX9bHRTLRl3a6NxliI5RQzyte9y",
-	"60dr4FDyPrY3j8NgNRZsoIOiFrImhAbAP5C7tBTsWJPiPY7iz5yxgE/YbpnhDN5RvsK4adw5mIbBEwAR",
-	"SWFtLaYqQEjW4TPESmKSjyLbDM/5DTGzU8oAXgpR2vdMuZ62B8tgDr9quEx8LvNK6ItcXmR8qXuDl/2k",
-	"RwHk1ZSFY+3Lu8fR4AO/UiQN3r253tTFQj2+Aa7eIzDT0AJH42govUdf4H83pi/8WIm4yupQqzubVibi",
-	"byA/3WZFnktnRjJUQWSoiEpg5y2aCsh7QJFp3e3LbZqUS4BI2xk7l9CHUmtVnbKhfcKFfcJFboY+tYKl",
-	"cEb5/LlrmWEvT5D0KU+ndvDnEkVvQOwG+EKXKqyUnLApl5luN4JbdtRq4Y9WNDzXD0k3Pj9hWV6J1BRL",
-	"KKdQrSDS8IvjHb+o1z2FC0ZKFYLLKETjyaZ1h1TR/s3iVvncVSfBvHtbrQHa20yH7gGadhat64tHKiGN",
-	"YmfnB//wvTelqkdzBzSibtx/zu5QbvTbT3w/iXcUjVkE6x8x8PzPR1/cP7s5db6wdgXutrmdQ83BD+SB",
-	"UTfvxjjGP17nhvukQiHPcn/+pBv8up4KZOWI+McOrJ7Y2cNsvKIVItNoH7XSZCo8JIO+eGyRF4W7kBXc",
-	"WHP0faMXGVAhwU3VvKjjEQT9ihyZNI6zr8zmSg2Q+KQSzjE+S2ciYSZPL4VhT54fH3c3OeuP+v8BW5Br",
-	"ggTo8rqj1zZgbVTub9ofuJPIEyeWo1adqQoFlOtLLLOzf8XImQIjl3FnCgDrgeZjwUqVS3PIzlaIFjc0",
-	"GI55XvCZ+4WWf/VQyn31Gr6BWIkrR0vVVnjumwDDpcRjM/SddIf1gRzk+JDySQbVQFamDs/lL3PEMFJD",
-	"PjbhpYaEcJH7bDAwjEqRGqLOHv7MtTn4wb7+4NX3QzbLtQ6cJZBUKKZ1fzCLPBWHDM5dDPVd+YfTxDeN",
-	"CshOC+yogNcOhcyGNUYHQwh2MlCtE3wQMgWicdG5FLwqclGxB+CVVULbzfXwFCfEt6KSCt8R1L/iFNRf",
-	"H2ULMZXgMyd6P+DqdUG340J/7W7JEUIO34EYiCGDlbJuXyVSkV+J7JRpYx1MWE8uQ/lrJUttSE3jE0pu",
-	"jKjsPf/5sX/w8tOX4+T4xfU/9Vq4Uzcaa0Z8NriLDjSsTeP47OXZgD0/l3DBAEzWc5lxwwfsy3lPi9/P",
-	"e4PnyXmPm/Pe4Nyqp2cHx8cHJ/33x/1B3/7ff5z3knNArcIV8AT7l5HKlue9wRf3p8E51bswXuZwBfg/",
-	"8ANp8PPe9TWIVD0Tq9+7pshQwpDgxo7bo4EAH96Qw/2QWBdFw6xErpIHdr+J6gAKSFGSH96XwblLJWRu",
-	"NtY/bihqjJU0BqfgH6Sm0SlY+Mi9VTXWi+1SqWyiWIxf8XYrbN8s0nmVmyXcjOGVwcdPdpujhOFT51Vh",
-	"9Ykx5eDo6Pjk+WH/sH94PHjxvN8Hk4JGtdbke6qoFgXWdwDw0qQuCnDB9qAr1aVYglNKKosCPOua8oMj",
-	"op7mZSmyATXQKDJ4iodgQe9CnXg4T/joaKOYD65+tJpLPQiah6BxhxRGScCYg/T8FHVxrNStYZuf1AI6",
-	"yqLtOwiDD+C9J3W7au8oJY4hN3gDLH9s9IqlvKpygIgzNTcDhwZp3CyEsev//wYAAP//",
+	"5P0Ncxs5kicOfxUEbyPa3VeSKPmlbSom9tQvM+2Z7naf7R0/ty2vCFaBZLWKQE0BFM3xOWI/zX6w/SRP",
+	"IDOBQhVRZFGi5O77x23cuMV6QQGJRL788pcfB6lalEoKafRg9HEwFzwTFfzz+7d8Zv83Ezqt8tLkSg5G",
+	"g7dzwW5EpXMlmZqy1Zwb9svF229/YOmcy5nQCZuqio1fTo9+4iadj48HyUCnc7Hg9mFmXYrBaKBNlcvZ",
+	"4NOnT8mg5BVfCENvvZgaUcVfO5bigxnbt5q5YCWfCTYRU1WJc8YnWkjDlISfpnmlDVxgX57b+/+xFNV6",
+	"kAwkX9j3c3hLOLAF//CjkDMzH4yenp4lGwNNcGR/x0/fHOC73MzZeMVzM04Yl3olKsY100pJ+78mmLZc",
+	"s3k+m4uKmTm3I8711nFe0Y2N8U5VteBmMBrk0jx7MkjsB+SL5WIwejEcfn364sXZ0ydfPxm+eHGaDBa5",
+	"xJ+G/rtyacRMVPhhZfnyu1fVz/DK9nddSMbLkk3WLM+YqpgdmB9tyc08GGxZDpJBJf6xzCuRDUamWoqO",
+	"KT49ew7D8v8dnfCy/Duvcj4pRHxsVijsu61IcHZD145YIYwVp4Rl+Sw3mnGZsaW0cp2qykqo/YNU+DNK",
+	"S8cnuWce9Lu+WeZF9vK7+PfYWbZfM7EXdYwKfjvokL6FvbtrTLjDOwaFPx52VEpO81lsVBcshd9QLhMr",
+	"mJM1CCos7XIxwe2XSzaei6JQ/+vxuGvc8KDDjnupjVqIasuuYild02tnuYsPOsrv8un0rYqvuDJWPSkp",
+	"EppF1LhmDlOtZLFmdmPhRHcpL6O2jld84IuysBc+RfW13+ir9etlRA//nRd5xo0AQSA9DIfUSi2LjM15",
+	"WQqZkCgzqcw8l7OuL8iq9VW1bCreTEz5sjCD0ZQXWvihTZQqBJcwtpeZWJTKCJmu/ybWsdWvRCnsmOyh",
+	"YadWWy12LdYw6onK1mwmjA4OM3eizHguz5u3wEO4xCWDe3PNKjFdapHhj0+GL44vpftGPOLrjwxGe2SH",
+	"exeZeim14UWx9TjJ8Zpegk/XHlTuf+QTUWyO7JUVajNXWrhlyTUr7LWwB8bXYv2nG14sxficaXEjKl6w",
+	"xdIuTVGwuUJl7WX614F9359SLnm1HryPixc8vTHfuREL3fqos6fPrJFkjzT7jP/49T/+9P5//un4q38Z",
+	"bHwdbKOX+IzTZ/5nXlV8jd+eL3Kz+e0/qBVbcGk3tVhoxtG4mnPNuGELFRyP7S+A50W3x9NhYJM8HQ4D",
+	"M+Q0aob8JKwy2aYzF3BFL8HBSw8qN6+mF2W5VW7AMs21PYeSjlG27TswmbrHFBsF7bFeI6H903M09W7b",
+	"Z0Svl1LaddtuO1RwVcdq4Y8HXa03RpS7xqSNKDtGZH866Hjeqmshdw3I2IsSNjbq+uq///O/xok9oOCk",
+	"1SKtRJeVCrcddLTveJeaKJScwflDJ9KCr9lEsLkoMjbh6TVbSpMX9opK2INIq4WAM5YZxTRfgzLl7C+K",
+	"ZcuKG3IjSc2w8bOhHtfuXMXGQz2mV4EyUjIVwVnWEmDrfg3iNsbjoW5aGc8bSvXRo2fD//vr6dHT9//6",
+	"6/Doxfsv9f999Gw4HDb++PE0efLpy4X+MqJ67aSp6npaqNWuVV7RdR2r6X4+4IJ+so/SpZJawOnyS6Um",
+	"hVjYf6ZKGiFhsXlZFnkKa3JS4hX/8zeNzm795n+pxHQwGvyPkzpwcIK/6hP3XHjj5gTYzxHasBXXINha",
+	"VDciQ3MGDBfN15qt5utjmE96KkQFUkNed1mpUlQmxw9pvOPj5nE4F7ww86t0LtLr4AJvrNkFKJcY+vBn",
+	"77YvxIG8tDfZu5sHbDIouDZgMfZ6jDVgP7l1D4WVBD52wFvFtPnpA3tkYhTBfcXGne2xmiqfzSjqsse3",
+	"v8XbNp/4KZTXX/GrmlLQWo9gCH4d3Ae+909Xk99ECpMdzv3ekuAmeeOHeswfY7b8zk/yF3QP+Rc+E5sj",
+	"9nO+x+TH1lGKD2bX3T/ba9qfg+/tHjb5V81Rc78Te4kr+llXeRad+7QS3IjsiptGSMv6b0cmh8nuvGey",
+	"jj5SVJWq4r98yM1VqrJQDLz9mQymucz1fM/B4HcFM1HJq+Hpb9nZh6//8eKf1fPV45un188WT+TQzOY8",
+	"+oTamtu2gK/F1F6tlsapK55luV0KXvwSLBCeE80FTQYfjmbqiP5oNfrxa776SWht5RKEolTVvutgR5Yt",
+	"i33vMnz/NxluIv7AeJFrLbLxCM4PNCH90WL/0xod3DBjvX/7bHDQpHVAfrWGw1JADA0vtIpnmaZCZPDX",
+	"Kc8L+EfKZSoK/De+L9gw4RArwRddYk5qLhI0tkOjKWG5GVknbMmLhKWVtYsq64mp3FpCGPMu8qlg6Tot",
+	"RMPZHNjLYzPnTIn4wNrqIBskgQtAG70evVuIWgobm7Gxm7cqlcOpQzpAH1IjvkYbpnsHUliopTXLslI3",
+	"4irqt13gj7DCFJdy/lu1lMeDjRhTsKGP9HVeHqkSx3EE0mIlzeqBhnUTH2zDkHz29OnjZ0mn4eAm41Pn",
+	"9Lyt5bz5+X7+O04BJa+cOmnq069OnrKv8P8NOkf2cedOaC0z/Bpd5YJXi8iZN1FL07F7xQeemmI9Ypwt",
+	"eDrPIWTKKpGqKrP/+k1NmnsVf2KPv459EE+vpVoVIpvtqSMbN3YcjSlfatHxGRgXFdnxtiN3nwFlwvC8",
+	"2HVQNUfyMtMJxZQxaZPlM6GNDgbV90jbOJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqOJxPma5QZcZ2FM",
+	"0bEklViIbN2xmEaxTDGQWpab+P1wXPY/F67xK3AnOFHywwif55d+94Fgd9tFLbgL54f216u9J/Gc/hN3",
+	"nz1tMaehqtkXmsFaHTfjAy5kuTVOEs4TjaXzSw9y7IGCeqAjr9DqO5HmGfpGe6xKw+gPd8Rs+x7cEWtM",
+	"BmI6Fam5QrWw63O/w6vaH1wPrv286CRgyLd9nEHKcNd0gyIj/XA7Fbrdpc1yXRZ8fbUZP/hBFIXq5a+U",
+	"5Z5qEXIWO+X0R7wqGtyYdw2uEoXgeEL1nNeYpnJOejg5bZ+dPmK3hirLg+zasnyoPVuWtzNQW7IW7MQn",
+	"wxcxo7AtfDv37m0FZ+vs2GuiUZqOyfm3MiNf8g88N5/i3+awMo3d9tGnWMTMxas4Woi/fiSrJTDPg8RU",
+	"Pvj0PhloIXVu8hvh52YJU4iabHA2PHt2NHx8NDx7ezocnT4dDYf/Pqivsa8Z8CJP7RaE5OlgNBDLo1RI",
+	"U3FrIjho0+jxp/a0b2oO/w0xY8qZvRF7yP6qwQDAQ1+KldCGICQJ44VWbAUJC+MQRblGlIM1TqT9UXoD",
+	"QmaiQqus7+Z3K/MaM+8RVRBMcyxIHc5539MjXIOmJYzLsXEDrc+Gd0q5mCnzg2RKCjTQc8mKvGmhBw/s",
+	"wsp9q5aS0A0EGoTESFF4DJd2EQ9elufoCispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq/fZ8d6GTw",
+	"2/bBToiWOG58gvdlKFamucwm6oM9LgNFQfGhWDQsktAo851eObkY29R3PfLbnHGNTeZxCjFH9N1cGMRn",
+	"Cgbbwu587pKw7F1u5uhbJagVIjGa7g31VnwwYc7z2RP2t/yblvcRj8W0Zgxf0DFXlbrhxSt/asU/0G2/",
+	"Fc8N4HY5K0WllWSPxmWlFqUZf8lUxUquNZus7YQstChuMNfkBASvtDIRhLligkGRrouiuN0KSmVEjyO4",
+	"b3wsepBWJp/ytCvcQ8BMtuCZSJpOpD2dtKnWdmZaBsRe/grG43VuVNVS3ara5kCdgGF9Et1qyUDn/xRX",
+	"k7XBEW2gh3do0mBEyWCLu/RNoSaR3Nye398cq/9+XOp9h04vbzy1a+g4BL2vfVjf1Uvp1x8aoLWGw+GO",
+	"hKp7TXTwgAjeDFyi99ojfsUDsd96YLnrPrncyBVl9fdN44Uh4R4DvI0D3Z0LPEiyb1JkezrPv+Hu2Pa5",
+	"f1WTAZrCN0LaCY6ZT4uFPXqMUgWaYXbEGpA1Pr7loaVuZW8RRN0RXVtxzbi+Fpk9OZpBbq2WVeqsu47w",
+	"p5Oajmh1JZZaZFfTSi3icBpUxCvAu7mPrE1Fo9Q1UzcIOdvUhjC+XWsBu+oNXnrX3OXu98CV28zm17m2",
+	"R7X1RQAAbG9wJ7j9yp2aMUGAVJ/RAAAsGl9ByGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sWHsazhXbdO",
+	"D24u9zdtyOZemK+kVdgVgQudszGZ9mOw/RBVDn84Zt8vSrOGFDT6f2AcFkXD7d0Z16jPt6cbx9seRlo4",
+	"/3aqOmf/jd/WG/nHKO55lpsRVgeQOquEVsWNyJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzI",
+	"wKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzvo3p42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+i",
+	"Eszq83MWzFf9XYTUqGfNqjiZQf0JnTA9PMhu4XCq+PYYkNgE1upy47P/rKj2xHkN8IFSAdZxpapre1SB",
+	"76WP2UsDgHupWCZ4VuRSnKNU5kYTqBYjUH44m45GG5hl5xLGx147hPWWPGR9H74I58erhu0PiifDkkFH",
+	"RuzbOc/lazBWNrernZ/4mQ/ZdgZGPE7mysrUnFtbLmETrsWzJ01LRDwe/in22faezXe8+eHi6OzpM7d7",
+	"7UASNhcfms98MX3+LBs+P33+/En6dfbs6Qt+NhWcD9OnT3k2PH3KH0+mT6ank7PJcPL87CzNTp9mz9LT",
+	"p5PhdDjkw+fxZUDDbT/rQvyjsXCnZ/v7R/YZNB0JznxzMDtWT28u31zw7Co+vy+NhtWCST1nAg4ZZ9Eg",
+	"YFwqGVeX8Fj64tZphvV+DiTFtSE7+JwNO57ew1baz9IIBXoXNBYfGHxREsxZx3zLmDFE8ZbsaiMxugkQ",
+	"uY2Dd6ukJWSM977HWo57uNB0R8y0y/LplGDNLYNKAGwBy9bzdM6muSgwMYBnP5TMJfbUKQQUOhZKY/kF",
+	"p3ha76j/dzAIIdNoXBeXaz9wzLvNIkbCHp1v2B25ZplKlwtruOUaz6BSqLIQ9CXiFt7ghoxtVZ0pl0rm",
+	"KS8Y3ne8n4MuPoh0ube//6HMK6Hpno2IJ1WxVqpU2o7LmhYrCuVy5oSwoR22vm4qyD3voUwOEnDYCaCI",
+	"gJjKpdFXgUsZ0XN7AZ1+U5P+25SCGW3xd7bqDn0qZ+Jv9spPyaAs+M6ail8KLt8sFwterSmCUiq954zv",
+	"D0EIoVgxa7jgaSSLDMYMYT3J6qW4RSVMlQsNQfeCS40lvx22dr8wxmu6jsbbKySB0+9jEnDPdjHSRpRd",
+	"AOg+YQdrQh8AthzeWw/KA9hcrKK1MdpfGJ5J9YlC0r8zfBHI7iZqnaepKA2h1vEXTSWSKHyMV4LhVSKj",
+	"pIsr5PxCE9D9nI2nqpoJ+yDrlcHlaN4wLtdsoSqqk3PeTibKQlnjzgheZWqFVe329ZDMs/ej5psJCOpA",
+	"rutKr2Vq7cJK8OurWcG1rsF+mDSNOkU4A4eI4JAg1vv6ASI5ofBvLOARG5eVKLn91PGITUQuZ7BVpcjO",
+	"7W+odsYjct0wq+bE6fxSHrGxs9vGCRvjSWcflsAPRQ43KwmGxwoqJmXGMiUF3izVFWoOkiH7bnvKgzF9",
+	"zsaZkPgIrRaCyuryjEmFt9NQQW60r0VEtIOeq5VGvZMwraxkwSlprWe8Wy9LUWnrIY9HjAOSomqA1omY",
+	"wOkmjMPaN4EmxIfYQzer+Eq2B2HNMO/eggWWcimVYTMFnjJm/mkk1kobu/CNZkV+I9jCzirTuUyFnxt4",
+	"jn2NdWmwQgTsOhchv5TMVY8gnZD97ImYcXnu+CHgpgzpMGRGfjhNJHEywJjIhGyVpIDNZr8iU5Ayto+g",
+	"SkdvhTLSMficpUxFZXhuJ4hLsqCg1HbOb4QHa5/jCqAETHO7Umppmtvey+qgPhLrTC2AIJ0A4p+t/A2S",
+	"gZeyAZ6+UiC0V+LPtRxYnevWE/Uo0eXAVIRxFP9VW1SG2+iREN6SIpm7bABEl9w6Z7TdyqUksNvOEJvV",
+	"e9u2D2qmHsKKvA0Uvr9196CGzB/JStlpZ1BZ8yZlF4BzKDmmliZVC6HBsPhtmc1iocO9ipArkVLmdtOq",
+	"hfCLe2XisHY1yVa/Q1+k16/wGVG4XF4Iabo3EPyeCrbg1wL8+6UEIF//TQNHSH+tcSOqLN8dXPkByp//",
+	"Thd3wNXcs9wg/HR3ioCbqc340B6KT3UUyFdL2UvCATqnruOjdFPx6kZUVZ7ti8Cdi2JxBWgnHWV8WhKC",
+	"0FoilYFE+P+5+OnHPpiq/rV0Znp1w6voAALQImdvRVVxO+dsobJlgRRaP3z7ozVD/vrm1c+HHNWnPpO9",
+	"tf5v6zbcWLYNWod68nUuZ4Vg9WOAdMbKdEKh+lxCQh6AnnWqpyzBGDpmb8WiLLgRjm9sAfrK4W1ZkV+L",
+	"kN0GbiVbp0Y7r8RkQ2DADc9TrkfsMYjtgn8IJyHMTUam8a2azYrtk7i5a9pKyRp69dQ0yHmYXuUmnQtI",
+	"Bj2yy/olmIhqOmWPYDt8ecyA26fxAGuHVIKNDQzPyt/YWstsgghmoNWwk+WvtBYo/IIOpm5Of3siF8JU",
+	"eeo2ZP9Jc5UxMdaArkS0X1C86pj9KKZwhjTwxT2ZLfpv6P7oqMlSZoW42hfHlhZ5JGZyr/QH+w5xKqzo",
+	"ZV2FhHPhstDgx00rtWCi0AJzuQ4Wb70jvZapyHYt3bZB/RmH8uc8goXeo+K5be1Obxcz7ZgR2rManDEt",
+	"zF0+GJhMvhPTXOZRbo89Ptq9LhJkDPRxJkqrTWWaC00W2R2GT+ycRizuMHKs9m0s2eNY/Pw2gdku3gjI",
+	"xedyNvZpdY35ebSQXaj+3Prz8NZsjKJeh+jU1Mn9gmfinI3RyfXXYbof/2jP/UZgo+mgu9EM/EcGTvP7",
+	"fcoqanyYgGPWQZXVDcaTEW2BH5DjyHulQrtRYLR6SQ2ybWrKpgqMIcX2IZAIBG4TMmA/9arb58bfOxw/",
+	"/PEWUL0GiHVHtYO1Cert17jh10E2AY7I3txNfUo03h8K97jJsmCciXuFJu5OOEgIF7wOCuJbkxKsU3NV",
+	"usXhIDFmtFoeKLjsuHw3Q1y3MAc2jrulfvCCXp4udktAWJvbt/zWTdVB1thN+8Ou8u3woJ+/VtYDLGKm",
+	"vKpaApBFJQsDSH2hHBd49aHCtjt3SibSPXeKqz6KkGkUMTsDK6nG5z7fc8WLYpwA8SiXGdBTwUefs/G1",
+	"KM04qfMnFPIHiD2F6n2zgyADlPgMhVEMoTdgtvDsSsliDS8Dsr1WUgBG1irYSgbXmAMMQ//+UZHjJGoX",
+	"4Cq2FyQhsaG5orncqQBashEceDRwTEmso2edu/mWkOxCR4CsrxpVc2HCy+ewfGQD/kwsqTnkARMmeDqv",
+	"SzNqyA4ylFs3Sgh5zC6Kgh6OQRACVUEmCxBsyIDajzGkZvFoIbJv7zjfcmPfir4juYeqv0bcMi6xHeJY",
+	"8EpkAQPzVonqpD4HCtxpXmDnCuywQX52hu/QVOEcw/vx4kr5us4d1cVhFWhosF6ZOqrVKwToomAbhQV7",
+	"BRDx/sAC2lLy4LKbNfTB90zINeMZVDltgDs9AA6qJthFXb1ggm4hAaQica6Rf7qhgoA5b4fFwNQ5SlVV",
+	"7l+OUYcVdsYEMKh6v6QZ4Ixh9mjbxW/sRZin62065NNpi4OCIm32CN5NOUMMFEgT4ylENRBWYOcTt7/o",
+	"lHK9RzBBDSgXQlAiwBPuxI4/o8Hl4GKu1pcD62DAeQp/A8Ic+CNwMW96OMc3vNLHBozA90kP4gxXtwbf",
+	"vDMI5cIgj611qvrdNwnue/rpU3Lr2k8/wR/7Y1tf+eVuG9Puw3uHafB7b8f4g2EIeGWC/Ubcx3RJJg08",
+	"HkCIN5qh8bB2iZQrokc4iH2AwQhpzXkuCi3uROCYeuS3t3wyBF1UYkEADif97+MxB9gPt/suXRdW5prh",
+	"s1xtKfYb0cKYXM70nT7SbdMNa4sMI/pAVy8wdWU1YB3DOaAqRvPRP9xsX0rA+i0RllgM2M5GEmZQ6OxO",
+	"ITKMB7dbroUwPOPGbvI6SOP7HaAOpsPhalapZen+y2Pw4rwbiTXiF7mmOFoToFeqIk+Jlm+i1HWNPdBX",
+	"UKFlb+AynQ+Sgd0EwPl+VakCYjDXy4mopDBCXwE7/AfTYIGlJ9G/02KZia0sIM0Z/L65hP7sxqO7WWez",
+	"L2tIUjehIpHq0gIEzd/QAnBbm9IZd0Dtymx86UyZDkBJlPG09QX4TroaHxYftrOagzLrOT97+mx0gHqk",
+	"wJj5+rTRGYHe8evw6AU/mr7/+OzJp2jnme9lpYqFkOZ2/tZ2qDRRqwYAvVyzmZLinEmo10NL0ArRnGsm",
+	"7Fia1Jn7aqVYZt1/4hvcmBvi00R23S6CJ2S1Z1winLoofqOT6dOrmM1qjrlaSSbVChuqYULBIdEDCgQh",
+	"r9x/9YoPhDyhXr35D2hg42KbIMwRRs40cKkMkWoTHFLnWYgYIF2Nfc3wCPEV9aTGg3TmpgeWZZXQusVo",
+	"aEypRycn9JfjVC1O9Nx6iieIQThe80WxvZ64Z7o2+uFvoU1Y4T/TpWyh2hQS7LkhN8cdX2whqhnQoGKl",
+	"cxBBrt+/EpNjo+IjvxYdJZrXYt188zkbY9phjC8lJrbmW3GeruxX/Dp8f0xdSfThmWxgBnH4iV/NpDdL",
+	"TGg1bIZGXe/S20KMnEfSnte/vnn1c8LGjzyD1ZdjaI7zCOnp4L1WuIv1l+NNMGr/96Pz06gEJlNk+9aG",
+	"+2LT9ZeKx3CCF8zaGp4/aTVXBbAo+eaC1sLMUZ87tzyB3asq57dHoyOdjSboIV2/0zO7fraj3elM2Ws2",
+	"yqDtH2MTg0jASA5oLtLrfaojRHodM18dpLb/oxy4lkYWRV0+PCayBkPSzISf1j2xf6/f7QxxgoD6JjRA",
+	"+yfdv2MGbBufEek5Qxxycc7EUavsmP2sDJRYAJ1BQKeIoaHjQ3AAb9qm4FNs64hTb/ZZJQQVAuzVJmcn",
+	"f6XPILt0tVNMHkBgLx4kgyIHJfybjjILdrTj2cb061wqyjb728Mhx8SojsNFnIQoJdE7TyCKjIEIubbX",
+	"hu6gBoPHCU4ysIKx1Xv6XS7ELrLQzbAsVr30FPv4OtMSUrAnJPXc2oIpjKjerQ9GFPlKGNdj9v2NqNYN",
+	"tki4MUFUFSI6YVDamp4OCBwESf3uG0GIctAXc/nSB5aDh5HK/9VJKwkeBSmDjV5PNLllm4y/bWvCEfnS",
+	"KOOv4GV+hUbWRhO7+gWNbkVuot8HEKezjbDmnZMPh8dc7gdECDRL5IztBHcNCaym1QIrRLXoQ4FbI626",
+	"sQooQLeixl5Kjd7jw3JCkQzul035FP10n8m7NXPi7yMnd3ixDtN0PeZh7i3aPay9zfBHLvU9cBzcF8gJ",
+	"wqfyihe8igFwoV2H9p1YGvxP0F056NpzPDgg7nWvxF7PSjraK/twAiylXpbYW24Lwhz8uimkGxw8Fcpj",
+	"gdlynmtG72CZEtjdjaeGKUlwCiVTcU5uI5gc1mt0mfZco8W9B2LiHa9kB+yyVfK3GfygarcmGCTHQTtc",
+	"8fFeWDmiW3R7sU4ZtPVOCKvb0Cg19Ja2aVNwe/Ah7APUJUnZiiGLHnJjqcwVISCyMZhRNWiCNg9GuiQS",
+	"GGIsqxBTw3hB1E7OtsVBenJ3LED2ieLwTVELd9+sKH30rrSSKCP+Ip7AdamOFoakv/3J+7V47a/GHAQy",
+	"nu5acUlMBq7a3k0dM4pNBDH0pWIEBAg3sOxjNiHCpdxQBHnFdcLGmEesf5aq3jBWKxp+LZD9AKUyYSTG",
+	"EB5yxhxbi41Sd3pzjQN43/GpV9vIMd/lZu5HiZi8WOWVkGo5m59vI8g8TKVS3B3yeUAnqCRcWzZkK3i5",
+	"+dX2mBqrIhtjGBmICVxHTXDnEl+JPpZiNbYrO1N2I0qRY86Y9O1mv4jNeF0k2UYu4bZAhBSr6NSqoivD",
+	"scUj7kjF7YoNwGweApXs7M+HASXT2+6To3azzdOeMKk7m9NbW23i1q5VVOLQtVCU2sB1ctNo1H57BAcc",
+	"Q1fdoLeLLGviz3aB2u40mn7Yu+MN1Nv/A4C3+nzYTHcaXqEx2jTd/C262XFm/4kPDPlYY3w0e42q3wjl",
+	"07QiYN03Tpq6jdFxn8Z5h8D6bdiiW1RMB3fSuMhvxBgsdpd89d8rsnM2Vyu2EgUw3YKxn2s2Rot13Dzr",
+	"7SkQrCieFUVOiPDW34M/YHGdqmbKGCE7wv7+E5YRdtOeZCiBZi/47hTvOxK7b6ocnThc3Kvb+H+lgOKC",
+	"LeQ11rIhXqKJ/eyRL3W0GlEitAvcKB1I2jkb454eg3FKled6nNT2Klhuk3XDpPN2mj8R3SK6jwu6/zuH",
+	"5X2y27olFNWu8ARc5efVlV50GruaiPUXgkurfVehTQtVo6u5Ncd5/YUNLZEEl181ykJBk4NY1yRS1rKy",
+	"Yotmcfw+jtg25ALydSDMWtTrmp5q5usC/B5R5qop+K190X5fvy1UX7zfvnLTtedWaFs3nkPHr2Qt8Ts0",
+	"0lIf0GYj/fCgltutYrS/jwDl3Vsc0hzo25mvDv+4D8Vwo9hjR+i6Q063Lqd+LTTlj28bfc6q9VW1lPFs",
+	"XwctAGaqXFilhkZ5wpY9GAyagZ59EhrI/EHxBEAn0YEkEiQ7BDtn/HJ69BM36Xy8O2yG5ombkaRX7uOv",
+	"2JGnDU8pc5EiUbSqrsnl93x+VtnmN9gAoc23ZMQiFuD5Qa2YmpqaLmPOQZWrpWmY2qexGLCvao8UYCPq",
+	"Z8TEhxxAb2ap2WmUrPgQBMS/qcmewXmPLt6cE0DcJ0TRCJ8BMO6lbIOAy2IdezS2J9i3G8/tO/hstI3w",
+	"ZA3RrhE1AeL2/hHaVIIvrvKsA/paqBnDa7SLkpOY2V1TZA12tYBSQJutONI96AZi0el6XevQspP+xjeF",
+	"6xTbgH8TEbJHXsxUlZv5Ipx3kZ09fXr6wvpc+I/3yWEoddpSfi3WtyNI7IKP2QfGMgaoAg2BJnPJdD6T",
+	"3Cwraq9Y1yrnurRK8Oh0OkzPJrEhlMtJkadXBMusb/3pW7X65n//n+/+dvb31cX6+4u/TF58/+27xff/",
+	"nD778/+eVN/8+4vV14We/+/5P9TKVJMfv/vz6kn1/7v48O/L7/8Uf09Vqt0Oyd/E+he6EsTHWOnZY1Vi",
+	"MkfTWI8hCQSlMQM7MxR2eAcwBa3wPowBGMznplftxGMMAkREt+hluPqcpPbw6CL6T/gFDjbMt9Ap94Vm",
+	"eSakyc06YWMteDH2nQTqnMwXmnqiakpb8AJSAgkbuyjBmAFzq6iO4LVND6V2AN0nNIpjBHQwisQbanH8",
+	"0ZuVPYA9Z093w3r+XAlKtcD8Ic4gAVvEdVAgINM0L4yodAvFUyGCJ+WS+KpbGJ5nTyKr+xOX+VRoE+e2",
+	"2Rck3iaH8a0/POF3v6a9Lgp/leurGkTXsxJnSxn1T+0W5TwFGalLRNO0V4kozzhCHDnkcX79SEDdAc8W",
+	"uQwLNZcaJKpQs6tlVRBkf3Rycnr29fHweHh8Onr+9fDMnmvVzA9je7vVehi5zI1IETKrrgXSZdp/br/b",
+	"W8aD4fHp8XCwWcFZT0sPT8DNQk/VhcjsHtRCNHVaVDd5Gscq+mmNYyJDCwYpHXmW1CwIwJMAExdFwNKK",
+	"9JiBevI/7sGaZW0sBzBwYfZvRGXmPRwOWiDPaWTH6lciGFDoi7jJiu8Mx4Z2d2agLNd8UuxLo7LgedGB",
+	"Iz6MeLWNrZ17fWenux4Cuqnb6OQ5miizFxyDFtov8Q47Axf0EKYGicbDWBv4sgPmCV8FRR2ww1y4YXuH",
+	"y62YtB1vqOtGmq9hr2kKfB7FHhr+8l7D8NukYVw82U6dvmO8no5i/1m5hx2xZ67PFcjURer2AHZuIhD/",
+	"3OQCeVa22HPxtBPtuc5amp9yrXM5+6ag1kRNeVzgr7fozr3VC3aPjQ3o52jl849qJaqjlGvBCmGs6Ziw",
+	"LJ/lBA7PuJ4Lfc6WMv/HUgSt5XflYp89bi9PUL37Kz/65/DoxftH9I+j91+5P335r9E63p/F6lUVo/CF",
+	"Je13Evc4s+073Jm969q39iKquW2vAx65Tt7wcdE1iQKcfuEayhG5ZmOoohszo9hMGEp7fTCs5DPhU69K",
+	"1i0G7Q93Kbarc3ZRdgY5zWfIa4C5YVQLUI0LN25GH9tHayWKfRnONtlYn/TjA6U7YzOPjBudNZMdUEA8",
+	"WBOG4L2EUY1wwjJRCCOioUIP9NtElcTKdmuOl4wbvhV0VDNU3JlbYh/IgOvMehiiK1/sSnMeXazY1j9E",
+	"UG2nM9XjiHKO1j4G2w4D7VV1EAZRp83u3zR7Vc1uaZc5/b0Zg/R143mlDYMLW4cOEDzuaRPcjZTS6fTo",
+	"HJi5qN4F6eS7i+uuEp+OwG6PVjdunA5rv3BVXhthPOgXRr2jpFiFbbGgS9Yc2Q0EUe9gryaKyU2UmRN+",
+	"DRCrkroH2rMN+lMFrbu065pVP4s6Q6ElEjwLEl3Qhcyei+2BAbMlr6iZ3drd4ygpcwlNw5VsBv3ga8IW",
+	"UqCS7HM6GpQHlcwRxEbjy2MJzEO1C+hVJOFWm6okomHseI+fNrC+lpTYFggaXUWTjYtlOmccO4NlSmB/",
+	"cesVQTA2Q54qWH9XkyghG1nj0H1rOc8KH0TsCFtv9z2ex4PRMCQOdSqInggX0gkOV0LKeuih+bE6P3pD",
+	"rKzEvTL2WzCGWEocxL1HK4/G2zaT57QDscuStcyMplYnGiYewPIzYRJgX7fGyrKcVUS43tl3d4cA+snc",
+	"8CXDdcOv76omoiWIfSfBCFrASGpQacVjrtS19hwi1VLq+FuWHqWyw3IMiWY3qzXcYP164xDreejaF0EP",
+	"uYi+cFH8StRIddwo2INfFRl04cfERofcD3fJPe4qZB4kC7f+Mm+NbjFBb09diJQdn95/et/cc25ZTh9q",
+	"r0llrmCKa7aWDkVllwAqfHKN/RmpKUXia0S4b3NJiyaLNVuW9lR6zn7KvwHWOruknnov14x8dCzhMNaZ",
+	"g7oyrc7D/ozXQpQ64CHJsfbELgjL8kqkRlXrY/Z27lmZibc3VTeigiPWKIVn3C42mj02u5OgvhZo6GXd",
+	"/pALdMyDejpb9JLpLk2CdVUKWniIYor9S+/ik9+X6oqqqkpNCrHowmcB6sfuDMB5skotDZKbwS6BEtJH",
+	"r//8LXvx5OnXrnNsCpCMkxKf/D9/00qOvzxmv1RqVvGFZkj6x5Rk41RlYnzutGEleMbGmTA8Lwjdi22t",
+	"x8fsQrKcStEmolBypu2ucyhhIyTHLvNIpOw6dSlJTFy+aFN8yDUhgdsl/ZnoWOAVsElUym5ibfjEKu60",
+	"UjpMXxdqJaorLfm1aDNZyWmB5DGRpK+hEO7Wt+JkW6chTAE3X+OAdJcQm7scMF7Y6VzjB+vO3qDReuHC",
+	"9VEDghBN/NC5vOFFnrEKPT9gfUcV6N223pg9Erto355GN/PYflMsU76cOXGVKlgS6Dsshq1GlbLKm2QF",
+	"LSRrDGkRUjDjI7qniz47iqH5M7S9hWWiy1zotFCzmqIdQ+HN0VXiHxCSGKaPr79edGG/lh24rB/evv2F",
+	"EHeNxz4ZvogZRSY3XdRtwZPs2Feqylr4n2+3SLKjdGlL0soedWNYq9Gk4PJ6jKeedT/stJCSgBILUAYt",
+	"l7++cWe8hZhZ8BP9rCW4sbeoPgd3aGdGSPoT1/CZmke7hQXdB0RgAYt6k97vuKeSgeKbpSMNtKbHpFLX",
+	"Qm7RKsQjRTijzUCCKpaLiCH9Lfzdy2YuRdJ0xk4br4k2wYqz//3CzbyO4BR+mpqzESX442XeSfBnhxhJ",
+	"YuTSv8C+bOtHnD6JfcVCaE0ht41ZBSDcJUSAdJmKy8GIZXnG1moJ9Rj+J25/+9coPs2d6Jsx9b++efUz",
+	"o9+B+JA6YqHWsFLVnKgTrEo5qcQMU/fbd4H7rpjAd0T50VINIvsUu9ge19/JoN4jlOqqM/sGUuMf5WuT",
+	"bk097vtF9q5uuh0WYj8E1d0zKVs68mFXNmvY8bAp6F1a8dFK3LEX34JnggKgnh9sLVOwZ5EeHSRzoVrZ",
+	"g5DbB3FsPcfrYG93Sz21WtGRSNWfE5B77kgGhNO4KdQORberfsZdt6vr3H7N427b8e1em7cF3dr89GyZ",
+	"2J8C8Yi4PNTIyDl2PvFpB0U+RwMlgctKsWxfnsHTVJRGB1TR1VJa72SN8PnYPos4JXurjP3QPCHgcxfU",
+	"wItvd1aIJvgQqSyn1R8mnUVvu11KC5t2RkrZsZlnTQRN/CTN9tGoKBo69oHIy+pTr5WLAx3WHN+2qu9c",
+	"5gurDU6jijIy13X7x5awV/m0gywVCCoTvKKjgmXquPS7ap5gN+ezOTiQlCSiOigA0iEn0k4m51tzjOFt",
+	"V3vy124aAfqOSEVH3dRXdxf5jbhq9x+IHSVwIU5s12kDl/SiSrMX3qbsvFDptc+gRhoR47q7aMFEQP87",
+	"yGFmTDZINrYZrh3HYxC3jCsQpJqM0xvN+I2wB8J5QFmDwP8gTcA1EHDzQmQNku3NNM5gBLypx6/56ify",
+	"CbZ0I6atNnYs3pJq4Vaoq5YmVQvhSsXh0nM2VlU559JXiNeHXIZXskLJmahYySuz2S7fgfRAsdRF37BC",
+	"lH1wVWy1InCvjBexYQv77EpNp/Hld6GeOdeu4X3WpFZiajq9E8XGbUwdF7Tdz58INtCtuic3SyXImNpg",
+	"aEOt7PRriCF30t4Y/fstKr+LbvxOpI0H13ednMd7ae7dE05fvW3CDmNJ6VYP5Xs2pfB10ViD3YJOGbQ5",
+	"9Ro5M4j79cEWPvRh2PMo2LX60ZlTsbjaERuXBTdW5MYjtuDXQEA30+eX8oiNAZ00HoUsHDVkN2ELQNAT",
+	"h6W6FlIz6pWU4f0OGd18xGRpGrcSOgeyDl9oehI+APHU4xHkbuhvvuiO/orAYuj+qWM9FVr8efS1AZ52",
+	"T/x2MnjtOVkOUsFSLu1Nfvu3sAn2z5SDWAFzUiq0Fhpy+BA2vhbrUQ1HorJ9a4TmhuiUXWrCNRgysMw+",
+	"5OwbSHrwle9W1Ur4bi+rKVU678h/W8dUC+3oY+CAVKWQvY1iaxze0vBBmlVK52g3CbcwbjbUw95NjHrS",
+	"KpGt2VYmNSsMBqqi1jTX5koLIfcSwj2YgGU8ZB60CbRrOxFCsrngFcQAfQUIgcqtIC9yuTQi1lIPkRvx",
+	"rDGsKWIZcupDuFLVNeAf6tTliMgspMf92T1DqBfaMkjGEYoI8g6IYtraD8SwuxJFgdshkrq7Udf7Mi4U",
+	"qhPWZnfLb2qia5PXAJ1YHInUZXMTX9DYKQG//dvNw+qG2Y5qiKe+6QB82RZzuB8z1Ru81t91VcO+OxAP",
+	"NVFgpQwpQKrzbrLUtQe0rwdsqmUsWDfOxI0oVLkQ0oxHuBzQ7gpGt9R1CIPPhGx0QwzuHCSDXKuCd0UV",
+	"Np3U/gaeM6VpS4amM36TXyInbU5H744RB3RiHelECEM27axcWi+yMn7/UHSyW/Ji5teBVFqtqA6uXrYI",
+	"3x98N0RJUJx40Rd2y8tB3Ak0rR7ImQhXIx7PoXn/wvnziT0U0jk5ETeCcUlWbSUWygA3NF8CxaBUHkd+",
+	"zsbWVL1SsliPE0KtW7MV+z0ByuWcjbVR5ZVUq3GCJxPofvtHaxQre4G1osfYZiaw+Oxma3FOAIYURgJa",
+	"nN4NWgPfAaWTNx0G7hvHpHl3+/b23SJvVYjQYPzvGS/b0wws50qK7GquFmKvr9qHyXGPcz03DEZk7ZuF",
+	"2HGe42pkGF3J9jiWAntjxfPdTJ88N7uOsRYNfyPi0ygR2NEuE5b8W0K+9MHDdLb9PGfjiajM/IiON5fp",
+	"ZUdHAB7yjlO7P2hl5qfHYv3X03Sxyl/l//2f/3WcPv67+TF/sjzsngi64prrB+ygukUgYitcL23YChVW",
+	"Y59GqPVmDrygQqXAmFM3cLYCvrL//ywt7b//uaxEl1oz4m0lYpICqjJ+AC94Jho9OprL7wpK1DQI83ZE",
+	"8G+jQQ0N+IAqLFhO/x1f79FmKaWDBYa205p8Y0S5rSZ2s5A1xVbdy06ik4CDcFNB1XD97V0l7VWujCJk",
+	"ILwfWkFt9gU0/Ual/hGRxG1lndJKUMDH2qfQATdky7sD3OavanIHmM2WzvJaYYRWG1GOGLfHyRXESRP6",
+	"D/y4hCicE2YErzK1kgnVIiXsv//zv5rUcdgIo1dkg4ihOzaoFCKWbEcSO4ezNVhLYVXDUhs25zeCeXpE",
+	"8npaRIX01myyDydhWB3dnsi1H4q1AMMUWEjov9nhndXdYSInhINFdxYo9k0H1F2abs9Fud3OE6Vv0rSX",
+	"RbLR4KiHDxTe0WbJQYnxS7XJFNmlEt+0OTdre83uAPzXiobd5N+0e69sMnFu5998s5Zp0AYuLPYKesT8",
+	"+jHEa1HqAcuBAOfuW7Ag31gImXKCOkDG78kyL6goFxjKgsAn8IbtbIDmyM/ShWh1CIP7d2IVHdLu7NOO",
+	"5optn09ph5MGol786HNmV3LtGM6Jj9xe0FudBivgmaOj1FF7hYj3hzB0Mo0H0xKV2Nj4Iwb3PnA/J1qb",
+	"HbLEakx9zgI3t8hvBFsLc87GJIuEDHD9muAC1xRf+vgvYVErSjQ5tshzNl7wNSFK6Em+3ATvMaIoNHTR",
+	"h/pJrCzaRCYE7ehrVMIceu+P6lYEheA32Bceu3hFWj3UW6we2S5Uwm0xk/XRElT5bGzeW8AmaVX9Gzql",
+	"KY5A7aBKCRIMbogQwueSCV4VuV9nWn80h0J32KF7K2GN19iUhEjWaMtfKMbIqrW1v0ItATcexysl9tkQ",
+	"KClX7ojeNgmOR5ykS2Qsy6dTUQlpQIQ5lGzXELvALIk4f1vMjFAmlBXwlveL5/02s+LA6FxCkvjWYP7g",
+	"bc1el9zdFoYps0IE+DReFK+mcGb2wc6+T6IgefvMzcIeqzSgjmNSqAn7iGbTiF1ipOEYbzu5Ob0cJKzk",
+	"6bUesV9xYGAav/90zL7n6Rx+Q75b+6CEcWZ4dTz7J1jfKqBEgbd+oaHYRSdMK8cGT3g2NYWMOhTeLMtC",
+	"cVCwAl5g9ZgV9CIPIXchddeT25eqUl+pKN3eT/xa+Im7z3ZSZbWMpTy/jbTLq9V/3jgWIG8EfWOsLxZg",
+	"1ZjrSJcbYlVgei1TBpV+wK0+cthYDFRhxxasuG2kI/f/rk7KESubvErn0NWOSjgg7MLwloTVPRUWCTVx",
+	"JNDxglvL1DfD620bvfEookPAj1vqo7l5uxWDa1QR0vai6CFl766aJLJase6ogYGG+9PprJ/V+rgOFXls",
+	"g+uBQdqp7n3uqRfcAVcfY4NJkW1/46a93z6D8PXevu9S9xsq/VMSDA3P3P5Dm7SGthKTyNBoKvzYwtan",
+	"ncMCwoiFugHJeG89LOiE69yfbLP80VU7PnbFiR3VhZhwPH0SVP91lvwNam97sK3479P7TcZka5jtrtpo",
+	"wJb3KFarO8JGuDxDA+iYQTgHzQ5dk+2QvTGmcVJzUdddK2zotKGze2uM7/Lp9JXfvHeuUNi3Lq/bMoMT",
+	"BzQ4RI0f+Y4vC34tvmQcUoJ1UcamKba9103Q32fn6gSAZB3aGEQflTBu2EJpw86GQ6pCXjV6p9E9rkTJ",
+	"nae0vqF/vEfj6TAScfulc991ZZThRa/p8MgaPycoeryC8wxsHgWNeg11046ibbraDTXKHN2ZKBh5Y8mW",
+	"epyds9VJYrB/+YLXfLuMGQgsxyyW87YT5AMmXV4wyZbdCa6tLlhU45bU7AyG1pr64x2bnEd7Krm9HXZX",
+	"wtfU8xYMosuKeOPjpHt4Fw03sZu7MBAwVbExCVeb1ACO8Z1VXvvW/qFht91YJN/bF6IJNssNq0SpdG5U",
+	"ta4FhZSIb/d9SyN2i5u4xdh76/h479KK4GHBEIHvrPZN/AKAyroS9N6W5vrAU6hZ44TJPO6N+IXiY7up",
+	"41IBQG7Kk9jDEMlUAD0TMOaopSnym5p9GKwC6E3gCI/o5qaU7z8Nm6mgNBqEKSsxzT9E+tcbTeSh6ZxX",
+	"PEVya6NYJVI1k7neHOSkMldPpm9fHAY0uoUAlsacBN0adiRlYQ8cArGFm+lhAFvwrtvFb9zWy+VVxte6",
+	"K8Q3asgm3gSUeeh901NYwQ0Ye1wSPVcg6TVEZME/YO3q42dPh9tLWa3P4LgBWtw/EOQkAD9c02LPbxTP",
+	"Wr9bFNNejPodG2IvBtwYq23nyhG7+YbAaf/3nkCdzV3m/isWfuzNvr7J+QN/TdwAYx/m8orRdVs1K4+A",
+	"FDZhSrLVXC0SAnBZhYcGY6D6CqChhI8l6k1a1VZNs+CZw7nWE3I2PHt2dHp2dDZ8ezocDe3//XtvpR6P",
+	"AyuWcskEWbX2Q1pGh3RN5qvB1mTD5iQhqDaBgGJBlRkhu5aLQNbgmktr41wOGKRewV+h1pzRN5tqTUq2",
+	"PUOnboae7jFDLRHx0WcKQdN6xEUFzdFOmNot+Jf6cSndmhepP8tRfzDBhs0GqLBtxELv5utWVK6OftU7",
+	"oEvsMfQ23xF6A3FsSnGQ09a+oh9qpqQUxGW0KYFLOSlUeu1wge6BbOcIrLIIV8iJOYSstKN7hZQ4kWVb",
+	"hX9av3sjUrTfQf5uvu5yNXUX2eyr6J7tHuKu3eRetI0GxI1zk+AhUIb72NabZl4eT+btUo0dSPyuFgct",
+	"7dRvyF68onB1tVhg5IEbO6IOrGp/mdzsbz6P+RBg7dfENrlm2izT6246yU0h3yUZ8OKtOeVurvxtUEOc",
+	"iSuCXGyG3BBXc0UEarck3D8gSf+BUYpzUWTd8DLCQSPs2SXV7LaGciipVu2qu2jFhK5LWNHKweI7EJUA",
+	"3uHLBXNzzLBzFATo7Gt9lwDHjUzoidodjL0acp+GQRkEjcIf/Gf1GTFyyn1aCfHPXk74aro3V1oPVpLb",
+	"lYfu05ehJiBrh/+Q37CEzCWMorFhv46d/uCTdKQP0V9ZSieUfgV9KNpVjXHdYCicqiUamQtnEwMlb6oC",
+	"AKZZKZIQxwIJrLysSXa4R1C62Wvj9mFpaxpgoU0cY3+LiO29IShbTRzsXaKMrOZLu2ux2y5u2UroErop",
+	"jMH6Gd8FZAzQ8NvPd3fffU8yZbUVFB2LGyHNOatyDe1EBLqTtXO2UDcYiuxRjX7nEpgaducp/VodM1r6",
+	"IpSt5qkVVlt0tdnYdlx2VHleBDqX6jpHbCmtFIzdL+Mgs+dPfqkMc7s+cXfYFRgHXcUqdQMGYeJzTZX9",
+	"l/uzN2BEFuXSvsdjNXYQAsOaKBmCbY/jvbMOUCKw/6lymzPgllrolholfjzAdMLE1nMasQ5POnByvqtO",
+	"1H6nZwZtFayIVv6IMUpdB+wXd4HQHKoWblefnG0buF0g5XeRR0wMwpIa/Ku/JoaDdE8+RHi481S9nwix",
+	"e90t24d1gE/r2Tv3XXB6hVhb7kVLxZIXZq0ggl34JHtYxHFr6dyGdEfJOPeIZ103lmKPfGbR5/HoD18e",
+	"s+8BCa+qMOpM5uJDU0ziGdmzL/6zp08f7+6MH640Wqmutg/sTPh1kzrmlpq4YS62+M4Ljt6S9XYSYssj",
+	"Z+lOMhFo/+YbN87k8yDNgM04Ha9Dk6UzhDPu3hOxfvrbNvJGlcw/lmIJmfhdRTK9SmM+QXB/WeVm/cau",
+	"EpXHupTBBpc5JHqgGMDlYsaTylz993/+F2ThYaUxzsKrMBQ+N6YcfPoEQjtVsUffCJmpin31lV7LVH/1",
+	"FZEkEqTCZU4xvcQpf54g8hy5BPil/OorWt6vvjpmFx65k+saJQ6U8Dz0lb/6iqzRr76yKw6Pcernq68S",
+	"4mjEojdqoce++ooUln3RL9heBSm4mJJOmZ3bZzmmELkRHbAXu/Z+4gNPDXj81KGAFKc1/+x4sP4OmB8z",
+	"ffzVV2z8kZflp3HCxh9p9J+opctH945PWK8NDCUgxRz19qV8iwRmDJ3KGrhWiUxIk/OCoG2RTjD2tqAN",
+	"zKWEPjCrzR4wI/Zk+IRG/6P1ieyKVgIa6mYjNv7XIl/k5nI5HJ49w6a8SejK5tp+mVWRCXTo/TQ+d/CZ",
+	"Szm2f0Fz2j7OXuxNa6wssW8lu8POlv0acHcwKJvyqrKzDs0Y2UeMqSUMtz7GUBPmQpOfxiO74S+l/ch+",
+	"ySvK2wc5rGP2WvAMyFAvpROuJGgAjLUbABQa/6sd1p8eD3UwO84R+pMcE49TPVmX0jEhaDam68YQUcpn",
+	"c5emHUvizXCoN7A+7frSdL0WpeBuwrA70S+v3ryl4Jd9wstMLEplhEzXR38T6/ExC5sYzSmQMVHZ+lKO",
+	"qfvH+NzumXZjIhgp9iPBl2Nm1MmI6/6ViqQd4Qjq0V2EJMyLgrNU5KmQqOIJkHxR8nQujs6Oh4NksKwK",
+	"Ukh6dHKyWq2OOfx8rKrZCd2rT358+e33P7/5Hu6pO7sMYIEDn3M0OIVQUCmktdVHg8fHw+PH1KcNdOkJ",
+	"HppH1VLCf89imd7XS0nAM9e5Tl9T83r7iZX/OYhKUmSkmR5FLr9cyZcZNPLQ5gJeb18Ao6r4QhgIW3VU",
+	"btSXnLya1kjFKMIQxtWwDVCEG3UHub38H0sBaQ1f10jFK2ga9LCZ7Ah2DPdHq1EGPS68gF57iITWpbLr",
+	"bUdwNhxiNlIaQqKF/bZ+oxxGPeKtDQLcrIMPAQdf+8AD1aWmMImJsyWozRNcDv1xul7kR+56PeFZ7tNk",
+	"dun9+uB0Q9slDkjvwZ+tS/Le3hLK58nHaik/dUrpBWxC7YSw7txDFBBA4VMJvrjKszFi2zD+pGabsvkX",
+	"UYvm4CFWIrYKxOV1iAl/M1crbFBAtGBexltzvrELIzzKGdpY1PwcdhA0fvQbqKJJc5YkVil076btIJb3",
+	"IAcFrxbdKqrBu+DgvXaFKlVAThigw3lKmWGtFgJ6OMG5oOAwZNxApzl4EzBslkLWND7WrkivpVoVIpuJ",
+	"7BwLb3IdcK5+AYlop+gjyg6/4ZCK7qKGRtfI4HCc3Tquvqah6bygkQ/eDpT/0VSdnfPdag7F654UHXfr",
+	"Xu81IYxTcPDjyUf4308nwbpAcKfnZiSx7diP8Nshd2QyKFWMl/ENX+ua0dnvMLu9BBh3uXH2qKtd1cKY",
+	"wu4nF6KuRKqqDJyhjY3F3rmKbs0Xgs15WQrpkFi+WMW5Azgl7JWsOf9Dsbc2ylozqARnuY7t2ov68gua",
+	"w/32bmCV/k2sSdQh+PWNQvzNDikPYDUe8WK/35E2WnesEtqoyjVAA0dD5rO5sX6c5KWeK3Da99gwwXcD",
+	"UeanZmTARyvuc9N2nYiwqklLyd19pwaf7LdT15YtS93LDLEXOgtUVbMOE9g+bV+5+l2p2LLsoWDLUgfN",
+	"8Q+lWXHu3CJdlCWaMFHl9JPzFZEuBAp8L7AcDF3bup557JHC0Fh5Y92+hSsvoDLl8ymELNdlwddXpOV/",
+	"oIZ67TrX3qvowvK9dvvpIeWnc6+X5SFk5SeKNGEpUVNa3IY+gZgVSo3rN95yg7HkG4XlyfCFY6CuOXYh",
+	"o+3TrKqaKWMENHVHh9NDJaaVEJtS9R28GKWqNdtPOkp7yhLjh/bGg6hBHEPXZCXbdZ6SVO/vXC8ypyiS",
+	"BMECjHrGPa7Ylw//QHKGXlbX1O2nKC7K8uV3r6qf7WYGg4tHeXC/pdQUdkMVvukYd9RzmClBNBBYPJtT",
+	"/2/QwcXN/m2V0WYaecGLQqCWDhpxe1DH8V7KCQf54JbIvcsMLiCrJcej6HaoqhPcVVssEbfvwCRm+WKx",
+	"hP7lCWWMROYoM+PdizdNlW/pjX9kawW/YbfBQrN7Ty5hXWXpGqzfi86I2kFvnR2EZDEi66S68ZEUfyXV",
+	"krp+DJcyZB7RWNZOT4Oqbev9rVr1xxizB19FFFoAjhTLkC8lHKaZ+GCfjzWi2vtuQMctskY7lanANl72",
+	"GRTxd79dYsd6Dp2h7eKdQy6futpDS7MJT69d+4bkUsKxhS2lC+tbAQc4FHMAy9iTszM2xkW7onb4Y/hi",
+	"7GhjKi41xZnBeryU9SoncBxWApO4ugZPAkflBCnNzDFrV3pnOXCJU9LuUgJVh53MnLIy5wTdLQqWqaRB",
+	"CZBrTEa4/hSwOOA340JcSvSbeeCxwM+kNh6dDYdfQgrkHZjHVHj9J6tzx8CURjeuaq4t9MgTok/Ho4mW",
+	"CxDIl9IRYaVCO0ho00rIZc0ghw+yf3G8AGNMtV7KegdAExOsXHXkAW2WBClWflpa1AiX8oLEN+jWqbGO",
+	"vlUfveBru1R+M9jXCW4F0s4abAdXa40OBVZlo5C4zzN2uVySjMNXG09KQJEL+3XwV5dRpoAG8RPgoMcB",
+	"qdMYsqErPOqlL/lHPoggBsr1tcZ84aNvvn/99oern17+fPXtjy+v/v796zcvX/38ZUBtRHYuCH2RXzlK",
+	"8nEsTvJmLdPbeEPfVWuIfScP6je12MIGes7Pnj4bvZg+f5YNn58+f/4k/Tp79vQFP5sKzofp06c8G54+",
+	"5Y8n0yfT08nZZDh5fnaWZqdPs2fp6dPJcDoc8uHzQYtnazA8PoWcXsiTRYE3R+4UJfVsD+zZ8PHwMRdn",
+	"Z5MXL54/f3Y6ScXjydnz6ePHQqSnE/H10+f87PRx+vxZ+uJxOvz6WTYRL6ZPnz5PT0/Tr5+eIU9Nv+Mx",
+	"5GB7YFsrYHmKnMw/k9KXYlV3B6qpLgCZDsfzIV3T7UO6aPDFHMB9WMu0CSzZZQKGlDN3NBWWnZZCrVWd",
+	"m1GIwGpxx3om0oI68Cxcs7ogM8ErcSntUWbwvE+94+IvwaMBNSHxcQIZJ661VEhxh6wU7CWcupcyOHZH",
+	"zDvhCbEhgsiAZq2PfnfgYwaHUsIC8aYsl/bYzjUgBYIjE2LZeF62zjVQx682exrm2n0qGVWVuuEFQ+yX",
+	"jwQ4dlTNc7RiEjZZX0qSJDYuK7UozficFXwiCqA0mM1o/oMj0NsTuWbqRlRVnmWIhaovupSZ8rRO69BD",
+	"JBxdTZTHF2DrCaaFwQFhVpVe/KvvbgM3vn/0PwyfnVCW6sQfDSdamJdwxZc15w56opf22jV7NL4WpRl/",
+	"iSES30cHUnTGGmcIn6DDmv2s6nZGmhHtCzwaRMsZhR4sJzKCrgO6asQImgMNxdBigNYcKy4Ny83hTJ1j",
+	"9oaKsS9ljXkBW4S7Z0E335fTo5+sXz+u58fhoIOD+NGT4YtLOS4rkSqJUMorxM+Nv/Tdd3FQmQqKJqx1",
+	"DSFXteo6tF86BXKHk3vTNW59s2ixsnLN+KwSImNG+YzVXHBUeBS+dFOzFwzjLlZBrUt//Thw2/VKBQjM",
+	"RWlC5rsr2oowMGGqPHXI5Q1070pMsNdtsbjCts5Auwfj0SP2GA4C39USa3SPUlWVgxBHa+cM6QwGF3O1",
+	"RvYYqxUgO4Q/pFxSx4QmSbdHG80KNREf9jEJnIx8JrOgfn3XOfzOSVUGh4XdwZicr8OypILRciBy3oNF",
+	"lk2Ly43ORepfqN0BadVOcKC7pP7GoU6OyrbATuDiAbZQpdfot/Iw1mp/AuymI9kmtlD/ffEoz2v3/j9y",
+	"mIc+ogfAib72HgM97hUPHumhjFdIEugF5FHgeRNzvkSqR3v4fxnAp1aSgMwJEx9SUSLEPDA+EIOMMuYe",
+	"QBGZi6JwKOhIN47AvkrnKk8F64hIuA9wIYmOhBwt+mdNyuHXAq/tdnrX9zXH5ePeupi+8DOpYje/XVg1",
+	"F2Hhnr6xqATP1gf3y3YMJAj3HC59GO6i1Eq82xa7nLQbXuV8Uoh+mAEZNrPhZfmFZv4BAPe3Njk4WQ14",
+	"NzdBrCuIpmETbns5mM9gfASotSJ3pdhRYMLf/dD/4AAF9yG7z4Ngsg+NVrAT7h9/b4dBl/SdfHT/3Jrl",
+	"BkRhHUMUi7LgRmimTV4UIE6u2gW7Zk7W3sp3MHhRFHpETTJB/HLDUg7Of9gSIYRWWpkOQPIdeXG3ioOH",
+	"EZYu9eLm0fv5MyUpg+H6mMM+O2Q+vn7pNrnZmZ13T0GH22sD1NZLWQit/YpInRvgfnSu9QwyP/DR9js9",
+	"2Vsskf87W6oDYqh7LcQdNnDS53L33Tvid373WtMfymE2fSLYoxDj0Gx8LJdKHvOyPPZ64/hyORw+Tq0m",
+	"hH+JMVAuhiLiJCeMX2DXditYq1yLESOIoha8EFlC/8uMarhqX6C5eS0cvQzK4lJTmKfmf3aVSz/XYR+v",
+	"WKC1Sq7PfUTMkYJJ8QHbxAShOopTotGA27a2SnGDdIX9NiMqm6J/SyvST63HYcNQBqOBWB6lQpqKF3vB",
+	"J9ygPpPluI9WdYBciFsdYt/as6XPtrUn56RQE32yyLV2ZIBRz6q22JT2ifNGwhobjhgn92sR8bb/nMvs",
+	"J3zVN/a9nxlNCKMHorcDJcT6x5js539HA3hg0WwsQIds+pVVlP1NanR6hlQ29j9g5qEG/QB4ZH1NdpbH",
+	"XDisgEtAbxHgjzjiTztrCN78cHF09vSZ+4LJ2lBrmM0qAkpL9iwj+PoUMGtGVPZJ/0Ei9evw6AU/mr7/",
+	"+OzJp38ZxCsLYifZG7uLNEXaAB9SMY4tlNqJqC+0x7NgIXzQLIe3O+VQuemzJ+yn/BuCr9gpCKIV9c6u",
+	"ixztxLhE1Bs+FUg0XQoedaZ+WRorXb3PA5UaYY6wWK0px565ZpJLZGJsT+CDbh34qo4tA92x7j8SsHMI",
+	"QHdoVfAhNuW/wc4DeUOhim9BCgHt8PYpLlbXBySulZcVZlW5/6q7Umz66N+4CMS+JWUAbIzXzdK4ajQM",
+	"6jrfXKSrpIyiWXuWzXYPwL0V6He6Xuq4eXpKi30yMSD9wQrZYOi7wxcuUnsvweyOeFdX+PkbJ0guo9zE",
+	"bKHW/mIDJW6t7UYTs0h8esQ4cMJlvm6/AuWureGFvZTrYrG1izgn1OKnhZDrDijfcnsd0iwD1BAVczTT",
+	"ir8CXGgPG8t+zF72/9nDSK8L2aJ4HUJa4XUNfITrl9qhrE8+wv92V5cjLmDFc6L2qJlA5qJwsSxs+s2N",
+	"9wgwJ0KeYzRU8g21hdtPwN7xPfTS3wmQdv/qqfMgxg6sBwvBuF56d4u6wJBffkch06YcnCAt0f64qvqh",
+	"XVrxgjCYjFvDBGrQqJ8xRSs8K2urPnVTR8EYbydBURV1n5t/q2wkbCJyOWOeDMrqczcPB6mygAd3io4V",
+	"AKgw1icf4X8/nWAZcr+cDfn46Dn4xmxwf92vFQ6ilEvrwd2IKp/m9jOnU4CaPxoD9/cR/LAef4muSFD6",
+	"TJBhDOItloYTzhzIZiq1nBGvycUvL8+D+Ja/PddsVeXGCNexgtgSupI/39q7XtMc7CCFQLYVvBbzxtyx",
+	"+xA3WRcJAZAHafGPOAPBMEL36tu0DDepX/tbdPdaYBLOXETo6Sdr3kLwoIZ+zQXPfDMxqHc/gOS/tg+F",
+	"p3M9P4LHioxWK9wHaSq03k0AMlbVrCYeRAFVK4njdT2/XXC10QmnI6oANx6aLSTok7nlNIej+k/EmpaN",
+	"Kero0qJYVgDIItcroW4lcdy1aahD/IGpjLYRUMY2lvv9AM6Ye/U9eGM4XX9MdwzH3qOMDKfvnhyy1Atc",
+	"hDqJfoQTTc5EP+YkItv36B8xnYrUIIY5U+lygV3glPZBMccJhpyAiePulV6tuT2jkVwtduL8RdDeGdz7",
+	"knXZIYQxPpyRmroP2sWwtEOYcdjeTm2v6omf3v2N1eDRncWCdfTThZ9NADZB8fCmq9OlTKrViEmFqHmU",
+	"jLoQcI2BVciOCCGP2YXjb0QPv2oX2o/xNa639DixBwo2NBH1O3GY53VjfNPU3lJ5UQweLZW58kfA8aUc",
+	"80KrMfFlUgazqX8pNxgysPs/NqoRCEhBrmKqbjwvSJqK0liTlJi0KB7hdgxsH5xTQzyYdsBxbIQd5+eN",
+	"UMD3YQd2u9CDZEDrdQ8VVlIZe9CEjEK4mBeIc+6pC74jQfhMlBd9VFFCMngYdhtis4ZyCLneop6iOsYK",
+	"ZOfx8dZJrC+lMUq5VL4RH8wxIwZNu1VyTI1WAuptsmP2ZPiEmDRq7gxK2EcjJr8U/F4p+ezz39DEdSyQ",
+	"Hd7BTgoqZHMHL5VxHP7cwGrzk4/4j57WAHUTdwvbgSPHQ5+qiKDaCikdw6oWwk5KqLMloi4lxTELI2so",
+	"AUFEjRx27P/hEno9wrfWoHDpiD96aI0+pEtZHK78kOwWN293i67hqDvF7yTLp9OdMrhqdaRWUzY2aoyN",
+	"y+ecehQjva/HGrnOr7m+lChhIG91XVQQC6Gzmyo0FtRKi9VF6seX8jtBhYNqGkCeAmmHv6OC86iPug1W",
+	"67zOp9Pb0mjYe9+q+xU2+45uFIQv3T/HdEzdgABpAwwUlRwgXKcWJdSSrtQ90GS0RZPqrrYyqbjSxFzX",
+	"1Ia5JE+I+jqjNBAzX1A3S0SpkXiBf/MfmlGFvqKHM+y+9/DY6jSYylhMq9O5Qe4GzZYy/8dSBKSTXaxv",
+	"7nM/q81d1/2ZHGzvmSqyzaq/PVfwc1nDbka7jjj6/SCGcJYFDRZiwtJQCSd1w4KdhxVgNfxQYxZJ/dZ7",
+	"34wPMZfOYNgymXurZnpWq54h5DnYabSGpZi0l2vkVsqLAk76NdMxDj6rTG5dFL0VVtMcVl6XuycdcfI2",
+	"vKae5rvGdP1Q7iGoS5O3R1TXqrLBHyz8S1+5+8hzU334Ey+vpXSzpHgnB2pQB+DRk1WwmZM6BFwJoqtB",
+	"Nw+JGQAW5rOIX2gmZKWKhWcy8hwMkL1GjiroGmHUMXtJtnMlHKkXAjSoRgqYWV9NHZwivdYJGwNwk7rI",
+	"XC8nopLCCD1mRDlSifOw/QSE1RrXIZLOhdLAz8lEYpUA+9W/6AvtKPG6SS2QzeeNvZzcvy0VqS99K8nf",
+	"DYIIyYhqsgFMt7XIB3bxDoRmRhI0tXPJOzs7EKZL96lToNn6TGaIz8HFT07aMed1h81WIwk/C47b8kCs",
+	"tXU70jh1gFMEJ77Z0nYWW4ylhF1+kTc810YnQE2rfR89omJRpQ4xA+ylIfYVXw7T0UMK4A+5iUb1g6Kh",
+	"gNUlaH+IMJCVdfOBBib4Ibbj/qyqmTD1jutHoRu8umbsPcDq4Wh2rV/SHVJFQhQ2/v4tnzkxgwrSmrMT",
+	"wiO/XLz99oetGLPOKRk+8N6xo8PPggHYL+t6MF12AtfQUw/Czbt9NfbU0njnQXh6iY6Ka8bZaq4KHxn1",
+	"HEGtffQI0ldbSIF8nAJ4gCh3hoDaheASYu7H7KIO4zp6ojoZBz2kg9pd7NyOuCUK2mM2UFI8N16QpypH",
+	"1jSiUrsPps6fIfcXXOsATvWQJtaQ1YxP1NLUZFk0jJgWQJ7gznM3QlaEG6z2EDAQn2s24Xaelfz9cBRt",
+	"0hI1m0334ybqJA3a96D+PJzMv39d863LPwOBmgEJVtPbneUnrj3WtvQbXVNjDzFB4mXaHXIQN69p73z7",
+	"9c4I5YXvzXXPLbA6PamiqLNJ90HIEExddH1umX3bPBq2L+/JR/zHpxPXiu+O70s6g50b7XJjHYNce7D7",
+	"bxlkeGXg0HPngZqy69y6eXW73zGcU9ZVxK5xROF4zrhcE0SDmJdz3Yn/CNB7kXPj9VJeuI/+fL5a7XTd",
+	"iGqitJ1DO/F76GbfUu4zlXrUPcXj+rnGLh4A3LqU25rZdWw5H6o4xD7rxvkznctZIY6WWlB+ELUuVfX6",
+	"Fk6OCrQZvoC4nDvL2JjwEnrsIKqpnRcZ1KTWj5sqz5wwU1KMPEekp1KAsCilPPEuaDqwJGIPTybqaPUA",
+	"m08pLs2WMhWV6SBrwbjH926KP3PHLJw0L/T9JNgP/jMFIvz7ETbTtZFQppKgIe0how5+k9B79jFZ5oIX",
+	"Zr7VYrkRVZanpu7VaJW7ZhMxzyGyOGJLiY9ZMygTYNq6BrxgE55ZKcU9AzTtlVolzF+MDHKNW2ZKZUD1",
+	"mrClvJZAH4IX5AUl+WN+8w/4Gfdo+9AbOhYYP+lgmRrjH9nDGL03eycIK25L5Di2mnIZtrCvzVagQzkP",
+	"8BhIq9oCYMSjITCAe3VQ4A2d/on99aCrSliUh1jVDn4GxzQJJDrNpjI4uBFRpeSSjXGpxjXBdP3TUmph",
+	"xmymsDcHNojIK0YzlWw0M4rFG85jQYYmzw8OsYPDx0vI7SiR73JiwffbNVsoY9TgPfH+xMPwe7jr9oM+",
+	"l7e+ezMQs/yadu/q4DS9b4Tpv0k6FJdPg2091yDzkRAoSmYT9QGOuDZekgxBDGcVxE6SdxLyujffK7cn",
+	"vmSbI+6n4MD0uPTUz3ks+UGcfHT/7EZ8vPGnDvUWR1WGvGSajR8hu9mX43OmZLEOQzABw5mC3rVAzRk7",
+	"p9yCPMSidzO64u+HbEFOj3yIxU5izNn0+gbmAnrD8/R6nLAxbdsxUko0uLJjrc7DVTpgBWNERCmp2odD",
+	"FmvNWgcxqSb07gQETXLDyjkk2uZqEW/KCInu+5RBfEGXj2N/PJj0OXspAAnUSIgZFig8rNqB7ztxmIP7",
+	"DEc4Cy0QihZCIpAPDDBkIgxYtLK7abHUxmOm6+TwiJgbNxvw59oxx16LNXCpTUSRixtB71wpD6PGyJ2q",
+	"roPOZW6SMCVNF9bBDoyi2JvMvBBa3y1mAg3fpljN7D3h7nBHiAb5nBGPP0yIAybsW5V110AhOuceQhso",
+	"2A65vinR+9iECI3bZg+aSmxQKVeCZ9AihowI1+sobkN0aWUjdmU3LyQF+VoHgR3TOeMT2AtuIvDM6GRq",
+	"MM0cp2NhOI2wMLy/38PCiLeV6JQbA52VD+hbI58PLONnNE/tKJa6FwTZnWdWiP7y/VtG946h++42fMgb",
+	"fMf9Z27pRdvzt6Dm7SLkrifjIZb1hwYIhOX6YZdxNV93rmHQvLRu3+gGWmexVMW0WS4mQJJzIypgIoVv",
+	"sc5tKaSPeVApXqWWeKIvwtQv+J5LOSlUeq07qvLfzdcPAB16N193ux9cK+mKjXyj01yzlSiKQ8jDu/m6",
+	"KQ8QPPTc03pOQYgHFhO3gvdpEL6lXqGZUhVIlmgJ4II79o9gikaX8lIeQV86xOKNR4jRYctyI+php7Qe",
+	"5jnciEE6f1fA0fYIBD3Sisaoukbe2oqM2tcy7FOgWKWKAgKG+IogbzyCtmM+ReiHEIwekUnh1xMDYSZK",
+	"ITMYGrJ21P3hrEF7ZV37sQMsedCQ4xoHK9We5o64HD8J9kkcuYSm5LuauuXzJc4iNIPJ4DqXdpi4gKAR",
+	"sAnLaPCkP8TXfd7vPDkdwN+1EeVhwvWGVyYAOsTz1dY32l5qv5wUecrmvLipGSnAowrqXRw83ykXwE+4",
+	"GsYyx7gTy3INcEUIRwEIGDtQKky6TLjMuvjB/ibW/XjB6pHZzbGsSqU7K03o5961Jn8T61/olvs1O+2L",
+	"tpBX2m9MQCsdnOGHVvtarHVXsdpC9AoKUZGqS7GC81MJq99yXmBpB3AQu8y/Vf+Z8vEicukRbGPPjHpV",
+	"vxGVmVv3pSOP+tO9xjB/6vYhodbrMGaCYi8ZX3QvwWKyvYAYr0B4Uikqbb2xKgCBYFGK9Ku0rQ7VCsZP",
+	"9MY/cuEwfsPuGiqa3XvaYfR0F/fKKzaruDR7FRJfZJkOVw9W05748KgRYBQKX1wM8G4i/K4wQ2BvyGWj",
+	"hDRxNOAOBNRpMuA8flaDgWwDLaqbHILhPjwONsLRREHjAGWvpm9QVX+rAb/wM8WqaHo7lAyKz+FKkxdu",
+	"MbcpmpOP+I+tlT7f5Ro7jYXa30p5JW6UC9oadS2kPmbvSOtnueOdVZJYIjcVENYQebHrV2hTa0CqBTgM",
+	"uyUY79umbd9tgZ/VctJUNetXfGwvDGoJ/AGL2b64Ln9Vze417PKqmm2zXuyQD5rQhTnwVc5+CvZRqHW2",
+	"Qmaq+kIzIyR3itXKbWi6gk/Is0Uu6+wF/OcX5LmhlCfE1kFYzLwufyaGNquJj9nPUPMCaSKrpq2vZ6aq",
+	"Woy7FfCravZ5Kzztxw5GA57xWvXmMjcinfdXsq+q2WfSsD+LlZ3Cbvn0ywoLiVgJjWt8SMyjqmZditf1",
+	"8D35SP/qR6DlW6I6Bi3XnaBPM2YAAbiOtp+5qetBEQDum3bQ+HR1vYbUPdhOE2CXxAALME0DW7pkY6h2",
+	"/l9Pxp1Z+3paD5i03xSSHTRXLi25KHmVa5+hySvHekTuV5f0XEo//aMQrFA32leuoQr1a4SYFACuqCCw",
+	"i6Tq1l3Af+csVW4Km2Seh2NRC6mrbtP4+48n9JD277aOKCLNXuN1XpUjdzh26sDfOtBv9Py7kWr/kVrX",
+	"wwf36FyPE3NP1NKVn/Y6SCmEccch/nryEf/R8zBE2E2AfTRM8zyj6t7caFFM48cg3Dm490nvPARJPg93",
+	"BroPak/uvlKO4/Zcdu11OUFfb/88UvDcLhv9pdFMC42gHEHHlD1hoCJdu7yHD3Et+JottcC4NPgEZu3a",
+	"uL62wwQYtzunMrW91yrcIbxgHLr7ycNKVkI++YF8YvuobUJmJaUnomBPQq2NFLOPdq64xAaa11KtUFeN",
+	"mvl9hw4L6F1rYEriejFQr3CZuWStQ/0nHk/tsGPANpx4IAE0duA6KAoQMhOdGQ4Ph7gtB9j/w7xXODef",
+	"if3qB1/1QmLJK9EJ2oLs3clH+z+fevbyEUGZkc9/o83ym5oE4EQgh4ii9gGhJcr7hc2Kshs1K8oDHlYw",
+	"JYAX7U5d7rtN7PD9qRUu0kklTLXe/8DyD+w6rn4puHQlSmGBuEOJIjULMKgwJaG2nDm+DatVrkVJRGZB",
+	"4wPSUdaHsIdYN8MRzCE+PX6amWpNIvP7beTVP3s+U8gJdZjzzFRrxt3aaJylSOocY9nduzxb5FID45sP",
+	"JfkzLczJYHkZ+uFqJWv6eihPAiqqjvJCe268xVH8kRNz8Am7tTvO4D2l5Yybxr1jxhgjBKycFNalYKoC",
+	"PHcdJUZkN+ayKYHD0JzdEho+p0T3tRClfc+c63l3TBjm8LNGhcWHMq+EvsrlVcbXejB6MUwGlCdpZ+Yc",
+	"x2jeP1wMH/iZAsbw7u3V8S7k72E8cPUBYeSGFjgaLkbpPfkI/7s1S+fHSjR7Voda3dl0phBmBjCMLmfp",
+	"UjpviaEKIkNFVAL7BNJUQHoPSuLr3oRu06RcQkGHnbFLCV1ztVbVORvbJ1zZJ1zlZuwziFi4a5SHibgG",
+	"P/byBCnq8nRuB38pUfRGxMWCL3QZ8UrJGZsDyrfT1+vYUe0yRa1oeLXHEH5+wrK8Eqkp1lD8pToh7+EX",
+	"x/sTAp+Wj4pNlCoEl1Ek0pNt6w4Z0cN7f53yua9Ognn3tloDm7q9eYPHIdtZVEtDRyoB6mJn5zv/8IO3",
+	"0KtHcw+kx27cf8xedm70u098P4n3FHRcBesfMfD8zycf3T/7OXXe42+hOrc3n6k7hgDVadTNuzVc9/fX",
+	"Z+YhiZvIszycP+kGv6mnAlk5IbbEI6sn9vYwG6/oRII1mt21WuKFh2TQxZOt8qJwF7KCG2uOvm10TgTi",
+	"NripWhZ1PIIQjpEjk8Zx8Zm5p6ldG59VwjnGF+lCJMzk6bUw7MnXp6f9Tc76o/4/wG3mWrZBEUXdf3AX",
+	"fjwq97ftZt5L5InBzxFBL1SFAsr1NRYF279i5EyBkcu4MwWAo0XzqWClyqU5ZhctWtgt7dBjnhd85mEr",
+	"KD57KOWhOqPfQqzEjSPR66LJ8C3L4VJi3Rr7vt/j+kAOUtlIUCeDojcrU8eX8uclQnWpfSib8VID7qHI",
+	"PegB+JClSA0R/Y9/5NocfW9ff/TyuzFb5FoHzhJIKpT+uz+YVZ6KYwbnLob6bvzDaeKbRgWAMAQWX+K1",
+	"YyGzcQ1FwxCCnQxU64SShZyJaFx0KQWvilxU7BF4ZZXQdnN9eY4T4hvnSYXvCKr1cQrqr49yG5lK8IUT",
+	"ve9x9foUceBCf+7e7pFaUd8vHRI7wUpZt68SqchvRHbOtLEOJqwnl6H8dVI7N6Sm8QklN0ZU9p7/+HV4",
+	"9OL9x9Pk9Pmnfxl0MD1vNdaM+GBwFx1pWJvG8TnIsxH7+lLCBSMwWS9lxg0fsY+XAy3+cTkYfZ1cDri5",
+	"HIwurXp6dnR6enQ2fHs6HA3t//375SC5BHA2XAFPsH+ZqGx9ORh9dH8aXVJZF+NlDleA/wM/kAa/HHz6",
+	"BCJVz0T7ezcUGUoY0nHZcXvQG5RBNOTwMJT7RdEwK5FZ6ZHdb6I6gnJ3lOQvH8rg3KfgNzdby3y31O7G",
+	"KneDU/B3UrrrFCx85MGKd+vFdogBNlMsxgZ7txW2bxbpssrNGm7G8Mro1/d2m6OE4VOXVWH1iTHl6OTk",
+	"9Ozr4+Hx8Ph09Pzr4RBMChpVWxrezRWVXMH6jgBFndS1Ly7YHvTQuxZrcEpJZVGAZ1NTvnO0+fO8LEU2",
+	"onY/RQZP8UhD6LSqE49aCx8dbWv1zpVJV0upR0GyF407JFxLAn4vbCZCURfHod8ZtvkBwQFk+47C4AN4",
+	"70ndXN87Sonj8w7eAMsfG71iKa+qHCohmFqakQM9NW4Wwtj1//8HAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
