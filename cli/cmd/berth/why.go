@@ -46,18 +46,23 @@ func (c *cli) whyCommand() *cobra.Command {
 }
 
 func (c *cli) printWhy(why *ctlapi.Why) {
-	output.Println(c.out, why.Summary)
+	print := func(text, indent string) {
+		for _, line := range output.Wrap(text, columnsOf(c.out), indent) {
+			output.Println(c.out, line)
+		}
+	}
+	print(why.Summary, "  ")
 	for _, item := range why.Items {
-		line := fmt.Sprintf("  %s: %s", item.What, item.Reason)
-		if on := value(item.On); on != "" {
+		line := fmt.Sprintf("- %s: %s", item.What, item.Reason)
+		if on := value(item.On); on != "" && on != "nobody" {
 			line += "; waits for " + on
 		}
 		if item.Deadline != nil {
 			line += ", until " + item.Deadline.Local().Format("2006-01-02 15:04")
 		}
-		output.Println(c.out, line)
+		print(line, "  ")
 		if unblock := value(item.Unblock); unblock != "" {
-			output.Println(c.out, "    "+unblock)
+			output.Println(c.out, "  try: "+unblock)
 		}
 	}
 }

@@ -80,6 +80,17 @@ func (c *Client) Installs(ctx context.Context, limit int, which ctlapi.ListInsta
 	})
 }
 
+// Statuses lists how installs stand.
+func (c *Client) Statuses(ctx context.Context, limit int) ([]ctlapi.InstallStatus, error) {
+	return collect(limit, func(limit int, after *string) (*page[ctlapi.InstallStatus], error) {
+		resp, err := c.ListStatusWithResponse(ctx, &ctlapi.ListStatusParams{Limit: &limit, After: after})
+		if err != nil {
+			return nil, err
+		}
+		return (*page[ctlapi.InstallStatus])(resp.JSON200), nil
+	})
+}
+
 // Workflows lists workflows, newest first.
 func (c *Client) Workflows(ctx context.Context, limit int, which ctlapi.ListWorkflowsParams) ([]ctlapi.Workflow, error) {
 	return collect(limit, func(limit int, after *string) (*page[ctlapi.Workflow], error) {
