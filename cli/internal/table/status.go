@@ -38,7 +38,12 @@ func Status(now time.Time) output.View[InstallStatus] {
 			{Head: "APP", Wide: true, Cell: func(s InstallStatus) string { return s.App.Name }},
 			{Head: "CUSTOMER", Wide: true, Cell: func(s InstallStatus) string { return s.Customer.Name }},
 			{Head: "STATE", Shrinks: true, Cell: stateOf},
-			{Head: "RELEASE", Cell: func(s InstallStatus) string { return api.Number(s.Release) }},
+			{Head: "RELEASE", Cell: func(s InstallStatus) string {
+				if s.Standing == ctlapi.InstallStatusStandingDeprovisioned {
+					return "" // it is on none any more
+				}
+				return api.Number(s.Release)
+			}},
 			{Head: "NEWEST", Cell: func(s InstallStatus) string { return api.Number(s.NewestRelease) }},
 			{Head: "PENDING", Shrinks: true, Cell: pendingOf},
 			{Head: "WORKFLOW", Shrinks: true, Cell: workflowOf},
@@ -137,9 +142,20 @@ func result(w ctlapi.WorkflowBrief) string {
 // words is an enum's value as people read it.
 func words(value string) string { return strings.ReplaceAll(value, "_", " ") }
 
-// mostError is how much of an error stands below the table, in characters; berth
-// why shows all of it.
-const mostError = 240
+// How much of an error stands below the table, in characters; berth why shows all
+// of it. What failed mostly stands at its beginning, and the cause at its end.
+const (
+	errorHead = 90
+	errorTail = 150
+)
+
+func short(message string) string {
+	runes := []rune(message)
+	if len(runes) <= errorHead+errorTail {
+		return message
+	}
+	return string(runes[:errorHead]) + "… …" + string(runes[len(runes)-errorTail:])
+}
 
 // StatusNotes are the lines below the table: of each install what keeps it from
 // working, and why.
@@ -160,11 +176,8 @@ func StatusNotes(list []InstallStatus, now time.Time, columns int) []string {
 			if failed.Step != nil {
 				text += " at " + *failed.Step
 			}
-			if message := []rune(output.OneLine(api.Value(failed.Error))); len(message) > 0 {
-				if len(message) > mostError {
-					message = append(message[:mostError-1:mostError-1], '…')
-				}
-				text += ": " + string(message)
+			if message := short(output.OneLine(api.Value(failed.Error))); message != "" {
+				text += ": " + message
 			}
 			text += "; berth why " + s.Name
 			note(s, text)
