@@ -1667,7 +1667,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1697,7 +1697,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1736,7 +1736,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -4155,7 +4155,7 @@ type ClientInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleases(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReleaseWithBody Make a release of chosen builds
+	// CreateReleaseWithBody Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4164,7 +4164,7 @@ type ClientInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBody(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -5197,7 +5197,7 @@ func (c *Client) ListReleases(ctx context.Context, app AppIDOrName, params *List
 	return c.Client.Do(req)
 }
 
-// CreateReleaseWithBody Make a release of chosen builds
+// CreateReleaseWithBody Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5216,7 +5216,7 @@ func (c *Client) CreateReleaseWithBody(ctx context.Context, app AppIDOrName, par
 	return c.Client.Do(req)
 }
 
-// CreateRelease Make a release of chosen builds
+// CreateRelease Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -11128,7 +11128,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleasesWithResponse(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*ListReleasesResponse, error)
 
-	// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+	// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11137,7 +11137,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReleaseResponse, error)
 
-	// CreateReleaseWithResponse Make a release of chosen builds
+	// CreateReleaseWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -15802,7 +15802,7 @@ func (c *ClientWithResponses) ListReleasesWithResponse(ctx context.Context, app 
 	return ParseListReleasesResponse(rsp)
 }
 
-// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -15817,7 +15817,7 @@ func (c *ClientWithResponses) CreateReleaseWithBodyWithResponse(ctx context.Cont
 	return ParseCreateReleaseResponse(rsp)
 }
 
-// CreateReleaseWithResponse Make a release of chosen builds
+// CreateReleaseWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
