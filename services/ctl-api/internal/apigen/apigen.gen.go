@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2580,6 +2695,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2801,6 +2934,9 @@ type Resource struct {
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
 
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -2893,8 +3029,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3047,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3074,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3278,6 +3435,12 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
 	InputsVersion int    `json:"inputs_version"`
@@ -3289,8 +3452,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3468,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3739,6 +3934,21 @@ type RevokeRunnerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // RetryStepParams defines parameters for RetryStep.
 type RetryStepParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -4029,6 +4239,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4071,6 +4284,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -6070,6 +6286,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	siw.Handler.GetState(c, install, params)
 }
 
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -6513,6 +6754,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7052,6 +7344,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7066,6 +7359,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -9123,6 +9417,45 @@ func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateR
 	return err
 }
 
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -9656,6 +9989,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10279,6 +10651,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10321,6 +10696,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -12045,6 +12423,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12462,6 +12866,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12795,393 +13225,410 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9G2tyRR8p2Kif3Vt23PtNu9tnd8/rW8IlgFktUqAtUFUDTHvyL2afbB9klOIDOB",
-	"QpEosihRcvc5sRPbMuuGSyKRyPzyyy+9VM1KJYU0ujf40psKnokK/vzhPZ/Y/2ZCp1VemlzJ3qD3firY",
-	"lah0riRTY7aYcsN+PXv/3U8snXI5ETphY1Wx4avxwWtu0unwsJf0dDoVM25fZpal6A162lS5nPSur6+T",
-	"XskrPhOGvno2NqKKf3YoxWcztF81U8FKPhFsJMaqEqeMj7SQhikJl8Z5pQ3cYD+e2+d/n4tq2Ut6ks/s",
-	"9zl8JWzYjH/+WciJmfYGT49PkrWGJtiyv2PX1xv4ITdTNlzw3AwTxqVeiIpxzbRS0v7XBMOWazbNJ1NR",
-	"MTPltsW53tjOC3qw0d6xqmbc9Aa9XJpnT3qJ7UA+m896g5f9/vPjly9Pnj55/qT/8uVx0pvlEi/1fb9y",
-	"acREVNixsnz1/ZvqF/jkar/OJONlyUZLlmdMVcw2zLe25GYaNLYse0mvEr/P80pkvYGp5qJliI9PXkCz",
-	"/L+jA16Wf+dVzkeFiLfNCoX9thUJzq7o3gErhLHilLAsn+RGMy4zNpdWrlNVWQm1P0iFl1FaWrrk3rnX",
-	"fn07z4vs1ffx/thRtr0Z2ZtaWgXX9tqk72DtbmsTrvCWRuHF/bZKyXE+ibXqjKVwDeUysYI5WoKgwtTO",
-	"ZyNcfrlkw6koCvW/Hw/b2g0v2m+759qomag2rCqW0j2dVpa7ea+t/D4fj9+r+IwrY9WTkiKhUUSNa6Yw",
-	"1EoWS2YXFg50m/IyamN7xWc+Kwt741NUX7u1vlq+nUf08N95kWfcCBAE0sOwSS3UvMjYlJelkAmJMpPK",
-	"THM5aetBVi0vqnlT8WZizOeF6Q3GvNDCN22kVCG4hLa9ysSsVEbIdPk3sYzNfiVKYdtkNw07tNpqsUux",
-	"hFaPVLZkE2F0sJm5HWXCc3nafARewiVOGTyba1aJ8VyLDC8+6b88PJeuj7jF150MWntgm3sbmXolteFF",
-	"sXE7yfGeToJP9+5V7n/mI1Gst+yNFWozVVq4ack1K+y9sAaGl2L5lytezMXwlGlxJSpesNncTk1RsKlC",
-	"Ze1l+mPPfu8vKZe8WvY+xcUL3t4Y79yImV7p1MnTZ9ZIsluafcd/fvzPv3z6578cPvqn3lrvYBm9wncc",
-	"P/OXeVXxJfY9n+Vmve8/qQWbcWkXtZhpxtG4mnLNuGEzFWyPqz2A90WXx9N+YJM87fcDM+Q4aoa8FlaZ",
-	"bNKZM7ijk+DgrXuVmzfjs7LcKDdgmeba7kNJSytX7TswmdrbFGsFrbFOLaH107E19WrbpUVv51Laedts",
-	"O1RwV8ts4cW9ztY7I8ptbdJGlC0tspf22p736lLIbQ0y9qaEDY26vPif//rvYWI3KNhptUgr0WalwmN7",
-	"be0H3qYmCiUnsP/QjjTjSzYSbCqKjI14esnm0uSFvaMSdiPSaiZgj2VGMc2XoEw5+1fFsnnFDR0jSc2w",
-	"4bO+HtbHuYoN+3pInwJlpGQqgr1sRYDt8asXtzEe93XTynjRUKoPHjzr/9+PxwdPP/3Lx/7By08P9f99",
-	"8Kzf7zd+/HKcPLl+ONMPI6rXDpqqLseFWmyb5QXd1zKb7vIeJ/TavkqXSmoBu8uvlRoVYmb/TJU0QsJk",
-	"87Is8hTm5KjEO/75N42H3frL/1SJcW/Q+19HtePgCK/qI/de+OL6ANjuCG3YgmsQbC2qK5GhOQOGi+ZL",
-	"zRbT5SGMJ70VvAKpoVN3WalSVCbHjjS+8WV9O5wKXpjpRToV6WVwgzfW7ASUc3R9+L13Uw+xIa/sQ/bp",
-	"5gab9AquDViMnV5jDdhrN++hsJLAxzZ4q5jWu96zWyZ6EVwv1p5cbaup8smEvC479P09Prb+xutQXj9i",
-	"r5pSsDIfQRP8PLgOfvJvV6PfRAqDHY79zpLgBnntQt3mLzFbfmuX/A3tTf6VT8R6i/2Y7zD4sXmU4rPZ",
-	"9vQv9p7V7uB325tN56tmq7lfiZ3EFc9ZF3kWHfu0EtyI7IKbhkvLnt8OTA6D3frMaBl9pagqVcWvfM7N",
-	"RaqyUAy8/Zn0xrnM9XTHxmC/gpGo5EX/+Lfs5PPz31/+o3qxeHz19PLZ7Insm8mUR99QW3ObJvCtGNu7",
-	"1dw4dcWzLLdTwYtfgwnCfaI5oUnv88FEHdCPVqMfvuWL10JrK5cgFKWqdp0H27JsXuz6lOG7f8lwEzkP",
-	"DGe51iIbDmD/QBPSby32n9bo4IYZe/q374YDmrQHkI/WcJgL8KHhjVbxzNNUiAx+HfO8gD9SLlNR4N/4",
-	"vWDBhE2sBJ+1iTmpuYjT2DaNhoTlZmAPYXNeJCytrF1U2ZOYyq0lhD7vIh8Lli7TQjQOmz17e2zknCkR",
-	"b9iqOsh6SXAEoIVet95NRC2FjcXYWM0blcr+1CFtoPepEd+iDdO+AskttKI1y7JSV+Iiem47w4sww+SX",
-	"cue3ai4Pe2s+pmBBH+jLvDxQJbbjAKTFSprVAw3rJt7YhiH57OnTx8+SVsPBDcZ16/C8r+W82X0//i27",
-	"gJIXTp009emjo6fsEf5fr7VlX7auhJVphqvRWS54NYvseSM1Ny2rV3zmqSmWA8bZjKfTHFymrBKpqjL7",
-	"129q1FyreIk9fh7rEE8vpVoUIpvsqCMbD7ZsjSmfa9HSDfSLiuxw05a7S4MyYXhebNuomi15lemEfMoY",
-	"tMnyidBGB43quqWtbczF7E435stcrnwxnfJcXozE1F5JYnYn19FA4nTJcgNHZ2FM0TIllZiJbNkymUax",
-	"TDGQWpab+POwXXbfFy6xF7gSnCj5ZoTv81O/fUOwq+2sFtyZO4d216udB/GU/omrz+62GNNQ1eQbzWCu",
-	"Dpv+Aeey3OgnCceJ2tLa071se6Cg7mnLK7T6XqR5hmejHWalYfSHK2KyeQ1u8TUmPTEei9RcoFrY1t3v",
-	"8a7VDteNW31fdBDQ5bu6nUHIcNtwgyIj/XAzFbr5SJvluiz48mLdf/CTKArV6bxSljuqRYhZbJXTn/Gu",
-	"qHNj2ta4ShSC4w7VcVxjmsod0sPBWT2zUye2a6iy3MuqLcv7WrNleTMDdUXWgpX4pP8yZhSuCt/WtXtT",
-	"wdk4OvaeqJemZXD+vczoLPknHpvreN8cVqax2r74EIuYOH8VRwvx4xeyWgLzPAhM5b3rT0lPC6lzk18J",
-	"PzZzGELUZL2T/smzg/7jg/7J++P+4PjpoN//j159j/1Mjxd5apcgBE97g56YH6RCmopbE8FBmwaPr1eH",
-	"fV1z+D7EjCln9kbsIXtVgwGAm74UC6ENQUgSxgut2AICFsYhinKNKAdrnEh7UXoDQmaiQqus6+J3M/MW",
-	"I+8RVRAMc8xJHY55190jnIOmJYzTsfYAzc/a6ZRiMWPmG8mUFGig55IVedNCD17YhpX7Ts0loRsINAiB",
-	"kaLwGC7tPB68LE/xKKykYKmdGojON8zaMIoc8dfWg1u3qTE+jQGuhenT5nW2p53BL9t72yFWxHGtC/4s",
-	"Q74yzWU2Up/tdhkoCvIPxbxhkYBGmW89ldMRY5P6rlt+kz2uscg8TiF2EP0wFQbxmYLBsrArn7sgLPuQ",
-	"mymerRLUChEfTfuCei8+mzDm+ewJ+1v+7crpI+6LWRkx/EDLWFXqihdv/K4V76BbfgueG8DtclaKSivJ",
-	"HgzLSs1KM3zIVMVKrjUbLe2AzLQorjDW5AQE77QyEbi5YoJBnq6zorjZDEplRIctuKt/LLqRViYf87TN",
-	"3UPATDbjmUiah0i7O2lTLe3IrBgQO51X0B+vc6OqFdWtqk0HqCMwrI+iSy3p6fwf4mK0NNiiNfTwFk0a",
-	"tCjpbTgufVuoUSQ2t2P/m231/cep3rXp9PHGW9uajk3Qu9qH9VOdlH7d0QCt1e/3twRU3WeijQdE8Lrj",
-	"Ek+vHfxXPBD7jRuWu+/axUYuKKq/axgvdAl3aOBNDtDtscC9BPtGRbbj4fk3XB2buvtXNeqhKXwlpB3g",
-	"mPk0m9mtxyhVoBlmW6wBWeP9Wx5a6mb2Bk7ULd61BdeM60uR2Z2j6eTWal6lzrprcX86qWnxVldirkV2",
-	"Ma7ULA6nQUW8ALyb62RtKhqlLpm6QsjZujaE9m2bC1hV7/DW28Yut38H7txkNr/Ntd2q7VkEAMD2AbeD",
-	"215u1YwJAqS6tAYAYFH/CkIWQ0vQhQVr25oEx4/zynRv9btAE/ZhX6NevB/LGr514/Dg+nR/uwrZ3Anz",
-	"lawkdkXgQqdsSKb9EGw/RJXDD4fsh1lplhCCxvMfGIdF0Tj2bvVr1Pvb07XtbQcjLRx/O1Sto//OL+u1",
-	"+GMU9zzJzQCzA0idVUKr4kpkzKio3qgtmeaLCpXyAoEIeIs/v1bpNL8SLS+rROqsvEjDxqrIROWMzNoE",
-	"i75s9dAGLeol9k12ymZ2MX2K6uFxy+dHFZfpNGGGT6wc4BjaPWZR5cYI2RKXKlXrOItKMKvPT1kwXnW/",
-	"CKlRj5pVcTKD/BPaYTqcINuFw6nim2NAYgNYq8u1bv+oKPfEnRqgg1IB1nGhqku7VcHZSx+yVwYA91Kx",
-	"TPCsyKU4RanMjSZQLXqgfHPWDxqrwCw7ltA+9tYhrDfEIevn8EM4Pl41bH5RPBiW9FoiYt9NeS7fgrGy",
-	"vlzt+MT3fIi2MzDicTAXVqam3NpyCRtxLZ49aVoi4nH/L7Fu22fWv/Hup7ODk6fP3Oq1DUnYVHxuvvPl",
-	"+MWzrP/i+MWLJ+nz7NnTl/xkLDjvp0+f8qx//JQ/Ho2fjI9HJ6P+6MXJSZodP82epcdPR/1xv8/7L+LT",
-	"gIbbbtaF+L0xcccnu5+P7DtoOBIc+WZjtsyeXp++qeDZRXx8XxkNswWDesoEbDLOokHAuFQyri7htdTj",
-	"ld0M8/0cSIprQ3bwKeu3vL2DrbSbpREK9DZoLL4w6FESjFnLeMuYMUT+luxiLTC6DhC5yQHvRkFLiBjv",
-	"/Iy1HHc4QtMTMdMuy8djgjWvGFQCYAuYtp6nUzbORYGBAdz7IWUusbtOISDRsVAa0y84+dM6e/2/h0YI",
-	"mUb9ujhdu4FjPqwnMRL26HTN7sg1y1Q6n1nDLde4B5VClYWgnogbnAbXZGyj6ky5VDJPecHwucPdDuji",
-	"s0jnO5/3P5d5JTQ9s+bxpCzWSpVK23ZZ02JBrlzOnBA2tMPGz40FHc87KJO9OBy2AigiIKZybvRFcKSM",
-	"6LmdgE6/qVH3ZUrOjFXxd7bqFn0qJ+Jv9s7rpFcWfGtOxa8Fl+/msxmvluRBKZXeccR3hyCEUKyYNVzw",
-	"NBJFBmOGsJ5k9ZLfohKmyoUGp3vBpcaU3xZbu5sb4y3dR+3t5JLA4fc+CXhmsxhpI8o2AHQXt4M1ofcA",
-	"Ww6frRvlAWzOV7GyMFZ7GO5J9Y5C0r/VfRHI7jpqnaepKA2h1vGKphRJFD7GK8HwLpFR0MUlcn6jCeh+",
-	"yoZjVU2EfZE9lcHtaN4wLpdspirKk3OnnUyUhbLGnRG8ytQCs9rt5yGYZ59HzTcR4NSBWNeFXsrU2oWV",
-	"4JcXk4JrXYP9MGgaPRThCOzDg0OCWK/re/DkhMK/NoEHbFhWouS2q8MBG4lcTmCpSpGd2muodoYDOrph",
-	"VM2J0+m5PGBDZ7cNEzbEnc6+LIELRQ4PKwmGxwIyJmXGMiUFPizVBWoOkiH7bbvLgzF9yoaZkPgKrWaC",
-	"0uryjEmFj1NTQW60z0VEtIOeqoVGvZMwraxkwS5prWd8Ws9LUWl7Qh4OGAckRdUArRMxgdNNjFRgxnKD",
-	"b7A7blbxhVxtgbXB/NkWzK+US6kMmyg4JmPYn5phTbSh891oVuRXgs3skDKdy1T4gYH32M/Y8wymh4BR",
-	"59zj55K51BHkErJ9HokJl6eOHAIeypALQ2Z0CKdRJEIGaBPZjyv5KGCw2V5kCuLF9hWU5uhNUEYKBt8z",
-	"l6moDM/tAHFJ5hPk2U75lfBI7VMcfpz+cW6nSc1Nc817Qe3V+2EdpgUEpJM+/NkKXy/peRHr4dYrBeJ6",
-	"JV6uhcAqXDefqESJKweGInSi+F5t0BdulUf8d3NyY24zABBacuOA0WYTlyLAbi2DY1bvbNjeq426DxPy",
-	"Jjj47qbdvVoxfyYTZauRQTnN63xdgMyhyJiam1TNhAar4rd5Non5DXfKQK5ESmHbdZMWfC/uk4kD2tUM",
-	"W912fJFevsF3RLFyeSGkaV9AcD0VbMYvBRzu5xJQfN0XDWwh3bXGlaiyfLtn5SfIff473dyCVXPvco3w",
-	"w90qAm6k1p1DOyg+1ZIdX81lJwkH3Jy6jLfSDcWbK1FVebYr/HYqitkFQJ10lO5pTvBBa4ZUBqLg/+fs",
-	"9c9dAFXdE+nM+OKKV9EGBIhFzt6LquJ2zNlMZfMC+bN++u5na4b89d2bX/bZqusug70x+W/jMlybtjVO",
-	"h3rwdS4nhWD1a4Bxxsp0Qn76XEI0HlCedZynLMEYOmTvxawsuBGObGwG+sqBbVmRX4qQ2gYeJVunhjov",
-	"xGhNYOAMnqdcD9hjENsZ/xwOQhiYjAzjezWZFJsHcX3VrCola+jVQ9Ng5mF6kZt0KiAS9MBO60MwEdV4",
-	"zB7Acnh4yIDYp/ECa4dUgg0NNM/K39Bay2yE8GXg1LCD5e+0FihcwdOlbg7/6kDOhKny1C3I7oPm0mJi",
-	"lAFtUWg/oXjXIftZjGEPaYCLO9JadF/Q3aFRo7nMCnGxK4gtLfKIw+ROuQ92beJYWNHL2rIIp8KFoAFM",
-	"M67UjIlCCwzkOky8PR3ppUxFtm3qNjXqR2zKj3kECL1DuvOqtTu+mcO0ZURozWo4jGlhbtNhoDH5Xoxz",
-	"mUeJPXbotPtcxMMY6ONMlFabyjQXmiyyWzSfqDmNmN2i5Zjq25iyxzHn+U28sm2kERCIz+Vk6GPqGoPz",
-	"aCE7P/2pPc/DV7Mhinrtn1NjJ/cznolTNsRDrr8PY/34o933G46N5gHdtabnOxkcmj/tklNRg8MEbLMO",
-	"p6yu0JmMUAvsQI4t7xQHbYeA0ewlNcK2qSmbKjAGE9uFPSIQuHW8gO3qRfuZG6+3HPzw4g1weg0E65ZU",
-	"B2sT1Muv8cDHXjYCgsjOxE1d8jM+7Qv0uE6xYJyJe4Em7lYsSIgVvAyy4VcGJZin5qy0i8NeHMxotdyT",
-	"Z9kR+a67uG5gDqxtd3N979m8PJ1tl4AwMbdr7q0bqr3MsRv2+53lm4FBv36irEdXxEx5Va0IQBaVLHQg",
-	"dcVxnOHd+3Lbbl0pmUh3XCku9SjCpFHE7AxMoxqe+mDPBS+KYQKso1xmwE0FnT5lw0tRmmFSB0/I5Q/4",
-	"enLV+0oHQfgn8REKoxjibsBs4dmFksUSPgZMeytBAWjZSrZW0rvEAGDo+vevimwnUbsAZ3F1QhISGxor",
-	"GsutCmBFNoINjxqOIYlldK9zD98Qj13oCIr1TSNlLox2+RiW92zAz0SRmkMQMGGCp9M6L6PG6yA9uT1G",
-	"CSEP2VlR0MvRCUKIKohkAXwN6U+70YXUFB4rcOybH5xvuLBvxN2R3EHKX8NvGZfYFnEseCWygH55o0S1",
-	"8p4D/+04L7BsBZbXoHN2ht/QlN4cA/vx4kL5pM4tqcVhCmhosF6Y2qvVyQXovGBrWQU7ORDx+cAC2pDv",
-	"4KKbNe7BF0zINeMZpDitITs9+g1SJthZnbpgglIhAZ4icUcj/3ZD2QBTvuoWA1PnIFVVuXsuRu1W2OoT",
-	"QKfq3TJmwGEMo0ebbn5nb8I4XWfTIR+PVwgoyNNmt+DtfDNEP4EcMZ4/VANbBZY9ceuLdilXeAQD1ABx",
-	"IfgkojvhSSz3M+id986manneswcM2E/hN2DLgR+BiHn9hHN4xSt9aMAI/JR0YM1wSWvQ561OKOcGeWyt",
-	"U9XtuVHw3NPr6+TGiZ9+gL90B7a+8dO9aky7jnd202B/b0b3g24I+GSCxUZcZ9okkxoedyDEq8xQe9hq",
-	"fpTLoEc4iH2BQQ9pTXguCi1uxd6Yeti3t3wyBF1UYkYADif9n+I+B1gPN+uXrrMqc83wXS6xFIuNaGFM",
-	"Lif6Vp10y3TN2iLDiDrokgXGLqcGrGPYB1TFaDy6u5vtRwlVv8HDEvMB29FIwggK7d0peIZx43bTNROG",
-	"Z9zYRV47aXyxA9TBtDlcTCo1L92/PAAvTrqRWCN+lmvyozXReaUq8pQ4+UZKXdbYA30B6Vn2AS7TaS/p",
-	"2UUAhO8XlSrAB3M5H4lKCiP0BVDDfzYNClh6E/2dFvNMbKQAaY7gD80p9Hs3bt3NJJtdKUOSugIViVSb",
-	"FiBc/poWgMdW+ZxxBdRHmbWeTpRpAZRE6U5XeoDfpLvxZfFmO6s5yLGe8pOnzwZ7SEYKjJnnx42yCPSN",
-	"j/2Dl/xg/OnLsyfX0bIzP8hKFTMhzc3OW5tx0sSrGgD0cs0mSopTJiFZDy1BK0RTrpmwbWnyZu6qlWKR",
-	"dd/Fd7gw18Sniey6mQdPyGpHv0Q4dFH8RivNp1cx66kcU7WQTKoFVlPDgIKDoQf8B0JeuH918g+EJKFe",
-	"vfkONLBxsUUQxggjexocqQwxahMcUudZiBggXY1FzXAL8en0pMaDcOb6CSzLKqH1Cp2hMaUeHB3RL4ep",
-	"mh3pqT0pHiEG4XDJZ8XmZOKO4dpox99DjbDCd9OFbCHVFALsuaFjjtu+2ExUE+BAxTTnwINcf38hRodG",
-	"xVt+KVryMy/FsvnlUzbEsMMQP0o0bM2v4jhd2F587H86pJIkev80NjCC2PzEz2bSmSImtBrWXaOucOlN",
-	"IUbuRLI6rn999+aXhA0fePqqh0OojPMAuengu1a4i+XD4ToYtfv38fDTSAMmU2Tz0obnYsP1rxWP4QTP",
-	"mLU1PHnSYqoKoFDylQWthZmjPnfH8gRWr6rcuT3qHWmtMkEvabtO72y7bFu79TBl71nLgbY/xgYGkYCR",
-	"GNBUpJe7pEaI9DJmvjpIbfdXOXAttSyKurx/TGQNhqSRCbvWPrB/r7/tDHGCgPoKNMD5J93fMQN2FZ8R",
-	"KThDBHJxwsTBSs4x+0UZyK8ALoOASxFdQ4f7IABet03hTLGpHE692CeVEJQIsFONnK3klT6C7MLVTjF5",
-	"AIG9uZf0ihyU8G86SivYUotnE82vO1JRtNk/HjY5Jka1Hy5ySIjyEX3w7KFIF4iQa3tveBzUYPA4wUl6",
-	"VjA2np7+kBOxjSl03S2LWS8dxT4+zzSF5OwJGT031l8KPaq3K4IRRb4SxvWQ/XAlqmWDKhIeTBBVhYhO",
-	"aJS2pqcDAgdOUr/6BuCi7HXFXL7yjuXgZaTyPzppJcEjJ2Ww0OuBpmPZOt3vqjXhWHyplfFP8DK/QCNr",
-	"rYJd/YFGqSI30J8CiNPJmlvz1sGH/WMudwMiBJolsse2grv6BFbTaobpoVp04b+tkVbtWAUUoBvxYs+l",
-	"xtPj/RJCkQzuFk25jnbdR/JuTJv4x4jJ7V+swzBdh3GYeot2B2tv3f2RS30HBAd3BXIC96m84AWvYgBc",
-	"qNWhfRmWBvkTlFYOSvYc9vaIe90psNcxk47Wyi6EAHOp5yUWltuAMIdz3RjCDQ6eCumxQGs5zTWjb7BM",
-	"CSztxlPDlCQ4hZKpOKVjI5gc9tToIu25Rot7B8TEB17JFtjlSsrfuvODst2aYJAcG+1wxYc7YeWIa7Gu",
-	"/u9CBqt6J4TVrWmUGnpLy7QpuB3IEHYB6pKkbMSQRTe5oVTmghAQ2RDMqBo0QYsHPV0S2QvRl1WIsWG8",
-	"IF4nZ9tiIz2zOyYg+0Bx+KWohbtrVJQ6vS2sJMrIeRF34DpVRwtD0r/a5d3qu3ZXYw4CGQ93LbgkGgOX",
-	"be+GjhnFRoLo+VIxAPaDK5j2IRsR21JuyIO84DphQ4wj1pelqheM1YqGXwqkPkCpTBiJMbiHnDHHlmIt",
-	"1Z2+XOMAPrV09WITM+aH3Ex9KxGTF8u8ElLNJ9PTTeyY+8lUih+HfBzQCSoJ14YFueK8XO+13aaGqsiG",
-	"6EYGYgJXThOOc4nPRB9KsRjamZ0ouxClyDFmTPp2vVjEur8uEmyjI+EmR4QUi+jQqqItwrHhRNwSitvm",
-	"G4DR3Acq2dmf9wNKpq/dJUHteo2nHWFStzanN9bZxKVdq6jEoWshKbWB6+SmUaX95ggO2IYu2kFvZ1nW",
-	"xJ9tA7XdqjXdsHeHa6i3/w8A3ur9YT3caXiFxmjTdPOP6Ga5md0HPjDkY1Xx0ew1qv4ipE/TjIB139hp",
-	"6hpGh12q5u0D67dmi25QMS3EScMivxJDsNhd8NX3V2SnbKoWbCEKoLkFYz/XbIgW67C519tdIJhR3CuK",
-	"nBDhK78HP2BynaomyhghW9z+0IUb+UP+GM6A29cSozHQN9sqHNZoFy7PBrB6i5tobcdz3/u0sSuaYjU3",
-	"9fRk1fKimsu4Z70lBRe9wu4IU8MQPDnCDtnCzUPVLs5DzLIn2x2QAEhKNRIJsoqBThm+Gh+85iadDrcf",
-	"UVEVuBFJOvkZ/4qlL1ZDwWUuUmRkVdUlmddhLfdJfoVM46vcJkbMYoepn9SCqbGpU9OnXAJGcG4a29px",
-	"zN/iM0gjyY4YYR8w8TkHgImZa3YcZQXdB9Pnb2q0oyPMI/nWxwTQrQnRoUE3ADI5l6uAu7JYxl6NPOD3",
-	"V+Z/jZ/dJ0ZH6dlrsrHNRO2+Rn8LzKxQE4b3aOeRIjGzq6bIGkxGQfquNhsxWzuk9sY8QfW81m4cJ/2N",
-	"PoXzFFuAfxMRYjVeTFSVm+ksHHeRnTx9evzS2jf4x6c91QRflfJLsbwZGVkbVMO+MOadQxVoCKCUS6bz",
-	"ieRmXlEdszovMNelVYIHx+N+ejKKNaGcj4o8vSAIVP3o6+/U4tt/+z/f/+3k74uz5Q9n/zp6+cN3H2Y/",
-	"/GP87Md/G1Xf/sfLxfNCT/9t+rtamGr08/c/Lp5U/8/Z5/+Y//CX+HeqUm13/v5NLH+lO0F8jJWeHWYl",
-	"Wuwbh7FuQxIISmMEtnoDbfP2cFS2wns/x+RgPNctWCceQxAgIpVEX7XDwieeOMLdRP+EK7CxoW+Tdrlv",
-	"NMszIU1ulgkbasGLoafsrv2f32gqPqjJRcgLcL8lbOgs8iEDlkRRHcBnmxazO4AkXsIbQHQBpUIitn0t",
-	"jj97s7JDEP3k6fYQ+o+VILcmjB/G9BKwRRxVOYEGxnlhRKVXIuYVRstTLokYdiVe/uxJZHZfc5mPhTZx",
-	"HoldAZmrRAyeY98z63arjuk8Xhe5vqgBKx1R7xtSFl+v1gLmKchInY6Vpp3SsXjGEU7EwWf68QuB4no8",
-	"m+UyTIqaa5CoQk0u5lVB8NjB0dHxyfPD/mH/8Hjw4nn/xO5r1cQ3Y3Ndw7oZucyNSBGepi4FUtPZPzc/",
-	"7S3jXv/w+LDfW8+Wqoelw0nAjUJH1YUoyA40HjR0WlRXeRrHBflhjeOPQgsG6dN4ltQZx5CTDAMXRZvR",
-	"jHQYgXrwv+zAUGNtLBfMcy6tb0Vlph0OHDRBnj/EttXPRNCg8CziBiu+Mhzz0O1ZOLJc81GxK2XBjOdF",
-	"C2ZvP+K1Vuo/3ZXy4AYCGqvZDTvPwUiZnUKfNNF+irfYGTih+zA1SDTux9rAj+3RJ/8mAFDDCnPuhs2l",
-	"5DbiP7Z8ocZoNz/D3tIQeJ+l3TT87Z2a4ZdJw7h4spmmeEt7fer37qNyBytiR7+6A6PXCaF2A3bHRCDZ",
-	"uMoFchpssOfiLl5ac6249de51rmcfFtQDZCmPM7w6g3K4G48BbvXxhr0SzTL8Ge1ENVByrVghTDWdExY",
-	"lk9yAmJmXE+FPmVzmf8+F0EN521xj2ePV6cnyJT7yA/+0T94+ekB/XHw6ZH76eG/RHPmfhGLN1WMLhOm",
-	"tNtO3GHPtt9we/a2e9/bmyi/bXUecMt18oavi85JFEzwK9eQ+sM1G0LGypAZxSbCUDDjs2Elnwgf5lCy",
-	"ruVlL9wmsaXGR0UzoeU4n2AOMcZhUC1A5hs8uO59XN1aK1Hsyia0znz4pBv3Hj0ZG3nMbm/NT2qB3eDG",
-	"mjAEyiSuYEPCMlEII6KuQg+qWY/gxlLkaj6FjBu+McBfZ4PfOo97l/CcK4G4H1IZn1hGYx6drNjS34dT",
-	"bethqsMW5Q5auxhsWwy0N9Ve2PqcNrt70+xNNbmhXeb097oP0udo5pU2DG5c2XSATG1Hm+B2BHBOp8fG",
-	"IKioEY20zObplHEsQZIpgVVMrUkInqgMCTFgd3XJDxJCMTXgzRew8fSzgbuCQHy206iMeoN+yFDmxp/e",
-	"CDeS+oI7IV7X9xjAWEIBfSGGX3WfjF0L2hCLBwI9RgfO8MbX1iOHyLJB5RzstmQ0caprGHhA5U2ESYDm",
-	"1WrqeTmpiNm1tbrfFmXoB3PNkA7nDXvfBlumKYj1k2KoKwgMKoNlxWOq1KX2ycrVXOr4V+Y+RL9l2wwZ",
-	"7dZhoa6xfr6xifU4tK2LoFhNBDfpXJiVqCFxuFCw0q8qMqj1i17dFrnvb5N7XFVIcUTbe90zvxVv2H9v",
-	"zpGEucHXn64/Ndecm5bj+1prUpkLGOI6LbxFUdkpAChxrrEQFLFfJx6Myn0xLZo0e3acl9ZUfcFe598C",
-	"PY6dUs/xk2tGBxTEihpryQKAXavTsBDUpRClDhKecwS52glhvhD4IYMix0j/SASBqboSFdjORin06m9L",
-	"e99hsTsJ6rr9hibmzQ2uQMfcq5m3QS+Zdgw0zKtSwBUuijFWSbvNgeSuVFdUVVVqVIhZGzgFIA92ZQj4",
-	"Z6XmBllUYJVArsqDtz9+x14+efrc1adLIR59VOKb//k3reTw4SH7tVKTis80FY63R7hhqjIxPHXasBI8",
-	"Y8NMGJ4XQ1D2QyyeOTxkZ9KeukDtj0Sh5ETbVccl7oFGSI61bJGx0ZUEUZIoP3x2iPica4KGr+YOZqJl",
-	"gheQtlopu4i14SOruNNK6TB2V6iFqC605JdilTJDjgvMUo9EvAz5rzZ+FQfbGvhh/Kv5GYciOgfHxHmP",
-	"8cIO5xI7rFuLkEUTkwpXsAUykTURUebyihd5xio0e4FeFlWgt1k7A5ZI7KIFAho1U2PrTbFM+bypxEFi",
-	"MffAl3IKa5opZZU3yQpaSNYY0iLkesRXtA8XdTsKIPgR6uvBNNFtzm9UqEnNBYt+wGbrKvE7nMf66ePL",
-	"57M24Mu8BZTy0/v3vxLcqPHaJ/2XMaPI5KaNIyZ4k237QlXZCvjhuw2S7HLHVyVpYbe6IczVYFRweTnE",
-	"Xe8yhyI2jJQEYDlBGaycd+oHtx42KQUcu+hHLcGFvUH1uVjvqluYpD9xlSWhqGPqHYKg+4BxJKBrbfII",
-	"HXZUMoDynTt2Imt6jCp1KeQGrUKEFQSyWHfPq2I+ixjS38HvXjZzKZLmYey48ZnH8VLVMRH6lZtpfXwt",
-	"/DA1RyPKJMTLvJVJyDYx4sHNpf+A/djGThw/ifViRoXLG34NGlVAAZ3D8VeXqTjvDViWZ2yp5mwmuPSX",
-	"uL32L1FwjtvR1x2Kf3335hdG14FhiUpvoNawUtUcqCOEyh9VYoJxy82rwPUrJvAtLk60VAO3JoU7Njs1",
-	"t1K1dvAjuTSQrl6keKc8dv7GHKe+MFXnNNqbBYJ3g4/c3o28ofQPln+xhh0Pq4/dpuYPzcQti/7MeCYo",
-	"69wTkWCR6UogDytI5kytuE5DEgEE8XRsr8P83M7vvlLzhkSq7k7AIrbFExoO47pQOwjRtuQBd9+28ja7",
-	"Vam5aWmZO60SE5SF8cOzYWBfB+IROfJQxQR3sPNRH9soOnM0QsQ4rVRq2mPTXcH1mpOymksNpdcBOxxb",
-	"Z5FDyc4qYzcoQ4h22xZn9eLb7hKnAd6HH99p9fvx5dPXbubPx+pgkZw5rBpWM05SInSzTiUqioaOvSeW",
-	"lHrXWwlEgA5rtm9Telku85nVBsdRRRkZ67rO1IqwV/m4hZUNmLASvKMFvj92pL1tCR+wmvPJFA6QVJKe",
-	"kkAARYTkC1spI29MZoKPXexIlLduBOhbwrQcR0RX3V3kV+Jileg4tpXAjTiwbbsN3NKJk8XeeBN+k0Kl",
-	"l562JlLxEOfdeQtGAgrtYGF7JhvZvJsM15btMfBbxhUIclrFeRQm/ArKcZ8GufGIeg7CBFwD0ycvRNZg",
-	"81wP4/QGQNB2+JYvXtOZYEPZQ1pqQ0cXKikRqFEk3JGVwK2nbKiqcsqlr2xYb3IZ3skKJSeiYiWvzHpd",
-	"XodQAsVSJ2jCDFH0waXw1IrAfXJvVobzl+5mygeye6MKiU2INtkxaywsqBCdaguxq07QGq3/tEHbtlGK",
-	"3oqYae+qppXXcCeluX3AqdebBmw/RoxeqZN4x1YMfi56zLfKz63DVd6cRrgKXG5dME33vQ911MLbZj86",
-	"cirm0jpgw7LgxorccMBm/BJIZib69FwesCGgIoYDDIzQ6HmoYMJmgNwlnip1KaRmVA8hw+cdIrP5itHc",
-	"NB5FlzU6/L/R9CZ8AeI4hwMIm9BvPtmHfkVAI1T40jHe5BWOHOptgOPbETea9N5i0tC+kPPl3D7kl/8K",
-	"LMD+TO7/BbAjpEJroSF8Dh7bS7Ec+Cp4OaULW/svN0SZ6KICroiAgWn23l5fJGoxRfr4uiLFSqx1M5y/",
-	"VOm0JfRsz4RaaEckAdE1VQrZ2R61dtkNbQ6kUqNIinaDcAO7Yk097FyoIABod3DZrSoT9zR5A+KGLNfm",
-	"QgshdxLCHdj+ZNxbHZQCsnM7EkKyqeAVuN888pzArFaQZ7mcGxErm4OgiXjAFuYUYQQ51RpaqOoSoAd1",
-	"1HBASfQk9rRmCHBCSwZJAEIRwXxnUYxX1gOx6C1EUeByiETNrtTlrpnehWpFlNnV8psa6draNEAZEgcB",
-	"tZm7pZBhkW/ul/9qgZC6KKakOtw89cTC0LN4LvkiN7EF/z6g8vlGM7wtsYOZTmnzvRKMS9oNKjFTpsFb",
-	"h9ijks91swCn7aoqL6RaQL7BVYt2NtU85vgaZuJKFKqcCWmGAxxfqFEBcjnXtTuAT4RslDAKnuwlvVyr",
-	"gpvttcl3tticbUxrLLSFsU9+zJ34OKW73d8KO9Ze7D3c++7H2nvnWHtuv8/evDJNq5HXmV2045F5x+2o",
-	"nCopsoupmomdelV566XbPHfUL7lh0CKrZ2dii17B2cjwlJftsJoCvbfgudlOZZqbbatvvTp/ffIMJG1r",
-	"aR6Y8u8o+N0lJN5aYuiUDUeiMtMDcrS7YA87OAD8gDfgVmsRVWZ6fCiWfz1OZ4v8Tf4///Xfh+njv5uf",
-	"8yfz/a6JoAKXubzHak0bBCI2w/XUhmWXYDZ2KbpUL+bAGitUCowBdbE4K+AL+/8naWn//se8iufDATnY",
-	"+0rEJAV2vbjdM+OZaPABN6ffYcrVOCht2OLEu4kGNdTgPaqwYDp9P57vQOmeko0ATdu6Cb4zotyUE7Se",
-	"yJNiWcB5a6J3wMG0rqBqxO7mCjb2LoekDhmY7oZWSZtdMQ2/UapjRCRxWVnjuBJ08LRmOFTbCtmCbhFx",
-	"/6sa3SLSvqGKpVboKdJGlAPG7XZyAf6ahP6BnUuo7GfCjD3PqIVMKB0hYf/zX//dpM5B0t1OJyy8t22B",
-	"SiFi8TYk8XFQO4Nwaqsa5toevK4E8/RQFJZdIWqir2ajXTiZwuyw1YFc+qZY2z70gofkoevVJFnNRB3Z",
-	"IRwyMnKpjqx1cUvWjPA35+LabOeJ0hPC72SRrJGpdzgvhE+ssgSgxPipWmfKalOJ71Y5x2p7za4A/GtB",
-	"zW7yj9m1VzaZyDbzj71byjQoORHmewR81B+/hJANcoFiRoCvda170SLUTlB7YU1iMKqAoSVwwABvytZi",
-	"C478JZ2JlWoE8PxWuJID25xcbynksnqGVtpBJYGoEDvtCgCDO9C5/OCGzuo0mAHPnBmlztjJVbV7FDPO",
-	"YNlrFNePSmys/RGDexfEjxOtdTZ+sRhSTYXAwVrkV4IthTllQ5JFCg46bni4wRXglN4PRXC0aqVy9Ckb",
-	"zviSgspDV8eVEOf4jBFFgQWXIYUKkwvWg5NB6cs6MDmFOp8DxmkfY4XgV1iDEisGRGhl6yVWt2xbYPKm",
-	"sKl6awmA/muL9wbIKZpV/4VWaYqD0FpSxSM1z8GVyCUTvCpyP880/2gOhcdhB/CrhDVeY0MSgtmi5cUA",
-	"j51VS2t/hVoCHjyMg6V3WRAoKRdui940CI5HtS6OnlF5aQMizCFrs0bZBGZJ5PC3wcwIZUJZAV85/eJ+",
-	"v8ms2DNAjyLavgyB33hXRq9N7m6KxJJZIQKICi+KN2PYM7vA5z4lUZysfec6tt8qDYByjwo1Yl/QbBqw",
-	"c/Q0HOJjR1fH572ElTy91AP2ERsGpvGn60P2A0+ncA35/uyLEsaZ4dXh5B9gfavZStnebzTg3XXCtHJs",
-	"uARpUWOI7AH2fl4WimdYN91+wOoxK+hFHqJuQuqSJzfPViMO+yjd0Gt+KfzA3SV1fVnNY6GX7yKlOWr1",
-	"nze2BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cPA4dFTNBJea+DEaYZHd+xUUal2XTV6lU6igQShu",
-	"cLswfCRhNaf0LKGCMYQ7nHFrmfrCG51to3cezbAPBOKK+mgu3nbF4Ii6Q9pCFD2kLNyWlkBWK6YeNGCQ",
-	"8Hw6nnSzWh/XriIfY3Uc4KSd6jqLPvvabXD1NtYbFdnmL67b+6t7EH7e2/dt6n5NpV8nQdNwz+3etNFK",
-	"0xZiFGkaDYVvW1hmqbVZkDM+U1cgGZ/sCQuqbrnjT7aeAeUSnh67/KSWBCOM0B4/CRKAWrN+evVpu7cp",
-	"/+f60zpjpDXMtgO3G8jFHfJV6upTES6z0AA6ZODOQbND13wbZG8MqZ1UyAhBvachHmVdZ3fWGN/n4/Eb",
-	"v3hvDVLeNTWn3TKDHQc0OHiNH3jG+xm/FA8Zt+MQ4LLXTbHNXP9BfYOts/O+Tj/VoY1B/P8J44bNlDbs",
-	"pN+nRETKM6ADCz3jshTcfkrzG56PdyhyF3oibj51rl8XRhledBoOH+H3Y4KixyvYz8DmUVAUjGplx6P+",
-	"beUWGplObk8UjE5jyQZI/tbRas1j3h3B7DXfNmMGHMsxi+V09RDkHSZtp2CSLbsSXAkvsKiGK1Kz1Rla",
-	"a+ovtyyoGK0p4dZ2WF0CP1OPW9CINivinfeT7nC6aBwT27mbAgFTFRuScK3mNcM2vjXRY9f0HzTsNhuL",
-	"dPb2uSiCTXLDKlEqnRtVLWtBISXiSwve0IjdcEzcYOy9d3yEt6Fivl8wRHB2VrsGfgGbZo8S9N0VzfWZ",
-	"p5C2wgkbdtgZeQj5h3ZRx6UCAKUUJ7GbIfIpABopIM1Qc1PkVzX7IlgFwM3sOE/o4aaU7z4M66GgNOqE",
-	"KSsxzj9HamUaTeRp6ZRXPEVyT6NYJVI1kbleb+SoMhdPxu9f7ge8toEAj9qcBGzVW4KysAb2AUzCxXQ/",
-	"uCT41s38N27p5fIi40vd5uIbNGQTHwLWLDx901tYwQ0Ye1wSQ08g6TVEZMY/Y/ra42dP+5uz2eyZwaUH",
-	"r9B/gJOTgMRwzwp7cCN/zp67RTHuxCjcsiB2YgCMsfq1zhyxu64JnPa/dwTqrK8y96+Y+7Ez++w67Qf8",
-	"mrgGxjrm4orReVs0MyAWPId6PpItpmqWEIDLKjw0GAPVVwATHXSW2PdoVlfSGgXPHDC4HpCT/smzg+OT",
-	"g5P+++P+oG//9x+dlXrcD6xYyiUTZNXajqwYHdIVtKx6G4MN64OE2OEEHIoFIcRDgh3ngazBNefWxjnv",
-	"MQi9wnkldeV3I1821ZKU7OoIHbsRerrDCK2IiPc+kwua5iMuKmiOtsLUbkDB0o1O5cbUKN2JTrqDCdZs",
-	"NkCFbeIW+TBdrnjlau9XvQLaxB5db9MtrjcQx6YUBzFt7ZN6IXdDSkF0JusSOJejQqWXDhfo67xubYFV",
-	"FuEMOTEHl5V2jI8QEkdNAgr/uP72mqdot438w3TZdtTUbXyTb6Jrtr2J21aT+9AmJgDXzvUc70AZ7mJb",
-	"r5t5eTyYt001Niq1xpTfRu3UrclevKLwfzWb+fLtAo5iMaxqd5lc+zwKadTar7ktcs20maeX7Yxy60K+",
-	"TTLgwxtjyh8IpLMb1LBZtHnd5Ya4mgviUNrxvHeTM6J7ZhQHYt0xSnEx3pkHqEPG/c3yrzYqK5psB/Wv",
-	"yXVW/VrI3VVCSA5a0ZDE57FtzWp4TH2JQ6Vv4Hi7MyCcGwgPhgN0YkStScYlFo3DRVoJXQIv9hA2seFt",
-	"sKKA8L25N7e9fKynC7F7CeSwiSshzSmrcg2FZQWeCmobe6au0KPUIbnx1pkMNXrKkzMRCMaBAFdWRyhb",
-	"TeUTguYDFbD1HN9YCCGY0NccT2p4bA2sbhanjqJh3Jv34STwuvl+/ATuczck0W+BINWjd+rp0DsdtFc2",
-	"mRW/A+3FvCjIyNQ+1BJCeW9eeX8D3hEl49Tj3rTw9aHZA+9f9t5c+uHhIfsB8JCqCn0PpFvvm2uoLvff",
-	"oTrks6dPH2+vDxnONLK4ugwPiILA1fVE5htuXY3dZoX4srAnEplBQMrVTyZE5K1kItjCml/0KsHB708D",
-	"ZxOWpHFZuk26phDUsn1NxKpKblrI71rrM2+DSncCSF+Di2de5Wb5zs4SJUk5x9EaqSW4+wAS6jxyw1Fl",
-	"Lv7nv/4bYjEw02ht8yp0iEyNKXvX1yC0YxV79ZWQmarYo0d6KVP96BGx5VBgzfnP0cnIKYqSIP4QCRn4",
-	"uXz0iKb30aNDdubjt7musYLADcrDdOFHj2gze/TIzji8xqmfR48SIuvB1AerLu2/Hj0ihWU/9CvybCMh",
-	"BFPSKbNT+y5KqKPKSmGWsr0ZOZI0E595aoAYiKhqSXFmh+fStucXX7E1z/Tho0ds+IWX5fUwYcMv1Ppr",
-	"4vb+4r5xjVl7wEsCUsxRb5/L90inYQ9NIoQvVAJq4vKCAA4RSnD7WMAHfi6BEHyxTgY+YE/6T6j1P1uT",
-	"ys5oJaCsVDZgw38p8lluzuf9/skzLE2FaAl8MzAXfwF9mkCdquvhqQuinsuh/WWIVUw4uiZ8pj/ii+1X",
-	"yX6xo2V7A9YSHs1TXlV21If2n+wLnqwShksfT9IJcwfU6+HALvhzaTvZzYVJ0ZvAk3nI3gqeASvWuXTC",
-	"lQRlsBDBC+Hi4b/YZv3lcV8Ho+PsqL/IIbEK1IN1Ll0+rGZDug/KGU/zydQ564dyiO102Acwhe380nC9",
-	"FaXgbsCQpv7XN+/eU+anfcOrTMxKZYRMlwd/E8vhIQvZ7JG+Hhmcz+WQaKCHp3bNrDLUQ0uRmBo/jv5x",
-	"JyOuDEQqEk94jGJhgqxEB8ALveMQVy/yVEhU8QRLOyt5OhUHJ4f9XtKrK+TqwdHRYrE45HD5UFWTI3pW",
-	"H/386rsffnn3AzxTU3z3YIIb1W2PwT9SCsnLvDfoPT7sHz6mgh2gS49w0zyo5hL+PYn5+9/OJcEPXAkT",
-	"fUklHG0XK385qG1BB6umk9wXrn+VAaOzNmfwefsBaFXFZ8KISrfid+tbjt6Ma7xKFGcC7WrYBq7ubYA+",
-	"ze3tv88FOLd8dosrrg+mQQebybZgS3N/thql1+HGMyi6gng4XSo737YFJ/0++qSlITxCWHjhN/Jk1S3e",
-	"yBTrRh3OELDxrW54oLrUGAYxcbYE8f3D7UCU3vYh33JH+o97uXeW2qn384PDDfz7HPB+vR/tkeSTfSSU",
-	"z6Mv1Vxet0rpGSxC7YSwpnCnROBTNsRCyBd5NqQq43B8VZN12fxXUYtm7z5mIjYLyBEv9zHg76ZqgUy1",
-	"RAbmZXxlzNdW4XqT8gxtLCoBCCsIKgD5BVTRoDlLErGq7atpcyjzE8hBwatZu4pqZN86kJedoUoVEBkA",
-	"AFmeUnxAq5kAMn/YFxRshowbKDkCXwK+p1LImszB2hXppVSLQmQTkZ0i/BpqxzoGsG8gHOEUfUTZYR/2",
-	"qejOaoBcjQ8L29mu4+p7GprOCxqdwVf9bH82VWfHfLuaQ/G6I0XH3bzXa00I4xQcXDz6Av+9PgrmBZw7",
-	"HRcjiW3LeoRr+1yRSa9UMVKhd3ypa35Bv8Ls8hJg3OXG2aMug0kLYwq7nlyIohKpqjI4DK0tLPbB5fVB",
-	"4fopL0shXTzeQ5bdcQCHhL2RNflrKPbWRllqBvmALNexVXtW335GY7jb2g2s0r+JJYk6OL++VRiF3SLl",
-	"QXDVxz1t/x15lT2OVUIbVblKGHDQkPlkauw5TvJSTxUc2ndYMEG/geXpuukZ8N6Ku1y0bTsizGqyouRu",
-	"v1KDLvvl1LZky1J3MkPsjc4CpWLSkV3Bvm1XufpDqdiy7KBgy1J7H+b+NCuOnZuks7JEEyaqnF67syIm",
-	"jUOa1xkmBeDRts5qG3q8GFTYW5u37+DOM8Anfz2FkOW6LPjygrT8T1RZZTXbqfMsOrd8p9V+vE/5aV3r",
-	"ZbkPWXlNniYElDelxS3oI/BZodS4wpMrx2BM/ENhedJ/6fgQa2ZdCIg5xuyxqibKGAHVPfHAyUbCebWE",
-	"WJeq7+HDKFUro/2kBeBdlug/tA/uRQ1iG9oGK9ms85SkrE939CJzijxJ4CxAr2f8xBXref9PJGd4ymob",
-	"ut0UxVlZvvr+TYVFmj+ByybGLvkdhaawLJbw1Se4IyDCSAkYRBosnvWh/3fgE3ejf1NltDaoesaLQqCW",
-	"Dioy+pjw4U7KCRt575bIncsMTiCrJceXmt2iqo5wVW2wRNy6A5OY5bPZHApZJhQxEpkjTouXsVs3Vb6j",
-	"L/6ZrRXsw3aDhUb3jo6Eda6Nq7R5Jzojage9d3YQUgaIrJXwwHtS/J2UUeTYgc9lmH+uMbmR3ga5e/b0",
-	"t1jJQkOfPZxVRKEF8MlgMtq5hM00E5/t+zFTSPuzWzoV6aXIGuTeY2HSqciYfQd5/N21cyxdyqFEoJ28",
-	"U4jlU3lTqG0x4umlIxNOziVsW1hbsLBnK9t7hPQC18yTkxM2xEm7oLqoQ+gx8qubiktNfmawHs9lPcsJ",
-	"bIeVwCCupjOwYyobIbGNOWSr+X5ZnoExgUG7cwkJ23Ywc4rKnGJox/YsU0kjMTTXGIxwbMkwOXBuxok4",
-	"l3hu5sGJBS6T2nhw0u8/hBDIBzCPKf3uL1bnDoEvhx5c1IwreCLHM75DTdB0DewHzqWjQ0kFeN6CSLXT",
-	"VrLmEcIX2V9cdugQQ63nsl4BQKmN+UsuhXQ1V1aKhR+WlQTZc3lG4huUbdKYTbmSJTfjSztVfjHYzwlu",
-	"BdKOGiwHl3GHBwrMzUMhcd0zdrpckIxDr41PTSXPhe0d/OoiyuTQoCxVbPQwoPYYQjR0gVu99ImfmBUc",
-	"+EC5vtQYL3zw7Q9v3/908frVLxff/fzq4u8/vH336s0vDwOCC7JzQeiL/MIR0w5jfpJ3S5ne5DT0fbUE",
-	"33dyr+emFc6Ynp7yk6fPBi/HL55l/RfHL148SZ9nz56+5CdjwXk/ffqUZ/3jp/zxaPxkfDw6GfVHL05O",
-	"0uz4afYsPX466o/7fd5/0VthW+n1D48hpheypZDjzVF8RKndVhv2rP+4/5iLk5PRy5cvXjw7HqXi8ejk",
-	"xfjxYyHS45F4/vQFPzl+nL54lr58nPafP8tG4uX46dMX6fFx+vzpCbIVdNseQyaee7a1Aq6PyM78Cyl9",
-	"KRY1V32d8DxWc4kHoH0eTTc36azBGrCH48NSpk1gyTYTMCQeuKWpMG+1FGqtqn313cBqcdt6JtKC6ONn",
-	"rnRKEJnglTiXdiszuN+n/uDib8GtATUhsbIBJRvOtVRIdIS5yewV7LrnMth2B8wfwhPixAKRAc1ab/1u",
-	"w8cIDoWEha/0bLdtqnMfbJngy8b9cmVfA3X8Zr3CTq5dV8moqtQVLxhiv7wnwHHkaZ6jFZOw0fJckiSx",
-	"YVmpWWmGp6zgI1FAYutkQuMfbIHensg1U1eiqvIsQyxUfdO5zJQn91iGJ0TC0dV0SXwGtp5gWhhskKF6",
-	"1fDhj8TVRw9+evC/DJ8cUZTqyG8NR1qYV3DHw5p5AU+i5/beJXswvBSlGT5EF4nDBmGIzljjDOETtFmz",
-	"X5QfYtinIPkfXg2i5YxCD5YTgCxy6KoBI2gOlLdAiwEI2hdcGpab/Zk6h+wdpeSdyxrzArYId++Csm6v",
-	"xgev7bl+WI+PryVfb8QPnvRfnsthWYlUSYRSXiB+bvjQl2HDRmUqwFxb6xpcrmrRtmm/cgrkFjv3+tF4",
-	"pc9ihZuPa8YnlRAZM8pHrKaCo8Ij96Ubmp1gGLexCmpd+vFLzy3XCxUgMGelCfmPLmgpQsOEqfLUIZfX",
-	"0L0LMcLKa8XsAuv7AfkStEcP2GPYCHyNJczUOkhVVfZCHK0dM0xq7Z1N1RI5BKxWgOgQXki5JN7sJlWr",
-	"RxtNCjUSn3cxCZyMfCWzoP582z78wUlVBpuFXcEYnK/dsqSC0XIgisa9eZbNCqMP7YtUTUe7DdKqnWBD",
-	"d0H9tU2dDiqbHDvBEQ+whSq9xHMrD32t9hJgN1srf0e9PG/d9//Mbp6wLvFmgBP19g4dPe4T9+7poYhX",
-	"SBXlBeRBcPIm/mSJhF92838YwKcWkoDMCROfU1EixDwwPhCDjDLmXkAembOicCjoCCd7YF+lU5WngrV4",
-	"JFwHnEuiJSDnKkh/zaCcKw39cRvJ36ea6exxZ128UrX6nlWxr9DdglVzHhbuSbyKSvBsufdz2ZaGBO6e",
-	"vbjoQbiCdQS+y9RKvVsa2w5qV7zK+agQ3XADMixrwMvyG838CwDyb+1yOGg1IN7cBP6uwKOGZSHt7WBC",
-	"gwESINeKXJtWyFpZ/t03/U8OUnAd2b4nBIO9b8SCHXD/+jvbENqk7+iL+3NjpBtQhbUfUczKghuhmTZ5",
-	"UYA4uYyXIZSjGy29pe+g8KIo9ABlEsUvNyzl4AAIybFDeKWV6QAo3xIbd7PYux9haVMxbhz9WX+iJEUx",
-	"XGVNWGf7jMnXH90kN1sj9O4teOj22gA19lwWQms/I1SU/NT7UiYQ/YFO23562p9YMP8PNlV7xFF3mohb",
-	"LOCky+2u31t8eH71WvMfUmLWz0WwRsHPodnwUM6VPORleej1xuH5vN9/nFpNCH+JIZBvhSLiJCf0YWAd",
-	"UStYi1yLASOYItayT+i/zKjGce0bNDkvxZJKTaAszjW5emomUJe99Evt+vGKBUj2c33qvWKOHkaKz1gw",
-	"IHDXka8SDQdctrVligukzfW37lVZF/0bWpJ+aD0WG5rSG/TE/CAV0lS82AlC4Rr1lazHXbSqA+WC72of",
-	"69buLV2Wrd05R4Ua6aNZrrWjhYqermqLTWkfPG8ErZF63ji5X4rIifvHXGav8VPf2u9+ZUQhtB4of/YU",
-	"FOvuZ7Ld/54acM+i2ZiAFtn0M6soApzUCPWsrpYLIw956HvAJOtLsrM87sLhBVwQeoMAf8EWX2/NI3j3",
-	"09nBydNnrgejJRWijmQSUGiyYyrB82PArRlR2Tf9J4nUx/7BS34w/vTl2ZPrf+rFswtiO9k7u4o0edsA",
-	"I1IxjsU0VoNR32iPacFk+KBsAl+tmUApp8+esNf5twRhsUMQeCzqlV0nOtqBccGod3wskHK0FDx6mPp1",
-	"bqx0dd4PVGqEOcCEtaYcewKVUS6Rk2t1AO916UCvWpYM1Em5e2/A1iYA8ZVVwftYlP8OKw/kDYUqvgTJ",
-	"DbTltE++sTpHIHFFXawwq8r9q+YnXz+jf+s8ELumlQG4MZ47S+2qETGo6zzNfFtaGXm0dkydbW+A+yrw",
-	"9rR91JH6dJQW+2aiZfqTJbNB07e7L5y39k4c2i3+rjYX9LdOkFxUuYnbQq39zRpS3FrbjXI2ER/1gHGg",
-	"lcp87n4Fyl1bwwuratYJY0vndU6o2MMKSq7dqXzD5bVPswyQQ5TQ0QwtfgTI0A42lu3MTvb/yf1Ir3Pb",
-	"onjtQ1rhcw2MhKuc16Ksj77Af9szzBEbsOA50XvUbCBTUThfFpZ/5cafCDAuQifHqKvkWyoQtJuAfeA7",
-	"6KW/Eyjt7tVT60aMtfj25oJxVZVu53WBJr/6nlymTTk4Qmqi3bFV9UvbtOIZ4TAZt4YJ5KFRZUvyVjjS",
-	"yNUc1XUdBW28mQRFVdRdLv6NspGwkcjlhHlCKKvP3TjsJYwDL24VHSsAkGWsj77Af6+PMBW5W8yGzvh4",
-	"cvAleuD5unIfbEQpl/YEdyWqfJzbbo7HADd/MAQW2AO4sBw+xKNIkP5MsGF04s3mhhPWHAhnKjWfELfJ",
-	"2a+vTgP/ln8812xR5cYIx11OjAltwZ/v7FNvaQy2EEMg4wrei7Fj7hh+iJ+sjYgACIS0+D3OQtCPMEZ6",
-	"wv5+rDZ+V4vuTpNMwpGLCD1dsuYtOA9q+NdU8MyXlYGc9z1I/lv7Ung719MDeK3IaLbCdZCmQuvtJCBD",
-	"VU1q8kEUULWQ2F5X/dU5Vxs1EVq8CvDgvhlDgoppG3Zz2Kr/Qsxp2ZC8ji4siqkFgC5yrNk1qfhh26Kh",
-	"WsF7pjPaREIZW1ju+h4OY+7Td3Aaw+H6cx7HsO0dUslw+O7oQFYXp47QJ9FF2NHkRHRjTyJOfY8AwsrR",
-	"iGPOVDqfYT0gpb1TzPGCIS8gJjuVjiQTHqM1o5FgLbbj/KugtdO78ylrs0MIZ7w/I9WXCt/GsrRFmLHZ",
-	"3k5dndUjP7y7G6vBq1sTBmvvp3M/mwBsguLhTVenS5lUiwGTCpHzKBl1MuASHasQHRFCHrIzx+GIJ/xq",
-	"Ndl+iJ9xVUaHid1QkNpe1N/EZp7WJZJNU3tL5UUxeLVU5sJvAYfncsgLrYbEmUkRzKb+pdig07EuEgA/",
-	"NjISCEhBR8VUXXlukDQVpbEmKbFpkT/CrRhYPjimhrgwbYPj2Ajbzq/roYD+YS1eO9G+3vxdZFlJZexG",
-	"E7IK4WSeIda5oy74ngThK9FedFFFCcngfhhuiNEaUiLkcoN6iuoYK5Ct28d7J7E+ncYo5UL5Rnw2h4xY",
-	"NO1SyTE0WgnIuckO2ZP+E2LTqPkzKGAf9Zj8WvA7peWz739HA9cyQbZ5e9spFo2y7i6VY//7BmacH33B",
-	"PzpaA1RX1k1sC5YcN33KJIKMK6R1DDNbCIUsIdeWyLqUFFht3XnWUAICjxod2LGEgAvodXDfWoPChSP+",
-	"7K416kibsthfCiLZLW7cbuddw1a3it9Rlo/HW2VwsVKbVI3Z0KghlrCdcqpWiRS/HmvkagDm+lyihIG8",
-	"1blRgS+E9m7K0sDERWsn+ET1w3P5vaDkQTUOIE+BtMPvqOA86gOqFcf263w8vimVhn32vbpbYbPfaEdB",
-	"+PT9UwzH1EUIkDrAQGLJHtx1alZCPulC3QFVxqpoUu7VRjYVl56Y65reMJd0EqIKnygNxM4X5M4SWWrE",
-	"X+C//KdmVaFedDgMu/7uH1udBkMZ82m1Hm6Qv0Gzucx/n4uAeLKN+c1196va3HXun8nB9p6oIlvP/Ntx",
-	"Br+WNexGtG2Lo+t7MYSzLCiyEBOWhko4qosWbN2sAKvhmxqzSOqv3vlivI+xdAbDhsHcWTXTu1byGUKu",
-	"g61Ga5iOSWs5KHLOiwJ2+iXTMR4+q0xunBi9EVbTbFZep7wnLX7yVXhNPcy39en6ptyBU5cGbwevrlVl",
-	"vT+Z+5d6uX3Lc0O9/x0vr6V0Pa14Kw9qkAfg0ZNVsJiT2gVcCaKswWMekjMALMxHEb/RTMhKFTPPZuR5",
-	"GCB6jTxVUDnCqEP2imznSjhiLwRoUI4UsLO+GTs4RXqpEzYE4CZVkrmcj0QlhRF6yIh2pBKnYQkKcKs1",
-	"7kMknXOlwTknE4lVAuyj/9A32tHitRNbIKPPO3s7Hf82ZKW+8tXo/jAIIiQkqgkHMNy2QkCwjXsgNDOS",
-	"oLCdC97Z0QE3XbpLngKN1lcyQ3wMLr5z0oo5ZUPn+V0pJuFHwfFb7om5tq5oGKcPcIrgyBdc2sxki76U",
-	"YKck7vBcG50APa32tfSIjkWVOsQMsFeGGFh8OkxLHSmAP+Qm6tUPkoYCZpegBCLCQBb2mA9UMMGF2Ir7",
-	"UVUTYeoV141GN/h0zdq7h9nD1mybv6TdpYqkKGz4w3s+cWIGGaQ1bye4R349e//dTxsxZq1D0r/ntWNb",
-	"h92CBtietb2YbjuCe+ite+Hn3TwbO2ppfHIvXL1EScU142wxVYX3jHqeoJV19ADCVxuIgbyfAriAKHaG",
-	"gNqZ4BJ87ofsLCjiTxRFdTAOa6nXubt6kSPnphqPyWmP0UBJ/tx4Qp6qHGHTgFLtPps6fob8X3CvAzjV",
-	"TRpZQ1YzPlJzUxNmUTNiWgC5glv33QhhES6w+oTgq8qPuB1nJf84PEXr1ETNerXd+IlaiYN23ai/Di/z",
-	"H1/XfOfiz0CiZkCC1fhme/mRK5G1KfxG99TYQwyQeJl2mxz4zWvqO1/BudVDeebrc91xGazWk1RR1NGk",
-	"uyBkCIYuOj83jL6tbw2bp/foC/5xfeTK8d3ye0mrs3OtZG6sapArEXb3ZYMMrwxsem4/UGN2mdtjXl3y",
-	"dwj7lD0qYuU4onE8ZVwuCaJB7Mu5bsV/BOi9yL7xdi7PXKe/3lmtPnRdiWqktB1DO/A76GZfVu4rpXrU",
-	"dcXj+rnGLu4B3DqXmwratSw576rYxzprx/kznctJIQ7mWlB8ELUuZfX6Mk6ODrTpvgC/nNvL2JDwEnro",
-	"IKqpHRcZ5KTWrxsrz5wwUVIMPE+kp1IAtyiFPPEpKDwwJ2IPTyjqqPUAm08hLs3mMhWVaSFrQb/HD26I",
-	"v3LVLBw0L/TdJNg3/is5Ivz3ETbTtpBQppKgKO0+vQ5+kdB3djFZpoIXZrrRYrkSVZanpq7XaJW7ZiMx",
-	"zcGzOGBzia9ZMkgTYNoeDXjBRjyzUoprBqjaK7VImL8ZWeQaj0yUyoDuNWFzeSmBPgRvyAsK8sfOzT9h",
-	"N+7Q9qEvtEwwdmlvkRrjX9nBGL0zeydwK24K5Di2mnIelrGvzVagQzkN8BhIrboCwIh7Q6ABd3pAgS+0",
-	"nk/s1b3OKmFR7mNWW/gZHNskkOg0C8tg4wZElZJLNsSpGtYk0/WludTCDNlEYX0OLBKRV4xGKlkraBTz",
-	"N5zGnAxNnh9sYguHj5eQm9Ei32bHgv7bOZspY1TvE/H+xN3wOxzXbYe+1ml9+2Igdvklrd7F3ql63wnT",
-	"fZG0KC4fBtu4r0HkIyFQlMxG6jNscat4STIE0Z1VEDtJ3krK6758p/ye+JFNB3E/BHumyKW3fs1tyTfi",
-	"6Iv7sx3x8c7vOlRfHFUZ8pJpNnyA7GYPh6dMyWIZumAChjMF9WuBmjO2T7kJuY9Jb2d1xev7LENOr7yP",
-	"yU5i7Nn0+QbmAurD8/RymLAhLdshUko0+LJj5c7DWdpjBmNERCmo2oVDFnPNVjZiUk14uhPgNMkNK6cQ",
-	"aJuqWbwwIwS671IG8QNtZxx7cW/S5+ylACRQIyEmmKBwv2oH+nfkMAd36Y5wFlogFCsIiUA+0MGQidBh",
-	"sRLdTYu5Nh4zXQeHB8TcuF6EP9eOOfZSLIFLbSSKXFwJ+uZCeRg1eu5UdRlUL3ODhCFpurF2dqAXxT5k",
-	"poXQ+nY+Eyj6NsZsZn8Sbnd3hGiQr+nx+NO4OGDAvlNZew4UonPuwLWBgu2Q6+sSvYtNiNC4TfagqcQa",
-	"lXIleAZlYsiIcPWO4jZEm1Y2Ylt080ySk29lI7BtOmV8BGvBDQTuGa1MDaYZ43QsDMcRFoZPd7tZGPG+",
-	"Eq1yY6C68h7P1sjnA9P4Fc3TxXTZKmZB5cu69p/b1erwh6qYNvPZCNhVrkQFFJaAfLGnolJIf1imHK5K",
-	"zXErmIUxQzi0zOWoUOmlbknn/jBd3gPm5MN02W63cq2ky1LxVTJzzRaiKPYhHx+my9B4oLxFT1qsp3R6",
-	"vWcxcTN4l5bEeyo0mSlVgWSJFQGccUcbEQzR4FyeywMoaoYgruEAwR1sXq4dl+2Q1s08hQfRu+OfCsi9",
-	"HoCgR+qYGFUnV1sjg1HtU4YE94pVqijA04SfCAKOA6hZ5WNLvglB6xHSEvaeqOsyUQqZQdOQ7qEuLmYt",
-	"oQt7Jhw6pItHmziSajBv7DbgGK+xS7BO4pAXtEE+1JwfXy/iEuGnS3qXubTNxAkEjYAVPAa9J92xoa57",
-	"f/CoZoCb1kaU+/HzGl6ZIEIeD3Rao3pzjvZ8VOQpm/LiqqYyAFM8SJRwuG6nXCDw7pLfyhwdFizLNeDc",
-	"wI8B6FEsX6jQWz/iMmsjlvqbWHYjlKpbZhfHvCqVbk1RoMudkxT+Jpa/0iN3a6/YD21gPbR9TEAr7Z0a",
-	"hmb7Uix1W5bTTHTyJlB2o4vNgdVcCavfcl5gTgCQ17qQsVX/mfKOBjoLIkrD7hn1rH4rKjO1dm9LAO71",
-	"nTq/XrcfPiBJaD9mgmKvGJ+1T8FstDnzFO9AXEspKm3N+CpAD2A2g/SztCmB0QrGa/rinznjFPuwPfmG",
-	"RveOVhi93TlM8opNKi7NThmoZ1mmw9mD2bQ7PrxqAMHtwmelAi6YmKIrdC3bB3LZyD1MHH+0Q4+0mgw4",
-	"jl/VYCDbQIvqKgcvqvergo1wMFLAOK/s3dQHVXW3GrCHX8nJQcPbomRQfPaX0zpzk7lJ0Rx9wT82poh8",
-	"n2ssURVqfyvllbhSzttn1KWQ+pB9IK2f5Y6wVEmiF1xXQJh84sWuW4ZGrQEJRL4fWkQw3jcN267LAru1",
-	"ckhT1aRb1qq9MQCh+w0Ww0RxXf6mmtxpTPBNNdlkvdgm7zUSCGPg02P9EOyiUGs3t8xU9Y1mRkjuFKuV",
-	"29B0hTMhz2a5rN3e8M9v6OSGUp4QzQOB+PI6b5aovawmPmS/QLIExBesmrZnPTNW1WzYroDfVJOvmxpo",
-	"O9sb9HjGa9Wby9yIdNpdyb6pJl9Jw/4iFnYI2+XTTytMJAbZNc7xPsFyqpq0KV5XAPboC/3VjXnJ19N0",
-	"1EuO1r5LJV+IHrtyqF+5IuheQ8euT1v4X9pKJkPMF2ynEdASooMFKIqBZluyIaTJ/u8nw9Zwbz2se4z2",
-	"rgvJFn4kF8+albzKtXft55Wjy6HjV5v0nEs//IMwyl1XaVeuEgcV+gOfFCB1KJOsjd3oxiWk/+D0Rm4I",
-	"myyQ+6PfCjmPblI1+s8n9BAvbreOyCPN3uJ9XpUj6TSWeMBrLbApev/t2Jj/THXPocMdyp7jwNwRJ3Hl",
-	"h712Ugph3HaIV4++4B8dN0PEawSgOcM0zzNKC82NFsU4vg3Ck707H/TWTZDkc397oOvQ6uDuKuXYbk+C",
-	"tjovR3jW2z2OFLy3zUZ/ZTTTQiOaQ9A2ZXcYSGXWLu7hXVwzvmRzLdAvDWcCs3T1P9/aZgL+1+1Tmdpc",
-	"pBOeEF4w9l02434lK6Ez+Z7OxPZVm4TMSgqENY6+2P9cd6yOIQLgvg8MojL/TY0CuA+kW0dxsIB5EOXd",
-	"AtFE2Y5DE+UeVzEMCSCw2mM6u4qmbb5fzuEkHVXCVMvdV7J/Yds6/rXg0oH+w5RLh7tCsgPgJGBKQrYm",
-	"cxns9hR9KUqiBgqoxAmqZY0ru7rbOUNgDPHt8WVuqiWJzB+3NE73sOJEIcvKfha6qZaMu7nROEqRmCI6",
-	"+dpXuT1Ha+BQ8mdsbx6HzmpM2MADilrImhAaAP9A7tKSsGNNivfYij9zxAK6sN0ywxG8o3iFccO4szMN",
-	"nScAIpLC2lpMVYCQrN1niJXEIB95thnu8xt8ZqcUAbwUorTfmXI9bXeWwRh+VXeZ+FzmldAXubzI+FL3",
-	"Bi/7SY8cyKshC8fal3f3o0EHv5InDb69Od/U+UI9vgHu3iMw09AER/1oKL1HX+C/G8MXvq1EXGV1qNWd",
-	"TSsT8TcQn26zIs+lMyMZqiAyVEQlsPIWDQXEPSDJtK725RZNyiVApO2InUuoQ6m1qk7Z0L7hwr7hIjdD",
-	"H1rBVDijfPzclcywtydI+pSnU9v4c4miNyB2A/ygCxVWSk7YlMtMtxvBLStqNfFHK2qeq4ekG91PWJZX",
-	"IjXFEtIpVCuINOxxvOIX1bond8FIqUJwGYVoPNk07xAq2r9Z3Cqfu+okGHdvqzVAe5vp0D1A046iPfri",
-	"lkpIo9je+cG/fO9FqerW3AGNqGv3n7M6lGv99h3fD+IdeWMWwfxHDDx/+eiL+7Pboc4n1q7A3TaXc6g5",
-	"+IE8MHrMuzGO8Y9XueE+qVDoZLm/86Rr/LqeCmTliPjHDqye2PmE2fhEK0SmUT5qpchUuEkGdfHYIi8K",
-	"dyMruLHm6PtGLTKgQoKHqnlR+yMI+hXZMqkdZ1+ZzZUKIPFJJdzB+CydiYSZPL0Uhj15fnzc3eSsO/X/",
-	"A7YgVwQJ0OV1Ra9twNqo3N+0PnAnkSdOLEetOlMVCijXl5hmZ39Fz5kCI5dxZwoA64HmY8FKlUtzyM5W",
-	"iBY3FBiOnbygm/uFln91V8p91Rq+gViJK0dL1ZZ47osAw63EYzP0lXSH9YYcxPiQ8kkG2UBWpg7P5S9z",
-	"xDBSQT424aWGgHCR+2gwMIxKkRqizh7+zLU5+MF+/uDV90M2y7UODksgqZBM634wizwVhwz2XXT1XfmX",
-	"08A3jQqITgusqID3DoXMhjVGB10IdjBQrRN8ECIFonHTuRS8KnJRsQdwKquEtovr4SkOiC9FJRV+I8h/",
-	"xSGoex9lCzGV4DMnej/g7HVBt+NEf+1qyRFCDl+BGIghg5myx75KpCK/Etkp08YeMGE+uQzlr5UstSE1",
-	"jS6U3BhR2Wf+82P/4OWnL8fJ8Yvrf+q1cKduNNaM+GxwFR1omJvG9tnLswF7fi7hhgGYrOcy44YP2Jfz",
-	"nha/n/cGz5PzHjfnvcG5VU/PDo6PD07674/7g77933+c95JzQK3CHfAG+8tIZcvz3uCL+2lwTvkujJc5",
-	"3AHnH7hAGvy8d30NIlWPxGp/1xQZShgS3Nh2ezQQ4MMbcrgfEuuiaJiVyFXywK43UR1AAilK8sP7Mjh3",
-	"yYTMzcb8xw1JjbGUxmAX/IPkNDoFC53cW1ZjPdkulMomisX4FW83w/bLIp1XuVnCw+heGXz8ZJc5Shi+",
-	"dV4VVp8YUw6Ojo5Pnh/2D/uHx4MXz/t9MCmoVWtFvqeKclFgfgcAL03qpADnbA+qUl2KJRxKSWWRg2dd",
-	"U35wRNTTvCxFNqACGkUGb/EQLKhdqBMP5wlfHS0U88Hlj1ZzqQdB8RA07pDCKAkYc5Cen7wujpW61W3z",
-	"k1pARVm0fQeh8wFO70ldrtoflBLHkBt8AaY/1nrFUl5VOUDEmZqbgUODNB4Wwtj5/38DAAD//w==",
+	"5P0Ncxs5kicOfxUEbyPa3VeSKPmlbSom9tQvM+2Z7naf7R0/ty2vCFaBZLWKQE0BFM3xOWI/zX6w/SRP",
+	"IDOBQhVRZFGi5O77x23cuMV6QQGJRL788pcfB6lalEoKafRg9HEwFzwTFfzz+7d8Zv83Ezqt8tLkSg5G",
+	"g7dzwW5EpXMlmZqy1Zwb9svF229/YOmcy5nQCZuqio1fTo9+4iadj48HyUCnc7Hg9mFmXYrBaKBNlcvZ",
+	"4NOnT8mg5BVfCENvvZgaUcVfO5bigxnbt5q5YCWfCTYRU1WJc8YnWkjDlISfpnmlDVxgX57b+/+xFNV6",
+	"kAwkX9j3c3hLOLAF//CjkDMzH4yenp4lGwNNcGR/x0/fHOC73MzZeMVzM04Yl3olKsY100pJ+78mmLZc",
+	"s3k+m4uKmTm3I8711nFe0Y2N8U5VteBmMBrk0jx7MkjsB+SL5WIwejEcfn364sXZ0ydfPxm+eHGaDBa5",
+	"xJ+G/rtyacRMVPhhZfnyu1fVz/DK9nddSMbLkk3WLM+YqpgdmB9tyc08GGxZDpJBJf6xzCuRDUamWoqO",
+	"KT49ew7D8v8dnfCy/Duvcj4pRHxsVijsu61IcHZD145YIYwVp4Rl+Sw3mnGZsaW0cp2qykqo/YNU+DNK",
+	"S8cnuWce9Lu+WeZF9vK7+PfYWbZfM7EXdYwKfjvokL6FvbtrTLjDOwaFPx52VEpO81lsVBcshd9QLhMr",
+	"mJM1CCos7XIxwe2XSzaei6JQ/+vxuGvc8KDDjnupjVqIasuuYild02tnuYsPOsrv8un0rYqvuDJWPSkp",
+	"EppF1LhmDlOtZLFmdmPhRHcpL6O2jld84IuysBc+RfW13+ir9etlRA//nRd5xo0AQSA9DIfUSi2LjM15",
+	"WQqZkCgzqcw8l7OuL8iq9VW1bCreTEz5sjCD0ZQXWvihTZQqBJcwtpeZWJTKCJmu/ybWsdWvRCnsmOyh",
+	"YadWWy12LdYw6onK1mwmjA4OM3eizHguz5u3wEO4xCWDe3PNKjFdapHhj0+GL44vpftGPOLrjwxGe2SH",
+	"exeZeim14UWx9TjJ8Zpegk/XHlTuf+QTUWyO7JUVajNXWrhlyTUr7LWwB8bXYv2nG14sxficaXEjKl6w",
+	"xdIuTVGwuUJl7WX614F9359SLnm1HryPixc8vTHfuREL3fqos6fPrJFkjzT7jP/49T/+9P5//un4q38Z",
+	"bHwdbKOX+IzTZ/5nXlV8jd+eL3Kz+e0/qBVbcGk3tVhoxtG4mnPNuGELFRyP7S+A50W3x9NhYJM8HQ4D",
+	"M+Q0aob8JKwy2aYzF3BFL8HBSw8qN6+mF2W5VW7AMs21PYeSjlG27TswmbrHFBsF7bFeI6H903M09W7b",
+	"Z0Svl1LaddtuO1RwVcdq4Y8HXa03RpS7xqSNKDtGZH866Hjeqmshdw3I2IsSNjbq+uq///O/xok9oOCk",
+	"1SKtRJeVCrcddLTveJeaKJScwflDJ9KCr9lEsLkoMjbh6TVbSpMX9opK2INIq4WAM5YZxTRfgzLl7C+K",
+	"ZcuKG3IjSc2w8bOhHtfuXMXGQz2mV4EyUjIVwVnWEmDrfg3iNsbjoW5aGc8bSvXRo2fD//vr6dHT9//6",
+	"6/Doxfsv9f999Gw4HDb++PE0efLpy4X+MqJ67aSp6npaqNWuVV7RdR2r6X4+4IJ+so/SpZJawOnyS6Um",
+	"hVjYf6ZKGiFhsXlZFnkKa3JS4hX/8zeNzm795n+pxHQwGvyPkzpwcIK/6hP3XHjj5gTYzxHasBXXINha",
+	"VDciQ3MGDBfN15qt5utjmE96KkQFUkNed1mpUlQmxw9pvOPj5nE4F7ww86t0LtLr4AJvrNkFKJcY+vBn",
+	"77YvxIG8tDfZu5sHbDIouDZgMfZ6jDVgP7l1D4WVBD52wFvFtPnpA3tkYhTBfcXGne2xmiqfzSjqsse3",
+	"v8XbNp/4KZTXX/GrmlLQWo9gCH4d3Ae+909Xk99ECpMdzv3ekuAmeeOHeswfY7b8zk/yF3QP+Rc+E5sj",
+	"9nO+x+TH1lGKD2bX3T/ba9qfg+/tHjb5V81Rc78Te4kr+llXeRad+7QS3IjsiptGSMv6b0cmh8nuvGey",
+	"jj5SVJWq4r98yM1VqrJQDLz9mQymucz1fM/B4HcFM1HJq+Hpb9nZh6//8eKf1fPV45un188WT+TQzOY8",
+	"+oTamtu2gK/F1F6tlsapK55luV0KXvwSLBCeE80FTQYfjmbqiP5oNfrxa776SWht5RKEolTVvutgR5Yt",
+	"i33vMnz/NxluIv7AeJFrLbLxCM4PNCH90WL/0xod3DBjvX/7bHDQpHVAfrWGw1JADA0vtIpnmaZCZPDX",
+	"Kc8L+EfKZSoK/De+L9gw4RArwRddYk5qLhI0tkOjKWG5GVknbMmLhKWVtYsq64mp3FpCGPMu8qlg6Tot",
+	"RMPZHNjLYzPnTIn4wNrqIBskgQtAG70evVuIWgobm7Gxm7cqlcOpQzpAH1IjvkYbpnsHUliopTXLslI3",
+	"4irqt13gj7DCFJdy/lu1lMeDjRhTsKGP9HVeHqkSx3EE0mIlzeqBhnUTH2zDkHz29OnjZ0mn4eAm41Pn",
+	"9Lyt5bz5+X7+O04BJa+cOmnq069OnrKv8P8NOkf2cedOaC0z/Bpd5YJXi8iZN1FL07F7xQeemmI9Ypwt",
+	"eDrPIWTKKpGqKrP/+k1NmnsVf2KPv459EE+vpVoVIpvtqSMbN3YcjSlfatHxGRgXFdnxtiN3nwFlwvC8",
+	"2HVQNUfyMtMJxZQxaZPlM6GNDgbV90jbOJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqOJxPma5QZcZ2FM",
+	"0bEklViIbN2xmEaxTDGQWpab+P1wXPY/F67xK3AnOFHywwif55d+94Fgd9tFLbgL54f216u9J/Gc/hN3",
+	"nz1tMaehqtkXmsFaHTfjAy5kuTVOEs4TjaXzSw9y7IGCeqAjr9DqO5HmGfpGe6xKw+gPd8Rs+x7cEWtM",
+	"BmI6Fam5QrWw63O/w6vaH1wPrv286CRgyLd9nEHKcNd0gyIj/XA7Fbrdpc1yXRZ8fbUZP/hBFIXq5a+U",
+	"5Z5qEXIWO+X0R7wqGtyYdw2uEoXgeEL1nNeYpnJOejg5bZ+dPmK3hirLg+zasnyoPVuWtzNQW7IW7MQn",
+	"wxcxo7AtfDv37m0FZ+vs2GuiUZqOyfm3MiNf8g88N5/i3+awMo3d9tGnWMTMxas4Woi/fiSrJTDPg8RU",
+	"Pvj0PhloIXVu8hvh52YJU4iabHA2PHt2NHx8NDx7ezocnT4dDYf/Pqivsa8Z8CJP7RaE5OlgNBDLo1RI",
+	"U3FrIjho0+jxp/a0b2oO/w0xY8qZvRF7yP6qwQDAQ1+KldCGICQJ44VWbAUJC+MQRblGlIM1TqT9UXoD",
+	"QmaiQqus7+Z3K/MaM+8RVRBMcyxIHc5539MjXIOmJYzLsXEDrc+Gd0q5mCnzg2RKCjTQc8mKvGmhBw/s",
+	"wsp9q5aS0A0EGoTESFF4DJd2EQ9elufoCispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq/fZ8d6GTw",
+	"2/bBToiWOG58gvdlKFamucwm6oM9LgNFQfGhWDQsktAo851eObkY29R3PfLbnHGNTeZxCjFH9N1cGMRn",
+	"Cgbbwu587pKw7F1u5uhbJagVIjGa7g31VnwwYc7z2RP2t/yblvcRj8W0Zgxf0DFXlbrhxSt/asU/0G2/",
+	"Fc8N4HY5K0WllWSPxmWlFqUZf8lUxUquNZus7YQstChuMNfkBASvtDIRhLligkGRrouiuN0KSmVEjyO4",
+	"b3wsepBWJp/ytCvcQ8BMtuCZSJpOpD2dtKnWdmZaBsRe/grG43VuVNVS3ara5kCdgGF9Et1qyUDn/xRX",
+	"k7XBEW2gh3do0mBEyWCLu/RNoSaR3Nye398cq/9+XOp9h04vbzy1a+g4BL2vfVjf1Uvp1x8aoLWGw+GO",
+	"hKp7TXTwgAjeDFyi99ojfsUDsd96YLnrPrncyBVl9fdN44Uh4R4DvI0D3Z0LPEiyb1JkezrPv+Hu2Pa5",
+	"f1WTAZrCN0LaCY6ZT4uFPXqMUgWaYXbEGpA1Pr7loaVuZW8RRN0RXVtxzbi+Fpk9OZpBbq2WVeqsu47w",
+	"p5Oajmh1JZZaZFfTSi3icBpUxCvAu7mPrE1Fo9Q1UzcIOdvUhjC+XWsBu+oNXnrX3OXu98CV28zm17m2",
+	"R7X1RQAAbG9wJ7j9yp2aMUGAVJ/RAAAsGl9ByGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sWHsazhXbdO",
+	"D24u9zdtyOZemK+kVdgVgQudszGZ9mOw/RBVDn84Zt8vSrOGFDT6f2AcFkXD7d0Z16jPt6cbx9seRlo4",
+	"/3aqOmf/jd/WG/nHKO55lpsRVgeQOquEVsWNyJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzI",
+	"wKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzvo3p42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+i",
+	"Eszq83MWzFf9XYTUqGfNqjiZQf0JnTA9PMhu4XCq+PYYkNgE1upy47P/rKj2xHkN8IFSAdZxpapre1SB",
+	"76WP2UsDgHupWCZ4VuRSnKNU5kYTqBYjUH44m45GG5hl5xLGx147hPWWPGR9H74I58erhu0PiifDkkFH",
+	"RuzbOc/lazBWNrernZ/4mQ/ZdgZGPE7mysrUnFtbLmETrsWzJ01LRDwe/in22faezXe8+eHi6OzpM7d7",
+	"7UASNhcfms98MX3+LBs+P33+/En6dfbs6Qt+NhWcD9OnT3k2PH3KH0+mT6ank7PJcPL87CzNTp9mz9LT",
+	"p5PhdDjkw+fxZUDDbT/rQvyjsXCnZ/v7R/YZNB0JznxzMDtWT28u31zw7Co+vy+NhtWCST1nAg4ZZ9Eg",
+	"YFwqGVeX8Fj64tZphvV+DiTFtSE7+JwNO57ew1baz9IIBXoXNBYfGHxREsxZx3zLmDFE8ZbsaiMxugkQ",
+	"uY2Dd6ukJWSM977HWo57uNB0R8y0y/LplGDNLYNKAGwBy9bzdM6muSgwMYBnP5TMJfbUKQQUOhZKY/kF",
+	"p3ha76j/dzAIIdNoXBeXaz9wzLvNIkbCHp1v2B25ZplKlwtruOUaz6BSqLIQ9CXiFt7ghoxtVZ0pl0rm",
+	"KS8Y3ne8n4MuPoh0ube//6HMK6Hpno2IJ1WxVqpU2o7LmhYrCuVy5oSwoR22vm4qyD3voUwOEnDYCaCI",
+	"gJjKpdFXgUsZ0XN7AZ1+U5P+25SCGW3xd7bqDn0qZ+Jv9spPyaAs+M6ail8KLt8sFwterSmCUiq954zv",
+	"D0EIoVgxa7jgaSSLDMYMYT3J6qW4RSVMlQsNQfeCS40lvx22dr8wxmu6jsbbKySB0+9jEnDPdjHSRpRd",
+	"AOg+YQdrQh8AthzeWw/KA9hcrKK1MdpfGJ5J9YlC0r8zfBHI7iZqnaepKA2h1vEXTSWSKHyMV4LhVSKj",
+	"pIsr5PxCE9D9nI2nqpoJ+yDrlcHlaN4wLtdsoSqqk3PeTibKQlnjzgheZWqFVe329ZDMs/ej5psJCOpA",
+	"rutKr2Vq7cJK8OurWcG1rsF+mDSNOkU4A4eI4JAg1vv6ASI5ofBvLOARG5eVKLn91PGITUQuZ7BVpcjO",
+	"7W+odsYjct0wq+bE6fxSHrGxs9vGCRvjSWcflsAPRQ43KwmGxwoqJmXGMiUF3izVFWoOkiH7bnvKgzF9",
+	"zsaZkPgIrRaCyuryjEmFt9NQQW60r0VEtIOeq5VGvZMwraxkwSlprWe8Wy9LUWnrIY9HjAOSomqA1omY",
+	"wOkmRiowY7nBJ9gTN6v4SrZHYG0w79uC+ZVyKZVhMwVuMqb9aRjWRBu72I1mRX4j2MJOKdO5TIWfGHiO",
+	"fY31Z7A8BIw6Fx6/lMyVjiCXkP3miZhxee7IIeCmDLkwZEZOOM0iETLAmMh+bNWjgMFmvyJTkC+2j6Ay",
+	"R2+CMlIw+JylTEVleG4niEsyn6DOds5vhEdqn+P04/JPc7tMammae94L6qA+D+s0LSAgnfThn63wDZKB",
+	"F7EBHr1SIK5X4s+1EFiF69YTlShx5cBUhEEU/1Vb9IXb5ZH43ZLCmLsMAISW3DphtN3EpQyw28sQmNV7",
+	"G7YPaqMewoS8DQ6+v2n3oFbMH8lE2WlkUE3zJl8XIHMoM6aWJlULocGq+G2ZzWJxw70qkCuRUtp206SF",
+	"2It7ZeKAdjXDVr8TX6TXr/AZUaxcXghpujcQ/J4KtuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9O",
+	"F3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IBN6eu46N0U/HqRlRVnu0Lv52LYnEFUCcdpXtaEnzQ",
+	"miGVgSz4/7n46cc+gKr+hXRmenXDq+gAAsQiZ29FVXE752yhsmWB/Fk/fPujNUP++ubVz4cc1ac+k721",
+	"+G/rNtxYtg1Oh3rydS5nhWD1Y4Bxxsp0QnH6XEI2HlCedZ6nLMEYOmZvxaIsuBGObGwB+sqBbVmRX4uQ",
+	"2gZuJVunhjqvxGRDYMAHz1OuR+wxiO2CfwgnIUxMRqbxrZrNiu2TuLlr2krJGnr11DSYeZhe5SadC8gE",
+	"PbLL+iWYiGo6ZY9gO3x5zIDYp/EAa4dUgo0NDM/K39hay2yC8GXg1LCT5a+0Fij8gt6lbk5/eyIXwlR5",
+	"6jZk/0lzZTExyoCuLLRfULzqmP0opnCGNMDFPWkt+m/o/tCoyVJmhbjaF8SWFnkkYHKv3Af7DnEqrOhl",
+	"XVWEc+FS0ACmmVZqwUShBSZyHSbeekd6LVOR7Vq6bYP6Mw7lz3kECL1HuXPb2p3eLmDaMSO0ZzU4Y1qY",
+	"u3ww0Jh8J6a5zKPEHnt8tHtdJMIY6ONMlFabyjQXmiyyOwyfqDmNWNxh5Fjq21iyx7Hg+W2isl2kEZCI",
+	"z+Vs7HPqGpPzaCG7OP259efhrdkYRb2Oz6mpk/sFz8Q5G6OT66/DXD/+0Z77jcBG00F3oxn4jwyc5vf7",
+	"1FTU4DABx6zDKasbDCYj1AI/IMeR98qDdkPAaPWSGmHb1JRNFRiDie3DHhEI3CZewH7qVbfPjb93OH74",
+	"4y1weg0E645SB2sT1NuvccOvg2wCBJG9iZv61Ge8PxTocZNiwTgT9wpN3J1YkBAreB1Uw7cmJVin5qp0",
+	"i8NBAsxotTxQZNkR+W6GuG5hDmwcd0v94NW8PF3sloCwMLdv7a2bqoOssZv2h13l24FBP3+hrEdXxEx5",
+	"VbUEIItKFgaQ+uI4LvDqQ4Vtd+6UTKR77hRXehRh0ihidgaWUY3PfbLnihfFOAHWUS4z4KaCjz5n42tR",
+	"mnFSJ08o5A/4egrV+04HQfon8RkKoxjibsBs4dmVksUaXgZMe62kAIysVa2VDK4xARiG/v2jIsdJ1C7A",
+	"VWwvSEJiQ3NFc7lTAbRkIzjwaOCYklhHzzp38y3x2IWOoFhfNUrmwmyXz2H5yAb8mShSc0gCJkzwdF7X",
+	"ZdR4HaQnt26UEPKYXRQFPRyDIISogkwWwNeQ/rQfXUhN4dGCY9/ecb7lxr4Vd0dyDyV/jbhlXGI7xLHg",
+	"lcgC+uWtEtXJew78t9O8wLYV2F6D/OwM36GpvDkG9uPFlfJFnTtKi8MS0NBgvTJ1VKtXCNBFwTaqCvYK",
+	"IOL9gQW0pd7BZTdr3INvmJBrxjMocdpAdnr0G5RMsIu6dMEErUICPEXiXCP/dEPVAHPeDouBqXOUqqrc",
+	"vxajDivsjAlgUPV+GTPAGcPs0baL39iLME/X23TIp9MWAQVF2uwRvJtvhugnkCPG84dqYKvAtiduf9Ep",
+	"5RqPYIIaIC4En0R0J9yJ7X5Gg8vBxVytLwfWwYDzFP4GbDnwRyBi3vRwjm94pY8NGIHvkx6sGa5oDb55",
+	"ZxDKhUEeW+tU9btvEtz39NOn5NaFn36CP/YHtr7yy902pt2H9w7T4Pfeju4HwxDwygSbjbiP6ZJMGng8",
+	"gBDvMkPjYe36KFdBj3AQ+wCDEdKa8FwUWtyJvTH1sG9v+WQIuqjEggAcTvrfx2MOsB9u9126rqrMNcNn",
+	"ucJSbDaihTG5nOk7faTbphvWFhlG9IGuWGDqamrAOoZzQFWM5qN/uNm+lFD1WyIssRiwnY0kzKDQ2Z1C",
+	"ZBgPbrdcC2F4xo3d5HWQxjc7QB1Mh8PVrFLL0v2XB+DFSTcSa8Qvck1xtCY6r1RFnhIn30Sp6xp7oK+g",
+	"PMvewGU6HyQDuwmA8P2qUgXEYK6XE1FJYYS+Amr4D6ZBAUtPon+nxTITWylAmjP4fXMJ/dmNR3ezyGZf",
+	"ypCk7kBFItWlBQiXv6EF4LY2nzPugNqV2fjSmTIdgJIo3WnrC/CddDU+LD5sZzUHNdZzfvb02egAxUiB",
+	"MfP1aaMtAr3j1+HRC340ff/x2ZNP0bYz38tKFQshze38re04aeJVDQB6uWYzJcU5k1Csh5agFaI510zY",
+	"sTR5M/fVSrHMuv/EN7gxN8Sniey6XQRPyGrPuEQ4dVH8RifNp1cxm6Ucc7WSTKoVdlPDhIKDoQf8B0Je",
+	"uf/qFR8ISUK9evMf0MDGxTZBmCOMnGngUhli1CY4pM6zEDFAuhqbmuER4svpSY0H6cxNDyzLKqF1i87Q",
+	"mFKPTk7oL8epWpzoufUUTxCDcLzmi2J7MXHPdG30w99Cj7DCf6ZL2UKpKSTYc0Nujju+2EJUM+BAxTLn",
+	"IIJcv38lJsdGxUd+LTrqM6/FuvnmczbGtMMYX0o0bM234jxd2a/4dfj+mFqS6MPT2MAM4vATv5pJb4qY",
+	"0GrYDI26xqW3hRg5j6Q9r3998+rnhI0fefqqL8fQGecRctPBe61wF+svx5tg1P7vR+enUQZMpsj2rQ33",
+	"xabrLxWP4QQvmLU1PHnSaq4KoFDynQWthZmjPndueQK7V1XOb49GRzq7TNBDun6nZ3b9bEe705my12zU",
+	"QNs/xiYGkYCRHNBcpNf7lEaI9DpmvjpIbf9HOXAtjSyKunx4TGQNhqSZCT+te2L/Xr/bGeIEAfUdaIDz",
+	"T7p/xwzYNj4j0nCGCOTihImjVs0x+1kZqK8ALoOASxFDQ8eHIADetE3Bp9jWDqfe7LNKCCoE2KtHzk7y",
+	"Sp9Bdulqp5g8gMBePEgGRQ5K+DcdpRXs6MWzjebXuVSUbfa3h0OOiVEdh4s4CVE+oneePRTpAhFyba8N",
+	"3UENBo8TnGRgBWOr9/S7XIhdTKGbYVmseukp9vF1piWkYE/I6Lm1/1IYUb1bE4wo8pUwrsfs+xtRrRtU",
+	"kXBjgqgqRHTCoLQ1PR0QOAiS+t03ghDloC/m8qUPLAcPI5X/q5NWEjwKUgYbvZ5ocss26X7b1oRj8aVR",
+	"xl/By/wKjayNDnb1CxqtitxEvw8gTmcbYc07Jx8Oj7ncD4gQaJbIGdsJ7hoSWE2rBZaHatGH/7ZGWnVj",
+	"FVCAbsWLvZQavceHJYQiGdwvm/Ip+uk+k3dr2sTfR07u8GIdpul6zMPcW7R7WHub4Y9c6nsgOLgvkBOE",
+	"T+UVL3gVA+BCrw7t27A0yJ+gtXLQsud4cEDc616JvZ6VdLRX9iEEWEq9LLGx3BaEOfh1U0g3OHgqlMcC",
+	"reU814zewTIlsLUbTw1TkuAUSqbinNxGMDms1+gy7blGi3sPxMQ7XskO2GWr5G8z+EHVbk0wSI6Ddrji",
+	"472wcsS1WHf/dymDtt4JYXUbGqWG3tI2bQpuDzKEfYC6JClbMWTRQ24slbkiBEQ2BjOqBk3Q5sFIl0T2",
+	"QoxlFWJqGC+I18nZtjhIz+yOBcg+URy+KWrh7psVpY/elVYSZcRfxBO4LtXRwpD0tz95v/6u/dWYg0DG",
+	"010rLonGwFXbu6ljRrGJIHq+VIyA/eAGln3MJsS2lBuKIK+4TtgY84j1z1LVG8ZqRcOvBVIfoFQmjMQY",
+	"wkPOmGNrsVHqTm+ucQDvOz71ahsz5rvczP0oEZMXq7wSUi1n8/Nt7JiHqVSKu0M+D+gElYRry4ZsBS83",
+	"v9oeU2NVZGMMIwMxgWunCe5c4ivRx1KsxnZlZ8puRClyzBmTvt1sFrEZr4sk28gl3BaIkGIVnVpVdGU4",
+	"tnjEHam4XbEBmM1DoJKd/fkwoGR6230S1G72eNoTJnVnc3prn03c2rWKShy6FopSG7hObhpd2m+P4IBj",
+	"6Kob9HaRZU382S5Q251G0w97d7yBevt/APBWnw+b6U7DKzRGm6abv0U3283sP/GBIR/rio9mr1H1G6F8",
+	"mlYErPvGSVP3MDru0zXvEFi/DVt0i4rpIE4aF/mNGIPF7pKv/ntFds7masVWogCaWzD2c83GaLGOm2e9",
+	"PQWCFcWzosgJEd76e/AHLK5T1UwZI2RH2N9/wjJCbdqTDCXQ7AXfneJ9R2L3TZWjE4eLe3Ub/68UUFyw",
+	"hbzGWjbESzSxnz3ypY5WI0qEdoEbpQNJO2dj3NNjME6p8lyPk9peBcttsm6YdN5O8yeiW0T3cUHrf+ew",
+	"vE92W7eEotoVnoCr/Ly60otOY1cTq/5CcGm17yq0aaFqdDW35jivv7ChJZLg8qtGWShochDrmkTKWlZW",
+	"bNEsjt/HEduGXEC+DoRZi3pd01PNfF2A3yPKXDUFv7Uv2u/rt4Xqi/fbV2669twKbevGc+j4lawlfodG",
+	"WuoD2mykHx7UcrtVjPb3EaC8e39DmgN9O/PV4R/34RduFHvsCF13yOnW5dSvhab88W2jz1m1vqqWMp7t",
+	"66AFwEyVC6vU0ChP2LIHg0Ez0LNPQgOZPyieAOgkOpBEgkyHYOeMX06PfuImnY93h83QPHEzkvTKffwV",
+	"2/G04SllLlJkiVbVNbn8ns/PKtv8BrsftPmWjFjEAjw/qBVTU1PTZcw5qHK1NA1T+zQWA/ZV7ZECbET9",
+	"jJj4kAPozSw1O40yFR+Cffg3NdkzOO/RxZtzAoj7hCga4TMAxr2UbRBwWaxjj8beBPu24rl9+56NnhGe",
+	"rCHaMqImQNzePEKbSvDFVZ51QF8LNWN4jXZRchIzu2uKrMGuFlAKaLMVR7oH3UAsOl2vax1adtLf+KZw",
+	"nWIb8G8iQvbIi5mqcjNfhPMusrOnT09fWJ8L//E+OQylTlvKr8X6dgSJXfAx+8BYxgBVoCHQZC6ZzmeS",
+	"m2VFvRXrWuVcl1YJHp1Oh+nZJDaEcjkp8vSKYJn1rT99q1bf/O//893fzv6+ulh/f/GXyYvvv323+P6f",
+	"02d//t+T6pt/f7H6utDz/z3/h1qZavLjd39ePan+fxcf/n35/Z/i76lKtdsh+ZtY/0JXgvgYKz17rEpM",
+	"5mga6zEkgaA0ZmBnhsIO7wCmoBXehzEAg/nc9KqdeIxBgIjoFr0MV5+T1B4eXUT/Cb/AwYb5FjrlvtAs",
+	"z4Q0uVknbKwFL8a+jUCdk/lCU0NUTWkLXkBKIGFjFyUYM2BuFdURvLbpodQOoPuERnGMgPZFkXhDLY4/",
+	"erOyB7Dn7OluWM+fK0GpFpg/xBkkYIu49gkEZJrmhRGVbqF4KkTwpFwSWXULw/PsSWR1f+Iynwpt4tw2",
+	"+4LE2+Qwvu+HZ/vu17HXReGvcn1Vg+h6VuJsKaP+qd2fnKcgI3WJaJr2KhHlGUeII4c8zq8fCag74Nki",
+	"l2Gh5lKDRBVqdrWsCoLsj05OTs++Ph4eD49PR8+/Hp7Zc62a+WFs77VaDyOXuREpQmbVtUC6TPvP7Xd7",
+	"y3gwPD49Hg42KzjraenhCbhZ6Km6EJndg1qIpk6L6iZP41hFP61xTGRowSClI8+SmgUBeBJg4qIIWFqR",
+	"HjNQT/7HPVizrI3lAAYuzP6NqMy8h8NBC+Q5jexY/UoEAwp9ETdZ8Z3h2NDuzgyU5ZpPin1pVBY8Lzpw",
+	"xIcRr7axtXOv72xz10NAN3UbnTxHE2X2gmPQQvsl3mFn4IIewtQg0XgYawNfdsA84augqAN2mAs3bG9v",
+	"uRWTtuMNdd1I8zXsNU2Bz6PYQ8Nf3msYfps0jIsn26nTd4zX01HsPyv3sCP2zPW5Apm6SN0ewM5NBOKf",
+	"m1wgz8oWey6edqI911lL81OudS5n3xTUl6gpjwv89Ratubd6we6xsQH9HK18/lGtRHWUci1YIYw1HROW",
+	"5bOcwOEZ13Ohz9lS5v9YiqCv/K5c7LPH7eUJqnd/5Uf/HB69eP+I/nH0/iv3py//NVrH+7NYvapiFL6w",
+	"pP1O4h5ntn2HO7N3XfvWXkQ1t+11wCPXyRs+LromUYDTL1xDOSLXbAxVdGNmFJsJQ2mvD4aVfCZ86lXJ",
+	"ur+g/eEuxXZ1zi7KziCn+Qx5DTA3jGoBqnHhxs3oY/torUSxL8PZJhvrk358oHRnbOaRcaOzZrIDCogH",
+	"a8IQvJe4JjIJy0QhjIiGCj3QbxNVEivbrTleMm74VtBRzVBxZ26JfSADri3rYYiufLErzXl0sWJb/xBB",
+	"tZ3OVI8jyjla+xhsOwy0V9VBGESdNrt/0+xVNbulXeb092YM0teN55U2DC5sHTpA8LinTXA3Ukqn06Nz",
+	"YOaiehekk+8urrtKfDoCuz1a3bhxOqz9wlV5bYTxoFkY9Y6SYhW2xYIuWXNkNxBEvYO9migmN1FmTvg1",
+	"QKxKah1ozzboTxX07dKua1b9LOoMhZZI8CxIdEELMnsutgcGzJa8ok52a3ePo6TMJXQMV7IZ9IOvCVtI",
+	"gUqyz+noTh5UMkcQG40vjyUwD9UuoFeRhFttqpKIhrHjPX7awPpaUmJbIGh0FU02LpbpnHHsDJYpgc3F",
+	"rVcEwdgMeapg/V1NooRsZI1D933lPCt8ELEjbL3d93geD0bDkDjUqSB6IlxIJzhcCSnroYfmx+r86A2x",
+	"shL3ythvwRhiKXEQ9x6tPBpv20ye0w7ELkvWMjOaWp1omHgAy8+ESYB93Rory3JWEeF6Z9PdHQLoJ3PD",
+	"lwzXDb++q5qIliD2nQQjaAEjqTulFY+5Utfac4hUS6njb1l6lMoOyzEkmt2s1nCD9euNQ6znoWtfBD3k",
+	"IvrCRfErUSPVcaNgA35VZNCCHxMbHXI/3CX3uKuQeZAs3PrLvDW6xQS9PXUhUnZ8ev/pfXPPuWU5fai9",
+	"JpW5gimu2Vo6FJVdAqjwyTX2Z6SmFImvEeG+xyUtmizWbFnaU+k5+yn/Bljr7JJ66r1cM/LRsYTDWGcO",
+	"6sq0Og/7M14LUeqAhyTH2hO7ICzLK5EaVa2P2du5Z2Um3t5U3YgKjlijFJ5xu9ho9tjsToL6WqChl3X7",
+	"Qy7QMQ/q6WzRS6a7NAnWVSlo4SGKKTYvvYtPfl+qK6qqKjUpxKILnwWoH7szAOfJKrU0SG4GuwRKSB+9",
+	"/vO37MWTp1+7trEpQDJOSnzy//xNKzn+8pj9UqlZxReaIekfU5KNU5WJ8bnThpXgGRtnwvC8IHQv9rQe",
+	"H7MLyXIqRZuIQsmZtrvOoYSNkBxbzCORsuvUpSQxcfmiTfEh14QEbpf0Z6JjgVfAJlEpu4m14ROruNNK",
+	"6TB9XaiVqK605NeizWQlpwWSx0SSvoZCuFvfipNtnYYwBdx8jQPSXUJs7nLAeGGnc40frDt7g0brhQvX",
+	"Rw0IQjTxQ+fyhhd5xir0/ID1HVWgd9t6Y/ZI7KJ9exqtzGP7TbFM+XLmxFWqYEmg77AYthpVyipvkhW0",
+	"kKwxpEVIwYyP6J4u+uwohubP0PYWlokuc6HTQs1qinYMhTdHV4l/QEhimD6+/nrRhf1aduCyfnj79hdC",
+	"3DUe+2T4ImYUmdx0UbcFT7JjX6kqa+F/vt0iyY7SpS1JK3vUjWGtRpOCy+sxnnrW/bDTQkoCSixAGbRc",
+	"/vrGnfEWYmbBT/SzluDG3qL6HNyhnRkh6U9cw2fotZz6mDjoPiACC1jUm/R+xz2VDBTfLB1poDU9JpW6",
+	"FnKLViEeKcIZbQYSVLFcRAzpb+HvXjZzKZKmM3baeE20CVac/e8XbuZ1BKfw09ScjSjBHy/zToI/O8RI",
+	"EiOX/gX2ZVs/4vRJ7CsWQmsKuW3MKgDhLiECpMtUXA5GLMsztlZLqMfwP3H7279G8WnuRN+Mqf/1zauf",
+	"Gf0OxIfUEQu1hpWq5kSdYFXKSSVmmLrfvgvcd8UEviPKj5ZqENmn2MX2uP5OBvUeoVRXndk3kBr/KF+b",
+	"dGvqcd8vsnd10+2wEPshqO6eSdnSkQ+7slnDjodNQe/Sio9W4o69+BY8ExQA9fxga5mCPYv06CCZC9XK",
+	"HoTcPohj6zleB3u7W+qp1YqORKr+nIDcc0cyIJzGTaF2KLpd9TPuul1d5/ZrHnfbjm/32rwt6Nbmp2fL",
+	"xP4UiEfE5aFGRs6x84lPOyjyORooCVxWimX78gyepqI0OqCKrpbSeidrhM/H9lnEKdlbZeyH5gkBn7ug",
+	"Bl58u7NCNMGHSGU5rf4w6Sx62+1SWti0M1LKjs08ayJo4idpto9GRdHQsQ9EXlafeq1cHOiw5vi2VX3n",
+	"Ml9YbXAaVZSRua7bP7aEvcqnHWSpQFCZ4BUdFSxTx6XfVfMEuzmfzcGBpCQR1UEBkA45kXYyOd+aYwxv",
+	"u9qTv3bTCNB3RCo66qa+urvIb8RVu/9A7CiBC3Fiu04buKQXVZq98DZl54VKr30GNdKIGNfdRQsmAvrf",
+	"QQ4zY7JBsrHNcO04HoO4ZVyBINVknN5oxm+EPRDOA8oaBP4HaQKugYCbFyJrkGxvpnEGI+BNPX7NVz+R",
+	"T7ClGzFttbFj8ZZUC7dCXbU0qVoIVyoOl56zsarKOZe+Qrw+5DK8khVKzkTFSl6ZzXb5DqQHiqUu+oYV",
+	"ouyDq2KrFYF7ZbyIDVvYZ1dqOo0vvwv1zLl2De+zJrUSU9PpnSg2bmPquKDtfv5EsIFu1T25WSpBxtQG",
+	"QxtqZadfQwy5k/bG6N9vUflddON3Im08uL7r5DzeS3PvnnD66m0TdhhLSrd6KN+zKYWvi8Ya7BZ0yqDN",
+	"qdfImUHcrw+28KEPw55Hwa7Vj86cisXVjti4LLixIjcesQW/BgK6mT6/lEdsDOik8Shk4aghuwlbAIKe",
+	"OCzVtZCaUa+kDO93yOjmIyZL07iV0DmQdfhC05PwAYinHo8gd0N/80V39FcEFkP3Tx3rqdDiz6OvDfC0",
+	"e+K3k8Frz8lykAqWcmlv8tu/hU2wf6YcxAqYk1KhtdCQw4ew8bVYj2o4EpXtWyM0N0Sn7FITrsGQgWX2",
+	"IWffQNKDr3y3qlbCd3tZTanSeUf+2zqmWmhHHwMHpCqF7G0UW+PwloYP0qxSOke7SbiFcbOhHvZuYtST",
+	"VolszbYyqVlhMFAVtaa5NldaCLmXEO7BBCzjIfOgTaBd24kQks0FryAG6CtACFRuBXmRy6URsZZ6iNyI",
+	"Z41hTRHLkFMfwpWqrgH/UKcuR0RmIT3uz+4ZQr3QlkEyjlBEkHdAFNPWfiCG3ZUoCtwOkdTdjbrel3Gh",
+	"UJ2wNrtbflMTXZu8BujE4kikLpub+ILGTgn47d9uHlY3zHZUQzz1TQfgy7aYw/2Yqd7gtf6uqxr23YF4",
+	"qIkCK2VIAVKdd5Olrj2gfT1gUy1jwbpxJm5EocqFkGY8wuWAdlcwuqWuQxh8JmSjG2Jw5yAZ5FoVvCuq",
+	"sOmk9jfwnClNWzI0nfGb/BI5aXM6eneMOKAT60gnQhiyaWfl0nqRlfH7h6KT3ZIXM78OpNJqRXVw9bJF",
+	"+P7guyFKguLEi76wW14O4k6gafVAzkS4GvF4Ds37F86fT+yhkM7JibgRjEuyaiuxUAa4ofkSKAal8jjy",
+	"cza2puqVksV6nBBq3Zqt2O8JUC7nbKyNKq+kWo0TPJlA99s/WqNY2QusFT3GNjOBxWc3W4tzAjCkMBLQ",
+	"4vRu0Br4DiidvOkwcN84Js2727e37xZ5q0KEBuN/z3jZnmZgOVdSZFdztRB7fdU+TI57nOu5YTAia98s",
+	"xI7zHFcjw+hKtsexFNgbK57vZvrkudl1jLVo+BsRn0aJwI52mbDk3xLypQ8eprPt5zkbT0Rl5kd0vLlM",
+	"Lzs6AvCQd5za/UErMz89Fuu/nqaLVf4q/+///K/j9PHfzY/5k+Vh90TQFddcP2AH1S0CEVvhemnDVqiw",
+	"Gvs0Qq03c+AFFSoFxpy6gbMV8JX9/2dpaf/9z2UlutSaEW8rEZMUUJXxA3jBM9Ho0dFcfldQoqZBmLcj",
+	"gn8bDWpowAdUYcFy+u/4eo82SykdLDC0ndbkGyPKbTWxm4WsKbbqXnYSnQQchJsKqobrb+8qaa9yZRQh",
+	"A+H90Apqsy+g6Tcq9Y+IJG4r65RWggI+1j6FDrghW94d4DZ/VZM7wGy2dJbXCiO02ohyxLg9Tq4gTprQ",
+	"f+DHJUThnDAjeJWplUyoFilh//2f/9WkjsNGGL0iG0QM3bFBpRCxZDuS2DmcrcFaCqsaltqwOb8RzNMj",
+	"ktfTIiqkt2aTfTgJw+ro9kSu/VCsBRimwEJC/80O76zuDhM5IRwsurNAsW86oO7SdHsuyu12nih9k6a9",
+	"LJKNBkc9fKDwjjZLDkqMX6pNpsgulfimzblZ22t2B+C/VjTsJv+m3Xtlk4lzO//mm7VMgzZwYbFX0CPm",
+	"148hXotSD1gOBDh334IF+cZCyJQT1AEyfk+WeUFFucBQFgQ+gTdsZwM0R36WLkSrQxjcvxOr6JB2Z592",
+	"NFds+3xKO5w0EPXiR58zu5Jrx3BOfOT2gt7qNFgBzxwdpY7aK0S8P4Shk2k8mJaoxMbGHzG494H7OdHa",
+	"7JAlVmPqcxa4uUV+I9hamHM2JlkkZIDr1wQXuKb40sd/CYtaUaLJsUWes/GCrwlRQk/y5SZ4jxFFoaGL",
+	"PtRPYmXRJjIhaEdfoxLm0Ht/VLciKAS/wb7w2MUr0uqh3mL1yHahEm6LmayPlqDKZ2Pz3gI2Savq39Ap",
+	"TXEEagdVSpBgcEOEED6XTPCqyP060/qjORS6ww7dWwlrvMamJESyRlv+QjFGVq2t/RVqCbjxOF4psc+G",
+	"QEm5ckf0tklwPOIkXSJjWT6dikpIAyLMoWS7htgFZknE+dtiZoQyoayAt7xfPO+3mRUHRucSksS3BvMH",
+	"b2v2uuTutjBMmRUiwKfxong1hTOzD3b2fRIFydtnbhb2WKUBdRyTQk3YRzSbRuwSIw3HeNvJzenlIGEl",
+	"T6/1iP2KAwPT+P2nY/Y9T+fwG/Ld2gcljDPDq+PZP8H6VgElCrz1Cw3FLjphWjk2eMKzqSlk1KHwZlkW",
+	"ioOCFfACq8esoBd5CLkLqbue3L5UlfpKRen2fuLXwk/cfbaTKqtlLOX5baRdXq3+88axAHkj6BtjfbEA",
+	"q8ZcR7rcEKsC02uZMqj0A271kcPGYqAKO7ZgxW0jHbn/d3VSjljZ5FU6h652VMIBYReGtySs7qmwSKiJ",
+	"I4GOF9xapr4ZXm/b6I1HER0CftxSH83N260YXKOKkLYXRQ8pe3fVJJHVinVHDQw03J9OZ/2s1sd1qMhj",
+	"G1wPDNJOde9zT73gDrj6GBtMimz7Gzft/fYZhK/39n2Xut9Q6Z+SYGh45vYf2qQ1tJWYRIZGU+HHFrY+",
+	"7RwWEEYs1A1IxnvrYUEnXOf+ZJvlj67a8bErTuyoLsSE4+mToPqvs+RvUHvbg23Ff5/ebzImW8Nsd9VG",
+	"A7a8R7Fa3RE2wuUZGkDHDMI5aHbommyH7I0xjZOai7ruWmFDpw2d3VtjfJdPp6/85r1zhcK+dXndlhmc",
+	"OKDBIWr8yHd8WfBr8SXjkBKsizI2TbHtvW6C/j47VycAJOvQxiD6qIRxwxZKG3Y2HFIV8qrRO43ucSVK",
+	"7jyl9Q394z0aT4eRiNsvnfuuK6MML3pNh0fW+DlB0eMVnGdg8yho1Guom3YUbdPVbqhR5ujORMHIG0u2",
+	"1OPsnK1OEoP9yxe85ttlzEBgOWaxnLedIB8w6fKCSbbsTnBtdcGiGrekZmcwtNbUH+/Y5DzaU8nt7bC7",
+	"Er6mnrdgEF1WxBsfJ93Du2i4id3chYGAqYqNSbjapAZwjO+s8tq39g8Nu+3GIvnevhBNsFluWCVKpXOj",
+	"qnUtKKREfLvvWxqxW9zELcbeW8fHe5dWBA8Lhgh8Z7Vv4hcAVNaVoPe2NNcHnkLNGidM5nFvxC8UH9tN",
+	"HZcKAHJTnsQehkimAuiZgDFHLU2R39Tsw2AVQG8CR3hENzelfP9p2EwFpdEgTFmJaf4h0r/eaCIPTee8",
+	"4imSWxvFKpGqmcz15iAnlbl6Mn374jCg0S0EsDTmJOjWsCMpC3vgEIgt3EwPA9iCd90ufuO2Xi6vMr7W",
+	"XSG+UUM28SagzEPvm57CCm7A2OOS6LkCSa8hIgv+AWtXHz97Otxeymp9BscN0OL+gSAnAfjhmhZ7fqN4",
+	"1vrdopj2YtTv2BB7MeDGWG07V47YzTcETvu/9wTqbO4y91+x8GNv9vVNzh/4a+IGGPswl1eMrtuqWXkE",
+	"pLAJU5Kt5mqREIDLKjw0GAPVVwANJXwsUW/SqrZqmgXPHM61npCz4dmzo9Ozo7Ph29PhaGj/7997K/V4",
+	"HFixlEsmyKq1H9IyOqRrMl8NtiYbNicJQbUJBBQLqswI2bVcBLIG11xaG+dywCD1Cv4KteaMvtlUa1Ky",
+	"7Rk6dTP0dI8ZaomIjz5TCJrWIy4qaI52wtRuwb/Uj0vp1rxI/VmO+oMJNmw2QIVtIxZ6N1+3onJ19Kve",
+	"AV1ij6G3+Y7QG4hjU4qDnLb2Ff1QMyWlIC6jTQlcykmh0muHC3QPZDtHYJVFuEJOzCFkpR3dK6TEiSzb",
+	"KvzT+t0bkaL9DvJ383WXq6m7yGZfRfds9xB37Sb3om00IG6cmwQPgTLcx7beNPPyeDJvl2rsQOJ3tTho",
+	"aad+Q/biFYWrq8UCIw/c2BF1YFX7y+Rmf/N5zIcAa78mtsk102aZXnfTSW4K+S7JgBdvzSl3c+Vvgxri",
+	"TFwR5GIz5Ia4misiULsl4f4BSfoPjFKciyLrhpcRDhphzy6pZrc1lENJtWpX3UUrJnRdwopWDhbfgagE",
+	"8A5fLpibY4adoyBAZ1/ruwQ4bmRCT9TuYOzVkPs0DMogaBT+4D+rz4iRU+7TSoh/9nLCV9O9udJ6sJLc",
+	"rjx0n74MNQFZO/yH/IYlZC5hFI0N+3Xs9AefpCN9iP7KUjqh9CvoQ9GuaozrBkPhVC3RyFw4mxgoeVMV",
+	"ADDNSpGEOBZIYOVlTbLDPYLSzV4btw9LW9MAC23iGPtbRGzvDUHZauJg7xJlZDVf2l2L3XZxy1ZCl9BN",
+	"YQzWz/guIGOAht9+vrv77nuSKautoOhY3AhpzlmVa2gnItCdrJ2zhbrBUGSPavQ7l8DUsDtP6dfqmNHS",
+	"F6FsNU+tsNqiq83GtuOyo8rzItC5VNc5YktppWDsfhkHmT1/8ktlmNv1ibvDrsA46CpWqRswCBOfa6rs",
+	"v9yfvQEjsiiX9j0eq7GDEBjWRMkQbHsc7511gBKB/U+V25wBt9RCt9Qo8eMBphMmtp7TiHV40oGT8111",
+	"ovY7PTNoq2BFtPJHjFHqOmC/uAuE5lC1cLv65GzbwO0CKb+LPGJiEJbU4F/9NTEcpHvyIcLDnafq/USI",
+	"3etu2T6sA3xaz96574LTK8Taci9aKpa8MGsFEezCJ9nDIo5bS+c2pDtKxrlHPOu6sRR75DOLPo9Hf/jy",
+	"mH0PSHhVhVFnMhcfmmISz8ieffGfPX36eHdn/HCl0Up1tX1gZ8Kvm9Qxt9TEDXOxxXdecPSWrLeTEFse",
+	"OUt3kolA+zffuHEmnwdpBmzG6XgdmiydIZxx956I9dPftpE3qmT+sRRLyMTvKpLpVRrzCYL7yyo36zd2",
+	"lag81qUMNrjMIdEDxQAuFzOeVObqv//zvyALDyuNcRZehaHwuTHl4NMnENqpij36RshMVeyrr/Rapvqr",
+	"r4gkkSAVLnOK6SVO+fMEkefIJcAv5Vdf0fJ+9dUxu/DInVzXKHGghOehr/zVV2SNfvWVXXF4jFM/X32V",
+	"EEcjFr1RCz321VeksOyLfsH2KkjBxZR0yuzcPssxhciN6IC92LX3Ex94asDjpw4FpDit+WfHg/V3wPyY",
+	"6eOvvmLjj7wsP40TNv5Io/9ELV0+und8wnptYCgBKeaoty/lWyQwY+hU1sC1SmRCmpwXBG2LdIKxtwVt",
+	"YC4l9IFZbfaAGbEnwyc0+h+tT2RXtBLQUDcbsfG/FvkiN5fL4fDsGTblTUJXNtf2y6yKTKBD76fxuYPP",
+	"XMqx/Qua0/Zx9mJvWmNliX0r2R12tuzXgLuDQdmUV5WddWjGyD5iTC1huPUxhpowF5r8NB7ZDX8p7Uf2",
+	"S15R3j7IYR2z14JnQIZ6KZ1wJUEDYKzdAKDQ+F/tsP70eKiD2XGO0J/kmHic6sm6lI4JQbMxXTeGiFI+",
+	"m7s07VgSb4ZDvYH1adeXpuu1KAV3E4bdiX559eYtBb/sE15mYlEqI2S6PvqbWI+PWdjEaE6BjInK1pdy",
+	"TN0/xud2z7QbE8FIsR8Jvhwzo05GXPevVCTtCEdQj+4iJGFeFJylIk+FRBVPgOSLkqdzcXR2PBwkg2VV",
+	"kELSo5OT1Wp1zOHnY1XNTuheffLjy2+///nN93BP3dllAAsc+JyjwSmEgkohra0+Gjw+Hh4/pj5toEtP",
+	"8NA8qpYS/nsWy/S+XkoCnrnOdfqamtfbT6z8z0FUkiIjzfQocvnlSr7MoJGHNhfwevsCGFXFF8JA2Kqj",
+	"cqO+5OTVtEYqRhGGMK6GbYAi3Kg7yO3l/1gKSGv4ukYqXkHToIfNZEewY7g/Wo0y6HHhBfTaQyS0LpVd",
+	"bzuCs+EQs5HSEBIt7Lf1G+Uw6hFvbRDgZh18CDj42gceqC41hUlMnC1BbZ7gcuiP0/UiP3LX6wnPcp8m",
+	"s0vv1wenG9oucUB6D/5sXZL39pZQPk8+Vkv5qVNKL2ATaieEdeceooAACp9K8MVVno0R24bxJzXblM2/",
+	"iFo0Bw+xErFVIC6vQ0z4m7laYYMCogXzMt6a841dGOFRztDGoubnsIOg8aPfQBVNmrMksUqhezdtB7G8",
+	"BzkoeLXoVlEN3gUH77UrVKkCcsIAHc5TygxrtRDQwwnOBQWHIeMGOs3Bm4BhsxSypvGxdkV6LdWqENlM",
+	"ZOdYeJPrgHP1C0hEO0UfUXb4DYdUdBc1NLpGBofj7NZx9TUNTecFjXzwdqD8j6bq7JzvVnMoXvek6Lhb",
+	"93qvCWGcgoMfTz7C/346CdYFgjs9NyOJbcd+hN8OuSOTQalivIxv+FrXjM5+h9ntJcC4y42zR13tqhbG",
+	"FHY/uRB1JVJVZeAMbWws9s5VdGu+EGzOy1JIh8TyxSrOHcApYa9kzfkfir21UdaaQSU4y3Vs117Ul1/Q",
+	"HO63dwOr9G9iTaIOwa9vFOJvdkh5AKvxiBf7/Y600bpjldBGVa4BGjgaMp/NjfXjJC/1XIHTvseGCb4b",
+	"iDI/NSMDPlpxn5u260SEVU1aSu7uOzX4ZL+durZsWepeZoi90Fmgqpp1mMD2afvK1e9KxZZlDwVbljpo",
+	"jn8ozYpz5xbpoizRhIkqp5+cr4h0IVDge4HlYOja1vXMY48UhsbKG+v2LVx5AZUpn08hZLkuC76+Ii3/",
+	"AzXUa9e59l5FF5bvtdtPDyk/nXu9LA8hKz9RpAlLiZrS4jb0CcSsUGpcv/GWG4wl3ygsT4YvHAN1zbEL",
+	"GW2fZlXVTBkjoKk7OpweKjGthNiUqu/gxShVrdl+0lHaU5YYP7Q3HkQN4hi6JivZrvOUpHp/53qROUWR",
+	"JAgWYNQz7nHFvnz4B5Iz9LK6pm4/RXFRli+/e1X9bDczGFw8yoP7LaWmsBuq8E3HuKOew0wJooHA4tmc",
+	"+n+DDi5u9m+rjDbTyAteFAK1dNCI24M6jvdSTjjIB7dE7l1mcAFZLTkeRbdDVZ3grtpiibh9ByYxyxeL",
+	"JfQvTyhjJDJHmRnvXrxpqnxLb/wjWyv4DbsNFprde3IJ6ypL12D9XnRG1A566+wgJIsRWSfVjY+k+Cup",
+	"ltT1Y7iUIfOIxrJ2ehpUbVvvb9WqP8aYPfgqotACcKRYhnwp4TDNxAf7fKwR1d53AzpukTXaqUwFtvGy",
+	"z6CIv/vtEjvWc+gMbRfvHHL51NUeWppNeHrt2jcklxKOLWwpXVjfCjjAoZgDWMaenJ2xMS7aFbXDH8MX",
+	"Y0cbU3GpKc4M1uOlrFc5geOwEpjE1TV4EjgqJ0hpZo5Zu9I7y4FLnJJ2lxKoOuxk5pSVOSfoblGwTCUN",
+	"SoBcYzLC9aeAxQG/GRfiUqLfzAOPBX4mtfHobDj8ElIg78A8psLrP1mdOwamNLpxVXNtoUeeEH06Hk20",
+	"XIBAvpSOCCsV2kFCm1ZCLmsGOXyQ/YvjBRhjqvVS1jsAmphg5aojD2izJEix8tPSoka4lBckvkG3To11",
+	"9K366AVf26Xym8G+TnArkHbWYDu4Wmt0KLAqG4XEfZ6xy+WSZBy+2nhSAopc2K+Dv7qMMgU0iJ8ABz0O",
+	"SJ3GkA1d4VEvfck/8kEEMVCurzXmCx998/3rtz9c/fTy56tvf3x59ffvX795+ernLwNqI7JzQeiL/MpR",
+	"ko9jcZI3a5nexhv6rlpD7Dt5UL+pxRY20HN+9vTZ6MX0+bNs+Pz0+fMn6dfZs6cv+NlUcD5Mnz7l2fD0",
+	"KX88mT6Znk7OJsPJ87OzNDt9mj1LT59OhtPhkA+fD1o8W4Ph8Snk9EKeLAq8OXKnKKlne2DPho+Hj7k4",
+	"O5u8ePH8+bPTSSoeT86eTx8/FiI9nYivnz7nZ6eP0+fP0heP0+HXz7KJeDF9+vR5enqafv30DHlq+h2P",
+	"IQfbA9taActT5GT+mZS+FKu6O1BNdQHIdDieD+mabh/SRYMv5gDuw1qmTWDJLhMwpJy5o6mw7LQUaq3q",
+	"3IxCBFaLO9YzkRbUgWfhmtUFmQleiUtpjzKD533qHRd/CR4NqAmJjxPIOHGtpUKKO2SlYC/h1L2UwbE7",
+	"Yt4JT4gNEUQGNGt99LsDHzM4lBIWiDdlubTHdq4BKRAcmRDLxvOyda6BOn612dMw1+5Tyaiq1A0vGGK/",
+	"fCTAsaNqnqMVk7DJ+lKSJLFxWalFacbnrOATUQClwWxG8x8cgd6eyDVTN6Kq8ixDLFR90aXMlKd1Woce",
+	"IuHoaqI8vgBbTzAtDA4Is6r04l99dxu48f2j/2H47ISyVCf+aDjRwryEK76sOXfQE720167Zo/G1KM34",
+	"SwyR+D46kKIz1jhD+AQd1uxnVbcz0oxoX+DRIFrOKPRgOZERdB3QVSNG0BxoKIYWA7TmWHFpWG4OZ+oc",
+	"szdUjH0pa8wL2CLcPQu6+b6cHv1k/fpxPT8OBx0cxI+eDF9cynFZiVRJhFJeIX5u/KXvvouDylRQNGGt",
+	"awi5qlXXof3SKZA7nNybrnHrm0WLlZVrxmeVEBkzymes5oKjwqPwpZuavWAYd7EKal3668eB265XKkBg",
+	"LkoTMt9d0VaEgQlT5alDLm+ge1digr1ui8UVtnUG2j0Yjx6xx3AQ+K6WWKN7lKqqHIQ4WjtnSGcwuJir",
+	"NbLHWK0A2SH8IeWSOiY0Sbo92mhWqIn4sI9J4GTkM5kF9eu7zuF3TqoyOCzsDsbkfB2WJRWMlgOR8x4s",
+	"smxaXG50LlL/Qu0OSKt2ggPdJfU3DnVyVLYFdgIXD7CFKr1Gv5WHsVb7E2A3Hck2sYX674tHeV679/+R",
+	"wzz0ET0ATvS19xjoca948EgPZbxCkkAvII8Cz5uY8yVSPdrD/8sAPrWSBGROmPiQihIh5oHxgRhklDH3",
+	"AIrIXBSFQ0FHunEE9lU6V3kqWEdEwn2AC0l0JORo0T9rUg6/Fnhtt9O7vq85Lh/31sX0hZ9JFbv57cKq",
+	"uQgL9/SNRSV4tj64X7ZjIEG45yAhehCuYB9B7DK1Uu+2xi5H7YZXOZ8Uoh9uQIYNbXhZfqGZfwBA/q1d",
+	"Do5WA+LNTRDvCiJq2IjbXg4mNBggAXKtyF05dhSc8Hc/9D84SMF9yO4zIZjsQyMW7IT7x9/bgdAlfScf",
+	"3T+3ZroBVVjHEcWiLLgRmmmTFwWIk6t4wc6Zk7W39B0UXhSFHlGjTBC/3LCUQwAgbIsQwiutTAdA+Y7c",
+	"uFvFwcMIS5eKcfPoff2ZkpTFcL3MYZ8dMidfv3Sb3OzM0LunoNPttQFq7KUshNZ+RaTODfA/Ovd6Btkf",
+	"+Gj7nZ7wLZbM/50t1QFx1L0W4g4bOOlzufvuHTE8v3ut+Q8lMZt+EexRiHNoNj6WSyWPeVkee71xfLkc",
+	"Dh+nVhPCv8QYaBdDEXGSE8YwsHO7FaxVrsWIEUxRC16ILKH/ZUY13LUv0OS8Fo5iBmVxqSnUU3NAu+ql",
+	"n+vQj1cs0F4l1+c+KuaIwaT4gK1ignAdxSrRcMBtW1umuEG6Qn+bUZVN0b+lJemn1mOxYSiD0UAsj1Ih",
+	"TcWLvSAUblCfyXrcR6s6UC7Erg6xb+3Z0mfb2pNzUqiJPlnkWjtCwKh3VVtsSvvkeSNpjU1HjJP7tYh4",
+	"3H/OZfYTvuob+97PjCiE0QPZ24GSYv3jTPbzv6MBPLBoNhagQzb9yirKACc1Qj1DOhv7HzDzUId+AEyy",
+	"viY7y+MuHF7AJaG3CPBHHPGnnXUEb364ODp7+sx9wWRtqD3MZiUBpSZ7lhJ8fQq4NSMq+6T/IJH6dXj0",
+	"gh9N33989uTTvwzi1QWxk+yN3UWaom2AEakYxzZK7WTUF9pjWrAYPmiYw9vdcqjk9NkT9lP+DUFY7BQE",
+	"EYt6Z9eFjnZiXDLqDZ8KJJsuBY86U78sjZWu3ueBSo0wR1iw1pRjz14zySWyMbYn8EG3DnxVx5aBDln3",
+	"Hw3YOQSgPLQq+BCb8t9g54G8oVDFtyCFgXZ4+xQbq2sEEtfOywqzqtx/1Z0pNn30b1wEYt+yMgA3xmtn",
+	"aVw1IgZ1nW8w0lVWRhGtPUtnuwfg3goUPF0vdfw8PaXFPplYkP5gxWww9N3hCxetvZeAdke8qysE/Y0T",
+	"JJdVbuK2UGt/sYEUt9Z2o5FZJEY9Yhx44TJfu1+BctfW8MJ+ynXB2NpFnRNq89NCyXUHlW+5vQ5plgFy",
+	"iAo6mqnFXwEytIeNZT9mL/v/7GGk14VtUbwOIa3wugZGwvVM7VDWJx/hf7srzBEbsOI50XvUbCBzUbhY",
+	"Fjb+5sZ7BJgXIc8xGir5hlrD7Sdg7/geeunvBEq7f/XUeRBjF9aDhWBcP727RV1gyC+/o5BpUw5OkJpo",
+	"f2xV/dAurXhBOEzGrWECdWjU05iiFZ6ZtVWjuqmjYIy3k6CoirrPzb9VNhI2EbmcMU8IZfW5m4eDpHHg",
+	"wZ2iYwUAqoz1yUf4308nWIrcL2dDPj56Dr45G9xf92yFgyjl0npwN6LKp7n9zOkU4OaPxsD/fQQ/rMdf",
+	"oisSlD8TbBiDeIul4YQ1B8KZSi1nxG1y8cvL8yC+5W/PNVtVuTHCda0gxoSu5M+39q7XNAc7iCGQcQWv",
+	"xdwxdww/xE/WRUQABEJa/CPOQjCMUL76Vi3DTfrX/hbdvRaZhDMXEXr6yZq3EDyo4V9zwTPfUAxq3g8g",
+	"+a/tQ+HpXM+P4LEio9UK90GaCq13k4CMVTWryQdRQNVK4nhd328XXG10w+mIKsCNh2YMCXplbjnN4aj+",
+	"EzGnZWOKOrq0KJYWALrI9Uuo20kcd20a6hJ/YDqjbSSUsY3lfj+AM+ZefQ/eGE7XH9Mdw7H3KCXD6bsn",
+	"hyz1AhehT6If4USTM9GPPYkI9z0CSEynIjWIY85UulxgJzilfVDM8YIhL2Di+HulV2tuz2gkWIudOH8R",
+	"tHcG975kXXYI4YwPZ6Sm7oN2sSztEGYctrdT26t64qd3f2M1eHRnwWAd/XThZxOATVA8vOnqdCmTajVi",
+	"UiFyHiWjLgZcY2AVsiNCyGN24Tgc0cOv2sX2Y3yN6y89TuyBgk1NRP1OHOZ53RzfNLW3VF4Ug0dLZa78",
+	"EXB8Kce80GpMnJmUwWzqX8oNhizs/o+NigQCUpCrmKobzw2SpqI01iQlNi2KR7gdA9sH59QQF6YdcBwb",
+	"Ycf5eSMU8H3Yhd0u9CAZ0HrdQ5WVVMYeNCGrEC7mBWKde+qC70gQPhPtRR9VlJAMHobhhhitoSRCrreo",
+	"p6iOsQLZeXy8dRLry2mMUi6Vb8QHc8yIRdNulRxTo5WAmpvsmD0ZPiE2jZo/gxL20YjJLwW/V1o++/w3",
+	"NHEdC2SHd7CTgorZ3MFLpRyHPzew4vzkI/6jpzVAHcXdwnZgyfHQp0oiqLhCWsewsoVQyBJqbYmsS0lx",
+	"zMLIGkpAEFEjhx17gLiEXo/wrTUoXDrijx5aow/pUhaHK0Eku8XN292iazjqTvE7yfLpdKcMrlpdqdWU",
+	"jY0aY/PyOac+xUjx67FGrvtrri8lShjIW10bFcRC6OymKo0FtdNidaH68aX8TlDxoJoGkKdA2uHvqOA8",
+	"6qNuhdU6r/Pp9LZUGvbet+p+hc2+oxsF4cv3zzEdUzchQOoAA4UlBwjXqUUJ9aQrdQ9UGW3RpNqrrWwq",
+	"rjwx1zW9YS7JE6LezigNxM4X1M4SWWokXuDf/IdmVaGv6OEMu+89PLY6DaYyFtPqdG6Qv0Gzpcz/sRQB",
+	"8WQX85v73M9qc9e1fyYH23umimyz8m/PFfxc1rCb0a4jjn4/iCGcZUGThZiwNFTCSd20YOdhBVgNP9SY",
+	"RVK/9d4340PMpTMYtkzm3qqZntWqZwi5DnYarWE5Ju3lGrmV8qKAk37NdIyHzyqTWxdGb4XVNIeV1yXv",
+	"SUecvA2vqaf5rjFdP5R7COrS5O0R1bWqbPAHC//SV+4+8txUH/7Ey2sp3Swr3smDGtQBePRkFWzmpA4B",
+	"V4Ioa9DNQ3IGgIX5LOIXmglZqWLh2Yw8DwNkr5GnCjpHGHXMXpLtXAlH7IUADaqRAnbWV1MHp0ivdcLG",
+	"ANykTjLXy4mopDBCjxnRjlTiPGxBAWG1xnWIpHOhNPBzMpFYJcB+9S/6QjtavG5iC2T0eWMvJ/dvS1Xq",
+	"S99O8neDIEJCoppwANNtLQKCXdwDoZmRBI3tXPLOzg6E6dJ96hRotj6TGeJzcPGTk3bMed1ls9VMws+C",
+	"47c8EHNt3ZI0Th/gFMGJb7i0nckWYylhp1/kDs+10QnQ02rfS4/oWFSpQ8wAe2mIgcWXw3T0kQL4Q26i",
+	"Uf2gaChgdglaICIMZGXdfKCCCX6I7bg/q2omTL3j+tHoBq+uWXsPsHo4ml3rl3SHVJEUhY2/f8tnTsyg",
+	"grTm7YTwyC8Xb7/9YSvGrHNKhg+8d+zo8LNgAPbLuh5Ml53ANfTUg/Dzbl+NPbU03nkQrl6ipOKacbaa",
+	"q8JHRj1PUGsfPYL01RZiIB+nAC4gyp0hoHYhuISY+zG7qMO4jqKoTsZBH+mgdhe7tyNuiYL2mA2UFM+N",
+	"F+SpyhE2jajU7oOp82fI/wXXOoBTPaSJNWQ14xO1NDVhFg0jpgWQK7jz3I0QFuEGqz0EDMTnmk24nWcl",
+	"fz88RZvURM2G0/34iTqJg/Y9qD8PL/PvX9d86/LPQKJmQILV9HZn+YlrkbUt/UbX1NhDTJB4mXaHHMTN",
+	"a+o734K9M0J54ftz3XMbrE5PqijqbNJ9EDIEUxddn1tm3zaPhu3Le/IR//HpxLXju+P7ks5g50bL3FjX",
+	"INci7P7bBhleGTj03Hmgpuw6t25e3fJ3DOeUdRWxcxzROJ4zLtcE0SD25Vx34j8C9F7k3Hi9lBfuoz+f",
+	"r1Y7XTeimiht59BO/B662beV+0ylHnVf8bh+rrGLBwC3LuW2hnYdW86HKg6xz7px/kznclaIo6UWlB9E",
+	"rUtVvb6Nk6MDbYYvIC7nzjI2JryEHjuIamrnRQY1qfXjpsozJ8yUFCPPE+mpFCAsSilPvAsaDyyJ2MMT",
+	"ijpqPcDmU4pLs6VMRWU6yFow7vG9m+LP3DULJ80LfT8J9oP/TIEI/36EzXRtJJSpJGhKe8iog98k9J59",
+	"TJa54IWZb7VYbkSV5amp+zVa5a7ZRMxziCyO2FLiY9YMygSYtq4BL9iEZ1ZKcc8AVXulVgnzFyOLXOOW",
+	"mVIZ0L0mbCmvJdCH4AV5QUn+mN/8A37GPdo+9IaOBcZPOlimxvhH9jBG783eCcKK2xI5jq2mXIZt7Guz",
+	"FehQzgM8BlKrtgAY8WgIDOBeHRR4Q6d/Yn896KoSFuUhVrWDn8GxTQKJTrOxDA5uRFQpuWRjXKpxTTJd",
+	"/7SUWpgxmynsz4FNIvKK0UwlGw2NYvGG81iQocnzg0Ps4PDxEnI7WuS7nFjw/XbNFsoYNXhPvD/xMPwe",
+	"7rr9oM/lre/eDMQuv6bduzo4Ve8bYfpvkg7F5dNgW881yHwkBIqS2UR9gCOujZckQxDDWQWxk+SdpLzu",
+	"zffK74kv2eaI+yk4MEUuPfVzHkt+ECcf3T+7ER9v/KlD/cVRlSEvmWbjR8hu9uX4nClZrMMQTMBwpqB/",
+	"LVBzxs4ptyAPsejdrK74+yHbkNMjH2Kxkxh7Nr2+gbmA/vA8vR4nbEzbdoyUEg2+7Fi783CVDljBGBFR",
+	"Sqr24ZDFWrPWQUyqCb07AUGT3LByDom2uVrEGzNCovs+ZRBf0OXj2B8PJn3OXgpAAjUSYoYFCg+rduD7",
+	"Thzm4D7DEc5CC4SihZAI5AMDDJkIAxat7G5aLLXxmOk6OTwi5sbNJvy5dsyx12INXGoTUeTiRtA7V8rD",
+	"qDFyp6rroHuZmyRMSdOFdbADoyj2JjMvhNZ3i5lA07cpVjN7T7g73BGiQT5nxOMPE+KACftWZd01UIjO",
+	"uYfQBgq2Q65vSvQ+NiFC47bZg6YSG1TKleAZtIkhI8L1O4rbEF1a2Yhd2c0LSUG+1kFgx3TO+AT2gpsI",
+	"PDM6mRpMM8fpWBhOIywM7+/3sDDibSU65cZAd+UD+tbI5wPL+BnNUzuKpe4FQXbnmRWiv3z/ltG9Y+jA",
+	"uw0f8gbfcf+ZW3rR9vwtqHm7CLnry3iIZf2hAQJhuX7YZVzN151rGDQwrVs4uoHWWSxVMW2WiwmQ5NyI",
+	"CphI4Vusc1sK6WMeVIpXqSWe6Isw9Qu+51JOCpVe646q/Hfz9QNAh97N193uB9dKumIj3+w012wliuIQ",
+	"8vBuvm7KAwQPPfe0nlMQ4oHFxK3gfRqEb6lfaKZUBZIlWgK44I79I5ii0aW8lEfQmw6xeOMRYnTYstyI",
+	"etgprYd5DjdikM7fFXC0PQJBj7SjMaqukbe2IqMWtgz7FChWqaKAgCG+Isgbj6D1mE8R+iEEo0dkUvj1",
+	"xECYiVLIDIaGrB11jzhr0F5Z137sAEseNOS4xsFKtae5Iy7HT4J9EkcuoSn5rqZu+XyJswjNYDK4zqUd",
+	"Ji4gaARsxDIaPOkP8XWf9ztPTgfwd21EeZhwveGVCYAO8Xy19Y22l9ovJ0WesjkvbmpGCvCognoXB893",
+	"ygXwE66Gscwx7sSyXANcEcJRAALGLpQKky4TLrMufrC/iXU/XrB6ZHZzLKtS6c5KE/q5d63J38T6F7rl",
+	"fs1O+6It5JX2GxPQSgdn+KHVvhZr3VWsthC9gkJUpOpSrOD8VMLqt5wXWNoBHMQu82/Vf6Z8vIhcegTb",
+	"2DOjXtVvRGXm1n3pyKP+dK8xzJ+6fUio9TqMmaDYS8YX3UuwmGwvIMYrEJ5Uikpbb6wKQCBYlCL9Km2r",
+	"Q7WC8RO98Y9cOIzfsLuGimb3nnYYPd3FvfKKzSouzV6FxBdZpsPVg9W0Jz48agQYhcIXFwO8mwi/K8wQ",
+	"2Bty2SghTRwNuAMBdZoMOI+f1WAg20CL6iaHYLgPj4ONcDRR0DhA2avpG1TV32rAL/xMsSqa3g4lg+Jz",
+	"uNLkhVvMbYrm5CP+Y2ulz3e5xk5jofa3Ul6JG+WCtkZdC6mP2TvS+lnueGeVJJbITQWENURe7PoV2tQa",
+	"kGoBDsNuCcb7tmnbd1vgZ7WcNFXN+hUf2wuDWgJ/wGK2L67LX1Wzew27vKpm26wXO+SDJnRhDnyVs5+C",
+	"fRRqna2Qmaq+0MwIyZ1itXIbmq7gE/Jskcs6ewH/+QV5bijlCbF1EBYzr8ufiaHNauJj9jPUvECayKpp",
+	"6+uZqaoW424F/Kqafd4KT/uxg9GAZ7xWvbnMjUjn/ZXsq2r2mTTsz2Jlp7BbPv2ywkIiVkLjGh8S86iq",
+	"WZfidX18Tz7Sv/oRaPm2qI5By3Un6NOQGUAArqvtZ27selAEgPumHTQ+XZ2vIXUPttME2CUxwAJM08CW",
+	"LtkYqp3/15NxZ9a+ntYDJu03hWQHzZVLSy5KXuXaZ2jyyrEekfvVJT2X0k//KAQr1M32lWuoQv0aISYF",
+	"gCsqCOwiqbp1J/DfOUuVm8ImmefhWNRC6qrbNP/+4wk9pP27rSOKSLPXeJ1X5cgdjp068LcO9Bs9/26k",
+	"2n+k9vXwwT261+PE3BO1dOWnvQ5SCmHccYi/nnzEf/Q8DBF2E2AfDdM8z6i6NzdaFNP4MQh3Du590jsP",
+	"QZLPw52B7oPak7uvlOO4PZdde11O0NfbP48UPLfLRn9pNNNCIyhH0DFlTxioSNcu7+FDXAu+ZkstMC4N",
+	"PoFZuzaur+0wAcbtzqlMbe+1CncILxiH7n7ysJKVkE9+IJ/YPmqbkFlJ6Yko2JNQayPF7KOdKy6xgea1",
+	"VCvUVaNmft+hwwJ61xqYkrheDNQrXGYuWetQ/4nHUzvsGLANJx5IAI0duA6KAoTMRGeGw8MhbssB9v8w",
+	"7xXOzWdiv/rBV72QWPJKdIK2IHt38tH+z6eevXxEUGbk899os/ymJgE4Ecghoqh9QGiJ8n5hs6LsRs2K",
+	"8oCHFUwJ4EW7U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rXwouXYlSWCDuUKJIzQIMKkxJqC1njm/DapVr",
+	"URKRWdD4gHSU9SHsIdbNcARziE+Pn2amWpPI/H4befXPns8UckId5jwz1ZpxtzYaZymSOsdYdvcuzxa5",
+	"1MD45kNJ/kwLczJYXoZ+uFrJmr4eypOAiqqjvNCeG29xFH/kxBx8wm7tjjN4T2k546Zx75gxxggBKyeF",
+	"dSmYqgDPXUeJEdmNuWxK4DA0Z7eEhs8p0X0tRGnfM+d63h0Thjn8rFFh8aHMK6GvcnmV8bUejF4MkwHl",
+	"SdqZOccxmvcPF8MHfqaAMbx7e3W8C/l7GA9cfUAYuaEFjoaLUXpPPsL/bs3S+bESzZ7VoVZ3Np0phJkB",
+	"DKPLWbqUzltiqILIUBGVwD6BNBWQ3oOS+Lo3ods0KZdQ0GFn7FJC11ytVXXOxvYJV/YJV7kZ+wwiFu4a",
+	"5WEirsGPvTxBiro8ndvBX0oUvRFxseALXUa8UnLG5oDy7fT1OnZUu0xRKxpe7TGEn5+wLK9Eaoo1FH+p",
+	"Tsh7+MXx/oTAp+WjYhOlCsFlFIn0ZNu6Q0b08N5fp3zuq5Ng3r2t1sCmbm/e4HHIdhbV0tCRSoC62Nn5",
+	"zj/84C306tHcA+mxG/cfs5edG/3uE99P4j0FHVfB+kcMPP/zyUf3z35Onff4W6jO7c1n6o4hQHUadfNu",
+	"Ddf9/fWZeUjiJvIsD+dPusFv6qlAVk6ILfHI6om9PczGKzqRYI1md62WeOEhGXTxZKu8KNyFrODGmqNv",
+	"G50TgbgNbqqWRR2PIIRj5MikcVx8Zu5patfGZ5VwjvFFuhAJM3l6LQx78vXpaX+Ts/6o/w9wm7mWbVBE",
+	"Ufcf3IUfj8r9bbuZ9xJ5YvBzRNALVaGAcn2NRcH2rxg5U2DkMu5MAeBo0XwqWKlyaY7ZRYsWdks79Jjn",
+	"BZ952AqKzx5KeajO6LcQK3HjSPS6aDJ8y3K4lFi3xr7v97g+kINUNhLUyaDozcrU8aX8eYlQXWofyma8",
+	"1IB7KHIPegA+ZClSQ0T/4x+5Nkff29cfvfxuzBa51oGzBJIKpf/uD2aVp+KYwbmLob4b/3Ca+KZRASAM",
+	"gcWXeO1YyGxcQ9EwhGAnA9U6oWQhZyIaF11KwasiFxV7BF5ZJbTdXF+e44T4xnlS4TuCan2cgvrro9xG",
+	"phJ84UTve1y9PkUcuNCfu7d7pFbU90uHxE6wUtbtq0Qq8huRnTNtrIMJ68llKH+d1M4NqWl8QsmNEZW9",
+	"5z9+HR69eP/xNDl9/ulfBh1Mz1uNNSM+GNxFRxrWpnF8DvJsxL6+lHDBCEzWS5lxw0fs4+VAi39cDkZf",
+	"J5cDbi4Ho0urnp4dnZ4enQ3fng5HQ/t//345SC4BnA1XwBPsXyYqW18ORh/dn0aXVNbFeJnDFeD/wA+k",
+	"wS8Hnz6BSNUz0f7eDUWGEoZ0XHbcHvQGZRANOTwM5X5RNMxKZFZ6ZPebqI6g3B0l+cuHMjj3KfjNzdYy",
+	"3y21u7HK3eAU/J2U7joFCx95sOLderEdYoDNFIuxwd5the2bRbqscrOGmzG8Mvr1vd3mKGH41GVVWH1i",
+	"TDk6OTk9+/p4eDw8Ph09/3o4BJOCRtWWhndzRSVXsL4jQFEnde2LC7YHPfSuxRqcUlJZFODZ1JTvHG3+",
+	"PC9LkY2o3U+RwVM80hA6rerEo9bCR0fbWr1zZdLVUupRkOxF4w4J15KA3wubiVDUxXHod4ZtfkBwANm+",
+	"ozD4AN57UjfX945S4vi8gzfA8sdGr1jKqyqHSgimlmbkQE+Nm4Uwdv3//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
