@@ -2703,7 +2703,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2718,6 +2718,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -4056,8 +4064,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4083,8 +4094,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -5048,8 +5062,11 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5085,8 +5102,11 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -11027,8 +11047,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11054,8 +11077,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -15671,8 +15697,11 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -15704,8 +15733,11 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which

@@ -27,7 +27,8 @@ func (c *cli) syncCommand() *cobra.Command {
 		Short: "Build and release an app folder",
 		Long: `Checks the app folder, uploads what the control plane does not have yet, and makes a
 config from it. Berth builds the components that changed; when all builds are done, there
-is a new release. Syncing the same folder again changes nothing.
+is a new release. The newest release is that of the folder you synced last: syncing the
+same folder again changes nothing, and syncing an older one makes a new release of it.
 
 Berth fetches whatever the folder uses from URLs and git repositories on this machine,
 and records its digest in the config: new content makes a new config.

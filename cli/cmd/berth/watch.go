@@ -67,7 +67,24 @@ func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
 	if err != nil {
 		return err
 	}
+	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
+		c.tellRelease(ctx, client, w, l.request.Release != nil)
+	}
 	return c.started(ctx, client, w, l.how)
+}
+
+// tellRelease says, on stderr, which release a workflow takes, and why. Somebody
+// who may not look at releases is told its number; the work goes on.
+func (c *cli) tellRelease(ctx context.Context, client *api.Client, w *ctlapi.Workflow, chosen bool) {
+	if w.Release == nil || c.forPrograms() {
+		return
+	}
+	resp, err := client.GetReleaseWithResponse(ctx, w.Release.ID)
+	if err != nil || resp.JSON200 == nil {
+		output.Printf(c.err, "release %d\n", w.Release.Number)
+		return
+	}
+	output.Println(c.err, follow.Takes(*resp.JSON200, chosen, c.now()))
 }
 
 // started reports a workflow that was just started, and follows it when asked.
