@@ -3085,10 +3085,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3325,11 +3328,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
 	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3365,6 +3371,9 @@ type ChangeID = string
 
 // ConfigID defines model for ConfigID.
 type ConfigID = string
+
+// Confirm defines model for Confirm.
+type Confirm = string
 
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
@@ -3460,6 +3469,12 @@ type ListAppsParams struct {
 type CreateAppParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // ListConfigsParams defines parameters for ListConfigs.
@@ -3646,6 +3661,12 @@ type ListInstallsParams struct {
 type CreateInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // UpdateInstallParams defines parameters for UpdateInstall.
@@ -4019,10 +4040,10 @@ type ClientInterface interface {
 
 	// DeleteApp Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetApp Show an app
 	//
@@ -4415,10 +4436,10 @@ type ClientInterface interface {
 
 	// ForgetInstall Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstall Show an install
 	//
@@ -4585,6 +4606,12 @@ type ClientInterface interface {
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
 	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -4601,6 +4628,12 @@ type ClientInterface interface {
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4967,11 +5000,11 @@ func (c *Client) CreateApp(ctx context.Context, params *CreateAppParams, body Cr
 
 // DeleteApp Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppRequest(c.Server, app)
+func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppRequest(c.Server, app, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5763,11 +5796,11 @@ func (c *Client) CreateInstall(ctx context.Context, params *CreateInstallParams,
 
 // ForgetInstall Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewForgetInstallRequest(c.Server, install)
+func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForgetInstallRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6133,6 +6166,12 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 // With `plan_only` every change is planned and shown, and none is applied.
 //
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -6159,6 +6198,12 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7056,7 +7101,7 @@ func NewCreateAppRequestWithBody(server string, params *CreateAppParams, content
 }
 
 // NewDeleteAppRequest constructs an http.Request for the DeleteApp method
-func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) {
+func NewDeleteAppRequest(server string, app AppIDOrName, params *DeleteAppParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7079,6 +7124,33 @@ func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -8895,7 +8967,7 @@ func NewCreateInstallRequestWithBody(server string, params *CreateInstallParams,
 }
 
 // NewForgetInstallRequest constructs an http.Request for the ForgetInstall method
-func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
+func NewForgetInstallRequest(server string, install InstallIDOrName, params *ForgetInstallParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8918,6 +8990,33 @@ func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Requ
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -10996,12 +11095,12 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteAppWithResponse Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
+	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
 
 	// GetAppWithResponse Show an app
 	//
@@ -11430,12 +11529,12 @@ type ClientWithResponsesInterface interface {
 
 	// ForgetInstallWithResponse Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
+	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
 
 	// GetInstallWithResponse Show an install
 	//
@@ -11620,6 +11719,12 @@ type ClientWithResponsesInterface interface {
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
 	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -11636,6 +11741,12 @@ type ClientWithResponsesInterface interface {
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15616,13 +15727,13 @@ func (c *ClientWithResponses) CreateAppWithResponse(ctx context.Context, params 
 
 // DeleteAppWithResponse Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
-	rsp, err := c.DeleteApp(ctx, app, reqEditors...)
+func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
+	rsp, err := c.DeleteApp(ctx, app, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16290,13 +16401,13 @@ func (c *ClientWithResponses) CreateInstallWithResponse(ctx context.Context, par
 
 // ForgetInstallWithResponse Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
-	rsp, err := c.ForgetInstall(ctx, install, reqEditors...)
+func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
+	rsp, err := c.ForgetInstall(ctx, install, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16600,6 +16711,12 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 // With `plan_only` every change is planned and shown, and none is applied.
 //
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -16622,6 +16739,12 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

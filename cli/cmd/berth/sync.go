@@ -17,6 +17,7 @@ import (
 type syncing struct {
 	sync.Options
 	wait, plan bool
+	confirm    string
 	watching   watching
 }
 
@@ -52,7 +53,8 @@ on this machine instead, and the config gets the directory's content.`,
 	cmd.Flags().BoolVar(&s.wait, "watch", false, "the same as --wait")
 	cmd.Flags().BoolVar(&s.plan, "plan", false, "only show what would happen; exit code 2 if anything would")
 	cmd.Flags().BoolVar(&s.NoCreate, "no-create", false, "fail if the app does not exist, instead of creating it")
-	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder")
+	cmd.Flags().BoolVar(&s.Prune, "prune", false, "remove components from the app that are no longer in the folder; asks for the app's name")
+	confirmFlag(cmd, &s.confirm, "app")
 	cmd.Flags().BoolVar(&s.Strict, "strict", false, "treat warnings as errors")
 	cmd.Flags().StringArrayVar(&s.SourceMap, "source-map", nil, "REPO[//DIR]=PATH: use a local directory instead of a git repository; may be repeated")
 	cmd.Flags().StringVar(&s.SourceMapFile, "source-map-file", "", "a file with such entries, one per line, with paths relative to the file")
@@ -76,7 +78,16 @@ func (c *cli) sync(ctx context.Context, folder string, s syncing) error {
 	if err := sync.Upload(ctx, client, read.Archives, c.err); err != nil {
 		return err
 	}
+	read.Request.Confirm = s.confirm
 	resp, err := client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{DryRun: &s.plan}, read.Request)
+	if goes, refused := refusedDeed(err); refused {
+		d := deed{what: "the removal of components from app " + read.App, name: read.App, goes: goes}
+		if err := c.confirm(ctx, s.confirm, d); err != nil {
+			return err
+		}
+		read.Request.Confirm = d.name
+		resp, err = client.SyncAppWithResponse(ctx, read.App, &ctlapi.SyncAppParams{}, read.Request)
+	}
 	if err != nil {
 		return err
 	}

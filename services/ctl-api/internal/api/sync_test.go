@@ -235,6 +235,17 @@ func TestSyncNeverDeletesBySilence(t *testing.T) {
 
 	req.Prune = true
 	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
+	refused := problemOf(t, got, err, http.StatusUnprocessableEntity, "not_confirmed")
+	if len(*refused.Errors) != 1 || (*refused.Errors)[0].Message != "component web" {
+		t.Errorf("what goes: %+v", *refused.Errors)
+	}
+	plan, err := c.SyncAppWithResponse(t.Context(), "hello", &ctlapi.SyncAppParams{DryRun: new(true)}, req)
+	must(t, plan, err, http.StatusOK)
+	if n := d.count(`select count(*) from configs`); n != 1 {
+		t.Fatalf("%d configs after a removal that nobody confirmed, want 1", n)
+	}
+	req.Confirm = "hello"
+	got, err = c.SyncAppWithResponse(t.Context(), "hello", nil, req)
 	must(t, got, err, http.StatusCreated)
 	if diff := cmp.Diff([]string{"web"}, got.JSON201.Removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
@@ -290,12 +301,17 @@ func TestSyncsAtOnce(t *testing.T) {
 	group.Wait()
 	configs, err := c.ListConfigsWithResponse(t.Context(), "hello", nil)
 	must(t, configs, err, http.StatusOK)
-	var numbers []int
-	for _, config := range configs.JSON200.Items {
-		numbers = append(numbers, config.Number)
+	// In which order they came is open. Each differs from the one before, or it
+	// would have made nothing.
+	different, last := map[string]bool{}, ""
+	for i, config := range configs.JSON200.Items {
+		if want := len(configs.JSON200.Items) - i; config.Number != want || config.Digest == last {
+			t.Errorf("config %d of %s after one of %s, want number %d and another digest", config.Number, config.Digest, last, want)
+		}
+		different[config.Digest], last = true, config.Digest
 	}
-	if diff := cmp.Diff([]int{3, 2, 1}, numbers); diff != "" {
-		t.Errorf("three different folders make three configs (-want +got):\n%s", diff)
+	if len(different) != 3 {
+		t.Errorf("%d different configs of three different folders", len(different))
 	}
 	if n := d.count(`select count(*) from builds`); n != 5 {
 		t.Errorf("%d builds, want 3 and one for each new source", n)

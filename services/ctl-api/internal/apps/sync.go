@@ -16,6 +16,7 @@ import (
 	"github.com/berth-dev/berth/pkg/telemetry"
 	"github.com/berth-dev/berth/services/ctl-api/internal/configdiff"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/variables"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -33,6 +34,7 @@ type SyncRequest struct {
 	OldestCLI    string // empty for any
 	CreateApp    bool
 	Prune        bool
+	Confirm      string // the app's name, when Prune removes something
 	DryRun       bool
 	Actor        string
 }
@@ -194,7 +196,10 @@ func (s *syncing) run(ctx context.Context) error {
 		}
 		return s.findRelease(ctx)
 	}
-	if s.req.Prune && !again {
+	if s.req.Prune && !again && len(s.out.Decision.Removed) > 0 {
+		if err := s.confirmed(); err != nil {
+			return err
+		}
 		if err := s.prune(ctx, components); err != nil {
 			return err
 		}
@@ -247,6 +252,15 @@ func (s *syncing) history(ctx context.Context, newest string) ([]ctldb.Component
 		all = append(all, h)
 	}
 	return components, all, nil
+}
+
+// confirmed refuses to remove components without the app's name.
+func (s *syncing) confirmed() error {
+	deed := destruction.Deed{What: "removing components from app " + s.out.App.Name, Name: s.out.App.Name}
+	for _, name := range s.out.Decision.Removed {
+		deed.Goes = append(deed.Goes, "component "+name)
+	}
+	return deed.Confirmed(s.req.Confirm)
 }
 
 func (s *syncing) prune(ctx context.Context, components []ctldb.Component) error {
