@@ -13,19 +13,23 @@ import (
 
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, confirm string
 	var plan bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
-making it. It leaves alone what is already up to date.`,
+making it. It leaves alone what is already up to date.
+
+A deploy that removes a component, because it was switched off, shows what goes and
+asks for the install's name; --confirm gives it in a script.`,
 		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -35,7 +39,7 @@ making it. It leaves alone what is already up to date.`,
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			how.watch = how.watch || plan
 			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
-				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
+				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan, Confirm: confirm,
 			}, how})
 		})(cmd, args)
 	}
@@ -53,7 +57,7 @@ func deployTarget(args []string) (install string, components []string) {
 
 func (c *cli) rollbackCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, confirm string
 	cmd := &cobra.Command{
 		Use:     "rollback INSTALL --to RELEASE",
 		Short:   "Deploy an older release again",
@@ -63,9 +67,10 @@ func (c *cli) rollbackCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth releases list shows them")
 	_ = cmd.MarkFlagRequired("to")
+	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how})
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to, Confirm: confirm}, how})
 	})
 	return cmd
 }

@@ -2842,7 +2842,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2857,6 +2857,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -3240,10 +3248,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3518,11 +3529,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
 	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3558,6 +3572,9 @@ type ChangeID = string
 
 // ConfigID defines model for ConfigID.
 type ConfigID = string
+
+// Confirm defines model for Confirm.
+type Confirm = string
 
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
@@ -3653,6 +3670,12 @@ type ListAppsParams struct {
 type CreateAppParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // ListConfigsParams defines parameters for ListConfigs.
@@ -3839,6 +3862,12 @@ type ListInstallsParams struct {
 type CreateInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // UpdateInstallParams defines parameters for UpdateInstall.
@@ -4109,7 +4138,7 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
@@ -4199,7 +4228,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4597,6 +4626,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4604,7 +4644,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -5815,6 +5855,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5822,7 +5873,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -7613,7 +7664,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -8846,6 +8898,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -10985,10 +11038,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -11962,10 +12016,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -13225,410 +13280,418 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P0Ncxs5kicOfxUEbyPa3VeSKPmlbSom9tQvM+2Z7naf7R0/ty2vCFaBZLWKQE0BFM3xOWI/zX6w/SRP",
-	"IDOBQhVRZFGi5O77x23cuMV6QQGJRL788pcfB6lalEoKafRg9HEwFzwTFfzz+7d8Zv83Ezqt8tLkSg5G",
-	"g7dzwW5EpXMlmZqy1Zwb9svF229/YOmcy5nQCZuqio1fTo9+4iadj48HyUCnc7Hg9mFmXYrBaKBNlcvZ",
-	"4NOnT8mg5BVfCENvvZgaUcVfO5bigxnbt5q5YCWfCTYRU1WJc8YnWkjDlISfpnmlDVxgX57b+/+xFNV6",
-	"kAwkX9j3c3hLOLAF//CjkDMzH4yenp4lGwNNcGR/x0/fHOC73MzZeMVzM04Yl3olKsY100pJ+78mmLZc",
-	"s3k+m4uKmTm3I8711nFe0Y2N8U5VteBmMBrk0jx7MkjsB+SL5WIwejEcfn364sXZ0ydfPxm+eHGaDBa5",
-	"xJ+G/rtyacRMVPhhZfnyu1fVz/DK9nddSMbLkk3WLM+YqpgdmB9tyc08GGxZDpJBJf6xzCuRDUamWoqO",
-	"KT49ew7D8v8dnfCy/Duvcj4pRHxsVijsu61IcHZD145YIYwVp4Rl+Sw3mnGZsaW0cp2qykqo/YNU+DNK",
-	"S8cnuWce9Lu+WeZF9vK7+PfYWbZfM7EXdYwKfjvokL6FvbtrTLjDOwaFPx52VEpO81lsVBcshd9QLhMr",
-	"mJM1CCos7XIxwe2XSzaei6JQ/+vxuGvc8KDDjnupjVqIasuuYild02tnuYsPOsrv8un0rYqvuDJWPSkp",
-	"EppF1LhmDlOtZLFmdmPhRHcpL6O2jld84IuysBc+RfW13+ir9etlRA//nRd5xo0AQSA9DIfUSi2LjM15",
-	"WQqZkCgzqcw8l7OuL8iq9VW1bCreTEz5sjCD0ZQXWvihTZQqBJcwtpeZWJTKCJmu/ybWsdWvRCnsmOyh",
-	"YadWWy12LdYw6onK1mwmjA4OM3eizHguz5u3wEO4xCWDe3PNKjFdapHhj0+GL44vpftGPOLrjwxGe2SH",
-	"exeZeim14UWx9TjJ8Zpegk/XHlTuf+QTUWyO7JUVajNXWrhlyTUr7LWwB8bXYv2nG14sxficaXEjKl6w",
-	"xdIuTVGwuUJl7WX614F9359SLnm1HryPixc8vTHfuREL3fqos6fPrJFkjzT7jP/49T/+9P5//un4q38Z",
-	"bHwdbKOX+IzTZ/5nXlV8jd+eL3Kz+e0/qBVbcGk3tVhoxtG4mnPNuGELFRyP7S+A50W3x9NhYJM8HQ4D",
-	"M+Q0aob8JKwy2aYzF3BFL8HBSw8qN6+mF2W5VW7AMs21PYeSjlG27TswmbrHFBsF7bFeI6H903M09W7b",
-	"Z0Svl1LaddtuO1RwVcdq4Y8HXa03RpS7xqSNKDtGZH866Hjeqmshdw3I2IsSNjbq+uq///O/xok9oOCk",
-	"1SKtRJeVCrcddLTveJeaKJScwflDJ9KCr9lEsLkoMjbh6TVbSpMX9opK2INIq4WAM5YZxTRfgzLl7C+K",
-	"ZcuKG3IjSc2w8bOhHtfuXMXGQz2mV4EyUjIVwVnWEmDrfg3iNsbjoW5aGc8bSvXRo2fD//vr6dHT9//6",
-	"6/Doxfsv9f999Gw4HDb++PE0efLpy4X+MqJ67aSp6npaqNWuVV7RdR2r6X4+4IJ+so/SpZJawOnyS6Um",
-	"hVjYf6ZKGiFhsXlZFnkKa3JS4hX/8zeNzm795n+pxHQwGvyPkzpwcIK/6hP3XHjj5gTYzxHasBXXINha",
-	"VDciQ3MGDBfN15qt5utjmE96KkQFUkNed1mpUlQmxw9pvOPj5nE4F7ww86t0LtLr4AJvrNkFKJcY+vBn",
-	"77YvxIG8tDfZu5sHbDIouDZgMfZ6jDVgP7l1D4WVBD52wFvFtPnpA3tkYhTBfcXGne2xmiqfzSjqsse3",
-	"v8XbNp/4KZTXX/GrmlLQWo9gCH4d3Ae+909Xk99ECpMdzv3ekuAmeeOHeswfY7b8zk/yF3QP+Rc+E5sj",
-	"9nO+x+TH1lGKD2bX3T/ba9qfg+/tHjb5V81Rc78Te4kr+llXeRad+7QS3IjsiptGSMv6b0cmh8nuvGey",
-	"jj5SVJWq4r98yM1VqrJQDLz9mQymucz1fM/B4HcFM1HJq+Hpb9nZh6//8eKf1fPV45un188WT+TQzOY8",
-	"+oTamtu2gK/F1F6tlsapK55luV0KXvwSLBCeE80FTQYfjmbqiP5oNfrxa776SWht5RKEolTVvutgR5Yt",
-	"i33vMnz/NxluIv7AeJFrLbLxCM4PNCH90WL/0xod3DBjvX/7bHDQpHVAfrWGw1JADA0vtIpnmaZCZPDX",
-	"Kc8L+EfKZSoK/De+L9gw4RArwRddYk5qLhI0tkOjKWG5GVknbMmLhKWVtYsq64mp3FpCGPMu8qlg6Tot",
-	"RMPZHNjLYzPnTIn4wNrqIBskgQtAG70evVuIWgobm7Gxm7cqlcOpQzpAH1IjvkYbpnsHUliopTXLslI3",
-	"4irqt13gj7DCFJdy/lu1lMeDjRhTsKGP9HVeHqkSx3EE0mIlzeqBhnUTH2zDkHz29OnjZ0mn4eAm41Pn",
-	"9Lyt5bz5+X7+O04BJa+cOmnq069OnrKv8P8NOkf2cedOaC0z/Bpd5YJXi8iZN1FL07F7xQeemmI9Ypwt",
-	"eDrPIWTKKpGqKrP/+k1NmnsVf2KPv459EE+vpVoVIpvtqSMbN3YcjSlfatHxGRgXFdnxtiN3nwFlwvC8",
-	"2HVQNUfyMtMJxZQxaZPlM6GNDgbV90jbOJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqOJxPma5QZcZ2FM",
-	"0bEklViIbN2xmEaxTDGQWpab+P1wXPY/F67xK3AnOFHywwif55d+94Fgd9tFLbgL54f216u9J/Gc/hN3",
-	"nz1tMaehqtkXmsFaHTfjAy5kuTVOEs4TjaXzSw9y7IGCeqAjr9DqO5HmGfpGe6xKw+gPd8Rs+x7cEWtM",
-	"BmI6Fam5QrWw63O/w6vaH1wPrv286CRgyLd9nEHKcNd0gyIj/XA7Fbrdpc1yXRZ8fbUZP/hBFIXq5a+U",
-	"5Z5qEXIWO+X0R7wqGtyYdw2uEoXgeEL1nNeYpnJOejg5bZ+dPmK3hirLg+zasnyoPVuWtzNQW7IW7MQn",
-	"wxcxo7AtfDv37m0FZ+vs2GuiUZqOyfm3MiNf8g88N5/i3+awMo3d9tGnWMTMxas4Woi/fiSrJTDPg8RU",
-	"Pvj0PhloIXVu8hvh52YJU4iabHA2PHt2NHx8NDx7ezocnT4dDYf/Pqivsa8Z8CJP7RaE5OlgNBDLo1RI",
-	"U3FrIjho0+jxp/a0b2oO/w0xY8qZvRF7yP6qwQDAQ1+KldCGICQJ44VWbAUJC+MQRblGlIM1TqT9UXoD",
-	"QmaiQqus7+Z3K/MaM+8RVRBMcyxIHc5539MjXIOmJYzLsXEDrc+Gd0q5mCnzg2RKCjTQc8mKvGmhBw/s",
-	"wsp9q5aS0A0EGoTESFF4DJd2EQ9elufoCispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq/fZ8d6GTw",
-	"2/bBToiWOG58gvdlKFamucwm6oM9LgNFQfGhWDQsktAo851eObkY29R3PfLbnHGNTeZxCjFH9N1cGMRn",
-	"Cgbbwu587pKw7F1u5uhbJagVIjGa7g31VnwwYc7z2RP2t/yblvcRj8W0Zgxf0DFXlbrhxSt/asU/0G2/",
-	"Fc8N4HY5K0WllWSPxmWlFqUZf8lUxUquNZus7YQstChuMNfkBASvtDIRhLligkGRrouiuN0KSmVEjyO4",
-	"b3wsepBWJp/ytCvcQ8BMtuCZSJpOpD2dtKnWdmZaBsRe/grG43VuVNVS3ara5kCdgGF9Et1qyUDn/xRX",
-	"k7XBEW2gh3do0mBEyWCLu/RNoSaR3Nye398cq/9+XOp9h04vbzy1a+g4BL2vfVjf1Uvp1x8aoLWGw+GO",
-	"hKp7TXTwgAjeDFyi99ojfsUDsd96YLnrPrncyBVl9fdN44Uh4R4DvI0D3Z0LPEiyb1JkezrPv+Hu2Pa5",
-	"f1WTAZrCN0LaCY6ZT4uFPXqMUgWaYXbEGpA1Pr7loaVuZW8RRN0RXVtxzbi+Fpk9OZpBbq2WVeqsu47w",
-	"p5Oajmh1JZZaZFfTSi3icBpUxCvAu7mPrE1Fo9Q1UzcIOdvUhjC+XWsBu+oNXnrX3OXu98CV28zm17m2",
-	"R7X1RQAAbG9wJ7j9yp2aMUGAVJ/RAAAsGl9ByGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sWHsazhXbdO",
-	"D24u9zdtyOZemK+kVdgVgQudszGZ9mOw/RBVDn84Zt8vSrOGFDT6f2AcFkXD7d0Z16jPt6cbx9seRlo4",
-	"/3aqOmf/jd/WG/nHKO55lpsRVgeQOquEVsWNyJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzI",
-	"wKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzvo3p42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+i",
-	"Eszq83MWzFf9XYTUqGfNqjiZQf0JnTA9PMhu4XCq+PYYkNgE1upy47P/rKj2xHkN8IFSAdZxpapre1SB",
-	"76WP2UsDgHupWCZ4VuRSnKNU5kYTqBYjUH44m45GG5hl5xLGx147hPWWPGR9H74I58erhu0PiifDkkFH",
-	"RuzbOc/lazBWNrernZ/4mQ/ZdgZGPE7mysrUnFtbLmETrsWzJ01LRDwe/in22faezXe8+eHi6OzpM7d7",
-	"7UASNhcfms98MX3+LBs+P33+/En6dfbs6Qt+NhWcD9OnT3k2PH3KH0+mT6ank7PJcPL87CzNTp9mz9LT",
-	"p5PhdDjkw+fxZUDDbT/rQvyjsXCnZ/v7R/YZNB0JznxzMDtWT28u31zw7Co+vy+NhtWCST1nAg4ZZ9Eg",
-	"YFwqGVeX8Fj64tZphvV+DiTFtSE7+JwNO57ew1baz9IIBXoXNBYfGHxREsxZx3zLmDFE8ZbsaiMxugkQ",
-	"uY2Dd6ukJWSM977HWo57uNB0R8y0y/LplGDNLYNKAGwBy9bzdM6muSgwMYBnP5TMJfbUKQQUOhZKY/kF",
-	"p3ha76j/dzAIIdNoXBeXaz9wzLvNIkbCHp1v2B25ZplKlwtruOUaz6BSqLIQ9CXiFt7ghoxtVZ0pl0rm",
-	"KS8Y3ne8n4MuPoh0ube//6HMK6Hpno2IJ1WxVqpU2o7LmhYrCuVy5oSwoR22vm4qyD3voUwOEnDYCaCI",
-	"gJjKpdFXgUsZ0XN7AZ1+U5P+25SCGW3xd7bqDn0qZ+Jv9spPyaAs+M6ail8KLt8sFwterSmCUiq954zv",
-	"D0EIoVgxa7jgaSSLDMYMYT3J6qW4RSVMlQsNQfeCS40lvx22dr8wxmu6jsbbKySB0+9jEnDPdjHSRpRd",
-	"AOg+YQdrQh8AthzeWw/KA9hcrKK1MdpfGJ5J9YlC0r8zfBHI7iZqnaepKA2h1vEXTSWSKHyMV4LhVSKj",
-	"pIsr5PxCE9D9nI2nqpoJ+yDrlcHlaN4wLtdsoSqqk3PeTibKQlnjzgheZWqFVe329ZDMs/ej5psJCOpA",
-	"rutKr2Vq7cJK8OurWcG1rsF+mDSNOkU4A4eI4JAg1vv6ASI5ofBvLOARG5eVKLn91PGITUQuZ7BVpcjO",
-	"7W+odsYjct0wq+bE6fxSHrGxs9vGCRvjSWcflsAPRQ43KwmGxwoqJmXGMiUF3izVFWoOkiH7bnvKgzF9",
-	"zsaZkPgIrRaCyuryjEmFt9NQQW60r0VEtIOeq5VGvZMwraxkwSlprWe8Wy9LUWnrIY9HjAOSomqA1omY",
-	"wOkmRiowY7nBJ9gTN6v4SrZHYG0w79uC+ZVyKZVhMwVuMqb9aRjWRBu72I1mRX4j2MJOKdO5TIWfGHiO",
-	"fY31Z7A8BIw6Fx6/lMyVjiCXkP3miZhxee7IIeCmDLkwZEZOOM0iETLAmMh+bNWjgMFmvyJTkC+2j6Ay",
-	"R2+CMlIw+JylTEVleG4niEsyn6DOds5vhEdqn+P04/JPc7tMammae94L6qA+D+s0LSAgnfThn63wDZKB",
-	"F7EBHr1SIK5X4s+1EFiF69YTlShx5cBUhEEU/1Vb9IXb5ZH43ZLCmLsMAISW3DphtN3EpQyw28sQmNV7",
-	"G7YPaqMewoS8DQ6+v2n3oFbMH8lE2WlkUE3zJl8XIHMoM6aWJlULocGq+G2ZzWJxw70qkCuRUtp206SF",
-	"2It7ZeKAdjXDVr8TX6TXr/AZUaxcXghpujcQ/J4KtuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9O",
-	"F3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IBN6eu46N0U/HqRlRVnu0Lv52LYnEFUCcdpXtaEnzQ",
-	"miGVgSz4/7n46cc+gKr+hXRmenXDq+gAAsQiZ29FVXE752yhsmWB/Fk/fPujNUP++ubVz4cc1ac+k721",
-	"+G/rNtxYtg1Oh3rydS5nhWD1Y4Bxxsp0QnH6XEI2HlCedZ6nLMEYOmZvxaIsuBGObGwB+sqBbVmRX4uQ",
-	"2gZuJVunhjqvxGRDYMAHz1OuR+wxiO2CfwgnIUxMRqbxrZrNiu2TuLlr2krJGnr11DSYeZhe5SadC8gE",
-	"PbLL+iWYiGo6ZY9gO3x5zIDYp/EAa4dUgo0NDM/K39hay2yC8GXg1LCT5a+0Fij8gt6lbk5/eyIXwlR5",
-	"6jZk/0lzZTExyoCuLLRfULzqmP0opnCGNMDFPWkt+m/o/tCoyVJmhbjaF8SWFnkkYHKv3Af7DnEqrOhl",
-	"XVWEc+FS0ACmmVZqwUShBSZyHSbeekd6LVOR7Vq6bYP6Mw7lz3kECL1HuXPb2p3eLmDaMSO0ZzU4Y1qY",
-	"u3ww0Jh8J6a5zKPEHnt8tHtdJMIY6ONMlFabyjQXmiyyOwyfqDmNWNxh5Fjq21iyx7Hg+W2isl2kEZCI",
-	"z+Vs7HPqGpPzaCG7OP259efhrdkYRb2Oz6mpk/sFz8Q5G6OT66/DXD/+0Z77jcBG00F3oxn4jwyc5vf7",
-	"1FTU4DABx6zDKasbDCYj1AI/IMeR98qDdkPAaPWSGmHb1JRNFRiDie3DHhEI3CZewH7qVbfPjb93OH74",
-	"4y1weg0E645SB2sT1NuvccOvg2wCBJG9iZv61Ge8PxTocZNiwTgT9wpN3J1YkBAreB1Uw7cmJVin5qp0",
-	"i8NBAsxotTxQZNkR+W6GuG5hDmwcd0v94NW8PF3sloCwMLdv7a2bqoOssZv2h13l24FBP3+hrEdXxEx5",
-	"VbUEIItKFgaQ+uI4LvDqQ4Vtd+6UTKR77hRXehRh0ihidgaWUY3PfbLnihfFOAHWUS4z4KaCjz5n42tR",
-	"mnFSJ08o5A/4egrV+04HQfon8RkKoxjibsBs4dmVksUaXgZMe62kAIysVa2VDK4xARiG/v2jIsdJ1C7A",
-	"VWwvSEJiQ3NFc7lTAbRkIzjwaOCYklhHzzp38y3x2IWOoFhfNUrmwmyXz2H5yAb8mShSc0gCJkzwdF7X",
-	"ZdR4HaQnt26UEPKYXRQFPRyDIISogkwWwNeQ/rQfXUhN4dGCY9/ecb7lxr4Vd0dyDyV/jbhlXGI7xLHg",
-	"lcgC+uWtEtXJew78t9O8wLYV2F6D/OwM36GpvDkG9uPFlfJFnTtKi8MS0NBgvTJ1VKtXCNBFwTaqCvYK",
-	"IOL9gQW0pd7BZTdr3INvmJBrxjMocdpAdnr0G5RMsIu6dMEErUICPEXiXCP/dEPVAHPeDouBqXOUqqrc",
-	"vxajDivsjAlgUPV+GTPAGcPs0baL39iLME/X23TIp9MWAQVF2uwRvJtvhugnkCPG84dqYKvAtiduf9Ep",
-	"5RqPYIIaIC4En0R0J9yJ7X5Gg8vBxVytLwfWwYDzFP4GbDnwRyBi3vRwjm94pY8NGIHvkx6sGa5oDb55",
-	"ZxDKhUEeW+tU9btvEtz39NOn5NaFn36CP/YHtr7yy902pt2H9w7T4Pfeju4HwxDwygSbjbiP6ZJMGng8",
-	"gBDvMkPjYe36KFdBj3AQ+wCDEdKa8FwUWtyJvTH1sG9v+WQIuqjEggAcTvrfx2MOsB9u9126rqrMNcNn",
-	"ucJSbDaihTG5nOk7faTbphvWFhlG9IGuWGDqamrAOoZzQFWM5qN/uNm+lFD1WyIssRiwnY0kzKDQ2Z1C",
-	"ZBgPbrdcC2F4xo3d5HWQxjc7QB1Mh8PVrFLL0v2XB+DFSTcSa8Qvck1xtCY6r1RFnhIn30Sp6xp7oK+g",
-	"PMvewGU6HyQDuwmA8P2qUgXEYK6XE1FJYYS+Amr4D6ZBAUtPon+nxTITWylAmjP4fXMJ/dmNR3ezyGZf",
-	"ypCk7kBFItWlBQiXv6EF4LY2nzPugNqV2fjSmTIdgJIo3WnrC/CddDU+LD5sZzUHNdZzfvb02egAxUiB",
-	"MfP1aaMtAr3j1+HRC340ff/x2ZNP0bYz38tKFQshze38re04aeJVDQB6uWYzJcU5k1Csh5agFaI510zY",
-	"sTR5M/fVSrHMuv/EN7gxN8Sniey6XQRPyGrPuEQ4dVH8RifNp1cxm6Ucc7WSTKoVdlPDhIKDoQf8B0Je",
-	"uf/qFR8ISUK9evMf0MDGxTZBmCOMnGngUhli1CY4pM6zEDFAuhqbmuER4svpSY0H6cxNDyzLKqF1i87Q",
-	"mFKPTk7oL8epWpzoufUUTxCDcLzmi2J7MXHPdG30w99Cj7DCf6ZL2UKpKSTYc0Nujju+2EJUM+BAxTLn",
-	"IIJcv38lJsdGxUd+LTrqM6/FuvnmczbGtMMYX0o0bM234jxd2a/4dfj+mFqS6MPT2MAM4vATv5pJb4qY",
-	"0GrYDI26xqW3hRg5j6Q9r3998+rnhI0fefqqL8fQGecRctPBe61wF+svx5tg1P7vR+enUQZMpsj2rQ33",
-	"xabrLxWP4QQvmLU1PHnSaq4KoFDynQWthZmjPndueQK7V1XOb49GRzq7TNBDun6nZ3b9bEe705my12zU",
-	"QNs/xiYGkYCRHNBcpNf7lEaI9DpmvjpIbf9HOXAtjSyKunx4TGQNhqSZCT+te2L/Xr/bGeIEAfUdaIDz",
-	"T7p/xwzYNj4j0nCGCOTihImjVs0x+1kZqK8ALoOASxFDQ8eHIADetE3Bp9jWDqfe7LNKCCoE2KtHzk7y",
-	"Sp9Bdulqp5g8gMBePEgGRQ5K+DcdpRXs6MWzjebXuVSUbfa3h0OOiVEdh4s4CVE+oneePRTpAhFyba8N",
-	"3UENBo8TnGRgBWOr9/S7XIhdTKGbYVmseukp9vF1piWkYE/I6Lm1/1IYUb1bE4wo8pUwrsfs+xtRrRtU",
-	"kXBjgqgqRHTCoLQ1PR0QOAiS+t03ghDloC/m8qUPLAcPI5X/q5NWEjwKUgYbvZ5ocss26X7b1oRj8aVR",
-	"xl/By/wKjayNDnb1CxqtitxEvw8gTmcbYc07Jx8Oj7ncD4gQaJbIGdsJ7hoSWE2rBZaHatGH/7ZGWnVj",
-	"FVCAbsWLvZQavceHJYQiGdwvm/Ip+uk+k3dr2sTfR07u8GIdpul6zMPcW7R7WHub4Y9c6nsgOLgvkBOE",
-	"T+UVL3gVA+BCrw7t27A0yJ+gtXLQsud4cEDc616JvZ6VdLRX9iEEWEq9LLGx3BaEOfh1U0g3OHgqlMcC",
-	"reU814zewTIlsLUbTw1TkuAUSqbinNxGMDms1+gy7blGi3sPxMQ7XskO2GWr5G8z+EHVbk0wSI6Ddrji",
-	"472wcsS1WHf/dymDtt4JYXUbGqWG3tI2bQpuDzKEfYC6JClbMWTRQ24slbkiBEQ2BjOqBk3Q5sFIl0T2",
-	"QoxlFWJqGC+I18nZtjhIz+yOBcg+URy+KWrh7psVpY/elVYSZcRfxBO4LtXRwpD0tz95v/6u/dWYg0DG",
-	"010rLonGwFXbu6ljRrGJIHq+VIyA/eAGln3MJsS2lBuKIK+4TtgY84j1z1LVG8ZqRcOvBVIfoFQmjMQY",
-	"wkPOmGNrsVHqTm+ucQDvOz71ahsz5rvczP0oEZMXq7wSUi1n8/Nt7JiHqVSKu0M+D+gElYRry4ZsBS83",
-	"v9oeU2NVZGMMIwMxgWunCe5c4ivRx1KsxnZlZ8puRClyzBmTvt1sFrEZr4sk28gl3BaIkGIVnVpVdGU4",
-	"tnjEHam4XbEBmM1DoJKd/fkwoGR6230S1G72eNoTJnVnc3prn03c2rWKShy6FopSG7hObhpd2m+P4IBj",
-	"6Kob9HaRZU382S5Q251G0w97d7yBevt/APBWnw+b6U7DKzRGm6abv0U3283sP/GBIR/rio9mr1H1G6F8",
-	"mlYErPvGSVP3MDru0zXvEFi/DVt0i4rpIE4aF/mNGIPF7pKv/ntFds7masVWogCaWzD2c83GaLGOm2e9",
-	"PQWCFcWzosgJEd76e/AHLK5T1UwZI2RH2N9/wjJCbdqTDCXQ7AXfneJ9R2L3TZWjE4eLe3Ub/68UUFyw",
-	"hbzGWjbESzSxnz3ypY5WI0qEdoEbpQNJO2dj3NNjME6p8lyPk9peBcttsm6YdN5O8yeiW0T3cUHrf+ew",
-	"vE92W7eEotoVnoCr/Ly60otOY1cTq/5CcGm17yq0aaFqdDW35jivv7ChJZLg8qtGWShochDrmkTKWlZW",
-	"bNEsjt/HEduGXEC+DoRZi3pd01PNfF2A3yPKXDUFv7Uv2u/rt4Xqi/fbV2669twKbevGc+j4lawlfodG",
-	"WuoD2mykHx7UcrtVjPb3EaC8e39DmgN9O/PV4R/34RduFHvsCF13yOnW5dSvhab88W2jz1m1vqqWMp7t",
-	"66AFwEyVC6vU0ChP2LIHg0Ez0LNPQgOZPyieAOgkOpBEgkyHYOeMX06PfuImnY93h83QPHEzkvTKffwV",
-	"2/G04SllLlJkiVbVNbn8ns/PKtv8BrsftPmWjFjEAjw/qBVTU1PTZcw5qHK1NA1T+zQWA/ZV7ZECbET9",
-	"jJj4kAPozSw1O40yFR+Cffg3NdkzOO/RxZtzAoj7hCga4TMAxr2UbRBwWaxjj8beBPu24rl9+56NnhGe",
-	"rCHaMqImQNzePEKbSvDFVZ51QF8LNWN4jXZRchIzu2uKrMGuFlAKaLMVR7oH3UAsOl2vax1adtLf+KZw",
-	"nWIb8G8iQvbIi5mqcjNfhPMusrOnT09fWJ8L//E+OQylTlvKr8X6dgSJXfAx+8BYxgBVoCHQZC6ZzmeS",
-	"m2VFvRXrWuVcl1YJHp1Oh+nZJDaEcjkp8vSKYJn1rT99q1bf/O//893fzv6+ulh/f/GXyYvvv323+P6f",
-	"02d//t+T6pt/f7H6utDz/z3/h1qZavLjd39ePan+fxcf/n35/Z/i76lKtdsh+ZtY/0JXgvgYKz17rEpM",
-	"5mga6zEkgaA0ZmBnhsIO7wCmoBXehzEAg/nc9KqdeIxBgIjoFr0MV5+T1B4eXUT/Cb/AwYb5FjrlvtAs",
-	"z4Q0uVknbKwFL8a+jUCdk/lCU0NUTWkLXkBKIGFjFyUYM2BuFdURvLbpodQOoPuERnGMgPZFkXhDLY4/",
-	"erOyB7Dn7OluWM+fK0GpFpg/xBkkYIu49gkEZJrmhRGVbqF4KkTwpFwSWXULw/PsSWR1f+Iynwpt4tw2",
-	"+4LE2+Qwvu+HZ/vu17HXReGvcn1Vg+h6VuJsKaP+qd2fnKcgI3WJaJr2KhHlGUeII4c8zq8fCag74Nki",
-	"l2Gh5lKDRBVqdrWsCoLsj05OTs++Ph4eD49PR8+/Hp7Zc62a+WFs77VaDyOXuREpQmbVtUC6TPvP7Xd7",
-	"y3gwPD49Hg42KzjraenhCbhZ6Km6EJndg1qIpk6L6iZP41hFP61xTGRowSClI8+SmgUBeBJg4qIIWFqR",
-	"HjNQT/7HPVizrI3lAAYuzP6NqMy8h8NBC+Q5jexY/UoEAwp9ETdZ8Z3h2NDuzgyU5ZpPin1pVBY8Lzpw",
-	"xIcRr7axtXOv72xz10NAN3UbnTxHE2X2gmPQQvsl3mFn4IIewtQg0XgYawNfdsA84augqAN2mAs3bG9v",
-	"uRWTtuMNdd1I8zXsNU2Bz6PYQ8Nf3msYfps0jIsn26nTd4zX01HsPyv3sCP2zPW5Apm6SN0ewM5NBOKf",
-	"m1wgz8oWey6edqI911lL81OudS5n3xTUl6gpjwv89Ratubd6we6xsQH9HK18/lGtRHWUci1YIYw1HROW",
-	"5bOcwOEZ13Ohz9lS5v9YiqCv/K5c7LPH7eUJqnd/5Uf/HB69eP+I/nH0/iv3py//NVrH+7NYvapiFL6w",
-	"pP1O4h5ntn2HO7N3XfvWXkQ1t+11wCPXyRs+LromUYDTL1xDOSLXbAxVdGNmFJsJQ2mvD4aVfCZ86lXJ",
-	"ur+g/eEuxXZ1zi7KziCn+Qx5DTA3jGoBqnHhxs3oY/torUSxL8PZJhvrk358oHRnbOaRcaOzZrIDCogH",
-	"a8IQvJe4JjIJy0QhjIiGCj3QbxNVEivbrTleMm74VtBRzVBxZ26JfSADri3rYYiufLErzXl0sWJb/xBB",
-	"tZ3OVI8jyjla+xhsOwy0V9VBGESdNrt/0+xVNbulXeb092YM0teN55U2DC5sHTpA8LinTXA3Ukqn06Nz",
-	"YOaiehekk+8urrtKfDoCuz1a3bhxOqz9wlV5bYTxoFkY9Y6SYhW2xYIuWXNkNxBEvYO9migmN1FmTvg1",
-	"QKxKah1ozzboTxX07dKua1b9LOoMhZZI8CxIdEELMnsutgcGzJa8ok52a3ePo6TMJXQMV7IZ9IOvCVtI",
-	"gUqyz+noTh5UMkcQG40vjyUwD9UuoFeRhFttqpKIhrHjPX7awPpaUmJbIGh0FU02LpbpnHHsDJYpgc3F",
-	"rVcEwdgMeapg/V1NooRsZI1D933lPCt8ELEjbL3d93geD0bDkDjUqSB6IlxIJzhcCSnroYfmx+r86A2x",
-	"shL3ythvwRhiKXEQ9x6tPBpv20ye0w7ELkvWMjOaWp1omHgAy8+ESYB93Rory3JWEeF6Z9PdHQLoJ3PD",
-	"lwzXDb++q5qIliD2nQQjaAEjqTulFY+5Utfac4hUS6njb1l6lMoOyzEkmt2s1nCD9euNQ6znoWtfBD3k",
-	"IvrCRfErUSPVcaNgA35VZNCCHxMbHXI/3CX3uKuQeZAs3PrLvDW6xQS9PXUhUnZ8ev/pfXPPuWU5fai9",
-	"JpW5gimu2Vo6FJVdAqjwyTX2Z6SmFImvEeG+xyUtmizWbFnaU+k5+yn/Bljr7JJ66r1cM/LRsYTDWGcO",
-	"6sq0Og/7M14LUeqAhyTH2hO7ICzLK5EaVa2P2du5Z2Um3t5U3YgKjlijFJ5xu9ho9tjsToL6WqChl3X7",
-	"Qy7QMQ/q6WzRS6a7NAnWVSlo4SGKKTYvvYtPfl+qK6qqKjUpxKILnwWoH7szAOfJKrU0SG4GuwRKSB+9",
-	"/vO37MWTp1+7trEpQDJOSnzy//xNKzn+8pj9UqlZxReaIekfU5KNU5WJ8bnThpXgGRtnwvC8IHQv9rQe",
-	"H7MLyXIqRZuIQsmZtrvOoYSNkBxbzCORsuvUpSQxcfmiTfEh14QEbpf0Z6JjgVfAJlEpu4m14ROruNNK",
-	"6TB9XaiVqK605NeizWQlpwWSx0SSvoZCuFvfipNtnYYwBdx8jQPSXUJs7nLAeGGnc40frDt7g0brhQvX",
-	"Rw0IQjTxQ+fyhhd5xir0/ID1HVWgd9t6Y/ZI7KJ9exqtzGP7TbFM+XLmxFWqYEmg77AYthpVyipvkhW0",
-	"kKwxpEVIwYyP6J4u+uwohubP0PYWlokuc6HTQs1qinYMhTdHV4l/QEhimD6+/nrRhf1aduCyfnj79hdC",
-	"3DUe+2T4ImYUmdx0UbcFT7JjX6kqa+F/vt0iyY7SpS1JK3vUjWGtRpOCy+sxnnrW/bDTQkoCSixAGbRc",
-	"/vrGnfEWYmbBT/SzluDG3qL6HNyhnRkh6U9cw2fotZz6mDjoPiACC1jUm/R+xz2VDBTfLB1poDU9JpW6",
-	"FnKLViEeKcIZbQYSVLFcRAzpb+HvXjZzKZKmM3baeE20CVac/e8XbuZ1BKfw09ScjSjBHy/zToI/O8RI",
-	"EiOX/gX2ZVs/4vRJ7CsWQmsKuW3MKgDhLiECpMtUXA5GLMsztlZLqMfwP3H7279G8WnuRN+Mqf/1zauf",
-	"Gf0OxIfUEQu1hpWq5kSdYFXKSSVmmLrfvgvcd8UEviPKj5ZqENmn2MX2uP5OBvUeoVRXndk3kBr/KF+b",
-	"dGvqcd8vsnd10+2wEPshqO6eSdnSkQ+7slnDjodNQe/Sio9W4o69+BY8ExQA9fxga5mCPYv06CCZC9XK",
-	"HoTcPohj6zleB3u7W+qp1YqORKr+nIDcc0cyIJzGTaF2KLpd9TPuul1d5/ZrHnfbjm/32rwt6Nbmp2fL",
-	"xP4UiEfE5aFGRs6x84lPOyjyORooCVxWimX78gyepqI0OqCKrpbSeidrhM/H9lnEKdlbZeyH5gkBn7ug",
-	"Bl58u7NCNMGHSGU5rf4w6Sx62+1SWti0M1LKjs08ayJo4idpto9GRdHQsQ9EXlafeq1cHOiw5vi2VX3n",
-	"Ml9YbXAaVZSRua7bP7aEvcqnHWSpQFCZ4BUdFSxTx6XfVfMEuzmfzcGBpCQR1UEBkA45kXYyOd+aYwxv",
-	"u9qTv3bTCNB3RCo66qa+urvIb8RVu/9A7CiBC3Fiu04buKQXVZq98DZl54VKr30GNdKIGNfdRQsmAvrf",
-	"QQ4zY7JBsrHNcO04HoO4ZVyBINVknN5oxm+EPRDOA8oaBP4HaQKugYCbFyJrkGxvpnEGI+BNPX7NVz+R",
-	"T7ClGzFttbFj8ZZUC7dCXbU0qVoIVyoOl56zsarKOZe+Qrw+5DK8khVKzkTFSl6ZzXb5DqQHiqUu+oYV",
-	"ouyDq2KrFYF7ZbyIDVvYZ1dqOo0vvwv1zLl2De+zJrUSU9PpnSg2bmPquKDtfv5EsIFu1T25WSpBxtQG",
-	"QxtqZadfQwy5k/bG6N9vUflddON3Im08uL7r5DzeS3PvnnD66m0TdhhLSrd6KN+zKYWvi8Ya7BZ0yqDN",
-	"qdfImUHcrw+28KEPw55Hwa7Vj86cisXVjti4LLixIjcesQW/BgK6mT6/lEdsDOik8Shk4aghuwlbAIKe",
-	"OCzVtZCaUa+kDO93yOjmIyZL07iV0DmQdfhC05PwAYinHo8gd0N/80V39FcEFkP3Tx3rqdDiz6OvDfC0",
-	"e+K3k8Frz8lykAqWcmlv8tu/hU2wf6YcxAqYk1KhtdCQw4ew8bVYj2o4EpXtWyM0N0Sn7FITrsGQgWX2",
-	"IWffQNKDr3y3qlbCd3tZTanSeUf+2zqmWmhHHwMHpCqF7G0UW+PwloYP0qxSOke7SbiFcbOhHvZuYtST",
-	"VolszbYyqVlhMFAVtaa5NldaCLmXEO7BBCzjIfOgTaBd24kQks0FryAG6CtACFRuBXmRy6URsZZ6iNyI",
-	"Z41hTRHLkFMfwpWqrgH/UKcuR0RmIT3uz+4ZQr3QlkEyjlBEkHdAFNPWfiCG3ZUoCtwOkdTdjbrel3Gh",
-	"UJ2wNrtbflMTXZu8BujE4kikLpub+ILGTgn47d9uHlY3zHZUQzz1TQfgy7aYw/2Yqd7gtf6uqxr23YF4",
-	"qIkCK2VIAVKdd5Olrj2gfT1gUy1jwbpxJm5EocqFkGY8wuWAdlcwuqWuQxh8JmSjG2Jw5yAZ5FoVvCuq",
-	"sOmk9jfwnClNWzI0nfGb/BI5aXM6eneMOKAT60gnQhiyaWfl0nqRlfH7h6KT3ZIXM78OpNJqRXVw9bJF",
-	"+P7guyFKguLEi76wW14O4k6gafVAzkS4GvF4Ds37F86fT+yhkM7JibgRjEuyaiuxUAa4ofkSKAal8jjy",
-	"cza2puqVksV6nBBq3Zqt2O8JUC7nbKyNKq+kWo0TPJlA99s/WqNY2QusFT3GNjOBxWc3W4tzAjCkMBLQ",
-	"4vRu0Br4DiidvOkwcN84Js2727e37xZ5q0KEBuN/z3jZnmZgOVdSZFdztRB7fdU+TI57nOu5YTAia98s",
-	"xI7zHFcjw+hKtsexFNgbK57vZvrkudl1jLVo+BsRn0aJwI52mbDk3xLypQ8eprPt5zkbT0Rl5kd0vLlM",
-	"Lzs6AvCQd5za/UErMz89Fuu/nqaLVf4q/+///K/j9PHfzY/5k+Vh90TQFddcP2AH1S0CEVvhemnDVqiw",
-	"Gvs0Qq03c+AFFSoFxpy6gbMV8JX9/2dpaf/9z2UlutSaEW8rEZMUUJXxA3jBM9Ho0dFcfldQoqZBmLcj",
-	"gn8bDWpowAdUYcFy+u/4eo82SykdLDC0ndbkGyPKbTWxm4WsKbbqXnYSnQQchJsKqobrb+8qaa9yZRQh",
-	"A+H90Apqsy+g6Tcq9Y+IJG4r65RWggI+1j6FDrghW94d4DZ/VZM7wGy2dJbXCiO02ohyxLg9Tq4gTprQ",
-	"f+DHJUThnDAjeJWplUyoFilh//2f/9WkjsNGGL0iG0QM3bFBpRCxZDuS2DmcrcFaCqsaltqwOb8RzNMj",
-	"ktfTIiqkt2aTfTgJw+ro9kSu/VCsBRimwEJC/80O76zuDhM5IRwsurNAsW86oO7SdHsuyu12nih9k6a9",
-	"LJKNBkc9fKDwjjZLDkqMX6pNpsgulfimzblZ22t2B+C/VjTsJv+m3Xtlk4lzO//mm7VMgzZwYbFX0CPm",
-	"148hXotSD1gOBDh334IF+cZCyJQT1AEyfk+WeUFFucBQFgQ+gTdsZwM0R36WLkSrQxjcvxOr6JB2Z592",
-	"NFds+3xKO5w0EPXiR58zu5Jrx3BOfOT2gt7qNFgBzxwdpY7aK0S8P4Shk2k8mJaoxMbGHzG494H7OdHa",
-	"7JAlVmPqcxa4uUV+I9hamHM2JlkkZIDr1wQXuKb40sd/CYtaUaLJsUWes/GCrwlRQk/y5SZ4jxFFoaGL",
-	"PtRPYmXRJjIhaEdfoxLm0Ht/VLciKAS/wb7w2MUr0uqh3mL1yHahEm6LmayPlqDKZ2Pz3gI2Savq39Ap",
-	"TXEEagdVSpBgcEOEED6XTPCqyP060/qjORS6ww7dWwlrvMamJESyRlv+QjFGVq2t/RVqCbjxOF4psc+G",
-	"QEm5ckf0tklwPOIkXSJjWT6dikpIAyLMoWS7htgFZknE+dtiZoQyoayAt7xfPO+3mRUHRucSksS3BvMH",
-	"b2v2uuTutjBMmRUiwKfxong1hTOzD3b2fRIFydtnbhb2WKUBdRyTQk3YRzSbRuwSIw3HeNvJzenlIGEl",
-	"T6/1iP2KAwPT+P2nY/Y9T+fwG/Ld2gcljDPDq+PZP8H6VgElCrz1Cw3FLjphWjk2eMKzqSlk1KHwZlkW",
-	"ioOCFfACq8esoBd5CLkLqbue3L5UlfpKRen2fuLXwk/cfbaTKqtlLOX5baRdXq3+88axAHkj6BtjfbEA",
-	"q8ZcR7rcEKsC02uZMqj0A271kcPGYqAKO7ZgxW0jHbn/d3VSjljZ5FU6h652VMIBYReGtySs7qmwSKiJ",
-	"I4GOF9xapr4ZXm/b6I1HER0CftxSH83N260YXKOKkLYXRQ8pe3fVJJHVinVHDQw03J9OZ/2s1sd1qMhj",
-	"G1wPDNJOde9zT73gDrj6GBtMimz7Gzft/fYZhK/39n2Xut9Q6Z+SYGh45vYf2qQ1tJWYRIZGU+HHFrY+",
-	"7RwWEEYs1A1IxnvrYUEnXOf+ZJvlj67a8bErTuyoLsSE4+mToPqvs+RvUHvbg23Ff5/ebzImW8Nsd9VG",
-	"A7a8R7Fa3RE2wuUZGkDHDMI5aHbommyH7I0xjZOai7ruWmFDpw2d3VtjfJdPp6/85r1zhcK+dXndlhmc",
-	"OKDBIWr8yHd8WfBr8SXjkBKsizI2TbHtvW6C/j47VycAJOvQxiD6qIRxwxZKG3Y2HFIV8qrRO43ucSVK",
-	"7jyl9Q394z0aT4eRiNsvnfuuK6MML3pNh0fW+DlB0eMVnGdg8yho1Guom3YUbdPVbqhR5ujORMHIG0u2",
-	"1OPsnK1OEoP9yxe85ttlzEBgOWaxnLedIB8w6fKCSbbsTnBtdcGiGrekZmcwtNbUH+/Y5DzaU8nt7bC7",
-	"Er6mnrdgEF1WxBsfJ93Du2i4id3chYGAqYqNSbjapAZwjO+s8tq39g8Nu+3GIvnevhBNsFluWCVKpXOj",
-	"qnUtKKREfLvvWxqxW9zELcbeW8fHe5dWBA8Lhgh8Z7Vv4hcAVNaVoPe2NNcHnkLNGidM5nFvxC8UH9tN",
-	"HZcKAHJTnsQehkimAuiZgDFHLU2R39Tsw2AVQG8CR3hENzelfP9p2EwFpdEgTFmJaf4h0r/eaCIPTee8",
-	"4imSWxvFKpGqmcz15iAnlbl6Mn374jCg0S0EsDTmJOjWsCMpC3vgEIgt3EwPA9iCd90ufuO2Xi6vMr7W",
-	"XSG+UUM28SagzEPvm57CCm7A2OOS6LkCSa8hIgv+AWtXHz97Otxeymp9BscN0OL+gSAnAfjhmhZ7fqN4",
-	"1vrdopj2YtTv2BB7MeDGWG07V47YzTcETvu/9wTqbO4y91+x8GNv9vVNzh/4a+IGGPswl1eMrtuqWXkE",
-	"pLAJU5Kt5mqREIDLKjw0GAPVVwANJXwsUW/SqrZqmgXPHM61npCz4dmzo9Ozo7Ph29PhaGj/7997K/V4",
-	"HFixlEsmyKq1H9IyOqRrMl8NtiYbNicJQbUJBBQLqswI2bVcBLIG11xaG+dywCD1Cv4KteaMvtlUa1Ky",
-	"7Rk6dTP0dI8ZaomIjz5TCJrWIy4qaI52wtRuwb/Uj0vp1rxI/VmO+oMJNmw2QIVtIxZ6N1+3onJ19Kve",
-	"AV1ij6G3+Y7QG4hjU4qDnLb2Ff1QMyWlIC6jTQlcykmh0muHC3QPZDtHYJVFuEJOzCFkpR3dK6TEiSzb",
-	"KvzT+t0bkaL9DvJ383WXq6m7yGZfRfds9xB37Sb3om00IG6cmwQPgTLcx7beNPPyeDJvl2rsQOJ3tTho",
-	"aad+Q/biFYWrq8UCIw/c2BF1YFX7y+Rmf/N5zIcAa78mtsk102aZXnfTSW4K+S7JgBdvzSl3c+Vvgxri",
-	"TFwR5GIz5Ia4misiULsl4f4BSfoPjFKciyLrhpcRDhphzy6pZrc1lENJtWpX3UUrJnRdwopWDhbfgagE",
-	"8A5fLpibY4adoyBAZ1/ruwQ4bmRCT9TuYOzVkPs0DMogaBT+4D+rz4iRU+7TSoh/9nLCV9O9udJ6sJLc",
-	"rjx0n74MNQFZO/yH/IYlZC5hFI0N+3Xs9AefpCN9iP7KUjqh9CvoQ9GuaozrBkPhVC3RyFw4mxgoeVMV",
-	"ADDNSpGEOBZIYOVlTbLDPYLSzV4btw9LW9MAC23iGPtbRGzvDUHZauJg7xJlZDVf2l2L3XZxy1ZCl9BN",
-	"YQzWz/guIGOAht9+vrv77nuSKautoOhY3AhpzlmVa2gnItCdrJ2zhbrBUGSPavQ7l8DUsDtP6dfqmNHS",
-	"F6FsNU+tsNqiq83GtuOyo8rzItC5VNc5YktppWDsfhkHmT1/8ktlmNv1ibvDrsA46CpWqRswCBOfa6rs",
-	"v9yfvQEjsiiX9j0eq7GDEBjWRMkQbHsc7511gBKB/U+V25wBt9RCt9Qo8eMBphMmtp7TiHV40oGT8111",
-	"ovY7PTNoq2BFtPJHjFHqOmC/uAuE5lC1cLv65GzbwO0CKb+LPGJiEJbU4F/9NTEcpHvyIcLDnafq/USI",
-	"3etu2T6sA3xaz96574LTK8Taci9aKpa8MGsFEezCJ9nDIo5bS+c2pDtKxrlHPOu6sRR75DOLPo9Hf/jy",
-	"mH0PSHhVhVFnMhcfmmISz8ieffGfPX36eHdn/HCl0Up1tX1gZ8Kvm9Qxt9TEDXOxxXdecPSWrLeTEFse",
-	"OUt3kolA+zffuHEmnwdpBmzG6XgdmiydIZxx956I9dPftpE3qmT+sRRLyMTvKpLpVRrzCYL7yyo36zd2",
-	"lag81qUMNrjMIdEDxQAuFzOeVObqv//zvyALDyuNcRZehaHwuTHl4NMnENqpij36RshMVeyrr/Rapvqr",
-	"r4gkkSAVLnOK6SVO+fMEkefIJcAv5Vdf0fJ+9dUxu/DInVzXKHGghOehr/zVV2SNfvWVXXF4jFM/X32V",
-	"EEcjFr1RCz321VeksOyLfsH2KkjBxZR0yuzcPssxhciN6IC92LX3Ex94asDjpw4FpDit+WfHg/V3wPyY",
-	"6eOvvmLjj7wsP40TNv5Io/9ELV0+und8wnptYCgBKeaoty/lWyQwY+hU1sC1SmRCmpwXBG2LdIKxtwVt",
-	"YC4l9IFZbfaAGbEnwyc0+h+tT2RXtBLQUDcbsfG/FvkiN5fL4fDsGTblTUJXNtf2y6yKTKBD76fxuYPP",
-	"XMqx/Qua0/Zx9mJvWmNliX0r2R12tuzXgLuDQdmUV5WddWjGyD5iTC1huPUxhpowF5r8NB7ZDX8p7Uf2",
-	"S15R3j7IYR2z14JnQIZ6KZ1wJUEDYKzdAKDQ+F/tsP70eKiD2XGO0J/kmHic6sm6lI4JQbMxXTeGiFI+",
-	"m7s07VgSb4ZDvYH1adeXpuu1KAV3E4bdiX559eYtBb/sE15mYlEqI2S6PvqbWI+PWdjEaE6BjInK1pdy",
-	"TN0/xud2z7QbE8FIsR8Jvhwzo05GXPevVCTtCEdQj+4iJGFeFJylIk+FRBVPgOSLkqdzcXR2PBwkg2VV",
-	"kELSo5OT1Wp1zOHnY1XNTuheffLjy2+///nN93BP3dllAAsc+JyjwSmEgkohra0+Gjw+Hh4/pj5toEtP",
-	"8NA8qpYS/nsWy/S+XkoCnrnOdfqamtfbT6z8z0FUkiIjzfQocvnlSr7MoJGHNhfwevsCGFXFF8JA2Kqj",
-	"cqO+5OTVtEYqRhGGMK6GbYAi3Kg7yO3l/1gKSGv4ukYqXkHToIfNZEewY7g/Wo0y6HHhBfTaQyS0LpVd",
-	"bzuCs+EQs5HSEBIt7Lf1G+Uw6hFvbRDgZh18CDj42gceqC41hUlMnC1BbZ7gcuiP0/UiP3LX6wnPcp8m",
-	"s0vv1wenG9oucUB6D/5sXZL39pZQPk8+Vkv5qVNKL2ATaieEdeceooAACp9K8MVVno0R24bxJzXblM2/",
-	"iFo0Bw+xErFVIC6vQ0z4m7laYYMCogXzMt6a841dGOFRztDGoubnsIOg8aPfQBVNmrMksUqhezdtB7G8",
-	"BzkoeLXoVlEN3gUH77UrVKkCcsIAHc5TygxrtRDQwwnOBQWHIeMGOs3Bm4BhsxSypvGxdkV6LdWqENlM",
-	"ZOdYeJPrgHP1C0hEO0UfUXb4DYdUdBc1NLpGBofj7NZx9TUNTecFjXzwdqD8j6bq7JzvVnMoXvek6Lhb",
-	"93qvCWGcgoMfTz7C/346CdYFgjs9NyOJbcd+hN8OuSOTQalivIxv+FrXjM5+h9ntJcC4y42zR13tqhbG",
-	"FHY/uRB1JVJVZeAMbWws9s5VdGu+EGzOy1JIh8TyxSrOHcApYa9kzfkfir21UdaaQSU4y3Vs117Ul1/Q",
-	"HO63dwOr9G9iTaIOwa9vFOJvdkh5AKvxiBf7/Y600bpjldBGVa4BGjgaMp/NjfXjJC/1XIHTvseGCb4b",
-	"iDI/NSMDPlpxn5u260SEVU1aSu7uOzX4ZL+durZsWepeZoi90Fmgqpp1mMD2afvK1e9KxZZlDwVbljpo",
-	"jn8ozYpz5xbpoizRhIkqp5+cr4h0IVDge4HlYOja1vXMY48UhsbKG+v2LVx5AZUpn08hZLkuC76+Ii3/",
-	"AzXUa9e59l5FF5bvtdtPDyk/nXu9LA8hKz9RpAlLiZrS4jb0CcSsUGpcv/GWG4wl3ygsT4YvHAN1zbEL",
-	"GW2fZlXVTBkjoKk7OpweKjGthNiUqu/gxShVrdl+0lHaU5YYP7Q3HkQN4hi6JivZrvOUpHp/53qROUWR",
-	"JAgWYNQz7nHFvnz4B5Iz9LK6pm4/RXFRli+/e1X9bDczGFw8yoP7LaWmsBuq8E3HuKOew0wJooHA4tmc",
-	"+n+DDi5u9m+rjDbTyAteFAK1dNCI24M6jvdSTjjIB7dE7l1mcAFZLTkeRbdDVZ3grtpiibh9ByYxyxeL",
-	"JfQvTyhjJDJHmRnvXrxpqnxLb/wjWyv4DbsNFprde3IJ6ypL12D9XnRG1A566+wgJIsRWSfVjY+k+Cup",
-	"ltT1Y7iUIfOIxrJ2ehpUbVvvb9WqP8aYPfgqotACcKRYhnwp4TDNxAf7fKwR1d53AzpukTXaqUwFtvGy",
-	"z6CIv/vtEjvWc+gMbRfvHHL51NUeWppNeHrt2jcklxKOLWwpXVjfCjjAoZgDWMaenJ2xMS7aFbXDH8MX",
-	"Y0cbU3GpKc4M1uOlrFc5geOwEpjE1TV4EjgqJ0hpZo5Zu9I7y4FLnJJ2lxKoOuxk5pSVOSfoblGwTCUN",
-	"SoBcYzLC9aeAxQG/GRfiUqLfzAOPBX4mtfHobDj8ElIg78A8psLrP1mdOwamNLpxVXNtoUeeEH06Hk20",
-	"XIBAvpSOCCsV2kFCm1ZCLmsGOXyQ/YvjBRhjqvVS1jsAmphg5aojD2izJEix8tPSoka4lBckvkG3To11",
-	"9K366AVf26Xym8G+TnArkHbWYDu4Wmt0KLAqG4XEfZ6xy+WSZBy+2nhSAopc2K+Dv7qMMgU0iJ8ABz0O",
-	"SJ3GkA1d4VEvfck/8kEEMVCurzXmCx998/3rtz9c/fTy56tvf3x59ffvX795+ernLwNqI7JzQeiL/MpR",
-	"ko9jcZI3a5nexhv6rlpD7Dt5UL+pxRY20HN+9vTZ6MX0+bNs+Pz0+fMn6dfZs6cv+NlUcD5Mnz7l2fD0",
-	"KX88mT6Znk7OJsPJ87OzNDt9mj1LT59OhtPhkA+fD1o8W4Ph8Snk9EKeLAq8OXKnKKlne2DPho+Hj7k4",
-	"O5u8ePH8+bPTSSoeT86eTx8/FiI9nYivnz7nZ6eP0+fP0heP0+HXz7KJeDF9+vR5enqafv30DHlq+h2P",
-	"IQfbA9taActT5GT+mZS+FKu6O1BNdQHIdDieD+mabh/SRYMv5gDuw1qmTWDJLhMwpJy5o6mw7LQUaq3q",
-	"3IxCBFaLO9YzkRbUgWfhmtUFmQleiUtpjzKD533qHRd/CR4NqAmJjxPIOHGtpUKKO2SlYC/h1L2UwbE7",
-	"Yt4JT4gNEUQGNGt99LsDHzM4lBIWiDdlubTHdq4BKRAcmRDLxvOyda6BOn612dMw1+5Tyaiq1A0vGGK/",
-	"fCTAsaNqnqMVk7DJ+lKSJLFxWalFacbnrOATUQClwWxG8x8cgd6eyDVTN6Kq8ixDLFR90aXMlKd1Woce",
-	"IuHoaqI8vgBbTzAtDA4Is6r04l99dxu48f2j/2H47ISyVCf+aDjRwryEK76sOXfQE720167Zo/G1KM34",
-	"SwyR+D46kKIz1jhD+AQd1uxnVbcz0oxoX+DRIFrOKPRgOZERdB3QVSNG0BxoKIYWA7TmWHFpWG4OZ+oc",
-	"szdUjH0pa8wL2CLcPQu6+b6cHv1k/fpxPT8OBx0cxI+eDF9cynFZiVRJhFJeIX5u/KXvvouDylRQNGGt",
-	"awi5qlXXof3SKZA7nNybrnHrm0WLlZVrxmeVEBkzymes5oKjwqPwpZuavWAYd7EKal3668eB265XKkBg",
-	"LkoTMt9d0VaEgQlT5alDLm+ge1digr1ui8UVtnUG2j0Yjx6xx3AQ+K6WWKN7lKqqHIQ4WjtnSGcwuJir",
-	"NbLHWK0A2SH8IeWSOiY0Sbo92mhWqIn4sI9J4GTkM5kF9eu7zuF3TqoyOCzsDsbkfB2WJRWMlgOR8x4s",
-	"smxaXG50LlL/Qu0OSKt2ggPdJfU3DnVyVLYFdgIXD7CFKr1Gv5WHsVb7E2A3Hck2sYX674tHeV679/+R",
-	"wzz0ET0ATvS19xjoca948EgPZbxCkkAvII8Cz5uY8yVSPdrD/8sAPrWSBGROmPiQihIh5oHxgRhklDH3",
-	"AIrIXBSFQ0FHunEE9lU6V3kqWEdEwn2AC0l0JORo0T9rUg6/Fnhtt9O7vq85Lh/31sX0hZ9JFbv57cKq",
-	"uQgL9/SNRSV4tj64X7ZjIEG45yAhehCuYB9B7DK1Uu+2xi5H7YZXOZ8Uoh9uQIYNbXhZfqGZfwBA/q1d",
-	"Do5WA+LNTRDvCiJq2IjbXg4mNBggAXKtyF05dhSc8Hc/9D84SMF9yO4zIZjsQyMW7IT7x9/bgdAlfScf",
-	"3T+3ZroBVVjHEcWiLLgRmmmTFwWIk6t4wc6Zk7W39B0UXhSFHlGjTBC/3LCUQwAgbIsQwiutTAdA+Y7c",
-	"uFvFwcMIS5eKcfPoff2ZkpTFcL3MYZ8dMidfv3Sb3OzM0LunoNPttQFq7KUshNZ+RaTODfA/Ovd6Btkf",
-	"+Gj7nZ7wLZbM/50t1QFx1L0W4g4bOOlzufvuHTE8v3ut+Q8lMZt+EexRiHNoNj6WSyWPeVkee71xfLkc",
-	"Dh+nVhPCv8QYaBdDEXGSE8YwsHO7FaxVrsWIEUxRC16ILKH/ZUY13LUv0OS8Fo5iBmVxqSnUU3NAu+ql",
-	"n+vQj1cs0F4l1+c+KuaIwaT4gK1ignAdxSrRcMBtW1umuEG6Qn+bUZVN0b+lJemn1mOxYSiD0UAsj1Ih",
-	"TcWLvSAUblCfyXrcR6s6UC7Erg6xb+3Z0mfb2pNzUqiJPlnkWjtCwKh3VVtsSvvkeSNpjU1HjJP7tYh4",
-	"3H/OZfYTvuob+97PjCiE0QPZ24GSYv3jTPbzv6MBPLBoNhagQzb9yirKACc1Qj1DOhv7HzDzUId+AEyy",
-	"viY7y+MuHF7AJaG3CPBHHPGnnXUEb364ODp7+sx9wWRtqD3MZiUBpSZ7lhJ8fQq4NSMq+6T/IJH6dXj0",
-	"gh9N33989uTTvwzi1QWxk+yN3UWaom2AEakYxzZK7WTUF9pjWrAYPmiYw9vdcqjk9NkT9lP+DUFY7BQE",
-	"EYt6Z9eFjnZiXDLqDZ8KJJsuBY86U78sjZWu3ueBSo0wR1iw1pRjz14zySWyMbYn8EG3DnxVx5aBDln3",
-	"Hw3YOQSgPLQq+BCb8t9g54G8oVDFtyCFgXZ4+xQbq2sEEtfOywqzqtx/1Z0pNn30b1wEYt+yMgA3xmtn",
-	"aVw1IgZ1nW8w0lVWRhGtPUtnuwfg3goUPF0vdfw8PaXFPplYkP5gxWww9N3hCxetvZeAdke8qysE/Y0T",
-	"JJdVbuK2UGt/sYEUt9Z2o5FZJEY9Yhx44TJfu1+BctfW8MJ+ynXB2NpFnRNq89NCyXUHlW+5vQ5plgFy",
-	"iAo6mqnFXwEytIeNZT9mL/v/7GGk14VtUbwOIa3wugZGwvVM7VDWJx/hf7srzBEbsOI50XvUbCBzUbhY",
-	"Fjb+5sZ7BJgXIc8xGir5hlrD7Sdg7/geeunvBEq7f/XUeRBjF9aDhWBcP727RV1gyC+/o5BpUw5OkJpo",
-	"f2xV/dAurXhBOEzGrWECdWjU05iiFZ6ZtVWjuqmjYIy3k6CoirrPzb9VNhI2EbmcMU8IZfW5m4eDpHHg",
-	"wZ2iYwUAqoz1yUf4308nWIrcL2dDPj56Dr45G9xf92yFgyjl0npwN6LKp7n9zOkU4OaPxsD/fQQ/rMdf",
-	"oisSlD8TbBiDeIul4YQ1B8KZSi1nxG1y8cvL8yC+5W/PNVtVuTHCda0gxoSu5M+39q7XNAc7iCGQcQWv",
-	"xdwxdww/xE/WRUQABEJa/CPOQjCMUL76Vi3DTfrX/hbdvRaZhDMXEXr6yZq3EDyo4V9zwTPfUAxq3g8g",
-	"+a/tQ+HpXM+P4LEio9UK90GaCq13k4CMVTWryQdRQNVK4nhd328XXG10w+mIKsCNh2YMCXplbjnN4aj+",
-	"EzGnZWOKOrq0KJYWALrI9Uuo20kcd20a6hJ/YDqjbSSUsY3lfj+AM+ZefQ/eGE7XH9Mdw7H3KCXD6bsn",
-	"hyz1AhehT6If4USTM9GPPYkI9z0CSEynIjWIY85UulxgJzilfVDM8YIhL2Di+HulV2tuz2gkWIudOH8R",
-	"tHcG975kXXYI4YwPZ6Sm7oN2sSztEGYctrdT26t64qd3f2M1eHRnwWAd/XThZxOATVA8vOnqdCmTajVi",
-	"UiFyHiWjLgZcY2AVsiNCyGN24Tgc0cOv2sX2Y3yN6y89TuyBgk1NRP1OHOZ53RzfNLW3VF4Ug0dLZa78",
-	"EXB8Kce80GpMnJmUwWzqX8oNhizs/o+NigQCUpCrmKobzw2SpqI01iQlNi2KR7gdA9sH59QQF6YdcBwb",
-	"Ycf5eSMU8H3Yhd0u9CAZ0HrdQ5WVVMYeNCGrEC7mBWKde+qC70gQPhPtRR9VlJAMHobhhhitoSRCrreo",
-	"p6iOsQLZeXy8dRLry2mMUi6Vb8QHc8yIRdNulRxTo5WAmpvsmD0ZPiE2jZo/gxL20YjJLwW/V1o++/w3",
-	"NHEdC2SHd7CTgorZ3MFLpRyHPzew4vzkI/6jpzVAHcXdwnZgyfHQp0oiqLhCWsewsoVQyBJqbYmsS0lx",
-	"zMLIGkpAEFEjhx17gLiEXo/wrTUoXDrijx5aow/pUhaHK0Eku8XN292iazjqTvE7yfLpdKcMrlpdqdWU",
-	"jY0aY/PyOac+xUjx67FGrvtrri8lShjIW10bFcRC6OymKo0FtdNidaH68aX8TlDxoJoGkKdA2uHvqOA8",
-	"6qNuhdU6r/Pp9LZUGvbet+p+hc2+oxsF4cv3zzEdUzchQOoAA4UlBwjXqUUJ9aQrdQ9UGW3RpNqrrWwq",
-	"rjwx1zW9YS7JE6LezigNxM4X1M4SWWokXuDf/IdmVaGv6OEMu+89PLY6DaYyFtPqdG6Qv0Gzpcz/sRQB",
-	"8WQX85v73M9qc9e1fyYH23umimyz8m/PFfxc1rCb0a4jjn4/iCGcZUGThZiwNFTCSd20YOdhBVgNP9SY",
-	"RVK/9d4340PMpTMYtkzm3qqZntWqZwi5DnYarWE5Ju3lGrmV8qKAk37NdIyHzyqTWxdGb4XVNIeV1yXv",
-	"SUecvA2vqaf5rjFdP5R7COrS5O0R1bWqbPAHC//SV+4+8txUH/7Ey2sp3Swr3smDGtQBePRkFWzmpA4B",
-	"V4Ioa9DNQ3IGgIX5LOIXmglZqWLh2Yw8DwNkr5GnCjpHGHXMXpLtXAlH7IUADaqRAnbWV1MHp0ivdcLG",
-	"ANykTjLXy4mopDBCjxnRjlTiPGxBAWG1xnWIpHOhNPBzMpFYJcB+9S/6QjtavG5iC2T0eWMvJ/dvS1Xq",
-	"S99O8neDIEJCoppwANNtLQKCXdwDoZmRBI3tXPLOzg6E6dJ96hRotj6TGeJzcPGTk3bMed1ls9VMws+C",
-	"47c8EHNt3ZI0Th/gFMGJb7i0nckWYylhp1/kDs+10QnQ02rfS4/oWFSpQ8wAe2mIgcWXw3T0kQL4Q26i",
-	"Uf2gaChgdglaICIMZGXdfKCCCX6I7bg/q2omTL3j+tHoBq+uWXsPsHo4ml3rl3SHVJEUhY2/f8tnTsyg",
-	"grTm7YTwyC8Xb7/9YSvGrHNKhg+8d+zo8LNgAPbLuh5Ml53ANfTUg/Dzbl+NPbU03nkQrl6ipOKacbaa",
-	"q8JHRj1PUGsfPYL01RZiIB+nAC4gyp0hoHYhuISY+zG7qMO4jqKoTsZBH+mgdhe7tyNuiYL2mA2UFM+N",
-	"F+SpyhE2jajU7oOp82fI/wXXOoBTPaSJNWQ14xO1NDVhFg0jpgWQK7jz3I0QFuEGqz0EDMTnmk24nWcl",
-	"fz88RZvURM2G0/34iTqJg/Y9qD8PL/PvX9d86/LPQKJmQILV9HZn+YlrkbUt/UbX1NhDTJB4mXaHHMTN",
-	"a+o734K9M0J54ftz3XMbrE5PqijqbNJ9EDIEUxddn1tm3zaPhu3Le/IR//HpxLXju+P7ks5g50bL3FjX",
-	"INci7P7bBhleGTj03Hmgpuw6t25e3fJ3DOeUdRWxcxzROJ4zLtcE0SD25Vx34j8C9F7k3Hi9lBfuoz+f",
-	"r1Y7XTeimiht59BO/B662beV+0ylHnVf8bh+rrGLBwC3LuW2hnYdW86HKg6xz7px/kznclaIo6UWlB9E",
-	"rUtVvb6Nk6MDbYYvIC7nzjI2JryEHjuIamrnRQY1qfXjpsozJ8yUFCPPE+mpFCAsSilPvAsaDyyJ2MMT",
-	"ijpqPcDmU4pLs6VMRWU6yFow7vG9m+LP3DULJ80LfT8J9oP/TIEI/36EzXRtJJSpJGhKe8iog98k9J59",
-	"TJa54IWZb7VYbkSV5amp+zVa5a7ZRMxziCyO2FLiY9YMygSYtq4BL9iEZ1ZKcc8AVXulVgnzFyOLXOOW",
-	"mVIZ0L0mbCmvJdCH4AV5QUn+mN/8A37GPdo+9IaOBcZPOlimxvhH9jBG783eCcKK2xI5jq2mXIZt7Guz",
-	"FehQzgM8BlKrtgAY8WgIDOBeHRR4Q6d/Yn896KoSFuUhVrWDn8GxTQKJTrOxDA5uRFQpuWRjXKpxTTJd",
-	"/7SUWpgxmynsz4FNIvKK0UwlGw2NYvGG81iQocnzg0Ps4PDxEnI7WuS7nFjw/XbNFsoYNXhPvD/xMPwe",
-	"7rr9oM/lre/eDMQuv6bduzo4Ve8bYfpvkg7F5dNgW881yHwkBIqS2UR9gCOujZckQxDDWQWxk+SdpLzu",
-	"zffK74kv2eaI+yk4MEUuPfVzHkt+ECcf3T+7ER9v/KlD/cVRlSEvmWbjR8hu9uX4nClZrMMQTMBwpqB/",
-	"LVBzxs4ptyAPsejdrK74+yHbkNMjH2Kxkxh7Nr2+gbmA/vA8vR4nbEzbdoyUEg2+7Fi783CVDljBGBFR",
-	"Sqr24ZDFWrPWQUyqCb07AUGT3LByDom2uVrEGzNCovs+ZRBf0OXj2B8PJn3OXgpAAjUSYoYFCg+rduD7",
-	"Thzm4D7DEc5CC4SihZAI5AMDDJkIAxat7G5aLLXxmOk6OTwi5sbNJvy5dsyx12INXGoTUeTiRtA7V8rD",
-	"qDFyp6rroHuZmyRMSdOFdbADoyj2JjMvhNZ3i5lA07cpVjN7T7g73BGiQT5nxOMPE+KACftWZd01UIjO",
-	"uYfQBgq2Q65vSvQ+NiFC47bZg6YSG1TKleAZtIkhI8L1O4rbEF1a2Yhd2c0LSUG+1kFgx3TO+AT2gpsI",
-	"PDM6mRpMM8fpWBhOIywM7+/3sDDibSU65cZAd+UD+tbI5wPL+BnNUzuKpe4FQXbnmRWiv3z/ltG9Y+jA",
-	"uw0f8gbfcf+ZW3rR9vwtqHm7CLnry3iIZf2hAQJhuX7YZVzN151rGDQwrVs4uoHWWSxVMW2WiwmQ5NyI",
-	"CphI4Vusc1sK6WMeVIpXqSWe6Isw9Qu+51JOCpVe646q/Hfz9QNAh97N193uB9dKumIj3+w012wliuIQ",
-	"8vBuvm7KAwQPPfe0nlMQ4oHFxK3gfRqEb6lfaKZUBZIlWgK44I79I5ii0aW8lEfQmw6xeOMRYnTYstyI",
-	"etgprYd5DjdikM7fFXC0PQJBj7SjMaqukbe2IqMWtgz7FChWqaKAgCG+Isgbj6D1mE8R+iEEo0dkUvj1",
-	"xECYiVLIDIaGrB11jzhr0F5Z137sAEseNOS4xsFKtae5Iy7HT4J9EkcuoSn5rqZu+XyJswjNYDK4zqUd",
-	"Ji4gaARsxDIaPOkP8XWf9ztPTgfwd21EeZhwveGVCYAO8Xy19Y22l9ovJ0WesjkvbmpGCvCognoXB893",
-	"ygXwE66Gscwx7sSyXANcEcJRAALGLpQKky4TLrMufrC/iXU/XrB6ZHZzLKtS6c5KE/q5d63J38T6F7rl",
-	"fs1O+6It5JX2GxPQSgdn+KHVvhZr3VWsthC9gkJUpOpSrOD8VMLqt5wXWNoBHMQu82/Vf6Z8vIhcegTb",
-	"2DOjXtVvRGXm1n3pyKP+dK8xzJ+6fUio9TqMmaDYS8YX3UuwmGwvIMYrEJ5Uikpbb6wKQCBYlCL9Km2r",
-	"Q7WC8RO98Y9cOIzfsLuGimb3nnYYPd3FvfKKzSouzV6FxBdZpsPVg9W0Jz48agQYhcIXFwO8mwi/K8wQ",
-	"2Bty2SghTRwNuAMBdZoMOI+f1WAg20CL6iaHYLgPj4ONcDRR0DhA2avpG1TV32rAL/xMsSqa3g4lg+Jz",
-	"uNLkhVvMbYrm5CP+Y2ulz3e5xk5jofa3Ul6JG+WCtkZdC6mP2TvS+lnueGeVJJbITQWENURe7PoV2tQa",
-	"kGoBDsNuCcb7tmnbd1vgZ7WcNFXN+hUf2wuDWgJ/wGK2L67LX1Wzew27vKpm26wXO+SDJnRhDnyVs5+C",
-	"fRRqna2Qmaq+0MwIyZ1itXIbmq7gE/Jskcs6ewH/+QV5bijlCbF1EBYzr8ufiaHNauJj9jPUvECayKpp",
-	"6+uZqaoW424F/Kqafd4KT/uxg9GAZ7xWvbnMjUjn/ZXsq2r2mTTsz2Jlp7BbPv2ywkIiVkLjGh8S86iq",
-	"WZfidX18Tz7Sv/oRaPm2qI5By3Un6NOQGUAArqvtZ27selAEgPumHTQ+XZ2vIXUPttME2CUxwAJM08CW",
-	"LtkYqp3/15NxZ9a+ntYDJu03hWQHzZVLSy5KXuXaZ2jyyrEekfvVJT2X0k//KAQr1M32lWuoQv0aISYF",
-	"gCsqCOwiqbp1J/DfOUuVm8ImmefhWNRC6qrbNP/+4wk9pP27rSOKSLPXeJ1X5cgdjp068LcO9Bs9/26k",
-	"2n+k9vXwwT261+PE3BO1dOWnvQ5SCmHccYi/nnzEf/Q8DBF2E2AfDdM8z6i6NzdaFNP4MQh3Du590jsP",
-	"QZLPw52B7oPak7uvlOO4PZdde11O0NfbP48UPLfLRn9pNNNCIyhH0DFlTxioSNcu7+FDXAu+ZkstMC4N",
-	"PoFZuzaur+0wAcbtzqlMbe+1CncILxiH7n7ysJKVkE9+IJ/YPmqbkFlJ6Yko2JNQayPF7KOdKy6xgea1",
-	"VCvUVaNmft+hwwJ61xqYkrheDNQrXGYuWetQ/4nHUzvsGLANJx5IAI0duA6KAoTMRGeGw8MhbssB9v8w",
-	"7xXOzWdiv/rBV72QWPJKdIK2IHt38tH+z6eevXxEUGbk899os/ymJgE4Ecghoqh9QGiJ8n5hs6LsRs2K",
-	"8oCHFUwJ4EW7U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rXwouXYlSWCDuUKJIzQIMKkxJqC1njm/DapVr",
-	"URKRWdD4gHSU9SHsIdbNcARziE+Pn2amWpPI/H4befXPns8UckId5jwz1ZpxtzYaZymSOsdYdvcuzxa5",
-	"1MD45kNJ/kwLczJYXoZ+uFrJmr4eypOAiqqjvNCeG29xFH/kxBx8wm7tjjN4T2k546Zx75gxxggBKyeF",
-	"dSmYqgDPXUeJEdmNuWxK4DA0Z7eEhs8p0X0tRGnfM+d63h0Thjn8rFFh8aHMK6GvcnmV8bUejF4MkwHl",
-	"SdqZOccxmvcPF8MHfqaAMbx7e3W8C/l7GA9cfUAYuaEFjoaLUXpPPsL/bs3S+bESzZ7VoVZ3Np0phJkB",
-	"DKPLWbqUzltiqILIUBGVwD6BNBWQ3oOS+Lo3ods0KZdQ0GFn7FJC11ytVXXOxvYJV/YJV7kZ+wwiFu4a",
-	"5WEirsGPvTxBiro8ndvBX0oUvRFxseALXUa8UnLG5oDy7fT1OnZUu0xRKxpe7TGEn5+wLK9Eaoo1FH+p",
-	"Tsh7+MXx/oTAp+WjYhOlCsFlFIn0ZNu6Q0b08N5fp3zuq5Ng3r2t1sCmbm/e4HHIdhbV0tCRSoC62Nn5",
-	"zj/84C306tHcA+mxG/cfs5edG/3uE99P4j0FHVfB+kcMPP/zyUf3z35Onff4W6jO7c1n6o4hQHUadfNu",
-	"Ddf9/fWZeUjiJvIsD+dPusFv6qlAVk6ILfHI6om9PczGKzqRYI1md62WeOEhGXTxZKu8KNyFrODGmqNv",
-	"G50TgbgNbqqWRR2PIIRj5MikcVx8Zu5patfGZ5VwjvFFuhAJM3l6LQx78vXpaX+Ts/6o/w9wm7mWbVBE",
-	"Ufcf3IUfj8r9bbuZ9xJ5YvBzRNALVaGAcn2NRcH2rxg5U2DkMu5MAeBo0XwqWKlyaY7ZRYsWdks79Jjn",
-	"BZ952AqKzx5KeajO6LcQK3HjSPS6aDJ8y3K4lFi3xr7v97g+kINUNhLUyaDozcrU8aX8eYlQXWofyma8",
-	"1IB7KHIPegA+ZClSQ0T/4x+5Nkff29cfvfxuzBa51oGzBJIKpf/uD2aVp+KYwbmLob4b/3Ca+KZRASAM",
-	"gcWXeO1YyGxcQ9EwhGAnA9U6oWQhZyIaF11KwasiFxV7BF5ZJbTdXF+e44T4xnlS4TuCan2cgvrro9xG",
-	"phJ84UTve1y9PkUcuNCfu7d7pFbU90uHxE6wUtbtq0Qq8huRnTNtrIMJ68llKH+d1M4NqWl8QsmNEZW9",
-	"5z9+HR69eP/xNDl9/ulfBh1Mz1uNNSM+GNxFRxrWpnF8DvJsxL6+lHDBCEzWS5lxw0fs4+VAi39cDkZf",
-	"J5cDbi4Ho0urnp4dnZ4enQ3fng5HQ/t//345SC4BnA1XwBPsXyYqW18ORh/dn0aXVNbFeJnDFeD/wA+k",
-	"wS8Hnz6BSNUz0f7eDUWGEoZ0XHbcHvQGZRANOTwM5X5RNMxKZFZ6ZPebqI6g3B0l+cuHMjj3KfjNzdYy",
-	"3y21u7HK3eAU/J2U7joFCx95sOLderEdYoDNFIuxwd5the2bRbqscrOGmzG8Mvr1vd3mKGH41GVVWH1i",
-	"TDk6OTk9+/p4eDw8Ph09/3o4BJOCRtWWhndzRSVXsL4jQFEnde2LC7YHPfSuxRqcUlJZFODZ1JTvHG3+",
-	"PC9LkY2o3U+RwVM80hA6rerEo9bCR0fbWr1zZdLVUupRkOxF4w4J15KA3wubiVDUxXHod4ZtfkBwANm+",
-	"ozD4AN57UjfX945S4vi8gzfA8sdGr1jKqyqHSgimlmbkQE+Nm4Uwdv3//wEAAP//",
+	"5L2Lchs5ki78KgiejWi7tyRR8p2KiV31ZaY902732t7xf7blFcEqkKxWEWAXQNEcH0fs0+yD7ZP8gcwE",
+	"ClVEkUWKkrvPibNxxi3WBQUkEnn58stPvVTN5koKaXRv8Kk3FTwTJfzz+3d8Yv83Ezot87nJlewNeu+m",
+	"gt2IUudKMjVmyyk37OeLd9/+wNIplxOhEzZWJRu+HB+94iadDo97SU+nUzHj9mFmNRe9QU+bMpeT3ufP",
+	"n5PenJd8Jgy99WJsRBl/7VCKj2Zo32qmgs35RLCRGKtSnDM+0kIapiT8NM5LbeAC+/Lc3v/bQpSrXtKT",
+	"fGbfz+Et4cBm/OOPQk7MtDd4cnqWrA00wZH9HT99fYDvczNlwyXPzTBhXOqlKBnXTCsl7f+aYNpyzab5",
+	"ZCpKZqbcjjjXG8d5RTfWxjtW5Yyb3qCXS/P0cS+xH5DPFrPe4EW//+z0xYuzJ4+fPe6/eHGa9Ga5xJ/6",
+	"/rtyacRElPhh8/nL716XP8Erm991IRmfz9loxfKMqZLZgfnRzrmZBoOdz3tJrxS/LfJSZL2BKReiZYpP",
+	"z57DsPx/Ryd8Pv87L3M+KkR8bFYo7LutSHB2Q9cOWCGMFaeEZfkkN5pxmbGFtHKdqtJKqP2DVPgzSkvL",
+	"J7lnHvS7vlnkRfbyu/j32Fm2XzOyF7WMCn476JC+hb27bUy4w1sGhT8edlRKjvNJbFQXLIXfUC4TK5ij",
+	"FQgqLO1iNsLtl0s2nIqiUP/6aNg2bnjQ4cddzjYLLGjOXLNSzNSNyI6Z/dGOQWj6+3ihRcaWuZmqhWG5",
+	"aVMSKb1u05Ajg1xoo2ai3LD1WUrXdNr+7uKDTuV3+Xj8TsVnUhmrQ5UUCS01HgtmCvKgZLFidvejNLRN",
+	"nlEbxys+8tm8sBc+QR272+jL1ZtF5LD4Oy/yjBsB0kqHBcjDUi2KjE35fC5kQvuNSWWmuZy0fUFWrq7K",
+	"Rf10yMSYLwrTG4x5oYUf2kipQnAJY3uZidlcGSHT1d/EKrb6pZgLOyZ7stmp1VZyr8UKRj1S2YpNhNHB",
+	"ieuOvQnP5Xn9FngIl7hkcG9DxNnj/ovjS+m+Ee2Q6iOD0R7Z4d5Gpl5KbXhRbDzzcrymk+DTtQeV+x/5",
+	"SBTrI3tthdpMlRZuWXLNCnst7IHhtVj96YYXCzE8Z1rciJIXbLawS1MUbKrwRPEy/UvPvu9PKZe8XPU+",
+	"xMULnl6b79yImW581NmTp9aSs+eufcZ//vKff/rwz386/vqfemtfB9voJT7j9Kn/mZclX+G357PcrH/7",
+	"D2rJZlzaTS1mmnG0AKdcM27YTOlW/VjA86Lb40k/MJye9PuBrXQatZVeCatMNunMGVzRSXDw0oPKzevx",
+	"xXy+UW7AfM61PSyTllE2jVCw63Y5W16PaY91Ggntn46jqXbbLiN6s5DSrttmA6eEq1pWC3886Gq9NWK+",
+	"bUzaiHnLiOxPBx3PO3Ut5LYBGXtRwoZGXV/9z3/99zCxBxSctFqkpWgzpeG2g472PW9TE4WSEzh/6ESa",
+	"8RUbCTYVRcZGPL1mC2nywl5RCnsQaTUTcMYyo5jmK1CmnP1FsWxRckO+LqkZNnza18PK5yzZsK+H9CpQ",
+	"RkqmIjjLGgJsfcRe3MZ41Nd1K+N5Tak+ePC0/39+OT168uFffukfvfjwUP+fB0/7/X7tj59Ok8efH870",
+	"w4jqtZOmyutxoZbbVnlJ17Wspvv5gAv62T5Kz5XUAk6Xn0s1KgRY0amSRkhYbD6fF3kKa3Iyxyv++VeN",
+	"Hnn15n8qxbg36P2vkyq6cYK/6hP3XHjj+gQ4E3zJNQi2FuWNyNCcAcNF85Vmy+nqGOaTngqhi9RQaGBe",
+	"qrkoTY4fUnvHp/XjcCp4YaZX6VSk18EF3lizCzBfYHzGn72bvhAH8tLeZO+uH7BJr+DagMXY6THWgP3s",
+	"1j0UVhL42AFvFdP6p/fskYmhDvcVa3c2x2rKfDKh0NAO3/4Ob1t/4udQXn/Br6pLQWM9giH4dXAf+ME/",
+	"XY1+FSlMdjj3O0uCm+S1H6oxf4rZ8ls/yV/QPuSf+USsj9jP+Q6TH1tHKT6abXf/ZK9pfg6+t33Y5F/V",
+	"R839TuwkruhnXeVZdO7TUnAjsituanE3678dmRwmu/We0Sr6SFGWqoz/8jE3V6nKQjHw9mfSG+cy19Md",
+	"B4PfFcxEKa/6p79mZx+f/fbiH+Xz5aObJ9dPZ49l30ymPPqEyprbtIBvxNherRbGqSueZbldCl78HCwQ",
+	"nhP1BU16H48m6oj+aDX68Ru+fCW0tnIJQjFX5a7rYEeWLYpd7zJ89zcZbiL+wHCWay2y4QDODzQh/dFi",
+	"/9MaHdwwY71/+2xw0KR1QH6xhsNCQKAPL7SKZ5GmQmTw1zHPC/hHymUqCvw3vi/YMOEQS8FnbWJOai4S",
+	"2bZDoylhuRlYJ2zBi4SlpbWLSuuJqdxaQhiYL/KxYOkqLUTN2ezZy2Mz50yJ+MCa6iDrJYELQBu9Gr1b",
+	"iEoKa5uxtps3KpXDqUM6QO9TI75BG6Z9B1JYqKE15/NS3YirqN92gT/CClNcyvlv5UIe99ZiTMGGPtLX",
+	"+fxIzXEcRyAtVtKsHqhZN/HB1gzJp0+ePHqatBoObjI+t07Pu0rO65/v57/lFFDyyqmTuj79+uQJ+xr/",
+	"X691ZJ+27oTGMsOv0VUuOMaWG6s3UgvTsnvFR56aYjVgnM14Os0hZMpKkaoys//6VY3qexV/Yo+exT6I",
+	"p9dSLQuRTXbUkbUbW47GlC+0aPkMjIuK7HjTkbvLgDJheF5sO6jqI3mZ6YRiyphZyvKJ0EYHg+p6pK0d",
+	"zMXsTg/m61w23phOeS6vRmJqf0lidifX0WzndMVySFNoYUzRsiSlmIls1bKYRrFMMZBaym2s3w/HZfdz",
+	"4Rq/AneCEyU/jPB5fum3Hwh2t11Ugjtzfmh3vdp5Es/pP3H32dMWcxqqnHylGazVcT0+4EKWG+Mk4TzR",
+	"WFq/9CDHHiioezryCq2+E2meoW+0w6rUjP5wR0w278EtscakJ8ZjkZorVAvbPvc7vKr5wdXgms+LTgKG",
+	"fJvHGeQ1t003KDLSD/up0M0ubZbrecFXV+vxgx9EUahO/sp8vqNahJzFVjn9Ea+KBjembYMrRSE4nlAd",
+	"5zWmqZyTHk5O02enj9iuoebzg+za+fy+9ux8vp+B2pC1YCc+7r+IGYVN4du6d/cVnI2zY6+JRmlaJuff",
+	"5xn5kn/gufkc/zYH6Knttk8+xSImLl7F0UL85RNZLYF5HiSm8t7nD0lPC6lzk98IPzcLmELUZL2z/tnT",
+	"o/6jo/7Zu9P+4PTJoN//j151jX1Njxd5arcgJE97g55YHKVCmpJbE8HhrwaPPjenfV1z+G+IGVPO7I3Y",
+	"Q/ZXDQYAHvpSLIU2hHNJGC+0YktIWBiHIsk1ohyscSLtj9IbEDITJVplXTe/W5k3mHmPqIJgmmNB6nDO",
+	"u54e4RrULWFcjrUbaH3WvFPKxYyZHyRTUqCBnktW5HULPXhgG6DvW7WQhG4gZCMkRorCA820i3jw+fwc",
+	"XWElBUvt0kB2vmbWhlnkSLy2mtxqTLX5qU1wJUwfNu+zA50Mftve2wnREMe1T/C+DMXKNJfZSH20x2Wg",
+	"KCg+FIuGRRIa83yrV04uxib1XY18nzOutsk8TiHmiL6fCoMgUsFgW9idz10Slr33uLEEtUIkRtO+od6J",
+	"jybMeT59zP6Wf9PwPuKxmMaM4Qta5qpUN7x47U+t+Ae67bfkuQFwMWdzUWol2YPhvFSzuRk+ZKpkc641",
+	"G63shMy0KG4w1+QEBK+0MhGEuWKCQZGui6LYbwWlMqLDEdw1PhY9SEuTj3naFu4h9Cib8UwkdSfSnk7a",
+	"lCs7Mw0DYid/BePxOjeqbKhuVW5yoE7AsD6JbrWkp/N/iKvRyuCI1iDOWzRpMKKkt8Fd+qZQo0hubsfv",
+	"r4/Vfz8u9a5Dp5fXnto2dByC3tU+rO7qpPSrDw3QWv1+f0tC1b0mOniALa8HLtF77RC/4oHYbzyw3HWf",
+	"XW7kirL6u6bxwpBwhwHu40C35wIPkuwbFdmOzvOvuDs2fe5f1aiHpvCNkHaCY+bTbGaPHqNUgWaYHbEG",
+	"ZI2Pb3loqVvZPYKoW6JrS64Z19cisydHPcit1aJMnXXXEv50UtMSrS7FQovsalyqFrQ3KuIl4N3cR1am",
+	"olHqmqkbhJyta0MY37a1gF31Fi+9be5y+3vgyk1m85tc26Pa+iIAALY3uBPcfuVWzZggQKrLaAAAFo2v",
+	"IGQxtARdWrCyrUlw/Dw3lntr3AWGcAj7GvXi/VjW8K6904Pry/1NE7K5E+YraVSfReBC52xIpv0QbD9E",
+	"lcMfjtn3s7lZQQoa/T8wDoui5vZujWtU59uTteNtByMtnH87Va2z/9Zv67X8YxT3PMnNgKpFUJ2VQqvi",
+	"RmTMqKjeqCyZ+oMKlfICgQh4ifdfy3Sa34iWh5UidVZeZGBjVWSidEZmZYJFH9Z02mBEvcQ+yS7ZzG6m",
+	"D1E9PG55/ajkMp0mzPCJlQOcQ3vGLMvcGCFb8lJz1TrPohTM6vNzFsxX9V2E1Khmzao4mUH9CZ0wHTzI",
+	"duFwqnh/DEhsAit1ufbZf1ZUe+K8BvhAqQDruFTltT2qwPfSx+ylAcC9VCwTPCtyKc5RKnOjCVSLESg/",
+	"nHVHownMsnMJ42NvHMJ6Qx6yug9fhPPjVcPmB8WTYUmvJSP27ZTn8g0YK+vb1c5P/MyHbDsDIx4nc2ll",
+	"asqtLZewEdfi6eO6JSIe9f8U+2x7z/o73v5wcXT25KnbvXYgCZuKj/Vnvhg/f5r1n58+f/44fZY9ffKC",
+	"n40F5/30yROe9U+f8Eej8ePx6ehs1B89PztLs9Mn2dP09MmoP+73ef95fBnQcNvNuhC/1Rbu9Gx3/8g+",
+	"g6YjwZmvD2bL6un15ZsKnl3F5/el0bBaMKnnTMAh4ywaBIxLJePqEh5LX9w4zbAo0YGkuDZkB5+zfsvT",
+	"O9hKu1kaoUBvg8biA4MvSoI5a5lvGTOGKN6SXa0lRtcBIvs4eHslLSFjvPM91nLcwYWmO2KmXZaPxwRr",
+	"bhhUAmALWCGap1M2zkWBiQE8+6FkLrGnTiGg0LFQGssvOMXTOkf9v4NBCJlG47q4XLuBY96vFzES9uh8",
+	"ze7INctUuphZwy3XeAbNhZoXgr5E7OENrsnYRtWZcqlknvKC4X3Huzno4qNIFzv7+x/neSk03bMW8aQq",
+	"1lLNlbbjsqaFKwHmzAlhTTtsfN1YkHveQZkcJOCwFUARATHNF0ZfBS5lRM/tBHT6VY26b1MKZjTF39mq",
+	"W/SpnIi/2Ss/J715wbfWVPxccPl2MZvxckURlLnSO8747hCEEIoVs4YLnkayyGDMENaTrF6KW5TClLnQ",
+	"EHQvuNRY8ttia3cLY7yh62i8nUISOP0+JgH3bBYjbcS8DQDdJexgTegDwJbDe6tBeQCbi1U0NkbzC8Mz",
+	"qTpRSPq3hi8C2V1HrfM0FXNDqHX8RVOJJAof46VgeJXIKOniCjm/0gR0P2fDsSonwj7IemVwOZo3jMsV",
+	"m6mS6uSct5OJeaGscWcELzO1xKp2+3pI5tn7UfNNBAR1INd1pVcytXZhKfj11aTgWldgP0yaRp0inIFD",
+	"RHBIEKt9fQ+RnFD41xbwiA3npZhz+6nDARuJXE5gq0qRndvfUO0MB+S6YVbNidP5pTxiQ2e3DRM2xJPO",
+	"PiyBH4ocblYSDI8lVEzKjGVKCrxZqivUHCRD9t32lAdj+pwNMyHxEVrNBJXV5RmTCm+noYLcaF+LiGgH",
+	"PVVLjXonYVpZyYJT0lrPeLdezEWprYc8HDAOSIqyBlonYgKnmxipwIzlBp9gT9ys5EvZHIG1wbxvC+ZX",
+	"yqVUhk0UuMmY9qdhWBNtOPBMH0V+IxiQfTCdy1T4iYHn2NdYfwbLQ8Coc+HxS8lc6QgSHtlvHokJl+eO",
+	"HAJuypALQ2bkhNMsEiEDjInsx0Y9Chhs9isyBfli+wgqc/QmKCMFg89ZyFSUhud2grgk8wnqbKf8Rnik",
+	"9jlOPy7/OLfLpBamvue9oPaq87BK0wIC0kkf/tkKXy/peRHr4dErBeJ6Jf5cCYFVuG49UYkSoQ9MRRhE",
+	"8V+1QV+4XR6J3y0ojLnNAEBoyd4Jo80mLmWA3V6GwKze2bC9Vxv1ECbkPjj47qbdvVoxfyQTZauRQTXN",
+	"66RigMyhzJhamFTNhAar4tdFNonFDXeqQC5FSmnbdZMWYi/ulYkD2lU0YN1OfJFev8ZnRLFyeSGkad9A",
+	"8Hsq2IxfC3DuFxJQfN03DRwh3bXGjSizfHtk5Qeoff47XdyCVXPPcoPw090qAm6m1oNDOyg+1VIdXy5k",
+	"JwkH3Jy6jo/STcXrG1GWebYr/HYqitkVQJ10lO5pQfBBa4aUBrLg//vi1Y9dAFXdC+nM+OqGl9EBBIhF",
+	"zt6JsuR2ztlMZYsC+bN++PZHa4b89e3rnw45qs9dJntj8d/Gbbi2bGucDtXk61xOCsGqxwDjjJXphOL0",
+	"uYRsPKA8qzzPfA7G0DF7J2bzghvhyMZmoK8c2JYV+bUIqW3gVrJ1KqjzUozWBAZ88DzlesAegdjO+Mdw",
+	"EsLEZGQa36nJpNg8ieu7pqmUrKFXTU2NmYfpZW7SqYBM0AO7rA/BRFTjMXsA2+HhMQNin9oDrB1SCjY0",
+	"MDwrf0NrLbMRwpeBU8NOlr/SWqDwC3qXuj79zYmcCVPmqduQ3SfNlcXEKAPastB+QfGqY/ajGMMZUgMX",
+	"d6S16L6hu0OjRguZFeJqVxBbWuSRgMmdch/sOsSxsKKXtVURToVLQQOYZlyqGROFFpjIdZh46x3plUxF",
+	"tm3pNg3qzziUP+cRIPQO5c5Na3e8X8C0ZUZoz2pwxrQwt/lgoDH5ToxzmUeJPXb4aPe6SIQx0MeZmFtt",
+	"KtNcaLLIbjF84g81YnaLkWOpb23JHsWC5/tEZdtIIyARn8vJ0OfUNSbn0UJ2cfpz68/DW7MhinoVn1Nj",
+	"J/cznolzNkQn11+HuX78oz33a4GNuoPuRtPzHxk4zR92qamowGECjlmHU1Y3GExGqAV+QI4j75QHbYeA",
+	"0eolFcK2rinrKjAGE9uFPSIQuHW8gP3Uq3afG39vcfzwxz1wejUE65ZSB2sTVNuvdsMvvWwEBJGdiZu6",
+	"1Gd8OBTocZ1iwTgT9wpN3K1YkBAreB1UwzcmJVin+qq0i8NBAsxotdxTZNkR+a6HuPYwB9aOu4W+92pe",
+	"ns62S0BYmNu19tZN1UHW2E37/a7yfmDQL18o69EVMVNelQ0ByKKShQGkrjiOC7z6UGHbrTslE+mOO8WV",
+	"HkWYNIqYnYFlVMNzn+y54kUxTIB1lMsMuKngo8/Z8FrMzTCpkicU8gd8PYXqfTuGIP2T+AyFUQxxN2C2",
+	"8OxKyWIFLwOmvUZSAEbWqNZKeteYAAxD//5RkeMkahfgKjYXJCGxobmiudyqABqyERx4NHBMSayiZ527",
+	"eU88dqEjKNbXtZK5MNvlc1g+sgF/JorUHJKACRM8nVZ1GRVeB+nJrRslhDxmF0VBD8cgCCGqIJMF8DWk",
+	"P+1GF1JReDTg2Ps7zntu7L24O5I7KPmrxS3jEtsijgUvRRbQL2+UqFbec+C/HecF9tbAHiDkZ2f4Dk3l",
+	"zTGwHy+ulC/q3FJaHJaAhgbrlamiWp1CgC4KtlZVsFMAEe8PLKAN9Q4uu1nhHnzDhFwznkGJ0xqy06Pf",
+	"oGSCXVSlCyZoDxHgKRLnGvmnG6oGmPJmWAxMnaNUlfPdazGqsMLWmAAGVe+WMQOcMcwebbr4rb0I83Sd",
+	"TYd8PG4QUFCkzR7B2/lmiH4COWI8f6gGtgrszeL2F51SrjsKJqgB4kLwSUR3wp3Yk2jQu+xdTNXqsmcd",
+	"DDhP4W/AlgN/BCLmdQ/n+IaX+tiAEfgh6cCa4YrW4Ju3BqFcGOSRtU5Vt/tGwX1PPn9O9i789BP8qTuw",
+	"9bVf7qYx7T68c5gGv3c/uh8MQ8ArE2w24j6mTTJp4PEAQrwVDo2HNeujXAU9wkHsAwxGSCvCc1FocSv2",
+	"xtTDvr3lkyHogjrb+E+OB4vcftjvu3RVVZlrhs9yhaXYbEQLY3I50bf6SLdN16wtMozoA12xwNjV1IB1",
+	"DOeAKn2nn87hZvtSQtVviLDEYsB2NpIwg0JndwqRYTy43XLNhOEZN3aTV0Ea3+wAdTAdDleTUi3m7r88",
+	"AC9OupFYI36Wa4qj1dF5c1XkKXHyjZS6rrAH+grKs+wNXKbTXtKzmwAI369KVUAM5noxEqUURugroIb/",
+	"aGoUsPQk+ndaLDKxkQKkPoPf15fQn914dNeLbHalDEmqNlkkUm1agHD5a1oAbmvyOeMOqFyZtS+dKNMC",
+	"KInSnTa+AN9JV+PD4sN2VnNQYz3lZ0+eDg5QjBQYM89Oa20R6B2/9I9e8KPxh09PH3+Otp35XpaqmAlp",
+	"9vO3NuOkiVc1AOjlmk2UFOdMQrEeWoJWiKZcM2HHUufN3FUrxTLr/hPf4sZcE586smu/CJ6Q5Y5xiXDq",
+	"oviNVppPr2LWSzmmaimZVEts+YYJBQdDD/gPhLxy/9UpPhCShHr15j+gho2LbYIwRxg508ClMsSoTXBI",
+	"nWchYoB0NTY1wyPEl9OTGg/SmeseWJaVQusGnaExcz04OaG/HKdqdqKn1lM8QQzC8YrPis3FxB3TtdEP",
+	"fwc9wgr/mS5lC6WmkGDPDbk57vhiM1FOgAMVy5yDCHL1/qUYHRsVH/m1aKnPvBar+pvP2RDTDkN8KdGw",
+	"1d+K83Rlv+KX/odjakmiD09jAzOIw0/8aiadKWJCq2E9NOq6q+4LMXIeSXNe//r29U8JGz7w9FUPh9AZ",
+	"5wFy08F7rXAXq4fDdTBq9/ej81MrAyZTZPPWhvti0/WXksdwghfM2hqePGk5VQVQKPnOgtbCzFGfO7c8",
+	"gd2rSue3R6MjrV0m6CFtv9Mz2362o93qTNlr1mqg7R9jE4NIwEgOaCrS611KI0R6HTNfHaS2+6McuJZG",
+	"FkVd3j8msgJD0syEn9Y+sX+v3u0McYKA+g40wPkn3b9jBmwTnxFpOEMEcnHCxEGj5pj9pAzUVwCXQcCl",
+	"iKGh40MQAK/bpuBTbGqHU232SSkEFQLs1CNnK3mlzyC7dLVTTB5AYC/uJb0iByX8q47SCrb04tlE8+tc",
+	"Kso2+9vDIcfEqIrDRZyEKB/Re88einSBCLm214buoAaDxwlO0rOCsdF7+l0uxDam0PWwLFa9dBT7+DrT",
+	"ElKwJ2T03Nh/KYyo3q4JRhT5ShjXY/b9jShXNapIuDFBVBUiOmFQ2pqeDggcBEn97htAiLLXFXP50geW",
+	"g4eRyv/FSSsJHgUpg41eTTS5Zet0v01rwrH40ijjr+Dz/AqNrLUOdtULaq2K3ER/CCBOZ2thzVsnHw6P",
+	"udwNiBBolsgZ2wru6hNYTasZlodq0YX/tkJatWMVUID24sVeSI3e4/0SQpEM7pZN+Rz9dJ/J25s28feR",
+	"kzu8WIdpug7zMPUW7Q7W3nr4I5f6DggO7grkBOFTecULXsYAuNCrQ/s2LDXyJ2itHLTsOe4dEPe6U2Kv",
+	"YyUd7ZVdCAEWUi/m2FhuA8Ic/LoxpBscPBXKY4HWcpprRu9gmRLY2o2nhilJcAolU3FObiOYHNZrdJn2",
+	"XKPFvQNi4j0vZQvsslHytx78oGq3Ohgkx0E7XPHxTlg54lqsuv+7lEFT74SwujWNUkFvaZvWBbcDGcIu",
+	"QF2SlI0YsughN5TKXBECIhuCGVWBJmjzYKRLInshxrIKMTaMF8Tr5GxbHKRndscCZJ8oDt8UtXB3zYrS",
+	"R29LK4l5xF/EE7gq1dHCkPQ3P3m3/q7d1ZiDQMbTXUsuicbAVdu7qWNGsZEger5UDID94AaWfchGxLaU",
+	"G4ogL7lO2BDziNXPUlUbxmpFw68FUh+gVCaMxBjCQ86YYyuxVupOb65wAB9aPvVqEzPm+9xM/SgRkxer",
+	"vBJSLSbT803smIepVIq7Qz4P6ASVhGvDhmwEL9e/2h5TQ1VkQwwjAzGBa6cJ7lziK9GHUiyHdmUnym5E",
+	"KXLMGZO+XW8WsR6viyTbyCXcFIiQYhmdWlW0ZTg2eMQtqbhtsQGYzUOgkp39eT+gZHrbXRLUrvd42hEm",
+	"dWtzemOfTdzalYpKHLoWilJruE5ual3a90dwwDF01Q56u8iyOv5sG6jtVqPphr07XkO9/V8AeKvOh/V0",
+	"p+ElGqN1083fouvtZnaf+MCQj3XFR7PXqOqNUD5NKwLWfe2kqXoYHXfpmncIrN+aLbpBxbQQJw2L/EYM",
+	"wWJ3yVf/vSI7Z1O1ZEtRAM0tGPu5ZkO0WIf1s96eAsGK4llR5IQIb/w9+AMW16lyoowRsiXs7z9hEaE2",
+	"7UiGEmj2gm9P8b4nsfumzNGJw8W92sf/mwsoLthAXmMtG+IlGtnPHvhSR6sRJUK7wI3SgaSdsyHu6SEY",
+	"p1R5rodJZa+C5TZa1Uw6b6f5E9Etovu4oPW/c1g+JNutW0JRbQtPwFV+Xl3pRauxq4lVfya4tNp3Gdq0",
+	"UDW6nFpznFdfWNMSSXD5Va0sFDQ5iHVFImUtKyu2aBbH7+OIbUMuIF8HwqxFvaroqSa+LsDvEWWu6oLf",
+	"2BfN93XbQtXFu+0rN107boWmdeM5dPxKVhK/RSMt9AFtNtIP92q57RWj/X0EKG/f35DmQO9nvjr84y78",
+	"wrVijy2h6xY53bic+o3QlD/eN/qclaurciHj2b4WWgDMVLmwSgWN8oQtOzAY1AM9uyQ0kPmD4gmATqID",
+	"SSTIdAh2zvDl+OgVN+l0uD1shuaJm5GkU+7jr9iOpwlPmeciRZZoVV6Ty+/5/KyyzW+w+0GTb8mIWSzA",
+	"84NaMjU2FV3GlIMqVwtTM7VPYzFgX9UeKcBG1M+AiY85gN7MQrPTKFPxIdiHf1WjHYPzHl28PieAuE+I",
+	"ohE+A2DcC9kEAc+LVezR2Jtg11Y8+7fvWesZ4ckaoi0jKgLEzc0jtCkFn13lWQv0tVAThtdoFyUnMbO7",
+	"pshq7GoBpYA2G3GkO9ANxKLT1bpWoWUn/bVvCtcptgH/JiJkj7yYqDI301k47yI7e/Lk9IX1ufAfH5LD",
+	"UOo0pfxarPYjSGyDj9kHxjIGqAINgSZzyXQ+kdwsSuqtWNUq53puleDR6bifno1iQ5gvRkWeXhEss7r1",
+	"1bdq+c2//e/v/nb29+XF6vuLv4xefP/t+9n3/xg//fO/jcpv/uPF8lmhp/82/U0tTTn68bs/Lx+X/9/F",
+	"x/9YfP+n+HvKudrukPxNrH6mK0F8jJWeHVYlJnM0jdUYkkBQajOwNUNhh3cAU9AK7/0YgMF8rnvVTjyG",
+	"IEBEdItehqvPSSoPjy6i/4Rf4GDDfAudcl9plmdCmtysEjbUghdD30agysl8pakhqqa0BS8gJZCwoYsS",
+	"DBkwt4ryCF5b91AqB9B9Qq04RkD7oki8oRLHH71Z2QHYc/ZkO6znz6WgVAvMH+IMErBFXPsEAjKN88KI",
+	"UjdQPCUieFIuiay6geF5+jiyuq+4zMdCmzi3za4g8SY5jO/74dm+u3XsdVH4q1xfVSC6jpU4G8qoXzX7",
+	"k/MUZKQqEU3TTiWiPOMIceSQx/nlEwF1ezyb5TIs1FxokKhCTa4WZUGQ/cHJyenZs+P+cf/4dPD8Wf/M",
+	"nmvlxA9jc6/Vahi5zI1IETKrrgXSZdp/br7bW8a9/vHpcb+3XsFZTUsHT8DNQkfVhcjsDtRCNHValDd5",
+	"Gscq+mmNYyJDCwYpHXmWVCwIwJMAExdFwNKKdJiBavI/7cCaZW0sBzBwYfZvRGmmHRwOWiDPaWTH6lci",
+	"GFDoi7jJiu8Mx4Z2e2agLNd8VOxKozLjedGCIz6MeDWNra17fWubuw4Cuq7b6OQ5GimzExyDFtov8RY7",
+	"Axf0EKYGicb9WBv4sgPmCV8HRR2ww1y4YXN7y42YtC1vqOpG6q9hb2gKfB7FHhr+8k7D8NukZlw83kyd",
+	"vmW8no5i91m5gx2xY67PFchURer2AHZuIhD/3OQCeVY22HPxtBPtudZamle51rmcfFNQX6K6PM7w1z1a",
+	"c2/0gt1jYwP6KVr5/KNaivIo5VqwQhhrOiYsyyc5gcMzrqdCn7OFzH9biKCv/LZc7NNHzeUJqnd/4Uf/",
+	"6B+9+PCA/nH04Wv3p4f/Eq3j/UksX5cxCl9Y0m4ncYcz277Dndnbrn1nL6Ka2+Y64JHr5A0fF12TKMDp",
+	"Z66hHJFrNoQquiEzik2EobTXR8PmfCJ86lXJqr+g/eE2xXZVzi7KziDH+QR5DTA3jGoBqnHhxvXoY/No",
+	"LUWxK8PZOhvr4258oHRnbOaRcaO1ZrIFCogHa8IQvJe4JjIJy0QhjIiGCj3Qbx1VEivbrTheMm74RtBR",
+	"xVBxa26JXSADri3rYYiufLErzXl0sWJb/xBBta3OVIcjyjlauxhsWwy01+VBGESdNrt70+x1OdnTLnP6",
+	"ez0G6evG81IbBhc2Dh0geNzRJrgdKaXT6dE5MFNRvg/SybcX120lPi2B3Q6tbtw4HdZ+5qq81sJ40CyM",
+	"ekdJsQzbYkGXrCmyGwii3sFeTRSTGykzJfwaIFYltQ60Zxv0pwr6dmnXNat6FnWGQkskeBYkuqAFmT0X",
+	"mwMDZkteUie7lbvHUVLmEjqGK1kP+sHXhC2kQCXZ57R0Jw8qmSOIjdqXxxKYh2oX0KlIwq02VUlEw9jx",
+	"Hj9NYH0lKbEtEDS6iiYbZ4t0yjh2BsuUwObi1iuCYGyGPFWw/q4mUUI2ssKh+75ynhU+iNgRtt7uezyP",
+	"e4N+SBzqVBA9ES6kExyuhJR130PzY3V+9IZYWYl7Zey3YAyxlDiIe4dWHrW3rSfPaQdilyVrmRlNrU40",
+	"TDyA5SfCJMC+bo2VxXxSEuF6a9PdLQLoJ3PNlwzXDb++rZqIliD2nQQjaAAjqTulFY+pUtfac4iUC6nj",
+	"b1l4lMoWyzEkml2v1nCD9euNQ6zmoW1fBD3kIvrCRfFLUSHVcaNgA35VZNCCHxMbLXLf3yb3uKuQeZAs",
+	"3OrLvDW6wQTdn7oQKTs+f/j8ob7n3LKc3tdek8pcwRRXbC0tisouAVT45Br7M1JTisTXiHDf45IWTRYr",
+	"tpjbU+k5e5V/A6x1dkk99V6uGfnoWMJhrDMHdWVanYf9Ga+FmOuAhyTH2hO7ICzLS5EaVa6O2bupZ2Um",
+	"3t5U3YgSjlijFJ5x29hodtjsToK6WqChl7X/IRfomHv1dDboJdNemgTrqhS08BDFGJuX3sYnvyvVFVVV",
+	"pRoVYtaGzwLUj90ZgPNkpVoYJDeDXQIlpA/e/Plb9uLxk2eubWwKkIyTOT75n3/VSg4fHrOfSzUp+Uwz",
+	"JP1jSrJhqjIxPHfasBQ8Y8NMGJ4XhO7FntbDY3YhWU6laCNRKDnRdtc5lLARkmOLeSRSdp26lCQmLl+0",
+	"KT7mmpDAzZL+TLQs8BLYJEplN7E2fGQVd1oqHaavC7UU5ZWW/Fo0mazkuEDymEjS11AId+NbcbKt0xCm",
+	"gOuvcUC6S4jNXfYYL+x0rvCDdWtv0Gi9cOH6qAFBiCZ+6Fze8CLPWImeH7C+owr0bltnzB6JXbRvT62V",
+	"eWy/KZYpX86cuEoVLAn0HRbDVqNKWeVNsoIWkjWGtAgpmPER7dNFnx3F0PwZ2t7CMtFlLnRaqElF0Y6h",
+	"8ProSvEbhCT66aPrZ7M27NeiBZf1w7t3PxPirvbYx/0XMaPI5KaNui14kh37UpVZA//z7QZJdpQuTUla",
+	"2qNuCGs1GBVcXg/x1LPuh50WUhJQYgHKoOHyVzdujbcQMwt+op+1BDf2BtXn4A7NzAhJf+IaPkOv5dTH",
+	"xEH3ARFYwKJep/c77qhkoPhm4UgDrekxKtW1kBu0CvFIEc5oPZCgisUsYkh/C3/3splLkdSdsdPaa6JN",
+	"sOLsfz9zM60iOIWfpvpsRAn++DxvJfizQ4wkMXLpX2BftvEjTh/HvmImtKaQ29qsAhDuEiJAep6Ky96A",
+	"ZXnGVmoB9Rj+J25/+5coPs2d6Osx9b++ff0To9+B+JA6YqHWsFJVn6gTrEo5KcUEU/ebd4H7rpjAt0T5",
+	"0VINIvsUu9gc19/KoN4hlOqqM7sGUuMf5WuT9qYe9/0iO1c37YeFcAgqXhSvx+BVdckBfkiiNUIafYRj",
+	"9m6pvCFS6wZCDJwQTcPOctC43f+OAzqOBcp3z9ps6P6HHeCsEcnDBqS3aftHq37Lvn8zngkKtnouspVM",
+	"wXZGKnbYBTPVyFSEPEKImes4Xgex657mSnpIAtvaZnqHbtL4oFHUrlJENktEA3ZDNI5iKf+VUh/HO5Ht",
+	"Npr00WarJj+kPfUjDD97a/okFIZ1NeBwh9sqjtx12/r07dZub98eeXfa7i7ob+enZ8PEvgqEPOIkUusn",
+	"5wr7VLEdFHlpNVwJLjdF/31BC09TMTc6INcuF9L6cyssOIhpi4gbtytMdUf8UwiR3QbO8GLdnkejCT5E",
+	"8s+dg/eTAKS37ZcExMMoUvyPh1RFnU2MLvWG25Vyum+6t8pOaGQvQbfVx7epTj6X+cxqg9MoqiEy11XD",
+	"zIawl/m4hV4WKD0TvKKl5mfsug+0VYnBbs4nU3C5Ka1GlWMAPUQWqa3c13uzsuFtVzsy/q6bMvqW2E5H",
+	"dtVVdxf5jbhqdmyIHSVwIU5s22kDl3Qil7MX7lOoX6j0usUsgNbNuO4uvjIS0DEQsr4ZkzVakk2mfsvx",
+	"GER64woEyTnjhFATa82qhTkPSH6wVCJIrHANlOW8EFmNlnw98dUbANPs8Ru+fEVe1Ib+zbTVho73XFL1",
+	"4BJ11cKkaiZccT1ces6GqpxPufQ19dUhl+GVrFByIko256UJ4gn11DUqlqpMHlaI8jWu7q9SBO6V8bI/",
+	"bPqfXanxOL78Ljg25Zq5q+tkVEyNx7ciJdnH1HFh7t08sGAD7dVvul5cQsbUGqcdamWnX0PUvZP22ug/",
+	"bFD5bQTtt6K5PLi+a2WJ3klzb59w+upNE3YYS0o3uk7fsSmFr4tGZ+wWdMqgyUJYyzJCpLQLGvO+D8OO",
+	"R8G21Y/OnIpFIo/YcF5wY0VuOGAzfg2UfRN9fimP2BDwXMNByFtSgZwTNoOaA2L9VNdCakbdpTK832HJ",
+	"648YLUztVsIzQZ7mK01PwgcgAn04gGwX/c2XKdJfEYoN/VJ1rAtFg3GQvjZAIO+IeE96bzyLzUFqfuYL",
+	"e5Pf/g00h/0zZW2WwDWVCq2FBtQDBNqvxWpQAbiI6MAaobkhAmqXzHEtmQwssw/S+5abHq7m+3s1UuSb",
+	"C5HmKp22IAasY6qFdoQ7cECquZCdjWJrHO5p+CAxLSXAtJuEPYybNfWwc9unjkRUZGs2lUnFo4Phtqg1",
+	"zbW50kLInYRwB+5kGU8yBI0V7dqOhJBsKngJkUxfM0MwfCvIs1wujIg1IUSsSzzPDmuK6I+cOjcuVXkN",
+	"iJEq2Tsg+g/pkZJ2zxBOiLYM0peEIoJMDaIYN/YDcRIvRVHgdogkO2/U9a4cFYVqBQLa3fKrGunK5DVA",
+	"wBbHbrXZ3MSwNHRKwG//Zru1qsW4I2fiqW/TAF+2wRzuxuX1Fq/1d11VQPkWjEhFrVgqQwqQKuPrvH7N",
+	"Ae3qAZtyEQvWDTNxIwo1nwlphgNcDmgQBqNb6CqEwSdC1vpHBnf2kl6uVcHbogrrTmp3A8+Z0rQlQ9MZ",
+	"v8kvkZM2p6O3x4gDAraWBCyEIet2Vi6tF1kav38oOtkueTHz60AqrVJUB1cvG4TvD74borQxTrzoC9vl",
+	"5SDuBJpW9+RMhKsRj+fQvH/l/PnEHgrplJyIG8G4JKu2FDNlgE2bL4CUUSqPvD9nQ2uqXilZrIYJ4fyt",
+	"2YodsgAXdM6G2qj5lVTLYYInE+h++0drFCt7gbWih9iYJ7D47GZrsHQA6hZGAlqc3g1aA98BxaY3LQbu",
+	"W8c9env7dv/+mnuVbtR6JHSMl+1oBs6nSorsaqpmYqev2oX7codzPTcMRmTtm5nYcp7jamQYXcl2OJYC",
+	"e2PJ8+3cqDw3246xRuOCWsSnVlSxpcEoLPm3hBXqgiBqbZR6zoYjUZrpER1vLl/Njo4AbuUdp2ZH1dJM",
+	"T4/F6q+n6WyZv87/57/++zh99HfzY/54cdg9EfQRNtf32HN2g0DEVrha2rB5LKzGLq1jq80ceEGFSoFj",
+	"qGp5bQV8af//STq3//7HohRtas2Id6WISQqoyvgBPOOZqHU1qS+/K8FR4yDM2xLB30eDGhrwAVVYsJz+",
+	"O57t0JgqpYMFhrbVmnxrxHxTFfF66W+Kzc0XrdQwAWvjuoKqChw29+G0V7nCk5Cz8W6IGLXZFQL2K5Ej",
+	"REQSt5V1SktBAR9rn0LP4JBf8Bagob+q0S3AQht68WuFEVptxHzAuD1OriBOmtB/4MclRHqdMCN4maml",
+	"TKh6K2H/81//XSfbw9YhnSIbRKXdskGlELFkO9L+ObiYweoTqxoW2iBOzBNKktfToHakt2ajXVgcw3ry",
+	"5kSu/FCsBRimwMIWCOs98VnVTydyQjggeWtJZ9d0QNXXan/2zs12npj7tlY7WSRrLaE6+EDhHU1eIZQY",
+	"v1Tr3JptKvFtk6W0stfsDsB/LWnYdcZSu/fmde7SzYylb1cyDRrnheVxQVedXz6FeC1KPWABFVQG+KY1",
+	"yNAWQqacoPaQI320yAsqYwZIZhD4BKa1rS3jHF1cOhONnmpw/1bEpcMLnn3e0o6y6fMp7ZDlQG2MH33O",
+	"7EquHCc8MbjbCzqr02AFPNd2lGxrpxDx7hCGVm72YFqiEhsbf8Tg3gXu50RrvaeYWA6pM1zg5hb5jWAr",
+	"Yc7ZkGSRkAGuwxVcAFgo61L7+C8haktKNDl+zXM2nPEVIUroSb5AB+8xoih0wjgW9VAt1joyIWjgX6ES",
+	"ptx6CoOqeUMh+A120se+Z5HmGNUWq0a2DZWwL2ayOlqCuqi1zbsHbJJW1b+hVZriCNQWcpkgweCGCCF8",
+	"LpngZZH7dab1R3ModIcdRrkU1niNTUmIZI02SYbylaxcWfsr1BJw43G8tmSXDYGScuWO6E2T4JjXSbpE",
+	"xrJ8PBalkAZEmEORewWxC8ySiPO3wcwIZUJZAW94v3jebzIrDozOJSSJb6bmD97G7LXJ3b4wTJkV4upg",
+	"ZQkI9bfPXC+FskoDKl9GhRqxT2g2DdglRhqO8baTm9PLXsLmPL3WA/YLDgxM4w+fj9n3PJ3Cb8gQbB+U",
+	"MM4ML48n/wDrWwUkMvDWrzSUB+mEaeX48wnPpsaQUYdSpcW8UBwUrIAXWD1mBb3IQ8hdSHb2eP/iXpDd",
+	"chYPzvL5/CvH4QB6eDgvF1IMsfeK0BXm45yJguoX9UqmDCoPgesd69Uen50xaGRJ7xPZ8Jhd+J0OJp5V",
+	"7fQzlOyi/t4Mpt255ViUifEVvxZeQu6y0xhMX6wObr2TYnXO5bXzDxJk0FLIOp1howpsjiny0vtzvg8o",
+	"lXUFvWl8/QvZJ8fM9TrMDfF1NFdy4DDEGNDDXkBYy11L2+4+La1kNiCEZTqFfok0YAhPMbwlYVW3jpmb",
+	"AQJnz7i14H2bxc425FuPtjoETLuhZutKrl2BuhYoISE0Si6SQW+rdiPrHivaalhxuD8dT7pZ94+qkJrH",
+	"gLjuKqTFq676ntTDGQLVcd8bFdnmN677Rc2zGl/v/aC2Y3Ht6PucBEND26T70EaNoS3FKDI0mgo/trCp",
+	"buuwgIrE6lErGR+sJwo9lp2bmK0X1ro62keu7LWlbhUTs6ePg7rS1mLSXhWV6G0qK/38YZ2L2xqw26tb",
+	"avDuHcogq17DEZbY0FA8ZhD2QvNMVzROZJcNaZzUttb1bQtbha2p/M4a47t8PH7tN++tKzl2rfhst2Dh",
+	"wAINDtH1B76X0Ixfi4eMQ+q0Kl5ZN1k3d1EKOkdtXZ0AuK1DW4yIyRLGDZspbdhZv0/17ctaVz66x5Vy",
+	"ueOY1jeMI+zQ0jyM2Oy/dO67rowyvOg0HR6B5OcERY+XcJ6BbaigBbShPu1RVFJbI6taUau3Chh5rcmG",
+	"uqWts9VKj7F7mYfXfNtsIQjAxwye86az6ANLbdECki27E1zDZrRnG1KzNWhcaepPt2yfH+3W5fZ22LcL",
+	"X1PNWzCINivirY8n7+CF1dzpdlbMQMBUyYYkXE26DDjGt1bD7VojiYbdZmORYhS+YE+wSW5YKeZK50aV",
+	"q0pQSIn4RvJ7GrEb3OkNxt47x/R8myYX9wsaCWIMatcEOQDNrCsRLR///iNPwVXhhF3tXksOxdt2U8el",
+	"AgDvlE+yhyHS9ADKKOBiUgtT5DcVrzVYBdD1wlFp0c11Kd99GtZTZmk0WDUvxTj/uP5JL40mWtp0ykue",
+	"Im26UawUqZrIXK8PclSaq8fjdy8OA67dQC1MY06CPiBbktewBw6BbMPNdD/ANnjXfnEut/VyeZXxlW4L",
+	"hQ5qsok3ARkjet/0FFZwA8Yel0T8Fkh6BaWZ8Y9Y4/vo6ZP+5pJf6zM4JogGqxQEg6nQAa5p9GWoFRlb",
+	"v1sU4069Glo2xE7cyjG+5NaVI978NYHT/u8dAU3ru6yVjGIXXv91Nin4a+IGGPswl3+NrtuyXqEFdMMJ",
+	"U5Itp2qWENDNKjw0GAPVVwDBKXwskbrSqjZqvwXPHB64mpCz/tnTo9Ozo7P+u9P+oG//7z86K/V4vFyx",
+	"lEsmyKq1H9IkBmHY3BeqjDYkZdYnCcHHCQReC6pgCXnbXKS2AiFdWhvnskfxSw5FUjrKiwT9/soVKdnm",
+	"DJ26GXqywww1RMRH6SlUT+sRFxU0R1vhfHswe3Vj6dqbcas7f1Z30MWazQbouU2UVe+nq0ZUrop+VTug",
+	"Tewx9DbdEnoDcaxLcZD71575AGrLpBTEkrUugQs5KlR67fCT7oFs6wissghXyIk5hKy0IxIG6ADRsFuF",
+	"f1q9ey1StNtB/n66anM1dRuN8evonm0f4rbd5F60iS7FjXOdCCNQhrvY1utmXh5Pem5TjS0VC23NMxra",
+	"qduQvXhFYf1qNsPIAzd2RC2Y3u4yud45fxrzIcDarwiAcs20WaTX7USl60K+TTLgxRtz7+1dGDZBMnEm",
+	"rgiash5yQ/zRFVHz7dnK4YDtHw6M5pyKImuH4RFeHOHhLidntzWUjUm1bFYnRitLdFXqi1YOFimCqAQw",
+	"GF9WmZtjhj3JIEBnX+v7TzjWbUKZVO5g7NWQIzYMykVoFP7gP6vOiIFT7uNSiH90csKX452Z8Tqwt+xX",
+	"RrtLx4+Kbq4Z/kPmzDkkPjE1Gc7vs9jpDz5JS/oQ/ZWFdELpV9CHol11Hdc17suxWqCROXM2MZA9pyoA",
+	"qpqlIglx/KLA98zqNJo7BKXrXVz2D0tb0wALkuK1CHtEbO8MadpoD2LvEvPIar60uxb7OOOWLYWeQ5+O",
+	"IVg/w9uAsQFCv/98t3ZSrci4rLaC4mxxI6Q5Z2WuoVGNQHeycs4AWtGxav/WpUIVPNFTIjZ6sTT0RShb",
+	"9VMrrEppa+Cy6bhsqYa9CHQu1b8O2EJaKRi6X4ZBZs+f/FIZ5nZ94u6wKzAM+tU5PETic01lDSbhDBiR",
+	"RVna7/BYjR2EwEQn5gxBycfxrmwHKKXY/VTZ5wzYUwvtqVHixwNMJ0xsNacR6/CkBU/o+zVF7Xd6ZtCw",
+	"w4po6Y8Yo9R1wBJyGwjNoWoGt3Vg2rSBm4Vkfhd5xEQvLD3Cv/prYnhR9+RDhIdbT9W7iRC71+3ZmK4F",
+	"pFvN3rnvr9QpxNpwLxoqlrwwawUR7MIn2X2xC3vnc+7lDMB6DmZ2K8HdVCyAQnPuQeO66mbGHviko0/x",
+	"0R8eHrPvoZhAlWFAmizJL8LS2QawpNO3DrIMS4xgjgOcJXPzfShYJJ7um5p/hUDTJ08ePY2iqttkFO1r",
+	"V70JFjL8uk4OtOcZUjN0Gz0ACo5+nvXTEuJDJDfvViIbnFv1N65ZE+dBggQb1DrmjjoPa0iuuH03N3QQ",
+	"TNsmFbRWB/XbQiwAQ7CtDKpT8dNnSEssytys3tpVogJol+xY4/eHFBWUe7gs0nBUmqv/+a//BvwArDRG",
+	"iHgZBvGnxsx7nz+D0I5V7NE3QmaqZF9/rVcy1V9/TTSYBAZxOV9MjHHK/CeOjN5KCr+UX39Ny/v118fs",
+	"wmOOcl3VAUCbBB56+V9/TTv566/tisNj3Bb++uuEWDixrJHaSrKvvyZVa1/0M7YcQpI1pqRTw+f2WY4L",
+	"Rq7FNezFruWl+MhTA7EK6tpBKt8arnY8WGEJ3J6ZPv76azb8xOfzz8OEDT/R6D9Tm6NP7h2fsSIfOGhA",
+	"ijmeOJfyHVLUMXSHK8hdKTIhTc4LAuVFuiPZ24LWSJcSeiMt1/siDdjj/mMa/Y/Wm7MrWgpoMp0N2PBf",
+	"inyWm8tFv3/2FBtVJ6ETnmv7ZVaDJ9C1+vPw3AF/LuXQ/gUdAfs4e7F3CrB2yL6VLCY7W/ZrwFHDcHLK",
+	"y9LOOjQoZZ8wGpgw3PoY/U2YC6p+Hg7shr+U9iO7pd0IcRBk347ZG8EzoLu9lE64kqApNlbnAMRp+C92",
+	"WH961NfB7DgX7k9ySExd1WRdSsd1odmQrhtCLCyfTF2CeSiJGcXh9cBututL0/VGzAV3E4Ydu35+/fYd",
+	"he3sE15mYjZXRsh0dfQ3sRoes7Cx15RCMCOVrS7lkDriDM/tnmk264KRYo8efDnmdJ2MuI54qUiasZmA",
+	"ccDFdsKMLrh5RZ4KiSqeoNQXc55OxdHZcb+X9BZlQQpJD05OlsvlMYefj1U5OaF79cmPL7/9/qe338M9",
+	"VbejHixw4C0PeqcQxJoLab2MQe/Rcf/4EfUuBF16gofmUbmQ8N+TWI76zUISZM51c9TXIkPTR2ZIdVOx",
+	"4qNKoZhOPbGLbI25ki8zaG6jzQW83r4ARlXymTAQcGupzakuOXk9rjCWUWwkjKtmG6AI1woucnv5bwsB",
+	"CRlfuUrlSWgadDDp7Ai2DPdHq1F6HS68gP6TiOHWc2XX247grN/HPKo0hKELe9D9StmXasQbW0C4WQfv",
+	"Bw6+5oEHqkuNYRITZ0tQ6zO4HHpGtb3Ij9z1P8Oz3Cf47NL79cHphlZkHDDqvT9bZ+qDvSWUz5NP5UJ+",
+	"bpXSC9iE2glh1c2KSD6ApKkUfHaVZ0NE5WHkTE3WZfMvohLN3n2sRGwViK3tEBP+dqqW2IKCiN+8jDfm",
+	"fG0XRlyLDG0sGBrtIGiG6jdQSZPmLEmsr2jfTZvhNx9ADgpeztpVVI1ZwwGT7QqVqoBsNoCe85Ry2tbr",
+	"gb5mcC4oOAwZN9B9Ed4EHKpzISuiJmtXpNdSLQuRTUR2TjVOOmDV/QpS6E7RR5QdfsMhFd1FBequMM3h",
+	"ONt1XHVNTdN5QaPoQTPE/0dTdXbOt6s5FK87UnTcrXu114QwTsHBjyef4H8/nwTrAmGpjpuRxLZlP8Jv",
+	"h9yRSW+uYsybb/lKV5zdfofZ7SXAuMuNs0dddbIWxhR2P7ngeilSVWbgDK1tLPbehTGgr9eUz+dCOgyZ",
+	"L7Nx7gBOCXstq64OodhbG2WlGdT6s1zHdu1FdfkFzeFuezewSv8mViTqELb7RiFyaIuUB4Agj9Wx3+9o",
+	"Oa07VgptVOmaAoKjIfPJ1Fg/TvK5nipw2nfYMMF3AxXq53pkwEcr7nLTtp2IsKpJQ8ndfqcGn+y3U9uW",
+	"nc91JzPEXugsUFVOWkxg+7Rd5ep3pWLn8w4Kdj7XPsR6OM2Kc+cW6WI+RxMmqpxeOV8RCWH4fH7MLrCQ",
+	"DV3bqpB76DHO0Gx8bd2+hSsvoKbmyymELNfzgq+uSMv/QE0mmxW6nVfRJRQ67fbTQ8pP616fzw8hK68o",
+	"0oRFUHVpcRv6BGJWKDWuB/86ag5jIjqp+lDa0+yGlzkfFUKziXJ+B55zLpPi4R3jUohj9qbGYNB/4ejK",
+	"K0JmSOv7XLMqJ8oYH8xp4T1gC1kIDcEL+NPQxZ4qtoXYIfcdfO8+wvwtZSAi6uVxK+8DBjztKw+it3H0",
+	"baubbFbSShIzg/MVyf6j0BdEN3Ch4y4ivPEuFesdbwx0C9umbjdhuJjPX373uvzJah+wEHmUmvlbygJi",
+	"S2Ph++Bxx4aIqR0EXoGJtj71/w5Nhdzs76s91zP2M14UAo+VoJu+T5Ed76RNcZD3bjrduczgArJKcjxg",
+	"cYtuPSHl2W46uX0HNjzLZ7OFsWo1oRSXyByLa7wF+bpt9S298Y9sXuE3bLew/NF0Jz5sVdCqncN5Fzoj",
+	"ari9c4Yb8heJrJV9yYd+/JVUtutahFzKkORFI4MAPQ0K5K27umyUemOSAZwrUWgBkF2s+L6UcGRn4qN9",
+	"Ppbjau9sAkO8yGodfsYCO8vZZ1CKwv12KW94kQOzNy7eOcAmYO00pMPYiKfXrqNIcinh2MK+8IV1BoGW",
+	"HupmgPgOTARctKscHz6EL8YmS6bkUlNgHMzdS1mtcgLHYSkw66wrnCrQpo6QZc8cs2ZRfZYDvT1lGS8l",
+	"sKIQeRCkkc4JJV0ULFNJjX0h15g9cS1TLiVmA9cP5SC/7W6254dPUFKLZ+sK4xLjStoPXL+C0jcYDaaX",
+	"PDjr9x/Cq2YEDMcTgF1IhkLhnuhyvhXpBSay4A9ucJR3oLAFqQWXNXaNSahxqv3q9+CPUI3+n+yZMQTy",
+	"QRrosqKvwxBIQh0J8GilwQJY/VI6brlUaIcerk9oLitSRrJaJRs6CokhjvJSVjsY+gJhkbPjmWgSatQ+",
+	"vs6icSkvaPsFDXA1Ui40SulnfGVFzW9m+zrB7Yay0wjb2ZXloweHBfwo5O7zjBU3l5Xkppp9WCYMFdmv",
+	"g7+6FD5FkIjKAgc9DHjShpB+XqKpIj07BMKYgqAz19caE7QPvvn+zbsfrl69/Onq2x9fXv39+zdvX77+",
+	"6WGcz8y+ybH8D2M2+9uVTPex2L8rV5BsSO7VUW0Q8PX0lJ89eTp4MX7+NOs/P33+/HH6LHv65AU/GwvO",
+	"++mTJzzrnz7hj0bjx+PT0dmoP3p+dpZmp0+yp+npk1F/3O/z/vNeg7qu1z8+hSRqyMhGkU7HAxblyW0O",
+	"7Gn/Uf8RF2dnoxcvnj9/ejpKxaPR2fPxo0dCpKcj8ezJc352+ih9/jR98SjtP3uajcSL8ZMnz9PT0/TZ",
+	"kzOkNOp2vIe0hvdsKwaEYBHL4ic6tKRYVg23KlYUKGIA8+KQsYDNQ7qoUQsdwP1ZybSO5NlmwobsRLc0",
+	"dRatlk6lVZ2bVIjA6nJmSSbSgs6Omev/GKSCeCkupT2KDdorqXe8/CV4NKAmJIpb4LfFtZYKWSORwIS9",
+	"BKvhUgZmw4D5UEVCBKMgMqBZK9PFGSyYMvNnIUCTWS7tqZxrgGag4oZDEpIHGNhvnGugjl+vtwnNtftU",
+	"MgpLdcMLhmA7H4BxhMOa52iFJWy0upQkSWw4L9VsbobnrOAjUQD7xWRC8x8cgd4eyjVTN6Is8yxD8Fl1",
+	"0aXMlAderkIPl4CLFSUjn4GtKpgWBgeEaWx68S++YRTc+OHB/zJ8ckJpwRN/NJxoYV7CFQ8reib0pC/t",
+	"tSv2YHgt5mb48JhBNMu1poKcqLHGJeJV6LBmP6mqQ5gmbs4MHg2i5Yxaj04UGVU5AJxtwAgLBT360GKA",
+	"bjdLLg3LD2jqHLO3VLd/KSuQEdgi3D0LGmS/HB+94iadDqv5cZD54CB+8Lj/4lIO56VIlUTs6hUCFocP",
+	"fUNrHFSmAggtMJWOVtAtvOXQfukUyC1O7nXXvvHNokF0zDXjk1KIjBnlU4RTwVHhUbzYTc1OuJfbWAWV",
+	"Lv3lU89t1ysVQF5ncxOSJF7RVoSBCVPmqQO5r6G9l2KE7aOL2RV2SgeGRhiPHrBHcBD4RrFYzn2UqnLe",
+	"C4HLds6Q+aJ3MVUrJBqyWgHScfhDyiU1Ianz3nt416RQI/FxF5PAycgXMguq17edw++dVGVwWNgdHDK+",
+	"1rhjPTvgSBwslG8atH90LlJLUO0OSKt2ggPdoSjWDnUXy98QmApcVABzqvQa/W7edEsBLOt464lY1n9f",
+	"PEr1xr3/jxymoo/ogCijr73DQJVPztx3pIpSjCGfpBeQB4HnTc0oJLKC2sP/YYBXW0pCjidMfEzFHDH9",
+	"gfGBoG+UMfcAiihdFIWDnUca3AT2VTpVeSrIwuJB0hp+dR8AcZDYWYYZUFr0L5oFxa8FCuTNTMAfKjrU",
+	"R511MX3hF1LFbn7bwIEuwsI902dRCp6tDu6XbRlIEO45SIoBhCvYRxB7Ta3Uu62xzVHzKdlOQA0Z9ojC",
+	"bKl/ANRYWLscHK0app6bIN4VRNSwt729HExoMEACqGCRu8r9KBrk737of3BUiPuQ7WdCMNmHhojYCa/y",
+	"83d1ILRJ38kn98+N0AKAcVZxRDGbF9wIzbTJiwLEyQWLsRntaOUtfVd7IIpCD6j3LIhfbljKIQAQdhoJ",
+	"8axWpoPKhBZUgFvF3v0IS5uKcfPoff2JkpSFwd4CGvfZITEF1Us3yc1WhIF7CjrdXhugxibMhlsRqXMD",
+	"VKHOvZ5A9go+2n6n5waMgRF+Z0t1QOB6p4W4xQZOulzuvntLDM/vXmv+Qw3Sul8EexTiHJoNj+VCyWM+",
+	"nx97vXF8uej3H6VWE8K/xBAYOkMRcZITxjAg0AIBn2WuxYARLlQLXogsof9lRtXcta/Q5LwWjo0IZXGh",
+	"KdRT0YW7crGfqtCPVyzQsSjX5z4q5jjkpPiI3ZeCcB3FKtFwwG1bWaa4QdpCf+tRlXXR39OS9FPrwe8w",
+	"lN6gJxZHqZCm5MVOEBA3qC9kPe6iVR0KGmJXh9i39mzpsm3tyTkq1EifzHKtHXdk1LuqLDalffK/lnTH",
+	"9jbGyf1KRDzuP+cye4Wv+sa+9wtDOGH0wAt4oKRY9ziT/fzvaAD3LJq1BWiRTb+yijLASVUSkCHzkf0P",
+	"mHko/D8ACFxf+6Q84UYc3sEloTcI8Ccc8eethRtvf7g4Onvy1H3BaGWok9B66QalJjvWbjw7BdydEaV9",
+	"0n+SSP3SP3rBj8YfPj19/PmfevFyjthJ9tbuIk3RNsC4lIxjZ7JmMuor7TE5yD4Q9FbizcZKVOP79DF7",
+	"lX9DEBw7BUHEotrZVWWpnRiXjHrLxwJ5yeeCR52pnxfGSlfn80ClRpgjrBCsy7EnOhrlEok7mxN4r1sH",
+	"vqply0DTubuPBmwdArBjWhV8iE3577DzQN5QqOJbkMJAW7x9io1VRRmJ65BnhVmV7r+qJibrPvo3LgKx",
+	"ax0fgDPjxco0rgoRg7rO96Jpq+OjiNaOtcrtA3BvBbamtpc6KqeO0mKfTIRZf7DqQRj69vCFi9beSUC7",
+	"Jd7VFoL+xgmSyyrXcVuotb9aQ7pba7vW8y4Sox4wDhSCmSdLKEG5a2t4YYvyqkJv5aLOSQMLRyi/9qDy",
+	"ntvrkGYZIIeogqaeWvwFIEM72Fj2Y3ay/8/uR3pd2BbF6xDSCq+rYSRcG+IWZX3yCf63vaQfsQFLnhOf",
+	"SkW/MhWFi2VhL31uvEeAeRHyHKOhkm+oi+BuAvae76CX/k6gtLtXT60HMTY2PlgIxrVevF3UBYb88jsK",
+	"mdbl4AS5oHbHVlUPbdOKF4TDZNwaJlD4R23CKVrhSXwbRcHrOgrGuJ8ERVXUXW7+jbKRsJHI5YR5Bi6r",
+	"z908HCSNAw9uFR0rAFDWrU8+wf9+PsHa7245G/Lx0XPwffzg/qoNMhxEKZfWg7sRZT7O7WeOxwCXfzAE",
+	"qvgj+GE1fIiuSFBvTrBhDOLNFoYTVh4Yfkq1mBCZzMXPL8+D+Ja/PddsWebGCNfghCgq2pI/39q73tAc",
+	"bGHiQIobvBZzx9xRKhEhXBvzAzA2afFbnPahH2EH9l19+utMwd0tujstkglnLiL09JM1byF4UMG/poJn",
+	"vvcckAwcQPLf2IfC07meHsFjRUarFe6DNBVab2ddGapyUpFRooCqpcTxulb6Lrhaa5zUElWAGw9N0RK0",
+	"Vd1wmsNR/SeiqsuGFHV0aVEsLQB0kWutUXUeOW7bNPDag/NHtfKVtmws9/sBnDH36jvwxnC6/pjuGI69",
+	"QykcTt8dOWSpF7gIXxX9CCeanIhudFXUm8EjgMR4LFKDOOZMpYsZNg1U2gfFHBEbEjEmjupZerXm9oxG",
+	"RrvYifMXQXund+dL1maHEM74cEZq6j5oG63Vtsp2eI63U5ureuKnd3djNXh0a8FjFf104WcTgE1QPLzp",
+	"6nQpk2o5YFIhch4loypmXGFgFbIjQshjduFIM9HDL5uUBEN8jWtFPkzsgYL9b0T1ThzmuZ96hzh22lsq",
+	"L4rBo6UyV/4IOL6UQ15oNSSSUspg1vUv5QZDwn7/x1pFAgEpyFVM1Y0nY0lTMTfWJCX6Mlc4SDsGtg/O",
+	"qSHyUTvgODbCjvPLRijg+7Bhv13oXtKj9bqDKiupjD1oQhonXMwLxDp31AXfkSB8IZ6RLqooIRk8DKUQ",
+	"kZ9DSYRcbVBPUR1jBbL1+HjnJNaX0xilXCrfiI/mmBFtqd0qOaZGSwE1N9kxe9x/TJwjFcsIJeyjEZOf",
+	"C36nPIj2+W9p4loWyA7vYCcFFbO5g5dKOQ5/bmDF/Mkn/EdHa4Caz7uFbcGS46FPlURQcYU8mmFlC6GQ",
+	"JdTaEjuakuKYhZE1lIAgokYOO7aLcQm9DuFba1C4dMQfPbRGH9KmLA5Xgkh2i5u320XXcNSt4neS5ePx",
+	"VhlcNhqYqzEbGjXEPvdTTi2tkVPZY41co+BcX0qUMJC3qjYqiIXQ2U1VGq7AnlWF6seX8jtBxYNqHECe",
+	"AmmHv6OC86iPqmta47zOx+N9qUDsve/U3QqbfUc7CsKX759jOqZqSlFxCRwkXKdmc6gnXao7oPpoiibV",
+	"Xm1kg3Hlibmu+CRzSZ4QtQHXxNIAdIhB7Syx00biBf7Nf2hWGPqKDs6w+97DY6vTYCpjMa1W5wb5GzRb",
+	"yPy3hQiYPtuo9tznflGbu6r9MznY3hNVZOuVfzuu4Jeyht2Mth1x9PtBDOEsC7paxISlphJOqi4RWw8r",
+	"wGr4ocYskuqtd74Z72MuncGwYTJ3Vs30rEY9Q8h1sNVoDcsxaS9XyK2UFwWc9CumhYir5b0LozfCaurD",
+	"yquS96QlTt6E11TTfNuYrh/KHQR1afJ2iOpaVdb7g4V/6Su3H3luqg9/4uWVlK6XFW8lng3qADx6sgw2",
+	"c1KFgEtBlDXo5iE5g2MUxSziV5oJWapi5tmMPA8DZK+RZwtadRh1zF6S7VwKR0yGAA2qkQI63NdjB6dI",
+	"r3XChgDcpNY914uRKKUwQg8dZVUpzsOeHxBWq12HSDoXSgM/JxOJVQLsF/+ir7Sj9WsntkBGn7f2cnL/",
+	"NlSlvvSdR383CCIkJKoIBzDd1iAg2MY9EJoZSdAD0SXv7OxAmC7dpU6BZusLmSE+Bxc/OWnHnFcNWRvd",
+	"O/wsOH7OA1EFV91r4/QBThGc+A5Xm+r73giMpYRNoZGsPddGJ8AKrCuyYKRjUXMdYgbYS0MMLL4cpqVx",
+	"F8AfchON6gdFQwGzS9AtE2EgS+vmAxVM8IMrQVrnK+vIQ1xvShjbwH9W5USYfTfw7nzEwRx4kuVDiBF+",
+	"xzZBStpju8jOwobfv+MTJ+9QyloRoEKc5ueLd9/+sBHsVk3mXR/MWzaxHR1+FgzAflnbg+myE7iGnnoQ",
+	"ouPNq7HjcYF3HoT0mLixuGacLaeq8CFaT1jU2NAPII+2gaHIB0yAlIiSeIjsnQkuIfh/zC6qeLLjSqqy",
+	"gtD7PCgi1sscyUvVeEzZA0xLSgosxysDVemYowZU8/fRBG1IgYgMrnVIq2pII2tRa8ZHamEq5i4aRkx/",
+	"IOlyq/6IMCfhBqtcFcwI5JqNuJ1nJX8/hEnrHEn1JundiJJaGYx2tRi+DMH171/XfOsS4cDmZkCC1Xg/",
+	"o+LENUfblAekayoQJGZqvEy7Qw4C+BUHHzQ/49iIbVN3Pn33DdBaXbqiqNJad8EMEUxddH32TAOuHw2b",
+	"l/fkE/7j84lrxHjL9yWtUde1ZsmxflGuOdzdN4wyvDRw6LnzQI3ZdW79zarZ8xDOKeuzYs9A4pM8Z1yu",
+	"CCtCNNa5bgWiBDDCyLnxZiEv3Ed/Oaex8v5uRDlS2s6hnfgddLNvKPiFak6qXvhx/VyBKA+Asl3ITa0M",
+	"W7acj5kcYp+1FxwwnctJIY4WWlCiErUulRf7Bl6Ol7QeR4EAoTvL2JCAG9p7UqmdFxkUx1aPGytP4TBR",
+	"Ugw8YaXndID4LOVe8S7o4LAghhHPbOo4/qBIgHJtmi1kKkrTwhqDAZjv3RR/4X5pOGle6LtJsB/8F4qI",
+	"+PcjfqdtI6FMJUE74kOGP/wmoffsYrJMBS/MdKPFciPKLE9N1anTKnfNRmKaQ4hzwBYSH7NiUK/AtHUN",
+	"eMFGPLNSinsGOONLtUyYvxjp7Gq3TJTKgHc2YQt5LYHHBC/IC0IbxPzmH/Az7tD2oTe0LDB+0sFSRsY/",
+	"soMxemf2ThDf3JRRcrQ584UJSXO82Qq8LOcBMAQ5XhtIkHg0BAZwpw4KvKHVP7G/HnRVCRRzH6vaQhTx",
+	"KuiB0ejQg4MbEGdLLtkQl2pYsV1XPy2kFmbIJgobnWC3irxkNFPJWmeoWLzhPBZkqBMO4RBbyIS8hOzH",
+	"z3ybEwu+367ZTBmjeh+IgCieD9jBXbcf9KW89e2bgWjuV7R7lwfnDH4rTPdN0qK4fD5u47kGKZiE0Fky",
+	"G6mPcMQ1gZtkCGI4qyCalLyVHdi9+U6JRvElmxxxPwUH5uqlp37JY8kP4uST+2c79OStP3WoszyqMiRI",
+	"02z4AGnWHg7PmZLFqpH5cFRrCjoXA0do7JxyC3Ifi95OL4u/H7IBPT3yPhY7idF40+tr4I9zqEpMr4cJ",
+	"G9K2HSK3RY24O9boPlylA5ZSRkSUsrtdyGyx6K1xEJNqQu9OQNAkN2w+hYzfVM3iHS4h436XMogvaPNx",
+	"7I8Hkz5nLwVohQqSMcFKiftVO/B9Jw78cJfhCGehBULRgGoE8oEBhkyEAYtGmjktFtp48HaVpR4QhSTF",
+	"KIJOWLl2FLbXYgWkbiNR5OJG0DuXyuO5MXKnymt0a9m7Ku+JaF93YRXswCiKvclMC6H17WIm0D1vjGXV",
+	"3hNuD3eEsJQvGfH4w4Q4YMK+VVl7MRbChO4gtIGC7SD06xK9i02IGL1N9qApxRqncyl4Bv1qyIhwjZfi",
+	"NkSbVjZiW3bTdypsHAR2TOeMj2AvuImg3oNtlBGmnuN0dBCnETqID3d7WBjxrhStcmO/7aC+NRILwTJ+",
+	"QfPUjmKhO2Gh3Xlmhegv379jdO8QWhlvwoe8xXfcfeaWXrQ5fwtq3i5C7hpEHmJZf6iBQFiu73cZl9NV",
+	"6xoGnWCrXpJuoFUWS5VMm8VsBGw9N6IESlT4FuvczoX0MQ+qCSzVAk/0WZj6Bd9zIUeFSq91Cz3A++nq",
+	"HqBD76erdveDayVd1ZPvGptrthRFcQh5eD9d1eUBgoeeBFtPKQhxz2LiVvAuDcJ31Lg0U6oEyRINAZxx",
+	"R0MSTNHgUl7KI2iSh6DA4QAxOmwxX4t62CmthnkON2KQzt8VkMU9AEGP9MUxqirWt7Yio8a7DBsmKFaq",
+	"ooCAIb4iyBsPoAeaTxH6IQSjR2RS+PVEhZiJuZAZDA3pQ6pmddagvbKu/dABljxoyJGeg5VqT3PHoI6f",
+	"BPsEkEuX8qKBgTKCl0GzeZZZW+ABvqA2aOpc6yeTqRKa1bnfG54NFMxhzrECVkEL5ADO9RCqOcEoh164",
+	"iOQcbIVwste+ADSPYkMvZQMciqMfirJUpR4iALbKN8KGwzU5Zj+JHPzUYQBzGl5KSTZLNZRmr0d6m9Vs",
+	"57XlQkSbVO4K0Fjthv37itHny6UxI+yTSe86l3aYKAGgn7E/z6D3uDvy233e7xwqEFRFaCPmh0meGF6a",
+	"AHYSRw9YT3UzA8NiVOQpm/LipiIqAf82KINyVRtO1QOaxZW2znOMArIs1wAeheAgYMOxOanCFNiIy6yN",
+	"Nu5vYtWNLq4amVVVi3KudGsBEv3cuQTpb2L1M91yt06AfdEGTlP7jQmcEQcnfqLVvhYr3VbDOBOdQnRU",
+	"u+wS3uCKlsKeNjkvsOIHqKmdXrSHcaZ89I4CLAh9sid4tarfiNJAS/mWrParO40ov2r36KEE8DBGm2Iv",
+	"GZ+1L8FstLmuHK9AsNhclNr6xmUAycFaJelXaVN5shWMV/TGP3I9OX7D9tI6mt072mH0dBeFzEs2Kbk0",
+	"O9WXX2SZDlcPVtPaX/CoASBGCl9zDmB74oEvMV9jb8hlrbI4cezwDpLVajLgPH5Rg4FsAy3KmxxSEz5Z",
+	"ATbC0UhBPwllr6ZvUGV3qwG/8AtFDml6W5QMis/hKtZnbjE3KZqTT/iPjQVg3+UaG9CF2t9KeSlulAuh",
+	"G3UtpD5m70nrZ7mjI1aSyEPXFRCWlnmx61b2VGlAqsw4DOkpuFKbpm3XbYGf1XCZVTnpVpNuLwwqO/wB",
+	"i7nXuC5/XU7uNAj2upxssl7skA+aXoc58MXvfgp2UahV7khmqvxKMyMkd4rVym1ouoKHzrNZLqtcEvzn",
+	"V+RHo5QnROJCyNi8qoon4j6ria0HKKiXAehs68qZsSpnw3YF/LqcfNnCX/uxvUGPZ7xSvbnMjUin3ZXs",
+	"63LyhTTsT2Jpp7BdPv2ywkIickXjGh8SgarKSZvide2dTz7Rv7rxqvluuY5YzTWt6NKnGyAZrtnxF+73",
+	"e1A8hvumLexObQ3RAUgBttMISEcx3AUE5ECiL9kQiuD/9fGwFUNRTesBIRTrQrKF/cwliWdzXuba58vy",
+	"0pFhkfvVJj2X0k//oBZrM65bvnJ9dqiNJ0QIAf5G5Zlt3GV7N4j/nZOXuSmsc7wejlwvZDTbpyf8H0/o",
+	"AYTRbh1RfoC9weu8KkdKeWzggr+1YBHp+bfjWv8DucX4wdvdYpr4O2IcL/20V0FKIYw7DvHXk0/4j46H",
+	"IYKgAiSqYZrnGdVa50aLYhw/BuHO3p1PeushSPJ5uDPQfVBzcneVchy3pzhsrssJ+nq7Z/WC57bZ6C+N",
+	"ZlpohEgJOqbsCQP8ANploXyIa8ZXbAFJG81y8AnMynX3fWOHCaB6d05lanMLXrhDeME4dFOc+5WshHzy",
+	"A/nE9lGbhMxKSkd8x448a2sJfx/tXHKJfVWvpVqirhrU0RYOqxew/lYwocS16KAW8jJzqXNXg5F4dLtD",
+	"8gEJdeJhHdDvg+ugREPITLRmODw4ZV9quP+L6dBwbr4QKdoPvgaJxJKXohVCB9m7k0/2fz53bPEkgqIv",
+	"j0ZAm+VXNQqgokDVEa2hALycmN8tiFnM2zHMYn7AwwqmBNC77anLXbeJHb4/tcJFOimFKVe7H1j+gW3H",
+	"1c8Fl65gLCzXd5hdJMoBPhumJFT6V0n+XLNrMSd+u6AfBukoDbiENxuIr2AO8enx08yUKxKZ329/t+7Z",
+	"84lCqrDDnGemXDHu1kbjLEVS5xjLbt/l2SyXGogAfSjJn2lhTgaL/dAPV0tZdTWAYjFgKGsp9rTnxjsc",
+	"xR85MQefsF274wzeUVrOuGncOWaMMUJALkphXQqmSkDXV1FixNljLpsSOAzN2Q2h4XNKdF8LMbfvmXI9",
+	"bY8Jwxx+0aiw+DjPS6GvcnmV8ZXuDV70kx7lSZqZOUc9m3cPF8MHfqGAMbx7M1eBC/l7GA9cfUBQv6EF",
+	"joaLUXpPPsH/bszS+bES+6LVoVZ31p0pBP0BDKPNWbqUzltiqILIUBGlwPaRNBWQ3gOCgqplpds0KZdQ",
+	"XmNn7FJCM2WtVXnOhvYJV/YJV7kZ+gwillEb5WEiru+TvTxBwsA8ndrBX0oUvQEx4+ALXUa8VHLCpoC5",
+	"bvX1WnZUs2hUKxpe5TGEn5+wLC9FaooVlOKp1gKE8IvjbSuB3cxHxUZKFYLLKBLp8aZ1h4zo4b2/Vvnc",
+	"VSfBvHtbrYYU3tzTw6PC7SyqhaEjlQB1sbPzvX/4wTsrVqO5Ay5sN+4/ZotDN/rtJ76fxDsKOi6D9Y8Y",
+	"eP7nk0/un92cOu/xN1Cdm3sSVbhoYMCNunl7w3V/f+2H7pNGizzLw/mTbvDreiqQlRMCdR9ZPbGzh1l7",
+	"RSsSrNYDsdEpMTwkg+aubJkXhbuQFdxYc/RdraEm0OjBTeWiqOIRhHCMHJk0josvTElOXfz4pBTOMb5I",
+	"ZyJhJk+vhWGPn52edjc5q4/6f4BpznXyg5KWqi3lNvx4VO73bXLfSeSJT9Hxg89UiQLK9TWWaNu/YuRM",
+	"gZHLuDMFgDFH87Fgc5VLc8yaBSobuuTHPC/4zMNWUHzxUMp9NczfQ6zEjaM0bCMt8Z3s4VLiQBv6dvDD",
+	"6kAOUtlIFyiDEkQrU8eX8qcFQnWpqyyb8LkG3EORe9ADsFNLkRrq/zD8kWtz9L19/dHL74ZslmsdOEsg",
+	"qUDE4P5glnkqjhmcuxjqu/EPp4mvGxUAwhBYCovXDoXMhhUUDUMIdjJQrRNKFnImonbRpRS8LHJRsgfg",
+	"lZVC28318BwnxPdTlArfEXAn4BRUXx9lmjKl4DMnet/j6nUp4sCF/tIt/yOVu76NPiR2gpWybl8pUpHf",
+	"iOycaWMdTFhPLkP5ayXarklN7RPm3BhR2nv+85f+0YsPn06T0+ef/6nXwru90Vgz4qPBXXSkYW1qx2cv",
+	"zwbs2aWECwZgsl7KjBs+YJ8ue1r8dtkbPEsue9xc9gaXVj09PTo9PTrrvzvtD/r2//7jspdcAjgbroAn",
+	"2L+MVLa67A0+uT8NLqmsi/F5DleA/wM/kAa/7H3+DCJVzUTze9cUGUoYkqPZcXvQG5RB1OTwMA0QiqJm",
+	"ViLP1QO730R5BOQDKMkP78vg3KX8Ojcbi643VFLH6qiDU/B3UkjtFCx85MFKqavFdogBNlEsxs17uxW2",
+	"bxbposzNCm7G8Mrglw92m6OE4VMXZWH1iTHzwcnJ6dmz4/5x//h08PxZvw8mBY2qKQ3vp4pKrmB9B4Ci",
+	"TqraFxdsD1orXosVOKWksijAs64p37smBtN8PhfZgLpAFRk8xSMNoQGvTjxqLXx0tNvZe1e0Xi6kHgTJ",
+	"XjTukP4uCdjWsMcMRV1cR4PWsM0PCA4g23cQBh/Ae0/cT0nlKCWOXT14Ayx/bPSKpbwsc6iEYGphBg70",
+	"VLtZCGPX//8PAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
