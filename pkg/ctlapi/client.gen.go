@@ -3320,7 +3320,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
@@ -4565,7 +4565,7 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
@@ -4582,7 +4582,7 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
@@ -6107,7 +6107,7 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
@@ -6134,7 +6134,7 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
@@ -11588,7 +11588,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
@@ -11605,7 +11605,7 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
@@ -16562,7 +16562,7 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
@@ -16585,7 +16585,7 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //

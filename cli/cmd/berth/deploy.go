@@ -14,24 +14,29 @@ import (
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
 	var to string
-	var plan bool
+	var plan, sandbox bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
-making it. It leaves alone what is already up to date.`,
-		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
+making it. It leaves alone what is already up to date, and the sandbox unless you name it:
+--sandbox deploys the sandbox, alone or before the components you name.`,
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --sandbox\n  berth deploy acme --plan",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usagef("%s needs INSTALL; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
 		install, components := deployTarget(args)
+		if sandbox {
+			components = append(components, "sandbox")
+		}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			how.watch = how.watch || plan
 			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
