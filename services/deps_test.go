@@ -131,6 +131,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"alarms":      {},
 		"database":    {},
 		"flow":        {},
+		"foresight":   {},
 		"orders":      {},
 		"events":      {"database"},
 		"keys":        {"database"},
@@ -142,7 +143,7 @@ func TestRoomsOfCtlAPI(t *testing.T) {
 		"statetree":   {"database", "keys", "recipient", "releaseview", "variables"},
 		"settings":    {"database", "health", "keys", "orders"},
 		"tend":        {"database", "health", "keys", "recipient", "releaseview", "settings", "statetree"},
-		"workflow":    {"database", "events", "flow", "health", "keys", "orders", "releaseview", "statetree"},
+		"workflow":    {"database", "events", "flow", "foresight", "health", "keys", "orders", "releaseview", "statetree"},
 	}
 	seen := map[string]bool{}
 	for _, p := range list(t, "./ctl-api/internal/...") {

@@ -2428,6 +2428,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -2987,6 +3003,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3273,8 +3292,10 @@ type Workflow struct {
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3329,6 +3350,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -4569,7 +4593,9 @@ type ClientInterface interface {
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4586,7 +4612,9 @@ type ClientInterface interface {
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -6111,7 +6139,9 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6138,7 +6168,9 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -11592,7 +11624,9 @@ type ClientWithResponsesInterface interface {
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11609,7 +11643,9 @@ type ClientWithResponsesInterface interface {
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -16566,7 +16602,9 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -16589,7 +16627,9 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

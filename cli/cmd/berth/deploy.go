@@ -14,7 +14,7 @@ import (
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
 	var to string
-	var plan, sandbox bool
+	var sandbox bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
@@ -26,7 +26,7 @@ making it. It leaves alone what is already up to date, and the sandbox unless yo
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	how.planFlag(cmd, "changed")
 	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -38,9 +38,8 @@ making it. It leaves alone what is already up to date, and the sandbox unless yo
 			components = append(components, "sandbox")
 		}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-			how.watch = how.watch || plan
 			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
-				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan,
+				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components,
 			}, how})
 		})(cmd, args)
 	}
@@ -63,11 +62,12 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Use:     "rollback INSTALL --to RELEASE",
 		Short:   "Deploy an older release again",
 		Long:    "A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.",
-		Example: "  berth rollback acme --to 3 --watch",
+		Example: "  berth rollback acme --to 3 --plan\n  berth rollback acme --to 3 --watch",
 		Args:    exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth releases list shows them")
 	_ = cmd.MarkFlagRequired("to")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to}, how})

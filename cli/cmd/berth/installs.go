@@ -261,6 +261,7 @@ func (c *cli) installsProvision() *cobra.Command {
 	var release string
 	cmd := &cobra.Command{Use: "provision INSTALL", Short: "Bring up the sandbox and all components", Args: exactly("INSTALL")}
 	cmd.Flags().StringVar(&release, "to", "", "release, by number or id (default: the newest)")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindProvision, Release: optional(release)}, how})
@@ -270,13 +271,11 @@ func (c *cli) installsProvision() *cobra.Command {
 
 func (c *cli) installsDeprovision() *cobra.Command {
 	var how watching
-	var plan bool
 	cmd := &cobra.Command{Use: "deprovision INSTALL", Short: "Remove everything from an install, dependents first", Args: exactly("INSTALL")}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would be removed; exit code 2 if anything would")
+	how.planFlag(cmd, "removed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		how.watch = how.watch || plan
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision, PlanOnly: plan}, how})
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeprovision}, how})
 	})
 	return cmd
 }

@@ -420,6 +420,7 @@ type Step struct {
 	StartedAt    *time.Time
 	FinishedAt   *time.Time
 	RetriedAt    *time.Time
+	MayChange    json.RawMessage
 }
 
 type Token struct {
