@@ -2543,6 +2543,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -3152,6 +3168,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3447,8 +3466,10 @@ type Workflow struct {
 	Held *string `json:"held,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3526,7 +3547,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -3538,6 +3559,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -4817,11 +4841,13 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -4840,11 +4866,13 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -6401,11 +6429,13 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -6434,11 +6464,13 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -12104,11 +12136,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -12127,11 +12161,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
 	//
 	// A workflow that tears something down (every `deprovision`, and a `deploy` or
 	// `provision` of an install in which a component was switched off) has to be
@@ -17216,11 +17252,13 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be
@@ -17245,11 +17283,13 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
 //
 // A workflow that tears something down (every `deprovision`, and a `deploy` or
 // `provision` of an install in which a component was switched off) has to be

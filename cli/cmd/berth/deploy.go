@@ -14,32 +14,36 @@ import (
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
 	var to, confirm string
-	var plan bool
+	var sandbox bool
 	cmd := &cobra.Command{
 		Use:   "deploy INSTALL[/COMPONENT] [COMPONENT]...",
 		Short: "Deploy a release to an install",
 		Long: `Brings all components of an install, or only the ones you name, to a release: the
 newest, or the one you choose with --to. Berth plans each change and shows it before
-making it. It leaves alone what is already up to date.
+making it. It leaves alone what is already up to date, and the sandbox unless you name it:
+--sandbox deploys the sandbox, alone or before the components you name.
 
 A deploy that removes a component, because it was switched off, shows what goes and
 asks for the install's name; --confirm gives it in a script.`,
-		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --sandbox\n  berth deploy acme --plan",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
+	how.planFlag(cmd, "changed")
 	confirmFlag(cmd, &confirm, "install")
+	cmd.Flags().BoolVar(&sandbox, "sandbox", false, "deploy the sandbox, and no component but those you name")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return usagef("%s needs INSTALL; see %s --help", cmd.CommandPath(), cmd.CommandPath())
 		}
 		install, components := deployTarget(args)
+		if sandbox {
+			components = append(components, "sandbox")
+		}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
-			how.watch = how.watch || plan
 			return c.start(ctx, client, launch{install, ctlapi.WorkflowRequest{
-				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, PlanOnly: plan, Confirm: confirm,
+				Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), Components: components, Confirm: confirm,
 			}, how})
 		})(cmd, args)
 	}
@@ -62,12 +66,13 @@ func (c *cli) rollbackCommand() *cobra.Command {
 		Use:     "rollback INSTALL --to RELEASE",
 		Short:   "Deploy an older release again",
 		Long:    "A rollback is a deploy of an older release: Berth plans it, shows it and asks, as always.",
-		Example: "  berth rollback acme --to 3 --watch",
+		Example: "  berth rollback acme --to 3 --plan\n  berth rollback acme --to 3 --watch",
 		Args:    exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth releases list shows them")
 	_ = cmd.MarkFlagRequired("to")
 	confirmFlag(cmd, &confirm, "install")
+	how.planFlag(cmd, "changed")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &to, Confirm: confirm}, how})
