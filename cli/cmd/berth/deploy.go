@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/follow"
+	"github.com/berth-dev/berth/cli/internal/names"
 	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
@@ -73,16 +74,21 @@ func (c *cli) rollbackCommand() *cobra.Command {
 func (c *cli) retryCommand() *cobra.Command {
 	var how watching
 	cmd := &cobra.Command{
-		Use:   "retry STEP | WORKFLOW | INSTALL",
+		Use:   "retry STEP | WORKFLOW | INSTALL[/COMPONENT]",
 		Short: "Try a failed step again",
 		Long: `Plans the failed step again and continues from there; an approval still counts if the
 effect is the same. If you name a workflow, or an install and so its newest workflow,
-Berth retries all its failed steps.`,
-		Args: exactly("STEP, WORKFLOW or INSTALL"),
+Berth retries all its failed steps, or those of the component you name.`,
+		Example: "  berth retry acme/api --watch",
+		Args:    exactly("STEP, WORKFLOW or INSTALL"),
 	}
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		steps, err := follow.ToRetry(ctx, client, args[0])
+		what, err := names.Book{Client: client}.Retry(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		steps, err := follow.ToRetry(ctx, client, what)
 		if err != nil {
 			return err
 		}

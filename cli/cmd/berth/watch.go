@@ -59,6 +59,9 @@ type launch struct {
 
 // start starts a workflow, through the one door that there is.
 func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
+	if err := resolveLaunch(ctx, client, &l); err != nil {
+		return err
+	}
 	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
 	if err != nil {
 		return err
