@@ -40,10 +40,14 @@ func (c *cli) changesCommand() *cobra.Command {
 		return printList(c, items, table.Change(c.now()))
 	})
 	var text bool
-	show := &cobra.Command{Use: "show CHANGE", Short: "Show what a change would do, or did", Args: exactly("CHANGE")}
+	show := &cobra.Command{Use: "show CHANGE | INSTALL[/COMPONENT]", Short: "Show what a change would do, or did", Args: exactly("CHANGE or INSTALL")}
 	show.Flags().BoolVar(&text, "text", true, "also show the tool's own output")
 	show.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
-		change, err := client.Change(ctx, args[0])
+		id, err := names.Book{Client: client}.Change(ctx, args[0], false)
+		if err != nil {
+			return err
+		}
+		change, err := client.Change(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/ask"
+	"github.com/berth-dev/berth/cli/internal/complete"
 	"github.com/berth-dev/berth/cli/internal/contexts"
 	"github.com/berth-dev/berth/cli/internal/output"
 	"github.com/berth-dev/berth/cli/internal/remedy"
@@ -104,6 +105,9 @@ Start here: berth up, then berth sync in an app folder.`,
 	root.SetHelpCommandGroupID(groupSystem)
 	root.SetCompletionCommandGroupID(groupSystem)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
+			return nil // an empty argument is one that nothing was typed of yet
+		}
 		if err := usage.Check(cmd, args); err != nil {
 			return err
 		}
@@ -111,6 +115,7 @@ Start here: berth up, then berth sync in an app folder.`,
 		return err
 	}
 	c.add(root)
+	complete.Attach(root, c.clientWith)
 	c.watchStart(root)
 	return root
 }

@@ -66,7 +66,7 @@ func isMissing(err error) bool {
 // like lists what could be meant: all of a kind, or what begins as typed.
 func (b Book) like(ctx context.Context, kind Kind, typed string) ([]Thing, error) {
 	switch kind {
-	case Build, Change, Run, Workflow:
+	case Build, Change, Run, Workflow: // what begins so is first behind the last that could
 		return b.behind(ctx, kind, typed+strings.Repeat("z", idLetters))
 	case Config, Release:
 		apps, err := b.Client.Apps(ctx, 0)
@@ -119,10 +119,10 @@ func (b Book) all(ctx context.Context, kind Kind) ([]Thing, error) {
 	return things, err
 }
 
-// behind lists what comes behind an id in a list that goes down by id: what
-// begins with its letters is first.
+// behind lists what comes behind an id in a list that goes down by id, or what is
+// first in it.
 func (b Book) behind(ctx context.Context, kind Kind, id string) ([]Thing, error) {
-	after, most := new(id), new(mostListed)
+	after, most := api.Optional(id), new(mostListed)
 	var things []Thing
 	switch kind {
 	case Build:
