@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,8 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 // asBerth makes this test executable the program itself, for shells to run.
@@ -29,36 +26,6 @@ func TestMain(m *testing.M) {
 		return
 	}
 	os.Exit(m.Run())
-}
-
-// vendor is a control plane with two installs of one app.
-func vendor(t *testing.T) *httptest.Server {
-	t.Helper()
-	web := &ctlapi.ResourceRef{Kind: "component", Name: "web"}
-	acme := ctlapi.Ref{ID: "ins_01aaa", Name: "acme"}
-	answers := map[string]any{
-		"/installs": ctlapi.InstallPage{Items: []ctlapi.Install{
-			{ID: "ins_01aaa", Name: "acme", App: ctlapi.Ref{Name: "hello"}, Customer: ctlapi.Ref{Name: "acme"}},
-			{ID: "ins_01bbb", Name: "globex", App: ctlapi.Ref{Name: "hello"}, Customer: ctlapi.Ref{Name: "globex"}},
-		}},
-		"/installs/acme":           ctlapi.Install{ID: "ins_01aaa", Name: "acme", App: ctlapi.Ref{Name: "hello"}},
-		"/installs/acme/resources": ctlapi.ResourcePage{Items: []ctlapi.Resource{{Kind: "stack", Name: "stack"}, {Kind: "component", Name: "web", Type: "helm_chart", State: "live"}}},
-		"/apps":                    ctlapi.AppPage{Items: []ctlapi.App{{ID: "app_01aaa", Name: "hello"}}},
-		"/apps/hello/releases":     ctlapi.ReleasePage{Items: []ctlapi.Release{{ID: "rel_01bbb", Number: 2}, {ID: "rel_01aaa", Number: 1}}},
-		"/changes":                 ctlapi.ChangePage{Items: []ctlapi.ChangeSummary{{ID: "chg_01aaa", Install: acme, Resource: web, State: "proposed"}}},
-		"/workflows":               ctlapi.WorkflowPage{Items: []ctlapi.Workflow{{ID: "wfl_01aaa", Install: acme, Kind: "deploy", State: "waiting"}}},
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer, ok := answers[r.URL.Path]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(server.Close)
-	return server
 }
 
 // What is suggested after a space, and after the first letters.

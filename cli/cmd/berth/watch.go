@@ -57,20 +57,25 @@ type launch struct {
 	how     watching
 }
 
-// start starts a workflow, through the one door that there is.
+// start starts a workflow, and follows it when asked.
 func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
-	if err := resolveLaunch(ctx, client, &l); err != nil {
-		return err
-	}
-	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
-	if err != nil {
-		return err
-	}
-	w, err := api.Body(resp.JSON202)
+	w, err := create(ctx, client, l)
 	if err != nil {
 		return err
 	}
 	return c.started(ctx, client, w, l.how)
+}
+
+// create starts a workflow, through the one door that there is.
+func create(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
+	if err := resolveLaunch(ctx, client, &l); err != nil {
+		return nil, err
+	}
+	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
+	if err != nil {
+		return nil, err
+	}
+	return api.Body(resp.JSON202)
 }
 
 // started reports a workflow that was just started, and follows it when asked.

@@ -1,9 +1,12 @@
 package names
 
 import (
+	"fmt"
 	"strings"
 
+	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/ctlapi"
 )
 
 // Thing is something that can be meant.
@@ -72,4 +75,19 @@ func nearest(typed string, all []Thing) string {
 		names = append(names, thing.Names...)
 	}
 	return place.Nearest(typed, names)
+}
+
+// OneOf picks the resource of an install that is called so.
+func OneOf(resources []ctlapi.Resource, install, typed string) ([]ctlapi.Resource, error) {
+	things := make([]Thing, len(resources))
+	for i, r := range resources {
+		if r.Name == typed {
+			return resources[i : i+1], nil
+		}
+		things[i] = Thing{ID: r.ID, Names: []string{r.Name}}
+	}
+	return nil, &Unknown{
+		What: fmt.Sprintf("install %s has no component %q", install, usage.Shortened(typed)), Near: nearest(typed, things),
+		List: "berth installs resources " + install,
+	}
 }

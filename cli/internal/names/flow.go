@@ -158,7 +158,11 @@ func (b Book) Workflow(ctx context.Context, typed string) (string, error) {
 }
 
 func ofWorkflow(w ctlapi.Workflow) Thing {
-	return Thing{ID: w.ID, Names: []string{w.Install.Name}, About: fmt.Sprintf("%s, %s, by %s", follow.Title(w), w.State, w.CreatedBy)}
+	what := strings.ReplaceAll(string(w.Kind), "_", " ") + " of " + w.Install.Name
+	if w.Release != nil {
+		what += fmt.Sprintf(", release %d", w.Release.Number)
+	}
+	return Thing{ID: w.ID, Names: []string{w.Install.Name}, About: fmt.Sprintf("%s, %s, by %s", what, w.State, w.CreatedBy)}
 }
 
 // Asking returns the workflow that a person means who wants to approve all that
