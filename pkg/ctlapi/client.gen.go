@@ -1667,7 +1667,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1697,7 +1697,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1736,7 +1736,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2703,7 +2703,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2718,6 +2718,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -3077,10 +3085,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3317,11 +3328,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
 	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3357,6 +3371,9 @@ type ChangeID = string
 
 // ConfigID defines model for ConfigID.
 type ConfigID = string
+
+// Confirm defines model for Confirm.
+type Confirm = string
 
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
@@ -3452,6 +3469,12 @@ type ListAppsParams struct {
 type CreateAppParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // ListConfigsParams defines parameters for ListConfigs.
@@ -3638,6 +3661,12 @@ type ListInstallsParams struct {
 type CreateInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // UpdateInstallParams defines parameters for UpdateInstall.
@@ -4011,10 +4040,10 @@ type ClientInterface interface {
 
 	// DeleteApp Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetApp Show an app
 	//
@@ -4056,8 +4085,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4083,8 +4115,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4155,7 +4190,7 @@ type ClientInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleases(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReleaseWithBody Make a release of chosen builds
+	// CreateReleaseWithBody Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4164,7 +4199,7 @@ type ClientInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBody(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4401,10 +4436,10 @@ type ClientInterface interface {
 
 	// ForgetInstall Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstall Show an install
 	//
@@ -4571,6 +4606,12 @@ type ClientInterface interface {
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
 	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -4587,6 +4628,12 @@ type ClientInterface interface {
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -4953,11 +5000,11 @@ func (c *Client) CreateApp(ctx context.Context, params *CreateAppParams, body Cr
 
 // DeleteApp Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppRequest(c.Server, app)
+func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppRequest(c.Server, app, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5048,8 +5095,11 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5085,8 +5135,11 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5197,7 +5250,7 @@ func (c *Client) ListReleases(ctx context.Context, app AppIDOrName, params *List
 	return c.Client.Do(req)
 }
 
-// CreateReleaseWithBody Make a release of chosen builds
+// CreateReleaseWithBody Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5216,7 +5269,7 @@ func (c *Client) CreateReleaseWithBody(ctx context.Context, app AppIDOrName, par
 	return c.Client.Do(req)
 }
 
-// CreateRelease Make a release of chosen builds
+// CreateRelease Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5743,11 +5796,11 @@ func (c *Client) CreateInstall(ctx context.Context, params *CreateInstallParams,
 
 // ForgetInstall Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewForgetInstallRequest(c.Server, install)
+func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForgetInstallRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6113,6 +6166,12 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 // With `plan_only` every change is planned and shown, and none is applied.
 //
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+//
 // Takes any type of body and a specified content type.
 //
 // Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -6139,6 +6198,12 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7036,7 +7101,7 @@ func NewCreateAppRequestWithBody(server string, params *CreateAppParams, content
 }
 
 // NewDeleteAppRequest constructs an http.Request for the DeleteApp method
-func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) {
+func NewDeleteAppRequest(server string, app AppIDOrName, params *DeleteAppParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7059,6 +7124,33 @@ func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -8875,7 +8967,7 @@ func NewCreateInstallRequestWithBody(server string, params *CreateInstallParams,
 }
 
 // NewForgetInstallRequest constructs an http.Request for the ForgetInstall method
-func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
+func NewForgetInstallRequest(server string, install InstallIDOrName, params *ForgetInstallParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -8898,6 +8990,33 @@ func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Requ
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -10976,12 +11095,12 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteAppWithResponse Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
+	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
 
 	// GetAppWithResponse Show an app
 	//
@@ -11027,8 +11146,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11054,8 +11176,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11128,7 +11253,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleasesWithResponse(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*ListReleasesResponse, error)
 
-	// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+	// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11137,7 +11262,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReleaseResponse, error)
 
-	// CreateReleaseWithResponse Make a release of chosen builds
+	// CreateReleaseWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11404,12 +11529,12 @@ type ClientWithResponsesInterface interface {
 
 	// ForgetInstallWithResponse Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
+	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
 
 	// GetInstallWithResponse Show an install
 	//
@@ -11594,6 +11719,12 @@ type ClientWithResponsesInterface interface {
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
 	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -11610,6 +11741,12 @@ type ClientWithResponsesInterface interface {
 	// - `deprovision`: remove everything again, dependents first.
 	//
 	// With `plan_only` every change is planned and shown, and none is applied.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -15590,13 +15727,13 @@ func (c *ClientWithResponses) CreateAppWithResponse(ctx context.Context, params 
 
 // DeleteAppWithResponse Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
-	rsp, err := c.DeleteApp(ctx, app, reqEditors...)
+func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
+	rsp, err := c.DeleteApp(ctx, app, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15671,8 +15808,11 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -15704,8 +15844,11 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -15802,7 +15945,7 @@ func (c *ClientWithResponses) ListReleasesWithResponse(ctx context.Context, app 
 	return ParseListReleasesResponse(rsp)
 }
 
-// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -15817,7 +15960,7 @@ func (c *ClientWithResponses) CreateReleaseWithBodyWithResponse(ctx context.Cont
 	return ParseCreateReleaseResponse(rsp)
 }
 
-// CreateReleaseWithResponse Make a release of chosen builds
+// CreateReleaseWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -16258,13 +16401,13 @@ func (c *ClientWithResponses) CreateInstallWithResponse(ctx context.Context, par
 
 // ForgetInstallWithResponse Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
-	rsp, err := c.ForgetInstall(ctx, install, reqEditors...)
+func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
+	rsp, err := c.ForgetInstall(ctx, install, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16568,6 +16711,12 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 // With `plan_only` every change is planned and shown, and none is applied.
 //
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
+//
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /installs/{install}/workflows (the `CreateWorkflow` operationId).
@@ -16590,6 +16739,12 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //   - `deprovision`: remove everything again, dependents first.
 //
 // With `plan_only` every change is planned and shown, and none is applied.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

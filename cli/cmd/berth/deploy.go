@@ -20,7 +20,7 @@ import (
 
 func (c *cli) deployCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, confirm string
 	var plan bool
 	var many selector
 	cmd := &cobra.Command{
@@ -31,14 +31,18 @@ newest, or the one you choose with --to. Berth plans each change and shows it be
 making it. It leaves alone what is already up to date.
 
 With --app or --label instead of an install, it deploys to all live installs that match,
-one after the other with --watch; the exit code is then the worst of all.`,
-		Example: "  berth deploy --label ring=canary --watch\n  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan",
+one after the other with --watch; the exit code is then the worst of all.
+
+A deploy that removes a component, because it was switched off, shows what goes and
+asks for the install's name; --confirm gives it in a script.`,
+		Example: "  berth deploy acme --watch\n  berth deploy acme/api --to 4\n  berth deploy acme --plan\n  berth deploy --label ring=canary --watch",
 		Args:    cobra.ArbitraryArgs,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id (default: the newest)")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only show what would change; exit code 2 if anything would")
 	cmd.Flags().StringVar(&many.app, "app", "", "deploy to all live installs of this app")
 	cmd.Flags().StringSliceVarP(&many.labels, "label", "l", nil, "deploy to all live installs with this label, key=value")
+	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch selects := many.app != "" || len(many.labels) > 0; {
@@ -48,7 +52,7 @@ one after the other with --watch; the exit code is then the worst of all.`,
 			return usagef("name an install, or select several with --app and --label")
 		}
 		how.watch = how.watch || plan
-		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), PlanOnly: plan}
+		request := ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: optional(to), PlanOnly: plan, Confirm: confirm}
 		return c.call(func(ctx context.Context, client *api.Client, _ []string) error {
 			if len(args) == 0 {
 				return c.deployMany(ctx, client, many, launch{request: request, how: how})
@@ -86,7 +90,7 @@ func (c *cli) deployMany(ctx context.Context, client *api.Client, which selector
 	var began []ctlapi.Workflow
 	for _, install := range installs {
 		l.install = install.Name
-		w, err := create(ctx, client, l)
+		w, err := c.begin(ctx, client, l)
 		if err == nil {
 			began = append(began, *w)
 		}
@@ -132,7 +136,7 @@ func deployTarget(args []string) (install string, components []string) {
 
 func (c *cli) rollbackCommand() *cobra.Command {
 	var how watching
-	var to string
+	var to, confirm string
 	cmd := &cobra.Command{
 		Use:   "rollback INSTALL",
 		Short: "Deploy an older release again",
@@ -142,6 +146,7 @@ Without --to it is the last one before the current release that was deployed wel
 		Args:    exactly("INSTALL"),
 	}
 	cmd.Flags().StringVar(&to, "to", "", "release, by number or id; berth history shows them (default: the one before)")
+	confirmFlag(cmd, &confirm, "install")
 	how.flags(cmd)
 	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
 		wanted := to
@@ -157,7 +162,7 @@ Without --to it is the last one before the current release that was deployed wel
 			output.Printf(c.err, "rolling %s back from release %d to %d\n", args[0], from.Number, back.Number)
 			wanted = back.ID
 		}
-		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &wanted}, how})
+		return c.start(ctx, client, launch{args[0], ctlapi.WorkflowRequest{Kind: ctlapi.WorkflowKindDeploy, Release: &wanted, Confirm: confirm}, how})
 	})
 	return cmd
 }

@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/berth-dev/berth/pkg/id"
 	"github.com/berth-dev/berth/services/ctl-api/internal/apigen"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/optional"
 	"github.com/berth-dev/berth/services/internal/store/ctldb"
@@ -78,7 +80,7 @@ func (s *Server) UpdateApp(ctx context.Context, req apigen.UpdateAppRequestObjec
 	return out, err
 }
 
-// DeleteApp deletes an app that no install uses.
+// DeleteApp deletes an app that no install uses, once its name confirms it.
 func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObject) (apigen.DeleteAppResponseObject, error) {
 	err := s.write(ctx, func(ctx context.Context, tx *database.Tx) (string, error) {
 		row, err := findApp(ctx, tx, req.App)
@@ -96,6 +98,9 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 			return "", fault.With(fault.Newf(fault.ErrConflict, "app %s has %d installs", row.Name, n), fault.Code("app_in_use"),
 				fault.Remedy("deprovision and forget them first"))
 		}
+		if err := confirmedDelete(ctx, tx, row, optional.Value(req.Params.Confirm)); err != nil {
+			return "", err
+		}
 		if err := tx.DeleteAppVariables(ctx, row.ID); err != nil { // secrets do not outlive it
 			return "", err
 		}
@@ -105,6 +110,31 @@ func (s *Server) DeleteApp(ctx context.Context, req apigen.DeleteAppRequestObjec
 		return nil, err
 	}
 	return apigen.DeleteApp204Response{}, nil
+}
+
+// confirmedDelete refuses to delete an app without its name.
+func confirmedDelete(ctx context.Context, tx *database.Tx, app ctldb.App, confirm string) error {
+	heads, err := tx.AppHeads(ctx, []string{app.ID})
+	if err != nil {
+		return err
+	}
+	deed := destruction.Deed{What: "deleting app " + app.Name, Name: app.Name}
+	for _, head := range heads {
+		if head.ConfigNumber > 0 {
+			deed.Goes = append(deed.Goes, fmt.Sprintf("configs up to %d", head.ConfigNumber))
+		}
+		if head.ReleaseNumber > 0 {
+			deed.Goes = append(deed.Goes, fmt.Sprintf("releases up to %d", head.ReleaseNumber))
+		}
+	}
+	variables, err := tx.ListAppVariables(ctx, app.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range variables {
+		deed.Goes = append(deed.Goes, "variable "+v.Name)
+	}
+	return deed.Confirmed(confirm)
 }
 
 func findApp(ctx context.Context, tx *database.Tx, ref string) (ctldb.App, error) {

@@ -158,7 +158,7 @@ func (s *Server) ForgetInstall(ctx context.Context, req apigen.ForgetInstallRequ
 		if err != nil {
 			return "", err
 		}
-		return "forget install " + found.Name, s.Installs.Forget(ctx, tx, found.ID)
+		return "forget install " + found.Name, s.Installs.Forget(ctx, tx, found.ID, optional.Value(req.Params.Confirm))
 	})
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -284,7 +285,15 @@ func TestDeletedAppKeepsNoVariables(t *testing.T) {
 	c := d.org("initech")
 	c.sync("hello", hello())
 	c.setVariable("token", ctlapi.AppVariableRequest{Value: canary})
-	got, err := c.DeleteAppWithResponse(t.Context(), "hello")
+	silent, err := c.DeleteAppWithResponse(t.Context(), "hello", nil)
+	refused := problemOf(t, silent, err, http.StatusUnprocessableEntity, "not_confirmed")
+	if goes := []string{(*refused.Errors)[0].Message, (*refused.Errors)[1].Message}; !slices.Equal(goes, []string{"configs up to 1", "variable token"}) {
+		t.Errorf("what goes: %q", goes)
+	}
+	if n := d.count(`select count(*) from app_variables`); n != 1 {
+		t.Fatalf("%d variables are left of an app whose deletion nobody confirmed, want 1", n)
+	}
+	got, err := c.DeleteAppWithResponse(t.Context(), "hello", &ctlapi.DeleteAppParams{Confirm: new("hello")})
 	must(t, got, err, http.StatusNoContent)
 	if n := d.count(`select count(*) from app_variables`); n != 0 {
 		t.Errorf("%d variables are left of a deleted app", n)

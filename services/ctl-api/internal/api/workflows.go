@@ -21,6 +21,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 	w, err := s.startWorkflow(ctx, req.Install, workflow.Request{
 		Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 		Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+		Confirm: req.Body.Confirm,
 	}, optional.Value(req.Body.Release))
 	return apigen.CreateWorkflow202JSONResponse(w), err
 }

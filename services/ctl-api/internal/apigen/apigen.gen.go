@@ -1673,7 +1673,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1703,7 +1703,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1742,7 +1742,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2709,7 +2709,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2724,6 +2724,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -3083,10 +3091,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3323,11 +3334,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
 	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3363,6 +3377,9 @@ type ChangeID = string
 
 // ConfigID defines model for ConfigID.
 type ConfigID = string
+
+// Confirm defines model for Confirm.
+type Confirm = string
 
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
@@ -3458,6 +3475,12 @@ type ListAppsParams struct {
 type CreateAppParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // ListConfigsParams defines parameters for ListConfigs.
@@ -3644,6 +3667,12 @@ type ListInstallsParams struct {
 type CreateInstallParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // UpdateInstallParams defines parameters for UpdateInstall.
@@ -3899,7 +3928,7 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
@@ -3918,7 +3947,7 @@ type ServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
 	// ListAppVariables List the variables of an app
@@ -3989,7 +4018,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4381,6 +4410,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4388,7 +4428,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -5599,6 +5639,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5606,7 +5657,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -7319,7 +7370,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -8552,6 +8604,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -10168,7 +10221,7 @@ type StrictServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
 	// ListAppVariables List the variables of an app
@@ -10607,10 +10660,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -11584,10 +11638,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12795,393 +12850,401 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchu5kib8KgjuRLTtKUmUfKfixKz6Nu1z2u0e23P871geEawCyWoVgeoCKJrHq4h5mnmweZI/kJlA",
-	"oUgUWZQoufv/Yyf2uMW6oIBEIi9ffvmll6pZqaSQRvcGX3pTwTNRwT9/eM8n9n8zodMqL02uZG/Qez8V",
-	"7EpUOleSqTFbTLlhv569/+4nlk65nAidsLGq2PDV+OA1N+l0eNhLejqdihm3DzPLUvQGPW2qXE5619fX",
-	"Sa/kFZ8JQ289GxtRxV87lOKzGdq3mqlgJZ8INhJjVYlTxkdaSMOUhJ/GeaUNXGBfntv7f5+LatlLepLP",
-	"7Ps5vCUc2Ix//lnIiZn2Bk+PT5K1gSY4sr/jp68P8ENupmy44LkZJoxLvRAV45pppaT9XxNMW67ZNJ9M",
-	"RcXMlNsR53rjOC/oxsZ4x6qacdMb9HJpnj3pJfYD8tl81hu87PefH798efL0yfMn/Zcvj5PeLJf4U99/",
-	"Vy6NmIgKP6wsX33/pvoFXrn6XWeS8bJkoyXLM6YqZgfmR1tyMw0GW5a9pFeJ3+d5JbLewFRz0TLFxycv",
-	"YFj+v6MTXpZ/51XOR4WIj80KhX23FQnOrujaASuEseKUsCyf5EYzLjM2l1auU1VZCbV/kAp/Rmlp+ST3",
-	"zL1+17fzvMhefR//HjvL9mtG9qKWUcFvex3Sd7B3t40Jd3jLoPDH/Y5KyXE+iY3qjKXwG8plYgVztARB",
-	"haWdz0a4/XLJhlNRFOp/Px62jRsetN9xz7VRM1Ft2FUspWs67Sx38V5H+X0+Hr9X8RVXxqonJUVCs4ga",
-	"10xhqpUslsxuLJzoNuVl1Mbxis98Vhb2wqeovnYbfbV8O4/o4b/zIs+4ESAIpIfhkFqoeZGxKS9LIRMS",
-	"ZSaVmeZy0vYFWbW8qOZNxZuJMZ8XpjcY80ILP7SRUoXgEsb2KhOzUhkh0+XfxDK2+pUohR2TPTTs1Gqr",
-	"xS7FEkY9UtmSTYTRwWHmTpQJz+Vp8xZ4CJe4ZHBvrlklxnMtMvzxSf/l4bl034hHfP2RwWgP7HBvI1Ov",
-	"pDa8KDYeJzle00nw6dq9yv3PfCSK9ZG9sUJtpkoLtyy5ZoW9FvbA8FIs/3LFi7kYnjItrkTFCzab26Up",
-	"CjZVqKy9TH/s2ff9JeWSV8vep7h4wdMb850bMdMrH3Xy9Jk1kuyRZp/xnx//8y+f/vkvh4/+qbf2dbCN",
-	"XuEzjp/5n3lV8SV+ez7Lzfq3/6QWbMal3dRiphlH42rKNeOGzVRwPK5+ATwvuj2e9gOb5Gm/H5ghx1Ez",
-	"5LWwymSTzpzBFZ0EBy/dq9y8GZ+V5Ua5Acs01/YcSlpGuWrfgcnUPqbYKGiPdRoJ7Z+Oo6l32y4jejuX",
-	"0q7bZtuhgqtaVgt/3OtqvTOi3DYmbUTZMiL7017H815dCrltQMZelLChUZcX//Nf/z1M7AEFJ60WaSXa",
-	"rFS4ba+j/cDb1ESh5ATOHzqRZnzJRoJNRZGxEU8v2VyavLBXVMIeRFrNBJyxzCim+RKUKWf/qlg2r7gh",
-	"N5LUDBs+6+th7c5VbNjXQ3oVKCMlUxGcZSsCbN2vXtzGeNzXTSvjRUOpPnjwrP9/Px4fPP30Lx/7By8/",
-	"PdT/98Gzfr/f+OOX4+TJ9cOZfhhRvXbSVHU5LtRi2yov6LqW1XQ/73FBr+2jdKmkFnC6/FqpUSFm9p+p",
-	"kkZIWGxelkWewpoclXjFP/+m0dmt3/xPlRj3Br3/dVQHDo7wV33kngtvXJ8A+zlCG7bgGgRbi+pKZGjO",
-	"gOGi+VKzxXR5CPNJT4WoQGrI6y4rVYrK5PghjXd8WT8Op4IXZnqRTkV6GVzgjTW7AOUcQx/+7N30hTiQ",
-	"V/Yme3fzgE16BdcGLMZOj7EG7LVb91BYSeBjB7xVTOuf3rNHJkYR3Fes3bk6VlPlkwlFXXb49vd42/oT",
-	"r0N5/Yhf1ZSClfUIhuDXwX3gJ/90NfpNpDDZ4dzvLAluktd+qMf8JWbLb/0kf0H7kH/lE7E+Yj/nO0x+",
-	"bB2l+Gy23f2LvWb1c/C97cMm/6o5au53YidxRT/rIs+ic59WghuRXXDTCGlZ/+3A5DDZrfeMltFHiqpS",
-	"VfyXz7m5SFUWioG3P5PeOJe5nu44GPyuYCYqedE//i07+fz895f/qF4sHl89vXw2eyL7ZjLl0SfU1tym",
-	"BXwrxvZqNTdOXfEsy+1S8OLXYIHwnGguaNL7fDBRB/RHq9EP3/LFa6G1lUsQilJVu66DHVk2L3a9y/Dd",
-	"32S4ifgDw1mutciGAzg/0IT0R4v9T2t0cMOM9f7ts8FBk9YB+WgNh7mAGBpeaBXPPE2FyOCvY54X8I+U",
-	"y1QU+G98X7BhwiFWgs/axJzUXCRobIdGU8JyM7BO2JwXCUsraxdV1hNTubWEMOZd5GPB0mVaiIaz2bOX",
-	"x2bOmRLxga2qg6yXBC4AbfR69G4hailsbMbGbt6oVPanDukAvU+N+BZtmPYdSGGhFa1ZlpW6EhdRv+0M",
-	"f4QVpriU89+quTzsrcWYgg19oC/z8kCVOI4DkBYraVYPNKyb+GAbhuSzp08fP0taDQc3Gdet0/O+lvPm",
-	"5/v5bzkFlLxw6qSpTx8dPWWP8P/1Wkf2ZetOWFlm+DW6ygWvZpEzb6TmpmX3is88NcVywDib8XSaQ8iU",
-	"VSJVVWb/9ZsaNfcq/sQeP499EE8vpVoUIpvsqCMbN7YcjSmfa9HyGRgXFdnhpiN3lwFlwvC82HZQNUfy",
-	"KtMJxZQxaZPlE6GNDgbV9UhbO5iL2Z0ezJe5XHljOuW5vBiJqf0lidmdXEcTidMlyw24zsKYomVJKjET",
-	"2bJlMY1imWIgtSw38fvhuOx+LlziV+BOcKLkhxE+zy/99gPB7razWnBnzg/trlc7T+Ip/SfuPnvaYk5D",
-	"VZNvNIO1OmzGB1zIcmOcJJwnGkvrl+7l2AMFdU9HXqHV9yLNM/SNdliVhtEf7ojJ5j24JdaY9MR4LFJz",
-	"gWph2+d+j1etfnA9uNXnRScBQ76rxxmkDLdNNygy0g83U6GbXdos12XBlxfr8YOfRFGoTv5KWe6oFiFn",
-	"sVVOf8arosGNadvgKlEIjidUx3mNaSrnpIeTs+qz00ds11BluZddW5b3tWfL8mYG6oqsBTvxSf9lzChc",
-	"Fb6te/emgrNxduw10ShNy+T8e5mRL/knnpvr+Lc5rExjt33xKRYxcfEqjhbixy9ktQTmeZCYynvXn5Ke",
-	"FlLnJr8Sfm7mMIWoyXon/ZNnB/3HB/2T98f9wfHTQb//H736GvuaHi/y1G5BSJ72Bj0xP0iFNBW3JoKD",
-	"Ng0eX69O+7rm8N8QM6ac2Ruxh+yvGgwAPPSlWAhtCEKSMF5oxRaQsDAOUZRrRDlY40TaH6U3IGQmKrTK",
-	"um5+tzJvMfMeUQXBNMeC1OGcdz09wjVoWsK4HGs30PqseaeUixkzP0impEADPZesyJsWevDANqzcd2ou",
-	"Cd1AoEFIjBSFx3BpF/HgZXmKrrCSgqV2aSA73zBrwyxyJF5bT249psb8NCa4FqZPm/fZnk4Gv23v7YRY",
-	"Ece1T/C+DMXKNJfZSH22x2WgKCg+FIuGRRIaZb7VKycXY5P6rkd+kzOusck8TiHmiH6YCoP4TMFgW9id",
-	"z10Sln3IzRR9qwS1QiRG076h3ovPJsx5PnvC/pZ/u+J9xGMxKzOGL2iZq0pd8eKNP7XiH+i234LnBnC7",
-	"nJWi0kqyB8OyUrPSDB8yVbGSa81GSzshMy2KK8w1OQHBK61MBGGumGBQpOusKG62glIZ0eEI7hofix6k",
-	"lcnHPG0L9xAwk814JpKmE2lPJ22qpZ2ZFQNiJ38F4/E6N6paUd2q2uRAHYFhfRTdaklP5/8QF6OlwRGt",
-	"oYe3aNJgRElvg7v0baFGkdzcjt/fHKv/flzqXYdOL288tW3oOAS9q31Y39VJ6dcfGqC1+v3+loSqe010",
-	"8IAIXg9covfaIX7FA7HfeGC5665dbuSCsvq7pvHCkHCHAd7EgW7PBe4l2Tcqsh2d599wd2z63L+qUQ9N",
-	"4Ssh7QTHzKfZzB49RqkCzTA7Yg3IGh/f8tBSt7I3CKJuia4tuGZcX4rMnhzNILdW8yp11l1L+NNJTUu0",
-	"uhJzLbKLcaVmcTgNKuIF4N3cR9amolHqkqkrhJyta0MY37a1gF31Di+9be5y+3vgyk1m89tc26Pa+iIA",
-	"ALY3uBPcfuVWzZggQKrLaAAAFo2vIGQxtARdWrC2rUlw/DyvLPfWuAsMYR/2NerF+7Gs4V03Tg+uL/e3",
-	"q5DNnTBfyUphVwQudMqGZNoPwfZDVDn84ZD9MCvNElLQ6P+BcVgUDbd3a1yjPt+erh1vOxhp4fzbqWqd",
-	"/Xd+W6/lH6O450luBlgdQOqsEloVVyJjRkX1Rm3JNB9UqJQXCETAS7z/WqXT/Eq0PKwSqbPyIgMbqyIT",
-	"lTMyaxMs+rBVpw1G1Evsk+ySzexm+hTVw+OW148qLtNpwgyfWDnAObRnzKLKjRGyJS9VqtZ5FpVgVp+f",
-	"smC+6u8ipEY9a1bFyQzqT+iE6eBBtguHU8U3x4DEJrBWl2uf/aOi2hPnNcAHSgVYx4WqLu1RBb6XPmSv",
-	"DADupWKZ4FmRS3GKUpkbTaBajED54aw7GqvALDuXMD721iGsN+Qh6/vwRTg/XjVsflA8GZb0WjJi3015",
-	"Lt+CsbK+Xe38xM98yLYzMOJxMhdWpqbc2nIJG3Etnj1pWiLicf8vsc+296y/491PZwcnT5+53WsHkrCp",
-	"+Nx85svxi2dZ/8XxixdP0ufZs6cv+clYcN5Pnz7lWf/4KX88Gj8ZH49ORv3Ri5OTNDt+mj1Lj5+O+uN+",
-	"n/dfxJcBDbfdrAvxe2Phjk9294/sM2g6Epz55mC2rJ5eX76p4NlFfH5fGQ2rBZN6ygQcMs6iQcC4VDKu",
-	"LuGx9MUrpxnW+zmQFNeG7OBT1m95egdbaTdLIxTobdBYfGDwRUkwZy3zLWPGEMVbsou1xOg6QOQmDt6N",
-	"kpaQMd75Hms57uBC0x0x0y7Lx2OCNa8YVAJgC1i2nqdTNs5FgYkBPPuhZC6xp04hoNCxUBrLLzjF0zpH",
-	"/b+HQQiZRuO6uFy7gWM+rBcxEvbodM3uyDXLVDqfWcMt13gGlUKVhaAvETfwBtdkbKPqTLlUMk95wfC+",
-	"w90cdPFZpPOd/f3PZV4JTfesRTypirVSpdJ2XNa0WFAolzMnhA3tsPF1Y0HueQdlspeAw1YARQTEVM6N",
-	"vghcyoie2wno9Jsadd+mFMxYFX9nq27Rp3Ii/mavvE56ZcG31lT8WnD5bj6b8WpJEZRS6R1nfHcIQgjF",
-	"ilnDBU8jWWQwZgjrSVYvxS0qYapcaAi6F1xqLPltsbW7hTHe0nU03k4hCZx+H5OAezaLkTaibANAdwk7",
-	"WBN6D7Dl8N56UB7A5mIVKxtj9QvDM6k+UUj6t4YvAtldR63zNBWlIdQ6/qKpRBKFj/FKMLxKZJR0cYWc",
-	"32gCup+y4VhVE2EfZL0yuBzNG8blks1URXVyztvJRFkoa9wZwatMLbCq3b4eknn2ftR8EwFBHch1Xeil",
-	"TK1dWAl+eTEpuNY12A+TplGnCGdgHxEcEsR6X99DJCcU/rUFPGDDshIlt586HLCRyOUEtqoU2an9DdXO",
-	"cECuG2bVnDidnssDNnR22zBhQzzp7MMS+KHI4WYlwfBYQMWkzFimpMCbpbpAzUEyZN9tT3kwpk/ZMBMS",
-	"H6HVTFBZXZ4xqfB2GirIjfa1iIh20FO10Kh3EqaVlSw4Ja31jHfreSkqbT3k4YBxQFJUDdA6ERM43YRx",
-	"WPsm0IT4EHvoZhVfyNVBWDPMu7dggaVcSmXYRIGnjJl/Gom10oYufKNZkV8JNrOzynQuU+HnBp5jX2Nd",
-	"GqwQAbvORcjPJXPVI0gnZD97JCZcnjp+CLgpQzoMmZEfThNJnAwwJjIhV0pSwGazX5EpSBnbR1Clo7dC",
-	"GekYfM5cpqIyPLcTxCVZUFBqO+VXwoO1T3EFUALGuV0pNTfNbe9ltVcfiXWmFkCQTgDxz1b+eknPS1kP",
-	"T18pENor8edaDqzOdeuJepTocmAqwjiK/6oNKsNt9EgIb06RzG02AKJLbpwz2mzlUhLYbWeIzeqdbdt7",
-	"NVP3YUXeBArf3bq7V0Pmz2SlbLUzqKx5nbILwDmUHFNzk6qZ0GBY/DbPJrHQ4U5FyJVIKXO7btVC+MW9",
-	"MnFYu5pkq9uhL9LLN/iMKFwuL4Q07RsIfk8Fm/FLAf79XAKQr/umgSOku9a4ElWWbw+u/ATlz3+ni1vg",
-	"au5ZbhB+ultFwM3UenxoB8WnWgrkq7nsJOEAnVOX8VG6qXhzJaoqz3ZF4E5FMbsAtJOOMj7NCUFoLZHK",
-	"QCL8/5y9/rkLpqp7LZ0ZX1zxKjqAALTI2XtRVdzOOZupbF4ghdZP3/1szZC/vnvzyz5Hdd1lsjfW/23c",
-	"hmvLtkbrUE++zuWkEKx+DJDOWJlOKFSfS0jIA9CzTvWUJRhDh+y9mJUFN8Lxjc1AXzm8LSvySxGy28Ct",
-	"ZOvUaOeFGK0JDLjhecr1gD0GsZ3xz+EkhLnJyDS+V5NJsXkS13fNqlKyhl49NQ1yHqYXuUmnApJBD+yy",
-	"PgQTUY3H7AFsh4eHDLh9Gg+wdkgl2NDA8Kz8Da21zEaIYAZaDTtZ/kprgcIv6GDq5vSvTuRMmCpP3Ybs",
-	"PmmuMibGGtCWiPYLilcdsp/FGM6QBr64I7NF9w3dHR01msusEBe74tjSIo/ETO6U/mDXIY6FFb2srZBw",
-	"KlwWGvy4caVmTBRaYC7XweKtd6SXMhXZtqXbNKgfcSg/5hEs9A4Vz6vW7vhmMdOWGaE9q8EZ08Lc5oOB",
-	"yeR7Mc5lHuX22OGj3esiQcZAH2eitNpUprnQZJHdYvjEzmnE7BYjx2rfxpI9jsXPbxKYbeONgFx8LidD",
-	"n1bXmJ9HC9mF6k+tPw9vzYYo6nWITo2d3M94Jk7ZEJ1cfx2m+/GP9txvBDaaDrobTc9/ZOA0f9qlrKLG",
-	"hwk4Zh1UWV1hPBnRFvgBOY68Uyq0HQVGq5fUINumpmyqwBhSbBcCiUDg1iED9lMv2n1u/L3F8cMfbwDV",
-	"a4BYt1Q7WJug3n6NGz72shFwRHbmbupSovFpX7jHdZYF40zcCzRxt8JBQrjgZVAQvzIpwTo1V6VdHPYS",
-	"Y0ar5Z6Cy47Ldz3EdQNzYO24m+t7L+jl6Wy7BIS1uV3Lb91U7WWN3bTf7yrfDA/69WtlPcAiZsqrakUA",
-	"sqhkYQCpK5TjDK/eV9h2607JRLrjTnHVRxEyjSJmZ2Al1fDU53sueFEMEyAe5TIDeir46FM2vBSlGSZ1",
-	"/oRC/gCxp1C9b3YQZIASn6EwiiH0BswWnl0oWSzhZUC2t5IUgJGtFGwlvUvMAYahf/+oyHEStQtwFVcX",
-	"JCGxobmiudyqAFZkIzjwaOCYklhGzzp38w0h2YWOAFnfNKrmwoSXz2H5yAb8mVhSc8gDJkzwdFqXZtSQ",
-	"HWQot26UEPKQnRUFPRyDIASqgkwWINiQAbUbY0jN4rGCyL6543zDjX0j+o7kDqr+GnHLuMS2iGPBK5EF",
-	"DMwbJaqV+hwocMd5gZ0rsMMG+dkZvkNThXMM78eLC+XrOrdUF4dVoKHBemHqqFanEKCLgq0VFuwUQMT7",
-	"AwtoQ8mDy27W0AffMyHXjGdQ5bQG7vQAOKiaYGd19YIJuoUEkIrEuUb+6YYKAqZ8NSwGps5Bqqpy93KM",
-	"OqywNSaAQdW7Jc0AZwyzR5sufmcvwjxdZ9MhH49XOCgo0maP4O2UM8RAgTQxnkJUA2EFdj5x+4tOKdd7",
-	"BBPUgHIhBCUCPOFO7Pgz6J33zqZqed6zDgacp/A3IMyBPwIX87qHc3jFK31owAj8lHQgznB1a/DNW4NQ",
-	"Lgzy2Fqnqtt9o+C+p9fXyY1rP/0Ef+mObX3jl3vVmHYf3jlMg997M8YfDEPAKxPsN+I+pk0yaeDxAEK8",
-	"0QyNh62WSLkieoSD2AcYjJDWnOei0OJWBI6pR357yydD0EUlZgTgcNL/KR5zgP1ws+/SdWFlrhk+y9WW",
-	"Yr8RLYzJ5UTf6iPdNl2ztsgwog909QJjV1YD1jGcA6piNB/dw832pQSs3xBhicWA7WwkYQaFzu4UIsN4",
-	"cLvlmgnDM27sJq+DNL7fAepgOhwuJpWal+6/PAYvzruRWCN+lmuKozUBeqUq8pRo+UZKXdbYA30BFVr2",
-	"Bi7TaS/p2U0AnO8XlSogBnM5H4lKCiP0BbDDfzYNFlh6Ev07LeaZ2MgC0pzBH5pL6M9uPLqbdTa7soYk",
-	"dRMqEqk2LUDQ/DUtALetUjrjDqhdmbUvnSjTAiiJMp6ufAG+k67Gh8WH7azmoMx6yk+ePhvsoR4pMGae",
-	"Hzc6I9A7PvYPXvKD8acvz55cRzvP/CArVcyENDfztzZDpYlaNQDo5ZpNlBSnTEK9HlqCVoimXDNhx9Kk",
-	"ztxVK8Uy6/4T3+HGXBOfJrLrZhE8Iasd4xLh1EXxG61Mn17FrFdzTNVCMqkW2FANEwoOiR5QIAh54f6r",
-	"U3wg5An16s1/QAMbF9sEYY4wcqaBS2WIVJvgkDrPQsQA6Wrsa4ZHiK+oJzUepDPXPbAsq4TWK4yGxpR6",
-	"cHREfzlM1exIT62neIQYhMMlnxWb64k7pmujH/4e2oQV/jNdyhaqTSHBnhtyc9zxxWaimgANKlY6BxHk",
-	"+v0LMTo0Kj7yS9FSonkpls03n7Ihph2G+FJiYmu+Fefpwn7Fx/6nQ+pKovfPZAMziMNP/GomnVliQqth",
-	"PTTqepfeFGLkPJLVef3ruze/JGz4wDNYPRxCc5wHSE8H77XCXSwfDtfBqN3fj85PoxKYTJHNWxvui03X",
-	"v1Y8hhM8Y9bW8PxJi6kqgEXJNxe0FmaO+ty55QnsXlU5vz0aHWltNEEPafudntn2sx3tVmfKXrNWBm3/",
-	"GJsYRAJGckBTkV7uUh0h0suY+eogtd0f5cC1NLIo6vL+MZE1GJJmJvy09on9e/1uZ4gTBNQ3oQHaP+n+",
-	"HTNgV/EZkZ4zxCEX50wcrJQds1+UgRILoDMI6BQxNHS4Dw7gddsUfIpNHXHqzT6phKBCgJ3a5Gzlr/QZ",
-	"ZJeudorJAwjsxb2kV+SghH/TUWbBlnY8m5h+nUtF2WZ/ezjkmBjVcbiIkxClJPrgCUSRMRAh1/ba0B3U",
-	"YPA4wUl6VjA2ek9/yIXYRha6HpbFqpeOYh9fZ1pCCvaEpJ4bWzCFEdXb9cGIIl8J43rIfrgS1bLBFgk3",
-	"JoiqQkQnDEpb09MBgYMgqd99AwhR9rpiLl/5wHLwMFL5H520kuBRkDLY6PVEk1u2zvi7ak04Il8aZfwV",
-	"vMwv0Mhaa2JXv6DRrchN9KcA4nSyFta8dfJh/5jL3YAIgWaJnLGt4K4+gdW0mmGFqBZdKHBrpFU7VgEF",
-	"6EbU2HOp0Xu8X04oksHdsinX0U/3mbwbMyf+MXJy+xfrME3XYR6m3qLdwdpbD3/kUt8Bx8FdgZwgfCov",
-	"eMGrGAAX2nVo34mlwf8E3ZWDrj2HvT3iXndK7HWspKO9sgsnwFzqeYm95TYgzMGvG0O6wcFToTwWmC2n",
-	"uWb0DpYpgd3deGqYkgSnUDIVp+Q2gslhvUaXac81Wtw7ICY+8Eq2wC5XSv7Wgx9U7dYEg+Q4aIcrPtwJ",
-	"K0d0i24v1imDVb0TwurWNEoNvaVt2hTcDnwIuwB1SVI2Ysiih9xQKnNBCIhsCGZUDZqgzYORLokEhhjL",
-	"KsTYMF4QtZOzbXGQntwdC5B9ojh8U9TC3TUrSh+9La0kyoi/iCdwXaqjhSHpX/3k3Vq8dldjDgIZT3ct",
-	"uCQmA1dt76aOGcVGghj6UjEAAoQrWPYhGxHhUm4ogrzgOmFDzCPWP0tVbxirFQ2/FMh+gFKZMBJjCA85",
-	"Y44txVqpO725xgF8avnUi03kmB9yM/WjRExerPJKSDWfTE83EWTup1Ip7g75PKATVBKuDRtyJXi5/tX2",
-	"mBqqIhtiGBmICVxHTXDnEl+JPpRiMbQrO1F2I0qRY86Y9O16v4j1eF0k2UYu4aZAhBSL6NSqoi3DscEj",
-	"bknFbYsNwGzuA5Xs7M/7ASXT2+6So3a9zdOOMKlbm9MbW23i1q5VVOLQtVCU2sB1ctNo1H5zBAccQxft",
-	"oLezLGviz7aB2m41mm7Yu8M11Nv/BwBv9fmwnu40vEJjtGm6+Vt0s+PM7hMfGPKxxvho9hpVvxHKp2lF",
-	"wLpvnDR1G6PDLo3z9oH1W7NFN6iYFu6kYZFfiSFY7C756r9XZKdsqhZsIQpgugVjP9dsiBbrsHnW21Mg",
-	"WFE8K4qcEOErfw/+gMV1qpooY4RsCfvDJ9woHvLHCAbcvp0YzYG+2VHhsEa70Hk2gNVbwkRrJ55736eN",
-	"n6IpV3PTSE9WLS+quYxH1ltKcDEq7FyYGobgyRF2qBZuOlW7BA+xyp5sd0ACICnVSCRILAY6ZfhqfPCa",
-	"m3Q63O6ioipwM5J0ijP+FbtfrKaCy1ykSMqqqksyr8N27pP8CsnGV7lNjJjFnKmf1IKpsalL06dcAkZw",
-	"bhrH2nEs3uIrSCPFjphhHzDxOQeAiZlrdhwlBt0H2edvarRjIMwj+dbnBNCtCdGhwWcAZHIuVwF3ZbGM",
-	"PRqpwO+v0/8aRbsvjI4ytNdkY5u52n2b/haYWaEmDK/RLiJFYmZ3TZE1mIyC8l1tNmK2dijtjUWC6nWt",
-	"wzhO+hvfFK5TbAP+TUSI1XgxUVVuprNw3kV28vTp8Utr3+A/Pu2pLfiqlF+K5c3IyNqgGvaBsegcqkBD",
-	"AKVcMp1PJDfzilqZ1XWBuS6tEjw4HvfTk1FsCOV8VOTpBUGg6ltff6cW3/7b//n+byd/X5wtfzj719HL",
-	"H777MPvhH+NnP/7bqPr2P14unhd6+m/T39XCVKOfv/9x8aT6f84+/8f8h7/E31OVanvw929i+StdCeJj",
-	"rPTssCrRft84jfUYkkBQGjOwNRpoh7cHV9kK7/24ycF8rluwTjyGIEBEKomxaoeFTzxxhLuI/hN+gYMN",
-	"Y5t0yn2jWZ4JaXKzTNhQC14MPWt3Hf/8RlP/QU0hQl5A+C1hQ2eRDxmwJIrqAF7btJidA5J4CW8A0QV0",
-	"C4nY9rU4/uzNyg5J9JOn21PoP1aCwpowf5jTS8AWcWzlBBoY54URlV7JmFeYLU+5JG7YlXz5syeR1X3N",
-	"ZT4W2sR5JHYFZK4SMXiafU+u261Bpot4XeT6ogasdES9byhZfL3aDpinICN1OVaadirH4hlHOBGHmOnH",
-	"LwSK6/FslsuwKGquQaIKNbmYVwXBYwdHR8cnzw/7h/3D48GL5/0Te65VEz+Mza0N62HkMjciRXiauhRI",
-	"TWf/uflubxn3+ofHh/3eerVUPS0dPAE3Cx1VF6IgO9B40NRpUV3laRwX5Kc1jj8KLRikT+NZUlccQ00y",
-	"TFwUbUYr0mEG6sn/sgNDjbWxXDLPhbS+FZWZdnA4aIE8f4gdq1+JYEChL+ImK74zHPPQ7Vk4slzzUbEr",
-	"ZcGM50ULZm8/4rXW7T/dlfLgBgIaa9sNJ8/BSJmdUp+00H6Jt9gZuKD7MDVINO7H2sCX7TEm/yYAUMMO",
-	"c+GGzd3kNuI/tryhxmg3X8Pe0hT4mKU9NPzlnYbht0nDuHiymaZ4y3h96ffus3IHO2LHuLoDo9cFofYA",
-	"dm4ikGxc5QI5DTbYc/EQL+25Vtz661zrXE6+LagNSFMeZ/jrDTrhbvSC3WNjA/olWmX4s1qI6iDlWrBC",
-	"GGs6JizLJzkBMTOup0KfsrnMf5+LoI3ztrzHs8eryxNUyn3kB//oH7z89ID+cfDpkfvTw3+J1sz9IhZv",
-	"qhhdJixpt5O4w5lt3+HO7G3XvrcXUX3b6jrgkevkDR8XXZMomOBXrqH0h2s2hIqVITOKTYShZMZnw0o+",
-	"ET7NoWTdzsv+cJvClhofFa2EluN8gjXEmIdBtQCVb3DjevRx9WitRLErm9A68+GTbtx7dGds5rG6vbU+",
-	"qQV2gwdrwhAokzCqx0tYJgphRDRU6EE16xncWIlczaeQccM3JvjravBb13Hvkp5zXRD3QyrjC8tozqOL",
-	"Fdv6+wiqbXWmOhxRztHaxWDbYqC9qfbC1ue02d2bZm+qyQ3tMqe/12OQvkYzr7RhcOHKoQNkajvaBLcj",
-	"gHM6PTYHQUeNaKZlNk+njGMLkkwJbGRqTUKIRGVIiAGnqyt+kJCKqQFvvoeNp58NwhUE4rMfjcqoN+iH",
-	"DGVu/umJcCGpL7gS8nV9jwGMFRTQG2L4VffK2G/BGGL5QKDH6MAZ3njbeuYQWTaonYM9lowmTnUNEw+o",
-	"vIkwCdC8Wk09LycVMbu2Nvjbogz9ZK4Z0uG64de3wZZpCWLfSTnUFQQGdcKy4jFV6lL7YuVqLnX8LXOf",
-	"ot9ybIaMduuwUDdYv944xHoe2vZF0Kwmgpt0IcxK1JA43CjY7FcVGbT7xahui9z3t8k97iqkOKLjvf4y",
-	"fxRvOH9vzpGEtcHXn64/NfecW5bj+9prUpkLmOK6LLxFUdklAChxrrERFLFfJx6Myn0/LVo06zvOS2uq",
-	"vmCv82+BHscuqef4yTUjBwWxosZasgBg1+o0bAR1KUSpg4LnHEGudkGY7wV+yKDPMdI/EkFgqq5EBbaz",
-	"UQqj+tvK3nfY7E6Cuh6/oYl5c4Mr0DH3auZt0EumHQMN66oUcIWLYoyN0m7jkNyV6oqqqkqNCjFrA6cA",
-	"5MHuDAH/Wam5QRYV2CVQq/Lg7Y/fsZdPnj53LepSyEcflfjkf/5NKzl8eMh+rdSk4jNNveOtCzdMVSaG",
-	"p04bVoJnbJgJw/NiCMp+iP0zh4fsTFqvC9T+SBRKTrTddVziGWiE5NjOFhkbXUsQJYnyw1eHiM+5Jmj4",
-	"au1gJloWeAFlq5Wym1gbPrKKO62UDnN3hVqI6kJLfilWKTPkuMAq9UjGy1D8auNbcbKtgR/mv5qvcSii",
-	"cwhMnPcYL+x0LvGDdWsTsmhhUuEatkAlsiYiylxe8SLPWIVmL9DLogr0NmtnwBKJXbRBQKNtamy/KZYp",
-	"XzeVOEgs1h74Vk5hTzOlrPImWUELyRpDWoRcj/iI9umiz44CCH6E/nqwTHSZixsValJzwWIcsDm6SvwO",
-	"/lg/fXz5fNYGfJm3gFJ+ev/+V4IbNR77pP8yZhSZ3LRxxARPsmNfqCpbAT98t0GSXe34qiQt7FE3hLUa",
-	"jAouL4d46l3m0MSGkZIALCcogxV/p75xq7NJJeD4iX7WEtzYG1Sfy/WuhoVJ+hPXWZK6VLqFBd0HjCMB",
-	"XWuTR+iwo5IBlO/csRNZ02NUqUshN2gVIqwgkMV6eF4V81nEkP4O/u5lM5ciaTpjx43XPI53q46J0K/c",
-	"TGv3tfDT1JyNKJMQL/NWJiE7xEgEN5f+BfZlGz/i+EnsK2bUu7wR16BZBRTQObi/ukzFeW/AsjxjSzVn",
-	"M8Gl/4nb3/4lCs5xJ/p6QPGv7978wuh3YFii1huoNaxUNSfqCKHyR5WYYN5y8y5w3xUT+JYQJ1qqQViT",
-	"0h2bg5pbqVo7xJFcGUjXKFL8ozx2/sYcp74xVecy2pslgneDj9w+jLyh9Q+2f7GGHQ+7j92m5w+txC2b",
-	"/sx4Jqjq3BORYJ/pSiAPK0jmTK2ETkMSAQTxdByvw/zcLu6+0vOGRKr+nIBFbEskNJzGdaF2EKJtxQPu",
-	"um3tbXbrUnPT1jJ32iUmaAvjp2fDxL4OxCPi8lDHBOfY+ayPHRT5HI0UMS4rtZr22HTXc73mpKzmUkP3",
-	"dcAOx/ZZxCnZWWXsBmUI0W7b8qxefNtD4jTB+4jjO61+P7F8etvN4vnYHSxSM4ddw2rGSSqEbvapREXR",
-	"0LH3xJJSn3oriQjQYc3xbSovy2U+s9rgOKooI3Nd95laEfYqH7ewsgETVoJXtMD3x460t63gA3ZzPpmC",
-	"A0ld6akIBFBESL6wlTLyxmQmeNvFjkR560aAviVMy3FEdNXdRX4lLlaJjmNHCVyIE9t22sAlnThZ7IU3",
-	"4TcpVHrpaWsiHQ9x3V20YCSg0Q42tmeyUc27yXBtOR6DuGVcgSCnVZxHYcKvoB33aVAbj6jnIE3ANTB9",
-	"8kJkDTbP9TRObwAEbYdv+eI1+QQb2h7SVhs6ulBJhUCNJuGOrAQuPWVDVZVTLn1nw/qQy/BKVig5ERUr",
-	"eWXW+/I6hBIolrpAE1aIsg+uhKdWBO6Ve7MyXLx0N1M+kN0bdUhsQrTJjlljYUGF6FRbiF11gtYY/acN",
-	"2raNUvRWxEx7VzWtvIY7Kc3tE05fvWnC9mPE6JU+iXdsxeDrom6+VX5uH67y5jTSVRBy64Jpuu9zqKMW",
-	"3rb60ZlTsZDWARuWBTdW5IYDNuOXQDIz0afn8oANARUxHGBihGbPQwUTNgPkLvFUqUshNaN+CBne7xCZ",
-	"zUeM5qZxK4asMeD/jaYn4QMQxzkcQNqE/uaLfeivCGiEDl86xpu8wpFDXxvg+HbEjSa9t1g0tC/kfDm3",
-	"N/ntvwILsH+m8P8C2BFSobXQkD6HiO2lWA58F7ycyoWt/Zcbokx0WQHXRMDAMvtor28StZgifXzdkWIl",
-	"17oZzl+qdNqSerY+oRbaEUlAdk2VQna2R61ddkObA6nUKJOi3STcwK5YUw87NyoIANodQnarysTdTdGA",
-	"uCHLtbnQQsidhHAHtj8Zj1YHrYDs2o6EkGwqeAXhN488JzCrFeRZLudGxNrmIGginrCFNUUYQU69hhaq",
-	"ugToQZ01HFARPYk97RkCnNCWQRKAUESw3lkU45X9QCx6C1EUuB0iWbMrdblrpXehWhFldrf8pka6tjYN",
-	"UIbEQUBt5m4pZNjkm/vtv9ogpG6KKakPN089sTB8WbyWfJGb2IZ/H1D5fKMZXpbYyUyndPheCcYlnQaV",
-	"mCnT4K1D7FHJ57rZgNN+qiovpFpAvcFVi3Y21TwW+Bpm4koUqpwJaYYDnF/oUQFyOdd1OIBPhGy0MAru",
-	"7CW9XKuCm+29yXe22JxtTHsstIXxm/ycO/FxSnd7vBVOrL3Ye3j23Y+1986x9tz+nL15Z5pWI68zu2hH",
-	"l3nH46icKimyi6maiZ2+qvLWS7d17qhfcsNgRFbPzsQWvYKrkaGXl+2wmwK9t+C52U5lmpttu2+9O3/t",
-	"eQaStrU1Dyz5d5T87pISb20xdMqGI1GZ6QEF2l2yhx0cAH7AG3CrvYgqMz0+FMu/HqezRf4m/5//+u/D",
-	"9PHfzc/5k/l+90TQgctc3mO3pg0CEVvhemnDtkuwGrs0Xao3c2CNFSoFxoC6WZwV8IX9/ydpaf/9j3kV",
-	"r4cDcrD3lYhJCpx6cbtnxjPR4ANuLr/DlKtx0NqwJYh3Ew1qaMB7VGHBcvrveL4DpXtKNgIMbesh+M6I",
-	"clNN0HohT4ptAeethd4BB9O6gqoRu5s72NirHJI6ZGC6G1olbXbFNPxGpY4RkcRtZY3jSpDjac1w6LYV",
-	"sgXdIuP+VzW6RaZ9QxdLrTBSpI0oB4zb4+QC4jUJ/Qd+XEJtPxNmrD+jFjKhcoSE/c9//XeTOgdJdzt5",
-	"WHht2waVQsTybUji46B2BuHUVjXMtXW8rgTz9FCUll0haqK3ZqNdOJnC6rDViVz6oVjbPoyCh+Sh690k",
-	"Wc1EHTkhHDIy8lOdWesSlqwZ4W/OxbXZzhOlJ4TfySJZI1Pv4C+Ed6yyBKDE+KVaZ8pqU4nvVjnHanvN",
-	"7gD814KG3eQfs3uvbDKRbeYfe7eUadByIqz3CPioP34JIRsUAsWKAN/rWveiTaidoPbCnsRgVAFDSxCA",
-	"Ad6Urc0WHPlLOhMr3Qjg/q1wJQe2Obne0shl1YdW2kElgagQP9o1AIZwoAv5wQWd1WmwAp45M0qdsVOo",
-	"avcsZpzBstdorh+V2Nj4Iwb3LogfJ1rrbPxiMaSeCkGAtcivBFsKc8qGJIuUHHTc8HCBa8ApfRyK4GjV",
-	"SufoUzac8SUllYeujyshzvEeI4oCGy5DCRUWF6wnJ4PWl3Vicgp9PgeM0znGCsGvsAcldgyI0MrWW6we",
-	"2bbE5E1hU/XREgD91zbvDZBTtKr+Da3SFAehtZSKR3qeQyiRSyZ4VeR+nWn90RwK3WEH8KuENV5jUxKC",
-	"2aLtxQCPnVVLa3+FWgJuPIyDpXfZECgpF+6I3jQJjke1bo6eUXtpAyLMoWqzRtkEZknE+dtgZoQyoayA",
-	"r3i/eN5vMiv2DNCjjLZvQ+AP3pXZa5O7myKxZFaIAKLCi+LNGM7MLvC5T0kUJ2ufuY7tt0oDoNyjQo3Y",
-	"FzSbBuwcIw2HeNvR1fF5L2ElTy/1gH3EgYFp/On6kP3A0yn8hnx/9kEJ48zw6nDyD7C+1Wylbe83GvDu",
-	"OmFaOTZcgrSoMWT2AHs/LwvFM+ybbl9g9ZgV9CIPUTchdcmTm1erEYd9lG7oNb8UfuLukrq+rOax1Mt3",
-	"kdYctfrPG8cChLuhu4j1xQK4CnPdL3JDhdXQAZpBsQ9wyw4cPA4DVTPBpSZ+jEZaZPfvChq1rssmr9Ip",
-	"dNAgFDeEXRjekrCaU3qWUMMYwh3OuLVMfeONzrbRO49m2AcCcUV9NDdvu2JwRN0hbSGKHlIWbitLIKsV",
-	"Sw8aMEi4Px1Pulmtj+tQkc+xOg5w0k51n0Vffe0OuPoY642KbPMb1+391TMIX+/t+zZ1v6bSr5NgaHjm",
-	"dh/aaGVoCzGKDI2mwo8tbLPUOiyoGZ+pK5CMT9bDgq5bzv3J1iugXMHTY1ef1FJghBna4ydBAVBr1U+v",
-	"9rZ7m+p/rj+tM0Zaw2w7cLuBXNyhXqXuPhXhMgsNoEMG4Rw0O3TNt0H2xpDGSY2MENR7GuJR1nV2Z43x",
-	"fT4ev/Gb99Yg5V1Lc9otMzhxQIND1PiBZ7yf8UvxkHE7DwEue90U28z1H/Q32Lo67+vyUx3aGMT/nzBu",
-	"2Expw076fSpEpDoDcljoHlel4M5TWt/QP96hyV0Yibj50rnvujDK8KLTdPgMv58TFD1ewXkGNo+CpmDU",
-	"Kzue9W9rt9CodHJnomDkjSUbIPlbZ6u1jnl3BLPXfNuMGQgsxyyW01UnyAdM2rxgki27E1wLL7CohitS",
-	"szUYWmvqL7dsqBjtKeH2dthdAl9Tz1swiDYr4p2Pk+7gXTTcxHbupkDAVMWGJFyrdc1wjG8t9Ni1/AcN",
-	"u83GIvnevhZFsEluWCVKpXOjqmUtKKREfGvBGxqxG9zEDcbee8dHeBsq5vsFQwS+s9o18QvYNOtK0HtX",
-	"NNdnnkLZCids2GFn5CHUH9pNHZcKAJRSnsQehsinAGikgDRDzU2RX9Xsi2AVADez4zyhm5tSvvs0rKeC",
-	"0mgQpqzEOP8c6ZVpNJGnpVNe8RTJPY1ilUjVROZ6fZCjylw8Gb9/uR/w2gYCPBpzErBVb0nKwh7YBzAJ",
-	"N9P94JLgXTeL37itl8uLjC91W4hv0JBNvAlYs9D7pqewghsw9rgkhp5A0muIyIx/xvK1x8+e9jdXs1mf",
-	"wZUHr9B/QJCTgMRwzQp7cKN+zvrdohh3YhRu2RA7MQDGWP1aV47YXdcETvu/dwTqrO8y91+x8GNn9tl1",
-	"2g/4a+IGGPswl1eMrtuiWQGx4Dn085FsMVWzhABcVuGhwRiovgKY6OBjiX2PVnWlrFHwzAGD6wk56Z88",
-	"Ozg+OTjpvz/uD/r2//6js1KPx4EVS7lkgqxa+yErRod0DS2r3sZkw/okIXY4gYBiQQjxkGDHRSBrcM25",
-	"tXHOewxSr+CvpK79buTNplqSkl2doWM3Q093mKEVEfHRZwpB03rERQXN0VaY2g0oWLrRqdyYGqU70Ul3",
-	"MMGazQaosE3cIh+my5WoXB39qndAm9hj6G26JfQG4tiU4iCnrX1RL9RuSCmIzmRdAudyVKj00uECfZ/X",
-	"rSOwyiJcISfmELLSjvERUuKoSUDhH9fvXosU7XaQf5gu21xN3cY3+Sa6Z9uHuG03uRdtYgJw41yv8Q6U",
-	"4S629bqZl8eTedtUY6NTa0z5bdRO3YbsxSsK/1ezmW/fLsAVi2FVu8vk2utRSKPWfs1tkWumzTy9bGeU",
-	"WxfybZIBL96YU/5AIJ3doIbNps3rITfE1VwQh9KO/t5NfER3zygOxLpjlOJivDMPUIeK+5vVX21UVrTY",
-	"Dupfk+usxrWQu6uElByMoiGJz2PHmtXwWPoSh0rfIPB2Z0A4NxEeDAfoxIhak4xLbBqHm7QSugRe7CEc",
-	"YsPbYEUB4XvzaG57+1hPF2LPEqhhE1dCmlNW5Roaywr0Cmobe6auMKLUobjx1pUMNXrKkzMRCMaBAFd2",
-	"RyhbTeUTguYDFbDVj29shBBM6HuOJzU8tgZWN5tTR9Ew7sn7CBJ43Xw/cQL3uhuS6LdAkOrZO/V06J0c",
-	"7ZVDZiXuQGcxLwoyMrVPtYRQ3pt33t+Ad0TJOPW4Ny18f2j2wMeXfTSX/vDwkP0AeEhVhbEH0q33zTVU",
-	"t/vv0B3y2dOnj7f3hwxXGllcXYUHZEHg1/VC5hseXY3TZoX4srAeicwgIeX6JxMi8lYyERxhzTd6leDg",
-	"96dBsAlb0rgq3SZdUwhq2b4nYl0lN23kd639mbdBpTsBpK8hxDOvcrN8Z1eJiqRc4GiN1BLCfQAJdRG5",
-	"4agyF//zX/8NuRhYabS2eRUGRKbGlL3raxDasYo9+krITFXs0SO9lKl+9IjYciix5uLnGGTklEVJEH+I",
-	"hAz8XD56RMv76NEhO/P521zXWEHgBuVhufCjR3SYPXpkVxwe49TPo0cJkfVg6YNVl/a/Hj0ihWVf9Cvy",
-	"bCMhBFPSKbNT+ywqqKPOSmGVsr0YOZI0E595aoAYiKhqSXFmh+fSjucX37E1z/Tho0ds+IWX5fUwYcMv",
-	"NPpr4vb+4t5xjVV7wEsCUsxRb5/L90inYZ0mEcIXKgE9cXlBAIcIJbi9LeADP5dACL5YJwMfsCf9JzT6",
-	"n61JZVe0EtBWKhuw4b8U+Sw35/N+/+QZtqZCtAQ+GZiLv4A+TaBP1fXw1CVRz+XQ/mWIXUw4hiZ8pT/i",
-	"i+1byX6xs2W/BqwldM1TXlV21of2P9kX9KwShlsfPemEOQf1ejiwG/5c2o/sFsKk7E0QyTxkbwXPgBXr",
-	"XDrhSoI2WIjghXTx8F/ssP7yuK+D2XF21F/kkFgF6sk6l64eVrMhXQftjKf5ZOqC9UM5xHE67AOYwnZ9",
-	"abreilJwN2FIU//rm3fvqfLTPuFVJmalMkKmy4O/ieXwkIVs9khfjwzO53JINNDDU7tnVhnqYaRITI0v",
-	"x/i4kxHXBiIViSc8RrEwQVWiA+CF0XHIqxd5KiSqeIKlnZU8nYqDk8N+L+nVHXL14OhosVgccvj5UFWT",
-	"I7pXH/386rsffnn3A9xTU3z3YIEb3W2PIT5SCsnLvDfoPT7sHz6mhh2gS4/w0Dyo5hL+exKL97+dS4If",
-	"uBYm+pJaONpPrPzPQW8LcqyaQXLfuP5VBozO2pzB6+0LYFQVnwkjKt2K360vOXozrvEqUZwJjKthG7i+",
-	"twH6NLeX/z4XENzy1S2uuT6YBh1sJjuCLcP92WqUXocLz6DpCuLhdKnsetsRnPT7GJOWhvAIYeOF3yiS",
-	"VY94I1Osm3XwIeDgWz3wQHWpMUxi4mwJ4vuHy4Eove1FfuSO9B/Pch8stUvv1wenG/j3OeD9ej9al+ST",
-	"vSWUz6Mv1Vxet0rpGWxC7YSwpnCnQuBTNsRGyBd5NqQu4+C+qsm6bP6rqEWzdx8rEVsF5IiX+5jwd1O1",
-	"QKZaIgPzMr4y52u7cH1IeYY2FrUAhB0EHYD8Bqpo0pwliVjV9t20OZX5CeSg4NWsXUU1qm8dyMuuUKUK",
-	"yAwAgCxPKT+g1UwAmT+cCwoOQ8YNtByBNwHfUylkTeZg7Yr0UqpFIbKJyE4Rfg29Yx0D2DeQjnCKPqLs",
-	"8Bv2qejOaoBcjQ8Lx9mu4+prGprOCxr54Ktxtj+bqrNzvl3NoXjdkaLjbt3rvSaEcQoOfjz6Av97fRSs",
-	"CwR3Om5GEtuW/Qi/7XNHJr1SxUiF3vGlrvkF/Q6z20uAcZcbZ4+6CiYtjCnsfnIpikqkqsrAGVrbWOyD",
-	"q+uDxvVTXpZCuny8hyw7dwCnhL2RNflrKPbWRllqBvWALNexXXtWX35Gc7jb3g2s0r+JJYk6BL++VZiF",
-	"3SLlQXLV5z3t9zvyKuuOVUIbVblOGOBoyHwyNdaPk7zUUwVO+w4bJvhuYHm6bkYGfLTiLjdt24kIq5qs",
-	"KLnb79Tgk/12atuyZak7mSH2QmeBUjPpyKlgn7arXP2hVGxZdlCwZal9DHN/mhXnzi3SWVmiCRNVTq+d",
-	"r4hF41DmdYZFAeja1lVtQ48Xgw57a+v2HVx5Bvjkr6cQslyXBV9ekJb/iTqrrFY7dV5FF5bvtNuP9yk/",
-	"rXu9LPchK68p0oSA8qa0uA19BDErlBrXeHLFDcbCPxSWJ/2Xjg+xZtaFhJhjzB6raqKMEdDdEx1ONhIu",
-	"qiXEulR9Dy9GqVqZ7SctAO+yxPihvXEvahDH0DZZyWadpyRVfTrXi8wpiiRBsACjnnGPK/bl/T+RnKGX",
-	"1TZ1uymKs7J89f2bCps0f4KQTYxd8jtKTWFbLOG7T3BHQISZEjCINFg861P/78An7mb/pspobVL1jBeF",
-	"QC0ddGT0OeHDnZQTDvLeLZE7lxlcQFZLjm81u0VVHeGu2mCJuH0HJjHLZ7M5NLJMKGMkMkecFm9jt26q",
-	"fEdv/DNbK/gN2w0Wmt07cgnrWhvXafNOdEbUDnrv7CCkDBBZK+GBj6T4K6miyLEDn8uw/lxjcSM9DWr3",
-	"rPe3WKlCw5g9+Cqi0AL4ZLAY7VzCYZqJz/b5WCmkve+WTkV6KbIGufdYmHQqMmafQRF/99s5ti7l0CLQ",
-	"Lt4p5PKpvSn0thjx9NKRCSfnEo4t7C1YWN/Kfj1CeoFr5snJCRviol1QX9QhfDHyq5uKS01xZrAez2W9",
-	"ygkch5XAJK4mH9gxlY2Q2MYcstV6vyzPwJjApN25hIJtO5k5ZWVOMbVjvyxTSaMwNNeYjHBsybA44Dfj",
-	"QpxL9Jt54LHAz6Q2Hpz0+w8hBfIBzGMqv/uL1blD4MuhGxc14wp65OjjO9QELdfAvuBcOjqUVEDkLchU",
-	"O20lax4hfJD9i6sOHWKq9VzWOwAotbF+yZWQrtbKSrHw07JSIHsuz0h8g7ZNGqspV6rkZnxpl8pvBvs6",
-	"wa1A2lmD7eAq7tChwNo8FBL3ecYul0uScfhq40tTKXJhvw7+6jLKFNCgKlUc9DCg9hhCNnSBR730hZ9Y",
-	"FRzEQLm+1JgvfPDtD2/f/3Tx+tUvF9/9/Ori7z+8fffqzS8PA4ILsnNB6Iv8whHTDmNxkndLmd7EG/q+",
-	"WkLsO7lXv2mFM6anp/zk6bPBy/GLZ1n/xfGLF0/S59mzpy/5yVhw3k+fPuVZ//gpfzwaPxkfj05G/dGL",
-	"k5M0O36aPUuPn476436f91/0VthWev3DY8jphWwpFHhzFB9RarfVgT3rP+4/5uLkZPTy5YsXz45HqXg8",
-	"OnkxfvxYiPR4JJ4/fcFPjh+nL56lLx+n/efPspF4OX769EV6fJw+f3qCbAXdjseQieeeba2A6yNyMv9C",
-	"Sl+KRc1VXxc8j9VcogO0T9d085DOGqwBe3AfljJtAku2mYAh8cAtTYV5q6VQa1Xtu+8GVos71jORFkQf",
-	"P3OtU4LMBK/EubRHmcHzPvWOi78EjwbUhMTKBpRsuNZSIdER1iazV3Dqnsvg2B0w74QnxIkFIgOatT76",
-	"3YGPGRxKCQvf6dke29TnPjgyIZaN5+XKuQbq+M16h51cu08lo6pSV7xgiP3ykQDHkad5jlZMwkbLc0mS",
-	"xIZlpWalGZ6ygo9EAYWtkwnNf3AEensi10xdiarKswyxUPVF5zJTntxjGXqIhKOr6ZL4DGw9wbQwOCBD",
-	"/arhxR+Jq49u/PTgfxk+OaIs1ZE/Go60MK/gioc18wJ6ouf22iV7MLwUpRk+xBCJwwZhis5Y4wzhE3RY",
-	"s1+Un2I4p6D4Hx4NouWMQg+WE4AscuiqASNoDrS3QIsBCNoXXBqWm/2ZOofsHZXkncsa8wK2CHfPgrZu",
-	"r8YHr61fP6znx/eSrw/iB0/6L8/lsKxEqiRCKS8QPzd86Nuw4aAyFWCurXUNIVe1aDu0XzkFcouTe901",
-	"XvlmscLNxzXjk0qIjBnlM1ZTwVHhUfjSTc1OMIzbWAW1Lv34pee264UKEJiz0oT8Rxe0FWFgwlR56pDL",
-	"a+jehRhh57VidoH9/YB8CcajB+wxHAS+xxJWah2kqip7IY7WzhkWtfbOpmqJHAJWK0B2CH9IuSTe7CZV",
-	"q0cbTQo1Ep93MQmcjHwls6B+fds5/MFJVQaHhd3BmJyvw7KkgtFyIIrGvUWWzQqjD52L1E1HuwPSqp3g",
-	"QHdJ/bVDnRyVTYGdwMUDbKFKL9Fv5WGs1f4E2M3Wzt/RKM9b9/4/c5gn7Eu8GeBEX3uHgR73inuP9FDG",
-	"K6SK8gLyIPC8iT9ZIuGXPfwfBvCphSQgc8LE51SUCDEPjA/EIKOMuQdQROasKBwKOsLJHthX6VTlqWAt",
-	"EQn3AS4k0ZKQcx2kv2ZSzrWG/riN5O9TzXT2uLMuXulafc+q2HfobsGquQgL9yReRSV4tty7X7ZlIEG4",
-	"Z3/pw3AXpVbi3bbY5qRd8Srno0J0wwzIsKUBL8tvNPMPALi/tcnByWrAu7kJYl1BNA1bQtrLwXwG4yNA",
-	"rRW5Nq1wtbL8ux/6nxyg4D5k+3kQTPa+0Qp2wv3j7+wwaJO+oy/unxuz3IAorGOIYlYW3AjNtMmLAsTJ",
-	"VbsMoRXdaOmtfAeDF0WhByiTKH65YSkH5z8kxg6hlVamA5B8S17crWLvfoSlTb24efR+/kRJymC4rpqw",
-	"z/aZj69fuklutmbn3VPQ4fbaALX1XBZCa78i1JD81MdRJpD5gY+23+kpf2KJ/D/YUu0RQ91pIW6xgZMu",
-	"l7vv3hK/87vXmv5QDrPuE8EehRiHZsNDOVfykJflodcbh+fzfv9xajUh/EsMgXgrFBEnOWH8AnuIWsFa",
-	"5FoMGEEUsY99Qv/LjGq4at+guXkpltRmAmVxrinMU7OAusqlX+qwj1csQLCf61MfEXPUMFJ8xmYBQaiO",
-	"4pRoNOC2ra1S3CBtYb/1iMq66N/QivRT63HYMJTeoCfmB6mQpuLFTvAJN6ivZDnuolUdIBfiVvvYt/Zs",
-	"6bJt7ck5KtRIH81yrR0lVNSzqi02pX3ivJGwRtp54+R+KSLe9o+5zF7jq7617/3KaEIYPdD97Ckh1j3G",
-	"ZD//exrAPYtmYwFaZNOvrKLsb1Kj07O6Uy7MPNSg7wGPrC/JzvKYC4cVcAnoDQL8BUd8vbWG4N1PZwcn",
-	"T5+5LxgtqQl1pIqA0pIdywieHwNmzYjKPuk/SaQ+9g9e8oPxpy/Pnlz/Uy9eWRA7yd7ZXaQp0gb4kIpx",
-	"bKSxmoj6Rns8CxbCBy0T+Gq/BCo3ffaEvc6/JfiKnYIgWlHv7LrI0U6MS0S942OBdKOl4FFn6te5sdLV",
-	"+TxQqRHmAIvVmnLsyVNGuUQ+rtUJvNetA1/VsmWgR8rdRwK2DgFIr6wK3sem/HfYeSBvKFTxLUghoC3e",
-	"PsXF6vqAxDV0scKsKvdfNTf5uo/+rYtA7FpSBsDGeN0sjatGw6Cu8xTzbSVlFM3asWy2fQDurcDZ0/ZS",
-	"R+jTUVrsk4mS6U9WyAZD3x6+cJHaOwlmt8S72sLP3zpBchnlJmYLtfY3ayhxa203WtlE4tMDxoFSKvN1",
-	"+xUod20NL+yoWReLLV3EOaFGDysIufaA8g231z7NMkANUTFHM634EeBCO9hY9mN2sv9P7kd6XcgWxWsf",
-	"0gqva+AjXNe8FmV99AX+t726HHEBC54TtUfNBDIVhYtlYetXbrxHgDkR8hyjoZJvqTnQbgL2ge+gl/5O",
-	"gLS7V0+tBzH24dtbCMZ1VLpd1AWG/Op7Cpk25eAIaYl2x1XVD23TimeEwWTcGiZQg0ZdLSla4QgjV+tT",
-	"13UUjPFmEhRVUXe5+TfKRsJGIpcT5smgrD5387CXKgt4cKvoWAGACmN99AX+9/oIy5C75WzIx0fPwbfn",
-	"gfvrrn1wEKVcWg/uSlT5OLefOR4D1PzBEBhgD+CH5fAhuiJB6TNBhjGIN5sbTjhzIJup1HxCvCZnv746",
-	"DeJb/vZcs0WVGyMcbzmxJbQlf76zd72lOdhCCoFsK3gt5o25Y/chbrI2EgIgD9Li9zgDQT/CFunJ+vux",
-	"vvhdLbo7LTAJZy4i9PSTNW8heFBDv6aCZ76lDNS770Hy39qHwtO5nh7AY0VGqxXugzQVWm8nABmqalIT",
-	"D6KAqoXE8brOry642uiH0BJVgBv3zRYSdEvbcJrDUf0XYk3LhhR1dGlRLCsAZJFjzK4JxQ/bNg31Cd4z",
-	"ldEmAsrYxnK/78EZc6++A28Mp+vP6Y7h2DuUkeH03ZFDVjemjlAn0Y9wosmJ6MacRHz6Hv2DXaMRw5yp",
-	"dD7DXkBK+6CY4wRDTkAsdCodQSbcRntGI7la7MT5V0F7p3fnS9ZmhxDGeH9Gqm8Tvo1haYsw47C9nbq6",
-	"qkd+enc3VoNHtxYL1tFPF342AdgExcObrk6XMqkWAyYVouZRMupCwCUGViE7IoQ8ZGeOvxE9/Gq10H6I",
-	"r3EdRoeJPVCQ1l7U78RhntbtkU1Te0vlRTF4tFTmwh8Bh+dyyAuthsSXSRnMpv6l3KDTsS4TAH9sVCMQ",
-	"kIJcxVRdeV6QNBWlsSYpMWlRPMLtGNg+OKeGeDDtgOPYCDvOrxuhgO/DPrx2oX2v+buosJLK2IMmZBTC",
-	"xTxDnHNHXfA9CcJXorzooooSksH9sNsQmzWUQ8jlBvUU1TFWIFuPj/dOYn0pjVHKpfKN+GwOGTFo2q2S",
-	"Y2q0ElBvkx2yJ/0nxKRRc2dQwj4aMfm14HdKyWef/44mrmWB7PD2dlIsGi3dXRnH/s8NrDY/+oL/6GgN",
-	"UE9Zt7AtOHI89KmKCKqtkNIxrGoh7KSEOlsi6lJSYKd1F1lDCQgiauSwY/sAl9DrEL61BoVLR/zZQ2v0",
-	"IW3KYn/lh2S3uHm7XXQNR90qfkdZPh5vlcHFSl9SNWZDo4bYvnbKqVMl0vt6rJHr/5frc4kSBvJW10UF",
-	"sRA6u6lCA4sWrZ3gi9QPz+X3ggoH1TiAPAXSDn9HBedRH9CpOHZe5+PxTWk07L3v1d0Km31HOwrCl+6f",
-	"YjqmbkCAtAEGikr2EK5TsxJqSRfqDmgyVkWT6q42Mqm40sRc19SGuSRPiLp7ojQQM19QN0tEqZF4gX/z",
-	"n5pRhb6igzPsvnf/2Oo0mMpYTKvVuUHuBs3mMv99LgLSyTbWN/e5X9Xmruv+TA6290QV2XrV344r+LWs",
-	"YTejbUcc/b4XQzjLggYLMWFpqISjumHB1sMKsBp+qDGLpH7rnW/G+5hLZzBsmMydVTM9a6WeIeQ52Gq0",
-	"hqWYtJeDBue8KOCkXzId4+CzyuTGRdEbYTXNYeV1uXvSEidfhdfU03zbmK4fyh0EdWnydojqWlXW+5OF",
-	"f+krtx95bqr3f+LltZSulxRv5UAN6gA8erIKNnNSh4ArQXQ16OYhMQPAwnwW8RvNhKxUMfNMRp6DAbLX",
-	"yFEFXSOMOmSvyHauhCP1QoAG1UgBM+ubsYNTpJc6YUMAblIXmcv5SFRSGKGHjChHKnEatp+AsFrjOkTS",
-	"uVAa+DmZSKwSYB/9i77RjhKvndQC2Xze2cvJ/dtQkfrKd6L7wyCIkIyoJhvAdNsK+cA23oHQzEiCpnYu",
-	"eWdnB8J06S51CjRbX8kM8Tm4+MlJO+aUDV3kd6WRhJ8Fx225J9baupthnDrAKYIj32xpM4stxlKCk5J4",
-	"w3NtdALUtNr30SMqFlXqEDPAXhliX/HlMC09pAD+kJtoVD8oGgpYXYL2hwgDWVg3H2hggh9iO+5HVU2E",
-	"qXdcNwrd4NU1Y+8eVg9Hs239kvaQKhKisOEP7/nEiRlUkNacnRAe+fXs/Xc/bcSYtU5J/573jh0dfhYM",
-	"wH5Z24PpsiO4hp66F27ezauxo5bGO/fC00t0VFwzzhZTVfjIqOcIWtlHDyB9tYEUyMcpgAeIcmcIqJ0J",
-	"LiHmfsjOggb+RE9UJ+Owj3pdu6sXOfJtqvGYgvaYDZQUz40X5KnKkTUNqNTus6nzZ8j9Bdc6gFM9pJE1",
-	"ZDXjIzU3NVkWDSOmBZAnuPXcjZAV4QarPQTfUX7E7Twr+cfhKFqnJWr2qu3GTdRKGrTrQf11OJn/+Lrm",
-	"O5d/BgI1AxKsxjc7y49ce6xN6Te6psYeYoLEy7Q75CBuXtPe+e7NrRHKM9+b645bYLV6UkVRZ5PugpAh",
-	"mLro+tww+7Z+NGxe3qMv+I/rI9eK75bvS1qDnWvtcmMdg1x7sLtvGWR4ZeDQc+eBGrPL3Lp5dbvfIZxT",
-	"1lXErnFE4XjKuFwSRIOYl3Pdiv8I0HuRc+PtXJ65j/56vlrtdF2JaqS0nUM78TvoZt9S7iuVetQ9xeP6",
-	"ucYu7gHcOpebmtm1bDkfqtjHPmvH+TOdy0khDuZaUH4QtS5V9foWTo4KtBm+gLicO8vYkPASeuggqqmd",
-	"FxnUpNaPGyvPnDBRUgw8R6SnUoCwKKU88S5oOjAnYg9PJupo9QCbTykuzeYyFZVpIWvBuMcPboq/cscs",
-	"nDQv9N0k2A/+KwUi/PsRNtO2kVCmkqAh7T6jDn6T0Ht2MVmmghdmutFiuRJVlqem7tVolbtmIzHNIbI4",
-	"YHOJj1kyKBNg2roGvGAjnlkpxT0DNO2VWiTMX4wMco1bJkplQPWasLm8lEAfghfkBSX5Y37zT/gZd2j7",
-	"0BtaFhg/aW+ZGuMf2cEYvTN7JwgrbkrkOLaach62sK/NVqBDOQ3wGEirugLAiEdDYAB36qDAG1r9E/vr",
-	"XleVsCj3saot/AyOaRJIdJpNZXBwA6JKySUb4lINa4Lp+qe51MIM2URhbw5sEJFXjGYqWWtmFIs3nMaC",
-	"DE2eHxxiC4ePl5CbUSLf5sSC77drNlPGqN4n4v2Jh+F3cNftB30tb337ZiBm+SXt3sXeaXrfCdN9k7Qo",
-	"Lp8G23iuQeYjIVCUzEbqMxxxq3hJMgQxnFUQO0neSsjr3nyn3J74kk2OuJ+CPdPj0lO/5rHkB3H0xf2z",
-	"HfHxzp861FscVRnykmk2fIDsZg+Hp0zJYhmGYAKGMwW9a4GaM3ZOuQW5j0VvZ3TF3/fZgpweeR+LncSY",
-	"s+n1DcwF9Ibn6eUwYUPatkOklGhwZcdanYertMcKxoiIUlK1C4cs1pqtHMSkmtC7ExA0yQ0rp5Bom6pZ",
-	"vCkjJLrvUgbxBW0+jv1xb9Ln7KUAJFAjISZYoHC/age+78hhDu4yHOEstEAoVhASgXxggCETYcBiJbub",
-	"FnNtPGa6Tg4PiLlxvQF/rh1z7KVYApfaSBS5uBL0zoXyMGqM3KnqMuhc5iYJU9J0YR3swCiKvclMC6H1",
-	"7WIm0PBtjNXM3hNuD3eEaJCvGfH404Q4YMK+U1l7DRSic+4gtIGC7ZDr6xK9i02I0LhN9qCpxBqVciV4",
-	"Bi1iyIhwvY7iNkSbVjZiW3bzTFKQb+UgsGM6ZXwEe8FNBJ4ZrUwNppnjdCwMxxEWhk93e1gY8b4SrXJj",
-	"oLPyHn1r5POBZfyK5uliumwVs6DrZd33z51qdfpDVUyb+WwE7CpXogIKS0C+WK+oFNI7y1TDVak5HgWz",
-	"MGcITstcjgqVXuqWcu4P0+U9YE4+TJftdivXSroqFd8hM9dsIYpiH/LxYboMjQeqW/SkxXpK3us9i4lb",
-	"wbu0JN5Tk8lMqQokS6wI4Iw72ohgigbn8lweQEMzBHENBwjuYPNyzV22U1oP8xRuxOiOvysg93oAgh7p",
-	"YWJUXVxtjQxGfU8ZEtwrVqmigEgTviJIOA6gX5XPLfkhBKNHSEv49URdl4lSyAyGhnQPdWMxawldWJ9w",
-	"6JAuHm3iSKrBvLHHgGO8xk+CfRKHvKAN8qHm/Ph6GZcIP13Su8ylHSYuIGgE7N4x6D3pjg11n/cHz2oG",
-	"uGltRLmfOK/hlQky5PFEpzWqN9doz0dFnrIpL65qKgMwxYNCCYfrdsoFEu+u+K3MMWDBslwDzg3iGIAe",
-	"xdaFCqP1Iy6zNmKpv4llN0KpemR2c8yrUunWEgX6uXORwt/E8le65W7tFfuiDayH9hsT0Ep7p4ah1b4U",
-	"S91W5TQTnaIJVN3ocnNgNVfC6recF1gTAOS1LmVs1X+mfKCBfEFEadgzo17Vb0VlptbubUnAvb7T4Nfr",
-	"ducDioT2YyYo9orxWfsSzEabK0/xCsS1lKLS1oyvAvQAVjNIv0qbChitYLymN/6ZK07xG7YX39Ds3tEO",
-	"o6e7gElesUnFpdmpAvUsy3S4erCa9sSHRw0guV34qlTABRNTdIWhZXtDLhu1h4njj3bokVaTAefxqxoM",
-	"ZBtoUV3lEEX1cVWwEQ5GChjnlb2avkFV3a0G/MKvFOSg6W1RMig++6tpnbnF3KRojr7gPzaWiHyfa2xR",
-	"FWp/K+WVuFIu2mfUpZD6kH0grZ/ljrBUSaIXXFdAWHzixa5bhUatAQlEvh9aRDDeN03brtsCP2vFSVPV",
-	"pFvVqr0wAKH7AxbTRHFd/qaa3GlO8E012WS92CHvNRMIc+DLY/0U7KJQ6zC3zFT1jWZGSO4Uq5Xb0HQF",
-	"n5Bns1zWYW/4z2/Ic0MpT4jmgUB8eV03S9ReVhMfsl+gWALyC1ZNW1/PjFU1G7Yr4DfV5OuWBtqP7Q16",
-	"POO16s1lbkQ67a5k31STr6RhfxELO4Xt8umXFRYSk+wa13ifYDlVTdoUr2v+evSF/tWNecn30nTUS47W",
-	"vksXX8geu1aoX7kb6F5Tx+6btvC/tLVLhpwv2E4joCXEAAtQFAPNtmRDKJP930+Greneelr3mO1dF5It",
-	"/EgunzUreZVrH9rPK0eXQ+5Xm/ScSz/9gzDLXXdoV64TBzX6g5gUIHWokqyN3ejG7aP/4PRGbgqbLJD7",
-	"o98KOY9u0jH6zyf0kC9ut44oIs3e4nVelSPpNLZ4wN9aYFP0/NuxMf+Zep7DB3doeY4Tc0ecxJWf9jpI",
-	"KYRxxyH+evQF/9HxMES8RgCaM0zzPKOy0NxoUYzjxyDc2bvzSW89BEk+93cGug9andxdpRzH7UnQVtfl",
-	"CH293fNIwXPbbPRXRjMtNKI5BB1T9oSBUmbt8h4+xDXjSzbXAuPS4BOYpev/+dYOE/C/7pzK1OYmnXCH",
-	"8IKx77YZ9ytZCfnke/KJ7aM2CZmVFEhrHH2x/3PdsTuGCID7PjGIyvw3NQrgPlBuHcXBAuZBlHcLRBNl",
-	"Ow5NlHvcxTAlgMBqz+nsKpp2+H47h4t0VAlTLXffyf6Bbfv414JLB/oPSy4d7grJDoCTgCkJ1ZrMVbBb",
-	"L/pSlEQNFFCJE1TLGld2d7dzhsAc4tPj29xUSxKZP25rnO5pxYlClpX9bHRTLRl3a6NxliI5RQzyte9y",
-	"60dr4FDyPrY3j8NgNRZsoIOiFrImhAbAP5C7tBTsWJPiPY7iz5yxgE/YbpnhDN5RvsK4adw5mIbBEwAR",
-	"SWFtLaYqQEjW4TPESmKSjyLbDM/5DTGzU8oAXgpR2vdMuZ62B8tgDr9quEx8LvNK6ItcXmR8qXuDl/2k",
-	"RwHk1ZSFY+3Lu8fR4AO/UiQN3r253tTFQj2+Aa7eIzDT0AJH42govUdf4H83pi/8WIm4yupQqzubVibi",
-	"byA/3WZFnktnRjJUQWSoiEpg5y2aCsh7QJFp3e3LbZqUS4BI2xk7l9CHUmtVnbKhfcKFfcJFboY+tYKl",
-	"cEb5/LlrmWEvT5D0KU+ndvDnEkVvQOwG+EKXKqyUnLApl5luN4JbdtRq4Y9WNDzXD0k3Pj9hWV6J1BRL",
-	"KKdQrSDS8IvjHb+o1z2FC0ZKFYLLKETjyaZ1h1TR/s3iVvncVSfBvHtbrQHa20yH7gGadhat64tHKiGN",
-	"YmfnB//wvTelqkdzBzSibtx/zu5QbvTbT3w/iXcUjVkE6x8x8PzPR1/cP7s5db6wdgXutrmdQ83BD+SB",
-	"UTfvxjjGP17nhvukQiHPcn/+pBv8up4KZOWI+McOrJ7Y2cNsvKIVItNoH7XSZCo8JIO+eGyRF4W7kBXc",
-	"WHP0faMXGVAhwU3VvKjjEQT9ihyZNI6zr8zmSg2Q+KQSzjE+S2ciYSZPL4VhT54fH3c3OeuP+v8BW5Br",
-	"ggTo8rqj1zZgbVTub9ofuJPIEyeWo1adqQoFlOtLLLOzf8XImQIjl3FnCgDrgeZjwUqVS3PIzlaIFjc0",
-	"GI55XvCZ+4WWf/VQyn31Gr6BWIkrR0vVVnjumwDDpcRjM/SddIf1gRzk+JDySQbVQFamDs/lL3PEMFJD",
-	"PjbhpYaEcJH7bDAwjEqRGqLOHv7MtTn4wb7+4NX3QzbLtQ6cJZBUKKZ1fzCLPBWHDM5dDPVd+YfTxDeN",
-	"CshOC+yogNcOhcyGNUYHQwh2MlCtE3wQMgWicdG5FLwqclGxB+CVVULbzfXwFCfEt6KSCt8R1L/iFNRf",
-	"H2ULMZXgMyd6P+DqdUG340J/7W7JEUIO34EYiCGDlbJuXyVSkV+J7JRpYx1MWE8uQ/lrJUttSE3jE0pu",
-	"jKjsPf/5sX/w8tOX4+T4xfU/9Vq4Uzcaa0Z8NriLDjSsTeP47OXZgD0/l3DBAEzWc5lxwwfsy3lPi9/P",
-	"e4PnyXmPm/Pe4Nyqp2cHx8cHJ/33x/1B3/7ff5z3knNArcIV8AT7l5HKlue9wRf3p8E51bswXuZwBfg/",
-	"8ANp8PPe9TWIVD0Tq9+7pshQwpDgxo7bo4EAH96Qw/2QWBdFw6xErpIHdr+J6gAKSFGSH96XwblLJWRu",
-	"NtY/bihqjJU0BqfgH6Sm0SlY+Mi9VTXWi+1SqWyiWIxf8XYrbN8s0nmVmyXcjOGVwcdPdpujhOFT51Vh",
-	"9Ykx5eDo6Pjk+WH/sH94PHjxvN8Hk4JGtdbke6qoFgXWdwDw0qQuCnDB9qAr1aVYglNKKosCPOua8oMj",
-	"op7mZSmyATXQKDJ4iodgQe9CnXg4T/joaKOYD65+tJpLPQiah6BxhxRGScCYg/T8FHVxrNStYZuf1AI6",
-	"yqLtOwiDD+C9J3W7au8oJY4hN3gDLH9s9IqlvKpygIgzNTcDhwZp3CyEsev//wYAAP//",
+	"5L2Lchs5kjb6Kgj+G9Hu/ksSJV/apmJiV32Zbc+02722d3z+tbwiWAWS1SoCNQVQNMe/I/Zp9sH2SU4g",
+	"M4FCFVFkUabk7nNiJ7Zl1g2XRCKR+eWXHwepWpRKCmn0YPRxMBc8ExX8+eMbPrP/zYROq7w0uZKD0eDN",
+	"XLAbUelcSaambDXnhv168eb7n1g653ImdMKmqmLj59OjF9yk8/HxIBnodC4W3L7MrEsxGA20qXI5G3z6",
+	"9CkZlLziC2HoqxdTI6r4Z8dSfDBj+1UzF6zkM8EmYqoqcc74RAtpmJJwaZpX2sAN9uO5ff7vS1GtB8lA",
+	"8oX9PoevhA1b8A8/Czkz88Ho8elZstHQBFv2N+z6ZgPf5mbOxiuem3HCuNQrUTGumVZK2v+aYNhyzeb5",
+	"bC4qZubctjjXW9t5RQ822jtV1YKbwWiQS/Pk0SCxHcgXy8Vg9Gw4/Pb02bOzx4++fTR89uw0GSxyiZeG",
+	"vl+5NGImKuxYWT7/4WX1C3yy3a8LyXhZssma5RlTFbMN860tuZkHjS3LQTKoxN+XeSWywchUS9ExxKdn",
+	"T6FZ/t/RAS/Lv/Eq55NCxNtmhcJ+24oEZzd074gVwlhxSliWz3KjGZcZW0or16mqrITaH6TCyygtHV1y",
+	"7zxov75b5kX2/Id4f+wo295M7E0drYJrB23S97B2d7UJV3hHo/DiYVul5DSfxVp1wVK4hnKZWMGcrEFQ",
+	"YWqXiwkuv1yy8VwUhfqXh+OudsOLDt/uarFdYEFz5ppVYqFuRHbM7EXbBqHp9+lSi4ytcjNXS8Ny06Uk",
+	"UvrctiZHGrnURi1EtWXps5Tu6bX83c0HHcof8un0jYqPpDJWhyopEppq3BbMHORByWLN7OpHaegaPKO2",
+	"tld84IuysDc+Rh27X+ur9atlZLP4Gy/yjBsB0kqbBcjDSi2LjM15WQqZ0HpjUpl5LmddPciq9VW1bO4O",
+	"mZjyZWEGoykvtPBNmyhVCC6hbc8zsSiVETJd/1WsY7NfiVLYNtmdzQ6ttpJ7LdbQ6onK1mwmjA52XLft",
+	"zXguz5uPwEu4xCmDZ1sizh4Nnx1fStdHtEPqTgatPbLN/RyZei614UWxdc/L8Z5egk/3HlTuf+YTUWy2",
+	"7KUVajNXWrhpyTUr7L2wBsbXYv2nG14sxficaXEjKl6wxdJOTVGwucIdxcv0u4H93p9SLnm1HryPixe8",
+	"vTHeuREL3erU2eMn1pKz+659x3+++88/vf/ffzr+5p8GG72DZfQc33H6xF/mVcXX2Pd8kZvNvv+kVmzB",
+	"pV3UYqEZRwtwzjXjhi2U7tSPBbwvujweDwPD6fFwGNhKp1Fb6YWwymSbzlzAHb0EB289qNy8nF6U5Va5",
+	"AfM513azTDpa2TZCwa7bZ295OaU11qsltH56tqZebfu06NVSSjtv2w2cCu7qmC28eNDZem1EuatN2oiy",
+	"o0X20kHb80ZdC7mrQcbelLCxUddX//Nf/z1O7AYFO60WaSW6TGl47KCtfcu71ESh5Az2H9qRFnzNJoLN",
+	"RZGxCU+v2VKavLB3VMJuRFotBOyxzCim+RqUKWf/qli2rLihsy6pGTZ+MtTj+sxZsfFQj+lToIyUTEWw",
+	"l7UE2J4RB3Eb4+FQN62Mpw2l+uDBk+H/fXd69Pj9P78bHj17/7X+vw+eDIfDxo8fT5NHn75e6K8jqtcO",
+	"mqqup4Va7ZrlFd3XMZvu8gEn9JN9lS6V1AJ2l18rNSkEWNGpkkZImGxelkWewpyclHjH//5N44m8/vI/",
+	"VWI6GA3+10nt3TjBq/rEvRe+uDkAzgRfcQ2CrUV1IzI0Z8Bw0Xyt2Wq+PobxpLeC6yI15BooK1WKyuTY",
+	"kcY3Pm5uh3PBCzO/SucivQ5u8MaanYByif4Zv/du6yE25Ll9yD7d3GCTQcG1AYux12usAfvJzXsorCTw",
+	"sQ3eKqbNrg/slomuDteLjSfbbTVVPpuRa2iPvr/Bxzbf+CmU13fYq6YUtOYjaIKfB9fB9/7tavKbSGGw",
+	"w7HfWxLcIG9cqNv8MWbL7+ySv6G7yb/ymdhssR/zPQY/No9SfDC7nv7F3tPuDn63u9l0vmq2mvuV2Etc",
+	"8Zx1lWfRsU8rwY3Irrhp+N3s+e3I5DDYnc9M1tFXiqpSVfzKh9xcpSoLxcDbn8lgmstcz/dsDPYrGIlK",
+	"Xg1Pf8vOPnz792f/qJ6uHt48vn6yeCSHZjbn0TfU1ty2CXwlpvZutTROXfEsy+1U8OLXYIJwn2hOaDL4",
+	"cDRTR/Sj1ejHr/jqhdDayiUIRamqfefBtixbFvs+Zfj+XzLcRM4D40WutcjGI9g/0IT0W4v9pzU6uGHG",
+	"nv7tu+GAJu0B5J01HJYCHH14o1U8yzQVIoNfpzwv4I+Uy1QU+Dd+L1gwYRMrwRddYk5qLuLZtk2jIWG5",
+	"GdlD2JIXCUsraxdV9iSmcmsJoWO+yKeCpeu0EI3D5sDeHhs5Z0rEG9ZWB9kgCY4AtNDr1ruJqKWwsRgb",
+	"q3mrUjmcOqQN9D414iu0YbpXILmFWlqzLCt1I66i57YLvAgzTH4pd36rlvJ4sOFjChb0kb7OyyNVYjuO",
+	"QFqspFk90LBu4o1tGJJPHj9++CTpNBzcYHzqHJ43tZw3u+/Hv2MXUPLKqZOmPv3m5DH7Bv9v0NmyjztX",
+	"Qmua4Wp0lguOvuXW7E3U0nSsXvGBp6ZYjxhnC57Oc3CZskqkqsrsX7+pSXOt4iX28NtYh3h6LdWqENls",
+	"Tx3ZeLBja0z5UouObqBfVGTH27bcfRqUCcPzYtdG1WzJ80wn5FPGyFKWz4Q2OmhU3y1tY2MuFne6MV/n",
+	"svXFdM5zeTURc3slidmdXEejnfM1yyFMoYUxRceUVGIhsnXHZBrFMsVAaim2sfk8bJf994Vr7AWuBCdK",
+	"vhnh+/zU794Q7Gq7qAV34c6h/fVq70E8p3/i6rO7LcY0VDX7SjOYq+Omf8C5LLf6ScJxorZ09vQg2x4o",
+	"qHva8gqtfhBpnuHZaI9ZaRj94YqYbV+DO3yNyUBMpyI1V6gWdnX3B7yr3eG6ce33RQcBXb7t7QzimruG",
+	"GxQZ6YfbqdDtR9os12XB11eb/oOfRFGoXueVstxTLULMYqec/ox3RZ0b867GVaIQHHeonuMa01TukB4O",
+	"TvvMTp3YraHK8iCrtizva82W5e0M1JasBSvx0fBZzChsC9/OtXtbwdk6OvaeqJemY3D+vczoLPkHHptP",
+	"8b45QE9jtX30IRYxc/4qjhbiu49ktQTmeRCYygef3icDLaTOTX4j/NgsYQhRkw3OhmdPjoYPj4Znb06H",
+	"o9PHo+HwPwb1PfYzA17kqV2CEDwdjAZieZQKaSpuTQSHvxo9/NQe9k3N4fsQM6ac2Ruxh+xVDQYAbvpS",
+	"rIQ2hHNJGC+0YisIWBiHIsk1ohyscSLtRekNCJmJCq2yvovfzcwrjLxHVEEwzDEndTjmfXePcA6aljBO",
+	"x8YDND8bp1OKxUyZbyRTUqCBnktW5E0LPXhhF6Dve7WUhG4gZCMERorCA82083jwsjzHo7CSgqV2aiA6",
+	"3zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2zvbYdoieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGN",
+	"Mt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyCSAWDZWFXPndBWPbW48YS1AoRH033gnojPpgw5vnkEftr",
+	"/l3r9BH3xbRGDD/QMVaVuuHFS79rxTvolt+K5wbAxZyVotJKsgfjslKL0oy/ZqpiJdeaTdZ2QBZaFDcY",
+	"a3ICgndamQjcXDHBIE/XRVHcbgalMqLHFtzXPxbdSCuTT3na5e4h9Chb8EwkzUOk3Z20qdZ2ZFoGxF7n",
+	"FfTH69yoqqW6VbXtAHUChvVJdKklA53/Q1xN1gZbtAFx3qFJgxYlgy3Hpe8KNYnE5vbsf7Otvv841fs2",
+	"nT7eeGtX07EJel/7sH6ql9KvOxqgtYbD4Y6AqvtMtPEAW950XOLptYf/igdiv3XDcvd9crGRK4rq7xvG",
+	"C13CPRp4mwN0dyzwIMG+SZHteXj+DVfHtu7+RU0GaArfCGkHOGY+LRZ26zFKFWiG2RZrQNZ4/5aHlrqZ",
+	"vYUTdYd3bcU14/paZHbnaDq5tVpWqbPuOtyfTmo6vNWVWGqRXU0r1YH2RkW8Aryb62RtKhqlrpm6QcjZ",
+	"pjaE9u2aC1hVr/HWz41d7v4O3LnNbH6Va7tV27MIAIDtA24Ht73cqRkTBEj1aQ0AwKL+FYQshpagCwvW",
+	"tjUJjh/n1nTv9LtAEw5hX6NevB/LGr516/Dg5nR/14Zs7oX5SlrZZxG40Dkbk2k/BtsPUeXwwzH7cVGa",
+	"NYSg8fwHxmFRNI69O/0a9f72eGN728NIC8ffDlXn6L/2y3oj/hjFPc9yM6JsEVRnldCquBEZMyqqN2pL",
+	"pvmiQqW8QCAC3uLPr1U6z29Ex8sqkTorL9KwqSoyUTkjszbBoi9rH9qgRYPEvslO2cIupvdRPTzt+Pyk",
+	"4jKdJ8zwmZUDHEO7x6yq3BghO+JSpeocZ1EJZvX5OQvGq+4XITXqUbMqTmaQf0I7TI8TZLdwOFV8ewxI",
+	"bABrdbnR7T8ryj1xpwbooFSAdVyp6tpuVXD20sfsuQHAvVQsEzwrcinOUSpzowlUix4o35zNg0YbmGXH",
+	"EtrHXjmE9ZY4ZP0cfgjHx6uG7S+KB8OSQUdE7Ps5z+UrMFY2l6sdn/ieD9F2BkY8DubKytScW1suYROu",
+	"xZNHTUtEPBz+KdZt+8zmN17/dHF09viJW722IQmbiw/Ndz6bPn2SDZ+ePn36KP02e/L4GT+bCs6H6ePH",
+	"PBuePuYPJ9NH09PJ2WQ4eXp2lmanj7Mn6enjyXA6HPLh0/g0oOG2n3Uh/t6YuNOz/c9H9h00HAmOfLMx",
+	"O2ZPb07fXPDsKj6+z42G2YJBPWcCNhln0SBgXCoZV5fwWupxazfDpEQHkuLakB18zoYdb+9hK+1naYQC",
+	"vQsaiy8MepQEY9Yx3jJmDJG/JbvaCIxuAkRuc8C7VdASIsZ7P2Mtxz2O0PREzLTL8umUYM0tg0oAbAEz",
+	"RPN0zqa5KDAwgHs/pMwldtcpBCQ6Fkpj+gUnf1pvr/8P0Agh06hfF6drP3DM280kRsIenW/YHblmmUqX",
+	"C2u45Rr3oFKoshDUE3GL0+CGjG1VnSmXSuYpLxg+d7zfAV18EOly7/P+hzKvhKZnNjyelMVaqVJp2y5r",
+	"WrgUYM6cEDa0w9bPTQUdz3sok4M4HHYCKCIgpnJp9FVwpIzoub2ATr+pSf9lSs6Mtvg7W3WHPpUz8Vd7",
+	"56dkUBZ8Z07FrwWXr5eLBa/W5EEpld5zxPeHIIRQrJg1XPA0EkUGY4awnmT1kt+iEqbKhQane8GlxpTf",
+	"Dlu7nxvjFd1H7e3lksDh9z4JeGa7GGkjyi4AdB+3gzWhDwBbDp+tG+UBbM5X0VoY7R6Ge1K9o5D073Rf",
+	"BLK7iVrnaSpKQ6h1vKIpRRKFj/FKMLxLZBR0cYmcX2kCup+z8VRVM2FfZE9lcDuaN4zLNVuoivLk3Gkn",
+	"E2WhrHFnBK8ytcKsdvt5CObZ51HzzQQ4dSDWdaXXMrV2YSX49dWs4FrXYD8MmkYPRTgCh/DgkCDW6/oe",
+	"PDmh8G9M4BEbl5Uoue3qeMQmIpczWKpSZOf2Gqqd8YiObhhVc+J0fimP2NjZbeOEjXGnsy9L4EKRw8NK",
+	"guGxgoxJmbFMSYEPS3WFmoNkyH7b7vJgTJ+zcSYkvkKrhaC0ujxjUuHj1FSQG+1zERHtoOdqpVHvJEwr",
+	"K1mwS1rrGZ/Wy1JU2p6QxyPGAUlRNUDrREzgdBMjFZix3OAb7I6bVXwl2y2wNpg/24L5lXIplWEzBcdk",
+	"DPtTM6yJNh55po8ivxEMyD6YzmUq/MDAe+xn7HkG00PAqHPu8UvJXOoIEh7ZPk/EjMtzRw4BD2XIhSEz",
+	"OoTTKBIhA7SJ7MdWPgoYbLYXmYJ4sX0FpTl6E5SRgsH3LGUqKsNzO0BckvkEebZzfiM8Uvschx+nf5rb",
+	"aVJL01zzXlAH9X5Yh2kBAemkD3+2wjdIBl7EBrj1SoG4XomXayGwCtfNJypRIvSBoQidKL5XW/SFW+UR",
+	"/92S3Ji7DACEltw6YLTdxKUIsFvL4JjVexu292qjHsKEvA0Ovr9pd69WzB/JRNlpZFBO8yapGCBzKDKm",
+	"liZVC6HBqvhtmc1ifsO9MpArkVLYdtOkBd+L+2TigHY1DVi/HV+k1y/xHVGsXF4IaboXEFxPBVvwawGH",
+	"+6UEFF//RQNbSH+tcSOqLN/tWfkJcp//Rjd3YNXcu1wj/HB3ioAbqU3n0B6KT3Vkx1dL2UvCATenruOt",
+	"dEPx8kZUVZ7tC7+di2JxBVAnHaV7WhJ80JohlYEo+P+5ePFzH0BV/0Q6M7264VW0AQFikbM3oqq4HXO2",
+	"UNmyQP6sn77/2Zohf3n98pdDtupTn8Hemvy3dRluTNsGp0M9+DqXs0Kw+jXAOGNlOiE/fS4hGg8ozzrO",
+	"U5ZgDB2zN2JRFtwIRza2AH3lwLasyK9FSG0Dj5KtU0OdV2KyITBwBs9TrkfsIYjtgn8IByEMTEaG8Y2a",
+	"zYrtg7i5atpKyRp69dA0mHmYXuUmnQuIBD2w0/o1mIhqOmUPYDl8fcyA2KfxAmuHVIKNDTTPyt/YWsts",
+	"gvBl4NSwg+XvtBYoXMHTpW4Of3sgF8JUeeoWZP9Bc2kxMcqArii0n1C865j9LKawhzTAxT1pLfov6P7Q",
+	"qMlSZoW42hfElhZ5xGFyp9wH+zZxKqzoZV1ZhHPhQtAApplWasFEoQUGch0m3p6O9FqmIts1ddsa9Wds",
+	"yp/zCBB6j3TntrU7vZ3DtGNEaM1qOIxpYT6nw0Bj8oOY5jKPEnvs0Wn3uYiHMdDHmSitNpVpLjRZZJ/R",
+	"fOIPNWLxGS3HVN/GlD2MOc9v45XtIo2AQHwuZ2MfU9cYnEcL2fnpz+15Hr6ajVHUa/+cmjq5X/BMnLMx",
+	"HnL9fRjrxx/tvt9wbDQP6K41A9/J4ND8fp+cihocJmCbdThldYPOZIRaYAdybHmvOGg3BIxmL6kRtk1N",
+	"2VSBMZjYPuwRgcBt4gVsV6+6z9x4vePghxdvgdNrIFh3pDpYm6Befo0H3g2yCRBE9iZu6pOf8f5QoMdN",
+	"igXjTNwrNHF3YkFCrOB1kA3fGpRgnpqz0i0OB3Ewo9VyT55lR+S76eK6hTmwsd0t9b1n8/J0sVsCwsTc",
+	"vrm3bqgOMsdu2O93lm8HBv3yibIeXREz5VXVEoAsKlnoQOqL47jAuw/ltt25UjKR7rlSXOpRhEmjiNkZ",
+	"mEY1PvfBniteFOMEWEe5zICbCjp9zsbXojTjpA6ekMsf8PXkqvflGILwT+IjFEYxxN2A2cKzKyWLNXwM",
+	"mPZaQQFoWStbKxlcYwAwdP37V0W2k6hdgLPYnpCExIbGisZypwJoyUaw4VHDMSSxju517uFb4rELHUGx",
+	"vmykzIXRLh/D8p4N+JkoUnMIAiZM8HRe52XUeB2kJ7fHKCHkMbsoCno5OkEIUQWRLICvIf1pP7qQmsKj",
+	"Bce+/cH5lgv7VtwdyR2k/DX8lnGJ7RDHglciC+iXt0pUJ+858N9O8wJra2ANEDpnZ/gNTenNMbAfL66U",
+	"T+rckVocpoCGBuuVqb1avVyAzgu2kVWwlwMRnw8soC35Di66WeMefMGEXDOeQYrTBrLTo98gZYJd1KkL",
+	"JigPEeApEnc08m83lA0w5223GJg6R6mqyv1zMWq3wk6fADpV75YxAw5jGD3advNrexPG6XqbDvl02iKg",
+	"IE+b3YJ3880Q/QRyxHj+UA1sFVibxa0v2qVcdRQMUAPEheCTiO6EJ7Em0WhwObiYq/XlwB4wYD+F34At",
+	"B34EIubNE87xDa/0sQEj8H3SgzXDJa1Bn3c6oZwb5KG1TlW/5ybBc48/fUpunfjpB/hjf2DrSz/dbWPa",
+	"dby3mwb7ezu6H3RDwCcTLDbiOtMlmdTwuAMhXgqH2sPa+VEugx7hIPYFBj2kNeG5KLT4LPbG1MO+veWT",
+	"IeiCKtv4LsedRW493K5fus6qzDXDd7nEUiw2ooUxuZzpz+qkW6Yb1hYZRtRBlywwdTk1YB3DPqAqX+mn",
+	"t7vZfpRQ9Vs8LDEfsB2NJIyg0N6dgmcYN243XQtheMaNXeS1k8YXO0AdTJvD1axSy9L9ywPw4qQbiTXi",
+	"F7kmP1oTnVeqIk+Jk2+i1HWNPdBXkJ5lH+AynQ+SgV0EQPh+VakCfDDXy4mopDBCXwE1/AfToIClN9Hf",
+	"abHMxFYKkOYI/ticQr9349bdTLLZlzIkqctkkUh1aQHC5W9oAXiszeeMK6A+ymz0dKZMB6AkSnfa6gF+",
+	"k+7Gl8Wb7azmIMd6zs8ePxkdIBkpMGa+PW2URaBvvBsePeNH0/cfnzz6FC0786OsVLEQ0tzuvLUdJ028",
+	"qgFAL9dspqQ4ZxKS9dAStEI055oJ25Ymb+a+WikWWfddfI0Lc0N8msiu23nwhKz29EuEQxfFb3TSfHoV",
+	"s5nKMVcryaRaYck3DCg4GHrAfyDklftXL/9ASBLq1ZvvQAMbF1sEYYwwsqfBkcoQozbBIXWehYgB0tVY",
+	"1Ay3EJ9OT2o8CGdunsCyrBJat+gMjSn16OSEfjlO1eJEz+1J8QQxCMdrvii2JxP3DNdGO/4GaoQVvpsu",
+	"ZAupphBgzw0dc9z2xRaimgEHKqY5Bx7k+vsrMTk2Kt7ya9GRn3kt1s0vn7Mxhh3G+FGiYWt+Fcfpyvbi",
+	"3fD9MZUk0YensYERxOYnfjaT3hQxodWw6Rp11VVvCzFyJ5L2uP7l9ctfEjZ+4Omrvh5DZZwHyE0H37XC",
+	"Xay/Hm+CUft/Hw8/jTRgMkW2L214LjZc/1rxGE7wgllbw5MnreaqAAolX1nQWpg56nN3LE9g9arKnduj",
+	"3pHOKhP0kq7r9M6uy7a1Ow9T9p6NHGj7Y2xgEAkYiQHNRXq9T2qESK9j5quD1PZ/lQPXUsuiqMv7x0TW",
+	"YEgambBr3QP7t/rbzhAnCKivQAOcf9L9HTNg2/iMSMEZIpCLEyaOWjnH7BdlIL8CuAwCLkV0DR0fggB4",
+	"0zaFM8W2cjj1Yp9VQlAiwF41cnaSV/oIsgtXO8XkAQT25kEyKHJQwr/pKK1gRy2ebTS/7khF0Wb/eNjk",
+	"mBjVfrjIISHKR/TWs4ciXSBCru294XFQg8HjBCcZWMHYenr6XU7ELqbQTbcsZr30FPv4PNMUkrMnZPTc",
+	"Wn8p9Kh+XhGMKPKVMK7H7McbUa0bVJHwYIKoKkR0QqO0NT0dEDhwkvrVNwIX5aAv5vK5dywHLyOV/85J",
+	"KwkeOSmDhV4PNB3LNul+29aEY/GlVsY/wcv8Co2sjQp29QcapYrcQL8PIE5nG27Nzw4+HB5zuR8QIdAs",
+	"kT22E9w1JLCaVgtMD9WiD/9tjbTqxiqgAN2KF3spNZ4e75cQimRwv2jKp2jXfSTv1rSJv4+Y3OHFOgzT",
+	"9RiHubdo97D2Nt0fudR3QHBwVyAncJ/KK17wKgbAhVod2pdhaZA/QWnloGTP8eCAuNe9Ans9M+lorexD",
+	"CLCUelliYbktCHM4100h3ODgqZAeC7SW81wz+gbLlMDSbjw1TEmCUyiZinM6NoLJYU+NLtKea7S490BM",
+	"vOWV7IBdtlL+Np0flO3WBIPk2GiHKz7eCytHXIt19X8XMmjrnRBWt6FRaugtLdOm4PYgQ9gHqEuSshVD",
+	"Ft3kxlKZK0JAZGMwo2rQBC0e9HRJZC9EX1YhpobxgnidnG2LjfTM7piA7APF4ZeiFu6+UVHq9K6wkigj",
+	"50XcgetUHS0MSX+7y/vVd+2vxhwEMh7uWnFJNAYu294NHTOKTQTR86ViBOwHNzDtYzYhtqXckAd5xXXC",
+	"xhhHrC9LVS8YqxUNvxZIfYBSmTASY3APOWOOrcVGqjt9ucYBvO/o6tU2Zsy3uZn7ViImL5Z5JaRazubn",
+	"29gxD5OpFD8O+TigE1QSri0LsuW83Oy13abGqsjG6EYGYgJXThOOc4nPRB9LsRrbmZ0puxClyDFmTPp2",
+	"s1jEpr8uEmyjI+E2R4QUq+jQqqIrwrHlRNwRitvlG4DRPAQq2dmf9wNKpq/dJUHtZo2nPWFSn21Ob62z",
+	"iUu7VlGJQ9dCUmoD18lNo0r77REcsA1ddYPeLrKsiT/bBWr7rNb0w94db6De/j8AeKv3h81wp+EVGqNN",
+	"080/opvlZvYf+MCQj1XFR7PXqPqLkD5NMwLWfWOnqWsYHfepmncIrN+GLbpFxXQQJ42L/EaMwWJ3wVff",
+	"X5Gds7lasZUogOYWjP1cszFarOPmXm93gWBGca8ockKEt34PfsDkOlXNlDFCdrj9oQu38of8PpwBn19L",
+	"jMZA326rcFijfbg8G8DqHW6ijR3Pfe/91q5oitXc1tOTVeurainjnvWOFFz0CrsjTA1D8OQIe2QLNw9V",
+	"+zgPMcuebHdAAiAp1UQkyCoGOmX8fHr0gpt0Pt59REVV4EYk6eVn/AuWvmiHgstcpMjIqqprMq/DWu6z",
+	"/AaZxtvcJkYsYoepn9SKqampU9PnXAJGcGka29ppzN/iM0gjyY4YYR8x8SEHgIlZanYaZQU9BNPnb2qy",
+	"pyPMI/k2xwTQrQnRoUE3ADK5lG3AXVmsY69GHvD7K/O/wc/uE6Oj9Ow12dh2onZfo78DZlaoGcN7tPNI",
+	"kZjZVVNkDSajIH1Xm62YrT1Se2OeoHpeazeOk/5Gn8J5ii3Av4oIsRovZqrKzXwRjrvIzh4/Pn1m7Rv8",
+	"4/2BaoK3pfxarG9HRtYF1bAvjHnnUAUaAijlkul8JrlZVlTHrM4LzHVpleDR6XSYnk1iTSiXkyJPrwgC",
+	"VT/64nu1+u7f/s8Pfz372+pi/ePFv06e/fj928WP/5g++fO/Tarv/uPZ6ttCz/9t/ne1MtXk5x/+vHpU",
+	"/T8XH/5j+eOf4t+pSrXb+ftXsf6V7gTxMVZ69piVaLFvHMa6DUkgKI0R2OkNtM07wFHZCu/9HJOD8dy0",
+	"YJ14jEGAiFQSfdUOC5944gh3E/0TrsDGhr5N2uW+0izPhDS5WSdsrAUvxp6yu/Z/fqWp+KAmFyEvwP2W",
+	"sLGzyMcMWBJFdQSfbVrM7gCSeAlvANEFlAqJ2Pa1OP7szcoeQfSzx7tD6H+uBLk1YfwwppeALeKoygk0",
+	"MM0LIyrdiphXGC1PuSRi2Fa8/MmjyOy+4DKfCm3iPBL7AjLbRAyeY98z6/arjuk8Xle5vqoBKz1R71tS",
+	"Fl+0awHzFGSkTsdK017pWDzjCCfi4DN995FAcQOeLXIZJkUtNUhUoWZXy6ogeOzo5OT07Nvj4fHw+HT0",
+	"9Nvhmd3Xqplvxva6hnUzcpkbkSI8TV0LpKazf25/2lvGg+Hx6fFwsJktVQ9Lj5OAG4WeqgtRkD1oPGjo",
+	"tKhu8jSOC/LDGscfhRYM0qfxLKkzjiEnGQYuijajGekxAvXgf9yDocbaWC6Y51xa34nKzHscOGiCPH+I",
+	"baufiaBB4VnEDVZ8ZTjmoc9n4chyzSfFvpQFC54XHZi9w4jXRqn/dF/Kg1sIaKxmN+w8RxNl9gp90kT7",
+	"Kd5hZ+CEHsLUING4H2sDP3ZAn/zLAEANK8y5G7aXktuK/9jxhRqj3fwMe0VD4H2WdtPwt/dqhl8mDePi",
+	"0Xaa4h3t9anf+4/KHayIPf3qDoxeJ4TaDdgdE4Fk4yYXyGmwxZ6Lu3hpzXXi1l/kWudy9l1BNUCa8rjA",
+	"q7cog7v1FOxeG2vQL9Esw5/VSlRHKdeCFcJY0zFhWT7LCYiZcT0X+pwtZf73pQhqOO+Kezx52J6eIFPu",
+	"HT/6x/Do2fsH9MfR+2/cT1//czRn7hexelnF6DJhSvvtxD32bPsNt2fvuveNvYny29rzgFuukzd8XXRO",
+	"omCCX7mG1B+u2RgyVsbMKDYThoIZHwwr+Uz4MIeSdS0ve+FzEltqfFQ0E1pO8xnmEGMcBtUCZL7Bg5ve",
+	"x/bWWoliXzahTebDR/249+jJ2MhjdntnflIH7AY31oQhUCZxBRsSlolCGBF1FXpQzWYEN5YiV/MpZNzw",
+	"rQH+Ohv8s/O49wnPuRKIhyGV8YllNObRyYot/UM41XYepnpsUe6gtY/BtsNAe1kdhK3PabO7N81eVrNb",
+	"2mVOf2/6IH2OZl5pw+DG1qYDZGp72gSfRwDndHpsDIKKGtFIy2KZzhnHEiSZEljF1JqE4InKkBADdleX",
+	"/CAhFFMD3nwBG08/G7grCMRnO43KaDAahgxlbvzpjXAjqS+4E+J1Q48BjCUU0Bdi+FX3ydi1oA2xeCDQ",
+	"Y/TgDG98bTNyiCwbVM7BbktGE6e6hoEHVN5MmARoXq2mXpaziphdO6v77VCGfjA3DOlw3rD3XbBlmoJY",
+	"PymG2kJgUBksKx5zpa61T1aullLHv7L0Ifod22bIaLcJC3WN9fONTazHoWtdBMVqIrhJ58KsRA2Jw4WC",
+	"lX5VkUGtX/Tqdsj9cJfc46pCiiPa3uue+a14y/57e44kzA3+9P7T++aac9Nyel9rTSpzBUNcp4V3KCo7",
+	"BQAlzjUWgiL268SDUbkvpkWTZs+Oy9Kaqk/Zi/w7oMexU+o5fnLN6ICCWFFjLVkAsGt1HhaCuhai1EHC",
+	"c44gVzshzBcCP2ZQ5BjpH4kgMFU3ogLb2SiFXv1dae97LHYnQX2339DEvL3BFeiYezXztugl042BhnlV",
+	"CrjCRTHFKmmfcyC5K9UVVVWVmhRi0QVOAciDXRkC/lmppUEWFVglkKvy4NWfv2fPHj3+1tWnSyEefVLi",
+	"m//3b1rJ8dfH7NdKzSq+0FQ43h7hxqnKxPjcacNK8IyNM2F4XoxB2Y+xeOb4mF1Ie+oCtT8RhZIzbVcd",
+	"l7gHGiE51rJFxkZXEkRJovzw2SHiQ64JGt7OHcxExwSvIG21UnYRa8MnVnGnldJh7K5QK1FdacmvRZsy",
+	"Q04LzFKPRLwM+a+2fhUH2xr4Yfyr+RmHIroEx8TlgPHCDucaO6w7i5BFE5MKV7AFMpE1EVHm8oYXecYq",
+	"NHuBXhZVoLdZewOWSOyiBQIaNVNj602xTPm8qcRBYjH3wJdyCmuaKWWVN8kKWkjWGNIi5HrEV3QPF3U7",
+	"CiD4M9TXg2mi25zfqFCzmgsW/YDN1lXi73AeG6YPr79ddAFflh2glJ/evPmV4EaN1z4aPosZRSY3XRwx",
+	"wZts21eqylrgh++3SLLLHW9L0spudWOYq9Gk4PJ6jLvedQ5FbBgpCcBygjJonXfqB3ceNikFHLvoRy3B",
+	"hb1F9blYb9stTNKfuMqSUNQx9Q5B0H3AOBLQtTZ5hI57KhlA+S4dO5E1PSaVuhZyi1YhwgoCWWy651Wx",
+	"XEQM6e/hdy+buRRJ8zB22vjMw3ip6pgI/crNvD6+Fn6YmqMRZRLiZd7JJGSbGPHg5tJ/wH5saydOH8V6",
+	"saDC5Q2/Bo0qoIAu4firy1RcDkYsyzO2Vku2EFz6S9xe++coOMft6JsOxb+8fvkLo+vAsESlN1BrWKlq",
+	"DtQJQuVPKjHDuOX2VeD6FRP4DhcnWqqBW5PCHdudmjupWnv4kVwaSF8vUrxTHjt/a45TX5iqdxrt7QLB",
+	"Dj7Ci+LlFE5VfQIg76Ol/iFSxXJzzN6slDdEGrTjRPVl55RK2ECFWH8dG3Qc8xLu77LeUmYIS81YI5KH",
+	"lc4+p74QzfpnFhha8ExQhrsnPcGC1pVAzldYBQvVctOGhAUIGOrZXocv6u/jTwbINtdZz3KPspX4oknU",
+	"rlLEakcZjXZBtLZiKf+F/L7He7H6taoB0WKrBz/kV/MtDLu903ccCsOmGnCgq13pFu6+XQWB9qvrc9ti",
+	"PHdaVycopOOHZ8vAvgiEPHJIpBoT7ijs42S2UXRKawTVcbqpOLdH87sS9TWLZ7WUGorVA9o6pi0ix7h9",
+	"MXp7gj9CfOCuyLQX6+4gAg3wISIfbh+8n+gHfe12ERDcjCJZhrhJ1RydlDrerOxZK6f75pWp7YRW6AZ0",
+	"W7N92xLycpkvrDY4jYZ0I2NdV+ZqCXuVTzt47IA7LME7OhIepo7muCtFBlZzPpvDkZuK+FPaDOCukK5i",
+	"J8nmrelf8LGrPakFN00Z/ZnANseq0Vd3F/mNuGpTQ8e2ErgRB7Zrt4FberHY2BtvwwhTqPS6wyyAGpE4",
+	"786/MhFQmqgsi1xkTDbyn7eZ+h3bY+DpjSsQZAGLM0/MrDWrluY8YBNAnHgQWOEauFF5IbIG/+lm4Gsw",
+	"Akq741d89YJOUVsKRdJSGzuCVUmpU42y6o7eBW49Z2NVlXMufS3IepPL8E5WKDkTFSt5ZTYrGTtMFyiW",
+	"OqUVZojiNS7pqVYE7pMHszKch3m/w08gu7eqKdkEtZMds8FbgwrRqbYQ7esErdH691u0bRcJ62dRWR1c",
+	"1XQyQe6lNHcPOPV624AdxojRrcqSd2zF4OeijhGr/Nw6bDMNNQJ84KTsgwK7732opxbeNfvRkVMxJ+AR",
+	"G5cFN1bkxiO24NdAyzPT55fyiI0BRzIeYSiJRs+DKxO2AKwzMXupayE1owoSGT7vMKzNV0yWpvEoOvkx",
+	"RPKVpjfhCxD5Oh5BoIl+8+lR9CtCQKEmmo4xTbdYhai3AfJxT6RtMniFaVaHyjUol/Yhv/xbQAr7MwVM",
+	"VsAnkQqthQbAAfi4r8V65OsG5pRgbe2/3BDJpIujuLILBqbZ+8d9Wa3VHAn36xoerej09gSIUqXzjmC9",
+	"PRNqoR31BsQjVSlkb3vU2mW3tDmQfI5iT9oNwi3sig31sHdphwDS3sPJ2VYm7mnyBsQNWa7NlRZC7iWE",
+	"e/Ajyrh/PyieZOd2IoRkc8ErcCJ6rD7Bf60gL3K5NCJWaAhhJvEQN8wpAi9yqs60UtU1gDXqOOuIaAdI",
+	"7GnNEESHlgzSJoQighniopi21gPxDq5EUeByiMQZb9T1vrnxherE4NnV8pua6NraNECyEodNdZm7pZBh",
+	"WXTul3+7pEpdRlRS5XKeeipm6Fk8+36Vm9iCfxOQH32lGd6W2MFM57T53gjGJe0GlVgo02D6Q7RWyZe6",
+	"WbLUdlWVV1KtIEPjpkM7m2oZc3yNM3EjClUuhDTjEY4vVPUAuVzq2h3AZ0I2ij4FTw6SQa5Vwc3uau57",
+	"W2zONqY1FtrC2Cc/5k58nNLd7W+FHesg9h7uffdj7b12PEefv8/evpZPp5HXm4+155F5z+2onCspsqu5",
+	"Woi9elV566XfPPfUL7lh0CKrZxdih17B2cjwlJftsZoCvbfiudlN/pqbXauvRZLaOHkGkrazmBFM+fcE",
+	"F+gDIugsynTOxhNRmfkROdpdyIodHQHiwhtw7epNlZmfHov1X07TxSp/mf/Pf/33cfrwb+bn/NHysGsi",
+	"qFlmru+xvtUWgYjNcD21YaEqmI19ylTVizmwxgqVAsdCXV7PCvjK/v9ZWtq//7Gs4hmEQKf2phIxSYFd",
+	"L273LHgmGgzKzel3KHw1DYpBdjjxbqNBDTX4gCosmE7fj2/3IMFPyUaApu3cBF8bUW7LotpMfUqxkOKy",
+	"MzU+YK3aVFA1xnl7zR97l8Oeh5xVd0NEpc2+KJDfKDk0IpK4rKxxXAk6eFozHOqThfxKn4Eb+IuafAZe",
+	"YEvdT63QU6SNKEeM2+3kCvw1Cf0DO5dQodSEGXueUSuZUAJHwv7nv/67STaENMW9Tlh4b9cClULE4m1I",
+	"e+QQIwYB6FY1LLVBqIgn1KKwbIvair6aTfZhsQrz6doDufZNsbZ96AUP6VY362+ymrs7skM4LGnkUh1Z",
+	"6+OWrDn0b89ett3OE6Wn0N/LItmgn+9xXgifaPMqoMT4qdrkFutSia/bLG21vWZXAP61omY3Gdvs2iub",
+	"3G3bGdter2UaFOkIM2QCBu93H0PIBrlAMYfCVwfXg2jZbieog7CKMxhVgMoKHDDANLOzPIWjy0kXolW/",
+	"AZ7fCbpykKGzTztK37TP0Eo7cClQO2KnXclkcAc6lx/c0FudBjPguUajZCN7uar2j2LGOT9DB3nHkTDW",
+	"/ojBvQ/ix4nWZv0CsRpTFYrAwVrkN4KthTlnY5JFCg46Nn24wZUsld4PRaC6qlVr+5yNF3xNQeWxq3xL",
+	"GH18xoiiwBLVkHSG6RibwcmgWGgdmJxDZdQR47SPsULwG6zaiTUWIkS89RKrW7YrMHlb2FS9tQSpERuL",
+	"9xbIKZpV/4VOaYqD0DqS6yNV4sGVyCUTvCpyP880/2gOhcdhB1OshDVeY0MSgtmiBdkAwZ5Va2t/hVoC",
+	"HjyOw8v3WRAoKVdui942CI55ti4nn1FBbgMizCHPtUbZBGZJ5PC3xcwIZUJZAW+dfnG/32ZWHBigRxFt",
+	"X7jBb7yt0euSu9sisWRWiKuDIZMR7WvfuZkNYZUGgN8nhZqwj2g2jdglehqO8bGTm9PLQcJKnl7rEXuH",
+	"DQPT+P2nY/YjT+dwDRkS7YsSxpnh1fHsH2B9q0Wr0PFXGjIEdMK0cvzBBGlRU4jsQbbCsiwUz7DSvP2A",
+	"1WNW0Is8RN2EZC+Pbp/fB7JbLeLObl6WX7k0btDD47JaSjEG17ZVtT72fM5EQSlMei1TBslHwHWLKSuP",
+	"zs4YFM2h74lsfMwu/EoHE8+qdroMWXuov7fj6fYubxBlonrBr4WXkLusagDDF0uF2azaUu9zeWP/A78+",
+	"FJ6xh86QqBsL8Yi88uc5X3OIMjsCfnkPgXdVipmrq5IbStlvz+TIwQjRobcQXGpiXmmEj/YflqAEcEQI",
+	"q3QOtVmoweCeYvhIwmq28oUbAcJnLri14H1Jl9425GuP+jgEUrOlZptKrluBOgr4kBATJRfJMHclvJB1",
+	"j0ktDbgoPJ9OZ/2s+4e1S83Hoh27PGnxuoKnz+t3hkC93Q8mRbb9i5vnovZejZ/356CubXFj6/uUBE1D",
+	"26R/0yatpq3EJNI0GgrftrCAV2ezgI3A6lErGe/tSRTqubljYraZW+dS6R66zLeO1DWMZJ8+ClLLOvPJ",
+	"BrVXYrAts+zT+00uUmvA7ga4NxCee2RC1XXNIix5oaF4zMDtheaZrplcyC4bUzupRBaCn89D3M6myu+t",
+	"MX7Ip9OXfvF+Nph736SvbgsWNizQ4OBdf+BrKSz4tfiacTsOAX5902TdXkUiqJyxc3be1InNOrTFqLJE",
+	"wrhhC6UNOxsOKcWV8jHoYEfPuGwOtx3T/IZ+hD3KJ4Yem9tPnevXlVGGF72GwyMh/Jig6PEK9jOwDRWU",
+	"m6Mq7HF0RFchj0Zem7cKGJ1aky2pCztHqzNDfn+kt9d8u2whcMDHDJ7z9mHRO5a6vAUkW3YluOJwaM+2",
+	"pGan07jW1B8/s1RntFqJW9th3RL8TD1uQSO6rIjX3p+8xymscZzuZgULBExVbEzC1c6Yh218Z0LMvmlS",
+	"aNhtNxbJR+FzdgSb5YZVolQ6N6pa14JCSsQXrbylEbvlOL3F2HvjmC4/h+T7fkEjgY9B7RsgBwyfPUpE",
+	"M0h//MBTOKpwwtD1TyeF/E27qONSAcBbiifZzRCZOgC1FdCxqKUp8pua1xOsAmD9dmw69HBTyvcfhs2Q",
+	"WRp1VpWVmOYfIlVYjSZavnTOK54ibaxRrBKpmslcbzZyUpmrR9M3zw4D8ttCrUhtTgIe9B3Ba1gDhwBw",
+	"4WK6H/wWfOt2fi639HJ5lfG17nKFjhqyiQ8BHxuevuktrOAGjD0uifspkPQaSrPgHzDN7+GTx8PtWX/2",
+	"zOCSwVvEMuAMJsA13NPipW7kGdpztyimvbiqOxbEXtySMb7Izpkj3uANgdP+956Aps1V1pmPvg+v8Sah",
+	"DPyauAbGOubir9F5WzUzRVY8h0pRkq3mapEQ0M0qPDQYA9VXAMchdJZ4HWlWW+mfgmcOQF0PyNnw7MnR",
+	"6dnR2fDN6XA0tP/7j95KPe4vVyzlkgmyam1H2twArlRqNdgalNkcJMRYJ+B4LQhJH1I3OU9tDUK6tDbO",
+	"5YD8lxySNXSUGgXqHVVrUrLtETp1I/R4jxFqiYj30pOrnuYjLipojnbC+W5B7tOPqOfWpDv9KXT6gy42",
+	"bDZAz21jrXk7X7e8crX3q14BXWKPrrf5DtcbiGNTioPYv/bJz5DjIqUgopxNCVzKSaHSa4ef9BWEd7bA",
+	"KotwhpyYg8tKOy5RgA6gJgGFf1p/e8NTtN9G/na+7jpq6i4m05fRNdvdxF2ryX1oG2OCa+dmLnygDPex",
+	"rTfNvDwe9NylGhs1gGPKb6t26tdkL17RNAm1WKDngRvbog5Mb3+Z3Pg8CmnU2q85QHLNtFmm191chZtC",
+	"vksy4MNbY+9vCcy0HySzWQ580+WG+KMrYufa87x3mzOie2YSB6zdMZpzNd2b9akHM8Ht8tS2KiuabJcS",
+	"UVMptf1ayApXQkQPY26hJH4b29ashscUoTik/BaOtzsDDLqB8KBBQHFG1JpkXGI5QlykldAlMK6PYRMb",
+	"fw6mFpDQt/fmdhcm9rQqdi+BXD9xI6Q5Z1WuoWSxwFNBbWNDhLxnEuhnZ3zUKDNPbkVgIQeWbK2OULaa",
+	"yidMLghUwM5zfGMhhKBLX80+qWHENQC9WfY8ihpybz6Ek8Dr5vvxE7jP3bI8QwdUqx69c0+03+ug3dpk",
+	"Wn4H2ot5UZCRqX2oxUOe2RsfeakWANlwYIPPAkZsg4yi0Jx76KAWvig5e+Bdz97RSz98fcx+BEipqkK3",
+	"BKndL0LX1AWzqQunBlCbEGgOYxygbZgb70OBY1A59KyY+uTx44e7a6aGMorMxi6HB+I3cHUzVf2Wm25j",
+	"n2yRwRb2LCUzCKW5muKEef0skQ023+YXvTJzCRbngZsMyzS5POwmIVfIsrN7NccqrW5TQa87a5bvAsP3",
+	"gsB/AufUssrN+rWdJUqDcy6vDaJXcFQC6Nf5EseTylz9z3/9N0SRYKbxnMCr0JUzN6YcfPoEQjtVsVff",
+	"CJmpin3zjV7LVH/zDfEhUUjQef7RPcop/pM4VlIrKfxSfvMNTe833xyzCx95znWNBgW+XB4mhH/zDa3k",
+	"b76xMw6vcUv4m28SomPC5Bar6O2/vvmGVK390K/IPY+UH0xJp4bP7bsoZZKqjYV56PZmZMHSTHzgqQHq",
+	"J6JvJpWfHV9K255ffBXjPNPH33zDxh95WX4aJ2z8kVr/ifjuP7pvfMK8TGCeASnmuONcyjdImGKPeyIE",
+	"XlQC6kTzgqAZEZp8+1jAkX8pgSR/tUmQP2KPho+o9T9bY9DOaCWg1Fo2YuN/LvJFbi6Xw+HZEyzXhjgP",
+	"fDOweX8EdZ9A7bZP43MX/r2UY/vLGCv7cHSqeC4HRJDbr5LlZUfL9gbsPHQqpLyq7KiP7T/ZRzwTJgyX",
+	"PvoAEuaO1p/GI7vgL6XtZD/nK8WdAh/sMXsleAa8Z5fSCVcSlIZDjDYEusf/bJv1p4dDHYyOswD/JMfE",
+	"G1EP1qV0Gc+ajek+KPE9z2dzF2YYyzG206E2wIi380vD9UqUgrsBw9INv758/YZye+0bnmdiUSojZLo+",
+	"+qtYj49ZWOEBSzogq/mlHBM1+vjcrpl21QZoKZK148fRs+9kxJVGSUXiScBRLEyQd+qgg6FfHxABRZ4K",
+	"iSqeAHUXJU/n4ujseDhIBnXVaD06OVmtVsccLh+ranZCz+qTn59//+Mvr3+EZ2ra+wFMcKPi8yl4dkoh",
+	"eZkPRoOHx8Pjh1TEBnTpCW6aR9VSwr9nsUjFq6Uk4IQr66Ovqayp7WLlLwf1XuhI2HTvI3dQruTzDFjO",
+	"tbmAz9sPQKsqvhBGVLoToV3fcvJyWiNtoggZaFfDNnC1oAPYbW5v//tSgFvO5y8RSB1Ngx4mnW3Bjub+",
+	"bDXKoMeNF1CICJF8ulR2vm0LzoZD9KZLQ0iKsBjJb+SDq1u8lQvYjTqcfmDja294oLrUFAYxcbYE1cCA",
+	"26F4QNeHfMtdIQzcy72b1069nx8cbqhJwQGpOPizPUy9t4+E8nnysVrKT51SegGLUDshrMsaUKr3ORtj",
+	"cfCrPBtT5X04eKvZpmz+q6hFc3AfMxGbBaybIA8x4K/naoVcxET35mW8NeYbqzBytMjQxqKymLCCoCqW",
+	"X0AVDZqzJBFl272atgdh34McFLxadKuoRn61g6fZGapUATENgL7lKUU27KkHClzAvqBgM2TcQBke+BIw",
+	"epVC1nQd1q5Ir6VaFSKbieyckO464Hj7CgIpTtFHlB324ZCK7qKG9tXItrCd3Tquvqeh6bygkfeg7SH8",
+	"o6k6O+a71RyK1x0pOu7mvV5rQhin4ODiyUf476eTYF7ALdVzMZLYdqxHuHbIFZkMShWjjXrN17pmkPQr",
+	"zC4vAcZdbpw96nLUtDCmsOvJBVcqkaoqg8PQxsJib50bAwo8zHlZCumQBB5s7Y4DOCTspazpfUOxtzbK",
+	"WjPI+GS5jq3ai/r2CxrD/dZuYJX+VaxJ1MFt953C+PEOKQ/Cwj5ia/vv6MnscawS2qjKVYeBg4bMZ3Nj",
+	"z3GSl3qu4NC+x4IJ+g08Xp+angHvrbjLRdu1I8KsJi0l9/krNeiyX05dS7YsdS8zxN7oLFAqsB7ZFezb",
+	"9pWr35WKLcseCrYstXexHk6z4ti5SbooSzRhosrphTsrIi0AL8tjdoHpDHi0rdP5xh7pBlUnN+bte7jz",
+	"ApDVX04hZLkuC76+Ii3/E1Ubaudp9Z5FF1DotdpPDyk/nWu9LA8hKy/I04RQ+Ka0uAV9Aj4rlBpXjHUT",
+	"O4E+EZ3UBYnsbnbDq5xPCqHZTLlzB+5zLpLCJsL5s4Q4Zq8aeazDZ448s6Zhhqigo1efqmqmjPHOnI7s",
+	"V7aUhdDgvICfxs73VOfcxja5H6C/txHm7ykCEVEvjzqzf9HhaT95EL2Nre+a3WS7klaS8nPdWZHsP3J9",
+	"gXcDJzp+RIQv3qViveOFgcfCrqHbTxguyvL5Dy8rrLT+HnxMMcLT7ykKiLXthC+Iwh0nFoZ2wILTYKJt",
+	"Dv2/A8W9G/3bas+NQdULXhQCt5WgrKoPkR3vpU2xkfduOt25zOAEslpyfL3oHbr1hJRnt+nk1h3Y8Cxf",
+	"LJZQjTahEJfIHJdfvBblpm31PX3xj2xeYR92W1h+a7qTM2yd1uTK5d6Jzogabm+c4YYsFiLr5ODwrh9/",
+	"JyVvOcLqSxmm+mvMI6W3QZqkPa6uWgl/GGSAw5UotACKI8z7u5SwZWfig30/JmVpf9hM5yK9FlmDb34q",
+	"TDoXGbPvoBCFu3aJ9Yc51Pm0k3cOsAmqUQzlViY8vXb81smlhG0LC4QW9jBoe4/oaaA/AhMBJ+2KihuP",
+	"ocdI+W8qLjU5xsHcvZT1LCewHVYCo86aDu2OPG+CXEvmmLVTK7M8A5MFo4yXEnLjiUICwkjnGIuyPctU",
+	"0sjBzTVGTxyB96XEaODmphzEt93Ddv/wAUqq9WePwjjFOJO2g5t3UPgGvcH0kQdnw+HX8Ck8CLjgPruQ",
+	"DIXCvdHFfOvUZwxkwQ+ucRR3ILcFqQUXNXas2lRBy/b6LZxHKFPzT3bPGAMFFTV0VZMYoQsE7UIHsKHG",
+	"juxbL6VjGEqFdpwdzQHNZU3NRVarZGOXSDzGVl7KegUDSz2murls43ZadaPzzVzqS3lByy+ohKYx8baV",
+	"ULngaytqfjHbzwluF5QdRljOLjkTT3CYxolC7rpnrLi5qCQ39ejDNKGryPYOfnUhfPIgUUIzNnocsOWM",
+	"Ify8QlNF+hxhhDEFTmeurzUGaB989+OrNz9dvXj+y9X3Pz+/+tuPr14/f/nL13FWG/slx/U8jtnsr9cy",
+	"vY3F/kO1hmBDcq8H1RYN00DP+dnjJ6Nn06dPsuHT06dPH6XfZk8eP+NnU8H5MH38mGfD08f84WT6aHo6",
+	"OZsMJ0/PztLs9HH2JD19PBlOh0M+fDpoERgNhsenEEQNeXnI0+nYYKJsie2GPRk+HD7k4uxs8uzZ06dP",
+	"TiepeDg5ezp9+FCI9HQivn38lJ+dPkyfPkmfPUyH3z7JJuLZ9PHjp+npafrt4zMktui3vYfkVvdsKwa0",
+	"MBHL4hfatKRY1eUf6tz4qVpKPMAd0hewvUkXDYKJAxx/1jJtInl2mbAhR8VnmjrLTkun1qralwAPrC5n",
+	"lmQiLWjvWLhqREEoiFfiUtqt2KC9kvqDl78FtwbUhER0CCyHONdSIXcYprGz52A1XMrAbBgx76pIiGYO",
+	"RAY0a226OIMFQ2Z+L3Tl5u2unGssDQ6KGzZJCB6gY7+1r4E6frlZtCrXrqtkFFbqhhcMwXbeAeNoJzXP",
+	"0QpL2GR9KUmS2Lis1KI043NW8IkoIAd6NqPxD7ZAbw/lmqkbUVV5liH4rL7pUmbKAy/X4QmXgIs1MRdf",
+	"gK0qmBYGG2SoaD58+B3RX9KD7x/8L8NnJxQWPPFbw4kW5jnc8XVN0oEn6Ut775o9GF+L0oy/PmbgzSIw",
+	"FsZEjTUuEa9CmzX7Rfkhhn0KeCLg1SBazqj16EQBUC4HZxsxwkJBxRi0GKDmwYpLw/IDmjrH7DVlb17K",
+	"GmQEtgh374JKic+nRy+4SefjenxcafpgI37waPjsUo7LSqRKInb1CgGL4699ZUNsVKYCCC3w1U3WUDay",
+	"Y9N+7hTIZ+zcm0f7Vp9Fi+6Sa8ZnlRAZM8qHCOeCo8Ijf7Ebmr1wL59jFdS69N3HgVuuVyqAvC5KE1Jl",
+	"XdFShIYJU+WpA7lvoL1XYoLFDIvFFZbMBJ4uaI8esYewEfiyZZjUd5SqqhyEwGU7Zpj/PLiYqzXSTVit",
+	"AOE4vJBySVT0TfZjD++aFWoiPuxjEjgZ+UJmQf35rn34rZOqDDYLu4JD3r8Gg6DniJqIg7nyTYv8ifZF",
+	"KlCl3QZp1U6woTsUxcam7nz5WxxTwREVwJwqvcZzN28fSwEs69iLiV7Q9y/upXrlvv9HdlOFpb63I8qo",
+	"t3foqPLBmfv2VFGIMWQV8wLyIDh5EyW5RG44u/l/HeDVVpKQ4wkTH1JRIqY/MD4Q9I0y5l5AHqWLonCw",
+	"80iZg8C+SucqTwVZWDwIWsNV1wHwg8T2MoyAuqLsXzIK6qqtv9vFB/m+JsV72FsXtwrB37Mq9kXvO8CB",
+	"zsPCPd9bUQmerQ9+LtvRkMDdc5AQAwhXsI7A95paqXdLY9dBzYdkewE1ZFgpBKOl/gWQY2HtcjhoNTD1",
+	"3AT+rsCjhpVW7e1gQoMBEkAFixzcfF1okL/5pv/BUSGuI7v3hGCwDw0RsQNex+fvakPokr6Tj+7PrdAC",
+	"gHHWfkSxKAtuhGba5EUB4uScxWOo8DhZe0vf5R6IotAjlEkUv9ywlIMDIOSbD/GsVqaDzIQOVICbxcH9",
+	"CEuXinHj6M/6MyUpCuOK1cI6OySmoP7oNrnZiTBwb8FDt9cGqLEJs+FmhOr8n3tfygyiV9Bp20/PEBUD",
+	"I/zOpuqAwPVeE/EZCzjpc7vr9w4fnl+91vyHHKTNcxGsUfBzaDY+lkslj3lZHnu9cXy5HA4fplYTwl9i",
+	"DDxtoYg4yQl9GFia1wrWKtdixAgXqgUvRJbQf5lRjePaV2hyXos1VW9BWVxqcvXUpLEuXeyX2vXjFQvU",
+	"rcj1ufeKOSYhKT5gDY7AXUe+SjQccNnWlikukC7X36ZXZVP0b2lJ+qH14HdoymA0EMujVEhT8WIvCIhr",
+	"1BeyHvfRqg4FDb6rQ6xbu7f0WbZ255wUaqJPFrnWjkEserqqLTalffC/EXTHIgfGyf1aRE7cf85l9gI/",
+	"9Z397heGcELrgR3qQEGx/n4m2/0fqAH3LJqNCeiQTT+ziiLASZ0SkNUFqGHkIfH/ACBwfe2D8oQbcXgH",
+	"F4TeIsAfscWfdiZuvP7p4ujs8RPXg8maartHUjcoNNkzd+PbU8DdGVHZN/0nidS74dEzfjR9//HJo0//",
+	"NIinc8R2std2FWnytgHGpWIc69O0g1FfaY/JQfaBoMIGb5fXoBzfJ4/Yi/w7guDYIQg8FvXKrjNL7cC4",
+	"YNRrPhXITlsKHj1M/bo0Vrp67wcqNcIcYYZgU449184kl0jf1h7Ae1060KuOJQOlh+7eG7CzCcCRZlXw",
+	"IRblv8PKA3lDoYovQXID7Tjtk2+sTspIXJ0kK8yqcv+qqew3z+jfOQ/Evnl8AM6MJytTu2pEDOo6X5Gg",
+	"K4+PPFp75ip3N8B9FSieuj7q+J96Sot9MzF4/cGyB6Hpu90Xzlt7Jw7tDn9Xlwv6OydILqrcxG2h1v5q",
+	"A+lure1G5aOIj3rEODCQZZ4soQLlrq3hhYVq6wy9tfM6Jy0sHKH8up3Kt1xehzTLADlEGTTN0OI7gAzt",
+	"YWPZzuxl/5/dj/Q6ty2K1yGkFT7XwEi4YpQdyvrkI/y3O6UfsQErnhOfSk2/MheF82VhRWVu/IkA4yJ0",
+	"coy6Sr6jWlL7Cdhbvode+huB0u5ePXVuxFje8mAuGFeA6/O8LtDk5z+Qy7QpByfIBbU/tqp+aZdWvCAc",
+	"JuPWMIHEPyoWS94Kxy/aTgre1FHQxttJUFRF3eXi3yobCZuIXM6YZ+Cy+tyNw0HCOPDiTtGxAgBp3frk",
+	"I/z30wnmfveL2dAZH08OvpoTPF8Xw4SNKOXSnuBuRJVPc9vN6RTg8g/GQBh8BBfW46/xKBLkmxNsGJ14",
+	"i6XhhJUHhp9KLWdEJnPx6/PzwL/lH881W1W5McLR3BNFRVfw53v71Csagx1MHEhxg/di7Jg7SiUihOti",
+	"fgDGJi3+Hqd9GEbIRX1th+Em0Wh/i+5Ok2TCkYsIPV2y5i04D2r411zwzFcgApKBA0j+K/tSeDvX8yN4",
+	"rchotsJ1kKZC692sK2NVzWoyShRQtZLYXldQ2TlXG+UzOrwK8OChKVqC4npbdnPYqv9EVHXZmLyOLiyK",
+	"qQWALnIE6zX//HHXoqHy2wfmj+rkK+1YWO76AQ5j7tN3cBrD4fpjHsew7T1S4XD47uhAVtd7j/BV0UXY",
+	"0eRM9KOrovILHgGExdgRx5ypdLnA0lFKe6eYI2JDIkZM1iodKymW5U0pcwsY7WI7zr8KWjuDO5+yLjuE",
+	"cMaHM1J99f1dtFa7MtvhPd5Obc/qiR/e/Y3V4NWdCY+199O5n00ANkHx8Kar06VMqtWISYXIeZSMOplx",
+	"jY5ViI4IIY/ZhSPNxBN+1aYkGONnXEHacWI3FKyCIOpvYjPP66rjpqm9pfKiGLxaKnPlt4DjSznmhVZj",
+	"IimlCGZT/1Js0LMX5wENUCMjgYAUdFRM1Y0nY0lTURprkhJ9mUscpBUDywfH1BD5qG1wHBth2/llPRTQ",
+	"PyzbbCd6kAxovu4gy0oqYzeakMYJJ/MCsc49dcEPJAhfiGekjypKSAYPQylE5OeQEiHXW9RTVMdYgezc",
+	"Pt44ifXpNEYpF8o34oM5ZkRbapdKjqHRSkDOTXbMHg0fEedIzTJCAfuox+TXgt8pD6J9/2sauI4Jss07",
+	"2E5ByWxu46VUjsPvG5gxf/IR/+hpDVAJYjexHVhy3PQpkwgyrpBHM8xsIRSyhFxbYkdTUmBhfudZQwkI",
+	"PGp0YMdqEy6g18N9aw0KF474o7vWqCNdyuJwKYhkt7hx+zzvGra6U/xOsnw63SmDq1YZWzVlY6PGWO14",
+	"zqmwKXIqe6yRKxeZ60uJEgbyVudGBb4Q2rspS8Ml2LM6Uf34Uv4gKHlQTQPIUyDt8DsqOI/6gMLWsf06",
+	"n05vSwVin32j7lbY7De6URA+ff8cwzF1UYqaS+Ag7jq1KCGfdKXugOqjLZqUe7WVDcalJ+a65pPMJZ2E",
+	"qBisJpYGoEMMcmeJnTbiL/Bf/kOzwlAvehyGXX8Pj61Og6GM+bQ6DzfI36DZUuZ/X4qA6bOLas9194va",
+	"3HXun8nB9p6pItvM/NtzBr+UNexGtGuLo+sHMYSzLKhqEROWhko4qatE7NysAKvhmxqzSOqv3vlivI+x",
+	"dAbDlsHcWzXTu1r5DCHXwU6jNUzHpLUc1MPnRQE7/ZppIeJq+daJ0VthNc1m5XXKe9LhJ2/Da+ph/lyf",
+	"rm/KHTh1afD28OpaVTb4g7l/qZe7tzw31Iff8fJaSjfTincSzwZ5AB49WQWLOaldwJUgyho85iE5g2MU",
+	"xSjiV5oJWali4dmMPA8DRK+RZwtKdRh1zJ6T7VwJR0yGAA3KkQI63JdTB6dIr3XCxgDcpNI918uJqKQw",
+	"Qo8dZVUlzsOaH+BWa9yHSDrnSoNzTiYSqwTYO/+hr7Sj9esmtkBGn9f2djr+bclKfe4LF/5uEERISFQT",
+	"DmC4rUVAsIt7IDQzkqAGogve2dEBN126T54CjdYXMkN8DC6+c9KKOWdj5/ltVe/wo+D4OQ9EFVwXv4zT",
+	"BzhFcOIrXG3L73sl0JcS7JRE1p5roxNgBdY1WTDSsahSh5gB9twQA4tPh+ko3AXwh9xEvfpB0lDA7BJU",
+	"y0QYyMoe84EKJrjgUpA2+cp68hA3ixLGFvCfVTUT5rYLeH8+4mAMPMnyIcQI+7FLkJJu3y6ys7Dxj2/4",
+	"zMk7pLLWBKjgp/n14s33P20Fu9WDedcb845FbFuH3YIG2J51vZhuO4F76K0HITrePht7bhf45EFIj4kb",
+	"i2vG2WquCu+i9YRFrQX9AOJoWxiKvMMESIkoiIfI3oXgEpz/x+yi9ic7rqQ6Koj1/+skYr3KkbxUTacU",
+	"PcCwpCTHcjwzUFWOOWpEOX8fTFCGFIjI4F6HtKqbNLEWtWZ8opamZu6iZsT0B5Iud+qPCHMSLrD6qIIR",
+	"gVyzCbfjrOTvhzBpkyOpWWO5H1FSJ4PRvhbDlyG4/v3rmu9dIBzY3AxIsJrezqg4ccXRtsUB6Z4aBImR",
+	"Gi/TbpMDB37Nweerjne6Si98ZbY7LoDWeaQrijqsdRfMEMHQRefnlmHAza1h+/SefMQ/Pp24Qoyf+b2k",
+	"0+u6USw5Vi/KFYe7+4JRhlcGNj23H6gpu87tebMu9jyGfcqeWbFmIPFJnjMu14QVIRrrXHcCUQIYYWTf",
+	"eLWUF67TX+7QWJ/+bkQ1UdqOoR34PXSzLyj4hXJO6lr4cf1cgygPgLJdym2lDDuWnPeZHGKddSccMJ3L",
+	"WSGOllpQoBK1LqUX+wJejpe06UcBB6Hby9iYgBvan6RSOy4ySI6tXzdVnsJhpqQYecJKz+kA/lmKveJT",
+	"UMFhSQwjntnUcfxBkgDF2jRbylRUpoM1Bh0wP7oh/sL10nDQvND3k2Df+C/kEfHfR/xO10JCmUqCcsSH",
+	"dH/4RULf2cdkmQtemPlWi+VGVFmemrpSp1Xumk3EPAcX54gtJb5mzSBfgWl7NOAFm/DMSimuGeCMr9Qq",
+	"Yf5mpLNrPDJTKgPe2YQt5bUEHhO8IS8IbRA7N/+E3bhD24e+0DHB2KWDhYyMf2UPY/TO7J3Av7ktouRo",
+	"c8qlCUlzvNkKvCznATAEOV5bSJC4NwQacKcHFPhC5/nEXj3orBIo5j5mtYMo4kVQA6NVoQcbNyLOllyy",
+	"MU7VuGa7ri8tpRZmzGYKC51gtYq8YjRSyUZlqJi/4TzmZGgSDmETO8iEvITcjp/5c3Ys6L+ds4UyRg3e",
+	"EwFRPB6wx3HdduhLndZ3LwaiuV/T6l0dnDP4tTD9F0mH4vLxuK37GoRgEkJnyWyiPsAW1wZukiGI7qyC",
+	"aFLyTnZg9+U7JRrFj2w7iPshODBXL731S25LvhEnH92f3dCT137XocryqMqQIE2z8QOkWft6fM6ULNat",
+	"yIejWlNQuRg4QmP7lJuQ+5j0bnpZvH7IAvT0yvuY7CRG402fb4A/ziErMb0eJ2xMy3aM3BYN4u5Yoftw",
+	"lg6YShkRUYru9iGzxaS31kZMqglPdwKcJrlh5RwifnO1iFe4hIj7XcogfqDrjGMvHkz6nL0UoBVqSMYM",
+	"MyXuV+1A/04c+OEu3RHOQguEogXVCOQDHQyZCB0WrTBzWiy18eDtOko9IgpJ8lEElbBy7Shsr8UaSN0m",
+	"osjFjaBvrpTHc6PnTlXXeKxlb+q4J6J93Y21swO9KPYhMy+E1p/nM4HqeVNMq/Yn4W53RwhL+ZIejz+M",
+	"iwMG7HuVdSdjIUzoDlwbKNgOQr8p0fvYhIjR22YPmkpscDpXgmdQr4aMCFd4KW5DdGllI3ZFN32lwtZG",
+	"YNt0zvgE1oIbCKo92EUZYZoxTkcHcRqhg3h/t5uFEW8q0Sk3tm8HPVsjsRBM4xc0T1fzdaeYBSVE6yKE",
+	"blerwx+qYtosFxOgebkRFXBpAvLFnopKIf1hmZLJKrXErWARxgzh0LKUk0Kl17ojr/ztfH0PmJO383W3",
+	"3cq1ki5dxpcbzTVbiaI4hHy8na9D44ESKD17sp7T6fWexcTN4F1aEm+o4mWmVAWSJVoCuOCOvyIYotGl",
+	"vJRHUF0N0WTjEYI72LLcOC7bIa2beQ4PonfHPxWwjD0AQY8UVDGqzvK2Rgajiq0MmfYVq1RRgKcJPxEE",
+	"HEdQPMvHlnwTgtYjpCXsPXHoZaIUMoOmIe9EXeXMWkJX9kw4dkgXjzZxbNlg3thtwFFvY5dgnQDk5VJe",
+	"tMAzRvAqqFLOMruJPMAPNBpNJU/9YDJVQZUzd71lEkOmFQarakQO1M4NcEBfQxogWHNQRBUhgKOd2D/2",
+	"0mcO5lFQ4aVsoQqx9WNRVarSY0RO1oEqWHA4J8fsF5HDAWcc4GPGl1LSZlc3pV0kkL5mNdt5Y7oQCiWV",
+	"uwM0VrdF+Lamgvly8a8IbWEyuM6lbSZKAOhnLOwyGjzqDxl23fudx5gDOL02ojyM193wygR4hXjY2R5x",
+	"tqfuLydFnrI5L25qhgs4GAX5Mw7u71Q9wCBcTmSZo/uIZbkG1CF4lQBUjFUtFcZOJlxmXXxjfxXrfjxj",
+	"dcusqlpWpdKdmSt0uXfuyl/F+ld65G6tR/uhLWSYto8J7BEHZwyi2b4Wa92V/LYQvXw7lPTqIqVwhqmE",
+	"3W1yXmCqCHAaO71oN+NMebcPncwRM2N38HpWvxOVgVrkHeHQF3fqinzRfRSE3LHDGG2KPWd80T0Fi8n2",
+	"hGS8A1FGpai0PVRVAZYDk1ykn6Vtea1WMF7QF//IicjYh905WTS6d7TC6O3OfZVXbFZxafZKTL7IMh3O",
+	"Hsymtb/gVSOAGhQ+WRlQ2kQgXqGj3z6Qy0ZKauJoxR2Wp9NkwHH8ogYD2QZaVDc5+LS9lxtshKOJgkIE",
+	"yt5NfVBVf6sBe/iFXE40vB1KBsXncKnOCzeZ2xTNyUf8Y2vm0A+5xsplofa3Ul6JG+V8r0ZdC6mP2VvS",
+	"+lnueGyVJNbJTQWEOUle7Prly9QakCD9h2HLhKPUtmHbd1lgt1pHZlXN+iUz2xuDlAC/wWLQLq7LX1az",
+	"O43Qvqxm26wX2+SDxmVhDHzWtB+CfRRqHXSQmaq+0swIyZ1itXIbmq5wQufZIpd1EAL++RWdo1HKE2L/",
+	"IEhlXqdTE+Ob1cT2BCiIBB90tj3KmamqFuNuBfyymn3ZjFHb2cFowDNeq95c5kak8/5K9mU1+0Ia9hex",
+	"skPYLZ9+WmEiEfKgcY4PCV1U1axL8bq6wCcf6a9+hFy+zKpj5HLVDvoUeIZYvquS+4ULxR40kO/6tIMW",
+	"qKuSNkTgwXaaAFsluruAuRrY1yUbQ/b0vzwadwbf62E9YOx9U0h20Ga56OKi5FWufaAlrxyLEh2/uqTn",
+	"UvrhHzV8bb54v3IFWqj+I3gIATdFeX1dpFe3riz+O2e9ckPYJAc9HCtbSIV1m2Lifzyhh+h9t3VE8QH2",
+	"Cu/zqhy5yLHyB17rALHR+z+PpPuPVA4fOtyjGj4OzB1RVVd+2GsnpRDGbYd49eQj/tFzM0T0TABhNEzz",
+	"PKMk3dxoUUzj2yA8ObjzQe/cBEk+D7cHug61B3dfKcd2e2689ryc4Flv/6he8N4uG/250UwLjdgaQduU",
+	"3WEgsVy7KJR3cS34mi0haKNZDmcCs3ZlYV/ZZgIa2+1TmdpeuxWeEF4wDl1N5X4lK6Ez+YHOxPZV24TM",
+	"SgqENU4+2v986lk0RQRpFD5Mi8r8NzUJwFeQ/B5FJQMCRZR3CwsUZTcqUJQHXMUwJICH647p7Cuatvl+",
+	"OYeTdFIJU633X8n+hV3r+NeCS5eCESbAOhQcUk8AQwRTEnJn6+hnrtm1KIkxKmCYp9CthoDtqy1UMjCG",
+	"+Pb4MjfVmkTm91sxqX9YcaaQfOcwC91Ua8bd3GgcpUhMEZ183avcnqM1UGv5M7Y3j0NnNabP4AFFrWTN",
+	"Ew7pF8D505E+ZU2KN9iKP3LEArqw2zLDEbyjeIVxw7i3Mw2dJwDpksLaWkxVgFet3WeIXMUgH3m2Ge7z",
+	"W3xm5xQBvBaitN+Zcz3vdpbBGH5Rd5n4UOaV0Fe5vMr4Wg9Gz4bJgBzI7ZCFI3PM+/vRoINfyJMG396e",
+	"/et8oR7fAHcfECZraIKjfjSU3pOP8N+t4QvfVuIzszrU6s6mlYloKIhPd1mRl9KZkQxVEBkqohJYkI2G",
+	"AuIekPJbF4FziyblEgDrdsQuJZQn1VpV52xs33Bl33CVm7EPrWBiolE+fu4qqdjbE6TgytO5bfylRNEb",
+	"EdcEftCFCislZ2zOZaa7jeCOFdVOw9KKmufKZOlG9xOW5ZVITbGG5BbVCekNexwvBAd8Qd5dMFGqEFxG",
+	"IRqPts07hIoObxZ3yue+OgnG3dtqDQjldpZ8D5e1o2iPvrilEtIotne+9S8/eK2yujV3wC7r2v3HLBrm",
+	"Wr97x/eDeEfemFUw/xEDz18++ej+7Heo83DQFtxte5WPGjAKnJLRY96tcYy/v4Ie90lMQyfLw50nXeM3",
+	"9VQgKyeEdj2yemLvE2bjE50QmUZVsVbtsXCTDMolslVeFO5GVnBjzdE3jRJ1QEwFD1XLovZHEPQrsmVS",
+	"Oy6+MMkv1cXis0q4g/FFuhAJM3l6LQx79O3paX+Ts+7U/w+4m1xtLMD614XedgFro3J/27LRvUSeGMoc",
+	"4+5CVSigXF9j0qP9FT1nCoxcxp0pABwUmk8FK1UuzTFrI/e31J2Onbygm4eFln9xV8p9laC+hViJG0cS",
+	"1kUD4GtDw63EKjT2BZbH9YYcxPiQgEsGuVlWpo4v5S9LxDBSnUY246WGgHCR+2gw8L1KkRpiVB//zLU5",
+	"+tF+/uj5D2O2yLUODksgqZDa7H4wqzwVxwz2XXT13fiX08A3jQqITgsstIH3joXMxjVGB10IdjBQrRN8",
+	"ECIFonHTpRS8KnJRsQdwKquEtovr63McEF+hTCr8RpCNjENQ9z7K3WIqwRdO9H7E2euDbseJ/tJFtCP0",
+	"KL4wNdB0BjNlj32VSEV+I7Jzpo09YMJ8chnKXyd1bUNqGl0ouTGiss/857vh0bP3H0+T06ef/mnQwWS7",
+	"1Vgz4oPBVXSkYW4a2+cgz0bs20sJN4zAZL2UGTd8xD5eDrT4++Vg9G1yOeDmcjC6tOrpydHp6dHZ8M3p",
+	"cDS0//uPy0FyCahVuAPeYH+ZqGx9ORh9dD+NLinfhfEyhzvg/AMXSINfDj59ApGqR6Ld3w1FhhKGdEO2",
+	"3R4NBPjwhhwehlK8KBpmJTLHPLDrTVRHkM6Lkvz1fRmc++Sl5mZrNuqWFNNYgmmwC/5OMkydgoVOHizH",
+	"tJ5sF0plM8VibJefN8P2yyJdVrlZw8PoXhm9e2+XOUoYvnVZFVafGFOOTk5Oz749Hh4Pj09HT78dDsGk",
+	"oFZt1H6fK8pFgfkdAbw0qZMCnLM9KFZ2LdZwKCWVRQ6eTU351tGCz/OyFNmI6qoUGbzFQ7CgpKVOPJwn",
+	"fHW0ftBbl81bLaUeBTVl0LhDQqkk4C/Cqg3kdXEc4Z1um5/UCgoNo+07Cp0PcHpP6irm/qCUOL7i4Asw",
+	"/bHWK5byqsoBIs7U0owcGqTxsBDGzv//GwAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
