@@ -569,6 +569,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -734,6 +791,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -959,6 +1037,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -980,24 +1076,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2308,6 +2386,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2574,6 +2689,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2803,6 +2936,9 @@ type Resource struct {
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
 
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -2895,8 +3031,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2909,11 +3049,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2922,6 +3076,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3283,6 +3440,12 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
 	InputsVersion int    `json:"inputs_version"`
@@ -3294,8 +3457,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3307,6 +3473,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3760,6 +3955,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -4587,6 +4797,13 @@ type ClientInterface interface {
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetState(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetInstallStatus How an install is
+	//
+	// Answers one install as `GET /status` does.
+	//
+	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+	GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// WhyInstall Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -4746,6 +4963,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 	RevokeRunner(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListStatus How the installs are
+	//
+	// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+	//
+	// Corresponds with GET /status (the `ListStatus` operationId).
+	ListStatus(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetStep Show a step of a workflow
 	//
@@ -6137,6 +6361,23 @@ func (c *Client) GetState(ctx context.Context, install InstallIDOrName, params *
 	return c.Client.Do(req)
 }
 
+// GetInstallStatus How an install is
+//
+// Answers one install as `GET /status` does.
+//
+// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+func (c *Client) GetInstallStatus(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetInstallStatusRequest(c.Server, install)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // WhyInstall Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -6457,6 +6698,23 @@ func (c *Client) GetRunner(ctx context.Context, runner RunnerID, reqEditors ...R
 // Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 func (c *Client) RevokeRunner(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeRunnerRequest(c.Server, runner, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListStatus How the installs are
+//
+// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+//
+// Corresponds with GET /status (the `ListStatus` operationId).
+func (c *Client) ListStatus(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListStatusRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9662,6 +9920,40 @@ func NewGetStateRequest(server string, install InstallIDOrName, params *GetState
 	return req, nil
 }
 
+// NewGetInstallStatusRequest constructs an http.Request for the GetInstallStatus method
+func NewGetInstallStatusRequest(server string, install InstallIDOrName) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "install", install, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/installs/%s/status", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewWhyInstallRequest constructs an http.Request for the WhyInstall method
 func NewWhyInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
 	var err error
@@ -10323,6 +10615,96 @@ func NewRevokeRunnerRequest(server string, runner RunnerID, params *RevokeRunner
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
 
+	}
+
+	return req, nil
+}
+
+// NewListStatusRequest constructs an http.Request for the ListStatus method
+func NewListStatusRequest(server string, params *ListStatusParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/status")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.App != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "app", *params.App, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 
 	return req, nil
@@ -11698,6 +12080,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /installs/{install}/state (the `GetState` operationId).
 	GetStateWithResponse(ctx context.Context, install InstallIDOrName, params *GetStateParams, reqEditors ...RequestEditorFn) (*GetStateResponse, error)
 
+	// GetInstallStatusWithResponse How an install is
+	//
+	// Answers one install as `GET /status` does.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+	GetInstallStatusWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallStatusResponse, error)
+
 	// WhyInstallWithResponse Why an install is not where it should be
 	//
 	// Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -11879,6 +12270,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /runners/{runner}/revoke (the `RevokeRunner` operationId).
 	RevokeRunnerWithResponse(ctx context.Context, runner RunnerID, params *RevokeRunnerParams, reqEditors ...RequestEditorFn) (*RevokeRunnerResponse, error)
+
+	// ListStatusWithResponse How the installs are
+	//
+	// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /status (the `ListStatus` operationId).
+	ListStatusWithResponse(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*ListStatusResponse, error)
 
 	// GetStepWithResponse Show a step of a workflow
 	//
@@ -14426,6 +14826,54 @@ func (r GetStateResponse) ContentType() string {
 	return ""
 }
 
+type GetInstallStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallStatus
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetInstallStatusResponse) GetJSON200() *InstallStatus {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r GetInstallStatusResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetInstallStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetInstallStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetInstallStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetInstallStatusResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type WhyInstallResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15085,6 +15533,54 @@ func (r RevokeRunnerResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeRunnerResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListStatusResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *InstallStatusPage
+	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
+	ApplicationProblemJSONDefault *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListStatusResponse) GetJSON200() *InstallStatusPage {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSONDefault returns the response for an HTTP default `application/problem+json` response
+func (r ListStatusResponse) GetApplicationProblemJSONDefault() *Problem {
+	return r.ApplicationProblemJSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListStatusResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListStatusResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListStatusResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListStatusResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16684,6 +17180,21 @@ func (c *ClientWithResponses) GetStateWithResponse(ctx context.Context, install 
 	return ParseGetStateResponse(rsp)
 }
 
+// GetInstallStatusWithResponse How an install is
+//
+// Answers one install as `GET /status` does.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /installs/{install}/status (the `GetInstallStatus` operationId).
+func (c *ClientWithResponses) GetInstallStatusWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*GetInstallStatusResponse, error) {
+	rsp, err := c.GetInstallStatus(ctx, install, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetInstallStatusResponse(rsp)
+}
+
 // WhyInstallWithResponse Why an install is not where it should be
 //
 // Everything that this install waits for or stumbled over, in all its open workflows and around them, each with what unblocks it.
@@ -16966,6 +17477,21 @@ func (c *ClientWithResponses) RevokeRunnerWithResponse(ctx context.Context, runn
 		return nil, err
 	}
 	return ParseRevokeRunnerResponse(rsp)
+}
+
+// ListStatusWithResponse How the installs are
+//
+// Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /status (the `ListStatus` operationId).
+func (c *ClientWithResponses) ListStatusWithResponse(ctx context.Context, params *ListStatusParams, reqEditors ...RequestEditorFn) (*ListStatusResponse, error) {
+	rsp, err := c.ListStatus(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListStatusResponse(rsp)
 }
 
 // GetStepWithResponse Show a step of a workflow
@@ -18859,6 +19385,39 @@ func ParseGetStateResponse(rsp *http.Response) (*GetStateResponse, error) {
 	return response, nil
 }
 
+// ParseGetInstallStatusResponse parses an HTTP response from a GetInstallStatusWithResponse call
+func ParseGetInstallStatusResponse(rsp *http.Response) (*GetInstallStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetInstallStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallStatus
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseWhyInstallResponse parses an HTTP response from a WhyInstallWithResponse call
 func ParseWhyInstallResponse(rsp *http.Response) (*WhyInstallResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -19300,6 +19859,39 @@ func ParseRevokeRunnerResponse(rsp *http.Response) (*RevokeRunnerResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Runner
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListStatusResponse parses an HTTP response from a ListStatusWithResponse call
+func ParseListStatusResponse(rsp *http.Response) (*ListStatusResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListStatusResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest InstallStatusPage
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -104,10 +104,12 @@ var visits = map[string]visit{
 	"ListAppVariables": {}, "GetAppVariable": {}, "SetAppVariable": {body: `{"value":"stolen"}`}, "DeleteAppVariable": {},
 	"ListReleases": {}, "CreateRelease": {body: `{"builds":["{{.Build}}"]}`}, "GetRelease": {},
 
-	"ListInstalls":  {query: "app={{.App}}"},
-	"CreateInstall": {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
-	"SyncInstalls":  {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
-	"GetInstall":    {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
+	"ListInstalls":     {query: "app={{.App}}"},
+	"CreateInstall":    {body: `{"name":"new","app":"{{.App}}","customer":"{{.Customer}}"}`},
+	"SyncInstalls":     {body: `{"installs":[{"name":"declared","customer":"{{.Customer}}"}]}`},
+	"ListStatus":       {query: "app={{.App}}"},
+	"GetInstallStatus": {},
+	"GetInstall":       {}, "UpdateInstall": {body: `{"labels":{"a":"b"}}`}, "ForgetInstall": {owner: 409},
 	"GetInputs": {}, "SetInputs": {body: `{"values":{"greeting":"x"}}`}, "ListResources": {}, "GetResource": {}, "GetState": {},
 	"GetStack": {}, "CreateStackVersion": {body: `{}`, owner: 409}, "CreateEnrolment": {body: `{}`}, "GetHealth": {}, "WhyInstall": {},
 

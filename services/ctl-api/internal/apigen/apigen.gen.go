@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2580,6 +2695,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2809,6 +2942,9 @@ type Resource struct {
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
 
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -2901,8 +3037,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2915,11 +3055,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2928,6 +3082,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3289,6 +3446,12 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID            string `json:"id"`
 	InputsVersion int    `json:"inputs_version"`
@@ -3300,8 +3463,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3313,6 +3479,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3768,6 +3963,21 @@ type RevokeRunnerParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
 // RetryStepParams defines parameters for RetryStep.
 type RetryStepParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
@@ -4058,6 +4268,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4100,6 +4313,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -6121,6 +6337,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	siw.Handler.GetState(c, install, params)
 }
 
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -6564,6 +6805,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7103,6 +7395,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7117,6 +7410,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -9176,6 +9470,45 @@ func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateR
 	return err
 }
 
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -9709,6 +10042,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10332,6 +10704,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10374,6 +10749,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -12100,6 +12478,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12517,6 +12921,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12850,401 +13280,418 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9Hu/ksSJV/apmJiV32Zbc+02722d3z+tbwiWAWS1SoCNQVQNMe/I/Zp9sH2SU4g",
-	"M4FCFVFkUabk7nNiJ7Zl1g2XRCKR+eWXHwepWpRKCmn0YPRxMBc8ExX8+eMbPrP/zYROq7w0uZKD0eDN",
-	"XLAbUelcSaambDXnhv168eb7n1g653ImdMKmqmLj59OjF9yk8/HxIBnodC4W3L7MrEsxGA20qXI5G3z6",
-	"9CkZlLziC2HoqxdTI6r4Z8dSfDBj+1UzF6zkM8EmYqoqcc74RAtpmJJwaZpX2sAN9uO5ff7vS1GtB8lA",
-	"8oX9PoevhA1b8A8/Czkz88Ho8elZstHQBFv2N+z6ZgPf5mbOxiuem3HCuNQrUTGumVZK2v+aYNhyzeb5",
-	"bC4qZubctjjXW9t5RQ822jtV1YKbwWiQS/Pk0SCxHcgXy8Vg9Gw4/Pb02bOzx4++fTR89uw0GSxyiZeG",
-	"vl+5NGImKuxYWT7/4WX1C3yy3a8LyXhZssma5RlTFbMN860tuZkHjS3LQTKoxN+XeSWywchUS9ExxKdn",
-	"T6FZ/t/RAS/Lv/Eq55NCxNtmhcJ+24oEZzd074gVwlhxSliWz3KjGZcZW0or16mqrITaH6TCyygtHV1y",
-	"7zxov75b5kX2/Id4f+wo295M7E0drYJrB23S97B2d7UJV3hHo/DiYVul5DSfxVp1wVK4hnKZWMGcrEFQ",
-	"YWqXiwkuv1yy8VwUhfqXh+OudsOLDt/uarFdYEFz5ppVYqFuRHbM7EXbBqHp9+lSi4ytcjNXS8Ny06Uk",
-	"UvrctiZHGrnURi1EtWXps5Tu6bX83c0HHcof8un0jYqPpDJWhyopEppq3BbMHORByWLN7OpHaegaPKO2",
-	"tld84IuysDc+Rh27X+ur9atlZLP4Gy/yjBsB0kqbBcjDSi2LjM15WQqZ0HpjUpl5LmddPciq9VW1bO4O",
-	"mZjyZWEGoykvtPBNmyhVCC6hbc8zsSiVETJd/1WsY7NfiVLYNtmdzQ6ttpJ7LdbQ6onK1mwmjA52XLft",
-	"zXguz5uPwEu4xCmDZ1sizh4Nnx1fStdHtEPqTgatPbLN/RyZei614UWxdc/L8Z5egk/3HlTuf+YTUWy2",
-	"7KUVajNXWrhpyTUr7L2wBsbXYv2nG14sxficaXEjKl6wxdJOTVGwucIdxcv0u4H93p9SLnm1HryPixe8",
-	"vTHeuREL3erU2eMn1pKz+659x3+++88/vf/ffzr+5p8GG72DZfQc33H6xF/mVcXX2Pd8kZvNvv+kVmzB",
-	"pV3UYqEZRwtwzjXjhi2U7tSPBbwvujweDwPD6fFwGNhKp1Fb6YWwymSbzlzAHb0EB289qNy8nF6U5Va5",
-	"AfM513azTDpa2TZCwa7bZ295OaU11qsltH56tqZebfu06NVSSjtv2w2cCu7qmC28eNDZem1EuatN2oiy",
-	"o0X20kHb80ZdC7mrQcbelLCxUddX//Nf/z1O7AYFO60WaSW6TGl47KCtfcu71ESh5Az2H9qRFnzNJoLN",
-	"RZGxCU+v2VKavLB3VMJuRFotBOyxzCim+RqUKWf/qli2rLihsy6pGTZ+MtTj+sxZsfFQj+lToIyUTEWw",
-	"l7UE2J4RB3Eb4+FQN62Mpw2l+uDBk+H/fXd69Pj9P78bHj17/7X+vw+eDIfDxo8fT5NHn75e6K8jqtcO",
-	"mqqup4Va7ZrlFd3XMZvu8gEn9JN9lS6V1AJ2l18rNSkEWNGpkkZImGxelkWewpyclHjH//5N44m8/vI/",
-	"VWI6GA3+10nt3TjBq/rEvRe+uDkAzgRfcQ2CrUV1IzI0Z8Bw0Xyt2Wq+PobxpLeC6yI15BooK1WKyuTY",
-	"kcY3Pm5uh3PBCzO/SucivQ5u8MaanYByif4Zv/du6yE25Ll9yD7d3GCTQcG1AYux12usAfvJzXsorCTw",
-	"sQ3eKqbNrg/slomuDteLjSfbbTVVPpuRa2iPvr/Bxzbf+CmU13fYq6YUtOYjaIKfB9fB9/7tavKbSGGw",
-	"w7HfWxLcIG9cqNv8MWbL7+ySv6G7yb/ymdhssR/zPQY/No9SfDC7nv7F3tPuDn63u9l0vmq2mvuV2Etc",
-	"8Zx1lWfRsU8rwY3Irrhp+N3s+e3I5DDYnc9M1tFXiqpSVfzKh9xcpSoLxcDbn8lgmstcz/dsDPYrGIlK",
-	"Xg1Pf8vOPnz792f/qJ6uHt48vn6yeCSHZjbn0TfU1ty2CXwlpvZutTROXfEsy+1U8OLXYIJwn2hOaDL4",
-	"cDRTR/Sj1ejHr/jqhdDayiUIRamqfefBtixbFvs+Zfj+XzLcRM4D40WutcjGI9g/0IT0W4v9pzU6uGHG",
-	"nv7tu+GAJu0B5J01HJYCHH14o1U8yzQVIoNfpzwv4I+Uy1QU+Dd+L1gwYRMrwRddYk5qLuLZtk2jIWG5",
-	"GdlD2JIXCUsraxdV9iSmcmsJoWO+yKeCpeu0EI3D5sDeHhs5Z0rEG9ZWB9kgCY4AtNDr1ruJqKWwsRgb",
-	"q3mrUjmcOqQN9D414iu0YbpXILmFWlqzLCt1I66i57YLvAgzTH4pd36rlvJ4sOFjChb0kb7OyyNVYjuO",
-	"QFqspFk90LBu4o1tGJJPHj9++CTpNBzcYHzqHJ43tZw3u+/Hv2MXUPLKqZOmPv3m5DH7Bv9v0NmyjztX",
-	"Qmua4Wp0lguOvuXW7E3U0nSsXvGBp6ZYjxhnC57Oc3CZskqkqsrsX7+pSXOt4iX28NtYh3h6LdWqENls",
-	"Tx3ZeLBja0z5UouObqBfVGTH27bcfRqUCcPzYtdG1WzJ80wn5FPGyFKWz4Q2OmhU3y1tY2MuFne6MV/n",
-	"svXFdM5zeTURc3slidmdXEejnfM1yyFMoYUxRceUVGIhsnXHZBrFMsVAaim2sfk8bJf994Vr7AWuBCdK",
-	"vhnh+/zU794Q7Gq7qAV34c6h/fVq70E8p3/i6rO7LcY0VDX7SjOYq+Omf8C5LLf6ScJxorZ09vQg2x4o",
-	"qHva8gqtfhBpnuHZaI9ZaRj94YqYbV+DO3yNyUBMpyI1V6gWdnX3B7yr3eG6ce33RQcBXb7t7QzimruG",
-	"GxQZ6YfbqdDtR9os12XB11eb/oOfRFGoXueVstxTLULMYqec/ox3RZ0b867GVaIQHHeonuMa01TukB4O",
-	"TvvMTp3YraHK8iCrtizva82W5e0M1JasBSvx0fBZzChsC9/OtXtbwdk6OvaeqJemY3D+vczoLPkHHptP",
-	"8b45QE9jtX30IRYxc/4qjhbiu49ktQTmeRCYygef3icDLaTOTX4j/NgsYQhRkw3OhmdPjoYPj4Znb06H",
-	"o9PHo+HwPwb1PfYzA17kqV2CEDwdjAZieZQKaSpuTQSHvxo9/NQe9k3N4fsQM6ac2Ruxh+xVDQYAbvpS",
-	"rIQ2hHNJGC+0YisIWBiHIsk1ohyscSLtRekNCJmJCq2yvovfzcwrjLxHVEEwzDEndTjmfXePcA6aljBO",
-	"x8YDND8bp1OKxUyZbyRTUqCBnktW5E0LPXhhF6Dve7WUhG4gZCMERorCA82083jwsjzHo7CSgqV2aiA6",
-	"3zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2zvbYdoieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGN",
-	"Mt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyCSAWDZWFXPndBWPbW48YS1AoRH033gnojPpgw5vnkEftr",
-	"/l3r9BH3xbRGDD/QMVaVuuHFS79rxTvolt+K5wbAxZyVotJKsgfjslKL0oy/ZqpiJdeaTdZ2QBZaFDcY",
-	"a3ICgndamQjcXDHBIE/XRVHcbgalMqLHFtzXPxbdSCuTT3na5e4h9Chb8EwkzUOk3Z20qdZ2ZFoGxF7n",
-	"FfTH69yoqqW6VbXtAHUChvVJdKklA53/Q1xN1gZbtAFx3qFJgxYlgy3Hpe8KNYnE5vbsf7Otvv841fs2",
-	"nT7eeGtX07EJel/7sH6ql9KvOxqgtYbD4Y6AqvtMtPEAW950XOLptYf/igdiv3XDcvd9crGRK4rq7xvG",
-	"C13CPRp4mwN0dyzwIMG+SZHteXj+DVfHtu7+RU0GaArfCGkHOGY+LRZ26zFKFWiG2RZrQNZ4/5aHlrqZ",
-	"vYUTdYd3bcU14/paZHbnaDq5tVpWqbPuOtyfTmo6vNWVWGqRXU0r1YH2RkW8Aryb62RtKhqlrpm6QcjZ",
-	"pjaE9u2aC1hVr/HWz41d7v4O3LnNbH6Va7tV27MIAIDtA24Ht73cqRkTBEj1aQ0AwKL+FYQshpagCwvW",
-	"tjUJjh/n1nTv9LtAEw5hX6NevB/LGr516/Dg5nR/14Zs7oX5SlrZZxG40Dkbk2k/BtsPUeXwwzH7cVGa",
-	"NYSg8fwHxmFRNI69O/0a9f72eGN728NIC8ffDlXn6L/2y3oj/hjFPc9yM6JsEVRnldCquBEZMyqqN2pL",
-	"pvmiQqW8QCAC3uLPr1U6z29Ex8sqkTorL9KwqSoyUTkjszbBoi9rH9qgRYPEvslO2cIupvdRPTzt+Pyk",
-	"4jKdJ8zwmZUDHEO7x6yq3BghO+JSpeocZ1EJZvX5OQvGq+4XITXqUbMqTmaQf0I7TI8TZLdwOFV8ewxI",
-	"bABrdbnR7T8ryj1xpwbooFSAdVyp6tpuVXD20sfsuQHAvVQsEzwrcinOUSpzowlUix4o35zNg0YbmGXH",
-	"EtrHXjmE9ZY4ZP0cfgjHx6uG7S+KB8OSQUdE7Ps5z+UrMFY2l6sdn/ieD9F2BkY8DubKytScW1suYROu",
-	"xZNHTUtEPBz+KdZt+8zmN17/dHF09viJW722IQmbiw/Ndz6bPn2SDZ+ePn36KP02e/L4GT+bCs6H6ePH",
-	"PBuePuYPJ9NH09PJ2WQ4eXp2lmanj7Mn6enjyXA6HPLh0/g0oOG2n3Uh/t6YuNOz/c9H9h00HAmOfLMx",
-	"O2ZPb07fXPDsKj6+z42G2YJBPWcCNhln0SBgXCoZV5fwWupxazfDpEQHkuLakB18zoYdb+9hK+1naYQC",
-	"vQsaiy8MepQEY9Yx3jJmDJG/JbvaCIxuAkRuc8C7VdASIsZ7P2Mtxz2O0PREzLTL8umUYM0tg0oAbAEz",
-	"RPN0zqa5KDAwgHs/pMwldtcpBCQ6Fkpj+gUnf1pvr/8P0Agh06hfF6drP3DM280kRsIenW/YHblmmUqX",
-	"C2u45Rr3oFKoshDUE3GL0+CGjG1VnSmXSuYpLxg+d7zfAV18EOly7/P+hzKvhKZnNjyelMVaqVJp2y5r",
-	"WrgUYM6cEDa0w9bPTQUdz3sok4M4HHYCKCIgpnJp9FVwpIzoub2ATr+pSf9lSs6Mtvg7W3WHPpUz8Vd7",
-	"56dkUBZ8Z07FrwWXr5eLBa/W5EEpld5zxPeHIIRQrJg1XPA0EkUGY4awnmT1kt+iEqbKhQane8GlxpTf",
-	"Dlu7nxvjFd1H7e3lksDh9z4JeGa7GGkjyi4AdB+3gzWhDwBbDp+tG+UBbM5X0VoY7R6Ge1K9o5D073Rf",
-	"BLK7iVrnaSpKQ6h1vKIpRRKFj/FKMLxLZBR0cYmcX2kCup+z8VRVM2FfZE9lcDuaN4zLNVuoivLk3Gkn",
-	"E2WhrHFnBK8ytcKsdvt5CObZ51HzzQQ4dSDWdaXXMrV2YSX49dWs4FrXYD8MmkYPRTgCh/DgkCDW6/oe",
-	"PDmh8G9M4BEbl5Uoue3qeMQmIpczWKpSZOf2Gqqd8YiObhhVc+J0fimP2NjZbeOEjXGnsy9L4EKRw8NK",
-	"guGxgoxJmbFMSYEPS3WFmoNkyH7b7vJgTJ+zcSYkvkKrhaC0ujxjUuHj1FSQG+1zERHtoOdqpVHvJEwr",
-	"K1mwS1rrGZ/Wy1JU2p6QxyPGAUlRNUDrREzgdBMjFZix3OAb7I6bVXwl2y2wNpg/24L5lXIplWEzBcdk",
-	"DPtTM6yJNh55po8ivxEMyD6YzmUq/MDAe+xn7HkG00PAqHPu8UvJXOoIEh7ZPk/EjMtzRw4BD2XIhSEz",
-	"OoTTKBIhA7SJ7MdWPgoYbLYXmYJ4sX0FpTl6E5SRgsH3LGUqKsNzO0BckvkEebZzfiM8Uvschx+nf5rb",
-	"aVJL01zzXlAH9X5Yh2kBAemkD3+2wjdIBl7EBrj1SoG4XomXayGwCtfNJypRIvSBoQidKL5XW/SFW+UR",
-	"/92S3Ji7DACEltw6YLTdxKUIsFvL4JjVexu292qjHsKEvA0Ovr9pd69WzB/JRNlpZFBO8yapGCBzKDKm",
-	"liZVC6HBqvhtmc1ifsO9MpArkVLYdtOkBd+L+2TigHY1DVi/HV+k1y/xHVGsXF4IaboXEFxPBVvwawGH",
-	"+6UEFF//RQNbSH+tcSOqLN/tWfkJcp//Rjd3YNXcu1wj/HB3ioAbqU3n0B6KT3Vkx1dL2UvCATenruOt",
-	"dEPx8kZUVZ7tC7+di2JxBVAnHaV7WhJ80JohlYEo+P+5ePFzH0BV/0Q6M7264VW0AQFikbM3oqq4HXO2",
-	"UNmyQP6sn77/2Zohf3n98pdDtupTn8Hemvy3dRluTNsGp0M9+DqXs0Kw+jXAOGNlOiE/fS4hGg8ozzrO",
-	"U5ZgDB2zN2JRFtwIRza2AH3lwLasyK9FSG0Dj5KtU0OdV2KyITBwBs9TrkfsIYjtgn8IByEMTEaG8Y2a",
-	"zYrtg7i5atpKyRp69dA0mHmYXuUmnQuIBD2w0/o1mIhqOmUPYDl8fcyA2KfxAmuHVIKNDTTPyt/YWsts",
-	"gvBl4NSwg+XvtBYoXMHTpW4Of3sgF8JUeeoWZP9Bc2kxMcqArii0n1C865j9LKawhzTAxT1pLfov6P7Q",
-	"qMlSZoW42hfElhZ5xGFyp9wH+zZxKqzoZV1ZhHPhQtAApplWasFEoQUGch0m3p6O9FqmIts1ddsa9Wds",
-	"yp/zCBB6j3TntrU7vZ3DtGNEaM1qOIxpYT6nw0Bj8oOY5jKPEnvs0Wn3uYiHMdDHmSitNpVpLjRZZJ/R",
-	"fOIPNWLxGS3HVN/GlD2MOc9v45XtIo2AQHwuZ2MfU9cYnEcL2fnpz+15Hr6ajVHUa/+cmjq5X/BMnLMx",
-	"HnL9fRjrxx/tvt9wbDQP6K41A9/J4ND8fp+cihocJmCbdThldYPOZIRaYAdybHmvOGg3BIxmL6kRtk1N",
-	"2VSBMZjYPuwRgcBt4gVsV6+6z9x4vePghxdvgdNrIFh3pDpYm6Befo0H3g2yCRBE9iZu6pOf8f5QoMdN",
-	"igXjTNwrNHF3YkFCrOB1kA3fGpRgnpqz0i0OB3Ewo9VyT55lR+S76eK6hTmwsd0t9b1n8/J0sVsCwsTc",
-	"vrm3bqgOMsdu2O93lm8HBv3yibIeXREz5VXVEoAsKlnoQOqL47jAuw/ltt25UjKR7rlSXOpRhEmjiNkZ",
-	"mEY1PvfBniteFOMEWEe5zICbCjp9zsbXojTjpA6ekMsf8PXkqvflGILwT+IjFEYxxN2A2cKzKyWLNXwM",
-	"mPZaQQFoWStbKxlcYwAwdP37V0W2k6hdgLPYnpCExIbGisZypwJoyUaw4VHDMSSxju517uFb4rELHUGx",
-	"vmykzIXRLh/D8p4N+JkoUnMIAiZM8HRe52XUeB2kJ7fHKCHkMbsoCno5OkEIUQWRLICvIf1pP7qQmsKj",
-	"Bce+/cH5lgv7VtwdyR2k/DX8lnGJ7RDHglciC+iXt0pUJ+858N9O8wJra2ANEDpnZ/gNTenNMbAfL66U",
-	"T+rckVocpoCGBuuVqb1avVyAzgu2kVWwlwMRnw8soC35Di66WeMefMGEXDOeQYrTBrLTo98gZYJd1KkL",
-	"JigPEeApEnc08m83lA0w5223GJg6R6mqyv1zMWq3wk6fADpV75YxAw5jGD3advNrexPG6XqbDvl02iKg",
-	"IE+b3YJ3880Q/QRyxHj+UA1sFVibxa0v2qVcdRQMUAPEheCTiO6EJ7Em0WhwObiYq/XlwB4wYD+F34At",
-	"B34EIubNE87xDa/0sQEj8H3SgzXDJa1Bn3c6oZwb5KG1TlW/5ybBc48/fUpunfjpB/hjf2DrSz/dbWPa",
-	"dby3mwb7ezu6H3RDwCcTLDbiOtMlmdTwuAMhXgqH2sPa+VEugx7hIPYFBj2kNeG5KLT4LPbG1MO+veWT",
-	"IeiCKtv4LsedRW493K5fus6qzDXDd7nEUiw2ooUxuZzpz+qkW6Yb1hYZRtRBlywwdTk1YB3DPqAqX+mn",
-	"t7vZfpRQ9Vs8LDEfsB2NJIyg0N6dgmcYN243XQtheMaNXeS1k8YXO0AdTJvD1axSy9L9ywPw4qQbiTXi",
-	"F7kmP1oTnVeqIk+Jk2+i1HWNPdBXkJ5lH+AynQ+SgV0EQPh+VakCfDDXy4mopDBCXwE1/AfToIClN9Hf",
-	"abHMxFYKkOYI/ticQr9349bdTLLZlzIkqctkkUh1aQHC5W9oAXiszeeMK6A+ymz0dKZMB6AkSnfa6gF+",
-	"k+7Gl8Wb7azmIMd6zs8ePxkdIBkpMGa+PW2URaBvvBsePeNH0/cfnzz6FC0786OsVLEQ0tzuvLUdJ028",
-	"qgFAL9dspqQ4ZxKS9dAStEI055oJ25Ymb+a+WikWWfddfI0Lc0N8msiu23nwhKz29EuEQxfFb3TSfHoV",
-	"s5nKMVcryaRaYck3DCg4GHrAfyDklftXL/9ASBLq1ZvvQAMbF1sEYYwwsqfBkcoQozbBIXWehYgB0tVY",
-	"1Ay3EJ9OT2o8CGdunsCyrBJat+gMjSn16OSEfjlO1eJEz+1J8QQxCMdrvii2JxP3DNdGO/4GaoQVvpsu",
-	"ZAupphBgzw0dc9z2xRaimgEHKqY5Bx7k+vsrMTk2Kt7ya9GRn3kt1s0vn7Mxhh3G+FGiYWt+Fcfpyvbi",
-	"3fD9MZUk0YensYERxOYnfjaT3hQxodWw6Rp11VVvCzFyJ5L2uP7l9ctfEjZ+4Omrvh5DZZwHyE0H37XC",
-	"Xay/Hm+CUft/Hw8/jTRgMkW2L214LjZc/1rxGE7wgllbw5MnreaqAAolX1nQWpg56nN3LE9g9arKnduj",
-	"3pHOKhP0kq7r9M6uy7a1Ow9T9p6NHGj7Y2xgEAkYiQHNRXq9T2qESK9j5quD1PZ/lQPXUsuiqMv7x0TW",
-	"YEgambBr3QP7t/rbzhAnCKivQAOcf9L9HTNg2/iMSMEZIpCLEyaOWjnH7BdlIL8CuAwCLkV0DR0fggB4",
-	"0zaFM8W2cjj1Yp9VQlAiwF41cnaSV/oIsgtXO8XkAQT25kEyKHJQwr/pKK1gRy2ebTS/7khF0Wb/eNjk",
-	"mBjVfrjIISHKR/TWs4ciXSBCru294XFQg8HjBCcZWMHYenr6XU7ELqbQTbcsZr30FPv4PNMUkrMnZPTc",
-	"Wn8p9Kh+XhGMKPKVMK7H7McbUa0bVJHwYIKoKkR0QqO0NT0dEDhwkvrVNwIX5aAv5vK5dywHLyOV/85J",
-	"KwkeOSmDhV4PNB3LNul+29aEY/GlVsY/wcv8Co2sjQp29QcapYrcQL8PIE5nG27Nzw4+HB5zuR8QIdAs",
-	"kT22E9w1JLCaVgtMD9WiD/9tjbTqxiqgAN2KF3spNZ4e75cQimRwv2jKp2jXfSTv1rSJv4+Y3OHFOgzT",
-	"9RiHubdo97D2Nt0fudR3QHBwVyAncJ/KK17wKgbAhVod2pdhaZA/QWnloGTP8eCAuNe9Ans9M+lorexD",
-	"CLCUelliYbktCHM4100h3ODgqZAeC7SW81wz+gbLlMDSbjw1TEmCUyiZinM6NoLJYU+NLtKea7S490BM",
-	"vOWV7IBdtlL+Np0flO3WBIPk2GiHKz7eCytHXIt19X8XMmjrnRBWt6FRaugtLdOm4PYgQ9gHqEuSshVD",
-	"Ft3kxlKZK0JAZGMwo2rQBC0e9HRJZC9EX1YhpobxgnidnG2LjfTM7piA7APF4ZeiFu6+UVHq9K6wkigj",
-	"50XcgetUHS0MSX+7y/vVd+2vxhwEMh7uWnFJNAYu294NHTOKTQTR86ViBOwHNzDtYzYhtqXckAd5xXXC",
-	"xhhHrC9LVS8YqxUNvxZIfYBSmTASY3APOWOOrcVGqjt9ucYBvO/o6tU2Zsy3uZn7ViImL5Z5JaRazubn",
-	"29gxD5OpFD8O+TigE1QSri0LsuW83Oy13abGqsjG6EYGYgJXThOOc4nPRB9LsRrbmZ0puxClyDFmTPp2",
-	"s1jEpr8uEmyjI+E2R4QUq+jQqqIrwrHlRNwRitvlG4DRPAQq2dmf9wNKpq/dJUHtZo2nPWFSn21Ob62z",
-	"iUu7VlGJQ9dCUmoD18lNo0r77REcsA1ddYPeLrKsiT/bBWr7rNb0w94db6De/j8AeKv3h81wp+EVGqNN",
-	"080/opvlZvYf+MCQj1XFR7PXqPqLkD5NMwLWfWOnqWsYHfepmncIrN+GLbpFxXQQJ42L/EaMwWJ3wVff",
-	"X5Gds7lasZUogOYWjP1cszFarOPmXm93gWBGca8ockKEt34PfsDkOlXNlDFCdrj9oQu38of8PpwBn19L",
-	"jMZA326rcFijfbg8G8DqHW6ijR3Pfe/91q5oitXc1tOTVeurainjnvWOFFz0CrsjTA1D8OQIe2QLNw9V",
-	"+zgPMcuebHdAAiAp1UQkyCoGOmX8fHr0gpt0Pt59REVV4EYk6eVn/AuWvmiHgstcpMjIqqprMq/DWu6z",
-	"/AaZxtvcJkYsYoepn9SKqampU9PnXAJGcGka29ppzN/iM0gjyY4YYR8x8SEHgIlZanYaZQU9BNPnb2qy",
-	"pyPMI/k2xwTQrQnRoUE3ADK5lG3AXVmsY69GHvD7K/O/wc/uE6Oj9Ow12dh2onZfo78DZlaoGcN7tPNI",
-	"kZjZVVNkDSajIH1Xm62YrT1Se2OeoHpeazeOk/5Gn8J5ii3Av4oIsRovZqrKzXwRjrvIzh4/Pn1m7Rv8",
-	"4/2BaoK3pfxarG9HRtYF1bAvjHnnUAUaAijlkul8JrlZVlTHrM4LzHVpleDR6XSYnk1iTSiXkyJPrwgC",
-	"VT/64nu1+u7f/s8Pfz372+pi/ePFv06e/fj928WP/5g++fO/Tarv/uPZ6ttCz/9t/ne1MtXk5x/+vHpU",
-	"/T8XH/5j+eOf4t+pSrXb+ftXsf6V7gTxMVZ69piVaLFvHMa6DUkgKI0R2OkNtM07wFHZCu/9HJOD8dy0",
-	"YJ14jEGAiFQSfdUOC5944gh3E/0TrsDGhr5N2uW+0izPhDS5WSdsrAUvxp6yu/Z/fqWp+KAmFyEvwP2W",
-	"sLGzyMcMWBJFdQSfbVrM7gCSeAlvANEFlAqJ2Pa1OP7szcoeQfSzx7tD6H+uBLk1YfwwppeALeKoygk0",
-	"MM0LIyrdiphXGC1PuSRi2Fa8/MmjyOy+4DKfCm3iPBL7AjLbRAyeY98z6/arjuk8Xle5vqoBKz1R71tS",
-	"Fl+0awHzFGSkTsdK017pWDzjCCfi4DN995FAcQOeLXIZJkUtNUhUoWZXy6ogeOzo5OT07Nvj4fHw+HT0",
-	"9Nvhmd3Xqplvxva6hnUzcpkbkSI8TV0LpKazf25/2lvGg+Hx6fFwsJktVQ9Lj5OAG4WeqgtRkD1oPGjo",
-	"tKhu8jSOC/LDGscfhRYM0qfxLKkzjiEnGQYuijajGekxAvXgf9yDocbaWC6Y51xa34nKzHscOGiCPH+I",
-	"baufiaBB4VnEDVZ8ZTjmoc9n4chyzSfFvpQFC54XHZi9w4jXRqn/dF/Kg1sIaKxmN+w8RxNl9gp90kT7",
-	"Kd5hZ+CEHsLUING4H2sDP3ZAn/zLAEANK8y5G7aXktuK/9jxhRqj3fwMe0VD4H2WdtPwt/dqhl8mDePi",
-	"0Xaa4h3t9anf+4/KHayIPf3qDoxeJ4TaDdgdE4Fk4yYXyGmwxZ6Lu3hpzXXi1l/kWudy9l1BNUCa8rjA",
-	"q7cog7v1FOxeG2vQL9Esw5/VSlRHKdeCFcJY0zFhWT7LCYiZcT0X+pwtZf73pQhqOO+Kezx52J6eIFPu",
-	"HT/6x/Do2fsH9MfR+2/cT1//czRn7hexelnF6DJhSvvtxD32bPsNt2fvuveNvYny29rzgFuukzd8XXRO",
-	"omCCX7mG1B+u2RgyVsbMKDYThoIZHwwr+Uz4MIeSdS0ve+FzEltqfFQ0E1pO8xnmEGMcBtUCZL7Bg5ve",
-	"x/bWWoliXzahTebDR/249+jJ2MhjdntnflIH7AY31oQhUCZxBRsSlolCGBF1FXpQzWYEN5YiV/MpZNzw",
-	"rQH+Ohv8s/O49wnPuRKIhyGV8YllNObRyYot/UM41XYepnpsUe6gtY/BtsNAe1kdhK3PabO7N81eVrNb",
-	"2mVOf2/6IH2OZl5pw+DG1qYDZGp72gSfRwDndHpsDIKKGtFIy2KZzhnHEiSZEljF1JqE4InKkBADdleX",
-	"/CAhFFMD3nwBG08/G7grCMRnO43KaDAahgxlbvzpjXAjqS+4E+J1Q48BjCUU0Bdi+FX3ydi1oA2xeCDQ",
-	"Y/TgDG98bTNyiCwbVM7BbktGE6e6hoEHVN5MmARoXq2mXpaziphdO6v77VCGfjA3DOlw3rD3XbBlmoJY",
-	"PymG2kJgUBksKx5zpa61T1aullLHv7L0Ifod22bIaLcJC3WN9fONTazHoWtdBMVqIrhJ58KsRA2Jw4WC",
-	"lX5VkUGtX/Tqdsj9cJfc46pCiiPa3uue+a14y/57e44kzA3+9P7T++aac9Nyel9rTSpzBUNcp4V3KCo7",
-	"BQAlzjUWgiL268SDUbkvpkWTZs+Oy9Kaqk/Zi/w7oMexU+o5fnLN6ICCWFFjLVkAsGt1HhaCuhai1EHC",
-	"c44gVzshzBcCP2ZQ5BjpH4kgMFU3ogLb2SiFXv1dae97LHYnQX2339DEvL3BFeiYezXztugl042BhnlV",
-	"CrjCRTHFKmmfcyC5K9UVVVWVmhRi0QVOAciDXRkC/lmppUEWFVglkKvy4NWfv2fPHj3+1tWnSyEefVLi",
-	"m//3b1rJ8dfH7NdKzSq+0FQ43h7hxqnKxPjcacNK8IyNM2F4XoxB2Y+xeOb4mF1Ie+oCtT8RhZIzbVcd",
-	"l7gHGiE51rJFxkZXEkRJovzw2SHiQ64JGt7OHcxExwSvIG21UnYRa8MnVnGnldJh7K5QK1FdacmvRZsy",
-	"Q04LzFKPRLwM+a+2fhUH2xr4Yfyr+RmHIroEx8TlgPHCDucaO6w7i5BFE5MKV7AFMpE1EVHm8oYXecYq",
-	"NHuBXhZVoLdZewOWSOyiBQIaNVNj602xTPm8qcRBYjH3wJdyCmuaKWWVN8kKWkjWGNIi5HrEV3QPF3U7",
-	"CiD4M9TXg2mi25zfqFCzmgsW/YDN1lXi73AeG6YPr79ddAFflh2glJ/evPmV4EaN1z4aPosZRSY3XRwx",
-	"wZts21eqylrgh++3SLLLHW9L0spudWOYq9Gk4PJ6jLvedQ5FbBgpCcBygjJonXfqB3ceNikFHLvoRy3B",
-	"hb1F9blYb9stTNKfuMqSUNQx9Q5B0H3AOBLQtTZ5hI57KhlA+S4dO5E1PSaVuhZyi1YhwgoCWWy651Wx",
-	"XEQM6e/hdy+buRRJ8zB22vjMw3ip6pgI/crNvD6+Fn6YmqMRZRLiZd7JJGSbGPHg5tJ/wH5saydOH8V6",
-	"saDC5Q2/Bo0qoIAu4firy1RcDkYsyzO2Vku2EFz6S9xe++coOMft6JsOxb+8fvkLo+vAsESlN1BrWKlq",
-	"DtQJQuVPKjHDuOX2VeD6FRP4DhcnWqqBW5PCHdudmjupWnv4kVwaSF8vUrxTHjt/a45TX5iqdxrt7QLB",
-	"Dj7Ci+LlFE5VfQIg76Ol/iFSxXJzzN6slDdEGrTjRPVl55RK2ECFWH8dG3Qc8xLu77LeUmYIS81YI5KH",
-	"lc4+p74QzfpnFhha8ExQhrsnPcGC1pVAzldYBQvVctOGhAUIGOrZXocv6u/jTwbINtdZz3KPspX4oknU",
-	"rlLEakcZjXZBtLZiKf+F/L7He7H6taoB0WKrBz/kV/MtDLu903ccCsOmGnCgq13pFu6+XQWB9qvrc9ti",
-	"PHdaVycopOOHZ8vAvgiEPHJIpBoT7ijs42S2UXRKawTVcbqpOLdH87sS9TWLZ7WUGorVA9o6pi0ix7h9",
-	"MXp7gj9CfOCuyLQX6+4gAg3wISIfbh+8n+gHfe12ERDcjCJZhrhJ1RydlDrerOxZK6f75pWp7YRW6AZ0",
-	"W7N92xLycpkvrDY4jYZ0I2NdV+ZqCXuVTzt47IA7LME7OhIepo7muCtFBlZzPpvDkZuK+FPaDOCukK5i",
-	"J8nmrelf8LGrPakFN00Z/ZnANseq0Vd3F/mNuGpTQ8e2ErgRB7Zrt4FberHY2BtvwwhTqPS6wyyAGpE4",
-	"786/MhFQmqgsi1xkTDbyn7eZ+h3bY+DpjSsQZAGLM0/MrDWrluY8YBNAnHgQWOEauFF5IbIG/+lm4Gsw",
-	"Akq741d89YJOUVsKRdJSGzuCVUmpU42y6o7eBW49Z2NVlXMufS3IepPL8E5WKDkTFSt5ZTYrGTtMFyiW",
-	"OqUVZojiNS7pqVYE7pMHszKch3m/w08gu7eqKdkEtZMds8FbgwrRqbYQ7esErdH691u0bRcJ62dRWR1c",
-	"1XQyQe6lNHcPOPV624AdxojRrcqSd2zF4OeijhGr/Nw6bDMNNQJ84KTsgwK7732opxbeNfvRkVMxJ+AR",
-	"G5cFN1bkxiO24NdAyzPT55fyiI0BRzIeYSiJRs+DKxO2AKwzMXupayE1owoSGT7vMKzNV0yWpvEoOvkx",
-	"RPKVpjfhCxD5Oh5BoIl+8+lR9CtCQKEmmo4xTbdYhai3AfJxT6RtMniFaVaHyjUol/Yhv/xbQAr7MwVM",
-	"VsAnkQqthQbAAfi4r8V65OsG5pRgbe2/3BDJpIujuLILBqbZ+8d9Wa3VHAn36xoerej09gSIUqXzjmC9",
-	"PRNqoR31BsQjVSlkb3vU2mW3tDmQfI5iT9oNwi3sig31sHdphwDS3sPJ2VYm7mnyBsQNWa7NlRZC7iWE",
-	"e/Ajyrh/PyieZOd2IoRkc8ErcCJ6rD7Bf60gL3K5NCJWaAhhJvEQN8wpAi9yqs60UtU1gDXqOOuIaAdI",
-	"7GnNEESHlgzSJoQighniopi21gPxDq5EUeByiMQZb9T1vrnxherE4NnV8pua6NraNECyEodNdZm7pZBh",
-	"WXTul3+7pEpdRlRS5XKeeipm6Fk8+36Vm9iCfxOQH32lGd6W2MFM57T53gjGJe0GlVgo02D6Q7RWyZe6",
-	"WbLUdlWVV1KtIEPjpkM7m2oZc3yNM3EjClUuhDTjEY4vVPUAuVzq2h3AZ0I2ij4FTw6SQa5Vwc3uau57",
-	"W2zONqY1FtrC2Cc/5k58nNLd7W+FHesg9h7uffdj7b12PEefv8/evpZPp5HXm4+155F5z+2onCspsqu5",
-	"Woi9elV566XfPPfUL7lh0CKrZxdih17B2cjwlJftsZoCvbfiudlN/pqbXauvRZLaOHkGkrazmBFM+fcE",
-	"F+gDIugsynTOxhNRmfkROdpdyIodHQHiwhtw7epNlZmfHov1X07TxSp/mf/Pf/33cfrwb+bn/NHysGsi",
-	"qFlmru+xvtUWgYjNcD21YaEqmI19ylTVizmwxgqVAsdCXV7PCvjK/v9ZWtq//7Gs4hmEQKf2phIxSYFd",
-	"L273LHgmGgzKzel3KHw1DYpBdjjxbqNBDTX4gCosmE7fj2/3IMFPyUaApu3cBF8bUW7LotpMfUqxkOKy",
-	"MzU+YK3aVFA1xnl7zR97l8Oeh5xVd0NEpc2+KJDfKDk0IpK4rKxxXAk6eFozHOqThfxKn4Eb+IuafAZe",
-	"YEvdT63QU6SNKEeM2+3kCvw1Cf0DO5dQodSEGXueUSuZUAJHwv7nv/67STaENMW9Tlh4b9cClULE4m1I",
-	"e+QQIwYB6FY1LLVBqIgn1KKwbIvair6aTfZhsQrz6doDufZNsbZ96AUP6VY362+ymrs7skM4LGnkUh1Z",
-	"6+OWrDn0b89ett3OE6Wn0N/LItmgn+9xXgifaPMqoMT4qdrkFutSia/bLG21vWZXAP61omY3Gdvs2iub",
-	"3G3bGdter2UaFOkIM2QCBu93H0PIBrlAMYfCVwfXg2jZbieog7CKMxhVgMoKHDDANLOzPIWjy0kXolW/",
-	"AZ7fCbpykKGzTztK37TP0Eo7cClQO2KnXclkcAc6lx/c0FudBjPguUajZCN7uar2j2LGOT9DB3nHkTDW",
-	"/ojBvQ/ix4nWZv0CsRpTFYrAwVrkN4KthTlnY5JFCg46Nn24wZUsld4PRaC6qlVr+5yNF3xNQeWxq3xL",
-	"GH18xoiiwBLVkHSG6RibwcmgWGgdmJxDZdQR47SPsULwG6zaiTUWIkS89RKrW7YrMHlb2FS9tQSpERuL",
-	"9xbIKZpV/4VOaYqD0DqS6yNV4sGVyCUTvCpyP880/2gOhcdhB1OshDVeY0MSgtmiBdkAwZ5Va2t/hVoC",
-	"HjyOw8v3WRAoKVdui942CI55ti4nn1FBbgMizCHPtUbZBGZJ5PC3xcwIZUJZAW+dfnG/32ZWHBigRxFt",
-	"X7jBb7yt0euSu9sisWRWiKuDIZMR7WvfuZkNYZUGgN8nhZqwj2g2jdglehqO8bGTm9PLQcJKnl7rEXuH",
-	"DQPT+P2nY/YjT+dwDRkS7YsSxpnh1fHsH2B9q0Wr0PFXGjIEdMK0cvzBBGlRU4jsQbbCsiwUz7DSvP2A",
-	"1WNW0Is8RN2EZC+Pbp/fB7JbLeLObl6WX7k0btDD47JaSjEG17ZVtT72fM5EQSlMei1TBslHwHWLKSuP",
-	"zs4YFM2h74lsfMwu/EoHE8+qdroMWXuov7fj6fYubxBlonrBr4WXkLusagDDF0uF2azaUu9zeWP/A78+",
-	"FJ6xh86QqBsL8Yi88uc5X3OIMjsCfnkPgXdVipmrq5IbStlvz+TIwQjRobcQXGpiXmmEj/YflqAEcEQI",
-	"q3QOtVmoweCeYvhIwmq28oUbAcJnLri14H1Jl9425GuP+jgEUrOlZptKrluBOgr4kBATJRfJMHclvJB1",
-	"j0ktDbgoPJ9OZ/2s+4e1S83Hoh27PGnxuoKnz+t3hkC93Q8mRbb9i5vnovZejZ/356CubXFj6/uUBE1D",
-	"26R/0yatpq3EJNI0GgrftrCAV2ezgI3A6lErGe/tSRTqubljYraZW+dS6R66zLeO1DWMZJ8+ClLLOvPJ",
-	"BrVXYrAts+zT+00uUmvA7ga4NxCee2RC1XXNIix5oaF4zMDtheaZrplcyC4bUzupRBaCn89D3M6myu+t",
-	"MX7Ip9OXfvF+Nph736SvbgsWNizQ4OBdf+BrKSz4tfiacTsOAX5902TdXkUiqJyxc3be1InNOrTFqLJE",
-	"wrhhC6UNOxsOKcWV8jHoYEfPuGwOtx3T/IZ+hD3KJ4Yem9tPnevXlVGGF72GwyMh/Jig6PEK9jOwDRWU",
-	"m6Mq7HF0RFchj0Zem7cKGJ1aky2pCztHqzNDfn+kt9d8u2whcMDHDJ7z9mHRO5a6vAUkW3YluOJwaM+2",
-	"pGan07jW1B8/s1RntFqJW9th3RL8TD1uQSO6rIjX3p+8xymscZzuZgULBExVbEzC1c6Yh218Z0LMvmlS",
-	"aNhtNxbJR+FzdgSb5YZVolQ6N6pa14JCSsQXrbylEbvlOL3F2HvjmC4/h+T7fkEjgY9B7RsgBwyfPUpE",
-	"M0h//MBTOKpwwtD1TyeF/E27qONSAcBbiifZzRCZOgC1FdCxqKUp8pua1xOsAmD9dmw69HBTyvcfhs2Q",
-	"WRp1VpWVmOYfIlVYjSZavnTOK54ibaxRrBKpmslcbzZyUpmrR9M3zw4D8ttCrUhtTgIe9B3Ba1gDhwBw",
-	"4WK6H/wWfOt2fi639HJ5lfG17nKFjhqyiQ8BHxuevuktrOAGjD0uifspkPQaSrPgHzDN7+GTx8PtWX/2",
-	"zOCSwVvEMuAMJsA13NPipW7kGdpztyimvbiqOxbEXtySMb7Izpkj3uANgdP+956Aps1V1pmPvg+v8Sah",
-	"DPyauAbGOubir9F5WzUzRVY8h0pRkq3mapEQ0M0qPDQYA9VXAMchdJZ4HWlWW+mfgmcOQF0PyNnw7MnR",
-	"6dnR2fDN6XA0tP/7j95KPe4vVyzlkgmyam1H2twArlRqNdgalNkcJMRYJ+B4LQhJH1I3OU9tDUK6tDbO",
-	"5YD8lxySNXSUGgXqHVVrUrLtETp1I/R4jxFqiYj30pOrnuYjLipojnbC+W5B7tOPqOfWpDv9KXT6gy42",
-	"bDZAz21jrXk7X7e8crX3q14BXWKPrrf5DtcbiGNTioPYv/bJz5DjIqUgopxNCVzKSaHSa4ef9BWEd7bA",
-	"KotwhpyYg8tKOy5RgA6gJgGFf1p/e8NTtN9G/na+7jpq6i4m05fRNdvdxF2ryX1oG2OCa+dmLnygDPex",
-	"rTfNvDwe9NylGhs1gGPKb6t26tdkL17RNAm1WKDngRvbog5Mb3+Z3Pg8CmnU2q85QHLNtFmm191chZtC",
-	"vksy4MNbY+9vCcy0HySzWQ580+WG+KMrYufa87x3mzOie2YSB6zdMZpzNd2b9akHM8Ht8tS2KiuabJcS",
-	"UVMptf1ayApXQkQPY26hJH4b29ashscUoTik/BaOtzsDDLqB8KBBQHFG1JpkXGI5QlykldAlMK6PYRMb",
-	"fw6mFpDQt/fmdhcm9rQqdi+BXD9xI6Q5Z1WuoWSxwFNBbWNDhLxnEuhnZ3zUKDNPbkVgIQeWbK2OULaa",
-	"yidMLghUwM5zfGMhhKBLX80+qWHENQC9WfY8ihpybz6Ek8Dr5vvxE7jP3bI8QwdUqx69c0+03+ug3dpk",
-	"Wn4H2ot5UZCRqX2oxUOe2RsfeakWANlwYIPPAkZsg4yi0Jx76KAWvig5e+Bdz97RSz98fcx+BEipqkK3",
-	"BKndL0LX1AWzqQunBlCbEGgOYxygbZgb70OBY1A59KyY+uTx44e7a6aGMorMxi6HB+I3cHUzVf2Wm25j",
-	"n2yRwRb2LCUzCKW5muKEef0skQ023+YXvTJzCRbngZsMyzS5POwmIVfIsrN7NccqrW5TQa87a5bvAsP3",
-	"gsB/AufUssrN+rWdJUqDcy6vDaJXcFQC6Nf5EseTylz9z3/9N0SRYKbxnMCr0JUzN6YcfPoEQjtVsVff",
-	"CJmpin3zjV7LVH/zDfEhUUjQef7RPcop/pM4VlIrKfxSfvMNTe833xyzCx95znWNBgW+XB4mhH/zDa3k",
-	"b76xMw6vcUv4m28SomPC5Bar6O2/vvmGVK390K/IPY+UH0xJp4bP7bsoZZKqjYV56PZmZMHSTHzgqQHq",
-	"J6JvJpWfHV9K255ffBXjPNPH33zDxh95WX4aJ2z8kVr/ifjuP7pvfMK8TGCeASnmuONcyjdImGKPeyIE",
-	"XlQC6kTzgqAZEZp8+1jAkX8pgSR/tUmQP2KPho+o9T9bY9DOaCWg1Fo2YuN/LvJFbi6Xw+HZEyzXhjgP",
-	"fDOweX8EdZ9A7bZP43MX/r2UY/vLGCv7cHSqeC4HRJDbr5LlZUfL9gbsPHQqpLyq7KiP7T/ZRzwTJgyX",
-	"PvoAEuaO1p/GI7vgL6XtZD/nK8WdAh/sMXsleAa8Z5fSCVcSlIZDjDYEusf/bJv1p4dDHYyOswD/JMfE",
-	"G1EP1qV0Gc+ajek+KPE9z2dzF2YYyzG206E2wIi380vD9UqUgrsBw9INv758/YZye+0bnmdiUSojZLo+",
-	"+qtYj49ZWOEBSzogq/mlHBM1+vjcrpl21QZoKZK148fRs+9kxJVGSUXiScBRLEyQd+qgg6FfHxABRZ4K",
-	"iSqeAHUXJU/n4ujseDhIBnXVaD06OVmtVsccLh+ranZCz+qTn59//+Mvr3+EZ2ra+wFMcKPi8yl4dkoh",
-	"eZkPRoOHx8Pjh1TEBnTpCW6aR9VSwr9nsUjFq6Uk4IQr66Ovqayp7WLlLwf1XuhI2HTvI3dQruTzDFjO",
-	"tbmAz9sPQKsqvhBGVLoToV3fcvJyWiNtoggZaFfDNnC1oAPYbW5v//tSgFvO5y8RSB1Ngx4mnW3Bjub+",
-	"bDXKoMeNF1CICJF8ulR2vm0LzoZD9KZLQ0iKsBjJb+SDq1u8lQvYjTqcfmDja294oLrUFAYxcbYE1cCA",
-	"26F4QNeHfMtdIQzcy72b1069nx8cbqhJwQGpOPizPUy9t4+E8nnysVrKT51SegGLUDshrMsaUKr3ORtj",
-	"cfCrPBtT5X04eKvZpmz+q6hFc3AfMxGbBaybIA8x4K/naoVcxET35mW8NeYbqzBytMjQxqKymLCCoCqW",
-	"X0AVDZqzJBFl272atgdh34McFLxadKuoRn61g6fZGapUATENgL7lKUU27KkHClzAvqBgM2TcQBke+BIw",
-	"epVC1nQd1q5Ir6VaFSKbieyckO464Hj7CgIpTtFHlB324ZCK7qKG9tXItrCd3Tquvqeh6bygkfeg7SH8",
-	"o6k6O+a71RyK1x0pOu7mvV5rQhin4ODiyUf476eTYF7ALdVzMZLYdqxHuHbIFZkMShWjjXrN17pmkPQr",
-	"zC4vAcZdbpw96nLUtDCmsOvJBVcqkaoqg8PQxsJib50bAwo8zHlZCumQBB5s7Y4DOCTspazpfUOxtzbK",
-	"WjPI+GS5jq3ai/r2CxrD/dZuYJX+VaxJ1MFt953C+PEOKQ/Cwj5ia/vv6MnscawS2qjKVYeBg4bMZ3Nj",
-	"z3GSl3qu4NC+x4IJ+g08Xp+angHvrbjLRdu1I8KsJi0l9/krNeiyX05dS7YsdS8zxN7oLFAqsB7ZFezb",
-	"9pWr35WKLcseCrYstXexHk6z4ti5SbooSzRhosrphTsrIi0AL8tjdoHpDHi0rdP5xh7pBlUnN+bte7jz",
-	"ApDVX04hZLkuC76+Ii3/E1Ubaudp9Z5FF1DotdpPDyk/nWu9LA8hKy/I04RQ+Ka0uAV9Aj4rlBpXjHUT",
-	"O4E+EZ3UBYnsbnbDq5xPCqHZTLlzB+5zLpLCJsL5s4Q4Zq8aeazDZ448s6Zhhqigo1efqmqmjPHOnI7s",
-	"V7aUhdDgvICfxs73VOfcxja5H6C/txHm7ykCEVEvjzqzf9HhaT95EL2Nre+a3WS7klaS8nPdWZHsP3J9",
-	"gXcDJzp+RIQv3qViveOFgcfCrqHbTxguyvL5Dy8rrLT+HnxMMcLT7ykKiLXthC+Iwh0nFoZ2wILTYKJt",
-	"Dv2/A8W9G/3bas+NQdULXhQCt5WgrKoPkR3vpU2xkfduOt25zOAEslpyfL3oHbr1hJRnt+nk1h3Y8Cxf",
-	"LJZQjTahEJfIHJdfvBblpm31PX3xj2xeYR92W1h+a7qTM2yd1uTK5d6Jzogabm+c4YYsFiLr5ODwrh9/",
-	"JyVvOcLqSxmm+mvMI6W3QZqkPa6uWgl/GGSAw5UotACKI8z7u5SwZWfig30/JmVpf9hM5yK9FlmDb34q",
-	"TDoXGbPvoBCFu3aJ9Yc51Pm0k3cOsAmqUQzlViY8vXb81smlhG0LC4QW9jBoe4/oaaA/AhMBJ+2KihuP",
-	"ocdI+W8qLjU5xsHcvZT1LCewHVYCo86aDu2OPG+CXEvmmLVTK7M8A5MFo4yXEnLjiUICwkjnGIuyPctU",
-	"0sjBzTVGTxyB96XEaODmphzEt93Ddv/wAUqq9WePwjjFOJO2g5t3UPgGvcH0kQdnw+HX8Ck8CLjgPruQ",
-	"DIXCvdHFfOvUZwxkwQ+ucRR3ILcFqQUXNXas2lRBy/b6LZxHKFPzT3bPGAMFFTV0VZMYoQsE7UIHsKHG",
-	"juxbL6VjGEqFdpwdzQHNZU3NRVarZGOXSDzGVl7KegUDSz2murls43ZadaPzzVzqS3lByy+ohKYx8baV",
-	"ULngaytqfjHbzwluF5QdRljOLjkTT3CYxolC7rpnrLi5qCQ39ejDNKGryPYOfnUhfPIgUUIzNnocsOWM",
-	"Ify8QlNF+hxhhDEFTmeurzUGaB989+OrNz9dvXj+y9X3Pz+/+tuPr14/f/nL13FWG/slx/U8jtnsr9cy",
-	"vY3F/kO1hmBDcq8H1RYN00DP+dnjJ6Nn06dPsuHT06dPH6XfZk8eP+NnU8H5MH38mGfD08f84WT6aHo6",
-	"OZsMJ0/PztLs9HH2JD19PBlOh0M+fDpoERgNhsenEEQNeXnI0+nYYKJsie2GPRk+HD7k4uxs8uzZ06dP",
-	"TiepeDg5ezp9+FCI9HQivn38lJ+dPkyfPkmfPUyH3z7JJuLZ9PHjp+npafrt4zMktui3vYfkVvdsKwa0",
-	"MBHL4hfatKRY1eUf6tz4qVpKPMAd0hewvUkXDYKJAxx/1jJtInl2mbAhR8VnmjrLTkun1qralwAPrC5n",
-	"lmQiLWjvWLhqREEoiFfiUtqt2KC9kvqDl78FtwbUhER0CCyHONdSIXcYprGz52A1XMrAbBgx76pIiGYO",
-	"RAY0a226OIMFQ2Z+L3Tl5u2unGssDQ6KGzZJCB6gY7+1r4E6frlZtCrXrqtkFFbqhhcMwXbeAeNoJzXP",
-	"0QpL2GR9KUmS2Lis1KI043NW8IkoIAd6NqPxD7ZAbw/lmqkbUVV5liH4rL7pUmbKAy/X4QmXgIs1MRdf",
-	"gK0qmBYGG2SoaD58+B3RX9KD7x/8L8NnJxQWPPFbw4kW5jnc8XVN0oEn6Ut775o9GF+L0oy/PmbgzSIw",
-	"FsZEjTUuEa9CmzX7Rfkhhn0KeCLg1SBazqj16EQBUC4HZxsxwkJBxRi0GKDmwYpLw/IDmjrH7DVlb17K",
-	"GmQEtgh374JKic+nRy+4SefjenxcafpgI37waPjsUo7LSqRKInb1CgGL4699ZUNsVKYCCC3w1U3WUDay",
-	"Y9N+7hTIZ+zcm0f7Vp9Fi+6Sa8ZnlRAZM8qHCOeCo8Ijf7Ebmr1wL59jFdS69N3HgVuuVyqAvC5KE1Jl",
-	"XdFShIYJU+WpA7lvoL1XYoLFDIvFFZbMBJ4uaI8esYewEfiyZZjUd5SqqhyEwGU7Zpj/PLiYqzXSTVit",
-	"AOE4vJBySVT0TfZjD++aFWoiPuxjEjgZ+UJmQf35rn34rZOqDDYLu4JD3r8Gg6DniJqIg7nyTYv8ifZF",
-	"KlCl3QZp1U6woTsUxcam7nz5WxxTwREVwJwqvcZzN28fSwEs69iLiV7Q9y/upXrlvv9HdlOFpb63I8qo",
-	"t3foqPLBmfv2VFGIMWQV8wLyIDh5EyW5RG44u/l/HeDVVpKQ4wkTH1JRIqY/MD4Q9I0y5l5AHqWLonCw",
-	"80iZg8C+SucqTwVZWDwIWsNV1wHwg8T2MoyAuqLsXzIK6qqtv9vFB/m+JsV72FsXtwrB37Mq9kXvO8CB",
-	"zsPCPd9bUQmerQ9+LtvRkMDdc5AQAwhXsI7A95paqXdLY9dBzYdkewE1ZFgpBKOl/gWQY2HtcjhoNTD1",
-	"3AT+rsCjhpVW7e1gQoMBEkAFixzcfF1okL/5pv/BUSGuI7v3hGCwDw0RsQNex+fvakPokr6Tj+7PrdAC",
-	"gHHWfkSxKAtuhGba5EUB4uScxWOo8DhZe0vf5R6IotAjlEkUv9ywlIMDIOSbD/GsVqaDzIQOVICbxcH9",
-	"CEuXinHj6M/6MyUpCuOK1cI6OySmoP7oNrnZiTBwb8FDt9cGqLEJs+FmhOr8n3tfygyiV9Bp20/PEBUD",
-	"I/zOpuqAwPVeE/EZCzjpc7vr9w4fnl+91vyHHKTNcxGsUfBzaDY+lkslj3lZHnu9cXy5HA4fplYTwl9i",
-	"DDxtoYg4yQl9GFia1wrWKtdixAgXqgUvRJbQf5lRjePaV2hyXos1VW9BWVxqcvXUpLEuXeyX2vXjFQvU",
-	"rcj1ufeKOSYhKT5gDY7AXUe+SjQccNnWlikukC7X36ZXZVP0b2lJ+qH14HdoymA0EMujVEhT8WIvCIhr",
-	"1BeyHvfRqg4FDb6rQ6xbu7f0WbZ255wUaqJPFrnWjkEserqqLTalffC/EXTHIgfGyf1aRE7cf85l9gI/",
-	"9Z397heGcELrgR3qQEGx/n4m2/0fqAH3LJqNCeiQTT+ziiLASZ0SkNUFqGHkIfH/ACBwfe2D8oQbcXgH",
-	"F4TeIsAfscWfdiZuvP7p4ujs8RPXg8maartHUjcoNNkzd+PbU8DdGVHZN/0nidS74dEzfjR9//HJo0//",
-	"NIinc8R2std2FWnytgHGpWIc69O0g1FfaY/JQfaBoMIGb5fXoBzfJ4/Yi/w7guDYIQg8FvXKrjNL7cC4",
-	"YNRrPhXITlsKHj1M/bo0Vrp67wcqNcIcYYZgU449184kl0jf1h7Ae1060KuOJQOlh+7eG7CzCcCRZlXw",
-	"IRblv8PKA3lDoYovQXID7Tjtk2+sTspIXJ0kK8yqcv+qqew3z+jfOQ/Evnl8AM6MJytTu2pEDOo6X5Gg",
-	"K4+PPFp75ip3N8B9FSieuj7q+J96Sot9MzF4/cGyB6Hpu90Xzlt7Jw7tDn9Xlwv6OydILqrcxG2h1v5q",
-	"A+lure1G5aOIj3rEODCQZZ4soQLlrq3hhYVq6wy9tfM6Jy0sHKH8up3Kt1xehzTLADlEGTTN0OI7gAzt",
-	"YWPZzuxl/5/dj/Q6ty2K1yGkFT7XwEi4YpQdyvrkI/y3O6UfsQErnhOfSk2/MheF82VhRWVu/IkA4yJ0",
-	"coy6Sr6jWlL7Cdhbvode+huB0u5ePXVuxFje8mAuGFeA6/O8LtDk5z+Qy7QpByfIBbU/tqp+aZdWvCAc",
-	"JuPWMIHEPyoWS94Kxy/aTgre1FHQxttJUFRF3eXi3yobCZuIXM6YZ+Cy+tyNw0HCOPDiTtGxAgBp3frk",
-	"I/z30wnmfveL2dAZH08OvpoTPF8Xw4SNKOXSnuBuRJVPc9vN6RTg8g/GQBh8BBfW46/xKBLkmxNsGJ14",
-	"i6XhhJUHhp9KLWdEJnPx6/PzwL/lH881W1W5McLR3BNFRVfw53v71Csagx1MHEhxg/di7Jg7SiUihOti",
-	"fgDGJi3+Hqd9GEbIRX1th+Em0Wh/i+5Ok2TCkYsIPV2y5i04D2r411zwzFcgApKBA0j+K/tSeDvX8yN4",
-	"rchotsJ1kKZC692sK2NVzWoyShRQtZLYXldQ2TlXG+UzOrwK8OChKVqC4npbdnPYqv9EVHXZmLyOLiyK",
-	"qQWALnIE6zX//HHXoqHy2wfmj+rkK+1YWO76AQ5j7tN3cBrD4fpjHsew7T1S4XD47uhAVtd7j/BV0UXY",
-	"0eRM9KOrovILHgGExdgRx5ypdLnA0lFKe6eYI2JDIkZM1iodKymW5U0pcwsY7WI7zr8KWjuDO5+yLjuE",
-	"cMaHM1J99f1dtFa7MtvhPd5Obc/qiR/e/Y3V4NWdCY+199O5n00ANkHx8Kar06VMqtWISYXIeZSMOplx",
-	"jY5ViI4IIY/ZhSPNxBN+1aYkGONnXEHacWI3FKyCIOpvYjPP66rjpqm9pfKiGLxaKnPlt4DjSznmhVZj",
-	"IimlCGZT/1Js0LMX5wENUCMjgYAUdFRM1Y0nY0lTURprkhJ9mUscpBUDywfH1BD5qG1wHBth2/llPRTQ",
-	"PyzbbCd6kAxovu4gy0oqYzeakMYJJ/MCsc49dcEPJAhfiGekjypKSAYPQylE5OeQEiHXW9RTVMdYgezc",
-	"Pt44ifXpNEYpF8o34oM5ZkRbapdKjqHRSkDOTXbMHg0fEedIzTJCAfuox+TXgt8pD6J9/2sauI4Jss07",
-	"2E5ByWxu46VUjsPvG5gxf/IR/+hpDVAJYjexHVhy3PQpkwgyrpBHM8xsIRSyhFxbYkdTUmBhfudZQwkI",
-	"PGp0YMdqEy6g18N9aw0KF474o7vWqCNdyuJwKYhkt7hx+zzvGra6U/xOsnw63SmDq1YZWzVlY6PGWO14",
-	"zqmwKXIqe6yRKxeZ60uJEgbyVudGBb4Q2rspS8Ml2LM6Uf34Uv4gKHlQTQPIUyDt8DsqOI/6gMLWsf06",
-	"n05vSwVin32j7lbY7De6URA+ff8cwzF1UYqaS+Ag7jq1KCGfdKXugOqjLZqUe7WVDcalJ+a65pPMJZ2E",
-	"qBisJpYGoEMMcmeJnTbiL/Bf/kOzwlAvehyGXX8Pj61Og6GM+bQ6DzfI36DZUuZ/X4qA6bOLas9194va",
-	"3HXun8nB9p6pItvM/NtzBr+UNexGtGuLo+sHMYSzLKhqEROWhko4qatE7NysAKvhmxqzSOqv3vlivI+x",
-	"dAbDlsHcWzXTu1r5DCHXwU6jNUzHpLUc1MPnRQE7/ZppIeJq+daJ0VthNc1m5XXKe9LhJ2/Da+ph/lyf",
-	"rm/KHTh1afD28OpaVTb4g7l/qZe7tzw31Iff8fJaSjfTincSzwZ5AB49WQWLOaldwJUgyho85iE5g2MU",
-	"xSjiV5oJWali4dmMPA8DRK+RZwtKdRh1zJ6T7VwJR0yGAA3KkQI63JdTB6dIr3XCxgDcpNI918uJqKQw",
-	"Qo8dZVUlzsOaH+BWa9yHSDrnSoNzTiYSqwTYO/+hr7Sj9esmtkBGn9f2djr+bclKfe4LF/5uEERISFQT",
-	"DmC4rUVAsIt7IDQzkqAGogve2dEBN126T54CjdYXMkN8DC6+c9KKOWdj5/ltVe/wo+D4OQ9EFVwXv4zT",
-	"BzhFcOIrXG3L73sl0JcS7JRE1p5roxNgBdY1WTDSsahSh5gB9twQA4tPh+ko3AXwh9xEvfpB0lDA7BJU",
-	"y0QYyMoe84EKJrjgUpA2+cp68hA3ixLGFvCfVTUT5rYLeH8+4mAMPMnyIcQI+7FLkJJu3y6ys7Dxj2/4",
-	"zMk7pLLWBKjgp/n14s33P20Fu9WDedcb845FbFuH3YIG2J51vZhuO4F76K0HITrePht7bhf45EFIj4kb",
-	"i2vG2WquCu+i9YRFrQX9AOJoWxiKvMMESIkoiIfI3oXgEpz/x+yi9ic7rqQ6Koj1/+skYr3KkbxUTacU",
-	"PcCwpCTHcjwzUFWOOWpEOX8fTFCGFIjI4F6HtKqbNLEWtWZ8opamZu6iZsT0B5Iud+qPCHMSLrD6qIIR",
-	"gVyzCbfjrOTvhzBpkyOpWWO5H1FSJ4PRvhbDlyG4/v3rmu9dIBzY3AxIsJrezqg4ccXRtsUB6Z4aBImR",
-	"Gi/TbpMDB37Nweerjne6Si98ZbY7LoDWeaQrijqsdRfMEMHQRefnlmHAza1h+/SefMQ/Pp24Qoyf+b2k",
-	"0+u6USw5Vi/KFYe7+4JRhlcGNj23H6gpu87tebMu9jyGfcqeWbFmIPFJnjMu14QVIRrrXHcCUQIYYWTf",
-	"eLWUF67TX+7QWJ/+bkQ1UdqOoR34PXSzLyj4hXJO6lr4cf1cgygPgLJdym2lDDuWnPeZHGKddSccMJ3L",
-	"WSGOllpQoBK1LqUX+wJejpe06UcBB6Hby9iYgBvan6RSOy4ySI6tXzdVnsJhpqQYecJKz+kA/lmKveJT",
-	"UMFhSQwjntnUcfxBkgDF2jRbylRUpoM1Bh0wP7oh/sL10nDQvND3k2Df+C/kEfHfR/xO10JCmUqCcsSH",
-	"dH/4RULf2cdkmQtemPlWi+VGVFmemrpSp1Xumk3EPAcX54gtJb5mzSBfgWl7NOAFm/DMSimuGeCMr9Qq",
-	"Yf5mpLNrPDJTKgPe2YQt5bUEHhO8IS8IbRA7N/+E3bhD24e+0DHB2KWDhYyMf2UPY/TO7J3Av7ktouRo",
-	"c8qlCUlzvNkKvCznATAEOV5bSJC4NwQacKcHFPhC5/nEXj3orBIo5j5mtYMo4kVQA6NVoQcbNyLOllyy",
-	"MU7VuGa7ri8tpRZmzGYKC51gtYq8YjRSyUZlqJi/4TzmZGgSDmETO8iEvITcjp/5c3Ys6L+ds4UyRg3e",
-	"EwFRPB6wx3HdduhLndZ3LwaiuV/T6l0dnDP4tTD9F0mH4vLxuK37GoRgEkJnyWyiPsAW1wZukiGI7qyC",
-	"aFLyTnZg9+U7JRrFj2w7iPshODBXL731S25LvhEnH92f3dCT137XocryqMqQIE2z8QOkWft6fM6ULNat",
-	"yIejWlNQuRg4QmP7lJuQ+5j0bnpZvH7IAvT0yvuY7CRG402fb4A/ziErMb0eJ2xMy3aM3BYN4u5Yoftw",
-	"lg6YShkRUYru9iGzxaS31kZMqglPdwKcJrlh5RwifnO1iFe4hIj7XcogfqDrjGMvHkz6nL0UoBVqSMYM",
-	"MyXuV+1A/04c+OEu3RHOQguEogXVCOQDHQyZCB0WrTBzWiy18eDtOko9IgpJ8lEElbBy7Shsr8UaSN0m",
-	"osjFjaBvrpTHc6PnTlXXeKxlb+q4J6J93Y21swO9KPYhMy+E1p/nM4HqeVNMq/Yn4W53RwhL+ZIejz+M",
-	"iwMG7HuVdSdjIUzoDlwbKNgOQr8p0fvYhIjR22YPmkpscDpXgmdQr4aMCFd4KW5DdGllI3ZFN32lwtZG",
-	"YNt0zvgE1oIbCKo92EUZYZoxTkcHcRqhg3h/t5uFEW8q0Sk3tm8HPVsjsRBM4xc0T1fzdaeYBSVE6yKE",
-	"blerwx+qYtosFxOgebkRFXBpAvLFnopKIf1hmZLJKrXErWARxgzh0LKUk0Kl17ojr/ztfH0PmJO383W3",
-	"3cq1ki5dxpcbzTVbiaI4hHy8na9D44ESKD17sp7T6fWexcTN4F1aEm+o4mWmVAWSJVoCuOCOvyIYotGl",
-	"vJRHUF0N0WTjEYI72LLcOC7bIa2beQ4PonfHPxWwjD0AQY8UVDGqzvK2Rgajiq0MmfYVq1RRgKcJPxEE",
-	"HEdQPMvHlnwTgtYjpCXsPXHoZaIUMoOmIe9EXeXMWkJX9kw4dkgXjzZxbNlg3thtwFFvY5dgnQDk5VJe",
-	"tMAzRvAqqFLOMruJPMAPNBpNJU/9YDJVQZUzd71lEkOmFQarakQO1M4NcEBfQxogWHNQRBUhgKOd2D/2",
-	"0mcO5lFQ4aVsoQqx9WNRVarSY0RO1oEqWHA4J8fsF5HDAWcc4GPGl1LSZlc3pV0kkL5mNdt5Y7oQCiWV",
-	"uwM0VrdF+Lamgvly8a8IbWEyuM6lbSZKAOhnLOwyGjzqDxl23fudx5gDOL02ojyM193wygR4hXjY2R5x",
-	"tqfuLydFnrI5L25qhgs4GAX5Mw7u71Q9wCBcTmSZo/uIZbkG1CF4lQBUjFUtFcZOJlxmXXxjfxXrfjxj",
-	"dcusqlpWpdKdmSt0uXfuyl/F+ld65G6tR/uhLWSYto8J7BEHZwyi2b4Wa92V/LYQvXw7lPTqIqVwhqmE",
-	"3W1yXmCqCHAaO71oN+NMebcPncwRM2N38HpWvxOVgVrkHeHQF3fqinzRfRSE3LHDGG2KPWd80T0Fi8n2",
-	"hGS8A1FGpai0PVRVAZYDk1ykn6Vtea1WMF7QF//IicjYh905WTS6d7TC6O3OfZVXbFZxafZKTL7IMh3O",
-	"Hsymtb/gVSOAGhQ+WRlQ2kQgXqGj3z6Qy0ZKauJoxR2Wp9NkwHH8ogYD2QZaVDc5+LS9lxtshKOJgkIE",
-	"yt5NfVBVf6sBe/iFXE40vB1KBsXncKnOCzeZ2xTNyUf8Y2vm0A+5xsplofa3Ul6JG+V8r0ZdC6mP2VvS",
-	"+lnueGyVJNbJTQWEOUle7Prly9QakCD9h2HLhKPUtmHbd1lgt1pHZlXN+iUz2xuDlAC/wWLQLq7LX1az",
-	"O43Qvqxm26wX2+SDxmVhDHzWtB+CfRRqHXSQmaq+0swIyZ1itXIbmq5wQufZIpd1EAL++RWdo1HKE2L/",
-	"IEhlXqdTE+Ob1cT2BCiIBB90tj3KmamqFuNuBfyymn3ZjFHb2cFowDNeq95c5kak8/5K9mU1+0Ia9hex",
-	"skPYLZ9+WmEiEfKgcY4PCV1U1axL8bq6wCcf6a9+hFy+zKpj5HLVDvoUeIZYvquS+4ULxR40kO/6tIMW",
-	"qKuSNkTgwXaaAFsluruAuRrY1yUbQ/b0vzwadwbf62E9YOx9U0h20Ga56OKi5FWufaAlrxyLEh2/uqTn",
-	"UvrhHzV8bb54v3IFWqj+I3gIATdFeX1dpFe3riz+O2e9ckPYJAc9HCtbSIV1m2Lifzyhh+h9t3VE8QH2",
-	"Cu/zqhy5yLHyB17rALHR+z+PpPuPVA4fOtyjGj4OzB1RVVd+2GsnpRDGbYd49eQj/tFzM0T0TABhNEzz",
-	"PKMk3dxoUUzj2yA8ObjzQe/cBEk+D7cHug61B3dfKcd2e2689ryc4Flv/6he8N4uG/250UwLjdgaQduU",
-	"3WEgsVy7KJR3cS34mi0haKNZDmcCs3ZlYV/ZZgIa2+1TmdpeuxWeEF4wDl1N5X4lK6Ez+YHOxPZV24TM",
-	"SgqENU4+2v986lk0RQRpFD5Mi8r8NzUJwFeQ/B5FJQMCRZR3CwsUZTcqUJQHXMUwJICH647p7Cuatvl+",
-	"OYeTdFIJU633X8n+hV3r+NeCS5eCESbAOhQcUk8AQwRTEnJn6+hnrtm1KIkxKmCYp9CthoDtqy1UMjCG",
-	"+Pb4MjfVmkTm91sxqX9YcaaQfOcwC91Ua8bd3GgcpUhMEZ183avcnqM1UGv5M7Y3j0NnNabP4AFFrWTN",
-	"Ew7pF8D505E+ZU2KN9iKP3LEArqw2zLDEbyjeIVxw7i3Mw2dJwDpksLaWkxVgFet3WeIXMUgH3m2Ge7z",
-	"W3xm5xQBvBaitN+Zcz3vdpbBGH5Rd5n4UOaV0Fe5vMr4Wg9Gz4bJgBzI7ZCFI3PM+/vRoINfyJMG396e",
-	"/et8oR7fAHcfECZraIKjfjSU3pOP8N+t4QvfVuIzszrU6s6mlYloKIhPd1mRl9KZkQxVEBkqohJYkI2G",
-	"AuIekPJbF4FziyblEgDrdsQuJZQn1VpV52xs33Bl33CVm7EPrWBiolE+fu4qqdjbE6TgytO5bfylRNEb",
-	"EdcEftCFCislZ2zOZaa7jeCOFdVOw9KKmufKZOlG9xOW5ZVITbGG5BbVCekNexwvBAd8Qd5dMFGqEFxG",
-	"IRqPts07hIoObxZ3yue+OgnG3dtqDQjldpZ8D5e1o2iPvrilEtIotne+9S8/eK2yujV3wC7r2v3HLBrm",
-	"Wr97x/eDeEfemFUw/xEDz18++ej+7Heo83DQFtxte5WPGjAKnJLRY96tcYy/v4Ie90lMQyfLw50nXeM3",
-	"9VQgKyeEdj2yemLvE2bjE50QmUZVsVbtsXCTDMolslVeFO5GVnBjzdE3jRJ1QEwFD1XLovZHEPQrsmVS",
-	"Oy6+MMkv1cXis0q4g/FFuhAJM3l6LQx79O3paX+Ts+7U/w+4m1xtLMD614XedgFro3J/27LRvUSeGMoc",
-	"4+5CVSigXF9j0qP9FT1nCoxcxp0pABwUmk8FK1UuzTFrI/e31J2Onbygm4eFln9xV8p9laC+hViJG0cS",
-	"1kUD4GtDw63EKjT2BZbH9YYcxPiQgEsGuVlWpo4v5S9LxDBSnUY246WGgHCR+2gw8L1KkRpiVB//zLU5",
-	"+tF+/uj5D2O2yLUODksgqZDa7H4wqzwVxwz2XXT13fiX08A3jQqITgsstIH3joXMxjVGB10IdjBQrRN8",
-	"ECIFonHTpRS8KnJRsQdwKquEtovr63McEF+hTCr8RpCNjENQ9z7K3WIqwRdO9H7E2euDbseJ/tJFtCP0",
-	"KL4wNdB0BjNlj32VSEV+I7Jzpo09YMJ8chnKXyd1bUNqGl0ouTGiss/857vh0bP3H0+T06ef/mnQwWS7",
-	"1Vgz4oPBVXSkYW4a2+cgz0bs20sJN4zAZL2UGTd8xD5eDrT4++Vg9G1yOeDmcjC6tOrpydHp6dHZ8M3p",
-	"cDS0//uPy0FyCahVuAPeYH+ZqGx9ORh9dD+NLinfhfEyhzvg/AMXSINfDj59ApGqR6Ld3w1FhhKGdEO2",
-	"3R4NBPjwhhwehlK8KBpmJTLHPLDrTVRHkM6Lkvz1fRmc++Sl5mZrNuqWFNNYgmmwC/5OMkydgoVOHizH",
-	"tJ5sF0plM8VibJefN8P2yyJdVrlZw8PoXhm9e2+XOUoYvnVZFVafGFOOTk5Oz749Hh4Pj09HT78dDsGk",
-	"oFZt1H6fK8pFgfkdAbw0qZMCnLM9KFZ2LdZwKCWVRQ6eTU351tGCz/OyFNmI6qoUGbzFQ7CgpKVOPJwn",
-	"fHW0ftBbl81bLaUeBTVl0LhDQqkk4C/Cqg3kdXEc4Z1um5/UCgoNo+07Cp0PcHpP6irm/qCUOL7i4Asw",
-	"/bHWK5byqsoBIs7U0owcGqTxsBDGzv//GwAA//8=",
+	"5L2Lchs5ki78KgiejWi7tyRR8p2KiV31ZaY902732t7xf7blFcEqkKxWEWAXQNEcH0fs0+yD7ZP8gcwE",
+	"ClVEkUWKkrvPibNxxi3WBQUkEnn58stPvVTN5koKaXRv8Kk3FTwTJfzz+3d8Yv83Ezot87nJlewNeu+m",
+	"gt2IUudKMjVmyyk37OeLd9/+wNIplxOhEzZWJRu+HB+94iadDo97SU+nUzHj9mFmNRe9QU+bMpeT3ufP",
+	"n5PenJd8Jgy99WJsRBl/7VCKj2Zo32qmgs35RLCRGKtSnDM+0kIapiT8NM5LbeAC+/Lc3v/bQpSrXtKT",
+	"fGbfz+Et4cBm/OOPQk7MtDd4cnqWrA00wZH9HT99fYDvczNlwyXPzTBhXOqlKBnXTCsl7f+aYNpyzab5",
+	"ZCpKZqbcjjjXG8d5RTfWxjtW5Yyb3qCXS/P0cS+xH5DPFrPe4EW//+z0xYuzJ4+fPe6/eHGa9Ga5xJ/6",
+	"/rtyacRElPhh8/nL716XP8Erm991IRmfz9loxfKMqZLZgfnRzrmZBoOdz3tJrxS/LfJSZL2BKReiZYpP",
+	"z57DsPx/Ryd8Pv87L3M+KkR8bFYo7LutSHB2Q9cOWCGMFaeEZfkkN5pxmbGFtHKdqtJKqP2DVPgzSkvL",
+	"J7lnHvS7vlnkRfbyu/j32Fm2XzOyF7WMCn476JC+hb27bUy4w1sGhT8edlRKjvNJbFQXLIXfUC4TK5ij",
+	"FQgqLO1iNsLtl0s2nIqiUP/6aNg2bnjQ4cddzjYLLGjOXLNSzNSNyI6Z/dGOQWj6+3ihRcaWuZmqhWG5",
+	"aVMSKb1u05Ajg1xoo2ai3LD1WUrXdNr+7uKDTuV3+Xj8TsVnUhmrQ5UUCS01HgtmCvKgZLFidvejNLRN",
+	"nlEbxys+8tm8sBc+QR272+jL1ZtF5LD4Oy/yjBsB0kqHBcjDUi2KjE35fC5kQvuNSWWmuZy0fUFWrq7K",
+	"Rf10yMSYLwrTG4x5oYUf2kipQnAJY3uZidlcGSHT1d/EKrb6pZgLOyZ7stmp1VZyr8UKRj1S2YpNhNHB",
+	"ieuOvQnP5Xn9FngIl7hkcG9DxNnj/ovjS+m+Ee2Q6iOD0R7Z4d5Gpl5KbXhRbDzzcrymk+DTtQeV+x/5",
+	"SBTrI3tthdpMlRZuWXLNCnst7IHhtVj96YYXCzE8Z1rciJIXbLawS1MUbKrwRPEy/UvPvu9PKZe8XPU+",
+	"xMULnl6b79yImW581NmTp9aSs+eufcZ//vKff/rwz386/vqfemtfB9voJT7j9Kn/mZclX+G357PcrH/7",
+	"D2rJZlzaTS1mmnG0AKdcM27YTOlW/VjA86Lb40k/MJye9PuBrXQatZVeCatMNunMGVzRSXDw0oPKzevx",
+	"xXy+UW7AfM61PSyTllE2jVCw63Y5W16PaY91Ggntn46jqXbbLiN6s5DSrttmA6eEq1pWC3886Gq9NWK+",
+	"bUzaiHnLiOxPBx3PO3Ut5LYBGXtRwoZGXV/9z3/99zCxBxSctFqkpWgzpeG2g472PW9TE4WSEzh/6ESa",
+	"8RUbCTYVRcZGPL1mC2nywl5RCnsQaTUTcMYyo5jmK1CmnP1FsWxRckO+LqkZNnza18PK5yzZsK+H9CpQ",
+	"RkqmIjjLGgJsfcRe3MZ41Nd1K+N5Tak+ePC0/39+OT168uFffukfvfjwUP+fB0/7/X7tj59Ok8efH870",
+	"w4jqtZOmyutxoZbbVnlJ17Wspvv5gAv62T5Kz5XUAk6Xn0s1KgRY0amSRkhYbD6fF3kKa3Iyxyv++VeN",
+	"Hnn15n8qxbg36P2vkyq6cYK/6hP3XHjj+gQ4E3zJNQi2FuWNyNCcAcNF85Vmy+nqGOaTngqhi9RQaGBe",
+	"qrkoTY4fUnvHp/XjcCp4YaZX6VSk18EF3lizCzBfYHzGn72bvhAH8tLeZO+uH7BJr+DagMXY6THWgP3s",
+	"1j0UVhL42AFvFdP6p/fskYmhDvcVa3c2x2rKfDKh0NAO3/4Ob1t/4udQXn/Br6pLQWM9giH4dXAf+ME/",
+	"XY1+FSlMdjj3O0uCm+S1H6oxf4rZ8ls/yV/QPuSf+USsj9jP+Q6TH1tHKT6abXf/ZK9pfg6+t33Y5F/V",
+	"R839TuwkruhnXeVZdO7TUnAjsituanE3678dmRwmu/We0Sr6SFGWqoz/8jE3V6nKQjHw9mfSG+cy19Md",
+	"B4PfFcxEKa/6p79mZx+f/fbiH+Xz5aObJ9dPZ49l30ymPPqEyprbtIBvxNherRbGqSueZbldCl78HCwQ",
+	"nhP1BU16H48m6oj+aDX68Ru+fCW0tnIJQjFX5a7rYEeWLYpd7zJ89zcZbiL+wHCWay2y4QDODzQh/dFi",
+	"/9MaHdwwY71/+2xw0KR1QH6xhsNCQKAPL7SKZ5GmQmTw1zHPC/hHymUqCvw3vi/YMOEQS8FnbWJOai4S",
+	"2bZDoylhuRlYJ2zBi4SlpbWLSuuJqdxaQhiYL/KxYOkqLUTN2ezZy2Mz50yJ+MCa6iDrJYELQBu9Gr1b",
+	"iEoKa5uxtps3KpXDqUM6QO9TI75BG6Z9B1JYqKE15/NS3YirqN92gT/CClNcyvlv5UIe99ZiTMGGPtLX",
+	"+fxIzXEcRyAtVtKsHqhZN/HB1gzJp0+ePHqatBoObjI+t07Pu0rO65/v57/lFFDyyqmTuj79+uQJ+xr/",
+	"X691ZJ+27oTGMsOv0VUuOMaWG6s3UgvTsnvFR56aYjVgnM14Os0hZMpKkaoys//6VY3qexV/Yo+exT6I",
+	"p9dSLQuRTXbUkbUbW47GlC+0aPkMjIuK7HjTkbvLgDJheF5sO6jqI3mZ6YRiyphZyvKJ0EYHg+p6pK0d",
+	"zMXsTg/m61w23phOeS6vRmJqf0lidifX0WzndMVySFNoYUzRsiSlmIls1bKYRrFMMZBaym2s3w/HZfdz",
+	"4Rq/AneCEyU/jPB5fum3Hwh2t11Ugjtzfmh3vdp5Es/pP3H32dMWcxqqnHylGazVcT0+4EKWG+Mk4TzR",
+	"WFq/9CDHHiioezryCq2+E2meoW+0w6rUjP5wR0w278EtscakJ8ZjkZorVAvbPvc7vKr5wdXgms+LTgKG",
+	"fJvHGeQ1t003KDLSD/up0M0ubZbrecFXV+vxgx9EUahO/sp8vqNahJzFVjn9Ea+KBjembYMrRSE4nlAd",
+	"5zWmqZyTHk5O02enj9iuoebzg+za+fy+9ux8vp+B2pC1YCc+7r+IGYVN4du6d/cVnI2zY6+JRmlaJuff",
+	"5xn5kn/gufkc/zYH6Knttk8+xSImLl7F0UL85RNZLYF5HiSm8t7nD0lPC6lzk98IPzcLmELUZL2z/tnT",
+	"o/6jo/7Zu9P+4PTJoN//j151jX1Njxd5arcgJE97g55YHKVCmpJbE8HhrwaPPjenfV1z+G+IGVPO7I3Y",
+	"Q/ZXDQYAHvpSLIU2hHNJGC+0YktIWBiHIsk1ohyscSLtj9IbEDITJVplXTe/W5k3mHmPqIJgmmNB6nDO",
+	"u54e4RrULWFcjrUbaH3WvFPKxYyZHyRTUqCBnktW5HULPXhgG6DvW7WQhG4gZCMkRorCA820i3jw+fwc",
+	"XWElBUvt0kB2vmbWhlnkSLy2mtxqTLX5qU1wJUwfNu+zA50Mftve2wnREMe1T/C+DMXKNJfZSH20x2Wg",
+	"KCg+FIuGRRIa83yrV04uxib1XY18nzOutsk8TiHmiL6fCoMgUsFgW9idz10Slr33uLEEtUIkRtO+od6J",
+	"jybMeT59zP6Wf9PwPuKxmMaM4Qta5qpUN7x47U+t+Ae67bfkuQFwMWdzUWol2YPhvFSzuRk+ZKpkc641",
+	"G63shMy0KG4w1+QEBK+0MhGEuWKCQZGui6LYbwWlMqLDEdw1PhY9SEuTj3naFu4h9Cib8UwkdSfSnk7a",
+	"lCs7Mw0DYid/BePxOjeqbKhuVW5yoE7AsD6JbrWkp/N/iKvRyuCI1iDOWzRpMKKkt8Fd+qZQo0hubsfv",
+	"r4/Vfz8u9a5Dp5fXnto2dByC3tU+rO7qpPSrDw3QWv1+f0tC1b0mOniALa8HLtF77RC/4oHYbzyw3HWf",
+	"XW7kirL6u6bxwpBwhwHu40C35wIPkuwbFdmOzvOvuDs2fe5f1aiHpvCNkHaCY+bTbGaPHqNUgWaYHbEG",
+	"ZI2Pb3loqVvZPYKoW6JrS64Z19cisydHPcit1aJMnXXXEv50UtMSrS7FQovsalyqFrQ3KuIl4N3cR1am",
+	"olHqmqkbhJyta0MY37a1gF31Fi+9be5y+3vgyk1m85tc26Pa+iIAALY3uBPcfuVWzZggQKrLaAAAFo2v",
+	"IGQxtARdWrCyrUlw/Dw3lntr3AWGcAj7GvXi/VjW8K6904Pry/1NE7K5E+YraVSfReBC52xIpv0QbD9E",
+	"lcMfjtn3s7lZQQoa/T8wDoui5vZujWtU59uTteNtByMtnH87Va2z/9Zv67X8YxT3PMnNgKpFUJ2VQqvi",
+	"RmTMqKjeqCyZ+oMKlfICgQh4ifdfy3Sa34iWh5UidVZeZGBjVWSidEZmZYJFH9Z02mBEvcQ+yS7ZzG6m",
+	"D1E9PG55/ajkMp0mzPCJlQOcQ3vGLMvcGCFb8lJz1TrPohTM6vNzFsxX9V2E1Khmzao4mUH9CZ0wHTzI",
+	"duFwqnh/DEhsAit1ufbZf1ZUe+K8BvhAqQDruFTltT2qwPfSx+ylAcC9VCwTPCtyKc5RKnOjCVSLESg/",
+	"nHVHownMsnMJ42NvHMJ6Qx6yug9fhPPjVcPmB8WTYUmvJSP27ZTn8g0YK+vb1c5P/MyHbDsDIx4nc2ll",
+	"asqtLZewEdfi6eO6JSIe9f8U+2x7z/o73v5wcXT25KnbvXYgCZuKj/Vnvhg/f5r1n58+f/44fZY9ffKC",
+	"n40F5/30yROe9U+f8Eej8ePx6ehs1B89PztLs9Mn2dP09MmoP+73ef95fBnQcNvNuhC/1Rbu9Gx3/8g+",
+	"g6YjwZmvD2bL6un15ZsKnl3F5/el0bBaMKnnTMAh4ywaBIxLJePqEh5LX9w4zbAo0YGkuDZkB5+zfsvT",
+	"O9hKu1kaoUBvg8biA4MvSoI5a5lvGTOGKN6SXa0lRtcBIvs4eHslLSFjvPM91nLcwYWmO2KmXZaPxwRr",
+	"bhhUAmALWCGap1M2zkWBiQE8+6FkLrGnTiGg0LFQGssvOMXTOkf9v4NBCJlG47q4XLuBY96vFzES9uh8",
+	"ze7INctUuphZwy3XeAbNhZoXgr5E7OENrsnYRtWZcqlknvKC4X3Huzno4qNIFzv7+x/neSk03bMW8aQq",
+	"1lLNlbbjsqaFKwHmzAlhTTtsfN1YkHveQZkcJOCwFUARATHNF0ZfBS5lRM/tBHT6VY26b1MKZjTF39mq",
+	"W/SpnIi/2Ss/J715wbfWVPxccPl2MZvxckURlLnSO8747hCEEIoVs4YLnkayyGDMENaTrF6KW5TClLnQ",
+	"EHQvuNRY8ttia3cLY7yh62i8nUISOP0+JgH3bBYjbcS8DQDdJexgTegDwJbDe6tBeQCbi1U0NkbzC8Mz",
+	"qTpRSPq3hi8C2V1HrfM0FXNDqHX8RVOJJAof46VgeJXIKOniCjm/0gR0P2fDsSonwj7IemVwOZo3jMsV",
+	"m6mS6uSct5OJeaGscWcELzO1xKp2+3pI5tn7UfNNBAR1INd1pVcytXZhKfj11aTgWldgP0yaRp0inIFD",
+	"RHBIEKt9fQ+RnFD41xbwiA3npZhz+6nDARuJXE5gq0qRndvfUO0MB+S6YVbNidP5pTxiQ2e3DRM2xJPO",
+	"PiyBH4ocblYSDI8lVEzKjGVKCrxZqivUHCRD9t32lAdj+pwNMyHxEVrNBJXV5RmTCm+noYLcaF+LiGgH",
+	"PVVLjXonYVpZyYJT0lrPeLdezEWprYc8HDAOSIqyBlonYgKnmxipwIzlBp9gT9ys5EvZHIG1wbxvC+ZX",
+	"yqVUhk0UuMmY9qdhWBNtOPBMH0V+IxiQfTCdy1T4iYHn2NdYfwbLQ8Coc+HxS8lc6QgSHtlvHokJl+eO",
+	"HAJuypALQ2bkhNMsEiEDjInsx0Y9Chhs9isyBfli+wgqc/QmKCMFg89ZyFSUhud2grgk8wnqbKf8Rnik",
+	"9jlOPy7/OLfLpBamvue9oPaq87BK0wIC0kkf/tkKXy/peRHr4dErBeJ6Jf5cCYFVuG49UYkSoQ9MRRhE",
+	"8V+1QV+4XR6J3y0ojLnNAEBoyd4Jo80mLmWA3V6GwKze2bC9Vxv1ECbkPjj47qbdvVoxfyQTZauRQTXN",
+	"66RigMyhzJhamFTNhAar4tdFNonFDXeqQC5FSmnbdZMWYi/ulYkD2lU0YN1OfJFev8ZnRLFyeSGkad9A",
+	"8Hsq2IxfC3DuFxJQfN03DRwh3bXGjSizfHtk5Qeoff47XdyCVXPPcoPw090qAm6m1oNDOyg+1VIdXy5k",
+	"JwkH3Jy6jo/STcXrG1GWebYr/HYqitkVQJ10lO5pQfBBa4aUBrLg//vi1Y9dAFXdC+nM+OqGl9EBBIhF",
+	"zt6JsuR2ztlMZYsC+bN++PZHa4b89e3rnw45qs9dJntj8d/Gbbi2bGucDtXk61xOCsGqxwDjjJXphOL0",
+	"uYRsPKA8qzzPfA7G0DF7J2bzghvhyMZmoK8c2JYV+bUIqW3gVrJ1KqjzUozWBAZ88DzlesAegdjO+Mdw",
+	"EsLEZGQa36nJpNg8ieu7pqmUrKFXTU2NmYfpZW7SqYBM0AO7rA/BRFTjMXsA2+HhMQNin9oDrB1SCjY0",
+	"MDwrf0NrLbMRwpeBU8NOlr/SWqDwC3qXuj79zYmcCVPmqduQ3SfNlcXEKAPastB+QfGqY/ajGMMZUgMX",
+	"d6S16L6hu0OjRguZFeJqVxBbWuSRgMmdch/sOsSxsKKXtVURToVLQQOYZlyqGROFFpjIdZh46x3plUxF",
+	"tm3pNg3qzziUP+cRIPQO5c5Na3e8X8C0ZUZoz2pwxrQwt/lgoDH5ToxzmUeJPXb4aPe6SIQx0MeZmFtt",
+	"KtNcaLLIbjF84g81YnaLkWOpb23JHsWC5/tEZdtIIyARn8vJ0OfUNSbn0UJ2cfpz68/DW7MhinoVn1Nj",
+	"J/cznolzNkQn11+HuX78oz33a4GNuoPuRtPzHxk4zR92qamowGECjlmHU1Y3GExGqAV+QI4j75QHbYeA",
+	"0eolFcK2rinrKjAGE9uFPSIQuHW8gP3Uq3afG39vcfzwxz1wejUE65ZSB2sTVNuvdsMvvWwEBJGdiZu6",
+	"1Gd8OBTocZ1iwTgT9wpN3K1YkBAreB1UwzcmJVin+qq0i8NBAsxotdxTZNkR+a6HuPYwB9aOu4W+92pe",
+	"ns62S0BYmNu19tZN1UHW2E37/a7yfmDQL18o69EVMVNelQ0ByKKShQGkrjiOC7z6UGHbrTslE+mOO8WV",
+	"HkWYNIqYnYFlVMNzn+y54kUxTIB1lMsMuKngo8/Z8FrMzTCpkicU8gd8PYXqfTuGIP2T+AyFUQxxN2C2",
+	"8OxKyWIFLwOmvUZSAEbWqNZKeteYAAxD//5RkeMkahfgKjYXJCGxobmiudyqABqyERx4NHBMSayiZ527",
+	"eU88dqEjKNbXtZK5MNvlc1g+sgF/JorUHJKACRM8nVZ1GRVeB+nJrRslhDxmF0VBD8cgCCGqIJMF8DWk",
+	"P+1GF1JReDTg2Ps7zntu7L24O5I7KPmrxS3jEtsijgUvRRbQL2+UqFbec+C/HecF9tbAHiDkZ2f4Dk3l",
+	"zTGwHy+ulC/q3FJaHJaAhgbrlamiWp1CgC4KtlZVsFMAEe8PLKAN9Q4uu1nhHnzDhFwznkGJ0xqy06Pf",
+	"oGSCXVSlCyZoDxHgKRLnGvmnG6oGmPJmWAxMnaNUlfPdazGqsMLWmAAGVe+WMQOcMcwebbr4rb0I83Sd",
+	"TYd8PG4QUFCkzR7B2/lmiH4COWI8f6gGtgrszeL2F51SrjsKJqgB4kLwSUR3wp3Yk2jQu+xdTNXqsmcd",
+	"DDhP4W/AlgN/BCLmdQ/n+IaX+tiAEfgh6cCa4YrW4Ju3BqFcGOSRtU5Vt/tGwX1PPn9O9i789BP8qTuw",
+	"9bVf7qYx7T68c5gGv3c/uh8MQ8ArE2w24j6mTTJp4PEAQrwVDo2HNeujXAU9wkHsAwxGSCvCc1FocSv2",
+	"xtTDvr3lkyHogjrb+E+OB4vcftjvu3RVVZlrhs9yhaXYbEQLY3I50bf6SLdN16wtMozoA12xwNjV1IB1",
+	"DOeAKn2nn87hZvtSQtVviLDEYsB2NpIwg0JndwqRYTy43XLNhOEZN3aTV0Ea3+wAdTAdDleTUi3m7r88",
+	"AC9OupFYI36Wa4qj1dF5c1XkKXHyjZS6rrAH+grKs+wNXKbTXtKzmwAI369KVUAM5noxEqUURugroIb/",
+	"aGoUsPQk+ndaLDKxkQKkPoPf15fQn914dNeLbHalDEmqNlkkUm1agHD5a1oAbmvyOeMOqFyZtS+dKNMC",
+	"KInSnTa+AN9JV+PD4sN2VnNQYz3lZ0+eDg5QjBQYM89Oa20R6B2/9I9e8KPxh09PH3+Otp35XpaqmAlp",
+	"9vO3NuOkiVc1AOjlmk2UFOdMQrEeWoJWiKZcM2HHUufN3FUrxTLr/hPf4sZcE586smu/CJ6Q5Y5xiXDq",
+	"oviNVppPr2LWSzmmaimZVEts+YYJBQdDD/gPhLxy/9UpPhCShHr15j+gho2LbYIwRxg508ClMsSoTXBI",
+	"nWchYoB0NTY1wyPEl9OTGg/SmeseWJaVQusGnaExcz04OaG/HKdqdqKn1lM8QQzC8YrPis3FxB3TtdEP",
+	"fwc9wgr/mS5lC6WmkGDPDbk57vhiM1FOgAMVy5yDCHL1/qUYHRsVH/m1aKnPvBar+pvP2RDTDkN8KdGw",
+	"1d+K83Rlv+KX/odjakmiD09jAzOIw0/8aiadKWJCq2E9NOq6q+4LMXIeSXNe//r29U8JGz7w9FUPh9AZ",
+	"5wFy08F7rXAXq4fDdTBq9/ej81MrAyZTZPPWhvti0/WXksdwghfM2hqePGk5VQVQKPnOgtbCzFGfO7c8",
+	"gd2rSue3R6MjrV0m6CFtv9Mz2362o93qTNlr1mqg7R9jE4NIwEgOaCrS611KI0R6HTNfHaS2+6McuJZG",
+	"FkVd3j8msgJD0syEn9Y+sX+v3u0McYKA+g40wPkn3b9jBmwTnxFpOEMEcnHCxEGj5pj9pAzUVwCXQcCl",
+	"iKGh40MQAK/bpuBTbGqHU232SSkEFQLs1CNnK3mlzyC7dLVTTB5AYC/uJb0iByX8q47SCrb04tlE8+tc",
+	"Kso2+9vDIcfEqIrDRZyEKB/Re88einSBCLm214buoAaDxwlO0rOCsdF7+l0uxDam0PWwLFa9dBT7+DrT",
+	"ElKwJ2T03Nh/KYyo3q4JRhT5ShjXY/b9jShXNapIuDFBVBUiOmFQ2pqeDggcBEn97htAiLLXFXP50geW",
+	"g4eRyv/FSSsJHgUpg41eTTS5Zet0v01rwrH40ijjr+Dz/AqNrLUOdtULaq2K3ER/CCBOZ2thzVsnHw6P",
+	"udwNiBBolsgZ2wru6hNYTasZlodq0YX/tkJatWMVUID24sVeSI3e4/0SQpEM7pZN+Rz9dJ/J25s28feR",
+	"kzu8WIdpug7zMPUW7Q7W3nr4I5f6DggO7grkBOFTecULXsYAuNCrQ/s2LDXyJ2itHLTsOe4dEPe6U2Kv",
+	"YyUd7ZVdCAEWUi/m2FhuA8Ic/LoxpBscPBXKY4HWcpprRu9gmRLY2o2nhilJcAolU3FObiOYHNZrdJn2",
+	"XKPFvQNi4j0vZQvsslHytx78oGq3Ohgkx0E7XPHxTlg54lqsuv+7lEFT74SwujWNUkFvaZvWBbcDGcIu",
+	"QF2SlI0YsughN5TKXBECIhuCGVWBJmjzYKRLInshxrIKMTaMF8Tr5GxbHKRndscCZJ8oDt8UtXB3zYrS",
+	"R29LK4l5xF/EE7gq1dHCkPQ3P3m3/q7d1ZiDQMbTXUsuicbAVdu7qWNGsZEger5UDID94AaWfchGxLaU",
+	"G4ogL7lO2BDziNXPUlUbxmpFw68FUh+gVCaMxBjCQ86YYyuxVupOb65wAB9aPvVqEzPm+9xM/SgRkxer",
+	"vBJSLSbT803smIepVIq7Qz4P6ASVhGvDhmwEL9e/2h5TQ1VkQwwjAzGBa6cJ7lziK9GHUiyHdmUnym5E",
+	"KXLMGZO+XW8WsR6viyTbyCXcFIiQYhmdWlW0ZTg2eMQtqbhtsQGYzUOgkp39eT+gZHrbXRLUrvd42hEm",
+	"dWtzemOfTdzalYpKHLoWilJruE5ual3a90dwwDF01Q56u8iyOv5sG6jtVqPphr07XkO9/V8AeKvOh/V0",
+	"p+ElGqN1083fouvtZnaf+MCQj3XFR7PXqOqNUD5NKwLWfe2kqXoYHXfpmncIrN+aLbpBxbQQJw2L/EYM",
+	"wWJ3yVf/vSI7Z1O1ZEtRAM0tGPu5ZkO0WIf1s96eAsGK4llR5IQIb/w9+AMW16lyoowRsiXs7z9hEaE2",
+	"7UiGEmj2gm9P8b4nsfumzNGJw8W92sf/mwsoLthAXmMtG+IlGtnPHvhSR6sRJUK7wI3SgaSdsyHu6SEY",
+	"p1R5rodJZa+C5TZa1Uw6b6f5E9Etovu4oPW/c1g+JNutW0JRbQtPwFV+Xl3pRauxq4lVfya4tNp3Gdq0",
+	"UDW6nFpznFdfWNMSSXD5Va0sFDQ5iHVFImUtKyu2aBbH7+OIbUMuIF8HwqxFvaroqSa+LsDvEWWu6oLf",
+	"2BfN93XbQtXFu+0rN107boWmdeM5dPxKVhK/RSMt9AFtNtIP92q57RWj/X0EKG/f35DmQO9nvjr84y78",
+	"wrVijy2h6xY53bic+o3QlD/eN/qclaurciHj2b4WWgDMVLmwSgWN8oQtOzAY1AM9uyQ0kPmD4gmATqID",
+	"SSTIdAh2zvDl+OgVN+l0uD1shuaJm5GkU+7jr9iOpwlPmeciRZZoVV6Ty+/5/KyyzW+w+0GTb8mIWSzA",
+	"84NaMjU2FV3GlIMqVwtTM7VPYzFgX9UeKcBG1M+AiY85gN7MQrPTKFPxIdiHf1WjHYPzHl28PieAuE+I",
+	"ohE+A2DcC9kEAc+LVezR2Jtg11Y8+7fvWesZ4ckaoi0jKgLEzc0jtCkFn13lWQv0tVAThtdoFyUnMbO7",
+	"pshq7GoBpYA2G3GkO9ANxKLT1bpWoWUn/bVvCtcptgH/JiJkj7yYqDI301k47yI7e/Lk9IX1ufAfH5LD",
+	"UOo0pfxarPYjSGyDj9kHxjIGqAINgSZzyXQ+kdwsSuqtWNUq53puleDR6bifno1iQ5gvRkWeXhEss7r1",
+	"1bdq+c2//e/v/nb29+XF6vuLv4xefP/t+9n3/xg//fO/jcpv/uPF8lmhp/82/U0tTTn68bs/Lx+X/9/F",
+	"x/9YfP+n+HvKudrukPxNrH6mK0F8jJWeHVYlJnM0jdUYkkBQajOwNUNhh3cAU9AK7/0YgMF8rnvVTjyG",
+	"IEBEdItehqvPSSoPjy6i/4Rf4GDDfAudcl9plmdCmtysEjbUghdD30agysl8pakhqqa0BS8gJZCwoYsS",
+	"DBkwt4ryCF5b91AqB9B9Qq04RkD7oki8oRLHH71Z2QHYc/ZkO6znz6WgVAvMH+IMErBFXPsEAjKN88KI",
+	"UjdQPCUieFIuiay6geF5+jiyuq+4zMdCmzi3za4g8SY5jO/74dm+u3XsdVH4q1xfVSC6jpU4G8qoXzX7",
+	"k/MUZKQqEU3TTiWiPOMIceSQx/nlEwF1ezyb5TIs1FxokKhCTa4WZUGQ/cHJyenZs+P+cf/4dPD8Wf/M",
+	"nmvlxA9jc6/Vahi5zI1IETKrrgXSZdp/br7bW8a9/vHpcb+3XsFZTUsHT8DNQkfVhcjsDtRCNHValDd5",
+	"Gscq+mmNYyJDCwYpHXmWVCwIwJMAExdFwNKKdJiBavI/7cCaZW0sBzBwYfZvRGmmHRwOWiDPaWTH6lci",
+	"GFDoi7jJiu8Mx4Z2e2agLNd8VOxKozLjedGCIz6MeDWNra17fWubuw4Cuq7b6OQ5GimzExyDFtov8RY7",
+	"Axf0EKYGicb9WBv4sgPmCV8HRR2ww1y4YXN7y42YtC1vqOpG6q9hb2gKfB7FHhr+8k7D8NukZlw83kyd",
+	"vmW8no5i91m5gx2xY67PFchURer2AHZuIhD/3OQCeVY22HPxtBPtudZamle51rmcfFNQX6K6PM7w1z1a",
+	"c2/0gt1jYwP6KVr5/KNaivIo5VqwQhhrOiYsyyc5gcMzrqdCn7OFzH9biKCv/LZc7NNHzeUJqnd/4Uf/",
+	"6B+9+PCA/nH04Wv3p4f/Eq3j/UksX5cxCl9Y0m4ncYcz277Dndnbrn1nL6Ka2+Y64JHr5A0fF12TKMDp",
+	"Z66hHJFrNoQquiEzik2EobTXR8PmfCJ86lXJqr+g/eE2xXZVzi7KziDH+QR5DTA3jGoBqnHhxvXoY/No",
+	"LUWxK8PZOhvr4258oHRnbOaRcaO1ZrIFCogHa8IQvJe4JjIJy0QhjIiGCj3Qbx1VEivbrTheMm74RtBR",
+	"xVBxa26JXSADri3rYYiufLErzXl0sWJb/xBBta3OVIcjyjlauxhsWwy01+VBGESdNrt70+x1OdnTLnP6",
+	"ez0G6evG81IbBhc2Dh0geNzRJrgdKaXT6dE5MFNRvg/SybcX120lPi2B3Q6tbtw4HdZ+5qq81sJ40CyM",
+	"ekdJsQzbYkGXrCmyGwii3sFeTRSTGykzJfwaIFYltQ60Zxv0pwr6dmnXNat6FnWGQkskeBYkuqAFmT0X",
+	"mwMDZkteUie7lbvHUVLmEjqGK1kP+sHXhC2kQCXZ57R0Jw8qmSOIjdqXxxKYh2oX0KlIwq02VUlEw9jx",
+	"Hj9NYH0lKbEtEDS6iiYbZ4t0yjh2BsuUwObi1iuCYGyGPFWw/q4mUUI2ssKh+75ynhU+iNgRtt7uezyP",
+	"e4N+SBzqVBA9ES6kExyuhJR130PzY3V+9IZYWYl7Zey3YAyxlDiIe4dWHrW3rSfPaQdilyVrmRlNrU40",
+	"TDyA5SfCJMC+bo2VxXxSEuF6a9PdLQLoJ3PNlwzXDb++rZqIliD2nQQjaAAjqTulFY+pUtfac4iUC6nj",
+	"b1l4lMoWyzEkml2v1nCD9euNQ6zmoW1fBD3kIvrCRfFLUSHVcaNgA35VZNCCHxMbLXLf3yb3uKuQeZAs",
+	"3OrLvDW6wQTdn7oQKTs+f/j8ob7n3LKc3tdek8pcwRRXbC0tisouAVT45Br7M1JTisTXiHDf45IWTRYr",
+	"tpjbU+k5e5V/A6x1dkk99V6uGfnoWMJhrDMHdWVanYf9Ga+FmOuAhyTH2hO7ICzLS5EaVa6O2bupZ2Um",
+	"3t5U3YgSjlijFJ5x29hodtjsToK6WqChl7X/IRfomHv1dDboJdNemgTrqhS08BDFGJuX3sYnvyvVFVVV",
+	"pRoVYtaGzwLUj90ZgPNkpVoYJDeDXQIlpA/e/Plb9uLxk2eubWwKkIyTOT75n3/VSg4fHrOfSzUp+Uwz",
+	"JP1jSrJhqjIxPHfasBQ8Y8NMGJ4XhO7FntbDY3YhWU6laCNRKDnRdtc5lLARkmOLeSRSdp26lCQmLl+0",
+	"KT7mmpDAzZL+TLQs8BLYJEplN7E2fGQVd1oqHaavC7UU5ZWW/Fo0mazkuEDymEjS11AId+NbcbKt0xCm",
+	"gOuvcUC6S4jNXfYYL+x0rvCDdWtv0Gi9cOH6qAFBiCZ+6Fze8CLPWImeH7C+owr0bltnzB6JXbRvT62V",
+	"eWy/KZYpX86cuEoVLAn0HRbDVqNKWeVNsoIWkjWGtAgpmPER7dNFnx3F0PwZ2t7CMtFlLnRaqElF0Y6h",
+	"8ProSvEbhCT66aPrZ7M27NeiBZf1w7t3PxPirvbYx/0XMaPI5KaNui14kh37UpVZA//z7QZJdpQuTUla",
+	"2qNuCGs1GBVcXg/x1LPuh50WUhJQYgHKoOHyVzdujbcQMwt+op+1BDf2BtXn4A7NzAhJf+IaPkOv5dTH",
+	"xEH3ARFYwKJep/c77qhkoPhm4UgDrekxKtW1kBu0CvFIEc5oPZCgisUsYkh/C3/3splLkdSdsdPaa6JN",
+	"sOLsfz9zM60iOIWfpvpsRAn++DxvJfizQ4wkMXLpX2BftvEjTh/HvmImtKaQ29qsAhDuEiJAep6Ky96A",
+	"ZXnGVmoB9Rj+J25/+5coPs2d6Osx9b++ff0To9+B+JA6YqHWsFJVn6gTrEo5KcUEU/ebd4H7rpjAt0T5",
+	"0VINIvsUu9gc19/KoN4hlOqqM7sGUuMf5WuT9qYe9/0iO1c37YeFcAgqXhSvx+BVdckBfkiiNUIafYRj",
+	"9m6pvCFS6wZCDJwQTcPOctC43f+OAzqOBcp3z9ps6P6HHeCsEcnDBqS3aftHq37Lvn8zngkKtnouspVM",
+	"wXZGKnbYBTPVyFSEPEKImes4Xgex657mSnpIAtvaZnqHbtL4oFHUrlJENktEA3ZDNI5iKf+VUh/HO5Ht",
+	"Npr00WarJj+kPfUjDD97a/okFIZ1NeBwh9sqjtx12/r07dZub98eeXfa7i7ob+enZ8PEvgqEPOIkUusn",
+	"5wr7VLEdFHlpNVwJLjdF/31BC09TMTc6INcuF9L6cyssOIhpi4gbtytMdUf8UwiR3QbO8GLdnkejCT5E",
+	"8s+dg/eTAKS37ZcExMMoUvyPh1RFnU2MLvWG25Vyum+6t8pOaGQvQbfVx7epTj6X+cxqg9MoqiEy11XD",
+	"zIawl/m4hV4WKD0TvKKl5mfsug+0VYnBbs4nU3C5Ka1GlWMAPUQWqa3c13uzsuFtVzsy/q6bMvqW2E5H",
+	"dtVVdxf5jbhqdmyIHSVwIU5s22kDl3Qil7MX7lOoX6j0usUsgNbNuO4uvjIS0DEQsr4ZkzVakk2mfsvx",
+	"GER64woEyTnjhFATa82qhTkPSH6wVCJIrHANlOW8EFmNlnw98dUbANPs8Ru+fEVe1Ib+zbTVho73XFL1",
+	"4BJ11cKkaiZccT1ces6GqpxPufQ19dUhl+GVrFByIko256UJ4gn11DUqlqpMHlaI8jWu7q9SBO6V8bI/",
+	"bPqfXanxOL78Ljg25Zq5q+tkVEyNx7ciJdnH1HFh7t08sGAD7dVvul5cQsbUGqcdamWnX0PUvZP22ug/",
+	"bFD5bQTtt6K5PLi+a2WJ3klzb59w+upNE3YYS0o3uk7fsSmFr4tGZ+wWdMqgyUJYyzJCpLQLGvO+D8OO",
+	"R8G21Y/OnIpFIo/YcF5wY0VuOGAzfg2UfRN9fimP2BDwXMNByFtSgZwTNoOaA2L9VNdCakbdpTK832HJ",
+	"648YLUztVsIzQZ7mK01PwgcgAn04gGwX/c2XKdJfEYoN/VJ1rAtFg3GQvjZAIO+IeE96bzyLzUFqfuYL",
+	"e5Pf/g00h/0zZW2WwDWVCq2FBtQDBNqvxWpQAbiI6MAaobkhAmqXzHEtmQwssw/S+5abHq7m+3s1UuSb",
+	"C5HmKp22IAasY6qFdoQ7cECquZCdjWJrHO5p+CAxLSXAtJuEPYybNfWwc9unjkRUZGs2lUnFo4Phtqg1",
+	"zbW50kLInYRwB+5kGU8yBI0V7dqOhJBsKngJkUxfM0MwfCvIs1wujIg1IUSsSzzPDmuK6I+cOjcuVXkN",
+	"iJEq2Tsg+g/pkZJ2zxBOiLYM0peEIoJMDaIYN/YDcRIvRVHgdogkO2/U9a4cFYVqBQLa3fKrGunK5DVA",
+	"wBbHbrXZ3MSwNHRKwG//Zru1qsW4I2fiqW/TAF+2wRzuxuX1Fq/1d11VQPkWjEhFrVgqQwqQKuPrvH7N",
+	"Ae3qAZtyEQvWDTNxIwo1nwlphgNcDmgQBqNb6CqEwSdC1vpHBnf2kl6uVcHbogrrTmp3A8+Z0rQlQ9MZ",
+	"v8kvkZM2p6O3x4gDAraWBCyEIet2Vi6tF1kav38oOtkueTHz60AqrVJUB1cvG4TvD74borQxTrzoC9vl",
+	"5SDuBJpW9+RMhKsRj+fQvH/l/PnEHgrplJyIG8G4JKu2FDNlgE2bL4CUUSqPvD9nQ2uqXilZrIYJ4fyt",
+	"2YodsgAXdM6G2qj5lVTLYYInE+h++0drFCt7gbWih9iYJ7D47GZrsHQA6hZGAlqc3g1aA98BxaY3LQbu",
+	"W8c9env7dv/+mnuVbtR6JHSMl+1oBs6nSorsaqpmYqev2oX7codzPTcMRmTtm5nYcp7jamQYXcl2OJYC",
+	"e2PJ8+3cqDw3246xRuOCWsSnVlSxpcEoLPm3hBXqgiBqbZR6zoYjUZrpER1vLl/Njo4AbuUdp2ZH1dJM",
+	"T4/F6q+n6WyZv87/57/++zh99HfzY/54cdg9EfQRNtf32HN2g0DEVrha2rB5LKzGLq1jq80ceEGFSoFj",
+	"qGp5bQV8af//STq3//7HohRtas2Id6WISQqoyvgBPOOZqHU1qS+/K8FR4yDM2xLB30eDGhrwAVVYsJz+",
+	"O57t0JgqpYMFhrbVmnxrxHxTFfF66W+Kzc0XrdQwAWvjuoKqChw29+G0V7nCk5Cz8W6IGLXZFQL2K5Ej",
+	"REQSt5V1SktBAR9rn0LP4JBf8Bagob+q0S3AQht68WuFEVptxHzAuD1OriBOmtB/4MclRHqdMCN4maml",
+	"TKh6K2H/81//XSfbw9YhnSIbRKXdskGlELFkO9L+ObiYweoTqxoW2iBOzBNKktfToHakt2ajXVgcw3ry",
+	"5kSu/FCsBRimwMIWCOs98VnVTydyQjggeWtJZ9d0QNXXan/2zs12npj7tlY7WSRrLaE6+EDhHU1eIZQY",
+	"v1Tr3JptKvFtk6W0stfsDsB/LWnYdcZSu/fmde7SzYylb1cyDRrnheVxQVedXz6FeC1KPWABFVQG+KY1",
+	"yNAWQqacoPaQI320yAsqYwZIZhD4BKa1rS3jHF1cOhONnmpw/1bEpcMLnn3e0o6y6fMp7ZDlQG2MH33O",
+	"7EquHCc8MbjbCzqr02AFPNd2lGxrpxDx7hCGVm72YFqiEhsbf8Tg3gXu50RrvaeYWA6pM1zg5hb5jWAr",
+	"Yc7ZkGSRkAGuwxVcAFgo61L7+C8haktKNDl+zXM2nPEVIUroSb5AB+8xoih0wjgW9VAt1joyIWjgX6ES",
+	"ptx6CoOqeUMh+A120se+Z5HmGNUWq0a2DZWwL2ayOlqCuqi1zbsHbJJW1b+hVZriCNQWcpkgweCGCCF8",
+	"LpngZZH7dab1R3ModIcdRrkU1niNTUmIZI02SYbylaxcWfsr1BJw43G8tmSXDYGScuWO6E2T4JjXSbpE",
+	"xrJ8PBalkAZEmEORewWxC8ySiPO3wcwIZUJZAW94v3jebzIrDozOJSSJb6bmD97G7LXJ3b4wTJkV4upg",
+	"ZQkI9bfPXC+FskoDKl9GhRqxT2g2DdglRhqO8baTm9PLXsLmPL3WA/YLDgxM4w+fj9n3PJ3Cb8gQbB+U",
+	"MM4ML48n/wDrWwUkMvDWrzSUB+mEaeX48wnPpsaQUYdSpcW8UBwUrIAXWD1mBb3IQ8hdSHb2eP/iXpDd",
+	"chYPzvL5/CvH4QB6eDgvF1IMsfeK0BXm45yJguoX9UqmDCoPgesd69Uen50xaGRJ7xPZ8Jhd+J0OJp5V",
+	"7fQzlOyi/t4Mpt255ViUifEVvxZeQu6y0xhMX6wObr2TYnXO5bXzDxJk0FLIOp1howpsjiny0vtzvg8o",
+	"lXUFvWl8/QvZJ8fM9TrMDfF1NFdy4DDEGNDDXkBYy11L2+4+La1kNiCEZTqFfok0YAhPMbwlYVW3jpmb",
+	"AQJnz7i14H2bxc425FuPtjoETLuhZutKrl2BuhYoISE0Si6SQW+rdiPrHivaalhxuD8dT7pZ94+qkJrH",
+	"gLjuKqTFq676ntTDGQLVcd8bFdnmN677Rc2zGl/v/aC2Y3Ht6PucBEND26T70EaNoS3FKDI0mgo/trCp",
+	"buuwgIrE6lErGR+sJwo9lp2bmK0X1ro62keu7LWlbhUTs6ePg7rS1mLSXhWV6G0qK/38YZ2L2xqw26tb",
+	"avDuHcogq17DEZbY0FA8ZhD2QvNMVzROZJcNaZzUttb1bQtbha2p/M4a47t8PH7tN++tKzl2rfhst2Dh",
+	"wAINDtH1B76X0Ixfi4eMQ+q0Kl5ZN1k3d1EKOkdtXZ0AuK1DW4yIyRLGDZspbdhZv0/17ctaVz66x5Vy",
+	"ueOY1jeMI+zQ0jyM2Oy/dO67rowyvOg0HR6B5OcERY+XcJ6BbaigBbShPu1RVFJbI6taUau3Chh5rcmG",
+	"uqWts9VKj7F7mYfXfNtsIQjAxwye86az6ANLbdECki27E1zDZrRnG1KzNWhcaepPt2yfH+3W5fZ22LcL",
+	"X1PNWzCINivirY8n7+CF1dzpdlbMQMBUyYYkXE26DDjGt1bD7VojiYbdZmORYhS+YE+wSW5YKeZK50aV",
+	"q0pQSIn4RvJ7GrEb3OkNxt47x/R8myYX9wsaCWIMatcEOQDNrCsRLR///iNPwVXhhF3tXksOxdt2U8el",
+	"AgDvlE+yhyHS9ADKKOBiUgtT5DcVrzVYBdD1wlFp0c11Kd99GtZTZmk0WDUvxTj/uP5JL40mWtp0ykue",
+	"Im26UawUqZrIXK8PclSaq8fjdy8OA67dQC1MY06CPiBbktewBw6BbMPNdD/ANnjXfnEut/VyeZXxlW4L",
+	"hQ5qsok3ARkjet/0FFZwA8Yel0T8Fkh6BaWZ8Y9Y4/vo6ZP+5pJf6zM4JogGqxQEg6nQAa5p9GWoFRlb",
+	"v1sU4069Glo2xE7cyjG+5NaVI978NYHT/u8dAU3ru6yVjGIXXv91Nin4a+IGGPswl3+NrtuyXqEFdMMJ",
+	"U5Itp2qWENDNKjw0GAPVVwDBKXwskbrSqjZqvwXPHB64mpCz/tnTo9Ozo7P+u9P+oG//7z86K/V4vFyx",
+	"lEsmyKq1H9IkBmHY3BeqjDYkZdYnCcHHCQReC6pgCXnbXKS2AiFdWhvnskfxSw5FUjrKiwT9/soVKdnm",
+	"DJ26GXqywww1RMRH6SlUT+sRFxU0R1vhfHswe3Vj6dqbcas7f1Z30MWazQbouU2UVe+nq0ZUrop+VTug",
+	"Tewx9DbdEnoDcaxLcZD71575AGrLpBTEkrUugQs5KlR67fCT7oFs6wissghXyIk5hKy0IxIG6ADRsFuF",
+	"f1q9ey1StNtB/n66anM1dRuN8evonm0f4rbd5F60iS7FjXOdCCNQhrvY1utmXh5Pem5TjS0VC23NMxra",
+	"qduQvXhFYf1qNsPIAzd2RC2Y3u4yud45fxrzIcDarwiAcs20WaTX7USl60K+TTLgxRtz7+1dGDZBMnEm",
+	"rgiash5yQ/zRFVHz7dnK4YDtHw6M5pyKImuH4RFeHOHhLidntzWUjUm1bFYnRitLdFXqi1YOFimCqAQw",
+	"GF9WmZtjhj3JIEBnX+v7TzjWbUKZVO5g7NWQIzYMykVoFP7gP6vOiIFT7uNSiH90csKX452Z8Tqwt+xX",
+	"RrtLx4+Kbq4Z/kPmzDkkPjE1Gc7vs9jpDz5JS/oQ/ZWFdELpV9CHol11Hdc17suxWqCROXM2MZA9pyoA",
+	"qpqlIglx/KLA98zqNJo7BKXrXVz2D0tb0wALkuK1CHtEbO8MadpoD2LvEvPIar60uxb7OOOWLYWeQ5+O",
+	"IVg/w9uAsQFCv/98t3ZSrci4rLaC4mxxI6Q5Z2WuoVGNQHeycs4AWtGxav/WpUIVPNFTIjZ6sTT0RShb",
+	"9VMrrEppa+Cy6bhsqYa9CHQu1b8O2EJaKRi6X4ZBZs+f/FIZ5nZ94u6wKzAM+tU5PETic01lDSbhDBiR",
+	"RVna7/BYjR2EwEQn5gxBycfxrmwHKKXY/VTZ5wzYUwvtqVHixwNMJ0xsNacR6/CkBU/o+zVF7Xd6ZtCw",
+	"w4po6Y8Yo9R1wBJyGwjNoWoGt3Vg2rSBm4Vkfhd5xEQvLD3Cv/prYnhR9+RDhIdbT9W7iRC71+3ZmK4F",
+	"pFvN3rnvr9QpxNpwLxoqlrwwawUR7MIn2X2xC3vnc+7lDMB6DmZ2K8HdVCyAQnPuQeO66mbGHviko0/x",
+	"0R8eHrPvoZhAlWFAmizJL8LS2QawpNO3DrIMS4xgjgOcJXPzfShYJJ7um5p/hUDTJ08ePY2iqttkFO1r",
+	"V70JFjL8uk4OtOcZUjN0Gz0ACo5+nvXTEuJDJDfvViIbnFv1N65ZE+dBggQb1DrmjjoPa0iuuH03N3QQ",
+	"TNsmFbRWB/XbQiwAQ7CtDKpT8dNnSEssytys3tpVogJol+xY4/eHFBWUe7gs0nBUmqv/+a//BvwArDRG",
+	"iHgZBvGnxsx7nz+D0I5V7NE3QmaqZF9/rVcy1V9/TTSYBAZxOV9MjHHK/CeOjN5KCr+UX39Ny/v118fs",
+	"wmOOcl3VAUCbBB56+V9/TTv566/tisNj3Bb++uuEWDixrJHaSrKvvyZVa1/0M7YcQpI1pqRTw+f2WY4L",
+	"Rq7FNezFruWl+MhTA7EK6tpBKt8arnY8WGEJ3J6ZPv76azb8xOfzz8OEDT/R6D9Tm6NP7h2fsSIfOGhA",
+	"ijmeOJfyHVLUMXSHK8hdKTIhTc4LAuVFuiPZ24LWSJcSeiMt1/siDdjj/mMa/Y/Wm7MrWgpoMp0N2PBf",
+	"inyWm8tFv3/2FBtVJ6ETnmv7ZVaDJ9C1+vPw3AF/LuXQ/gUdAfs4e7F3CrB2yL6VLCY7W/ZrwFHDcHLK",
+	"y9LOOjQoZZ8wGpgw3PoY/U2YC6p+Hg7shr+U9iO7pd0IcRBk347ZG8EzoLu9lE64kqApNlbnAMRp+C92",
+	"WH961NfB7DgX7k9ySExd1WRdSsd1odmQrhtCLCyfTF2CeSiJGcXh9cBututL0/VGzAV3E4Ydu35+/fYd",
+	"he3sE15mYjZXRsh0dfQ3sRoes7Cx15RCMCOVrS7lkDriDM/tnmk264KRYo8efDnmdJ2MuI54qUiasZmA",
+	"ccDFdsKMLrh5RZ4KiSqeoNQXc55OxdHZcb+X9BZlQQpJD05OlsvlMYefj1U5OaF79cmPL7/9/qe338M9",
+	"VbejHixw4C0PeqcQxJoLab2MQe/Rcf/4EfUuBF16gofmUbmQ8N+TWI76zUISZM51c9TXIkPTR2ZIdVOx",
+	"4qNKoZhOPbGLbI25ki8zaG6jzQW83r4ARlXymTAQcGupzakuOXk9rjCWUWwkjKtmG6AI1woucnv5bwsB",
+	"CRlfuUrlSWgadDDp7Ai2DPdHq1F6HS68gP6TiOHWc2XX247grN/HPKo0hKELe9D9StmXasQbW0C4WQfv",
+	"Bw6+5oEHqkuNYRITZ0tQ6zO4HHpGtb3Ij9z1P8Oz3Cf47NL79cHphlZkHDDqvT9bZ+qDvSWUz5NP5UJ+",
+	"bpXSC9iE2glh1c2KSD6ApKkUfHaVZ0NE5WHkTE3WZfMvohLN3n2sRGwViK3tEBP+dqqW2IKCiN+8jDfm",
+	"fG0XRlyLDG0sGBrtIGiG6jdQSZPmLEmsr2jfTZvhNx9ADgpeztpVVI1ZwwGT7QqVqoBsNoCe85Ry2tbr",
+	"gb5mcC4oOAwZN9B9Ed4EHKpzISuiJmtXpNdSLQuRTUR2TjVOOmDV/QpS6E7RR5QdfsMhFd1FBequMM3h",
+	"ONt1XHVNTdN5QaPoQTPE/0dTdXbOt6s5FK87UnTcrXu114QwTsHBjyef4H8/nwTrAmGpjpuRxLZlP8Jv",
+	"h9yRSW+uYsybb/lKV5zdfofZ7SXAuMuNs0dddbIWxhR2P7ngeilSVWbgDK1tLPbehTGgr9eUz+dCOgyZ",
+	"L7Nx7gBOCXstq64OodhbG2WlGdT6s1zHdu1FdfkFzeFuezewSv8mViTqELb7RiFyaIuUB4Agj9Wx3+9o",
+	"Oa07VgptVOmaAoKjIfPJ1Fg/TvK5nipw2nfYMMF3AxXq53pkwEcr7nLTtp2IsKpJQ8ndfqcGn+y3U9uW",
+	"nc91JzPEXugsUFVOWkxg+7Rd5ep3pWLn8w4Kdj7XPsR6OM2Kc+cW6WI+RxMmqpxeOV8RCWH4fH7MLrCQ",
+	"DV3bqpB76DHO0Gx8bd2+hSsvoKbmyymELNfzgq+uSMv/QE0mmxW6nVfRJRQ67fbTQ8pP616fzw8hK68o",
+	"0oRFUHVpcRv6BGJWKDWuB/86ag5jIjqp+lDa0+yGlzkfFUKziXJ+B55zLpPi4R3jUohj9qbGYNB/4ejK",
+	"K0JmSOv7XLMqJ8oYH8xp4T1gC1kIDcEL+NPQxZ4qtoXYIfcdfO8+wvwtZSAi6uVxK+8DBjztKw+it3H0",
+	"baubbFbSShIzg/MVyf6j0BdEN3Ch4y4ivPEuFesdbwx0C9umbjdhuJjPX373uvzJah+wEHmUmvlbygJi",
+	"S2Ph++Bxx4aIqR0EXoGJtj71/w5Nhdzs76s91zP2M14UAo+VoJu+T5Ed76RNcZD3bjrduczgArJKcjxg",
+	"cYtuPSHl2W46uX0HNjzLZ7OFsWo1oRSXyByLa7wF+bpt9S298Y9sXuE3bLew/NF0Jz5sVdCqncN5Fzoj",
+	"ari9c4Yb8heJrJV9yYd+/JVUtutahFzKkORFI4MAPQ0K5K27umyUemOSAZwrUWgBkF2s+L6UcGRn4qN9",
+	"Ppbjau9sAkO8yGodfsYCO8vZZ1CKwv12KW94kQOzNy7eOcAmYO00pMPYiKfXrqNIcinh2MK+8IV1BoGW",
+	"HupmgPgOTARctKscHz6EL8YmS6bkUlNgHMzdS1mtcgLHYSkw66wrnCrQpo6QZc8cs2ZRfZYDvT1lGS8l",
+	"sKIQeRCkkc4JJV0ULFNJjX0h15g9cS1TLiVmA9cP5SC/7W6254dPUFKLZ+sK4xLjStoPXL+C0jcYDaaX",
+	"PDjr9x/Cq2YEDMcTgF1IhkLhnuhyvhXpBSay4A9ucJR3oLAFqQWXNXaNSahxqv3q9+CPUI3+n+yZMQTy",
+	"QRrosqKvwxBIQh0J8GilwQJY/VI6brlUaIcerk9oLitSRrJaJRs6CokhjvJSVjsY+gJhkbPjmWgSatQ+",
+	"vs6icSkvaPsFDXA1Ui40SulnfGVFzW9m+zrB7Yay0wjb2ZXloweHBfwo5O7zjBU3l5Xkppp9WCYMFdmv",
+	"g7+6FD5FkIjKAgc9DHjShpB+XqKpIj07BMKYgqAz19caE7QPvvn+zbsfrl69/Onq2x9fXv39+zdvX77+",
+	"6WGcz8y+ybH8D2M2+9uVTPex2L8rV5BsSO7VUW0Q8PX0lJ89eTp4MX7+NOs/P33+/HH6LHv65AU/GwvO",
+	"++mTJzzrnz7hj0bjx+PT0dmoP3p+dpZmp0+yp+npk1F/3O/z/vNeg7qu1z8+hSRqyMhGkU7HAxblyW0O",
+	"7Gn/Uf8RF2dnoxcvnj9/ejpKxaPR2fPxo0dCpKcj8ezJc352+ih9/jR98SjtP3uajcSL8ZMnz9PT0/TZ",
+	"kzOkNOp2vIe0hvdsKwaEYBHL4ic6tKRYVg23KlYUKGIA8+KQsYDNQ7qoUQsdwP1ZybSO5NlmwobsRLc0",
+	"dRatlk6lVZ2bVIjA6nJmSSbSgs6Omev/GKSCeCkupT2KDdorqXe8/CV4NKAmJIpb4LfFtZYKWSORwIS9",
+	"BKvhUgZmw4D5UEVCBKMgMqBZK9PFGSyYMvNnIUCTWS7tqZxrgGag4oZDEpIHGNhvnGugjl+vtwnNtftU",
+	"MgpLdcMLhmA7H4BxhMOa52iFJWy0upQkSWw4L9VsbobnrOAjUQD7xWRC8x8cgd4eyjVTN6Is8yxD8Fl1",
+	"0aXMlAderkIPl4CLFSUjn4GtKpgWBgeEaWx68S++YRTc+OHB/zJ8ckJpwRN/NJxoYV7CFQ8reib0pC/t",
+	"tSv2YHgt5mb48JhBNMu1poKcqLHGJeJV6LBmP6mqQ5gmbs4MHg2i5Yxaj04UGVU5AJxtwAgLBT360GKA",
+	"bjdLLg3LD2jqHLO3VLd/KSuQEdgi3D0LGmS/HB+94iadDqv5cZD54CB+8Lj/4lIO56VIlUTs6hUCFocP",
+	"fUNrHFSmAggtMJWOVtAtvOXQfukUyC1O7nXXvvHNokF0zDXjk1KIjBnlU4RTwVHhUbzYTc1OuJfbWAWV",
+	"Lv3lU89t1ysVQF5ncxOSJF7RVoSBCVPmqQO5r6G9l2KE7aOL2RV2SgeGRhiPHrBHcBD4RrFYzn2UqnLe",
+	"C4HLds6Q+aJ3MVUrJBqyWgHScfhDyiU1Ianz3nt416RQI/FxF5PAycgXMguq17edw++dVGVwWNgdHDK+",
+	"1rhjPTvgSBwslG8atH90LlJLUO0OSKt2ggPdoSjWDnUXy98QmApcVABzqvQa/W7edEsBLOt464lY1n9f",
+	"PEr1xr3/jxymoo/ogCijr73DQJVPztx3pIpSjCGfpBeQB4HnTc0oJLKC2sP/YYBXW0pCjidMfEzFHDH9",
+	"gfGBoG+UMfcAiihdFIWDnUca3AT2VTpVeSrIwuJB0hp+dR8AcZDYWYYZUFr0L5oFxa8FCuTNTMAfKjrU",
+	"R511MX3hF1LFbn7bwIEuwsI902dRCp6tDu6XbRlIEO45SIoBhCvYRxB7Ta3Uu62xzVHzKdlOQA0Z9ojC",
+	"bKl/ANRYWLscHK0app6bIN4VRNSwt729HExoMEACqGCRu8r9KBrk737of3BUiPuQ7WdCMNmHhojYCa/y",
+	"83d1ILRJ38kn98+N0AKAcVZxRDGbF9wIzbTJiwLEyQWLsRntaOUtfVd7IIpCD6j3LIhfbljKIQAQdhoJ",
+	"8axWpoPKhBZUgFvF3v0IS5uKcfPoff2JkpSFwd4CGvfZITEF1Us3yc1WhIF7CjrdXhugxibMhlsRqXMD",
+	"VKHOvZ5A9go+2n6n5waMgRF+Z0t1QOB6p4W4xQZOulzuvntLDM/vXmv+Qw3Sul8EexTiHJoNj+VCyWM+",
+	"nx97vXF8uej3H6VWE8K/xBAYOkMRcZITxjAg0AIBn2WuxYARLlQLXogsof9lRtXcta/Q5LwWjo0IZXGh",
+	"KdRT0YW7crGfqtCPVyzQsSjX5z4q5jjkpPiI3ZeCcB3FKtFwwG1bWaa4QdpCf+tRlXXR39OS9FPrwe8w",
+	"lN6gJxZHqZCm5MVOEBA3qC9kPe6iVR0KGmJXh9i39mzpsm3tyTkq1EifzHKtHXdk1LuqLDalffK/lnTH",
+	"9jbGyf1KRDzuP+cye4Wv+sa+9wtDOGH0wAt4oKRY9ziT/fzvaAD3LJq1BWiRTb+yijLASVUSkCHzkf0P",
+	"mHko/D8ACFxf+6Q84UYc3sEloTcI8Ccc8eethRtvf7g4Onvy1H3BaGWok9B66QalJjvWbjw7BdydEaV9",
+	"0n+SSP3SP3rBj8YfPj19/PmfevFyjthJ9tbuIk3RNsC4lIxjZ7JmMuor7TE5yD4Q9FbizcZKVOP79DF7",
+	"lX9DEBw7BUHEotrZVWWpnRiXjHrLxwJ5yeeCR52pnxfGSlfn80ClRpgjrBCsy7EnOhrlEok7mxN4r1sH",
+	"vqply0DTubuPBmwdArBjWhV8iE3577DzQN5QqOJbkMJAW7x9io1VRRmJ65BnhVmV7r+qJibrPvo3LgKx",
+	"ax0fgDPjxco0rgoRg7rO96Jpq+OjiNaOtcrtA3BvBbamtpc6KqeO0mKfTIRZf7DqQRj69vCFi9beSUC7",
+	"Jd7VFoL+xgmSyyrXcVuotb9aQ7pba7vW8y4Sox4wDhSCmSdLKEG5a2t4YYvyqkJv5aLOSQMLRyi/9qDy",
+	"ntvrkGYZIIeogqaeWvwFIEM72Fj2Y3ay/8/uR3pd2BbF6xDSCq+rYSRcG+IWZX3yCf63vaQfsQFLnhOf",
+	"SkW/MhWFi2VhL31uvEeAeRHyHKOhkm+oi+BuAvae76CX/k6gtLtXT60HMTY2PlgIxrVevF3UBYb88jsK",
+	"mdbl4AS5oHbHVlUPbdOKF4TDZNwaJlD4R23CKVrhSXwbRcHrOgrGuJ8ERVXUXW7+jbKRsJHI5YR5Bi6r",
+	"z908HCSNAw9uFR0rAFDWrU8+wf9+PsHa7245G/Lx0XPwffzg/qoNMhxEKZfWg7sRZT7O7WeOxwCXfzAE",
+	"qvgj+GE1fIiuSFBvTrBhDOLNFoYTVh4Yfkq1mBCZzMXPL8+D+Ja/PddsWebGCNfghCgq2pI/39q73tAc",
+	"bGHiQIobvBZzx9xRKhEhXBvzAzA2afFbnPahH2EH9l19+utMwd0tujstkglnLiL09JM1byF4UMG/poJn",
+	"vvcckAwcQPLf2IfC07meHsFjRUarFe6DNBVab2ddGapyUpFRooCqpcTxulb6Lrhaa5zUElWAGw9N0RK0",
+	"Vd1wmsNR/SeiqsuGFHV0aVEsLQB0kWutUXUeOW7bNPDag/NHtfKVtmws9/sBnDH36jvwxnC6/pjuGI69",
+	"QykcTt8dOWSpF7gIXxX9CCeanIhudFXUm8EjgMR4LFKDOOZMpYsZNg1U2gfFHBEbEjEmjupZerXm9oxG",
+	"RrvYifMXQXund+dL1maHEM74cEZq6j5oG63Vtsp2eI63U5ureuKnd3djNXh0a8FjFf104WcTgE1QPLzp",
+	"6nQpk2o5YFIhch4loypmXGFgFbIjQshjduFIM9HDL5uUBEN8jWtFPkzsgYL9b0T1ThzmuZ96hzh22lsq",
+	"L4rBo6UyV/4IOL6UQ15oNSSSUspg1vUv5QZDwn7/x1pFAgEpyFVM1Y0nY0lTMTfWJCX6Mlc4SDsGtg/O",
+	"qSHyUTvgODbCjvPLRijg+7Bhv13oXtKj9bqDKiupjD1oQhonXMwLxDp31AXfkSB8IZ6RLqooIRk8DKUQ",
+	"kZ9DSYRcbVBPUR1jBbL1+HjnJNaX0xilXCrfiI/mmBFtqd0qOaZGSwE1N9kxe9x/TJwjFcsIJeyjEZOf",
+	"C36nPIj2+W9p4loWyA7vYCcFFbO5g5dKOQ5/bmDF/Mkn/EdHa4Caz7uFbcGS46FPlURQcYU8mmFlC6GQ",
+	"JdTaEjuakuKYhZE1lIAgokYOO7aLcQm9DuFba1C4dMQfPbRGH9KmLA5Xgkh2i5u320XXcNSt4neS5ePx",
+	"VhlcNhqYqzEbGjXEPvdTTi2tkVPZY41co+BcX0qUMJC3qjYqiIXQ2U1VGq7AnlWF6seX8jtBxYNqHECe",
+	"AmmHv6OC86iPqmta47zOx+N9qUDsve/U3QqbfUc7CsKX759jOqZqSlFxCRwkXKdmc6gnXao7oPpoiibV",
+	"Xm1kg3Hlibmu+CRzSZ4QtQHXxNIAdIhB7Syx00biBf7Nf2hWGPqKDs6w+97DY6vTYCpjMa1W5wb5GzRb",
+	"yPy3hQiYPtuo9tznflGbu6r9MznY3hNVZOuVfzuu4Jeyht2Mth1x9PtBDOEsC7paxISlphJOqi4RWw8r",
+	"wGr4ocYskuqtd74Z72MuncGwYTJ3Vs30rEY9Q8h1sNVoDcsxaS9XyK2UFwWc9CumhYir5b0LozfCaurD",
+	"yquS96QlTt6E11TTfNuYrh/KHQR1afJ2iOpaVdb7g4V/6Su3H3luqg9/4uWVlK6XFW8lng3qADx6sgw2",
+	"c1KFgEtBlDXo5iE5g2MUxSziV5oJWapi5tmMPA8DZK+RZwtadRh1zF6S7VwKR0yGAA2qkQI63NdjB6dI",
+	"r3XChgDcpNY914uRKKUwQg8dZVUpzsOeHxBWq12HSDoXSgM/JxOJVQLsF/+ir7Sj9WsntkBGn7f2cnL/",
+	"NlSlvvSdR383CCIkJKoIBzDd1iAg2MY9EJoZSdAD0SXv7OxAmC7dpU6BZusLmSE+Bxc/OWnHnFcNWRvd",
+	"O/wsOH7OA1EFV91r4/QBThGc+A5Xm+r73giMpYRNoZGsPddGJ8AKrCuyYKRjUXMdYgbYS0MMLL4cpqVx",
+	"F8AfchON6gdFQwGzS9AtE2EgS+vmAxVM8IMrQVrnK+vIQ1xvShjbwH9W5USYfTfw7nzEwRx4kuVDiBF+",
+	"xzZBStpju8jOwobfv+MTJ+9QyloRoEKc5ueLd9/+sBHsVk3mXR/MWzaxHR1+FgzAflnbg+myE7iGnnoQ",
+	"ouPNq7HjcYF3HoT0mLixuGacLaeq8CFaT1jU2NAPII+2gaHIB0yAlIiSeIjsnQkuIfh/zC6qeLLjSqqy",
+	"gtD7PCgi1sscyUvVeEzZA0xLSgosxysDVemYowZU8/fRBG1IgYgMrnVIq2pII2tRa8ZHamEq5i4aRkx/",
+	"IOlyq/6IMCfhBqtcFcwI5JqNuJ1nJX8/hEnrHEn1JundiJJaGYx2tRi+DMH171/XfOsS4cDmZkCC1Xg/",
+	"o+LENUfblAekayoQJGZqvEy7Qw4C+BUHHzQ/49iIbVN3Pn33DdBaXbqiqNJad8EMEUxddH32TAOuHw2b",
+	"l/fkE/7j84lrxHjL9yWtUde1ZsmxflGuOdzdN4wyvDRw6LnzQI3ZdW79zarZ8xDOKeuzYs9A4pM8Z1yu",
+	"CCtCNNa5bgWiBDDCyLnxZiEv3Ed/Oaex8v5uRDlS2s6hnfgddLNvKPiFak6qXvhx/VyBKA+Asl3ITa0M",
+	"W7acj5kcYp+1FxwwnctJIY4WWlCiErUulRf7Bl6Ol7QeR4EAoTvL2JCAG9p7UqmdFxkUx1aPGytP4TBR",
+	"Ugw8YaXndID4LOVe8S7o4LAghhHPbOo4/qBIgHJtmi1kKkrTwhqDAZjv3RR/4X5pOGle6LtJsB/8F4qI",
+	"+PcjfqdtI6FMJUE74kOGP/wmoffsYrJMBS/MdKPFciPKLE9N1anTKnfNRmKaQ4hzwBYSH7NiUK/AtHUN",
+	"eMFGPLNSinsGOONLtUyYvxjp7Gq3TJTKgHc2YQt5LYHHBC/IC0IbxPzmH/Az7tD2oTe0LDB+0sFSRsY/",
+	"soMxemf2ThDf3JRRcrQ584UJSXO82Qq8LOcBMAQ5XhtIkHg0BAZwpw4KvKHVP7G/HnRVCRRzH6vaQhTx",
+	"KuiB0ejQg4MbEGdLLtkQl2pYsV1XPy2kFmbIJgobnWC3irxkNFPJWmeoWLzhPBZkqBMO4RBbyIS8hOzH",
+	"z3ybEwu+367ZTBmjeh+IgCieD9jBXbcf9KW89e2bgWjuV7R7lwfnDH4rTPdN0qK4fD5u47kGKZiE0Fky",
+	"G6mPcMQ1gZtkCGI4qyCalLyVHdi9+U6JRvElmxxxPwUH5uqlp37JY8kP4uST+2c79OStP3WoszyqMiRI",
+	"02z4AGnWHg7PmZLFqpH5cFRrCjoXA0do7JxyC3Ifi95OL4u/H7IBPT3yPhY7idF40+tr4I9zqEpMr4cJ",
+	"G9K2HSK3RY24O9boPlylA5ZSRkSUsrtdyGyx6K1xEJNqQu9OQNAkN2w+hYzfVM3iHS4h436XMogvaPNx",
+	"7I8Hkz5nLwVohQqSMcFKiftVO/B9Jw78cJfhCGehBULRgGoE8oEBhkyEAYtGmjktFtp48HaVpR4QhSTF",
+	"KIJOWLl2FLbXYgWkbiNR5OJG0DuXyuO5MXKnymt0a9m7Ku+JaF93YRXswCiKvclMC6H17WIm0D1vjGXV",
+	"3hNuD3eEsJQvGfH4w4Q4YMK+VVl7MRbChO4gtIGC7SD06xK9i02IGL1N9qApxRqncyl4Bv1qyIhwjZfi",
+	"NkSbVjZiW3bTdypsHAR2TOeMj2AvuImg3oNtlBGmnuN0dBCnETqID3d7WBjxrhStcmO/7aC+NRILwTJ+",
+	"QfPUjmKhO2Gh3Xlmhegv379jdO8QWhlvwoe8xXfcfeaWXrQ5fwtq3i5C7hpEHmJZf6iBQFiu73cZl9NV",
+	"6xoGnWCrXpJuoFUWS5VMm8VsBGw9N6IESlT4FuvczoX0MQ+qCSzVAk/0WZj6Bd9zIUeFSq91Cz3A++nq",
+	"HqBD76erdveDayVd1ZPvGptrthRFcQh5eD9d1eUBgoeeBFtPKQhxz2LiVvAuDcJ31Lg0U6oEyRINAZxx",
+	"R0MSTNHgUl7KI2iSh6DA4QAxOmwxX4t62CmthnkON2KQzt8VkMU9AEGP9MUxqirWt7Yio8a7DBsmKFaq",
+	"ooCAIb4iyBsPoAeaTxH6IQSjR2RS+PVEhZiJuZAZDA3pQ6pmddagvbKu/dABljxoyJGeg5VqT3PHoI6f",
+	"BPsEkEuX8qKBgTKCl0GzeZZZW+ABvqA2aOpc6yeTqRKa1bnfG54NFMxhzrECVkEL5ADO9RCqOcEoh164",
+	"iOQcbIVwste+ADSPYkMvZQMciqMfirJUpR4iALbKN8KGwzU5Zj+JHPzUYQBzGl5KSTZLNZRmr0d6m9Vs",
+	"57XlQkSbVO4K0Fjthv37itHny6UxI+yTSe86l3aYKAGgn7E/z6D3uDvy233e7xwqEFRFaCPmh0meGF6a",
+	"AHYSRw9YT3UzA8NiVOQpm/LipiIqAf82KINyVRtO1QOaxZW2znOMArIs1wAeheAgYMOxOanCFNiIy6yN",
+	"Nu5vYtWNLq4amVVVi3KudGsBEv3cuQTpb2L1M91yt06AfdEGTlP7jQmcEQcnfqLVvhYr3VbDOBOdQnRU",
+	"u+wS3uCKlsKeNjkvsOIHqKmdXrSHcaZ89I4CLAh9sid4tarfiNJAS/mWrParO40ov2r36KEE8DBGm2Iv",
+	"GZ+1L8FstLmuHK9AsNhclNr6xmUAycFaJelXaVN5shWMV/TGP3I9OX7D9tI6mt072mH0dBeFzEs2Kbk0",
+	"O9WXX2SZDlcPVtPaX/CoASBGCl9zDmB74oEvMV9jb8hlrbI4cezwDpLVajLgPH5Rg4FsAy3KmxxSEz5Z",
+	"ATbC0UhBPwllr6ZvUGV3qwG/8AtFDml6W5QMis/hKtZnbjE3KZqTT/iPjQVg3+UaG9CF2t9KeSlulAuh",
+	"G3UtpD5m70nrZ7mjI1aSyEPXFRCWlnmx61b2VGlAqsw4DOkpuFKbpm3XbYGf1XCZVTnpVpNuLwwqO/wB",
+	"i7nXuC5/XU7uNAj2upxssl7skA+aXoc58MXvfgp2UahV7khmqvxKMyMkd4rVym1ouoKHzrNZLqtcEvzn",
+	"V+RHo5QnROJCyNi8qoon4j6ria0HKKiXAehs68qZsSpnw3YF/LqcfNnCX/uxvUGPZ7xSvbnMjUin3ZXs",
+	"63LyhTTsT2Jpp7BdPv2ywkIickXjGh8SgarKSZvide2dTz7Rv7rxqvluuY5YzTWt6NKnGyAZrtnxF+73",
+	"e1A8hvumLexObQ3RAUgBttMISEcx3AUE5ECiL9kQiuD/9fGwFUNRTesBIRTrQrKF/cwliWdzXuba58vy",
+	"0pFhkfvVJj2X0k//oBZrM65bvnJ9dqiNJ0QIAf5G5Zlt3GV7N4j/nZOXuSmsc7wejlwvZDTbpyf8H0/o",
+	"AYTRbh1RfoC9weu8KkdKeWzggr+1YBHp+bfjWv8DucX4wdvdYpr4O2IcL/20V0FKIYw7DvHXk0/4j46H",
+	"IYKgAiSqYZrnGdVa50aLYhw/BuHO3p1PeushSPJ5uDPQfVBzcneVchy3pzhsrssJ+nq7Z/WC57bZ6C+N",
+	"ZlpohEgJOqbsCQP8ANploXyIa8ZXbAFJG81y8AnMynX3fWOHCaB6d05lanMLXrhDeME4dFOc+5WshHzy",
+	"A/nE9lGbhMxKSkd8x448a2sJfx/tXHKJfVWvpVqirhrU0RYOqxew/lYwocS16KAW8jJzqXNXg5F4dLtD",
+	"8gEJdeJhHdDvg+ugREPITLRmODw4ZV9quP+L6dBwbr4QKdoPvgaJxJKXohVCB9m7k0/2fz53bPEkgqIv",
+	"j0ZAm+VXNQqgokDVEa2hALycmN8tiFnM2zHMYn7AwwqmBNC77anLXbeJHb4/tcJFOimFKVe7H1j+gW3H",
+	"1c8Fl65gLCzXd5hdJMoBPhumJFT6V0n+XLNrMSd+u6AfBukoDbiENxuIr2AO8enx08yUKxKZ329/t+7Z",
+	"84lCqrDDnGemXDHu1kbjLEVS5xjLbt/l2SyXGogAfSjJn2lhTgaL/dAPV0tZdTWAYjFgKGsp9rTnxjsc",
+	"xR85MQefsF274wzeUVrOuGncOWaMMUJALkphXQqmSkDXV1FixNljLpsSOAzN2Q2h4XNKdF8LMbfvmXI9",
+	"bY8Jwxx+0aiw+DjPS6GvcnmV8ZXuDV70kx7lSZqZOUc9m3cPF8MHfqGAMbx7M1eBC/l7GA9cfUBQv6EF",
+	"joaLUXpPPsH/bszS+bES+6LVoVZ31p0pBP0BDKPNWbqUzltiqILIUBGlwPaRNBWQ3gOCgqplpds0KZdQ",
+	"XmNn7FJCM2WtVXnOhvYJV/YJV7kZ+gwillEb5WEiru+TvTxBwsA8ndrBX0oUvQEx4+ALXUa8VHLCpoC5",
+	"bvX1WnZUs2hUKxpe5TGEn5+wLC9FaooVlOKp1gKE8IvjbSuB3cxHxUZKFYLLKBLp8aZ1h4zo4b2/Vvnc",
+	"VSfBvHtbrYYU3tzTw6PC7SyqhaEjlQB1sbPzvX/4wTsrVqO5Ay5sN+4/ZotDN/rtJ76fxDsKOi6D9Y8Y",
+	"eP7nk0/un92cOu/xN1Cdm3sSVbhoYMCNunl7w3V/f+2H7pNGizzLw/mTbvDreiqQlRMCdR9ZPbGzh1l7",
+	"RSsSrNYDsdEpMTwkg+aubJkXhbuQFdxYc/RdraEm0OjBTeWiqOIRhHCMHJk0josvTElOXfz4pBTOMb5I",
+	"ZyJhJk+vhWGPn52edjc5q4/6f4BpznXyg5KWqi3lNvx4VO73bXLfSeSJT9Hxg89UiQLK9TWWaNu/YuRM",
+	"gZHLuDMFgDFH87Fgc5VLc8yaBSobuuTHPC/4zMNWUHzxUMp9NczfQ6zEjaM0bCMt8Z3s4VLiQBv6dvDD",
+	"6kAOUtlIFyiDEkQrU8eX8qcFQnWpqyyb8LkG3EORe9ADsFNLkRrq/zD8kWtz9L19/dHL74ZslmsdOEsg",
+	"qUDE4P5glnkqjhmcuxjqu/EPp4mvGxUAwhBYCovXDoXMhhUUDUMIdjJQrRNKFnImonbRpRS8LHJRsgfg",
+	"lZVC28318BwnxPdTlArfEXAn4BRUXx9lmjKl4DMnet/j6nUp4sCF/tIt/yOVu76NPiR2gpWybl8pUpHf",
+	"iOycaWMdTFhPLkP5ayXarklN7RPm3BhR2nv+85f+0YsPn06T0+ef/6nXwru90Vgz4qPBXXSkYW1qx2cv",
+	"zwbs2aWECwZgsl7KjBs+YJ8ue1r8dtkbPEsue9xc9gaXVj09PTo9PTrrvzvtD/r2//7jspdcAjgbroAn",
+	"2L+MVLa67A0+uT8NLqmsi/F5DleA/wM/kAa/7H3+DCJVzUTze9cUGUoYkqPZcXvQG5RB1OTwMA0QiqJm",
+	"ViLP1QO730R5BOQDKMkP78vg3KX8Ojcbi643VFLH6qiDU/B3UkjtFCx85MFKqavFdogBNlEsxs17uxW2",
+	"bxbposzNCm7G8Mrglw92m6OE4VMXZWH1iTHzwcnJ6dmz4/5x//h08PxZvw8mBY2qKQ3vp4pKrmB9B4Ci",
+	"TqraFxdsD1orXosVOKWksijAs64p37smBtN8PhfZgLpAFRk8xSMNoQGvTjxqLXx0tNvZe1e0Xi6kHgTJ",
+	"XjTukP4uCdjWsMcMRV1cR4PWsM0PCA4g23cQBh/Ae0/cT0nlKCWOXT14Ayx/bPSKpbwsc6iEYGphBg70",
+	"VLtZCGPX//8PAAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
