@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | postgres | terraform | kube)...
+# can. Usage: need.sh (go | cc | git | postgres | terraform | kube | shells)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -114,9 +114,26 @@ need_kube() {
   has_kube || fail "containerd and its like were installed, but are not where they are looked for: see has_kube in dev/scripts/need.sh"
 }
 
+# The shells in which the tests press Tab. Nothing else needs them, so a machine
+# that cannot have them does without: those tests skip.
+need_shells() {
+  local -a missing=()
+  local shell
+  for shell in zsh fish; do
+    command -v "$shell" >/dev/null || missing+=("$shell")
+  done
+  [ -r /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  can_apt || {
+    echo "without ${missing[*]}, their completion is not tested" >&2
+    return 0
+  }
+  apt_install "${missing[@]}"
+}
+
 for what in "$@"; do
   case $what in
-  go | cc | git | postgres | terraform | kube) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube" ;;
+  go | cc | git | postgres | terraform | kube | shells) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube shells" ;;
   esac
 done

@@ -16,7 +16,7 @@ import (
 
 func (c *cli) installsCommand() *cobra.Command {
 	return noun("installs", "install", "Your apps, installed for customers",
-		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
+		c.installsList(), c.installsShow(), c.installsCreate(), c.installsInputs(), c.installsSet(), c.installsToggle(), c.installsConfig(), c.installsResources(), c.installsState(),
 		c.installsHealth(), c.installsStack(), c.installsSync(), c.installsProvision(), c.installsDeprovision(), c.installsForget())
 }
 

@@ -63,24 +63,37 @@ type launch struct {
 	how     watching
 }
 
-// start starts a workflow, through the one door that there is.
+// start starts a workflow, and follows it when asked.
 func (c *cli) start(ctx context.Context, client *api.Client, l launch) error {
-	l.request.PlanOnly = l.how.plan
 	l.how.watch = l.how.watch || l.how.plan
+	w, err := c.begin(ctx, client, l)
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, client, w, l.how)
+}
+
+// begin starts a workflow. Somebody confirms what it removes, and is told which
+// release it takes.
+func (c *cli) begin(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
+	if err := resolveLaunch(ctx, client, &l); err != nil {
+		return nil, err
+	}
+	l.request.PlanOnly = l.how.plan
 	w, err := create(ctx, client, l)
 	if goes, refused := refusedDeed(err); refused {
 		if err := c.confirmStart(ctx, client, &l, goes); err != nil {
-			return err
+			return nil, err
 		}
 		w, err = create(ctx, client, l)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if w.Kind == ctlapi.WorkflowKindDeploy || w.Kind == ctlapi.WorkflowKindProvision {
 		c.tellRelease(ctx, client, w, l.request.Release != nil)
 	}
-	return c.started(ctx, client, w, l.how)
+	return w, nil
 }
 
 // confirmStart has a person confirm a workflow that removes something.
@@ -97,6 +110,7 @@ func (c *cli) confirmStart(ctx context.Context, client *api.Client, l *launch, g
 	return nil
 }
 
+// create starts a workflow, through the one door that there is.
 func create(ctx context.Context, client *api.Client, l launch) (*ctlapi.Workflow, error) {
 	resp, err := client.CreateWorkflowWithResponse(ctx, l.install, &ctlapi.CreateWorkflowParams{}, l.request)
 	if err != nil {
