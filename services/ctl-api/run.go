@@ -86,7 +86,7 @@ func serve(ctx context.Context, config Config, listener net.Listener, st *databa
 	}
 	door := httpserver.New(httpserver.Config{
 		Name: "berth-ctl-api", Log: log, Spec: spec, Listener: listener, Middleware: server.Middleware(spec), Ready: st.Ping,
-		Reference:  &reference.Clients{Go: "github.com/berth-dev/berth/pkg/ctlapi", TypeScript: "@berth/client"},
+		Reference:  reference.Of("ctl-api"),
 		BodyLimits: api.BodyLimits(), Limits: config.Limits, Rates: config.Rates,
 	})
 	server.Register(door.Router())

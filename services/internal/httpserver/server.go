@@ -77,9 +77,9 @@ type Config struct {
 	KnownCallers []string
 	// Ready says why the service cannot work now; nil when it can.
 	Ready func(ctx context.Context) error
-	// Reference serves the contract at /reference and /openapi.json, and says
-	// with which clients to call it; nil for neither.
-	Reference *reference.Clients
+	// Reference serves the contract at /reference and /openapi.json, with how to
+	// call it from these clients; the zero Clients serve neither.
+	Reference reference.Clients
 	// Drain is how long requests may go on after the end was asked for;
 	// DefaultDrain when zero.
 	Drain time.Duration
@@ -134,8 +134,8 @@ func New(cfg Config) *Server {
 	})
 	e.GET("/healthz", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"status": "ok"}) })
 	e.GET("/readyz", s.readyz)
-	if cfg.Reference != nil {
-		reference.Serve(e, cfg.Spec, cfg.BasePath, *cfg.Reference)
+	if cfg.Reference != (reference.Clients{}) {
+		reference.Serve(e, cfg.Spec, cfg.BasePath, cfg.Reference)
 	}
 	s.router = e.Group(cfg.BasePath, append([]gin.HandlerFunc{s.operations.find, s.checkText, s.admit}, append(cfg.Middleware, s.validate)...)...)
 	return s

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -160,4 +159,13 @@ type Clients struct {
 	TypeScript string
 }
 
-func (c call) String() string { return fmt.Sprintf("%s %s", c.method, c.path) }
+// Of are the clients of a service's API.
+func Of(service string) Clients {
+	switch service {
+	case "ctl-api":
+		return Clients{Go: "github.com/berth-dev/berth/pkg/ctlapi", TypeScript: "@berth/client"}
+	case "log-ingest":
+		return Clients{Go: "github.com/berth-dev/berth/pkg/logapi"}
+	}
+	return Clients{}
+}

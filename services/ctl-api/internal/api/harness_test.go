@@ -93,7 +93,7 @@ func newDoor(t testing.TB) *door {
 		t.Fatal(err)
 	}
 	front := httpserver.New(httpserver.Config{
-		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: &reference.Clients{Go: "ctlapi"}, Drain: patience,
+		Name: "ctl-api", Log: log, Spec: spec, Listener: port, Middleware: server.Middleware(spec), Reference: reference.Of("ctl-api"), Drain: patience,
 	})
 	server.Register(front.Router())
 	d.url = "http://" + port.Addr().String()

@@ -49,7 +49,7 @@ func New(d Door, st *database.Store, str *streams.Streams) (*httpserver.Server, 
 		},
 		BodyLimits: map[string]int64{"AppendRecords": maxBody},
 		Ready:      st.Ping,
-		Reference:  &reference.Clients{Go: "github.com/berth-dev/berth/pkg/logapi"},
+		Reference:  reference.Of("log-ingest"),
 	})
 	strict := apigen.NewStrictHandlerWithOptions(server{streams: str, tails: tailLimits{beat: tailBeat, age: tailAge}}, nil, apigen.StrictGinServerOptions{
 		RequestErrorHandlerFunc:  httpserver.RequestError,
