@@ -3370,6 +3370,9 @@ type DryRun = bool
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
 
@@ -3454,6 +3457,12 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3503,6 +3512,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3642,8 +3663,8 @@ type CreateInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3662,6 +3683,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -4030,7 +4054,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateApp Change how an app is shown
 	//
@@ -4039,7 +4063,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConfigs List the configs of an app
 	//
@@ -4185,7 +4209,7 @@ type ClientInterface interface {
 	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAppVariable Show a variable of an app
 	//
@@ -4201,7 +4225,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetAppVariable Set a variable of an app
 	//
@@ -4210,7 +4234,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// FindMissingBlobsWithBody Ask which archives must be uploaded
 	//
@@ -4992,8 +5016,8 @@ func (c *Client) GetApp(ctx context.Context, app AppIDOrName, reqEditors ...Requ
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequestWithBody(c.Server, app, contentType, body)
+func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequestWithBody(c.Server, app, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5011,8 +5035,8 @@ func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, content
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequest(c.Server, app, body)
+func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequest(c.Server, app, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5257,8 +5281,8 @@ func (c *Client) ListAppVariables(ctx context.Context, app AppIDOrName, params *
 // Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppVariableRequest(c.Server, app, variable)
+func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppVariableRequest(c.Server, app, variable, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5293,8 +5317,8 @@ func (c *Client) GetAppVariable(ctx context.Context, app AppIDOrName, variable A
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, contentType, body)
+func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5312,8 +5336,8 @@ func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, va
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequest(c.Server, app, variable, body)
+func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequest(c.Server, app, variable, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7104,18 +7128,18 @@ func NewGetAppRequest(server string, app AppIDOrName) (*http.Request, error) {
 }
 
 // NewUpdateAppRequest calls the generic UpdateApp builder with application/json body
-func NewUpdateAppRequest(server string, app AppIDOrName, body UpdateAppJSONRequestBody) (*http.Request, error) {
+func NewUpdateAppRequest(server string, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAppRequestWithBody(server, app, "application/json", bodyReader)
+	return NewUpdateAppRequestWithBody(server, app, params, "application/json", bodyReader)
 }
 
 // NewUpdateAppRequestWithBody constructs an http.Request for the UpdateApp method, with any body, and a specified content type
-func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7146,6 +7170,21 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -7610,7 +7649,7 @@ func NewListAppVariablesRequest(server string, app AppIDOrName, params *ListAppV
 }
 
 // NewDeleteAppVariableRequest constructs an http.Request for the DeleteAppVariable method
-func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7645,6 +7684,21 @@ func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVar
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -7692,18 +7746,18 @@ func NewGetAppVariableRequest(server string, app AppIDOrName, variable AppVariab
 }
 
 // NewSetAppVariableRequest calls the generic SetAppVariable builder with application/json body
-func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody) (*http.Request, error) {
+func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSetAppVariableRequestWithBody(server, app, variable, "application/json", bodyReader)
+	return NewSetAppVariableRequestWithBody(server, app, variable, params, "application/json", bodyReader)
 }
 
 // NewSetAppVariableRequestWithBody constructs an http.Request for the SetAppVariable method, with any body, and a specified content type
-func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader) (*http.Request, error) {
+func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7741,6 +7795,21 @@ func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable A
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9307,6 +9376,21 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -10999,7 +11083,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// UpdateAppWithResponse Change how an app is shown
 	//
@@ -11008,7 +11092,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// ListConfigsWithResponse List the configs of an app
 	//
@@ -11162,7 +11246,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
+	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
 
 	// GetAppVariableWithResponse Show a variable of an app
 	//
@@ -11180,7 +11264,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// SetAppVariableWithResponse Set a variable of an app
 	//
@@ -11189,7 +11273,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 	//
@@ -12197,6 +12281,11 @@ func (r DeleteAppResponse) ContentType() string {
 	return ""
 }
 
+// GetAppResponse200Headers the declared response headers of an HTTP 200 response for GetApp
+type GetAppResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12204,6 +12293,8 @@ type GetAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12245,6 +12336,11 @@ func (r GetAppResponse) ContentType() string {
 	return ""
 }
 
+// UpdateAppResponse200Headers the declared response headers of an HTTP 200 response for UpdateApp
+type UpdateAppResponse200Headers struct {
+	ETag *string
+}
+
 type UpdateAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12252,6 +12348,8 @@ type UpdateAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12643,6 +12741,11 @@ func (r DeleteAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// GetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for GetAppVariable
+type GetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12650,6 +12753,8 @@ type GetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12691,6 +12796,11 @@ func (r GetAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// SetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for SetAppVariable
+type SetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type SetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12698,6 +12808,8 @@ type SetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13953,6 +14065,11 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+// GetInputsResponse200Headers the declared response headers of an HTTP 200 response for GetInputs
+type GetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type GetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13960,6 +14077,8 @@ type GetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14001,6 +14120,11 @@ func (r GetInputsResponse) ContentType() string {
 	return ""
 }
 
+// SetInputsResponse200Headers the declared response headers of an HTTP 200 response for SetInputs
+type SetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type SetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14008,6 +14132,8 @@ type SetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -15625,8 +15751,8 @@ func (c *ClientWithResponses) GetAppWithResponse(ctx context.Context, app AppIDO
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateAppWithBody(ctx, app, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateAppWithBody(ctx, app, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15640,8 +15766,8 @@ func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateApp(ctx, app, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateApp(ctx, app, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15854,8 +15980,8 @@ func (c *ClientWithResponses) ListAppVariablesWithResponse(ctx context.Context, 
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
-	rsp, err := c.DeleteAppVariable(ctx, app, variable, reqEditors...)
+func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
+	rsp, err := c.DeleteAppVariable(ctx, app, variable, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15884,8 +16010,8 @@ func (c *ClientWithResponses) GetAppVariableWithResponse(ctx context.Context, ap
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, contentType, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -15899,8 +16025,8 @@ func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Con
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariable(ctx, app, variable, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariable(ctx, app, variable, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17272,6 +17398,19 @@ func ParseGetAppResponse(rsp *http.Response) (*GetAppResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -17303,6 +17442,19 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -17583,6 +17735,19 @@ func ParseGetAppVariableResponse(rsp *http.Response) (*GetAppVariableResponse, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -17614,6 +17779,19 @@ func ParseSetAppVariableResponse(rsp *http.Response) (*SetAppVariableResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -18503,6 +18681,19 @@ func ParseGetInputsResponse(rsp *http.Response) (*GetInputsResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -18534,6 +18725,19 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

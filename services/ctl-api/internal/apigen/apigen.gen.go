@@ -3376,6 +3376,9 @@ type DryRun = bool
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
 
@@ -3460,6 +3463,12 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3509,6 +3518,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3648,8 +3669,8 @@ type CreateInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3668,6 +3689,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3905,7 +3929,7 @@ type ServerInterface interface {
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3926,13 +3950,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4431,6 +4455,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4438,7 +4486,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4760,6 +4808,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4767,7 +4839,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4828,6 +4900,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4835,7 +4931,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5656,7 +5752,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5889,6 +5985,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
 		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
 	}
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7359,15 +7476,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7391,23 +7518,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7704,6 +7842,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7750,15 +7889,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7784,6 +7933,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7791,15 +7941,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8852,15 +9012,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8893,15 +9063,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -10659,10 +10839,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10919,11 +11100,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -10973,11 +11155,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -12795,395 +12978,396 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9G2tyRR8p2Kif3Vt23PtNu9tnd8/rW8IlgFktUqAtUFUDTHvyL2afbB9klOIDOB",
-	"QpEosihRcvc5sRPbMuuGSyKRyPzyyy+9VM1KJYU0ujf40psKnokK/vzhPZ/Y/2ZCp1VemlzJ3qD3firY",
-	"lah0riRTY7aYcsN+PXv/3U8snXI5ETphY1Wx4avxwWtu0unwsJf0dDoVM25fZpal6A162lS5nPSur6+T",
-	"XskrPhOGvno2NqKKf3YoxWcztF81U8FKPhFsJMaqEqeMj7SQhikJl8Z5pQ3cYD+e2+d/n4tq2Ut6ks/s",
-	"9zl8JWzYjH/+WciJmfYGT49PkrWGJtiyv2PX1xv4ITdTNlzw3AwTxqVeiIpxzbRS0v7XBMOWazbNJ1NR",
-	"MTPltsW53tjOC3qw0d6xqmbc9Aa9XJpnT3qJ7UA+m896g5f9/vPjly9Pnj55/qT/8uVx0pvlEi/1fb9y",
-	"acREVNixsnz1/ZvqF/jkar/OJONlyUZLlmdMVcw2zLe25GYaNLYse0mvEr/P80pkvYGp5qJliI9PXkCz",
-	"/L+jA16Wf+dVzkeFiLfNCoX9thUJzq7o3gErhLHilLAsn+RGMy4zNpdWrlNVWQm1P0iFl1FaWrrk3rnX",
-	"fn07z4vs1ffx/thRtr0Z2ZtaWgXX9tqk72DtbmsTrvCWRuHF/bZKyXE+ibXqjKVwDeUysYI5WoKgwtTO",
-	"ZyNcfrlkw6koCvW/Hw/b2g0v2m+759qomag2rCqW0j2dVpa7ea+t/D4fj9+r+IwrY9WTkiKhUUSNa6Yw",
-	"1EoWS2YXFg50m/IyamN7xWc+Kwt741NUX7u1vlq+nUf08N95kWfcCBAE0sOwSS3UvMjYlJelkAmJMpPK",
-	"THM5aetBVi0vqnlT8WZizOeF6Q3GvNDCN22kVCG4hLa9ysSsVEbIdPk3sYzNfiVKYdtkNw07tNpqsUux",
-	"hFaPVLZkE2F0sJm5HWXCc3nafARewiVOGTyba1aJ8VyLDC8+6b88PJeuj7jF150MWntgm3sbmXolteFF",
-	"sXE7yfGeToJP9+5V7n/mI1Gst+yNFWozVVq4ack1K+y9sAaGl2L5lytezMXwlGlxJSpesNncTk1RsKlC",
-	"Ze1l+mPPfu8vKZe8WvY+xcUL3t4Y79yImV7p1MnTZ9ZIsluafcd/fvzPv3z6578cPvqn3lrvYBm9wncc",
-	"P/OXeVXxJfY9n+Vmve8/qQWbcWkXtZhpxtG4mnLNuGEzFWyPqz2A90WXx9N+YJM87fcDM+Q4aoa8FlaZ",
-	"bNKZM7ijk+DgrXuVmzfjs7LcKDdgmeba7kNJSytX7TswmdrbFGsFrbFOLaH107E19WrbpUVv51Laedts",
-	"O1RwV8ts4cW9ztY7I8ptbdJGlC0tspf22p736lLIbQ0y9qaEDY26vPif//rvYWI3KNhptUgr0WalwmN7",
-	"be0H3qYmCiUnsP/QjjTjSzYSbCqKjI14esnm0uSFvaMSdiPSaiZgj2VGMc2XoEw5+1fFsnnFDR0jSc2w",
-	"4bO+HtbHuYoN+3pInwJlpGQqgr1sRYDt8asXtzEe93XTynjRUKoPHjzr/9+PxwdPP/3Lx/7By08P9f99",
-	"8Kzf7zd+/HKcPLl+ONMPI6rXDpqqLseFWmyb5QXd1zKb7vIeJ/TavkqXSmoBu8uvlRoVYmb/TJU0QsJk",
-	"87Is8hTm5KjEO/75N42H3frL/1SJcW/Q+19HtePgCK/qI/de+OL6ANjuCG3YgmsQbC2qK5GhOQOGi+ZL",
-	"zRbT5SGMJ70VvAKpoVN3WalSVCbHjjS+8WV9O5wKXpjpRToV6WVwgzfW7ASUc3R9+L13Uw+xIa/sQ/bp",
-	"5gab9AquDViMnV5jDdhrN++hsJLAxzZ4q5jWu96zWyZ6EVwv1p5cbaup8smEvC479P09Prb+xutQXj9i",
-	"r5pSsDIfQRP8PLgOfvJvV6PfRAqDHY79zpLgBnntQt3mLzFbfmuX/A3tTf6VT8R6i/2Y7zD4sXmU4rPZ",
-	"9vQv9p7V7uB325tN56tmq7lfiZ3EFc9ZF3kWHfu0EtyI7IKbhkvLnt8OTA6D3frMaBl9pagqVcWvfM7N",
-	"RaqyUAy8/Zn0xrnM9XTHxmC/gpGo5EX/+Lfs5PPz31/+o3qxeHz19PLZ7Insm8mUR99QW3ObJvCtGNu7",
-	"1dw4dcWzLLdTwYtfgwnCfaI5oUnv88FEHdCPVqMfvuWL10JrK5cgFKWqdp0H27JsXuz6lOG7f8lwEzkP",
-	"DGe51iIbDmD/QBPSby32n9bo4IYZe/q374YDmrQHkI/WcJgL8KHhjVbxzNNUiAx+HfO8gD9SLlNR4N/4",
-	"vWDBhE2sBJ+1iTmpuYjT2DaNhoTlZmAPYXNeJCytrF1U2ZOYyq0lhD7vIh8Lli7TQjQOmz17e2zknCkR",
-	"b9iqOsh6SXAEoIVet95NRC2FjcXYWM0blcr+1CFtoPepEd+iDdO+AskttKI1y7JSV+Iiem47w4sww+SX",
-	"cue3ai4Pe2s+pmBBH+jLvDxQJbbjAKTFSprVAw3rJt7YhiH57OnTx8+SVsPBDcZ16/C8r+W82X0//i27",
-	"gJIXTp009emjo6fsEf5fr7VlX7auhJVphqvRWS54NYvseSM1Ny2rV3zmqSmWA8bZjKfTHFymrBKpqjL7",
-	"129q1FyreIk9fh7rEE8vpVoUIpvsqCMbD7ZsjSmfa9HSDfSLiuxw05a7S4MyYXhebNuomi15lemEfMoY",
-	"tMnyidBGB43quqWtbczF7E435stcrnwxnfJcXozE1F5JYnYn19FA4nTJcgNHZ2FM0TIllZiJbNkymUax",
-	"TDGQWpab+POwXXbfFy6xF7gSnCj5ZoTv81O/fUOwq+2sFtyZO4d216udB/GU/omrz+62GNNQ1eQbzWCu",
-	"Dpv+Aeey3OgnCceJ2tLa071se6Cg7mnLK7T6XqR5hmejHWalYfSHK2KyeQ1u8TUmPTEei9RcoFrY1t3v",
-	"8a7VDteNW31fdBDQ5bu6nUHIcNtwgyIj/XAzFbr5SJvluiz48mLdf/CTKArV6bxSljuqRYhZbJXTn/Gu",
-	"qHNj2ta4ShSC4w7VcVxjmsod0sPBWT2zUye2a6iy3MuqLcv7WrNleTMDdUXWgpX4pP8yZhSuCt/WtXtT",
-	"wdk4OvaeqJemZXD+vczoLPknHpvreN8cVqax2r74EIuYOH8VRwvx4xeyWgLzPAhM5b3rT0lPC6lzk18J",
-	"PzZzGELUZL2T/smzg/7jg/7J++P+4PjpoN//j159j/1Mjxd5apcgBE97g56YH6RCmopbE8FBmwaPr1eH",
-	"fV1z+D7EjCln9kbsIXtVgwGAm74UC6ENQUgSxgut2AICFsYhinKNKAdrnEh7UXoDQmaiQqus6+J3M/MW",
-	"I+8RVRAMc8xJHY55190jnIOmJYzTsfYAzc/a6ZRiMWPmG8mUFGig55IVedNCD17YhpX7Ts0loRsINAiB",
-	"kaLwGC7tPB68LE/xKKykYKmdGojON8zaMIoc8dfWg1u3qTE+jQGuhenT5nW2p53BL9t72yFWxHGtC/4s",
-	"Q74yzWU2Up/tdhkoCvIPxbxhkYBGmW89ldMRY5P6rlt+kz2uscg8TiF2EP0wFQbxmYLBsrArn7sgLPuQ",
-	"mymerRLUChEfTfuCei8+mzDm+ewJ+1v+7crpI+6LWRkx/EDLWFXqihdv/K4V76BbfgueG8DtclaKSivJ",
-	"HgzLSs1KM3zIVMVKrjUbLe2AzLQorjDW5AQE77QyEbi5YoJBnq6zorjZDEplRIctuKt/LLqRViYf87TN",
-	"3UPATDbjmUiah0i7O2lTLe3IrBgQO51X0B+vc6OqFdWtqk0HqCMwrI+iSy3p6fwf4mK0NNiiNfTwFk0a",
-	"tCjpbTgufVuoUSQ2t2P/m231/cep3rXp9PHGW9uajk3Qu9qH9VOdlH7d0QCt1e/3twRU3WeijQdE8Lrj",
-	"Ek+vHfxXPBD7jRuWu+/axUYuKKq/axgvdAl3aOBNDtDtscC9BPtGRbbj4fk3XB2buvtXNeqhKXwlpB3g",
-	"mPk0m9mtxyhVoBlmW6wBWeP9Wx5a6mb2Bk7ULd61BdeM60uR2Z2j6eTWal6lzrprcX86qWnxVldirkV2",
-	"Ma7ULA6nQUW8ALyb62RtKhqlLpm6QsjZujaE9m2bC1hV7/DW28Yut38H7txkNr/Ntd2q7VkEAMD2AbeD",
-	"215u1YwJAqS6tAYAYFH/CkIWQ0vQhQVr25oEx4/zynRv9btAE/ZhX6NevB/LGr514/Dg+nR/uwrZ3Anz",
-	"lawkdkXgQqdsSKb9EGw/RJXDD4fsh1lplhCCxvMfGIdF0Tj2bvVr1Pvb07XtbQcjLRx/O1Sto//OL+u1",
-	"+GMU9zzJzQCzA0idVUKr4kpkzKio3qgtmeaLCpXyAoEIeIs/v1bpNL8SLS+rROqsvEjDxqrIROWMzNoE",
-	"i75s9dAGLeol9k12ymZ2MX2K6uFxy+dHFZfpNGGGT6wc4BjaPWZR5cYI2RKXKlXrOItKMKvPT1kwXnW/",
-	"CKlRj5pVcTKD/BPaYTqcINuFw6nim2NAYgNYq8u1bv+oKPfEnRqgg1IB1nGhqku7VcHZSx+yVwYA91Kx",
-	"TPCsyKU4RanMjSZQLXqgfHPWDxqrwCw7ltA+9tYhrDfEIevn8EM4Pl41bH5RPBiW9FoiYt9NeS7fgrGy",
-	"vlzt+MT3fIi2MzDicTAXVqam3NpyCRtxLZ49aVoi4nH/L7Fu22fWv/Hup7ODk6fP3Oq1DUnYVHxuvvPl",
-	"+MWzrP/i+MWLJ+nz7NnTl/xkLDjvp0+f8qx//JQ/Ho2fjI9HJ6P+6MXJSZodP82epcdPR/1xv8/7L+LT",
-	"gIbbbtaF+L0xcccnu5+P7DtoOBIc+WZjtsyeXp++qeDZRXx8XxkNswWDesoEbDLOokHAuFQyri7htdTj",
-	"ld0M8/0cSIprQ3bwKeu3vL2DrbSbpREK9DZoLL4w6FESjFnLeMuYMUT+luxiLTC6DhC5yQHvRkFLiBjv",
-	"/Iy1HHc4QtMTMdMuy8djgjWvGFQCYAuYtp6nUzbORYGBAdz7IWUusbtOISDRsVAa0y84+dM6e/2/h0YI",
-	"mUb9ujhdu4FjPqwnMRL26HTN7sg1y1Q6n1nDLde4B5VClYWgnogbnAbXZGyj6ky5VDJPecHwucPdDuji",
-	"s0jnO5/3P5d5JTQ9s+bxpCzWSpVK23ZZ02JBrlzOnBA2tMPGz40FHc87KJO9OBy2AigiIKZybvRFcKSM",
-	"6LmdgE6/qVH3ZUrOjFXxd7bqFn0qJ+Jv9s7rpFcWfGtOxa8Fl+/msxmvluRBKZXeccR3hyCEUKyYNVzw",
-	"NBJFBmOGsJ5k9ZLfohKmyoUGp3vBpcaU3xZbu5sb4y3dR+3t5JLA4fc+CXhmsxhpI8o2AHQXt4M1ofcA",
-	"Ww6frRvlAWzOV7GyMFZ7GO5J9Y5C0r/VfRHI7jpqnaepKA2h1vGKphRJFD7GK8HwLpFR0MUlcn6jCeh+",
-	"yoZjVU2EfZE9lcHtaN4wLpdspirKk3OnnUyUhbLGnRG8ytQCs9rt5yGYZ59HzTcR4NSBWNeFXsrU2oWV",
-	"4JcXk4JrXYP9MGgaPRThCOzDg0OCWK/re/DkhMK/NoEHbFhWouS2q8MBG4lcTmCpSpGd2muodoYDOrph",
-	"VM2J0+m5PGBDZ7cNEzbEnc6+LIELRQ4PKwmGxwIyJmXGMiUFPizVBWoOkiH7bbvLgzF9yoaZkPgKrWaC",
-	"0uryjEmFj1NTQW60z0VEtIOeqoVGvZMwraxkwS5prWd8Ws9LUWl7Qh4OGAckRdUArRMxgdNNjFRgxnKD",
-	"b7A7blbxhVxtgbXB/NkWzK+US6kMmyg4JmPYn5phTbSh891oVuRXgs3skDKdy1T4gYH32M/Y8wymh4BR",
-	"59zj55K51BHkErJ9HokJl6eOHAIeypALQ2Z0CKdRJEIGaBPZjyv5KGCw2V5kCuLF9hWU5uhNUEYKBt8z",
-	"l6moDM/tAHFJ5hPk2U75lfBI7VMcfpz+cW6nSc1Nc817Qe3V+2EdpgUEpJM+/NkKXy/peRHr4dYrBeJ6",
-	"JV6uhcAqXDefqESJKweGInSi+F5t0BdulUf8d3NyY24zABBacuOA0WYTlyLAbi2DY1bvbNjeq426DxPy",
-	"Jjj47qbdvVoxfyYTZauRQTnN63xdgMyhyJiam1TNhAar4rd5Non5DXfKQK5ESmHbdZMWfC/uk4kD2tUM",
-	"W912fJFevsF3RLFyeSGkaV9AcD0VbMYvBRzu5xJQfN0XDWwh3bXGlaiyfLtn5SfIff473dyCVXPvco3w",
-	"w90qAm6k1p1DOyg+1ZIdX81lJwkH3Jy6jLfSDcWbK1FVebYr/HYqitkFQJ10lO5pTvBBa4ZUBqLg/+fs",
-	"9c9dAFXdE+nM+OKKV9EGBIhFzt6LquJ2zNlMZfMC+bN++u5na4b89d2bX/bZqusug70x+W/jMlybtjVO",
-	"h3rwdS4nhWD1a4Bxxsp0Qn76XEI0HlCedZynLMEYOmTvxawsuBGObGwG+sqBbVmRX4qQ2gYeJVunhjov",
-	"xGhNYOAMnqdcD9hjENsZ/xwOQhiYjAzjezWZFJsHcX3VrCola+jVQ9Ng5mF6kZt0KiAS9MBO60MwEdV4",
-	"zB7Acnh4yIDYp/ECa4dUgg0NNM/K39Bay2yE8GXg1LCD5e+0FihcwdOlbg7/6kDOhKny1C3I7oPm0mJi",
-	"lAFtUWg/oXjXIftZjGEPaYCLO9JadF/Q3aFRo7nMCnGxK4gtLfKIw+ROuQ92beJYWNHL2rIIp8KFoAFM",
-	"M67UjIlCCwzkOky8PR3ppUxFtm3qNjXqR2zKj3kECL1DuvOqtTu+mcO0ZURozWo4jGlhbtNhoDH5Xoxz",
-	"mUeJPXbotPtcxMMY6ONMlFabyjQXmiyyWzSfqDmNmN2i5Zjq25iyxzHn+U28sm2kERCIz+Vk6GPqGoPz",
-	"aCE7P/2pPc/DV7Mhinrtn1NjJ/cznolTNsRDrr8PY/34o933G46N5gHdtabnOxkcmj/tklNRg8MEbLMO",
-	"p6yu0JmMUAvsQI4t7xQHbYeA0ewlNcK2qSmbKjAGE9uFPSIQuHW8gO3qRfuZG6+3HPzw4g1weg0E65ZU",
-	"B2sT1Muv8cDHXjYCgsjOxE1d8jM+7Qv0uE6xYJyJe4Em7lYsSIgVvAyy4VcGJZin5qy0i8NeHMxotdyT",
-	"Z9kR+a67uG5gDqxtd3N979m8PJ1tl4AwMbdr7q0bqr3MsRv2+53lm4FBv36irEdXxEx5Va0IQBaVLHQg",
-	"dcVxnOHd+3Lbbl0pmUh3XCku9SjCpFHE7AxMoxqe+mDPBS+KYQKso1xmwE0FnT5lw0tRmmFSB0/I5Q/4",
-	"enLV+0oHQfgn8REKoxjibsBs4dmFksUSPgZMeytBAWjZSrZW0rvEAGDo+vevimwnUbsAZ3F1QhISGxor",
-	"GsutCmBFNoINjxqOIYlldK9zD98Qj13oCIr1TSNlLox2+RiW92zAz0SRmkMQMGGCp9M6L6PG6yA9uT1G",
-	"CSEP2VlR0MvRCUKIKohkAXwN6U+70YXUFB4rcOybH5xvuLBvxN2R3EHKX8NvGZfYFnEseCWygH55o0S1",
-	"8p4D/+04L7BsBZbXoHN2ht/QlN4cA/vx4kL5pM4tqcVhCmhosF6Y2qvVyQXovGBrWQU7ORDx+cAC2pDv",
-	"4KKbNe7BF0zINeMZpDitITs9+g1SJthZnbpgglIhAZ4icUcj/3ZD2QBTvuoWA1PnIFVVuXsuRu1W2OoT",
-	"QKfq3TJmwGEMo0ebbn5nb8I4XWfTIR+PVwgoyNNmt+DtfDNEP4EcMZ4/VANbBZY9ceuLdilXeAQD1ABx",
-	"IfgkojvhSSz3M+id986manneswcM2E/hN2DLgR+BiHn9hHN4xSt9aMAI/JR0YM1wSWvQ561OKOcGeWyt",
-	"U9XtuVHw3NPr6+TGiZ9+gL90B7a+8dO9aky7jnd202B/b0b3g24I+GSCxUZcZ9okkxoedyDEq8xQe9hq",
-	"fpTLoEc4iH2BQQ9pTXguCi1uxd6Yeti3t3wyBF1UYkYADif9n+I+B1gPN+uXrrMqc83wXS6xFIuNaGFM",
-	"Lif6Vp10y3TN2iLDiDrokgXGLqcGrGPYB1TFaDy6u5vtRwlVv8HDEvMB29FIwggK7d0peIZx43bTNROG",
-	"Z9zYRV47aXyxA9TBtDlcTCo1L92/PAAvTrqRWCN+lmvyozXReaUq8pQ4+UZKXdbYA30B6Vn2AS7TaS/p",
-	"2UUAhO8XlSrAB3M5H4lKCiP0BVDDfzYNClh6E/2dFvNMbKQAaY7gD80p9Hs3bt3NJJtdKUOSugIViVSb",
-	"FiBc/poWgMdW+ZxxBdRHmbWeTpRpAZRE6U5XeoDfpLvxZfFmO6s5yLGe8pOnzwZ7SEYKjJnnx42yCPSN",
-	"j/2Dl/xg/OnLsyfX0bIzP8hKFTMhzc3OW5tx0sSrGgD0cs0mSopTJiFZDy1BK0RTrpmwbWnyZu6qlWKR",
-	"dd/Fd7gw18Sniey6mQdPyGpHv0Q4dFH8RivNp1cx66kcU7WQTKoFVlPDgIKDoQf8B0JeuH918g+EJKFe",
-	"vfkONLBxsUUQxggjexocqQwxahMcUudZiBggXY1FzXAL8en0pMaDcOb6CSzLKqH1Cp2hMaUeHB3RL4ep",
-	"mh3pqT0pHiEG4XDJZ8XmZOKO4dpox99DjbDCd9OFbCHVFALsuaFjjtu+2ExUE+BAxTTnwINcf38hRodG",
-	"xVt+KVryMy/FsvnlUzbEsMMQP0o0bM2v4jhd2F587H86pJIkev80NjCC2PzEz2bSmSImtBrWXaOucOlN",
-	"IUbuRLI6rn999+aXhA0fePqqh0OojPMAuengu1a4i+XD4ToYtfv38fDTSAMmU2Tz0obnYsP1rxWP4QTP",
-	"mLU1PHnSYqoKoFDylQWthZmjPnfH8gRWr6rcuT3qHWmtMkEvabtO72y7bFu79TBl71nLgbY/xgYGkYCR",
-	"GNBUpJe7pEaI9DJmvjpIbfdXOXAttSyKurx/TGQNhqSRCbvWPrB/r7/tDHGCgPoKNMD5J93fMQN2FZ8R",
-	"KThDBHJxwsTBSs4x+0UZyK8ALoOASxFdQ4f7IABet03hTLGpHE692CeVEJQIsFONnK3klT6C7MLVTjF5",
-	"AIG9uZf0ihyU8G86SivYUotnE82vO1JRtNk/HjY5Jka1Hy5ySIjyEX3w7KFIF4iQa3tveBzUYPA4wUl6",
-	"VjA2np7+kBOxjSl03S2LWS8dxT4+zzSF5OwJGT031l8KPaq3K4IRRb4SxvWQ/XAlqmWDKhIeTBBVhYhO",
-	"aJS2pqcDAgdOUr/6BuCi7HXFXL7yjuXgZaTyPzppJcEjJ2Ww0OuBpmPZOt3vqjXhWHyplfFP8DK/QCNr",
-	"rYJd/YFGqSI30J8CiNPJmlvz1sGH/WMudwMiBJolsse2grv6BFbTaobpoVp04b+tkVbtWAUUoBvxYs+l",
-	"xtPj/RJCkQzuFk25jnbdR/JuTJv4x4jJ7V+swzBdh3GYeot2B2tv3f2RS30HBAd3BXIC96m84AWvYgBc",
-	"qNWhfRmWBvkTlFYOSvYc9vaIe90psNcxk47Wyi6EAHOp5yUWltuAMIdz3RjCDQ6eCumxQGs5zTWjb7BM",
-	"CSztxlPDlCQ4hZKpOKVjI5gc9tToIu25Rot7B8TEB17JFtjlSsrfuvODst2aYJAcG+1wxYc7YeWIa7Gu",
-	"/u9CBqt6J4TVrWmUGnpLy7QpuB3IEHYB6pKkbMSQRTe5oVTmghAQ2RDMqBo0QYsHPV0S2QvRl1WIsWG8",
-	"IF4nZ9tiIz2zOyYg+0Bx+KWohbtrVJQ6vS2sJMrIeRF34DpVRwtD0r/a5d3qu3ZXYw4CGQ93LbgkGgOX",
-	"be+GjhnFRoLo+VIxAPaDK5j2IRsR21JuyIO84DphQ4wj1pelqheM1YqGXwqkPkCpTBiJMbiHnDHHlmIt",
-	"1Z2+XOMAPrV09WITM+aH3Ex9KxGTF8u8ElLNJ9PTTeyY+8lUih+HfBzQCSoJ14YFueK8XO+13aaGqsiG",
-	"6EYGYgJXThOOc4nPRB9KsRjamZ0ouxClyDFmTPp2vVjEur8uEmyjI+EmR4QUi+jQqqItwrHhRNwSitvm",
-	"G4DR3Acq2dmf9wNKpq/dJUHteo2nHWFStzanN9bZxKVdq6jEoWshKbWB6+SmUaX95ggO2IYu2kFvZ1nW",
-	"xJ9tA7XdqjXdsHeHa6i3/w8A3ur9YT3caXiFxmjTdPOP6Ga5md0HPjDkY1Xx0ew1qv4ipE/TjIB139hp",
-	"6hpGh12q5u0D67dmi25QMS3EScMivxJDsNhd8NX3V2SnbKoWbCEKoLkFYz/XbIgW67C519tdIJhR3CuK",
-	"nBDhK78HP2BynaomyhghW9z+0IUb+UP+GM6A29cSozHQN9sqHNZoFy7PBrB6i5tobcdz3/u0sSuaYjU3",
-	"9fRk1fKimsu4Z70lBRe9wu4IU8MQPDnCDtnCzUPVLs5DzLIn2x2QAEhKNRIJsoqBThm+Gh+85iadDrcf",
-	"UVEVuBFJOvkZ/4qlL1ZDwWUuUmRkVdUlmddhLfdJfoVM46vcJkbMYoepn9SCqbGpU9OnXAJGcG4a29px",
-	"zN/iM0gjyY4YYR8w8TkHgImZa3YcZQXdB9Pnb2q0oyPMI/nWxwTQrQnRoUE3ADI5l6uAu7JYxl6NPOD3",
-	"V+Z/jZ/dJ0ZH6dlrsrHNRO2+Rn8LzKxQE4b3aOeRIjGzq6bIGkxGQfquNhsxWzuk9sY8QfW81m4cJ/2N",
-	"PoXzFFuAfxMRYjVeTFSVm+ksHHeRnTx9evzS2jf4x6c91QRflfJLsbwZGVkbVMO+MOadQxVoCKCUS6bz",
-	"ieRmXlEdszovMNelVYIHx+N+ejKKNaGcj4o8vSAIVP3o6+/U4tt/+z/f/+3k74uz5Q9n/zp6+cN3H2Y/",
-	"/GP87Md/G1Xf/sfLxfNCT/9t+rtamGr08/c/Lp5U/8/Z5/+Y//CX+HeqUm13/v5NLH+lO0F8jJWeHWYl",
-	"Wuwbh7FuQxIISmMEtnoDbfP2cFS2wns/x+RgPNctWCceQxAgIpVEX7XDwieeOMLdRP+EK7CxoW+Tdrlv",
-	"NMszIU1ulgkbasGLoafsrv2f32gqPqjJRcgLcL8lbOgs8iEDlkRRHcBnmxazO4AkXsIbQHQBpUIitn0t",
-	"jj97s7JDEP3k6fYQ+o+VILcmjB/G9BKwRRxVOYEGxnlhRKVXIuYVRstTLokYdiVe/uxJZHZfc5mPhTZx",
-	"HoldAZmrRAyeY98z63arjuk8Xhe5vqgBKx1R7xtSFl+v1gLmKchInY6Vpp3SsXjGEU7EwWf68QuB4no8",
-	"m+UyTIqaa5CoQk0u5lVB8NjB0dHxyfPD/mH/8Hjw4nn/xO5r1cQ3Y3Ndw7oZucyNSBGepi4FUtPZPzc/",
-	"7S3jXv/w+LDfW8+Wqoelw0nAjUJH1YUoyA40HjR0WlRXeRrHBflhjeOPQgsG6dN4ltQZx5CTDAMXRZvR",
-	"jHQYgXrwv+zAUGNtLBfMcy6tb0Vlph0OHDRBnj/EttXPRNCg8CziBiu+Mhzz0O1ZOLJc81GxK2XBjOdF",
-	"C2ZvP+K1Vuo/3ZXy4AYCGqvZDTvPwUiZnUKfNNF+irfYGTih+zA1SDTux9rAj+3RJ/8mAFDDCnPuhs2l",
-	"5DbiP7Z8ocZoNz/D3tIQeJ+l3TT87Z2a4ZdJw7h4spmmeEt7fer37qNyBytiR7+6A6PXCaF2A3bHRCDZ",
-	"uMoFchpssOfiLl5ac6249de51rmcfFtQDZCmPM7w6g3K4G48BbvXxhr0SzTL8Ge1ENVByrVghTDWdExY",
-	"lk9yAmJmXE+FPmVzmf8+F0EN521xj2ePV6cnyJT7yA/+0T94+ekB/XHw6ZH76eG/RHPmfhGLN1WMLhOm",
-	"tNtO3GHPtt9we/a2e9/bmyi/bXUecMt18oavi85JFEzwK9eQ+sM1G0LGypAZxSbCUDDjs2Elnwgf5lCy",
-	"ruVlL9wmsaXGR0UzoeU4n2AOMcZhUC1A5hs8uO59XN1aK1Hsyia0znz4pBv3Hj0ZG3nMbm/NT2qB3eDG",
-	"mjAEyiSuYEPCMlEII6KuQg+qWY/gxlLkaj6FjBu+McBfZ4PfOo97l/CcK4G4H1IZn1hGYx6drNjS34dT",
-	"bethqsMW5Q5auxhsWwy0N9Ve2PqcNrt70+xNNbmhXeb097oP0udo5pU2DG5c2XSATG1Hm+B2BHBOp8fG",
-	"IKioEY20zObplHEsQZIpgVVMrUkInqgMCTFgd3XJDxJCMTXgzRew8fSzgbuCQHy206iMeoN+yFDmxp/e",
-	"CDeS+oI7IV7X9xjAWEIBfSGGX3WfjF0L2hCLBwI9RgfO8MbX1iOHyLJB5RzstmQ0caprGHhA5U2ESYDm",
-	"1WrqeTmpiNm1tbrfFmXoB3PNkA7nDXvfBlumKYj1k2KoKwgMKoNlxWOq1KX2ycrVXOr4V+Y+RL9l2wwZ",
-	"7dZhoa6xfr6xifU4tK2LoFhNBDfpXJiVqCFxuFCw0q8qMqj1i17dFrnvb5N7XFVIcUTbe90zvxVv2H9v",
-	"zpGEucHXn64/Ndecm5bj+1prUpkLGOI6LbxFUdkpAChxrrEQFLFfJx6Myn0xLZo0e3acl9ZUfcFe598C",
-	"PY6dUs/xk2tGBxTEihpryQKAXavTsBDUpRClDhKecwS52glhvhD4IYMix0j/SASBqboSFdjORin06m9L",
-	"e99hsTsJ6rr9hibmzQ2uQMfcq5m3QS+Zdgw0zKtSwBUuijFWSbvNgeSuVFdUVVVqVIhZGzgFIA92ZQj4",
-	"Z6XmBllUYJVArsqDtz9+x14+efrc1adLIR59VOKb//k3reTw4SH7tVKTis80FY63R7hhqjIxPHXasBI8",
-	"Y8NMGJ4XQ1D2QyyeOTxkZ9KeukDtj0Sh5ETbVccl7oFGSI61bJGx0ZUEUZIoP3x2iPica4KGr+YOZqJl",
-	"gheQtlopu4i14SOruNNK6TB2V6iFqC605JdilTJDjgvMUo9EvAz5rzZ+FQfbGvhh/Kv5GYciOgfHxHmP",
-	"8cIO5xI7rFuLkEUTkwpXsAUykTURUebyihd5xio0e4FeFlWgt1k7A5ZI7KIFAho1U2PrTbFM+bypxEFi",
-	"MffAl3IKa5opZZU3yQpaSNYY0iLkesRXtA8XdTsKIPgR6uvBNNFtzm9UqEnNBYt+wGbrKvE7nMf66ePL",
-	"57M24Mu8BZTy0/v3vxLcqPHaJ/2XMaPI5KaNIyZ4k237QlXZCvjhuw2S7HLHVyVpYbe6IczVYFRweTnE",
-	"Xe8yhyI2jJQEYDlBGaycd+oHtx42KQUcu+hHLcGFvUH1uVjvqluYpD9xlSWhqGPqHYKg+4BxJKBrbfII",
-	"HXZUMoDynTt2Imt6jCp1KeQGrUKEFQSyWHfPq2I+ixjS38HvXjZzKZLmYey48ZnH8VLVMRH6lZtpfXwt",
-	"/DA1RyPKJMTLvJVJyDYx4sHNpf+A/djGThw/ifViRoXLG34NGlVAAZ3D8VeXqTjvDViWZ2yp5mwmuPSX",
-	"uL32L1FwjtvR1x2Kf3335hdG14FhiUpvoNawUtUcqCOEyh9VYoJxy82rwPUrJvAtLk60VAO3JoU7Njs1",
-	"t1K1dvAjuTSQrl6keKc8dv7GHKe+MFXnNNqbBYJ3g4/c3o28ofQPln+xhh0Pq4/dpuYPzcQti/7MeCYo",
-	"69wTkWCR6UogDytI5kytuE5DEgEE8XRsr8P83M7vvlLzhkSq7k7AIrbFExoO47pQOwjRtuQBd9+28ja7",
-	"Vam5aWmZO60SE5SF8cOzYWBfB+IROfJQxQR3sPNRH9soOnM0QsQ4rVRq2mPTXcH1mpOymksNpdcBOxxb",
-	"Z5FDyc4qYzcoQ4h22xZn9eLb7hKnAd6HH99p9fvx5dPXbubPx+pgkZw5rBpWM05SInSzTiUqioaOvSeW",
-	"lHrXWwlEgA5rtm9Telku85nVBsdRRRkZ67rO1IqwV/m4hZUNmLASvKMFvj92pL1tCR+wmvPJFA6QVJKe",
-	"kkAARYTkC1spI29MZoKPXexIlLduBOhbwrQcR0RX3V3kV+Jileg4tpXAjTiwbbsN3NKJk8XeeBN+k0Kl",
-	"l562JlLxEOfdeQtGAgrtYGF7JhvZvJsM15btMfBbxhUIclrFeRQm/ArKcZ8GufGIeg7CBFwD0ycvRNZg",
-	"81wP4/QGQNB2+JYvXtOZYEPZQ1pqQ0cXKikRqFEk3JGVwK2nbKiqcsqlr2xYb3IZ3skKJSeiYiWvzHpd",
-	"XodQAsVSJ2jCDFH0waXw1IrAfXJvVobzl+5mygeye6MKiU2INtkxaywsqBCdaguxq07QGq3/tEHbtlGK",
-	"3oqYae+qppXXcCeluX3AqdebBmw/RoxeqZN4x1YMfi56zLfKz63DVd6cRrgKXG5dME33vQ911MLbZj86",
-	"cirm0jpgw7LgxorccMBm/BJIZib69FwesCGgIoYDDIzQ6HmoYMJmgNwlnip1KaRmVA8hw+cdIrP5itHc",
-	"NB5FlzU6/L/R9CZ8AeI4hwMIm9BvPtmHfkVAI1T40jHe5BWOHOptgOPbETea9N5i0tC+kPPl3D7kl/8K",
-	"LMD+TO7/BbAjpEJroSF8Dh7bS7Ec+Cp4OaULW/svN0SZ6KICroiAgWn23l5fJGoxRfr4uiLFSqx1M5y/",
-	"VOm0JfRsz4RaaEckAdE1VQrZ2R61dtkNbQ6kUqNIinaDcAO7Yk097FyoIABod3DZrSoT9zR5A+KGLNfm",
-	"QgshdxLCHdj+ZNxbHZQCsnM7EkKyqeAVuN888pzArFaQZ7mcGxErm4OgiXjAFuYUYQQ51RpaqOoSoAd1",
-	"1HBASfQk9rRmCHBCSwZJAEIRwXxnUYxX1gOx6C1EUeByiETNrtTlrpnehWpFlNnV8psa6draNEAZEgcB",
-	"tZm7pZBhkW/ul/9qgZC6KKakOtw89cTC0LN4LvkiN7EF/z6g8vlGM7wtsYOZTmnzvRKMS9oNKjFTpsFb",
-	"h9ijks91swCn7aoqL6RaQL7BVYt2NtU85vgaZuJKFKqcCWmGAxxfqFEBcjnXtTuAT4RslDAKnuwlvVyr",
-	"gpvttcl3tticbUxrLLSFsU9+zJ34OKW73d8KO9Ze7D3c++7H2nvnWHtuv8/evDJNq5HXmV2045F5x+2o",
-	"nCopsoupmomdelV566XbPHfUL7lh0CKrZ2dii17B2cjwlJftsJoCvbfgudlOZZqbbatvvTp/ffIMJG1r",
-	"aR6Y8u8o+N0lJN5aYuiUDUeiMtMDcrS7YA87OAD8gDfgVmsRVWZ6fCiWfz1OZ4v8Tf4///Xfh+njv5uf",
-	"8yfz/a6JoAKXubzHak0bBCI2w/XUhmWXYDZ2KbpUL+bAGitUCowBdbE4K+AL+/8naWn//se8iufDATnY",
-	"+0rEJAV2vbjdM+OZaPABN6ffYcrVOCht2OLEu4kGNdTgPaqwYDp9P57vQOmeko0ATdu6Cb4zotyUE7Se",
-	"yJNiWcB5a6J3wMG0rqBqxO7mCjb2LoekDhmY7oZWSZtdMQ2/UapjRCRxWVnjuBJ08LRmOFTbCtmCbhFx",
-	"/6sa3SLSvqGKpVboKdJGlAPG7XZyAf6ahP6BnUuo7GfCjD3PqIVMKB0hYf/zX//dpM5B0t1OJyy8t22B",
-	"SiFi8TYk8XFQO4Nwaqsa5toevK4E8/RQFJZdIWqir2ajXTiZwuyw1YFc+qZY2z70gofkoevVJFnNRB3Z",
-	"IRwyMnKpjqx1cUvWjPA35+LabOeJ0hPC72SRrJGpdzgvhE+ssgSgxPipWmfKalOJ71Y5x2p7za4A/GtB",
-	"zW7yj9m1VzaZyDbzj71byjQoORHmewR81B+/hJANcoFiRoCvda170SLUTlB7YU1iMKqAoSVwwABvytZi",
-	"C478JZ2JlWoE8PxWuJID25xcbynksnqGVtpBJYGoEDvtCgCDO9C5/OCGzuo0mAHPnBmlztjJVbV7FDPO",
-	"YNlrFNePSmys/RGDexfEjxOtdTZ+sRhSTYXAwVrkV4IthTllQ5JFCg46bni4wRXglN4PRXC0aqVy9Ckb",
-	"zviSgspDV8eVEOf4jBFFgQWXIYUKkwvWg5NB6cs6MDmFOp8DxmkfY4XgV1iDEisGRGhl6yVWt2xbYPKm",
-	"sKl6awmA/muL9wbIKZpV/4VWaYqD0FpSxSM1z8GVyCUTvCpyP880/2gOhcdhB/CrhDVeY0MSgtmi5cUA",
-	"j51VS2t/hVoCHjyMg6V3WRAoKRdui940CI5HtS6OnlF5aQMizCFrs0bZBGZJ5PC3wcwIZUJZAV85/eJ+",
-	"v8ms2DNAjyLavgyB33hXRq9N7m6KxJJZIQKICi+KN2PYM7vA5z4lUZysfec6tt8qDYByjwo1Yl/QbBqw",
-	"c/Q0HOJjR1fH572ElTy91AP2ERsGpvGn60P2A0+ncA35/uyLEsaZ4dXh5B9gfavZStnebzTg3XXCtHJs",
-	"uARpUWOI7AH2fl4WimdYN91+wOoxK+hFHqJuQuqSJzfPViMO+yjd0Gt+KfzA3SV1fVnNY6GX7yKlOWr1",
-	"nze2BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cPA4dFTNBJea+DEaYZHd+xUUal2XTV6lU6igQShu",
-	"cLswfCRhNaf0LKGCMYQ7nHFrmfrCG51to3cezbAPBOKK+mgu3nbF4Ii6Q9pCFD2kLNyWlkBWK6YeNGCQ",
-	"8Hw6nnSzWh/XriIfY3Uc4KSd6jqLPvvabXD1NtYbFdnmL67b+6t7EH7e2/dt6n5NpV8nQdNwz+3etNFK",
-	"0xZiFGkaDYVvW1hmqbVZkDM+U1cgGZ/sCQuqbrnjT7aeAeUSnh67/KSWBCOM0B4/CRKAWrN+evVpu7cp",
-	"/+f60zpjpDXMtgO3G8jFHfJV6upTES6z0AA6ZODOQbND13wbZG8MqZ1UyAhBvachHmVdZ3fWGN/n4/Eb",
-	"v3hvDVLeNTWn3TKDHQc0OHiNH3jG+xm/FA8Zt+MQ4LLXTbHNXP9BfYOts/O+Tj/VoY1B/P8J44bNlDbs",
-	"pN+nRETKM6ADCz3jshTcfkrzG56PdyhyF3oibj51rl8XRhledBoOH+H3Y4KixyvYz8DmUVAUjGplx6P+",
-	"beUWGplObk8UjE5jyQZI/tbRas1j3h3B7DXfNmMGHMsxi+V09RDkHSZtp2CSLbsSXAkvsKiGK1Kz1Rla",
-	"a+ovtyyoGK0p4dZ2WF0CP1OPW9CINivinfeT7nC6aBwT27mbAgFTFRuScK3mNcM2vjXRY9f0HzTsNhuL",
-	"dPb2uSiCTXLDKlEqnRtVLWtBISXiSwve0IjdcEzcYOy9d3yEt6Fivl8wRHB2VrsGfgGbZo8S9N0VzfWZ",
-	"p5C2wgkbdtgZeQj5h3ZRx6UCAKUUJ7GbIfIpABopIM1Qc1PkVzX7IlgFwM3sOE/o4aaU7z4M66GgNOqE",
-	"KSsxzj9HamUaTeRp6ZRXPEVyT6NYJVI1kbleb+SoMhdPxu9f7ge8toEAj9qcBGzVW4KysAb2AUzCxXQ/",
-	"uCT41s38N27p5fIi40vd5uIbNGQTHwLWLDx901tYwQ0Ye1wSQ08g6TVEZMY/Y/ra42dP+5uz2eyZwaUH",
-	"r9B/gJOTgMRwzwp7cCN/zp67RTHuxCjcsiB2YgCMsfq1zhyxu64JnPa/dwTqrK8y96+Y+7Ez++w67Qf8",
-	"mrgGxjrm4orReVs0MyAWPId6PpItpmqWEIDLKjw0GAPVVwATHXSW2PdoVlfSGgXPHDC4HpCT/smzg+OT",
-	"g5P+++P+oG//9x+dlXrcD6xYyiUTZNXajqwYHdIVtKx6G4MN64OE2OEEHIoFIcRDgh3ngazBNefWxjnv",
-	"MQi9wnkldeV3I1821ZKU7OoIHbsRerrDCK2IiPc+kwua5iMuKmiOtsLUbkDB0o1O5cbUKN2JTrqDCdZs",
-	"NkCFbeIW+TBdrnjlau9XvQLaxB5db9MtrjcQx6YUBzFt7ZN6IXdDSkF0JusSOJejQqWXDhfo67xubYFV",
-	"FuEMOTEHl5V2jI8QEkdNAgr/uP72mqdot438w3TZdtTUbXyTb6Jrtr2J21aT+9AmJgDXzvUc70AZ7mJb",
-	"r5t5eTyYt001Niq1xpTfRu3UrclevKLwfzWb+fLtAo5iMaxqd5lc+zwKadTar7ktcs20maeX7Yxy60K+",
-	"TTLgwxtjyh8IpLMb1LBZtHnd5Ya4mgviUNrxvHeTM6J7ZhQHYt0xSnEx3pkHqEPG/c3yrzYqK5psB/Wv",
-	"yXVW/VrI3VVCSA5a0ZDE57FtzWp4TH2JQ6Vv4Hi7MyCcGwgPhgN0YkStScYlFo3DRVoJXQIv9hA2seFt",
-	"sKKA8L25N7e9fKynC7F7CeSwiSshzSmrcg2FZQWeCmobe6au0KPUIbnx1pkMNXrKkzMRCMaBAFdWRyhb",
-	"TeUTguYDFbD1HN9YCCGY0NccT2p4bA2sbhanjqJh3Jv34STwuvl+/ATuczck0W+BINWjd+rp0DsdtFc2",
-	"mRW/A+3FvCjIyNQ+1BJCeW9eeX8D3hEl49Tj3rTw9aHZA+9f9t5c+uHhIfsB8JCqCn0PpFvvm2uoLvff",
-	"oTrks6dPH2+vDxnONLK4ugwPiILA1fVE5htuXY3dZoX4srAnEplBQMrVTyZE5K1kItjCml/0KsHB708D",
-	"ZxOWpHFZuk26phDUsn1NxKpKblrI71rrM2+DSncCSF+Di2de5Wb5zs4SJUk5x9EaqSW4+wAS6jxyw1Fl",
-	"Lv7nv/4bYjEw02ht8yp0iEyNKXvX1yC0YxV79ZWQmarYo0d6KVP96BGx5VBgzfnP0cnIKYqSIP4QCRn4",
-	"uXz0iKb30aNDdubjt7musYLADcrDdOFHj2gze/TIzji8xqmfR48SIuvB1AerLu2/Hj0ihWU/9CvybCMh",
-	"BFPSKbNT+y5KqKPKSmGWsr0ZOZI0E595aoAYiKhqSXFmh+fStucXX7E1z/Tho0ds+IWX5fUwYcMv1Ppr",
-	"4vb+4r5xjVl7wEsCUsxRb5/L90inYQ9NIoQvVAJq4vKCAA4RSnD7WMAHfi6BEHyxTgY+YE/6T6j1P1uT",
-	"ys5oJaCsVDZgw38p8lluzuf9/skzLE2FaAl8MzAXfwF9mkCdquvhqQuinsuh/WWIVUw4uiZ8pj/ii+1X",
-	"yX6xo2V7A9YSHs1TXlV21If2n+wLnqwShksfT9IJcwfU6+HALvhzaTvZzYVJ0ZvAk3nI3gqeASvWuXTC",
-	"lQRlsBDBC+Hi4b/YZv3lcV8Ho+PsqL/IIbEK1IN1Ll0+rGZDug/KGU/zydQ564dyiO102Acwhe380nC9",
-	"FaXgbsCQpv7XN+/eU+anfcOrTMxKZYRMlwd/E8vhIQvZ7JG+Hhmcz+WQaKCHp3bNrDLUQ0uRmJo+zo0A",
-	"uQY0AckAcCTkkg3t1Z+tuNi+E5aBjqX4zZQXBQHPCzE2h+fyW7FUzh2AON4nJy9xAIZv7cwenGE9NPgI",
-	"4nEULAg2QminbRa67Z3ouuoUqUg8DzO21ATJkg4XGDrtIdxf5KmQuPMQWu6s5OlUHJwc9ntJry7cqwdH",
-	"R4vF4pDD5UNVTY7oWX3086vvfvjl3Q/wTM083gO5axTdPQa3TSkkL/PeoPf4sH/4mOqIgIo/wr38oJpL",
-	"+PckFoZ4O5eEinCVVfQlVZa0Xaz85aDkBp33mr57X0//VQZE09qcweftB6BVFZ8JIyrdCiuubzl6M65h",
-	"NFH4C7SrYbK4crwBKDa3t/8+F+Bz80k3ruY/WCwdTDnbgi3NBcntdbgRJJJgerpUdr5tC076fXSVS0Mw",
-	"ibAexG/kYKtbvJHA1o06HG1gP17dh0GjqjEMYuJMHCpDALcDf3vbh3zLXS0CNDG8D9dOvZ8fHG4oC8AB",
-	"htj70Z6UPtlHQvk8+lLN5XWrlJ7BItROCGtmecpPPmVDrM98kWdDKn4Op2o1WZfNfxW1aPbuYyZis4DU",
-	"9XIfA/7Oakwg0CWOMi/jK2O+tgrXm5RnaPpRZUJYQVCYyC+gigbNGbgIoW1fTZsjrJ9ADgpezdpVVCMp",
-	"2GHP7AxVqoCABeDa8pTCFlrNBNQYgO1KwR7NuIFKKPAloKEqhaw5Jqy5k15KtShENhHZKaLCoaStIyb7",
-	"BqIkTtFHlB32YZ+K7qzG7dWwtbCd7Tquvqeh6bygkWtg1f33Z1N1dsy3qzkUrztSdNzNe73WhDBOwcHF",
-	"oy/w3+ujYF7A59RxMZLYtqxHuLbPFZn0ShXjOnpnzShPe+hXmF1eAmzO3Dgz2SVWaWFMYdeTi5xUIlVV",
-	"Bme0tYXFPrh0Q6inP+VlKaSDCXgktTul4JCwN7LmpA3F3tooS80gTZHlOrZqz+rbz2gMd1u7gbH8N7Ek",
-	"UQeT9VuFweEtUh7EfH041vbfcWrZU2IltFGVK9AB5x+ZT6bGHi8lL/VUgS9hhwUT9BvIp66bDgvvRLnL",
-	"Rdu2I8KsJitK7vYrNeiyX05tS7YsdSczxN7oLFCqcR3ZFezbdpWrP5SKLcsOCrYstXet7k+z4ti5STor",
-	"SzRhosrptTvCYi47ZJ+dYa4CnrjrZLuhh7FB4b+1efsO7jwD2PTXUwhZrsuCLy9Iy/9EBV9Wk7A6z6KL",
-	"FnRa7cf7lJ/WtV6W+5CV1+QAQ5x7U1rcgj4CVxpKjauHuXIMxnxEFJYn/ZeOprEm/IU4nSPyHqtqoowR",
-	"UHQUD5xsJJyzTYh1qfoePoxStTLaT1pw52WJbk374F7UILahbbCSzTpPSUpGdUcvMqfIwQXOAnTGxk9c",
-	"sZ73/0RyhqestqHbTVGcleWr799UWDv6E7hsYqSX31HEDKt1CV8UgzteJAzggEGkweJZH/p/B5pzN/o3",
-	"VUZrg6pnvCgEaumgUKQPVR/upJywkfduidy5zOAEslpyfAXcLarqCFfVBkvErTswiVk+m82hvmZCgSyR",
-	"OT63eHW9dVPlO/rin9lawT5sN1hodO/oSFinALkCoHeiM6J20HtnByGTgchaeRi8J8XfSYlOjrT4XIZp",
-	"8RpzLultkFJoT3+LleQ4DCXAWUUUWgDNDebInUvYTDPx2b4fE5i0P7ulU5FeiqzBOT4WJp2KjNl3UCDC",
-	"XTvHiqocKhfayTsFiAFVXfU+fsdxnJxL2Law5GFhz1a294g0BgqcJycnbIiTdkHlWofQY6R9NxWXmvzM",
-	"YD2ey3qWE9gOK4GxZU1nYEegNkK+HXPIVtMQszwDYwJjiecS8sjtYOYULDrFqIXtWaaSRr5qrjEY4Uic",
-	"YXLg3IwTcS7x3MyDEwtcJrXx4KTffwghkA9gHlNW4F+szh0CjQ89uKiJYPBEjmd8B+ag6RrYD5xLx9KS",
-	"CvC8BQF0p61kTW+EL7K/uKTVIUaAz2W9AoDpG9OqXGbragqvFAs/LCt5u+fyjMQ3qCalMclzJXlvxpd2",
-	"qvxisJ8T3AqkHTVYDi4REA8UmDKIQuK6Z+x0udgdh14bnzFLngvbO/jVBbrJoUHJs9joYcA4MoQg7QK3",
-	"eunzUTFZOfCBcn2pMYz54Nsf3r7/6eL1q18uvvv51cXff3j77tWbXx4GvBtk54LQF/mF48sdxvwk75Yy",
-	"vclp6PtqCb7v5F7PTStUNj095SdPnw1ejl88y/ovjl+8eJI+z549fclPxoLzfvr0Kc/6x0/549H4yfh4",
-	"dDLqj16cnKTZ8dPsWXr8dNQf9/u8/6K3QgLT6x8eQ0wvJHEhx5tjHokyzq027Fn/cf8xFycno5cvX7x4",
-	"djxKxePRyYvx48dCpMcj8fzpC35y/Dh98Sx9+TjtP3+WjcTL8dOnL9Lj4/T50xMkUei2PYYEQfdsawUU",
-	"JJGd+RdS+lIsagr9Og97rOYSD0D7PJpubtJZg8xgD8eHpUybeJdtJmDIh3BLU2HeainUWlX7osCB1eK2",
-	"9UykBbHaz1xFlyAywStxLu1WZnC/T/3Bxd+CWwNqQiKLA6Y4nGupkH8JU6bZK9h1z2Ww7Q6YP4QnRNUF",
-	"IgOatd763YaPERwKCQtfgNpu21R+P9gywZeN++XKvgbq+M164Z9cu66SUVWpK14whKR5T4Cj7tM8Rysm",
-	"YaPluSRJYsOyUrPSDE9ZwUeigHzbyYTGP9gCvT2Ra6auRFXlWYYQrfqmc5kpzzmyDE+IBO+rWZz4DGw9",
-	"wbQw2CBDZbThwx+JQpAe/PTgfxk+OaIo1ZHfGo60MK/gjoc1IQSeRM/tvUv2YHgpSjN8iC4SB1nCEJ2x",
-	"xhnCJ2izZr8oP8SwTwEnAbwaRMsZhR7DJwDw5EBfA0aIIQJ75IBCsXPApWG52Z+pc8jeUabguayhOGCL",
-	"cPcuqDb3anzw2p7rh/X4+BL39Ub84En/5bkclpVIlUSE5wXC+oYPfXU4bFSmAii4ta7B5aoWbZv2K6dA",
-	"brFzrx+NV/osVigDuWZ8UgmRMaN8xGoqOCo8cl+6odkJhnEbq6DWpR+/9NxyvVABMHRWmpCW6YKWIjRM",
-	"mCpPHaB6DXS8ECMsCFfMLrDsIHBCQXv0gD2GjcCXfsIEsoNUVWUvhPfaMcNc297ZVC2R2sBqBYgO4YWU",
-	"S6LzbjLIerTRpFAj8XkXk8DJyFcyC+rPt+3DH5xUZbBZ2BWMwfnaLUsqGC0HYo7cm2fZrBAN0b5IRX60",
-	"2yCt2gk2dBfUX9vU6aCyybETHPEA8qjSSzy38tDXai8BpLS1IHnUy/PWff/P7OYJyyVvBjhRb+/Q0eM+",
-	"ce+eHop4hQxWXkAeBCdvonWWyENmN/+HAXxqIQlfnTDxORUlIt8D4wOh0Shj7gXkkTkrCgfOjlDFB/ZV",
-	"OlV5KliLR8J1wLkkWgJyrrD11wzKuYrVH7dxD36qCdged9bFK8W071kV+8LhLVg152HhnlusqATPlns/",
-	"l21pSODu2YuLHoQrWEfgu0yt1Lulse2gdsWrnI8K0Q03IMNqC7wsv9HMvwAyEaxdDgetBvKcm8DfFXjU",
-	"sFqlvR1MaDBAAuRakWvTClkry7/7pv/JQQquI9v3hGCw941YsAPuX39nG0Kb9B19cX9ujHQDqrD2I4pZ",
-	"WXAjNNMmLwoQJ5eIM4QqeaOlt/QdFF4UhR6gTKL45YalHBwAIWd3CK+0Mh0A5Vti424We/cjLG0qxo2j",
-	"P+tPlKQohiv4CetsnzH5+qOb5GZrhN69BQ/dXhugxp7LQmjtZ4RqpZ96X8oEoj/QadtPz0YUC+b/waZq",
-	"jzjqThNxiwWcdLnd9XuLD8+vXmv+Q6bO+rkI1ij4OTQbHsq5koe8LA+93jg8n/f7j1OrCeEvMQROsFBE",
-	"nOSEPgwsb2oFa5FrMWAEU8QS+wn9lxnVOK59gybnpVhSBQyUxbkmV09NUOqSqn6pXT9esQD3f65PvVfM",
-	"sdZI8RnrGATuOvJVouGAy7a2THGBtLn+1r0q66J/Q0vSD63HYkNTeoOemB+kQpqKFztBKFyjvpL1uItW",
-	"daBc8F3tY93avaXLsrU756hQI300y7V2bFXR01VtsSntg+eNoDUy4hsn90sROXH/mMvsNX7qW/vdr4wo",
-	"hNYDE9GegmLd/Uy2+99TA+5ZNBsT0CKbfmYVRYCTGqGe1UV8YeQhPX4PmGR9SXaWx104vIALQm8Q4C/Y",
-	"4uuteQTvfjo7OHn6zPVgtKT62JFMAgpNdkwleH4MuDUjKvum/ySR+tg/eMkPxp++PHty/U+9eHZBbCd7",
-	"Z1eRJm8bYEQqxrHGx2ow6hvtMS2Yox9Uc+CrpRwoE/bZE/Y6/5YgLHYIAo9FvbLrREc7MC4Y9Y6PBTKh",
-	"loJHD1O/zo2Vrs77gUqNMAeYsNaUY8/rMsolUoWtDuC9Lh3oVcuSgfItd+8N2NoE4OOyKngfi/LfYeWB",
-	"vKFQxZcguYG2nPbJN1bnCCSu1owVZlW5f9W06etn9G+dB2LXtDIAN8ZzZ6ldNSIGdZ1nv29LKyOP1o6p",
-	"s+0NcF8FOqG2jzquoY7SYt9MbFF/smQ2aPp294Xz1t6JQ7vF39Xmgv7WCZKLKjdxW6i1v1lDiltru1Fl",
-	"J+KjHjAObFeZpxSoQLlra3hhsc86YWzpvM4J1aBYQcm1O5VvuLz2aZYBcogSOpqhxY8AGdrBxrKd2cn+",
-	"P7kf6XVuWxSvfUgrfK6BkXAF/VqU9dEX+G97hjliAxY8J9aRmqRkKgrny8KqtNz4EwHGRejkGHWVfEt1",
-	"i3YTsA98B730dwKl3b16at2IsUTg3lwwrtjT7bwu0ORX35PLtCkHR8iYtDu2qn5pm1Y8Ixwm49YwgTw0",
-	"KrhJ3grHZbmao7quo6CNN5OgqIq6y8W/UTYSNhK5nDDPU2X1uRuHvYRx4MWtomMFALKM9dEX+O/1EaYi",
-	"d4vZ0BkfTw6+chA8XxcUhI0o5dKe4K5ElY9z283xGODmD4ZATnsAF5bDh3gUCdKfCTaMTrzZ3HDCmgPh",
-	"TKXmE+I2Ofv11Wng3/KP55otqtwY4SjViTGhLfjznX3qLY3BFmIIZFzBezF2zB3xENGmtRERAK+RFr/H",
-	"WQj6ESJLX0egHyvZ39Wiu9Mkk3DkIkJPl6x5C86DGv41FTzz1W4g530Pkv/WvhTezvX0AF4rMpqtcB2k",
-	"qdB6OwnIUFWTmhMRBVQtJLbXFaV1ztVGqYYWrwI8uG/GkKCQ24bdHLbqvxChWzYkr6MLi2JqAaCLHJl3",
-	"zXV+2LZoqITxnumMNnFjxhaWu76Hw5j79B2cxnC4/pzHMWx7h1QyHL47OpDVNbMj9El0EXY0ORHd2JOI",
-	"6t8jgLCgNeKYM5XOZ1imSGnvFHO8YEhXiMlOpePuhMdozWjkfYvtOP8qaO307nzK2uwQwhnvz0j1Fcy3",
-	"sSxtEWZstrdTV2f1yA/v7sZq8OrWhMHa++nczyYAm6B4eNPV6VIm1WLApELkPEpGnQy4RMcqREeEkIfs",
-	"zFFL4gm/Wk22H+JnXPHTYWI3FGTcF/U3sZmndeVm09TeUnlRDF4tlbnwW8DhuRzyQqshUXlSBLOpfyk2",
-	"6HSsiwTAj42MBAJS0FExVVeeGyRNRWmsSUpsWuSPcCsGlo8jLqRcgdxM49gI286v66GA/mGJYDvRvgz+",
-	"XWRZSWXsRhOyCuFkniHWuaMu+J4E4SvRXnRRRQnJ4H4YbohoG1Ii5HKDeorqGCuQrdvHeyexPp3GKOVC",
-	"+UZ8NoeMWDTtUskxNFoJyLnJDtmT/hNi06j5MyhgH/WY/FrwO6Xls+9/RwPXMkG2eXvbKRaNavMulWP/",
-	"+wZmnB99wT86WgNU7tZNbAuWHDd9yiSCjCukdQwzWwiFLCHXlsi6lBRYBN551lACAo8aHdixsoEL6HVw",
-	"31qDwoUj/uyuNepIm7LYXwoi2S1u3G7nXcNWt4rfUZaPx1tlcLFSMlWN2dCoIVbWnXIqoom0vx5r5EoT",
-	"5vpcooSBvNW5UYEvhPZuytLAxEVrJ/hE9cNz+b2g5EE1DiBPgbTD76jgPOoDiijH9ut8PL4plYZ99r26",
-	"W2Gz32hHQfj0/VMMx9S1EZA6wEBiyR7cdWpWQj7pQt0BVcaqaFLu1UY2FZeemOua3jCXdBKiwqMoDcTO",
-	"F+TOEllqxF/gv/ynZlWhXnQ4DLv+7h9bnQZDGfNptR5ukL9Bs7nMf5+LgHiyjfnNdfer2tx17p/Jwfae",
-	"qCJbz/zbcQa/ljXsRrRti6PrezGEsyyo/RATloZKOKprKWzdrACr4Zsas0jqr975YryPsXQGw4bB3Fk1",
-	"07tW8hlCroOtRmuYjklrOai9jnUCZnzJdIyHzyqTGydGb4TVNJuV1ynvSYuffBVeUw/zbX26vil34NSl",
-	"wdvBq2tVWe9P5v6lXm7f8txQ73/Hy2spXU8r3sqDGuQBePRkFSzmpHYBV4Ioa/CYh+QMAAvzUcRvNBOy",
-	"UsXMsxl5HgaIXiNPFVSOMOqQvSLbuRKO2AsBGpQjBeysb8YOTpFe6oQNAbhJBW4u5yNRSWGEHjKiHanE",
-	"aViCAtxqjfsQSedcaXDOyURilQD76D/0jXa0eO3EFsjo887eTse/DVmpr3yRvD8MgggJiWrCAQy3rRAQ",
-	"bOMeCM2MJKi354J3dnTATZfukqdAo/WVzBAfg4vvnLRiTtnQeX5Xikn4UXD8lntirq0LLcbpA5wiOPJ1",
-	"oDYz2aIvJdgpiTs810YnQE+rfYk/omNRpQ4xA+yVIQYWnw7TUt4K4A+5iXr1g6ShgNklqMyIMJCFPeYD",
-	"FUxwIbbiflTVRJh6xXWj0Q0+XbP27mH2sDXb5i9pd6kiKQob/vCeT5yYQQZpzdsJ7pFfz95/99NGjFnr",
-	"kPTvee3Y1mG3oAG2Z20vptuO4B566174eTfPxo5aGp/cC1cvUVJxzThbTFXhPaOeJ2hlHT2A8NUGYiDv",
-	"pwAuIIqdIaB2JrgEn/shO6vduI6iqA7GYYn3OndXL3Lk3FTjMTntMRooyZ8bT8hTlSNsGlCq3WdTx8+Q",
-	"/wvudQCnukkja8hqxkdqbmrCLGpGTAsgV3DrvhshLMIFVp8QfLH7EbfjrOQfh6donZqoWUa3Gz9RK3HQ",
-	"rhv11+Fl/uPrmu9c/BlI1AxIsBrfbC8/ciWyNoXf6J4ae4gBEi/TbpMDv3lNfecLS7d6KM98fa47LoPV",
-	"epIqijqadBeEDMHQRefnhtG39a1h8/QefcE/ro9cOb5bfi9pdXauVfKNVQ1yJcLuvmyQ4ZWBTc/tB2rM",
-	"LnN7zKsrEQ9hn7JHRawcRzSOp4zLJUE0iH051634jwC9F9k33s7lmev01zur1YeuK1GNlLZjaAd+B93s",
-	"y8p9pVSPutx5XD/X2MU9gFvnclNBu5Yl510V+1hn7Th/pnM5KcTBXAuKD6LWpaxeX8bJ0YE23Rfgl3N7",
-	"GRsSXkIPHUQ1teMig5zU+nVj5ZkTJkqKgeeJ9FQK4BalkCc+BYUH5kTs4QlFHbUeYPMpxKXZXKaiMi1k",
-	"Lej3+MEN8VeumoWD5oW+mwT7xn8lR4T/PsJm2hYSylQSFKXdp9fBLxL6zi4my1Twwkw3WixXosry1NT1",
-	"Gq1y12wkpjl4FgdsLvE1SwZpAkzbowEv2IhnVkpxzQBVe6UWCfM3I4tc45GJUhnQvSZsLi8l0IfgDXlB",
-	"Qf7Yufkn7MYd2j70hZYJxi7tLVJj/Cs7GKN3Zu8EbsVNgRzHVlPOw+r6tdkKdCinAR4DqVVXABhxbwg0",
-	"4E4PKPCF1vOJvbrXWSUsyn3Mags/g2ObBBKdZmEZbNyAqFJyyYY4VcOaZLq+NJdamCGbKKzPgUUi8orR",
-	"SCVrBY1i/obTmJOhyfODTWzh8PEScjNa5NvsWNB/O2czZYzqfSLen7gbfofjuu3Q1zqtb18MxC6/pNW7",
-	"2DtV7zthui+SFsXlw2Ab9zWIfCQEipLZSH2GLW4VL0mGILqzCmInyVtJed2X75TfEz+y6SDuh2DPFLn0",
-	"1q+5LflGHH1xf7YjPt75XYfqi6MqQ14yzYYPkN3s4fCUKVksQxdMwHCmoH4tUHPG9ik3Ifcx6e2srnh9",
-	"n2XI6ZX3MdlJjD2bPt/AXEB9eJ5eDhM2pGU7REqJBl92rNx5OEt7zGCMiCgFVbtwyGKu2cpGTKoJT3cC",
-	"nCa5YeUUAm1TNYsXZoRA913KIH6g7YxjL+5N+py9FIAEaiTEBBMU7lftQP+OHObgLt0RzkILhGIFIRHI",
-	"BzoYMhE6LFaiu2kx18Zjpuvg8ICYG9eL8OfaMcdeiiVwqY1EkYsrQd9cKA+jRs+dqi6D6mVukDAkTTfW",
-	"zg70otiHzLQQWt/OZwJF38aYzexPwu3ujhAN8jU9Hn8aFwcM2Hcqa8+BQnTOHbg2ULAdcn1donexCREa",
-	"t8keNJVYo1KuBM+gTAwZEa7eUdyGaNPKRmyLbp5JcvKtbAS2TaeMj2AtuIHAPaOVqcE0Y5yOheE4wsLw",
-	"6W43CyPeV6JVbgxUV97j2Rr5fGAav6J5upguW8UsqHxZ1/5zu1od/lAV02Y+GwG7ypWogMISkC/2VFQK",
-	"6Q/LlMNVqTluBbMwZgiHlrkcFSq91C3p3B+my3vAnHyYLtvtVq6VdFkqvkpmrtlCFMU+5OPDdBkaD5S3",
-	"6EmL9ZROr/csJm4G79KSeE+FJjOlKpAssSKAM+5oI4IhGpzLc3kARc0QxDUcILiDzcu147Id0rqZp/Ag",
-	"enf8UwG51wMQ9EgdE6Pq5GprZDCqfcqQ4F6xShUFeJrwE0HAcQA1q3xsyTchaD1CWsLeE3VdJkohM2ga",
-	"0j3UxcWsJXRhz4RDh3TxaBNHUg3mjd0GHOM1dgnWSRzygjbIh5rz4+tFXCL8dEnvMpe2mTiBoBGwgseg",
-	"96Q7NtR17w8e1Qxw09qIcj9+XsMrE0TI44FOa1RvztGej4o8ZVNeXNVUBmCKB4kSDtftlAsE3l3yW5mj",
-	"w4JluQacG/gxAD2K5QsVeutHXGZtxFJ/E8tuhFJ1y+zimFel0q0pCnS5c5LC38TyV3rkbu0V+6ENrIe2",
-	"jwlopb1Tw9BsX4qlbstymolO3gTKbnSxObCaK2H1W84LzAkA8loXMrbqP1Pe0UBnQURp2D2jntVvRWWm",
-	"1u5tCcC9vlPn1+v2wwckCe3HTFDsFeOz9imYjTZnnuIdiGspRaWtGV8F6AHMZpB+ljYlMFrBeE1f/DNn",
-	"nGIftiff0Oje0QqjtzuHSV6xScWl2SkD9SzLdDh7MJt2x4dXDSC4XfisVMAFE1N0ha5l+0AuG7mHieOP",
-	"duiRVpMBx/GrGgxkG2hRXeXgRfV+VbARDkYKGOeVvZv6oKruVgP28Cs5OWh4W5QMis/+clpnbjI3KZqj",
-	"L/jHxhSR73ONJapC7W+lvBJXynn7jLoUUh+yD6T1s9wRlipJ9ILrCgiTT7zYdcvQqDUggcj3Q4sIxvum",
-	"Ydt1WWC3Vg5pqpp0y1q1NwYgdL/BYpgorsvfVJM7jQm+qSabrBfb5L1GAmEMfHqsH4JdFGrt5paZqr7R",
-	"zAjJnWK1chuarnAm5Nksl7XbG/75DZ3cUMoTonkgEF9e580StZfVxIfsF0iWgPiCVdP2rGfGqpoN2xXw",
-	"m2rydVMDbWd7gx7PeK16c5kbkU67K9k31eQradhfxMIOYbt8+mmFicQgu8Y53idYTlWTNsXrCsAefaG/",
-	"ujEv+XqajnrJ0dp3qeQL0WNXDvUrVwTda+jY9WkL/0tbyWSI+YLtNAJaQnSwAEUx0GxLNoQ02f/9ZNga",
-	"7q2HdY/R3nUh2cKP5OJZs5JXufau/bxydDl0/GqTnnPph38QRrnrKu3KVeKgQn/gkwKkDmWStbEb3biE",
-	"9B+c3sgNYZMFcn/0WyHn0U2qRv/5hB7ixe3WEXmk2Vu8z6tyJJ3GEg94rQU2Re+/HRvzn6nuOXS4Q9lz",
-	"HJg74iSu/LDXTkohjNsO8erRF/yj42aIeI0ANGeY5nlGaaG50aIYx7dBeLJ354PeugmSfO5vD3QdWh3c",
-	"XaUc2+1J0Fbn5QjPervHkYL3ttnor4xmWmhEcwjapuwOA6nM2sU9vItrxpdsrgX6peFMYJau/udb20zA",
-	"/7p9KlObi3TCE8ILxr7LZtyvZCV0Jt/Tmdi+apOQWUmBsMbRF/uf647VMUQA3PeBQVTmv6lRAPeBdOso",
-	"DhYwD6K8WyCaKNtxaKLc4yqGIQEEVntMZ1fRtM33yzmcpKNKmGq5+0r2L2xbx78WXDrQf5hy6XBXSHYA",
-	"nARMScjWZC6D3Z6iL0VJ1EABlThBtaxxZVd3O2cIjCG+Pb7MTbUkkfnjlsbpHlacKGRZ2c9CN9WScTc3",
-	"GkcpElNEJ1/7KrfnaA0cSv6M7c3j0FmNCRt4QFELWRNCA+AfyF1aEnasSfEeW/FnjlhAF7ZbZjiCdxSv",
-	"MG4Yd3amofMEQERSWFuLqQoQkrX7DLGSGOQjzzbDfX6Dz+yUIoCXQpT2O1Oup+3OMhjDr+ouE5/LvBL6",
-	"IpcXGV/q3uBlP+mRA3k1ZOFY+/LufjTo4FfypMG3N+ebOl+oxzfA3XsEZhqa4KgfDaX36Av8d2P4wreV",
-	"iKusDrW6s2llIv4G4tNtVuS5dGYkQxVEhoqoBFbeoqGAuAckmdbVvtyiSbkEiLQdsXMJdSi1VtUpG9o3",
-	"XNg3XORm6EMrmApnlI+fu5IZ9vYESZ/ydGobfy5R9AbEboAfdKHCSskJm3KZ6XYjuGVFrSb+aEXNc/WQ",
-	"dKP7CcvySqSmWEI6hWoFkYY9jlf8olr35C4YKVUILqMQjSeb5h1CRfs3i1vlc1edBOPubbUGaG8zHboH",
-	"aNpRtEdf3FIJaRTbOz/4l++9KFXdmjugEXXt/nNWh3Kt377j+0G8I2/MIpj/iIHnLx99cX92O9T5xNoV",
-	"uNvmcg41Bz+QB0aPeTfGMf7xKjfcJxUKnSz3d550jV/XU4GsHBH/2IHVEzufMBufaIXINMpHrRSZCjfJ",
-	"oC4eW+RF4W5kBTfWHH3fqEUGVEjwUDUvan8EQb8iWya14+wrs7lSASQ+qYQ7GJ+lM5Ewk6eXwrAnz4+P",
-	"u5ucdaf+f8AW5IogAbq8rui1DVgblfub1gfuJPLEieWoVWeqQgHl+hLT7Oyv6DlTYOQy7kwBYD3QfCxY",
-	"qXJpDtnZCtHihgLDsZMXdHO/0PKv7kq5r1rDNxArceVoqdoSz30RYLiVeGyGvpLusN6QgxgfUj7JIBvI",
-	"ytThufxljhhGKsjHJrzUEBAuch8NBoZRKVJD1NnDn7k2Bz/Yzx+8+n7IZrnWwWEJJBWSad0PZpGn4pDB",
-	"vouuviv/chr4plEB0WmBFRXw3qGQ2bDG6KALwQ4GqnWCD0KkQDRuOpeCV0UuKvYATmWV0HZxPTzFAfGl",
-	"qKTCbwT5rzgEde+jbCGmEnzmRO8HnL0u6Hac6K9dLTlCyOErEAMxZDBT9thXiVTkVyI7ZdrYAybMJ5eh",
-	"/LWSpTakptGFkhsjKvvMf37sH7z89OU4OX5x/U+9Fu7UjcaaEZ8NrqIDDXPT2D57eTZgz88l3DAAk/Vc",
-	"ZtzwAfty3tPi9/Pe4Hly3uPmvDc4t+rp2cHx8cFJ//1xf9C3//uP815yDqhVuAPeYH8ZqWx53ht8cT8N",
-	"zinfhfEyhzvg/AMXSIOf966vQaTqkVjt75oiQwlDghvbbo8GAnx4Qw73Q2JdFA2zErlKHtj1JqoDSCBF",
-	"SX54XwbnLpmQudmY/7ghqTGW0hjsgn+QnEanYKGTe8tqrCfbhVLZRLEYv+LtZth+WaTzKjdLeBjdK4OP",
-	"n+wyRwnDt86rwuoTY8rB0dHxyfPD/mH/8Hjw4nm/DyYFtWqtyPdUUS4KzO8A4KVJnRTgnO1BVapLsYRD",
-	"KakscvCsa8oPjoh6mpelyAZUQKPI4C0eggW1C3Xi4Tzhq6OFYj64/NFqLvUgKB6Cxh1SGCUBYw7S85PX",
-	"xbFSt7ptflILqCiLtu8gdD7A6T2py1X7g1LiGHKDL8D0x1qvWMqrKgeIOFNzM3BokMbDQhg7//9vAAAA",
-	"//8=",
+	"5L2Lchs5kjb6Kgj+G9GXLUmUfGmbion91ZfZ9kx3u9f2js+/llcEq0CyWkWgpgCK5vh3xD7NPtg+yQlk",
+	"JlCoIoosSpTcfU7sxrTMuuGSSCQyv/zy4yBVi1JJIY0ejD4O5oJnooI/f3jDZ/a/mdBplZcmV3IwGryZ",
+	"C3YjKp0rydSUrebcsJRLNhEsnXM5E1nCpqpi4xfTo5+5Sefj40Ey0OlcLLh9m1mXYjAaaFPlcjb49OlT",
+	"Mih5xRfC0GcvpkZU8e+OpfhgxvazZi5YyWeCTcRUVeKc8YkW0jAl4dI0r7SBG+zHc/v835eiWg+SgeQL",
+	"+30OXwkbtuAffhJyZuaD0ZPTs2SjoQm27G/Y980Gvs3NnI1XPDfjhHGpV6JiXDOtlLT/NcG45ZrN89lc",
+	"VMzMuW1xrre284oebLR3qqoFN4PRIJfm6eNBYjuQL5aLwej5cPjN6fPnZ08ef/N4+Pz5aTJY5BIvDX2/",
+	"cmnETFTYsbJ88f3L6hf4ZLtfF5LxsmSTNcszpipmG+ZbW3IzDxpbloNkUIm/L/NKZIORqZaiY4hPz55B",
+	"s/y/owNeln/jVc4nhYi3zQqF/bYVCc5u6N4RK4Sx4pSwLJ/lRjMuM7aUVrBTVQmdwA9S4WWUlo4uuXce",
+	"tF/fLvMie/F9vD92lG1vJvamjlbBtYM26TtYu7vahCu8o1F48bCtUnKaz2KtumApXEO5TKxgTtYgqDC1",
+	"y8UEl18u2XguikL970fjrnbDiw7b7qU2aiGqLauKpXRPr5Xlbj5oK7/Pp9M3Kj7jylj1pKRIaBRR45o5",
+	"DLWSxZrZhYUD3aW8jNraXvGBL8rC3vgE1dd+ra/Wr5YRPfw3XuQZNwIEgfQw7FIrtSwyNudlKWRCosyk",
+	"MvNczrp6kFXrq2rZVLyZmPJlYQajKS+08E2bKFUILqFtLzKxKJURMl3/Vaxjs1+JUtg22U3DDq22Wuxa",
+	"rKHVE5Wt2UwYHWxmbkeZ8VyeNx+Bl3CJUwbP5ppVYrrUIsOLj4fPjy+l6yPu8XUng9Ye2ebeRaZeTGHT",
+	"79i/rUkxtpuegR7QHOSaTbhtq5LH7O1cSJYb+6PrkpLCLhKpVknrsXYn2bisRKpkltuvXk15XohsvK3r",
+	"ZKRs7XOkl1IbXhRbN80c7+m1vOneg67un/hEFJste2mXrpkrLZzw5ZoV9l5Y6eNrsf7TDS+WYnzOtLgR",
+	"FS/YYmkFsCjYXOGW5Ffuu4H93p9SLnm1HryPLyJ4e2OEcyMWutWpsydPrSloN277jv98959/ev/Pfzr+",
+	"+p8GG70DZfEC33H61F/mVcXX2Pd8kZvNvv+oVmzBpVVdYqEZRxNyzjXjhi1UYAS0ewDviyqBJ8PA8noy",
+	"HAbG1mnU2PpZWJW5bWdYwB29BAdvPajcvJxelOVWuQH7267Pskw6Wtm2YsEw3GeFvZzSGuvVElo/PVtT",
+	"r7Z9WvRqKaWdt+0WUgV3dcwWXjzobL02otzVJm1E2dEie+mg7XmjroXc1SBjb0rY2Kjrq//5r/8eJ3Yb",
+	"BntCi7QSXbY4PHbQ1r7lXWqiUHIGmw3tuwu+tkfcuSgyNuHpNVtKkxf2jgp2Iq0WAiwJZhTTfA3KlLN/",
+	"VSxbVtzQaZnUDBs/HepxfWit2Hiox/QpUEZKpiLYtloCbA+Zg7gl9Wiom7bUs4ZS/fLLp8P/++706Mn7",
+	"f3k3PHr+/iv9f798OhwOGz9+PE0ef/pqob+KqF47aKq6nhZqtWuWV3Rfx2y6ywec0E/2VbpUUgvYXX6t",
+	"1KQQC/tnqqQREiabl2WRpzAnJyXe8c+/aTzS11/+p0pMB6PB/zqp/SMneFWfuPfCFzcHwHZHaMNWXINg",
+	"a1HdiAyNNjDPNF9rtpqvj2E86a3g+0gN+RbKSpWiMjl2pPGNj5vb4Vzwwsyv0rlIr4MbvElqJ6BcoofH",
+	"773beogNeWEfsk83N9hkUHBtwC7u9Rprpn9y8x4KKwl8bIO3immz6wO7ZaKvxPVi48l2W02Vz2bkW9qj",
+	"72/wsc03fgrl9R32qikFrfkImuDnwXXwvX+7mvwmUhjscOz3lgQ3yBsX6jZ/jJ1YdnbJ39Dd5F/5TGy2",
+	"2I/5HoMfm0cpPphdT/9i72l3B7/b3Ww6RTZbzf1K7CWueCS5yrPo2KeV4EZkV9w0HHf2lHpkchjszmcm",
+	"6+grRVWpKn7lQ26uUpWFYuDtz2QwzWWu53s2BvsVjEQlr4anv2VnH775+/N/VM9Wj26eXD9dPJZDM5vz",
+	"6Btqa27bBL4SU3u3WhqnrniGhzle/BpMEO4TzQlNBh+OZuqIfrQa/fgVX/0stLZyCUJRqmrfebAty5bF",
+	"vk8Zvv+XDDeR88B4kWstsvEI9g80If3WYv9pjQ44UNv/ydHsFdIeQN5Zw2EpwFOIN1rFs0xTITL4FQ/I",
+	"g2SQcpmKAv/G7wULJmxiJfiiS8xJzUVc47ZpNCQsNyN7CFvyImFpZe2iyp7EVG4tIfTsF/lUsHSdFqJx",
+	"2BzY22Mj50yJeMPa6iAbJMERgBZ63Xo3EbUUNhZjYzVvVSqHU4e0gT6kRnyFNkz3CiTnV0trlmWlbsRV",
+	"9Nx2gRdDF447v1VLeTzY8KQFC/pIX+flkSqxHUcgLVbSrB5oWDfxxjYMyadPnjx6mnQaDm4wPnUOz5ta",
+	"zpvd9+PfsQsoeeXUSVOffn3yhH2N/zfobNnHnSuhNc1wNTrLBa8WkT1vopamY/WKDzw1xXrEOFvwdJ6D",
+	"Y5hVIlVVZv/6TU2aaxUvsUffxDrE02upVoXIZnvqyMaDHVtjypdadHQDvb8iO9625e7ToEwYnhe7Nqpm",
+	"S15kOiHPOYamsnwmtNFBo/puaRsbc7G41435OpetL6ZznsuriZjbK0nM7uQ6Gi6dr8nNq4UxRceUVGIh",
+	"snXHZBrFMsVAallu4s/Ddtl/X7jGXuBKcKLkmxG+z0/97g3BrraLWnAX7hzaX6/2HsRz+ieuPrvbYuRG",
+	"VbMvNIO5Om76B5zLcqufJBwnaktnTw+y7YGCeqAtr9Dqe5HmGZ6N9piVhtEfrojZ9jW4w9eYDMR0KlJz",
+	"hWphV3e/x7vaHa4b135fdBDQ5dveziAwumu4QZGRfridCt1+pM1yXRZ8fbXpP/hRFIXqdV4pyz3VIsQs",
+	"dsrpT3hX1Lkx72pcJQrBcYfqOa4xTeUO6eHgtM/s1IndGqosD7Jqy/Kh1mxZ3s5AbclasBIfD5/HjMK2",
+	"8O1cu7cVnK2jY++Jemk6Buffy4zOkn/gsfkU75tDBDVW20cfYhEz56/iaCG++0hWS2CeB4GpfPDpfTLQ",
+	"Qurc5DfCj80ShhA12eBsePb0aPjoaHj25nQ4On0yGg7/Y1DfYz8z4EWe2iUIwdPBaCCWR6mQpuLWRHAA",
+	"rtGjT+1h39Qcvg8xY8qZvRF7yF7VYADgpi/FSmhDQJmE8UIrtoKAhXG4qVwjlsMaJ9JelN6AkJmo0Crr",
+	"u/jdzLzCIHtEFQTDHHNSh2Ped/cI56BpCeN0bDxA87NxOqVYzJT5RjIlBRrouWRF3rTQgxd2IQK/U0tJ",
+	"GA7cjTUERorCI9W083jwsjzHo7CSgqV2aiA63zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2wfbIdo",
+	"ieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGNMt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyiUAWDZQGo",
+	"GxeEZW9zM8ezVYJaIeKj6V5Qb8QHE8Y8nz5mf82/bZ0+4r6Y1ojhBzrGqlI3vHjpd614B93yW/HcADqZ",
+	"s1JUWkn25bis1KI046+YqljJtWaTtR2QhRbFDcaanIDgnVYmAjdXTDDI03VRFLebQamM6LEF9/WPRTfS",
+	"yuRTnna5ewh+yhY8E0nzEGl3J22qtR2ZlgGx13kF/fE6N6pqqW5VbTtAnYBhfRJdaslA5/8QV5O1wRZt",
+	"YKR3aNKgRclgy3Hp20JNIrG5PfvfbKvvP071vk2njzfe2tV0bILe1z6sn+ql9OuOBmit4XC4I6DqPhNt",
+	"POCeNx2XeHrt4b/igdhv3bDcfZ9cbOSKovr7hvFCl3CPBt7mAN0dCzxIsG9SZHsenn/D1bGtu39RkwGa",
+	"wjdC2gGOmU+Lhd16jFIFmmG2xRqQNd6/5QG0bmZv4UTd4V1bcc24vhaZ3TmaTm6tllXqE1/iFruTmg5v",
+	"dSWWWmRX00ot4nAaVMQrwLu5TtamolHqmqkbhJxtakNo3665gFX1Gm+9a+xy93fgzm1m86tc263ankUA",
+	"5mwfcDu47eVOzZggQKpPawAAFvWvIGQxtARdWLC2rUlw/Di3pnun3wWacAj7GvXiw1jW8K1bhwc3p/vb",
+	"NmRzL8xX0spfi8CFztmYTPsx2H6InYcfjtkPi9KsIQSN5z8wDouicezd6deo97cnG9vbHkZaOP52qDpH",
+	"/7Vf1hvxxyjueZabEeZAkDqrhFbFjciYUVG9UVsyzRcVKuUFAhHwFn9+rdJ5fiM6XlaJ1Fl5kYZNVZGJ",
+	"yhmZtQkWfVn70AYtGiT2TXbKFnYxvY/q4WnH5ycVl+k8YYbPrBzgGNo9ZlXlxgjZEZcqVec4i0owq8/P",
+	"WTBedb/q/AcaNaviZAZZNrTD9DhBdguHU8W3x4DEBrBWlxvd/rOiDBt3aoAOSgVYx5Wqru1WBWcvfcxe",
+	"GADcS8UywbMil+IcpTI3mkC16IHyzdk8aLSBWXYsoX3slUNYb4lD1s/hh3B8vGrY/qJ4MCwZdETEvpvz",
+	"XL4CY2Vzudrxie/5EG1nYMTjYK6sTM25teUSSJZ5+rhpiYhHwz/Fum2f2fzG6x8vjs6ePHWr1zYkYXPx",
+	"ofnO59NnT7Phs9Nnzx6n32RPnzznZ1PB+TB98oRnw9Mn/NFk+nh6OjmbDCfPzs7S7PRJ9jQ9fTIZTodD",
+	"PnwWnwY03PazLsTfGxN3erb/+ci+g4YjwZFvNmbH7OnN6ZsLnl3Fx/eF0TBbMKjnTMAm4ywaBIxLJePq",
+	"El5LPW7tZpjV6EBSXBuyg8/ZsOPtPWyl/SyNUKB3QWPxhUGPkmDMOsZbxowh8rdkVxuB0U2AyG0OeLcK",
+	"WkLEeO9nrOW4xxGanoiZdlk+nRKsuWVQCYAtYHZ+ns7ZNBcFBgZw74ecucTuOoWAdM5CaUy/4ORP6+31",
+	"/x4aIWQa9evidO0Hjnm7mapJ2KPzDbsj1yxT6XJhDbdc4x5UClUWgnoibnEa3JCxraoz5VLJPOUFw+eO",
+	"9zugiw8iXe593v9Q5pXQ9MyGx5NydStVKm3bZU2LFblyOXNC2NAOWz83FXQ876FMDuJw2AmgiICYyqXR",
+	"V8GRMqLn9gI6/aYm/ZcpOTPa4u9s1R36VM7EX+2dn5JBWfCdORW/Fly+Xi4WvFqTB6VUes8R3x+CEEKx",
+	"YtZwwdNIFBmMGcJ6ktVLfotKmCoXGpzuBZcaE5s7bO1+boxXdB+1t5dLAoff+yTgme1ipI0ouwDQfdwO",
+	"1oQ+AGw5fLZulAewOV9Fa2G0exjuSfWOQtK/030RyO4map2nqSgNodbxiqYUSRQ+xivB8C6RUdDFJXJ+",
+	"oQnofs7GU1XNhH2RPZXB7WjeMC7XbKEqypNzp51MlIWyxp0RvMrUCnP37echmGefR803E+DUgVjXlV7L",
+	"1NqFleDXV7OCa12D/TBoGj0U4QgcwoNDgliv6wfw5ITCvzGBR5BLX3Lb1fGITUQuZ7BUpcjO7TVUO+MR",
+	"Hd0wqubE6fxSHrGxs9vGCRvjTmdflsCFIoeHlQTDYwUZkzJjmZICH5bqCjUHyZD9tt3lwZg+Z+NMSHyF",
+	"VgtBaXV5xqTCx6mpIDfa5yIi2kHP1Uqj3kmYVlayYJe01jM+rZelqLQ9IY9HjAOSomqA1ol+wekmRiow",
+	"Y7nBN9gdN6v4SrZbYG0wf7YF8yvlUirDZgqOyRj2p2ZYE23sfDeaFfmNYAs7pEznMhV+YOA99jP2PIPp",
+	"IWDUOff4pWQudQQZk2yfJ2LG5bmjwICHMmT8kBkdwmkUiXYC2kT2YysfBQw224tMQbzYvoLSHL0JykjB",
+	"4HuWMhWV4bkdIC7JfII82zm/ER6pfY7Dj9M/ze00qaVprnkvqIN6P6zDtICAdNKHP1vhGyQDL2ID3Hql",
+	"QFyvxMu1EFiF6+YTlSgxAsFQhE4U36st+sKt8oj/bkluzF0GAEJLbh0w2m7iUgTYrWVwzOq9DdsHtVEP",
+	"YULeBgff37R7UCvmj2Si7DQyKKd5k5UMkDkUGVNLk6qF0GBV/LbMZjG/4V4ZyJVIKWy7adKC78V9MnFA",
+	"u5pHrN+OL9Lrl/iOKFYuL4Q03QsIrqeCLfi1gMP9UgKKr/+igS2kv9a4EVWW7/as/Ai5z3+jmzuwau5d",
+	"rhF+uDtFwI3UpnNoD8WnOrLjq6XsJeGAm1PX8Va6oXh5I6oqz/aF385FsbgCqJOOklotCT5ozZDKQBT8",
+	"/1z8/FMfQFX/RDozvbrhVbQBAWKRszeiqrgdc7ZQ2bJAlrAfv/vJmiF/ef3yl0O26lOfwd6a/Ld1GW5M",
+	"2wanQz34OpezQrD6NcA4Y2U6IT99LiEaDyjPOs5TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQOPkq1T",
+	"Q51XYrIhMHAGz1OuR+wRiO2CfwgHIQxMRobxjZrNiu2DuLlq2krJGnr10DSYeZhe5SadC4gEfWmn9Ssw",
+	"EdV0yr6E5fDVMQNin8YLrB1SCTY20Dwrf2NHNmoHHTg17GD5O60FClfwdKmbw98eyIUwVZ66Bdl/0Fxa",
+	"TIwyoCsK7ScU7zpmP4kp7CENcHFPWov+C7o/NGqylFkhrvYFsaVFHnGY3Cv3wb5NnAorellXFuFcuBA0",
+	"gGmmlVowUWiBgVyHibenI72Wqch2Td22Rv0Zm/LnPAKE3iPduW3tTm/nMO0YEVqzGg5jWpi7dBhoTL4X",
+	"01zmUWKPPTrtPhfxMAb6OBOl1aYyzYUmi+wOzScCUiMWd2g5pvo2puxRzHl+G69sF2kEBOJzORv7mLrG",
+	"4DxayM5Pf27P8/DVbIyiXvvn1NTJ/YJn4pyNiU7R3YexfvzR7vsNx0bzgO5aM/CdDA7N7/fJqajBYQK2",
+	"WYdTVjfoTEaoBXYgx5b3ioN2Q8Bo9pIaYdvUlE0VGIOJ7cMeEQjcJl7AdvWq+8yN1zsOfnjxFji9BoJ1",
+	"R6qDtQnq5dd44N0gmwBBZG/ipj75Ge8PBXrcpFgwzsS9QhN3JxYkxApeB9nwrUEJ5qk5K93icBAHM1ot",
+	"D+RZdnTFmy6uW5gDG9vdUj94Ni9PF7slIEzM7Zt764bqIHPshv1hZ/l2YNDPnyjr0RUxU15VLQHIopKF",
+	"DqS+OI4LvPtQbtudKyUT6Z4rxaUeRZg0ipidgWlU43Mf7LniRTFOgHWUywy4qaDT52x8LUozTurgCbn8",
+	"AV9PrnpfzyEI/yQ+QmEUQ9wNmC08u1KyWMPHgGmvFRSAlrWytZLBNQYAQ9e/f1VkO4naBTiL7QlJSGxo",
+	"rGgsdyqAlmwEGx41HEMS6+he5x6+JR670BEU68tGylwY7fIxLO/ZgJ+JIjWHIGDCBE/ndV5GjddBEnZ7",
+	"jBJCHrOLoqCXoxOEEFUQyQL4GtKf9qMLqSk8WnDs2x+cb7mwb8XdkdxDyl/DbxmX2A5xLHglsoB+eatE",
+	"dfKeA//tNC+wOAcWEaFzdobf0JTeHAP78eJK+aTOHanFYQpoaLBemdqr1csF6LxgG1kFezkQ8fnAAtqS",
+	"7+CimzXuwZeFyDXjGaQ4bSA7PfoNUibYRZ26YIKCKAGeInFHI/92Q9kAc952i4Gpc5Sqqtw/F6N2K+z0",
+	"CaBT9X4ZM+AwhtGjbTe/tjdhnK636ZBPpy0CCvK02S14N98M0U8gR4znD9XAVoHFXdz6ol3KlVfBADVA",
+	"XAg+iehOeBKLGo0Gl4OLuVpfDuwBA/ZT+A3YcuBHIGLePOEc3/BKHxswAt8nPVgzXNIa9HmnE8q5QR5Z",
+	"61T1e24SPPfk06fk1omffoA/9ge2vvTT3TamXcd7u2mwv7ej+0E3BHwywZIqrjNdkkkNjzsQ4rV0qD2s",
+	"nR/lMugRDmJfYNBDWhOei0KLO7E3ph727S2fDEEXlVgQgMNJ//u4zwHWw+36peusylwzfJdLLMX6I1oY",
+	"k8uZvlMn3TLdsLZcDTXsoEsWmLqcGrCOYR9QFaPx6O9uth8lVP0WD0vMB2xHIwkjKLR3p+AZxo3bTddC",
+	"GJ5xYxd57aTxxQ5QB9PmcDWr1LJ0//IAvDjpRmKN+EWuyY/WROeVqshT4uSbKHVdYw/0FaRn2Qe4hNou",
+	"dhEA4ftVpQrwwVwvJ6KSwgh9BdTwH0yDApbeRH+nxTITWylAmiP4Q3MK/d6NW3czyWZfypCkrrNFItWl",
+	"BQiXv6EF4LE2nzOugPoos9HTmTIdgJIo3WmrB/hNuhtfFm+2s5qDHOs5P3vydHSAZKTAmPnmtFEWgb7x",
+	"bnj0nB9N3398+vhTtOzMD7JSxUJIc7vz1nacNPGqBgC9XLOZkuKcSUjWQ0vQCtGcayZsW5q8mftqpVhk",
+	"3XfxNS7MDfFpIrtu58ETstrTLxEOXRS/0Unz6VXMZirHXK0kk2qFNeMwoOBg6AH/gZBX7l+9/AMhSahX",
+	"b74DDWxcbBGEMcLIngZHKkOM2gSH1HkWIgZIV2PpNtxCfDo9qfEgnLl5AsuySmjdojM0ptSjkxP65ThV",
+	"ixM9tyfFE8QgHK/5otieTNwzXBvt+BuohFb4brqQLaSaQoA9N3TMcdsXW4hqBhyomOYceJDr76/E5Nio",
+	"eMuvRUd+5rVYN798zsYYdhjjR4mGrflVHKcr24t3w/fHVJJEH57GBkYQm5/42Ux6U8SEVsOma9SVZ70t",
+	"xMidSNrj+pfXL39J2PhLT1/11Rgq43yJ3HTwXSvcxfqr8SYYtf/38fDTSAMmU2T70obnYsP1rxWP4QQv",
+	"mLU1PHnSaq4KoFDy9ROthZmjPnfH8gRWr6rcuT3qHemsMkEv6bpO7+y6bFu78zBl79nIgbY/xgYGkYCR",
+	"GNBcpNf7pEaI9DpmvjpIbf9XOXAttSyKunx4TGQNhqSRCbvWPbB/q7/tDHGCgPoKNMD5J93fMQO2jc+I",
+	"FJwhArk4YeKolXPMflEG8iuAyyDgUkTX0PEhCIA3bVM4U2wrh1Mv9lklBCUC7FUjZyd5pY8gu3C1U0we",
+	"QGBvHiSDIgcl/JuO0gp21OLZRvPrjlQUbfaPh02OiVHth4scEqJ8RG89eyjSBSLk2t4bHgc1GDxOcJKB",
+	"FYytp6ff5UTsYgrddMti1ktPsY/PM00hOXtCRs+t9ZdCj+rdimBEka+EcT1mP9yIat2gioQHE0RVIaIT",
+	"GqWt6emAwIGT1K++EbgoB30xly+8Yzl4Gan8d05aSfDISRks9Hqg6Vi2SffbtiYciy+1Mv4JXuZXaGRt",
+	"VLCrP9AoVeQG+n0AcTrbcGveOfhweMzlfkCEQLNE9thOcNeQwGpaLTA9VIs+/Lc10qobq4ACdCte7KXU",
+	"eHp8WEIoksH9oimfol33kbxb0yb+PmJyhxfrMEzXYxzm3qLdw9rbdH/kUt8DwcF9gZzAfSqveMGrGAAX",
+	"anVoX4alQf4EpZWDkj3HgwPiXvcK7PXMpKO1sg8hwFLqZYmF5bYgzOFcN4Vwg4OnQnos0FrOc83oGyxT",
+	"Aku78dQwJQlOoWQqzunYCCaHPTW6SHuu0eLeAzHxlleyA3bZSvnbdH5QtlsTDJJjox2u+HgvrBxxLbq1",
+	"WIcM2nonhNVtaJQaekvLtCm4PcgQ9gHqkqRsxZBFN7mxVOaKEBDZGOvc+6mkxYOeLonshejLKsTUMF4Q",
+	"r5OzbbGRntkdE5B9oDj8UtTC3TcqSp3eFVYSZeS8iDtwnaqjhSHpb3d5v/qu/dWYg0DGw10rLonGwGXb",
+	"u6FjRrGJIHq+VIyA/eAGpn3MJsS2lBvyIK+4TtgY44j1ZanqBWO1ouHXAqkPUCoTRmIM7iFnzLG12Eh1",
+	"py/XOID3HV292saM+TY3c99KxOTFMq+EVMvZ/HwbO+ZhMpXixyEfB3SCSsK1ZUG2nJebvbbb1FgV2Rjd",
+	"yEBM4MppwnEu8ZnoYylWYzuzM2UXohQ5xoxJ324Wi9j010WCbXQk3OaIkGIVHVpVdEU4tpyIO0Jxu3wD",
+	"MJqHQCU7+/NhQMn0tfskqN2s8bQnTOrO5vTWOpu4tGsVlTh0LSSlNnCd3DSqtN8ewQHb0FU36O0iy5r4",
+	"s12gtju1ph/27ngD9fb/AcBbvT9shjsNr9AYbZpu/hHdLDez/8AHhnysKj6avUbVX4T0aZoRsO4bO01d",
+	"w+i4T9W8Q2D9NmzRLSqmgzhpXOQ3YgwWuwu++v6K7JzN1YqtRAE0t2Ds55qN0WIdN/d6uwsEM4p7RZET",
+	"Irz1e/ADJtepaqaMEbLD7Q9duJU/5PfhDLh7LTEaA327rcJhjfbh8mwAq3e4iTZ2PPe991u7oilWc1tP",
+	"T1atr6qljHvWO1Jw0SvsjjA1DMGTI+yRLdw8VO3jPMQse7LdAQmApFQTkSCrGOiU8Yvp0c/cpPPx7iMq",
+	"qgI3IkkvP+NfsPRFOxRc5iJFRlZVXZN5HdZyn+U3yDTe5jYxYhE7TP2oVkxNTZ2aPucSMIJL09jWTmP+",
+	"Fp9BGkl2xAj7iIkPOQBMzFKz0ygr6CGYPn9Tkz0dYR7JtzkmgG5NiA4NugGQyaVsA+7KYh17NfKAP1yZ",
+	"/w1+dp8YHaVnr8nGthO1+xr9HTCzQs0Y3qOdR4rEzK6aImswGQXpu9psxWztkdob8wTV81q7cZz0N/oU",
+	"zlNsAf5VRIjVeDFTVW7mi3DcRXb25Mnpc2vf4B/vD1QTvC3l12J9OzKyLqiGfWHMO4cq0BBAKZdM5zPJ",
+	"zbKiOmZ1XmCuS6sEj06nw/RsEmtCuZwUeXpFEKj60Z+/U6tv/+3/fP/Xs7+tLtY/XPzr5PkP371d/PCP",
+	"6dM//9uk+vY/nq++KfT83+Z/VytTTX76/s+rx9X/c/HhP5Y//Cn+napUu52/fxXrX+lOEB9jpWePWYkW",
+	"+8ZhrNuQBILSGIGd3kDbvAMcla3wPswxORjPTQvWiccYBIhIJdFX7bDwiSeOcDfRP+EKbGzo26Rd7gvN",
+	"8kxIk5t1wsZa8GLsKbtr/+cXmooPanIR8gLcbwkbO4t8zIAlUVRH8NmmxewOIImX8AYQXUCpkIhtX4vj",
+	"T96s7BFEP3uyO4T+50qQWxPGD2N6CdgijqqcQAPTvDCi0q2IeYXR8pRLIoZtxcufPo7M7s9c5lOhTZxH",
+	"Yl9AZpuIwXPse2bdftUxncfrKtdXNWClJ+p9S8riz+1awDwFGanTsdK0VzoWzzjCiTj4TN99JFDcgGeL",
+	"XIZJUUsNElWo2dWyKggeOzo5OT375nh4PDw+HT37Znhm97Vq5puxva5h3Yxc5kakCE9T1wKp6eyf25/2",
+	"lvFgeHx6PBxsZkvVw9LjJOBGoafqQhRkDxoPGjotqps8jeOC/LDG8UehBYP0aTxL6oxjyEmGgYuizWhG",
+	"eoxAPfgf92CosTaWC+Y5l9a3ojLzHgcOmiDPH2Lb6mciaFB4FnGDFV8Zjnno7iwcWa75pNiXsmDB86ID",
+	"s3cY8doo9Z/uS3lwCwGN1eyGnedoosxeoU+aaD/FO+wMnNBDmBokGg9jbeDHDuiTfxkAqGGFOXfD9lJy",
+	"W/EfO75QY7Sbn2GvaAi8z9JuGv72Xs3wy6RhXDzeTlO8o70+9Xv/UbmHFbGnX92B0euEULsBu2MikGzc",
+	"5AI5DbbYc3EXL625Ttz6z7nWuZx9W1ANkKY8LvDqLcrgbj0Fu9fGGvRLNMvwJ7US1VHKtWCFMNZ0TFiW",
+	"z3ICYmZcz4U+Z0uZ/30pghrOu+IeTx+1pyfIlHvHj/4xPHr+/kv64+j91+6nr/4lmjP3i1i9rGJ0mTCl",
+	"/XbiHnu2/Ybbs3fd+8beRPlt7XnALdfJG74uOidRMMGvXEPqD9dsDBkrY2YUmwlDwYwPhpV8JnyYQ8m6",
+	"lpe9cJfElhofFc2EltN8hjnEGIdBtQCZb/DgpvexvbVWotiXTWiT+fBxP+49ejI28pjd3pmf1AG7wY01",
+	"YQiUSVzBhoRlohBGRF2FHlSzGcGNpcjVfAoZN3xrgL/OBr9zHvc+4TlXAvEwpDI+sYzGPDpZsaV/CKfa",
+	"zsNUjy3KHbT2Mdh2GGgvq4Ow9Tltdv+m2ctqdku7zOnvTR+kz9HMK20Y3NjadIBMbU+b4G4EcE6nx8Yg",
+	"qKgRjbQslumccSxBkimBVUytSQieqAwJMWB3dckPEkIxNeDNF7Dx9LOBu4JAfLbTqIwGo2HIUObGn94I",
+	"N5L6gjshXjf0GMBYQgF9IYZfdZ+MXQvaEIsHAj1GD87wxtc2I4fIskHlHOy2ZDRxqmsYeEDlzYRJgObV",
+	"auplOauI2bWzut8OZegHc8OQDucNe98FW6YpiPWTYqgtBAaVwbLiMVfqWvtk5WopdfwrSx+i37Fthox2",
+	"m7BQ11g/39jEehy61kVQrCaCm3QuzErUkDhcKFjpVxUZ1PpFr26H3A93yT2uKqQ4ou297pnfirfsv7fn",
+	"SMLc4E/vP71vrjk3LacPtdakMlcwxHVaeIeislMAUOJcYyEoYr9OPBiV+2JaNGn27Lgsran6jP2cfwv0",
+	"OHZKPcdPrhkdUBAraqwlCwB2rc7DQlDXQpQ6SHjOEeRqJ4T5QuDHDIocI/0jEQSm6kZUYDsbpdCrvyvt",
+	"fY/F7iSo7/Ybmpi3N7gCHfOgZt4WvWS6MdAwr0oBV7goplgl7S4HkvtSXVFVValJIRZd4BSAPNiVIeCf",
+	"lVoaZFGBVQK5Kl+++vN37PnjJ9+4+nQpxKNPSnzzP/+mlRx/dcx+rdSs4gtNhePtEW6cqkyMz502rATP",
+	"2DgThufFGJT9GItnjo/ZhbSnLlD7E1EoOdN21XGJe6ARkmMtW2RsdCVBlCTKD58dIj7kmqDh7dzBTHRM",
+	"8ArSVitlF7E2fGIVd1opHcbuCrUS1ZWW/Fq0KTPktMAs9UjEy5D/autXcbCtgR/Gv5qfcSiiS3BMXA4Y",
+	"L+xwrrHDurMIWTQxqXAFWyATWRMRZS5veJFnrEKzF+hlUQV6m7U3YInELlogoFEzNbbeFMuUz5tKHCQW",
+	"cw98KaewpplSVnmTrKCFZI0hLUKuR3xF93BRt6MAgj9DfT2YJrrN+Y0KNau5YNEP2GxdJf4O57Fh+uj6",
+	"m0UX8GXZAUr58c2bXwlu1Hjt4+HzmFFkctPFERO8ybZ9paqsBX74bosku9zxtiSt7FY3hrkaTQour8e4",
+	"613nUMSGkZIALCcog9Z5p35w52GTUsCxi37UElzYW1Sfi/W23cIk/YmrLAlFHVPvEATdB4wjAV1rk0fo",
+	"uKeSAZTv0rETWdNjUqlrIbdoFSKsIJDFpnteFctFxJD+Dn73splLkTQPY6eNzzyKl6qOidCv3Mzr42vh",
+	"h6k5GlEmIV7mnUxCtokRD24u/Qfsx7Z24vRxrBcLKlze8GvQqAIK6BKOv7pMxeVgxLI8Y2u1ZAvBpb/E",
+	"7bV/iYJz3I6+6VD8y+uXvzC6DgxLVHoDtYaVquZAnSBU/qQSM4xbbl8Frl8xge9wcaKlGrg1Kdyx3am5",
+	"k6q1hx/JpYH09SLFO+Wx87fmOPWFqXqn0d4uELwffOTubuQtpX+w/Is17HhYfewuNX9oJu5Y9GfBM0FZ",
+	"556IBItMVwJ5WEEyF6rlOg1JBBDE07O9DvNzN797q+YNiVTdnYBFbIcnNBzGTaF2EKJdyQPuvl3lbfar",
+	"UnPb0jL3WiUmKAvjh2fLwP4ciEfkyEMVE9zBzkd9bKPozNEIEeO0Uqlpj013BddrTspqKTWUXgfscGyd",
+	"RQ4le6uM/aAMIdptV5zVi2+3S5wG+BB+fKfVH8aXT1+7nT8fq4NFcuawaljNOEmJ0M06lagoGjr2gVhS",
+	"6l2vFYgAHdZs37b0slzmC6sNTqOKMjLWdZ2plrBX+bSDlQ2YsBK8owO+P3WkvV0JH7Ca89kcDpBUkp6S",
+	"QABFhOQLOykjb01mgo9d7UmUt2kE6DvCtBxHRF/dXeQ34qpNdBzbSuBGHNiu3QZu6cXJYm+8Db9JodJr",
+	"T1sTqXiI8+68BRMBhXawsD2TjWzebYZrx/YY+C3jCgQ5reI8CjN+A+W4z4PceEQ9B2ECroHpkxcia7B5",
+	"boZxBiMgaDt+xVc/05lgS9lDWmpjRxcqKRGoUSTckZXAredsrKpyzqWvbFhvchneyQolZ6JiJa/MZl1e",
+	"h1ACxVInaMIMUfTBpfDUisB98mBWhvOX7mfKB7J7qwqJTYg22TEbLCyoEJ1qC7GrTtAarX+/Rdt2UYre",
+	"iZjp4Kqmk9dwL6W5e8Cp19sG7DBGjG7VSbxnKwY/Fz3mW+Xn1mGbN6cRrgKXWx9M00PvQz218K7Zj46c",
+	"irm0jti4LLixIjcesQW/BpKZmT6/lEdsDKiI8QgDIzR6HiqYsAUgd4mnSl0LqRnVQ8jweYfIbL5isjSN",
+	"R9FljQ7/LzS9CV+AOM7xCMIm9JtP9qFfEdAIFb50jDe5xZFDvQ1wfHviRpPBK0waOhRyvlzah/zyb8EC",
+	"7M/k/l8BO0IqtBYawufgsb0W65GvgpdTurC1/3JDlIkuKuCKCBiYZu/t9UWiVnOkj68rUrRirdvh/KVK",
+	"5x2hZ3sm1EI7IgmIrqlSyN72qLXLbmlzIJUaRVK0G4Rb2BUb6mHvQgUBQLuHy66tTNzT5A2IG7Jcmyst",
+	"hNxLCPdg+5Nxb3VQCsjO7UQIyeaCV+B+88hzArNaQV7kcmlErGwOgibiAVuYU4QR5FRraKWqa4Ae1FHD",
+	"ESXRk9jTmiHACS0ZJAEIRQTznUUxba0HYtFbiaLA5RCJmt2o630zvQvViSizq+U3NdG1tWmAMiQOAuoy",
+	"d0shwyLf3C//doGQuiimpDrcPPXEwtCzeC75KjexBf8moPL5QjO8LbGDmc5p870RjEvaDSqxUKbBW4fY",
+	"o5IvdbMAp+2qKq+kWkG+wU2HdjbVMub4GmfiRhSqXAhpxiMcX6hRAXK51LU7gM+EbJQwCp4cJINcq4Kb",
+	"3bXJ97bYnG1Mayy0hbFPfsyd+Dilu9vfCjvWQew93Psextp77Vh77r7P3r4yTaeR15tdtOeRec/tqJwr",
+	"KbKruVqIvXpVeeul3zz31C+5YdAiq2cXYodewdnI8JSX7bGaAr234rnZTWWam12rb7M6f33yDCRtZ2ke",
+	"mPLvKPjdJyTeWWLonI0nojLzI3K0u2APOzoC/IA34Nq1iCozPz0W67+cpotV/jL/n//67+P00d/MT/nj",
+	"5WHXRFCBy1w/YLWmLQIRm+F6asOySzAb+xRdqhdzYI0VKgXGgLpYnBXwlf3fWVrav/+xrOL5cEAO9qYS",
+	"MUmBXS9u9yx4Jhp8wM3pd5hyNQ1KG3Y48W6jQQ01+IAqLJhO349v9qB0T8lGgKbt3ARfG1FuywnaTORJ",
+	"sSzgsjPRO+Bg2lRQNWJ3ewUbe5dDUocMTPdDq6TNvpiG3yjVMSKSuKyscVwJOnhaMxyqbYVsQXeIuP9F",
+	"Te4Qad9SxVIr9BRpI8oR43Y7uQJ/TUL/wM4lVPYzYcaeZ9RKJpSOkLD/+a//blLnIOlurxMW3tu1QKUQ",
+	"sXgbkvg4qJ1BOLVVDUttD143gnl6KArLtoia6KvZZB9OpjA7rD2Qa98Ua9uHXvCQPHSzmiSrmagjO4RD",
+	"RkYu1ZG1Pm7JmhH+9lxc2+08UXpC+L0skg0y9R7nhfCJNksASoyfqk2mrC6V+LrNOVbba3YF4F8ranaT",
+	"f8yuvbLJRLadf+z1WqZByYkw3yPgo373MYRskAsUMwJ8rWs9iBahdoI6CGsSg1EFDC2BAwZ4U3YWW3Dk",
+	"L+lCtKoRwPM74UoObHP2aUchl/YZWmkHlQSiQuy0KwAM7kDn8oMbeqvTYAY8c2aUOmMvV9X+Ucw4g+Wg",
+	"UVw/KrGx9kcM7n0QP060Ntn4xWpMNRUCB2uR3wi2FuacjUkWKTjouOHhBleAU3o/FMHRqlbl6HM2XvA1",
+	"BZXHro4rIc7xGSOKAgsuQwoVJhdsBieD0pd1YHIOdT5HjNM+xgrBb7AGJVYMiNDK1kusbtmuwORtYVP1",
+	"1hIA/TcW7y2QUzSr/gud0hQHoXWkikdqnoMrkUsmeFXkfp5p/tEcCo/DDuBXCWu8xoYkBLNFy4sBHjur",
+	"1tb+CrUEPHgcB0vvsyBQUq7cFr1tEByPal0cPaPy0gZEmEPWZo2yCcySyOFvi5kRyoSyAt46/eJ+v82s",
+	"ODBAjyLavgyB33hbo9cld7dFYsmsEAFEhRfFyynsmX3gc++TKE7WvnMT22+VBkC5J4WasI9oNo3YJXoa",
+	"jvGxk5vTy0HCSp5e6xF7hw0D0/j9p2P2A0/ncA35/uyLEsaZ4dXx7B9gfatFq2zvFxrw7jphWjk2XIK0",
+	"qClE9gB7vywLxTOsm24/YPWYFfQiD1E3IXXJ49tnqxGHfZRu6Gd+LfzA3Sd1fVktY6GX7yKlOWr1nze2",
+	"BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cvA4dFQtBJea+DEaYZH9+xUUat2UTV6lc6igQShucLsw",
+	"fCRhNaf0IqGCMYQ7XHBrmfrCG71to9cezXAIBGJLfTQXb7dicETdIW0hih5SFu5KSyCrFVMPGjBIeD6d",
+	"zvpZrY9qV5GPsToOcNJOdZ1Fn33tNrh6GxtMimz7Fzft/fYehJ/39n2Xut9Q6Z+SoGm45/Zv2qTVtJWY",
+	"RJpGQ+HbFpZZ6mwW5Iwv1A1Ixnt7woKqW+74k21mQLmEp0cuP6kjwQgjtKePgwSgzqyfQX3aHmzL//n0",
+	"fpMx0hpmu4HbDeTiHvkqdfWpCJdZaAAdM3DnoNmha74NsjfG1E4qZISg3vMQj7Kps3trjO/z6fSlX7x3",
+	"Binvm5rTbZnBjgMaHLzGX3rG+wW/Fl8xbschwGVvmmLbuf6D+gY7Z+dNnX6qQxuD+P8Txg1bKG3Y2XBI",
+	"iYiUZ0AHFnrGZSm4/ZTmNzwf71HkLvRE3H7qXL+ujDK86DUcPsLvxwRFj1ewn4HNo6AoGNXKjkf9u8ot",
+	"NDKd3J4oGJ3Gki2Q/J2j1ZnHvD+C2Wu+XcYMOJZjFst5+xDkHSZdp2CSLbsSXAkvsKjGLanZ6QytNfXH",
+	"OxZUjNaUcGs7rC6Bn6nHLWhElxXx2vtJ9zhdNI6J3dxNgYCpio1JuNp5zbCN70z02Df9Bw277cYinb19",
+	"Lopgs9ywSpRK50ZV61pQSIn40oK3NGK3HBO3GHtvHB/hXaiYHxYMEZyd1b6BX8Cm2aMEfbeluT7wFNJW",
+	"OGHDjnsjDyH/0C7quFQAoJTiJHYzRD4FQCMFpBlqaYr8pmZfBKsAuJkd5wk93JTy/YdhMxSURp0wZSWm",
+	"+YdIrUyjiTwtnfOKp0juaRSrRKpmMtebjZxU5urx9M3zw4DXthDgUZuTgK16R1AW1sAhgEm4mB4GlwTf",
+	"up3/xi29XF5lfK27XHyjhmziQ8CahadvegsruAFjj0ti6AkkvYaILPgHTF979PTJcHs2mz0zuPTgFv0H",
+	"ODkJSAz3tNiDG/lz9twtimkvRuGOBbEXA2CM1a9z5ojddUPgtP+9J1Bnc5W5f8Xcj73ZZzdpP+DXxDUw",
+	"1jEXV4zO26qZAbHiOdTzkWw1V4uEAFxW4aHBGKi+ApjooLPEvkez2kprFDxzwOB6QM6GZ0+PTs+OzoZv",
+	"Toejof3//+it1ON+YMVSLpkgq9Z2pGV0SFfQshpsDTZsDhJihxNwKBaEEA8JdpwHsgbXXFob53LAIPQK",
+	"55XUld+NfNlUa1Ky7RE6dSP0ZI8RaomI9z6TC5rmIy4qaI52wtRuQcHSj07l1tQo/YlO+oMJNmw2QIVt",
+	"4xZ5O1+3vHK196teAV1ij663+Q7XG4hjU4qDmLb2Sb2QuyGlIDqTTQlcykmh0muHC/R1Xne2wCqLcIac",
+	"mIPLSjvGRwiJoyYBhX9af3vDU7TfRv52vu46auouvsmX0TXb3cRdq8l9aBsTgGvnZo53oAz3sa03zbw8",
+	"HszbpRoblVpjym+rdurXZC9eUfi/Wix8+XYBR7EYVrW/TG58HoU0au3X3Ba5Ztos0+tuRrlNId8lGfDh",
+	"rTHltwTS2Q9q2CzavOlyQ1zNFXEo7Xneu80Z0T0ziQOx7hmluJruzQPUI+P+dvlXW5UVTbaD+tfkOm2/",
+	"FnJ3lRCSg1Y0JPGb2LZmNTymvsSh0rdwvN0bEM4NhAfDAToxotYk4xKLxuEirYQugRd7DJvY+C5YUUD4",
+	"3t6b210+1tOF2L0EctjEjZDmnFW5hsKyAk8FtY29UDfoUeqR3HjnTIYaPeXJmQgE40CArdURylZT+YSg",
+	"+UAF7DzHNxZCCCb0NceTGh5bA6ubxamjaBj35kM4Cbxufhg/gfvcLUn0OyBI9eidezr0Xgft1ibT8jvQ",
+	"XsyLgoxM7UMtIZT39pX3t+AdUTLOPe5NC18fmn3p/cvem0s/fHXMfgA8pKpC3wPp1ofmGqrL/feoDvn0",
+	"yZNHu+tDhjONLK4uwwOiIHB1M5H5lltXY7dpEV8W9kQiMwhIufrJhIi8k0wEW1jzi14lOPj9eeBswpI0",
+	"Lku3SdcUglp2r4lYVcltC/l1Z33mXVDpXgDpT+DiWVa5Wb+2s0RJUs5xtEFqCe4+gIQ6j9x4Upmr//mv",
+	"/4ZYDMw0Wtu8Ch0ic2PKwadPILRTFXv1jZCZqtjXX+u1TPXXXxNbDgXWnP8cnYycoigJ4g+RkIFfyq+/",
+	"pun9+utjduHjt7musYLADcrDdOGvv6bN7Ouv7YzDa5z6+frrhMh6MPXBqkv7r6+/JoVlP/Qr8mwjIQRT",
+	"0imzc/suSqijykphlrK9GTmSNBMfeGqAGIioaklxZseX0rbnF1+xNc/08ddfs/FHXpafxgkbf6TWfyJu",
+	"74/uG58waw94SUCKOertS/kG6TTsoUmE8IVKQE1cXhDAIUIJbh8L+MAvJRCCrzbJwEfs8fAxtf4na1LZ",
+	"Ga0ElJXKRmz8L0W+yM3lcjg8e4qlqRAtgW8G5uKPoE8TqFP1aXzugqiXcmx/GWMVE46uCZ/pj/hi+1Wy",
+	"X+xo2d6AtYRH85RXlR31sf0n+4gnq4Th0seTdMLcAfXTeGQX/KW0neznwqToTeDJPGavBM+AFetSOuFK",
+	"gjJYiOCFcPH4X2yz/vRoqIPRcXbUn+SYWAXqwbqULh9WszHdB+WM5/ls7pz1YznGdjrsA5jCdn5puL4j",
+	"hihm1AwQHW7g4JA/8cAnBOhxaqx98w9v+Gx8XmMm7ZsvpaZTOJBrvZge/YwlnGt4H46YtV+B9FkUWoDo",
+	"T7k2wKFiW/VKlIK7aUTy/F9fvn5D+aj26y8ysSiVETJdH/1VrMfHLOTYR1J95JW+lGMipx6f25Xc5s2H",
+	"8UO6bPo4NwJWG2AcSDKBuSGXbGyv/mSF2M4IISzosIzfTHlREBy+EFNzfCm/FWvlnBSILn589hynZfzK",
+	"ytvRBVZpg48gSkjBMmUTBJzaZmEwwS0oVzMjFYlnh8aWmiCF06EVw1ACgBCKPBUS90PC8F2UPJ2Lo7Pj",
+	"4SAZ1OWE9ejkZLVaHXO4fKyq2Qk9q09+evHdD7+8/gGeqfnQB7AaGqWAT8GZVArJy3wwGjw6Hh4/ouom",
+	"sPGcoIVxVC0l/HsWC468WkrCarh6L/qa6l3aLlb+clAIhE6hzYiCr/L/IgP6a20u4PP2A9Cqii+EEZXu",
+	"BDvXt5y8nNbgnigoB9rVMKRckeAAqpvb2/++FOAJ9KlAhPdGO6qHgWlbsKO5ILmDHjeCRBJ4UJfKzrdt",
+	"wdlwiA58aQi8EVap+I3cfnWLt9LqulGHAxdYCW3rAPS8msIgJs7wouIIcDuwynd9yLfcVUhAw8d7lu3U",
+	"+/nB4YZiBRzAkYM/2/Pbe/tIKJ8nH6ul/NQppRewCLUTwprvnrKmz9kYq0Zf5dmYSrLDWV/NNmXzX0Ut",
+	"moOHmInYLCChvjzEgL+2GhNofYk5zct4a8w3VuFmk/IMDVKqlwgrCMol+QVU0aA5sxuBvd2raXvc9z3I",
+	"QcGrRbeKaqQqO0ScnaFKFRBGAbRdnlIwxW+CsF0psBwYN1CfBb4E5FilkDXzhTXC0mupVoXIZiI7R6w6",
+	"FNp1dGlfQOzGKfqIssM+HFLRXdRowhpMF7azW8fV9zQ0nRc0cli0nZJ/NFVnx3y3mkPxuidFx92812tN",
+	"COMUHFw8+Qj//XQSzAt4wnouRhLbjvUI1w65IpNBqWIMTK+tGeXJGP0Ks8tLgCWcG2e8u3QvLYwp7Hpy",
+	"8ZxKpKrK4OS4sbDYW5cECVX+57wshXTgBY/vdmcnHBL2UtZMuaHYWxtlrRkkT7Jcx1btRX37BY3hfms3",
+	"MJb/KtYk6mCyfqswZL1DyoNItA8S2/47pi9rwFdCG1W5siFwKpP5bG7soVfyUs8VeDj2WDBBv4ES61PT",
+	"jeJdO/e5aLt2RJjVpKXk7r5Sgy775dS1ZMtS9zJD7I3OAqXK25Fdwb5tX7n6XanYsuyhYMtSe4fv4TQr",
+	"jp2bpIuyRBMmqpx+dkdYzLCHnLgLzKBAP0CdAjj24DooR7gxb9/BnRcA5v58CiHLdVnw9RVp+R+pDE07",
+	"Naz3LLoYRq/VfnpI+elc62V5CFn5mdxyiL5vSotb0Cfg4EOpcVU6W8dg50axwvJ4+NyRR9Y0xBA9dPTi",
+	"U1XNlDECSqHigZNNhHMBCrEpVd/Dh1GqWqP9uAMNX5bobLUPHkQNYhu6BivZrvOUpBRZd/Qic4rcbuAs",
+	"QBdx/MQV6/nwweQMCLUzgbUEf3jDO/O16LYTuIfeeIDTWdeQ76dgLsryxfcvK6yE/R5cPTEKz+8o/oe1",
+	"x4Qv8cEdyxOGo8CQ0mApbU7ZvwNp+6204BS8k3dUfxvTqBe8KATuC0HBTB+yP95LHWL3Htz2+d1KKYoM",
+	"q2XVVxDeoVRPcP1vsZmchgDjneWLxRLqkyYUCBSZ48OLVyfcNKq+oy/+ke0q7MNu04pG954Or3UKlSug",
+	"ei9aKmqxvXEWGzJBiKyTx8L7fPydlCjmSJ8vZUgroDFnld4GKZn2nLpqJRdi0ANOVaLQAmiCMMfwUsK2",
+	"n4kP9v2YAKb9KTOdi/RaZA3O9qkw6VxkzL6DQibu2iVWpOVQ+dFO3jlANKhqrY9GOI7o5FLCBoslIwt7",
+	"CrS9R6Q2UAg9PjtjY5y0Kyp3O4YeI22+qbjU5BEHO/dS1rOcwMZdCYzNazqtOwK6CfIVmWPWTuPM8gzM",
+	"HoxJXUrIw7eDmVOw7RzjK7ZnmUoa+b65xrCJI8GGyYETPk7EpcQTPg/OVnCZ1MaXZ8PhVxCseQuGPGVV",
+	"/snq6jGExOjBVU2kg74D9EY4MAxN18h+4FI6lptUgI8wACA4bSVreih8kf3FJf2OMYJ+KesVAEzpmJbm",
+	"MoPbKdBSrPywtPKeL+UFiW9QjUtjkmwr+XHB13aq/GKwnxPcCqQdNVgOLpESjz6YcolC4rpn7HS52CeH",
+	"XhufcUw+Fts7+NUBBcj1QsnH2OhxwNgyhiD3Co0L6fN5Mdk78NZyfa0xDPzltz+8evPj1c8vfrn67qcX",
+	"V3/74dXrFy9/+aoR2ASLHIS+yK8c3/A45tF5vZbpbSyW76s1eOmTBz3htaiABnrOz548HT2fPnuaDZ+d",
+	"Pnv2OP0me/rkOT+bCs6H6ZMnPBuePuGPJtPH09PJ2WQ4eXZ2lmanT7Kn6emTyXA6HPLhs0GLRGcwPD6F",
+	"6GNIgkMuQsfcEmXsazfs6fDR8BEXZ2eT58+fPXt6OknFo8nZs+mjR0KkpxPxzZNn/Oz0Ufrsafr8UTr8",
+	"5mk2Ec+nT548S09P02+enCEJRb/tMSRYemAbLaBwiezMv5DSl2JVlyCo89inainxqHbIQ/T2Jl00yCAO",
+	"cGBZy7SJF9plAoZ8Enc0FZadlkKtVbUvqhxYLW5bz0RaUFWAhauIE8RQeCUupd3KDO73qT8q+Vtwa0BN",
+	"SGR7wLSHcy0V8ldhyjl7AbvupQy23RHz7oKEqM5AZECz1lu/2/Ax1kTBa+ELeNttO9dYbLneMsHrjvtl",
+	"a18Ddfxys3BSrl1Xyaiq1A0vGEL6vM/CUR9qnqMVk7DJ+lKSJLFxWalFacbnrOATUUC+8mxG4x9sgd6e",
+	"yDVTN6Kq8ixDiFt906XMlOdsWYdnUoJH1ixYfAG2nmBaGGyQoTLk8OF3RMFID77/8n8ZPjuheNqJ3xpO",
+	"tDAv4I6vakINPPte2nvX7MvxtSjN+Ct05jjIFwYTjTXOEOhBmzX7Rfkhhn0KOB3g1SBazij0GEgBgDEH",
+	"mhsxQlwRLCUHvIydAy4Ny83hTJ1j9poyLS9lDWUCW4S7dzUBRfX4uGLfwUb85ePh80s5LiuRKokI2SuE",
+	"RY6/8tX1sFGZCqD0gEWarKF0Ycem/cIpkDvs3JtH6lafRYtykWvGZ5UQGTPKx9bwYF07Wt3Q7AUYuYtV",
+	"UOvSdx8HbrleqQBYuyhNSGt1RUsRGiZMlacOkL4B2l6JCRbUKxZXWLYROLWgPXrEHsFG4EtnYQLeUaqq",
+	"chDCo+2YYa7y4GKu1kgNYbUCxLHwQsol0aE3GXg9LmpWqIn4sI9J4GTkM5kF9ee79uG3Tqoy2CzsCkYY",
+	"Qe1AJhWMlgMxbx7MB25aRE20L1KRJO02SKt2gg3dwQ82NnU6qGxz7ARHPICMqvQaz6089ArbSwDJ7Szo",
+	"HvXyvHLf/yO7ecJy09uhWNTbe3T0uE88uKeHYnMhA5gXkC+DkzfRYkvkcbOb/1cB0GslCZ+eMPEhFSVm",
+	"DgTGB0LLUcbcC8gjc1EUDtweodoP7Kt0rvJUsA6PhOuAc0l0hA5dYfDPGT50Fb/f7eJufF8T2D3qrYtb",
+	"xcgfWBX7wusdqDrnYeGem62oBM/WBz+X7WhI4O45xEJG4QrWEfguUyv1bmnsOqjd8Crnk0L0QzjIsFoF",
+	"L8svNPMvgEwOa5fDQauB3Ocm8HcFHjWs9mlvBxMaDJAAY1fk2nSC68ryb77pf3A4hevI7j0hGOxDYyvs",
+	"gPvX39uG0CV9Jx/dn1tj8oB/rP2IYlEW3AjNtMmLAsTJJTKNocrgZO0tfQfaF0WhRyiTKH45ZGBIZRqc",
+	"5yEQ1Mp0AOnviOK7WbxjdPT+xaxLObkZ8F6CmZIU/3ClVmGFHhJ3UH90m8TtRCG4t+Bx3esR1PVLWQit",
+	"/VxSlfpz74WZQdwIOm376XmgYoCFYJJ/D1P1+VEM/SbwDioj6XO7G68dXkOvL+yBA7KYNk9imHxFeVXH",
+	"cqnkMS/LY6+pji+Xw+Gj1Ope+EuMgcUtFC0ncaHXBAvSWoFc5VqMGEE4teCFyBL6LzOqcUD8Ao3ca7Gm",
+	"miUow0tNzqWaUtalwf1SO5u8KoNqDbk+9344xzMkxQesPBE4CMk7iqYKLvfaFsaF1eVs3PTjtJfMZ0CN",
+	"+EnxCHfoxGA0EMujVEhT8WIvmIjrzmeydPfR4w7qDH62z6kp7P7ZR1FY62BSqIk+WeRaO0az6AmytkqV",
+	"9gCBRmAeqyYYt9LWIuJV+HMus5/xU9/a735mfCe0HtiqDhT46+9Ls93/nhrwwCLdmIAOmfYzqyjKndT5",
+	"Alld6BlGHigUDoAQ19dkS3psicNEuED7FgH+iC3+tDOr4/WPF0dnT566HkzWVEM9ktdB4deeiR3fnAIa",
+	"0IjKvuk/SaTeDY+e86Pp+49PH3/6p0E81yO2d762q0iTRxFwMBXjWAemHXD7QnvcDvI4BBU/eLvcB2VL",
+	"P33Mfs6/JZiOHYLAK1Ov7Drt1A6MC7i95lOBbLml4NED469LY6Vr0HdxqtQIc4Tpg0059tw/k1winVx7",
+	"AB906UCvOpYMlPi5f4/HziYAZ5tVwYdYlP8OKw/kDYUqvgTJ1bXDo0H+vzpjI3H1iKwwq8r9q6bW3/RD",
+	"fOu8LPsm+QHwM57JTO2qUT+o63yFhK4kP/La7ZnI3N0A91WgnOr6qOOj6ikt9s3EKPYHSy2Epu920TiP",
+	"9L047Tt8el1u9m+dILnIeRObhlr7iw3cvrXvG5WYIn74EePAiJZ5gocKlLu2hhcWhK3T99bOs55QnZIW",
+	"ErDbcX7L5XVIswzQUZRe0wyfvgNY1B42lu3MXueGs4eRXueaRvE6hLTC5xo4EFf0sUNZn3yE/3bn+yP+",
+	"YcVzYqapiWzmonD+OqxczI0/EWDsh86qUafOt1Tbaj8Be8v30Et/I+Dd/aunzo0Yy0gezOnjCoLdzc8D",
+	"TX7xPbmFm3Jwgqxa++PH6pd2acULwpoybg0TyAqkoqzkH3F8p+2M4U0dBW28nQRFVdR9Lv6tspGwicjl",
+	"jHkuM6vP3TgcJFQFL+4UHSsAkPOtTz7Cfz+dYGJ4v7gUnfHx5OCrS8HzddFJ2IiIbOlGVPk0t92cTgFS",
+	"/+UYCIyP4MJ6/BUeRYJkdIJGo9twsTSc8PRA/1Op5YyYZi5+fXEeeNT847lmqyo3RjjafeKv6ApwfWef",
+	"ekVjsIOmA/lv8F7ijXLkVESt10ULAdxXWvw9zgkxjJCd+loTw03i0/4W3b0m0oQjFxF6umTNW3Ae1BC3",
+	"ueCZr4gEDAQHkPxX9qXwdq7nR/BakdFshesgTYXWuylZxqqa1byZKKBqJbG9rnCxc+c2ynl0eBXgwUPz",
+	"twTF/rbs5rBV/4lI/7IxeStd6BfTJwBB5Qjfaz78465FQ2WuD0wutY0/Nbaw3PUDHMbcp+/hNIbD9cc8",
+	"jmHbe6TL4fDd04GsrqseIbOii7CjyZnox2VFJH8e5YRFzxGrnal0ucBSVkp7p5hjaUNKS0zoKh2/KzxG",
+	"a0YjC19sx/lXQWtncO9T1mWHEJb6cEaqr3K/i/NqhzBjs72d2p7VEz+8+xurwas7kyJr76dzP5sAUIPi",
+	"4U1Xp0uZVKsRkwqzA1Ay6oTHNTpWIToihDxmF45+FE/4VZv6YIyfcQVyx4ndULAqg6i/ic1sMVUG2lsq",
+	"L4rBq6UyV34LOL6UY15oNSa6V4qZNvUvRSOdjnWRAPixkXVBYBE6KqbqxjO1pKkojTVJiduM/BFuxcDy",
+	"cTSSlA+Rm3kc/2Hb+Xk9FNA/LCNtJ3qQDGi+7iGTTCpjN5qQ4wkn8wLx3D11wfckCJ+JhKSPKkpIBg/D",
+	"N0Rk7JD2Iddb1FNUx1iB7Nw+3jiJ9SlDRikHHjDigzlmxGlql0qOodFKQF5RdsweDx8Tt0nNZkIQgajH",
+	"5NeC3ytJon3/axq4jgmyzTvYTkEJe27jpXSVw+8bmFV/8hH/6GkNUElkN7EdeHnc9ClbCrLKkGQzzN4h",
+	"pLWEfGKiTlNSHLPQs4YSEHjU6MCO1S9cQK+H+9YaFC4c8Ud3rVFHupTF4dIsyW5x43Y37xq2ulP8TrJ8",
+	"Ot0pg6tWWV01ZWOjxlh9ec6p0CqSMHt0kytfmetLiRIG8lbnfwW+ENq7KRMFkzOtneCT8Y8v5feCEiTV",
+	"NABZBdIOv6OC86gPKLQd26/z6fS2dCH22TfqfoXNfqMbBeEpCs4xHFPXz0B6BAPJMwdw16lFCTmzK3UP",
+	"dCBt0aT8sq2MMS4FM9c12WQu6SRExWlRGogrMcgPJuraiL/Af/kPzRxDvehxGHb9PTx+PA2GMubT6jzc",
+	"IEeFZkuZ/30pAhrQLh4+193PanPX+Y0mB9t7popsM7txzxn8XNawG9GuLY6uH8QQzrKgPkhMWBoq4aSu",
+	"t7FzswKshm9qzCKpv3rvi/EhxtIZDFsGc2/VTO9q5WyEfA47jdYw5ZTWclCfH6s2LPia6RgrolUmt07+",
+	"3gqraTYrr9P6kw4/eRteUw/zXX26vin34NSlwdvDq2tV2eAP5v6lXu7e8txQH37Hy2sp3Uyd3slKG2Qe",
+	"ePRkFSzmpHYBV4JoefCYhwQUAAvzUcQvNBOyUsXCMzZ5rgmIXiMXF9TxMOqYvSDbuRKOvAwBGpQHBly5",
+	"L6cOTpFe64SNAbhJRZCulxNRSWGEHjOiVqnEeVgQBNxqjfsQSedcaXDOyURilQB75z/0hXbUf93kHcha",
+	"9NreTse/LZm3L3whxd8NgghJl2pSBQy3tUgWdvErhGZGEtRkdME7Ozrgpkv3yW+g0fpMZoiPwcV3Tlox",
+	"52zsPL+t0h5+FBz354F4hOtinHGKBKcITnytsO28wuhLCXZKYnLPtdEJkAVrXwaSKGdUqUPMAHthiGXG",
+	"J+B0lEAD+ENuol79IE0pYK8JqnciDGRlj/lAdxNciK24P6tqJky94vqRGgefrjmUDzB72Jpd85d0u1Qx",
+	"D4bqb5GYQZZszU0K7pFfL9589+NWjFnnkAwfeO38HliPt8/GnloanzwIAzLRbnHNOFvNVeE9o0FxtQ32",
+	"I7aN/KhZe83VdwNA7UJwCT73Y3ZRu3EdDVMdjIMKykF+sl7lyCuqplNy2mM0UJI/N54CqCpHSjWi5L4P",
+	"po6fIccZ3OsATnWTJtaQ1YxP1NLUpGDUjJgWQB7lW++7h0j62yRJahZE7seU1ElhtO92+nmYpX//GuE7",
+	"FyUGOjcDcqamt9txT1xZsW1BMrqnRghiGMOfTd1WBN7tmoTPlwjv9CNe+Jpm91w6rPO8UxR1zOc+qCGC",
+	"oYvOzy1jZJsKfPv0nnzEPz6duBKGd/xe0umS3KjJHKu05Mqq3X+pJcMrA1uT09pqyq5zexira0qPYTex",
+	"BzqstkeEkueMyzUBKYgHOtedKI0AYxfR7q+W8sJ1+vOdqOqj0Y2oJkrbMbQDv4du9qX4PlNCRl24Pq6f",
+	"a4ThASCoS7mtCGDHkvMOhUOss240PtO5nBXiaKkFRfFQ61LurS995YhJm04G8J65vYyNCdWgxw5Imtpx",
+	"kUHmaP26qfKMCjMlxcgzVnqKBXBeUmASn4ISCEsiCvHUpo7kDxD0FIjSbClTUZkO2hj0TvzghvgzVxrD",
+	"QfNC30+CfeM/k7vAfx/BLV0LCWUqCQr5HtI34BcJfWcfk2UueGHmWy2WG1FleWrqGpdWuWs2EfMc/H8j",
+	"tpT4mjUDMD/T1oDnBZvwzEoprhkgja/UKmH+ZuSzazwyUyoD4tmELeW1BFoRvCEvKBQfO93+iN24R9uH",
+	"vtAxwdilg8VTjH9lD2P03uydwPm3LdziWGzKpQk5bLzZCmQn5wFqAkleWzCJuM8CGnCvBxT4Quf5xF79",
+	"7A4L45vyINLQwb7g+DKBlKdZGgcbNyIilFyyMU7xuKbJri8tpRZmzGYKK4xgmYu8YjRSyUYRqJg34Tzm",
+	"QmjyBmETOziBvGTd0jOQ9OaAvsumCENlp3ehjFGD90QcFPfH7+ERsH3/XA6B3euNqPTXpCBWLV7iz8sh",
+	"1HsdduhUH0fbuuVC6CQhVJXMJuoD7L5twCXZqOgPK4jeJO9kLnZfvlcSVPzINh+BH4ID8wjTWz/njukb",
+	"cfLR/dkNGXntN0QqF4/aEqnUNBt/iYRsX43PmZLFOvQOBaRsCsoRA39pbAt1E/IQk95NfYvXD1lVnl75",
+	"EJOdxCjG6fMN0AaU++fp9ThhY1q2Y+SkaJCKx6rXh7N0wBTIiIhSVLYP0S4mq7X2elJNePAU4M/JDSvn",
+	"EKmbq0W8ziZEyu9TBvEDXccve/Fg0udMsgBlUEMpZpjh8LBqB/p34kAL9+kpcUZgIBQtiEUgH+j7yETo",
+	"S2mFh9NiqY0HXdfR5RGRTZL7JKjSlWtHr3st1kDGNhFFLm4EfXOlPA4bnYqqug5KvLlBwpg23Vj7YdDB",
+	"Yx8y80JofTd3DlTGm2I6tD+kd3tiQjjJ53TG/GG8LzBg36msO4kK4T334HVBwXbQ902J3scmRGzdNnvQ",
+	"VGKDb7oSPINaOmREuKJQcRuiSysbsYvY4UKS/7G1Edg2nTM+gbXgBgL3jE6qB9PELToah9MIjcP7+90s",
+	"jHhTiU65MVAs+4DHdyQEgmn8jObpar7uFLOgPGhdINHtanVkRlVMm+ViAvQsN6ICDkyAzthTUSmkP49T",
+	"ElillrgVLMJwJhxalnJSqPRad+SDv52vHwC08na+7rZbuVbSpbn4UqK5ZitRFIeQj7fzdWg8UOKj51nW",
+	"czr1PrCYuBm8T0viDVXjzJSqQLJESwAX3PFOBEM0upSX8ggqvyEKbDxCdAhblhvHZTukdTPP4UF0IPmn",
+	"AnawL0HQI8VejKqzs62RwahALMMqAIpVqijAmYWfCGKhIyjs5cNevglB6xETE/aeuO8yUQqZQdOQL6Ku",
+	"wGYtoSt7Jhw7qAyOU8CrDeaN3QYcSTd2CdZJHDODNsjbmjTk8wWDIgR3yeA6l7aZOIGgEbDMyWjwuD+4",
+	"1HXvdx5wDYDX2ojyIJ4SiN4Hwft4DNYa1duTvJeTIk/ZnBc3NRcCmOJBpoUDhjvlApgAlz1X5uiwYFmu",
+	"ASgHfgyAn2KNR4WBhAmXWRcz1V/Fuh8jVd0yuziWVal0Z44DXe6d5fBXsf6VHrlfe8V+aAttou1jAlrp",
+	"4NwyNNvXYq270qQWopc3gdIjXdgQrOZKWP2W8wKTCoD91kWzrfrPlHc00FkQASR2z6hn9VtRmbm1ezti",
+	"gz/fq/Pr5+7DB2QZHcZMUOwF44vuKVhMtqeu4h0IuSlFpa0ZXwXABkyHkH6WtmVAWsH4mb74R05ZxT7s",
+	"zt6h0b2nFUZvdw6TvGKzikuzVwrrRZbpcPZgNu2OD68aQdy98GmtACwmqukKXcv2gVw2khcTR0DtgC2d",
+	"JgOO42c1GMg20KK6ycGL6v2qYCMcTRRQ1it7N/VBVf2tBuzhZ3Jy0PB2KBkUn8MlxS7cZG5TNCcf8Y+t",
+	"OSbf5xrreIXa30p5JW6U8/YZdS2kPmZvSetnuWM8VZL4CTcVEGaveLHrl+JRa0BCoR+GVxGM923Dtu+y",
+	"wG61DmmqmvVLe7U3BnmufoPFMFFcl7+sZvcaE3xZzbZZL7bJB40Ewhj4/Fo/BPso1NrNLTNVfaGZEZI7",
+	"xWrlNjRd4UzIs0Uua7c3/PMLOrmhlCfEE0H4wrxOvCVuMKuJj9kvkG0B8QWrpu1Zz0xVtRh3K+CX1ezz",
+	"5hbazg5GA57xWvXmMjcCoBL9xeQzadhfxMoOYbd8+mmFicQgu8Y5PiSOT1WzLsXrquSefKS/+lE3+aKj",
+	"jrvJ8eL3KXcM0WNXM/Yzl009aOjY9WkHgUxXXWmI+YLtNAFeQ3SwAMcx8HRLNoY82//9eNwZ7q2H9YDR",
+	"3k0h2UGw5OJZi5JXufau/bxyfDt0/OqSnkvph38URrnrUvbKlfKgmobgkwKED6WiddEj3brO9u+cH8kN",
+	"YZNG8nD8XSFp0m1Ka//xhB7ixd3WEXmk2Su8z6tyZK3GGhF4rQM2Re+/G53zH6k4PHS4R214HJh7IjWu",
+	"/LDXTkohjNsO8erJR/yj52aIeI0ANGeY5nlGeaW50aKYxrdBeHJw74PeuQmSfB5uD3Qdag/uvlKO7fYs",
+	"au15OcGz3v5xpOC9XTb6C6OZFhrRHIK2KbvDQC60dnEP7+Ja8DVbaoF+aTgTmLUrWfrKNhMgxm6fytT2",
+	"uqLwhPCCcei6Gw8rWQmdyQ90Jrav2iZkVlIgrHHy0f7nU8/yGiLIKfCBQVTmv6lJAPcRGZGMxzEPorxf",
+	"IJoou3FoojzgKoYhAQRWd0xnX9G0zffLOZykk0qYar3/SvYv7FrHvxZcuryCMBvU4a6QLQFIDZiSkEjK",
+	"XHK9PUVfi5K4hQIucoJqWePKru5u0hEYQ3x7fJmbak0i8/utrdM/rDhTSNNymIVuqjXjbm40jlIkpohO",
+	"vu5Vbs/RGkiY/Bnbm8ehsxpzQvCAolayZpSGRAFgh+nIJbImxRtsxR85YgFd2G2Z4QjeU7zCuGHc25mG",
+	"zhMAEUlhbS2mKkBI1u4zxEpikI882wz3+S0+s3OKAF4LUdrvzLmedzvLYAw/q7tMfCjzSuirXF5lfK0H",
+	"o+fDZEAO5HbIwtH+5f39aNDBz+RJg29vT4V1vlCPb4C7DwjMNDTBUT8aSu/JR/jv1vCFbysxX1kdanVn",
+	"08pE/A3Ep7usyEvpzEiGKogMFVEJLN1FQwFxD8h/rcuFuUWTcgkQaTtilxIKWWqtqnM2tm+4sm+4ys3Y",
+	"h1Yw284oHz93NTfs7QmyRuXp3Db+UqLojYh4AT/oQoWVkjM25zLT3UZwx4pqJ/5oRc1zBZV0o/sJy/JK",
+	"pKZYQzqF6gSRhj2OlwyjIvvkLpgoVQguoxCNx9vmHUJFhzeLO+VzX50E4+5ttQZobzufugdo2lG0R1/c",
+	"UglpFNs73/qXH7yqVd2ae+Ahde3+Y5aXcq3fveP7Qbwnb8wqmP+Igecvn3x0f/Y71Pnc3RbcbXs9iJrE",
+	"H9gHo8e8W+MYf3+lHx6SpYVOloc7T7rGb+qpQFZOiBrtyOqJvU+YjU90QmQa9adaVarCTTIorMdWeVG4",
+	"G1nBjTVH3zSKmQFLEzxULYvaH0HQr8iWSe24+Mx0sFRBic8q4Q7GF+lCJMzk6bUw7PE3p6f9Tc66U/8/",
+	"IDJyVZQAXV6XBNsFrI3K/W0LDPcSeaLrctysC1WhgHJ9jWl29lf0nCkwchl3pgAQK2g+FaxUuTTH7KLF",
+	"1LilQnHs5AXdPCy0/LO7Uh6qWPEtxErcOMasrsRzX0UYbiWKnbEvxTuuN+QgxodsVDLIBrIydXwpf1ki",
+	"hpEq+rEZLzUEhIvcR4OBolSK1BD39vgnrs3RD/bzRy++H7NFrnVwWAJJhWRa94NZ5ak4ZrDvoqvvxr+c",
+	"Br5pVEB0WmBJBrx3LGQ2rjE66EKwg4FqneCDECkQjZsupeBVkYuKfQmnskpou7i+OscB8bWspMJvBPmv",
+	"OAR176OEJKYSfOFE7wecvT7odpzoz11uOULk4UsYA2dlMFP22FeJVOQ3Ijtn2tgDJswnl6H8+dYjiUfd",
+	"/IbUNLpQcmNEZZ/5z3fDo+fvP54mp88+/dMgSnC4w1gz4oPBVXSkYW4a2+cgz0bsm0sJN4zAZL2UGTd8",
+	"xD5eDrT4++Vg9E1yOeDmcjC6tOrp6dHp6dHZ8M3pcDS0//8fl4PkElCrcAe8wf4yUdn6cjD66H4aXVK+",
+	"C+NlDnfA+QcukAa/HHz6BCJVj0S7vxuKDCUMOXRsuz0aCPDhDTk8DAt2UTTMSuQq+dKuN1EdQQIpSvJX",
+	"D2Vw7pMJmZut+Y9bkhpjKY3BLvg7yWl0ChY6ebCsxnqyXSiVzRSLUT/ebYbtl0W6rHKzhofRvTJ6994u",
+	"c5QwfOuyKqw+MaYcnZycnn1zPDweHp+Onn0zHIJJQa3aqBI+V5SLAvM7AnhpUicFOGd7UNbqWqzhUEoq",
+	"ixw8m5ryrWOynudlKbIRVeAoMniLh2BB8UOdeDhP+OpopZm3Ln+0Wko9CqqPoHGHFEZJwJiD/P7kdaFX",
+	"d7ttflQrKEmLtu8odD7A6T2p6137g1LiyHuDL8D0x1qvWMqrKgeIOFNLM3JokMbDQhg7//9vAAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
