@@ -575,63 +575,6 @@ func (e InstallState) Valid() bool {
 	}
 }
 
-// Defines values for InstallStatusPending.
-const (
-	InstallStatusPendingInputs  InstallStatusPending = "inputs"
-	InstallStatusPendingRelease InstallStatusPending = "release"
-	InstallStatusPendingToggles InstallStatusPending = "toggles"
-)
-
-// Valid indicates whether the value is a known member of the InstallStatusPending enum.
-func (e InstallStatusPending) Valid() bool {
-	switch e {
-	case InstallStatusPendingInputs:
-		return true
-	case InstallStatusPendingRelease:
-		return true
-	case InstallStatusPendingToggles:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for InstallStatusStanding.
-const (
-	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
-	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
-	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
-	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
-	InstallStatusStandingLive              InstallStatusStanding = "live"
-	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
-	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
-	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
-)
-
-// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
-func (e InstallStatusStanding) Valid() bool {
-	switch e {
-	case InstallStatusStandingDeprovisionFailed:
-		return true
-	case InstallStatusStandingDeprovisioned:
-		return true
-	case InstallStatusStandingDeprovisioning:
-		return true
-	case InstallStatusStandingForgotten:
-		return true
-	case InstallStatusStandingLive:
-		return true
-	case InstallStatusStandingNotProvisioned:
-		return true
-	case InstallStatusStandingProvisionFailed:
-		return true
-	case InstallStatusStandingProvisioning:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -797,27 +740,6 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for OtherWorkflowMeeting.
-const (
-	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
-	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
-	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
-)
-
-// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
-func (e OtherWorkflowMeeting) Valid() bool {
-	switch e {
-	case OtherWorkflowMeetingApart:
-		return true
-	case OtherWorkflowMeetingSupersedes:
-		return true
-	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -1043,24 +965,6 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -1082,6 +986,24 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2392,43 +2314,6 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
-// InstallStatus defines model for InstallStatus.
-type InstallStatus struct {
-	Install Install `json:"install"`
-
-	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
-	Last *WorkflowBrief `json:"last,omitempty"`
-
-	// NewestRelease A config or release by id and number.
-	NewestRelease *NumberRef `json:"newest_release,omitempty"`
-
-	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
-	Pending []InstallStatusPending `json:"pending"`
-
-	// Runner The runner of an install in short. Absent before a machine has enrolled.
-	Runner *RunnerBrief `json:"runner,omitempty"`
-
-	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
-	Standing InstallStatusStanding `json:"standing"`
-
-	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
-	Workflow *WorkflowBrief `json:"workflow,omitempty"`
-}
-
-// InstallStatusPending defines model for InstallStatus.Pending.
-type InstallStatusPending string
-
-// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
-type InstallStatusStanding string
-
-// InstallStatusPage defines model for InstallStatusPage.
-type InstallStatusPage struct {
-	Items []InstallStatus `json:"items"`
-
-	// Next Pass it as `after` to get the next page; absent on the last page.
-	Next Next `json:"next,omitempty"`
-}
-
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2548,22 +2433,6 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
-
-// MayChange defines model for MayChange.
-type MayChange struct {
-	// Absent It is not there yet.
-	Absent bool `json:"absent"`
-
-	// Of What makes it: a component, `sandbox` or `action NAME`.
-	//
-	// Example: greeting
-	Of string `json:"of"`
-
-	// Reads The output; only its source when it may be any of them.
-	//
-	// Example: greeting.text
-	Reads string `json:"reads"`
-}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2711,24 +2580,6 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
-// OtherWorkflow defines model for OtherWorkflow.
-type OtherWorkflow struct {
-	CreatedAt time.Time    `json:"created_at"`
-	CreatedBy string       `json:"created_by"`
-	ID        string       `json:"id"`
-	Kind      WorkflowKind `json:"kind"`
-
-	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
-	Meeting OtherWorkflowMeeting `json:"meeting"`
-
-	// Resources What both change, by name.
-	Resources []string      `json:"resources,omitempty"`
-	State     WorkflowState `json:"state"`
-}
-
-// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
-type OtherWorkflowMeeting string
-
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2858,7 +2709,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest What is in it. Two releases of the same folder and builds have the same digest.
+	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2873,14 +2724,6 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
-
-	// SyncedAt When.
-	SyncedAt time.Time `json:"synced_at"`
-
-	// SyncedBy Who synced the config.
-	//
-	// Example: ann@initech.example
-	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2957,9 +2800,6 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
-
-	// SwitchedOff The install has switched the component off.
-	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -3053,12 +2893,8 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	// Switch The customer's switch, which is above anything remote.
 	Switch RunnerSwitch `json:"switch"`
-
-	// SwitchReason What the customer wrote when setting it.
-	SwitchReason *string    `json:"switch_reason,omitempty"`
-	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -3071,25 +2907,11 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
+// RunnerSwitch The customer's switch, which is above anything remote.
+type RunnerSwitch string
+
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
-
-// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
-type RunnerBrief struct {
-	ID         string     `json:"id"`
-	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
-	Online     bool       `json:"online"`
-
-	// Problem What keeps it from working, for people.
-	Problem *string `json:"problem,omitempty"`
-
-	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
-	Switch RunnerSwitch `json:"switch"`
-
-	// SwitchReason What the customer wrote when setting it.
-	SwitchReason *string    `json:"switch_reason,omitempty"`
-	SwitchSince  *time.Time `json:"switch_since,omitempty"`
-}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -3098,9 +2920,6 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
-
-// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
-type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3173,9 +2992,6 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
-
-	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
-	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3267,13 +3083,10 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
-	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
-	Confirm string `json:"confirm,omitempty"`
-
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3465,17 +3278,9 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
-	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
-	//
-	//
-	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
-	Held *string `json:"held,omitempty"`
-
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID string `json:"id"`
-
-	// InputsVersion Below 0 for inputs that only this preview uses.
-	InputsVersion int `json:"inputs_version"`
+	ID            string `json:"id"`
+	InputsVersion int    `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3484,11 +3289,8 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number int `json:"number"`
-
-	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
-	Others   []OtherWorkflow `json:"others,omitempty"`
-	PlanOnly bool            `json:"plan_only"`
+	Number   int  `json:"number"`
+	PlanOnly bool `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3500,35 +3302,6 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
-
-	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
-	Wait *Waiting `json:"wait,omitempty"`
-}
-
-// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
-type WorkflowBrief struct {
-	CreatedAt time.Time `json:"created_at"`
-	CreatedBy string    `json:"created_by"`
-
-	// Error Why that step failed.
-	Error      *string    `json:"error,omitempty"`
-	FinishedAt *time.Time `json:"finished_at,omitempty"`
-
-	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID   string       `json:"id"`
-	Kind WorkflowKind `json:"kind"`
-
-	// Release A config or release by id and number.
-	Release *NumberRef    `json:"release,omitempty"`
-	State   WorkflowState `json:"state"`
-
-	// Step The step that failed.
-	//
-	// Example: component/api
-	Step *string `json:"step,omitempty"`
-
-	// Superseded It failed because a newer request took its place.
-	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3550,14 +3323,11 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
+	// ApproveAll Approve all changes of this workflow.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
+	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
 	Components []string `json:"components,omitempty"`
-
-	// Confirm The install's name, when the workflow tears something down.
-	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3565,9 +3335,6 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
-
-	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
-	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3597,9 +3364,6 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
-// Confirm defines model for Confirm.
-type Confirm = string
-
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3611,6 +3375,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3696,10 +3463,10 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// DeleteAppParams defines parameters for DeleteApp.
-type DeleteAppParams struct {
-	// Confirm The name of what is removed. The request is refused without it.
-	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // ListConfigsParams defines parameters for ListConfigs.
@@ -3751,6 +3518,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3888,16 +3667,10 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
-// ForgetInstallParams defines parameters for ForgetInstall.
-type ForgetInstallParams struct {
-	// Confirm The name of what is removed. The request is refused without it.
-	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
-}
-
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3916,6 +3689,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3985,21 +3761,6 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
-}
-
-// ListStatusParams defines parameters for ListStatus.
-type ListStatusParams struct {
-	// App Only those of this app, by id or name.
-	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
-
-	// Label Only those with this label, as `key=value`; several must all hold.
-	Label *Label `form:"label,omitempty" json:"label,omitempty"`
-
-	// Limit How many items a page has at most.
-	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
-
-	// After The `next` of the page before; absent on the first page.
-	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -4162,13 +3923,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
+	DeleteApp(c *gin.Context, app AppIDOrName)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -4189,13 +3950,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4252,7 +4013,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
+	ForgetInstall(c *gin.Context, install InstallIDOrName)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4292,9 +4053,6 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
-	// GetInstallStatus How an install is
-	// (GET /installs/{install}/status)
-	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4337,9 +4095,6 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
-	// ListStatus How the installs are
-	// (GET /status)
-	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4650,17 +4405,6 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
-	// Parameter object where we will unmarshal all parameters from the context
-	var params DeleteAppParams
-
-	// ------------- Optional query parameter "confirm" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
-		return
-	}
-
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4668,7 +4412,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app, params)
+	siw.Handler.DeleteApp(c, app)
 }
 
 // GetApp operation middleware
@@ -4711,6 +4455,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4718,7 +4486,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -5040,6 +4808,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5047,7 +4839,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -5108,6 +4900,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5115,7 +4931,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5879,17 +5695,6 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
-	// Parameter object where we will unmarshal all parameters from the context
-	var params ForgetInstallParams
-
-	// ------------- Optional query parameter "confirm" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
-		return
-	}
-
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5897,7 +5702,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install, params)
+	siw.Handler.ForgetInstall(c, install)
 }
 
 // GetInstall operation middleware
@@ -5947,7 +5752,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -6182,6 +5987,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6359,31 +6185,6 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
-}
-
-// GetInstallStatus operation middleware
-func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
-
-	var err error
-	_ = err
-
-	// ------------- Path parameter "install" -------------
-	var install InstallIDOrName
-
-	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
-		return
-	}
-
-	for _, middleware := range siw.HandlerMiddlewares {
-		middleware(c)
-		if c.IsAborted() {
-			return
-		}
-	}
-
-	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6829,57 +6630,6 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
-}
-
-// ListStatus operation middleware
-func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
-
-	var err error
-	_ = err
-
-	// Parameter object where we will unmarshal all parameters from the context
-	var params ListStatusParams
-
-	// ------------- Optional query parameter "app" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
-		return
-	}
-
-	// ------------- Optional query parameter "label" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
-		return
-	}
-
-	// ------------- Optional query parameter "limit" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
-		return
-	}
-
-	// ------------- Optional query parameter "after" -------------
-
-	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
-	if err != nil {
-		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
-		return
-	}
-
-	for _, middleware := range siw.HandlerMiddlewares {
-		middleware(c)
-		if c.IsAborted() {
-			return
-		}
-	}
-
-	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7419,7 +7169,6 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
-	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7434,7 +7183,6 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
-	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7688,8 +7436,7 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App    AppIDOrName `json:"app"`
-	Params DeleteAppParams
+	App AppIDOrName `json:"app"`
 }
 
 type DeleteAppResponseObject interface {
@@ -7729,15 +7476,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7761,23 +7518,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8074,6 +7842,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -8120,15 +7889,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8154,6 +7933,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -8161,15 +7941,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8922,7 +8712,6 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
-	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -9223,15 +9012,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9264,15 +9063,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9483,45 +9292,6 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(response.StatusCode)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type GetInstallStatusRequestObject struct {
-	Install InstallIDOrName `json:"install"`
-}
-
-type GetInstallStatusResponseObject interface {
-	VisitGetInstallStatusResponse(w http.ResponseWriter) error
-}
-
-type GetInstallStatus200JSONResponse InstallStatus
-
-func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(200)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
-	Body       Problem
-	StatusCode int
-}
-
-func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10066,45 +9836,6 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.WriteHeader(response.StatusCode)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type ListStatusRequestObject struct {
-	Params ListStatusParams
-}
-
-type ListStatusResponseObject interface {
-	VisitListStatusResponse(w http.ResponseWriter) error
-}
-
-type ListStatus200JSONResponse InstallStatusPage
-
-func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
-
-	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(200)
-	_, err := buf.WriteTo(w)
-	return err
-}
-
-type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
-	Body       Problem
-	StatusCode int
-}
-
-func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10728,9 +10459,6 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
-	// GetInstallStatus How an install is
-	// (GET /installs/{install}/status)
-	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10773,9 +10501,6 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
-	// ListStatus How the installs are
-	// (GET /status)
-	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -11062,11 +10787,10 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
 	var request DeleteAppRequestObject
 
 	request.App = app
-	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -11115,10 +10839,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -11375,11 +11100,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -11429,11 +11155,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -12040,11 +11767,10 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
-	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12502,32 +12228,6 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
-// GetInstallStatus operation middleware
-func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
-	var request GetInstallStatusRequestObject
-
-	request.Install = install
-
-	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "GetInstallStatus")
-	}
-
-	response, err := handler(ctx, request)
-
-	if err != nil {
-		sh.options.HandlerErrorFunc(ctx, err)
-	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
-		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
-			sh.options.ResponseErrorHandlerFunc(ctx, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12945,32 +12645,6 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
-// ListStatus operation middleware
-func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
-	var request ListStatusRequestObject
-
-	request.Params = params
-
-	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
-		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
-	}
-	for _, middleware := range sh.middlewares {
-		handler = middleware(handler, "ListStatus")
-	}
-
-	response, err := handler(ctx, request)
-
-	if err != nil {
-		sh.options.HandlerErrorFunc(ctx, err)
-	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
-		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
-			sh.options.ResponseErrorHandlerFunc(ctx, err)
-		}
-	} else if response != nil {
-		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
-	}
-}
-
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -13304,424 +12978,396 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lkhs3ki78KgiejbDsre5mty6W2DGx277MWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
-	"JlCoIoosttgt+5w4G2fkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn9+/4TP7v5nQaZWXJldyMBq8",
-	"mQt2IyqdK8nUlK3m3LCfL958+wNL51zOhE7YVFVs/Hx69IKbdD4+HiQDnc7FgtuHmXUpBqOBNlUuZ4OP",
-	"Hz8mg5JXfCEMvfViakQVf+1YivdmbN9q5oKVfCbYRExVJc4Zn2ghDVMSfprmlTZwgX15bu//bSmq9SAZ",
-	"SL6w7+fwlnBgC/7+RyFnZj4YPT49SzYGmuDI/o6fvjnAt7mZs/GK52acMC71SlSMa6aVkvZ/TTBtuWbz",
-	"fDYXFTNzbkec663jvKIbG+OdqmrBzWA0yKV58miQ2A/IF8vFYPRsOPz69Nmzs8ePvn40fPbsNBkscok/",
-	"Df135dKImajww8ry+Xcvq5/gle3vupCMlyWbrFmeMVUxOzA/2pKbeTDYshwkg0r8tswrkQ1GplqKjik+",
-	"PXsKw/L/HZ3wsvw7r3I+KUR8bFYo7LutSHB2Q9eOWCGMFaeEZfksN5pxmbGltHKdqspKqP2DVPgzSkvH",
-	"J7lnHvS7vlnmRfb8u/j32Fm2XzOxF3WMCn476JC+hb27a0y4wzsGhT8edlRKTvNZbFQXLIXfUC4TK5iT",
-	"NQgqLO1yMcHtl0s2nouiUP/6cNw1bnjQ4cddLbYLLGjOXLNKLNSNyI6Z/dGOQWj6+3SpRcZWuZmrpWG5",
-	"6VISKb1u25Ajg1xqoxai2rL1WUrX9Nr+7uKDTuV3+XT6RsVnUhmrQ5UUCS01HgtmDvKgZLFmdvejNHRN",
-	"nlFbxyve80VZ2Asfo47db/TV+tUyclj8nRd5xo0AaaXDAuRhpZZFxua8LIVMaL8xqcw8l7OuL8iq9VW1",
-	"bJ4OmZjyZWEGoykvtPBDmyhVCC5hbM8zsSiVETJd/02sY6tfiVLYMdmTzU6ttpJ7LdYw6onK1mwmjA5O",
-	"XHfszXguz5u3wEO4xCWDe1sizh4Nnx1fSveNaIfUHxmM9sgO91Nk6rnUhhfF1jMvx2t6CT5de1C5/5FP",
-	"RLE5spdWqM1caeGWJdessNfCHhhfi/WfbnixFONzpsWNqHjBFku7NEXB5gpPFC/Tvwzs+/6Ucsmr9eBd",
-	"XLzg6Y35zo1Y6NZHnT1+Yi05e+7aZ/znL//5p3f//Kfjr/5psPF1sI2e4zNOn/ifeVXxNX57vsjN5rf/",
-	"oFZswaXd1GKhGUcLcM4144YtlO7UjwU8L7o9Hg8Dw+nxcBjYSqdRW+mFsMpkm85cwBW9BAcvPajcvJxe",
-	"lOVWuQHzOdf2sEw6Rtk2QsGu2+dseTmlPdZrJLR/eo6m3m37jOjVUkq7btsNnAqu6lgt/PGgq/XaiHLX",
-	"mLQRZceI7E8HHc8bdS3krgEZe1HCxkZdX/3Pf/33OLEHFJy0WqSV6DKl4baDjvYt71IThZIzOH/oRFrw",
-	"NZsINhdFxiY8vWZLafLCXlEJexBptRBwxjKjmOZrUKac/UWxbFlxQ74uqRk2fjLU49rnrNh4qMf0KlBG",
-	"SqYiOMtaAmx9xEHcxng41E0r42lDqT548GT4f345PXr87l9+GR49e/el/j8PngyHw8YfP5wmjz5+udBf",
-	"RlSvnTRVXU8Ltdq1yiu6rmM13c8HXNCP9lG6VFILOF1+rtSkEGBFp0oaIWGxeVkWeQprclLiFf/8q0aP",
-	"vH7zP1ViOhgN/tdJHd04wV/1iXsuvHFzApwJvuIaBFuL6kZkaM6A4aL5WrPVfH0M80lPhdBFaig0UFaq",
-	"FJXJ8UMa7/iweRzOBS/M/Cqdi/Q6uMAba3YByiXGZ/zZu+0LcSDP7U327uYBmwwKrg1YjL0eYw3Yj27d",
-	"Q2ElgY8d8FYxbX76wB6ZGOpwX7FxZ3uspspnMwoN7fHtb/C2zSd+DOX1F/yqphS01iMYgl8H94Hv/NPV",
-	"5FeRwmSHc7+3JLhJ3vihHvOHmC2/85P8Bd1D/pnPxOaI/ZzvMfmxdZTivdl190/2mvbn4Hu7h03+VXPU",
-	"3O/EXuKKftZVnkXnPq0ENyK74qYRd7P+25HJYbI775mso48UVaWq+C/vc3OVqiwUA29/JoNpLnM933Mw",
-	"+F3BTFTyanj6a3b2/uvfnv2jerp6ePP4+snikRya2ZxHn1Bbc9sW8JWY2qvV0jh1xbMst0vBi5+DBcJz",
-	"ormgyeD90Uwd0R+tRj9+xVcvhNZWLkEoSlXtuw52ZNmy2Pcuw/d/k+Em4g+MF7nWIhuP4PxAE9IfLfY/",
-	"rdHBDTPW+7fPBgdNWgfkF2s4LAUE+vBCq3iWaSpEBn+d8ryAf6RcpqLAf+P7gg0TDrESfNEl5qTmIpFt",
-	"OzSaEpabkXXClrxIWFpZu6iynpjKrSWEgfkinwqWrtNCNJzNgb08NnPOlIgPrK0OskESuAC00evRu4Wo",
-	"pbCxGRu7eatSOZw6pAP0PjXiK7RhuncghYVaWrMsK3UjrqJ+2wX+CCtMcSnnv1VLeTzYiDEFG/pIX+fl",
-	"kSpxHEcgLVbSrB5oWDfxwTYMySePHz98knQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/erkMfsK/9+g",
-	"c2Qfdu6E1jLDr9FVLjjGllurN1FL07F7xXuemmI9YpwteDrPIWTKKpGqKrP/+lVNmnsVf2IPv459EE+v",
-	"pVoVIpvtqSMbN3YcjSlfatHxGRgXFdnxtiN3nwFlwvC82HVQNUfyPNMJxZQxs5TlM6GNDgbV90jbOJiL",
-	"xZ0ezNe5bL0xnfNcXk3E3P6SxOxOrqPZzvma5ZCm0MKYomNJKrEQ2bpjMY1imWIgtZTb2Lwfjsv+58I1",
-	"fgXuBCdKfhjh8/zS7z4Q7G67qAV34fzQ/nq19ySe03/i7rOnLeY0VDX7QjNYq+NmfMCFLLfGScJ5orF0",
-	"fulBjj1QUPd05BVafSfSPEPfaI9VaRj94Y6Ybd+DO2KNyUBMpyI1V6gWdn3ud3hV+4PrwbWfF50EDPm2",
-	"jzPIa+6ablBkpB9up0K3u7RZrsuCr6824wc/iKJQvfyVstxTLULOYqec/ohXRYMb867BVaIQHE+onvMa",
-	"01TOSQ8np+2z00fs1lBleZBdW5b3tWfL8nYGakvWgp34aPgsZhS2hW/n3r2t4GydHXtNNErTMTn/Xmbk",
-	"S/6B5+Zj/NscoKex2z74FIuYuXgVRwvxlw9ktQTmeZCYygcf3yUDLaTOTX4j/NwsYQpRkw3OhmdPjoYP",
-	"j4Znb06Ho9PHo+HwPwb1NfY1A17kqd2CkDwdjAZieZQKaSpuTQSHvxo9/Nie9k3N4b8hZkw5szdiD9lf",
-	"NRgAeOhLsRLaEM4lYbzQiq0gYWEciiTXiHKwxom0P0pvQMhMVGiV9d38bmVeYeY9ogqCaY4FqcM573t6",
-	"hGvQtIRxOTZuoPXZ8E4pFzNlfpBMSYEGei5ZkTct9OCBXYC+b9VSErqBkI2QGCkKDzTTLuLBy/IcXWEl",
-	"BUvt0kB2vmHWhlnkSLy2ntx6TI35aUxwLUzvtu+zA50Mftve2wnREseNT/C+DMXKNJfZRL23x2WgKCg+",
-	"FIuGRRIaZb7TKycXY5v6rkd+mzOusck8TiHmiL6dC4MgUsFgW9idz10Slr31uLEEtUIkRtO9od6I9ybM",
-	"eT55xP6Wf9PyPuKxmNaM4Qs65qpSN7x46U+t+Ae67bfiuQFwMWelqLSS7MG4rNSiNOMvmapYybVmk7Wd",
-	"kIUWxQ3mmpyA4JVWJoIwV0wwKNJ1URS3W0GpjOhxBPeNj0UP0srkU552hXsIPcoWPBNJ04m0p5M21drO",
-	"TMuA2MtfwXi8zo2qWqpbVdscqBMwrE+iWy0Z6Pwf4mqyNjiiDYjzDk0ajCgZbHGXvinUJJKb2/P7m2P1",
-	"349Lve/Q6eWNp3YNHYeg97UP67t6Kf36QwO01nA43JFQda+JDh5gy5uBS/Ree8SveCD2Ww8sd91Hlxu5",
-	"oqz+vmm8MCTcY4C3caC7c4EHSfZNimxP5/lX3B3bPvevajJAU/hGSDvBMfNpsbBHj1GqQDPMjlgDssbH",
-	"tzy01K3sLYKoO6JrK64Z19cisydHM8it1bJKnXXXEf50UtMRra7EUovsalqpDrQ3KuIV4N3cR9amolHq",
-	"mqkbhJxtakMY3661gF31Gi/91Nzl7vfAldvM5le5tke19UUAAGxvcCe4/cqdmjFBgFSf0QAALBpfQchi",
-	"aAm6tGBtW5Pg+HluLffOuAsM4RD2NerF+7Gs4V23Tg9uLvc3bcjmXpivpFV9FoELnbMxmfZjsP0QVQ5/",
-	"OGbfL0qzhhQ0+n9gHBZFw+3dGdeoz7fHG8fbHkZaOP92qjpn/7Xf1hv5xyjueZabEVWLoDqrhFbFjciY",
-	"UVG9UVsyzQcVKuUFAhHwEu+/Vuk8vxEdD6tE6qy8yMCmqshE5YzM2gSLPqzttMGIBol9kl2yhd1M76J6",
-	"eNrx+knFZTpPmOEzKwc4h/aMWVW5MUJ25KVK1TnPohLM6vNzFsxX/V2E1Khnzao4mUH9CZ0wPTzIbuFw",
-	"qvj2GJDYBNbqcuOz/6yo9sR5DfCBUgHWcaWqa3tUge+lj9lzA4B7qVgmeFbkUpyjVOZGE6gWI1B+OJuO",
-	"RhuYZecSxsdeOYT1ljxkfR++COfHq4btD4onw5JBR0bs2znP5SswVja3q52f+JkP2XYGRjxO5srK1Jxb",
-	"Wy5hE67Fk0dNS0Q8HP4p9tn2ns13vP7h4ujs8RO3e+1AEjYX75vPfDZ9+iQbPj19+vRR+nX25PEzfjYV",
-	"nA/Tx495Njx9zB9Opo+mp5OzyXDy9OwszU4fZ0/S08eT4XQ45MOn8WVAw20/60L81li407P9/SP7DJqO",
-	"BGe+OZgdq6c3l28ueHYVn9/nRsNqwaSeMwGHjLNoEDAulYyrS3gsfXHrNMOiRAeS4tqQHXzOhh1P72Er",
-	"7WdphAK9CxqLDwy+KAnmrGO+ZcwYonhLdrWRGN0EiNzGwbtV0hIyxnvfYy3HPVxouiNm2mX5dEqw5pZB",
-	"JQC2gBWieTpn01wUmBjAsx9K5hJ76hQCCh0LpbH8glM8rXfU/zsYhJBpNK6Ly7UfOObtZhEjYY/ON+yO",
-	"XLNMpcuFNdxyjWdQKVRZCPoScQtvcEPGtqrOlEsl85QXDO873s9BF+9Futzb339f5pXQdM9GxJOqWCtV",
-	"Km3HZU0LVwLMmRPChnbY+rqpIPe8hzI5SMBhJ4AiAmIql0ZfBS5lRM/tBXT6VU36b1MKZrTF39mqO/Sp",
-	"nIm/2Ss/JoOy4DtrKn4uuHy9XCx4taYISqn0njO+PwQhhGLFrOGCp5EsMhgzhPUkq5fiFpUwVS40BN0L",
-	"LjWW/HbY2v3CGK/oOhpvr5AETr+PScA928VIG1F2AaD7hB2sCX0A2HJ4bz0oD2BzsYrWxmh/YXgm1ScK",
-	"Sf/O8EUgu5uodZ6mojSEWsdfNJVIovAxXgmGV4mMki6ukPMLTUD3czaeqmom7IOsVwaXo3nDuFyzhaqo",
-	"Ts55O5koC2WNOyN4lakVVrXb10Myz96Pmm8mIKgDua4rvZaptQsrwa+vZgXXugb7YdI06hThDBwigkOC",
-	"WO/re4jkhMK/sYBHbFxWouT2U8cjNhG5nMFWlSI7t7+h2hmPyHXDrJoTp/NLecTGzm4bJ2yMJ519WAI/",
-	"FDncrCQYHiuomJQZy5QUeLNUV6g5SIbsu+0pD8b0ORtnQuIjtFoIKqvLMyYV3k5DBbnRvhYR0Q56rlYa",
-	"9U7CtLKSBaektZ7xbr0sRaWthzweMQ5IiqoBWidiAqebGKnAjOUGn2BP3KziK9kegbXBvG8L5lfKpVSG",
-	"zRS4yZj2p2FYE2088kwfRX4jGJB9MJ3LVPiJgefY11h/BstDwKhz4fFLyVzpCBIe2W+eiBmX544cAm7K",
-	"kAtDZuSE0ywSIQOMiezHVj0KGGz2KzIF+WL7CCpz9CYoIwWDz1nKVFSG53aCuCTzCeps5/xGeKT2OU4/",
-	"Lv80t8uklqa5572gDurzsE7TAgLSSR/+2QrfIBl4ERvg0SsF4nol/lwLgVW4bj1RiRKhD0xFGETxX7VF",
-	"X7hdHonfLSmMucsAQGjJrRNG201cygC7vQyBWb23YXuvNuohTMjb4OD7m3b3asX8kUyUnUYG1TRvkooB",
-	"MocyY2ppUrUQGqyKX5fZLBY33KsCuRIppW03TVqIvbhXJg5oV9OA9TvxRXr9Ep8RxcrlhZCmewPB76lg",
-	"C34twLlfSkDx9d80cIT01xo3osry3ZGVH6D2+e90cQdWzT3LDcJPd6cIuJnaDA7tofhUR3V8tZS9JBxw",
-	"c+o6Pko3FS9vRFXl2b7w27koFlcAddJRuqclwQetGVIZyIL/74sXP/YBVPUvpDPTqxteRQcQIBY5eyOq",
-	"its5ZwuVLQvkz/rh2x+tGfLX1y9/OuSoPvaZ7K3Ff1u34caybXA61JOvczkrBKsfA4wzVqYTitPnErLx",
-	"gPKs8zxlCcbQMXsjFmXBjXBkYwvQVw5sy4r8WoTUNnAr2To11HklJhsCAz54nnI9Yg9BbBf8fTgJYWIy",
-	"Mo1v1GxWbJ/EzV3TVkrW0KunpsHMw/QqN+lcQCbogV3WL8FEVNMpewDb4ctjBsQ+jQdYO6QSbGxgeFb+",
-	"xtZaZhOELwOnhp0sf6W1QOEX9C51c/rbE7kQpspTtyH7T5ori4lRBnRlof2C4lXH7EcxhTOkAS7uSWvR",
-	"f0P3h0ZNljIrxNW+ILa0yCMBkzvlPth3iFNhRS/rqiKcC5eCBjDNtFILJgotMJHrMPHWO9JrmYps19Jt",
-	"G9SfcSh/ziNA6D3KndvW7vR2AdOOGaE9q8EZ08J8ygcDjcl3YprLPErsscdHu9dFIoyBPs5EabWpTHOh",
-	"ySL7hOETf6gRi08YOZb6NpbsYSx4fpuobBdpBCTiczkb+5y6xuQ8WsguTn9u/Xl4azZGUa/jc2rq5H7B",
-	"M3HOxujk+usw149/tOd+I7DRdNDdaAb+IwOn+d0+NRU1OEzAMetwyuoGg8kItcAPyHHkvfKg3RAwWr2k",
-	"Rtg2NWVTBcZgYvuwRwQCt4kXsJ961e1z4+8djh/+eAucXgPBuqPUwdoE9fZr3PDLIJsAQWRv4qY+9Rnv",
-	"DgV63KRYMM7EvUITdycWJMQKXgfV8K1JCdapuSrd4nCQADNaLfcUWXZEvpshrluYAxvH3VLfezUvTxe7",
-	"JSAszO1be+um6iBr7Kb9flf5dmDQz18o69EVMVNeVS0ByKKShQGkvjiOC7z6UGHbnTslE+meO8WVHkWY",
-	"NIqYnYFlVONzn+y54kUxToB1lMsMuKngo8/Z+FqUZpzUyRMK+QO+nkL1vh1DkP5JfIbCKIa4GzBbeHal",
-	"ZLGGlwHTXispACNrVWslg2tMAIahf/+oyHEStQtwFdsLkpDY0FzRXO5UAC3ZCA48GjimJNbRs87dfEs8",
-	"dqEjKNaXjZK5MNvlc1g+sgF/JorUHJKACRM8ndd1GTVeB+nJrRslhDxmF0VBD8cgCCGqIJMF8DWkP+1H",
-	"F1JTeLTg2Ld3nG+5sW/F3ZHcQclfI24Zl9gOcSx4JbKAfnmrRHXyngP/7TQvsLcG9gAhPzvDd2gqb46B",
-	"/XhxpXxR547S4rAENDRYr0wd1eoVAnRRsI2qgr0CiHh/YAFtqXdw2c0a9+AbJuSa8QxKnDaQnR79BiUT",
-	"7KIuXTBBe4gAT5E418g/3VA1wJy3w2Jg6hylqir3r8Wowwo7YwIYVL1bxgxwxjB7tO3i1/YizNP1Nh3y",
-	"6bRFQEGRNnsE7+abIfoJ5Ijx/KEa2CqwN4vbX3RKue4omKAGiAvBJxHdCXdiT6LR4HJwMVfry4F1MOA8",
-	"hb8BWw78EYiYNz2c4xte6WMDRuC7pAdrhitag2/eGYRyYZCH1jpV/e6bBPc9/vgxuXXhp5/gD/2BrS/9",
-	"creNaffhvcM0+L23o/vBMAS8MsFmI+5juiSTBh4PIMRb4dB4WLs+ylXQIxzEPsBghLQmPBeFFp/E3ph6",
-	"2Le3fDIEXVBnG//J8WCR2w+3+y5dV1XmmuGzXGEpNhvRwphczvQnfaTbphvWFhlG9IGuWGDqamrAOoZz",
-	"QFW+00/vcLN9KaHqt0RYYjFgOxtJmEGhszuFyDAe3G65FsLwjBu7yesgjW92gDqYDoerWaWWpfsvD8CL",
-	"k24k1ohf5JriaE10XqmKPCVOvolS1zX2QF9BeZa9gct0PkgGdhMA4ftVpQqIwVwvJ6KSwgh9BdTw702D",
-	"ApaeRP9Oi2UmtlKANGfw++YS+rMbj+5mkc2+lCFJ3SaLRKpLCxAuf0MLwG1tPmfcAbUrs/GlM2U6ACVR",
-	"utPWF+A76Wp8WHzYzmoOaqzn/Ozxk9EBipECY+br00ZbBHrHL8OjZ/xo+u7Dk0cfo21nvpeVKhZCmtv5",
-	"W9tx0sSrGgD0cs1mSopzJqFYDy1BK0RzrpmwY2nyZu6rlWKZdf+Jr3FjbohPE9l1uwiekNWecYlw6qL4",
-	"jU6aT69iNks55molmVQrbPmGCQUHQw/4D4S8cv/VKz4QkoR69eY/oIGNi22CMEcYOdPApTLEqE1wSJ1n",
-	"IWKAdDU2NcMjxJfTkxoP0pmbHliWVULrFp2hMaUenZzQX45TtTjRc+spniAG4XjNF8X2YuKe6droh7+B",
-	"HmGF/0yXsoVSU0iw54bcHHd8sYWoZsCBimXOQQS5fv9KTI6Nio/8WnTUZ16LdfPN52yMaYcxvpRo2Jpv",
-	"xXm6sl/xy/DdMbUk0YensYEZxOEnfjWT3hQxodWwGRp13VVvCzFyHkl7Xv/6+uVPCRs/8PRVX46hM84D",
-	"5KaD91rhLtZfjjfBqP3fj85PowyYTJHtWxvui03XXyoewwleMGtrePKk1VwVQKHkOwtaCzNHfe7c8gR2",
-	"r6qc3x6NjnR2maCHdP1Oz+z62Y52pzNlr9mogbZ/jE0MIgEjOaC5SK/3KY0Q6XXMfHWQ2v6PcuBaGlkU",
-	"dXn/mMgaDEkzE35a98T+vX63M8QJAuo70ADnn3T/jhmwbXxGpOEMEcjFCRNHrZpj9pMyUF8BXAYBlyKG",
-	"ho4PQQC8aZuCT7GtHU692WeVEFQIsFePnJ3klT6D7NLVTjF5AIG9eJAMihyU8K86SivY0YtnG82vc6ko",
-	"2+xvD4ccE6M6DhdxEqJ8RG89eyjSBSLk2l4buoMaDB4nOMnACsZW7+l3uRC7mEI3w7JY9dJT7OPrTEtI",
-	"wZ6Q0XNr/6UwovppTTCiyFfCuB6z729EtW5QRcKNCaKqENEJg9LW9HRA4CBI6nffCEKUg76Yy+c+sBw8",
-	"jFT+L05aSfAoSBls9HqiyS3bpPttWxOOxZdGGX8FL/MrNLI2OtjVL2i0KnIT/S6AOJ1thDU/OflweMzl",
-	"fkCEQLNEzthOcNeQwGpaLbA8VIs+/Lc10qobq4ACdCte7KXU6D3eLyEUyeB+2ZSP0U/3mbxb0yb+PnJy",
-	"hxfrME3XYx7m3qLdw9rbDH/kUt8BwcFdgZwgfCqveMGrGAAXenVo34alQf4ErZWDlj3HgwPiXvdK7PWs",
-	"pKO9sg8hwFLqZYmN5bYgzMGvm0K6wcFToTwWaC3nuWb0DpYpga3deGqYkgSnUDIV5+Q2gslhvUaXac81",
-	"Wtx7ICbe8kp2wC5bJX+bwQ+qdmuCQXIctMMVH++FlSOuxbr7v0sZtPVOCKvb0Cg19Ja2aVNwe5Ah7APU",
-	"JUnZiiGLHnJjqcwVISCyMZhRNWiCNg9GuiSyF2IsqxBTw3hBvE7OtsVBemZ3LED2ieLwTVELd9+sKH30",
-	"rrSSKCP+Ip7AdamOFoakv/3J+/V37a/GHAQynu5acUk0Bq7a3k0dM4pNBNHzpWIE7Ac3sOxjNiG2pdxQ",
-	"BHnFdcLGmEesf5aq3jBWKxp+LZD6AKUyYSTGEB5yxhxbi41Sd3pzjQN41/GpV9uYMd/mZu5HiZi8WOWV",
-	"kGo5m59vY8c8TKVS3B3yeUAnqCRcWzZkK3i5+dX2mBqrIhtjGBmICVw7TXDnEl+JPpZiNbYrO1N2I0qR",
-	"Y86Y9O1ms4jNeF0k2UYu4bZAhBSr6NSqoivDscUj7kjF7YoNwGweApXs7M/7ASXT2+6SoHazx9OeMKlP",
-	"Nqe39tnErV2rqMSha6EotYHr5KbRpf32CA44hq66QW8XWdbEn+0CtX3SaPph7443UG//FwDe6vNhM91p",
-	"eIXGaNN087foZruZ/Sc+MORjXfHR7DWqfiOUT9OKgHXfOGnqHkbHfbrmHQLrt2GLblExHcRJ4yK/EWOw",
-	"2F3y1X+vyM7ZXK3YShRAcwvGfq7ZGC3WcfOst6dAsKJ4VhQ5IcJbfw/+gMV1qpopY4TsCPv7T1hGqE17",
-	"kqEEmr3gu1O8b0nsvqlydOJwca9u4/+VAooLtpDXWMuGeIkm9rNHvtTRakSJ0C5wo3QgaedsjHt6DMYp",
-	"VZ7rcVLbq2C5TdYNk87baf5EdIvoPi5o/e8clnfJbuuWUFS7whNwlZ9XV3rRaexqYtVfCC6t9l2FNi1U",
-	"ja7m1hzn9Rc2tEQSXH7VKAsFTQ5iXZNIWcvKii2axfH7OGLbkAvI14Ewa1Gva3qqma8L8HtEmaum4Lf2",
-	"Rft9/bZQffF++8pN155boW3deA4dv5K1xO/QSEt9QJuN9MO9Wm63itH+PgKUn97fkOZA3858dfjHffiF",
-	"G8UeO0LXHXK6dTn1K6Epf3zb6HNWra+qpYxn+zpoATBT5cIqNTTKE7bswWDQDPTsk9BA5g+KJwA6iQ4k",
-	"kSDTIdg54+fToxfcpPPx7rAZmiduRpJeuY+/YjueNjylzEWKLNGquiaX3/P5WWWb32D3gzbfkhGLWIDn",
-	"B7Viampquow5B1WulqZhap/GYsC+qj1SgI2onxET73MAvZmlZqdRpuJDsA//qiZ7Buc9unhzTgBxnxBF",
-	"I3wGwLiXsg0CLot17NHYm2DfVjy3b9+z0TPCkzVEW0bUBIjbm0doUwm+uMqzDuhroWYMr9EuSk5iZndN",
-	"kTXY1QJKAW224kj3oBuIRafrda1Dy076G98UrlNsA/5NRMgeeTFTVW7mi3DeRXb2+PHpM+tz4T/eJYeh",
-	"1GlL+bVY344gsQs+Zh8YyxigCjQEmswl0/lMcrOsqLdiXauc69IqwaPT6TA9m8SGUC4nRZ5eESyzvvXF",
-	"t2r1zb/97+/+dvb31cX6+4u/TJ59/+3bxff/mD75879Nqm/+49nq60LP/23+m1qZavLjd39ePar+v4v3",
-	"/7H8/k/x91Sl2u2Q/E2sf6YrQXyMlZ49ViUmczSN9RiSQFAaM7AzQ2GHdwBT0Arv/RiAwXxuetVOPMYg",
-	"QER0i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKM",
-	"GTC3iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9ng3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohK",
-	"t1A8FSJ4Ui6JrLqF4XnyKLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUn",
-	"ghoiXLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvPh+3NTA26GRvOvwVktTLg1lpyG2",
-	"gJTYjjltwddsgnTtVO8ff+2xq8La1XEJTlw1taoRpzK6AO0G8TyFTVrX6KZprxpdnnHEmHJIpP3ygZDS",
-	"A54tchlWyi41bOlCza6WVUE1E6OTk9Ozr4+Hx8Pj09HTr4dnduzVzA9je7Pbehi5zI1IEbOsrgXyldp/",
-	"br/buyaD4fHp8XCwWUJbT0sPV8zNQs+zA6HxPbidaOq0qG7yNA4W9dMaB6WGJiRyavIsqWkogKgCJi4K",
-	"QaYV6TED9eR/2IO2zO4Th/BweY5vRGXmPTw+WiBPKmXH6lciGFDoDLrJiu8MR0f36dRMWa75pNiXx2bB",
-	"86IDyH0Y8Wpbuzv3+s4+gz0EdPNwoaP/aKLMXngYWmi/xDsMPVzQQ9h6JBr3Y+7hyw6YqH0ZVNXADnPx",
-	"nu39RbeCAne8oS7cab6GvaIp8Ikse2j4y3sNw2+ThnX3aDt3/Y7xej6Q/WflDnbEnslWV6FUswTYA9j5",
-	"6cC8dJMLJLrZYlDH83605zqLmV7kWudy9k1BjaGa8rjAX2/RG31rGMI9Njagn6Kl5z+qlaiOUq4FK4Sx",
-	"tnvCsnyWEzo/43ou9Dlbyvy3pQga++9Khj952F6eoHz6F370j+HRs3cP6B9H775yf/ryX6KF1D+J1csq",
-	"xqEMS9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC",
-	"576VrBs82h8+pdqxTppG6THkNJ8hsQQm51EtQDk03LgZ/m0frZUo9qWY26TDfdSPkJXujM08Up50ulwd",
-	"WEw8WBOG6MnEdfFJWCYKYUQ0VuuRlpuwnljddE2yk3HDt6K+aoqQTyb32Aez4friHoZpzFcb05xHFyu2",
-	"9Q8R1dzpTPU4opyjtY/BtsNAe1kdhMLVabO7N81eVrNb2mVOf28GgX3hfl5pw+DC1qEDDJt72gSfxgrq",
-	"dHp0DsxcVG+DfP6ni+uuGquOyHqPXkNunK7YYeHK7DbiqNCtjZp3SbEK+5JBm7I50ksI4j7CZlkUFJ0o",
-	"MycAIUCGJfVutGcbNAgLGqdp17asfha15kJLJHgWZBqhB5w9F9sDA2pRXlErwbW7x3GC5hJativZjLrC",
-	"14Q9vEAl2ed0tIcPSskjkbXGl8cyyIfq19CrSsWtNpWpRPMI8SZL7cqGWlJiWyDoNBbN9i6W6ZxxbM2W",
-	"KYHd3a1XBNHwDInCYP1dUajMKFyoaw5RuN3T8gcROypusPsez+PBaBgytzoVRE+EC+kEhysBMzD0tRGx",
-	"Qkt6Q6yux70y9lswhhgmAcS9Ry+Vxts20Qu0AzFeO8HYKvaa0TDxUK0wEyYB+ntrrCzLWUWM951dj3cI",
-	"oJ/MDV8yXDf8+q5yLlqC2HcSjqOFTKX2oFY85kpda0/iUi2ljr9l6WFCOyzHkOl3s1zGDdavNw6xnoeu",
-	"fRE08YvoC5dGqURdKoAbBfbIXBWZZlJRZqlD7oe75B53FVI/koVbf5m3RreYoLfnjkTOlI/vPr5r7jm3",
-	"LKf3tdekMlcwxTVdToeisksAJVa5xgaZ1BUk8UU63DcZpUWTxZotS3sqPWUv8m+ANtAuqec+zDUjHx1r",
-	"aIx15qCwT6vzsEHmtRClDohgciz+sQvCsrwSqVHV+pi9mXtabCJOTtWNqOCINUrhGbeLDmiPze4kqK8F",
-	"GnpZtz/kAh1zr57OFr1kumvDYF2Vgh4qophi99hP8cnvSnVFVVWlJoVYdAHkAHZldwYAbVmllgbZ5WCX",
-	"QA3vg1d//pY9e/T4a9e3NwVMzEmJT/7nX7WS4y+P2c+VmlV8oRmyLjIl2ThVmRifO21YCZ6xcSYMzwuC",
-	"V2NT8fExu5Asp1rAiSiUnGm76xxM2wjJscc/Mlm7VmlKEhWar5oV73NNUOw2p0ImOhZ4BXQelbKbWBs+",
-	"sYo7rZQO8QOFWonqSkt+LdpUYnJaIHtPJOtuKIS79a042dZpCHPwzdc4JOMlxOYuB4wXdjrX+MG6szlr",
-	"tGC7cI3sgKFFE0F3Lm94kWesQs8PaPdRBXq3rTdoksQu2jip0Us+tt8Uy5SvJ09cqRDWZPoWl2GvV6Ws",
-	"8iZZQQvJGkNahBzY+Iju6aLPjoKY/gx9h2GZ6DIXOi3UrObIx1B4c3SV+A1CEsP04fXXiy7w3bIjt/7D",
-	"mzc/E+Sx8dhHw2cxo8jkpos7L3iSHftKVVkLgPXtFkl2nDptSVrZo24MazWaFFxej/HUs+6HnRZSElDj",
-	"Asqg5fLXN+6MtxA1Dn6in7UEN/YW1efwJu3MCEl/4jpuQ7Pr1MfEQfcBE1tAY9/kVzzuqWSg+mnpWBut",
-	"6TGp1LWQW7QKEXkR0GszkKCK5SJiSH8Lf/eymUuRNJ2x08Zrol3I4vSLP3MzryM4hZ+m5mxEGRZ5mXcy",
-	"LNohRpIYufQvsC/b+hGnj2JfsRBaU8htY1YBiXgJESBdpuJyMGJZnrG1WkJBjP+J29/+JQoQdCf6Zkz9",
-	"r69f/sTod2CepJZkqDWsVDUn6gTLgk4qMcPU/fZd4L4rJvAdUX60VIPIPsUutsf1d1LY9wiluvLYvoHU",
-	"+Ef54rBbc7/7hp29y8tuh4VwEDZeFC+n4FX1yQG+S6JFWhp9hGP2ZqW8IdJox0IUqBBNw9Z+0Dnf/44D",
-	"Oo4FyvfP2mxpv4gt+KwRycMOsJ/Sd5FW/RMbLy54JijY6sng1jIF2xm58GEXLFQrUxESOSFosed4Hcax",
-	"f5orGSALb2ef7z3aeeODJlG7ShHbLzE92A3ROoql/FdKfRzvxXbc6pJIm62e/JB31o8w/Oyd6ZNQGDbV",
-	"gAN+7ir5ctftapS4X7/D2zYpvNN+g0GDQT89Wyb2RSDkESeRem85V9iniu2gyEtr4EpwuSn67yuKeJqK",
-	"0uiA3bxaSu1QoXlUW0TcuH1xwnvin0KM8i5whhfr7jwaTfAhkn/uHLyfBCC97XZJQDyMIuwLeEjV3OVE",
-	"qdPseF4rp/vm26vthFb2EnRbc3zbiApymS+sNjiNohoic113LG0Je5VPO/h9gVM1wSs6iq6mrv1DV5ke",
-	"7OZ8NgeXm9JqVLoH0EOk8dpJPn5rWjy87WpPyuVNU0Z/IrbTsY311d1FfiOu2i0zYkcJXIgT23XawCW9",
-	"2P3shbdhSihUet1hFkDvbFx3F1+ZCGjZCFnfjMkGL8w2U7/jeAwivXEFguyocUaumbVm1dKcByxLWKsS",
-	"JFa4Bs54XoiswQu/mfgajIDq9/gVX70gL2pLA23aamNHPC+pfHOFumppUrUQrmADLj1nY1WVcy49qUF9",
-	"yGV4JSuUnImKlbwyQTyhmbqmogbPUwArRPkaV3hZKwL3ynjd5SqHXhJXajqNL78Ljs25Zu7qJhsYU9Pp",
-	"J7HC3MbUcWHu/TywYAPdquF3s7qHjKkNUkHUyk6/hqh7J+2N0b/bovK7GPI/iWf04Pquk6Z7L829e8Lp",
-	"q7dN2GEsKd1q+33HphS+LhqdsVvQKYM2DWQjywiR0j5ozPs+DHseBbtWPzpzKhaJPGLjsuDGitx4RCVv",
-	"qprp80t5xMaA5xqPQuKYGuScsAXUHBDtqroWUjNq75Xh/Q5L3nzEZGkatxKeCfI0X2h6Ej4AEejjEWS7",
-	"6G++TpT+ilBsaFirY21AWpSP9LUBAnlPxHsyeOVphA5S81Mu7U1++7fQHPbPlLVZAdlXKrQWGlAPEGi/",
-	"FutRDeAipglrhOaGGMBdMsf1xDJU2UhBet/z1MPVfIO1Vop8eyFSqdJ5B2LAOqZaaMd4BAekKoXsbRRb",
-	"4/CWhg8yA1MCTLtJuIVxs6Ee9u671ZMJjGzNtjKpiYww3Ba1prk2V1oIuZcQ7kFeLeNJhqCzpV3biRCS",
-	"zQWvIJLpa2YIhm8FeZHLpRE6XpNbduXZYU0R/ZFT68yVqq4BMVIne0fEvyI9UtLuGcIJ0ZZB/phQRJAq",
-	"QxTT1n4gUuiVKArcDpFk54263pckpFCdQEC7W35VE12bvAYY8OLYrS6bmyiuxk4J+O3f7ndX93h37Fg8",
-	"9X0y4Mu2mMP9yNRe47X+rqsaKN+BEam5LStlSAESNUGTWLE9oH09YFMtY8G6cSZuRKHKhZBmPMLlgA5t",
-	"MLqlrkMYfCZko4FncOcgGeRaFbwrqrDppPY38JwpTVsyNJ3xm/wSOWlzOnp3jDhgwOtIwEIYsmln5dJ6",
-	"kZXx+4eik92SFzO/DqTSakV1cPWyRfj+4LshytvjxIu+sFteDuJOoGl1T85EuBrxeA7N+xfOn0/soZDO",
-	"yYm4ASIGtLwqsVAG6Mz5ElgxpfLI+3M2tqbqlZLFepwQzt+ardiiDHBB52ysjSqvpFqNEzyZQPfbP1qj",
-	"WNkLrBU9xs5IgcVnN1uLJgVQtzCSAdJNwLtBa+A7oNj0psPAfe3IXz/dvr19g9NblW40mlT0jJftaQaW",
-	"cyVFdjVXC7HXV+1DPrrHuZ4bBiOy9s1C7DjPcTUyjK5kexxLgb2x4vluclqem13HWKtzRCPi0yiq2NHh",
-	"FZb8W8IK9UEQdXaqPWfjiajM/IiON5evZkdHALfyjlO7pW1l5qfHYv3X03Sxyl/m//Nf/32cPvy7+TF/",
-	"tDzsnggaOZvre2z6u0UgYitcL23YvRdWY5/evfVmDrygQqVA8lT3HLcCvrL//ywt7b//saxEl1oz4k0l",
-	"YpICqrKLCCgTjbYyzeV3JThqGoR5OyL4t9GghgZ8QBUWLKf/jq/36AyW0sECQ9tpTb42otxWRbxZ+pti",
-	"d/llJzVMQJu5qaDqAoftjVDtVa7wJCTNvBsmTG32hYD9SuQIEZHEbWWd0kpQwMfap9C0OSR4/ATQ0F/V",
-	"5BPAQu6sjoxdK4zQaiPKEeP2OLmCOGlC/4EflxDreMKM4FWmVjKh6q2E/c9//XeT7RB7t0Rz2eug4KXd",
-	"Q4dxVlbiJher87q80o4riCxCUR1e5Ns9eNgF1pjYO77QzJ4qUPKy4hqVBoBhXQMcjKtJtTqHVo+ixCgF",
-	"vqkOT1MmHFqKX+dlKbI9OlHVRGm3X7rNYBDRv3foNClEDJ+AVJUOYWewYMdq06U2CK3zJKg0ny06Unpr",
-	"NtmHeTQswW/L3rpe3lw3soZh244gBkZJaVb3gIocqg5731kF2zeDUvdiuz3j7HbTWJS+FdteRtxGG7Me",
-	"bmN4R5uKCSXGL9UmH2zXKfK6zaxbm7hWaeC/VjTsJssu7aUw7budZff1WqZBs8ewojDoBPXLhxDiRtka",
-	"rDmDYgrfaAlJ7UKUmRPUAfL6T5Z5QZXfgGINYsVATrezzaFj2EsXotUHEO7fCVJ1EMuzjztaqLbdZKUd",
-	"GB/ouPGjz5ldybXrY0BdB+wFvU+gYAU8P3yUn2yvqPr+qI/OfgLBtEQlNjb+iI+yD0LSidZmHzyxGlM3",
-	"wyAyUOQ3QH15zsYkiwSmcIcSXADwMc2U9CFzAiFXlJtznLDnbFwfqPQkX9OE9xhRFDphHOugqHxtE8wB",
-	"xQiIuK6BHHPu+DZJ9xeC3whkRCg2m1VAQ5d6iwVH/Q4gx21hpvXREpSSbWzeWyBNaVX9GzqlKQ7a7eDj",
-	"CXIyboiQ9eCSCV4VuV9nWn+0IMMIgoN1V8La+7EpCcG/0cbeUPGTVWtrsoZaAm48jpfj7LMhUFKu3BG9",
-	"bRJctwCSLpGxLJ9ORSWkARHmwAtQoxIDsyTiL28xM0KZUFbAWwEDonTdYlYcGNBM4BvfANAfvK3Z65K7",
-	"2yJXZVaIq4NVcmB1hH3mZvWYVRpQLDQp1IR9QLNpxC4xOHOMt53cnF4OElby9FqP2C84MPAm3n08Zt/z",
-	"dA6/Iau1fVDCODO8Op79AxwWFfDuwFu/0FBRpROmlev5QBBANQUQAlR3LctCcVCwAl5g9ZgV9CIPUYoh",
-	"P9yj29dDg+xWi3g8m5fWUcGiTtDD47JaSjHGfkEi8EPOmSio5FOvZcqgWBP6E6BX8+jsjEHzVXqfyMbH",
-	"7MLvdDDxrGqnn6HKGfX3dvzx3m3youSVL/i18BJyl93xYPpipYOb3T/rcy5vnH+QU4Q2WNZPD5urkPuZ",
-	"V94F9r1rqRIu6KfkS4bIPjlmrj9nbojipL2SI+dsYgwU+1dh+Xsj073/tHTy/4AQVukcenzSgCGiRzzX",
-	"Cas7zCzcDBCefcGtBe9bg/a2IV97gNohkO0tNdtUct0K1LXtCTm0UXKRP3tXgSBZ91gE2IDXw/3pdNbP",
-	"un9YRyE9bMZ1BCItThMb8qA4Q6A+7geTItv+xk2/qH1W4+u9H9R1LG4cfR+TYGhom/Qf2qQ1tJWYRIZG",
-	"U+HHFjaC7hwWsLdYPWol4531RKEvuHMTs81aZFd6/NBVCneU+mIu+/RRUIrbWX87qKMSg22VuB/fbdKX",
-	"WwN2d0FQAxG/R+Vo3R87QqwbGorHDCKFaJ7pmvmK7LIxjZNaLbteg2F7uw2V31tjfJdPpy/95v3k4pd9",
-	"i2S7LVg4sECDQ2zxge9/teDX4kvGIdtc1/tsmqzbO38F3c52rk6AddehLUZcbgnjhi2UNuxsOEyCKKh3",
-	"7OgeV/3mjmNa3zCOsEfwM4zY3H7p3HddGWV40Ws6PGjLzwmKHq/gPAPbUEHbcoN1FnEgV1fztUYdsLcK",
-	"GHmtyZZSr52z1ckosn9ljNd8u2whyFnEDJ7ztrPoA0td0QKSLbsTXJNxtGdbUrMzaFxr6p44lbd4w86y",
-	"RmqAS3s77DWHr6nnLRhElxXx2seT9/DCGu50N5FoIGCqqpuctDur5X3IzfctK0XDbruxSDEKX+Mo2Cw3",
-	"rBKl0rlR1boWFFIicNZ9gm2/xZ3eYuy9ceTYn9IX5H5xNkGMQe2LKQBsnnUlohX337/nKbgqnOC+/cvv",
-	"od7dbuq4VECNAOWT7GGIzEYAzAroq9TSFPlNTQUOVgE0CnHsY3RzU8r3n4bNlFkaDVaVlZjm72PNijQx",
-	"+aZzXvEUmeaNYpVI1UzmenOQk8pcPZq+eXYYPPIWNmYacxK0TtmR74c9cAgwIG6m+8ECwrtuF+dyWy+X",
-	"Vxlf665Q6Kghm3gT8Fei901PYQU3YOxxSVx5gaTX6KMFf49l0Q+fPB5ur5K2PoMjz2gRcUEwmGpD4JpW",
-	"K4tGXbb1u0Ux7dXeomND7EVHHaOY7lw5ajWwIXDa/70nBmxzl3Xyd+zTCmGTgAv+mrgBxj7M5V+j67Zq",
-	"FrUBQ3PClGSruVokhA20Cg8NxkD1FcAJCx9LPLi0qq1yecEzB6GuJ+RsePbk6PTs6Gz45nQ4Gtr/+4/e",
-	"Sj0eL1cs5ZIJsmrth7S5VBg2pIbCrC1Jmc1JQrx2AoHXgop+Qqo7F6mtcVuX1sa5HFD8kkNdmY5SSUGP",
-	"ympNSrY9Q6duhh7vMUObzdkwSk+helqPuKigOdqJgLwFGVo/YrNbk5T1pxzrD7rYsNkAcLiN5evtfN2K",
-	"ytXRr3oHdIk9ht7mO0JvII5NKQ5y/9qTRUA5npSCiMU2JXApJ4VKrx3k1D2Q7RyBVRbhCjkxh5CVdtzL",
-	"AB0g5nqr8E/rd29EivY7yN/O112upu5ifn4Z3bPdQ9y1m9yLtjHMuHFucocEynAf23rTzMvjSc9dqrGj",
-	"yKOr30hLO/UbshevaCWEWiww8sCNHVEHDLq/TG68HoU0au3XnEm5Ztos0+tubtdNId8lGfDirbn37sYV",
-	"21CsOBNXBE3ZDLkh/uiK2Axv2f3igB0zDgyAnYsi64bhEcQeEfUuJ2e3NVTaSbVqF3RGi3F0XR2NVg7W",
-	"dYKoBDAYX4mam2OGbdwgQGdf61t2OKJyQpnU7mDs1ZAjNgwqbGgU/uA/q8+IkVPu00qIf/RywlfTvckE",
-	"NwhvWkxRwn7eEPEdsm47QMgde+4QvnWpRUeDgNtVLu/TZKVm+GuHD5GstITEKaY2w/X5OjZc8Gm6OuyC",
-	"v7OUTqi9BPhQtito5LpBNzpVSzRSF86mBn7tVAVAV7NSJGGO0hUotlmTuXSPoHazcc7tw9rWtMAasHj5",
-	"xy0ivneGVG11ZLF3iVLHAdwSe5c7LLUuoTXKGKyn8afg36Fq4fbz3bkba/4zq+2gHl7cCGnOWZVr6A0k",
-	"0B2tnTuAZvQkSvjk6qwa3uhZKFvtb1r6JpSt5qkXFgJ19czZdtx2FCBfBDqbSo5HbCmtFIzdL+MgM+gt",
-	"B6kMc7s+cXfYFRgHLQIdniLxuaqqAbNwBpDD5d95Iyt/LMcOUiD/EyVDUPNxvBHeAapX9j+VbnMG3FIL",
-	"3VKjxI+HujKjntOIdXnSgUf0LbKi9j89M+iRYkW08keMUeo6IGb5FAjOoco0dzW92raB27V7fhd5xMUg",
-	"rPbCv/prYnhT9+RDhJc7T9W7iTC7192yF2AHyLeevXPf0qpXiLblnrRULHlx1gpyRU8uSe+LZdgbn7Ov",
-	"FgD2czC1TxLcbcUGKDTnHnSu6wZyaJP5xKVPE9If2FIWQmvGg2AftmaxrgJ0mf4eChZUFQa9YQL8gFp2",
-	"230yqXYhOum4bqI6w5omWJSwwMwt0KFwmGgObGvQFiJbHz9++CQK4+4SajTIXYUtmNTw6yaB0y0PnYZl",
-	"3OrTUHB0LK1jmBBnJfmVnwgbBYfrKpi7Xtjo53D9v2PTok2E9KbxAvgI/4XnWJ/INcunkYl1fg8gNAjv",
-	"hq2B7MYH2M+aoKyGaWEIxxyc2juGcx6kl7AjsqOKaRL/hmyeu3VZSwODDGxTwBtVZL8txRIQGLuKyHqV",
-	"jn2EpM6yys36tV02qrh3qaKNhhKQ4INiGZeDG08qc/U///XfgL6Apcf4Gq/CFMjcmHLw8SPswKmKPfpG",
-	"yExV7Kuv9Fqm+quviHeVoDQuY45pRU64icR1P7Bizy/lV1/R8n711TG78IitXNdVFNCXg4cxkq++IlH6",
-	"6iu74vAYp4+++ioh2lcsCqU+puyrr+igsS/6GXtcIasfU9IdQuf2WY58SG5EhezFrseqeM9TA5EeahND",
-	"B5412+14sD4VyGQzffzVV2z8gZflx3HCxh9o9B+pr9YH946PSAEBpEcgxRyPjkv5BjkRGQYDasBiJTIh",
-	"Tc4LgjRG2nHZ24JeXJcSdtxqsxHXiD0aPqLR/2h9WbuilYCu5tmIjf+lyBe5uVwOh2dPsDN6EoYgcm2/",
-	"zB5HCbRJ/zg+d7CpSzm2f0E3yD6O6pXRJcLKK/tWshftbNmvATcVg/Epryo769ARl33AWGrCcOtj7Dxh",
-	"LiT9cTyyG/5S2o/sl7QkvEaQuzxmrwTPoGL6UjrhSoIu7FjbBApw/C92WH96ONTB7DgH9k9yTNRw9WRd",
-	"SkeuotmYrhtDJDGfzV16fiyJisehHcGWsOtL0/VKlIK7CcMWcT+/fP2Ggp72Cc8zsSiVETJdH/1NrMfH",
-	"LOwkN6cA1ERl60s5phZM43O7Z9rd4WCk2BQKX44ZcScjrgVjKpJ2ZCqguHCRrTAfDiZPkadCooonIPpF",
-	"ydO5ODo7Hg6SwbIqSCHp0cnJarU65vDzsapmJ3SvPvnx+bff//T6e7inbq81gAUOYgWjwSmE8EohrY81",
-	"Gjw8Hh4/pGaZoEtP0AI4qpYS/nsWy/C/Wkqy7lz7UH0tMjTqZIbcSnUbBlQpFNFqpsWRHjRX8nkG3ZS0",
-	"uYDX2xfAqCq+EAbCjR2nd33JyctpjVCNIkthXA1DB0W4Ua6S28t/WwpIZ/m6XyruQluhh31qR7BjuD9a",
-	"jTLoceEFNDxFBLwulV1vO4Kz4RCz0NIQAjFsevgr5a7qEW/tOeJmHXw/OPjaBx6oLjWFSUycLUG99uBy",
-	"aFLW9SI/ctdwD89ynx61S+/XB6cbet9xQPgP/mxdyXf2llA+Tz5US/mxU0ovYBNqJ4R1+zRilQFWsErw",
-	"xVWejRHTiHFDNduUzb+IWjQH97ESsVUgesBDTPjruVphzxNiGvQy3przjV0Y8ZMytLFgaLSDoPuu30AV",
-	"TZqzJLE6pXs3bQcvvQM5KHi16FZRDSoXB+u2K1SpAix1sLTzlBAB1oWDRnpwLig4DBk30O4T3gSkvaWQ",
-	"NTOYtSvSa6lWhchmIjunCjEd0Dh/AQAEp+gjyg6/4ZCK7qKGxNeI8HCc3Tquvqah6bygUeykneD4o6k6",
-	"O+e71RyK1x0pOu7Wvd5rQhin4ODHkw/wvx9PgnWBoFzPzUhi27Ef4bdD7shkUKoY1etrvtY1SbzfYXZ7",
-	"CTDucuPsUVfbrYUxhd1PLrVQiVRVGThDGxuLvXUxGWgkN+dlKaRD4PkiJecO4JSwl7JuIxKKvbVR1hpc",
-	"ePtbbNde1Jdf0Bzut3cDq/RvYk2iDkHLbxTirnZIeQCn8kgn+/2OB9a6Y5XQRlWuCyU4GjKfzY314yQv",
-	"9VyB077Hhgm+G7h3PzYjA75x9V1u2q4TEVY1aSm5T9+pwSf77dS1ZctS9zJD7IXOAlXVrMMEtk/bV65+",
-	"Vyq2LHso2LLUPsB8OM2Kc+cW6aIs0YSJKqcXzldEOh1elsfsAssA0bWty+DHHiEO3e031u1buPICKpI+",
-	"n0LIcl0WfH1FWv4H6mrarm/uvYoundJrt58eUn4693pZHkJWXlCkCUvImtLiNvQJxKxQaqBrfRRziDER",
-	"ndSNT+1pdsOrnE8KodlMOb8DzzmXR/LglmklxDF71eB/GD5z/Pg1AziAGnymXVUzZYwP5nSwRrjEzJj+",
-	"NHaxp5qrInbIfQffexth/pbSKRH18qiTNQMDnvaVB9HbOPqu1U22K2klidfC+Ypk/1HoC6IbuNBxFxHe",
-	"eJeK9Y43BrqFXVO3nzBclOXz715WP1ntAxYij3KBf0s5UOyhLXzjRe7oNzFPhbAzMNE2px6zNm72b6s9",
-	"N/EKC14UAo8VHBREjX2+73gvbepSS/dsOt25zOACslpyPNxzh249IeXZbTq5fQc2PMsXi6WxajWhFJfI",
-	"HG1wvOf9pm31Lb3xj2xe4TfstrD80XQnPmxdDqydw3kXOiNquL1xhhuyP4msk7vKh378lVT07HrSXMqQ",
-	"IgcTse5pQC9g3dVVq1AekwzgXIlCCwA8Y738pYQjOxPv7fOxmFl7ZxNaEois0VJqKrCVoX0GpSjcb5fy",
-	"hhc5UMnj4p0DZgLWTkM6jE14eu1a2CSXEo6taW53SGGdQeiDAFVHQBsIJgIu2lWODx/DF2NXL1NxqSkw",
-	"DubupaxXOYHjsBKYddY1ShdIZyfIUWiOWZuSIMuhnwJlGS8lcMoQ9RKkkc4JY14ULFNJg7siJ65f16Pn",
-	"UmI2cPNQDvLb7mZ7fvgEJfUUt64wLjGupP3AzSsofYPRYHrJg7Ph8Et41YJg9XgCsAvJUCjcE13Ot6YM",
-	"wUQW/MENjvIOFLYgteCyxq4TDnXqtV/9FvwRYjj4kz0zxkDdSANd1eR/GAJJqAUGHq00WID6X0rHzJcK",
-	"7bDTzQnNZU1pSVarZGNHwDHGUV7KegdDIyosEXcsHW06ksbHNzlILuUFbb+g47JGwooWEcGCr62o+c1s",
-	"Xye43VB2GmE7O1ID9OCQ/gCF3H2eseLmspLc1LMPy4ShIvt18FeXwqcIEhGB4KDHAcvcGNLPKzRVpOfW",
-	"QBBXEHTm+lpjgvbBN9+/evPD1YvnP119++Pzq79//+r185c/fRlng7Nvcm0lxjGb/fVaprex2L+r1pBs",
-	"SO7VUW3RFw70nJ89fjJ6Nn36JBs+PX369FH6dfbk8TN+NhWcD9PHj3k2PH3MH06mj6ank7PJcPL07CzN",
-	"Th9nT9LTx5PhdDjkw6eDFvHfYHh8CknUkM+OIp2ORS3KMtwe2JPhw+FDLs7OJs+ePX365HSSioeTs6fT",
-	"hw+FSE8n4uvHT/nZ6cP06ZP02cN0+PWTbCKeTR8/fpqenqZfPz5DQqh+x3tICnnPtmJApxaxLH6iQ0uK",
-	"Vd3hreaUgRIOMC8OGQvYPqSLBjHTAdyftUybSJ5dJmzI7fSJps6y09KptapzkwoRWF3OLMlEWtDZsXAN",
-	"R4NUEK/EpbRHsUF7JfWOl78EjwbUhEQQDOzAuNZSIecm0r+w52A1XMrAbBgxH6pIiJ4VifetZq1NF2ew",
-	"YMrMn4UAzGa5tKdyrgGaQU0AIGCisjUF9lvnGqjjl5t9aV1jgMQZhZW64QVD5KAPwDi6Zs1ztMISNllf",
-	"SpIkNi4rtSjN+JwVfCIK4A6ZzWj+gyPQ20O5ZupGVFWeZQg+qy+6lJnyKNJ16OGGtWOAAuQLsFUF08Lg",
-	"gDCNTS/+xXcogxvfPfhfhs9OKC144o+GEy0M4hq/rMmt0JO+tNeu2YPxtSjN+MtjBtEs1wsNcqLGGpeI",
-	"V6HDmv2k6pZ0mphNM3g0iJYzaj06UWRU4wFwthEjLBQ0hUSLAdorrbg0LD+gqXPMXhPrwaWsQUZgi3D3",
-	"LOjI/nx69IKbdD6u58cVDAQH8YNHw2eXclxWIlUSgbhXCFgcf+k7qOOgMhXggYHndbKG9vQdh/Zzp0A+",
-	"4eTedO1b3yxaNNFcMz6rhMiYUT5FOBccFR7Fi93U7IV7+RSroNalv3wYuO16pQLI66I0IcXkFW1FGJgw",
-	"VZ46iP8G1n0lJtivvFhcYWt+4LeE8egRewgHge9MjMXwR6mqykGIwrZzhrwhg4u5WiNNk9UKkI7DH1Iu",
-	"qetNs2uAh3fNCjUR7/cxCZyMfCazoH591zn81klVBoeF3cEhX26DeddzK07EwUL5pkWaSOci9aDV7oC0",
-	"aic40B2KYuNQd7H8LYGpwEUFMKdKr9Hv5m23FMCyjvWfaHn998WjVK/c+//IYSr6iB6IMvraOwxU+eTM",
-	"fUeqKMUYsnF6AXkQeN7UykMip6o9/L8M8GorScjxhIn3qSgR0x8YHwj6RhlzD6CI0kVRONh5pD1QYF+l",
-	"c5WngiwsHiSt4Vf3ARAHiZ1lmAGlRf+sWVD8WiCQ3s6j/K4mk33YWxfTF34mVezmtwsc6CIs3POkFpXg",
-	"2frgftmOgQThnoOkGEC4gn0EsdfUSr3bGrscNZ+S7QXUkGGHLcyW+gdAjYW1y8HRamDquQniXUFEDRuR",
-	"2cvBhAYDJIAKFrnjLYiiQf7uh/4HR4W4D9l9JgSTfWiIiJ3wOj9/VwdCl/SdfHD/3AotABhnHUcUi7Lg",
-	"RmimTV4UIE4uWIzdjydrb+m72gNRFHpEzY5B/HLDUg4BgLBPS4hntTIdVCZ0oALcKg7uR1i6VIybR+/r",
-	"z5SkLAx2ZtC4zw6JKahfuk1udiIM3FPQ6fbaADU2YTbcikidGyBade71DLJXyDKzNDWzYgyM8DtbqgMC",
-	"13stxCds4KTP5e67d8Tw/O615j/UIG36RbBHIc6h2fhYLpU85mV57PXG8eVyOHyYWk0I/xJj4DcNRcRJ",
-	"ThjDgEALBHxWuRYjRrhQLXghsoT+lxnVcNeo3+a1cFxOKItLTaGemmzdlYv9VId+vGKZIAHSuY+KOQY+",
-	"Kd5j76ogXEexSjQccNvWlilukK7Q32ZUZVP0b2lJ+qn14HcYymA0EMujVEhT8WIvCIgb1GeyHvfRqg4F",
-	"DbGrQ+xbe7b02bb25JwUaqJPFrnWjnkz6l3VFpvSPvnfSLr7imqU+7WIeNx/zmX2Al/1jX3vZ4ZwwuiB",
-	"VfFASbH+cSb7+d/RAO5ZNBsL0CGbfmUVZYCTuiQgQ94n+x8w88BicAAQuL72SXnCjTi8g0tCbxHgDzji",
-	"jzsLN17/cHF09viJ+4LJ2lAfps3SDUpN9qzd+PoUcHdGVPZJ/0ki9cvw6Bk/mr778OTRx38axMs5YifZ",
-	"a7uLNEXbAONSMY593drJqC+0x+Qg+0DQmYq321JRje+TR+xF/g1BcOwUBBGLemfXlaV2Ylwy6jWfCmR1",
-	"LwWPOlM/L42Vrt7ngUqNMEdYIdiUY0/zNMkl0p62J/Betw58VceWgZZ9dx8N2DkE4Ba1KvgQm/LfYeeB",
-	"vKFQxbcghYF2ePsUG6uLMhLXX9AKs6rcf9UtYDZ99G9cBGLfOj4AZ8aLlWlcNSIGdZ3v5NNVx0cRrT1r",
-	"lbsH4N4KXFVdL3VEVj2lxT6Z6ML+YNWDMPTd4QsXrb2TgHZHvKsrBP2NEySXVW7itlBrf7GBdLfWdqNj",
-	"YCRGPWIcCBQzT5ZQgXLX1vDCBu91hd7aRZ2TFhaOUH7dQeVbbq9DmmWAHKIKmmZq8ReADO1hY9mP2cv+",
-	"P7sf6XVhWxSvQ0grvK6BkXBNnDuU9ckH+N/ukn7EBqx4TnwqNf3KXBQulgU5C6tdvDmF40DPMRoq+YZ6",
-	"MO4nYG/5Hnrp7wRKu3v11HkQY1vog4VgXOPKT4u6wJCff0ch06YcnCAX1P7YqvqhXVrxgnCYjFvDBAr/",
-	"qMk6RSs8hXGrKHhTR8EYbydBURV1l5t/q2wkbCJyOWOegcvqczcPB0njwIM7RccKAJR165MP8L8fT7D2",
-	"u1/Ohnx89Bx8F0S4v24iDQdRyqX14G5ElU9z+5nTKcDlH4yBaP8IfliPv0RXJKg3J9gwBvEWS8MJKw8M",
-	"P5VazohM5uLn5+dBfMvfnmu2qnJjhGsPQxQVXcmfb+1dr2gOdjBxIMUNXou5Y+4olYgQrov5ARibtPgt",
-	"TvswjHAj+55Iw02e5P4W3Z0WyYQzFxF6+smatxA8qOFfc8Ez37kPSAYOIPmv7EPh6VzPj+CxIqPVCvdB",
-	"mgqtd7OujFU1q2k4UUDVSuJ4AWITBFcbbac6ogpw46EpWoKmtFtOcziq/0RUddmYoo4uLYqlBYAuco1J",
-	"6r4tx12bBl57cP6oTrbWjo3lfj+AM+ZefQfeGE7XH9Mdw7H3KIXD6bsjhyz1Ahfhq6If4USTM9GProo6",
-	"W3gEkJhORWoQx5ypdLnAlotK+6CYI2JDIsbEEV1Lr9bcntHIaBc7cf4iaO8M7nzJuuwQwhkfzkhN3Qft",
-	"orXaVdkOz/F2antVT/z07m+sBo/uLHiso58u/GwCsAmKhzddnS5lUq1GTCpEzqNk1MWMawysIt+skMfs",
-	"wpFmoodftSkJxvga18h9nNgDBbsHifqdOMxzP/UOcey0t1ReFINHS2Wu/BFwfCnHvNBqTCSllMFs6l/K",
-	"DYbtCvwfGxUJBKQgVzFVN56MJU1FaaxJSvRlrnCQdgxsH5xTQ+SjdsBxbIQd5+eNUMD3QQUTLPQgGdB6",
-	"3UGVlVTGHjQhjRMu5gVinXvqgu9IED4Tz0gfVZSQDB6GUoio36EkQq63qKeojrEC2Xl8vHES68tpjFIu",
-	"lW/Ee3PMiLbUbpUcU6OVgJqb7Jg9Gj4izpGaZYQS9tGIyc8Fv1MeRPv81zRxHQtkh3ewk4KK2dzBS6Uc",
-	"hz83sGL+5AP+o6c1QK373cJ2YMnx0KdKIqi4Qh7NsLKFUMgSam2JHU1JcczCyBpKQBBRI4cdm+W4hF6P",
-	"8K01KFw64o8eWqMP6VIWhytBJLvFzdunRddw1J3id5Ll0+lOGVy12r+rKRsbNba+bAL8CNAQHDmVPdbI",
-	"tVnO9aVECQN5q2ujglgInd1UpeEK7FldqH58Kb8TVDyopgHkKZB2+DsqOI/6qHvOtc7rfDq9LRWIvfeN",
-	"ulths+/oRkH48v1zTMfU7ThqLoGDhOvUooR60pW6A6qPtmhS7dVWNhhXnpjrmk8yl+QJURN1TSwNQIcY",
-	"1M4SO20kXuDf/IdmhaGv6OEMu+89PLY6DaYyFtPqdG6Qv0Gzpcx/W4qA6bOLas997me1uevaP5OD7T1T",
-	"RbZZ+bfnCn4ua9jNaNcRR78fxBDOsqCrRUxYGirhpO4SsfOwAqyGH2rMIqnfeueb8T7m0hkMWyZzb9VM",
-	"z2rVM4RcBzuN1rAck/ZyjdxKeVHASb9mWoi4Wr51YfRWWE1zWHld8p50xMnb8Jp6mj81puuHcgdBXZq8",
-	"PaK6VpUN/mDhX/rK3Ueem+rDn3h5LaWbZcU7iWeDOgCPnqyCzZzUIeBKEGUNunlIzuAYRTGL+IVmQlaq",
-	"WHg2I8/DANlr5NmCVh1GHbPnZDtDQyogJkOABtVIAR3uy6mDU6TXOmFjAG5S657r5URUUhihx46yqhLn",
-	"Yc8PCKs1rkMknQulgZ+TicQqAfaLf9EX2tH6dRNbIKPPa3s5uX9bqlKf+76rvxsEERIS1YQDmG5rERDs",
-	"4h4IzYwk6ADpknd2diBMl+5Tp0Cz9ZnMEJ+Di5+ctGPO63a0re4dfhYcP+eBqILr3r1x+gCnCE58h6tt",
-	"9X2vBMZSwtZwSNaea6MTYAXWNVkw0rGoUoeYAfbcEAOLL4fpaNwF8IfcRKP6QdFQwOwS9ApFGMjKuvlA",
-	"BRP84EqQNvnKevIQNzssxjbwn1U1E+a2G3h/PuJgDjzJ8iHECL9jlyAl3bFdZGdh4+/f8JmTdyhlrQlQ",
-	"IU7z88Wbb3/YCnarJ/OuD+Ydm9iODj8LBmC/rOvBdNkJXENPPQjR8fbV2PO4wDsPQnpM3FhcM85Wc1X4",
-	"EK0nLGpt6AeQR9vCUOQDJkBK5FpQArJ3IbiE4P8xuwh6uBJXUp0VhM7vQRGxXuVIXqqmU8oeYFpSUmA5",
-	"XhmoKsccNaKav/cm6KkKRGRwrUNa1UOaWItaMz5RS1Mzd9EwYvoDSZc79UeEOQk3WO2qYEYg12zC7Twr",
-	"+fshTNrkSGq2iO9HlNTJYLSvxfB5CK5//7rmW5cIBzY3AxKsprczKk5cc7RteUC6pgZBYqbGy7Q75CCA",
-	"X3PwQfMzjo3YtnXn03ffAK3TpSuKOq11F8wQwdRF1+eWacDNo2H78p58wH98PHGNGD/xfUln1HWj83Os",
-	"X5RrDnf3DaMMrwwceu48UFN2nVt/s+5cPYZzyvqs2DOQ+CTPGZdrwooQjXWuO4EoAYwwcm68WsoL99Gf",
-	"z2msvb8bUU2UtnNoJ34P3ewbCn6mmhPXGbpLP9cgygOgbJdyWyvDji3nYyaH2GfdBQdM53JWiKOlFpSo",
-	"RK1L5cW+gZfjJW3GUSBA6M4yNibghvaeVGrnRQbFsfXjpspTOMyUFCNPWOk5HSA+S7lXvAs6OCyJYcQz",
-	"mzqOPygSoFybZkuZisp0sMZgAOZ7N8WfuV8aTpoX+n4S7Af/mSIi/v2I3+naSChTSdCO+JDhD79J6D37",
-	"mCxzwQsz32qx3Igqy1NTd+q0yl2ziZjnEOIcsaXEx6wZ1CswbV0DXrAJz6yU4p4BzvhKrRLmL0Y6u8Yt",
-	"M6Uy4J1N2FJeS+AxwQvygtAGMb/5B/yMO7R96A0dC4yfdLCUkfGP7GGM3pm9E8Q3t2WUHG1OuTQhaY43",
-	"W4GX5TwAhiDHawsJEo+GwADu1EGBN3T6J/bXg64qgWLuY1U7iCJeBD0wWh16cHAj4mzJJRvjUo1rtuv6",
-	"p6XUwozZTGGjE+xWkVeMZirZ6AwVizecx4IMTcIhHGIHmZCXkNvxM3/KiQXfb9dsoYxRg3dEQBTPB+zh",
-	"rtsP+lze+u7NQDT3a9q9q4NzBr8Wpv8m6VBcPh+39VyDFExC6CyZTdR7OOLawE0yBDGcVRBNSt7JDuze",
-	"fKdEo/iSbY64n4IDc/XSUz/nseQHcfLB/bMbevLanzrUWR5VGRKkaTZ+gDRrX47PmZLFupX5cFRrCjoX",
-	"A0do7JxyC3Ifi95NL4u/H7IBPT3yPhY7idF40+sb4I9zqEpMr8cJG9O2HSO3RYO4O9boPlylA5ZSRkSU",
-	"srt9yGyx6K11EJNqQu9OQNAkN6ycQ8ZvrhbxDpeQcb9LGcQXdPk49seDSZ+zlwK0Qg3JmGGlxP2qHfi+",
-	"Ewd+uMtwhLPQAqFoQTUC+cAAQybCgEUrzZwWS208eLvOUo+IQpJiFEEnrFw7CttrsQZSt4kocnEj6J0r",
-	"5fHcGLlT1TW6texNnfdEtK+7sA52YBTF3mTmhdD602Im0D1vimXV3hPuDneEsJTPGfH4w4Q4YMK+VVl3",
-	"MRbChO4gtIGC7SD0mxK9j02IGL1t9qCpxAancyV4Bv1qyIhwjZfiNkSXVjZiV3bTdypsHQR2TOeMT2Av",
-	"uImg3oNdlBGmmeN0dBCnETqId3d7WBjxphKdcmO/7aC+NRILwTJ+RvPUjmKpe2Gh3Xlmhegv379hdO8Y",
-	"Whlvw4e8xnfcfeaWXrQ9fwtq3i5C7hpEHmJZf2iAQFiu73cZV/N15xoGnWDrXpJuoHUWS1VMm+ViAmw9",
-	"N6ICSlT4FuvclkL6mAfVBFZqiSf6Ikz9gu+5lJNCpde6gx7g7Xx9D9Cht/N1t/vBtZKu6sl3jc01W4mi",
-	"OIQ8vJ2vm/IAwUNPgq3nFIS4ZzFxK3iXBuEbalyaKVWBZImWAC64oyEJpmh0KS/lETTJQ1DgeIQYHbYs",
-	"N6IedkrrYZ7DjRik83cFZHEPQNAjfXGMqov1ra3IqPEuw4YJilWqKCBgeN4YAvjeQe4LHoejCFLLI2iT",
-	"5rOIfpTBByJ4KZwgYkvMRClkBqNHhpG6n521ea/sCMYO0+RxRY4XHQxZe+A7knX8athKIjtm0GSLB313",
-	"qa8DnEMN6gaDQO+awLu2wrmnK0ku5XjB10TnMK7dQlEibbxW1Oe2Cc0ygldBD3yWWRPlAX5UY6Kooa5f",
-	"Y6Yq6KHnfm85XFDHh6nQ+guhM3OAMvsSikzBV4AWvQgwHe1ElrKXvi41j0JWL2ULs4qjH4uqUpUeIy63",
-	"ToOCHkA5OGY/iRxmfxygr8aXUpIpVQ+l3YKS3mYX6rwhIgi0k8pdAYq02994WxMNfb7saoQUMxlc59IO",
-	"EyUAjg1sGzQaPOoPSHef9ztHMATFGnYTHSanY3hlAjRMHNRgHejtxBDLSZGnbM6Lm5o/BdzuoDrLFZO4",
-	"EwhANq7itswxOMmyXAOmFWKWAFnHnqkKM3MTLrMuNru/iXU/Frt6ZFY9LqtS6c66KPq5d2XU38T6Z7rl",
-	"bn0T+6ItVKv2GxM4ug7OR0WrfS3Wuqu0ciF6RQ6ppNrl4cFDroQ94XJeYCESMGY7vWhthEz5oCLFffBs",
-	"soZFvarfiMpAp/uOZPuLOw10v+gONEBl4mFsScWeM77oXoLFZHu5O16BGLZSVNq67FWAFMISKulXaVvV",
-	"tBWMF/TGP3KZO37D7oo/mt072mH0dBcczSs2q7g0e5W9X2SZDlcPVtMacPCoEQBZCl8KDzUARE9fkSmb",
-	"WwOsUfCcONJ6hxTrNBlwHj+rwUC2gRbVTQ4ZE59DARvhaKKgzYWyV9M3qKq/1YBf+JkCmjS9HUoGxedw",
-	"hfQLt5jbFM3JB/zH1rq073KNffFC7W+lvBI3ykX2jboWUpNDkhuW5Y4lWUniNN1UQFjx5sWuXzVWrQGp",
-	"YOQwXKzgvm2btn23BX5Wy5NX1axfqby9MCg48QcspoTjuvxlNbvT2NzLarbNerFDPmjWH+bA1+T7KdhH",
-	"odYpLZmp6gvNjJDcKVYrt6HpCoEDni1yWae44D+/IN8dpTwhbhkC7OZ1sT7xCVpNbD1AQS0WQGdbV85M",
-	"VbUYdyvgl9Xs89Yj248djAY847XqzWVuRDrvr2RfVrPPpGF/Eis7hd3y6ZcVFhIBNRrX+JDAWFXNuhSv",
-	"6zp98oH+1Y/uzTfxdXxvrpdGn/bhgBRxPZg/cxvig8JE3DftIJ3q6tMO+A6wnSbAhYohNuBFh0iZZGOo",
-	"zf/XR+NOaEc9rQdEdmwKyQ5SNpe7XpS8yrVP4+WV4+gi96tLeoIA4qgRazOuib9y7X+ouyhEJQGVR1Wj",
-	"XZRqt+5b/zvnVHNT2KSePRznX0i0dptW9X88oQdsSLd1RGkL9gqv86ocme6xrwz+1gGRpOd/GgX8H8gt",
-	"xg/e7RbTxN8REXrlp70OUgph3HGIv558wH/0PAwRmxUAZA3TPM+oBDw3WhTT+DEIdw7ufNI7D0GSz8Od",
-	"ge6D2pO7r5TjuD3zYntdTtDX2z/ZGDy3y0Z/bjTTQiNyS9AxZU8YoC3QLvPlQ1wLvmZLSNpoloNPYNau",
-	"6fArO0zA+rtzKlPbOwPDHcILxqF79dyvZCXkkx/IJ7aP2iZkVlJ6wk72pH/bwCH4aOeKS2z3ei3VCnXV",
-	"qAkCcRDCgIy4Ri8lrnMIdbaXmcvou9KQxIPuHcAQuLETjzaBNiRcB5UjQmaiM8PhMTO3Zaz7v5ilDefm",
-	"M3G1/eBLo0gseSU6kX2QvTv5YP/nY8/OUyKoRfMgCbRZflWTAMEKDCLR0g6A8YnybrHVouyGVovygIcV",
-	"TAmAirtTl/tuEzt8f2qFi3RSCVOt9z+w/AO7jqufCy5dHVvIIuCgxMjfAzQ7TEkgIKiT/Llm16Ik2r2g",
-	"TQfpKA24hFdb+LhgDvHp8dPMVGsSmd9v27n+2fOZQgazw5xnploz7tZG4yxFUucYy+7e5dkilxr4CX0o",
-	"yZ9pYU4GaxDRD1crWTdbgBo2IE7rqEG158YbHMUfOTEHn7Bbu+MM3lFazrhp3DtmjDFCAFRKYV0KpioA",
-	"/ddRYoT/Yy6bEjgMzdktoeFzSnRfC1Ha98y5nnfHhGEOP2tUWLwv80roq1xeZXytB6Nnw2RAeZJ2Zs4x",
-	"4ub9w8XwgZ8pYAzv3k6h4EL+HsYDVx+w1sDQAkfDxSi9Jx/gf7dm6fxYiRTS6lCrO5vOFAINAYbR5Sxd",
-	"SuctMVRBZKiISmBXS5oKSO8Bb0LdSdNtmpRLqPqxM3Ypocez1qo6Z2P7hCv7hKvcjH0GEau7jfIwEdeO",
-	"yl6eII9hns7t4C8lit6ICHvwhS4jXik5Y3OAgnf6eh07ql3LqhUNr/YYws9PWJZXIjXFGioEVWddRPjF",
-	"8W6aQLrmo2ITpQrBZRSJ9GjbukNG9PDeX6d87quTYN69rdYAMG9vNeLB6nYW1dLQkUqAutjZ+dY//OAN",
-	"H+vR3AFFtxv3H7Pzohv97hPfT+IdBR1XwfpHDDz/88kH989+Tp33+Fuozu2tkmpcNBDzRt28W8N1f39d",
-	"ke6T3Ys8y8P5k27wm3oqkJUTAnUfWT2xt4fZeEUnEqzRmrHVwDE8JIOes2yVF4W7kBXcWHP0TaPPJ7D7",
-	"wU3VsqjjEYRwjByZNI6Lz8yUTs0F+awSzjG+SBciYSZPr4Vhj74+Pe1vctYf9f8AAZ5rMAiVNnW3zF34",
-	"8ajc37b3fi+RJ5pHR1u+UBUKKNfXWDlu/4qRMwVGLuPOFAAiH82ngpUql+aYtQtUtjTvj3le8JmHraD4",
-	"7KGU++rjfwuxEjeOabGLS8U32IdLiZpt7LvUj+sDOUhlI4uhDCojrUwdX8qflgjVpWa3bMZLDbiHIveg",
-	"ByDNliI11JZi/CPX5uh7+/qj59+N2SLXOnCWQFKBH8L9wazyVBwzOHcx1HfjH04T3zQqAIQhsEIXrx0L",
-	"mY1rKBqGEOxkoFonlCzkTETjokspeFXkomIPwCurhLab68tznBDf5lEqfEdA6YBTUH99lADLVIIvnOh9",
-	"j6vXp4gDF9r1+Zjns7moaMU6y8rdGsd9p2EymKpqwQ3Wlz95NEjq0vNhpPQ8Snqb++7+kNgJVsq6fZVI",
-	"RX4jsnOmjXUwYT25DOWvk/+7ITWNTyi5MaKy9/znL8OjZ+8+nCanTz/+06CDDnyrsWbEe4O76EjD2jSO",
-	"z0GejdjXlxIuGIHJeikzbviIfbgcaPHb5WD0dXI54OZyMLq06unJ0enp0dnwzelwNLT/9x+Xg+QSwNlw",
-	"BTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH7UFvUAbRkMPD9GUo",
-	"ioZZifRbD+x+E9URcCKgJH95XwbnPlXhudlaC76lwDtW3h2cgr+T+m6nYOEjD1bhXS+2QwywmWIxyuBP",
-	"W2H7ZpEuq9ys4WYMr4x+eWe3OUoYPnVZFVafGFOOTk5Oz74+Hh4Pj09HT78eDsGkoFG1peHtXFHJFazv",
-	"CFDUSV374oLtQcfHa7EGp5RUFgV4NjXlW9dbYZ6XpchG1JyqyOApHmkIfYF14lFr4aOjTdjeulr6ain1",
-	"KEj2onGHrHxJQAKHrW8o6uIaLXSGbX5AcADZvqMw+ADee+Krn2tHKXGk78EbYPljo1cs5VWVQyUEU0sz",
-	"cqCnxs1CGLv+/38AAAD//w==",
+	"5L2Lchs5kjb6Kgj+G9GXLUmUfGmbion91ZfZ9kx3u9f2js+/llcEq0CyWkWgpgCK5vh3xD7NPtg+yQlk",
+	"JlCoIoosSpTcfU7sxrTMuuGSSCQyv/zy4yBVi1JJIY0ejD4O5oJnooI/f3jDZ/a/mdBplZcmV3IwGryZ",
+	"C3YjKp0rydSUrebcsJRLNhEsnXM5E1nCpqpi4xfTo5+5Sefj40Ey0OlcLLh9m1mXYjAaaFPlcjb49OlT",
+	"Mih5xRfC0GcvpkZU8e+OpfhgxvazZi5YyWeCTcRUVeKc8YkW0jAl4dI0r7SBG+zHc/v835eiWg+SgeQL",
+	"+30OXwkbtuAffhJyZuaD0ZPTs2SjoQm27G/Y980Gvs3NnI1XPDfjhHGpV6JiXDOtlLT/NcG45ZrN89lc",
+	"VMzMuW1xrre284oebLR3qqoFN4PRIJfm6eNBYjuQL5aLwej5cPjN6fPnZ08ef/N4+Pz5aTJY5BIvDX2/",
+	"cmnETFTYsbJ88f3L6hf4ZLtfF5LxsmSTNcszpipmG+ZbW3IzDxpbloNkUIm/L/NKZIORqZaiY4hPz55B",
+	"s/y/owNeln/jVc4nhYi3zQqF/bYVCc5u6N4RK4Sx4pSwLJ/lRjMuM7aUVrBTVQmdwA9S4WWUlo4uuXce",
+	"tF/fLvMie/F9vD92lG1vJvamjlbBtYM26TtYu7vahCu8o1F48bCtUnKaz2KtumApXEO5TKxgTtYgqDC1",
+	"y8UEl18u2XguikL970fjrnbDiw7b7qU2aiGqLauKpXRPr5Xlbj5oK7/Pp9M3Kj7jylj1pKRIaBRR45o5",
+	"DLWSxZrZhYUD3aW8jNraXvGBL8rC3vgE1dd+ra/Wr5YRPfw3XuQZNwIEgfQw7FIrtSwyNudlKWRCosyk",
+	"MvNczrp6kFXrq2rZVLyZmPJlYQajKS+08E2bKFUILqFtLzKxKJURMl3/Vaxjs1+JUtg22U3DDq22Wuxa",
+	"rKHVE5Wt2UwYHWxmbkeZ8VyeNx+Bl3CJUwbP5ppVYrrUIsOLj4fPjy+l6yPu8XUng9Ye2ebeRaZeTGHT",
+	"79i/rUkxtpuegR7QHOSaTbhtq5LH7O1cSJYb+6PrkpLCLhKpVknrsXYn2bisRKpkltuvXk15XohsvK3r",
+	"ZKRs7XOkl1IbXhRbN80c7+m1vOneg67un/hEFJste2mXrpkrLZzw5ZoV9l5Y6eNrsf7TDS+WYnzOtLgR",
+	"FS/YYmkFsCjYXOGW5Ffuu4H93p9SLnm1HryPLyJ4e2OEcyMWutWpsydPrSloN277jv98959/ev/Pfzr+",
+	"+p8GG70DZfEC33H61F/mVcXX2Pd8kZvNvv+oVmzBpVVdYqEZRxNyzjXjhi1UYAS0ewDviyqBJ8PA8noy",
+	"HAbG1mnU2PpZWJW5bWdYwB29BAdvPajcvJxelOVWuQH7267Pskw6Wtm2YsEw3GeFvZzSGuvVElo/PVtT",
+	"r7Z9WvRqKaWdt+0WUgV3dcwWXjzobL02otzVJm1E2dEie+mg7XmjroXc1SBjb0rY2Kjrq//5r/8eJ3Yb",
+	"BntCi7QSXbY4PHbQ1r7lXWqiUHIGmw3tuwu+tkfcuSgyNuHpNVtKkxf2jgp2Iq0WAiwJZhTTfA3KlLN/",
+	"VSxbVtzQaZnUDBs/HepxfWit2Hiox/QpUEZKpiLYtloCbA+Zg7gl9Wiom7bUs4ZS/fLLp8P/++706Mn7",
+	"f3k3PHr+/iv9f798OhwOGz9+PE0ef/pqob+KqF47aKq6nhZqtWuWV3Rfx2y6ywec0E/2VbpUUgvYXX6t",
+	"1KQQC/tnqqQREiabl2WRpzAnJyXe8c+/aTzS11/+p0pMB6PB/zqp/SMneFWfuPfCFzcHwHZHaMNWXINg",
+	"a1HdiAyNNjDPNF9rtpqvj2E86a3g+0gN+RbKSpWiMjl2pPGNj5vb4Vzwwsyv0rlIr4MbvElqJ6BcoofH",
+	"773beogNeWEfsk83N9hkUHBtwC7u9Rprpn9y8x4KKwl8bIO3immz6wO7ZaKvxPVi48l2W02Vz2bkW9qj",
+	"72/wsc03fgrl9R32qikFrfkImuDnwXXwvX+7mvwmUhjscOz3lgQ3yBsX6jZ/jJ1YdnbJ39Dd5F/5TGy2",
+	"2I/5HoMfm0cpPphdT/9i72l3B7/b3Ww6RTZbzf1K7CWueCS5yrPo2KeV4EZkV9w0HHf2lHpkchjszmcm",
+	"6+grRVWpKn7lQ26uUpWFYuDtz2QwzWWu53s2BvsVjEQlr4anv2VnH775+/N/VM9Wj26eXD9dPJZDM5vz",
+	"6Btqa27bBL4SU3u3WhqnrniGhzle/BpMEO4TzQlNBh+OZuqIfrQa/fgVX/0stLZyCUJRqmrfebAty5bF",
+	"vk8Zvv+XDDeR88B4kWstsvEI9g80If3WYv9pjQ44UNv/ydHsFdIeQN5Zw2EpwFOIN1rFs0xTITL4FQ/I",
+	"g2SQcpmKAv/G7wULJmxiJfiiS8xJzUVc47ZpNCQsNyN7CFvyImFpZe2iyp7EVG4tIfTsF/lUsHSdFqJx",
+	"2BzY22Mj50yJeMPa6iAbJMERgBZ63Xo3EbUUNhZjYzVvVSqHU4e0gT6kRnyFNkz3CiTnV0trlmWlbsRV",
+	"9Nx2gRdDF447v1VLeTzY8KQFC/pIX+flkSqxHUcgLVbSrB5oWDfxxjYMyadPnjx6mnQaDm4wPnUOz5ta",
+	"zpvd9+PfsQsoeeXUSVOffn3yhH2N/zfobNnHnSuhNc1wNTrLBa8WkT1vopamY/WKDzw1xXrEOFvwdJ6D",
+	"Y5hVIlVVZv/6TU2aaxUvsUffxDrE02upVoXIZnvqyMaDHVtjypdadHQDvb8iO9625e7ToEwYnhe7Nqpm",
+	"S15kOiHPOYamsnwmtNFBo/puaRsbc7G41435OpetL6ZznsuriZjbK0nM7uQ6Gi6dr8nNq4UxRceUVGIh",
+	"snXHZBrFMsVAallu4s/Ddtl/X7jGXuBKcKLkmxG+z0/97g3BrraLWnAX7hzaX6/2HsRz+ieuPrvbYuRG",
+	"VbMvNIO5Om76B5zLcqufJBwnaktnTw+y7YGCeqAtr9Dqe5HmGZ6N9piVhtEfrojZ9jW4w9eYDMR0KlJz",
+	"hWphV3e/x7vaHa4b135fdBDQ5dveziAwumu4QZGRfridCt1+pM1yXRZ8fbXpP/hRFIXqdV4pyz3VIsQs",
+	"dsrpT3hX1Lkx72pcJQrBcYfqOa4xTeUO6eHgtM/s1IndGqosD7Jqy/Kh1mxZ3s5AbclasBIfD5/HjMK2",
+	"8O1cu7cVnK2jY++Jemk6Buffy4zOkn/gsfkU75tDBDVW20cfYhEz56/iaCG++0hWS2CeB4GpfPDpfTLQ",
+	"Qurc5DfCj80ShhA12eBsePb0aPjoaHj25nQ4On0yGg7/Y1DfYz8z4EWe2iUIwdPBaCCWR6mQpuLWRHAA",
+	"rtGjT+1h39Qcvg8xY8qZvRF7yF7VYADgpi/FSmhDQJmE8UIrtoKAhXG4qVwjlsMaJ9JelN6AkJmo0Crr",
+	"u/jdzLzCIHtEFQTDHHNSh2Ped/cI56BpCeN0bDxA87NxOqVYzJT5RjIlBRrouWRF3rTQgxd2IQK/U0tJ",
+	"GA7cjTUERorCI9W083jwsjzHo7CSgqV2aiA63zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2wfbIdo",
+	"ieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGNMt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyiUAWDZQGo",
+	"GxeEZW9zM8ezVYJaIeKj6V5Qb8QHE8Y8nz5mf82/bZ0+4r6Y1ojhBzrGqlI3vHjpd614B93yW/HcADqZ",
+	"s1JUWkn25bis1KI046+YqljJtWaTtR2QhRbFDcaanIDgnVYmAjdXTDDI03VRFLebQamM6LEF9/WPRTfS",
+	"yuRTnna5ewh+yhY8E0nzEGl3J22qtR2ZlgGx13kF/fE6N6pqqW5VbTtAnYBhfRJdaslA5/8QV5O1wRZt",
+	"YKR3aNKgRclgy3Hp20JNIrG5PfvfbKvvP071vk2njzfe2tV0bILe1z6sn+ql9OuOBmit4XC4I6DqPhNt",
+	"POCeNx2XeHrt4b/igdhv3bDcfZ9cbOSKovr7hvFCl3CPBt7mAN0dCzxIsG9SZHsenn/D1bGtu39RkwGa",
+	"wjdC2gGOmU+Lhd16jFIFmmG2xRqQNd6/5QG0bmZv4UTd4V1bcc24vhaZ3TmaTm6tllXqE1/iFruTmg5v",
+	"dSWWWmRX00ot4nAaVMQrwLu5TtamolHqmqkbhJxtakNo3665gFX1Gm+9a+xy93fgzm1m86tc263ankUA",
+	"5mwfcDu47eVOzZggQKpPawAAFvWvIGQxtARdWLC2rUlw/Di3pnun3wWacAj7GvXiw1jW8K1bhwc3p/vb",
+	"NmRzL8xX0spfi8CFztmYTPsx2H6InYcfjtkPi9KsIQSN5z8wDouicezd6deo97cnG9vbHkZaOP52qDpH",
+	"/7Vf1hvxxyjueZabEeZAkDqrhFbFjciYUVG9UVsyzRcVKuUFAhHwFn9+rdJ5fiM6XlaJ1Fl5kYZNVZGJ",
+	"yhmZtQkWfVn70AYtGiT2TXbKFnYxvY/q4WnH5ycVl+k8YYbPrBzgGNo9ZlXlxgjZEZcqVec4i0owq8/P",
+	"WTBedb/q/AcaNaviZAZZNrTD9DhBdguHU8W3x4DEBrBWlxvd/rOiDBt3aoAOSgVYx5Wqru1WBWcvfcxe",
+	"GADcS8UywbMil+IcpTI3mkC16IHyzdk8aLSBWXYsoX3slUNYb4lD1s/hh3B8vGrY/qJ4MCwZdETEvpvz",
+	"XL4CY2Vzudrxie/5EG1nYMTjYK6sTM25teUSSJZ5+rhpiYhHwz/Fum2f2fzG6x8vjs6ePHWr1zYkYXPx",
+	"ofnO59NnT7Phs9Nnzx6n32RPnzznZ1PB+TB98oRnw9Mn/NFk+nh6OjmbDCfPzs7S7PRJ9jQ9fTIZTodD",
+	"PnwWnwY03PazLsTfGxN3erb/+ci+g4YjwZFvNmbH7OnN6ZsLnl3Fx/eF0TBbMKjnTMAm4ywaBIxLJePq",
+	"El5LPW7tZpjV6EBSXBuyg8/ZsOPtPWyl/SyNUKB3QWPxhUGPkmDMOsZbxowh8rdkVxuB0U2AyG0OeLcK",
+	"WkLEeO9nrOW4xxGanoiZdlk+nRKsuWVQCYAtYHZ+ns7ZNBcFBgZw74ecucTuOoWAdM5CaUy/4ORP6+31",
+	"/x4aIWQa9evidO0Hjnm7mapJ2KPzDbsj1yxT6XJhDbdc4x5UClUWgnoibnEa3JCxraoz5VLJPOUFw+eO",
+	"9zugiw8iXe593v9Q5pXQ9MyGx5NydStVKm3bZU2LFblyOXNC2NAOWz83FXQ876FMDuJw2AmgiICYyqXR",
+	"V8GRMqLn9gI6/aYm/ZcpOTPa4u9s1R36VM7EX+2dn5JBWfCdORW/Fly+Xi4WvFqTB6VUes8R3x+CEEKx",
+	"YtZwwdNIFBmMGcJ6ktVLfotKmCoXGpzuBZcaE5s7bO1+boxXdB+1t5dLAoff+yTgme1ipI0ouwDQfdwO",
+	"1oQ+AGw5fLZulAewOV9Fa2G0exjuSfWOQtK/030RyO4map2nqSgNodbxiqYUSRQ+xivB8C6RUdDFJXJ+",
+	"oQnofs7GU1XNhH2RPZXB7WjeMC7XbKEqypNzp51MlIWyxp0RvMrUCnP37echmGefR803E+DUgVjXlV7L",
+	"1NqFleDXV7OCa12D/TBoGj0U4QgcwoNDgliv6wfw5ITCvzGBR5BLX3Lb1fGITUQuZ7BUpcjO7TVUO+MR",
+	"Hd0wqubE6fxSHrGxs9vGCRvjTmdflsCFIoeHlQTDYwUZkzJjmZICH5bqCjUHyZD9tt3lwZg+Z+NMSHyF",
+	"VgtBaXV5xqTCx6mpIDfa5yIi2kHP1Uqj3kmYVlayYJe01jM+rZelqLQ9IY9HjAOSomqA1ol+wekmRiow",
+	"Y7nBN9gdN6v4SrZbYG0wf7YF8yvlUirDZgqOyRj2p2ZYE23sfDeaFfmNYAs7pEznMhV+YOA99jP2PIPp",
+	"IWDUOff4pWQudQQZk2yfJ2LG5bmjwICHMmT8kBkdwmkUiXYC2kT2YysfBQw224tMQbzYvoLSHL0JykjB",
+	"4HuWMhWV4bkdIC7JfII82zm/ER6pfY7Dj9M/ze00qaVprnkvqIN6P6zDtICAdNKHP1vhGyQDL2ID3Hql",
+	"QFyvxMu1EFiF6+YTlSgxAsFQhE4U36st+sKt8oj/bkluzF0GAEJLbh0w2m7iUgTYrWVwzOq9DdsHtVEP",
+	"YULeBgff37R7UCvmj2Si7DQyKKd5k5UMkDkUGVNLk6qF0GBV/LbMZjG/4V4ZyJVIKWy7adKC78V9MnFA",
+	"u5pHrN+OL9Lrl/iOKFYuL4Q03QsIrqeCLfi1gMP9UgKKr/+igS2kv9a4EVWW7/as/Ai5z3+jmzuwau5d",
+	"rhF+uDtFwI3UpnNoD8WnOrLjq6XsJeGAm1PX8Va6oXh5I6oqz/aF385FsbgCqJOOklotCT5ozZDKQBT8",
+	"/1z8/FMfQFX/RDozvbrhVbQBAWKRszeiqrgdc7ZQ2bJAlrAfv/vJmiF/ef3yl0O26lOfwd6a/Ld1GW5M",
+	"2wanQz34OpezQrD6NcA4Y2U6IT99LiEaDyjPOs5TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQOPkq1T",
+	"Q51XYrIhMHAGz1OuR+wRiO2CfwgHIQxMRobxjZrNiu2DuLlq2krJGnr10DSYeZhe5SadC4gEfWmn9Ssw",
+	"EdV0yr6E5fDVMQNin8YLrB1SCTY20Dwrf2NHNmoHHTg17GD5O60FClfwdKmbw98eyIUwVZ66Bdl/0Fxa",
+	"TIwyoCsK7ScU7zpmP4kp7CENcHFPWov+C7o/NGqylFkhrvYFsaVFHnGY3Cv3wb5NnAorellXFuFcuBA0",
+	"gGmmlVowUWiBgVyHibenI72Wqch2Td22Rv0Zm/LnPAKE3iPduW3tTm/nMO0YEVqzGg5jWpi7dBhoTL4X",
+	"01zmUWKPPTrtPhfxMAb6OBOl1aYyzYUmi+wOzScCUiMWd2g5pvo2puxRzHl+G69sF2kEBOJzORv7mLrG",
+	"4DxayM5Pf27P8/DVbIyiXvvn1NTJ/YJn4pyNiU7R3YexfvzR7vsNx0bzgO5aM/CdDA7N7/fJqajBYQK2",
+	"WYdTVjfoTEaoBXYgx5b3ioN2Q8Bo9pIaYdvUlE0VGIOJ7cMeEQjcJl7AdvWq+8yN1zsOfnjxFji9BoJ1",
+	"R6qDtQnq5dd44N0gmwBBZG/ipj75Ge8PBXrcpFgwzsS9QhN3JxYkxApeB9nwrUEJ5qk5K93icBAHM1ot",
+	"D+RZdnTFmy6uW5gDG9vdUj94Ni9PF7slIEzM7Zt764bqIHPshv1hZ/l2YNDPnyjr0RUxU15VLQHIopKF",
+	"DqS+OI4LvPtQbtudKyUT6Z4rxaUeRZg0ipidgWlU43Mf7LniRTFOgHWUywy4qaDT52x8LUozTurgCbn8",
+	"AV9PrnpfzyEI/yQ+QmEUQ9wNmC08u1KyWMPHgGmvFRSAlrWytZLBNQYAQ9e/f1VkO4naBTiL7QlJSGxo",
+	"rGgsdyqAlmwEGx41HEMS6+he5x6+JR670BEU68tGylwY7fIxLO/ZgJ+JIjWHIGDCBE/ndV5GjddBEnZ7",
+	"jBJCHrOLoqCXoxOEEFUQyQL4GtKf9qMLqSk8WnDs2x+cb7mwb8XdkdxDyl/DbxmX2A5xLHglsoB+eatE",
+	"dfKeA//tNC+wOAcWEaFzdobf0JTeHAP78eJK+aTOHanFYQpoaLBemdqr1csF6LxgG1kFezkQ8fnAAtqS",
+	"7+CimzXuwZeFyDXjGaQ4bSA7PfoNUibYRZ26YIKCKAGeInFHI/92Q9kAc952i4Gpc5Sqqtw/F6N2K+z0",
+	"CaBT9X4ZM+AwhtGjbTe/tjdhnK636ZBPpy0CCvK02S14N98M0U8gR4znD9XAVoHFXdz6ol3KlVfBADVA",
+	"XAg+iehOeBKLGo0Gl4OLuVpfDuwBA/ZT+A3YcuBHIGLePOEc3/BKHxswAt8nPVgzXNIa9HmnE8q5QR5Z",
+	"61T1e24SPPfk06fk1omffoA/9ge2vvTT3TamXcd7u2mwv7ej+0E3BHwywZIqrjNdkkkNjzsQ4rV0qD2s",
+	"nR/lMugRDmJfYNBDWhOei0KLO7E3ph727S2fDEEXlVgQgMNJ//u4zwHWw+36peusylwzfJdLLMX6I1oY",
+	"k8uZvlMn3TLdsLZcDTXsoEsWmLqcGrCOYR9QFaPx6O9uth8lVP0WD0vMB2xHIwkjKLR3p+AZxo3bTddC",
+	"GJ5xYxd57aTxxQ5QB9PmcDWr1LJ0//IAvDjpRmKN+EWuyY/WROeVqshT4uSbKHVdYw/0FaRn2Qe4hNou",
+	"dhEA4ftVpQrwwVwvJ6KSwgh9BdTwH0yDApbeRH+nxTITWylAmiP4Q3MK/d6NW3czyWZfypCkrrNFItWl",
+	"BQiXv6EF4LE2nzOugPoos9HTmTIdgJIo3WmrB/hNuhtfFm+2s5qDHOs5P3vydHSAZKTAmPnmtFEWgb7x",
+	"bnj0nB9N3398+vhTtOzMD7JSxUJIc7vz1nacNPGqBgC9XLOZkuKcSUjWQ0vQCtGcayZsW5q8mftqpVhk",
+	"3XfxNS7MDfFpIrtu58ETstrTLxEOXRS/0Unz6VXMZirHXK0kk2qFNeMwoOBg6AH/gZBX7l+9/AMhSahX",
+	"b74DDWxcbBGEMcLIngZHKkOM2gSH1HkWIgZIV2PpNtxCfDo9qfEgnLl5AsuySmjdojM0ptSjkxP65ThV",
+	"ixM9tyfFE8QgHK/5otieTNwzXBvt+BuohFb4brqQLaSaQoA9N3TMcdsXW4hqBhyomOYceJDr76/E5Nio",
+	"eMuvRUd+5rVYN798zsYYdhjjR4mGrflVHKcr24t3w/fHVJJEH57GBkYQm5/42Ux6U8SEVsOma9SVZ70t",
+	"xMidSNrj+pfXL39J2PhLT1/11Rgq43yJ3HTwXSvcxfqr8SYYtf/38fDTSAMmU2T70obnYsP1rxWP4QQv",
+	"mLU1PHnSaq4KoFDy9ROthZmjPnfH8gRWr6rcuT3qHemsMkEv6bpO7+y6bFu78zBl79nIgbY/xgYGkYCR",
+	"GNBcpNf7pEaI9DpmvjpIbf9XOXAttSyKunx4TGQNhqSRCbvWPbB/q7/tDHGCgPoKNMD5J93fMQO2jc+I",
+	"FJwhArk4YeKolXPMflEG8iuAyyDgUkTX0PEhCIA3bVM4U2wrh1Mv9lklBCUC7FUjZyd5pY8gu3C1U0we",
+	"QGBvHiSDIgcl/JuO0gp21OLZRvPrjlQUbfaPh02OiVHth4scEqJ8RG89eyjSBSLk2t4bHgc1GDxOcJKB",
+	"FYytp6ff5UTsYgrddMti1ktPsY/PM00hOXtCRs+t9ZdCj+rdimBEka+EcT1mP9yIat2gioQHE0RVIaIT",
+	"GqWt6emAwIGT1K++EbgoB30xly+8Yzl4Gan8d05aSfDISRks9Hqg6Vi2SffbtiYciy+1Mv4JXuZXaGRt",
+	"VLCrP9AoVeQG+n0AcTrbcGveOfhweMzlfkCEQLNE9thOcNeQwGpaLTA9VIs+/Lc10qobq4ACdCte7KXU",
+	"eHp8WEIoksH9oimfol33kbxb0yb+PmJyhxfrMEzXYxzm3qLdw9rbdH/kUt8DwcF9gZzAfSqveMGrGAAX",
+	"anVoX4alQf4EpZWDkj3HgwPiXvcK7PXMpKO1sg8hwFLqZYmF5bYgzOFcN4Vwg4OnQnos0FrOc83oGyxT",
+	"Aku78dQwJQlOoWQqzunYCCaHPTW6SHuu0eLeAzHxlleyA3bZSvnbdH5QtlsTDJJjox2u+HgvrBxxLbq1",
+	"WIcM2nonhNVtaJQaekvLtCm4PcgQ9gHqkqRsxZBFN7mxVOaKEBDZGOvc+6mkxYOeLonshejLKsTUMF4Q",
+	"r5OzbbGRntkdE5B9oDj8UtTC3TcqSp3eFVYSZeS8iDtwnaqjhSHpb3d5v/qu/dWYg0DGw10rLonGwGXb",
+	"u6FjRrGJIHq+VIyA/eAGpn3MJsS2lBvyIK+4TtgY44j1ZanqBWO1ouHXAqkPUCoTRmIM7iFnzLG12Eh1",
+	"py/XOID3HV292saM+TY3c99KxOTFMq+EVMvZ/HwbO+ZhMpXixyEfB3SCSsK1ZUG2nJebvbbb1FgV2Rjd",
+	"yEBM4MppwnEu8ZnoYylWYzuzM2UXohQ5xoxJ324Wi9j010WCbXQk3OaIkGIVHVpVdEU4tpyIO0Jxu3wD",
+	"MJqHQCU7+/NhQMn0tfskqN2s8bQnTOrO5vTWOpu4tGsVlTh0LSSlNnCd3DSqtN8ewQHb0FU36O0iy5r4",
+	"s12gtju1ph/27ngD9fb/AcBbvT9shjsNr9AYbZpu/hHdLDez/8AHhnysKj6avUbVX4T0aZoRsO4bO01d",
+	"w+i4T9W8Q2D9NmzRLSqmgzhpXOQ3YgwWuwu++v6K7JzN1YqtRAE0t2Ds55qN0WIdN/d6uwsEM4p7RZET",
+	"Irz1e/ADJtepaqaMEbLD7Q9duJU/5PfhDLh7LTEaA327rcJhjfbh8mwAq3e4iTZ2PPe991u7oilWc1tP",
+	"T1atr6qljHvWO1Jw0SvsjjA1DMGTI+yRLdw8VO3jPMQse7LdAQmApFQTkSCrGOiU8Yvp0c/cpPPx7iMq",
+	"qgI3IkkvP+NfsPRFOxRc5iJFRlZVXZN5HdZyn+U3yDTe5jYxYhE7TP2oVkxNTZ2aPucSMIJL09jWTmP+",
+	"Fp9BGkl2xAj7iIkPOQBMzFKz0ygr6CGYPn9Tkz0dYR7JtzkmgG5NiA4NugGQyaVsA+7KYh17NfKAP1yZ",
+	"/w1+dp8YHaVnr8nGthO1+xr9HTCzQs0Y3qOdR4rEzK6aImswGQXpu9psxWztkdob8wTV81q7cZz0N/oU",
+	"zlNsAf5VRIjVeDFTVW7mi3DcRXb25Mnpc2vf4B/vD1QTvC3l12J9OzKyLqiGfWHMO4cq0BBAKZdM5zPJ",
+	"zbKiOmZ1XmCuS6sEj06nw/RsEmtCuZwUeXpFEKj60Z+/U6tv/+3/fP/Xs7+tLtY/XPzr5PkP371d/PCP",
+	"6dM//9uk+vY/nq++KfT83+Z/VytTTX76/s+rx9X/c/HhP5Y//Cn+napUu52/fxXrX+lOEB9jpWePWYkW",
+	"+8ZhrNuQBILSGIGd3kDbvAMcla3wPswxORjPTQvWiccYBIhIJdFX7bDwiSeOcDfRP+EKbGzo26Rd7gvN",
+	"8kxIk5t1wsZa8GLsKbtr/+cXmooPanIR8gLcbwkbO4t8zIAlUVRH8NmmxewOIImX8AYQXUCpkIhtX4vj",
+	"T96s7BFEP3uyO4T+50qQWxPGD2N6CdgijqqcQAPTvDCi0q2IeYXR8pRLIoZtxcufPo7M7s9c5lOhTZxH",
+	"Yl9AZpuIwXPse2bdftUxncfrKtdXNWClJ+p9S8riz+1awDwFGanTsdK0VzoWzzjCiTj4TN99JFDcgGeL",
+	"XIZJUUsNElWo2dWyKggeOzo5OT375nh4PDw+HT37Znhm97Vq5puxva5h3Yxc5kakCE9T1wKp6eyf25/2",
+	"lvFgeHx6PBxsZkvVw9LjJOBGoafqQhRkDxoPGjotqps8jeOC/LDG8UehBYP0aTxL6oxjyEmGgYuizWhG",
+	"eoxAPfgf92CosTaWC+Y5l9a3ojLzHgcOmiDPH2Lb6mciaFB4FnGDFV8Zjnno7iwcWa75pNiXsmDB86ID",
+	"s3cY8doo9Z/uS3lwCwGN1eyGnedoosxeoU+aaD/FO+wMnNBDmBokGg9jbeDHDuiTfxkAqGGFOXfD9lJy",
+	"W/EfO75QY7Sbn2GvaAi8z9JuGv72Xs3wy6RhXDzeTlO8o70+9Xv/UbmHFbGnX92B0euEULsBu2MikGzc",
+	"5AI5DbbYc3EXL625Ttz6z7nWuZx9W1ANkKY8LvDqLcrgbj0Fu9fGGvRLNMvwJ7US1VHKtWCFMNZ0TFiW",
+	"z3ICYmZcz4U+Z0uZ/30pghrOu+IeTx+1pyfIlHvHj/4xPHr+/kv64+j91+6nr/4lmjP3i1i9rGJ0mTCl",
+	"/XbiHnu2/Ybbs3fd+8beRPlt7XnALdfJG74uOidRMMGvXEPqD9dsDBkrY2YUmwlDwYwPhpV8JnyYQ8m6",
+	"lpe9cJfElhofFc2EltN8hjnEGIdBtQCZb/DgpvexvbVWotiXTWiT+fBxP+49ejI28pjd3pmf1AG7wY01",
+	"YQiUSVzBhoRlohBGRF2FHlSzGcGNpcjVfAoZN3xrgL/OBr9zHvc+4TlXAvEwpDI+sYzGPDpZsaV/CKfa",
+	"zsNUjy3KHbT2Mdh2GGgvq4Ow9Tltdv+m2ctqdku7zOnvTR+kz9HMK20Y3NjadIBMbU+b4G4EcE6nx8Yg",
+	"qKgRjbQslumccSxBkimBVUytSQieqAwJMWB3dckPEkIxNeDNF7Dx9LOBu4JAfLbTqIwGo2HIUObGn94I",
+	"N5L6gjshXjf0GMBYQgF9IYZfdZ+MXQvaEIsHAj1GD87wxtc2I4fIskHlHOy2ZDRxqmsYeEDlzYRJgObV",
+	"auplOauI2bWzut8OZegHc8OQDucNe98FW6YpiPWTYqgtBAaVwbLiMVfqWvtk5WopdfwrSx+i37Fthox2",
+	"m7BQ11g/39jEehy61kVQrCaCm3QuzErUkDhcKFjpVxUZ1PpFr26H3A93yT2uKqQ4ou297pnfirfsv7fn",
+	"SMLc4E/vP71vrjk3LacPtdakMlcwxHVaeIeislMAUOJcYyEoYr9OPBiV+2JaNGn27Lgsran6jP2cfwv0",
+	"OHZKPcdPrhkdUBAraqwlCwB2rc7DQlDXQpQ6SHjOEeRqJ4T5QuDHDIocI/0jEQSm6kZUYDsbpdCrvyvt",
+	"fY/F7iSo7/Ybmpi3N7gCHfOgZt4WvWS6MdAwr0oBV7goplgl7S4HkvtSXVFVValJIRZd4BSAPNiVIeCf",
+	"lVoaZFGBVQK5Kl+++vN37PnjJ9+4+nQpxKNPSnzzP/+mlRx/dcx+rdSs4gtNhePtEW6cqkyMz502rATP",
+	"2DgThufFGJT9GItnjo/ZhbSnLlD7E1EoOdN21XGJe6ARkmMtW2RsdCVBlCTKD58dIj7kmqDh7dzBTHRM",
+	"8ArSVitlF7E2fGIVd1opHcbuCrUS1ZWW/Fq0KTPktMAs9UjEy5D/autXcbCtgR/Gv5qfcSiiS3BMXA4Y",
+	"L+xwrrHDurMIWTQxqXAFWyATWRMRZS5veJFnrEKzF+hlUQV6m7U3YInELlogoFEzNbbeFMuUz5tKHCQW",
+	"cw98KaewpplSVnmTrKCFZI0hLUKuR3xF93BRt6MAgj9DfT2YJrrN+Y0KNau5YNEP2GxdJf4O57Fh+uj6",
+	"m0UX8GXZAUr58c2bXwlu1Hjt4+HzmFFkctPFERO8ybZ9paqsBX74bosku9zxtiSt7FY3hrkaTQour8e4",
+	"613nUMSGkZIALCcog9Z5p35w52GTUsCxi37UElzYW1Sfi/W23cIk/YmrLAlFHVPvEATdB4wjAV1rk0fo",
+	"uKeSAZTv0rETWdNjUqlrIbdoFSKsIJDFpnteFctFxJD+Dn73splLkTQPY6eNzzyKl6qOidCv3Mzr42vh",
+	"h6k5GlEmIV7mnUxCtokRD24u/Qfsx7Z24vRxrBcLKlze8GvQqAIK6BKOv7pMxeVgxLI8Y2u1ZAvBpb/E",
+	"7bV/iYJz3I6+6VD8y+uXvzC6DgxLVHoDtYaVquZAnSBU/qQSM4xbbl8Frl8xge9wcaKlGrg1Kdyx3am5",
+	"k6q1hx/JpYH09SLFO+Wx87fmOPWFqXqn0d4uELwffOTubuQtpX+w/Is17HhYfewuNX9oJu5Y9GfBM0FZ",
+	"556IBItMVwJ5WEEyF6rlOg1JBBDE07O9DvNzN797q+YNiVTdnYBFbIcnNBzGTaF2EKJdyQPuvl3lbfar",
+	"UnPb0jL3WiUmKAvjh2fLwP4ciEfkyEMVE9zBzkd9bKPozNEIEeO0Uqlpj013BddrTspqKTWUXgfscGyd",
+	"RQ4le6uM/aAMIdptV5zVi2+3S5wG+BB+fKfVH8aXT1+7nT8fq4NFcuawaljNOEmJ0M06lagoGjr2gVhS",
+	"6l2vFYgAHdZs37b0slzmC6sNTqOKMjLWdZ2plrBX+bSDlQ2YsBK8owO+P3WkvV0JH7Ca89kcDpBUkp6S",
+	"QABFhOQLOykjb01mgo9d7UmUt2kE6DvCtBxHRF/dXeQ34qpNdBzbSuBGHNiu3QZu6cXJYm+8Db9JodJr",
+	"T1sTqXiI8+68BRMBhXawsD2TjWzebYZrx/YY+C3jCgQ5reI8CjN+A+W4z4PceEQ9B2ECroHpkxcia7B5",
+	"boZxBiMgaDt+xVc/05lgS9lDWmpjRxcqKRGoUSTckZXAredsrKpyzqWvbFhvchneyQolZ6JiJa/MZl1e",
+	"h1ACxVInaMIMUfTBpfDUisB98mBWhvOX7mfKB7J7qwqJTYg22TEbLCyoEJ1qC7GrTtAarX+/Rdt2UYre",
+	"iZjp4Kqmk9dwL6W5e8Cp19sG7DBGjG7VSbxnKwY/Fz3mW+Xn1mGbN6cRrgKXWx9M00PvQz218K7Zj46c",
+	"irm0jti4LLixIjcesQW/BpKZmT6/lEdsDKiI8QgDIzR6HiqYsAUgd4mnSl0LqRnVQ8jweYfIbL5isjSN",
+	"R9FljQ7/LzS9CV+AOM7xCMIm9JtP9qFfEdAIFb50jDe5xZFDvQ1wfHviRpPBK0waOhRyvlzah/zyb8EC",
+	"7M/k/l8BO0IqtBYawufgsb0W65GvgpdTurC1/3JDlIkuKuCKCBiYZu/t9UWiVnOkj68rUrRirdvh/KVK",
+	"5x2hZ3sm1EI7IgmIrqlSyN72qLXLbmlzIJUaRVK0G4Rb2BUb6mHvQgUBQLuHy66tTNzT5A2IG7Jcmyst",
+	"hNxLCPdg+5Nxb3VQCsjO7UQIyeaCV+B+88hzArNaQV7kcmlErGwOgibiAVuYU4QR5FRraKWqa4Ae1FHD",
+	"ESXRk9jTmiHACS0ZJAEIRQTznUUxba0HYtFbiaLA5RCJmt2o630zvQvViSizq+U3NdG1tWmAMiQOAuoy",
+	"d0shwyLf3C//doGQuiimpDrcPPXEwtCzeC75KjexBf8moPL5QjO8LbGDmc5p870RjEvaDSqxUKbBW4fY",
+	"o5IvdbMAp+2qKq+kWkG+wU2HdjbVMub4GmfiRhSqXAhpxiMcX6hRAXK51LU7gM+EbJQwCp4cJINcq4Kb",
+	"3bXJ97bYnG1Mayy0hbFPfsyd+Dilu9vfCjvWQew93Psextp77Vh77r7P3r4yTaeR15tdtOeRec/tqJwr",
+	"KbKruVqIvXpVeeul3zz31C+5YdAiq2cXYodewdnI8JSX7bGaAr234rnZTWWam12rb7M6f33yDCRtZ2ke",
+	"mPLvKPjdJyTeWWLonI0nojLzI3K0u2APOzoC/IA34Nq1iCozPz0W67+cpotV/jL/n//67+P00d/MT/nj",
+	"5WHXRFCBy1w/YLWmLQIRm+F6asOySzAb+xRdqhdzYI0VKgXGgLpYnBXwlf3fWVrav/+xrOL5cEAO9qYS",
+	"MUmBXS9u9yx4Jhp8wM3pd5hyNQ1KG3Y48W6jQQ01+IAqLJhO349v9qB0T8lGgKbt3ARfG1FuywnaTORJ",
+	"sSzgsjPRO+Bg2lRQNWJ3ewUbe5dDUocMTPdDq6TNvpiG3yjVMSKSuKyscVwJOnhaMxyqbYVsQXeIuP9F",
+	"Te4Qad9SxVIr9BRpI8oR43Y7uQJ/TUL/wM4lVPYzYcaeZ9RKJpSOkLD/+a//blLnIOlurxMW3tu1QKUQ",
+	"sXgbkvg4qJ1BOLVVDUttD143gnl6KArLtoia6KvZZB9OpjA7rD2Qa98Ua9uHXvCQPHSzmiSrmagjO4RD",
+	"RkYu1ZG1Pm7JmhH+9lxc2+08UXpC+L0skg0y9R7nhfCJNksASoyfqk2mrC6V+LrNOVbba3YF4F8ranaT",
+	"f8yuvbLJRLadf+z1WqZByYkw3yPgo373MYRskAsUMwJ8rWs9iBahdoI6CGsSg1EFDC2BAwZ4U3YWW3Dk",
+	"L+lCtKoRwPM74UoObHP2aUchl/YZWmkHlQSiQuy0KwAM7kDn8oMbeqvTYAY8c2aUOmMvV9X+Ucw4g+Wg",
+	"UVw/KrGx9kcM7n0QP060Ntn4xWpMNRUCB2uR3wi2FuacjUkWKTjouOHhBleAU3o/FMHRqlbl6HM2XvA1",
+	"BZXHro4rIc7xGSOKAgsuQwoVJhdsBieD0pd1YHIOdT5HjNM+xgrBb7AGJVYMiNDK1kusbtmuwORtYVP1",
+	"1hIA/TcW7y2QUzSr/gud0hQHoXWkikdqnoMrkUsmeFXkfp5p/tEcCo/DDuBXCWu8xoYkBLNFy4sBHjur",
+	"1tb+CrUEPHgcB0vvsyBQUq7cFr1tEByPal0cPaPy0gZEmEPWZo2yCcySyOFvi5kRyoSyAt46/eJ+v82s",
+	"ODBAjyLavgyB33hbo9cld7dFYsmsEAFEhRfFyynsmX3gc++TKE7WvnMT22+VBkC5J4WasI9oNo3YJXoa",
+	"jvGxk5vTy0HCSp5e6xF7hw0D0/j9p2P2A0/ncA35/uyLEsaZ4dXx7B9gfatFq2zvFxrw7jphWjk2XIK0",
+	"qClE9gB7vywLxTOsm24/YPWYFfQiD1E3IXXJ49tnqxGHfZRu6Gd+LfzA3Sd1fVktY6GX7yKlOWr1nze2",
+	"BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cvA4dFQtBJea+DEaYZH9+xUUat2UTV6lc6igQShucLsw",
+	"fCRhNaf0IqGCMYQ7XHBrmfrCG71to9cezXAIBGJLfTQXb7dicETdIW0hih5SFu5KSyCrFVMPGjBIeD6d",
+	"zvpZrY9qV5GPsToOcNJOdZ1Fn33tNrh6GxtMimz7Fzft/fYehJ/39n2Xut9Q6Z+SoGm45/Zv2qTVtJWY",
+	"RJpGQ+HbFpZZ6mwW5Iwv1A1Ixnt7woKqW+74k21mQLmEp0cuP6kjwQgjtKePgwSgzqyfQX3aHmzL//n0",
+	"fpMx0hpmu4HbDeTiHvkqdfWpCJdZaAAdM3DnoNmha74NsjfG1E4qZISg3vMQj7Kps3trjO/z6fSlX7x3",
+	"Binvm5rTbZnBjgMaHLzGX3rG+wW/Fl8xbschwGVvmmLbuf6D+gY7Z+dNnX6qQxuD+P8Txg1bKG3Y2XBI",
+	"iYiUZ0AHFnrGZSm4/ZTmNzwf71HkLvRE3H7qXL+ujDK86DUcPsLvxwRFj1ewn4HNo6AoGNXKjkf9u8ot",
+	"NDKd3J4oGJ3Gki2Q/J2j1ZnHvD+C2Wu+XcYMOJZjFst5+xDkHSZdp2CSLbsSXAkvsKjGLanZ6QytNfXH",
+	"OxZUjNaUcGs7rC6Bn6nHLWhElxXx2vtJ9zhdNI6J3dxNgYCpio1JuNp5zbCN70z02Df9Bw277cYinb19",
+	"Lopgs9ywSpRK50ZV61pQSIn40oK3NGK3HBO3GHtvHB/hXaiYHxYMEZyd1b6BX8Cm2aMEfbeluT7wFNJW",
+	"OGHDjnsjDyH/0C7quFQAoJTiJHYzRD4FQCMFpBlqaYr8pmZfBKsAuJkd5wk93JTy/YdhMxSURp0wZSWm",
+	"+YdIrUyjiTwtnfOKp0juaRSrRKpmMtebjZxU5urx9M3zw4DXthDgUZuTgK16R1AW1sAhgEm4mB4GlwTf",
+	"up3/xi29XF5lfK27XHyjhmziQ8CahadvegsruAFjj0ti6AkkvYaILPgHTF979PTJcHs2mz0zuPTgFv0H",
+	"ODkJSAz3tNiDG/lz9twtimkvRuGOBbEXA2CM1a9z5ojddUPgtP+9J1Bnc5W5f8Xcj73ZZzdpP+DXxDUw",
+	"1jEXV4zO26qZAbHiOdTzkWw1V4uEAFxW4aHBGKi+ApjooLPEvkez2kprFDxzwOB6QM6GZ0+PTs+OzoZv",
+	"Toejof3//+it1ON+YMVSLpkgq9Z2pGV0SFfQshpsDTZsDhJihxNwKBaEEA8JdpwHsgbXXFob53LAIPQK",
+	"55XUld+NfNlUa1Ky7RE6dSP0ZI8RaomI9z6TC5rmIy4qaI52wtRuQcHSj07l1tQo/YlO+oMJNmw2QIVt",
+	"4xZ5O1+3vHK196teAV1ij663+Q7XG4hjU4qDmLb2Sb2QuyGlIDqTTQlcykmh0muHC/R1Xne2wCqLcIac",
+	"mIPLSjvGRwiJoyYBhX9af3vDU7TfRv52vu46auouvsmX0TXb3cRdq8l9aBsTgGvnZo53oAz3sa03zbw8",
+	"HszbpRoblVpjym+rdurXZC9eUfi/Wix8+XYBR7EYVrW/TG58HoU0au3X3Ba5Ztos0+tuRrlNId8lGfDh",
+	"rTHltwTS2Q9q2CzavOlyQ1zNFXEo7Xneu80Z0T0ziQOx7hmluJruzQPUI+P+dvlXW5UVTbaD+tfkOm2/",
+	"FnJ3lRCSg1Y0JPGb2LZmNTymvsSh0rdwvN0bEM4NhAfDAToxotYk4xKLxuEirYQugRd7DJvY+C5YUUD4",
+	"3t6b210+1tOF2L0EctjEjZDmnFW5hsKyAk8FtY29UDfoUeqR3HjnTIYaPeXJmQgE40CArdURylZT+YSg",
+	"+UAF7DzHNxZCCCb0NceTGh5bA6ubxamjaBj35kM4Cbxufhg/gfvcLUn0OyBI9eidezr0Xgft1ibT8jvQ",
+	"XsyLgoxM7UMtIZT39pX3t+AdUTLOPe5NC18fmn3p/cvem0s/fHXMfgA8pKpC3wPp1ofmGqrL/feoDvn0",
+	"yZNHu+tDhjONLK4uwwOiIHB1M5H5lltXY7dpEV8W9kQiMwhIufrJhIi8k0wEW1jzi14lOPj9eeBswpI0",
+	"Lku3SdcUglp2r4lYVcltC/l1Z33mXVDpXgDpT+DiWVa5Wb+2s0RJUs5xtEFqCe4+gIQ6j9x4Upmr//mv",
+	"/4ZYDMw0Wtu8Ch0ic2PKwadPILRTFXv1jZCZqtjXX+u1TPXXXxNbDgXWnP8cnYycoigJ4g+RkIFfyq+/",
+	"pun9+utjduHjt7musYLADcrDdOGvv6bN7Ouv7YzDa5z6+frrhMh6MPXBqkv7r6+/JoVlP/Qr8mwjIQRT",
+	"0imzc/suSqijykphlrK9GTmSNBMfeGqAGIioaklxZseX0rbnF1+xNc/08ddfs/FHXpafxgkbf6TWfyJu",
+	"74/uG58waw94SUCKOertS/kG6TTsoUmE8IVKQE1cXhDAIUIJbh8L+MAvJRCCrzbJwEfs8fAxtf4na1LZ",
+	"Ga0ElJXKRmz8L0W+yM3lcjg8e4qlqRAtgW8G5uKPoE8TqFP1aXzugqiXcmx/GWMVE46uCZ/pj/hi+1Wy",
+	"X+xo2d6AtYRH85RXlR31sf0n+4gnq4Th0seTdMLcAfXTeGQX/KW0neznwqToTeDJPGavBM+AFetSOuFK",
+	"gjJYiOCFcPH4X2yz/vRoqIPRcXbUn+SYWAXqwbqULh9WszHdB+WM5/ls7pz1YznGdjrsA5jCdn5puL4j",
+	"hihm1AwQHW7g4JA/8cAnBOhxaqx98w9v+Gx8XmMm7ZsvpaZTOJBrvZge/YwlnGt4H46YtV+B9FkUWoDo",
+	"T7k2wKFiW/VKlIK7aUTy/F9fvn5D+aj26y8ysSiVETJdH/1VrMfHLOTYR1J95JW+lGMipx6f25Xc5s2H",
+	"8UO6bPo4NwJWG2AcSDKBuSGXbGyv/mSF2M4IISzosIzfTHlREBy+EFNzfCm/FWvlnBSILn589hynZfzK",
+	"ytvRBVZpg48gSkjBMmUTBJzaZmEwwS0oVzMjFYlnh8aWmiCF06EVw1ACgBCKPBUS90PC8F2UPJ2Lo7Pj",
+	"4SAZ1OWE9ejkZLVaHXO4fKyq2Qk9q09+evHdD7+8/gGeqfnQB7AaGqWAT8GZVArJy3wwGjw6Hh4/ouom",
+	"sPGcoIVxVC0l/HsWC468WkrCarh6L/qa6l3aLlb+clAIhE6hzYiCr/L/IgP6a20u4PP2A9Cqii+EEZXu",
+	"BDvXt5y8nNbgnigoB9rVMKRckeAAqpvb2/++FOAJ9KlAhPdGO6qHgWlbsKO5ILmDHjeCRBJ4UJfKzrdt",
+	"wdlwiA58aQi8EVap+I3cfnWLt9LqulGHAxdYCW3rAPS8msIgJs7wouIIcDuwynd9yLfcVUhAw8d7lu3U",
+	"+/nB4YZiBRzAkYM/2/Pbe/tIKJ8nH6ul/NQppRewCLUTwprvnrKmz9kYq0Zf5dmYSrLDWV/NNmXzX0Ut",
+	"moOHmInYLCChvjzEgL+2GhNofYk5zct4a8w3VuFmk/IMDVKqlwgrCMol+QVU0aA5sxuBvd2raXvc9z3I",
+	"QcGrRbeKaqQqO0ScnaFKFRBGAbRdnlIwxW+CsF0psBwYN1CfBb4E5FilkDXzhTXC0mupVoXIZiI7R6w6",
+	"FNp1dGlfQOzGKfqIssM+HFLRXdRowhpMF7azW8fV9zQ0nRc0cli0nZJ/NFVnx3y3mkPxuidFx92812tN",
+	"COMUHFw8+Qj//XQSzAt4wnouRhLbjvUI1w65IpNBqWIMTK+tGeXJGP0Ks8tLgCWcG2e8u3QvLYwp7Hpy",
+	"8ZxKpKrK4OS4sbDYW5cECVX+57wshXTgBY/vdmcnHBL2UtZMuaHYWxtlrRkkT7Jcx1btRX37BY3hfms3",
+	"MJb/KtYk6mCyfqswZL1DyoNItA8S2/47pi9rwFdCG1W5siFwKpP5bG7soVfyUs8VeDj2WDBBv4ES61PT",
+	"jeJdO/e5aLt2RJjVpKXk7r5Sgy775dS1ZMtS9zJD7I3OAqXK25Fdwb5tX7n6XanYsuyhYMtSe4fv4TQr",
+	"jp2bpIuyRBMmqpx+dkdYzLCHnLgLzKBAP0CdAjj24DooR7gxb9/BnRcA5v58CiHLdVnw9RVp+R+pDE07",
+	"Naz3LLoYRq/VfnpI+elc62V5CFn5mdxyiL5vSotb0Cfg4EOpcVU6W8dg50axwvJ4+NyRR9Y0xBA9dPTi",
+	"U1XNlDECSqHigZNNhHMBCrEpVd/Dh1GqWqP9uAMNX5bobLUPHkQNYhu6BivZrvOUpBRZd/Qic4rcbuAs",
+	"QBdx/MQV6/nwweQMCLUzgbUEf3jDO/O16LYTuIfeeIDTWdeQ76dgLsryxfcvK6yE/R5cPTEKz+8o/oe1",
+	"x4Qv8cEdyxOGo8CQ0mApbU7ZvwNp+6204BS8k3dUfxvTqBe8KATuC0HBTB+yP95LHWL3Htz2+d1KKYoM",
+	"q2XVVxDeoVRPcP1vsZmchgDjneWLxRLqkyYUCBSZ48OLVyfcNKq+oy/+ke0q7MNu04pG954Or3UKlSug",
+	"ei9aKmqxvXEWGzJBiKyTx8L7fPydlCjmSJ8vZUgroDFnld4GKZn2nLpqJRdi0ANOVaLQAmiCMMfwUsK2",
+	"n4kP9v2YAKb9KTOdi/RaZA3O9qkw6VxkzL6DQibu2iVWpOVQ+dFO3jlANKhqrY9GOI7o5FLCBoslIwt7",
+	"CrS9R6Q2UAg9PjtjY5y0Kyp3O4YeI22+qbjU5BEHO/dS1rOcwMZdCYzNazqtOwK6CfIVmWPWTuPM8gzM",
+	"HoxJXUrIw7eDmVOw7RzjK7ZnmUoa+b65xrCJI8GGyYETPk7EpcQTPg/OVnCZ1MaXZ8PhVxCseQuGPGVV",
+	"/snq6jGExOjBVU2kg74D9EY4MAxN18h+4FI6lptUgI8wACA4bSVreih8kf3FJf2OMYJ+KesVAEzpmJbm",
+	"MoPbKdBSrPywtPKeL+UFiW9QjUtjkmwr+XHB13aq/GKwnxPcCqQdNVgOLpESjz6YcolC4rpn7HS52CeH",
+	"XhufcUw+Fts7+NUBBcj1QsnH2OhxwNgyhiD3Co0L6fN5Mdk78NZyfa0xDPzltz+8evPj1c8vfrn67qcX",
+	"V3/74dXrFy9/+aoR2ASLHIS+yK8c3/A45tF5vZbpbSyW76s1eOmTBz3htaiABnrOz548HT2fPnuaDZ+d",
+	"Pnv2OP0me/rkOT+bCs6H6ZMnPBuePuGPJtPH09PJ2WQ4eXZ2lmanT7Kn6emTyXA6HPLhs0GLRGcwPD6F",
+	"6GNIgkMuQsfcEmXsazfs6fDR8BEXZ2eT58+fPXt6OknFo8nZs+mjR0KkpxPxzZNn/Oz0Ufrsafr8UTr8",
+	"5mk2Ec+nT548S09P02+enCEJRb/tMSRYemAbLaBwiezMv5DSl2JVlyCo89inainxqHbIQ/T2Jl00yCAO",
+	"cGBZy7SJF9plAoZ8Enc0FZadlkKtVbUvqhxYLW5bz0RaUFWAhauIE8RQeCUupd3KDO73qT8q+Vtwa0BN",
+	"SGR7wLSHcy0V8ldhyjl7AbvupQy23RHz7oKEqM5AZECz1lu/2/Ax1kTBa+ELeNttO9dYbLneMsHrjvtl",
+	"a18Ddfxys3BSrl1Xyaiq1A0vGEL6vM/CUR9qnqMVk7DJ+lKSJLFxWalFacbnrOATUUC+8mxG4x9sgd6e",
+	"yDVTN6Kq8ixDiFt906XMlOdsWYdnUoJH1ixYfAG2nmBaGGyQoTLk8OF3RMFID77/8n8ZPjuheNqJ3xpO",
+	"tDAv4I6vakINPPte2nvX7MvxtSjN+Ct05jjIFwYTjTXOEOhBmzX7Rfkhhn0KOB3g1SBazij0GEgBgDEH",
+	"mhsxQlwRLCUHvIydAy4Ny83hTJ1j9poyLS9lDWUCW4S7dzUBRfX4uGLfwUb85ePh80s5LiuRKokI2SuE",
+	"RY6/8tX1sFGZCqD0gEWarKF0Ycem/cIpkDvs3JtH6lafRYtykWvGZ5UQGTPKx9bwYF07Wt3Q7AUYuYtV",
+	"UOvSdx8HbrleqQBYuyhNSGt1RUsRGiZMlacOkL4B2l6JCRbUKxZXWLYROLWgPXrEHsFG4EtnYQLeUaqq",
+	"chDCo+2YYa7y4GKu1kgNYbUCxLHwQsol0aE3GXg9LmpWqIn4sI9J4GTkM5kF9ee79uG3Tqoy2CzsCkYY",
+	"Qe1AJhWMlgMxbx7MB25aRE20L1KRJO02SKt2gg3dwQ82NnU6qGxz7ARHPICMqvQaz6089ArbSwDJ7Szo",
+	"HvXyvHLf/yO7ecJy09uhWNTbe3T0uE88uKeHYnMhA5gXkC+DkzfRYkvkcbOb/1cB0GslCZ+eMPEhFSVm",
+	"DgTGB0LLUcbcC8gjc1EUDtweodoP7Kt0rvJUsA6PhOuAc0l0hA5dYfDPGT50Fb/f7eJufF8T2D3qrYtb",
+	"xcgfWBX7wusdqDrnYeGem62oBM/WBz+X7WhI4O45xEJG4QrWEfguUyv1bmnsOqjd8Crnk0L0QzjIsFoF",
+	"L8svNPMvgEwOa5fDQauB3Ocm8HcFHjWs9mlvBxMaDJAAY1fk2nSC68ryb77pf3A4hevI7j0hGOxDYyvs",
+	"gPvX39uG0CV9Jx/dn1tj8oB/rP2IYlEW3AjNtMmLAsTJJTKNocrgZO0tfQfaF0WhRyiTKH45ZGBIZRqc",
+	"5yEQ1Mp0AOnviOK7WbxjdPT+xaxLObkZ8F6CmZIU/3ClVmGFHhJ3UH90m8TtRCG4t+Bx3esR1PVLWQit",
+	"/VxSlfpz74WZQdwIOm376XmgYoCFYJJ/D1P1+VEM/SbwDioj6XO7G68dXkOvL+yBA7KYNk9imHxFeVXH",
+	"cqnkMS/LY6+pji+Xw+Gj1Ope+EuMgcUtFC0ncaHXBAvSWoFc5VqMGEE4teCFyBL6LzOqcUD8Ao3ca7Gm",
+	"miUow0tNzqWaUtalwf1SO5u8KoNqDbk+9344xzMkxQesPBE4CMk7iqYKLvfaFsaF1eVs3PTjtJfMZ0CN",
+	"+EnxCHfoxGA0EMujVEhT8WIvmIjrzmeydPfR4w7qDH62z6kp7P7ZR1FY62BSqIk+WeRaO0az6AmytkqV",
+	"9gCBRmAeqyYYt9LWIuJV+HMus5/xU9/a735mfCe0HtiqDhT46+9Ls93/nhrwwCLdmIAOmfYzqyjKndT5",
+	"Alld6BlGHigUDoAQ19dkS3psicNEuED7FgH+iC3+tDOr4/WPF0dnT566HkzWVEM9ktdB4deeiR3fnAIa",
+	"0IjKvuk/SaTeDY+e86Pp+49PH3/6p0E81yO2d762q0iTRxFwMBXjWAemHXD7QnvcDvI4BBU/eLvcB2VL",
+	"P33Mfs6/JZiOHYLAK1Ov7Drt1A6MC7i95lOBbLml4NED469LY6Vr0HdxqtQIc4Tpg0059tw/k1winVx7",
+	"AB906UCvOpYMlPi5f4/HziYAZ5tVwYdYlP8OKw/kDYUqvgTJ1bXDo0H+vzpjI3H1iKwwq8r9q6bW3/RD",
+	"fOu8LPsm+QHwM57JTO2qUT+o63yFhK4kP/La7ZnI3N0A91WgnOr6qOOj6ikt9s3EKPYHSy2Epu920TiP",
+	"9L047Tt8el1u9m+dILnIeRObhlr7iw3cvrXvG5WYIn74EePAiJZ5gocKlLu2hhcWhK3T99bOs55QnZIW",
+	"ErDbcX7L5XVIswzQUZRe0wyfvgNY1B42lu3MXueGs4eRXueaRvE6hLTC5xo4EFf0sUNZn3yE/3bn+yP+",
+	"YcVzYqapiWzmonD+OqxczI0/EWDsh86qUafOt1Tbaj8Be8v30Et/I+Dd/aunzo0Yy0gezOnjCoLdzc8D",
+	"TX7xPbmFm3Jwgqxa++PH6pd2acULwpoybg0TyAqkoqzkH3F8p+2M4U0dBW28nQRFVdR9Lv6tspGwicjl",
+	"jHkuM6vP3TgcJFQFL+4UHSsAkPOtTz7Cfz+dYGJ4v7gUnfHx5OCrS8HzddFJ2IiIbOlGVPk0t92cTgFS",
+	"/+UYCIyP4MJ6/BUeRYJkdIJGo9twsTSc8PRA/1Op5YyYZi5+fXEeeNT847lmqyo3RjjafeKv6ApwfWef",
+	"ekVjsIOmA/lv8F7ijXLkVESt10ULAdxXWvw9zgkxjJCd+loTw03i0/4W3b0m0oQjFxF6umTNW3Ae1BC3",
+	"ueCZr4gEDAQHkPxX9qXwdq7nR/BakdFshesgTYXWuylZxqqa1byZKKBqJbG9rnCxc+c2ynl0eBXgwUPz",
+	"twTF/rbs5rBV/4lI/7IxeStd6BfTJwBB5Qjfaz78465FQ2WuD0wutY0/Nbaw3PUDHMbcp+/hNIbD9cc8",
+	"jmHbe6TL4fDd04GsrqseIbOii7CjyZnox2VFJH8e5YRFzxGrnal0ucBSVkp7p5hjaUNKS0zoKh2/KzxG",
+	"a0YjC19sx/lXQWtncO9T1mWHEJb6cEaqr3K/i/NqhzBjs72d2p7VEz+8+xurwas7kyJr76dzP5sAUIPi",
+	"4U1Xp0uZVKsRkwqzA1Ay6oTHNTpWIToihDxmF45+FE/4VZv6YIyfcQVyx4ndULAqg6i/ic1sMVUG2lsq",
+	"L4rBq6UyV34LOL6UY15oNSa6V4qZNvUvRSOdjnWRAPixkXVBYBE6KqbqxjO1pKkojTVJiduM/BFuxcDy",
+	"cTSSlA+Rm3kc/2Hb+Xk9FNA/LCNtJ3qQDGi+7iGTTCpjN5qQ4wkn8wLx3D11wfckCJ+JhKSPKkpIBg/D",
+	"N0Rk7JD2Iddb1FNUx1iB7Nw+3jiJ9SlDRikHHjDigzlmxGlql0qOodFKQF5RdsweDx8Tt0nNZkIQgajH",
+	"5NeC3ytJon3/axq4jgmyzTvYTkEJe27jpXSVw+8bmFV/8hH/6GkNUElkN7EdeHnc9ClbCrLKkGQzzN4h",
+	"pLWEfGKiTlNSHLPQs4YSEHjU6MCO1S9cQK+H+9YaFC4c8Ud3rVFHupTF4dIsyW5x43Y37xq2ulP8TrJ8",
+	"Ot0pg6tWWV01ZWOjxlh9ec6p0CqSMHt0kytfmetLiRIG8lbnfwW+ENq7KRMFkzOtneCT8Y8v5feCEiTV",
+	"NABZBdIOv6OC86gPKLQd26/z6fS2dCH22TfqfoXNfqMbBeEpCs4xHFPXz0B6BAPJMwdw16lFCTmzK3UP",
+	"dCBt0aT8sq2MMS4FM9c12WQu6SRExWlRGogrMcgPJuraiL/Af/kPzRxDvehxGHb9PTx+PA2GMubT6jzc",
+	"IEeFZkuZ/30pAhrQLh4+193PanPX+Y0mB9t7popsM7txzxn8XNawG9GuLY6uH8QQzrKgPkhMWBoq4aSu",
+	"t7FzswKshm9qzCKpv3rvi/EhxtIZDFsGc2/VTO9q5WyEfA47jdYw5ZTWclCfH6s2LPia6RgrolUmt07+",
+	"3gqraTYrr9P6kw4/eRteUw/zXX26vin34NSlwdvDq2tV2eAP5v6lXu7e8txQH37Hy2sp3Uyd3slKG2Qe",
+	"ePRkFSzmpHYBV4JoefCYhwQUAAvzUcQvNBOyUsXCMzZ5rgmIXiMXF9TxMOqYvSDbuRKOvAwBGpQHBly5",
+	"L6cOTpFe64SNAbhJRZCulxNRSWGEHjOiVqnEeVgQBNxqjfsQSedcaXDOyURilQB75z/0hXbUf93kHcha",
+	"9NreTse/LZm3L3whxd8NgghJl2pSBQy3tUgWdvErhGZGEtRkdME7Ozrgpkv3yW+g0fpMZoiPwcV3Tlox",
+	"52zsPL+t0h5+FBz354F4hOtinHGKBKcITnytsO28wuhLCXZKYnLPtdEJkAVrXwaSKGdUqUPMAHthiGXG",
+	"J+B0lEAD+ENuol79IE0pYK8JqnciDGRlj/lAdxNciK24P6tqJky94vqRGgefrjmUDzB72Jpd85d0u1Qx",
+	"D4bqb5GYQZZszU0K7pFfL9589+NWjFnnkAwfeO38HliPt8/GnloanzwIAzLRbnHNOFvNVeE9o0FxtQ32",
+	"I7aN/KhZe83VdwNA7UJwCT73Y3ZRu3EdDVMdjIMKykF+sl7lyCuqplNy2mM0UJI/N54CqCpHSjWi5L4P",
+	"po6fIccZ3OsATnWTJtaQ1YxP1NLUpGDUjJgWQB7lW++7h0j62yRJahZE7seU1ElhtO92+nmYpX//GuE7",
+	"FyUGOjcDcqamt9txT1xZsW1BMrqnRghiGMOfTd1WBN7tmoTPlwjv9CNe+Jpm91w6rPO8UxR1zOc+qCGC",
+	"oYvOzy1jZJsKfPv0nnzEPz6duBKGd/xe0umS3KjJHKu05Mqq3X+pJcMrA1uT09pqyq5zexira0qPYTex",
+	"BzqstkeEkueMyzUBKYgHOtedKI0AYxfR7q+W8sJ1+vOdqOqj0Y2oJkrbMbQDv4du9qX4PlNCRl24Pq6f",
+	"a4ThASCoS7mtCGDHkvMOhUOss240PtO5nBXiaKkFRfFQ61LurS995YhJm04G8J65vYyNCdWgxw5Imtpx",
+	"kUHmaP26qfKMCjMlxcgzVnqKBXBeUmASn4ISCEsiCvHUpo7kDxD0FIjSbClTUZkO2hj0TvzghvgzVxrD",
+	"QfNC30+CfeM/k7vAfx/BLV0LCWUqCQr5HtI34BcJfWcfk2UueGHmWy2WG1FleWrqGpdWuWs2EfMc/H8j",
+	"tpT4mjUDMD/T1oDnBZvwzEoprhkgja/UKmH+ZuSzazwyUyoD4tmELeW1BFoRvCEvKBQfO93+iN24R9uH",
+	"vtAxwdilg8VTjH9lD2P03uydwPm3LdziWGzKpQk5bLzZCmQn5wFqAkleWzCJuM8CGnCvBxT4Quf5xF79",
+	"7A4L45vyINLQwb7g+DKBlKdZGgcbNyIilFyyMU7xuKbJri8tpRZmzGYKK4xgmYu8YjRSyUYRqJg34Tzm",
+	"QmjyBmETOziBvGTd0jOQ9OaAvsumCENlp3ehjFGD90QcFPfH7+ERsH3/XA6B3euNqPTXpCBWLV7iz8sh",
+	"1HsdduhUH0fbuuVC6CQhVJXMJuoD7L5twCXZqOgPK4jeJO9kLnZfvlcSVPzINh+BH4ID8wjTWz/njukb",
+	"cfLR/dkNGXntN0QqF4/aEqnUNBt/iYRsX43PmZLFOvQOBaRsCsoRA39pbAt1E/IQk95NfYvXD1lVnl75",
+	"EJOdxCjG6fMN0AaU++fp9ThhY1q2Y+SkaJCKx6rXh7N0wBTIiIhSVLYP0S4mq7X2elJNePAU4M/JDSvn",
+	"EKmbq0W8ziZEyu9TBvEDXccve/Fg0udMsgBlUEMpZpjh8LBqB/p34kAL9+kpcUZgIBQtiEUgH+j7yETo",
+	"S2mFh9NiqY0HXdfR5RGRTZL7JKjSlWtHr3st1kDGNhFFLm4EfXOlPA4bnYqqug5KvLlBwpg23Vj7YdDB",
+	"Yx8y80JofTd3DlTGm2I6tD+kd3tiQjjJ53TG/GG8LzBg36msO4kK4T334HVBwXbQ902J3scmRGzdNnvQ",
+	"VGKDb7oSPINaOmREuKJQcRuiSysbsYvY4UKS/7G1Edg2nTM+gbXgBgL3jE6qB9PELToah9MIjcP7+90s",
+	"jHhTiU65MVAs+4DHdyQEgmn8jObpar7uFLOgPGhdINHtanVkRlVMm+ViAvQsN6ICDkyAzthTUSmkP49T",
+	"ElillrgVLMJwJhxalnJSqPRad+SDv52vHwC08na+7rZbuVbSpbn4UqK5ZitRFIeQj7fzdWg8UOKj51nW",
+	"czr1PrCYuBm8T0viDVXjzJSqQLJESwAX3PFOBEM0upSX8ggqvyEKbDxCdAhblhvHZTukdTPP4UF0IPmn",
+	"AnawL0HQI8VejKqzs62RwahALMMqAIpVqijAmYWfCGKhIyjs5cNevglB6xETE/aeuO8yUQqZQdOQL6Ku",
+	"wGYtoSt7Jhw7qAyOU8CrDeaN3QYcSTd2CdZJHDODNsjbmjTk8wWDIgR3yeA6l7aZOIGgEbDMyWjwuD+4",
+	"1HXvdx5wDYDX2ojyIJ4SiN4Hwft4DNYa1duTvJeTIk/ZnBc3NRcCmOJBpoUDhjvlApgAlz1X5uiwYFmu",
+	"ASgHfgyAn2KNR4WBhAmXWRcz1V/Fuh8jVd0yuziWVal0Z44DXe6d5fBXsf6VHrlfe8V+aAttou1jAlrp",
+	"4NwyNNvXYq270qQWopc3gdIjXdgQrOZKWP2W8wKTCoD91kWzrfrPlHc00FkQASR2z6hn9VtRmbm1ezti",
+	"gz/fq/Pr5+7DB2QZHcZMUOwF44vuKVhMtqeu4h0IuSlFpa0ZXwXABkyHkH6WtmVAWsH4mb74R05ZxT7s",
+	"zt6h0b2nFUZvdw6TvGKzikuzVwrrRZbpcPZgNu2OD68aQdy98GmtACwmqukKXcv2gVw2khcTR0DtgC2d",
+	"JgOO42c1GMg20KK6ycGL6v2qYCMcTRRQ1it7N/VBVf2tBuzhZ3Jy0PB2KBkUn8MlxS7cZG5TNCcf8Y+t",
+	"OSbf5xrreIXa30p5JW6U8/YZdS2kPmZvSetnuWM8VZL4CTcVEGaveLHrl+JRa0BCoR+GVxGM923Dtu+y",
+	"wG61DmmqmvVLe7U3BnmufoPFMFFcl7+sZvcaE3xZzbZZL7bJB40Ewhj4/Fo/BPso1NrNLTNVfaGZEZI7",
+	"xWrlNjRd4UzIs0Uua7c3/PMLOrmhlCfEE0H4wrxOvCVuMKuJj9kvkG0B8QWrpu1Zz0xVtRh3K+CX1ezz",
+	"5hbazg5GA57xWvXmMjcCoBL9xeQzadhfxMoOYbd8+mmFicQgu8Y5PiSOT1WzLsXrquSefKS/+lE3+aKj",
+	"jrvJ8eL3KXcM0WNXM/Yzl009aOjY9WkHgUxXXWmI+YLtNAFeQ3SwAMcx8HRLNoY82//9eNwZ7q2H9YDR",
+	"3k0h2UGw5OJZi5JXufau/bxyfDt0/OqSnkvph38URrnrUvbKlfKgmobgkwKED6WiddEj3brO9u+cH8kN",
+	"YZNG8nD8XSFp0m1Ka//xhB7ixd3WEXmk2Su8z6tyZK3GGhF4rQM2Re+/G53zH6k4PHS4R214HJh7IjWu",
+	"/LDXTkohjNsO8erJR/yj52aIeI0ANGeY5nlGeaW50aKYxrdBeHJw74PeuQmSfB5uD3Qdag/uvlKO7fYs",
+	"au15OcGz3v5xpOC9XTb6C6OZFhrRHIK2KbvDQC60dnEP7+Ja8DVbaoF+aTgTmLUrWfrKNhMgxm6fytT2",
+	"uqLwhPCCcei6Gw8rWQmdyQ90Jrav2iZkVlIgrHHy0f7nU8/yGiLIKfCBQVTmv6lJAPcRGZGMxzEPorxf",
+	"IJoou3FoojzgKoYhAQRWd0xnX9G0zffLOZykk0qYar3/SvYv7FrHvxZcuryCMBvU4a6QLQFIDZiSkEjK",
+	"XHK9PUVfi5K4hQIucoJqWePKru5u0hEYQ3x7fJmbak0i8/utrdM/rDhTSNNymIVuqjXjbm40jlIkpohO",
+	"vu5Vbs/RGkiY/Bnbm8ehsxpzQvCAolayZpSGRAFgh+nIJbImxRtsxR85YgFd2G2Z4QjeU7zCuGHc25mG",
+	"zhMAEUlhbS2mKkBI1u4zxEpikI882wz3+S0+s3OKAF4LUdrvzLmedzvLYAw/q7tMfCjzSuirXF5lfK0H",
+	"o+fDZEAO5HbIwtH+5f39aNDBz+RJg29vT4V1vlCPb4C7DwjMNDTBUT8aSu/JR/jv1vCFbysxX1kdanVn",
+	"08pE/A3Ep7usyEvpzEiGKogMFVEJLN1FQwFxD8h/rcuFuUWTcgkQaTtilxIKWWqtqnM2tm+4sm+4ys3Y",
+	"h1Yw284oHz93NTfs7QmyRuXp3Db+UqLojYh4AT/oQoWVkjM25zLT3UZwx4pqJ/5oRc1zBZV0o/sJy/JK",
+	"pKZYQzqF6gSRhj2OlwyjIvvkLpgoVQguoxCNx9vmHUJFhzeLO+VzX50E4+5ttQZobzufugdo2lG0R1/c",
+	"UglpFNs73/qXH7yqVd2ae+Ahde3+Y5aXcq3fveP7Qbwnb8wqmP+Igecvn3x0f/Y71Pnc3RbcbXs9iJrE",
+	"H9gHo8e8W+MYf3+lHx6SpYVOloc7T7rGb+qpQFZOiBrtyOqJvU+YjU90QmQa9adaVarCTTIorMdWeVG4",
+	"G1nBjTVH3zSKmQFLEzxULYvaH0HQr8iWSe24+Mx0sFRBic8q4Q7GF+lCJMzk6bUw7PE3p6f9Tc66U/8/",
+	"IDJyVZQAXV6XBNsFrI3K/W0LDPcSeaLrctysC1WhgHJ9jWl29lf0nCkwchl3pgAQK2g+FaxUuTTH7KLF",
+	"1LilQnHs5AXdPCy0/LO7Uh6qWPEtxErcOMasrsRzX0UYbiWKnbEvxTuuN+QgxodsVDLIBrIydXwpf1ki",
+	"hpEq+rEZLzUEhIvcR4OBolSK1BD39vgnrs3RD/bzRy++H7NFrnVwWAJJhWRa94NZ5ak4ZrDvoqvvxr+c",
+	"Br5pVEB0WmBJBrx3LGQ2rjE66EKwg4FqneCDECkQjZsupeBVkYuKfQmnskpou7i+OscB8bWspMJvBPmv",
+	"OAR176OEJKYSfOFE7wecvT7odpzoz11uOULk4UsYA2dlMFP22FeJVOQ3Ijtn2tgDJswnl6H8+dYjiUfd",
+	"/IbUNLpQcmNEZZ/5z3fDo+fvP54mp88+/dMgSnC4w1gz4oPBVXSkYW4a2+cgz0bsm0sJN4zAZL2UGTd8",
+	"xD5eDrT4++Vg9E1yOeDmcjC6tOrp6dHp6dHZ8M3pcDS0//8fl4PkElCrcAe8wf4yUdn6cjD66H4aXVK+",
+	"C+NlDnfA+QcukAa/HHz6BCJVj0S7vxuKDCUMOXRsuz0aCPDhDTk8DAt2UTTMSuQq+dKuN1EdQQIpSvJX",
+	"D2Vw7pMJmZut+Y9bkhpjKY3BLvg7yWl0ChY6ebCsxnqyXSiVzRSLUT/ebYbtl0W6rHKzhofRvTJ6994u",
+	"c5QwfOuyKqw+MaYcnZycnn1zPDweHp+Onn0zHIJJQa3aqBI+V5SLAvM7AnhpUicFOGd7UNbqWqzhUEoq",
+	"ixw8m5ryrWOynudlKbIRVeAoMniLh2BB8UOdeDhP+OpopZm3Ln+0Wko9CqqPoHGHFEZJwJiD/P7kdaFX",
+	"d7ttflQrKEmLtu8odD7A6T2p6137g1LiyHuDL8D0x1qvWMqrKgeIOFNLM3JokMbDQhg7//9vAAAA//8=",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
