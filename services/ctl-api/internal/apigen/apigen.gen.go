@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2433,6 +2548,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2580,6 +2711,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2709,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2724,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2800,6 +2957,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2893,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -2992,6 +3173,9 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
+
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3083,10 +3267,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3278,9 +3465,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3289,8 +3484,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3500,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3323,11 +3550,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3335,6 +3565,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3363,6 +3596,9 @@ type ChangeID = string
 
 // ConfigID defines model for ConfigID.
 type ConfigID = string
+
+// Confirm defines model for Confirm.
+type Confirm = string
 
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
@@ -3461,6 +3697,12 @@ type ListAppsParams struct {
 type CreateAppParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
 // UpdateAppParams defines parameters for UpdateApp.
@@ -3667,6 +3909,12 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
 	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
@@ -3761,6 +4009,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3923,7 +4186,7 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
@@ -4013,7 +4276,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4053,6 +4316,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4095,6 +4361,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4405,6 +4674,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4412,7 +4692,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -5695,6 +5975,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5702,7 +5993,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -6187,6 +6478,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	siw.Handler.GetState(c, install, params)
 }
 
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
+}
+
 // WhyInstall operation middleware
 func (siw *ServerInterfaceWrapper) WhyInstall(c *gin.Context) {
 
@@ -6630,6 +6946,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7169,6 +7536,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7183,6 +7551,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7436,7 +7805,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -8712,6 +9082,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -9303,6 +9674,45 @@ func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateR
 	return err
 }
 
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type WhyInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
 }
@@ -9836,6 +10246,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10459,6 +10908,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10501,6 +10953,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10787,10 +11242,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -11767,10 +12223,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12228,6 +12685,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12645,6 +13128,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12978,396 +13487,427 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9GXLUmUfGmbion91ZfZ9kx3u9f2js+/llcEq0CyWkWgpgCK5vh3xD7NPtg+yQlk",
-	"JlCoIoosSpTcfU7sxrTMuuGSSCQyv/zy4yBVi1JJIY0ejD4O5oJnooI/f3jDZ/a/mdBplZcmV3IwGryZ",
-	"C3YjKp0rydSUrebcsJRLNhEsnXM5E1nCpqpi4xfTo5+5Sefj40Ey0OlcLLh9m1mXYjAaaFPlcjb49OlT",
-	"Mih5xRfC0GcvpkZU8e+OpfhgxvazZi5YyWeCTcRUVeKc8YkW0jAl4dI0r7SBG+zHc/v835eiWg+SgeQL",
-	"+30OXwkbtuAffhJyZuaD0ZPTs2SjoQm27G/Y980Gvs3NnI1XPDfjhHGpV6JiXDOtlLT/NcG45ZrN89lc",
-	"VMzMuW1xrre284oebLR3qqoFN4PRIJfm6eNBYjuQL5aLwej5cPjN6fPnZ08ef/N4+Pz5aTJY5BIvDX2/",
-	"cmnETFTYsbJ88f3L6hf4ZLtfF5LxsmSTNcszpipmG+ZbW3IzDxpbloNkUIm/L/NKZIORqZaiY4hPz55B",
-	"s/y/owNeln/jVc4nhYi3zQqF/bYVCc5u6N4RK4Sx4pSwLJ/lRjMuM7aUVrBTVQmdwA9S4WWUlo4uuXce",
-	"tF/fLvMie/F9vD92lG1vJvamjlbBtYM26TtYu7vahCu8o1F48bCtUnKaz2KtumApXEO5TKxgTtYgqDC1",
-	"y8UEl18u2XguikL970fjrnbDiw7b7qU2aiGqLauKpXRPr5Xlbj5oK7/Pp9M3Kj7jylj1pKRIaBRR45o5",
-	"DLWSxZrZhYUD3aW8jNraXvGBL8rC3vgE1dd+ra/Wr5YRPfw3XuQZNwIEgfQw7FIrtSwyNudlKWRCosyk",
-	"MvNczrp6kFXrq2rZVLyZmPJlYQajKS+08E2bKFUILqFtLzKxKJURMl3/Vaxjs1+JUtg22U3DDq22Wuxa",
-	"rKHVE5Wt2UwYHWxmbkeZ8VyeNx+Bl3CJUwbP5ppVYrrUIsOLj4fPjy+l6yPu8XUng9Ye2ebeRaZeTGHT",
-	"79i/rUkxtpuegR7QHOSaTbhtq5LH7O1cSJYb+6PrkpLCLhKpVknrsXYn2bisRKpkltuvXk15XohsvK3r",
-	"ZKRs7XOkl1IbXhRbN80c7+m1vOneg67un/hEFJste2mXrpkrLZzw5ZoV9l5Y6eNrsf7TDS+WYnzOtLgR",
-	"FS/YYmkFsCjYXOGW5Ffuu4H93p9SLnm1HryPLyJ4e2OEcyMWutWpsydPrSloN277jv98959/ev/Pfzr+",
-	"+p8GG70DZfEC33H61F/mVcXX2Pd8kZvNvv+oVmzBpVVdYqEZRxNyzjXjhi1UYAS0ewDviyqBJ8PA8noy",
-	"HAbG1mnU2PpZWJW5bWdYwB29BAdvPajcvJxelOVWuQH7267Pskw6Wtm2YsEw3GeFvZzSGuvVElo/PVtT",
-	"r7Z9WvRqKaWdt+0WUgV3dcwWXjzobL02otzVJm1E2dEie+mg7XmjroXc1SBjb0rY2Kjrq//5r/8eJ3Yb",
-	"BntCi7QSXbY4PHbQ1r7lXWqiUHIGmw3tuwu+tkfcuSgyNuHpNVtKkxf2jgp2Iq0WAiwJZhTTfA3KlLN/",
-	"VSxbVtzQaZnUDBs/HepxfWit2Hiox/QpUEZKpiLYtloCbA+Zg7gl9Wiom7bUs4ZS/fLLp8P/++706Mn7",
-	"f3k3PHr+/iv9f798OhwOGz9+PE0ef/pqob+KqF47aKq6nhZqtWuWV3Rfx2y6ywec0E/2VbpUUgvYXX6t",
-	"1KQQC/tnqqQREiabl2WRpzAnJyXe8c+/aTzS11/+p0pMB6PB/zqp/SMneFWfuPfCFzcHwHZHaMNWXINg",
-	"a1HdiAyNNjDPNF9rtpqvj2E86a3g+0gN+RbKSpWiMjl2pPGNj5vb4Vzwwsyv0rlIr4MbvElqJ6BcoofH",
-	"773beogNeWEfsk83N9hkUHBtwC7u9Rprpn9y8x4KKwl8bIO3immz6wO7ZaKvxPVi48l2W02Vz2bkW9qj",
-	"72/wsc03fgrl9R32qikFrfkImuDnwXXwvX+7mvwmUhjscOz3lgQ3yBsX6jZ/jJ1YdnbJ39Dd5F/5TGy2",
-	"2I/5HoMfm0cpPphdT/9i72l3B7/b3Ww6RTZbzf1K7CWueCS5yrPo2KeV4EZkV9w0HHf2lHpkchjszmcm",
-	"6+grRVWpKn7lQ26uUpWFYuDtz2QwzWWu53s2BvsVjEQlr4anv2VnH775+/N/VM9Wj26eXD9dPJZDM5vz",
-	"6Btqa27bBL4SU3u3WhqnrniGhzle/BpMEO4TzQlNBh+OZuqIfrQa/fgVX/0stLZyCUJRqmrfebAty5bF",
-	"vk8Zvv+XDDeR88B4kWstsvEI9g80If3WYv9pjQ44UNv/ydHsFdIeQN5Zw2EpwFOIN1rFs0xTITL4FQ/I",
-	"g2SQcpmKAv/G7wULJmxiJfiiS8xJzUVc47ZpNCQsNyN7CFvyImFpZe2iyp7EVG4tIfTsF/lUsHSdFqJx",
-	"2BzY22Mj50yJeMPa6iAbJMERgBZ63Xo3EbUUNhZjYzVvVSqHU4e0gT6kRnyFNkz3CiTnV0trlmWlbsRV",
-	"9Nx2gRdDF447v1VLeTzY8KQFC/pIX+flkSqxHUcgLVbSrB5oWDfxxjYMyadPnjx6mnQaDm4wPnUOz5ta",
-	"zpvd9+PfsQsoeeXUSVOffn3yhH2N/zfobNnHnSuhNc1wNTrLBa8WkT1vopamY/WKDzw1xXrEOFvwdJ6D",
-	"Y5hVIlVVZv/6TU2aaxUvsUffxDrE02upVoXIZnvqyMaDHVtjypdadHQDvb8iO9625e7ToEwYnhe7Nqpm",
-	"S15kOiHPOYamsnwmtNFBo/puaRsbc7G41435OpetL6ZznsuriZjbK0nM7uQ6Gi6dr8nNq4UxRceUVGIh",
-	"snXHZBrFMsVAallu4s/Ddtl/X7jGXuBKcKLkmxG+z0/97g3BrraLWnAX7hzaX6/2HsRz+ieuPrvbYuRG",
-	"VbMvNIO5Om76B5zLcqufJBwnaktnTw+y7YGCeqAtr9Dqe5HmGZ6N9piVhtEfrojZ9jW4w9eYDMR0KlJz",
-	"hWphV3e/x7vaHa4b135fdBDQ5dveziAwumu4QZGRfridCt1+pM1yXRZ8fbXpP/hRFIXqdV4pyz3VIsQs",
-	"dsrpT3hX1Lkx72pcJQrBcYfqOa4xTeUO6eHgtM/s1IndGqosD7Jqy/Kh1mxZ3s5AbclasBIfD5/HjMK2",
-	"8O1cu7cVnK2jY++Jemk6Buffy4zOkn/gsfkU75tDBDVW20cfYhEz56/iaCG++0hWS2CeB4GpfPDpfTLQ",
-	"Qurc5DfCj80ShhA12eBsePb0aPjoaHj25nQ4On0yGg7/Y1DfYz8z4EWe2iUIwdPBaCCWR6mQpuLWRHAA",
-	"rtGjT+1h39Qcvg8xY8qZvRF7yF7VYADgpi/FSmhDQJmE8UIrtoKAhXG4qVwjlsMaJ9JelN6AkJmo0Crr",
-	"u/jdzLzCIHtEFQTDHHNSh2Ped/cI56BpCeN0bDxA87NxOqVYzJT5RjIlBRrouWRF3rTQgxd2IQK/U0tJ",
-	"GA7cjTUERorCI9W083jwsjzHo7CSgqV2aiA63zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2wfbIdo",
-	"ieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGNMt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyiUAWDZQGo",
-	"GxeEZW9zM8ezVYJaIeKj6V5Qb8QHE8Y8nz5mf82/bZ0+4r6Y1ojhBzrGqlI3vHjpd614B93yW/HcADqZ",
-	"s1JUWkn25bis1KI046+YqljJtWaTtR2QhRbFDcaanIDgnVYmAjdXTDDI03VRFLebQamM6LEF9/WPRTfS",
-	"yuRTnna5ewh+yhY8E0nzEGl3J22qtR2ZlgGx13kF/fE6N6pqqW5VbTtAnYBhfRJdaslA5/8QV5O1wRZt",
-	"YKR3aNKgRclgy3Hp20JNIrG5PfvfbKvvP071vk2njzfe2tV0bILe1z6sn+ql9OuOBmit4XC4I6DqPhNt",
-	"POCeNx2XeHrt4b/igdhv3bDcfZ9cbOSKovr7hvFCl3CPBt7mAN0dCzxIsG9SZHsenn/D1bGtu39RkwGa",
-	"wjdC2gGOmU+Lhd16jFIFmmG2xRqQNd6/5QG0bmZv4UTd4V1bcc24vhaZ3TmaTm6tllXqE1/iFruTmg5v",
-	"dSWWWmRX00ot4nAaVMQrwLu5TtamolHqmqkbhJxtakNo3665gFX1Gm+9a+xy93fgzm1m86tc263ankUA",
-	"5mwfcDu47eVOzZggQKpPawAAFvWvIGQxtARdWLC2rUlw/Di3pnun3wWacAj7GvXiw1jW8K1bhwc3p/vb",
-	"NmRzL8xX0spfi8CFztmYTPsx2H6InYcfjtkPi9KsIQSN5z8wDouicezd6deo97cnG9vbHkZaOP52qDpH",
-	"/7Vf1hvxxyjueZabEeZAkDqrhFbFjciYUVG9UVsyzRcVKuUFAhHwFn9+rdJ5fiM6XlaJ1Fl5kYZNVZGJ",
-	"yhmZtQkWfVn70AYtGiT2TXbKFnYxvY/q4WnH5ycVl+k8YYbPrBzgGNo9ZlXlxgjZEZcqVec4i0owq8/P",
-	"WTBedb/q/AcaNaviZAZZNrTD9DhBdguHU8W3x4DEBrBWlxvd/rOiDBt3aoAOSgVYx5Wqru1WBWcvfcxe",
-	"GADcS8UywbMil+IcpTI3mkC16IHyzdk8aLSBWXYsoX3slUNYb4lD1s/hh3B8vGrY/qJ4MCwZdETEvpvz",
-	"XL4CY2Vzudrxie/5EG1nYMTjYK6sTM25teUSSJZ5+rhpiYhHwz/Fum2f2fzG6x8vjs6ePHWr1zYkYXPx",
-	"ofnO59NnT7Phs9Nnzx6n32RPnzznZ1PB+TB98oRnw9Mn/NFk+nh6OjmbDCfPzs7S7PRJ9jQ9fTIZTodD",
-	"PnwWnwY03PazLsTfGxN3erb/+ci+g4YjwZFvNmbH7OnN6ZsLnl3Fx/eF0TBbMKjnTMAm4ywaBIxLJePq",
-	"El5LPW7tZpjV6EBSXBuyg8/ZsOPtPWyl/SyNUKB3QWPxhUGPkmDMOsZbxowh8rdkVxuB0U2AyG0OeLcK",
-	"WkLEeO9nrOW4xxGanoiZdlk+nRKsuWVQCYAtYHZ+ns7ZNBcFBgZw74ecucTuOoWAdM5CaUy/4ORP6+31",
-	"/x4aIWQa9evidO0Hjnm7mapJ2KPzDbsj1yxT6XJhDbdc4x5UClUWgnoibnEa3JCxraoz5VLJPOUFw+eO",
-	"9zugiw8iXe593v9Q5pXQ9MyGx5NydStVKm3bZU2LFblyOXNC2NAOWz83FXQ876FMDuJw2AmgiICYyqXR",
-	"V8GRMqLn9gI6/aYm/ZcpOTPa4u9s1R36VM7EX+2dn5JBWfCdORW/Fly+Xi4WvFqTB6VUes8R3x+CEEKx",
-	"YtZwwdNIFBmMGcJ6ktVLfotKmCoXGpzuBZcaE5s7bO1+boxXdB+1t5dLAoff+yTgme1ipI0ouwDQfdwO",
-	"1oQ+AGw5fLZulAewOV9Fa2G0exjuSfWOQtK/030RyO4map2nqSgNodbxiqYUSRQ+xivB8C6RUdDFJXJ+",
-	"oQnofs7GU1XNhH2RPZXB7WjeMC7XbKEqypNzp51MlIWyxp0RvMrUCnP37echmGefR803E+DUgVjXlV7L",
-	"1NqFleDXV7OCa12D/TBoGj0U4QgcwoNDgliv6wfw5ITCvzGBR5BLX3Lb1fGITUQuZ7BUpcjO7TVUO+MR",
-	"Hd0wqubE6fxSHrGxs9vGCRvjTmdflsCFIoeHlQTDYwUZkzJjmZICH5bqCjUHyZD9tt3lwZg+Z+NMSHyF",
-	"VgtBaXV5xqTCx6mpIDfa5yIi2kHP1Uqj3kmYVlayYJe01jM+rZelqLQ9IY9HjAOSomqA1ol+wekmRiow",
-	"Y7nBN9gdN6v4SrZbYG0wf7YF8yvlUirDZgqOyRj2p2ZYE23sfDeaFfmNYAs7pEznMhV+YOA99jP2PIPp",
-	"IWDUOff4pWQudQQZk2yfJ2LG5bmjwICHMmT8kBkdwmkUiXYC2kT2YysfBQw224tMQbzYvoLSHL0JykjB",
-	"4HuWMhWV4bkdIC7JfII82zm/ER6pfY7Dj9M/ze00qaVprnkvqIN6P6zDtICAdNKHP1vhGyQDL2ID3Hql",
-	"QFyvxMu1EFiF6+YTlSgxAsFQhE4U36st+sKt8oj/bkluzF0GAEJLbh0w2m7iUgTYrWVwzOq9DdsHtVEP",
-	"YULeBgff37R7UCvmj2Si7DQyKKd5k5UMkDkUGVNLk6qF0GBV/LbMZjG/4V4ZyJVIKWy7adKC78V9MnFA",
-	"u5pHrN+OL9Lrl/iOKFYuL4Q03QsIrqeCLfi1gMP9UgKKr/+igS2kv9a4EVWW7/as/Ai5z3+jmzuwau5d",
-	"rhF+uDtFwI3UpnNoD8WnOrLjq6XsJeGAm1PX8Va6oXh5I6oqz/aF385FsbgCqJOOklotCT5ozZDKQBT8",
-	"/1z8/FMfQFX/RDozvbrhVbQBAWKRszeiqrgdc7ZQ2bJAlrAfv/vJmiF/ef3yl0O26lOfwd6a/Ld1GW5M",
-	"2wanQz34OpezQrD6NcA4Y2U6IT99LiEaDyjPOs5TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQOPkq1T",
-	"Q51XYrIhMHAGz1OuR+wRiO2CfwgHIQxMRobxjZrNiu2DuLlq2krJGnr10DSYeZhe5SadC4gEfWmn9Ssw",
-	"EdV0yr6E5fDVMQNin8YLrB1SCTY20Dwrf2NHNmoHHTg17GD5O60FClfwdKmbw98eyIUwVZ66Bdl/0Fxa",
-	"TIwyoCsK7ScU7zpmP4kp7CENcHFPWov+C7o/NGqylFkhrvYFsaVFHnGY3Cv3wb5NnAorellXFuFcuBA0",
-	"gGmmlVowUWiBgVyHibenI72Wqch2Td22Rv0Zm/LnPAKE3iPduW3tTm/nMO0YEVqzGg5jWpi7dBhoTL4X",
-	"01zmUWKPPTrtPhfxMAb6OBOl1aYyzYUmi+wOzScCUiMWd2g5pvo2puxRzHl+G69sF2kEBOJzORv7mLrG",
-	"4DxayM5Pf27P8/DVbIyiXvvn1NTJ/YJn4pyNiU7R3YexfvzR7vsNx0bzgO5aM/CdDA7N7/fJqajBYQK2",
-	"WYdTVjfoTEaoBXYgx5b3ioN2Q8Bo9pIaYdvUlE0VGIOJ7cMeEQjcJl7AdvWq+8yN1zsOfnjxFji9BoJ1",
-	"R6qDtQnq5dd44N0gmwBBZG/ipj75Ge8PBXrcpFgwzsS9QhN3JxYkxApeB9nwrUEJ5qk5K93icBAHM1ot",
-	"D+RZdnTFmy6uW5gDG9vdUj94Ni9PF7slIEzM7Zt764bqIHPshv1hZ/l2YNDPnyjr0RUxU15VLQHIopKF",
-	"DqS+OI4LvPtQbtudKyUT6Z4rxaUeRZg0ipidgWlU43Mf7LniRTFOgHWUywy4qaDT52x8LUozTurgCbn8",
-	"AV9PrnpfzyEI/yQ+QmEUQ9wNmC08u1KyWMPHgGmvFRSAlrWytZLBNQYAQ9e/f1VkO4naBTiL7QlJSGxo",
-	"rGgsdyqAlmwEGx41HEMS6+he5x6+JR670BEU68tGylwY7fIxLO/ZgJ+JIjWHIGDCBE/ndV5GjddBEnZ7",
-	"jBJCHrOLoqCXoxOEEFUQyQL4GtKf9qMLqSk8WnDs2x+cb7mwb8XdkdxDyl/DbxmX2A5xLHglsoB+eatE",
-	"dfKeA//tNC+wOAcWEaFzdobf0JTeHAP78eJK+aTOHanFYQpoaLBemdqr1csF6LxgG1kFezkQ8fnAAtqS",
-	"7+CimzXuwZeFyDXjGaQ4bSA7PfoNUibYRZ26YIKCKAGeInFHI/92Q9kAc952i4Gpc5Sqqtw/F6N2K+z0",
-	"CaBT9X4ZM+AwhtGjbTe/tjdhnK636ZBPpy0CCvK02S14N98M0U8gR4znD9XAVoHFXdz6ol3KlVfBADVA",
-	"XAg+iehOeBKLGo0Gl4OLuVpfDuwBA/ZT+A3YcuBHIGLePOEc3/BKHxswAt8nPVgzXNIa9HmnE8q5QR5Z",
-	"61T1e24SPPfk06fk1omffoA/9ge2vvTT3TamXcd7u2mwv7ej+0E3BHwywZIqrjNdkkkNjzsQ4rV0qD2s",
-	"nR/lMugRDmJfYNBDWhOei0KLO7E3ph727S2fDEEXlVgQgMNJ//u4zwHWw+36peusylwzfJdLLMX6I1oY",
-	"k8uZvlMn3TLdsLZcDTXsoEsWmLqcGrCOYR9QFaPx6O9uth8lVP0WD0vMB2xHIwkjKLR3p+AZxo3bTddC",
-	"GJ5xYxd57aTxxQ5QB9PmcDWr1LJ0//IAvDjpRmKN+EWuyY/WROeVqshT4uSbKHVdYw/0FaRn2Qe4hNou",
-	"dhEA4ftVpQrwwVwvJ6KSwgh9BdTwH0yDApbeRH+nxTITWylAmiP4Q3MK/d6NW3czyWZfypCkrrNFItWl",
-	"BQiXv6EF4LE2nzOugPoos9HTmTIdgJIo3WmrB/hNuhtfFm+2s5qDHOs5P3vydHSAZKTAmPnmtFEWgb7x",
-	"bnj0nB9N3398+vhTtOzMD7JSxUJIc7vz1nacNPGqBgC9XLOZkuKcSUjWQ0vQCtGcayZsW5q8mftqpVhk",
-	"3XfxNS7MDfFpIrtu58ETstrTLxEOXRS/0Unz6VXMZirHXK0kk2qFNeMwoOBg6AH/gZBX7l+9/AMhSahX",
-	"b74DDWxcbBGEMcLIngZHKkOM2gSH1HkWIgZIV2PpNtxCfDo9qfEgnLl5AsuySmjdojM0ptSjkxP65ThV",
-	"ixM9tyfFE8QgHK/5otieTNwzXBvt+BuohFb4brqQLaSaQoA9N3TMcdsXW4hqBhyomOYceJDr76/E5Nio",
-	"eMuvRUd+5rVYN798zsYYdhjjR4mGrflVHKcr24t3w/fHVJJEH57GBkYQm5/42Ux6U8SEVsOma9SVZ70t",
-	"xMidSNrj+pfXL39J2PhLT1/11Rgq43yJ3HTwXSvcxfqr8SYYtf/38fDTSAMmU2T70obnYsP1rxWP4QQv",
-	"mLU1PHnSaq4KoFDy9ROthZmjPnfH8gRWr6rcuT3qHemsMkEv6bpO7+y6bFu78zBl79nIgbY/xgYGkYCR",
-	"GNBcpNf7pEaI9DpmvjpIbf9XOXAttSyKunx4TGQNhqSRCbvWPbB/q7/tDHGCgPoKNMD5J93fMQO2jc+I",
-	"FJwhArk4YeKolXPMflEG8iuAyyDgUkTX0PEhCIA3bVM4U2wrh1Mv9lklBCUC7FUjZyd5pY8gu3C1U0we",
-	"QGBvHiSDIgcl/JuO0gp21OLZRvPrjlQUbfaPh02OiVHth4scEqJ8RG89eyjSBSLk2t4bHgc1GDxOcJKB",
-	"FYytp6ff5UTsYgrddMti1ktPsY/PM00hOXtCRs+t9ZdCj+rdimBEka+EcT1mP9yIat2gioQHE0RVIaIT",
-	"GqWt6emAwIGT1K++EbgoB30xly+8Yzl4Gan8d05aSfDISRks9Hqg6Vi2SffbtiYciy+1Mv4JXuZXaGRt",
-	"VLCrP9AoVeQG+n0AcTrbcGveOfhweMzlfkCEQLNE9thOcNeQwGpaLTA9VIs+/Lc10qobq4ACdCte7KXU",
-	"eHp8WEIoksH9oimfol33kbxb0yb+PmJyhxfrMEzXYxzm3qLdw9rbdH/kUt8DwcF9gZzAfSqveMGrGAAX",
-	"anVoX4alQf4EpZWDkj3HgwPiXvcK7PXMpKO1sg8hwFLqZYmF5bYgzOFcN4Vwg4OnQnos0FrOc83oGyxT",
-	"Aku78dQwJQlOoWQqzunYCCaHPTW6SHuu0eLeAzHxlleyA3bZSvnbdH5QtlsTDJJjox2u+HgvrBxxLbq1",
-	"WIcM2nonhNVtaJQaekvLtCm4PcgQ9gHqkqRsxZBFN7mxVOaKEBDZGOvc+6mkxYOeLonshejLKsTUMF4Q",
-	"r5OzbbGRntkdE5B9oDj8UtTC3TcqSp3eFVYSZeS8iDtwnaqjhSHpb3d5v/qu/dWYg0DGw10rLonGwGXb",
-	"u6FjRrGJIHq+VIyA/eAGpn3MJsS2lBvyIK+4TtgY44j1ZanqBWO1ouHXAqkPUCoTRmIM7iFnzLG12Eh1",
-	"py/XOID3HV292saM+TY3c99KxOTFMq+EVMvZ/HwbO+ZhMpXixyEfB3SCSsK1ZUG2nJebvbbb1FgV2Rjd",
-	"yEBM4MppwnEu8ZnoYylWYzuzM2UXohQ5xoxJ324Wi9j010WCbXQk3OaIkGIVHVpVdEU4tpyIO0Jxu3wD",
-	"MJqHQCU7+/NhQMn0tfskqN2s8bQnTOrO5vTWOpu4tGsVlTh0LSSlNnCd3DSqtN8ewQHb0FU36O0iy5r4",
-	"s12gtju1ph/27ngD9fb/AcBbvT9shjsNr9AYbZpu/hHdLDez/8AHhnysKj6avUbVX4T0aZoRsO4bO01d",
-	"w+i4T9W8Q2D9NmzRLSqmgzhpXOQ3YgwWuwu++v6K7JzN1YqtRAE0t2Ds55qN0WIdN/d6uwsEM4p7RZET",
-	"Irz1e/ADJtepaqaMEbLD7Q9duJU/5PfhDLh7LTEaA327rcJhjfbh8mwAq3e4iTZ2PPe991u7oilWc1tP",
-	"T1atr6qljHvWO1Jw0SvsjjA1DMGTI+yRLdw8VO3jPMQse7LdAQmApFQTkSCrGOiU8Yvp0c/cpPPx7iMq",
-	"qgI3IkkvP+NfsPRFOxRc5iJFRlZVXZN5HdZyn+U3yDTe5jYxYhE7TP2oVkxNTZ2aPucSMIJL09jWTmP+",
-	"Fp9BGkl2xAj7iIkPOQBMzFKz0ygr6CGYPn9Tkz0dYR7JtzkmgG5NiA4NugGQyaVsA+7KYh17NfKAP1yZ",
-	"/w1+dp8YHaVnr8nGthO1+xr9HTCzQs0Y3qOdR4rEzK6aImswGQXpu9psxWztkdob8wTV81q7cZz0N/oU",
-	"zlNsAf5VRIjVeDFTVW7mi3DcRXb25Mnpc2vf4B/vD1QTvC3l12J9OzKyLqiGfWHMO4cq0BBAKZdM5zPJ",
-	"zbKiOmZ1XmCuS6sEj06nw/RsEmtCuZwUeXpFEKj60Z+/U6tv/+3/fP/Xs7+tLtY/XPzr5PkP371d/PCP",
-	"6dM//9uk+vY/nq++KfT83+Z/VytTTX76/s+rx9X/c/HhP5Y//Cn+napUu52/fxXrX+lOEB9jpWePWYkW",
-	"+8ZhrNuQBILSGIGd3kDbvAMcla3wPswxORjPTQvWiccYBIhIJdFX7bDwiSeOcDfRP+EKbGzo26Rd7gvN",
-	"8kxIk5t1wsZa8GLsKbtr/+cXmooPanIR8gLcbwkbO4t8zIAlUVRH8NmmxewOIImX8AYQXUCpkIhtX4vj",
-	"T96s7BFEP3uyO4T+50qQWxPGD2N6CdgijqqcQAPTvDCi0q2IeYXR8pRLIoZtxcufPo7M7s9c5lOhTZxH",
-	"Yl9AZpuIwXPse2bdftUxncfrKtdXNWClJ+p9S8riz+1awDwFGanTsdK0VzoWzzjCiTj4TN99JFDcgGeL",
-	"XIZJUUsNElWo2dWyKggeOzo5OT375nh4PDw+HT37Znhm97Vq5puxva5h3Yxc5kakCE9T1wKp6eyf25/2",
-	"lvFgeHx6PBxsZkvVw9LjJOBGoafqQhRkDxoPGjotqps8jeOC/LDG8UehBYP0aTxL6oxjyEmGgYuizWhG",
-	"eoxAPfgf92CosTaWC+Y5l9a3ojLzHgcOmiDPH2Lb6mciaFB4FnGDFV8Zjnno7iwcWa75pNiXsmDB86ID",
-	"s3cY8doo9Z/uS3lwCwGN1eyGnedoosxeoU+aaD/FO+wMnNBDmBokGg9jbeDHDuiTfxkAqGGFOXfD9lJy",
-	"W/EfO75QY7Sbn2GvaAi8z9JuGv72Xs3wy6RhXDzeTlO8o70+9Xv/UbmHFbGnX92B0euEULsBu2MikGzc",
-	"5AI5DbbYc3EXL625Ttz6z7nWuZx9W1ANkKY8LvDqLcrgbj0Fu9fGGvRLNMvwJ7US1VHKtWCFMNZ0TFiW",
-	"z3ICYmZcz4U+Z0uZ/30pghrOu+IeTx+1pyfIlHvHj/4xPHr+/kv64+j91+6nr/4lmjP3i1i9rGJ0mTCl",
-	"/XbiHnu2/Ybbs3fd+8beRPlt7XnALdfJG74uOidRMMGvXEPqD9dsDBkrY2YUmwlDwYwPhpV8JnyYQ8m6",
-	"lpe9cJfElhofFc2EltN8hjnEGIdBtQCZb/DgpvexvbVWotiXTWiT+fBxP+49ejI28pjd3pmf1AG7wY01",
-	"YQiUSVzBhoRlohBGRF2FHlSzGcGNpcjVfAoZN3xrgL/OBr9zHvc+4TlXAvEwpDI+sYzGPDpZsaV/CKfa",
-	"zsNUjy3KHbT2Mdh2GGgvq4Ow9Tltdv+m2ctqdku7zOnvTR+kz9HMK20Y3NjadIBMbU+b4G4EcE6nx8Yg",
-	"qKgRjbQslumccSxBkimBVUytSQieqAwJMWB3dckPEkIxNeDNF7Dx9LOBu4JAfLbTqIwGo2HIUObGn94I",
-	"N5L6gjshXjf0GMBYQgF9IYZfdZ+MXQvaEIsHAj1GD87wxtc2I4fIskHlHOy2ZDRxqmsYeEDlzYRJgObV",
-	"auplOauI2bWzut8OZegHc8OQDucNe98FW6YpiPWTYqgtBAaVwbLiMVfqWvtk5WopdfwrSx+i37Fthox2",
-	"m7BQ11g/39jEehy61kVQrCaCm3QuzErUkDhcKFjpVxUZ1PpFr26H3A93yT2uKqQ4ou297pnfirfsv7fn",
-	"SMLc4E/vP71vrjk3LacPtdakMlcwxHVaeIeislMAUOJcYyEoYr9OPBiV+2JaNGn27Lgsran6jP2cfwv0",
-	"OHZKPcdPrhkdUBAraqwlCwB2rc7DQlDXQpQ6SHjOEeRqJ4T5QuDHDIocI/0jEQSm6kZUYDsbpdCrvyvt",
-	"fY/F7iSo7/Ybmpi3N7gCHfOgZt4WvWS6MdAwr0oBV7goplgl7S4HkvtSXVFVValJIRZd4BSAPNiVIeCf",
-	"lVoaZFGBVQK5Kl+++vN37PnjJ9+4+nQpxKNPSnzzP/+mlRx/dcx+rdSs4gtNhePtEW6cqkyMz502rATP",
-	"2DgThufFGJT9GItnjo/ZhbSnLlD7E1EoOdN21XGJe6ARkmMtW2RsdCVBlCTKD58dIj7kmqDh7dzBTHRM",
-	"8ArSVitlF7E2fGIVd1opHcbuCrUS1ZWW/Fq0KTPktMAs9UjEy5D/autXcbCtgR/Gv5qfcSiiS3BMXA4Y",
-	"L+xwrrHDurMIWTQxqXAFWyATWRMRZS5veJFnrEKzF+hlUQV6m7U3YInELlogoFEzNbbeFMuUz5tKHCQW",
-	"cw98KaewpplSVnmTrKCFZI0hLUKuR3xF93BRt6MAgj9DfT2YJrrN+Y0KNau5YNEP2GxdJf4O57Fh+uj6",
-	"m0UX8GXZAUr58c2bXwlu1Hjt4+HzmFFkctPFERO8ybZ9paqsBX74bosku9zxtiSt7FY3hrkaTQour8e4",
-	"613nUMSGkZIALCcog9Z5p35w52GTUsCxi37UElzYW1Sfi/W23cIk/YmrLAlFHVPvEATdB4wjAV1rk0fo",
-	"uKeSAZTv0rETWdNjUqlrIbdoFSKsIJDFpnteFctFxJD+Dn73splLkTQPY6eNzzyKl6qOidCv3Mzr42vh",
-	"h6k5GlEmIV7mnUxCtokRD24u/Qfsx7Z24vRxrBcLKlze8GvQqAIK6BKOv7pMxeVgxLI8Y2u1ZAvBpb/E",
-	"7bV/iYJz3I6+6VD8y+uXvzC6DgxLVHoDtYaVquZAnSBU/qQSM4xbbl8Frl8xge9wcaKlGrg1Kdyx3am5",
-	"k6q1hx/JpYH09SLFO+Wx87fmOPWFqXqn0d4uELwffOTubuQtpX+w/Is17HhYfewuNX9oJu5Y9GfBM0FZ",
-	"556IBItMVwJ5WEEyF6rlOg1JBBDE07O9DvNzN797q+YNiVTdnYBFbIcnNBzGTaF2EKJdyQPuvl3lbfar",
-	"UnPb0jL3WiUmKAvjh2fLwP4ciEfkyEMVE9zBzkd9bKPozNEIEeO0Uqlpj013BddrTspqKTWUXgfscGyd",
-	"RQ4le6uM/aAMIdptV5zVi2+3S5wG+BB+fKfVH8aXT1+7nT8fq4NFcuawaljNOEmJ0M06lagoGjr2gVhS",
-	"6l2vFYgAHdZs37b0slzmC6sNTqOKMjLWdZ2plrBX+bSDlQ2YsBK8owO+P3WkvV0JH7Ca89kcDpBUkp6S",
-	"QABFhOQLOykjb01mgo9d7UmUt2kE6DvCtBxHRF/dXeQ34qpNdBzbSuBGHNiu3QZu6cXJYm+8Db9JodJr",
-	"T1sTqXiI8+68BRMBhXawsD2TjWzebYZrx/YY+C3jCgQ5reI8CjN+A+W4z4PceEQ9B2ECroHpkxcia7B5",
-	"boZxBiMgaDt+xVc/05lgS9lDWmpjRxcqKRGoUSTckZXAredsrKpyzqWvbFhvchneyQolZ6JiJa/MZl1e",
-	"h1ACxVInaMIMUfTBpfDUisB98mBWhvOX7mfKB7J7qwqJTYg22TEbLCyoEJ1qC7GrTtAarX+/Rdt2UYre",
-	"iZjp4Kqmk9dwL6W5e8Cp19sG7DBGjG7VSbxnKwY/Fz3mW+Xn1mGbN6cRrgKXWx9M00PvQz218K7Zj46c",
-	"irm0jti4LLixIjcesQW/BpKZmT6/lEdsDKiI8QgDIzR6HiqYsAUgd4mnSl0LqRnVQ8jweYfIbL5isjSN",
-	"R9FljQ7/LzS9CV+AOM7xCMIm9JtP9qFfEdAIFb50jDe5xZFDvQ1wfHviRpPBK0waOhRyvlzah/zyb8EC",
-	"7M/k/l8BO0IqtBYawufgsb0W65GvgpdTurC1/3JDlIkuKuCKCBiYZu/t9UWiVnOkj68rUrRirdvh/KVK",
-	"5x2hZ3sm1EI7IgmIrqlSyN72qLXLbmlzIJUaRVK0G4Rb2BUb6mHvQgUBQLuHy66tTNzT5A2IG7Jcmyst",
-	"hNxLCPdg+5Nxb3VQCsjO7UQIyeaCV+B+88hzArNaQV7kcmlErGwOgibiAVuYU4QR5FRraKWqa4Ae1FHD",
-	"ESXRk9jTmiHACS0ZJAEIRQTznUUxba0HYtFbiaLA5RCJmt2o630zvQvViSizq+U3NdG1tWmAMiQOAuoy",
-	"d0shwyLf3C//doGQuiimpDrcPPXEwtCzeC75KjexBf8moPL5QjO8LbGDmc5p870RjEvaDSqxUKbBW4fY",
-	"o5IvdbMAp+2qKq+kWkG+wU2HdjbVMub4GmfiRhSqXAhpxiMcX6hRAXK51LU7gM+EbJQwCp4cJINcq4Kb",
-	"3bXJ97bYnG1Mayy0hbFPfsyd+Dilu9vfCjvWQew93Psextp77Vh77r7P3r4yTaeR15tdtOeRec/tqJwr",
-	"KbKruVqIvXpVeeul3zz31C+5YdAiq2cXYodewdnI8JSX7bGaAr234rnZTWWam12rb7M6f33yDCRtZ2ke",
-	"mPLvKPjdJyTeWWLonI0nojLzI3K0u2APOzoC/IA34Nq1iCozPz0W67+cpotV/jL/n//67+P00d/MT/nj",
-	"5WHXRFCBy1w/YLWmLQIRm+F6asOySzAb+xRdqhdzYI0VKgXGgLpYnBXwlf3fWVrav/+xrOL5cEAO9qYS",
-	"MUmBXS9u9yx4Jhp8wM3pd5hyNQ1KG3Y48W6jQQ01+IAqLJhO349v9qB0T8lGgKbt3ARfG1FuywnaTORJ",
-	"sSzgsjPRO+Bg2lRQNWJ3ewUbe5dDUocMTPdDq6TNvpiG3yjVMSKSuKyscVwJOnhaMxyqbYVsQXeIuP9F",
-	"Te4Qad9SxVIr9BRpI8oR43Y7uQJ/TUL/wM4lVPYzYcaeZ9RKJpSOkLD/+a//blLnIOlurxMW3tu1QKUQ",
-	"sXgbkvg4qJ1BOLVVDUttD143gnl6KArLtoia6KvZZB9OpjA7rD2Qa98Ua9uHXvCQPHSzmiSrmagjO4RD",
-	"RkYu1ZG1Pm7JmhH+9lxc2+08UXpC+L0skg0y9R7nhfCJNksASoyfqk2mrC6V+LrNOVbba3YF4F8ranaT",
-	"f8yuvbLJRLadf+z1WqZByYkw3yPgo373MYRskAsUMwJ8rWs9iBahdoI6CGsSg1EFDC2BAwZ4U3YWW3Dk",
-	"L+lCtKoRwPM74UoObHP2aUchl/YZWmkHlQSiQuy0KwAM7kDn8oMbeqvTYAY8c2aUOmMvV9X+Ucw4g+Wg",
-	"UVw/KrGx9kcM7n0QP060Ntn4xWpMNRUCB2uR3wi2FuacjUkWKTjouOHhBleAU3o/FMHRqlbl6HM2XvA1",
-	"BZXHro4rIc7xGSOKAgsuQwoVJhdsBieD0pd1YHIOdT5HjNM+xgrBb7AGJVYMiNDK1kusbtmuwORtYVP1",
-	"1hIA/TcW7y2QUzSr/gud0hQHoXWkikdqnoMrkUsmeFXkfp5p/tEcCo/DDuBXCWu8xoYkBLNFy4sBHjur",
-	"1tb+CrUEPHgcB0vvsyBQUq7cFr1tEByPal0cPaPy0gZEmEPWZo2yCcySyOFvi5kRyoSyAt46/eJ+v82s",
-	"ODBAjyLavgyB33hbo9cld7dFYsmsEAFEhRfFyynsmX3gc++TKE7WvnMT22+VBkC5J4WasI9oNo3YJXoa",
-	"jvGxk5vTy0HCSp5e6xF7hw0D0/j9p2P2A0/ncA35/uyLEsaZ4dXx7B9gfatFq2zvFxrw7jphWjk2XIK0",
-	"qClE9gB7vywLxTOsm24/YPWYFfQiD1E3IXXJ49tnqxGHfZRu6Gd+LfzA3Sd1fVktY6GX7yKlOWr1nze2",
-	"BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cvA4dFQtBJea+DEaYZH9+xUUat2UTV6lc6igQShucLsw",
-	"fCRhNaf0IqGCMYQ7XHBrmfrCG71to9cezXAIBGJLfTQXb7dicETdIW0hih5SFu5KSyCrFVMPGjBIeD6d",
-	"zvpZrY9qV5GPsToOcNJOdZ1Fn33tNrh6GxtMimz7Fzft/fYehJ/39n2Xut9Q6Z+SoGm45/Zv2qTVtJWY",
-	"RJpGQ+HbFpZZ6mwW5Iwv1A1Ixnt7woKqW+74k21mQLmEp0cuP6kjwQgjtKePgwSgzqyfQX3aHmzL//n0",
-	"fpMx0hpmu4HbDeTiHvkqdfWpCJdZaAAdM3DnoNmha74NsjfG1E4qZISg3vMQj7Kps3trjO/z6fSlX7x3",
-	"Binvm5rTbZnBjgMaHLzGX3rG+wW/Fl8xbschwGVvmmLbuf6D+gY7Z+dNnX6qQxuD+P8Txg1bKG3Y2XBI",
-	"iYiUZ0AHFnrGZSm4/ZTmNzwf71HkLvRE3H7qXL+ujDK86DUcPsLvxwRFj1ewn4HNo6AoGNXKjkf9u8ot",
-	"NDKd3J4oGJ3Gki2Q/J2j1ZnHvD+C2Wu+XcYMOJZjFst5+xDkHSZdp2CSLbsSXAkvsKjGLanZ6QytNfXH",
-	"OxZUjNaUcGs7rC6Bn6nHLWhElxXx2vtJ9zhdNI6J3dxNgYCpio1JuNp5zbCN70z02Df9Bw277cYinb19",
-	"Lopgs9ywSpRK50ZV61pQSIn40oK3NGK3HBO3GHtvHB/hXaiYHxYMEZyd1b6BX8Cm2aMEfbeluT7wFNJW",
-	"OGHDjnsjDyH/0C7quFQAoJTiJHYzRD4FQCMFpBlqaYr8pmZfBKsAuJkd5wk93JTy/YdhMxSURp0wZSWm",
-	"+YdIrUyjiTwtnfOKp0juaRSrRKpmMtebjZxU5urx9M3zw4DXthDgUZuTgK16R1AW1sAhgEm4mB4GlwTf",
-	"up3/xi29XF5lfK27XHyjhmziQ8CahadvegsruAFjj0ti6AkkvYaILPgHTF979PTJcHs2mz0zuPTgFv0H",
-	"ODkJSAz3tNiDG/lz9twtimkvRuGOBbEXA2CM1a9z5ojddUPgtP+9J1Bnc5W5f8Xcj73ZZzdpP+DXxDUw",
-	"1jEXV4zO26qZAbHiOdTzkWw1V4uEAFxW4aHBGKi+ApjooLPEvkez2kprFDxzwOB6QM6GZ0+PTs+OzoZv",
-	"Toejof3//+it1ON+YMVSLpkgq9Z2pGV0SFfQshpsDTZsDhJihxNwKBaEEA8JdpwHsgbXXFob53LAIPQK",
-	"55XUld+NfNlUa1Ky7RE6dSP0ZI8RaomI9z6TC5rmIy4qaI52wtRuQcHSj07l1tQo/YlO+oMJNmw2QIVt",
-	"4xZ5O1+3vHK196teAV1ij663+Q7XG4hjU4qDmLb2Sb2QuyGlIDqTTQlcykmh0muHC/R1Xne2wCqLcIac",
-	"mIPLSjvGRwiJoyYBhX9af3vDU7TfRv52vu46auouvsmX0TXb3cRdq8l9aBsTgGvnZo53oAz3sa03zbw8",
-	"HszbpRoblVpjym+rdurXZC9eUfi/Wix8+XYBR7EYVrW/TG58HoU0au3X3Ba5Ztos0+tuRrlNId8lGfDh",
-	"rTHltwTS2Q9q2CzavOlyQ1zNFXEo7Xneu80Z0T0ziQOx7hmluJruzQPUI+P+dvlXW5UVTbaD+tfkOm2/",
-	"FnJ3lRCSg1Y0JPGb2LZmNTymvsSh0rdwvN0bEM4NhAfDAToxotYk4xKLxuEirYQugRd7DJvY+C5YUUD4",
-	"3t6b210+1tOF2L0EctjEjZDmnFW5hsKyAk8FtY29UDfoUeqR3HjnTIYaPeXJmQgE40CArdURylZT+YSg",
-	"+UAF7DzHNxZCCCb0NceTGh5bA6ubxamjaBj35kM4Cbxufhg/gfvcLUn0OyBI9eidezr0Xgft1ibT8jvQ",
-	"XsyLgoxM7UMtIZT39pX3t+AdUTLOPe5NC18fmn3p/cvem0s/fHXMfgA8pKpC3wPp1ofmGqrL/feoDvn0",
-	"yZNHu+tDhjONLK4uwwOiIHB1M5H5lltXY7dpEV8W9kQiMwhIufrJhIi8k0wEW1jzi14lOPj9eeBswpI0",
-	"Lku3SdcUglp2r4lYVcltC/l1Z33mXVDpXgDpT+DiWVa5Wb+2s0RJUs5xtEFqCe4+gIQ6j9x4Upmr//mv",
-	"/4ZYDMw0Wtu8Ch0ic2PKwadPILRTFXv1jZCZqtjXX+u1TPXXXxNbDgXWnP8cnYycoigJ4g+RkIFfyq+/",
-	"pun9+utjduHjt7musYLADcrDdOGvv6bN7Ouv7YzDa5z6+frrhMh6MPXBqkv7r6+/JoVlP/Qr8mwjIQRT",
-	"0imzc/suSqijykphlrK9GTmSNBMfeGqAGIioaklxZseX0rbnF1+xNc/08ddfs/FHXpafxgkbf6TWfyJu",
-	"74/uG58waw94SUCKOertS/kG6TTsoUmE8IVKQE1cXhDAIUIJbh8L+MAvJRCCrzbJwEfs8fAxtf4na1LZ",
-	"Ga0ElJXKRmz8L0W+yM3lcjg8e4qlqRAtgW8G5uKPoE8TqFP1aXzugqiXcmx/GWMVE46uCZ/pj/hi+1Wy",
-	"X+xo2d6AtYRH85RXlR31sf0n+4gnq4Th0seTdMLcAfXTeGQX/KW0neznwqToTeDJPGavBM+AFetSOuFK",
-	"gjJYiOCFcPH4X2yz/vRoqIPRcXbUn+SYWAXqwbqULh9WszHdB+WM5/ls7pz1YznGdjrsA5jCdn5puL4j",
-	"hihm1AwQHW7g4JA/8cAnBOhxaqx98w9v+Gx8XmMm7ZsvpaZTOJBrvZge/YwlnGt4H46YtV+B9FkUWoDo",
-	"T7k2wKFiW/VKlIK7aUTy/F9fvn5D+aj26y8ysSiVETJdH/1VrMfHLOTYR1J95JW+lGMipx6f25Xc5s2H",
-	"8UO6bPo4NwJWG2AcSDKBuSGXbGyv/mSF2M4IISzosIzfTHlREBy+EFNzfCm/FWvlnBSILn589hynZfzK",
-	"ytvRBVZpg48gSkjBMmUTBJzaZmEwwS0oVzMjFYlnh8aWmiCF06EVw1ACgBCKPBUS90PC8F2UPJ2Lo7Pj",
-	"4SAZ1OWE9ejkZLVaHXO4fKyq2Qk9q09+evHdD7+8/gGeqfnQB7AaGqWAT8GZVArJy3wwGjw6Hh4/ouom",
-	"sPGcoIVxVC0l/HsWC468WkrCarh6L/qa6l3aLlb+clAIhE6hzYiCr/L/IgP6a20u4PP2A9Cqii+EEZXu",
-	"BDvXt5y8nNbgnigoB9rVMKRckeAAqpvb2/++FOAJ9KlAhPdGO6qHgWlbsKO5ILmDHjeCRBJ4UJfKzrdt",
-	"wdlwiA58aQi8EVap+I3cfnWLt9LqulGHAxdYCW3rAPS8msIgJs7wouIIcDuwynd9yLfcVUhAw8d7lu3U",
-	"+/nB4YZiBRzAkYM/2/Pbe/tIKJ8nH6ul/NQppRewCLUTwprvnrKmz9kYq0Zf5dmYSrLDWV/NNmXzX0Ut",
-	"moOHmInYLCChvjzEgL+2GhNofYk5zct4a8w3VuFmk/IMDVKqlwgrCMol+QVU0aA5sxuBvd2raXvc9z3I",
-	"QcGrRbeKaqQqO0ScnaFKFRBGAbRdnlIwxW+CsF0psBwYN1CfBb4E5FilkDXzhTXC0mupVoXIZiI7R6w6",
-	"FNp1dGlfQOzGKfqIssM+HFLRXdRowhpMF7azW8fV9zQ0nRc0cli0nZJ/NFVnx3y3mkPxuidFx92812tN",
-	"COMUHFw8+Qj//XQSzAt4wnouRhLbjvUI1w65IpNBqWIMTK+tGeXJGP0Ks8tLgCWcG2e8u3QvLYwp7Hpy",
-	"8ZxKpKrK4OS4sbDYW5cECVX+57wshXTgBY/vdmcnHBL2UtZMuaHYWxtlrRkkT7Jcx1btRX37BY3hfms3",
-	"MJb/KtYk6mCyfqswZL1DyoNItA8S2/47pi9rwFdCG1W5siFwKpP5bG7soVfyUs8VeDj2WDBBv4ES61PT",
-	"jeJdO/e5aLt2RJjVpKXk7r5Sgy775dS1ZMtS9zJD7I3OAqXK25Fdwb5tX7n6XanYsuyhYMtSe4fv4TQr",
-	"jp2bpIuyRBMmqpx+dkdYzLCHnLgLzKBAP0CdAjj24DooR7gxb9/BnRcA5v58CiHLdVnw9RVp+R+pDE07",
-	"Naz3LLoYRq/VfnpI+elc62V5CFn5mdxyiL5vSotb0Cfg4EOpcVU6W8dg50axwvJ4+NyRR9Y0xBA9dPTi",
-	"U1XNlDECSqHigZNNhHMBCrEpVd/Dh1GqWqP9uAMNX5bobLUPHkQNYhu6BivZrvOUpBRZd/Qic4rcbuAs",
-	"QBdx/MQV6/nwweQMCLUzgbUEf3jDO/O16LYTuIfeeIDTWdeQ76dgLsryxfcvK6yE/R5cPTEKz+8o/oe1",
-	"x4Qv8cEdyxOGo8CQ0mApbU7ZvwNp+6204BS8k3dUfxvTqBe8KATuC0HBTB+yP95LHWL3Htz2+d1KKYoM",
-	"q2XVVxDeoVRPcP1vsZmchgDjneWLxRLqkyYUCBSZ48OLVyfcNKq+oy/+ke0q7MNu04pG954Or3UKlSug",
-	"ei9aKmqxvXEWGzJBiKyTx8L7fPydlCjmSJ8vZUgroDFnld4GKZn2nLpqJRdi0ANOVaLQAmiCMMfwUsK2",
-	"n4kP9v2YAKb9KTOdi/RaZA3O9qkw6VxkzL6DQibu2iVWpOVQ+dFO3jlANKhqrY9GOI7o5FLCBoslIwt7",
-	"CrS9R6Q2UAg9PjtjY5y0Kyp3O4YeI22+qbjU5BEHO/dS1rOcwMZdCYzNazqtOwK6CfIVmWPWTuPM8gzM",
-	"HoxJXUrIw7eDmVOw7RzjK7ZnmUoa+b65xrCJI8GGyYETPk7EpcQTPg/OVnCZ1MaXZ8PhVxCseQuGPGVV",
-	"/snq6jGExOjBVU2kg74D9EY4MAxN18h+4FI6lptUgI8wACA4bSVreih8kf3FJf2OMYJ+KesVAEzpmJbm",
-	"MoPbKdBSrPywtPKeL+UFiW9QjUtjkmwr+XHB13aq/GKwnxPcCqQdNVgOLpESjz6YcolC4rpn7HS52CeH",
-	"XhufcUw+Fts7+NUBBcj1QsnH2OhxwNgyhiD3Co0L6fN5Mdk78NZyfa0xDPzltz+8evPj1c8vfrn67qcX",
-	"V3/74dXrFy9/+aoR2ASLHIS+yK8c3/A45tF5vZbpbSyW76s1eOmTBz3htaiABnrOz548HT2fPnuaDZ+d",
-	"Pnv2OP0me/rkOT+bCs6H6ZMnPBuePuGPJtPH09PJ2WQ4eXZ2lmanT7Kn6emTyXA6HPLhs0GLRGcwPD6F",
-	"6GNIgkMuQsfcEmXsazfs6fDR8BEXZ2eT58+fPXt6OknFo8nZs+mjR0KkpxPxzZNn/Oz0Ufrsafr8UTr8",
-	"5mk2Ec+nT548S09P02+enCEJRb/tMSRYemAbLaBwiezMv5DSl2JVlyCo89inainxqHbIQ/T2Jl00yCAO",
-	"cGBZy7SJF9plAoZ8Enc0FZadlkKtVbUvqhxYLW5bz0RaUFWAhauIE8RQeCUupd3KDO73qT8q+Vtwa0BN",
-	"SGR7wLSHcy0V8ldhyjl7AbvupQy23RHz7oKEqM5AZECz1lu/2/Ax1kTBa+ELeNttO9dYbLneMsHrjvtl",
-	"a18Ddfxys3BSrl1Xyaiq1A0vGEL6vM/CUR9qnqMVk7DJ+lKSJLFxWalFacbnrOATUUC+8mxG4x9sgd6e",
-	"yDVTN6Kq8ixDiFt906XMlOdsWYdnUoJH1ixYfAG2nmBaGGyQoTLk8OF3RMFID77/8n8ZPjuheNqJ3xpO",
-	"tDAv4I6vakINPPte2nvX7MvxtSjN+Ct05jjIFwYTjTXOEOhBmzX7Rfkhhn0KOB3g1SBazij0GEgBgDEH",
-	"mhsxQlwRLCUHvIydAy4Ny83hTJ1j9poyLS9lDWUCW4S7dzUBRfX4uGLfwUb85ePh80s5LiuRKokI2SuE",
-	"RY6/8tX1sFGZCqD0gEWarKF0Ycem/cIpkDvs3JtH6lafRYtykWvGZ5UQGTPKx9bwYF07Wt3Q7AUYuYtV",
-	"UOvSdx8HbrleqQBYuyhNSGt1RUsRGiZMlacOkL4B2l6JCRbUKxZXWLYROLWgPXrEHsFG4EtnYQLeUaqq",
-	"chDCo+2YYa7y4GKu1kgNYbUCxLHwQsol0aE3GXg9LmpWqIn4sI9J4GTkM5kF9ee79uG3Tqoy2CzsCkYY",
-	"Qe1AJhWMlgMxbx7MB25aRE20L1KRJO02SKt2gg3dwQ82NnU6qGxz7ARHPICMqvQaz6089ArbSwDJ7Szo",
-	"HvXyvHLf/yO7ecJy09uhWNTbe3T0uE88uKeHYnMhA5gXkC+DkzfRYkvkcbOb/1cB0GslCZ+eMPEhFSVm",
-	"DgTGB0LLUcbcC8gjc1EUDtweodoP7Kt0rvJUsA6PhOuAc0l0hA5dYfDPGT50Fb/f7eJufF8T2D3qrYtb",
-	"xcgfWBX7wusdqDrnYeGem62oBM/WBz+X7WhI4O45xEJG4QrWEfguUyv1bmnsOqjd8Crnk0L0QzjIsFoF",
-	"L8svNPMvgEwOa5fDQauB3Ocm8HcFHjWs9mlvBxMaDJAAY1fk2nSC68ryb77pf3A4hevI7j0hGOxDYyvs",
-	"gPvX39uG0CV9Jx/dn1tj8oB/rP2IYlEW3AjNtMmLAsTJJTKNocrgZO0tfQfaF0WhRyiTKH45ZGBIZRqc",
-	"5yEQ1Mp0AOnviOK7WbxjdPT+xaxLObkZ8F6CmZIU/3ClVmGFHhJ3UH90m8TtRCG4t+Bx3esR1PVLWQit",
-	"/VxSlfpz74WZQdwIOm376XmgYoCFYJJ/D1P1+VEM/SbwDioj6XO7G68dXkOvL+yBA7KYNk9imHxFeVXH",
-	"cqnkMS/LY6+pji+Xw+Gj1Ope+EuMgcUtFC0ncaHXBAvSWoFc5VqMGEE4teCFyBL6LzOqcUD8Ao3ca7Gm",
-	"miUow0tNzqWaUtalwf1SO5u8KoNqDbk+9344xzMkxQesPBE4CMk7iqYKLvfaFsaF1eVs3PTjtJfMZ0CN",
-	"+EnxCHfoxGA0EMujVEhT8WIvmIjrzmeydPfR4w7qDH62z6kp7P7ZR1FY62BSqIk+WeRaO0az6AmytkqV",
-	"9gCBRmAeqyYYt9LWIuJV+HMus5/xU9/a735mfCe0HtiqDhT46+9Ls93/nhrwwCLdmIAOmfYzqyjKndT5",
-	"Alld6BlGHigUDoAQ19dkS3psicNEuED7FgH+iC3+tDOr4/WPF0dnT566HkzWVEM9ktdB4deeiR3fnAIa",
-	"0IjKvuk/SaTeDY+e86Pp+49PH3/6p0E81yO2d762q0iTRxFwMBXjWAemHXD7QnvcDvI4BBU/eLvcB2VL",
-	"P33Mfs6/JZiOHYLAK1Ov7Drt1A6MC7i95lOBbLml4NED469LY6Vr0HdxqtQIc4Tpg0059tw/k1winVx7",
-	"AB906UCvOpYMlPi5f4/HziYAZ5tVwYdYlP8OKw/kDYUqvgTJ1bXDo0H+vzpjI3H1iKwwq8r9q6bW3/RD",
-	"fOu8LPsm+QHwM57JTO2qUT+o63yFhK4kP/La7ZnI3N0A91WgnOr6qOOj6ikt9s3EKPYHSy2Epu920TiP",
-	"9L047Tt8el1u9m+dILnIeRObhlr7iw3cvrXvG5WYIn74EePAiJZ5gocKlLu2hhcWhK3T99bOs55QnZIW",
-	"ErDbcX7L5XVIswzQUZRe0wyfvgNY1B42lu3MXueGs4eRXueaRvE6hLTC5xo4EFf0sUNZn3yE/3bn+yP+",
-	"YcVzYqapiWzmonD+OqxczI0/EWDsh86qUafOt1Tbaj8Be8v30Et/I+Dd/aunzo0Yy0gezOnjCoLdzc8D",
-	"TX7xPbmFm3Jwgqxa++PH6pd2acULwpoybg0TyAqkoqzkH3F8p+2M4U0dBW28nQRFVdR9Lv6tspGwicjl",
-	"jHkuM6vP3TgcJFQFL+4UHSsAkPOtTz7Cfz+dYGJ4v7gUnfHx5OCrS8HzddFJ2IiIbOlGVPk0t92cTgFS",
-	"/+UYCIyP4MJ6/BUeRYJkdIJGo9twsTSc8PRA/1Op5YyYZi5+fXEeeNT847lmqyo3RjjafeKv6ApwfWef",
-	"ekVjsIOmA/lv8F7ijXLkVESt10ULAdxXWvw9zgkxjJCd+loTw03i0/4W3b0m0oQjFxF6umTNW3Ae1BC3",
-	"ueCZr4gEDAQHkPxX9qXwdq7nR/BakdFshesgTYXWuylZxqqa1byZKKBqJbG9rnCxc+c2ynl0eBXgwUPz",
-	"twTF/rbs5rBV/4lI/7IxeStd6BfTJwBB5Qjfaz78465FQ2WuD0wutY0/Nbaw3PUDHMbcp+/hNIbD9cc8",
-	"jmHbe6TL4fDd04GsrqseIbOii7CjyZnox2VFJH8e5YRFzxGrnal0ucBSVkp7p5hjaUNKS0zoKh2/KzxG",
-	"a0YjC19sx/lXQWtncO9T1mWHEJb6cEaqr3K/i/NqhzBjs72d2p7VEz+8+xurwas7kyJr76dzP5sAUIPi",
-	"4U1Xp0uZVKsRkwqzA1Ay6oTHNTpWIToihDxmF45+FE/4VZv6YIyfcQVyx4ndULAqg6i/ic1sMVUG2lsq",
-	"L4rBq6UyV34LOL6UY15oNSa6V4qZNvUvRSOdjnWRAPixkXVBYBE6KqbqxjO1pKkojTVJiduM/BFuxcDy",
-	"cTSSlA+Rm3kc/2Hb+Xk9FNA/LCNtJ3qQDGi+7iGTTCpjN5qQ4wkn8wLx3D11wfckCJ+JhKSPKkpIBg/D",
-	"N0Rk7JD2Iddb1FNUx1iB7Nw+3jiJ9SlDRikHHjDigzlmxGlql0qOodFKQF5RdsweDx8Tt0nNZkIQgajH",
-	"5NeC3ytJon3/axq4jgmyzTvYTkEJe27jpXSVw+8bmFV/8hH/6GkNUElkN7EdeHnc9ClbCrLKkGQzzN4h",
-	"pLWEfGKiTlNSHLPQs4YSEHjU6MCO1S9cQK+H+9YaFC4c8Ud3rVFHupTF4dIsyW5x43Y37xq2ulP8TrJ8",
-	"Ot0pg6tWWV01ZWOjxlh9ec6p0CqSMHt0kytfmetLiRIG8lbnfwW+ENq7KRMFkzOtneCT8Y8v5feCEiTV",
-	"NABZBdIOv6OC86gPKLQd26/z6fS2dCH22TfqfoXNfqMbBeEpCs4xHFPXz0B6BAPJMwdw16lFCTmzK3UP",
-	"dCBt0aT8sq2MMS4FM9c12WQu6SRExWlRGogrMcgPJuraiL/Af/kPzRxDvehxGHb9PTx+PA2GMubT6jzc",
-	"IEeFZkuZ/30pAhrQLh4+193PanPX+Y0mB9t7popsM7txzxn8XNawG9GuLY6uH8QQzrKgPkhMWBoq4aSu",
-	"t7FzswKshm9qzCKpv3rvi/EhxtIZDFsGc2/VTO9q5WyEfA47jdYw5ZTWclCfH6s2LPia6RgrolUmt07+",
-	"3gqraTYrr9P6kw4/eRteUw/zXX26vin34NSlwdvDq2tV2eAP5v6lXu7e8txQH37Hy2sp3Uyd3slKG2Qe",
-	"ePRkFSzmpHYBV4JoefCYhwQUAAvzUcQvNBOyUsXCMzZ5rgmIXiMXF9TxMOqYvSDbuRKOvAwBGpQHBly5",
-	"L6cOTpFe64SNAbhJRZCulxNRSWGEHjOiVqnEeVgQBNxqjfsQSedcaXDOyURilQB75z/0hXbUf93kHcha",
-	"9NreTse/LZm3L3whxd8NgghJl2pSBQy3tUgWdvErhGZGEtRkdME7Ozrgpkv3yW+g0fpMZoiPwcV3Tlox",
-	"52zsPL+t0h5+FBz354F4hOtinHGKBKcITnytsO28wuhLCXZKYnLPtdEJkAVrXwaSKGdUqUPMAHthiGXG",
-	"J+B0lEAD+ENuol79IE0pYK8JqnciDGRlj/lAdxNciK24P6tqJky94vqRGgefrjmUDzB72Jpd85d0u1Qx",
-	"D4bqb5GYQZZszU0K7pFfL9589+NWjFnnkAwfeO38HliPt8/GnloanzwIAzLRbnHNOFvNVeE9o0FxtQ32",
-	"I7aN/KhZe83VdwNA7UJwCT73Y3ZRu3EdDVMdjIMKykF+sl7lyCuqplNy2mM0UJI/N54CqCpHSjWi5L4P",
-	"po6fIccZ3OsATnWTJtaQ1YxP1NLUpGDUjJgWQB7lW++7h0j62yRJahZE7seU1ElhtO92+nmYpX//GuE7",
-	"FyUGOjcDcqamt9txT1xZsW1BMrqnRghiGMOfTd1WBN7tmoTPlwjv9CNe+Jpm91w6rPO8UxR1zOc+qCGC",
-	"oYvOzy1jZJsKfPv0nnzEPz6duBKGd/xe0umS3KjJHKu05Mqq3X+pJcMrA1uT09pqyq5zexira0qPYTex",
-	"BzqstkeEkueMyzUBKYgHOtedKI0AYxfR7q+W8sJ1+vOdqOqj0Y2oJkrbMbQDv4du9qX4PlNCRl24Pq6f",
-	"a4ThASCoS7mtCGDHkvMOhUOss240PtO5nBXiaKkFRfFQ61LurS995YhJm04G8J65vYyNCdWgxw5Imtpx",
-	"kUHmaP26qfKMCjMlxcgzVnqKBXBeUmASn4ISCEsiCvHUpo7kDxD0FIjSbClTUZkO2hj0TvzghvgzVxrD",
-	"QfNC30+CfeM/k7vAfx/BLV0LCWUqCQr5HtI34BcJfWcfk2UueGHmWy2WG1FleWrqGpdWuWs2EfMc/H8j",
-	"tpT4mjUDMD/T1oDnBZvwzEoprhkgja/UKmH+ZuSzazwyUyoD4tmELeW1BFoRvCEvKBQfO93+iN24R9uH",
-	"vtAxwdilg8VTjH9lD2P03uydwPm3LdziWGzKpQk5bLzZCmQn5wFqAkleWzCJuM8CGnCvBxT4Quf5xF79",
-	"7A4L45vyINLQwb7g+DKBlKdZGgcbNyIilFyyMU7xuKbJri8tpRZmzGYKK4xgmYu8YjRSyUYRqJg34Tzm",
-	"QmjyBmETOziBvGTd0jOQ9OaAvsumCENlp3ehjFGD90QcFPfH7+ERsH3/XA6B3euNqPTXpCBWLV7iz8sh",
-	"1HsdduhUH0fbuuVC6CQhVJXMJuoD7L5twCXZqOgPK4jeJO9kLnZfvlcSVPzINh+BH4ID8wjTWz/njukb",
-	"cfLR/dkNGXntN0QqF4/aEqnUNBt/iYRsX43PmZLFOvQOBaRsCsoRA39pbAt1E/IQk95NfYvXD1lVnl75",
-	"EJOdxCjG6fMN0AaU++fp9ThhY1q2Y+SkaJCKx6rXh7N0wBTIiIhSVLYP0S4mq7X2elJNePAU4M/JDSvn",
-	"EKmbq0W8ziZEyu9TBvEDXccve/Fg0udMsgBlUEMpZpjh8LBqB/p34kAL9+kpcUZgIBQtiEUgH+j7yETo",
-	"S2mFh9NiqY0HXdfR5RGRTZL7JKjSlWtHr3st1kDGNhFFLm4EfXOlPA4bnYqqug5KvLlBwpg23Vj7YdDB",
-	"Yx8y80JofTd3DlTGm2I6tD+kd3tiQjjJ53TG/GG8LzBg36msO4kK4T334HVBwXbQ902J3scmRGzdNnvQ",
-	"VGKDb7oSPINaOmREuKJQcRuiSysbsYvY4UKS/7G1Edg2nTM+gbXgBgL3jE6qB9PELToah9MIjcP7+90s",
-	"jHhTiU65MVAs+4DHdyQEgmn8jObpar7uFLOgPGhdINHtanVkRlVMm+ViAvQsN6ICDkyAzthTUSmkP49T",
-	"ElillrgVLMJwJhxalnJSqPRad+SDv52vHwC08na+7rZbuVbSpbn4UqK5ZitRFIeQj7fzdWg8UOKj51nW",
-	"czr1PrCYuBm8T0viDVXjzJSqQLJESwAX3PFOBEM0upSX8ggqvyEKbDxCdAhblhvHZTukdTPP4UF0IPmn",
-	"AnawL0HQI8VejKqzs62RwahALMMqAIpVqijAmYWfCGKhIyjs5cNevglB6xETE/aeuO8yUQqZQdOQL6Ku",
-	"wGYtoSt7Jhw7qAyOU8CrDeaN3QYcSTd2CdZJHDODNsjbmjTk8wWDIgR3yeA6l7aZOIGgEbDMyWjwuD+4",
-	"1HXvdx5wDYDX2ojyIJ4SiN4Hwft4DNYa1duTvJeTIk/ZnBc3NRcCmOJBpoUDhjvlApgAlz1X5uiwYFmu",
-	"ASgHfgyAn2KNR4WBhAmXWRcz1V/Fuh8jVd0yuziWVal0Z44DXe6d5fBXsf6VHrlfe8V+aAttou1jAlrp",
-	"4NwyNNvXYq270qQWopc3gdIjXdgQrOZKWP2W8wKTCoD91kWzrfrPlHc00FkQASR2z6hn9VtRmbm1ezti",
-	"gz/fq/Pr5+7DB2QZHcZMUOwF44vuKVhMtqeu4h0IuSlFpa0ZXwXABkyHkH6WtmVAWsH4mb74R05ZxT7s",
-	"zt6h0b2nFUZvdw6TvGKzikuzVwrrRZbpcPZgNu2OD68aQdy98GmtACwmqukKXcv2gVw2khcTR0DtgC2d",
-	"JgOO42c1GMg20KK6ycGL6v2qYCMcTRRQ1it7N/VBVf2tBuzhZ3Jy0PB2KBkUn8MlxS7cZG5TNCcf8Y+t",
-	"OSbf5xrreIXa30p5JW6U8/YZdS2kPmZvSetnuWM8VZL4CTcVEGaveLHrl+JRa0BCoR+GVxGM923Dtu+y",
-	"wG61DmmqmvVLe7U3BnmufoPFMFFcl7+sZvcaE3xZzbZZL7bJB40Ewhj4/Fo/BPso1NrNLTNVfaGZEZI7",
-	"xWrlNjRd4UzIs0Uua7c3/PMLOrmhlCfEE0H4wrxOvCVuMKuJj9kvkG0B8QWrpu1Zz0xVtRh3K+CX1ezz",
-	"5hbazg5GA57xWvXmMjcCoBL9xeQzadhfxMoOYbd8+mmFicQgu8Y5PiSOT1WzLsXrquSefKS/+lE3+aKj",
-	"jrvJ8eL3KXcM0WNXM/Yzl009aOjY9WkHgUxXXWmI+YLtNAFeQ3SwAMcx8HRLNoY82//9eNwZ7q2H9YDR",
-	"3k0h2UGw5OJZi5JXufau/bxyfDt0/OqSnkvph38URrnrUvbKlfKgmobgkwKED6WiddEj3brO9u+cH8kN",
-	"YZNG8nD8XSFp0m1Ka//xhB7ixd3WEXmk2Su8z6tyZK3GGhF4rQM2Re+/G53zH6k4PHS4R214HJh7IjWu",
-	"/LDXTkohjNsO8erJR/yj52aIeI0ANGeY5nlGeaW50aKYxrdBeHJw74PeuQmSfB5uD3Qdag/uvlKO7fYs",
-	"au15OcGz3v5xpOC9XTb6C6OZFhrRHIK2KbvDQC60dnEP7+Ja8DVbaoF+aTgTmLUrWfrKNhMgxm6fytT2",
-	"uqLwhPCCcei6Gw8rWQmdyQ90Jrav2iZkVlIgrHHy0f7nU8/yGiLIKfCBQVTmv6lJAPcRGZGMxzEPorxf",
-	"IJoou3FoojzgKoYhAQRWd0xnX9G0zffLOZykk0qYar3/SvYv7FrHvxZcuryCMBvU4a6QLQFIDZiSkEjK",
-	"XHK9PUVfi5K4hQIucoJqWePKru5u0hEYQ3x7fJmbak0i8/utrdM/rDhTSNNymIVuqjXjbm40jlIkpohO",
-	"vu5Vbs/RGkiY/Bnbm8ehsxpzQvCAolayZpSGRAFgh+nIJbImxRtsxR85YgFd2G2Z4QjeU7zCuGHc25mG",
-	"zhMAEUlhbS2mKkBI1u4zxEpikI882wz3+S0+s3OKAF4LUdrvzLmedzvLYAw/q7tMfCjzSuirXF5lfK0H",
-	"o+fDZEAO5HbIwtH+5f39aNDBz+RJg29vT4V1vlCPb4C7DwjMNDTBUT8aSu/JR/jv1vCFbysxX1kdanVn",
-	"08pE/A3Ep7usyEvpzEiGKogMFVEJLN1FQwFxD8h/rcuFuUWTcgkQaTtilxIKWWqtqnM2tm+4sm+4ys3Y",
-	"h1Yw284oHz93NTfs7QmyRuXp3Db+UqLojYh4AT/oQoWVkjM25zLT3UZwx4pqJ/5oRc1zBZV0o/sJy/JK",
-	"pKZYQzqF6gSRhj2OlwyjIvvkLpgoVQguoxCNx9vmHUJFhzeLO+VzX50E4+5ttQZobzufugdo2lG0R1/c",
-	"UglpFNs73/qXH7yqVd2ae+Ahde3+Y5aXcq3fveP7Qbwnb8wqmP+Igecvn3x0f/Y71Pnc3RbcbXs9iJrE",
-	"H9gHo8e8W+MYf3+lHx6SpYVOloc7T7rGb+qpQFZOiBrtyOqJvU+YjU90QmQa9adaVarCTTIorMdWeVG4",
-	"G1nBjTVH3zSKmQFLEzxULYvaH0HQr8iWSe24+Mx0sFRBic8q4Q7GF+lCJMzk6bUw7PE3p6f9Tc66U/8/",
-	"IDJyVZQAXV6XBNsFrI3K/W0LDPcSeaLrctysC1WhgHJ9jWl29lf0nCkwchl3pgAQK2g+FaxUuTTH7KLF",
-	"1LilQnHs5AXdPCy0/LO7Uh6qWPEtxErcOMasrsRzX0UYbiWKnbEvxTuuN+QgxodsVDLIBrIydXwpf1ki",
-	"hpEq+rEZLzUEhIvcR4OBolSK1BD39vgnrs3RD/bzRy++H7NFrnVwWAJJhWRa94NZ5ak4ZrDvoqvvxr+c",
-	"Br5pVEB0WmBJBrx3LGQ2rjE66EKwg4FqneCDECkQjZsupeBVkYuKfQmnskpou7i+OscB8bWspMJvBPmv",
-	"OAR176OEJKYSfOFE7wecvT7odpzoz11uOULk4UsYA2dlMFP22FeJVOQ3Ijtn2tgDJswnl6H8+dYjiUfd",
-	"/IbUNLpQcmNEZZ/5z3fDo+fvP54mp88+/dMgSnC4w1gz4oPBVXSkYW4a2+cgz0bsm0sJN4zAZL2UGTd8",
-	"xD5eDrT4++Vg9E1yOeDmcjC6tOrp6dHp6dHZ8M3pcDS0//8fl4PkElCrcAe8wf4yUdn6cjD66H4aXVK+",
-	"C+NlDnfA+QcukAa/HHz6BCJVj0S7vxuKDCUMOXRsuz0aCPDhDTk8DAt2UTTMSuQq+dKuN1EdQQIpSvJX",
-	"D2Vw7pMJmZut+Y9bkhpjKY3BLvg7yWl0ChY6ebCsxnqyXSiVzRSLUT/ebYbtl0W6rHKzhofRvTJ6994u",
-	"c5QwfOuyKqw+MaYcnZycnn1zPDweHp+Onn0zHIJJQa3aqBI+V5SLAvM7AnhpUicFOGd7UNbqWqzhUEoq",
-	"ixw8m5ryrWOynudlKbIRVeAoMniLh2BB8UOdeDhP+OpopZm3Ln+0Wko9CqqPoHGHFEZJwJiD/P7kdaFX",
-	"d7ttflQrKEmLtu8odD7A6T2p6137g1LiyHuDL8D0x1qvWMqrKgeIOFNLM3JokMbDQhg7//9vAAAA//8=",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+sr2i6vujPjr7CQTTEpXY2PgjPso+CEknWpt98MRqTN0Mg8hA",
+	"kd8A9eU5G5MsEpjCHUpwAcDHNFPSh8wJhFxRbs5xwp6zcX2g0pN8TRPeY0RR6IRxrIOi8rVNMAcUIyDi",
+	"ugZyzLnj2yTdXwh+I5ARodhsVgENXeotFhz1O4Act4WZ1kdLUEq2sXlvgTSlVfVv6JSmOGi3g48nyMm4",
+	"IULWg0smeFXkfp1p/dGCDCMIDtZdCWvvx6YkBP9GG3tDxU9Wra3JGmoJuPE4Xo6zz4ZASblyR/S2SXDd",
+	"Aki6RMayfDoVlZAGRJgDL0CNSgzMkoi/vMXMCGVCWQFvBQyI0nWLWXFgQDOBb3wDQH/wtmavS+5ui1yV",
+	"WSGuDlbJgdUR9pmb1WNWaUCx0KRQE/YBzaYRu8TgzDHednJzejlIWMnTaz1iv+DAwJt49/GYPePpHH5D",
+	"Vmv7oIRxZnh1PPsHOCwq4N2Bt36hoaJKJ0wr1/OBIIBqCiAEqO5aloXioGAFvMDqMSvoRR6iFEN+uIe3",
+	"r4cG2a0W8Xg2L62jgkWdoIfHZbWUYoz9gkTgh5wzUVDJp17LlEGxJvQnQK/m4dkZg+ar9D6RjY/Zhd/p",
+	"YOJZ1U4/Q5Uz6u/t+OO92+RFyStf8GvhJeQ+u+PB9MVKBze7f9bnXN44/yCnCG2wrJ8eNlch9zOvvAvs",
+	"e9dSJVzQT8mXDJF9csxcf87cEMVJeyVHztnEGCj2r8Ly90ame/9p6eT/ASGs0jn0+KQBQ0SPeK4TVneY",
+	"WbgZIDz7glsL3rcG7W1DvvYAtUMg21tqtqnkuhWoa9sTcmij5CJ/9q4CQbLusQiwAa+H+9PprJ91/6CO",
+	"QnrYjOsIRFqcJjbkQXGGQH3cDyZFtv2Nm35R+6zG13s/qOtY3Dj6PibB0NA26T+0SWtoKzGJDI2mwo8t",
+	"bATdOSxgb7F61ErGO+uJQl9w5yZmm7XIrvT4gasU7ij1xVz26cOgFLez/nZQRyUG2ypxP77bpC+3Buzu",
+	"gqAGIn6PytG6P3aEWDc0FI8ZRArRPNM18xXZZWMaJ7Vadr0Gw/Z2Gyq/t8b4Pp9OX/rNe+fil32LZLst",
+	"WDiwQINDbPFL3/9qwa/FV4xDtrmu99k0Wbd3/gq6ne1cnQDrrkNbjLjcEsYNWyht2NlwmARRUO/Y0T2u",
+	"+s0dx7S+YRxhj+BnGLG5/dK577oyyvCi13R40JafExQ9XsF5BrahgrblBuss4kCuruZrjTpgbxUw8lqT",
+	"LaVeO2erk1Fk/8oYr/l22UKQs4gZPOdtZ9EHlrqiBSRbdie4JuNoz7akZmfQuNbUPXEqb/GGnWWN1ACX",
+	"9nbYaw5fU89bMIguK+K1jyfv4YU13OluItFAwFRVNzlpd1bL+5Cb71tWiobddmORYhS+xlGwWW5YJUql",
+	"c6OqdS0opETgrLuDbb/Fnd5i7L1x5Nh36QvyaXE2QYxB7YspAGyedSWiFffP3vMUXBVOcN/+5fdQ7243",
+	"dVwqoEaA8kn2MERmIwBmBfRVammK/KamAgerABqFOPYxurkp5ftPw2bKLI0Gq8pKTPP3sWZFmph80zmv",
+	"eIpM80axSqRqJnO9OchJZa4eTt88PQweeQsbM405CVqn7Mj3wx44BBgQN9OnwQLCu24X53JbL5dXGV/r",
+	"rlDoqCGbeBPwV6L3TU9hBTdg7HFJXHmBpNfoowV/j2XRDx4/Gm6vkrY+gyPPaBFxQTCYakPgmlYri0Zd",
+	"tvW7RTHt1d6iY0PsRUcdo5juXDlqNbAhcNr/vScGbHOXdfJ37NMKYZOAC/6auAHGPszlX6PrtmoWtQFD",
+	"c8KUZKu5WiSEDbQKDw3GQPUVwAkLH0s8uLSqrXJ5wTMHoa4n5Gx49vjo9OzobPjmdDga2v//H72Vejxe",
+	"rljKJRNk1doPaXOpMGxIDYVZW5Iym5OEeO0EAq8FFf2EVHcuUlvjti6tjXM5oPglh7oyHaWSgh6V1ZqU",
+	"bHuGTt0MPdpjhjabs2GUnkL1tB5xUUFztBMBeQsytH7EZrcmKetPOdYfdLFhswHgcBvL19v5uhWVq6Nf",
+	"9Q7oEnsMvc13hN5AHJtSHOT+tSeLgHI8KQURi21K4FJOCpVeO8ipeyDbOQKrLMIVcmIOISvtuJcBOkDM",
+	"9Vbhn9bv3ogU7XeQv52vu1xN3cX8/DK6Z7uHuGs3uRdtY5hx49zkDgmU4T629aaZl8eTnrtUY0eRR1e/",
+	"kZZ26jdkL17RSgi1WGDkgRs7og4YdH+Z3Hg9CmnU2q85k3LNtFmm193crptCvksy4MVbc+/djSu2oVhx",
+	"Jq4ImrIZckP80RWxGd6y+8UBO2YcGAA7F0XWDcMjiD0i6l1Ozm5rqLSTatUu6IwW4+i6OhqtHKzrBFEJ",
+	"YDC+EjU3xwzbuEGAzr7Wt+xwROWEMqndwdirIUdsGFTY0Cj8wX9WnxEjp9ynlRD/6OWEr6Z7kwluEN60",
+	"mKKE/bwh4jtk3XaAkDv23CF861KLjgYBt6tc3qfJSs3w1w4fIllpCYlTTG2G6/NNbLjg03R12AV/Zymd",
+	"UHsJ8KFsV9DIdYNudKqWaKQunE0N/NqpCoCuZqVIwhylK1BssyZz6R5B7WbjnNuHta1pgTVg8fKPW0R8",
+	"7w2p2urIYu8SpY4DuCX2LndYal1Ca5QxWE/ju+DfoWrh9vPduRtr/jOr7aAeXtwIac5ZlWvoDSTQHa2d",
+	"O4Bm9CRKuHN1Vg1v9CyUrfY3LX0Tylbz1AsLgbp65mw7bjsKkC8CnU0lxyO2lFYKxu6XcZAZ9JaDVIa5",
+	"XZ+4O+wKjIMWgQ5PkfhcVdWAWTgDyOHy772RlT+WYwcpkP+JkiGo+TjeCO8A1Sv7n0q3OQNuqYVuqVHi",
+	"x0NdmVHPacS6POnAI/oWWVH7n54Z9EixIlr5I8YodR0Qs9wFgnOoMs1dTa+2beB27Z7fRR5xMQirvfCv",
+	"/poY3tQ9+RDh5c5T9X4izO51t+wF2AHyrWfv3Le06hWibbknLRVLXpy1glzRk0vS+2IZ9sbn7KsFgP0c",
+	"TO1Ogrut2ACF5tyDznXdQA5tMp+49GlC+gNbykJozXgQ7MPWLNZVgC7Tz6BgQVVh0BsmwA+oZbd9SibV",
+	"LkQnHddNVGdY0wSLEhaYuQU6FA4TzYFtDdpCZOujRw8eR2HcXUKNBrmrsAWTGn7dJHC65aHTsIxbfRoK",
+	"jo6ldQwT4qwkv/KOsFFwuK6CueuFjX4O1/87Ni3aREhvGi+Aj/BfeI71iVyzfBqZWOf3AEKD8G7YGshu",
+	"fID9rAnKapgWhnDMwam9YzjnQXoJOyI7qpgm8W/I5rlbl7U0MMjANgW8UUX221IsAYGxq4isV+nYR0jq",
+	"LKvcrF/bZaOKe5cq2mgoAQk+KJZxObjxpDJX//Nf/w3oC1h6jK/xKkyBzI0pBx8/wg6cqtijb4TMVMW+",
+	"/lqvZaq//pp4VwlK4zLmmFbkhJtIXPcDK/b8Un79NS3v118fswuP2Mp1XUUBfTl4GCP5+msSpa+/tisO",
+	"j3H66OuvE6J9xaJQ6mPKvv6aDhr7op+xxxWy+jEl3SF0bp/lyIfkRlTIXux6rIr3PDUQ6aE2MXTgWbPd",
+	"jgfrU4FMNtPHX3/Nxh94WX4cJ2z8gUb/kfpqfXDv+IgUEEB6BFLM8ei4lG+QE5FhMKAGLFYiE9LkvCBI",
+	"Y6Qdl70t6MV1KWHHrTYbcY3Yw+FDGv2P1pe1K1oJ6Gqejdj4X4p8kZvL5XB49hg7oydhCCLX9svscZRA",
+	"m/SP43MHm7qUY/sXdIPs46heGV0irLyybyV70c6W/RpwUzEYn/KqsrMOHXHZB4ylJgy3PsbOE+ZC0h/H",
+	"I7vhL6X9yH5JS8JrBLnLY/ZK8Awqpi+lE64k6MKOtU2gAMf/Yof1pwdDHcyOc2D/JMdEDVdP1qV05Cqa",
+	"jem6MUQS89ncpefHkqh4HNoRbAm7vjRd3xHXMDNqBhhON3EQ1p/UOhYg+ZwGa5/87A2fjc/rahL75Eup",
+	"Ke4ONM3Pp0cvuEnn40ZpBhBDqYWAhktQwWFFf8q1ASJMO6pXohTcLSM2rvv55es3FIq1b3+eiUWpjJDp",
+	"+uhvYj0+ZmF/uzmFxewrLuWYGkONz+1Obvesg/nDVlX0cm4E7DZANZJkAv1eLtnY/vqjFWK7IoSpJNcI",
+	"35nyoqBCwUJM7QH0rVgrl5bAuquHZ0/JFnxl5e3oArYCvgStIwXblE2wFMcOC+EDbkO5fpWpSNphvIAP",
+	"xIUBQ/AA2IdFngqJ5yGh9i9Kns7F0dnxcJAMllVB2luPTk5Wq9Uxh5+PVTU7oXv1yY/Pv3v20+tncE/d",
+	"i2wAuyEIrIwGpxDvLIW0Dulo8OB4ePyAOovCwXOC5tJRtZTw37MYHOLVUpIp7Hqt6muRoQUsMySiqntW",
+	"oP6l8F8TQ4BcqrmSzzNoPaXNBbzevgBGVfGFMBCb7TB16ktOXk5rOG8UhgvjaliFuIUatT25vfy3pYDc",
+	"ny+Spko4NKx6GPN2BDuGC5I76HEhSCSVC+hS2fW2IzgbDjFlLw3BNcMOkb9Soq8e8dYGLW7WwVEGK6Ft",
+	"HYCeV1OYxMQZXtSYEC6Hjm5dL/Ijd90J0fDxuWS79H59cLqhUSCHcojBn63f/c7eEsrnyYdqKT92SukF",
+	"bELthLDuNUcUPEChVgm+uMqzMQJAMciqZpuy+RdRi+bgU6xEbBWIS/EQE/7aakxoEEO0jF7GW3O+sQsj",
+	"TmWGBikMjXYQtCr2G6iiSXNmN5bydO+m7UivdyAHBa8W3SqqwXvjMPB2hSpVgFsDbkmeEnzCH4JwXCmw",
+	"HBg30BsV3gQMx6WQNY2aNcLSa6lWhchmIjuncjodcF5/AWgNp+gjyg6/4ZCK7qKuH6jh8+E4u3VcfU1D",
+	"03lBo0BTOxv0R1N1ds53qzkUr3tSdNyte73XhDBOwcGPJx/gfz+eBOsCEcyem5HEtmM/wm+H3JHJoFQx",
+	"XtzX1ozyjPp+h9ntJcASzo0z3l0hvBbGFHY/uTxMJVJVZeA5bmws9tYFsKDr3pyXpZAOrugrupzvhFPC",
+	"Xsq650oo9tZGWWuId9jfYrv2or78guZwv70bGMt/E2sSdTBZv1UIUtsh5QH2zMPC7Pc70lxrwFdCG1W5",
+	"lp3glcl8NjfW6ZW81HMFEY49Nkzw3UBU/LEZRvFdvu9z03adiLCqSUvJ3X2nBp/st1PXli1L3csMsRc6",
+	"C1RVsw4T2D5tX7n6XanYsuyhYMtS+2j84TQrzp1bpIuyRBMmqpxeOBcWuYd4WR6zC6yZxDhAzRkw9nB6",
+	"ZpTaXLfv4MoLKN/6fAohy3VZ8PUVafkfqAVsuxi89yq63FOv3X56SPnp3OtleQhZeUFhOay3a0qL29An",
+	"EOBDqYEW/1GAJgaQdFJ3ibWn2Q2vcj4phGYz5fwOPOdc0s0jgaaVEMfsVYMsY/jUNROo6dIBAeJhCaqa",
+	"KWN85KuDYsNlscb0p7EL1NXEHrFD7nv43tsI83eUe4qol4edFCMYHbavPIjextF3rW6yXUkrSSQgzlck",
+	"+4/ihBDdwIWOu4jwxvtUrFs3BrRxygjK9uwN7ywpp8tO4Bp64gHcya4p30+ILsry+fcvq5+s1gLLkkcJ",
+	"17+jRDM2Khe+uyV3HKeYDERsH5h2m0uGqbFbqe0phFPvqK834SQLXhQCDzL8HAjq+3Ts8V7622X+PrGx",
+	"9ruVUhQZVsuqR/HuOAVOSM13G3lOQ4C3wfLFYmnsAZBQ5lJkjg16k4wqbgV+R2/8IxuC+A27bUF/iN6L",
+	"t11XeWvnGt+HloqamG+ciYmkXiLrpCTzQSp/JdWyu1ZDlzJkPsL8unsasEZYx3rV4j/ALA24gaLQAnDs",
+	"SINwKcG4yMR7+3ysUdfeLYZOEyJrdAqbCuxQaZ9BOR7326W84UUOHQJw8c4BCgNrp+v0ietMlFxKOGCn",
+	"ud0hhXVbob0FFJMBGyQYM7hoVzk+fAxfjM3aTMWlphA+GOaXsl7lBA7uSiCYQNfga+ASniD1pDlmbaaJ",
+	"LIc2GZREu5RAFUSMWpAdPKfSgaJgmUoalCQ5UTi71kuXEpO8m+ZDAFtwN9sTy+edqVW8ddpxiXEl7Qdu",
+	"XkGJJoxb00u+PBsOv4JXLahaAk8OdiEZCoV7okvl10wwmJ+EP7jBUYaEAiykFhwYwDU4ogbM9qvfgudE",
+	"xBV/smfNGHKQNNBVzemIwZqEOpvgYU6DhQqOS+kIF1OhHSS+OaG5rJlKyb6WbOx4VcY4yktZ72DoL4aV",
+	"/458pc0y0/j4JrXMpbyg7Rc00tbIQ9Lil1jwtRU1v5nt6wS3G8pOI2xnx1WBviayWqCQu88zVtxcspmb",
+	"evZhmTCoZb8O/uqQGRTrIn4XHPQ4IA8cA6pghcaR9JQpiM0LwuNcX2vMu3/57bNXb364evH8p6vvfnx+",
+	"9fdnr14/f/nTV3GSP/sm1y1kHPMuXq9lehuL6/tqDWmR5JO61C1WyoGe87NHj0dPp08eZ8Mnp0+ePEy/",
+	"yR4/esrPpoLzYfroEc+Gp4/4g8n04fR0cjYZTp6cnaXZ6aPscXr6aDKcDod8+GTQ4nMcDI9PId0b0hRS",
+	"TNaR40XJo9sDezx8MHzAxdnZ5OnTJ08en05S8WBy9mT64IEQ6elEfPPoCT87fZA+eZw+fZAOv3mcTcTT",
+	"6aNHT9LT0/SbR2fI89XveA+5Pj+xjRmw5EUsi5/o0JJiVTfuq6mCoDIHzItDRi22D+miwbd1AIdrLdMm",
+	"QGuXCRtSdt3R1Fl2Wjq1VnWOWSECq8uZJZlICzo7Fq6PbJC04pW4lPYoNmivpN7V85fg0YCakHifgfQZ",
+	"11oqpFJFVh/2HKyGSxmYDSPmgyoJse5iPwWrWWvTxRksmNzzZyHg7Vku7amca8C2UG8HCO2obE0piNa5",
+	"Bur45Wa7YdfvIXFGYaVueMEQEOpDRY6FW/McrbCETdaXkiSJjctKLUozPmcFn4gCKGFmM5r/4Aj09lCu",
+	"mboRVZVnGWIK64suZaY8OHgd+tRhSSCAO/kCbFXBtDA4IEy404t/8Y3n4MZ3X/4vw2cnlMA88UfDiRYG",
+	"4apf1Zxl6Ltf2mvX7MvxtSjN+KtjBnE31+IOsrfGGpeIrKHDmv2k6k6DmghrM3g0iJYzaj3oVGRUugMo",
+	"xREjiBvhgHIAKNk14NKw/ICmzjF7TWQWl7LGjoEtwt2zmgiuen5cHUhwEH/5cPj0Uo7LSqRKIr76CnGo",
+	"4698Y3wcVKYCmDeAvyZrJtWq69B+7hTIHU7uzZBA65tFi/2ba8ZnlRAZM8onMzEwUEe23dTshdC5i1VQ",
+	"69JfPgzcdr1SAZJ5UZqQOfSKtiIMTJgqT13lxkYJw0pMsA19sbi64cXS3gRdsPKU6xF7AAeBbziNHAdH",
+	"qarKQQiut3OGdDCDi7laI/uW1QqQOMQfUi6pmVGzGYQHos0KNRHv9zEJnIx8JrOgfn3XOfzWSVUGh4Xd",
+	"wSENcoNQ2VNmTsTBkg6mxYVJ5yK1FtbugLRqJzjQHd5j41B3WYctganARQWMrkqv0e/mbbcUMNCumQOx",
+	"Lfvvi0epXrn3/5HDVPQRPbBv9LX3GKjyaaRPHamiZGhIsuoF5MvA86YOLRKpcu3h/1WArFtJKghImHif",
+	"ihJLNQLjA7H8KGPuARRRuigKV00Q6foU2FfpXOWpIAuLB+l1+NV9AMRBYmcZ5mpp0T9rvha/FnjBt9Nj",
+	"v6s5gh/01sX0hZ9JFbv57YIxuggL9/S3RSV4tj64X7ZjIEG45xAbGYUr2EcQe02t1LutsctR88njXpAS",
+	"GTZOw7yufwCUzli7HBytRqkEN0G8K4ioYX85ezmY0GCABKDGInd0FFHcyt/90P/g+BX3IbvPhGCyDw1m",
+	"sRNeIwnu60Dokr6TD+6fW0EQADit44hiURbcCM20yYsCxMkFi7Gp9WTtLX1XJSGKQo+ohzWIXw4lL1KZ",
+	"RvudEHlrZTqooejAL7hVvGN29/7FrEs5uRXwUYKZkpS/wVYdGnfoIXET9Uu3SdxOFIV7CrrrXo+gridc",
+	"iltLqXMDzLvOMZ9B3gtph5amptqMAS6CRf49LNXnR2H0W8A7qIykz+VuvnZEDb2+sA4HlI1temJY7UaF",
+	"bMdyqeQxL8tjr6mOL5fD4YPU6l74lxgDUW4oWk7iwqgJhHYgxLTKtRgxwsxqwQuRJfS/zKiGg0iNW6+F",
+	"IwVDGV5qCi7VrP2u7vCnOtjkVdkEmbTOfRzOUTlK8R6boAUBQoqOoqmC2722hXFjdQUbN+M47S3zGVAv",
+	"flF8SQF8xGA0EMujVEhT8WIvmIv7nM9k6e6jxx22HOJsn1NT2POzj6Kw1sGkUBN9ssi1dqSxUQ+ytkqV",
+	"9gCHBrDAkwHgTluLSFThz7nMXuCrvrXv/cyAWhg9EIIeKPHXP5ZmP/97GsAnFunGAnTItF9ZRVnupC7Q",
+	"yJCyzP4HzDwQcBwAkq+vPfCAsDEO0+ES7VsE+AOO+OPOMprXP1wcnT167L5gsjbUQmyzkIbSrz0rab45",
+	"BTSjEZV90n+SSP0yPHrKj6bvPjx++PGfBvHimtjZ+druIk0RRcDxVIxjS8J2wu0L7XFHSJwRNFXj7Y5q",
+	"VJ7++CF7kX9LMCM7BUFUpt7ZdZ2vnRiXcHvNpwIbEpSCRx3Gn5fGSteg7+ZUqRHmCOs1m3LsGcomuUTG",
+	"3vYEftKtA1/VsWWg2+T9Rzx2DgFoca0KPsSm/HfYeSBvKFTxLUihrh0RDYr/1SUyiWuNaYVZVe6/6u5F",
+	"m3GIb12UZd+qSgCuxkvHaVw16gd1nW9C1VVVSVG7PSvHuwfg3go0a10vdRxsPaXFPpmY7v5gtZww9N0h",
+	"GheRvpegfUdMryvM/q0TJJc5b2LTUGt/sVF3YO37RrPLSBx+xDhwf2aeUaMC5a6t4WXyKU9NXS+5dpH1",
+	"pIX3IyRjd+D8ltvrkGYZoKOonqmZPv0FYFF72Fj2Y/byG84+jfS60DSK1yGkFV7XwIG4/uMdyvrkA/xv",
+	"N8EC4h9WPCcqoJo5aC4KF6+DvIzVLt6cwnGgrxoN6nxL7UP3E7C3fA+99HcC3t2/euo8iLGj+cGCPq7n",
+	"6t3iPDDk599TWLgpBydIY7Y/fqx+aJdWvCCsKePWMIEyTBQTF/f07NutEu1NHQVjvJ0ERVXUfW7+rbKR",
+	"sInI5Yx58jirz908HCRVBQ/uFB0rAFBkr08+wP9+PMFK/H55KfLx0XPwDTzh/rr/ORxExG51I6p8mtvP",
+	"nE6hJODLMfSIOIIf1uOv0BUJqv8JGo1hw8XScKoHAL6lSi1nRO1z8fPz8yCi5m/PNVtVuTHCdTYiwpCu",
+	"BNd39q5XNAc7eFGQcAivJaIuxwZGXIZdPBxANqbFb3ESjmGE1tu38xpuUnz3t+jutRAonLmI0NNP1ryF",
+	"4EENcZsLnvmmk0D5cADJf2UfCk/nen4EjxUZrVa4D9JUaL2bA2esqlnNIIsCqlYSxwswoiCc2+iY1hFV",
+	"gBsPTZgT9FPecprDUf0nYlnMxhStdKlfLJ8ABJXrqVO3HDru2jTw2oOzeXUSDXdsLPf7AZwx9+p78MZw",
+	"uv6Y7hiOvUe5H07fPTlkqRe4CHsY/QgnmpyJfuRhxKroUU5iOhWpQax2ptLlAruFKu2DYo4WDzlEE8fR",
+	"Lr1ac3tGI+1h7MT5i6C9M7j3JeuyQwhLfTgjNXUftItkbBfPADzH26ntVT3x07u/sRo8urOos45+uvCz",
+	"CQA1KB7edHW6lEm1GjGpsDoAJaMu2FxjYBWpkoU8ZheO7xU9/KpNEDHG11wRKeg4sQcKNr4S9TtxmC1q",
+	"0EB7S+VFMXi0VObKHwHHl3LMC63GxK9LOdOm/qVsZNhpw/+xUXVBYBFyFVN146lx0lSUxpqkRCbniiNp",
+	"x8D2cbydVA+Rm3kc/2HH+XkjFPB9UKUFCz1IBrRe91BJJpWxB01IqoWLeYF47p664HsShM/E+tJHFSUk",
+	"g4cheKKuBVD2Iddb1FNUx1iB7Dw+3jiJ9SVDRikHHjDivTlmRCJrt0qOqdFKQF1RdsweDh8SA0zN+UIQ",
+	"gWjE5OeC3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58byApw8gH/0dMawJCsX9gOvDwe+lQtBVVlyGoa",
+	"Vu8Q0lpCPTFx1SkpjlkYWUMJCCJq5LBjnyeX0OsRvrUGhUtH/NFDa/QhXcricGWWZLe4ebtbdA1H3Sl+",
+	"J1k+ne6UQU/x4LjLp2xs1Nj6sglwQEAve2S99ugm1yE815cSJQzkra7/CmIhdHZTJYojEWB1Mf7xpfxe",
+	"UIGkmgYgq0Da4e+o4Dzqo26X2Dqv8+n0tnQn9t436n6Fzb6jGwXhKQrOMR1Td5Kp+RIOEq5TixJqZlfq",
+	"HuhM2qJJ9WVbGW9cCWaua3bPXJInRP3/NTFRADllUB9MXMGReIF/8x+a+Ya+oocz7L738PjxNJjKWEyr",
+	"07lBjgrNljL/bSkC3tUu4kP3uZ/V5q7rG00OtvdMFdlmdeOeK/i5rGE3o11HHP1+EEM4y4KGLDFhaaiE",
+	"k7rByc7DCrAafqgxi6R+671vxk8xl85g2DKZe6tmelarZiPkc9hptIYlp7SXa+QWtclY8DXTQsTV8q2L",
+	"v7fCaprDyuuy/qQjTt6G19TTfNeYrh/KPQR1afL2iOpaVTb4g4V/6St3H3luqg9/4uW1lG6WTu+kAQ4q",
+	"Dzx6sgo2c1KHgCtBtDzo5iEBheN3xSziF5oJWali4RmbPNcEZK+RSwwapxh1zJ6T7Qy91IB8DQEaVAcG",
+	"5MQvpw5OkV7rhI0BuEldp66XE1FJYYQeO1quSpyHHVggrNa4DpF0LpQGfk4mEqsE2C/+RV9oR13YTd6B",
+	"rEWv7eXk/m2pvH3uWwb/bhBESLpUkypguq1FsrCLXyE0M5KgealL3tnZgTBduk99A83WZzJDfA4ufnLS",
+	"jjmvOym3eqn4WXDcpQcibq7bTscpEpwiOPHN2bbVML4SGEsJuxoidX6ujU6Ao1nX1M1IOaNKHWIG2HND",
+	"LDO+AKej5xzAH3ITjeoHZUoBe03Q5hZhICvr5gPdTfCDK3ra5GTryQrdbA4a28B/VtVMmNtu4P3ZoYM5",
+	"8JTXhxAj/I5dgpR0x3axIIc6r5G8Q7luTfIKcZqfL95898NWsFs9mfd9MO/YxL8H+ujtq7HncYF3HoRK",
+	"mvi/uGacreaq8CHaoK3eBg0T28bC1Oy65zr7AbJ3IbiE4P8xuwjaDxMfVJ0VlEJkOiiU1qscCVrVdErZ",
+	"A0xLSgosx2sRVeXYsUZUZfjeBO2AgWwNrnVIq3pIE2tRa8YnamlqdjIaRkx/ICH1rQ2AQ1QfbrI1ha2t",
+	"+1I2dXIp7Xuufx6K7t+/RvjOpauBV86AnKnp7Y7+E9dQblu2jq6poYqYT/FOsjuKIMxeswFCwziOzeu2",
+	"dTTU9980rtPxKoo6+XQfHBXB1EXX55bJuk0Fvn15Tz7gPz6euOaVd3xf0hkb3WgtHuux5Rrq3X+TLcMr",
+	"A0eT09pqyq5z6xXWrdHHcJpYzxL7LBKz5Tnjck2IDiLUznUnXCQA+0W0+6ulvHAf/flcu9pHuxHVRGk7",
+	"h3bi99DNvgnjZ6oMca3Hu/RzDXU8ABZ2Kbe1f+zYcj6ycYh91l0WwHQuZ4U4WmpB6UTUulQE7JueOYbU",
+	"ZrQDwnjuLGNjgldo7++kdl5kUMJaP26qPLXDTEkx8tSZnusBoqiUIcW7oJfEkhhLPMeqYxsEKD9lxDRb",
+	"ylRUpoO/BsMkz9wUf+YeczhpXuj7SbAf/GeKW/j3I8qmayOhTCVBC+dDBin8JqH37GOyzAUvzHyrxXIj",
+	"qixPTd3d1Cp3zSZinkMgcsSWEh+zZlBVwLQ14HnBJjyzUop7BtjrK7VKmL8YifUat8yUyoABN2FLeS2B",
+	"3wQvyAvCBMS82x/wM+7R9qE3dCwwftLBEjvGP7KHMXpv9k4QhdyW93F0OuXShGQ63mwF1pXzAL6BbLMt",
+	"vEY8ZgEDuFcHBd7Q6Z/YXz97wML4oXwSaeiggXgRdPFo9RjCwY2IkSWXbIxLPK75uuufllILM2Yzha1a",
+	"sN9GXjGaqWSjm1YsmnAeCyE0CYxwiB3kRF6ybhkZSHqTUd/lUISpssu7UMaowTtiMIonBvaICNhv/1wB",
+	"gd37jTj916QgVi2C5M9LZtR7H3boVJ/Q23rkQg4nIXiXzCbqPZy+beQn2agYDyuIZyXvpFB2b75XNlZ8",
+	"ybYYgZ+CAxMa01M/54npB3Hywf2zG7vy2h+Iaml8UpY43TQbf4nMcF+Nz5mSxbqVOnHscAoaUQORauwI",
+	"dQvyKRa9m4MXfz8g7sU98lMsdhLjOqfXN9Aj51DWmF6PEzambTtGcowGu3kkhlOFq3TAWsyIiFJ6uA/j",
+	"L1bNtc56Uk3oeAqI5+SGlXNIGc7VIt6wFFL29ymD+IIu98v+eDDpcyZZAHeoMR0zLLX4tGoHvu/EoSfu",
+	"M1LijMBAKFpYj0A+MPaRiTCW0spTp8VSG4/+rtPcI2K9pPBJ0C4s147n91qsgRVuIopc3Ah650p5QDgG",
+	"FVV1jR43e1MnThEu7C6s4zAY4LE3mXkhtL5bOAdaDE6xLts76d2RmBDX8jmDMX+Y6AtM2Hcq667mQpzR",
+	"PURdULAdBn9TovexCRHkt80eNJXYIL6uBM+gqQ8ZEa47VdyG6NLKRuximPDtHFsHgR3TOeMT2AtuIqhB",
+	"YxfnhGkCKB2fxGmET+Ld/R4WRrypRKfc2G87aDAHmYlgGT+jeWpHsdS9wNTuPLNC9JdnbxjdO4Y+0dsA",
+	"Jq/xHfefVKYXbU8tg5q3i5C7LpqHWNYfGigSlutPu4yr+bpzDYN2uXXDTTfQOsGmKqbNcjEBup8bUQGn",
+	"KnyLdW5LIX1YhYoKK7XEE30RZqXB91zKSaHSa93BL/B2vv4E2KO383W3+8G1kq5syrfWzTVbiaI4hDy8",
+	"na+b8gBxTc/brecUvPjEYuJW8D4NwjfU3TVTqgLJEi0BXHDHYxJM0ehSXsoj6CSIqMLxCEE+bFluRD3s",
+	"lNbDPIcbMQ7o7wrY5r4EQY80DzKqrva3tiKj7sQMu0ooVqmigJjkeWMI4HsHaTl4HI4iyHqPoJecT3D6",
+	"UQYfiOincIKIbjETpZAZjB4pSuqmf9bmvbIjGDtQFE5lQOUOhqw98B0vPH41bCWRHTPoRMaD5sTU/ALO",
+	"oQb3g0GkeM0cXlvh3POdJJdyvOBr4oMY126hKJHpXitqBtzEdhnBKx0UgmbWRPkSP6oxUdR12K8xUxU0",
+	"GnS/txwuKATELG39hdC+OoCpfQVVquArQB9jRKiOdkJT2Utf2JpHMa+XsgV6xdGPRVWpSo8R2FtnaEEP",
+	"oBwcs59EDrM/DoBh40spyZSqh9Lu00lvswt13hARROpJ5a4ARdrtb7ytmYo+X+I3wqqZDK5zaYeJEgDH",
+	"BvZWGg0e9ke0u8/7nYMrgmoPu4kOYqAAUicA6sTxFtaB3s4ssZwUecrmvLipCVjA7Q7Ku1w1ijuBAP/j",
+	"SnbLHIOTLMs1gGIhZgmYd2wsqzBpOOEy66LD+5tY96PBq0dm1eOyKpXuLKyin3uXVv1NrH+mW+7XN7Ev",
+	"2sLVar8xgaPr4IRWtNrXYq27ajMXolfkkGqyHUQAPORK2BMu5wVWMgHlttOL1kbIlA8qUtwHzyZrWNSr",
+	"+q2ozNz6uB04gBf3Guh+0R1ogNLGw9iSij1nfNG9BIvJ9np5vALhdaWotHXZqwDEhDVY0q/StrJrKxgv",
+	"6I1/5Dp5/IbdJYM0u/e0w+jpLjiaV2xWcWn2qpu/yDIdrh6spjXg4FEjwNgUvpYeigiI374iUza3Blij",
+	"YjpxrPcOxNZpMuA8flaDgWwDLaqbHDImPocCNsLRREGfDGWvpm9QVX+rAb/wMwU0aXo7lAyKz+Eq8Rdu",
+	"MbcpmpMP+I+thW3f5xqbB4ba30p5JW6Ui+wbdS2kJockNyzLHc2ykkSKuqmAsGTOi12/cq5aA1LFyWHI",
+	"XMF92zZt+24L/KyWJ6+qWb9ae3thUFzvD1hMCcd1+ctqdq+xuZfVbJv1Yod80Kw/zIEv6vdTsI9CrVNa",
+	"MlPVF5oZIblTrFZuQ9MVAgc8W+SyTnHBf35BvjtKeULkNIQlzutqfyIktJrYeoCCejSAzraunJmqajHu",
+	"VsAvq9nnLWi2HzsYDXjGa9Wby9wIgEX1F5PPpGF/Eis7hd3y6ZcVFhIBNRrX+JCYXVXNuhSva8198oH+",
+	"1Y8vznc6doRxrhlHnx7rgBRxjao/c6/mg8JE3DftYK3qamYP+A6wnSZApoohNiBWh0iZZGMo7v/Xh+NO",
+	"aEc9rQdEdmwKyQ5WN5e7XpS8yrVP4+WVI/ki96tLeoIA4qgRa6PSHY3W5WSZF9RIFaKSgOajstMuTrZb",
+	"N/f/nZOyuSlsctcejjQwZGq7TT//P57QAzak2zqitAV7hdd5VY5U+diYBn/rgEjS8+/GIf8Hcovxg3e7",
+	"xTTx98SkXvlpr4OUQhh3HOKvJx/wHz0PQ8RmBQBZwzTPM6ohz40WxTR+DMKdg3uf9M5DkOTzcGeg+6D2",
+	"5O4r5ThuT93YXpcT9PX2TzYGz+2y0Z8bzbTQiNwSdEzZEwZ4D7TLfPkQ14Kv2RKSNprl4BOYteuT/MoO",
+	"E8oJ3DmVqe3NjOEO4QXj0M1+Pq1kJeSTH8gnto/aJmRWUnrCTvbkj9vAIfho54pL7Bd7LdUKddWoCQJx",
+	"EMKAzbhGLyWu9Qi1/5eZy+i76pPEg+4dwBDItROPNoE+JlwHxSlCZqIzw+ExM7elvPu/mOYN5+Yzkb39",
+	"4KuvSCx5JTqRfZC9O/lg/+djz9ZVIiiT8yAJtFl+VZMAwSoyauARh/GJ8n6x1aLshlaL8oCHFUwJgIq7",
+	"U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rnwsuXalcSHDgoMRIAAQ8PUxJ4Eaok/y5ZteiJN6+oM8H6SgN",
+	"uIRXWwi9YA7x6fHTzFRrEpnfb9+6/tnzmUIKtMOcZ6ZaM+7WRuMsRVLnGMvu3uXZIpcaCA59KMmfaWFO",
+	"Bssc0Q9XK1l3a4DaN2Be6yiPtefGGxzFHzkxB5+wW7vjDN5TWs64adw7ZowxQgBUSmFdCqYqAP3XUWKE",
+	"/2MumxI4DM3ZLaHhc0p0XwtR2vfMuZ53x4RhDj9rVFi8L/NK6KtcXmV8rQejp8NkQHmSdmbOUerm/cPF",
+	"8IGfKWAM797O7uBC/h7GA1cfsNbA0AJHw8UovScf4H+3Zun8WIlV0upQqzubzhQCDQGG0eUsXUrnLTFU",
+	"QWSoiEpgW0yaCkjvAaVD3YrTbZqUS6j6sTN2KaFJtNaqOmdj+4Qr+4Sr3Ix9BhELyI3yMBHXz8peniAR",
+	"Yp7O7eAvJYreiLiE8IUuI14pOWNzgIJ3+nodO6pdy6oVDa/2GMLPT1iWVyI1xRoqBFVnXUT4xfF2nMAH",
+	"56NiE6UKwWUUifRw27pDRvTw3l+nfO6rk2Deva3WADBv71Xiwep2FtXS0JFKgLrY2fnWP/zgHSPr0dwD",
+	"x7cb9x+zdaMb/e4T30/iPQUdV8H6Rww8//PJB/fPfk6d9/hbqM7tvZZqXDQw+0bdvFvDdX9/bZU+JfEY",
+	"eZaH8yfd4Df1VCArJwTqPrJ6Ym8Ps/GKTiRYo7djqwNkeEgGTWvZKi8KdyEruLHm6JtGo1AgHoSbqmVR",
+	"xyMI4Rg5MmkcF5+Zap26E/JZJZxjfJEuRMJMnl4Lwx5+c3ra3+SsP+r/AW4+16EQKm3qdpu78ONRub9t",
+	"8/5eIk8MlI73fKEqFFCur7Fy3P4VI2cKjFzGnSkAXEGaTwUrVS7NMWsXqGzp/h/zvOAzD1tB8dlDKRMB",
+	"xVTwaQVSNrspOUi+Gh58O7ESN44EsotLxXfoh0uJNW7s29yP6wM5SGUjwaIMKiOtTB1fyp+WCNWlbrls",
+	"xksNuIci96AHYN2WIjXU12L8I9fm6Jl9/dHz78dskWsdOEsgqcAP4f5gVnkqjhmcuxjqu/EPp4lvGhUA",
+	"whBYoYvXjoXMxjUUDUMIdjJQrRNKFnImonHRpRS8KnJRsS/BK6uEtpvrq3OcEN8nUip8R0DpgFNQf32U",
+	"Y8tUgi+c6D3D1etTxIEL7RqFzPPZXFS0Yp1l5W6N477TMBlMVbXgBuvLHz8cJHXp+TBSeh7l480zF7+D",
+	"xE6wUtbtq0Qq8huRnTNtrIMJ68llKH9+9MhLVQ+/ITWNTyi5MaKy9/znL8Ojp+8+nCanTz7+0yDK2bvD",
+	"WDPivcFddKRhbRrH5yDPRuybSwkXjMBkvZQZN3zEPlwOtPjtcjD6JrkccHM5GF1a9fT46PT06Gz45nQ4",
+	"Gtr//x+Xg+QSwNlwBTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH",
+	"7UFvUAbRkMPDNHYoioZZifRbX9r9Jqoj4ERASf7qUxmc+1SF52ZrLfiWAu9YeXdwCv5O6rudgoWPPFiF",
+	"d73YDjHAZorF2IzvtsL2zSJdVrlZw80YXhn98s5uc5QwfOqyKqw+MaYcnZycnn1zPDweHp+OnnwzHIJJ",
+	"QaNqS8PbuaKSK1jfEaCok7r2xQXbg5aR12INTimpLArwbGrKt645wzwvS5GNqLtVkcFTPNIQGgvrxKPW",
+	"wkdHu7i9dbX01VLqUZDsReMOWfmSgAQOe+dQ1IUe3R22+QHBAWT7jsLgA3jvia9+rh2lxPHRB2+A5Y+N",
+	"XrGUV1UOlRBMLc3IgZ4aNwth7Pr//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
