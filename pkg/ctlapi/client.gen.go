@@ -1745,7 +1745,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1775,7 +1775,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1814,7 +1814,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2543,6 +2543,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -2836,7 +2852,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2851,6 +2867,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -3144,6 +3168,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3234,10 +3261,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3436,8 +3466,10 @@ type Workflow struct {
 	Held *string `json:"held,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3512,11 +3544,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3524,6 +3559,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3553,6 +3591,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3564,6 +3605,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3649,6 +3693,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3698,6 +3754,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3835,10 +3903,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3857,6 +3931,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -4221,10 +4298,10 @@ type ClientInterface interface {
 
 	// DeleteApp Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetApp Show an app
 	//
@@ -4240,7 +4317,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// UpdateApp Change how an app is shown
 	//
@@ -4249,7 +4326,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListConfigs List the configs of an app
 	//
@@ -4266,8 +4343,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4293,8 +4373,11 @@ type ClientInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -4365,7 +4448,7 @@ type ClientInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleases(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateReleaseWithBody Make a release of chosen builds
+	// CreateReleaseWithBody Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4374,7 +4457,7 @@ type ClientInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBody(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -4395,7 +4478,7 @@ type ClientInterface interface {
 	// Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetAppVariable Show a variable of an app
 	//
@@ -4411,7 +4494,7 @@ type ClientInterface interface {
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// SetAppVariable Set a variable of an app
 	//
@@ -4420,7 +4503,7 @@ type ClientInterface interface {
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// FindMissingBlobsWithBody Ask which archives must be uploaded
 	//
@@ -4611,10 +4694,10 @@ type ClientInterface interface {
 
 	// ForgetInstall Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error)
+	ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetInstall Show an install
 	//
@@ -4782,11 +4865,19 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -4799,11 +4890,19 @@ type ClientInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -5177,11 +5276,11 @@ func (c *Client) CreateApp(ctx context.Context, params *CreateAppParams, body Cr
 
 // DeleteApp Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppRequest(c.Server, app)
+func (c *Client) DeleteApp(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppRequest(c.Server, app, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5216,8 +5315,8 @@ func (c *Client) GetApp(ctx context.Context, app AppIDOrName, reqEditors ...Requ
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequestWithBody(c.Server, app, contentType, body)
+func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequestWithBody(c.Server, app, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5235,8 +5334,8 @@ func (c *Client) UpdateAppWithBody(ctx context.Context, app AppIDOrName, content
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewUpdateAppRequest(c.Server, app, body)
+func (c *Client) UpdateApp(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAppRequest(c.Server, app, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5272,8 +5371,11 @@ func (c *Client) ListConfigs(ctx context.Context, app AppIDOrName, params *ListC
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5309,8 +5411,11 @@ func (c *Client) SyncAppWithBody(ctx context.Context, app AppIDOrName, params *S
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -5421,7 +5526,7 @@ func (c *Client) ListReleases(ctx context.Context, app AppIDOrName, params *List
 	return c.Client.Do(req)
 }
 
-// CreateReleaseWithBody Make a release of chosen builds
+// CreateReleaseWithBody Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5440,7 +5545,7 @@ func (c *Client) CreateReleaseWithBody(ctx context.Context, app AppIDOrName, par
 	return c.Client.Do(req)
 }
 
-// CreateRelease Make a release of chosen builds
+// CreateRelease Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -5481,8 +5586,8 @@ func (c *Client) ListAppVariables(ctx context.Context, app AppIDOrName, params *
 // Also one that templates still read, which `read_by` of the answer tells: what reads it cannot be deployed until it is set again.
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewDeleteAppVariableRequest(c.Server, app, variable)
+func (c *Client) DeleteAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAppVariableRequest(c.Server, app, variable, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5517,8 +5622,8 @@ func (c *Client) GetAppVariable(ctx context.Context, app AppIDOrName, variable A
 // Takes any type of body and a specified content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, contentType, body)
+func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequestWithBody(c.Server, app, variable, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5536,8 +5641,8 @@ func (c *Client) SetAppVariableWithBody(ctx context.Context, app AppIDOrName, va
 // Takes a body of the `application/json` content type.
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewSetAppVariableRequest(c.Server, app, variable, body)
+func (c *Client) SetAppVariable(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetAppVariableRequest(c.Server, app, variable, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5967,11 +6072,11 @@ func (c *Client) CreateInstall(ctx context.Context, params *CreateInstallParams,
 
 // ForgetInstall Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewForgetInstallRequest(c.Server, install)
+func (c *Client) ForgetInstall(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewForgetInstallRequest(c.Server, install, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6348,11 +6453,19 @@ func (c *Client) WhyInstall(ctx context.Context, install InstallIDOrName, reqEdi
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes any type of body and a specified content type.
 //
@@ -6375,11 +6488,19 @@ func (c *Client) CreateWorkflowWithBody(ctx context.Context, install InstallIDOr
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -7294,7 +7415,7 @@ func NewCreateAppRequestWithBody(server string, params *CreateAppParams, content
 }
 
 // NewDeleteAppRequest constructs an http.Request for the DeleteApp method
-func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) {
+func NewDeleteAppRequest(server string, app AppIDOrName, params *DeleteAppParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7317,6 +7438,33 @@ func NewDeleteAppRequest(server string, app AppIDOrName) (*http.Request, error) 
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -7362,18 +7510,18 @@ func NewGetAppRequest(server string, app AppIDOrName) (*http.Request, error) {
 }
 
 // NewUpdateAppRequest calls the generic UpdateApp builder with application/json body
-func NewUpdateAppRequest(server string, app AppIDOrName, body UpdateAppJSONRequestBody) (*http.Request, error) {
+func NewUpdateAppRequest(server string, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewUpdateAppRequestWithBody(server, app, "application/json", bodyReader)
+	return NewUpdateAppRequestWithBody(server, app, params, "application/json", bodyReader)
 }
 
 // NewUpdateAppRequestWithBody constructs an http.Request for the UpdateApp method, with any body, and a specified content type
-func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType string, body io.Reader) (*http.Request, error) {
+func NewUpdateAppRequestWithBody(server string, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7404,6 +7552,21 @@ func NewUpdateAppRequestWithBody(server string, app AppIDOrName, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -7868,7 +8031,7 @@ func NewListAppVariablesRequest(server string, app AppIDOrName, params *ListAppV
 }
 
 // NewDeleteAppVariableRequest constructs an http.Request for the DeleteAppVariable method
-func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName) (*http.Request, error) {
+func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7903,6 +8066,21 @@ func NewDeleteAppVariableRequest(server string, app AppIDOrName, variable AppVar
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -7950,18 +8128,18 @@ func NewGetAppVariableRequest(server string, app AppIDOrName, variable AppVariab
 }
 
 // NewSetAppVariableRequest calls the generic SetAppVariable builder with application/json body
-func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody) (*http.Request, error) {
+func NewSetAppVariableRequest(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewSetAppVariableRequestWithBody(server, app, variable, "application/json", bodyReader)
+	return NewSetAppVariableRequestWithBody(server, app, variable, params, "application/json", bodyReader)
 }
 
 // NewSetAppVariableRequestWithBody constructs an http.Request for the SetAppVariable method, with any body, and a specified content type
-func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader) (*http.Request, error) {
+func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -7999,6 +8177,21 @@ func NewSetAppVariableRequestWithBody(server string, app AppIDOrName, variable A
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -9133,7 +9326,7 @@ func NewCreateInstallRequestWithBody(server string, params *CreateInstallParams,
 }
 
 // NewForgetInstallRequest constructs an http.Request for the ForgetInstall method
-func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Request, error) {
+func NewForgetInstallRequest(server string, install InstallIDOrName, params *ForgetInstallParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -9156,6 +9349,33 @@ func NewForgetInstallRequest(server string, install InstallIDOrName) (*http.Requ
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Confirm != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "confirm", *params.Confirm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
@@ -9565,6 +9785,21 @@ func NewSetInputsRequestWithBody(server string, install InstallIDOrName, params 
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -11358,12 +11593,12 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteAppWithResponse Delete an app
 	//
-	// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+	// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
+	DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error)
 
 	// GetAppWithResponse Show an app
 	//
@@ -11381,7 +11616,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// UpdateAppWithResponse Change how an app is shown
 	//
@@ -11390,7 +11625,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
+	UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error)
 
 	// ListConfigsWithResponse List the configs of an app
 	//
@@ -11409,8 +11644,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11436,8 +11674,11 @@ type ClientWithResponsesInterface interface {
 	// validated first; all faults come back at once,
 	// with file, line and column, as 422 `config_invalid`. Then one transaction makes
 	// the config, its revisions and what must be built. Components that did not change
-	// reuse their build; when all do, the release is made at once. The same folder
-	// again answers the same config (200).
+	// reuse their build; when all do, the release is made at once.
+	//
+	// The newest config and the newest release are what was synced last. The folder
+	// that was synced last answers its config (200) and makes nothing. An older folder
+	// makes a new config and a new release with the same content, which are the newest.
 	//
 	// With `dry_run=true` it answers what would happen, and changes nothing: the
 	// differences to the newest config in `changes`, and in `installs` which
@@ -11510,7 +11751,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /apps/{app}/releases (the `ListReleases` operationId).
 	ListReleasesWithResponse(ctx context.Context, app AppIDOrName, params *ListReleasesParams, reqEditors ...RequestEditorFn) (*ListReleasesResponse, error)
 
-	// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+	// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11519,7 +11760,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /apps/{app}/releases (the `CreateRelease` operationId).
 	CreateReleaseWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *CreateReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateReleaseResponse, error)
 
-	// CreateReleaseWithResponse Make a release of chosen builds
+	// CreateReleaseWithResponse Create a release from chosen builds
 	//
 	// Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 	//
@@ -11544,7 +11785,7 @@ type ClientWithResponsesInterface interface {
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
+	DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error)
 
 	// GetAppVariableWithResponse Show a variable of an app
 	//
@@ -11562,7 +11803,7 @@ type ClientWithResponsesInterface interface {
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// SetAppVariableWithResponse Set a variable of an app
 	//
@@ -11571,7 +11812,7 @@ type ClientWithResponsesInterface interface {
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
+	SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error)
 
 	// FindMissingBlobsWithBodyWithResponse Ask which archives must be uploaded
 	//
@@ -11786,12 +12027,12 @@ type ClientWithResponsesInterface interface {
 
 	// ForgetInstallWithResponse Forget an install
 	//
-	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+	// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
+	ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error)
 
 	// GetInstallWithResponse Show an install
 	//
@@ -11979,11 +12220,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -11996,11 +12245,19 @@ type ClientWithResponsesInterface interface {
 	//
 	// - `provision`: bring up the sandbox and all components;
 	// - `deploy`: bring components (all when none is named) to a release, an older
-	//   one to roll back;
+	//   one to roll back; the sandbox only when it is named;
 	// - `action_run`: run an action;
 	// - `deprovision`: remove everything again, dependents first.
 	//
-	// With `plan_only` every change is planned and shown, and none is applied.
+	// With `plan_only` every change is planned and shown, and none is applied. What a
+	// component reads of another one is then as it is now: where that changes,
+	// `may_change` of the step says so.
+	//
+	// A workflow that tears something down (every `deprovision`, and a `deploy` or
+	// `provision` of an install in which a component was switched off) has to be
+	// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+	// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+	// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -12597,6 +12854,11 @@ func (r DeleteAppResponse) ContentType() string {
 	return ""
 }
 
+// GetAppResponse200Headers the declared response headers of an HTTP 200 response for GetApp
+type GetAppResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12604,6 +12866,8 @@ type GetAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -12645,6 +12909,11 @@ func (r GetAppResponse) ContentType() string {
 	return ""
 }
 
+// UpdateAppResponse200Headers the declared response headers of an HTTP 200 response for UpdateApp
+type UpdateAppResponse200Headers struct {
+	ETag *string
+}
+
 type UpdateAppResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12652,6 +12921,8 @@ type UpdateAppResponse struct {
 	JSON200 *App
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *UpdateAppResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13043,6 +13314,11 @@ func (r DeleteAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// GetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for GetAppVariable
+type GetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type GetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13050,6 +13326,8 @@ type GetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -13091,6 +13369,11 @@ func (r GetAppVariableResponse) ContentType() string {
 	return ""
 }
 
+// SetAppVariableResponse200Headers the declared response headers of an HTTP 200 response for SetAppVariable
+type SetAppVariableResponse200Headers struct {
+	ETag *string
+}
+
 type SetAppVariableResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -13098,6 +13381,8 @@ type SetAppVariableResponse struct {
 	JSON200 *AppVariable
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetAppVariableResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14353,6 +14638,11 @@ func (r GetHealthResponse) ContentType() string {
 	return ""
 }
 
+// GetInputsResponse200Headers the declared response headers of an HTTP 200 response for GetInputs
+type GetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type GetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14360,6 +14650,8 @@ type GetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -14401,6 +14693,11 @@ func (r GetInputsResponse) ContentType() string {
 	return ""
 }
 
+// SetInputsResponse200Headers the declared response headers of an HTTP 200 response for SetInputs
+type SetInputsResponse200Headers struct {
+	ETag *string
+}
+
 type SetInputsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14408,6 +14705,8 @@ type SetInputsResponse struct {
 	JSON200 *Inputs
 	// ApplicationProblemJSONDefault the response for an HTTP default `application/problem+json` response
 	ApplicationProblemJSONDefault *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *SetInputsResponse200Headers
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -16086,13 +16385,13 @@ func (c *ClientWithResponses) CreateAppWithResponse(ctx context.Context, params 
 
 // DeleteAppWithResponse Delete an app
 //
-// Refused with 409 while an install of it is not forgotten. Its name becomes free.
+// Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app} (the `DeleteApp` operationId).
-func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
-	rsp, err := c.DeleteApp(ctx, app, reqEditors...)
+func (c *ClientWithResponses) DeleteAppWithResponse(ctx context.Context, app AppIDOrName, params *DeleteAppParams, reqEditors ...RequestEditorFn) (*DeleteAppResponse, error) {
+	rsp, err := c.DeleteApp(ctx, app, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16121,8 +16420,8 @@ func (c *ClientWithResponses) GetAppWithResponse(ctx context.Context, app AppIDO
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateAppWithBody(ctx, app, contentType, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateAppWithBody(ctx, app, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16136,8 +16435,8 @@ func (c *ClientWithResponses) UpdateAppWithBodyWithResponse(ctx context.Context,
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PATCH /apps/{app} (the `UpdateApp` operationId).
-func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
-	rsp, err := c.UpdateApp(ctx, app, body, reqEditors...)
+func (c *ClientWithResponses) UpdateAppWithResponse(ctx context.Context, app AppIDOrName, params *UpdateAppParams, body UpdateAppJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAppResponse, error) {
+	rsp, err := c.UpdateApp(ctx, app, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16167,8 +16466,11 @@ func (c *ClientWithResponses) ListConfigsWithResponse(ctx context.Context, app A
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -16200,8 +16502,11 @@ func (c *ClientWithResponses) SyncAppWithBodyWithResponse(ctx context.Context, a
 // validated first; all faults come back at once,
 // with file, line and column, as 422 `config_invalid`. Then one transaction makes
 // the config, its revisions and what must be built. Components that did not change
-// reuse their build; when all do, the release is made at once. The same folder
-// again answers the same config (200).
+// reuse their build; when all do, the release is made at once.
+//
+// The newest config and the newest release are what was synced last. The folder
+// that was synced last answers its config (200) and makes nothing. An older folder
+// makes a new config and a new release with the same content, which are the newest.
 //
 // With `dry_run=true` it answers what would happen, and changes nothing: the
 // differences to the newest config in `changes`, and in `installs` which
@@ -16298,7 +16603,7 @@ func (c *ClientWithResponses) ListReleasesWithResponse(ctx context.Context, app 
 	return ParseListReleasesResponse(rsp)
 }
 
-// CreateReleaseWithBodyWithResponse Make a release of chosen builds
+// CreateReleaseWithBodyWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -16313,7 +16618,7 @@ func (c *ClientWithResponses) CreateReleaseWithBodyWithResponse(ctx context.Cont
 	return ParseCreateReleaseResponse(rsp)
 }
 
-// CreateReleaseWithResponse Make a release of chosen builds
+// CreateReleaseWithResponse Create a release from chosen builds
 //
 // Makes a release of a config (the newest when none is named) with its own builds, except for components whose build is named here. All builds must have succeeded. The same choice again answers the same release (200).
 //
@@ -16350,8 +16655,8 @@ func (c *ClientWithResponses) ListAppVariablesWithResponse(ctx context.Context, 
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /apps/{app}/variables/{variable} (the `DeleteAppVariable` operationId).
-func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
-	rsp, err := c.DeleteAppVariable(ctx, app, variable, reqEditors...)
+func (c *ClientWithResponses) DeleteAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *DeleteAppVariableParams, reqEditors ...RequestEditorFn) (*DeleteAppVariableResponse, error) {
+	rsp, err := c.DeleteAppVariable(ctx, app, variable, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16380,8 +16685,8 @@ func (c *ClientWithResponses) GetAppVariableWithResponse(ctx context.Context, ap
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, contentType, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariableWithBody(ctx, app, variable, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16395,8 +16700,8 @@ func (c *ClientWithResponses) SetAppVariableWithBodyWithResponse(ctx context.Con
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with PUT /apps/{app}/variables/{variable} (the `SetAppVariable` operationId).
-func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
-	rsp, err := c.SetAppVariable(ctx, app, variable, body, reqEditors...)
+func (c *ClientWithResponses) SetAppVariableWithResponse(ctx context.Context, app AppIDOrName, variable AppVariableName, params *SetAppVariableParams, body SetAppVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*SetAppVariableResponse, error) {
+	rsp, err := c.SetAppVariable(ctx, app, variable, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -16754,13 +17059,13 @@ func (c *ClientWithResponses) CreateInstallWithResponse(ctx context.Context, par
 
 // ForgetInstallWithResponse Forget an install
 //
-// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+// Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
 //
 // Returns a wrapper object for the known response body format(s).
 //
 // Corresponds with DELETE /installs/{install} (the `ForgetInstall` operationId).
-func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
-	rsp, err := c.ForgetInstall(ctx, install, reqEditors...)
+func (c *ClientWithResponses) ForgetInstallWithResponse(ctx context.Context, install InstallIDOrName, params *ForgetInstallParams, reqEditors ...RequestEditorFn) (*ForgetInstallResponse, error) {
+	rsp, err := c.ForgetInstall(ctx, install, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -17073,11 +17378,19 @@ func (c *ClientWithResponses) WhyInstallWithResponse(ctx context.Context, instal
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17096,11 +17409,19 @@ func (c *ClientWithResponses) CreateWorkflowWithBodyWithResponse(ctx context.Con
 //
 //   - `provision`: bring up the sandbox and all components;
 //   - `deploy`: bring components (all when none is named) to a release, an older
-//     one to roll back;
+//     one to roll back; the sandbox only when it is named;
 //   - `action_run`: run an action;
 //   - `deprovision`: remove everything again, dependents first.
 //
-// With `plan_only` every change is planned and shown, and none is applied.
+// With `plan_only` every change is planned and shown, and none is applied. What a
+// component reads of another one is then as it is now: where that changes,
+// `may_change` of the step says so.
+//
+// A workflow that tears something down (every `deprovision`, and a `deploy` or
+// `provision` of an install in which a component was switched off) has to be
+// confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+// `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+// nor the install's approval option confirms it; `plan_only` needs no confirmation.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -17798,6 +18119,19 @@ func ParseGetAppResponse(rsp *http.Response) (*GetAppResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -17829,6 +18163,19 @@ func ParseUpdateAppResponse(rsp *http.Response) (*UpdateAppResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers UpdateAppResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -18109,6 +18456,19 @@ func ParseGetAppVariableResponse(rsp *http.Response) (*GetAppVariableResponse, e
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -18140,6 +18500,19 @@ func ParseSetAppVariableResponse(rsp *http.Response) (*SetAppVariableResponse, e
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetAppVariableResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil
@@ -19029,6 +19402,19 @@ func ParseGetInputsResponse(rsp *http.Response) (*GetInputsResponse, error) {
 
 	}
 
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
 	return response, nil
 }
 
@@ -19060,6 +19446,19 @@ func ParseSetInputsResponse(rsp *http.Response) (*SetInputsResponse, error) {
 		}
 		response.ApplicationProblemJSONDefault = &dest
 
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers SetInputsResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
 	}
 
 	return response, nil

@@ -60,7 +60,9 @@ func TestStatusTable(t *testing.T) {
 		if err := output.List(&shown, o, statuses(), table.Status(now)); err != nil {
 			t.Fatal(err)
 		}
-		return shown.String() + "\n" + strings.Join(table.StatusNotes(statuses(), now, o.Columns), "\n") + "\n"
+		text := shown.String() + "\n" + strings.Join(table.StatusNotes(statuses(), now, o.Columns), "\n") + "\n"
+		const layout = "2006-01-02 15:04" // times are shown as they are where the reader is
+		return strings.ReplaceAll(text, ago(2*time.Hour).Local().Format(layout), ago(2*time.Hour).Format(layout))
 	}
 	narrow := show(output.Options{Format: output.Table, Columns: columns})
 	for line := range strings.SplitSeq(narrow, "\n") {

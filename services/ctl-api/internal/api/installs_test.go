@@ -269,13 +269,18 @@ func TestForgetInstall(t *testing.T) {
 		}
 	}
 	set("live")
-	early, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	confirmed := &ctlapi.ForgetInstallParams{Confirm: new("acme")}
+	early, err := c.ForgetInstallWithResponse(t.Context(), "acme", confirmed)
 	problemOf(t, early, err, http.StatusConflict, "not_deprovisioned")
-	used, err := c.DeleteAppWithResponse(t.Context(), "hello")
+	used, err := c.DeleteAppWithResponse(t.Context(), "hello", &ctlapi.DeleteAppParams{Confirm: new("hello")})
 	problemOf(t, used, err, http.StatusConflict, "app_in_use")
 
 	set("deprovisioned")
-	gone, err := c.ForgetInstallWithResponse(t.Context(), "acme")
+	for _, confirm := range []*string{nil, new(""), new("hello"), new("ACME")} {
+		silent, err := c.ForgetInstallWithResponse(t.Context(), "acme", &ctlapi.ForgetInstallParams{Confirm: confirm})
+		problemOf(t, silent, err, http.StatusUnprocessableEntity, "not_confirmed")
+	}
+	gone, err := c.ForgetInstallWithResponse(t.Context(), made.JSON201.ID, confirmed) // by id, the name confirms it
 	must(t, gone, err, http.StatusNoContent)
 	byName, err := c.GetInstallWithResponse(t.Context(), "acme")
 	problemOf(t, byName, err, http.StatusNotFound, "not_found")

@@ -1751,7 +1751,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1781,7 +1781,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1820,7 +1820,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2549,6 +2549,22 @@ type ManifestItem struct {
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
 
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
+
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
 	// Account A thing by id and name.
@@ -2842,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2857,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -3150,6 +3174,9 @@ type Step struct {
 	// Example: deploy
 	Kind string `json:"kind"`
 
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
+
 	// Name Example: deploy api
 	Name string `json:"name"`
 
@@ -3240,10 +3267,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3442,8 +3472,10 @@ type Workflow struct {
 	Held *string `json:"held,omitempty"`
 
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3518,11 +3550,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3530,6 +3565,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3559,6 +3597,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3570,6 +3611,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3655,6 +3699,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3704,6 +3760,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3841,10 +3909,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3863,6 +3937,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -4109,13 +4186,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -4128,7 +4205,7 @@ type ServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
 	// ListAppVariables List the variables of an app
@@ -4136,13 +4213,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4199,7 +4276,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4597,6 +4674,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4604,7 +4692,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -4647,6 +4735,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4654,7 +4766,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4976,6 +5088,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4983,7 +5119,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -5044,6 +5180,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5051,7 +5211,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5815,6 +5975,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5822,7 +5993,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -5872,7 +6043,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -6105,6 +6276,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 	if err != nil {
 		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter dry_run: %w", err), http.StatusBadRequest)
 		return
+	}
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
 	}
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -7613,7 +7805,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -7653,15 +7846,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7685,23 +7888,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7998,6 +8212,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -8044,15 +8259,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8078,6 +8303,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -8085,15 +8311,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8846,6 +9082,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -9146,15 +9383,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9187,15 +9434,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -10540,7 +10797,7 @@ type StrictServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
 	// ListAppVariables List the variables of an app
@@ -10985,10 +11242,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -11037,10 +11295,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -11297,11 +11556,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -11351,11 +11611,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -11962,10 +12223,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -13225,410 +13487,427 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5P0Ncxs5kicOfxUEbyPa3VeSKPmlbSom9tQvM+2Z7naf7R0/ty2vCFaBZLWKQE0BFM3xOWI/zX6w/SRP",
-	"IDOBQhVRZFGi5O77x23cuMV6QQGJRL788pcfB6lalEoKafRg9HEwFzwTFfzz+7d8Zv83Ezqt8tLkSg5G",
-	"g7dzwW5EpXMlmZqy1Zwb9svF229/YOmcy5nQCZuqio1fTo9+4iadj48HyUCnc7Hg9mFmXYrBaKBNlcvZ",
-	"4NOnT8mg5BVfCENvvZgaUcVfO5bigxnbt5q5YCWfCTYRU1WJc8YnWkjDlISfpnmlDVxgX57b+/+xFNV6",
-	"kAwkX9j3c3hLOLAF//CjkDMzH4yenp4lGwNNcGR/x0/fHOC73MzZeMVzM04Yl3olKsY100pJ+78mmLZc",
-	"s3k+m4uKmTm3I8711nFe0Y2N8U5VteBmMBrk0jx7MkjsB+SL5WIwejEcfn364sXZ0ydfPxm+eHGaDBa5",
-	"xJ+G/rtyacRMVPhhZfnyu1fVz/DK9nddSMbLkk3WLM+YqpgdmB9tyc08GGxZDpJBJf6xzCuRDUamWoqO",
-	"KT49ew7D8v8dnfCy/Duvcj4pRHxsVijsu61IcHZD145YIYwVp4Rl+Sw3mnGZsaW0cp2qykqo/YNU+DNK",
-	"S8cnuWce9Lu+WeZF9vK7+PfYWbZfM7EXdYwKfjvokL6FvbtrTLjDOwaFPx52VEpO81lsVBcshd9QLhMr",
-	"mJM1CCos7XIxwe2XSzaei6JQ/+vxuGvc8KDDjnupjVqIasuuYild02tnuYsPOsrv8un0rYqvuDJWPSkp",
-	"EppF1LhmDlOtZLFmdmPhRHcpL6O2jld84IuysBc+RfW13+ir9etlRA//nRd5xo0AQSA9DIfUSi2LjM15",
-	"WQqZkCgzqcw8l7OuL8iq9VW1bCreTEz5sjCD0ZQXWvihTZQqBJcwtpeZWJTKCJmu/ybWsdWvRCnsmOyh",
-	"YadWWy12LdYw6onK1mwmjA4OM3eizHguz5u3wEO4xCWDe3PNKjFdapHhj0+GL44vpftGPOLrjwxGe2SH",
-	"exeZeim14UWx9TjJ8Zpegk/XHlTuf+QTUWyO7JUVajNXWrhlyTUr7LWwB8bXYv2nG14sxficaXEjKl6w",
-	"xdIuTVGwuUJl7WX614F9359SLnm1HryPixc8vTHfuREL3fqos6fPrJFkjzT7jP/49T/+9P5//un4q38Z",
-	"bHwdbKOX+IzTZ/5nXlV8jd+eL3Kz+e0/qBVbcGk3tVhoxtG4mnPNuGELFRyP7S+A50W3x9NhYJM8HQ4D",
-	"M+Q0aob8JKwy2aYzF3BFL8HBSw8qN6+mF2W5VW7AMs21PYeSjlG27TswmbrHFBsF7bFeI6H903M09W7b",
-	"Z0Svl1LaddtuO1RwVcdq4Y8HXa03RpS7xqSNKDtGZH866Hjeqmshdw3I2IsSNjbq+uq///O/xok9oOCk",
-	"1SKtRJeVCrcddLTveJeaKJScwflDJ9KCr9lEsLkoMjbh6TVbSpMX9opK2INIq4WAM5YZxTRfgzLl7C+K",
-	"ZcuKG3IjSc2w8bOhHtfuXMXGQz2mV4EyUjIVwVnWEmDrfg3iNsbjoW5aGc8bSvXRo2fD//vr6dHT9//6",
-	"6/Doxfsv9f999Gw4HDb++PE0efLpy4X+MqJ67aSp6npaqNWuVV7RdR2r6X4+4IJ+so/SpZJawOnyS6Um",
-	"hVjYf6ZKGiFhsXlZFnkKa3JS4hX/8zeNzm795n+pxHQwGvyPkzpwcIK/6hP3XHjj5gTYzxHasBXXINha",
-	"VDciQ3MGDBfN15qt5utjmE96KkQFUkNed1mpUlQmxw9pvOPj5nE4F7ww86t0LtLr4AJvrNkFKJcY+vBn",
-	"77YvxIG8tDfZu5sHbDIouDZgMfZ6jDVgP7l1D4WVBD52wFvFtPnpA3tkYhTBfcXGne2xmiqfzSjqsse3",
-	"v8XbNp/4KZTXX/GrmlLQWo9gCH4d3Ae+909Xk99ECpMdzv3ekuAmeeOHeswfY7b8zk/yF3QP+Rc+E5sj",
-	"9nO+x+TH1lGKD2bX3T/ba9qfg+/tHjb5V81Rc78Te4kr+llXeRad+7QS3IjsiptGSMv6b0cmh8nuvGey",
-	"jj5SVJWq4r98yM1VqrJQDLz9mQymucz1fM/B4HcFM1HJq+Hpb9nZh6//8eKf1fPV45un188WT+TQzOY8",
-	"+oTamtu2gK/F1F6tlsapK55luV0KXvwSLBCeE80FTQYfjmbqiP5oNfrxa776SWht5RKEolTVvutgR5Yt",
-	"i33vMnz/NxluIv7AeJFrLbLxCM4PNCH90WL/0xod3DBjvX/7bHDQpHVAfrWGw1JADA0vtIpnmaZCZPDX",
-	"Kc8L+EfKZSoK/De+L9gw4RArwRddYk5qLhI0tkOjKWG5GVknbMmLhKWVtYsq64mp3FpCGPMu8qlg6Tot",
-	"RMPZHNjLYzPnTIn4wNrqIBskgQtAG70evVuIWgobm7Gxm7cqlcOpQzpAH1IjvkYbpnsHUliopTXLslI3",
-	"4irqt13gj7DCFJdy/lu1lMeDjRhTsKGP9HVeHqkSx3EE0mIlzeqBhnUTH2zDkHz29OnjZ0mn4eAm41Pn",
-	"9Lyt5bz5+X7+O04BJa+cOmnq069OnrKv8P8NOkf2cedOaC0z/Bpd5YJXi8iZN1FL07F7xQeemmI9Ypwt",
-	"eDrPIWTKKpGqKrP/+k1NmnsVf2KPv459EE+vpVoVIpvtqSMbN3YcjSlfatHxGRgXFdnxtiN3nwFlwvC8",
-	"2HVQNUfyMtMJxZQxaZPlM6GNDgbV90jbOJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqOJxPma5QZcZ2FM",
-	"0bEklViIbN2xmEaxTDGQWpab+P1wXPY/F67xK3AnOFHywwif55d+94Fgd9tFLbgL54f216u9J/Gc/hN3",
-	"nz1tMaehqtkXmsFaHTfjAy5kuTVOEs4TjaXzSw9y7IGCeqAjr9DqO5HmGfpGe6xKw+gPd8Rs+x7cEWtM",
-	"BmI6Fam5QrWw63O/w6vaH1wPrv286CRgyLd9nEHKcNd0gyIj/XA7Fbrdpc1yXRZ8fbUZP/hBFIXq5a+U",
-	"5Z5qEXIWO+X0R7wqGtyYdw2uEoXgeEL1nNeYpnJOejg5bZ+dPmK3hirLg+zasnyoPVuWtzNQW7IW7MQn",
-	"wxcxo7AtfDv37m0FZ+vs2GuiUZqOyfm3MiNf8g88N5/i3+awMo3d9tGnWMTMxas4Woi/fiSrJTDPg8RU",
-	"Pvj0PhloIXVu8hvh52YJU4iabHA2PHt2NHx8NDx7ezocnT4dDYf/Pqivsa8Z8CJP7RaE5OlgNBDLo1RI",
-	"U3FrIjho0+jxp/a0b2oO/w0xY8qZvRF7yP6qwQDAQ1+KldCGICQJ44VWbAUJC+MQRblGlIM1TqT9UXoD",
-	"QmaiQqus7+Z3K/MaM+8RVRBMcyxIHc5539MjXIOmJYzLsXEDrc+Gd0q5mCnzg2RKCjTQc8mKvGmhBw/s",
-	"wsp9q5aS0A0EGoTESFF4DJd2EQ9elufoCispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq/fZ8d6GTw",
-	"2/bBToiWOG58gvdlKFamucwm6oM9LgNFQfGhWDQsktAo851eObkY29R3PfLbnHGNTeZxCjFH9N1cGMRn",
-	"Cgbbwu587pKw7F1u5uhbJagVIjGa7g31VnwwYc7z2RP2t/yblvcRj8W0Zgxf0DFXlbrhxSt/asU/0G2/",
-	"Fc8N4HY5K0WllWSPxmWlFqUZf8lUxUquNZus7YQstChuMNfkBASvtDIRhLligkGRrouiuN0KSmVEjyO4",
-	"b3wsepBWJp/ytCvcQ8BMtuCZSJpOpD2dtKnWdmZaBsRe/grG43VuVNVS3ara5kCdgGF9Et1qyUDn/xRX",
-	"k7XBEW2gh3do0mBEyWCLu/RNoSaR3Nye398cq/9+XOp9h04vbzy1a+g4BL2vfVjf1Uvp1x8aoLWGw+GO",
-	"hKp7TXTwgAjeDFyi99ojfsUDsd96YLnrPrncyBVl9fdN44Uh4R4DvI0D3Z0LPEiyb1JkezrPv+Hu2Pa5",
-	"f1WTAZrCN0LaCY6ZT4uFPXqMUgWaYXbEGpA1Pr7loaVuZW8RRN0RXVtxzbi+Fpk9OZpBbq2WVeqsu47w",
-	"p5Oajmh1JZZaZFfTSi3icBpUxCvAu7mPrE1Fo9Q1UzcIOdvUhjC+XWsBu+oNXnrX3OXu98CV28zm17m2",
-	"R7X1RQAAbG9wJ7j9yp2aMUGAVJ/RAAAsGl9ByGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sWHsazhXbdO",
-	"D24u9zdtyOZemK+kVdgVgQudszGZ9mOw/RBVDn84Zt8vSrOGFDT6f2AcFkXD7d0Z16jPt6cbx9seRlo4",
-	"/3aqOmf/jd/WG/nHKO55lpsRVgeQOquEVsWNyJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzI",
-	"wKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzvo3p42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+i",
-	"Eszq83MWzFf9XYTUqGfNqjiZQf0JnTA9PMhu4XCq+PYYkNgE1upy47P/rKj2xHkN8IFSAdZxpapre1SB",
-	"76WP2UsDgHupWCZ4VuRSnKNU5kYTqBYjUH44m45GG5hl5xLGx147hPWWPGR9H74I58erhu0PiifDkkFH",
-	"RuzbOc/lazBWNrernZ/4mQ/ZdgZGPE7mysrUnFtbLmETrsWzJ01LRDwe/in22faezXe8+eHi6OzpM7d7",
-	"7UASNhcfms98MX3+LBs+P33+/En6dfbs6Qt+NhWcD9OnT3k2PH3KH0+mT6ank7PJcPL87CzNTp9mz9LT",
-	"p5PhdDjkw+fxZUDDbT/rQvyjsXCnZ/v7R/YZNB0JznxzMDtWT28u31zw7Co+vy+NhtWCST1nAg4ZZ9Eg",
-	"YFwqGVeX8Fj64tZphvV+DiTFtSE7+JwNO57ew1baz9IIBXoXNBYfGHxREsxZx3zLmDFE8ZbsaiMxugkQ",
-	"uY2Dd6ukJWSM977HWo57uNB0R8y0y/LplGDNLYNKAGwBy9bzdM6muSgwMYBnP5TMJfbUKQQUOhZKY/kF",
-	"p3ha76j/dzAIIdNoXBeXaz9wzLvNIkbCHp1v2B25ZplKlwtruOUaz6BSqLIQ9CXiFt7ghoxtVZ0pl0rm",
-	"KS8Y3ne8n4MuPoh0ube//6HMK6Hpno2IJ1WxVqpU2o7LmhYrCuVy5oSwoR22vm4qyD3voUwOEnDYCaCI",
-	"gJjKpdFXgUsZ0XN7AZ1+U5P+25SCGW3xd7bqDn0qZ+Jv9spPyaAs+M6ail8KLt8sFwterSmCUiq954zv",
-	"D0EIoVgxa7jgaSSLDMYMYT3J6qW4RSVMlQsNQfeCS40lvx22dr8wxmu6jsbbKySB0+9jEnDPdjHSRpRd",
-	"AOg+YQdrQh8AthzeWw/KA9hcrKK1MdpfGJ5J9YlC0r8zfBHI7iZqnaepKA2h1vEXTSWSKHyMV4LhVSKj",
-	"pIsr5PxCE9D9nI2nqpoJ+yDrlcHlaN4wLtdsoSqqk3PeTibKQlnjzgheZWqFVe329ZDMs/ej5psJCOpA",
-	"rutKr2Vq7cJK8OurWcG1rsF+mDSNOkU4A4eI4JAg1vv6ASI5ofBvLOARG5eVKLn91PGITUQuZ7BVpcjO",
-	"7W+odsYjct0wq+bE6fxSHrGxs9vGCRvjSWcflsAPRQ43KwmGxwoqJmXGMiUF3izVFWoOkiH7bnvKgzF9",
-	"zsaZkPgIrRaCyuryjEmFt9NQQW60r0VEtIOeq5VGvZMwraxkwSlprWe8Wy9LUWnrIY9HjAOSomqA1omY",
-	"wOkmjMPaN4EmxIfYQzer+Eq2B2HNMO/eggWWcimVYTMFnjJm/mkk1kobu/CNZkV+I9jCzirTuUyFnxt4",
-	"jn2NdWmwQgTsOhchv5TMVY8gnZD97ImYcXnu+CHgpgzpMGRGfjhNJHEywJjIhGyVpIDNZr8iU5Ayto+g",
-	"SkdvhTLSMficpUxFZXhuJ4hLsqCg1HbOb4QHa5/jCqAETHO7Umppmtvey+qgPhLrTC2AIJ0A4p+t/A2S",
-	"gZeyAZ6+UiC0V+LPtRxYnevWE/Uo0eXAVIRxFP9VW1SG2+iREN6SIpm7bABEl9w6Z7TdyqUksNvOEJvV",
-	"e9u2D2qmHsKKvA0Uvr9196CGzB/JStlpZ1BZ8yZlF4BzKDmmliZVC6HBsPhtmc1iocO9ipArkVLmdtOq",
-	"hfCLe2XisHY1yVa/Q1+k16/wGVG4XF4Iabo3EPyeCrbg1wL8+6UEIF//TQNHSH+tcSOqLN8dXPkByp//",
-	"Thd3wNXcs9wg/HR3ioCbqc340B6KT3UUyFdL2UvCATqnruOjdFPx6kZUVZ7ti8Cdi2JxBWgnHWV8WhKC",
-	"0FoilYFE+P+5+OnHPpiq/rV0Znp1w6voAALQImdvRVVxO+dsobJlgRRaP3z7ozVD/vrm1c+HHNWnPpO9",
-	"tf5v6zbcWLYNWod68nUuZ4Vg9WOAdMbKdEKh+lxCQh6AnnWqpyzBGDpmb8WiLLgRjm9sAfrK4W1ZkV+L",
-	"kN0GbiVbp0Y7r8RkQ2DADc9TrkfsMYjtgn8IJyHMTUam8a2azYrtk7i5a9pKyRp69dQ0yHmYXuUmnQtI",
-	"Bj2yy/olmIhqOmWPYDt8ecyA26fxAGuHVIKNDQzPyt/YWstsgghmoNWwk+WvtBYo/IIOpm5Of3siF8JU",
-	"eeo2ZP9Jc5UxMdaArkS0X1C86pj9KKZwhjTwxT2ZLfpv6P7oqMlSZoW42hfHlhZ5JGZyr/QH+w5xKqzo",
-	"ZV2FhHPhstDgx00rtWCi0AJzuQ4Wb70jvZapyHYt3bZB/RmH8uc8goXeo+K5be1Obxcz7ZgR2rManDEt",
-	"zF0+GJhMvhPTXOZRbo89Ptq9LhJkDPRxJkqrTWWaC00W2R2GT+ycRizuMHKs9m0s2eNY/Pw2gdku3gjI",
-	"xedyNvZpdY35ebSQXaj+3Prz8NZsjKJeh+jU1Mn9gmfinI3RyfXXYbof/2jP/UZgo+mgu9EM/EcGTvP7",
-	"fcoqanyYgGPWQZXVDcaTEW2BH5DjyHulQrtRYLR6SQ2ybWrKpgqMIcX2IZAIBG4TMmA/9arb58bfOxw/",
-	"/PEWUL0GiHVHtYO1Cert17jh10E2AY7I3txNfUo03h8K97jJsmCciXuFJu5OOEgIF7wOCuJbkxKsU3NV",
-	"usXhIDFmtFoeKLjsuHw3Q1y3MAc2jrulfvCCXp4udktAWJvbt/zWTdVB1thN+8Ou8u3woJ+/VtYDLGKm",
-	"vKpaApBFJQsDSH2hHBd49aHCtjt3SibSPXeKqz6KkGkUMTsDK6nG5z7fc8WLYpwA8SiXGdBTwUefs/G1",
-	"KM04qfMnFPIHiD2F6n2zgyADlPgMhVEMoTdgtvDsSsliDS8Dsr1WUgBG1irYSgbXmAMMQ//+UZHjJGoX",
-	"4Cq2FyQhsaG5orncqQBashEceDRwTEmso2edu/mWkOxCR4CsrxpVc2HCy+ewfGQD/kwsqTnkARMmeDqv",
-	"SzNqyA4ylFs3Sgh5zC6Kgh6OQRACVUEmCxBsyIDajzGkZvFoIbJv7zjfcmPfir4juYeqv0bcMi6xHeJY",
-	"8EpkAQPzVonqpD4HCtxpXmDnCuywQX52hu/QVOEcw/vx4kr5us4d1cVhFWhosF6ZOqrVKwToomAbhQV7",
-	"BRDx/sAC2lLy4LKbNfTB90zINeMZVDltgDs9AA6qJthFXb1ggm4hAaQica6Rf7qhgoA5b4fFwNQ5SlVV",
-	"7l+OUYcVdsYEMKh6v6QZ4Ixh9mjbxW/sRZin62065NNpi4OCIm32CN5NOUMMFEgT4ylENRBWYOcTt7/o",
-	"lHK9RzBBDSgXQlAiwBPuxI4/o8Hl4GKu1pcD62DAeQp/A8Ic+CNwMW96OMc3vNLHBozA90kP4gxXtwbf",
-	"vDMI5cIgj611qvrdNwnue/rpU3Lr2k8/wR/7Y1tf+eVuG9Puw3uHafB7b8f4g2EIeGWC/Ubcx3RJJg08",
-	"HkCIN5qh8bB2iZQrokc4iH2AwQhpzXkuCi3uROCYeuS3t3wyBF1UYkEADif97+MxB9gPt/suXRdW5prh",
-	"s1xtKfYb0cKYXM70nT7SbdMNa4sMI/pAVy8wdWU1YB3DOaAqRvPRP9xsX0rA+i0RllgM2M5GEmZQ6OxO",
-	"ITKMB7dbroUwPOPGbvI6SOP7HaAOpsPhalapZen+y2Pw4rwbiTXiF7mmOFoToFeqIk+Jlm+i1HWNPdBX",
-	"UKFlb+AynQ+Sgd0EwPl+VakCYjDXy4mopDBCXwE7/AfTYIGlJ9G/02KZia0sIM0Z/L65hP7sxqO7WWez",
-	"L2tIUjehIpHq0gIEzd/QAnBbm9IZd0Dtymx86UyZDkBJlPG09QX4TroaHxYftrOagzLrOT97+mx0gHqk",
-	"wJj5+rTRGYHe8evw6AU/mr7/+OzJp2jnme9lpYqFkOZ2/tZ2qDRRqwYAvVyzmZLinEmo10NL0ArRnGsm",
-	"7Fia1Jn7aqVYZt1/4hvcmBvi00R23S6CJ2S1Z1winLoofqOT6dOrmM1qjrlaSSbVChuqYULBIdEDCgQh",
-	"r9x/9YoPhDyhXr35D2hg42KbIMwRRs40cKkMkWoTHFLnWYgYIF2Nfc3wCPEV9aTGg3TmpgeWZZXQusVo",
-	"aEypRycn9JfjVC1O9Nx6iieIQThe80WxvZ64Z7o2+uFvoU1Y4T/TpWyh2hQS7LkhN8cdX2whqhnQoGKl",
-	"cxBBrt+/EpNjo+IjvxYdJZrXYt188zkbY9phjC8lJrbmW3GeruxX/Dp8f0xdSfThmWxgBnH4iV/NpDdL",
-	"TGg1bIZGXe/S20KMnEfSnte/vnn1c8LGjzyD1ZdjaI7zCOnp4L1WuIv1l+NNMGr/96Pz06gEJlNk+9aG",
-	"+2LT9ZeKx3CCF8zaGp4/aTVXBbAo+eaC1sLMUZ87tzyB3asq57dHoyOdjSboIV2/0zO7fraj3elM2Ws2",
-	"yqDtH2MTg0jASA5oLtLrfaojRHodM18dpLb/oxy4lkYWRV0+PCayBkPSzISf1j2xf6/f7QxxgoD6JjRA",
-	"+yfdv2MGbBufEek5Qxxycc7EUavsmP2sDJRYAJ1BQKeIoaHjQ3AAb9qm4FNs64hTb/ZZJQQVAuzVJmcn",
-	"f6XPILt0tVNMHkBgLx4kgyIHJfybjjILdrTj2cb061wqyjb728Mhx8SojsNFnIQoJdE7TyCKjIEIubbX",
-	"hu6gBoPHCU4ysIKx1Xv6XS7ELrLQzbAsVr30FPv4OtMSUrAnJPXc2oIpjKjerQ9GFPlKGNdj9v2NqNYN",
-	"tki4MUFUFSI6YVDamp4OCBwESf3uG0GIctAXc/nSB5aDh5HK/9VJKwkeBSmDjV5PNLllm4y/bWvCEfnS",
-	"KOOv4GV+hUbWRhO7+gWNbkVuot8HEKezjbDmnZMPh8dc7gdECDRL5IztBHcNCaym1QIrRLXoQ4FbI626",
-	"sQooQLeixl5Kjd7jw3JCkQzul035FP10n8m7NXPi7yMnd3ixDtN0PeZh7i3aPay9zfBHLvU9cBzcF8gJ",
-	"wqfyihe8igFwoV2H9p1YGvxP0F056NpzPDgg7nWvxF7PSjraK/twAiylXpbYW24Lwhz8uimkGxw8Fcpj",
-	"gdlynmtG72CZEtjdjaeGKUlwCiVTcU5uI5gc1mt0mfZco8W9B2LiHa9kB+yyVfK3GfygarcmGCTHQTtc",
-	"8fFeWDmiW3R7sU4ZtPVOCKvb0Cg19Ja2aVNwe/Ah7APUJUnZiiGLHnJjqcwVISCyMZhRNWiCNg9GuiQS",
-	"GGIsqxBTw3hB1E7OtsVBenJ3LED2ieLwTVELd9+sKH30rrSSKCP+Ip7AdamOFoakv/3J+7V47a/GHAQy",
-	"nu5acUlMBq7a3k0dM4pNBDH0pWIEBAg3sOxjNiHCpdxQBHnFdcLGmEesf5aq3jBWKxp+LZD9AKUyYSTG",
-	"EB5yxhxbi41Sd3pzjQN43/GpV9vIMd/lZu5HiZi8WOWVkGo5m59vI8g8TKVS3B3yeUAnqCRcWzZkK3i5",
-	"+dX2mBqrIhtjGBmICVxHTXDnEl+JPpZiNbYrO1N2I0qRY86Y9O1mv4jNeF0k2UYu4bZAhBSr6NSqoivD",
-	"scUj7kjF7YoNwGweApXs7M+HASXT2+6To3azzdOeMKk7m9NbW23i1q5VVOLQtVCU2sB1ctNo1H57BAcc",
-	"Q1fdoLeLLGviz3aB2u40mn7Yu+MN1Nv/A4C3+nzYTHcaXqEx2jTd/C262XFm/4kPDPlYY3w0e42q3wjl",
-	"07QiYN03Tpq6jdFxn8Z5h8D6bdiiW1RMB3fSuMhvxBgsdpd89d8rsnM2Vyu2EgUw3YKxn2s2Rot13Dzr",
-	"7SkQrCieFUVOiPDW34M/YHGdqmbKGCE7wv7+E5YRdtOeZCiBZi/47hTvOxK7b6ocnThc3Kvb+H+lgOKC",
-	"LeQ11rIhXqKJ/eyRL3W0GlEitAvcKB1I2jkb454eg3FKled6nNT2Klhuk3XDpPN2mj8R3SK6jwu6/zuH",
-	"5X2y27olFNWu8ARc5efVlV50GruaiPUXgkurfVehTQtVo6u5Ncd5/YUNLZEEl181ykJBk4NY1yRS1rKy",
-	"Yotmcfw+jtg25ALydSDMWtTrmp5q5usC/B5R5qop+K190X5fvy1UX7zfvnLTtedWaFs3nkPHr2Qt8Ts0",
-	"0lIf0GYj/fCgltutYrS/jwDl3Vsc0hzo25mvDv+4D8Vwo9hjR+i6Q063Lqd+LTTlj28bfc6q9VW1lPFs",
-	"XwctAGaqXFilhkZ5wpY9GAyagZ59EhrI/EHxBEAn0YEkEiQ7BDtn/HJ69BM36Xy8O2yG5ombkaRX7uOv",
-	"2JGnDU8pc5EiUbSqrsnl93x+VtnmN9gAoc23ZMQiFuD5Qa2YmpqaLmPOQZWrpWmY2qexGLCvao8UYCPq",
-	"Z8TEhxxAb2ap2WmUrPgQBMS/qcmewXmPLt6cE0DcJ0TRCJ8BMO6lbIOAy2IdezS2J9i3G8/tO/hstI3w",
-	"ZA3RrhE1AeL2/hHaVIIvrvKsA/paqBnDa7SLkpOY2V1TZA12tYBSQJutONI96AZi0el6XevQspP+xjeF",
-	"6xTbgH8TEbJHXsxUlZv5Ipx3kZ09fXr6wvpc+I/3yWEoddpSfi3WtyNI7IKP2QfGMgaoAg2BJnPJdD6T",
-	"3Cwraq9Y1yrnurRK8Oh0OkzPJrEhlMtJkadXBMusb/3pW7X65n//n+/+dvb31cX6+4u/TF58/+27xff/",
-	"nD778/+eVN/8+4vV14We/+/5P9TKVJMfv/vz6kn1/7v48O/L7/8Uf09Vqt0Oyd/E+he6EsTHWOnZY1Vi",
-	"MkfTWI8hCQSlMQM7MxR2eAcwBa3wPowBGMznplftxGMMAkREt+hluPqcpPbw6CL6T/gFDjbMt9Ap94Vm",
-	"eSakyc06YWMteDH2nQTqnMwXmnqiakpb8AJSAgkbuyjBmAFzq6iO4LVND6V2AN0nNIpjBHQwisQbanH8",
-	"0ZuVPYA9Z093w3r+XAlKtcD8Ic4gAVvEdVAgINM0L4yodAvFUyGCJ+WS+KpbGJ5nTyKr+xOX+VRoE+e2",
-	"2Rck3iaH8a0/POF3v6a9Lgp/leurGkTXsxJnSxn1T+0W5TwFGalLRNO0V4kozzhCHDnkcX79SEDdAc8W",
-	"uQwLNZcaJKpQs6tlVRBkf3Rycnr29fHweHh8Onr+9fDMnmvVzA9je7vVehi5zI1IETKrrgXSZdp/br/b",
-	"W8aD4fHp8XCwWcFZT0sPT8DNQk/VhcjsHtRCNHVaVDd5Gscq+mmNYyJDCwYpHXmW1CwIwJMAExdFwNKK",
-	"9JiBevI/7sGaZW0sBzBwYfZvRGXmPRwOWiDPaWTH6lciGFDoi7jJiu8Mx4Z2d2agLNd8UuxLo7LgedGB",
-	"Iz6MeLWNrZ17fWenux4Cuqnb6OQ5miizFxyDFtov8Q47Axf0EKYGicbDWBv4sgPmCV8FRR2ww1y4YXuH",
-	"y62YtB1vqOtGmq9hr2kKfB7FHhr+8l7D8NukYVw82U6dvmO8no5i/1m5hx2xZ67PFcjURer2AHZuIhD/",
-	"3OQCeVa22HPxtBPtuc5amp9yrXM5+6ag1kRNeVzgr7fozr3VC3aPjQ3o52jl849qJaqjlGvBCmGs6Ziw",
-	"LJ/lBA7PuJ4Lfc6WMv/HUgSt5XflYp89bi9PUL37Kz/65/DoxftH9I+j91+5P335r9E63p/F6lUVo/CF",
-	"Je13Evc4s+073Jm969q39iKquW2vAx65Tt7wcdE1iQKcfuEayhG5ZmOoohszo9hMGEp7fTCs5DPhU69K",
-	"1i0G7Q93Kbarc3ZRdgY5zWfIa4C5YVQLUI0LN25GH9tHayWKfRnONtlYn/TjA6U7YzOPjBudNZMdUEA8",
-	"WBOG4L2EUY1wwjJRCCOioUIP9NtElcTKdmuOl4wbvhV0VDNU3JlbYh/IgOvMehiiK1/sSnMeXazY1j9E",
-	"UG2nM9XjiHKO1j4G2w4D7VV1EAZRp83u3zR7Vc1uaZc5/b0Zg/R143mlDYMLW4cOEDzuaRPcjZTS6fTo",
-	"HJi5qN4F6eS7i+uuEp+OwG6PVjdunA5rv3BVXhthPOgXRr2jpFiFbbGgS9Yc2Q0EUe9gryaKyU2UmRN+",
-	"DRCrkroH2rMN+lMFrbu065pVP4s6Q6ElEjwLEl3Qhcyei+2BAbMlr6iZ3drd4ygpcwlNw5VsBv3ga8IW",
-	"UqCS7HM6GpQHlcwRxEbjy2MJzEO1C+hVJOFWm6okomHseI+fNrC+lpTYFggaXUWTjYtlOmccO4NlSmB/",
-	"cesVQTA2Q54qWH9XkyghG1nj0H1rOc8KH0TsCFtv9z2ex4PRMCQOdSqInggX0gkOV0LKeuih+bE6P3pD",
-	"rKzEvTL2WzCGWEocxL1HK4/G2zaT57QDscuStcyMplYnGiYewPIzYRJgX7fGyrKcVUS43tl3d4cA+snc",
-	"8CXDdcOv76omoiWIfSfBCFrASGpQacVjrtS19hwi1VLq+FuWHqWyw3IMiWY3qzXcYP164xDreejaF0EP",
-	"uYi+cFH8StRIddwo2INfFRl04cfERofcD3fJPe4qZB4kC7f+Mm+NbjFBb09diJQdn95/et/cc25ZTh9q",
-	"r0llrmCKa7aWDkVllwAqfHKN/RmpKUXia0S4b3NJiyaLNVuW9lR6zn7KvwHWOruknnov14x8dCzhMNaZ",
-	"g7oyrc7D/ozXQpQ64CHJsfbELgjL8kqkRlXrY/Z27lmZibc3VTeigiPWKIVn3C42mj02u5OgvhZo6GXd",
-	"/pALdMyDejpb9JLpLk2CdVUKWniIYor9S+/ik9+X6oqqqkpNCrHowmcB6sfuDMB5skotDZKbwS6BEtJH",
-	"r//8LXvx5OnXrnNsCpCMkxKf/D9/00qOvzxmv1RqVvGFZkj6x5Rk41RlYnzutGEleMbGmTA8Lwjdi22t",
-	"x8fsQrKcStEmolBypu2ucyhhIyTHLvNIpOw6dSlJTFy+aFN8yDUhgdsl/ZnoWOAVsElUym5ibfjEKu60",
-	"UjpMXxdqJaorLfm1aDNZyWmB5DGRpK+hEO7Wt+JkW6chTAE3X+OAdJcQm7scMF7Y6VzjB+vO3qDReuHC",
-	"9VEDghBN/NC5vOFFnrEKPT9gfUcV6N223pg9Erto355GN/PYflMsU76cOXGVKlgS6Dsshq1GlbLKm2QF",
-	"LSRrDGkRUjDjI7qniz47iqH5M7S9hWWiy1zotFCzmqIdQ+HN0VXiHxCSGKaPr79edGG/lh24rB/evv2F",
-	"EHeNxz4ZvogZRSY3XdRtwZPs2Feqylr4n2+3SLKjdGlL0soedWNYq9Gk4PJ6jKeedT/stJCSgBILUAYt",
-	"l7++cWe8hZhZ8BP9rCW4sbeoPgd3aGdGSPoT1/CZmke7hQXdB0RgAYt6k97vuKeSgeKbpSMNtKbHpFLX",
-	"Qm7RKsQjRTijzUCCKpaLiCH9Lfzdy2YuRdJ0xk4br4k2wYqz//3CzbyO4BR+mpqzESX442XeSfBnhxhJ",
-	"YuTSv8C+bOtHnD6JfcVCaE0ht41ZBSDcJUSAdJmKy8GIZXnG1moJ9Rj+J25/+9coPs2d6Jsx9b++efUz",
-	"o9+B+JA6YqHWsFLVnKgTrEo5qcQMU/fbd4H7rpjAd0T50VINIvsUu9ge19/JoN4jlOqqM/sGUuMf5WuT",
-	"bk097vtF9q5uuh0WYj8E1d0zKVs68mFXNmvY8bAp6F1a8dFK3LEX34JnggKgnh9sLVOwZ5EeHSRzoVrZ",
-	"g5DbB3FsPcfrYG93Sz21WtGRSNWfE5B77kgGhNO4KdQORberfsZdt6vr3H7N427b8e1em7cF3dr89GyZ",
-	"2J8C8Yi4PNTIyDl2PvFpB0U+RwMlgctKsWxfnsHTVJRGB1TR1VJa72SN8PnYPos4JXurjP3QPCHgcxfU",
-	"wItvd1aIJvgQqSyn1R8mnUVvu11KC5t2RkrZsZlnTQRN/CTN9tGoKBo69oHIy+pTr5WLAx3WHN+2qu9c",
-	"5gurDU6jijIy13X7x5awV/m0gywVCCoTvKKjgmXquPS7ap5gN+ezOTiQlCSiOigA0iEn0k4m51tzjOFt",
-	"V3vy124aAfqOSEVH3dRXdxf5jbhq9x+IHSVwIU5s12kDl/SiSrMX3qbsvFDptc+gRhoR47q7aMFEQP87",
-	"yGFmTDZINrYZrh3HYxC3jCsQpJqM0xvN+I2wB8J5QFmDwP8gTcA1EHDzQmQNku3NNM5gBLypx6/56ify",
-	"CbZ0I6atNnYs3pJq4Vaoq5YmVQvhSsXh0nM2VlU559JXiNeHXIZXskLJmahYySuz2S7fgfRAsdRF37BC",
-	"lH1wVWy1InCvjBexYQv77EpNp/Hld6GeOdeu4X3WpFZiajq9E8XGbUwdF7Tdz58INtCtuic3SyXImNpg",
-	"aEOt7PRriCF30t4Y/fstKr+LbvxOpI0H13ednMd7ae7dE05fvW3CDmNJ6VYP5Xs2pfB10ViD3YJOGbQ5",
-	"9Ro5M4j79cEWPvRh2PMo2LX60ZlTsbjaERuXBTdW5MYjtuDXQEA30+eX8oiNAZ00HoUsHDVkN2ELQNAT",
-	"h6W6FlIz6pWU4f0OGd18xGRpGrcSOgeyDl9oehI+APHU4xHkbuhvvuiO/orAYuj+qWM9FVr8efS1AZ52",
-	"T/x2MnjtOVkOUsFSLu1Nfvu3sAn2z5SDWAFzUiq0Fhpy+BA2vhbrUQ1HorJ9a4TmhuiUXWrCNRgysMw+",
-	"5OwbSHrwle9W1Ur4bi+rKVU678h/W8dUC+3oY+CAVKWQvY1iaxze0vBBmlVK52g3CbcwbjbUw95NjHrS",
-	"KpGt2VYmNSsMBqqi1jTX5koLIfcSwj2YgGU8ZB60CbRrOxFCsrngFcQAfQUIgcqtIC9yuTQi1lIPkRvx",
-	"rDGsKWIZcupDuFLVNeAf6tTliMgspMf92T1DqBfaMkjGEYoI8g6IYtraD8SwuxJFgdshkrq7Udf7Mi4U",
-	"qhPWZnfLb2qia5PXAJ1YHInUZXMTX9DYKQG//dvNw+qG2Y5qiKe+6QB82RZzuB8z1Ru81t91VcO+OxAP",
-	"NVFgpQwpQKrzbrLUtQe0rwdsqmUsWDfOxI0oVLkQ0oxHuBzQ7gpGt9R1CIPPhGx0QwzuHCSDXKuCd0UV",
-	"Np3U/gaeM6VpS4amM36TXyInbU5H744RB3RiHelECEM27axcWi+yMn7/UHSyW/Ji5teBVFqtqA6uXrYI",
-	"3x98N0RJUJx40Rd2y8tB3Ak0rR7ImQhXIx7PoXn/wvnziT0U0jk5ETeCcUlWbSUWygA3NF8CxaBUHkd+",
-	"zsbWVL1SsliPE0KtW7MV+z0ByuWcjbVR5ZVUq3GCJxPofvtHaxQre4G1osfYZiaw+Oxma3FOAIYURgJa",
-	"nN4NWgPfAaWTNx0G7hvHpHl3+/b23SJvVYjQYPzvGS/b0wws50qK7GquFmKvr9qHyXGPcz03DEZk7ZuF",
-	"2HGe42pkGF3J9jiWAntjxfPdTJ88N7uOsRYNfyPi0ygR2NEuE5b8W0K+9MHDdLb9PGfjiajM/IiON5fp",
-	"ZUdHAB7yjlO7P2hl5qfHYv3X03Sxyl/l//2f/3WcPv67+TF/sjzsngi64prrB+ygukUgYitcL23YChVW",
-	"Y59GqPVmDrygQqXAmFM3cLYCvrL//ywt7b//uaxEl1oz4m0lYpICqjJ+AC94Jho9OprL7wpK1DQI83ZE",
-	"8G+jQQ0N+IAqLFhO/x1f79FmKaWDBYa205p8Y0S5rSZ2s5A1xVbdy06ik4CDcFNB1XD97V0l7VWujCJk",
-	"ILwfWkFt9gU0/Ual/hGRxG1lndJKUMDH2qfQATdky7sD3OavanIHmM2WzvJaYYRWG1GOGLfHyRXESRP6",
-	"D/y4hCicE2YErzK1kgnVIiXsv//zv5rUcdgIo1dkg4ihOzaoFCKWbEcSO4ezNVhLYVXDUhs25zeCeXpE",
-	"8npaRIX01myyDydhWB3dnsi1H4q1AMMUWEjov9nhndXdYSInhINFdxYo9k0H1F2abs9Fud3OE6Vv0rSX",
-	"RbLR4KiHDxTe0WbJQYnxS7XJFNmlEt+0OTdre83uAPzXiobd5N+0e69sMnFu5998s5Zp0AYuLPYKesT8",
-	"+jHEa1HqAcuBAOfuW7Ag31gImXKCOkDG78kyL6goFxjKgsAn8IbtbIDmyM/ShWh1CIP7d2IVHdLu7NOO",
-	"5optn09ph5MGol786HNmV3LtGM6Jj9xe0FudBivgmaOj1FF7hYj3hzB0Mo0H0xKV2Nj4Iwb3PnA/J1qb",
-	"HbLEakx9zgI3t8hvBFsLc87GJIuEDHD9muAC1xRf+vgvYVErSjQ5tshzNl7wNSFK6Em+3ATvMaIoNHTR",
-	"h/pJrCzaRCYE7ehrVMIceu+P6lYEheA32Bceu3hFWj3UW6we2S5Uwm0xk/XRElT5bGzeW8AmaVX9Gzql",
-	"KY5A7aBKCRIMbogQwueSCV4VuV9nWn80h0J32KF7K2GN19iUhEjWaMtfKMbIqrW1v0ItATcexysl9tkQ",
-	"KClX7ojeNgmOR5ykS2Qsy6dTUQlpQIQ5lGzXELvALIk4f1vMjFAmlBXwlveL5/02s+LA6FxCkvjWYP7g",
-	"bc1el9zdFoYps0IE+DReFK+mcGb2wc6+T6IgefvMzcIeqzSgjmNSqAn7iGbTiF1ipOEYbzu5Ob0cJKzk",
-	"6bUesV9xYGAav/90zL7n6Rx+Q75b+6CEcWZ4dTz7J1jfKqBEgbd+oaHYRSdMK8cGT3g2NYWMOhTeLMtC",
-	"cVCwAl5g9ZgV9CIPIXchddeT25eqUl+pKN3eT/xa+Im7z3ZSZbWMpTy/jbTLq9V/3jgWIG8EfWOsLxZg",
-	"1ZjrSJcbYlVgei1TBpV+wK0+cthYDFRhxxasuG2kI/f/rk7KESubvErn0NWOSjgg7MLwloTVPRUWCTVx",
-	"JNDxglvL1DfD620bvfEookPAj1vqo7l5uxWDa1QR0vai6CFl766aJLJase6ogYGG+9PprJ/V+rgOFXls",
-	"g+uBQdqp7n3uqRfcAVcfY4NJkW1/46a93z6D8PXevu9S9xsq/VMSDA3P3P5Dm7SGthKTyNBoKvzYwtan",
-	"ncMCwoiFugHJeG89LOiE69yfbLP80VU7PnbFiR3VhZhwPH0SVP91lvwNam97sK3479P7TcZka5jtrtpo",
-	"wJb3KFarO8JGuDxDA+iYQTgHzQ5dk+2QvTGmcVJzUdddK2zotKGze2uM7/Lp9JXfvHeuUNi3Lq/bMoMT",
-	"BzQ4RI0f+Y4vC34tvmQcUoJ1UcamKba9103Q32fn6gSAZB3aGEQflTBu2EJpw86GQ6pCXjV6p9E9rkTJ",
-	"nae0vqF/vEfj6TAScfulc991ZZThRa/p8MgaPycoeryC8wxsHgWNeg11046ibbraDTXKHN2ZKBh5Y8mW",
-	"epyds9VJYrB/+YLXfLuMGQgsxyyW87YT5AMmXV4wyZbdCa6tLlhU45bU7AyG1pr64x2bnEd7Krm9HXZX",
-	"wtfU8xYMosuKeOPjpHt4Fw03sZu7MBAwVbExCVeb1ACO8Z1VXvvW/qFht91YJN/bF6IJNssNq0SpdG5U",
-	"ta4FhZSIb/d9SyN2i5u4xdh76/h479KK4GHBEIHvrPZN/AKAyroS9N6W5vrAU6hZ44TJPO6N+IXiY7up",
-	"41IBQG7Kk9jDEMlUAD0TMOaopSnym5p9GKwC6E3gCI/o5qaU7z8Nm6mgNBqEKSsxzT9E+tcbTeSh6ZxX",
-	"PEVya6NYJVI1k7neHOSkMldPpm9fHAY0uoUAlsacBN0adiRlYQ8cArGFm+lhAFvwrtvFb9zWy+VVxte6",
-	"K8Q3asgm3gSUeeh901NYwQ0Ye1wSPVcg6TVEZME/YO3q42dPh9tLWa3P4LgBWtw/EOQkAD9c02LPbxTP",
-	"Wr9bFNNejPodG2IvBtwYq23nyhG7+YbAaf/3nkCdzV3m/isWfuzNvr7J+QN/TdwAYx/m8orRdVs1K4+A",
-	"FDZhSrLVXC0SAnBZhYcGY6D6CqChhI8l6k1a1VZNs+CZw7nWE3I2PHt2dHp2dDZ8ezocDe3//XtvpR6P",
-	"AyuWcskEWbX2Q1pGh3RN5qvB1mTD5iQhqDaBgGJBlRkhu5aLQNbgmktr41wOGKRewV+h1pzRN5tqTUq2",
-	"PUOnboae7jFDLRHx0WcKQdN6xEUFzdFOmNot+Jf6cSndmhepP8tRfzDBhs0GqLBtxELv5utWVK6OftU7",
-	"oEvsMfQ23xF6A3FsSnGQ09a+oh9qpqQUxGW0KYFLOSlUeu1wge6BbOcIrLIIV8iJOYSstKN7hZQ4kWVb",
-	"hX9av3sjUrTfQf5uvu5yNXUX2eyr6J7tHuKu3eRetI0GxI1zk+AhUIb72NabZl4eT+btUo0dSPyuFgct",
-	"7dRvyF68onB1tVhg5IEbO6IOrGp/mdzsbz6P+RBg7dfENrlm2izT6246yU0h3yUZ8OKtOeVurvxtUEOc",
-	"iSuCXGyG3BBXc0UEarck3D8gSf+BUYpzUWTd8DLCQSPs2SXV7LaGciipVu2qu2jFhK5LWNHKweI7EJUA",
-	"3uHLBXNzzLBzFATo7Gt9lwDHjUzoidodjL0acp+GQRkEjcIf/Gf1GTFyyn1aCfHPXk74aro3V1oPVpLb",
-	"lYfu05ehJiBrh/+Q37CEzCWMorFhv46d/uCTdKQP0V9ZSieUfgV9KNpVjXHdYCicqiUamQtnEwMlb6oC",
-	"AKZZKZIQxwIJrLysSXa4R1C62Wvj9mFpaxpgoU0cY3+LiO29IShbTRzsXaKMrOZLu2ux2y5u2UroErop",
-	"jMH6Gd8FZAzQ8NvPd3fffU8yZbUVFB2LGyHNOatyDe1EBLqTtXO2UDcYiuxRjX7nEpgaducp/VodM1r6",
-	"IpSt5qkVVlt0tdnYdlx2VHleBDqX6jpHbCmtFIzdL+Mgs+dPfqkMc7s+cXfYFRgHXcUqdQMGYeJzTZX9",
-	"l/uzN2BEFuXSvsdjNXYQAsOaKBmCbY/jvbMOUCKw/6lymzPgllrolholfjzAdMLE1nMasQ5POnByvqtO",
-	"1H6nZwZtFayIVv6IMUpdB+wXd4HQHKoWblefnG0buF0g5XeRR0wMwpIa/Ku/JoaDdE8+RHi481S9nwix",
-	"e90t24d1gE/r2Tv3XXB6hVhb7kVLxZIXZq0ggl34JHtYxHFr6dyGdEfJOPeIZ103lmKPfGbR5/HoD18e",
-	"s+8BCa+qMOpM5uJDU0ziGdmzL/6zp08f7+6MH640Wqmutg/sTPh1kzrmlpq4YS62+M4Ljt6S9XYSYssj",
-	"Z+lOMhFo/+YbN87k8yDNgM04Ha9Dk6UzhDPu3hOxfvrbNvJGlcw/lmIJmfhdRTK9SmM+QXB/WeVm/cau",
-	"EpXHupTBBpc5JHqgGMDlYsaTylz993/+F2ThYaUxzsKrMBQ+N6YcfPoEQjtVsUffCJmpin31lV7LVH/1",
-	"FZEkEqTCZU4xvcQpf54g8hy5BPil/OorWt6vvjpmFx65k+saJQ6U8Dz0lb/6iqzRr76yKw6Pcernq68S",
-	"4mjEojdqoce++ooUln3RL9heBSm4mJJOmZ3bZzmmELkRHbAXu/Z+4gNPDXj81KGAFKc1/+x4sP4OmB8z",
-	"ffzVV2z8kZflp3HCxh9p9J+opctH945PWK8NDCUgxRz19qV8iwRmDJ3KGrhWiUxIk/OCoG2RTjD2tqAN",
-	"zKWEPjCrzR4wI/Zk+IRG/6P1ieyKVgIa6mYjNv7XIl/k5nI5HJ49w6a8SejK5tp+mVWRCXTo/TQ+d/CZ",
-	"Szm2f0Fz2j7OXuxNa6wssW8lu8POlv0acHcwKJvyqrKzDs0Y2UeMqSUMtz7GUBPmQpOfxiO74S+l/ch+",
-	"ySvK2wc5rGP2WvAMyFAvpROuJGgAjLUbABQa/6sd1p8eD3UwO84R+pMcE49TPVmX0jEhaDam68YQUcpn",
-	"c5emHUvizXCoN7A+7frSdL0WpeBuwrA70S+v3ryl4Jd9wstMLEplhEzXR38T6/ExC5sYzSmQMVHZ+lKO",
-	"qfvH+NzumXZjIhgp9iPBl2Nm1MmI6/6ViqQd4Qjq0V2EJMyLgrNU5KmQqOIJkHxR8nQujs6Oh4NksKwK",
-	"Ukh6dHKyWq2OOfx8rKrZCd2rT358+e33P7/5Hu6pO7sMYIEDn3M0OIVQUCmktdVHg8fHw+PH1KcNdOkJ",
-	"HppH1VLCf89imd7XS0nAM9e5Tl9T83r7iZX/OYhKUmSkmR5FLr9cyZcZNPLQ5gJeb18Ao6r4QhgIW3VU",
-	"btSXnLya1kjFKMIQxtWwDVCEG3UHub38H0sBaQ1f10jFK2ga9LCZ7Ah2DPdHq1EGPS68gF57iITWpbLr",
-	"bUdwNhxiNlIaQqKF/bZ+oxxGPeKtDQLcrIMPAQdf+8AD1aWmMImJsyWozRNcDv1xul7kR+56PeFZ7tNk",
-	"dun9+uB0Q9slDkjvwZ+tS/Le3hLK58nHaik/dUrpBWxC7YSw7txDFBBA4VMJvrjKszFi2zD+pGabsvkX",
-	"UYvm4CFWIrYKxOV1iAl/M1crbFBAtGBexltzvrELIzzKGdpY1PwcdhA0fvQbqKJJc5YkVil076btIJb3",
-	"IAcFrxbdKqrBu+DgvXaFKlVAThigw3lKmWGtFgJ6OMG5oOAwZNxApzl4EzBslkLWND7WrkivpVoVIpuJ",
-	"7BwLb3IdcK5+AYlop+gjyg6/4ZCK7qKGRtfI4HCc3Tquvqah6bygkQ/eDpT/0VSdnfPdag7F654UHXfr",
-	"Xu81IYxTcPDjyUf4308nwbpAcKfnZiSx7diP8Nshd2QyKFWMl/ENX+ua0dnvMLu9BBh3uXH2qKtd1cKY",
-	"wu4nF6KuRKqqDJyhjY3F3rmKbs0Xgs15WQrpkFi+WMW5Azgl7JWsOf9Dsbc2ylozqARnuY7t2ov68gua",
-	"w/32bmCV/k2sSdQh+PWNQvzNDikPYDUe8WK/35E2WnesEtqoyjVAA0dD5rO5sX6c5KWeK3Da99gwwXcD",
-	"UeanZmTARyvuc9N2nYiwqklLyd19pwaf7LdT15YtS93LDLEXOgtUVbMOE9g+bV+5+l2p2LLsoWDLUgfN",
-	"8Q+lWXHu3CJdlCWaMFHl9JPzFZEuBAp8L7AcDF3bup557JHC0Fh5Y92+hSsvoDLl8ymELNdlwddXpOV/",
-	"oIZ67TrX3qvowvK9dvvpIeWnc6+X5SFk5SeKNGEpUVNa3IY+gZgVSo3rN95yg7HkG4XlyfCFY6CuOXYh",
-	"o+3TrKqaKWMENHVHh9NDJaaVEJtS9R28GKWqNdtPOkp7yhLjh/bGg6hBHEPXZCXbdZ6SVO/vXC8ypyiS",
-	"BMECjHrGPa7Ylw//QHKGXlbX1O2nKC7K8uV3r6qf7WYGg4tHeXC/pdQUdkMVvukYd9RzmClBNBBYPJtT",
-	"/2/QwcXN/m2V0WYaecGLQqCWDhpxe1DH8V7KCQf54JbIvcsMLiCrJcej6HaoqhPcVVssEbfvwCRm+WKx",
-	"hP7lCWWMROYoM+PdizdNlW/pjX9kawW/YbfBQrN7Ty5hXWXpGqzfi86I2kFvnR2EZDEi66S68ZEUfyXV",
-	"krp+DJcyZB7RWNZOT4Oqbev9rVr1xxizB19FFFoAjhTLkC8lHKaZ+GCfjzWi2vtuQMctskY7lanANl72",
-	"GRTxd79dYsd6Dp2h7eKdQy6futpDS7MJT69d+4bkUsKxhS2lC+tbAQc4FHMAy9iTszM2xkW7onb4Y/hi",
-	"7GhjKi41xZnBeryU9SoncBxWApO4ugZPAkflBCnNzDFrV3pnOXCJU9LuUgJVh53MnLIy5wTdLQqWqaRB",
-	"CZBrTEa4/hSwOOA340JcSvSbeeCxwM+kNh6dDYdfQgrkHZjHVHj9J6tzx8CURjeuaq4t9MgTok/Ho4mW",
-	"CxDIl9IRYaVCO0ho00rIZc0ghw+yf3G8AGNMtV7KegdAExOsXHXkAW2WBClWflpa1AiX8oLEN+jWqbGO",
-	"vlUfveBru1R+M9jXCW4F0s4abAdXa40OBVZlo5C4zzN2uVySjMNXG09KQJEL+3XwV5dRpoAG8RPgoMcB",
-	"qdMYsqErPOqlL/lHPoggBsr1tcZ84aNvvn/99oern17+fPXtjy+v/v796zcvX/38ZUBtRHYuCH2RXzlK",
-	"8nEsTvJmLdPbeEPfVWuIfScP6je12MIGes7Pnj4bvZg+f5YNn58+f/4k/Tp79vQFP5sKzofp06c8G54+",
-	"5Y8n0yfT08nZZDh5fnaWZqdPs2fp6dPJcDoc8uHzQYtnazA8PoWcXsiTRYE3R+4UJfVsD+zZ8PHwMRdn",
-	"Z5MXL54/f3Y6ScXjydnz6ePHQqSnE/H10+f87PRx+vxZ+uJxOvz6WTYRL6ZPnz5PT0/Tr5+eIU9Nv+Mx",
-	"5GB7YFsrYHmKnMw/k9KXYlV3B6qpLgCZDsfzIV3T7UO6aPDFHMB9WMu0CSzZZQKGlDN3NBWWnZZCrVWd",
-	"m1GIwGpxx3om0oI68Cxcs7ogM8ErcSntUWbwvE+94+IvwaMBNSHxcQIZJ661VEhxh6wU7CWcupcyOHZH",
-	"zDvhCbEhgsiAZq2PfnfgYwaHUsIC8aYsl/bYzjUgBYIjE2LZeF62zjVQx682exrm2n0qGVWVuuEFQ+yX",
-	"jwQ4dlTNc7RiEjZZX0qSJDYuK7UozficFXwiCqA0mM1o/oMj0NsTuWbqRlRVnmWIhaovupSZ8rRO69BD",
-	"JBxdTZTHF2DrCaaFwQFhVpVe/KvvbgM3vn/0PwyfnVCW6sQfDSdamJdwxZc15w56opf22jV7NL4WpRl/",
-	"iSES30cHUnTGGmcIn6DDmv2s6nZGmhHtCzwaRMsZhR4sJzKCrgO6asQImgMNxdBigNYcKy4Ny83hTJ1j",
-	"9oaKsS9ljXkBW4S7Z0E335fTo5+sXz+u58fhoIOD+NGT4YtLOS4rkSqJUMorxM+Nv/Tdd3FQmQqKJqx1",
-	"DSFXteo6tF86BXKHk3vTNW59s2ixsnLN+KwSImNG+YzVXHBUeBS+dFOzFwzjLlZBrUt//Thw2/VKBQjM",
-	"RWlC5rsr2oowMGGqPHXI5Q1070pMsNdtsbjCts5Auwfj0SP2GA4C39USa3SPUlWVgxBHa+cM6QwGF3O1",
-	"RvYYqxUgO4Q/pFxSx4QmSbdHG80KNREf9jEJnIx8JrOgfn3XOfzOSVUGh4XdwZicr8OypILRciBy3oNF",
-	"lk2Ly43ORepfqN0BadVOcKC7pP7GoU6OyrbATuDiAbZQpdfot/Iw1mp/AuymI9kmtlD/ffEoz2v3/j9y",
-	"mIc+ogfAib72HgM97hUPHumhjFdIEugF5FHgeRNzvkSqR3v4fxnAp1aSgMwJEx9SUSLEPDA+EIOMMuYe",
-	"QBGZi6JwKOhIN47AvkrnKk8F64hIuA9wIYmOhBwt+mdNyuHXAq/tdnrX9zXH5ePeupi+8DOpYje/XVg1",
-	"F2Hhnr6xqATP1gf3y3YMJAj3HC59GO6i1Eq82xa7nLQbXuV8Uoh+mAEZNrPhZfmFZv4BAPe3Njk4WQ14",
-	"NzdBrCuIpmETbns5mM9gfASotSJ3pdhRYMLf/dD/4AAF9yG7z4Ngsg+NVrAT7h9/b4dBl/SdfHT/3Jrl",
-	"BkRhHUMUi7LgRmimTV4UIE6u2gW7Zk7W3sp3MHhRFHpETTJB/HLDUg7Of9gSIYRWWpkOQPIdeXG3ioOH",
-	"EZYu9eLm0fv5MyUpg+H6mMM+O2Q+vn7pNrnZmZ13T0GH22sD1NZLWQit/YpInRvgfnSu9QwyP/DR9js9",
-	"2Vsskf87W6oDYqh7LcQdNnDS53L33Tvid373WtMfymE2fSLYoxDj0Gx8LJdKHvOyPPZ64/hyORw+Tq0m",
-	"hH+JMVAuhiLiJCeMX2DXditYq1yLESOIoha8EFlC/8uMarhqX6C5eS0cvQzK4lJTmKfmf3aVSz/XYR+v",
-	"WKC1Sq7PfUTMkYJJ8QHbxAShOopTotGA27a2SnGDdIX9NiMqm6J/SyvST63HYcNQBqOBWB6lQpqKF3vB",
-	"J9ygPpPluI9WdYBciFsdYt/as6XPtrUn56RQE32yyLV2ZIBRz6q22JT2ifNGwhobjhgn92sR8bb/nMvs",
-	"J3zVN/a9nxlNCKMHorcDJcT6x5js539HA3hg0WwsQIds+pVVlP1NanR6hlQ29j9g5qEG/QB4ZH1NdpbH",
-	"XDisgEtAbxHgjzjiTztrCN78cHF09vSZ+4LJ2lBrmM0qAkpL9iwj+PoUMGtGVPZJ/0Ei9evw6AU/mr7/",
-	"+OzJp38ZxCsLYifZG7uLNEXaAB9SMY4tlNqJqC+0x7NgIXzQLIe3O+VQuemzJ+yn/BuCr9gpCKIV9c6u",
-	"ixztxLhE1Bs+FUg0XQoedaZ+WRorXb3PA5UaYY6wWK0px565ZpJLZGJsT+CDbh34qo4tA92x7j8SsHMI",
-	"QHdoVfAhNuW/wc4DeUOhim9BCgHt8PYpLlbXBySulZcVZlW5/6q7Umz66N+4CMS+JWUAbIzXzdK4ajQM",
-	"6jrfXKSrpIyiWXuWzXYPwL0V6He6Xuq4eXpKi30yMSD9wQrZYOi7wxcuUnsvweyOeFdX+PkbJ0guo9zE",
-	"bKHW/mIDJW6t7UYTs0h8esQ4cMJlvm6/AuWureGFvZTrYrG1izgn1OKnhZDrDijfcnsd0iwD1BAVczTT",
-	"ir8CXGgPG8t+zF72/9nDSK8L2aJ4HUJa4XUNfITrl9qhrE8+wv92V5cjLmDFc6L2qJlA5qJwsSxs+s2N",
-	"9wgwJ0KeYzRU8g21hdtPwN7xPfTS3wmQdv/qqfMgxg6sBwvBuF56d4u6wJBffkch06YcnCAt0f64qvqh",
-	"XVrxgjCYjFvDBGrQqJ8xRSs8K2urPnVTR8EYbydBURV1n5t/q2wkbCJyOWOeDMrqczcPB6mygAd3io4V",
-	"AKgw1icf4X8/nWAZcr+cDfn46Dn4xmxwf92vFQ6ilEvrwd2IKp/m9jOnU4CaPxoD9/cR/LAef4muSFD6",
-	"TJBhDOItloYTzhzIZiq1nBGvycUvL8+D+Ja/PddsVeXGCNexgtgSupI/39q7XtMc7CCFQLYVvBbzxtyx",
-	"+xA3WRcJAZAHafGPOAPBMEL36tu0DDepX/tbdPdaYBLOXETo6Sdr3kLwoIZ+zQXPfDMxqHc/gOS/tg+F",
-	"p3M9P4LHioxWK9wHaSq03k0AMlbVrCYeRAFVK4njdT2/XXC10QmnI6oANx6aLSTok7nlNIej+k/EmpaN",
-	"Kero0qJYVgDIItcroW4lcdy1aahD/IGpjLYRUMY2lvv9AM6Ye/U9eGM4XX9MdwzH3qOMDKfvnhyy1Atc",
-	"hDqJfoQTTc5EP+YkItv36B8xnYrUIIY5U+lygV3glPZBMccJhpyAiePulV6tuT2jkVwtduL8RdDeGdz7",
-	"knXZIYQxPpyRmroP2sWwtEOYcdjeTm2v6omf3v2N1eDRncWCdfTThZ9NADZB8fCmq9OlTKrViEmFqHmU",
-	"jLoQcI2BVciOCCGP2YXjb0QPv2oX2o/xNa639DixBwo2NBH1O3GY53VjfNPU3lJ5UQweLZW58kfA8aUc",
-	"80KrMfFlUgazqX8pNxgysPs/NqoRCEhBrmKqbjwvSJqK0liTlJi0KB7hdgxsH5xTQzyYdsBxbIQd5+eN",
-	"UMD3YQd2u9CDZEDrdQ8VVlIZe9CEjEK4mBeIc+6pC74jQfhMlBd9VFFCMngYdhtis4ZyCLneop6iOsYK",
-	"ZOfx8dZJrC+lMUq5VL4RH8wxIwZNu1VyTI1WAuptsmP2ZPiEmDRq7gxK2EcjJr8U/F4p+ezz39DEdSyQ",
-	"Hd7BTgoqZHMHL5VxHP7cwGrzk4/4j57WAHUTdwvbgSPHQ5+qiKDaCikdw6oWwk5KqLMloi4lxTELI2so",
-	"AUFEjRx27P/hEno9wrfWoHDpiD96aI0+pEtZHK78kOwWN293i67hqDvF7yTLp9OdMrhqdaRWUzY2aoyN",
-	"y+ecehQjva/HGrnOr7m+lChhIG91XVQQC6Gzmyo0FtRKi9VF6seX8jtBhYNqGkCeAmmHv6OC86iPug1W",
-	"67zOp9Pb0mjYe9+q+xU2+45uFIQv3T/HdEzdgABpAwwUlRwgXKcWJdSSrtQ90GS0RZPqrrYyqbjSxFzX",
-	"1Ia5JE+I+jqjNBAzX1A3S0SpkXiBf/MfmlGFvqKHM+y+9/DY6jSYylhMq9O5Qe4GzZYy/8dSBKSTXaxv",
-	"7nM/q81d1/2ZHGzvmSqyzaq/PVfwc1nDbka7jjj6/SCGcJYFDRZiwtJQCSd1w4KdhxVgNfxQYxZJ/dZ7",
-	"34wPMZfOYNgymXurZnpWq54h5DnYabSGpZi0l2vkVsqLAk76NdMxDj6rTG5dFL0VVtMcVl6XuycdcfI2",
-	"vKae5rvGdP1Q7iGoS5O3R1TXqrLBHyz8S1+5+8hzU334Ey+vpXSzpHgnB2pQB+DRk1WwmZM6BFwJoqtB",
-	"Nw+JGQAW5rOIX2gmZKWKhWcy8hwMkL1GjiroGmHUMXtJtnMlHKkXAjSoRgqYWV9NHZwivdYJGwNwk7rI",
-	"XC8nopLCCD1mRDlSifOw/QSE1RrXIZLOhdLAz8lEYpUA+9W/6AvtKPG6SS2QzeeNvZzcvy0VqS99K8nf",
-	"DYIIyYhqsgFMt7XIB3bxDoRmRhI0tXPJOzs7EKZL96lToNn6TGaIz8HFT07aMed1h81WIwk/C47b8kCs",
-	"tXU70jh1gFMEJ77Z0nYWW4ylhF1+kTc810YnQE2rfR89omJRpQ4xA+ylIfYVXw7T0UMK4A+5iUb1g6Kh",
-	"gNUlaH+IMJCVdfOBBib4Ibbj/qyqmTD1jutHoRu8umbsPcDq4Wh2rV/SHVJFQhQ2/v4tnzkxgwrSmrMT",
-	"wiO/XLz99oetGLPOKRk+8N6xo8PPggHYL+t6MF12AtfQUw/Czbt9NfbU0njnQXh6iY6Ka8bZaq4KHxn1",
-	"HEGtffQI0ldbSIF8nAJ4gCh3hoDaheASYu7H7KIO4zp6ojoZBz2kg9pd7NyOuCUK2mM2UFI8N16QpypH",
-	"1jSiUrsPps6fIfcXXOsATvWQJtaQ1YxP1NLUZFk0jJgWQJ7gznM3QlaEG6z2EDAQn2s24Xaelfz9cBRt",
-	"0hI1m0334ybqJA3a96D+PJzMv39d863LPwOBmgEJVtPbneUnrj3WtvQbXVNjDzFB4mXaHXIQN69p73z7",
-	"9c4I5YXvzXXPLbA6PamiqLNJ90HIEExddH1umX3bPBq2L+/JR/zHpxPXiu+O70s6g50b7XJjHYNce7D7",
-	"bxlkeGXg0HPngZqy69y6eXW73zGcU9ZVxK5xROF4zrhcE0SDmJdz3Yn/CNB7kXPj9VJeuI/+fL5a7XTd",
-	"iGqitJ1DO/F76GbfUu4zlXrUPcXj+rnGLh4A3LqU25rZdWw5H6o4xD7rxvkznctZIY6WWlB+ELUuVfX6",
-	"Fk6OCrQZvoC4nDvL2JjwEnrsIKqpnRcZ1KTWj5sqz5wwU1KMPEekp1KAsCilPPEuaDqwJGIPTybqaPUA",
-	"m08pLs2WMhWV6SBrwbjH926KP3PHLJw0L/T9JNgP/jMFIvz7ETbTtZFQppKgIe0how5+k9B79jFZ5oIX",
-	"Zr7VYrkRVZanpu7VaJW7ZhMxzyGyOGJLiY9ZMygTYNq6BrxgE55ZKcU9AzTtlVolzF+MDHKNW2ZKZUD1",
-	"mrClvJZAH4IX5AUl+WN+8w/4Gfdo+9AbOhYYP+lgmRrjH9nDGL03eycIK25L5Di2mnIZtrCvzVagQzkP",
-	"8BhIq9oCYMSjITCAe3VQ4A2d/on99aCrSliUh1jVDn4GxzQJJDrNpjI4uBFRpeSSjXGpxjXBdP3TUmph",
-	"xmymsDcHNojIK0YzlWw0M4rFG85jQYYmzw8OsYPDx0vI7SiR73JiwffbNVsoY9TgPfH+xMPwe7jr9oM+",
-	"l7e+ezMQs/yadu/q4DS9b4Tpv0k6FJdPg2091yDzkRAoSmYT9QGOuDZekgxBDGcVxE6SdxLyujffK7cn",
-	"vmSbI+6n4MD0uPTUz3ks+UGcfHT/7EZ8vPGnDvUWR1WGvGSajR8hu9mX43OmZLEOQzABw5mC3rVAzRk7",
-	"p9yCPMSidzO64u+HbEFOj3yIxU5izNn0+gbmAnrD8/R6nLAxbdsxUko0uLJjrc7DVTpgBWNERCmp2odD",
-	"FmvNWgcxqSb07gQETXLDyjkk2uZqEW/KCInu+5RBfEGXj2N/PJj0OXspAAnUSIgZFig8rNqB7ztxmIP7",
-	"DEc4Cy0QihZCIpAPDDBkIgxYtLK7abHUxmOm6+TwiJgbNxvw59oxx16LNXCpTUSRixtB71wpD6PGyJ2q",
-	"roPOZW6SMCVNF9bBDoyi2JvMvBBa3y1mAg3fpljN7D3h7nBHiAb5nBGPP0yIAybsW5V110AhOuceQhso",
-	"2A65vinR+9iECI3bZg+aSmxQKVeCZ9AihowI1+sobkN0aWUjdmU3LyQF+VoHgR3TOeMT2AtuIvDM6GRq",
-	"MM0cp2NhOI2wMLy/38PCiLeV6JQbA52VD+hbI58PLONnNE/tKJa6FwTZnWdWiP7y/VtG946h++42fMgb",
-	"fMf9Z27pRdvzt6Dm7SLkrifjIZb1hwYIhOX6YZdxNV93rmHQvLRu3+gGWmexVMW0WS4mQJJzIypgIoVv",
-	"sc5tKaSPeVApXqWWeKIvwtQv+J5LOSlUeq07qvLfzdcPAB16N193ux9cK+mKjXyj01yzlSiKQ8jDu/m6",
-	"KQ8QPPTc03pOQYgHFhO3gvdpEL6lXqGZUhVIlmgJ4II79o9gikaX8lIeQV86xOKNR4jRYctyI+php7Qe",
-	"5jnciEE6f1fA0fYIBD3Sisaoukbe2oqM2tcy7FOgWKWKAgKG+IogbzyCtmM+ReiHEIwekUnh1xMDYSZK",
-	"ITMYGrJ21P3hrEF7ZV37sQMsedCQ4xoHK9We5o64HD8J9kkcuYSm5LuauuXzJc4iNIPJ4DqXdpi4gKAR",
-	"sAnLaPCkP8TXfd7vPDkdwN+1EeVhwvWGVyYAOsTz1dY32l5qv5wUecrmvLipGSnAowrqXRw83ykXwE+4",
-	"GsYyx7gTy3INcEUIRwEIGDtQKky6TLjMuvjB/ibW/XjB6pHZzbGsSqU7K03o5961Jn8T61/olvs1O+2L",
-	"tpBX2m9MQCsdnOGHVvtarHVXsdpC9AoKUZGqS7GC81MJq99yXmBpB3AQu8y/Vf+Z8vEicukRbGPPjHpV",
-	"vxGVmVv3pSOP+tO9xjB/6vYhodbrMGaCYi8ZX3QvwWKyvYAYr0B4Uikqbb2xKgCBYFGK9Ku0rQ7VCsZP",
-	"9MY/cuEwfsPuGiqa3XvaYfR0F/fKKzaruDR7FRJfZJkOVw9W05748KgRYBQKX1wM8G4i/K4wQ2BvyGWj",
-	"hDRxNOAOBNRpMuA8flaDgWwDLaqbHILhPjwONsLRREHjAGWvpm9QVX+rAb/wM8WqaHo7lAyKz+FKkxdu",
-	"MbcpmpOP+I+tlT7f5Ro7jYXa30p5JW6UC9oadS2kPmbvSOtnueOdVZJYIjcVENYQebHrV2hTa0CqBTgM",
-	"uyUY79umbd9tgZ/VctJUNetXfGwvDGoJ/AGL2b64Ln9Vze417PKqmm2zXuyQD5rQhTnwVc5+CvZRqHW2",
-	"Qmaq+kIzIyR3itXKbWi6gk/Is0Uu6+wF/OcX5LmhlCfE1kFYzLwufyaGNquJj9nPUPMCaSKrpq2vZ6aq",
-	"Woy7FfCravZ5Kzztxw5GA57xWvXmMjcinfdXsq+q2WfSsD+LlZ3Cbvn0ywoLiVgJjWt8SMyjqmZditf1",
-	"8D35SP/qR6DlW6I6Bi3XnaBPM2YAAbiOtp+5qetBEQDum3bQ+HR1vYbUPdhOE2CXxAALME0DW7pkY6h2",
-	"/l9Pxp1Z+3paD5i03xSSHTRXLi25KHmVa5+hySvHekTuV5f0XEo//aMQrFA32leuoQr1a4SYFACuqCCw",
-	"i6Tq1l3Af+csVW4Km2Seh2NRC6mrbtP4+48n9JD277aOKCLNXuN1XpUjdzh26sDfOtBv9Py7kWr/kVrX",
-	"wwf36FyPE3NP1NKVn/Y6SCmEccch/nryEf/R8zBE2E2AfTRM8zyj6t7caFFM48cg3Dm490nvPARJPg93",
-	"BroPak/uvlKO4/Zcdu11OUFfb/88UvDcLhv9pdFMC42gHEHHlD1hoCJdu7yHD3Et+JottcC4NPgEZu3a",
-	"uL62wwQYtzunMrW91yrcIbxgHLr7ycNKVkI++YF8YvuobUJmJaUnomBPQq2NFLOPdq64xAaa11KtUFeN",
-	"mvl9hw4L6F1rYEriejFQr3CZuWStQ/0nHk/tsGPANpx4IAE0duA6KAoQMhOdGQ4Ph7gtB9j/w7xXODef",
-	"if3qB1/1QmLJK9EJ2oLs3clH+z+fevbyEUGZkc9/o83ym5oE4EQgh4ii9gGhJcr7hc2Kshs1K8oDHlYw",
-	"JYAX7U5d7rtN7PD9qRUu0kklTLXe/8DyD+w6rn4puHQlSmGBuEOJIjULMKgwJaG2nDm+DatVrkVJRGZB",
-	"4wPSUdaHsIdYN8MRzCE+PX6amWpNIvP7beTVP3s+U8gJdZjzzFRrxt3aaJylSOocY9nduzxb5FID45sP",
-	"JfkzLczJYHkZ+uFqJWv6eihPAiqqjvJCe268xVH8kRNz8Am7tTvO4D2l5Yybxr1jxhgjBKycFNalYKoC",
-	"PHcdJUZkN+ayKYHD0JzdEho+p0T3tRClfc+c63l3TBjm8LNGhcWHMq+EvsrlVcbXejB6MUwGlCdpZ+Yc",
-	"x2jeP1wMH/iZAsbw7u3V8S7k72E8cPUBYeSGFjgaLkbpPfkI/7s1S+fHSjR7Voda3dl0phBmBjCMLmfp",
-	"UjpviaEKIkNFVAL7BNJUQHoPSuLr3oRu06RcQkGHnbFLCV1ztVbVORvbJ1zZJ1zlZuwziFi4a5SHibgG",
-	"P/byBCnq8nRuB38pUfRGxMWCL3QZ8UrJGZsDyrfT1+vYUe0yRa1oeLXHEH5+wrK8Eqkp1lD8pToh7+EX",
-	"x/sTAp+Wj4pNlCoEl1Ek0pNt6w4Z0cN7f53yua9Ognn3tloDm7q9eYPHIdtZVEtDRyoB6mJn5zv/8IO3",
-	"0KtHcw+kx27cf8xedm70u098P4n3FHRcBesfMfD8zycf3T/7OXXe42+hOrc3n6k7hgDVadTNuzVc9/fX",
-	"Z+YhiZvIszycP+kGv6mnAlk5IbbEI6sn9vYwG6/oRII1mt21WuKFh2TQxZOt8qJwF7KCG2uOvm10TgTi",
-	"NripWhZ1PIIQjpEjk8Zx8Zm5p6ldG59VwjnGF+lCJMzk6bUw7MnXp6f9Tc76o/4/wG3mWrZBEUXdf3AX",
-	"fjwq97ftZt5L5InBzxFBL1SFAsr1NRYF279i5EyBkcu4MwWAo0XzqWClyqU5ZhctWtgt7dBjnhd85mEr",
-	"KD57KOWhOqPfQqzEjSPR66LJ8C3L4VJi3Rr7vt/j+kAOUtlIUCeDojcrU8eX8uclQnWpfSib8VID7qHI",
-	"PegB+JClSA0R/Y9/5NocfW9ff/TyuzFb5FoHzhJIKpT+uz+YVZ6KYwbnLob6bvzDaeKbRgWAMAQWX+K1",
-	"YyGzcQ1FwxCCnQxU64SShZyJaFx0KQWvilxU7BF4ZZXQdnN9eY4T4hvnSYXvCKr1cQrqr49yG5lK8IUT",
-	"ve9x9foUceBCf+7e7pFaUd8vHRI7wUpZt68SqchvRHbOtLEOJqwnl6H8dVI7N6Sm8QklN0ZU9p7/+HV4",
-	"9OL9x9Pk9Pmnfxl0MD1vNdaM+GBwFx1pWJvG8TnIsxH7+lLCBSMwWS9lxg0fsY+XAy3+cTkYfZ1cDri5",
-	"HIwurXp6dnR6enQ2fHs6HA3t//375SC5BHA2XAFPsH+ZqGx9ORh9dH8aXVJZF+NlDleA/wM/kAa/HHz6",
-	"BCJVz0T7ezcUGUoY0nHZcXvQG5RBNOTwMJT7RdEwK5FZ6ZHdb6I6gnJ3lOQvH8rg3KfgNzdby3y31O7G",
-	"KneDU/B3UrrrFCx85MGKd+vFdogBNlMsxgZ7txW2bxbpssrNGm7G8Mro1/d2m6OE4VOXVWH1iTHl6OTk",
-	"9Ozr4+Hx8Ph09Pzr4RBMChpVWxrezRWVXMH6jgBFndS1Ly7YHvTQuxZrcEpJZVGAZ1NTvnO0+fO8LEU2",
-	"onY/RQZP8UhD6LSqE49aCx8dbWv1zpVJV0upR0GyF407JFxLAn4vbCZCURfHod8ZtvkBwQFk+47C4AN4",
-	"70ndXN87Sonj8w7eAMsfG71iKa+qHCohmFqakQM9NW4Wwtj1//8HAAD//w==",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+sr2i6vujPjr7CQTTEpXY2PgjPso+CEknWpt98MRqTN0Mg8hA",
+	"kd8A9eU5G5MsEpjCHUpwAcDHNFPSh8wJhFxRbs5xwp6zcX2g0pN8TRPeY0RR6IRxrIOi8rVNMAcUIyDi",
+	"ugZyzLnj2yTdXwh+I5ARodhsVgENXeotFhz1O4Act4WZ1kdLUEq2sXlvgTSlVfVv6JSmOGi3g48nyMm4",
+	"IULWg0smeFXkfp1p/dGCDCMIDtZdCWvvx6YkBP9GG3tDxU9Wra3JGmoJuPE4Xo6zz4ZASblyR/S2SXDd",
+	"Aki6RMayfDoVlZAGRJgDL0CNSgzMkoi/vMXMCGVCWQFvBQyI0nWLWXFgQDOBb3wDQH/wtmavS+5ui1yV",
+	"WSGuDlbJgdUR9pmb1WNWaUCx0KRQE/YBzaYRu8TgzDHednJzejlIWMnTaz1iv+DAwJt49/GYPePpHH5D",
+	"Vmv7oIRxZnh1PPsHOCwq4N2Bt36hoaJKJ0wr1/OBIIBqCiAEqO5aloXioGAFvMDqMSvoRR6iFEN+uIe3",
+	"r4cG2a0W8Xg2L62jgkWdoIfHZbWUYoz9gkTgh5wzUVDJp17LlEGxJvQnQK/m4dkZg+ar9D6RjY/Zhd/p",
+	"YOJZ1U4/Q5Uz6u/t+OO92+RFyStf8GvhJeQ+u+PB9MVKBze7f9bnXN44/yCnCG2wrJ8eNlch9zOvvAvs",
+	"e9dSJVzQT8mXDJF9csxcf87cEMVJeyVHztnEGCj2r8Ly90ame/9p6eT/ASGs0jn0+KQBQ0SPeK4TVneY",
+	"WbgZIDz7glsL3rcG7W1DvvYAtUMg21tqtqnkuhWoa9sTcmij5CJ/9q4CQbLusQiwAa+H+9PprJ91/6CO",
+	"QnrYjOsIRFqcJjbkQXGGQH3cDyZFtv2Nm35R+6zG13s/qOtY3Dj6PibB0NA26T+0SWtoKzGJDI2mwo8t",
+	"bATdOSxgb7F61ErGO+uJQl9w5yZmm7XIrvT4gasU7ij1xVz26cOgFLez/nZQRyUG2ypxP77bpC+3Buzu",
+	"gqAGIn6PytG6P3aEWDc0FI8ZRArRPNM18xXZZWMaJ7Vadr0Gw/Z2Gyq/t8b4Pp9OX/rNe+fil32LZLst",
+	"WDiwQINDbPFL3/9qwa/FV4xDtrmu99k0Wbd3/gq6ne1cnQDrrkNbjLjcEsYNWyht2NlwmARRUO/Y0T2u",
+	"+s0dx7S+YRxhj+BnGLG5/dK577oyyvCi13R40JafExQ9XsF5BrahgrblBuss4kCuruZrjTpgbxUw8lqT",
+	"LaVeO2erk1Fk/8oYr/l22UKQs4gZPOdtZ9EHlrqiBSRbdie4JuNoz7akZmfQuNbUPXEqb/GGnWWN1ACX",
+	"9nbYaw5fU89bMIguK+K1jyfv4YU13OluItFAwFRVNzlpd1bL+5Cb71tWiobddmORYhS+xlGwWW5YJUql",
+	"c6OqdS0opETgrLuDbb/Fnd5i7L1x5Nh36QvyaXE2QYxB7YspAGyedSWiFffP3vMUXBVOcN/+5fdQ7243",
+	"dVwqoEaA8kn2MERmIwBmBfRVammK/KamAgerABqFOPYxurkp5ftPw2bKLI0Gq8pKTPP3sWZFmph80zmv",
+	"eIpM80axSqRqJnO9OchJZa4eTt88PQweeQsbM405CVqn7Mj3wx44BBgQN9OnwQLCu24X53JbL5dXGV/r",
+	"rlDoqCGbeBPwV6L3TU9hBTdg7HFJXHmBpNfoowV/j2XRDx4/Gm6vkrY+gyPPaBFxQTCYakPgmlYri0Zd",
+	"tvW7RTHt1d6iY0PsRUcdo5juXDlqNbAhcNr/vScGbHOXdfJ37NMKYZOAC/6auAHGPszlX6PrtmoWtQFD",
+	"c8KUZKu5WiSEDbQKDw3GQPUVwAkLH0s8uLSqrXJ5wTMHoa4n5Gx49vjo9OzobPjmdDga2v//H72Vejxe",
+	"rljKJRNk1doPaXOpMGxIDYVZW5Iym5OEeO0EAq8FFf2EVHcuUlvjti6tjXM5oPglh7oyHaWSgh6V1ZqU",
+	"bHuGTt0MPdpjhjabs2GUnkL1tB5xUUFztBMBeQsytH7EZrcmKetPOdYfdLFhswHgcBvL19v5uhWVq6Nf",
+	"9Q7oEnsMvc13hN5AHJtSHOT+tSeLgHI8KQURi21K4FJOCpVeO8ipeyDbOQKrLMIVcmIOISvtuJcBOkDM",
+	"9Vbhn9bv3ogU7XeQv52vu1xN3cX8/DK6Z7uHuGs3uRdtY5hx49zkDgmU4T629aaZl8eTnrtUY0eRR1e/",
+	"kZZ26jdkL17RSgi1WGDkgRs7og4YdH+Z3Hg9CmnU2q85k3LNtFmm193crptCvksy4MVbc+/djSu2oVhx",
+	"Jq4ImrIZckP80RWxGd6y+8UBO2YcGAA7F0XWDcMjiD0i6l1Ozm5rqLSTatUu6IwW4+i6OhqtHKzrBFEJ",
+	"YDC+EjU3xwzbuEGAzr7Wt+xwROWEMqndwdirIUdsGFTY0Cj8wX9WnxEjp9ynlRD/6OWEr6Z7kwluEN60",
+	"mKKE/bwh4jtk3XaAkDv23CF861KLjgYBt6tc3qfJSs3w1w4fIllpCYlTTG2G6/NNbLjg03R12AV/Zymd",
+	"UHsJ8KFsV9DIdYNudKqWaKQunE0N/NqpCoCuZqVIwhylK1BssyZz6R5B7WbjnNuHta1pgTVg8fKPW0R8",
+	"7w2p2urIYu8SpY4DuCX2LndYal1Ca5QxWE/ju+DfoWrh9vPduRtr/jOr7aAeXtwIac5ZlWvoDSTQHa2d",
+	"O4Bm9CRKuHN1Vg1v9CyUrfY3LX0Tylbz1AsLgbp65mw7bjsKkC8CnU0lxyO2lFYKxu6XcZAZ9JaDVIa5",
+	"XZ+4O+wKjIMWgQ5PkfhcVdWAWTgDyOHy772RlT+WYwcpkP+JkiGo+TjeCO8A1Sv7n0q3OQNuqYVuqVHi",
+	"x0NdmVHPacS6POnAI/oWWVH7n54Z9EixIlr5I8YodR0Qs9wFgnOoMs1dTa+2beB27Z7fRR5xMQirvfCv",
+	"/poY3tQ9+RDh5c5T9X4izO51t+wF2AHyrWfv3Le06hWibbknLRVLXpy1glzRk0vS+2IZ9sbn7KsFgP0c",
+	"TO1Ogrut2ACF5tyDznXdQA5tMp+49GlC+gNbykJozXgQ7MPWLNZVgC7Tz6BgQVVh0BsmwA+oZbd9SibV",
+	"LkQnHddNVGdY0wSLEhaYuQU6FA4TzYFtDdpCZOujRw8eR2HcXUKNBrmrsAWTGn7dJHC65aHTsIxbfRoK",
+	"jo6ldQwT4qwkv/KOsFFwuK6CueuFjX4O1/87Ni3aREhvGi+Aj/BfeI71iVyzfBqZWOf3AEKD8G7YGshu",
+	"fID9rAnKapgWhnDMwam9YzjnQXoJOyI7qpgm8W/I5rlbl7U0MMjANgW8UUX221IsAYGxq4isV+nYR0jq",
+	"LKvcrF/bZaOKe5cq2mgoAQk+KJZxObjxpDJX//Nf/w3oC1h6jK/xKkyBzI0pBx8/wg6cqtijb4TMVMW+",
+	"/lqvZaq//pp4VwlK4zLmmFbkhJtIXPcDK/b8Un79NS3v118fswuP2Mp1XUUBfTl4GCP5+msSpa+/tisO",
+	"j3H66OuvE6J9xaJQ6mPKvv6aDhr7op+xxxWy+jEl3SF0bp/lyIfkRlTIXux6rIr3PDUQ6aE2MXTgWbPd",
+	"jgfrU4FMNtPHX3/Nxh94WX4cJ2z8gUb/kfpqfXDv+IgUEEB6BFLM8ei4lG+QE5FhMKAGLFYiE9LkvCBI",
+	"Y6Qdl70t6MV1KWHHrTYbcY3Yw+FDGv2P1pe1K1oJ6Gqejdj4X4p8kZvL5XB49hg7oydhCCLX9svscZRA",
+	"m/SP43MHm7qUY/sXdIPs46heGV0irLyybyV70c6W/RpwUzEYn/KqsrMOHXHZB4ylJgy3PsbOE+ZC0h/H",
+	"I7vhL6X9yH5JS8JrBLnLY/ZK8Awqpi+lE64k6MKOtU2gAMf/Yof1pwdDHcyOc2D/JMdEDVdP1qV05Cqa",
+	"jem6MUQS89ncpefHkqh4HNoRbAm7vjRd3xHXMDNqBhhON3EQ1p/UOhYg+ZwGa5/87A2fjc/rahL75Eup",
+	"Ke4ONM3Pp0cvuEnn40ZpBhBDqYWAhktQwWFFf8q1ASJMO6pXohTcLSM2rvv55es3FIq1b3+eiUWpjJDp",
+	"+uhvYj0+ZmF/uzmFxewrLuWYGkONz+1Obvesg/nDVlX0cm4E7DZANZJkAv1eLtnY/vqjFWK7IoSpJNcI",
+	"35nyoqBCwUJM7QH0rVgrl5bAuquHZ0/JFnxl5e3oArYCvgStIwXblE2wFMcOC+EDbkO5fpWpSNphvIAP",
+	"xIUBQ/AA2IdFngqJ5yGh9i9Kns7F0dnxcJAMllVB2luPTk5Wq9Uxh5+PVTU7oXv1yY/Pv3v20+tncE/d",
+	"i2wAuyEIrIwGpxDvLIW0Dulo8OB4ePyAOovCwXOC5tJRtZTw37MYHOLVUpIp7Hqt6muRoQUsMySiqntW",
+	"oP6l8F8TQ4BcqrmSzzNoPaXNBbzevgBGVfGFMBCb7TB16ktOXk5rOG8UhgvjaliFuIUatT25vfy3pYDc",
+	"ny+Spko4NKx6GPN2BDuGC5I76HEhSCSVC+hS2fW2IzgbDjFlLw3BNcMOkb9Soq8e8dYGLW7WwVEGK6Ft",
+	"HYCeV1OYxMQZXtSYEC6Hjm5dL/Ijd90J0fDxuWS79H59cLqhUSCHcojBn63f/c7eEsrnyYdqKT92SukF",
+	"bELthLDuNUcUPEChVgm+uMqzMQJAMciqZpuy+RdRi+bgU6xEbBWIS/EQE/7aakxoEEO0jF7GW3O+sQsj",
+	"TmWGBikMjXYQtCr2G6iiSXNmN5bydO+m7UivdyAHBa8W3SqqwXvjMPB2hSpVgFsDbkmeEnzCH4JwXCmw",
+	"HBg30BsV3gQMx6WQNY2aNcLSa6lWhchmIjuncjodcF5/AWgNp+gjyg6/4ZCK7qKuH6jh8+E4u3VcfU1D",
+	"03lBo0BTOxv0R1N1ds53qzkUr3tSdNyte73XhDBOwcGPJx/gfz+eBOsCEcyem5HEtmM/wm+H3JHJoFQx",
+	"XtzX1ozyjPp+h9ntJcASzo0z3l0hvBbGFHY/uTxMJVJVZeA5bmws9tYFsKDr3pyXpZAOrugrupzvhFPC",
+	"Xsq650oo9tZGWWuId9jfYrv2or78guZwv70bGMt/E2sSdTBZv1UIUtsh5QH2zMPC7Pc70lxrwFdCG1W5",
+	"lp3glcl8NjfW6ZW81HMFEY49Nkzw3UBU/LEZRvFdvu9z03adiLCqSUvJ3X2nBp/st1PXli1L3csMsRc6",
+	"C1RVsw4T2D5tX7n6XanYsuyhYMtS+2j84TQrzp1bpIuyRBMmqpxeOBcWuYd4WR6zC6yZxDhAzRkw9nB6",
+	"ZpTaXLfv4MoLKN/6fAohy3VZ8PUVafkfqAVsuxi89yq63FOv3X56SPnp3OtleQhZeUFhOay3a0qL29An",
+	"EOBDqYEW/1GAJgaQdFJ3ibWn2Q2vcj4phGYz5fwOPOdc0s0jgaaVEMfsVYMsY/jUNROo6dIBAeJhCaqa",
+	"KWN85KuDYsNlscb0p7EL1NXEHrFD7nv43tsI83eUe4qol4edFCMYHbavPIjextF3rW6yXUkrSSQgzlck",
+	"+4/ihBDdwIWOu4jwxvtUrFs3BrRxygjK9uwN7ywpp8tO4Bp64gHcya4p30+ILsry+fcvq5+s1gLLkkcJ",
+	"17+jRDM2Khe+uyV3HKeYDERsH5h2m0uGqbFbqe0phFPvqK834SQLXhQCDzL8HAjq+3Ts8V7622X+PrGx",
+	"9ruVUhQZVsuqR/HuOAVOSM13G3lOQ4C3wfLFYmnsAZBQ5lJkjg16k4wqbgV+R2/8IxuC+A27bUF/iN6L",
+	"t11XeWvnGt+HloqamG+ciYmkXiLrpCTzQSp/JdWyu1ZDlzJkPsL8unsasEZYx3rV4j/ALA24gaLQAnDs",
+	"SINwKcG4yMR7+3ysUdfeLYZOEyJrdAqbCuxQaZ9BOR7326W84UUOHQJw8c4BCgNrp+v0ietMlFxKOGCn",
+	"ud0hhXVbob0FFJMBGyQYM7hoVzk+fAxfjM3aTMWlphA+GOaXsl7lBA7uSiCYQNfga+ASniD1pDlmbaaJ",
+	"LIc2GZREu5RAFUSMWpAdPKfSgaJgmUoalCQ5UTi71kuXEpO8m+ZDAFtwN9sTy+edqVW8ddpxiXEl7Qdu",
+	"XkGJJoxb00u+PBsOv4JXLahaAk8OdiEZCoV7okvl10wwmJ+EP7jBUYaEAiykFhwYwDU4ogbM9qvfgudE",
+	"xBV/smfNGHKQNNBVzemIwZqEOpvgYU6DhQqOS+kIF1OhHSS+OaG5rJlKyb6WbOx4VcY4yktZ72DoL4aV",
+	"/458pc0y0/j4JrXMpbyg7Rc00tbIQ9Lil1jwtRU1v5nt6wS3G8pOI2xnx1WBviayWqCQu88zVtxcspmb",
+	"evZhmTCoZb8O/uqQGRTrIn4XHPQ4IA8cA6pghcaR9JQpiM0LwuNcX2vMu3/57bNXb364evH8p6vvfnx+",
+	"9fdnr14/f/nTV3GSP/sm1y1kHPMuXq9lehuL6/tqDWmR5JO61C1WyoGe87NHj0dPp08eZ8Mnp0+ePEy/",
+	"yR4/esrPpoLzYfroEc+Gp4/4g8n04fR0cjYZTp6cnaXZ6aPscXr6aDKcDod8+GTQ4nMcDI9PId0b0hRS",
+	"TNaR40XJo9sDezx8MHzAxdnZ5OnTJ08en05S8WBy9mT64IEQ6elEfPPoCT87fZA+eZw+fZAOv3mcTcTT",
+	"6aNHT9LT0/SbR2fI89XveA+5Pj+xjRmw5EUsi5/o0JJiVTfuq6mCoDIHzItDRi22D+miwbd1AIdrLdMm",
+	"QGuXCRtSdt3R1Fl2Wjq1VnWOWSECq8uZJZlICzo7Fq6PbJC04pW4lPYoNmivpN7V85fg0YCakHifgfQZ",
+	"11oqpFJFVh/2HKyGSxmYDSPmgyoJse5iPwWrWWvTxRksmNzzZyHg7Vku7amca8C2UG8HCO2obE0piNa5",
+	"Bur45Wa7YdfvIXFGYaVueMEQEOpDRY6FW/McrbCETdaXkiSJjctKLUozPmcFn4gCKGFmM5r/4Aj09lCu",
+	"mboRVZVnGWIK64suZaY8OHgd+tRhSSCAO/kCbFXBtDA4IEy404t/8Y3n4MZ3X/4vw2cnlMA88UfDiRYG",
+	"4apf1Zxl6Ltf2mvX7MvxtSjN+KtjBnE31+IOsrfGGpeIrKHDmv2k6k6DmghrM3g0iJYzaj3oVGRUugMo",
+	"xREjiBvhgHIAKNk14NKw/ICmzjF7TWQWl7LGjoEtwt2zmgiuen5cHUhwEH/5cPj0Uo7LSqRKIr76CnGo",
+	"4698Y3wcVKYCmDeAvyZrJtWq69B+7hTIHU7uzZBA65tFi/2ba8ZnlRAZM8onMzEwUEe23dTshdC5i1VQ",
+	"69JfPgzcdr1SAZJ5UZqQOfSKtiIMTJgqT13lxkYJw0pMsA19sbi64cXS3gRdsPKU6xF7AAeBbziNHAdH",
+	"qarKQQiut3OGdDCDi7laI/uW1QqQOMQfUi6pmVGzGYQHos0KNRHv9zEJnIx8JrOgfn3XOfzWSVUGh4Xd",
+	"wSENcoNQ2VNmTsTBkg6mxYVJ5yK1FtbugLRqJzjQHd5j41B3WYctganARQWMrkqv0e/mbbcUMNCumQOx",
+	"Lfvvi0epXrn3/5HDVPQRPbBv9LX3GKjyaaRPHamiZGhIsuoF5MvA86YOLRKpcu3h/1WArFtJKghImHif",
+	"ihJLNQLjA7H8KGPuARRRuigKV00Q6foU2FfpXOWpIAuLB+l1+NV9AMRBYmcZ5mpp0T9rvha/FnjBt9Nj",
+	"v6s5gh/01sX0hZ9JFbv57YIxuggL9/S3RSV4tj64X7ZjIEG45xAbGYUr2EcQe02t1LutsctR88njXpAS",
+	"GTZOw7yufwCUzli7HBytRqkEN0G8K4ioYX85ezmY0GCABKDGInd0FFHcyt/90P/g+BX3IbvPhGCyDw1m",
+	"sRNeIwnu60Dokr6TD+6fW0EQADit44hiURbcCM20yYsCxMkFi7Gp9WTtLX1XJSGKQo+ohzWIXw4lL1KZ",
+	"RvudEHlrZTqooejAL7hVvGN29/7FrEs5uRXwUYKZkpS/wVYdGnfoIXET9Uu3SdxOFIV7CrrrXo+gridc",
+	"iltLqXMDzLvOMZ9B3gtph5amptqMAS6CRf49LNXnR2H0W8A7qIykz+VuvnZEDb2+sA4HlI1temJY7UaF",
+	"bMdyqeQxL8tjr6mOL5fD4YPU6l74lxgDUW4oWk7iwqgJhHYgxLTKtRgxwsxqwQuRJfS/zKiGg0iNW6+F",
+	"IwVDGV5qCi7VrP2u7vCnOtjkVdkEmbTOfRzOUTlK8R6boAUBQoqOoqmC2722hXFjdQUbN+M47S3zGVAv",
+	"flF8SQF8xGA0EMujVEhT8WIvmIv7nM9k6e6jxx22HOJsn1NT2POzj6Kw1sGkUBN9ssi1dqSxUQ+ytkqV",
+	"9gCHBrDAkwHgTluLSFThz7nMXuCrvrXv/cyAWhg9EIIeKPHXP5ZmP/97GsAnFunGAnTItF9ZRVnupC7Q",
+	"yJCyzP4HzDwQcBwAkq+vPfCAsDEO0+ES7VsE+AOO+OPOMprXP1wcnT167L5gsjbUQmyzkIbSrz0rab45",
+	"BTSjEZV90n+SSP0yPHrKj6bvPjx++PGfBvHimtjZ+druIk0RRcDxVIxjS8J2wu0L7XFHSJwRNFXj7Y5q",
+	"VJ7++CF7kX9LMCM7BUFUpt7ZdZ2vnRiXcHvNpwIbEpSCRx3Gn5fGSteg7+ZUqRHmCOs1m3LsGcomuUTG",
+	"3vYEftKtA1/VsWWg2+T9Rzx2DgFoca0KPsSm/HfYeSBvKFTxLUihrh0RDYr/1SUyiWuNaYVZVe6/6u5F",
+	"m3GIb12UZd+qSgCuxkvHaVw16gd1nW9C1VVVSVG7PSvHuwfg3go0a10vdRxsPaXFPpmY7v5gtZww9N0h",
+	"GheRvpegfUdMryvM/q0TJJc5b2LTUGt/sVF3YO37RrPLSBx+xDhwf2aeUaMC5a6t4WXyKU9NXS+5dpH1",
+	"pIX3IyRjd+D8ltvrkGYZoKOonqmZPv0FYFF72Fj2Y/byG84+jfS60DSK1yGkFV7XwIG4/uMdyvrkA/xv",
+	"N8EC4h9WPCcqoJo5aC4KF6+DvIzVLt6cwnGgrxoN6nxL7UP3E7C3fA+99HcC3t2/euo8iLGj+cGCPq7n",
+	"6t3iPDDk599TWLgpBydIY7Y/fqx+aJdWvCCsKePWMIEyTBQTF/f07NutEu1NHQVjvJ0ERVXUfW7+rbKR",
+	"sInI5Yx58jirz908HCRVBQ/uFB0rAFBkr08+wP9+PMFK/H55KfLx0XPwDTzh/rr/ORxExG51I6p8mtvP",
+	"nE6hJODLMfSIOIIf1uOv0BUJqv8JGo1hw8XScKoHAL6lSi1nRO1z8fPz8yCi5m/PNVtVuTHCdTYiwpCu",
+	"BNd39q5XNAc7eFGQcAivJaIuxwZGXIZdPBxANqbFb3ESjmGE1tu38xpuUnz3t+jutRAonLmI0NNP1ryF",
+	"4EENcZsLnvmmk0D5cADJf2UfCk/nen4EjxUZrVa4D9JUaL2bA2esqlnNIIsCqlYSxwswoiCc2+iY1hFV",
+	"gBsPTZgT9FPecprDUf0nYlnMxhStdKlfLJ8ABJXrqVO3HDru2jTw2oOzeXUSDXdsLPf7AZwx9+p78MZw",
+	"uv6Y7hiOvUe5H07fPTlkqRe4CHsY/QgnmpyJfuRhxKroUU5iOhWpQax2ptLlAruFKu2DYo4WDzlEE8fR",
+	"Lr1ac3tGI+1h7MT5i6C9M7j3JeuyQwhLfTgjNXUftItkbBfPADzH26ntVT3x07u/sRo8urOos45+uvCz",
+	"CQA1KB7edHW6lEm1GjGpsDoAJaMu2FxjYBWpkoU8ZheO7xU9/KpNEDHG11wRKeg4sQcKNr4S9TtxmC1q",
+	"0EB7S+VFMXi0VObKHwHHl3LMC63GxK9LOdOm/qVsZNhpw/+xUXVBYBFyFVN146lx0lSUxpqkRCbniiNp",
+	"x8D2cbydVA+Rm3kc/2HH+XkjFPB9UKUFCz1IBrRe91BJJpWxB01IqoWLeYF47p664HsShM/E+tJHFSUk",
+	"g4cheKKuBVD2Iddb1FNUx1iB7Dw+3jiJ9SVDRikHHjDivTlmRCJrt0qOqdFKQF1RdsweDh8SA0zN+UIQ",
+	"gWjE5OeC3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58byApw8gH/0dMawJCsX9gOvDwe+lQtBVVlyGoa",
+	"Vu8Q0lpCPTFx1SkpjlkYWUMJCCJq5LBjnyeX0OsRvrUGhUtH/NFDa/QhXcricGWWZLe4ebtbdA1H3Sl+",
+	"J1k+ne6UQU/x4LjLp2xs1Nj6sglwQEAve2S99ugm1yE815cSJQzkra7/CmIhdHZTJYojEWB1Mf7xpfxe",
+	"UIGkmgYgq0Da4e+o4Dzqo26X2Dqv8+n0tnQn9t436n6Fzb6jGwXhKQrOMR1Td5Kp+RIOEq5TixJqZlfq",
+	"HuhM2qJJ9WVbGW9cCWaua3bPXJInRP3/NTFRADllUB9MXMGReIF/8x+a+Ya+oocz7L738PjxNJjKWEyr",
+	"07lBjgrNljL/bSkC3tUu4kP3uZ/V5q7rG00OtvdMFdlmdeOeK/i5rGE3o11HHP1+EEM4y4KGLDFhaaiE",
+	"k7rByc7DCrAafqgxi6R+671vxk8xl85g2DKZe6tmelarZiPkc9hptIYlp7SXa+QWtclY8DXTQsTV8q2L",
+	"v7fCaprDyuuy/qQjTt6G19TTfNeYrh/KPQR1afL2iOpaVTb4g4V/6St3H3luqg9/4uW1lG6WTu+kAQ4q",
+	"Dzx6sgo2c1KHgCtBtDzo5iEBheN3xSziF5oJWali4RmbPNcEZK+RSwwapxh1zJ6T7Qy91IB8DQEaVAcG",
+	"5MQvpw5OkV7rhI0BuEldp66XE1FJYYQeO1quSpyHHVggrNa4DpF0LpQGfk4mEqsE2C/+RV9oR13YTd6B",
+	"rEWv7eXk/m2pvH3uWwb/bhBESLpUkypguq1FsrCLXyE0M5KgealL3tnZgTBduk99A83WZzJDfA4ufnLS",
+	"jjmvOym3eqn4WXDcpQcibq7bTscpEpwiOPHN2bbVML4SGEsJuxoidX6ujU6Ao1nX1M1IOaNKHWIG2HND",
+	"LDO+AKej5xzAH3ITjeoHZUoBe03Q5hZhICvr5gPdTfCDK3ra5GTryQrdbA4a28B/VtVMmNtu4P3ZoYM5",
+	"8JTXhxAj/I5dgpR0x3axIIc6r5G8Q7luTfIKcZqfL95898NWsFs9mfd9MO/YxL8H+ujtq7HncYF3HoRK",
+	"mvi/uGacreaq8CHaoK3eBg0T28bC1Oy65zr7AbJ3IbiE4P8xuwjaDxMfVJ0VlEJkOiiU1qscCVrVdErZ",
+	"A0xLSgosx2sRVeXYsUZUZfjeBO2AgWwNrnVIq3pIE2tRa8YnamlqdjIaRkx/ICH1rQ2AQ1QfbrI1ha2t",
+	"+1I2dXIp7Xuufx6K7t+/RvjOpauBV86AnKnp7Y7+E9dQblu2jq6poYqYT/FOsjuKIMxeswFCwziOzeu2",
+	"dTTU9980rtPxKoo6+XQfHBXB1EXX55bJuk0Fvn15Tz7gPz6euOaVd3xf0hkb3WgtHuux5Rrq3X+TLcMr",
+	"A0eT09pqyq5z6xXWrdHHcJpYzxL7LBKz5Tnjck2IDiLUznUnXCQA+0W0+6ulvHAf/flcu9pHuxHVRGk7",
+	"h3bi99DNvgnjZ6oMca3Hu/RzDXU8ABZ2Kbe1f+zYcj6ycYh91l0WwHQuZ4U4WmpB6UTUulQE7JueOYbU",
+	"ZrQDwnjuLGNjgldo7++kdl5kUMJaP26qPLXDTEkx8tSZnusBoqiUIcW7oJfEkhhLPMeqYxsEKD9lxDRb",
+	"ylRUpoO/BsMkz9wUf+YeczhpXuj7SbAf/GeKW/j3I8qmayOhTCVBC+dDBin8JqH37GOyzAUvzHyrxXIj",
+	"qixPTd3d1Cp3zSZinkMgcsSWEh+zZlBVwLQ14HnBJjyzUop7BtjrK7VKmL8YifUat8yUyoABN2FLeS2B",
+	"3wQvyAvCBMS82x/wM+7R9qE3dCwwftLBEjvGP7KHMXpv9k4QhdyW93F0OuXShGQ63mwF1pXzAL6BbLMt",
+	"vEY8ZgEDuFcHBd7Q6Z/YXz97wML4oXwSaeiggXgRdPFo9RjCwY2IkSWXbIxLPK75uuufllILM2Yzha1a",
+	"sN9GXjGaqWSjm1YsmnAeCyE0CYxwiB3kRF6ybhkZSHqTUd/lUISpssu7UMaowTtiMIonBvaICNhv/1wB",
+	"gd37jTj916QgVi2C5M9LZtR7H3boVJ/Q23rkQg4nIXiXzCbqPZy+beQn2agYDyuIZyXvpFB2b75XNlZ8",
+	"ybYYgZ+CAxMa01M/54npB3Hywf2zG7vy2h+Iaml8UpY43TQbf4nMcF+Nz5mSxbqVOnHscAoaUQORauwI",
+	"dQvyKRa9m4MXfz8g7sU98lMsdhLjOqfXN9Aj51DWmF6PEzambTtGcowGu3kkhlOFq3TAWsyIiFJ6uA/j",
+	"L1bNtc56Uk3oeAqI5+SGlXNIGc7VIt6wFFL29ymD+IIu98v+eDDpcyZZAHeoMR0zLLX4tGoHvu/EoSfu",
+	"M1LijMBAKFpYj0A+MPaRiTCW0spTp8VSG4/+rtPcI2K9pPBJ0C4s147n91qsgRVuIopc3Ah650p5QDgG",
+	"FVV1jR43e1MnThEu7C6s4zAY4LE3mXkhtL5bOAdaDE6xLts76d2RmBDX8jmDMX+Y6AtM2Hcq667mQpzR",
+	"PURdULAdBn9TovexCRHkt80eNJXYIL6uBM+gqQ8ZEa47VdyG6NLKRuximPDtHFsHgR3TOeMT2AtuIqhB",
+	"YxfnhGkCKB2fxGmET+Ld/R4WRrypRKfc2G87aDAHmYlgGT+jeWpHsdS9wNTuPLNC9JdnbxjdO4Y+0dsA",
+	"Jq/xHfefVKYXbU8tg5q3i5C7LpqHWNYfGigSlutPu4yr+bpzDYN2uXXDTTfQOsGmKqbNcjEBup8bUQGn",
+	"KnyLdW5LIX1YhYoKK7XEE30RZqXB91zKSaHSa93BL/B2vv4E2KO383W3+8G1kq5syrfWzTVbiaI4hDy8",
+	"na+b8gBxTc/brecUvPjEYuJW8D4NwjfU3TVTqgLJEi0BXHDHYxJM0ehSXsoj6CSIqMLxCEE+bFluRD3s",
+	"lNbDPIcbMQ7o7wrY5r4EQY80DzKqrva3tiKj7sQMu0ooVqmigJjkeWMI4HsHaTl4HI4iyHqPoJecT3D6",
+	"UQYfiOincIKIbjETpZAZjB4pSuqmf9bmvbIjGDtQFE5lQOUOhqw98B0vPH41bCWRHTPoRMaD5sTU/ALO",
+	"oQb3g0GkeM0cXlvh3POdJJdyvOBr4oMY126hKJHpXitqBtzEdhnBKx0UgmbWRPkSP6oxUdR12K8xUxU0",
+	"GnS/txwuKATELG39hdC+OoCpfQVVquArQB9jRKiOdkJT2Utf2JpHMa+XsgV6xdGPRVWpSo8R2FtnaEEP",
+	"oBwcs59EDrM/DoBh40spyZSqh9Lu00lvswt13hARROpJ5a4ARdrtb7ytmYo+X+I3wqqZDK5zaYeJEgDH",
+	"BvZWGg0e9ke0u8/7nYMrgmoPu4kOYqAAUicA6sTxFtaB3s4ssZwUecrmvLipCVjA7Q7Ku1w1ijuBAP/j",
+	"SnbLHIOTLMs1gGIhZgmYd2wsqzBpOOEy66LD+5tY96PBq0dm1eOyKpXuLKyin3uXVv1NrH+mW+7XN7Ev",
+	"2sLVar8xgaPr4IRWtNrXYq27ajMXolfkkGqyHUQAPORK2BMu5wVWMgHlttOL1kbIlA8qUtwHzyZrWNSr",
+	"+q2ozNz6uB04gBf3Guh+0R1ogNLGw9iSij1nfNG9BIvJ9np5vALhdaWotHXZqwDEhDVY0q/StrJrKxgv",
+	"6I1/5Dp5/IbdJYM0u/e0w+jpLjiaV2xWcWn2qpu/yDIdrh6spjXg4FEjwNgUvpYeigiI374iUza3Blij",
+	"YjpxrPcOxNZpMuA8flaDgWwDLaqbHDImPocCNsLRREGfDGWvpm9QVX+rAb/wMwU0aXo7lAyKz+Eq8Rdu",
+	"MbcpmpMP+I+thW3f5xqbB4ba30p5JW6Ui+wbdS2kJockNyzLHc2ykkSKuqmAsGTOi12/cq5aA1LFyWHI",
+	"XMF92zZt+24L/KyWJ6+qWb9ae3thUFzvD1hMCcd1+ctqdq+xuZfVbJv1Yod80Kw/zIEv6vdTsI9CrVNa",
+	"MlPVF5oZIblTrFZuQ9MVAgc8W+SyTnHBf35BvjtKeULkNIQlzutqfyIktJrYeoCCejSAzraunJmqajHu",
+	"VsAvq9nnLWi2HzsYDXjGa9Wby9wIgEX1F5PPpGF/Eis7hd3y6ZcVFhIBNRrX+JCYXVXNuhSva8198oH+",
+	"1Y8vznc6doRxrhlHnx7rgBRxjao/c6/mg8JE3DftYK3qamYP+A6wnSZApoohNiBWh0iZZGMo7v/Xh+NO",
+	"aEc9rQdEdmwKyQ5WN5e7XpS8yrVP4+WVI/ki96tLeoIA4qgRa6PSHY3W5WSZF9RIFaKSgOajstMuTrZb",
+	"N/f/nZOyuSlsctcejjQwZGq7TT//P57QAzak2zqitAV7hdd5VY5U+diYBn/rgEjS8+/GIf8Hcovxg3e7",
+	"xTTx98SkXvlpr4OUQhh3HOKvJx/wHz0PQ8RmBQBZwzTPM6ohz40WxTR+DMKdg3uf9M5DkOTzcGeg+6D2",
+	"5O4r5ThuT93YXpcT9PX2TzYGz+2y0Z8bzbTQiNwSdEzZEwZ4D7TLfPkQ14Kv2RKSNprl4BOYteuT/MoO",
+	"E8oJ3DmVqe3NjOEO4QXj0M1+Pq1kJeSTH8gnto/aJmRWUnrCTvbkj9vAIfho54pL7Bd7LdUKddWoCQJx",
+	"EMKAzbhGLyWu9Qi1/5eZy+i76pPEg+4dwBDItROPNoE+JlwHxSlCZqIzw+ExM7elvPu/mOYN5+Yzkb39",
+	"4KuvSCx5JTqRfZC9O/lg/+djz9ZVIiiT8yAJtFl+VZMAwSoyauARh/GJ8n6x1aLshlaL8oCHFUwJgIq7",
+	"U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rnwsuXalcSHDgoMRIAAQ8PUxJ4Eaok/y5ZteiJN6+oM8H6SgN",
+	"uIRXWwi9YA7x6fHTzFRrEpnfb9+6/tnzmUIKtMOcZ6ZaM+7WRuMsRVLnGMvu3uXZIpcaCA59KMmfaWFO",
+	"Bssc0Q9XK1l3a4DaN2Be6yiPtefGGxzFHzkxB5+wW7vjDN5TWs64adw7ZowxQgBUSmFdCqYqAP3XUWKE",
+	"/2MumxI4DM3ZLaHhc0p0XwtR2vfMuZ53x4RhDj9rVFi8L/NK6KtcXmV8rQejp8NkQHmSdmbOUerm/cPF",
+	"8IGfKWAM797O7uBC/h7GA1cfsNbA0AJHw8UovScf4H+3Zun8WIlV0upQqzubzhQCDQGG0eUsXUrnLTFU",
+	"QWSoiEpgW0yaCkjvAaVD3YrTbZqUS6j6sTN2KaFJtNaqOmdj+4Qr+4Sr3Ix9BhELyI3yMBHXz8peniAR",
+	"Yp7O7eAvJYreiLiE8IUuI14pOWNzgIJ3+nodO6pdy6oVDa/2GMLPT1iWVyI1xRoqBFVnXUT4xfF2nMAH",
+	"56NiE6UKwWUUifRw27pDRvTw3l+nfO6rk2Deva3WADBv71Xiwep2FtXS0JFKgLrY2fnWP/zgHSPr0dwD",
+	"x7cb9x+zdaMb/e4T30/iPQUdV8H6Rww8//PJB/fPfk6d9/hbqM7tvZZqXDQw+0bdvFvDdX9/bZU+JfEY",
+	"eZaH8yfd4Df1VCArJwTqPrJ6Ym8Ps/GKTiRYo7djqwNkeEgGTWvZKi8KdyEruLHm6JtGo1AgHoSbqmVR",
+	"xyMI4Rg5MmkcF5+Zap26E/JZJZxjfJEuRMJMnl4Lwx5+c3ra3+SsP+r/AW4+16EQKm3qdpu78ONRub9t",
+	"8/5eIk8MlI73fKEqFFCur7Fy3P4VI2cKjFzGnSkAXEGaTwUrVS7NMWsXqGzp/h/zvOAzD1tB8dlDKRMB",
+	"xVTwaQVSNrspOUi+Gh58O7ESN44EsotLxXfoh0uJNW7s29yP6wM5SGUjwaIMKiOtTB1fyp+WCNWlbrls",
+	"xksNuIci96AHYN2WIjXU12L8I9fm6Jl9/dHz78dskWsdOEsgqcAP4f5gVnkqjhmcuxjqu/EPp4lvGhUA",
+	"whBYoYvXjoXMxjUUDUMIdjJQrRNKFnImonHRpRS8KnJRsS/BK6uEtpvrq3OcEN8nUip8R0DpgFNQf32U",
+	"Y8tUgi+c6D3D1etTxIEL7RqFzPPZXFS0Yp1l5W6N477TMBlMVbXgBuvLHz8cJHXp+TBSeh7l480zF7+D",
+	"xE6wUtbtq0Qq8huRnTNtrIMJ68llKH9+9MhLVQ+/ITWNTyi5MaKy9/znL8Ojp+8+nCanTz7+0yDK2bvD",
+	"WDPivcFddKRhbRrH5yDPRuybSwkXjMBkvZQZN3zEPlwOtPjtcjD6JrkccHM5GF1a9fT46PT06Gz45nQ4",
+	"Gtr//x+Xg+QSwNlwBTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH",
+	"7UFvUAbRkMPDNHYoioZZifRbX9r9Jqoj4ERASf7qUxmc+1SF52ZrLfiWAu9YeXdwCv5O6rudgoWPPFiF",
+	"d73YDjHAZorF2IzvtsL2zSJdVrlZw80YXhn98s5uc5QwfOqyKqw+MaYcnZycnn1zPDweHp+OnnwzHIJJ",
+	"QaNqS8PbuaKSK1jfEaCok7r2xQXbg5aR12INTimpLArwbGrKt645wzwvS5GNqLtVkcFTPNIQGgvrxKPW",
+	"wkdHu7i9dbX01VLqUZDsReMOWfmSgAQOe+dQ1IUe3R22+QHBAWT7jsLgA3jvia9+rh2lxPHRB2+A5Y+N",
+	"XrGUV1UOlRBMLc3IgZ4aNwth7Pr//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

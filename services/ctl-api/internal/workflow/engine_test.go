@@ -665,7 +665,7 @@ func TestDeprovisionRemovesWhatWasMade(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.provision()
-	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true})
+	w := r.start(workflow.Request{Kind: flow.KindDeprovision, ApproveAll: true, Confirm: "acme"})
 	for _, step := range []string{"component/card", "component/greeting", "component/key", "sandbox"} {
 		_, spec := r.openJob(w, step)
 		if !spec.Destroy {
