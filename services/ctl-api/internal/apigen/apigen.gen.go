@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2433,6 +2548,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2579,6 +2710,24 @@ type OrgRequest struct {
 	// Example: acme
 	Name Name `json:"name"`
 }
+
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
 
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
@@ -2809,6 +2958,9 @@ type Resource struct {
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
 
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
+
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
 	UpdatedAt time.Time `json:"updated_at"`
@@ -2901,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2915,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2928,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3000,6 +3173,9 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
+
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3289,9 +3465,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3300,8 +3484,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3313,6 +3500,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3337,7 +3553,7 @@ type WorkflowRequest struct {
 	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
 
 	// Confirm The install's name, when the workflow tears something down.
@@ -3349,6 +3565,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3392,6 +3611,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3483,6 +3705,12 @@ type DeleteAppParams struct {
 	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
 }
 
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3532,6 +3760,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3677,8 +3917,8 @@ type ForgetInstallParams struct {
 
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3697,6 +3937,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3766,6 +4009,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3934,7 +4192,7 @@ type ServerInterface interface {
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3955,13 +4213,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4058,6 +4316,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4100,6 +4361,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4471,6 +4735,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4478,7 +4766,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4800,6 +5088,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4807,7 +5119,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4868,6 +5180,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4875,7 +5211,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5707,7 +6043,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5942,6 +6278,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6119,6 +6476,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6564,6 +6946,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7103,6 +7536,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7117,6 +7551,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7411,15 +7846,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7443,23 +7888,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7756,6 +8212,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7802,15 +8259,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7836,6 +8303,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7843,15 +8311,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8905,15 +9383,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8946,15 +9434,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9165,6 +9663,45 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9709,6 +10246,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10332,6 +10908,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10374,6 +10953,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10713,10 +11295,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10973,11 +11556,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -11027,11 +11611,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -12100,6 +12685,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12517,6 +13128,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12850,401 +13487,427 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9Hu/ksSJV/apmJiV32Zbc+02722d3z+tbwiWAWS1SoCNQVQNMe/I/Zp9sH2SU4g",
-	"M4FCFVFkUabk7nNiJ7Zl1g2XRCKR+eWXHwepWpRKCmn0YPRxMBc8ExX8+eMbPrP/zYROq7w0uZKD0eDN",
-	"XLAbUelcSaambDXnhv168eb7n1g653ImdMKmqmLj59OjF9yk8/HxIBnodC4W3L7MrEsxGA20qXI5G3z6",
-	"9CkZlLziC2HoqxdTI6r4Z8dSfDBj+1UzF6zkM8EmYqoqcc74RAtpmJJwaZpX2sAN9uO5ff7vS1GtB8lA",
-	"8oX9PoevhA1b8A8/Czkz88Ho8elZstHQBFv2N+z6ZgPf5mbOxiuem3HCuNQrUTGumVZK2v+aYNhyzeb5",
-	"bC4qZubctjjXW9t5RQ822jtV1YKbwWiQS/Pk0SCxHcgXy8Vg9Gw4/Pb02bOzx4++fTR89uw0GSxyiZeG",
-	"vl+5NGImKuxYWT7/4WX1C3yy3a8LyXhZssma5RlTFbMN860tuZkHjS3LQTKoxN+XeSWywchUS9ExxKdn",
-	"T6FZ/t/RAS/Lv/Eq55NCxNtmhcJ+24oEZzd074gVwlhxSliWz3KjGZcZW0or16mqrITaH6TCyygtHV1y",
-	"7zxov75b5kX2/Id4f+wo295M7E0drYJrB23S97B2d7UJV3hHo/DiYVul5DSfxVp1wVK4hnKZWMGcrEFQ",
-	"YWqXiwkuv1yy8VwUhfqXh+OudsOLDt/uarFdYEFz5ppVYqFuRHbM7EXbBqHp9+lSi4ytcjNXS8Ny06Uk",
-	"UvrctiZHGrnURi1EtWXps5Tu6bX83c0HHcof8un0jYqPpDJWhyopEppq3BbMHORByWLN7OpHaegaPKO2",
-	"tld84IuysDc+Rh27X+ur9atlZLP4Gy/yjBsB0kqbBcjDSi2LjM15WQqZ0HpjUpl5LmddPciq9VW1bO4O",
-	"mZjyZWEGoykvtPBNmyhVCC6hbc8zsSiVETJd/1WsY7NfiVLYNtmdzQ6ttpJ7LdbQ6onK1mwmjA52XLft",
-	"zXguz5uPwEu4xCmDZ1sizh4Nnx1fStdHtEPqTgatPbLN/RyZei614UWxdc/L8Z5egk/3HlTuf+YTUWy2",
-	"7KUVajNXWrhpyTUr7L2wBsbXYv2nG14sxficaXEjKl6wxdJOTVGwucIdxcv0u4H93p9SLnm1HryPixe8",
-	"vTHeuREL3erU2eMn1pKz+659x3+++88/vf/ffzr+5p8GG72DZfQc33H6xF/mVcXX2Pd8kZvNvv+kVmzB",
-	"pV3UYqEZRwtwzjXjhi2U7tSPBbwvujweDwPD6fFwGNhKp1Fb6YWwymSbzlzAHb0EB289qNy8nF6U5Va5",
-	"AfM513azTDpa2TZCwa7bZ295OaU11qsltH56tqZebfu06NVSSjtv2w2cCu7qmC28eNDZem1EuatN2oiy",
-	"o0X20kHb80ZdC7mrQcbelLCxUddX//Nf/z1O7AYFO60WaSW6TGl47KCtfcu71ESh5Az2H9qRFnzNJoLN",
-	"RZGxCU+v2VKavLB3VMJuRFotBOyxzCim+RqUKWf/qli2rLihsy6pGTZ+MtTj+sxZsfFQj+lToIyUTEWw",
-	"l7UE2J4RB3Eb4+FQN62Mpw2l+uDBk+H/fXd69Pj9P78bHj17/7X+vw+eDIfDxo8fT5NHn75e6K8jqtcO",
-	"mqqup4Va7ZrlFd3XMZvu8gEn9JN9lS6V1AJ2l18rNSkEWNGpkkZImGxelkWewpyclHjH//5N44m8/vI/",
-	"VWI6GA3+10nt3TjBq/rEvRe+uDkAzgRfcQ2CrUV1IzI0Z8Bw0Xyt2Wq+PobxpLeC6yI15BooK1WKyuTY",
-	"kcY3Pm5uh3PBCzO/SucivQ5u8MaanYByif4Zv/du6yE25Ll9yD7d3GCTQcG1AYux12usAfvJzXsorCTw",
-	"sQ3eKqbNrg/slomuDteLjSfbbTVVPpuRa2iPvr/Bxzbf+CmU13fYq6YUtOYjaIKfB9fB9/7tavKbSGGw",
-	"w7HfWxLcIG9cqNv8MWbL7+ySv6G7yb/ymdhssR/zPQY/No9SfDC7nv7F3tPuDn63u9l0vmq2mvuV2Etc",
-	"8Zx1lWfRsU8rwY3Irrhp+N3s+e3I5DDYnc9M1tFXiqpSVfzKh9xcpSoLxcDbn8lgmstcz/dsDPYrGIlK",
-	"Xg1Pf8vOPnz792f/qJ6uHt48vn6yeCSHZjbn0TfU1ty2CXwlpvZutTROXfEsy+1U8OLXYIJwn2hOaDL4",
-	"cDRTR/Sj1ejHr/jqhdDayiUIRamqfefBtixbFvs+Zfj+XzLcRM4D40WutcjGI9g/0IT0W4v9pzU6uGHG",
-	"nv7tu+GAJu0B5J01HJYCHH14o1U8yzQVIoNfpzwv4I+Uy1QU+Dd+L1gwYRMrwRddYk5qLuLZtk2jIWG5",
-	"GdlD2JIXCUsraxdV9iSmcmsJoWO+yKeCpeu0EI3D5sDeHhs5Z0rEG9ZWB9kgCY4AtNDr1ruJqKWwsRgb",
-	"q3mrUjmcOqQN9D414iu0YbpXILmFWlqzLCt1I66i57YLvAgzTH4pd36rlvJ4sOFjChb0kb7OyyNVYjuO",
-	"QFqspFk90LBu4o1tGJJPHj9++CTpNBzcYHzqHJ43tZw3u+/Hv2MXUPLKqZOmPv3m5DH7Bv9v0NmyjztX",
-	"Qmua4Wp0lguOvuXW7E3U0nSsXvGBp6ZYjxhnC57Oc3CZskqkqsrsX7+pSXOt4iX28NtYh3h6LdWqENls",
-	"Tx3ZeLBja0z5UouObqBfVGTH27bcfRqUCcPzYtdG1WzJ80wn5FPGyFKWz4Q2OmhU3y1tY2MuFne6MV/n",
-	"svXFdM5zeTURc3slidmdXEejnfM1yyFMoYUxRceUVGIhsnXHZBrFMsVAaim2sfk8bJf994Vr7AWuBCdK",
-	"vhnh+/zU794Q7Gq7qAV34c6h/fVq70E8p3/i6rO7LcY0VDX7SjOYq+Omf8C5LLf6ScJxorZ09vQg2x4o",
-	"qHva8gqtfhBpnuHZaI9ZaRj94YqYbV+DO3yNyUBMpyI1V6gWdnX3B7yr3eG6ce33RQcBXb7t7QzimruG",
-	"GxQZ6YfbqdDtR9os12XB11eb/oOfRFGoXueVstxTLULMYqec/ox3RZ0b867GVaIQHHeonuMa01TukB4O",
-	"TvvMTp3YraHK8iCrtizva82W5e0M1JasBSvx0fBZzChsC9/OtXtbwdk6OvaeqJemY3D+vczoLPkHHptP",
-	"8b45QE9jtX30IRYxc/4qjhbiu49ktQTmeRCYygef3icDLaTOTX4j/NgsYQhRkw3OhmdPjoYPj4Znb06H",
-	"o9PHo+HwPwb1PfYzA17kqV2CEDwdjAZieZQKaSpuTQSHvxo9/NQe9k3N4fsQM6ac2Ruxh+xVDQYAbvpS",
-	"rIQ2hHNJGC+0YisIWBiHIsk1ohyscSLtRekNCJmJCq2yvovfzcwrjLxHVEEwzDEndTjmfXePcA6aljBO",
-	"x8YDND8bp1OKxUyZbyRTUqCBnktW5E0LPXhhF6Dve7WUhG4gZCMERorCA82083jwsjzHo7CSgqV2aiA6",
-	"3zBrwyhyxF9bD27dpsb4NAa4Fqb329fZgXYGv2zvbYdoieNGF/xZhnxlmstsoj7Y7TJQFOQfinnDIgGN",
-	"Mt95Kqcjxjb1Xbf8NntcY5F5nELsIPp2LgyCSAWDZWFXPndBWPbW48YS1AoRH033gnojPpgw5vnkEftr",
-	"/l3r9BH3xbRGDD/QMVaVuuHFS79rxTvolt+K5wbAxZyVotJKsgfjslKL0oy/ZqpiJdeaTdZ2QBZaFDcY",
-	"a3ICgndamQjcXDHBIE/XRVHcbgalMqLHFtzXPxbdSCuTT3na5e4h9Chb8EwkzUOk3Z20qdZ2ZFoGxF7n",
-	"FfTH69yoqqW6VbXtAHUChvVJdKklA53/Q1xN1gZbtAFx3qFJgxYlgy3Hpe8KNYnE5vbsf7Otvv841fs2",
-	"nT7eeGtX07EJel/7sH6ql9KvOxqgtYbD4Y6AqvtMtPEAW950XOLptYf/igdiv3XDcvd9crGRK4rq7xvG",
-	"C13CPRp4mwN0dyzwIMG+SZHteXj+DVfHtu7+RU0GaArfCGkHOGY+LRZ26zFKFWiG2RZrQNZ4/5aHlrqZ",
-	"vYUTdYd3bcU14/paZHbnaDq5tVpWqbPuOtyfTmo6vNWVWGqRXU0r1YH2RkW8Aryb62RtKhqlrpm6QcjZ",
-	"pjaE9u2aC1hVr/HWz41d7v4O3LnNbH6Va7tV27MIAIDtA24Ht73cqRkTBEj1aQ0AwKL+FYQshpagCwvW",
-	"tjUJjh/n1nTv9LtAEw5hX6NevB/LGr516/Dg5nR/14Zs7oX5SlrZZxG40Dkbk2k/BtsPUeXwwzH7cVGa",
-	"NYSg8fwHxmFRNI69O/0a9f72eGN728NIC8ffDlXn6L/2y3oj/hjFPc9yM6JsEVRnldCquBEZMyqqN2pL",
-	"pvmiQqW8QCAC3uLPr1U6z29Ex8sqkTorL9KwqSoyUTkjszbBoi9rH9qgRYPEvslO2cIupvdRPTzt+Pyk",
-	"4jKdJ8zwmZUDHEO7x6yq3BghO+JSpeocZ1EJZvX5OQvGq+4XITXqUbMqTmaQf0I7TI8TZLdwOFV8ewxI",
-	"bABrdbnR7T8ryj1xpwbooFSAdVyp6tpuVXD20sfsuQHAvVQsEzwrcinOUSpzowlUix4o35zNg0YbmGXH",
-	"EtrHXjmE9ZY4ZP0cfgjHx6uG7S+KB8OSQUdE7Ps5z+UrMFY2l6sdn/ieD9F2BkY8DubKytScW1suYROu",
-	"xZNHTUtEPBz+KdZt+8zmN17/dHF09viJW722IQmbiw/Ndz6bPn2SDZ+ePn36KP02e/L4GT+bCs6H6ePH",
-	"PBuePuYPJ9NH09PJ2WQ4eXp2lmanj7Mn6enjyXA6HPLh0/g0oOG2n3Uh/t6YuNOz/c9H9h00HAmOfLMx",
-	"O2ZPb07fXPDsKj6+z42G2YJBPWcCNhln0SBgXCoZV5fwWupxazfDpEQHkuLakB18zoYdb+9hK+1naYQC",
-	"vQsaiy8MepQEY9Yx3jJmDJG/JbvaCIxuAkRuc8C7VdASIsZ7P2Mtxz2O0PREzLTL8umUYM0tg0oAbAEz",
-	"RPN0zqa5KDAwgHs/pMwldtcpBCQ6Fkpj+gUnf1pvr/8P0Agh06hfF6drP3DM280kRsIenW/YHblmmUqX",
-	"C2u45Rr3oFKoshDUE3GL0+CGjG1VnSmXSuYpLxg+d7zfAV18EOly7/P+hzKvhKZnNjyelMVaqVJp2y5r",
-	"WrgUYM6cEDa0w9bPTQUdz3sok4M4HHYCKCIgpnJp9FVwpIzoub2ATr+pSf9lSs6Mtvg7W3WHPpUz8Vd7",
-	"56dkUBZ8Z07FrwWXr5eLBa/W5EEpld5zxPeHIIRQrJg1XPA0EkUGY4awnmT1kt+iEqbKhQane8GlxpTf",
-	"Dlu7nxvjFd1H7e3lksDh9z4JeGa7GGkjyi4AdB+3gzWhDwBbDp+tG+UBbM5X0VoY7R6Ge1K9o5D073Rf",
-	"BLK7iVrnaSpKQ6h1vKIpRRKFj/FKMLxLZBR0cYmcX2kCup+z8VRVM2FfZE9lcDuaN4zLNVuoivLk3Gkn",
-	"E2WhrHFnBK8ytcKsdvt5CObZ51HzzQQ4dSDWdaXXMrV2YSX49dWs4FrXYD8MmkYPRTgCh/DgkCDW6/oe",
-	"PDmh8G9M4BEbl5Uoue3qeMQmIpczWKpSZOf2Gqqd8YiObhhVc+J0fimP2NjZbeOEjXGnsy9L4EKRw8NK",
-	"guGxgoxJmbFMSYEPS3WFmoNkyH7b7vJgTJ+zcSYkvkKrhaC0ujxjUuHj1FSQG+1zERHtoOdqpVHvJEwr",
-	"K1mwS1rrGZ/Wy1JU2p6QxyPGAUlRNUDrREzgdBMjFZix3OAb7I6bVXwl2y2wNpg/24L5lXIplWEzBcdk",
-	"DPtTM6yJNh55po8ivxEMyD6YzmUq/MDAe+xn7HkG00PAqHPu8UvJXOoIEh7ZPk/EjMtzRw4BD2XIhSEz",
-	"OoTTKBIhA7SJ7MdWPgoYbLYXmYJ4sX0FpTl6E5SRgsH3LGUqKsNzO0BckvkEebZzfiM8Uvschx+nf5rb",
-	"aVJL01zzXlAH9X5Yh2kBAemkD3+2wjdIBl7EBrj1SoG4XomXayGwCtfNJypRIvSBoQidKL5XW/SFW+UR",
-	"/92S3Ji7DACEltw6YLTdxKUIsFvL4JjVexu292qjHsKEvA0Ovr9pd69WzB/JRNlpZFBO8yapGCBzKDKm",
-	"liZVC6HBqvhtmc1ifsO9MpArkVLYdtOkBd+L+2TigHY1DVi/HV+k1y/xHVGsXF4IaboXEFxPBVvwawGH",
-	"+6UEFF//RQNbSH+tcSOqLN/tWfkJcp//Rjd3YNXcu1wj/HB3ioAbqU3n0B6KT3Vkx1dL2UvCATenruOt",
-	"dEPx8kZUVZ7tC7+di2JxBVAnHaV7WhJ80JohlYEo+P+5ePFzH0BV/0Q6M7264VW0AQFikbM3oqq4HXO2",
-	"UNmyQP6sn77/2Zohf3n98pdDtupTn8Hemvy3dRluTNsGp0M9+DqXs0Kw+jXAOGNlOiE/fS4hGg8ozzrO",
-	"U5ZgDB2zN2JRFtwIRza2AH3lwLasyK9FSG0Dj5KtU0OdV2KyITBwBs9TrkfsIYjtgn8IByEMTEaG8Y2a",
-	"zYrtg7i5atpKyRp69dA0mHmYXuUmnQuIBD2w0/o1mIhqOmUPYDl8fcyA2KfxAmuHVIKNDTTPyt/YWsts",
-	"gvBl4NSwg+XvtBYoXMHTpW4Of3sgF8JUeeoWZP9Bc2kxMcqArii0n1C865j9LKawhzTAxT1pLfov6P7Q",
-	"qMlSZoW42hfElhZ5xGFyp9wH+zZxKqzoZV1ZhHPhQtAApplWasFEoQUGch0m3p6O9FqmIts1ddsa9Wds",
-	"yp/zCBB6j3TntrU7vZ3DtGNEaM1qOIxpYT6nw0Bj8oOY5jKPEnvs0Wn3uYiHMdDHmSitNpVpLjRZZJ/R",
-	"fOIPNWLxGS3HVN/GlD2MOc9v45XtIo2AQHwuZ2MfU9cYnEcL2fnpz+15Hr6ajVHUa/+cmjq5X/BMnLMx",
-	"HnL9fRjrxx/tvt9wbDQP6K41A9/J4ND8fp+cihocJmCbdThldYPOZIRaYAdybHmvOGg3BIxmL6kRtk1N",
-	"2VSBMZjYPuwRgcBt4gVsV6+6z9x4vePghxdvgdNrIFh3pDpYm6Befo0H3g2yCRBE9iZu6pOf8f5QoMdN",
-	"igXjTNwrNHF3YkFCrOB1kA3fGpRgnpqz0i0OB3Ewo9VyT55lR+S76eK6hTmwsd0t9b1n8/J0sVsCwsTc",
-	"vrm3bqgOMsdu2O93lm8HBv3yibIeXREz5VXVEoAsKlnoQOqL47jAuw/ltt25UjKR7rlSXOpRhEmjiNkZ",
-	"mEY1PvfBniteFOMEWEe5zICbCjp9zsbXojTjpA6ekMsf8PXkqvflGILwT+IjFEYxxN2A2cKzKyWLNXwM",
-	"mPZaQQFoWStbKxlcYwAwdP37V0W2k6hdgLPYnpCExIbGisZypwJoyUaw4VHDMSSxju517uFb4rELHUGx",
-	"vmykzIXRLh/D8p4N+JkoUnMIAiZM8HRe52XUeB2kJ7fHKCHkMbsoCno5OkEIUQWRLICvIf1pP7qQmsKj",
-	"Bce+/cH5lgv7VtwdyR2k/DX8lnGJ7RDHglciC+iXt0pUJ+858N9O8wJra2ANEDpnZ/gNTenNMbAfL66U",
-	"T+rckVocpoCGBuuVqb1avVyAzgu2kVWwlwMRnw8soC35Di66WeMefMGEXDOeQYrTBrLTo98gZYJd1KkL",
-	"JigPEeApEnc08m83lA0w5223GJg6R6mqyv1zMWq3wk6fADpV75YxAw5jGD3advNrexPG6XqbDvl02iKg",
-	"IE+b3YJ3880Q/QRyxHj+UA1sFVibxa0v2qVcdRQMUAPEheCTiO6EJ7Em0WhwObiYq/XlwB4wYD+F34At",
-	"B34EIubNE87xDa/0sQEj8H3SgzXDJa1Bn3c6oZwb5KG1TlW/5ybBc48/fUpunfjpB/hjf2DrSz/dbWPa",
-	"dby3mwb7ezu6H3RDwCcTLDbiOtMlmdTwuAMhXgqH2sPa+VEugx7hIPYFBj2kNeG5KLT4LPbG1MO+veWT",
-	"IeiCKtv4LsedRW493K5fus6qzDXDd7nEUiw2ooUxuZzpz+qkW6Yb1hYZRtRBlywwdTk1YB3DPqAqX+mn",
-	"t7vZfpRQ9Vs8LDEfsB2NJIyg0N6dgmcYN243XQtheMaNXeS1k8YXO0AdTJvD1axSy9L9ywPw4qQbiTXi",
-	"F7kmP1oTnVeqIk+Jk2+i1HWNPdBXkJ5lH+AynQ+SgV0EQPh+VakCfDDXy4mopDBCXwE1/AfToIClN9Hf",
-	"abHMxFYKkOYI/ticQr9349bdTLLZlzIkqctkkUh1aQHC5W9oAXiszeeMK6A+ymz0dKZMB6AkSnfa6gF+",
-	"k+7Gl8Wb7azmIMd6zs8ePxkdIBkpMGa+PW2URaBvvBsePeNH0/cfnzz6FC0786OsVLEQ0tzuvLUdJ028",
-	"qgFAL9dspqQ4ZxKS9dAStEI055oJ25Ymb+a+WikWWfddfI0Lc0N8msiu23nwhKz29EuEQxfFb3TSfHoV",
-	"s5nKMVcryaRaYck3DCg4GHrAfyDklftXL/9ASBLq1ZvvQAMbF1sEYYwwsqfBkcoQozbBIXWehYgB0tVY",
-	"1Ay3EJ9OT2o8CGdunsCyrBJat+gMjSn16OSEfjlO1eJEz+1J8QQxCMdrvii2JxP3DNdGO/4GaoQVvpsu",
-	"ZAupphBgzw0dc9z2xRaimgEHKqY5Bx7k+vsrMTk2Kt7ya9GRn3kt1s0vn7Mxhh3G+FGiYWt+Fcfpyvbi",
-	"3fD9MZUk0YensYERxOYnfjaT3hQxodWw6Rp11VVvCzFyJ5L2uP7l9ctfEjZ+4Omrvh5DZZwHyE0H37XC",
-	"Xay/Hm+CUft/Hw8/jTRgMkW2L214LjZc/1rxGE7wgllbw5MnreaqAAolX1nQWpg56nN3LE9g9arKnduj",
-	"3pHOKhP0kq7r9M6uy7a1Ow9T9p6NHGj7Y2xgEAkYiQHNRXq9T2qESK9j5quD1PZ/lQPXUsuiqMv7x0TW",
-	"YEgambBr3QP7t/rbzhAnCKivQAOcf9L9HTNg2/iMSMEZIpCLEyaOWjnH7BdlIL8CuAwCLkV0DR0fggB4",
-	"0zaFM8W2cjj1Yp9VQlAiwF41cnaSV/oIsgtXO8XkAQT25kEyKHJQwr/pKK1gRy2ebTS/7khF0Wb/eNjk",
-	"mBjVfrjIISHKR/TWs4ciXSBCru294XFQg8HjBCcZWMHYenr6XU7ELqbQTbcsZr30FPv4PNMUkrMnZPTc",
-	"Wn8p9Kh+XhGMKPKVMK7H7McbUa0bVJHwYIKoKkR0QqO0NT0dEDhwkvrVNwIX5aAv5vK5dywHLyOV/85J",
-	"KwkeOSmDhV4PNB3LNul+29aEY/GlVsY/wcv8Co2sjQp29QcapYrcQL8PIE5nG27Nzw4+HB5zuR8QIdAs",
-	"kT22E9w1JLCaVgtMD9WiD/9tjbTqxiqgAN2KF3spNZ4e75cQimRwv2jKp2jXfSTv1rSJv4+Y3OHFOgzT",
-	"9RiHubdo97D2Nt0fudR3QHBwVyAncJ/KK17wKgbAhVod2pdhaZA/QWnloGTP8eCAuNe9Ans9M+lorexD",
-	"CLCUelliYbktCHM4100h3ODgqZAeC7SW81wz+gbLlMDSbjw1TEmCUyiZinM6NoLJYU+NLtKea7S490BM",
-	"vOWV7IBdtlL+Np0flO3WBIPk2GiHKz7eCytHXIt19X8XMmjrnRBWt6FRaugtLdOm4PYgQ9gHqEuSshVD",
-	"Ft3kxlKZK0JAZGMwo2rQBC0e9HRJZC9EX1YhpobxgnidnG2LjfTM7piA7APF4ZeiFu6+UVHq9K6wkigj",
-	"50XcgetUHS0MSX+7y/vVd+2vxhwEMh7uWnFJNAYu294NHTOKTQTR86ViBOwHNzDtYzYhtqXckAd5xXXC",
-	"xhhHrC9LVS8YqxUNvxZIfYBSmTASY3APOWOOrcVGqjt9ucYBvO/o6tU2Zsy3uZn7ViImL5Z5JaRazubn",
-	"29gxD5OpFD8O+TigE1QSri0LsuW83Oy13abGqsjG6EYGYgJXThOOc4nPRB9LsRrbmZ0puxClyDFmTPp2",
-	"s1jEpr8uEmyjI+E2R4QUq+jQqqIrwrHlRNwRitvlG4DRPAQq2dmf9wNKpq/dJUHtZo2nPWFSn21Ob62z",
-	"iUu7VlGJQ9dCUmoD18lNo0r77REcsA1ddYPeLrKsiT/bBWr7rNb0w94db6De/j8AeKv3h81wp+EVGqNN",
-	"080/opvlZvYf+MCQj1XFR7PXqPqLkD5NMwLWfWOnqWsYHfepmncIrN+GLbpFxXQQJ42L/EaMwWJ3wVff",
-	"X5Gds7lasZUogOYWjP1cszFarOPmXm93gWBGca8ockKEt34PfsDkOlXNlDFCdrj9oQu38of8PpwBn19L",
-	"jMZA326rcFijfbg8G8DqHW6ijR3Pfe/91q5oitXc1tOTVeurainjnvWOFFz0CrsjTA1D8OQIe2QLNw9V",
-	"+zgPMcuebHdAAiAp1UQkyCoGOmX8fHr0gpt0Pt59REVV4EYk6eVn/AuWvmiHgstcpMjIqqprMq/DWu6z",
-	"/AaZxtvcJkYsYoepn9SKqampU9PnXAJGcGka29ppzN/iM0gjyY4YYR8x8SEHgIlZanYaZQU9BNPnb2qy",
-	"pyPMI/k2xwTQrQnRoUE3ADK5lG3AXVmsY69GHvD7K/O/wc/uE6Oj9Ow12dh2onZfo78DZlaoGcN7tPNI",
-	"kZjZVVNkDSajIH1Xm62YrT1Se2OeoHpeazeOk/5Gn8J5ii3Av4oIsRovZqrKzXwRjrvIzh4/Pn1m7Rv8",
-	"4/2BaoK3pfxarG9HRtYF1bAvjHnnUAUaAijlkul8JrlZVlTHrM4LzHVpleDR6XSYnk1iTSiXkyJPrwgC",
-	"VT/64nu1+u7f/s8Pfz372+pi/ePFv06e/fj928WP/5g++fO/Tarv/uPZ6ttCz/9t/ne1MtXk5x/+vHpU",
-	"/T8XH/5j+eOf4t+pSrXb+ftXsf6V7gTxMVZ69piVaLFvHMa6DUkgKI0R2OkNtM07wFHZCu/9HJOD8dy0",
-	"YJ14jEGAiFQSfdUOC5944gh3E/0TrsDGhr5N2uW+0izPhDS5WSdsrAUvxp6yu/Z/fqWp+KAmFyEvwP2W",
-	"sLGzyMcMWBJFdQSfbVrM7gCSeAlvANEFlAqJ2Pa1OP7szcoeQfSzx7tD6H+uBLk1YfwwppeALeKoygk0",
-	"MM0LIyrdiphXGC1PuSRi2Fa8/MmjyOy+4DKfCm3iPBL7AjLbRAyeY98z6/arjuk8Xle5vqoBKz1R71tS",
-	"Fl+0awHzFGSkTsdK017pWDzjCCfi4DN995FAcQOeLXIZJkUtNUhUoWZXy6ogeOzo5OT07Nvj4fHw+HT0",
-	"9Nvhmd3Xqplvxva6hnUzcpkbkSI8TV0LpKazf25/2lvGg+Hx6fFwsJktVQ9Lj5OAG4WeqgtRkD1oPGjo",
-	"tKhu8jSOC/LDGscfhRYM0qfxLKkzjiEnGQYuijajGekxAvXgf9yDocbaWC6Y51xa34nKzHscOGiCPH+I",
-	"baufiaBB4VnEDVZ8ZTjmoc9n4chyzSfFvpQFC54XHZi9w4jXRqn/dF/Kg1sIaKxmN+w8RxNl9gp90kT7",
-	"Kd5hZ+CEHsLUING4H2sDP3ZAn/zLAEANK8y5G7aXktuK/9jxhRqj3fwMe0VD4H2WdtPwt/dqhl8mDePi",
-	"0Xaa4h3t9anf+4/KHayIPf3qDoxeJ4TaDdgdE4Fk4yYXyGmwxZ6Lu3hpzXXi1l/kWudy9l1BNUCa8rjA",
-	"q7cog7v1FOxeG2vQL9Esw5/VSlRHKdeCFcJY0zFhWT7LCYiZcT0X+pwtZf73pQhqOO+Kezx52J6eIFPu",
-	"HT/6x/Do2fsH9MfR+2/cT1//czRn7hexelnF6DJhSvvtxD32bPsNt2fvuveNvYny29rzgFuukzd8XXRO",
-	"omCCX7mG1B+u2RgyVsbMKDYThoIZHwwr+Uz4MIeSdS0ve+FzEltqfFQ0E1pO8xnmEGMcBtUCZL7Bg5ve",
-	"x/bWWoliXzahTebDR/249+jJ2MhjdntnflIH7AY31oQhUCZxBRsSlolCGBF1FXpQzWYEN5YiV/MpZNzw",
-	"rQH+Ohv8s/O49wnPuRKIhyGV8YllNObRyYot/UM41XYepnpsUe6gtY/BtsNAe1kdhK3PabO7N81eVrNb",
-	"2mVOf2/6IH2OZl5pw+DG1qYDZGp72gSfRwDndHpsDIKKGtFIy2KZzhnHEiSZEljF1JqE4InKkBADdleX",
-	"/CAhFFMD3nwBG08/G7grCMRnO43KaDAahgxlbvzpjXAjqS+4E+J1Q48BjCUU0Bdi+FX3ydi1oA2xeCDQ",
-	"Y/TgDG98bTNyiCwbVM7BbktGE6e6hoEHVN5MmARoXq2mXpaziphdO6v77VCGfjA3DOlw3rD3XbBlmoJY",
-	"PymG2kJgUBksKx5zpa61T1aullLHv7L0Ifod22bIaLcJC3WN9fONTazHoWtdBMVqIrhJ58KsRA2Jw4WC",
-	"lX5VkUGtX/Tqdsj9cJfc46pCiiPa3uue+a14y/57e44kzA3+9P7T++aac9Nyel9rTSpzBUNcp4V3KCo7",
-	"BQAlzjUWgiL268SDUbkvpkWTZs+Oy9Kaqk/Zi/w7oMexU+o5fnLN6ICCWFFjLVkAsGt1HhaCuhai1EHC",
-	"c44gVzshzBcCP2ZQ5BjpH4kgMFU3ogLb2SiFXv1dae97LHYnQX2339DEvL3BFeiYezXztugl042BhnlV",
-	"CrjCRTHFKmmfcyC5K9UVVVWVmhRi0QVOAciDXRkC/lmppUEWFVglkKvy4NWfv2fPHj3+1tWnSyEefVLi",
-	"m//3b1rJ8dfH7NdKzSq+0FQ43h7hxqnKxPjcacNK8IyNM2F4XoxB2Y+xeOb4mF1Ie+oCtT8RhZIzbVcd",
-	"l7gHGiE51rJFxkZXEkRJovzw2SHiQ64JGt7OHcxExwSvIG21UnYRa8MnVnGnldJh7K5QK1FdacmvRZsy",
-	"Q04LzFKPRLwM+a+2fhUH2xr4Yfyr+RmHIroEx8TlgPHCDucaO6w7i5BFE5MKV7AFMpE1EVHm8oYXecYq",
-	"NHuBXhZVoLdZewOWSOyiBQIaNVNj602xTPm8qcRBYjH3wJdyCmuaKWWVN8kKWkjWGNIi5HrEV3QPF3U7",
-	"CiD4M9TXg2mi25zfqFCzmgsW/YDN1lXi73AeG6YPr79ddAFflh2glJ/evPmV4EaN1z4aPosZRSY3XRwx",
-	"wZts21eqylrgh++3SLLLHW9L0spudWOYq9Gk4PJ6jLvedQ5FbBgpCcBygjJonXfqB3ceNikFHLvoRy3B",
-	"hb1F9blYb9stTNKfuMqSUNQx9Q5B0H3AOBLQtTZ5hI57KhlA+S4dO5E1PSaVuhZyi1YhwgoCWWy651Wx",
-	"XEQM6e/hdy+buRRJ8zB22vjMw3ip6pgI/crNvD6+Fn6YmqMRZRLiZd7JJGSbGPHg5tJ/wH5saydOH8V6",
-	"saDC5Q2/Bo0qoIAu4firy1RcDkYsyzO2Vku2EFz6S9xe++coOMft6JsOxb+8fvkLo+vAsESlN1BrWKlq",
-	"DtQJQuVPKjHDuOX2VeD6FRP4DhcnWqqBW5PCHdudmjupWnv4kVwaSF8vUrxTHjt/a45TX5iqdxrt7QLB",
-	"Dj7Ci+LlFE5VfQIg76Ol/iFSxXJzzN6slDdEGrTjRPVl55RK2ECFWH8dG3Qc8xLu77LeUmYIS81YI5KH",
-	"lc4+p74QzfpnFhha8ExQhrsnPcGC1pVAzldYBQvVctOGhAUIGOrZXocv6u/jTwbINtdZz3KPspX4oknU",
-	"rlLEakcZjXZBtLZiKf+F/L7He7H6taoB0WKrBz/kV/MtDLu903ccCsOmGnCgq13pFu6+XQWB9qvrc9ti",
-	"PHdaVycopOOHZ8vAvgiEPHJIpBoT7ijs42S2UXRKawTVcbqpOLdH87sS9TWLZ7WUGorVA9o6pi0ix7h9",
-	"MXp7gj9CfOCuyLQX6+4gAg3wISIfbh+8n+gHfe12ERDcjCJZhrhJ1RydlDrerOxZK6f75pWp7YRW6AZ0",
-	"W7N92xLycpkvrDY4jYZ0I2NdV+ZqCXuVTzt47IA7LME7OhIepo7muCtFBlZzPpvDkZuK+FPaDOCukK5i",
-	"J8nmrelf8LGrPakFN00Z/ZnANseq0Vd3F/mNuGpTQ8e2ErgRB7Zrt4FberHY2BtvwwhTqPS6wyyAGpE4",
-	"786/MhFQmqgsi1xkTDbyn7eZ+h3bY+DpjSsQZAGLM0/MrDWrluY8YBNAnHgQWOEauFF5IbIG/+lm4Gsw",
-	"Akq741d89YJOUVsKRdJSGzuCVUmpU42y6o7eBW49Z2NVlXMufS3IepPL8E5WKDkTFSt5ZTYrGTtMFyiW",
-	"OqUVZojiNS7pqVYE7pMHszKch3m/w08gu7eqKdkEtZMds8FbgwrRqbYQ7esErdH691u0bRcJ62dRWR1c",
-	"1XQyQe6lNHcPOPV624AdxojRrcqSd2zF4OeijhGr/Nw6bDMNNQJ84KTsgwK7732opxbeNfvRkVMxJ+AR",
-	"G5cFN1bkxiO24NdAyzPT55fyiI0BRzIeYSiJRs+DKxO2AKwzMXupayE1owoSGT7vMKzNV0yWpvEoOvkx",
-	"RPKVpjfhCxD5Oh5BoIl+8+lR9CtCQKEmmo4xTbdYhai3AfJxT6RtMniFaVaHyjUol/Yhv/xbQAr7MwVM",
-	"VsAnkQqthQbAAfi4r8V65OsG5pRgbe2/3BDJpIujuLILBqbZ+8d9Wa3VHAn36xoerej09gSIUqXzjmC9",
-	"PRNqoR31BsQjVSlkb3vU2mW3tDmQfI5iT9oNwi3sig31sHdphwDS3sPJ2VYm7mnyBsQNWa7NlRZC7iWE",
-	"e/Ajyrh/PyieZOd2IoRkc8ErcCJ6rD7Bf60gL3K5NCJWaAhhJvEQN8wpAi9yqs60UtU1gDXqOOuIaAdI",
-	"7GnNEESHlgzSJoQighniopi21gPxDq5EUeByiMQZb9T1vrnxherE4NnV8pua6NraNECyEodNdZm7pZBh",
-	"WXTul3+7pEpdRlRS5XKeeipm6Fk8+36Vm9iCfxOQH32lGd6W2MFM57T53gjGJe0GlVgo02D6Q7RWyZe6",
-	"WbLUdlWVV1KtIEPjpkM7m2oZc3yNM3EjClUuhDTjEY4vVPUAuVzq2h3AZ0I2ij4FTw6SQa5Vwc3uau57",
-	"W2zONqY1FtrC2Cc/5k58nNLd7W+FHesg9h7uffdj7b12PEefv8/evpZPp5HXm4+155F5z+2onCspsqu5",
-	"Woi9elV566XfPPfUL7lh0CKrZxdih17B2cjwlJftsZoCvbfiudlN/pqbXauvRZLaOHkGkrazmBFM+fcE",
-	"F+gDIugsynTOxhNRmfkROdpdyIodHQHiwhtw7epNlZmfHov1X07TxSp/mf/Pf/33cfrwb+bn/NHysGsi",
-	"qFlmru+xvtUWgYjNcD21YaEqmI19ylTVizmwxgqVAsdCXV7PCvjK/v9ZWtq//7Gs4hmEQKf2phIxSYFd",
-	"L273LHgmGgzKzel3KHw1DYpBdjjxbqNBDTX4gCosmE7fj2/3IMFPyUaApu3cBF8bUW7LotpMfUqxkOKy",
-	"MzU+YK3aVFA1xnl7zR97l8Oeh5xVd0NEpc2+KJDfKDk0IpK4rKxxXAk6eFozHOqThfxKn4Eb+IuafAZe",
-	"YEvdT63QU6SNKEeM2+3kCvw1Cf0DO5dQodSEGXueUSuZUAJHwv7nv/67STaENMW9Tlh4b9cClULE4m1I",
-	"e+QQIwYB6FY1LLVBqIgn1KKwbIvair6aTfZhsQrz6doDufZNsbZ96AUP6VY362+ymrs7skM4LGnkUh1Z",
-	"6+OWrDn0b89ett3OE6Wn0N/LItmgn+9xXgifaPMqoMT4qdrkFutSia/bLG21vWZXAP61omY3Gdvs2iub",
-	"3G3bGdter2UaFOkIM2QCBu93H0PIBrlAMYfCVwfXg2jZbieog7CKMxhVgMoKHDDANLOzPIWjy0kXolW/",
-	"AZ7fCbpykKGzTztK37TP0Eo7cClQO2KnXclkcAc6lx/c0FudBjPguUajZCN7uar2j2LGOT9DB3nHkTDW",
-	"/ojBvQ/ix4nWZv0CsRpTFYrAwVrkN4KthTlnY5JFCg46Nn24wZUsld4PRaC6qlVr+5yNF3xNQeWxq3xL",
-	"GH18xoiiwBLVkHSG6RibwcmgWGgdmJxDZdQR47SPsULwG6zaiTUWIkS89RKrW7YrMHlb2FS9tQSpERuL",
-	"9xbIKZpV/4VOaYqD0DqS6yNV4sGVyCUTvCpyP880/2gOhcdhB1OshDVeY0MSgtmiBdkAwZ5Va2t/hVoC",
-	"HjyOw8v3WRAoKVdui942CI55ti4nn1FBbgMizCHPtUbZBGZJ5PC3xcwIZUJZAW+dfnG/32ZWHBigRxFt",
-	"X7jBb7yt0euSu9sisWRWiKuDIZMR7WvfuZkNYZUGgN8nhZqwj2g2jdglehqO8bGTm9PLQcJKnl7rEXuH",
-	"DQPT+P2nY/YjT+dwDRkS7YsSxpnh1fHsH2B9q0Wr0PFXGjIEdMK0cvzBBGlRU4jsQbbCsiwUz7DSvP2A",
-	"1WNW0Is8RN2EZC+Pbp/fB7JbLeLObl6WX7k0btDD47JaSjEG17ZVtT72fM5EQSlMei1TBslHwHWLKSuP",
-	"zs4YFM2h74lsfMwu/EoHE8+qdroMWXuov7fj6fYubxBlonrBr4WXkLusagDDF0uF2azaUu9zeWP/A78+",
-	"FJ6xh86QqBsL8Yi88uc5X3OIMjsCfnkPgXdVipmrq5IbStlvz+TIwQjRobcQXGpiXmmEj/YflqAEcEQI",
-	"q3QOtVmoweCeYvhIwmq28oUbAcJnLri14H1Jl9425GuP+jgEUrOlZptKrluBOgr4kBATJRfJMHclvJB1",
-	"j0ktDbgoPJ9OZ/2s+4e1S83Hoh27PGnxuoKnz+t3hkC93Q8mRbb9i5vnovZejZ/356CubXFj6/uUBE1D",
-	"26R/0yatpq3EJNI0GgrftrCAV2ezgI3A6lErGe/tSRTqubljYraZW+dS6R66zLeO1DWMZJ8+ClLLOvPJ",
-	"BrVXYrAts+zT+00uUmvA7ga4NxCee2RC1XXNIix5oaF4zMDtheaZrplcyC4bUzupRBaCn89D3M6myu+t",
-	"MX7Ip9OXfvF+Nph736SvbgsWNizQ4OBdf+BrKSz4tfiacTsOAX5902TdXkUiqJyxc3be1InNOrTFqLJE",
-	"wrhhC6UNOxsOKcWV8jHoYEfPuGwOtx3T/IZ+hD3KJ4Yem9tPnevXlVGGF72GwyMh/Jig6PEK9jOwDRWU",
-	"m6Mq7HF0RFchj0Zem7cKGJ1aky2pCztHqzNDfn+kt9d8u2whcMDHDJ7z9mHRO5a6vAUkW3YluOJwaM+2",
-	"pGan07jW1B8/s1RntFqJW9th3RL8TD1uQSO6rIjX3p+8xymscZzuZgULBExVbEzC1c6Yh218Z0LMvmlS",
-	"aNhtNxbJR+FzdgSb5YZVolQ6N6pa14JCSsQXrbylEbvlOL3F2HvjmC4/h+T7fkEjgY9B7RsgBwyfPUpE",
-	"M0h//MBTOKpwwtD1TyeF/E27qONSAcBbiifZzRCZOgC1FdCxqKUp8pua1xOsAmD9dmw69HBTyvcfhs2Q",
-	"WRp1VpWVmOYfIlVYjSZavnTOK54ibaxRrBKpmslcbzZyUpmrR9M3zw4D8ttCrUhtTgIe9B3Ba1gDhwBw",
-	"4WK6H/wWfOt2fi639HJ5lfG17nKFjhqyiQ8BHxuevuktrOAGjD0uifspkPQaSrPgHzDN7+GTx8PtWX/2",
-	"zOCSwVvEMuAMJsA13NPipW7kGdpztyimvbiqOxbEXtySMb7Izpkj3uANgdP+956Aps1V1pmPvg+v8Sah",
-	"DPyauAbGOubir9F5WzUzRVY8h0pRkq3mapEQ0M0qPDQYA9VXAMchdJZ4HWlWW+mfgmcOQF0PyNnw7MnR",
-	"6dnR2fDN6XA0tP/7j95KPe4vVyzlkgmyam1H2twArlRqNdgalNkcJMRYJ+B4LQhJH1I3OU9tDUK6tDbO",
-	"5YD8lxySNXSUGgXqHVVrUrLtETp1I/R4jxFqiYj30pOrnuYjLipojnbC+W5B7tOPqOfWpDv9KXT6gy42",
-	"bDZAz21jrXk7X7e8crX3q14BXWKPrrf5DtcbiGNTioPYv/bJz5DjIqUgopxNCVzKSaHSa4ef9BWEd7bA",
-	"KotwhpyYg8tKOy5RgA6gJgGFf1p/e8NTtN9G/na+7jpq6i4m05fRNdvdxF2ryX1oG2OCa+dmLnygDPex",
-	"rTfNvDwe9NylGhs1gGPKb6t26tdkL17RNAm1WKDngRvbog5Mb3+Z3Pg8CmnU2q85QHLNtFmm191chZtC",
-	"vksy4MNbY+9vCcy0HySzWQ580+WG+KMrYufa87x3mzOie2YSB6zdMZpzNd2b9akHM8Ht8tS2KiuabJcS",
-	"UVMptf1ayApXQkQPY26hJH4b29ashscUoTik/BaOtzsDDLqB8KBBQHFG1JpkXGI5QlykldAlMK6PYRMb",
-	"fw6mFpDQt/fmdhcm9rQqdi+BXD9xI6Q5Z1WuoWSxwFNBbWNDhLxnEuhnZ3zUKDNPbkVgIQeWbK2OULaa",
-	"yidMLghUwM5zfGMhhKBLX80+qWHENQC9WfY8ihpybz6Ek8Dr5vvxE7jP3bI8QwdUqx69c0+03+ug3dpk",
-	"Wn4H2ot5UZCRqX2oxUOe2RsfeakWANlwYIPPAkZsg4yi0Jx76KAWvig5e+Bdz97RSz98fcx+BEipqkK3",
-	"BKndL0LX1AWzqQunBlCbEGgOYxygbZgb70OBY1A59KyY+uTx44e7a6aGMorMxi6HB+I3cHUzVf2Wm25j",
-	"n2yRwRb2LCUzCKW5muKEef0skQ023+YXvTJzCRbngZsMyzS5POwmIVfIsrN7NccqrW5TQa87a5bvAsP3",
-	"gsB/AufUssrN+rWdJUqDcy6vDaJXcFQC6Nf5EseTylz9z3/9N0SRYKbxnMCr0JUzN6YcfPoEQjtVsVff",
-	"CJmpin3zjV7LVH/zDfEhUUjQef7RPcop/pM4VlIrKfxSfvMNTe833xyzCx95znWNBgW+XB4mhH/zDa3k",
-	"b76xMw6vcUv4m28SomPC5Bar6O2/vvmGVK390K/IPY+UH0xJp4bP7bsoZZKqjYV56PZmZMHSTHzgqQHq",
-	"J6JvJpWfHV9K255ffBXjPNPH33zDxh95WX4aJ2z8kVr/ifjuP7pvfMK8TGCeASnmuONcyjdImGKPeyIE",
-	"XlQC6kTzgqAZEZp8+1jAkX8pgSR/tUmQP2KPho+o9T9bY9DOaCWg1Fo2YuN/LvJFbi6Xw+HZEyzXhjgP",
-	"fDOweX8EdZ9A7bZP43MX/r2UY/vLGCv7cHSqeC4HRJDbr5LlZUfL9gbsPHQqpLyq7KiP7T/ZRzwTJgyX",
-	"PvoAEuaO1p/GI7vgL6XtZD/nK8WdAh/sMXsleAa8Z5fSCVcSlIZDjDYEusf/bJv1p4dDHYyOswD/JMfE",
-	"G1EP1qV0Gc+ajek+KPE9z2dzF2YYyzG206E2wIi380vD9UqUgrsBw9INv758/YZye+0bnmdiUSojZLo+",
-	"+qtYj49ZWOEBSzogq/mlHBM1+vjcrpl21QZoKZK148fRs+9kxJVGSUXiScBRLEyQd+qgg6FfHxABRZ4K",
-	"iSqeAHUXJU/n4ujseDhIBnXVaD06OVmtVsccLh+ranZCz+qTn59//+Mvr3+EZ2ra+wFMcKPi8yl4dkoh",
-	"eZkPRoOHx8Pjh1TEBnTpCW6aR9VSwr9nsUjFq6Uk4IQr66Ovqayp7WLlLwf1XuhI2HTvI3dQruTzDFjO",
-	"tbmAz9sPQKsqvhBGVLoToV3fcvJyWiNtoggZaFfDNnC1oAPYbW5v//tSgFvO5y8RSB1Ngx4mnW3Bjub+",
-	"bDXKoMeNF1CICJF8ulR2vm0LzoZD9KZLQ0iKsBjJb+SDq1u8lQvYjTqcfmDja294oLrUFAYxcbYE1cCA",
-	"26F4QNeHfMtdIQzcy72b1069nx8cbqhJwQGpOPizPUy9t4+E8nnysVrKT51SegGLUDshrMsaUKr3ORtj",
-	"cfCrPBtT5X04eKvZpmz+q6hFc3AfMxGbBaybIA8x4K/naoVcxET35mW8NeYbqzBytMjQxqKymLCCoCqW",
-	"X0AVDZqzJBFl272atgdh34McFLxadKuoRn61g6fZGapUATENgL7lKUU27KkHClzAvqBgM2TcQBke+BIw",
-	"epVC1nQd1q5Ir6VaFSKbieyckO464Hj7CgIpTtFHlB324ZCK7qKG9tXItrCd3Tquvqeh6bygkfeg7SH8",
-	"o6k6O+a71RyK1x0pOu7mvV5rQhin4ODiyUf476eTYF7ALdVzMZLYdqxHuHbIFZkMShWjjXrN17pmkPQr",
-	"zC4vAcZdbpw96nLUtDCmsOvJBVcqkaoqg8PQxsJib50bAwo8zHlZCumQBB5s7Y4DOCTspazpfUOxtzbK",
-	"WjPI+GS5jq3ai/r2CxrD/dZuYJX+VaxJ1MFt953C+PEOKQ/Cwj5ia/vv6MnscawS2qjKVYeBg4bMZ3Nj",
-	"z3GSl3qu4NC+x4IJ+g08Xp+angHvrbjLRdu1I8KsJi0l9/krNeiyX05dS7YsdS8zxN7oLFAqsB7ZFezb",
-	"9pWr35WKLcseCrYstXexHk6z4ti5SbooSzRhosrphTsrIi0AL8tjdoHpDHi0rdP5xh7pBlUnN+bte7jz",
-	"ApDVX04hZLkuC76+Ii3/E1Ubaudp9Z5FF1DotdpPDyk/nWu9LA8hKy/I04RQ+Ka0uAV9Aj4rlBpXjHUT",
-	"O4E+EZ3UBYnsbnbDq5xPCqHZTLlzB+5zLpLCJsL5s4Q4Zq8aeazDZ448s6Zhhqigo1efqmqmjPHOnI7s",
-	"V7aUhdDgvICfxs73VOfcxja5H6C/txHm7ykCEVEvjzqzf9HhaT95EL2Nre+a3WS7klaS8nPdWZHsP3J9",
-	"gXcDJzp+RIQv3qViveOFgcfCrqHbTxguyvL5Dy8rrLT+HnxMMcLT7ykKiLXthC+Iwh0nFoZ2wILTYKJt",
-	"Dv2/A8W9G/3bas+NQdULXhQCt5WgrKoPkR3vpU2xkfduOt25zOAEslpyfL3oHbr1hJRnt+nk1h3Y8Cxf",
-	"LJZQjTahEJfIHJdfvBblpm31PX3xj2xeYR92W1h+a7qTM2yd1uTK5d6Jzogabm+c4YYsFiLr5ODwrh9/",
-	"JyVvOcLqSxmm+mvMI6W3QZqkPa6uWgl/GGSAw5UotACKI8z7u5SwZWfig30/JmVpf9hM5yK9FlmDb34q",
-	"TDoXGbPvoBCFu3aJ9Yc51Pm0k3cOsAmqUQzlViY8vXb81smlhG0LC4QW9jBoe4/oaaA/AhMBJ+2KihuP",
-	"ocdI+W8qLjU5xsHcvZT1LCewHVYCo86aDu2OPG+CXEvmmLVTK7M8A5MFo4yXEnLjiUICwkjnGIuyPctU",
-	"0sjBzTVGTxyB96XEaODmphzEt93Ddv/wAUqq9WePwjjFOJO2g5t3UPgGvcH0kQdnw+HX8Ck8CLjgPruQ",
-	"DIXCvdHFfOvUZwxkwQ+ucRR3ILcFqQUXNXas2lRBy/b6LZxHKFPzT3bPGAMFFTV0VZMYoQsE7UIHsKHG",
-	"juxbL6VjGEqFdpwdzQHNZU3NRVarZGOXSDzGVl7KegUDSz2murls43ZadaPzzVzqS3lByy+ohKYx8baV",
-	"ULngaytqfjHbzwluF5QdRljOLjkTT3CYxolC7rpnrLi5qCQ39ejDNKGryPYOfnUhfPIgUUIzNnocsOWM",
-	"Ify8QlNF+hxhhDEFTmeurzUGaB989+OrNz9dvXj+y9X3Pz+/+tuPr14/f/nL13FWG/slx/U8jtnsr9cy",
-	"vY3F/kO1hmBDcq8H1RYN00DP+dnjJ6Nn06dPsuHT06dPH6XfZk8eP+NnU8H5MH38mGfD08f84WT6aHo6",
-	"OZsMJ0/PztLs9HH2JD19PBlOh0M+fDpoERgNhsenEEQNeXnI0+nYYKJsie2GPRk+HD7k4uxs8uzZ06dP",
-	"TiepeDg5ezp9+FCI9HQivn38lJ+dPkyfPkmfPUyH3z7JJuLZ9PHjp+npafrt4zMktui3vYfkVvdsKwa0",
-	"MBHL4hfatKRY1eUf6tz4qVpKPMAd0hewvUkXDYKJAxx/1jJtInl2mbAhR8VnmjrLTkun1qralwAPrC5n",
-	"lmQiLWjvWLhqREEoiFfiUtqt2KC9kvqDl78FtwbUhER0CCyHONdSIXcYprGz52A1XMrAbBgx76pIiGYO",
-	"RAY0a226OIMFQ2Z+L3Tl5u2unGssDQ6KGzZJCB6gY7+1r4E6frlZtCrXrqtkFFbqhhcMwXbeAeNoJzXP",
-	"0QpL2GR9KUmS2Lis1KI043NW8IkoIAd6NqPxD7ZAbw/lmqkbUVV5liH4rL7pUmbKAy/X4QmXgIs1MRdf",
-	"gK0qmBYGG2SoaD58+B3RX9KD7x/8L8NnJxQWPPFbw4kW5jnc8XVN0oEn6Ut775o9GF+L0oy/PmbgzSIw",
-	"FsZEjTUuEa9CmzX7Rfkhhn0KeCLg1SBazqj16EQBUC4HZxsxwkJBxRi0GKDmwYpLw/IDmjrH7DVlb17K",
-	"GmQEtgh374JKic+nRy+4SefjenxcafpgI37waPjsUo7LSqRKInb1CgGL4699ZUNsVKYCCC3w1U3WUDay",
-	"Y9N+7hTIZ+zcm0f7Vp9Fi+6Sa8ZnlRAZM8qHCOeCo8Ijf7Ebmr1wL59jFdS69N3HgVuuVyqAvC5KE1Jl",
-	"XdFShIYJU+WpA7lvoL1XYoLFDIvFFZbMBJ4uaI8esYewEfiyZZjUd5SqqhyEwGU7Zpj/PLiYqzXSTVit",
-	"AOE4vJBySVT0TfZjD++aFWoiPuxjEjgZ+UJmQf35rn34rZOqDDYLu4JD3r8Gg6DniJqIg7nyTYv8ifZF",
-	"KlCl3QZp1U6woTsUxcam7nz5WxxTwREVwJwqvcZzN28fSwEs69iLiV7Q9y/upXrlvv9HdlOFpb63I8qo",
-	"t3foqPLBmfv2VFGIMWQV8wLyIDh5EyW5RG44u/l/HeDVVpKQ4wkTH1JRIqY/MD4Q9I0y5l5AHqWLonCw",
-	"80iZg8C+SucqTwVZWDwIWsNV1wHwg8T2MoyAuqLsXzIK6qqtv9vFB/m+JsV72FsXtwrB37Mq9kXvO8CB",
-	"zsPCPd9bUQmerQ9+LtvRkMDdc5AQAwhXsI7A95paqXdLY9dBzYdkewE1ZFgpBKOl/gWQY2HtcjhoNTD1",
-	"3AT+rsCjhpVW7e1gQoMBEkAFixzcfF1okL/5pv/BUSGuI7v3hGCwDw0RsQNex+fvakPokr6Tj+7PrdAC",
-	"gHHWfkSxKAtuhGba5EUB4uScxWOo8DhZe0vf5R6IotAjlEkUv9ywlIMDIOSbD/GsVqaDzIQOVICbxcH9",
-	"CEuXinHj6M/6MyUpCuOK1cI6OySmoP7oNrnZiTBwb8FDt9cGqLEJs+FmhOr8n3tfygyiV9Bp20/PEBUD",
-	"I/zOpuqAwPVeE/EZCzjpc7vr9w4fnl+91vyHHKTNcxGsUfBzaDY+lkslj3lZHnu9cXy5HA4fplYTwl9i",
-	"DDxtoYg4yQl9GFia1wrWKtdixAgXqgUvRJbQf5lRjePaV2hyXos1VW9BWVxqcvXUpLEuXeyX2vXjFQvU",
-	"rcj1ufeKOSYhKT5gDY7AXUe+SjQccNnWlikukC7X36ZXZVP0b2lJ+qH14HdoymA0EMujVEhT8WIvCIhr",
-	"1BeyHvfRqg4FDb6rQ6xbu7f0WbZ255wUaqJPFrnWjkEserqqLTalffC/EXTHIgfGyf1aRE7cf85l9gI/",
-	"9Z397heGcELrgR3qQEGx/n4m2/0fqAH3LJqNCeiQTT+ziiLASZ0SkNUFqGHkIfH/ACBwfe2D8oQbcXgH",
-	"F4TeIsAfscWfdiZuvP7p4ujs8RPXg8maartHUjcoNNkzd+PbU8DdGVHZN/0nidS74dEzfjR9//HJo0//",
-	"NIinc8R2std2FWnytgHGpWIc69O0g1FfaY/JQfaBoMIGb5fXoBzfJ4/Yi/w7guDYIQg8FvXKrjNL7cC4",
-	"YNRrPhXITlsKHj1M/bo0Vrp67wcqNcIcYYZgU449184kl0jf1h7Ae1060KuOJQOlh+7eG7CzCcCRZlXw",
-	"IRblv8PKA3lDoYovQXID7Tjtk2+sTspIXJ0kK8yqcv+qqew3z+jfOQ/Evnl8AM6MJytTu2pEDOo6X5Gg",
-	"K4+PPFp75ip3N8B9FSieuj7q+J96Sot9MzF4/cGyB6Hpu90Xzlt7Jw7tDn9Xlwv6OydILqrcxG2h1v5q",
-	"A+lure1G5aOIj3rEODCQZZ4soQLlrq3hhYVq6wy9tfM6Jy0sHKH8up3Kt1xehzTLADlEGTTN0OI7gAzt",
-	"YWPZzuxl/5/dj/Q6ty2K1yGkFT7XwEi4YpQdyvrkI/y3O6UfsQErnhOfSk2/MheF82VhRWVu/IkA4yJ0",
-	"coy6Sr6jWlL7Cdhbvode+huB0u5ePXVuxFje8mAuGFeA6/O8LtDk5z+Qy7QpByfIBbU/tqp+aZdWvCAc",
-	"JuPWMIHEPyoWS94Kxy/aTgre1FHQxttJUFRF3eXi3yobCZuIXM6YZ+Cy+tyNw0HCOPDiTtGxAgBp3frk",
-	"I/z30wnmfveL2dAZH08OvpoTPF8Xw4SNKOXSnuBuRJVPc9vN6RTg8g/GQBh8BBfW46/xKBLkmxNsGJ14",
-	"i6XhhJUHhp9KLWdEJnPx6/PzwL/lH881W1W5McLR3BNFRVfw53v71Csagx1MHEhxg/di7Jg7SiUihOti",
-	"fgDGJi3+Hqd9GEbIRX1th+Em0Wh/i+5Ok2TCkYsIPV2y5i04D2r411zwzFcgApKBA0j+K/tSeDvX8yN4",
-	"rchotsJ1kKZC692sK2NVzWoyShRQtZLYXldQ2TlXG+UzOrwK8OChKVqC4npbdnPYqv9EVHXZmLyOLiyK",
-	"qQWALnIE6zX//HHXoqHy2wfmj+rkK+1YWO76AQ5j7tN3cBrD4fpjHsew7T1S4XD47uhAVtd7j/BV0UXY",
-	"0eRM9KOrovILHgGExdgRx5ypdLnA0lFKe6eYI2JDIkZM1iodKymW5U0pcwsY7WI7zr8KWjuDO5+yLjuE",
-	"cMaHM1J99f1dtFa7MtvhPd5Obc/qiR/e/Y3V4NWdCY+199O5n00ANkHx8Kar06VMqtWISYXIeZSMOplx",
-	"jY5ViI4IIY/ZhSPNxBN+1aYkGONnXEHacWI3FKyCIOpvYjPP66rjpqm9pfKiGLxaKnPlt4DjSznmhVZj",
-	"IimlCGZT/1Js0LMX5wENUCMjgYAUdFRM1Y0nY0lTURprkhJ9mUscpBUDywfH1BD5qG1wHBth2/llPRTQ",
-	"PyzbbCd6kAxovu4gy0oqYzeakMYJJ/MCsc49dcEPJAhfiGekjypKSAYPQylE5OeQEiHXW9RTVMdYgezc",
-	"Pt44ifXpNEYpF8o34oM5ZkRbapdKjqHRSkDOTXbMHg0fEedIzTJCAfuox+TXgt8pD6J9/2sauI4Jss07",
-	"2E5ByWxu46VUjsPvG5gxf/IR/+hpDVAJYjexHVhy3PQpkwgyrpBHM8xsIRSyhFxbYkdTUmBhfudZQwkI",
-	"PGp0YMdqEy6g18N9aw0KF474o7vWqCNdyuJwKYhkt7hx+zzvGra6U/xOsnw63SmDq1YZWzVlY6PGWO14",
-	"zqmwKXIqe6yRKxeZ60uJEgbyVudGBb4Q2rspS8Ml2LM6Uf34Uv4gKHlQTQPIUyDt8DsqOI/6gMLWsf06",
-	"n05vSwVin32j7lbY7De6URA+ff8cwzF1UYqaS+Ag7jq1KCGfdKXugOqjLZqUe7WVDcalJ+a65pPMJZ2E",
-	"qBisJpYGoEMMcmeJnTbiL/Bf/kOzwlAvehyGXX8Pj61Og6GM+bQ6DzfI36DZUuZ/X4qA6bOLas9194va",
-	"3HXun8nB9p6pItvM/NtzBr+UNexGtGuLo+sHMYSzLKhqEROWhko4qatE7NysAKvhmxqzSOqv3vlivI+x",
-	"dAbDlsHcWzXTu1r5DCHXwU6jNUzHpLUc1MPnRQE7/ZppIeJq+daJ0VthNc1m5XXKe9LhJ2/Da+ph/lyf",
-	"rm/KHTh1afD28OpaVTb4g7l/qZe7tzw31Iff8fJaSjfTincSzwZ5AB49WQWLOaldwJUgyho85iE5g2MU",
-	"xSjiV5oJWali4dmMPA8DRK+RZwtKdRh1zJ6T7VwJR0yGAA3KkQI63JdTB6dIr3XCxgDcpNI918uJqKQw",
-	"Qo8dZVUlzsOaH+BWa9yHSDrnSoNzTiYSqwTYO/+hr7Sj9esmtkBGn9f2djr+bclKfe4LF/5uEERISFQT",
-	"DmC4rUVAsIt7IDQzkqAGogve2dEBN126T54CjdYXMkN8DC6+c9KKOWdj5/ltVe/wo+D4OQ9EFVwXv4zT",
-	"BzhFcOIrXG3L73sl0JcS7JRE1p5roxNgBdY1WTDSsahSh5gB9twQA4tPh+ko3AXwh9xEvfpB0lDA7BJU",
-	"y0QYyMoe84EKJrjgUpA2+cp68hA3ixLGFvCfVTUT5rYLeH8+4mAMPMnyIcQI+7FLkJJu3y6ys7Dxj2/4",
-	"zMk7pLLWBKjgp/n14s33P20Fu9WDedcb845FbFuH3YIG2J51vZhuO4F76K0HITrePht7bhf45EFIj4kb",
-	"i2vG2WquCu+i9YRFrQX9AOJoWxiKvMMESIkoiIfI3oXgEpz/x+yi9ic7rqQ6Koj1/+skYr3KkbxUTacU",
-	"PcCwpCTHcjwzUFWOOWpEOX8fTFCGFIjI4F6HtKqbNLEWtWZ8opamZu6iZsT0B5Iud+qPCHMSLrD6qIIR",
-	"gVyzCbfjrOTvhzBpkyOpWWO5H1FSJ4PRvhbDlyG4/v3rmu9dIBzY3AxIsJrezqg4ccXRtsUB6Z4aBImR",
-	"Gi/TbpMDB37Nweerjne6Si98ZbY7LoDWeaQrijqsdRfMEMHQRefnlmHAza1h+/SefMQ/Pp24Qoyf+b2k",
-	"0+u6USw5Vi/KFYe7+4JRhlcGNj23H6gpu87tebMu9jyGfcqeWbFmIPFJnjMu14QVIRrrXHcCUQIYYWTf",
-	"eLWUF67TX+7QWJ/+bkQ1UdqOoR34PXSzLyj4hXJO6lr4cf1cgygPgLJdym2lDDuWnPeZHGKddSccMJ3L",
-	"WSGOllpQoBK1LqUX+wJejpe06UcBB6Hby9iYgBvan6RSOy4ySI6tXzdVnsJhpqQYecJKz+kA/lmKveJT",
-	"UMFhSQwjntnUcfxBkgDF2jRbylRUpoM1Bh0wP7oh/sL10nDQvND3k2Df+C/kEfHfR/xO10JCmUqCcsSH",
-	"dH/4RULf2cdkmQtemPlWi+VGVFmemrpSp1Xumk3EPAcX54gtJb5mzSBfgWl7NOAFm/DMSimuGeCMr9Qq",
-	"Yf5mpLNrPDJTKgPe2YQt5bUEHhO8IS8IbRA7N/+E3bhD24e+0DHB2KWDhYyMf2UPY/TO7J3Av7ktouRo",
-	"c8qlCUlzvNkKvCznATAEOV5bSJC4NwQacKcHFPhC5/nEXj3orBIo5j5mtYMo4kVQA6NVoQcbNyLOllyy",
-	"MU7VuGa7ri8tpRZmzGYKC51gtYq8YjRSyUZlqJi/4TzmZGgSDmETO8iEvITcjp/5c3Ys6L+ds4UyRg3e",
-	"EwFRPB6wx3HdduhLndZ3LwaiuV/T6l0dnDP4tTD9F0mH4vLxuK37GoRgEkJnyWyiPsAW1wZukiGI7qyC",
-	"aFLyTnZg9+U7JRrFj2w7iPshODBXL731S25LvhEnH92f3dCT137XocryqMqQIE2z8QOkWft6fM6ULNat",
-	"yIejWlNQuRg4QmP7lJuQ+5j0bnpZvH7IAvT0yvuY7CRG402fb4A/ziErMb0eJ2xMy3aM3BYN4u5Yoftw",
-	"lg6YShkRUYru9iGzxaS31kZMqglPdwKcJrlh5RwifnO1iFe4hIj7XcogfqDrjGMvHkz6nL0UoBVqSMYM",
-	"MyXuV+1A/04c+OEu3RHOQguEogXVCOQDHQyZCB0WrTBzWiy18eDtOko9IgpJ8lEElbBy7Shsr8UaSN0m",
-	"osjFjaBvrpTHc6PnTlXXeKxlb+q4J6J93Y21swO9KPYhMy+E1p/nM4HqeVNMq/Yn4W53RwhL+ZIejz+M",
-	"iwMG7HuVdSdjIUzoDlwbKNgOQr8p0fvYhIjR22YPmkpscDpXgmdQr4aMCFd4KW5DdGllI3ZFN32lwtZG",
-	"YNt0zvgE1oIbCKo92EUZYZoxTkcHcRqhg3h/t5uFEW8q0Sk3tm8HPVsjsRBM4xc0T1fzdaeYBSVE6yKE",
-	"blerwx+qYtosFxOgebkRFXBpAvLFnopKIf1hmZLJKrXErWARxgzh0LKUk0Kl17ojr/ztfH0PmJO383W3",
-	"3cq1ki5dxpcbzTVbiaI4hHy8na9D44ESKD17sp7T6fWexcTN4F1aEm+o4mWmVAWSJVoCuOCOvyIYotGl",
-	"vJRHUF0N0WTjEYI72LLcOC7bIa2beQ4PonfHPxWwjD0AQY8UVDGqzvK2Rgajiq0MmfYVq1RRgKcJPxEE",
-	"HEdQPMvHlnwTgtYjpCXsPXHoZaIUMoOmIe9EXeXMWkJX9kw4dkgXjzZxbNlg3thtwFFvY5dgnQDk5VJe",
-	"tMAzRvAqqFLOMruJPMAPNBpNJU/9YDJVQZUzd71lEkOmFQarakQO1M4NcEBfQxogWHNQRBUhgKOd2D/2",
-	"0mcO5lFQ4aVsoQqx9WNRVarSY0RO1oEqWHA4J8fsF5HDAWcc4GPGl1LSZlc3pV0kkL5mNdt5Y7oQCiWV",
-	"uwM0VrdF+Lamgvly8a8IbWEyuM6lbSZKAOhnLOwyGjzqDxl23fudx5gDOL02ojyM193wygR4hXjY2R5x",
-	"tqfuLydFnrI5L25qhgs4GAX5Mw7u71Q9wCBcTmSZo/uIZbkG1CF4lQBUjFUtFcZOJlxmXXxjfxXrfjxj",
-	"dcusqlpWpdKdmSt0uXfuyl/F+ld65G6tR/uhLWSYto8J7BEHZwyi2b4Wa92V/LYQvXw7lPTqIqVwhqmE",
-	"3W1yXmCqCHAaO71oN+NMebcPncwRM2N38HpWvxOVgVrkHeHQF3fqinzRfRSE3LHDGG2KPWd80T0Fi8n2",
-	"hGS8A1FGpai0PVRVAZYDk1ykn6Vtea1WMF7QF//IicjYh905WTS6d7TC6O3OfZVXbFZxafZKTL7IMh3O",
-	"Hsymtb/gVSOAGhQ+WRlQ2kQgXqGj3z6Qy0ZKauJoxR2Wp9NkwHH8ogYD2QZaVDc5+LS9lxtshKOJgkIE",
-	"yt5NfVBVf6sBe/iFXE40vB1KBsXncKnOCzeZ2xTNyUf8Y2vm0A+5xsplofa3Ul6JG+V8r0ZdC6mP2VvS",
-	"+lnueGyVJNbJTQWEOUle7Prly9QakCD9h2HLhKPUtmHbd1lgt1pHZlXN+iUz2xuDlAC/wWLQLq7LX1az",
-	"O43Qvqxm26wX2+SDxmVhDHzWtB+CfRRqHXSQmaq+0swIyZ1itXIbmq5wQufZIpd1EAL++RWdo1HKE2L/",
-	"IEhlXqdTE+Ob1cT2BCiIBB90tj3KmamqFuNuBfyymn3ZjFHb2cFowDNeq95c5kak8/5K9mU1+0Ia9hex",
-	"skPYLZ9+WmEiEfKgcY4PCV1U1axL8bq6wCcf6a9+hFy+zKpj5HLVDvoUeIZYvquS+4ULxR40kO/6tIMW",
-	"qKuSNkTgwXaaAFsluruAuRrY1yUbQ/b0vzwadwbf62E9YOx9U0h20Ga56OKi5FWufaAlrxyLEh2/uqTn",
-	"UvrhHzV8bb54v3IFWqj+I3gIATdFeX1dpFe3riz+O2e9ckPYJAc9HCtbSIV1m2Lifzyhh+h9t3VE8QH2",
-	"Cu/zqhy5yLHyB17rALHR+z+PpPuPVA4fOtyjGj4OzB1RVVd+2GsnpRDGbYd49eQj/tFzM0T0TABhNEzz",
-	"PKMk3dxoUUzj2yA8ObjzQe/cBEk+D7cHug61B3dfKcd2e2689ryc4Flv/6he8N4uG/250UwLjdgaQduU",
-	"3WEgsVy7KJR3cS34mi0haKNZDmcCs3ZlYV/ZZgIa2+1TmdpeuxWeEF4wDl1N5X4lK6Ez+YHOxPZV24TM",
-	"SgqENU4+2v986lk0RQRpFD5Mi8r8NzUJwFeQ/B5FJQMCRZR3CwsUZTcqUJQHXMUwJICH647p7Cuatvl+",
-	"OYeTdFIJU633X8n+hV3r+NeCS5eCESbAOhQcUk8AQwRTEnJn6+hnrtm1KIkxKmCYp9CthoDtqy1UMjCG",
-	"+Pb4MjfVmkTm91sxqX9YcaaQfOcwC91Ua8bd3GgcpUhMEZ183avcnqM1UGv5M7Y3j0NnNabP4AFFrWTN",
-	"Ew7pF8D505E+ZU2KN9iKP3LEArqw2zLDEbyjeIVxw7i3Mw2dJwDpksLaWkxVgFet3WeIXMUgH3m2Ge7z",
-	"W3xm5xQBvBaitN+Zcz3vdpbBGH5Rd5n4UOaV0Fe5vMr4Wg9Gz4bJgBzI7ZCFI3PM+/vRoINfyJMG396e",
-	"/et8oR7fAHcfECZraIKjfjSU3pOP8N+t4QvfVuIzszrU6s6mlYloKIhPd1mRl9KZkQxVEBkqohJYkI2G",
-	"AuIekPJbF4FziyblEgDrdsQuJZQn1VpV52xs33Bl33CVm7EPrWBiolE+fu4qqdjbE6TgytO5bfylRNEb",
-	"EdcEftCFCislZ2zOZaa7jeCOFdVOw9KKmufKZOlG9xOW5ZVITbGG5BbVCekNexwvBAd8Qd5dMFGqEFxG",
-	"IRqPts07hIoObxZ3yue+OgnG3dtqDQjldpZ8D5e1o2iPvrilEtIotne+9S8/eK2yujV3wC7r2v3HLBrm",
-	"Wr97x/eDeEfemFUw/xEDz18++ej+7Heo83DQFtxte5WPGjAKnJLRY96tcYy/v4Ie90lMQyfLw50nXeM3",
-	"9VQgKyeEdj2yemLvE2bjE50QmUZVsVbtsXCTDMolslVeFO5GVnBjzdE3jRJ1QEwFD1XLovZHEPQrsmVS",
-	"Oy6+MMkv1cXis0q4g/FFuhAJM3l6LQx79O3paX+Ts+7U/w+4m1xtLMD614XedgFro3J/27LRvUSeGMoc",
-	"4+5CVSigXF9j0qP9FT1nCoxcxp0pABwUmk8FK1UuzTFrI/e31J2Onbygm4eFln9xV8p9laC+hViJG0cS",
-	"1kUD4GtDw63EKjT2BZbH9YYcxPiQgEsGuVlWpo4v5S9LxDBSnUY246WGgHCR+2gw8L1KkRpiVB//zLU5",
-	"+tF+/uj5D2O2yLUODksgqZDa7H4wqzwVxwz2XXT13fiX08A3jQqITgsstIH3joXMxjVGB10IdjBQrRN8",
-	"ECIFonHTpRS8KnJRsQdwKquEtovr63McEF+hTCr8RpCNjENQ9z7K3WIqwRdO9H7E2euDbseJ/tJFtCP0",
-	"KL4wNdB0BjNlj32VSEV+I7Jzpo09YMJ8chnKXyd1bUNqGl0ouTGiss/857vh0bP3H0+T06ef/mnQwWS7",
-	"1Vgz4oPBVXSkYW4a2+cgz0bs20sJN4zAZL2UGTd8xD5eDrT4++Vg9G1yOeDmcjC6tOrpydHp6dHZ8M3p",
-	"cDS0//uPy0FyCahVuAPeYH+ZqGx9ORh9dD+NLinfhfEyhzvg/AMXSINfDj59ApGqR6Ld3w1FhhKGdEO2",
-	"3R4NBPjwhhwehlK8KBpmJTLHPLDrTVRHkM6Lkvz1fRmc++Sl5mZrNuqWFNNYgmmwC/5OMkydgoVOHizH",
-	"tJ5sF0plM8VibJefN8P2yyJdVrlZw8PoXhm9e2+XOUoYvnVZFVafGFOOTk5Oz749Hh4Pj09HT78dDsGk",
-	"oFZt1H6fK8pFgfkdAbw0qZMCnLM9KFZ2LdZwKCWVRQ6eTU351tGCz/OyFNmI6qoUGbzFQ7CgpKVOPJwn",
-	"fHW0ftBbl81bLaUeBTVl0LhDQqkk4C/Cqg3kdXEc4Z1um5/UCgoNo+07Cp0PcHpP6irm/qCUOL7i4Asw",
-	"/bHWK5byqsoBIs7U0owcGqTxsBDGzv//GwAA//8=",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+sr2i6vujPjr7CQTTEpXY2PgjPso+CEknWpt98MRqTN0Mg8hA",
+	"kd8A9eU5G5MsEpjCHUpwAcDHNFPSh8wJhFxRbs5xwp6zcX2g0pN8TRPeY0RR6IRxrIOi8rVNMAcUIyDi",
+	"ugZyzLnj2yTdXwh+I5ARodhsVgENXeotFhz1O4Act4WZ1kdLUEq2sXlvgTSlVfVv6JSmOGi3g48nyMm4",
+	"IULWg0smeFXkfp1p/dGCDCMIDtZdCWvvx6YkBP9GG3tDxU9Wra3JGmoJuPE4Xo6zz4ZASblyR/S2SXDd",
+	"Aki6RMayfDoVlZAGRJgDL0CNSgzMkoi/vMXMCGVCWQFvBQyI0nWLWXFgQDOBb3wDQH/wtmavS+5ui1yV",
+	"WSGuDlbJgdUR9pmb1WNWaUCx0KRQE/YBzaYRu8TgzDHednJzejlIWMnTaz1iv+DAwJt49/GYPePpHH5D",
+	"Vmv7oIRxZnh1PPsHOCwq4N2Bt36hoaJKJ0wr1/OBIIBqCiAEqO5aloXioGAFvMDqMSvoRR6iFEN+uIe3",
+	"r4cG2a0W8Xg2L62jgkWdoIfHZbWUYoz9gkTgh5wzUVDJp17LlEGxJvQnQK/m4dkZg+ar9D6RjY/Zhd/p",
+	"YOJZ1U4/Q5Uz6u/t+OO92+RFyStf8GvhJeQ+u+PB9MVKBze7f9bnXN44/yCnCG2wrJ8eNlch9zOvvAvs",
+	"e9dSJVzQT8mXDJF9csxcf87cEMVJeyVHztnEGCj2r8Ly90ame/9p6eT/ASGs0jn0+KQBQ0SPeK4TVneY",
+	"WbgZIDz7glsL3rcG7W1DvvYAtUMg21tqtqnkuhWoa9sTcmij5CJ/9q4CQbLusQiwAa+H+9PprJ91/6CO",
+	"QnrYjOsIRFqcJjbkQXGGQH3cDyZFtv2Nm35R+6zG13s/qOtY3Dj6PibB0NA26T+0SWtoKzGJDI2mwo8t",
+	"bATdOSxgb7F61ErGO+uJQl9w5yZmm7XIrvT4gasU7ij1xVz26cOgFLez/nZQRyUG2ypxP77bpC+3Buzu",
+	"gqAGIn6PytG6P3aEWDc0FI8ZRArRPNM18xXZZWMaJ7Vadr0Gw/Z2Gyq/t8b4Pp9OX/rNe+fil32LZLst",
+	"WDiwQINDbPFL3/9qwa/FV4xDtrmu99k0Wbd3/gq6ne1cnQDrrkNbjLjcEsYNWyht2NlwmARRUO/Y0T2u",
+	"+s0dx7S+YRxhj+BnGLG5/dK577oyyvCi13R40JafExQ9XsF5BrahgrblBuss4kCuruZrjTpgbxUw8lqT",
+	"LaVeO2erk1Fk/8oYr/l22UKQs4gZPOdtZ9EHlrqiBSRbdie4JuNoz7akZmfQuNbUPXEqb/GGnWWN1ACX",
+	"9nbYaw5fU89bMIguK+K1jyfv4YU13OluItFAwFRVNzlpd1bL+5Cb71tWiobddmORYhS+xlGwWW5YJUql",
+	"c6OqdS0opETgrLuDbb/Fnd5i7L1x5Nh36QvyaXE2QYxB7YspAGyedSWiFffP3vMUXBVOcN/+5fdQ7243",
+	"dVwqoEaA8kn2MERmIwBmBfRVammK/KamAgerABqFOPYxurkp5ftPw2bKLI0Gq8pKTPP3sWZFmph80zmv",
+	"eIpM80axSqRqJnO9OchJZa4eTt88PQweeQsbM405CVqn7Mj3wx44BBgQN9OnwQLCu24X53JbL5dXGV/r",
+	"rlDoqCGbeBPwV6L3TU9hBTdg7HFJXHmBpNfoowV/j2XRDx4/Gm6vkrY+gyPPaBFxQTCYakPgmlYri0Zd",
+	"tvW7RTHt1d6iY0PsRUcdo5juXDlqNbAhcNr/vScGbHOXdfJ37NMKYZOAC/6auAHGPszlX6PrtmoWtQFD",
+	"c8KUZKu5WiSEDbQKDw3GQPUVwAkLH0s8uLSqrXJ5wTMHoa4n5Gx49vjo9OzobPjmdDga2v//H72Vejxe",
+	"rljKJRNk1doPaXOpMGxIDYVZW5Iym5OEeO0EAq8FFf2EVHcuUlvjti6tjXM5oPglh7oyHaWSgh6V1ZqU",
+	"bHuGTt0MPdpjhjabs2GUnkL1tB5xUUFztBMBeQsytH7EZrcmKetPOdYfdLFhswHgcBvL19v5uhWVq6Nf",
+	"9Q7oEnsMvc13hN5AHJtSHOT+tSeLgHI8KQURi21K4FJOCpVeO8ipeyDbOQKrLMIVcmIOISvtuJcBOkDM",
+	"9Vbhn9bv3ogU7XeQv52vu1xN3cX8/DK6Z7uHuGs3uRdtY5hx49zkDgmU4T629aaZl8eTnrtUY0eRR1e/",
+	"kZZ26jdkL17RSgi1WGDkgRs7og4YdH+Z3Hg9CmnU2q85k3LNtFmm193crptCvksy4MVbc+/djSu2oVhx",
+	"Jq4ImrIZckP80RWxGd6y+8UBO2YcGAA7F0XWDcMjiD0i6l1Ozm5rqLSTatUu6IwW4+i6OhqtHKzrBFEJ",
+	"YDC+EjU3xwzbuEGAzr7Wt+xwROWEMqndwdirIUdsGFTY0Cj8wX9WnxEjp9ynlRD/6OWEr6Z7kwluEN60",
+	"mKKE/bwh4jtk3XaAkDv23CF861KLjgYBt6tc3qfJSs3w1w4fIllpCYlTTG2G6/NNbLjg03R12AV/Zymd",
+	"UHsJ8KFsV9DIdYNudKqWaKQunE0N/NqpCoCuZqVIwhylK1BssyZz6R5B7WbjnNuHta1pgTVg8fKPW0R8",
+	"7w2p2urIYu8SpY4DuCX2LndYal1Ca5QxWE/ju+DfoWrh9vPduRtr/jOr7aAeXtwIac5ZlWvoDSTQHa2d",
+	"O4Bm9CRKuHN1Vg1v9CyUrfY3LX0Tylbz1AsLgbp65mw7bjsKkC8CnU0lxyO2lFYKxu6XcZAZ9JaDVIa5",
+	"XZ+4O+wKjIMWgQ5PkfhcVdWAWTgDyOHy772RlT+WYwcpkP+JkiGo+TjeCO8A1Sv7n0q3OQNuqYVuqVHi",
+	"x0NdmVHPacS6POnAI/oWWVH7n54Z9EixIlr5I8YodR0Qs9wFgnOoMs1dTa+2beB27Z7fRR5xMQirvfCv",
+	"/poY3tQ9+RDh5c5T9X4izO51t+wF2AHyrWfv3Le06hWibbknLRVLXpy1glzRk0vS+2IZ9sbn7KsFgP0c",
+	"TO1Ogrut2ACF5tyDznXdQA5tMp+49GlC+gNbykJozXgQ7MPWLNZVgC7Tz6BgQVVh0BsmwA+oZbd9SibV",
+	"LkQnHddNVGdY0wSLEhaYuQU6FA4TzYFtDdpCZOujRw8eR2HcXUKNBrmrsAWTGn7dJHC65aHTsIxbfRoK",
+	"jo6ldQwT4qwkv/KOsFFwuK6CueuFjX4O1/87Ni3aREhvGi+Aj/BfeI71iVyzfBqZWOf3AEKD8G7YGshu",
+	"fID9rAnKapgWhnDMwam9YzjnQXoJOyI7qpgm8W/I5rlbl7U0MMjANgW8UUX221IsAYGxq4isV+nYR0jq",
+	"LKvcrF/bZaOKe5cq2mgoAQk+KJZxObjxpDJX//Nf/w3oC1h6jK/xKkyBzI0pBx8/wg6cqtijb4TMVMW+",
+	"/lqvZaq//pp4VwlK4zLmmFbkhJtIXPcDK/b8Un79NS3v118fswuP2Mp1XUUBfTl4GCP5+msSpa+/tisO",
+	"j3H66OuvE6J9xaJQ6mPKvv6aDhr7op+xxxWy+jEl3SF0bp/lyIfkRlTIXux6rIr3PDUQ6aE2MXTgWbPd",
+	"jgfrU4FMNtPHX3/Nxh94WX4cJ2z8gUb/kfpqfXDv+IgUEEB6BFLM8ei4lG+QE5FhMKAGLFYiE9LkvCBI",
+	"Y6Qdl70t6MV1KWHHrTYbcY3Yw+FDGv2P1pe1K1oJ6Gqejdj4X4p8kZvL5XB49hg7oydhCCLX9svscZRA",
+	"m/SP43MHm7qUY/sXdIPs46heGV0irLyybyV70c6W/RpwUzEYn/KqsrMOHXHZB4ylJgy3PsbOE+ZC0h/H",
+	"I7vhL6X9yH5JS8JrBLnLY/ZK8Awqpi+lE64k6MKOtU2gAMf/Yof1pwdDHcyOc2D/JMdEDVdP1qV05Cqa",
+	"jem6MUQS89ncpefHkqh4HNoRbAm7vjRd3xHXMDNqBhhON3EQ1p/UOhYg+ZwGa5/87A2fjc/rahL75Eup",
+	"Ke4ONM3Pp0cvuEnn40ZpBhBDqYWAhktQwWFFf8q1ASJMO6pXohTcLSM2rvv55es3FIq1b3+eiUWpjJDp",
+	"+uhvYj0+ZmF/uzmFxewrLuWYGkONz+1Obvesg/nDVlX0cm4E7DZANZJkAv1eLtnY/vqjFWK7IoSpJNcI",
+	"35nyoqBCwUJM7QH0rVgrl5bAuquHZ0/JFnxl5e3oArYCvgStIwXblE2wFMcOC+EDbkO5fpWpSNphvIAP",
+	"xIUBQ/AA2IdFngqJ5yGh9i9Kns7F0dnxcJAMllVB2luPTk5Wq9Uxh5+PVTU7oXv1yY/Pv3v20+tncE/d",
+	"i2wAuyEIrIwGpxDvLIW0Dulo8OB4ePyAOovCwXOC5tJRtZTw37MYHOLVUpIp7Hqt6muRoQUsMySiqntW",
+	"oP6l8F8TQ4BcqrmSzzNoPaXNBbzevgBGVfGFMBCb7TB16ktOXk5rOG8UhgvjaliFuIUatT25vfy3pYDc",
+	"ny+Spko4NKx6GPN2BDuGC5I76HEhSCSVC+hS2fW2IzgbDjFlLw3BNcMOkb9Soq8e8dYGLW7WwVEGK6Ft",
+	"HYCeV1OYxMQZXtSYEC6Hjm5dL/Ijd90J0fDxuWS79H59cLqhUSCHcojBn63f/c7eEsrnyYdqKT92SukF",
+	"bELthLDuNUcUPEChVgm+uMqzMQJAMciqZpuy+RdRi+bgU6xEbBWIS/EQE/7aakxoEEO0jF7GW3O+sQsj",
+	"TmWGBikMjXYQtCr2G6iiSXNmN5bydO+m7UivdyAHBa8W3SqqwXvjMPB2hSpVgFsDbkmeEnzCH4JwXCmw",
+	"HBg30BsV3gQMx6WQNY2aNcLSa6lWhchmIjuncjodcF5/AWgNp+gjyg6/4ZCK7qKuH6jh8+E4u3VcfU1D",
+	"03lBo0BTOxv0R1N1ds53qzkUr3tSdNyte73XhDBOwcGPJx/gfz+eBOsCEcyem5HEtmM/wm+H3JHJoFQx",
+	"XtzX1ozyjPp+h9ntJcASzo0z3l0hvBbGFHY/uTxMJVJVZeA5bmws9tYFsKDr3pyXpZAOrugrupzvhFPC",
+	"Xsq650oo9tZGWWuId9jfYrv2or78guZwv70bGMt/E2sSdTBZv1UIUtsh5QH2zMPC7Pc70lxrwFdCG1W5",
+	"lp3glcl8NjfW6ZW81HMFEY49Nkzw3UBU/LEZRvFdvu9z03adiLCqSUvJ3X2nBp/st1PXli1L3csMsRc6",
+	"C1RVsw4T2D5tX7n6XanYsuyhYMtS+2j84TQrzp1bpIuyRBMmqpxeOBcWuYd4WR6zC6yZxDhAzRkw9nB6",
+	"ZpTaXLfv4MoLKN/6fAohy3VZ8PUVafkfqAVsuxi89yq63FOv3X56SPnp3OtleQhZeUFhOay3a0qL29An",
+	"EOBDqYEW/1GAJgaQdFJ3ibWn2Q2vcj4phGYz5fwOPOdc0s0jgaaVEMfsVYMsY/jUNROo6dIBAeJhCaqa",
+	"KWN85KuDYsNlscb0p7EL1NXEHrFD7nv43tsI83eUe4qol4edFCMYHbavPIjextF3rW6yXUkrSSQgzlck",
+	"+4/ihBDdwIWOu4jwxvtUrFs3BrRxygjK9uwN7ywpp8tO4Bp64gHcya4p30+ILsry+fcvq5+s1gLLkkcJ",
+	"17+jRDM2Khe+uyV3HKeYDERsH5h2m0uGqbFbqe0phFPvqK834SQLXhQCDzL8HAjq+3Ts8V7622X+PrGx",
+	"9ruVUhQZVsuqR/HuOAVOSM13G3lOQ4C3wfLFYmnsAZBQ5lJkjg16k4wqbgV+R2/8IxuC+A27bUF/iN6L",
+	"t11XeWvnGt+HloqamG+ciYmkXiLrpCTzQSp/JdWyu1ZDlzJkPsL8unsasEZYx3rV4j/ALA24gaLQAnDs",
+	"SINwKcG4yMR7+3ysUdfeLYZOEyJrdAqbCuxQaZ9BOR7326W84UUOHQJw8c4BCgNrp+v0ietMlFxKOGCn",
+	"ud0hhXVbob0FFJMBGyQYM7hoVzk+fAxfjM3aTMWlphA+GOaXsl7lBA7uSiCYQNfga+ASniD1pDlmbaaJ",
+	"LIc2GZREu5RAFUSMWpAdPKfSgaJgmUoalCQ5UTi71kuXEpO8m+ZDAFtwN9sTy+edqVW8ddpxiXEl7Qdu",
+	"XkGJJoxb00u+PBsOv4JXLahaAk8OdiEZCoV7okvl10wwmJ+EP7jBUYaEAiykFhwYwDU4ogbM9qvfgudE",
+	"xBV/smfNGHKQNNBVzemIwZqEOpvgYU6DhQqOS+kIF1OhHSS+OaG5rJlKyb6WbOx4VcY4yktZ72DoL4aV",
+	"/458pc0y0/j4JrXMpbyg7Rc00tbIQ9Lil1jwtRU1v5nt6wS3G8pOI2xnx1WBviayWqCQu88zVtxcspmb",
+	"evZhmTCoZb8O/uqQGRTrIn4XHPQ4IA8cA6pghcaR9JQpiM0LwuNcX2vMu3/57bNXb364evH8p6vvfnx+",
+	"9fdnr14/f/nTV3GSP/sm1y1kHPMuXq9lehuL6/tqDWmR5JO61C1WyoGe87NHj0dPp08eZ8Mnp0+ePEy/",
+	"yR4/esrPpoLzYfroEc+Gp4/4g8n04fR0cjYZTp6cnaXZ6aPscXr6aDKcDod8+GTQ4nMcDI9PId0b0hRS",
+	"TNaR40XJo9sDezx8MHzAxdnZ5OnTJ08en05S8WBy9mT64IEQ6elEfPPoCT87fZA+eZw+fZAOv3mcTcTT",
+	"6aNHT9LT0/SbR2fI89XveA+5Pj+xjRmw5EUsi5/o0JJiVTfuq6mCoDIHzItDRi22D+miwbd1AIdrLdMm",
+	"QGuXCRtSdt3R1Fl2Wjq1VnWOWSECq8uZJZlICzo7Fq6PbJC04pW4lPYoNmivpN7V85fg0YCakHifgfQZ",
+	"11oqpFJFVh/2HKyGSxmYDSPmgyoJse5iPwWrWWvTxRksmNzzZyHg7Vku7amca8C2UG8HCO2obE0piNa5",
+	"Bur45Wa7YdfvIXFGYaVueMEQEOpDRY6FW/McrbCETdaXkiSJjctKLUozPmcFn4gCKGFmM5r/4Aj09lCu",
+	"mboRVZVnGWIK64suZaY8OHgd+tRhSSCAO/kCbFXBtDA4IEy404t/8Y3n4MZ3X/4vw2cnlMA88UfDiRYG",
+	"4apf1Zxl6Ltf2mvX7MvxtSjN+KtjBnE31+IOsrfGGpeIrKHDmv2k6k6DmghrM3g0iJYzaj3oVGRUugMo",
+	"xREjiBvhgHIAKNk14NKw/ICmzjF7TWQWl7LGjoEtwt2zmgiuen5cHUhwEH/5cPj0Uo7LSqRKIr76CnGo",
+	"4698Y3wcVKYCmDeAvyZrJtWq69B+7hTIHU7uzZBA65tFi/2ba8ZnlRAZM8onMzEwUEe23dTshdC5i1VQ",
+	"69JfPgzcdr1SAZJ5UZqQOfSKtiIMTJgqT13lxkYJw0pMsA19sbi64cXS3gRdsPKU6xF7AAeBbziNHAdH",
+	"qarKQQiut3OGdDCDi7laI/uW1QqQOMQfUi6pmVGzGYQHos0KNRHv9zEJnIx8JrOgfn3XOfzWSVUGh4Xd",
+	"wSENcoNQ2VNmTsTBkg6mxYVJ5yK1FtbugLRqJzjQHd5j41B3WYctganARQWMrkqv0e/mbbcUMNCumQOx",
+	"Lfvvi0epXrn3/5HDVPQRPbBv9LX3GKjyaaRPHamiZGhIsuoF5MvA86YOLRKpcu3h/1WArFtJKghImHif",
+	"ihJLNQLjA7H8KGPuARRRuigKV00Q6foU2FfpXOWpIAuLB+l1+NV9AMRBYmcZ5mpp0T9rvha/FnjBt9Nj",
+	"v6s5gh/01sX0hZ9JFbv57YIxuggL9/S3RSV4tj64X7ZjIEG45xAbGYUr2EcQe02t1LutsctR88njXpAS",
+	"GTZOw7yufwCUzli7HBytRqkEN0G8K4ioYX85ezmY0GCABKDGInd0FFHcyt/90P/g+BX3IbvPhGCyDw1m",
+	"sRNeIwnu60Dokr6TD+6fW0EQADit44hiURbcCM20yYsCxMkFi7Gp9WTtLX1XJSGKQo+ohzWIXw4lL1KZ",
+	"RvudEHlrZTqooejAL7hVvGN29/7FrEs5uRXwUYKZkpS/wVYdGnfoIXET9Uu3SdxOFIV7CrrrXo+gridc",
+	"iltLqXMDzLvOMZ9B3gtph5amptqMAS6CRf49LNXnR2H0W8A7qIykz+VuvnZEDb2+sA4HlI1temJY7UaF",
+	"bMdyqeQxL8tjr6mOL5fD4YPU6l74lxgDUW4oWk7iwqgJhHYgxLTKtRgxwsxqwQuRJfS/zKiGg0iNW6+F",
+	"IwVDGV5qCi7VrP2u7vCnOtjkVdkEmbTOfRzOUTlK8R6boAUBQoqOoqmC2722hXFjdQUbN+M47S3zGVAv",
+	"flF8SQF8xGA0EMujVEhT8WIvmIv7nM9k6e6jxx22HOJsn1NT2POzj6Kw1sGkUBN9ssi1dqSxUQ+ytkqV",
+	"9gCHBrDAkwHgTluLSFThz7nMXuCrvrXv/cyAWhg9EIIeKPHXP5ZmP/97GsAnFunGAnTItF9ZRVnupC7Q",
+	"yJCyzP4HzDwQcBwAkq+vPfCAsDEO0+ES7VsE+AOO+OPOMprXP1wcnT167L5gsjbUQmyzkIbSrz0rab45",
+	"BTSjEZV90n+SSP0yPHrKj6bvPjx++PGfBvHimtjZ+druIk0RRcDxVIxjS8J2wu0L7XFHSJwRNFXj7Y5q",
+	"VJ7++CF7kX9LMCM7BUFUpt7ZdZ2vnRiXcHvNpwIbEpSCRx3Gn5fGSteg7+ZUqRHmCOs1m3LsGcomuUTG",
+	"3vYEftKtA1/VsWWg2+T9Rzx2DgFoca0KPsSm/HfYeSBvKFTxLUihrh0RDYr/1SUyiWuNaYVZVe6/6u5F",
+	"m3GIb12UZd+qSgCuxkvHaVw16gd1nW9C1VVVSVG7PSvHuwfg3go0a10vdRxsPaXFPpmY7v5gtZww9N0h",
+	"GheRvpegfUdMryvM/q0TJJc5b2LTUGt/sVF3YO37RrPLSBx+xDhwf2aeUaMC5a6t4WXyKU9NXS+5dpH1",
+	"pIX3IyRjd+D8ltvrkGYZoKOonqmZPv0FYFF72Fj2Y/byG84+jfS60DSK1yGkFV7XwIG4/uMdyvrkA/xv",
+	"N8EC4h9WPCcqoJo5aC4KF6+DvIzVLt6cwnGgrxoN6nxL7UP3E7C3fA+99HcC3t2/euo8iLGj+cGCPq7n",
+	"6t3iPDDk599TWLgpBydIY7Y/fqx+aJdWvCCsKePWMIEyTBQTF/f07NutEu1NHQVjvJ0ERVXUfW7+rbKR",
+	"sInI5Yx58jirz908HCRVBQ/uFB0rAFBkr08+wP9+PMFK/H55KfLx0XPwDTzh/rr/ORxExG51I6p8mtvP",
+	"nE6hJODLMfSIOIIf1uOv0BUJqv8JGo1hw8XScKoHAL6lSi1nRO1z8fPz8yCi5m/PNVtVuTHCdTYiwpCu",
+	"BNd39q5XNAc7eFGQcAivJaIuxwZGXIZdPBxANqbFb3ESjmGE1tu38xpuUnz3t+jutRAonLmI0NNP1ryF",
+	"4EENcZsLnvmmk0D5cADJf2UfCk/nen4EjxUZrVa4D9JUaL2bA2esqlnNIIsCqlYSxwswoiCc2+iY1hFV",
+	"gBsPTZgT9FPecprDUf0nYlnMxhStdKlfLJ8ABJXrqVO3HDru2jTw2oOzeXUSDXdsLPf7AZwx9+p78MZw",
+	"uv6Y7hiOvUe5H07fPTlkqRe4CHsY/QgnmpyJfuRhxKroUU5iOhWpQax2ptLlAruFKu2DYo4WDzlEE8fR",
+	"Lr1ac3tGI+1h7MT5i6C9M7j3JeuyQwhLfTgjNXUftItkbBfPADzH26ntVT3x07u/sRo8urOos45+uvCz",
+	"CQA1KB7edHW6lEm1GjGpsDoAJaMu2FxjYBWpkoU8ZheO7xU9/KpNEDHG11wRKeg4sQcKNr4S9TtxmC1q",
+	"0EB7S+VFMXi0VObKHwHHl3LMC63GxK9LOdOm/qVsZNhpw/+xUXVBYBFyFVN146lx0lSUxpqkRCbniiNp",
+	"x8D2cbydVA+Rm3kc/2HH+XkjFPB9UKUFCz1IBrRe91BJJpWxB01IqoWLeYF47p664HsShM/E+tJHFSUk",
+	"g4cheKKuBVD2Iddb1FNUx1iB7Dw+3jiJ9SVDRikHHjDivTlmRCJrt0qOqdFKQF1RdsweDh8SA0zN+UIQ",
+	"gWjE5OeC3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58byApw8gH/0dMawJCsX9gOvDwe+lQtBVVlyGoa",
+	"Vu8Q0lpCPTFx1SkpjlkYWUMJCCJq5LBjnyeX0OsRvrUGhUtH/NFDa/QhXcricGWWZLe4ebtbdA1H3Sl+",
+	"J1k+ne6UQU/x4LjLp2xs1Nj6sglwQEAve2S99ugm1yE815cSJQzkra7/CmIhdHZTJYojEWB1Mf7xpfxe",
+	"UIGkmgYgq0Da4e+o4Dzqo26X2Dqv8+n0tnQn9t436n6Fzb6jGwXhKQrOMR1Td5Kp+RIOEq5TixJqZlfq",
+	"HuhM2qJJ9WVbGW9cCWaua3bPXJInRP3/NTFRADllUB9MXMGReIF/8x+a+Ya+oocz7L738PjxNJjKWEyr",
+	"07lBjgrNljL/bSkC3tUu4kP3uZ/V5q7rG00OtvdMFdlmdeOeK/i5rGE3o11HHP1+EEM4y4KGLDFhaaiE",
+	"k7rByc7DCrAafqgxi6R+671vxk8xl85g2DKZe6tmelarZiPkc9hptIYlp7SXa+QWtclY8DXTQsTV8q2L",
+	"v7fCaprDyuuy/qQjTt6G19TTfNeYrh/KPQR1afL2iOpaVTb4g4V/6St3H3luqg9/4uW1lG6WTu+kAQ4q",
+	"Dzx6sgo2c1KHgCtBtDzo5iEBheN3xSziF5oJWali4RmbPNcEZK+RSwwapxh1zJ6T7Qy91IB8DQEaVAcG",
+	"5MQvpw5OkV7rhI0BuEldp66XE1FJYYQeO1quSpyHHVggrNa4DpF0LpQGfk4mEqsE2C/+RV9oR13YTd6B",
+	"rEWv7eXk/m2pvH3uWwb/bhBESLpUkypguq1FsrCLXyE0M5KgealL3tnZgTBduk99A83WZzJDfA4ufnLS",
+	"jjmvOym3eqn4WXDcpQcibq7bTscpEpwiOPHN2bbVML4SGEsJuxoidX6ujU6Ao1nX1M1IOaNKHWIG2HND",
+	"LDO+AKej5xzAH3ITjeoHZUoBe03Q5hZhICvr5gPdTfCDK3ra5GTryQrdbA4a28B/VtVMmNtu4P3ZoYM5",
+	"8JTXhxAj/I5dgpR0x3axIIc6r5G8Q7luTfIKcZqfL95898NWsFs9mfd9MO/YxL8H+ujtq7HncYF3HoRK",
+	"mvi/uGacreaq8CHaoK3eBg0T28bC1Oy65zr7AbJ3IbiE4P8xuwjaDxMfVJ0VlEJkOiiU1qscCVrVdErZ",
+	"A0xLSgosx2sRVeXYsUZUZfjeBO2AgWwNrnVIq3pIE2tRa8YnamlqdjIaRkx/ICH1rQ2AQ1QfbrI1ha2t",
+	"+1I2dXIp7Xuufx6K7t+/RvjOpauBV86AnKnp7Y7+E9dQblu2jq6poYqYT/FOsjuKIMxeswFCwziOzeu2",
+	"dTTU9980rtPxKoo6+XQfHBXB1EXX55bJuk0Fvn15Tz7gPz6euOaVd3xf0hkb3WgtHuux5Rrq3X+TLcMr",
+	"A0eT09pqyq5z6xXWrdHHcJpYzxL7LBKz5Tnjck2IDiLUznUnXCQA+0W0+6ulvHAf/flcu9pHuxHVRGk7",
+	"h3bi99DNvgnjZ6oMca3Hu/RzDXU8ABZ2Kbe1f+zYcj6ycYh91l0WwHQuZ4U4WmpB6UTUulQE7JueOYbU",
+	"ZrQDwnjuLGNjgldo7++kdl5kUMJaP26qPLXDTEkx8tSZnusBoqiUIcW7oJfEkhhLPMeqYxsEKD9lxDRb",
+	"ylRUpoO/BsMkz9wUf+YeczhpXuj7SbAf/GeKW/j3I8qmayOhTCVBC+dDBin8JqH37GOyzAUvzHyrxXIj",
+	"qixPTd3d1Cp3zSZinkMgcsSWEh+zZlBVwLQ14HnBJjyzUop7BtjrK7VKmL8YifUat8yUyoABN2FLeS2B",
+	"3wQvyAvCBMS82x/wM+7R9qE3dCwwftLBEjvGP7KHMXpv9k4QhdyW93F0OuXShGQ63mwF1pXzAL6BbLMt",
+	"vEY8ZgEDuFcHBd7Q6Z/YXz97wML4oXwSaeiggXgRdPFo9RjCwY2IkSWXbIxLPK75uuufllILM2Yzha1a",
+	"sN9GXjGaqWSjm1YsmnAeCyE0CYxwiB3kRF6ybhkZSHqTUd/lUISpssu7UMaowTtiMIonBvaICNhv/1wB",
+	"gd37jTj916QgVi2C5M9LZtR7H3boVJ/Q23rkQg4nIXiXzCbqPZy+beQn2agYDyuIZyXvpFB2b75XNlZ8",
+	"ybYYgZ+CAxMa01M/54npB3Hywf2zG7vy2h+Iaml8UpY43TQbf4nMcF+Nz5mSxbqVOnHscAoaUQORauwI",
+	"dQvyKRa9m4MXfz8g7sU98lMsdhLjOqfXN9Aj51DWmF6PEzambTtGcowGu3kkhlOFq3TAWsyIiFJ6uA/j",
+	"L1bNtc56Uk3oeAqI5+SGlXNIGc7VIt6wFFL29ymD+IIu98v+eDDpcyZZAHeoMR0zLLX4tGoHvu/EoSfu",
+	"M1LijMBAKFpYj0A+MPaRiTCW0spTp8VSG4/+rtPcI2K9pPBJ0C4s147n91qsgRVuIopc3Ah650p5QDgG",
+	"FVV1jR43e1MnThEu7C6s4zAY4LE3mXkhtL5bOAdaDE6xLts76d2RmBDX8jmDMX+Y6AtM2Hcq667mQpzR",
+	"PURdULAdBn9TovexCRHkt80eNJXYIL6uBM+gqQ8ZEa47VdyG6NLKRuximPDtHFsHgR3TOeMT2AtuIqhB",
+	"YxfnhGkCKB2fxGmET+Ld/R4WRrypRKfc2G87aDAHmYlgGT+jeWpHsdS9wNTuPLNC9JdnbxjdO4Y+0dsA",
+	"Jq/xHfefVKYXbU8tg5q3i5C7LpqHWNYfGigSlutPu4yr+bpzDYN2uXXDTTfQOsGmKqbNcjEBup8bUQGn",
+	"KnyLdW5LIX1YhYoKK7XEE30RZqXB91zKSaHSa93BL/B2vv4E2KO383W3+8G1kq5syrfWzTVbiaI4hDy8",
+	"na+b8gBxTc/brecUvPjEYuJW8D4NwjfU3TVTqgLJEi0BXHDHYxJM0ehSXsoj6CSIqMLxCEE+bFluRD3s",
+	"lNbDPIcbMQ7o7wrY5r4EQY80DzKqrva3tiKj7sQMu0ooVqmigJjkeWMI4HsHaTl4HI4iyHqPoJecT3D6",
+	"UQYfiOincIKIbjETpZAZjB4pSuqmf9bmvbIjGDtQFE5lQOUOhqw98B0vPH41bCWRHTPoRMaD5sTU/ALO",
+	"oQb3g0GkeM0cXlvh3POdJJdyvOBr4oMY126hKJHpXitqBtzEdhnBKx0UgmbWRPkSP6oxUdR12K8xUxU0",
+	"GnS/txwuKATELG39hdC+OoCpfQVVquArQB9jRKiOdkJT2Utf2JpHMa+XsgV6xdGPRVWpSo8R2FtnaEEP",
+	"oBwcs59EDrM/DoBh40spyZSqh9Lu00lvswt13hARROpJ5a4ARdrtb7ytmYo+X+I3wqqZDK5zaYeJEgDH",
+	"BvZWGg0e9ke0u8/7nYMrgmoPu4kOYqAAUicA6sTxFtaB3s4ssZwUecrmvLipCVjA7Q7Ku1w1ijuBAP/j",
+	"SnbLHIOTLMs1gGIhZgmYd2wsqzBpOOEy66LD+5tY96PBq0dm1eOyKpXuLKyin3uXVv1NrH+mW+7XN7Ev",
+	"2sLVar8xgaPr4IRWtNrXYq27ajMXolfkkGqyHUQAPORK2BMu5wVWMgHlttOL1kbIlA8qUtwHzyZrWNSr",
+	"+q2ozNz6uB04gBf3Guh+0R1ogNLGw9iSij1nfNG9BIvJ9np5vALhdaWotHXZqwDEhDVY0q/StrJrKxgv",
+	"6I1/5Dp5/IbdJYM0u/e0w+jpLjiaV2xWcWn2qpu/yDIdrh6spjXg4FEjwNgUvpYeigiI374iUza3Blij",
+	"YjpxrPcOxNZpMuA8flaDgWwDLaqbHDImPocCNsLRREGfDGWvpm9QVX+rAb/wMwU0aXo7lAyKz+Eq8Rdu",
+	"MbcpmpMP+I+thW3f5xqbB4ba30p5JW6Ui+wbdS2kJockNyzLHc2ykkSKuqmAsGTOi12/cq5aA1LFyWHI",
+	"XMF92zZt+24L/KyWJ6+qWb9ae3thUFzvD1hMCcd1+ctqdq+xuZfVbJv1Yod80Kw/zIEv6vdTsI9CrVNa",
+	"MlPVF5oZIblTrFZuQ9MVAgc8W+SyTnHBf35BvjtKeULkNIQlzutqfyIktJrYeoCCejSAzraunJmqajHu",
+	"VsAvq9nnLWi2HzsYDXjGa9Wby9wIgEX1F5PPpGF/Eis7hd3y6ZcVFhIBNRrX+JCYXVXNuhSva8198oH+",
+	"1Y8vznc6doRxrhlHnx7rgBRxjao/c6/mg8JE3DftYK3qamYP+A6wnSZApoohNiBWh0iZZGMo7v/Xh+NO",
+	"aEc9rQdEdmwKyQ5WN5e7XpS8yrVP4+WVI/ki96tLeoIA4qgRa6PSHY3W5WSZF9RIFaKSgOajstMuTrZb",
+	"N/f/nZOyuSlsctcejjQwZGq7TT//P57QAzak2zqitAV7hdd5VY5U+diYBn/rgEjS8+/GIf8Hcovxg3e7",
+	"xTTx98SkXvlpr4OUQhh3HOKvJx/wHz0PQ8RmBQBZwzTPM6ohz40WxTR+DMKdg3uf9M5DkOTzcGeg+6D2",
+	"5O4r5ThuT93YXpcT9PX2TzYGz+2y0Z8bzbTQiNwSdEzZEwZ4D7TLfPkQ14Kv2RKSNprl4BOYteuT/MoO",
+	"E8oJ3DmVqe3NjOEO4QXj0M1+Pq1kJeSTH8gnto/aJmRWUnrCTvbkj9vAIfho54pL7Bd7LdUKddWoCQJx",
+	"EMKAzbhGLyWu9Qi1/5eZy+i76pPEg+4dwBDItROPNoE+JlwHxSlCZqIzw+ExM7elvPu/mOYN5+Yzkb39",
+	"4KuvSCx5JTqRfZC9O/lg/+djz9ZVIiiT8yAJtFl+VZMAwSoyauARh/GJ8n6x1aLshlaL8oCHFUwJgIq7",
+	"U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rnwsuXalcSHDgoMRIAAQ8PUxJ4Eaok/y5ZteiJN6+oM8H6SgN",
+	"uIRXWwi9YA7x6fHTzFRrEpnfb9+6/tnzmUIKtMOcZ6ZaM+7WRuMsRVLnGMvu3uXZIpcaCA59KMmfaWFO",
+	"Bssc0Q9XK1l3a4DaN2Be6yiPtefGGxzFHzkxB5+wW7vjDN5TWs64adw7ZowxQgBUSmFdCqYqAP3XUWKE",
+	"/2MumxI4DM3ZLaHhc0p0XwtR2vfMuZ53x4RhDj9rVFi8L/NK6KtcXmV8rQejp8NkQHmSdmbOUerm/cPF",
+	"8IGfKWAM797O7uBC/h7GA1cfsNbA0AJHw8UovScf4H+3Zun8WIlV0upQqzubzhQCDQGG0eUsXUrnLTFU",
+	"QWSoiEpgW0yaCkjvAaVD3YrTbZqUS6j6sTN2KaFJtNaqOmdj+4Qr+4Sr3Ix9BhELyI3yMBHXz8peniAR",
+	"Yp7O7eAvJYreiLiE8IUuI14pOWNzgIJ3+nodO6pdy6oVDa/2GMLPT1iWVyI1xRoqBFVnXUT4xfF2nMAH",
+	"56NiE6UKwWUUifRw27pDRvTw3l+nfO6rk2Deva3WADBv71Xiwep2FtXS0JFKgLrY2fnWP/zgHSPr0dwD",
+	"x7cb9x+zdaMb/e4T30/iPQUdV8H6Rww8//PJB/fPfk6d9/hbqM7tvZZqXDQw+0bdvFvDdX9/bZU+JfEY",
+	"eZaH8yfd4Df1VCArJwTqPrJ6Ym8Ps/GKTiRYo7djqwNkeEgGTWvZKi8KdyEruLHm6JtGo1AgHoSbqmVR",
+	"xyMI4Rg5MmkcF5+Zap26E/JZJZxjfJEuRMJMnl4Lwx5+c3ra3+SsP+r/AW4+16EQKm3qdpu78ONRub9t",
+	"8/5eIk8MlI73fKEqFFCur7Fy3P4VI2cKjFzGnSkAXEGaTwUrVS7NMWsXqGzp/h/zvOAzD1tB8dlDKRMB",
+	"xVTwaQVSNrspOUi+Gh58O7ESN44EsotLxXfoh0uJNW7s29yP6wM5SGUjwaIMKiOtTB1fyp+WCNWlbrls",
+	"xksNuIci96AHYN2WIjXU12L8I9fm6Jl9/dHz78dskWsdOEsgqcAP4f5gVnkqjhmcuxjqu/EPp4lvGhUA",
+	"whBYoYvXjoXMxjUUDUMIdjJQrRNKFnImonHRpRS8KnJRsS/BK6uEtpvrq3OcEN8nUip8R0DpgFNQf32U",
+	"Y8tUgi+c6D3D1etTxIEL7RqFzPPZXFS0Yp1l5W6N477TMBlMVbXgBuvLHz8cJHXp+TBSeh7l480zF7+D",
+	"xE6wUtbtq0Qq8huRnTNtrIMJ68llKH9+9MhLVQ+/ITWNTyi5MaKy9/znL8Ojp+8+nCanTz7+0yDK2bvD",
+	"WDPivcFddKRhbRrH5yDPRuybSwkXjMBkvZQZN3zEPlwOtPjtcjD6JrkccHM5GF1a9fT46PT06Gz45nQ4",
+	"Gtr//x+Xg+QSwNlwBTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH",
+	"7UFvUAbRkMPDNHYoioZZifRbX9r9Jqoj4ERASf7qUxmc+1SF52ZrLfiWAu9YeXdwCv5O6rudgoWPPFiF",
+	"d73YDjHAZorF2IzvtsL2zSJdVrlZw80YXhn98s5uc5QwfOqyKqw+MaYcnZycnn1zPDweHp+OnnwzHIJJ",
+	"QaNqS8PbuaKSK1jfEaCok7r2xQXbg5aR12INTimpLArwbGrKt645wzwvS5GNqLtVkcFTPNIQGgvrxKPW",
+	"wkdHu7i9dbX01VLqUZDsReMOWfmSgAQOe+dQ1IUe3R22+QHBAWT7jsLgA3jvia9+rh2lxPHRB2+A5Y+N",
+	"XrGUV1UOlRBMLc3IgZ4aNwth7Pr//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
