@@ -272,7 +272,9 @@ func stepView(row ctldb.Step) (apigen.Step, error) {
 	}
 	var mayChange []model.MayChange
 	err := decode("what may change in step "+row.ID, row.MayChange, &mayChange)
-	step.MayChange = convert(mayChange, func(m model.MayChange) apigen.MayChange { return apigen.MayChange{Reads: m.Reads, Of: m.Of, Absent: m.Absent} })
+	step.MayChange = convert(mayChange, func(m model.MayChange) apigen.MayChange {
+		return apigen.MayChange{Reads: m.Reads, Of: m.Of, Absent: m.Absent}
+	})
 	return step, err
 }
 

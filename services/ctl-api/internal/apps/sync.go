@@ -34,6 +34,7 @@ type SyncRequest struct {
 	CreateApp    bool
 	Prune        bool
 	DryRun       bool
+	InputsSet    InputsSet // asked only in a dry run
 	Actor        string
 }
 

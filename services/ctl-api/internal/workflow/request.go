@@ -31,8 +31,8 @@ type Request struct {
 	// InputsVersion plans with inputs that are not in force; 0 takes those that are.
 	// Only with PlanOnly.
 	InputsVersion int32
-	ApproveAll bool
-	Actor      string
+	ApproveAll    bool
+	Actor         string
 }
 
 // requestParams is what a workflow's row keeps of its request.
