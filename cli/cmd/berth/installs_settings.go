@@ -9,6 +9,7 @@ import (
 	"github.com/berth-dev/berth/cli/internal/api"
 	"github.com/berth-dev/berth/cli/internal/installsync"
 	"github.com/berth-dev/berth/cli/internal/output"
+	"github.com/berth-dev/berth/cli/internal/settings"
 	"github.com/berth-dev/berth/cli/internal/table"
 	"github.com/berth-dev/berth/cli/internal/usage"
 	"github.com/berth-dev/berth/pkg/ctlapi"
@@ -134,6 +135,38 @@ syncing it changes nothing. It leaves out sensitive inputs and names them in a c
 		}
 		_, err = c.out.Write(text)
 		return err
+	})
+	return cmd
+}
+
+func (c *cli) installsSet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "set INSTALL SETTING=VALUE...", Short: "Set labels and the approval option of an install", Args: cobra.MinimumNArgs(2),
+		Long: `Settings are label=KEY=VALUE, label=KEY- to remove a label, and approval=prompt or
+approval=approve-all. This deploys nothing. berth installs inputs sets inputs.`,
+		Example: "  berth installs set acme label=tier=gold label=ring- approval=approve-all",
+	}
+	cmd.RunE = c.call(func(ctx context.Context, client *api.Client, args []string) error {
+		now, err := client.GetInstallWithResponse(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		install, err := api.Body(now.JSON200)
+		if err != nil {
+			return err
+		}
+		update, err := settings.Update(install.Labels, args[1:])
+		if err != nil {
+			return err
+		}
+		resp, err := client.UpdateInstallWithResponse(ctx, args[0], &ctlapi.UpdateInstallParams{IfMatch: optional(now.HTTPResponse.Header.Get("ETag"))}, update)
+		if err != nil {
+			return err
+		}
+		if install, err = api.Body(resp.JSON200); err != nil {
+			return err
+		}
+		return printOne(c, *install, table.Install(c.now()))
 	})
 	return cmd
 }

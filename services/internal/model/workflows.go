@@ -57,7 +57,7 @@ const (
 	ChangeNoChange   ChangeState = "no_change"  // nothing to do
 	ChangePlanned    ChangeState = "planned"    // its workflow only shows plans
 	ChangeDenied     ChangeState = "denied"     // decided against
-	ChangeSuperseded ChangeState = "superseded" // a newer change took its place
+	ChangeSuperseded ChangeState = "superseded" // a newer change replaced it
 	ChangeWithdrawn  ChangeState = "withdrawn"  // its workflow was cancelled, or cannot go on with it
 	ChangeStale      ChangeState = "stale"      // the live state moved after the plan
 	ChangeRefused    ChangeState = "refused"    // the runner would not do it

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ func (s *Server) CreateWorkflow(ctx context.Context, req apigen.CreateWorkflowRe
 		Request: workflow.Request{
 			Kind: flow.Kind(req.Body.Kind), Components: req.Body.Components, Action: optional.Value(req.Body.Action),
 			Inputs: optional.Value(req.Body.Inputs), PlanOnly: req.Body.PlanOnly, ApproveAll: req.Body.ApproveAll,
+			Confirm: req.Body.Confirm,
 		},
 		release: optional.Value(req.Body.Release),
 	}
@@ -70,7 +72,11 @@ func (s *Server) startWorkflow(ctx context.Context, installRef string, r asked) 
 		if err != nil {
 			return "", err
 		}
-		out, err = workflowView(ctx, tx, id)
+		if out, err = s.workflowView(ctx, tx, id); err != nil {
+			return "", err
+		}
+		others, err := workflow.Others(ctx, tx, id)
+		out.Others = convert(others, otherView)
 		return "start workflow " + id + " (" + string(r.Kind) + ") on install " + install.Name, err
 	})
 	return out, err
@@ -113,7 +119,7 @@ func (s *Server) GetWorkflow(ctx context.Context, req apigen.GetWorkflowRequestO
 	var view apigen.Workflow
 	look := func(ctx context.Context) (bool, error) {
 		err := s.read(ctx, func(ctx context.Context, tx *database.Tx) (err error) {
-			view, err = workflowView(ctx, tx, req.Workflow)
+			view, err = s.workflowView(ctx, tx, req.Workflow)
 			return err
 		})
 		return view.Version > optional.Value(req.Params.AfterVersion) || model.WorkflowState(view.State).Finished(), err
@@ -130,7 +136,7 @@ func (s *Server) CancelWorkflow(ctx context.Context, req apigen.CancelWorkflowRe
 			return "", err
 		}
 		var err error
-		out, err = workflowView(ctx, tx, req.Workflow)
+		out, err = s.workflowView(ctx, tx, req.Workflow)
 		return "cancel workflow " + req.Workflow, err
 	})
 	return apigen.CancelWorkflow202JSONResponse(out), err
@@ -144,7 +150,7 @@ func (s *Server) ApproveAll(ctx context.Context, req apigen.ApproveAllRequestObj
 			return "", err
 		}
 		var err error
-		out, err = workflowView(ctx, tx, req.Workflow)
+		out, err = s.workflowView(ctx, tx, req.Workflow)
 		return "approve all changes of workflow " + req.Workflow, err
 	})
 	return apigen.ApproveAll202JSONResponse(out), err
@@ -158,7 +164,7 @@ func (s *Server) GetStep(ctx context.Context, req apigen.GetStepRequestObject) (
 		if err != nil {
 			return missing(err, "there is no step %q", req.Step)
 		}
-		w, err := workflowView(ctx, tx, row.WorkflowID)
+		w, err := s.workflowView(ctx, tx, row.WorkflowID)
 		if err != nil {
 			return err
 		}
@@ -182,14 +188,14 @@ func (s *Server) RetryStep(ctx context.Context, req apigen.RetryStepRequestObjec
 		if err != nil {
 			return "", err
 		}
-		out, err = workflowView(ctx, tx, id)
+		out, err = s.workflowView(ctx, tx, id)
 		return "retry step " + req.Step, err
 	})
 	return apigen.RetryStep202JSONResponse(out), err
 }
 
 // workflowView shows a workflow with its steps and the change of each.
-func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
+func (s *Server) workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workflow, error) {
 	rows, err := tx.ListWorkflows(ctx, ctldb.ListWorkflowsParams{ID: &id, Most: 1})
 	if err != nil || len(rows) == 0 {
 		return apigen.Workflow{}, missing(orNotFound(err), "there is no workflow %q", id)
@@ -212,6 +218,9 @@ func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workf
 	}
 	jobs, err := tx.JobsOfWorkflow(ctx, &id)
 	if err != nil {
+		return out, err
+	}
+	if out.Held, err = s.heldBy(ctx, tx, rows[0].Workflow, jobs); err != nil {
 		return out, err
 	}
 	byID := map[string]ctldb.Resource{}
@@ -247,6 +256,19 @@ func workflowView(ctx context.Context, tx *database.Tx, id string) (apigen.Workf
 	return out, err
 }
 
+// heldBy says why the runner takes none of a workflow's jobs; nil while it does.
+func (s *Server) heldBy(ctx context.Context, tx *database.Tx, w ctldb.Workflow, jobs []ctldb.JobsOfWorkflowRow) (*string, error) {
+	queued := func(j ctldb.JobsOfWorkflowRow) bool { return j.State == model.JobQueued }
+	if w.State.Finished() || !slices.ContainsFunc(jobs, queued) {
+		return nil, nil
+	}
+	runner, err := runnerOf(ctx, tx, w.InstallID)
+	if err != nil {
+		return nil, err
+	}
+	return optional.Of(workflow.Held(workflow.WhyInput{Workflow: w, Jobs: jobs, Runner: runner, Now: s.now()})), nil
+}
+
 func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	w := r.Workflow
 	out := apigen.Workflow{
@@ -262,6 +284,14 @@ func workflowHead(r ctldb.ListWorkflowsRow) (apigen.Workflow, error) {
 	err := decode("params of workflow "+w.ID, w.Params, &params)
 	out.Action = optional.Of(params.Action)
 	return out, err
+}
+
+func otherView(o workflow.Other) apigen.OtherWorkflow {
+	w := o.Workflow
+	return apigen.OtherWorkflow{
+		ID: w.ID, Kind: apigen.WorkflowKind(w.Kind), State: apigen.WorkflowState(w.State), CreatedBy: w.CreatedBy, CreatedAt: w.CreatedAt,
+		Meeting: apigen.OtherWorkflowMeeting(o.Meeting), Resources: o.Resources,
+	}
 }
 
 func stepView(row ctldb.Step) (apigen.Step, error) {

@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -1673,7 +1751,7 @@ type Change struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -1703,7 +1781,7 @@ type ChangePage struct {
 //   - `approved`, `executing`, `applied`: on its way, and done;
 //   - `no_change`: the plan is empty; `denied`: somebody said no;
 //   - `planned`: its workflow only shows plans, so it ends here;
-//   - `superseded`: a newer change of the same resource took its place;
+//   - `superseded`: a newer change of the same resource replaced it;
 //   - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 //   - `stale`: what is live moved since the plan, or its order was lost with the
 //     runner before it began; nothing was done, and it is planned again;
@@ -1742,7 +1820,7 @@ type ChangeSummary struct {
 	// - `approved`, `executing`, `applied`: on its way, and done;
 	// - `no_change`: the plan is empty; `denied`: somebody said no;
 	// - `planned`: its workflow only shows plans, so it ends here;
-	// - `superseded`: a newer change of the same resource took its place;
+	// - `superseded`: a newer change of the same resource replaced it;
 	// - `withdrawn`: its workflow was cancelled, or cannot go on with it;
 	// - `stale`: what is live moved since the plan, or its order was lost with the
 	//   runner before it began; nothing was done, and it is planned again;
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2596,6 +2711,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2725,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2740,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2816,6 +2957,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2909,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2923,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2936,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -3122,10 +3287,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3317,6 +3485,12 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
 	ID string `json:"id"`
 
@@ -3330,8 +3504,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3343,6 +3520,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3364,11 +3570,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
 	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3408,6 +3617,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3419,6 +3631,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3504,6 +3719,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3553,6 +3780,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3690,10 +3929,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3712,6 +3957,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3781,6 +4029,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3943,13 +4206,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3962,7 +4225,7 @@ type ServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(c *gin.Context, app AppIDOrName, params ListReleasesParams)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(c *gin.Context, app AppIDOrName, params CreateReleaseParams)
 	// ListAppVariables List the variables of an app
@@ -3970,13 +4233,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -4033,7 +4296,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4073,6 +4336,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4115,6 +4381,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4425,6 +4694,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4432,7 +4712,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -4475,6 +4755,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4482,7 +4786,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4804,6 +5108,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4811,7 +5139,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4872,6 +5200,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4879,7 +5231,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5643,6 +5995,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5650,7 +6013,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -5700,7 +6063,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5935,6 +6298,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6112,6 +6496,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6557,6 +6966,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7096,6 +7556,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7110,6 +7571,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7363,7 +7825,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -7403,15 +7866,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7435,23 +7908,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7748,6 +8232,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7794,15 +8279,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7828,6 +8323,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7835,15 +8331,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8596,6 +9102,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -8896,15 +9403,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8937,15 +9454,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9156,6 +9683,45 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9711,6 +10277,45 @@ func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevok
 	return err
 }
 
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetStepRequestObject struct {
 	Step StepID `json:"step"`
 }
@@ -10212,7 +10817,7 @@ type StrictServerInterface interface {
 	// ListReleases List the releases of an app
 	// (GET /apps/{app}/releases)
 	ListReleases(ctx context.Context, request ListReleasesRequestObject) (ListReleasesResponseObject, error)
-	// CreateRelease Make a release of chosen builds
+	// CreateRelease Create a release from chosen builds
 	// (POST /apps/{app}/releases)
 	CreateRelease(ctx context.Context, request CreateReleaseRequestObject) (CreateReleaseResponseObject, error)
 	// ListAppVariables List the variables of an app
@@ -10323,6 +10928,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10365,6 +10973,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10651,10 +11262,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -10703,10 +11315,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10963,11 +11576,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -11017,11 +11631,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -11628,10 +12243,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12089,6 +12705,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12506,6 +13148,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12839,401 +13507,429 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5ki78KgiejejLliRKvrRNxcQe9WW2PdPd7rW94/+s5RXBKpCsVhGoKYCiOT6O2KfZB9sn+QOZ",
-	"CRSqiCKLEiV3/3+cjTNusS4oIJHIy5dffhykalEqKaTRg9HHwVzwTFTwzx/e8Jn930zotMpLkys5GA3e",
-	"zAW7EZXOlWRqylZzbtivF2+++5Glcy5nQidsqio2fjE9+pmbdD4+HiQDnc7FgtuHmXUpBqOBNlUuZ4NP",
-	"nz4lg5JXfCEMvfViakQVf+1Yig9mbN9q5oKVfCbYRExVJc4Zn2ghDVMSfprmlTZwgX15bu//+1JU60Ey",
-	"kHxh38/hLeHAFvzDT0LOzHwwenJ6lmwMNMGR/Q0/fXOAb3MzZ+MVz804YVzqlagY10wrJe3/mmDacs3m",
-	"+WwuKmbm3I4411vHeUU3NsY7VdWCm8FokEvz9PEgsR+QL5aLwej5cPjN6fPnZ08ef/N4+Pz5aTJY5BJ/",
-	"GvrvyqURM1Hhh5Xli+9fVr/AK9vfdSEZL0s2WbM8Y6pidmB+tCU382CwZTlIBpX4+zKvRDYYmWopOqb4",
-	"9OwZDMv/d3TCy/JvvMr5pBDxsVmhsO+2IsHZDV07YoUwVpwSluWz3GjGZcaW0sp1qiorofYPUuHPKC0d",
-	"n+SeedDv+naZF9mL7+PfY2fZfs3EXtQxKvjtoEP6DvburjHhDu8YFP542FEpOc1nsVFdsBR+Q7lMrGBO",
-	"1iCosLTLxQS3Xy7ZeC6KQv3vR+OuccODDjvupTZqIaotu4qldE2vneUuPugov8+n0zcqvuLKWPWkpEho",
-	"FlHjmjlMtZLFmtmNhRPdpbyM2jpe8YEvysJe+ATV136jr9avlhE9/Dde5Bk3AgSB9DAcUiu1LDI252Up",
-	"ZEKizKQy81zOur4gq9ZX1bKpeDMx5cvCDEZTXmjhhzZRqhBcwtheZGJRKiNkuv6rWMdWvxKlsGOyh4ad",
-	"Wm212LVYw6gnKluzmTA6OMzciTLjuTxv3gIP4RKXDO7NNavEdKlFhj8+Hj4/vpTuG/GIrz8yGO2RHe5d",
-	"ZOqF1IYXxdbjJMdregk+XXtQuf+JT0SxObKXVqjNXGnhliXXrLDXwh4YX4v1n254sRTjc6bFjah4wRZL",
-	"uzRFweYKlbWX6XcD+74/pVzyaj14HxcveHpjvnMjFrr1UWdPnlojyR5p9hn/+e4///T+n/90/PU/DTa+",
-	"DrbRC3zG6VP/M68qvsZvzxe52fz2H9WKLbi0m1osNONoXM25ZtywhQqOx/YXwPOi2+PJMLBJngyHgRly",
-	"GjVDfhZWmWzTmQu4opfg4KUHlZuX04uy3Co3YJnm2p5DScco2/YdmEzdY4qNgvZYr5HQ/uk5mnq37TOi",
-	"V0sp7bpttx0quKpjtfDHg67WayPKXWPSRpQdI7I/HXQ8b9S1kLsGZOxFCRsbdX31P//13+PEHlBw0mqR",
-	"VqLLSoXbDjrat7xLTRRKzuD8oRNpwddsIthcFBmb8PSaLaXJC3tFJexBpNVCwBnLjGKar0GZcvavimXL",
-	"ihtyI0nNsPHToR7X7lzFxkM9pleBMlIyFcFZ1hJg634N4jbGo6FuWhnPGkr1yy+fDv/vu9OjJ+//5d3w",
-	"6Pn7r/T//fLpcDhs/PHjafL401cL/VVE9dpJU9X1tFCrXau8ous6VtP9fMAF/WQfpUsltYDT5ddKTQqx",
-	"sP9MlTRCwmLzsizyFNbkpMQr/vk3jc5u/eZ/qsR0MBr8r5M6cHCCv+oT91x44+YE2M8R2rAV1yDYWlQ3",
-	"IkNzBgwXzdearebrY5hPeipEBVJDXndZqVJUJscPabzj4+ZxOBe8MPOrdC7S6+ACb6zZBSiXGPrwZ++2",
-	"L8SBvLA32bubB2wyKLg2YDH2eow1YD+5dQ+FlQQ+dsBbxbT56QN7ZGIUwX3Fxp3tsZoqn80o6rLHt7/B",
-	"2zaf+CmU13f4VU0paK1HMAS/Du4D3/unq8lvIoXJDud+b0lwk7zxQz3mjzFbfucn+Qu6h/wrn4nNEfs5",
-	"32PyY+soxQez6+5f7DXtz8H3dg+b/KvmqLnfib3EFf2sqzyLzn1aCW5EdsVNI6Rl/bcjk8Nkd94zWUcf",
-	"KapKVfFfPuTmKlVZKAbe/kwG01zmer7nYPC7gpmo5NXw9Lfs7MM3f3/+j+rZ6tHNk+uni8dyaGZzHn1C",
-	"bc1tW8BXYmqvVkvj1BXPstwuBS9+DRYIz4nmgiaDD0czdUR/tBr9+BVf/Sy0tnIJQlGqat91sCPLlsW+",
-	"dxm+/5sMNxF/YLzItRbZeATnB5qQ/mix/2mNDm6Ysd6/fTY4aNI6IO+s4bAUEEPDC63iWaapEBn8dcrz",
-	"Av6RcpmKAv+N7ws2TDjESvBFl5iTmosEje3QaEpYbkbWCVvyImFpZe2iynpiKreWEMa8i3wqWLpOC9Fw",
-	"Ngf28tjMOVMiPrC2OsgGSeAC0EavR+8WopbCxmZs7OatSuVw6pAO0IfUiK/QhunegRQWamnNsqzUjbiK",
-	"+m0X+COsMMWlnP9WLeXxYCPGFGzoI32dl0eqxHEcgbRYSbN6oGHdxAfbMCSfPnny6GnSaTi4yfjUOT1v",
-	"ajlvfr6f/45TQMkrp06a+vTrkyfsa/x/g86Rfdy5E1rLDL9GV7ng1SJy5k3U0nTsXvGBp6ZYjxhnC57O",
-	"cwiZskqkqsrsv35Tk+ZexZ/Yo29iH8TTa6lWhchme+rIxo0dR2PKl1p0fAbGRUV2vO3I3WdAmTA8L3Yd",
-	"VM2RvMh0QjFlTNpk+Uxoo4NB9T3SNg7mYnGvB/N1LltvTOc8l1cTMbe/JDG7k+toInG+ZrkB11kYU3Qs",
-	"SSUWIlt3LKZRLFMMpJblJn4/HJf9z4Vr/ArcCU6U/DDC5/ml330g2N12UQvuwvmh/fVq70k8p//E3WdP",
-	"W8xpqGr2hWawVsfN+IALWW6Nk4TzRGPp/NKDHHugoB7oyCu0+l6keYa+0R6r0jD6wx0x274Hd8Qak4GY",
-	"TkVqrlAt7Prc7/Gq9gfXg2s/LzoJGPJtH2eQMtw13aDISD/cToVud2mzXJcFX19txg9+FEWhevkrZbmn",
-	"WoScxU45/QmvigY35l2Dq0QhOJ5QPec1pqmckx5OTttnp4/YraHK8iC7tiwfas+W5e0M1JasBTvx8fB5",
-	"zChsC9/OvXtbwdk6O/aaaJSmY3L+vczIl/wDz82n+Lc5rExjt330KRYxc/Eqjhbiu49ktQTmeZCYygef",
-	"3icDLaTOTX4j/NwsYQpRkw3OhmdPj4aPjoZnb06Ho9Mno+HwPwb1NfY1A17kqd2CkDwdjAZieZQKaSpu",
-	"TQQHbRo9+tSe9k3N4b8hZkw5szdiD9lfNRgAeOhLsRLaEIQkYbzQiq0gYWEcoijXiHKwxom0P0pvQMhM",
-	"VGiV9d38bmVeYeY9ogqCaY4FqcM573t6hGvQtIRxOTZuoPXZ8E4pFzNlfpBMSYEGei5ZkTct9OCBXVi5",
-	"79RSErqBQIOQGCkKj+HSLuLBy/IcXWElBUvt0kB2vmHWhlnkSLy2ntx6TI35aUxwLUzvt++zA50Mfts+",
-	"2AnREseNT/C+DMXKNJfZRH2wx2WgKCg+FIuGRRIaZb7TKycXY5v6rkd+mzOusck8TiHmiL6dC4P4TMFg",
-	"W9idz10Slr3NzRx9qwS1QiRG072h3ogPJsx5Pn3M/pp/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5",
-	"AdwuZ6WotJLsy3FZqUVpxl8xVbGSa80mazshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsf",
-	"ix6klcmnPO0K9xAwky14JpKmE2lPJ22qtZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRt",
-	"cEQb6OEdmjQYUTLY4i59W6hJJDe35/c3x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6Hq",
-	"XhMdPCCCNwOX6L32iF/xQOy3Hljuuk8uN3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O82+4O7Z97l/U",
-	"ZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZkjY9veWipW9lbBFF3RNdWXDOur0VmT45mkFurZZU6664j/Omk",
-	"piNaXYmlFtnVtFKLOJwGFfEK8G7uI2tT0Sh1zdQNQs42tSGMb9dawK56jZfeNXe5+z1w5Taz+VWu7VFt",
-	"fREAANsb3Aluv3KnZkwQINVnNAAAi8ZXELIYWoIuLVjb1iQ4fp5by70z7gJDOIR9jXrxYSxreNet04Ob",
-	"y/1tG7K5F+YraRV2ReBC52xMpv0YbD9ElcMfjtkPi9KsIQWN/h8Yh0XRcHt3xjXq8+3JxvG2h5EWzr+d",
-	"qs7Zf+239Ub+MYp7nuVmhNUBpM4qoVVxIzJmVFRv1JZM80GFSnmBQAS8xPuvVTrPb0THwyqROisvMrCp",
-	"KjJROSOzNsGiD2s7bTCiQWKfZJdsYTfT+6genna8flJxmc4TZvjMygHOoT1jVlVujJAdealSdc6zqASz",
-	"+vycBfNVfxchNepZsypOZlB/QidMDw+yWzicKr49BiQ2gbW63PjsPyuqPXFeA3ygVIB1XKnq2h5V4Hvp",
-	"Y/bCAOBeKpYJnhW5FOcolbnRBKrFCJQfzqaj0QZm2bmE8bFXDmG9JQ9Z34cvwvnxqmH7g+LJsGTQkRH7",
-	"bs5z+QqMlc3taucnfuZDtp2BEY+TubIyNefWlkvYhGvx9HHTEhGPhn+Kfba9Z/Mdr3+8ODp78tTtXjuQ",
-	"hM3Fh+Yzn0+fPc2Gz06fPXucfpM9ffKcn00F58P0yROeDU+f8EeT6ePp6eRsMpw8OztLs9Mn2dP09Mlk",
-	"OB0O+fBZfBnQcNvPuhB/byzc6dn+/pF9Bk1HgjPfHMyO1dObyzcXPLuKz+8Lo2G1YFLPmYBDxlk0CBiX",
-	"SsbVJTyWvrh1mmG9nwNJcW3IDj5nw46n97CV9rM0QoHeBY3FBwZflARz1jHfMmYMUbwlu9pIjG4CRG7j",
-	"4N0qaQkZ473vsZbjHi403REz7bJ8OiVYc8ugEgBbwLL1PJ2zaS4KTAzg2Q8lc4k9dQoBhY6F0lh+wSme",
-	"1jvq/z0MQsg0GtfF5doPHPN2s4iRsEfnG3ZHrlmm0uXCGm65xjOoFKosBH2JuIU3uCFjW1VnyqWSecoL",
-	"hvcd7+egiw8iXe7t738o80poumcj4klVrJUqlbbjsqbFikK5nDkhbGiHra+bCnLPeyiTgwQcdgIoIiCm",
-	"cmn0VeBSRvTcXkCn39Sk/zalYEZb/J2tukOfypn4q73yUzIoC76zpuLXgsvXy8WCV2uKoJRK7znj+0MQ",
-	"QihWzBoueBrJIoMxQ1hPsnopblEJU+VCQ9C94FJjyW+Hrd0vjPGKrqPx9gpJ4PT7mATcs12MtBFlFwC6",
-	"T9jBmtAHgC2H99aD8gA2F6tobYz2F4ZnUn2ikPTvDF8EsruJWudpKkpDqHX8RVOJJAof45VgeJXIKOni",
-	"Cjm/0AR0P2fjqapmwj7IemVwOZo3jMs1W6iK6uSct5OJslDWuDOCV5laYVW7fT0k8+z9qPlmAoI6kOu6",
-	"0muZWruwEvz6alZwrWuwHyZNo04RzsAhIjgkiPW+foBITij8Gwt4xMZlJUpuP3U8YhORyxlsVSmyc/sb",
-	"qp3xiFw3zKo5cTq/lEds7Oy2ccLGeNLZhyXwQ5HDzUqC4bGCikmZsUxJgTdLdYWag2TIvtue8mBMn7Nx",
-	"JiQ+QquFoLK6PGNS4e00VJAb7WsREe2g52qlUe8kTCsrWXBKWusZ79bLUlTaesjjEeOApKgaoHUiJnC6",
-	"CeOw9k2gCfEh9tDNKr6S7UFYM8y7t2CBpVxKZdhMgaeMmX8aibXSxi58o1mR3wi2sLPKdC5T4ecGnmNf",
-	"Y10arBABu85FyC8lc9UjSCdkP3siZlyeO34IuClDOgyZkR9OE0mcDDAmMiFbJSlgs9mvyBSkjO0jqNLR",
-	"W6GMdAw+ZylTURme2wnikiwoKLWd8xvhwdrnuAIoAdPcrpRamua297I6qI/EOlMLIEgngPhnK3+DZOCl",
-	"bICnrxQI7ZX4cy0HVue69UQ9SnQ5MBVhHMV/1RaV4TZ6JIS3pEjmLhsA0SW3zhltt3IpCey2M8Rm9d62",
-	"7YOaqYewIm8Dhe9v3T2oIfNHslJ22hlU1rxJ2QXgHEqOqaVJ1UJoMCx+W2azWOhwryLkSqSUud20aiH8",
-	"4l6ZOKxdTbLV79AX6fVLfEYULpcXQpruDQS/p4It+LUA/34pAcjXf9PAEdJfa9yIKst3B1d+hPLnv9HF",
-	"HXA19yw3CD/dnSLgZmozPrSH4lMdBfLVUvaScIDOqev4KN1UvLwRVZVn+yJw56JYXAHaSUcZn5aEILSW",
-	"SGUgEf5/Ln7+qQ+mqn8tnZle3fAqOoAAtMjZG1FV3M45W6hsWSCF1o/f/WTNkL+8fvnLIUf1qc9kb63/",
-	"27oNN5Ztg9ahnnydy1khWP0YIJ2xMp1QqD6XkJAHoGed6ilLMIaO2RuxKAtuhOMbW4C+cnhbVuTXImS3",
-	"gVvJ1qnRzisx2RAYcMPzlOsRewRiu+AfwkkIc5ORaXyjZrNi+yRu7pq2UrKGXj01DXIeple5SecCkkFf",
-	"2mX9CkxENZ2yL2E7fHXMgNun8QBrh1SCjQ0Mz8rf2FrLbIIIZqDVsJPlr7QWKPyCDqZuTn97IhfCVHnq",
-	"NmT/SXOVMTHWgK5EtF9QvOqY/SSmcIY08MU9mS36b+j+6KjJUmaFuNoXx5YWeSRmcq/0B/sOcSqs6GVd",
-	"hYRz4bLQ4MdNK7VgotACc7kOFm+9I72Wqch2Ld22Qf0Zh/LnPIKF3qPiuW3tTm8XM+2YEdqzGpwxLcxd",
-	"PhiYTL4X01zmUW6PPT7avS4SZAz0cSZKq01lmgtNFtkdhk/snEYs7jByrPZtLNmjWPz8NoHZLt4IyMXn",
-	"cjb2aXWN+Xm0kF2o/tz68/DWbIyiXofo1NTJ/YJn4pyN0cn112G6H/9oz/1GYKPpoLvRDPxHBk7z+33K",
-	"Kmp8mIBj1kGV1Q3GkxFtgR+Q48h7pUK7UWC0ekkNsm1qyqYKjCHF9iGQCARuEzJgP/Wq2+fG3zscP/zx",
-	"FlC9Boh1R7WDtQnq7de44d0gmwBHZG/upj4lGu8PhXvcZFkwzsS9QhN3JxwkhAteBwXxrUkJ1qm5Kt3i",
-	"cJAYM1otDxRcdly+myGuW5gDG8fdUj94QS9PF7slIKzN7Vt+66bqIGvspv1hV/l2eNDPXyvrARYxU15V",
-	"LQHIopKFAaS+UI4LvPpQYdudOyUT6Z47xVUfRcg0ipidgZVU43Of77niRTFOgHiUywzoqeCjz9n4WpRm",
-	"nNT5Ewr5A8SeQvW+2UGQAUp8hsIohtAbMFt4dqVksYaXAdleKykAI2sVbCWDa8wBhqF//6jIcRK1C3AV",
-	"2wuSkNjQXNFc7lQALdkIDjwaOKYk1tGzzt18S0h2oSNA1peNqrkw4eVzWD6yAX8mltQc8oAJEzyd16UZ",
-	"NWQHGcqtGyWEPGYXRUEPxyAIgaogkwUINmRA7ccYUrN4tBDZt3ecb7mxb0XfkdxD1V8jbhmX2A5xLHgl",
-	"soCBeatEdVKfAwXuNC+wcwV22CA/O8N3aKpwjuH9eHGlfF3njurisAo0NFivTB3V6hUCdFGwjcKCvQKI",
-	"eH9gAW0peXDZzRr64Hsm5JrxDKqcNsCdHgAHVRPsoq5eMEG3kABSkTjXyD/dUEHAnLfDYmDqHKWqKvcv",
-	"x6jDCjtjAhhUvV/SDHDGMHu07eLX9iLM0/U2HfLptMVBQZE2ewTvppwhBgqkifEUohoIK7DzidtfdEq5",
-	"3iOYoAaUCyEoEeAJd2LHn9HgcnAxV+vLgXUw4DyFvwFhDvwRuJg3PZzjG17pYwNG4PukB3GGq1uDb94Z",
-	"hHJhkEfWOlX97psE9z359Cm5de2nn+CP/bGtL/1yt41p9+G9wzT4vbdj/MEwBLwywX4j7mO6JJMGHg8g",
-	"xBvN0HhYu0TKFdEjHMQ+wGCEtOY8F4UWdyJwTD3y21s+GYIuKrEgAIeT/vfxmAPsh9t9l64LK3PN8Fmu",
-	"thT7jWhhTC5n+k4f6bbphrVFhhF9oKsXmLqyGrCO4RxQFaP56B9uti8lYP2WCEssBmxnIwkzKHR2pxAZ",
-	"xoPbLddCGJ5xYzd5HaTx/Q5QB9PhcDWr1LJ0/+UxeHHejcQa8YtcUxytCdArVZGnRMs3Ueq6xh7oK6jQ",
-	"sjdwmc4HycBuAuB8v6pUATGY6+VEVFIYoa+AHf6DabDA0pPo32mxzMRWFpDmDP7QXEJ/duPR3ayz2Zc1",
-	"JKmbUJFIdWkBguZvaAG4rU3pjDugdmU2vnSmTAegJMp42voCfCddjQ+LD9tZzUGZ9ZyfPXk6OkA9UmDM",
-	"fHPa6IxA73g3PHrOj6bvPz59/CnaeeYHWaliIaS5nb+1HSpN1KoBQC/XbKakOGcS6vXQErRCNOeaCTuW",
-	"JnXmvloplln3n/gaN+aG+DSRXbeL4AlZ7RmXCKcuit/oZPr0KmazmmOuVpJJtcKGaphQcEj0gAJByCv3",
-	"X73iAyFPqFdv/gMa2LjYJghzhJEzDVwqQ6TaBIfUeRYiBkhXY18zPEJ8RT2p8SCduemBZVkltG4xGhpT",
-	"6tHJCf3lOFWLEz23nuIJYhCO13xRbK8n7pmujX74G2gTVvjPdClbqDaFBHtuyM1xxxdbiGoGNKhY6RxE",
-	"kOv3r8Tk2Kj4yK9FR4nmtVg333zOxph2GONLiYmt+Vacpyv7Fe+G74+pK4k+PJMNzCAOP/GrmfRmiQmt",
-	"hs3QqOtdeluIkfNI2vP6l9cvf0nY+EvPYPXVGJrjfIn0dPBeK9zF+qvxJhi1//vR+WlUApMpsn1rw32x",
-	"6frXisdwghfM2hqeP2k1VwWwKPnmgtbCzFGfO7c8gd2rKue3R6MjnY0m6CFdv9Mzu362o93pTNlrNsqg",
-	"7R9jE4NIwEgOaC7S632qI0R6HTNfHaS2/6McuJZGFkVdPjwmsgZD0syEn9Y9sX+r3+0McYKA+iY0QPsn",
-	"3b9jBmwbnxHpOUMccnHOxFGr7Jj9ogyUWACdQUCniKGh40NwAG/apuBTbOuIU2/2WSUEFQLs1SZnJ3+l",
-	"zyC7dLVTTB5AYC8eJIMiByX8m44yC3a049nG9OtcKso2+9vDIcfEqI7DRZyEKCXRW08gioyBCLm214bu",
-	"oAaDxwlOMrCCsdV7+l0uxC6y0M2wLFa99BT7+DrTElKwJyT13NqCKYyo3q0PRhT5ShjXY/bDjajWDbZI",
-	"uDFBVBUiOmFQ2pqeDggcBEn97htBiHLQF3P5wgeWg4eRyn/npJUEj4KUwUavJ5rcsk3G37Y14Yh8aZTx",
-	"V/Ayv0Ija6OJXf2CRrciN9HvA4jT2UZY887Jh8NjLvcDIgSaJXLGdoK7hgRW02qBFaJa9KHArZFW3VgF",
-	"FKBbUWMvpUbv8WE5oUgG98umfIp+us/k3Zo58feRkzu8WIdpuh7zMPcW7R7W3mb4I5f6HjgO7gvkBOFT",
-	"ecULXsUAuNCuQ/tOLA3+J+iuHHTtOR4cEPe6V2KvZyUd7ZV9OAGWUi9L7C23BWEOft0U0g0OngrlscBs",
-	"Oc81o3ewTAns7sZTw5QkOIWSqTgntxFMDus1ukx7rtHi3gMx8ZZXsgN22Sr52wx+ULVbEwyS46Adrvh4",
-	"L6wc0S26vVinDNp6J4TVbWiUGnpL27QpuD34EPYB6pKkbMWQRQ+5sVTmihAQ2RjMqBo0QZsHI10SCQwx",
-	"llWIqWG8IGonZ9viID25OxYg+0Rx+KaohbtvVpQ+eldaSZQRfxFP4LpURwtD0t/+5P1avPZXYw4CGU93",
-	"rbgkJgNXbe+mjhnFJoIY+lIxAgKEG1j2MZsQ4VJuKIK84jphY8wj1j9LVW8YqxUNvxbIfoBSmTASYwgP",
-	"OWOOrcVGqTu9ucYBvO/41Ktt5JhvczP3o0RMXqzySki1nM3PtxFkHqZSKe4O+TygE1QSri0bshW83Pxq",
-	"e0yNVZGNMYwMxASuoya4c4mvRB9LsRrblZ0puxGlyDFnTPp2s1/EZrwukmwjl3BbIEKKVXRqVdGV4dji",
-	"EXek4nbFBmA2D4FKdvbnw4CS6W33yVG72eZpT5jUnc3pra02cWvXKipx6FooSm3gOrlpNGq/PYIDjqGr",
-	"btDbRZY18We7QG13Gk0/7N3xBurt/wOAt/p82Ex3Gl6hMdo03fwtutlxZv+JDwz5WGN8NHuNqt8I5dO0",
-	"ImDdN06auo3RcZ/GeYfA+m3YoltUTAd30rjIb8QYLHaXfPXfK7JzNlcrthIFMN2CsZ9rNkaLddw86+0p",
-	"EKwonhVFTojw1t+DP2BxnapmyhghO8L+8Am3iof8PoIBd28nRnOgb3dUOKzRPnSeDWD1jjDRxonn3vd+",
-	"66doytXcNtKTVeurainjkfWOElyMCjsXpoYheHKEPaqFm07VPsFDrLIn2x2QAEhKNREJEouBThm/mB79",
-	"zE06H+92UVEVuBlJesUZ/4LdL9qp4DIXKZKyquqazOuwnfssv0Gy8Ta3iRGLmDP1o1oxNTV1afqcS8AI",
-	"Lk3jWDuNxVt8BWmk2BEz7CMmPuQAMDFLzU6jxKCHIPv8TU32DIR5JN/mnAC6NSE6NPgMgEwuZRtwVxbr",
-	"2KORCvzhOv1vULT7wugoQ3tNNradq9236e+AmRVqxvAa7SJSJGZ21xRZg8koKN/VZitma4/S3lgkqF7X",
-	"OozjpL/xTeE6xTbgX0WEWI0XM1XlZr4I511kZ0+enD639g3+4/2B2oK3pfxarG9HRtYF1bAPjEXnUAUa",
-	"Aijlkul8JrlZVtTKrK4LzHVpleDR6XSYnk1iQyiXkyJPrwgCVd/683dq9e2//Z/v/3r2t9XF+oeLf508",
-	"/+G7t4sf/jF9+ud/m1Tf/sfz1TeFnv/b/O9qZarJT9//efW4+n8uPvzH8oc/xd9TlWp38PevYv0rXQni",
-	"Y6z07LEq0X7fOI31GJJAUBozsDMaaId3AFfZCu/DuMnBfG5asE48xiBARCqJsWqHhU88cYS7iP4TfoGD",
-	"DWObdMp9oVmeCWlys07YWAtejD1rdx3//EJT/0FNIUJeQPgtYWNnkY8ZsCSK6ghe27SYnQOSeAlvANEF",
-	"dAuJ2Pa1OP7kzcoeSfSzJ7tT6H+uBIU1Yf4wp5eALeLYygk0MM0LIyrdyphXmC1PuSRu2Fa+/OnjyOr+",
-	"zGU+FdrEeST2BWS2iRg8zb4n1+3XINNFvK5yfVUDVnqi3reULP7M151oRfAmYz0aXMYCYxBrYeL9LdW0",
-	"I2LsaPdGjNeR0yToNmSNTaIo/OXi5x/GTQ28HYbEuw5vtTTl0lAmyB7dxEDrWIoWfM0myI5MtbXx1x67",
-	"ioddDU7gxFVTqxpxKqML0O7HzFPYpHU9XJr2qofjGUc8F4eg9buPhEoc8GyRy7AqbalhSxdqdrWsCsIn",
-	"j05OTs++OR4eD49PR8++GZ7ZsVczP4ztvSXrYeQyNyJFfKC6FsgNaP+5/W7vmgyGx6fHw8FmuVo9LT1c",
-	"MTcLPc8OhKH24FGhqdOiusnTODDLT2scABaakMhfx7OkLvmGonCYuCjcj1akxwzUk/9xD4ogu09cNtXF",
-	"FL8VlZn38PhogTyBix2rX4lgQKEz6CYrvjMc9dPdaVCyXPNJsS9nxILnRQdo8jDi1bZ2d+71nW29egho",
-	"rG86HP1HE2X2yj3TQvsl3mHo4YIewtYj0XgYcw9fdsCkyMsAwQ47zMV7trfz2wrA2fGGGiTffA17RVPg",
-	"g8b20PCX9xqG3yYN6+7xdp7oHeP1tff7z8o97Ig9ExuuGqCuyLUHsPPTgeXkJhdIKrHFoI7H2GnPdRYO",
-	"/JxrncvZtwX1YWnK4wJ/vUUr4q1hCPfY2IB+iZZ5/qRWojpKuRasEMba7gnL8llOSNiM67nQ52wp878v",
-	"RdBHe1fi6emj9vIEpYrv+NE/hkfP339J/zh6/7X701f/Ei1a/EWsXlYxvlJY0n4ncY8z277Dndm7rn1j",
-	"L6ICw/Y64JHr5A0fF12TKJrjV66h9oprNoaSoTEzis2EoWzSB8NKPhM+z6Rk3U/N/nCXyqIaoBYtRZfT",
-	"fIZF3JgIQ7UApYdw42b4t320VqLYl85pk3rycT/yQ7ozNvNIL9DpcnXgnvBgTRgilRJGBZEJy0QhjIjG",
-	"aj2qaTOFHqtRrAktMm74VoRFXY5/50L6ffKjrg3lYVh9fGUfzXl0sWJb/xBRzZ3OVI8jyjla+xhsOwy0",
-	"l9VB6BKdNrt/0+xlNbulXeb092YQ2BfJ5pU2DC5sHTrAZrenTXA3Bj6n02NzELQ0iaa6Fst0zjj2gMmU",
-	"wE6y1iSEUGCGjCRwurrqE5lRrETXZGVwu+f/DcIVhKK0H43KaDAahhRxbv7piXAhqS+4EhKmQw/CjFV0",
-	"0BtiAGL3ythvwRhiCVngJ+lB2t5422bqFmlOKFg1wcASktprmHiARc6ESYBn12rqZTmriFq3s8PiDmXo",
-	"J3PDkA7XDb++CzdOSxD7TkpityAw1IrMisdcqWvtq8WrpdTxtyw9RmLHsRlSCm7ict1g/XrjEOt56NoX",
-	"QbegSBjSxZArUWMScaNgt2VVZNBvGcPqHXI/3CX3uKuQY4qO9/rL/FG85fy9PUkVFmd/ev/pfXPPuWU5",
-	"fai9JpW5gimu6/I7FJVdAsBy5xo7cRH9eOLRwNw3NKNFs77jsrSm6jP2c/4t8BPZJfUkS7lm5KAgWNdY",
-	"SxYqCLQ6DztxXQtR6qDiPEeUsV0Q5puxHzNoNI38m8TQmKobUYHtbJTCtMou3oE9NruToL7Hb2hi3t7g",
-	"CnTMg5p5W/SS6Qahw7oqBWTtophip7q7OCT3pbqiqqpSk0IsutBBgDmxO0PAf1ZqaZDGBnYJFAt9+erP",
-	"37Hnj59843oEpgAIOCnxyf/8m1Zy/NUx+7VSs4ovNDXvty7cOFWZGJ87bVgJnrFxJgzPizEo+zE2MB0f",
-	"swtpvS5Q+xNRKDnTdtdxiWegEZJjP2GkzHQ9WZQkzhVfniM+5Jqw+e3izUx0LPAK6oYrZTexNnxiFXda",
-	"KR0mTwu1EtWVlvxatDlL5LRAmoBIytFQ/GrrW3GyrYEfJiCbr3EwrksITFwOGC/sdK7xg3VnF7hoZVjh",
-	"OuZAKbgmJtBc3vAiz1iFZi/w+6IK9DZrb8QYiV20Q0Ojb21svymWKV+4ljhMMhZ/+F5aYVM5pazyJllB",
-	"C8kaQ1qEZJv4iO7pos+OIjj+DA0OYZnoMhc3KtSsJuPFOGBzdJX4O/hjw/TR9TeLLuTRsiOx+OObN78S",
-	"3qvx2MfD5zGjyOSmi6QneJId+0pVWQt98t0WSXbF+21JWtmjbgxrNZoUXF6P8dS7zqGLECMlAWBaUAYt",
-	"f6e+caezSTX4+Il+1hLc2FtUn0u2t8PCJP2Ja+1JbULdwoLuA8qXgC+3SeR03FPJAMx66eihrOkxqdS1",
-	"kFu0CjGGEMplMzyviuUiYkh/B3/3splLkTSdsdPGax7F24XHROhXbua1+1r4aWrORpTKiZd5J5WTHWIk",
-	"gptL/wL7sq0fcfo49hULah7fiGvQrAIM6xLcX12m4nIwYlmesbVasoXg0v/E7W//EkVHuRN9M6D4l9cv",
-	"f2H0O1BcUe8T1BpWqpoTdYK1CieVmGHecvsucN8VE/iOECdaqkFYk9Id24OaO7lye8SRXB1O3yhS/KN8",
-	"8cKtSWZ9Z7Dedcy3SwTvh9+5exh5S+8l7L9jDTsetn+7S9MlWok7dl1a8ExQ2b9ngsFG35VAIlyQzIVq",
-	"hU5DFgdEUfUcrwNd3S3u3mo6RCJVf05A47YjEhpO46ZQOwzXruoNd92u/kL7tQm6bW+fe23TE/Tl8dOz",
-	"ZWJ/DsQj4vJQywrn2Pmsjx0U+RyNFDEuK/X69sUBrul9TQpaLaV2AK88us8iTsneKmM/KEMIN9yVZ/Xi",
-	"2x0Spwk+RBzfafWHieXT224Xz8f2bJGiRWzbVlN+UiV6s1EoKoqGjn0gmpr61GslIkCHNce3rb4vl/nC",
-	"aoPTqKKMzHXd6Ksl7FU+7aDFAyqyBK/oqJ+YOtbkroob2M35bA4OJIZNXBUOoIiQ/WInZ+et2WTwtqs9",
-	"mQo3jQB9R5iWI+noq7uL/EZctZmmY0cJXIgT23XawCW9SHHshbchmClUeu15gyItJ3HdXbRgIqDTUVkW",
-	"uciYbJRTbzNcO47HIG4ZVyBIKhYnspjxGwAKnwfkBAg7D9IEXAPVKi9E1qBT3UzjDEbAkHf8iq9+Jp9g",
-	"S99J2mpjx9cqqRKr0aXdYa/h0nM2VlU559K3lqwPuQyvZIWSM1GxkldmszGyQyghPtlXyMIKUfbB1VDV",
-	"isC98mBWhouX7mfKB7J7qxaVTYw82TEbNDioEJ1qC7GrTtAao3+/Rdt2cbreiRnr4Kqmk1hyL6W5e8Lp",
-	"q7dN2GGMGN1qVHnPVgy+LurmW+Xn9mGbuKiRroKQWx9M00OfQz218K7Vj86cioW0jti4LLixIjceUeGI",
-	"qmb6/FIesTGgIsYjTIzQ7HmoYMIWgNwlojB1LaRm1JAiw/sdIrP5iMnSNG7FkDUG/L/Q9CR8AOI4xyNI",
-	"m9DffLUV/RUBjdBiTceIq1skRfS1AY5vT9xoMniFVVuHQs6XS3uT3/4tWID9M4X/V0BPkQqthYb0OURs",
-	"r8V65NsQ5lSvbe2/3BBnpcsKuC4OhuqDKNrru3St5sjfX7cEaeVat8P5S5XOO1LP1ifUQjsmD8iuqVLI",
-	"3vaotctuaXMglx1lUrSbhFvYFRvqYe9OEQFAu0fIrq1M3N0UDYgbslybKy2E3EsI96BblPFoddCLya7t",
-	"RAjJ5oJXEH7zyHMCs1pBXuRyaYSOV7aVXQlbWFOEEeTU7GmlqmuAHtRZwxGxGJDY054hwAltGWRhCEUE",
-	"C85FMW3tB6IxXImiwO0QyZrdqOt9S+0L1Ykos7vlNzXRtbVpgLMlDgLqMndLIcMu69xv/3aHlrorqaRG",
-	"6Dz1zM7wZfFi/lVuYhv+TcCl9IVmeFliJzOd0+F7A2WAqLEqsVCmQRyI2KOSL3WzA6r9VFVeSbWCeoOb",
-	"Du1sqmUs8DXOxI0oVLkQ0oxHOL/QJATkcqnrcACfCdnoIRXcOUgGuVYFN7ubw+9tsTnbmPZYaAvjN/k5",
-	"d+LjlO7ueCucWAex9/Dsexhr77WjTbr7OXv71kCdRl5veteeLvOex1E5V1JkV3O1EHt9VeWtl37r3FO/",
-	"5IbBiKyeXYgdegVXI0MvL9tjNwV6b8Vzs5tLNje7dl+Lc7XheQaStrM3Eiz5d5T87pMS7+zxdM7GE1GZ",
-	"+REF2l2yhx0dAX7AG3DtZlCVmZ8ei/VfTtPFKn+Z/89//fdx+uhv5qf88fKweyJogWauH7Bd1haBiK1w",
-	"vbRh3ytYjX26XtWbObDGCpUCZUPdrc8K+Mr+/7O0tP/+x7KK18MBO9ubSsQkBU69rrL+TDQImZvL7zDl",
-	"ahr0luwI4t1Ggxoa8AFVWLCc/ju+2YNTPyUbAYa28xB8bUS5rSZos5Anxb6My85C74AEa1NB1Yjd7S2E",
-	"7FUOSR1SYN0Pr5U2+2IafqNSx4hI4rayxnElyPG0Zji0Owvpmu6Qcf+Lmtwh076ljahWGCnSRpQjxu1x",
-	"cgXxmoT+Az8uob6rCTPWn1ErmVA5QsL+57/+u8ldhKzH0XTWOkBwt9mnGWdlJW5ysTr3bTlhXEGEA6pE",
-	"8CJPlOozrwiatnd8oZk9VQDDveIalQaguxx1NPr3Uq3OoUmKKNFbwjfVYTJKhkEzvuu8LEW2B4d7TXty",
-	"+6XbdEpxert0mhQilqJE4imHTjSIQLfadKmtr3ojmKc0o/lskYvRW7PJPjxiYUFdW/bW9fLmupE4CAlv",
-	"Nzugspo9PXKoOjBp5Kc6Gdknklt3Mbg9f9x201iUvonBXkbcRgOAHi5WeEebWAElxi/VJrtb1ynyus2T",
-	"V5u4Vmngv1Y07CZnHu2lMPOznTPv9VqmQZuUsEQm4FB/9zFEuVDUGIsofH92PYg2TneCOgj7aIMdCqQ2",
-	"QcwKqGZ2NghxfDnpQrQ6aMD9OxFeDp909mlH86F22EFphy4Fck38aNe0GiKoLkoKF/Q+gYIV8GyvUbYR",
-	"GS8aC7sLhOwLNWDf9RvATCR1J3Na/jbjfIGVSbfWvfsFKvfPYccJZMP0SEdAILYUEXdrH7yX2yWbzTDE",
-	"akwtTYLwepHfACfXORvTAlFq2J2vcIHrfyt9FJLAiFWrcfs5G9e2wdi1UaZ6A7zHiKLAfudQQIelJRS/",
-	"JMyHExmX+CqXpi4fhIOdxrqZ0Q4a1tbZ7Dl3/GF0+hWC32DnWOzzESGDrpVMYOzsyGbfFmtXH65BdciG",
-	"+roF3I6Ewb9hhxDiPutuRNuCIWvr2FsTo1UC8GMcI9zdkNYFqKkZBHcCULf54+1Gf803Qu+45K5NKffp",
-	"7eCCnFtbO8DUxkGhHdQNQeLBrT5sDS6Z4FWR+51HOxLdkzA85QC3lbDOZEzaQnBpdB2gPiKr1tYfCo8g",
-	"uPE4Xrywj4rCTXjl7L9tk+CIpWnjioxl1G/fgFLhUEVdo94CmzcSjNliw4bbTVnd0ZIwYv/bYrMeGDBL",
-	"CBPfl8Vbda3Z65K72yIjZVaIADLGi+LlFAyyPnDW90kUt26fuVlrY/UxlFZMCjVhH9EmH7FLjPwd420n",
-	"N6eXg4SVPL3WI/YOBwau6vtPx+wHns7hNyRAtQ9KGGeGV8ezf4A3rBatPuZfaKg/0QnTytGDE8RMTSHT",
-	"DrUwy7JQHI48AS+wR4QV9CIPUXAhldDj21ePUlOPKP3Xz/xa+Im7z14eZbWMpUK/i/Qqqk/WvHHiQvoJ",
-	"2i1ZNR7Ax5hrB5QbIjqAlvgMiu+AbHvkPHQMHC8El5r4ahppyv2/K+hcvSmbvErn0FKIqiogDEpUnwmr",
-	"SfYXCUUtCAe84Nbt8Z2Iehu0rz266BCI4Jb6aG7ebsXgOheENKIoekghuqtMiFwiLAVqwJLh/nQ66+cS",
-	"PapDtx7z4JoikHaqG896NgR3wNXH2GBSZNvfuOlMts8gfL13HrvU/YZK/5QEQ8Mzt//QJq2hrcQkMjSa",
-	"Cj+2sO9c57CAw2GhbkAy3lv3HdoQOt8626xIdAWIj1y9YEfBHyImTh8HBXmdVXiDOpQz2FaP9+n9JoOr",
-	"tXl3F1I0kMR71I/V7fgi3IKhAXTMILyKZoeu+W/I3hjTOKmzG4Lsz0N82KbO7q0xvs+n05d+8965aGDf",
-	"UrluywxOHNDgEJD90rcAWfBr8RXjdh6COolNU2x785Og4cvO1XlTl4Pr0MaghigJ44YtlDbsbDhMgtCx",
-	"9wXpHlc15M5TWt8w+LJHxDgMc905bqGvjDK86DUdHnHj5wRFj1dwnoHNo6BLoqFWplEUTlf/mUblYeIj",
-	"+eToJltKZHbOVievwP4VBV7z7TJmINETs1jO206Qj8Z1BRhItuxOcD0NwaIat6RmZ6S91tQf79hhNtpk",
-	"x+3tsN0Ovqaet2AQXVbEax+E38O7aLiJ3VxqgYCpquZ5bzeXyfvwu+5bjoeG3XZjkXxvXxsm2AwCU6XS",
-	"uVHVuhYUUiK+1+otjdgtbuIWY++N4we9CzX6w4KTAt9Z7QvEAKyodSXovS3N9YGnUEbGCat53BsJDPXA",
-	"dlPHpQIA3pSEs4ch8psAOjAgsVFLU+Q3NRsqWAXAle44iOjmppTvPw2bIa80GoQpKzHNP8T6NWgiM0zn",
-	"vOIpku0axSqRqpnM9eYgJ5W5ejx98/wwYNIthJQ05iRgj98BkoA9cAigIG6mh8EJwrtuF79xWy+XVxlf",
-	"664Q36ghm3gTsNih901PYQU3YOxxSYxZgaTXkK0F/4DlpI+ePhlury61PoMr12/R8UCQk4D9cE2LzbtR",
-	"z2r9blFMezF8d2yIvRg5Y8HfzpUjtuUNgdP+7z2Bc5u7zP1XLPzYmw16k4YH/pq4AcY+zCWto+u2alYk",
-	"rXgODc4kW83VIiFApVV4CaUFveorgBkSPpbYMGlVW2XGgmcOqF9PyNnw7OnR6dnR2fDN6XA0tP/3H72V",
-	"ejwOrFjKJRNk1doPaRkd0nX4rQZb8zibk4RY/gQCigVVbISEVy4CWYPdLq2NczlgkNcHfyV1/cgjbzbV",
-	"mpRse4ZO3Qw92WOGNvvTYPSZQtC0HnFRQXO0EzZ6C0qkfvRGt6Yq6k881B+psmGzAUpzG9fP2/m6FZWr",
-	"o1/1DugSewy9zXeE3kAcm1IcACa0L7KHWiopBdELbUrgUk4KlV47nK5vfL1zBFZZhCvkxBxCVtoxsALe",
-	"AjUJKPzT+t0bkaL9DvK383WXq6m7+F9fRvds9xB37Sb3om3MHG6cm5wLgTLcx7beNPPyeDJvl2pstK6O",
-	"Kb+t2qnfkL14Rctx1GKBkQdu7Ig6sOP9ZXLj9SikUWu/5prJNdNmmV53MzxuCvkuyYAXb03XvyUE2H7Q",
-	"32YX+82QG4K2rojTbE9/7zY+ortnEkf53TNqeDXdm5drgwGjRR0jCrViQ0zIBwgpAr9YhUpo16UWHfzX",
-	"t6un3KrsSFhc6U5NltWOiyEXXwkpPRhFQ5K/iQ3XnhBYyhYvfbhF4O7eUJpuIjxSE6CzcfCyxC6cDkes",
-	"S+C5H8MhOL4L9hsQ+7ePBnf34/b0P/YsgppUcSOkOWdVrqFTt0CvorbRF+oGpbBHsfKdK5NqPJwnWyN8",
-	"kkOotnZXKFtN5RUWwQQqZGccoLERQqSr6+Tv826DsFCi2e0/iqZxTz5EkMHr9oeJM7jX3bIpRgeEqZ69",
-	"c9/eoJej3jqkWnELOst5Ufh6AZeqCXHmt4YJbAPjomSceySjFkmQX5JZ0IvURYTpD2wpC6F12LmUuLi5",
-	"oZ5qPwCgV1VhfAO+0g+olUF4ILKxGv/boz/v0ydPHu3u0BuKBtI4uxIvSLvAr5tMBrc86xrHU4v5trAu",
-	"kMwgA+Y62BMo9o4YGjjjr4K564WfQkz1vyMN/CaKymsgV72DuSb/hedYIMM1y6eRiXUAbch2EXYAydbt",
-	"9oEU6ppwPQDeJqxTcIDvGM55EKrDBluOc6BJPhdCgnZrhFiT4m1q7HVnu/9dVQy9ahcAIJouq9ysX9tl",
-	"o5JPF3bboOiFYClAnF08czypzNX//Nd/QyYLlh59FV6F4aS5MeXg0yfYgVMVe/SNkJmq2Ndf67VM9ddf",
-	"E/cXpSVd9gFDtJxyUAmiN7H4il/Kr7+m5f3662N24bPfua6RlsB0zEPyg6+/JlH6+mu74vAYp3y//joh",
-	"wD9WJdnDwv7X11+TurYv+hW7BiC9DVOyxnHzS0nlwdQnLuRcsBcj45tm4gNPDdCcEfE2HRvZ8aW04/nF",
-	"NwDPM3389dds/JGX5adxwsYfafSfqFPBR/eOT1iDDGBzkGKOuvlSvkFyIKuMRQj+qAS0WOcFwUMiDQ7s",
-	"bUF3g0sJO2612dpgxB4PH9Pof7IGpV3RSkCTvGzExv9S5IvcXC6Hw7On2GgPsSb4ZOBh/wiHQwJd9z6N",
-	"z10K+lKO7V/GWG3HMbDjeUsQ+G7fStabnS37NWArYmAj5VVlZ31s/5N9RL80Ybj1MQ6RMOfefxqP7Ia/",
-	"lPYj+wWAKfcVxIGP2SvBMyjZu5ROuJKgqR/in0EBjv/FDutPj4Y6mB1nRf5JjokjpZ6sS+mq+zUb03XQ",
-	"HX+ez+Yu1TGWYxynQ47AYW3Xl6brlSgFdxOGTTd+ffn6DdWx2ye8yMSiVEbIdH30V7EeH7OwNwcaAMhH",
-	"fynHRGo/Prd7pt1vA0aKNPv4cswuOBlxTW1SkXj6dhQLE9RYO/himFsAm6LIUyFRxROo76Lk6VwcnR0P",
-	"B8mg7vetRycnq9XqmMPPx6qandC9+uSnF9/98MvrH+CeumHBABa40av7FKJLpZC8zAejwaPj4fEjaj8E",
-	"uvQELYCjainhv2exbMmrpSTzyTVk0tfUkNZ+YuV/Djr1kFvZTDEgT1au5IsM+Om1uYDX2xfAqCq+EEZU",
-	"uvP0ri85eTmt0T5RlA6Mq2HouC7eAXY3t5f/fSkgNOgLzwgAjrZCDwPQjmDHcH+yGmXQ48ILKP1ANKEu",
-	"lV1vO4Kz4RAj+tIQmiNsI/MbxQHrEW/lvXazDh4UHHztAw9Ul5rCJCbOlqDuJXA5VIt0vciP3LUwwbPc",
-	"h5rt0vv1wemGbiIc0JKDP1uH7L29JZTPk4/VUn7qlNIL2ITaCWHdkIJoDc7ZGNu6X+XZGPEh6Lyr2aZs",
-	"/quoRXPwECsRWwXseCEPMeGv52qFvNtU4eVlvDXnG7twc0h5hjYWNTSFHQT9zPwGqmjSnCWJSN/u3bQ9",
-	"Efwe5KDg1aJbRTW4BBxEzq5QpQqw1MHSzlPKrmi1ENCaBM4FBYch4wYaKMGbgL2uFLKmprF2RXot1aoQ",
-	"2Uxk5wheh1pMx2f4BSRznKKPKDv8hkMquosaXlij68Jxduu4+pqGpvOCRhGIzaKsP5aqs3O+W82heN2T",
-	"ouNu3eu9JoRxCg5+PPkI//vpJFgXCG313Iwkth37EX475I5MBqWKUaS95mtds6X6HWa3lwDjLjfOHnX1",
-	"X1oYU9j95BI8lUhVlYEztLGx2FtXcKr5QrA5L0shHZrBA76dO4BTwl7Kmso6FHtro6w1uPD2t9iuvagv",
-	"v6A53G/vBlbpX8WaRB1Cf98qzGHvkPIgNe2zxvb7HRWfdccqoY2qXF8fcDRkPpsb68dJXuq5Aqd9jw0T",
-	"fDdw1n1qRgZ8K8D73LRdJyKsatJScnffqcEn++3UtWXLUvcyQ+yFzgKl1viRU8E+bV+5+l2p2LLsoWDL",
-	"UvsI7uE0K86dW6SLskQTJqqcfna+IvI5QJHcBZZUoGtb1wSOPdoO+oVurNt3cOUFoLs/n0LIcl0WfH1F",
-	"Wt7VgLdrxXqvoktK9Nrtp4eUn869XpaHkJWfKdKEcPymtLgNfQIxK5Qa10a35QZj2SQKy+Phc8fuWvOE",
-	"QzrQ8f9PVTVTxgjoVYwOJ5sIF9USYlOqvocXo1S1ZvtxBzy+LDF+aG88iBrEMXRNVrJd5ylJNbPO9SJz",
-	"iiJJECzAqGfc44p9+fAPJGfoZXVN3X6K4qIsX3z/ssKW8+8hZBPjyv2OEnPY5E/4Xjrc0alh2gcMIg0W",
-	"z+bUYxLEzf5tldHGpOoFLwqBWjroL+sz4sd7KSeXqXlgS+TeZQYXkNWS4xtn71BVJ7irtlgibt+BSczy",
-	"xWIJbXkTyhiJzNFAxptybpoq39Eb/8jWCn7DboOFZveeXMK6Usn1Db4XnRG1g944OwgJF0TWSRfhIyn+",
-	"SqrHclznlzKs3se8pnsaVD5a72/VquHDmD34KqLQAviRsJTvUsJhmokP9vlYZ6W975bORXotskargqkw",
-	"6VxkzD6DIv7ut0tsxMyh4aldvHPI8VOzZujUM+HptaNGTy4lHFvYKbWwvpX9egREA3fS47MzNsZFu6Iu",
-	"z2P4YuwWYSouNcWZwXq8lPUqJ3AcVgKTuJp8YEciOEGiJnPM2tWSWZ6BMYFJu0sJ5e52MnPKypxjagfJ",
-	"wJJGWW1O3I2O+x0ZHq0ZggtxKdFv5oHHAj+T2vjybDj8ClIgb8E8puLFP1mdOwYiJ7pxVfPVoEeOPr7D",
-	"jNByjewLLqUjk0kFRN6CTLXTVrLmxcIH2b+42toxplovZb0DoEEAVn+5Atx2pbEUKz8trfLiS3lB4hs0",
-	"odNYi9qqMVzwtV0qvxns6wS3AmlnDbaDq1dEhwIrG1FI3OcZu1wuScbhq40v7KXIhf06+KvLKFNAg2p8",
-	"cdDjgBhlDNnQFR71UgRMcc0YKNfXGvOFX377w6s3P179/OKXq+9+enH1tx9evX7x8pevAnoQsnNB6Iv8",
-	"ytFsj2Nxktdrmd7GG/q+WkPsO3lQv6nFuDPQc3725Ono+fTZ02z47PTZs8fpN9nTJ8/52VRwPkyfPOHZ",
-	"8PQJfzSZPp6eTs4mw8mzs7M0O32SPU1Pn0yG0+GQD58NWlw1g+HxKeT0Qq4ZCrw5gpQo62J7YE+Hj4aP",
-	"uDg7mzx//uzZ09NJKh5Nzp5NHz0SIj2diG+ePONnp4/SZ0/T54/S4TdPs4l4Pn3y5Fl6epp+8+QMuR76",
-	"HY8hj9ED21oBU0rkZP6FlL4Uq7rzRl0uPlVLiQ7QIV3T7UO6aHAuHMB9WMu0CSzZZQKGtA13NBWWnZZC",
-	"rVW17yUeWC3uWM9EWlAzjIVrBBVkJnglLqU9ygye96l3XPwleDSgJiS6QOAKxLWWCmmisLKbvYBT91IG",
-	"x+6IeSc8IUYxJCK2mrU++t2BjxkcSgkL37feHtu5xh7j9ZEJsWw8L1vnGqjjl5v9whxRcuKMqkrd8IIh",
-	"kM1HAhzno+Y5WjEJm6wvpaNjHJeVWpRmfM4KPhEFlAXPZjT/wRHo7YlcM3UjqirPMsRC1Rddykx5apR1",
-	"6CGG6HkApfEF2HqCaWFwQIa678OL3xH3JN34/sv/ZfjshLJUJ/5oONHCIMzuq5q3Aj3RS3vtmn05vhal",
-	"GX+FIRKHDcIUnbHGGcIn6LBmvyg/xXBOAXUCPBpEyxmFHiwnAFnk0FUjRtAcaNaDFgO0m1hxaVhuDmfq",
-	"HLPXVNB4KWvMC9gi3D0LmlS+mB79bP36cT0/rsd9cBB/+Xj4/FKOy0qkSiIu9Arxc+OvfFNJHFSmAsS5",
-	"ta4h5KpWXYf2C6dA7nByb7rGrW8WLWZDrhmfVUJkzCifsZoLjgqPwpduavaCYdzFKqh16buPA7ddr1SA",
-	"wFyUJmSPuqKtCAMTpspTh9vewDavxAT7SBaLK+xWCtRVMB49Yo/gIPAd47DO7ShVVTkIQcGeSJPYN4GB",
-	"wWoFyA7hDymX1AWgyaLs0UazQk3Eh31MAicjn8ksqF/fdQ6/dVKVwWFhdzAm5+uwLKlgtByI4PJgkWXT",
-	"4kOic5F6g2l3QFq1ExzoLqm/caiTo7ItsBO4eIAtVOk1+q08jLXanwC76aiDiXHPf188yvPKvf+PHOYJ",
-	"u6xvBzjR195joMe94sEjPZTxCom2vIB8GXjeRG0ukS7NHv5fBfCplSQgc8LEh1SUCDEPjA/EIKOMuQdQ",
-	"ROaiKBwKOtIuIbCv0rnKU8E6IhLuA1xIoiMh5/rhf86knGt0/24XReL7mifuUW9d3OrB/8Cq2M1vF1bN",
-	"RVi4p0ArKsGz9cH9sh0DCcI9h0sfhrsotRLvtsUuJ+2GVzmfFKIfZkCG3UZ4WX6hmX8AwP2B6986WQ14",
-	"NzdBrCuIpiF3u70czGcwPgLUWpFr0wlXK8u/+aH/wQEK7kN2nwfBZB8arWAn3D/+3g6DLuk7+ej+uTXL",
-	"DYjCOoYoFmXBjdBMm7woQJxctcsYGmtO1t7KdzB4URR6hDKJ4pcblnJw/kNa8RBaCf0rZh3YSZ8Xd6s4",
-	"eBhh6VIvbh69nz9TkjIYrkcw7LND5uPrl26Tm53ZefcUdLi9NkBtTYWTbkWIZv/cx1FmkPnBGvulqQmT",
-	"Yon839lSHRBD3Wsh7rCBkz6Xu+/eEb/zu9ea/lAOs+kTwR6FGIdm42O5VPKYl+Wx1xvHl8vh8FFqNSH8",
-	"S4yBtiwUESc5YfwCOyJbwVrlWowYQRS14IXIEvpfZlTDVaPeY9diTW1TUBaXmsI8NYeqq1z6pQ77eMUy",
-	"QfqHcx8Rc8Q6UnzAVgtBqI7ilGg04LatrVLcIF1hv82Iyqbo39KKDPpiEA4bhjIYDcTyKBXSVLzYCz7h",
-	"BvWZLMd9tKoD5ELc6hD71p4tfbatPTknhZrok0WutSPUinpWtcWmtE+cNxLWvrgX5X4tIt72n3OZ/Yyv",
-	"+ta+9zOjCWH0QJZ0oIRY/xiT/fzvaQAPLJqNBeiQTb+yirK/SY1Oz+q+3zDzUFB/ADyyviY7y2MuHFbA",
-	"JaC3CPBHHPGnnTUEr3+8ODp78tR9wWRNLfUjVQSUluxZRvDNKWDWjKjsk/6TROrd8Og5P5q+//j08ad/",
-	"GsQrC2In2Wu7izRF2gAfUjGObUjaiagvtMezYCF80HCCt7tNULnp08fs5/xbgq/YKQiiFfXOrosc7cS4",
-	"RNRrPhVI1loKHnWmfl0aK129zwOVGmGOsFitKceeOmaSS2Qza0/gg24d+KqOLQMdZu4/ErBzCEAZZlXw",
-	"ITblv8POA3lDoYpvQQoB7fD2KS5W1wckrh2OFWZVuf+qmd03ffRvXQRi35IyADbG62ZpXDUaBnWdJ+jv",
-	"KimjaNaeZbPdA3BvBcairpc6OqOe0mKfTIRUf7BCNhj67vCFi9TeSzC7I97VFX7+1gmSyyg3MVuotb/Y",
-	"QIlba7vRCCgSnx4xDoRama/br0C5a2t4YbPbulhs7SLOCbXJaCHkugPKt9xehzTLADVExRzNtOI7gAvt",
-	"YWPZj9nL/j97GOl1IVsUr0NIK7yugY9w7Rw7lPXJR/jf7upyxAWseE7UHjUTyFwULpaFXZm58R4B5kSC",
-	"NqwboZJvqbXSfgL2lu+hl/5GgLT7V0+dBzF2MTxYCMb1o7pb1AWG/OJ7Cpk25eAEaYn2x1XVD+3SiheE",
-	"wYTe6Qpq0KhLK0UrHN1muz51U0fBGG8nQVEVdZ+bf6tsJGwicjljngzK6nM3DwepsoAHd4qOFQCoMNYn",
-	"H+F/P51gGXK/nA35+Og5+OZGcH/d8xAOopRL68HdiCqf5vYzp1OAmn85Bv7cI/hhPf4KXZGg9JkgwxjE",
-	"WywNJ5w5kM1UajkjXpOLX1+cB/Etf3uu2arKjRGO9Z3YErqSP9/Zu17RHOwghUC2FbwW88bcsfsQN1kX",
-	"CQGQB2nx9zgDwTDClelbHQw3eTP7W3T3WmASzlxE6Okna95C8KCGfs0Fz3xDHqh3P4Dkv7IPhadzPT+C",
-	"x4qMVivcB2kqtN5NADJW1aymXEQBVSuJ43V9c11wtdFNoiOqADcemi0k6DW35TSHo/pPxJqWjSnq6NKi",
-	"WFYAyCLHN17TsR93bRpqYH1gKqNt9JuxjeV+P4Az5l59D94YTtcf0x3DsfcoI8PpuyeHrO6YHqFOoh/h",
-	"RJMz0Y85iboRePQPtjNHDHOm0uUCOykp7YNijhMMOQGx0Kl0bJ/YWj6lqicgV4udOP8qaO8M7n3JuuwQ",
-	"whgfzkj1/et3MSztEGYctrdT26t64qd3f2M1eHRnsWAd/XThZxOATVA8vOnqdCmTajViUiFqHiWjLgRc",
-	"Y2AVqU+FPGYXjr8RPfyqXWg/xte4/qzjxB4o2BRA1O/EYZ7XzaVNU3tL5UUxeLRU5sofAceXcswLrcbE",
-	"l0kZzKb+pdyg07EuEwB/bFQjEJCCXMVU3XhekDQVpbEmKTFpUTzC7RjYPjinhngw7YDj2Ag7zs8boYDv",
-	"wy7GdqEHyYDW6x4qrKQy9qAJGYVwMS8Q59xTF3xPgvCZKC/6qKKEZPAw7DbE5Q3lEHK9RT1FdYwVyM7j",
-	"442TWF9KY5RyqXwjPphjRgyadqvkmBqtBNTbZMfs8fAxMWnU3BmUsI9GTH4t+L1S8tnnv6aJ61ggO7yD",
-	"nRSrRkN8V8Zx+HMDq81PPuI/eloD1JHXLWwHjhwPfaoigmorpHQMq1oIOymhzpaIupQU2KfeRdZQAoKI",
-	"Gjns2DzBJfR6hG+tQeHSEX/00Bp9SJeyOFz5Idktbt7uFl3DUXeK30mWT6c7ZXDV6uqqpmxs1Bib/845",
-	"9flEel+PNXLdE3N9KVHCQN7quqggFkJnN1VoYNGitRN8kfrxpfxeUOGgmgaQp0Da4e+o4DzqA/o8x87r",
-	"fDq9LY2GvfeNul9hs+/oRkH40v1zTMfUrReQNsBAUckBwnVqUUIt6UrdA01GWzSp7mork4orTcx1TW2Y",
-	"S/KEqDcqSgMx8wV1s0SUGokX+Df/oRlV6Ct6OMPuew+PrU6DqYzFtDqdG+Ru0Gwp878vRUA62cX65j73",
-	"s9rcdd2fycH2nqki26z623MFP5c17Ga064ij3w9iCGdZ0GAhJiwNlXBSNyzYeVgBVsMPNWaR1G+99834",
-	"EHPpDIYtk7m3aqZnteoZQp6DnUZrWIpJezloD8+LAk76NdMxDj6rTG5dFL0VVtMcVl6XuycdcfI2vKae",
-	"5rvGdP1Q7iGoS5O3R1TXqrLBHyz8S1+5+8hzU334Ey+vpXSzpHgnB2pQB+DRk1WwmZM6BFwJoqtBNw+J",
-	"GQAW5rOIX2gmZKWKhWcy8hwMkL1GjiroGmHUMXtBtjP0RgJSLwRoUI0UMLO+nDo4RXqtEzYG4CZ1kble",
-	"TkQlhRF6zIhypBLnYfsJCKs1rkMknQulgZ+TicQqAfbOv+gL7SjxukktkM3ntb2c3L8tFakvfB++3w2C",
-	"CMmIarIBTLe1yAd28Q6EZkYStPRzyTs7OxCmS/epU6DZ+kxmiM/BxU9O2jHnbOwiv61GEn4WHLflgVhr",
-	"616OceoApwhOfLOl7Sy2GEsJu5Qhb3iujU6Amlb7LoJExaJKHWIG2AtD7Cu+HKajhxTAH3ITjeoHRUMB",
-	"q0vQ/BFhICvr5gMNTPBDbMf9WVUzYeod149CN3h1zdh7gNXD0exav6Q7pIqEKGz8wxs+c2IGFaQ1ZyeE",
-	"R369ePPdj1sxZp1TMnzgvWNHh58FA7Bf1vVguuwErqGnHoSbd/tq7Kml8c6D8PQSHRXXjLPVXBU+Muo5",
-	"glr76EtIX20hBfJxCuABck0IAVC7EFxCzP2YXQRtMomeqE7GYRf6unZXr3Lk21TTKQXtqeUyxXPjBXmq",
-	"cmRNIyq1+2Dq/Blyf8G1DuBUD2liDVnN+EQtTU2WRcOIaQHkCe48dyNkRbjBag/B9+OfcDvPSv5+OIo2",
-	"aYmanXr7cRN1kgbte1B/Hk7m37+u+c7ln4FAzYAEq+ntzvIT1x5rW/qNrqmxh5gg8TLtDjmIm9e0d753",
-	"dWeE8sL35rrnFlidnlRR1Nmk+yBkCKYuuj63zL5tHg3bl/fkI/7j04lrxXfH9yWdwc6N3r+xjkGuPdj9",
-	"twwyvDJw6LnzQE3ZdW7dvLp38RjOKesqYtc4onA8Z1yuCaJBzMu57sR/BOi9yLnxaikv3Ed/Pl+tdrpu",
-	"RDVR2s6hnfg9dLNvKfeZSj3qjupx/VxjFw8Abl3Kbc3sOracD1UcYp914/yZzuWsEEdLLSg/iFqXqnp9",
-	"CydHBdoMX0Bczp1lbEx4CT12ENXUzosMalLrx02VZ06YKSlGniPSUylAWJRSnngXNB1YErGHJxN1tHqA",
-	"zacUl2ZLmYrKdJC1YNzjBzfFn7ljFk6aF/p+EuwH/5kCEf79CJvp2kgoU0nQkPaQUQe/Seg9+5gsc8EL",
-	"M99qsdyIKstTU/dqtMpds4mY5xBZHLGlxMesGZQJMG1dA16wCc+slOKeAZr2Sq0S5i9GBrnGLTOlMqB6",
-	"TdhSXkugD8EL8oKS/DG/+Uf8jHu0fegNHQuMn3SwTI3xj+xhjN6bvROEFbclchxbTbkMW9jXZivQoZwH",
-	"eAykVW0BMOLREBjAvToo8IZO/8T+etBVJSzKQ6xqBz+DY5oEEp1mUxkc3IioUnLJxrhU45pguv5pKbUw",
-	"YzZT2JsDG0TkFaOZSjaaGcXiDeexIEOT5weH2MHh4yXkdpTIdzmx4Pvtmi2UMWrwnnh/4mH4Pdx1+0Gf",
-	"y1vfvRmIWX5Nu3d1cJre18L03yQdisunwbaea5D5SAgUJbOJ+gBHXBsvSYYghrMKYifJOwl53ZvvldsT",
-	"X7LNEfdTcGB6XHrq5zyW/CBOPrp/diM+XvtTh3qLoypDXjLNxl8iu9lX43OmZLEOQzABw5mC3rVAzRk7",
-	"p9yCPMSidzO64u+HbEFOj3yIxU5izNn0+gbmAnrD8/R6nLAxbdsxUko0uLJjrc7DVTpgBWNERCmp2odD",
-	"FmvNWgcxqSb07gQETXLDyjkk2uZqEW/KCInu+5RBfEGXj2N/PJj0OXspAAnUSIgZFig8rNqB7ztxmIP7",
-	"DEc4Cy0QihZCIpAPDDBkIgxYtLK7abHUxmOm6+TwiJgbNxvw59oxx16LNXCpTUSRixtB71wpD6PGyJ2q",
-	"roPOZW6SMCVNF9bBDoyi2JvMvBBa3y1mAg3fpljN7D3h7nBHiAb5nBGPP0yIAybsO5V110AhOuceQhso",
-	"2A65vinR+9iECI3bZg+aSmxQKVeCZ9AihowI1+sobkN0aWUjdmU3LyQF+VoHgR3TOeMT2AtuIvDM6GRq",
-	"MM0cp2NhOI2wMLy/38PCiDeV6JQbA52VD+hbI58PLONnNE9X83WnmAVdL+u+f+5Uq9MfqmLaLBcTYFe5",
-	"ERVQWALyxXpFpZDeWaYarkot8ShYhDlDcFqWclKo9Fp3lHO/na8fAHPydr7utlu5VtJVqfgOmblmK1EU",
-	"h5CPt/N1aDxQ3aInLdZz8l4fWEzcCt6nJfGGmkxmSlUgWaIlgAvuaCOCKRpdykt5BA3NEMQ1HiG4gy3L",
-	"DXfZTmk9zHO4EaM7/q6A3OtLEPRIDxOj6uJqa2Qw6nvKkOBesUoVBUSazhtDAKctSJrA43AUQU5yBC2t",
-	"fPrJjzL4QES9hBNE7HaZKIXMYPTICFH3HrPG0pUdwdiBYTwgxfFYgwVkTwpHio1fDVtJZMcMGiLxoEcq",
-	"8fCDAmuU2hsE5taEy7X5xj29RHIpxwu+pvL7ce1PiBJpvrXqNo3e1lQkny8RFKHNSwbXubTDRLkCRYVN",
-	"RUaDx/0hq+7zfufJ1gDObZftMOFnwysTJO7j+Vdr628vHV9Oijxlc17c1AwL4CEE9RsObu50HuABXE1e",
-	"mWMchWW5BvgdhFcA1IodFRUmESZcZl18V38V6348V/XI7IZcVqXSnZUT9HPv2om/ivWvdMv9mlH2RVvI",
-	"GO03JqAsD85YQ6t9Lda6q/hqIXoFOajo0qUMwZivhNWpOS+wVAE4dV0m255KmfLxD3JRURvao6xe1W9F",
-	"ZebWHO/IC/58rzG5n7t9IqhdOoz1otgLxhfdS7CYbC+IxSsQblOKSlvvogpADVhkIf0qbaurtILxM73x",
-	"j1wIi9+wuyaIZveedhg93cVx8orNKi7NXoWxF1mmw9WD1bQmAzxqBDn3whfLAlyZCKwrMp5ya+40SiIT",
-	"R2vtQC2dJgPO42c1GMg20KK6ySG468O9YCMcTRQQ4St7NX2DqvpbDfiFnyn2QtPboWRQfA5Xartwi7lN",
-	"0Zx8xH9srVz5PtfYOSvU/lbKK3GjXBDSqGshNZnAuWFZ7nhUlSTWw00FhDUxXuz6FY7UGpCw7YdhawSH",
-	"Ydu07bst8LNavqOqZv2Kae2FATbeH7CYvYrr8pfV7F5TlS+r2TbrxQ75oAlKmANfteunYB+FWkffZaaq",
-	"LzQzQnKnWK3chqYruKo8W+SyjsbDf35B3iJKeULsE4QtzOtyXmIcs5r4mP0CNRyQ9rBq2vqXZqqqxbhb",
-	"Ab+sZp+3YtF+7GA04BmvVW8ucyPSeX8l+7KafSYN+4tY2Snslk+/rLCQmPvXuMaHxPCpataleF1P2pOP",
-	"9K9+hFC+xadjhHJs+32aC0NS23Vo/cxNSg+a0XbftIOWpquLM6SiwXaaAFsiBnWAORliM5KNoXr3fz8e",
-	"d2ah62k9YBJ6U0h20Da5NNui5FWufcYhrxyLD7lfXdIThKxGYfK9bhyvXIMQ6j8IcTAAEFGBWxfp0q27",
-	"Wv/OWZfcFDbJKQ/HChZSMd2mkfUfT+ghjd1tHVGgnL3C67wqRy5s7DyBv3Wguej5dyOJ/iO1YocP7tGJ",
-	"HSfmnqiSKz/tdZBSCOOOQ/z15CP+o+dhiDCSAMtnmOZ5RtWqudGimMaPQbhzcO+T3nkIknwe7gx0H9Se",
-	"3H2lHMftudna63KCvt7+6a3guV02+gujmRYaQSaCjil7wkCFtXa5Fh/iWvA1W2qBcWnwCczatSV9ZYcJ",
-	"sGR3TmVqe+9QuEN4wTh0N4+HlayEfPID+cT2UduEzEoKpDVOPtr/+dSzaYcI6gl8vhKV+W9qEqCQoAo8",
-	"Cs8FKIYo7xcfJ8pueJwoD7iLYUoAGNad09lXNO3w/XYOF+mkEqZa77+T/QO79vGvBZeuFiGsBHVwMORg",
-	"AKoEpiQUkTJXWG+96GtREmNRwHBOCDJrXNnd3U1lAnOIT49vc1OtSWR+vx17+qcVZwrJXw6z0U21Ztyt",
-	"jcZZiuQUMcjXvcutH62B2sn72N48DoPVWEeCDopayZqnGuoQgHOmo47ImhRvcBR/5IwFfMJuywxn8J7y",
-	"FcZN497BNAyeALZJCmtrMVUBcLMOnyGEE5N8FNlmeM5viZmdUwbwWojSvmfO9bw7WAZz+FnDZeJDmVdC",
-	"X+XyKuNrPRg9HyYDCiC3UxaOTDDvH0eDD/xMkTR49/YyWBcL9fgGuPqAeFFDCxyNo6H0nnyE/92avvBj",
-	"JT4tq0Ot7mxamYj5gfx0lxV5KZ0ZyVAFkaEiKoENwWgqIO8Bta91EzK3aVIuAbltZ+xSQntMrVV1zsb2",
-	"CVf2CVe5GfvUClboGeXz566Th708QS6qPJ3bwV9KFL0RkS7gC12qsFJyxuZcZrrbCO7YUe16JK1oeK5N",
-	"k258fsKyvBKpKdZQ5aE6sa3hF8cbkVELfgoXTJQqBJdRiMbjbesOqaLDm8Wd8rmvToJ597ZaA0u4naXd",
-	"40btLFrXF49UQhrFzs63/uEH75VVj+Ye2E3duP+YTavc6Hef+H4S7ykaswrWP2Lg+Z9PPrp/9nPqfL1v",
-	"C+62vctE3RoAOA2jbt6tcYy/v4YSD8nQQp7l4fxJN/hNPRXIygnRoh1ZPbG3h9l4RSdEptHVqtX7Kjwk",
-	"g3Z9bJUXhbuQFdxYc/RNo0UaMDTBTdWyqOMRBP2KHJk0jovPTDJLfZn4rBLOMb5IFyJhJk+vhWGPvzk9",
-	"7W9y1h/1/wMSI9ebCUDvdaOxXcDaqNzftm1xL5Enqi7H+LpQFQoo19dY/Wf/ipEzBUYu484UADIGzaeC",
-	"lSqX5phdtPgft/Q9jnle8JmHhZZ/9lDKQ7VAvoVYiRvHltVVD+97E8OlRK8z9g1+x/WBHOT4kIlKBkVK",
-	"VqaOL+UvS8QwUp9ANuOlhoRwkftsMBCfSpEaYvQe/8S1OfrBvv7oxfdjtsi1DpwlkFSo8XV/MKs8FccM",
-	"zl0M9d34h9PEN40KyE4LbPSA146FzMY1RgdDCHYyUK0TfBAyBaJx0aUUvCpyUbEvwSurhLab66tznBDf",
-	"IUsqfEdQlotTUH99lMTEVIIvnOj9gKvXB92OC/25mzhHeEJ8Y2TgqwxWyrp9lUhFfiOyc6aNdTBhPbkM",
-	"5a+Tw7UhNY1PKLkxorL3/Oe74dHz9x9Pk9Nnn/5p0EHputVYM+KDwV10pGFtGsfnIM9G7JtLCReMwGS9",
-	"lBk3fMQ+Xg60+PvlYPRNcjng5nIwurTq6enR6enR2fDN6XA0tP/3H5eD5BJQq3AFPMH+ZaKy9eVg9NH9",
-	"aXRJ9S6MlzlcAf4P/EAa/HLw6ROIVD0T7e/dUGQoYVhEZcft0UCAD2/I4WG4tYuiYVYihcqXdr+J6gjq",
-	"WlGSv3oog3OfAs3cbC3L3FJrGau0DE7B30mppVOw8JEHK7asF9ulUtlMsRjt491W2L5ZpMsqN2u4GcMr",
-	"o3fv7TZHCcOnLqvC6hNjytHJyenZN8fD4+Hx6ejZN8MhmBQ0qo3e43NFtSiwviOAlyZ1UYALtgfNsq7F",
-	"GpxSUlkU4NnUlG8dP/Y8L0uRjaivR5HBUzwEC1oq6sTDecJHR/vXvHVlrdVS6lHQ0wSNO2RWSgIiH+wa",
-	"QFEXR5bdGbb5Ua2g0S3avqMw+ADee1J30faOUuKIe4M3wPLHRq9YyqsqB4g4U0szcmiQxs1CGLv+/28A",
-	"AAD//w==",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+MhmvsQ17pIV8TXV9k+tCgTAE6rHstPxtxvkcCzlvrXv3SxDs",
+	"D2DpbI0QrHB088WWIuJu7QP2dLtks6WfWI2pMWMQ5CjyG2DxPGdjWiDChbjzFS4AJJxmSvroP+GpK0oz",
+	"OnrbczaubQN6ki/PwnuMKAqdMI4lXVSJR3kDAnw5kXGB0HJp6mprONhprJtwFijHQMx5DWWZc8c4Sqdf",
+	"IfiNQE6IYrNdB7S0qZVMYOzsgLLcFmhbH65BMd2G+roF1paEwb9hhxDiPtv0KabxOhJtHXtrYrQqpn6I",
+	"l1TUxdpd3cqppR13AlA3K+ftduXNN0IH7OSurfX36VDnsgVbG9TB1MYR4R1kT0HCz60+bA0umeBVkfud",
+	"RzsS3ZMwPOVqBiphncmYtIXI8ug6QDlZVq2tPxQeQXDjcbzWax8VhZvwytl/2ybBtaKgjSsyluXTqaiE",
+	"NKBUOJBO1JDXwOaNBGO22LDhdlNWd7QkjPiCt9isB0bLE7LLd5f0Vl1r9rrk7rawaJkV4upgZUJYemOf",
+	"uVmaaPUxVKJNCjVhH9AmH7FLjPwd420nN6eXg4SVPL3WI/YLDgxc1Xcfj9kzns7hN6RMtw9KGGeGV8ez",
+	"f4A3rAJSJ3jrFxrK9XTCtHINRQhfqqaAcIHSwWVZKA5HnoAX2CPCCnqRhxDYkHzw4e2L7UF2q0U8WcJL",
+	"6wVjxTAcceOyWkoxxmZUInByz5koqJ5Yr2XKoBIYml+gy/zw7IxBZ196n8jGx+zC73TwH+ypST9DCT0e",
+	"jdvB7Xv3YIwyo77g18JLyH22XoTpi9WlbraWrU2IvGFaQMIaeqzZ8yrs3EOxjbzy8RXfGJnKLINmXb4e",
+	"jSzGY+aav+aG+HPaKzlykQwMsGNzNORWaMAo9p+WTnIpEMIqnUMDWRowhIuJRD1hdfuihZsBKpZYcOse",
+	"+r6zvQ3/1x79eIiyiZaabSq5bgXqekKFBO0ouUjOvqv6lFxHrDBt1G7A/el01s91fFCHuD0my7WbIi1O",
+	"ExuS7DhDoD7uB5Mi2/7GTae7fVbj672T3XUsbhx9H5NgaGib9B/apDW0lZhEhkZT4ccWdhnvHBZQA1k9",
+	"aiXjXTJYYdN5F4PINgvdXV37A1eG3lFHjkCJ04dBnXdncfegDnkNtpV5f3y3yY1vfYPd1WaNcos9ypLr",
+	"5usR1ubQUDxmEIZG80zXtGpkl41pnNTH2zWyDHsnbqj83hrj+3w6fek3750rq/atwO62YOHAAg0Ogesv",
+	"fXO1Bb8WXzEOUIa6mGzTZN3eVi5opbdzdYJCCh3aYkQUmDBu2EJpw86GwyQIsXufme5xpZXuOKb1DYNU",
+	"e0TWw3DgneM7+soow4te0+ERgX5OUPR4BecZ2IYKeuIbLOKJowS7Ovs1isy9VcAoIJBsqSPcOVuddDX7",
+	"l115zbfLFoKEWMzgOW87iz5q2RWIIdmyO8F1sEd7tiU1OzMStabuCYJ6izfsrJml7sq0t8NGhviaet6C",
+	"QXRZEa99smIPL6zhTnez1AYCpqq6g067bV/ehzl/35plNOy2G4sUo/AFtILNIIBXKp0bVa1rQSElAmfd",
+	"HWz7Le70FmPvjWNev0vTmU8L4gpiDGpfwAoAP60rEaVzePaep+CqcMKS9+d2ADIFu6njUgEFKJSstIch",
+	"0mYB6i/gRlNLU+Q3Nc88WAXQhcZR29HNTSnffxo2Q4NpNFhVVmKav491wtJEE53OecVTbGNgFKtEqmYy",
+	"15uDnFTm6uH0zdPDgN23UH3TmJOgL88OMAnsgUMgTXEzfRqgKbzrdnEut/VyeZXxte4KhY4asok3ATkq",
+	"et/0FFZwA8Yel0TEGEh6DW1b8PdYc//g8aPh9hJ86zM4ZpYWyxsEg6nwCK5p9UlpFP1bv1sU0169Uzo2",
+	"xF5c57EgeefKUR+LDYHT/u89AYabu6yTHGafPhub7G7w18QNMPZhLrkfXbdVs2IS6L8TpiRbzdUiIeCp",
+	"VXgJpU+96iuAcBg+lkiWaVVbXAyCZw6fX0/I2fDs8dHp2dHZ8M3pcDS0//8/eiv1eLxcsZRLJsiqtR/S",
+	"Juph2O0cqv625Ls2JwmLARIIvBZUURbyKLpIbQ0KvLQ2zuWA4pccihZ1lKcMGqBWa1Ky7Rk6dTP0aI8Z",
+	"2uz8h1F6CtXTesRFBc3RTnjtLZj2+rHm3ZoBrz+fXX9Ez4bNBmjWbRRyb+frVlSujn7VO6BL7DH0Nt8R",
+	"egNxbEpxACzRnokEaj2lFMRatymBSzkpVHrt8MzugWznCKyyCFfIiTmErLQj9gZcCrVFsAr/tH73RqRo",
+	"v4P87Xzd5WrqLlrxl9E92z3EXbvJvWgbfZEb5yYxTaAM97GtN828PJ703KUaOyqIuprZtLRTvyF78YqW",
+	"2ajFAiMP3NgRdWDs+8vkxutRSKPWfk3IlWumzTK97iYO3hTyXZIBL94Ka+juirINIo0zcUVgoc2QG4Lb",
+	"rogq85atVQ7YjuXA6Oq5KLJujCfVb2C5hsvJ2W0NZZxSrdrVwtFKL12X3qOVg0XDICoBMMmXOefmmGGP",
+	"QAjQ2df6fjCOBZ8APLU7GHs15IgNg/ItGoU/+M/qM2LklPu0EuIfvZzw1XRvpsoNNqUWDZmwnzdEfEcA",
+	"uCMslT13CDy91KKj+8TtyuL36eBT00e2w4fIhFtC4hRTm+H6fBMbLvg0Xe2bwd9ZSifUXgJ8KNuBELlu",
+	"cNlO1RKN1IWzqYG8PVUBitqsFEmY4wsG/nbWpMXdI6jd7Mp0+7C2NS2wwDBeW3SLiO+9waBb7X7sXaLU",
+	"8eoAiY3xHVBfl9B3ZwzW0/guxRVQEnP7+e7cjTW5ntV2QLYgboQ056zKNTSeEuiO1s4dQDN6snDcufSv",
+	"Bpx6itNWb6WWvgllq3nqhVVmXQ2Zth23HdXtF4HOpnr2EVtKKwVj98s4yAx6y0Eqw9yuT9wddgXGQf9J",
+	"h6dIfK6qasAsnAHkij7uvUuaP5ZjBykwS4qSIWL+ON5l8QClUfufSrc5A26phW6pUeLHQ132U89pxLo8",
+	"6cAj+v5rUfufnhk04LEiWvkjxih1HbD+3AWCc6ga4F0d1bZt4HZhqN9FHnExCEsJ8a/+mhje1D35EOHl",
+	"zlP1fiLM7nW3bDTZAfKtZ+/c90vrFaJtuSctFUtenLWCXEWdS9L7Siz2xufsqwWA/RxM7U6Cu62SBYXm",
+	"3JcB6Lo7IdpkPnHp04T0B7aUhdCa8SDYh31/rKsALcyfQTWMqsKgN0yAH1DLbvuUNL1diE46rpuozrBg",
+	"DhYlrF50C3QoHGZd29PV/S9Etj569OBxFMbdJdRokLvybTCp4ddNdrBbHjoNy7jVBKTg6FhaxzAhQlTy",
+	"K+8IGwWH6yqYu17YaKyX+nfsiLWJkN40XgAf4b/wHItfuWb5NDKxzu8BhAbh3bDvlN34APtZE5QVCrMI",
+	"xxyc2juGcx6kl7DdtuMharJKh1Sxu3VZSwODDGxTwBslir8txRIQGLsqFHvVJULxR7qscrN+bZeN6Bxc",
+	"qmijWwkk+KB8yeXgxpPKXP3Pf/03oC9g6TG+xqswBTI3phx8/Ag7cKpij74RMlMV+/prvZap/vprIvUl",
+	"KI3LmGNakRNuInGtNazY80v59de0vF9/fcwuPGIr13UVBTR94WGM5OuvSZS+/tquODzG6aOvv06omA8r",
+	"jqlJLvv6azpo7It+xgZqSBnJlKxrtPildMxWciMqZC92DXzFe54aiPRQDyI68KzZbseDxc/AVJzp46+/",
+	"ZuMPvCw/jhM2/kCj/0hN2z64d3xEfhEoJAMp5nh0XMo3SLjJMBhQAxYrkQlpcl4QpDHS683eFjR6u5Sw",
+	"41abXd5G7OHwIY3+R+vL2hWtBLTMz0Zs/C9FvsjN5XI4PHuMbfeTMASRa/tl9jhKoAf/x/G5g01dyrH9",
+	"C7pB9nFUDI8uERa12beSvWhny34NuKkYjE95VdlZh3bL7APGUhOGWx9j5wlzIemP45Hd8JfSfmS/pCXh",
+	"NYLc5TF7JXgG5fiX0glXErT4x9omUIDjf7HD+tODoQ5mxzmwf5Jj4h2sJ+tSOuYezcZ03Rgiifls7tLz",
+	"Y0k8Tw7tCLaEXV+aru+IyJoZNQMMp5s4COtPah0LkHxOg7VPfvaGz8bndTWJffKl1BR3Bw7w59OjF9yk",
+	"83GjNANYx9RCQDcvqOCwoj/l2gDLqh3VK1EK7pYRuyL+/PL1GwrF2rc/z8SiVEbIdH30N7EeH7OweeKc",
+	"wmL2FZdyTF3Hxud2J7cbIsL8YR80ejk3AnYboBpJMoHbMZdsbH/90QqxXRHCVJJrhO9MeVFQDWYhpvYA",
+	"+laslUtLYN3Vw7OnZAu+svJ2dAFbAV+C1pGCbcomWIpjh4XwAbehXDPUVCTtMF5ANuPCgCF4AOzDIk+F",
+	"xPOQUPsXJU/n4ujseDhIBsuqIO2tRycnq9XqmMPPx6qandC9+uTH5989++n1M7inbnQ3gN0QBFZGg1OI",
+	"d5ZCWod0NHhwPDx+QG1r4eA5QXPpqFpK+O9ZDA7xainJFHaNfPW1oGpJmSHLWd0QBfUvhf+aGAIk6s2V",
+	"fJ5BXzNtLuD19gUwqoovhIHYbIepU19y8nJaw3mjMFwYV8MqxC3UqO3J7eW/LQXk/nwFPlXCoWHVw5i3",
+	"I9gxXJDcQY8LQSKpXECXyq63HcHZcIgpe2kIrhm2H/2VEn31iLd2/3GzDo4yWAlt6wD0vJrCJCbO8KKu",
+	"l3A5lM12vciP3LW+RMPH55Lt0vv1wemGLpQcyiEGf7Z+9zt7SyifJx+qpfzYKaUXsAm1E8K6kSHxOwE/",
+	"XyX44irPxggAxSCrmm3K5l9ELZqDT7ESsVUgos5DTPhrqzGh+xCVunsZb835xi6MOJUZGqQwNNpB0Afb",
+	"b6CKJs2Z3VjK072btiO93oEcFLxadKuoBqmSw8DbFapUAW4NuCV5SvAJfwjCcaXAcmDcQONdeBPQZ5dC",
+	"1hx91ghLr6VaFSKbieycyul0QKj+BaA1nKKPKDv8hkMquou6fqCGz4fj7NZx9TUNTecFjQJNm9XpfyxV",
+	"Z+d8t5pD8bonRcfdutd7TQjjFBz8ePIB/vfjSbAuEMHsuRlJbDv2I/x2yB2ZDEoVI11+bc0o367B7zC7",
+	"vQRYwrlxxrsrhNfCmMLuJ5eHqUSqqgw8x42Nxd66ABa0dJzzshTSwRV9RZfznXBK2EtZN/QJxd7aKGsN",
+	"8Q77W2zXXtSXX9Ac7rd3A2P5b2JNog4m67cKQWo7pDzAnnlYmP1+x8hsDfhKaKMq1w8WvDKZz+bGOr2S",
+	"l3quIMKxx4YJvhtYsD82wyi+hfx9btquExFWNWkpubvv1OCT/Xbq2rJlqXuZIfZCZ4GqatZhAtun7StX",
+	"vysVW5Y9FGxZah+NP5xmxblzi3RRlmjCRJXTC+fCIrEVL8tjdoE1kxgHqDkDxh5Oz4xSm+v2HVx5AeVb",
+	"n08hZLkuC76+Ii3vyHDaxeC9V9Hlnnrt9tNDyk/nXi/LQ8jKCwrLYb1dU1rchj6BAB9KTSFixM3PjatB",
+	"1UndgtieZje8yvmkEJrNlPM78JxzSTePBJpWQhyzVw2yjOFT16mi5uIHBIiHJahqpozxka8Oig2XxRrT",
+	"n8YuUFcTe8QOue/he28jzN9R7imiXh52UoxgdNi+8iB6G0fftbrJdiWtJJGAOF+R7D+KE0J0Axc67iLC",
+	"G+9TsW7dGNAjLCMo27M3vLOknC47gWvoiQdwJ7umfD8huijL59+/rH6yWgssSx5l8/+OEs3YBV/41qnc",
+	"EehiMhCxfWDabS4ZpsZupbanEE69o77ehJMseFEIPMjwcyCo79Oxx3vpb5f5+8TG2u9WSlFkWC2rHsW7",
+	"4xQ4ITXfbeQ5DQHeBssXi6WxB0BCmUuROarxTTKquBX4Hb3xj2wI4jfstgX9IXov3nZd5a2da3wfWipq",
+	"Yr5xJiaSeomsk5LMB6n8lVTL7vpYXcqQ+Qjz6+5pwBphHetVi/8AszTgBopCC8CxIw3CpQTjIhPv7fOx",
+	"Rl17txjamIis0YZuKrD9qX0G5Xjcb5fyhhc5tJ/AxTsHKAysna7TJ67tVXIp4YCd5naHFNZthd4pUEwG",
+	"/JxgzOCiXeX48DF8MXYCNBWXmkL4YJhfynqVEzi4K4FgAl2Dr4GoeoJkoOaYtZkmshx6sFAS7VICVRAx",
+	"akF28JxKB4BwNmlQkuTED+76el1KTPJumg8BbMHdbE8sn3fGxv/gtOMS40raD9y8ghJNGLeml3x5Nhx+",
+	"Ba9aULUEnhzsQjIUCvdEl8qvmWAwPwl/cIOjDAkFWEgtODCA655F3b3tV78Fz4mIK/5kz5ox5CBpoKua",
+	"0xGDNQm1zcHDnAYLFRyX0hEupkI7SHxzQnNZc8eSfS3Z2PGqjHGUl7LewdC8Div/HflKm2Wm8fFNaplL",
+	"eUHbL+jSrpGHpMUvseBrK2p+M9vXCW43lJ1G2M6OqwJ9TWS1QCF3n2esuLlkMzf17MMyYVDLfh381SEz",
+	"KNZF/C446HFAHjgGVMEKjSMpAjblZnic62uNefcvv3326s0PVy+e/3T13Y/Pr/7+7NXr5y9/+ipO8mff",
+	"5FrRjGPexeu1TG9jcX1frSEtknxSl7rFSjnQc3726PHo6fTJ42z45PTJk4fpN9njR0/52VRwPkwfPeLZ",
+	"8PQRfzCZPpyeTs4mw8mTs7M0O32UPU5PH02G0+GQD58MWnyOg+HxKaR7Q5pCisk6crwoM3l7YI+HD4YP",
+	"uDg7mzx9+uTJ49NJKh5Mzp5MHzwQIj2diG8ePeFnpw/SJ4/Tpw/S4TePs4l4On306El6epp+8+gMeb76",
+	"He8h1+cntjEDlryIZfETHVpSrOqukDVVEFTmgHlxyKjF9iFdNPi2DuBwrWXaBGjtMmFDyq47mjrLTkun",
+	"1qrOMStEYHU5syQTaUFnx8I1KQ6SVrwSl9IexQbtldS7ev4SPBpQExKlNvBp41pLhVSqyOrDnoPVcCkD",
+	"s2HEfFAlIdZdbNZhNWttujiDBZN7/iwEvD3LpT2Vcw3YFmocAqEdla0pBdE610Adv9zsZe2aiSTOKKzU",
+	"DS8YAkJ9qMjxomueoxWWsMn6UjrK8nFZqUVpxues4BNRACXMbEbzHxyB3h7KNVM3oqryLENMYX3RpcyU",
+	"BwevQ586LAkEcCdfgK0qmBYGB4QJd3rxL76rIdz47sv/ZfjshBKYJ/5oONHCIFz1q5qzDH33S3vtmn05",
+	"vhalGX91zCDu5vonQvbWWOMSkTV0WLOfVN3GUhNhbQaPBtFyRq0HnYqMSncApThiBHEjHFAOACW7Blwa",
+	"lh/Q1Dlmr4nM4lLW2DGwRbh7VhPBVc+PqwMJDuIvHw6fXspxWYlUScRXXyEOdfwVLqints5UAPMG8Ndk",
+	"zaRadR3az50CucPJvRkSaH2zaLF/c834rBIiY0b5ZCYGBurItpuavRA6d7EKal36y4eB265XKkAyL0oT",
+	"Mode0VaEgQlT5amr3NgoYViJif2fuSgWVze8WNqboMVannI9Yg/gIPDdzJHj4ChVVTkIwfWebJ4Y6oF9",
+	"y2oFSBziDymX1Cmr2WnEA9FmhZqI9/uYBE5GPpNZUL++6xx+66Qqg8PC7uCQBrlBqOwpMyfiYEkH0+LC",
+	"pHOR+lZrd0BatRMc6A7vsXGou6zDlsBU4KICRlel1+h387ZbChho116D2Jb998WjVK/c+//IYSr6iB7Y",
+	"N/raewxU+TTSp45UUTI0JFn1AvJl4HlT+x+JVLn28P8qQNatJBUEJEy8T0WJpRqB8YFYfpQx9wCKKF0U",
+	"hasmiLQUC+yrdK7yVJCFxYP0OvzqPgDiILGzDHO1tOifNV+LXwu84Nvpsd/VHMEPeuti+sLPpIrd/HbB",
+	"GF2EhXv626ISPFsf3C/bMZAg3HOIjYzCFewjiL2mVurd1tjlqPnkcS9IiQy78mFe1z8ASmegJ5Z1tBql",
+	"EtwE8a4gooY9juzlYEKDARKAGovc0VFEcSt/90P/g+NX3IfsPhOCyT40mMVOeI0kuK8DoUv6Tj64f24F",
+	"QQDgtI4jikVZcCM00yYvChAnFyzGjumTtbf0XZWEKAo9ogbpIH45lLxIZRrtd0LkLfR5m3VAaz1+wa3i",
+	"HbO79y9mXcrJrYCPEsyUpPwNturQuEMPiZuoX7pN4naiKNxT0F33egR1PeFS3FpSI6tzH4WZQd4LaYeW",
+	"pqbajAEugkX+PSzV50dh9FvAO6iMpM/lbr52RA29vrAOB5SNbXpiWO1GhWzHcqnkMS/LY6+pji+Xw+GD",
+	"1Ope+JcYA1FuKFpO4sKoCYR2IMS0yrUYMcLMasELkSX0v8yohoNIXYGvhSMFQxleagou1az9ru7wpzrY",
+	"5FXZBJm0zn0czlE5SvEem6AFAUKKjqKpgtu9toVxY3UFGzfjOO0t8xlQL0GvOyopgI8YjAZieZQKaSpe",
+	"7AVzcZ/zmSzdffS4w5ZDnO1zagp7fvZRFNY6mBRqok8WudaONDbqQdZWqdIe4NAAFngyANxpaxGJKvw5",
+	"l9kLfNW39r2fGVALowdC0AMl/vrH0uznf08D+MQi3ViADpn2K6soy53UBRoZUpbZ/4CZBwKOA0Dy9bUH",
+	"HhA2xmE6XKJ9iwB/wBF/3FlG8/qHi6OzR4/dF0zWhlqIbRbSUPq1ZyXNN6eAZjSisk/6TxKpX4ZHT/nR",
+	"9N2Hxw8//tMgXlwTOztf212kKaIIOJ6KcWxJ2E64faE97giJM4KmarzdUY3K0x8/ZC/ybwlmZKcgiMrU",
+	"O7uu87UT4xJur/lUYEOCUvCow/jz0ljpGvTdnCo1whxhvWZTjj1D2SSXyNjbnsBPunXgqzq2DHSbvP+I",
+	"x84hAC2uVcGH2JT/DjsP5A2FKr4FKdS1I6JB8b+6RCZxrTGtMKvK/VfdvWgzDvGti7LsW1UJwNV46TiN",
+	"q0b9oK7zTai6qiopardn5Xj3ANxbgWat66WOg62ntNgnE9PdH6yWE4a+O0TjItL3ErTviOl1hdm/dYLk",
+	"MudNbBpq7S826g6sfd9odhmJw48YB+7PzDNqVKDctTW8TD7lqanrJdcusp608H6EZOwOnN9yex3SLAN0",
+	"FNUzNdOnvwAsag8by37MXn7D2aeRXheaRvE6hLTC6xo4ENfavUNZn3yA/+0mWED8w4rnRAVUMwfNReHi",
+	"dZCXsdrFm1M4DvRVo0Gdb6l96H4C9pbvoZf+TsC7+1dPnQcxdjQ/WNDH9Vy9W5wHhvz8ewoLN+XgBGnM",
+	"9seP1Q/t0ooXhDVl3BomUIaJYuLinp59u1WivamjYIy3k6CoirrPzb9VNhI2EbmcMU8eZ/W5m4eDpKrg",
+	"wZ2iYwUAiuz1yQf4348nWInfLy9FPj56Dr6BJ9xf9z+Hg4jYrW5ElU9z+5nTKZQEfDmGHhFH8MN6/BW6",
+	"IkH1P0GjMWy4WBpO9QDAt1Sp5YyofS5+fn4eRNT87blmqyo3RrjORkQY0pXg+s7e9YrmYAcvChIO4bVE",
+	"1OXYwIjLsIuHA8jGtPgtTsIxjNB6+3Zew02K7/4W3b0WAoUzFxF6+smatxA8qCFuc8Ez33QSKB8OIPmv",
+	"7EPh6VzPj+CxIqPVCvdBmgqtd3PgjFU1qxlkUUDVSuJ4AUYUhHMbHdM6ogpw46EJc4J+yltOcziq/0Qs",
+	"i9mYopUu9YvlE4Cgcj116pZDx12bBl57cDavTqLhjo3lfj+AM+ZefQ/eGE7XH9Mdw7H3KPfD6bsnhyz1",
+	"AhdhD6Mf4USTM9GPPIxYFT3KSUynIjWI1c5Uulxgt1ClfVDM0eIhh2jiONqlV2tuz2ikPYydOH8RtHcG",
+	"975kXXYIYakPZ6Sm7oN2kYzt4hmA53g7tb2qJ3569zdWg0d3FnXW0U8XfjYBoAbFw5uuTpcyqVYjJhVW",
+	"B6Bk1AWbawysIlWykMfswvG9oodftQkixviaKyIFHSf2QMHGV6J+Jw6zRQ0aaG+pvCgGj5bKXPkj4PhS",
+	"jnmh1Zj4dSln2tS/lI0MO234PzaqLggsQq5iqm48NU6aitJYk5TI5FxxJO0Y2D6Ot5PqIXIzj+M/7Dg/",
+	"b4QCvg+qtGChB8mA1useKsmkMvagCUm1cDEvEM/dUxd8T4LwmVhf+qiihGTwMARP1LUAyj7keot6iuoY",
+	"K5Cdx8cbJ7G+ZMgo5cADRrw3x4xIZO1WyTE1WgmoK8qO2cPhQ2KAqTlfCCIQjZj8XPB7ZaW0z39NE9ex",
+	"QHZ4BzspqGDPHbxUrnL4cwNZAU4+4D96WgMYkvUL24GXx0OfqqWgqgxZTcPqHUJaS6gnJq46JcUxCyNr",
+	"KAFBRI0cduzz5BJ6PcK31qBw6Yg/emiNPqRLWRyuzJLsFjdvd4uu4ag7xe8ky6fTnTLoKR4cd/mUjY0a",
+	"W182AQ4I6GWPrNce3eQ6hOf6UqKEgbzV9V9BLITObqpEcSQCrC7GP76U3wsqkFTTAGQVSDv8HRWcR33U",
+	"7RJb53U+nd6W7sTe+0bdr7DZd3SjIDxFwTmmY+pOMjVfwkHCdWpRQs3sSt0DnUlbNKm+bCvjjSvBzHXN",
+	"7plL8oSo/78mJgogpwzqg4krOBIv8G/+QzPf0Ff0cIbd9x4eP54GUxmLaXU6N8hRodlS5r8tRcC72kV8",
+	"6D73s9rcdX2jycH2nqki26xu3HMFP5c17Ga064ij3w9iCGdZ0JAlJiwNlXBSNzjZeVgBVsMPNWaR1G+9",
+	"9834KebSGQxbJnNv1UzPatVshHwOO43WsOSU9nKN3KI2GQu+ZlqIuFq+dfH3VlhNc1h5XdafdMTJ2/Ca",
+	"eprvGtP1Q7mHoC5N3h5RXavKBn+w8C995e4jz0314U+8vJbSzdLpnTTAQeWBR09WwWZO6hBwJYiWB908",
+	"JKBw/K6YRfxCMyErVSw8Y5PnmoDsNXKJQeMUo47Zc7KdoZcakK8hQIPqwICc+OXUwSnSa52wMQA3qevU",
+	"9XIiKimM0GNHy1WJ87ADC4TVGtchks6F0sDPyURilQD7xb/oC+2oC7vJO5C16LW9nNy/LZW3z33L4N8N",
+	"gghJl2pSBUy3tUgWdvErhGZGEjQvdck7OzsQpkv3qW+g2fpMZojPwcVPTtox53Un5VYvFT8Ljrv0QMTN",
+	"ddvpOEWCUwQnvjnbthrGVwJjKWFXQ6TOz7XRCXA065q6GSlnVKlDzAB7bohlxhfgdPScA/hDbqJR/aBM",
+	"KWCvCdrcIgxkZd18oLsJfnBFT5ucbD1ZoZvNQWMb+M+qmglz2w28Pzt0MAee8voQYoTfsUuQku7YLhbk",
+	"UOc1knco161JXiFO8/PFm+9+2Ap2qyfzvg/mHZv490AfvX019jwu8M6DUEkT/xfXjLPVXBU+RBu01dug",
+	"YWLbWJiaXfdcZz9A9i4ElxD8P2YXQfth4oOqs4JSiEwHhdJ6lSNBq5pOKXuAaUlJgeV4LaKqHDvWiKoM",
+	"35ugHTCQrcG1DmlVD2liLWrN+EQtTc1ORsOI6Q8kpL61AXCI6sNNtqawtXVfyqZOLqV9z/XPQ9H9+9cI",
+	"37l0NfDKGZAzNb3d0X/iGspty9bRNTVUEfMp3kl2RxGE2Ws2QGgYx7F53baOhvr+m8Z1Ol5FUSef7oOj",
+	"Ipi66PrcMlm3qcC3L+/JB/zHxxPXvPKO70s6Y6MbrcVjPbZcQ737b7JleGXgaHJaW03ZdW69wro1+hhO",
+	"E+tZYp9FYrY8Z1yuCdFBhNq57oSLBGC/iHZ/tZQX7qM/n2tX+2g3opoobefQTvweutk3YfxMlSGu9XiX",
+	"fq6hjgfAwi7ltvaPHVvORzYOsc+6ywKYzuWsEEdLLSidiFqXioB90zPHkNqMdkAYz51lbEzwCu39ndTO",
+	"iwxKWOvHTZWndpgpKUaeOtNzPUAUlTKkeBf0klgSY4nnWHVsgwDlp4yYZkuZisp08NdgmOSZm+LP3GMO",
+	"J80LfT8J9oP/THEL/35E2XRtJJSpJGjhfMgghd8k9J59TJa54IWZb7VYbkSV5ampu5ta5a7ZRMxzCESO",
+	"2FLiY9YMqgqYtgY8L9iEZ1ZKcc8Ae32lVgnzFyOxXuOWmVIZMOAmbCmvJfCb4AV5QZiAmHf7A37GPdo+",
+	"9IaOBcZPOlhix/hH9jBG783eCaKQ2/I+jk6nXJqQTMebrcC6ch7AN5BttoXXiMcsYAD36qDAGzr9E/vr",
+	"Zw9YGD+UTyINHTQQL4IuHq0eQzi4ETGy5JKNcYnHNV93/dNSamHGbKawVQv228grRjOVbHTTikUTzmMh",
+	"hCaBEQ6xg5zIS9YtIwNJbzLquxyKMFV2eRfKGDV4RwxG8cTAHhEB++2fKyCwe78Rp/+aFMSqRZD8ecmM",
+	"eu/DDp3qE3pbj1zI4SQE75LZRL2H07eN/CQbFeNhBfGs5J0Uyu7N98rGii/ZFiPwU3BgQmN66uc8Mf0g",
+	"Tj64f3ZjV177A1EtjU/KEqebZuMvkRnuq/E5U7JYt1Injh1OQSNqIFKNHaFuQT7Fondz8OLvB8S9uEd+",
+	"isVOYlzn9PoGeuQcyhrT63HCxrRtx0iO0WA3j8RwqnCVDliLGRFRSg/3YfzFqrnWWU+qCR1PAfGc3LBy",
+	"DinDuVrEG5ZCyv4+ZRBf0OV+2R8PJn3OJAvgDjWmY4alFp9W7cD3nTj0xH1GSpwRGAhFC+sRyAfGPjIR",
+	"xlJaeeq0WGrj0d91mntErJcUPgnaheXa8fxeizWwwk1EkYsbQe9cKQ8Ix6Ciqq7R42Zv6sQpwoXdhXUc",
+	"BgM89iYzL4TWdwvnQIvBKdZleye9OxIT4lo+ZzDmDxN9gQn7TmXd1VyIM7qHqAsKtsPgb0r0PjYhgvy2",
+	"2YOmEhvE15XgGTT1ISPCdaeK2xBdWtmIXQwTvp1j6yCwYzpnfAJ7wU0ENWjs4pwwTQCl45M4jfBJvLvf",
+	"w8KIN5XolBv7bQcN5iAzESzjZzRP7SiWuheY2p1nVoj+8uwNo3vH0Cd6G8DkNb7j/pPK9KLtqWVQ83YR",
+	"ctdF8xDL+kMDRcJy/WmXcTVfd65h0C63brjpBlon2FTFtFkuJkD3cyMq4FSFb7HObSmkD6tQUWGllnii",
+	"L8KsNPieSzkpVHqtO/gF3s7XnwB79Ha+7nY/uFbSlU351rq5ZitRFIeQh7fzdVMeIK7pebv1nIIXn1hM",
+	"3Arep0H4hrq7ZkpVIFmiJYAL7nhMgikaXcpLeQSdBBFVOB4hyIcty42oh53SepjncCPGAf1dAdvclyDo",
+	"keZBRtXV/tZWZNSdmGFXCcUqVRQQkzxvDAF87yAtB4/DUQRZ7xH0kvMJTj/K4AMR/RROENEtZqIUMoPR",
+	"I0VJ3fTP2rxXdgRjB4rCqQyo3MGQtQe+44XHr4atJLJjBp3IeNCcmJpfwDnU4H4wiBSvmcNrK5x7vpPk",
+	"Uo4XfE18EOPaLRQlMt1rRc2Am9guI3ilg0LQzJooX+JHNSaKug77NWaqgkaD7veWwwWFgJilrb8Q2lcH",
+	"MLWvoEoVfAXoY4wI1dFOaCp76Qtb8yjm9VK2QK84+rGoKlXpMQJ76wwt6AGUg2P2k8hh9scBMGx8KSWZ",
+	"UvVQ2n066W12oc4bIoJIPancFaBIu/2NtzVT0edL/EZYNZPBdS7tMFEC4NjA3kqjwcP+iHb3eb9zcEVQ",
+	"7WE30UEMFEDqBECdON7COtDbmSWWkyJP2ZwXNzUBC7jdQXmXq0ZxJxDgf1zJbpljcJJluQZQLMQsAfOO",
+	"jWUVJg0nXGZddHh/E+t+NHj1yKx6XFal0p2FVfRz79Kqv4n1z3TL/fom9kVbuFrtNyZwdB2c0IpW+1qs",
+	"dVdt5kL0ihxSTbaDCICHXAl7wuW8wEomoNx2etHaCJnyQUWK++DZZA2LelW/FZWZWx+3Awfw4l4D3S+6",
+	"Aw1Q2ngYW1Kx54wvupdgMdleL49XILyuFJW2LnsVgJiwBkv6VdpWdm0F4wW98Y9cJ4/fsLtkkGb3nnYY",
+	"Pd0FR/OKzSouzV518xdZpsPVg9W0Bhw8agQYm8LX0kMRAfHbV2TK5tYAa1RMJ4713oHYOk0GnMfPajCQ",
+	"baBFdZNDxsTnUMBGOJoo6JOh7NX0DarqbzXgF36mgCZNb4eSQfE5XCX+wi3mNkVz8gH/sbWw7ftcY/PA",
+	"UPtbKa/EjXKRfaOuhdTkkOSGZbmjWVaSSFE3FRCWzHmx61fOVWtAqjg5DJkruG/bpm3fbYGf1fLkVTXr",
+	"V2tvLwyK6/0BiynhuC5/Wc3uNTb3sppts17skA+a9Yc58EX9fgr2Uah1SktmqvpCMyMkd4rVym1oukLg",
+	"gGeLXNYpLvjPL8h3RylPiJyGsMR5Xe1PhIRWE1sPUFCPBtDZ1pUzU1Utxt0K+GU1+7wFzfZjB6MBz3it",
+	"enOZGwGwqP5i8pk07E9iZaewWz79ssJCIqBG4xofErOrqlmX4nWtuU8+0L/68cX5TseOMM414+jTYx2Q",
+	"Iq5R9Wfu1XxQmIj7ph2sVV3N7AHfAbbTBMhUMcQGxOoQKZNsDMX9//pw3AntqKf1gMiOTSHZwermcteL",
+	"kle59mm8vHIkX+R+dUlPEEAcNWJtVLqj0bqcLPOCGqlCVBLQfFR22sXJduvm/r9zUjY3hU3u2sORBoZM",
+	"bbfp5//HE3rAhnRbR5S2YK/wOq/KkSofG9Pgbx0QSXr+3Tjk/0BuMX7wbreYJv6emNQrP+11kFII445D",
+	"/PXkA/6j52GI2KwAIGuY5nlGNeS50aKYxo9BuHNw75PeeQiSfB7uDHQf1J7cfaUcx+2pG9vrcoK+3v7J",
+	"xuC5XTb6c6OZFhqRW4KOKXvCAO+BdpkvH+Ja8DVbQtJGsxx8ArN2fZJf2WFCOYE7pzK1vZkx3CG8YBy6",
+	"2c+nlayEfPID+cT2UduEzEpKT9jJnvxxGzgEH+1ccYn9Yq+lWqGuGjVBIA5CGLAZ1+ilxLUeofb/MnMZ",
+	"fVd9knjQvQMYArl24tEm0MeE66A4RchMdGY4PGbmtpR3/xfTvOHcfCaytx989RWJJa9EJ7IPsncnH+z/",
+	"fOzZukoEZXIeJIE2y69qEiBYRUYNPOIwPlHeL7ZalN3QalEe8LCCKQFQcXfqct9tYofvT61wkU4qYar1",
+	"/geWf2DXcfVzwaUrlQsJDhyUGAmAgKeHKQncCHWSP9fsWpTE2xf0+SAdpQGX8GoLoRfMIT49fpqZak0i",
+	"8/vtW9c/ez5TSIF2mPPMVGvG3dponKVI6hxj2d27PFvkUgPBoQ8l+TMtzMlgmSP64Wol624NUPsGzGsd",
+	"5bH23HiDo/gjJ+bgE3Zrd5zBe0rLGTeNe8eMMUYIgEoprEvBVAWg/zpKjPB/zGVTAoehObslNHxOie5r",
+	"IUr7njnX8+6YMMzhZ40Ki/dlXgl9lcurjK/1YPR0mAwoT9LOzDlK3bx/uBg+8DMFjOHd29kdXMjfw3jg",
+	"6gPWGhha4Gi4GKX35AP879YsnR8rsUpaHWp1Z9OZQqAhwDC6nKVL6bwlhiqIDBVRCWyLSVMB6T2gdKhb",
+	"cbpNk3IJVT92xi4lNInWWlXnbGyfcGWfcJWbsc8gYgG5UR4m4vpZ2csTJELM07kd/KVE0RsRlxC+0GXE",
+	"KyVnbA5Q8E5fr2NHtWtZtaLh1R5D+PkJy/JKpKZYQ4Wg6qyLCL843o4T+OB8VGyiVCG4jCKRHm5bd8iI",
+	"Ht7765TPfXUSzLu31RoA5u29SjxY3c6iWho6UglQFzs73/qHH7xjZD2ae+D4duP+Y7ZudKPffeL7Sbyn",
+	"oOMqWP+Iged/Pvng/tnPqfMefwvVub3XUo2LBmbfqJt3a7ju76+t0qckHiPP8nD+pBv8pp4KZOWEQN1H",
+	"Vk/s7WE2XtGJBGv0dmx1gAwPyaBpLVvlReEuZAU31hx902gUCsSDcFO1LOp4BCEcI0cmjePiM1OtU3dC",
+	"PquEc4wv0oVImMnTa2HYw29OT/ubnPVH/T/Azec6FEKlTd1ucxd+PCr3t23e30vkiYHS8Z4vVIUCyvU1",
+	"Vo7bv2LkTIGRy7gzBYArSPOpYKXKpTlm7QKVLd3/Y54XfOZhKyg+eyhlIqCYCj6tQMpmNyUHyVfDg28n",
+	"VuLGkUB2can4Dv1wKbHGjX2b+3F9IAepbCRYlEFlpJWp40v50xKhutQtl814qQH3UOQe9ACs21Kkhvpa",
+	"jH/k2hw9s68/ev79mC1yrQNnCSQV+CHcH8wqT8Uxg3MXQ303/uE08U2jAkAYAit08dqxkNm4hqJhCMFO",
+	"Bqp1QslCzkQ0LrqUgldFLir2JXhlldB2c311jhPi+0RKhe8IKB1wCuqvj3JsmUrwhRO9Z7h6fYo4cKFd",
+	"o5B5PpuLilass6zcrXHcdxomg6mqFtxgffnjh4OkLj0fRkrPo3y8eebid5DYCVbKun2VSEV+I7Jzpo11",
+	"MGE9uQzlz48eeanq4TekpvEJJTdGVPae//xlePT03YfT5PTJx38aRDl7dxhrRrw3uIuONKxN4/gc5NmI",
+	"fXMp4YIRmKyXMuOGj9iHy4EWv10ORt8klwNuLgejS6ueHh+dnh6dDd+cDkdD+///43KQXAI4G66AJ9i/",
+	"TFS2vhyMPrg/jS6prIvxMocrwP+BH0iDXw4+fgSRqmei/b0bigwlDCs37bg96A3KIBpyeJjGDkXRMCuR",
+	"futLu99EdQScCCjJX30qg3OfqvDcbK0F31LgHSvvDk7B30l9t1Ow8JEHq/CuF9shBthMsRib8d1W2L5Z",
+	"pMsqN2u4GcMro1/e2W2OEoZPXVaF1SfGlKOTk9Ozb46Hx8Pj09GTb4ZDMCloVG1peDtXVHIF6zsCFHVS",
+	"1764YHvQMvJarMEpJZVFAZ5NTfnWNWeY52UpshF1tyoyeIpHGkJjYZ141Fr46GgXt7eulr5aSj0Kkr1o",
+	"3CErXxKQwGHvHIq60KO7wzY/IDiAbN9RGHwA7z3x1c+1o5Q4PvrgDbD8sdErlvKqyqESgqmlGTnQU+Nm",
+	"IYxd//8/AAD//w==",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-dev/berth/pkg/appconfig"
 	"github.com/berth-dev/berth/services/ctl-api/internal/database"
+	"github.com/berth-dev/berth/services/ctl-api/internal/destruction"
 	"github.com/berth-dev/berth/services/ctl-api/internal/keys"
 	"github.com/berth-dev/berth/services/internal/fault"
 	"github.com/berth-dev/berth/services/internal/model"
@@ -138,8 +139,8 @@ func (s *Service) configOf(ctx context.Context, tx *database.Tx, install ctldb.I
 }
 
 // Forget takes an install out of sight and its runner out of service. Nothing
-// may be left of it on the customer's side.
-func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string) error {
+// may be left of it on the customer's side, and confirm is its name.
+func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID, confirm string) error {
 	install, err := tx.LockInstallRow(ctx, installID)
 	if err != nil {
 		return err
@@ -158,6 +159,10 @@ func (s *Service) Forget(ctx context.Context, tx *database.Tx, installID string)
 	if open > 0 {
 		return fault.With(fault.Newf(fault.ErrConflict, "install %s has an unfinished workflow", install.Name), fault.Code("workflow_open"),
 			fault.Remedy("wait for it or cancel it"))
+	}
+	deed := destruction.Deed{What: "forgetting install " + install.Name, Name: install.Name, Goes: []string{"its inputs, state and history", "its runner"}}
+	if err := deed.Confirmed(confirm); err != nil {
+		return err
 	}
 	if err := tx.ForgetInstall(ctx, install.ID); err != nil {
 		return err

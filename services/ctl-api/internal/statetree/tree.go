@@ -215,13 +215,18 @@ func (b *builder) build(ctx context.Context) (map[string]any, error) {
 	return interpolate.NewTree(parts), nil
 }
 
-// readInputs joins what the install sets with the release's defaults. Sensitive
+// readInputs joins what the install sets with the release's defaults; an input
+// that has neither is the empty string, as templates of the format expect. Sensitive
 // ones are opened with the org's key and sealed to the install's at once.
 func (b *builder) readInputs(ctx context.Context, declared []appconfig.Input) (map[string]any, error) {
-	if b.inputs != nil {
-		return b.inputs, nil
-	}
 	plain, secret := map[string]any{}, map[string]any{}
+	for _, in := range declared {
+		plain[in.Name] = "" // without value and default it is there, and empty
+	}
+	if b.inputs != nil {
+		maps.Copy(plain, b.inputs)
+		return plain, nil
+	}
 	for _, in := range declared {
 		switch {
 		case in.Default == nil:

@@ -363,6 +363,8 @@ type Runner struct {
 	SessionOpening *string
 	DisputedSince  *time.Time
 	DisputedReason *string
+	SwitchReason   *string
+	SwitchSince    *time.Time
 }
 
 type StackVersion struct {
@@ -461,4 +463,5 @@ type Workflow struct {
 	FinishedAt        *time.Time
 	CancelRequestedAt *time.Time
 	TogglesVersion    int32
+	RequestedAt       time.Time
 }

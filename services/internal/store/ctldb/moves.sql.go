@@ -115,12 +115,15 @@ SELECT s.id, s.org_id, s.workflow_id, s.install_id, s.idx, s.name, s.kind, s.res
        coalesce(c.effect_digest, '')::text AS effect_digest, coalesce(c.approved_effect_digest, '')::text AS approved_digest,
        coalesce(c.plan_job_id, '')::text AS plan_job_id, coalesce(c.apply_job_id, '')::text AS apply_job_id,
        coalesce(c.error, '')::text AS change_error, coalesce(c.remedy, '')::text AS change_remedy,
-       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain
+       coalesce(n.failed, 0)::int AS failed, coalesce(n.stale, 0)::int AS stale, coalesce(n.uncertain, 0)::int AS uncertain,
+       coalesce(n.host_ended, 0)::int AS host_ended
 FROM steps s
 LEFT JOIN changes c ON c.id = s.change_id
 LEFT JOIN (
-    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed, count(*) FILTER (WHERE x.state = 'stale') AS stale,
-           count(*) FILTER (WHERE x.state = 'uncertain') AS uncertain
+    SELECT x.step_id, count(*) FILTER (WHERE x.state = 'failed') AS failed,
+           count(*) FILTER (WHERE x.state = 'stale' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS stale,
+           count(*) FILTER (WHERE x.state = 'uncertain' AND x.result->>'reason' IS DISTINCT FROM 'host_ended') AS uncertain,
+           count(*) FILTER (WHERE x.state <> 'failed' AND x.result->>'reason' = 'host_ended') AS host_ended
     FROM changes x JOIN steps y ON y.id = x.step_id
     WHERE x.workflow_id = $1 AND x.state IN ('failed', 'stale', 'uncertain')
       AND x.created_at > coalesce(y.retried_at, '-infinity')
@@ -143,10 +146,12 @@ type StepsToMoveRow struct {
 	Failed         int32
 	Stale          int32
 	Uncertain      int32
+	HostEnded      int32
 }
 
 // The steps of a workflow, each with what Next needs of the change that it is at,
-// without its bulk, and with how its changes ended since its last retry by a person.
+// without its bulk, and with how its changes ended since its last retry by a
+// person: those whose runner's host ended are counted as that alone.
 func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsToMoveRow, error) {
 	rows, err := q.db.Query(ctx, stepsToMove, workflowID)
 	if err != nil {
@@ -195,6 +200,7 @@ func (q *Queries) StepsToMove(ctx context.Context, workflowID string) ([]StepsTo
 			&i.Failed,
 			&i.Stale,
 			&i.Uncertain,
+			&i.HostEnded,
 		); err != nil {
 			return nil, err
 		}
