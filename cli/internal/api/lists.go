@@ -82,13 +82,7 @@ func (c *Client) Customers(ctx context.Context, limit int) ([]ctlapi.Customer, e
 
 // Members lists members, oldest first.
 func (c *Client) Members(ctx context.Context, limit int) ([]ctlapi.Member, error) {
-	return collect(limit, func(limit int, after *string) (*page[ctlapi.Member], error) {
-		resp, err := c.ListMembersWithResponse(ctx, &ctlapi.ListMembersParams{Limit: &limit, After: after})
-		if err != nil {
-			return nil, err
-		}
-		return (*page[ctlapi.Member])(resp.JSON200), nil
-	})
+	return collect(limit, c.Client.Members(ctx, ctlapi.ListMembersParams{Limit: size(limit)}))
 }
 
 // Tokens lists tokens.
