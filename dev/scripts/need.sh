@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | postgres | terraform | kube)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -18,12 +18,16 @@ can_apt() {
   [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null
 }
 
-apt_install() {
-  echo "installing $*" >&2
-  local log=.bin/apt.log
+apt_lock() {
   mkdir -p .bin
   exec 9>.bin/apt.lock
   flock 9 # apt itself fails when it runs already
+}
+
+apt_install() {
+  echo "installing $*" >&2
+  local log=.bin/apt.log
+  apt_lock
   if ! { DEBIAN_FRONTEND=noninteractive apt-get -q update &&
     DEBIAN_FRONTEND=noninteractive apt-get -qy install --no-install-recommends "$@"; } >"$log" 2>&1; then
     tail -n 5 "$log" >&2
@@ -58,6 +62,26 @@ need_git() {
   command -v git >/dev/null && return
   can_apt || fail "git is needed: install git"
   apt_install git ca-certificates
+}
+
+# has_node: the TypeScript client is made and tested with Node, from 20 on.
+has_node() {
+  command -v node >/dev/null && command -v npm >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ]
+}
+
+need_node() {
+  has_node && return
+  local -r wanted="Node 20 or newer with npm is needed: see https://nodejs.org/en/download"
+  can_apt || fail "$wanted"
+  # What the distribution has may be older.
+  local offered
+  apt_lock
+  apt-get -q update >.bin/apt.log 2>&1 || fail "$wanted (apt-get update failed: .bin/apt.log)"
+  exec 9>&-
+  offered=$(apt-cache policy nodejs | awk '$1 == "Candidate:" { print $2 }')
+  [[ ${offered#*:} =~ ^[0-9]+ ]] && [ "${BASH_REMATCH[0]}" -ge 20 ] || fail "$wanted; this distribution offers ${offered:-none}"
+  apt_install nodejs npm
+  has_node || fail "$wanted; nodejs and npm were installed, but are not on PATH"
 }
 
 need_postgres() {
@@ -116,7 +140,7 @@ need_kube() {
 
 for what in "$@"; do
   case $what in
-  go | cc | git | postgres | terraform | kube) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git postgres terraform kube" ;;
+  go | cc | git | node | postgres | terraform | kube) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube" ;;
   esac
 done

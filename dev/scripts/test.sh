@@ -38,6 +38,7 @@ if [ -n "${RACE:-}" ]; then
   export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
 fi
+dev/scripts/need.sh node || echo "NO NODE, the test of the TypeScript client skips" >&2
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 export BERTH_TERRAFORM
 
