@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-readonly tools=$PWD/.bin/tools config=$PWD/dev/openapi sdk=$PWD/dev/scripts/sdk.sh
+readonly tools=$PWD/.bin/tools config=$PWD/dev/openapi npm=$PWD/dev/scripts/npm.sh
 readonly root=${BERTH_GENERATE_ROOT:-$PWD}
 
 mkdir -p .bin
@@ -41,14 +41,11 @@ openapi() {
 # After openapi, whose bundle it reads.
 typescript() {
   local modules types=sdk/typescript/src/api.gen.ts
-  if ! modules=$("$sdk" modules); then
-    echo "skip $types"
-    return
-  fi
+  modules=$("$npm" sdk/typescript)
   mkdir -p "${types%/*}"
   # From there, because it takes rules for documents from where it runs. What has
   # a default may be left out of a request.
-  (cd sdk/typescript && node "$modules/openapi-typescript/bin/cli.js" ../../services/ctl-api/internal/apigen/openapi.json \
+  (cd sdk/typescript && "$modules/openapi-typescript" ../../services/ctl-api/internal/apigen/openapi.json \
     --default-non-nullable=false -o src/api.gen.ts) >/dev/null
   echo "generated $types"
 }

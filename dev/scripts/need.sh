@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that this machine has what a target needs, and installs what it
-# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube)...
+# can. Usage: need.sh (go | cc | git | node | postgres | terraform | kube | shells)...
 #
 # For terraform it prints the path of the one to use; everything else that it
 # says goes to stderr. When something cannot be had it prints one line with the
@@ -64,14 +64,15 @@ need_git() {
   apt_install git ca-certificates
 }
 
-# has_node: the TypeScript client is made and tested with Node, from 20 on.
+# What npm installs here runs on Node 20.19, and on 22.
 has_node() {
-  command -v node >/dev/null && command -v npm >/dev/null && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ]
+  command -v node >/dev/null && command -v npm >/dev/null &&
+    node -e 'const [major, minor] = process.versions.node.split(".").map(Number); process.exit(major > 20 || major === 20 && minor >= 19 ? 0 : 1)'
 }
 
 need_node() {
   has_node && return
-  local -r wanted="Node 20 or newer with npm is needed: see https://nodejs.org/en/download"
+  local -r wanted="Node 20.19 or newer with npm is needed: see https://nodejs.org/en/download"
   can_apt || fail "$wanted"
   # What the distribution has may be older.
   local offered
@@ -79,9 +80,9 @@ need_node() {
   apt-get -q update >.bin/apt.log 2>&1 || fail "$wanted (apt-get update failed: .bin/apt.log)"
   exec 9>&-
   offered=$(apt-cache policy nodejs | awk '$1 == "Candidate:" { print $2 }')
-  [[ ${offered#*:} =~ ^[0-9]+ ]] && [ "${BASH_REMATCH[0]}" -ge 20 ] || fail "$wanted; this distribution offers ${offered:-none}"
+  [[ ${offered#*:} =~ ^[0-9]+ ]] && [ "${BASH_REMATCH[0]}" -ge 20 ] || fail "$wanted; this distribution has ${offered:-none}"
   apt_install nodejs npm
-  has_node || fail "$wanted; nodejs and npm were installed, but are not on PATH"
+  has_node || fail "$wanted; this distribution's is $(node --version)"
 }
 
 need_postgres() {
@@ -138,9 +139,26 @@ need_kube() {
   has_kube || fail "containerd and its like were installed, but are not where they are looked for: see has_kube in dev/scripts/need.sh"
 }
 
+# The shells in which the tests press Tab. Nothing else needs them, so a machine
+# that cannot have them does without: those tests skip.
+need_shells() {
+  local -a missing=()
+  local shell
+  for shell in zsh fish; do
+    command -v "$shell" >/dev/null || missing+=("$shell")
+  done
+  [ -r /usr/share/bash-completion/bash_completion ] || missing+=(bash-completion)
+  [ ${#missing[@]} -gt 0 ] || return 0
+  can_apt || {
+    echo "without ${missing[*]}, their completion is not tested" >&2
+    return 0
+  }
+  apt_install "${missing[@]}"
+}
+
 for what in "$@"; do
   case $what in
-  go | cc | git | node | postgres | terraform | kube) "need_$what" ;;
-  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube" ;;
+  go | cc | git | node | postgres | terraform | kube | shells) "need_$what" ;;
+  *) fail "need.sh: cannot get \"$what\"; there are: go cc git node postgres terraform kube shells" ;;
   esac
 done

@@ -30,7 +30,7 @@ if [ ${#packages[@]} = 0 ]; then
   read -ra packages <<<"$workspace"
 fi
 
-dev/scripts/need.sh go git postgres
+dev/scripts/need.sh go git node postgres shells
 if [ -n "${RACE:-}" ]; then
   dev/scripts/need.sh cc
   export CGO_ENABLED=1
@@ -38,7 +38,6 @@ if [ -n "${RACE:-}" ]; then
   export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
   flags+=(-race)
 fi
-dev/scripts/need.sh node || echo "NO NODE, the test of the TypeScript client skips" >&2
 BERTH_TERRAFORM=$(dev/scripts/need.sh terraform)
 export BERTH_TERRAFORM
 

@@ -80,6 +80,11 @@ func (c *Client) Customers(ctx context.Context, limit int) ([]ctlapi.Customer, e
 	return collect(limit, c.Client.Customers(ctx, ctlapi.ListCustomersParams{Limit: size(limit)}))
 }
 
+// Members lists members, oldest first.
+func (c *Client) Members(ctx context.Context, limit int) ([]ctlapi.Member, error) {
+	return collect(limit, c.Client.Members(ctx, ctlapi.ListMembersParams{Limit: size(limit)}))
+}
+
 // Tokens lists tokens.
 func (c *Client) Tokens(ctx context.Context, limit int) ([]ctlapi.Token, error) {
 	return collect(limit, c.Client.Tokens(ctx, ctlapi.ListTokensParams{Limit: size(limit)}))

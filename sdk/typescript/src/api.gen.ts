@@ -133,7 +133,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an app
-         * @description Refused with 409 while an install of it is not forgotten. Its name becomes free.
+         * @description Its configs, releases and variables go with it, and its name becomes free. Refused with 409 while an install of it is not forgotten, and with 422 `not_confirmed` unless `confirm` is the app's name.
          */
         delete: operations["deleteApp"];
         options?: never;
@@ -169,8 +169,11 @@ export interface paths {
          *     validated first; all faults come back at once,
          *     with file, line and column, as 422 `config_invalid`. Then one transaction makes
          *     the config, its revisions and what must be built. Components that did not change
-         *     reuse their build; when all do, the release is made at once. The same folder
-         *     again answers the same config (200).
+         *     reuse their build; when all do, the release is made at once.
+         *
+         *     The newest config and the newest release are what was synced last. The folder
+         *     that was synced last answers its config (200) and makes nothing. An older folder
+         *     makes a new config and a new release with the same content, which are the newest.
          *
          *     With `dry_run=true` it answers what would happen, and changes nothing: the
          *     differences to the newest config in `changes`, and in `installs` which
@@ -674,7 +677,7 @@ export interface paths {
         post?: never;
         /**
          * Forget an install
-         * @description Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned.
+         * @description Removes the install from lists, frees its name and stops its runner. It removes nothing on the customer's side, so it is refused with 409 unless the install is deprovisioned or was never provisioned. It is refused with 422 `not_confirmed` unless `confirm` is the install's name.
          */
         delete: operations["forgetInstall"];
         options?: never;
@@ -924,6 +927,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/installs/{install}/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How an install is
+         * @description Answers one install as `GET /status` does.
+         */
+        get: operations["getInstallStatus"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/installs/{install}/why": {
         parameters: {
             query?: never;
@@ -965,11 +991,19 @@ export interface paths {
          *
          *     - `provision`: bring up the sandbox and all components;
          *     - `deploy`: bring components (all when none is named) to a release, an older
-         *       one to roll back;
+         *       one to roll back; the sandbox only when it is named;
          *     - `action_run`: run an action;
          *     - `deprovision`: remove everything again, dependents first.
          *
-         *     With `plan_only` every change is planned and shown, and none is applied.
+         *     With `plan_only` every change is planned and shown, and none is applied. What a
+         *     component reads of another one is then as it is now: where that changes,
+         *     `may_change` of the step says so.
+         *
+         *     A workflow that tears something down (every `deprovision`, and a `deploy` or
+         *     `provision` of an install in which a component was switched off) has to be
+         *     confirmed: `confirm` is the install's name. Otherwise it is refused with 422
+         *     `not_confirmed`, and `errors` lists what it would remove. Neither `approve_all`
+         *     nor the install's approval option confirms it; `plan_only` needs no confirmation.
          */
         post: operations["createWorkflow"];
         delete?: never;
@@ -1196,6 +1230,26 @@ export interface paths {
          * @description Its sessions end within seconds, and no machine may use its identity again. Revoking it again does nothing.
          */
         post: operations["revokeRunner"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How the installs are
+         * @description Answers the installs of the org that the caller may see, each with what a person wants to know first: how it stands, which release is the newest, what was set and is not deployed, what is at work in it, and how the last workflow ended.
+         */
+        get: operations["listStatus"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2292,6 +2346,24 @@ export interface components {
          * @enum {string}
          */
         InstallState: "new" | "provisioning" | "live" | "deprovisioning" | "deprovisioned" | "forgotten";
+        InstallStatus: {
+            install: components["schemas"]["Install"];
+            last?: components["schemas"]["WorkflowBrief"];
+            newest_release?: components["schemas"]["NumberRef"];
+            /** @description What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet. */
+            pending: ("release" | "inputs" | "toggles")[];
+            runner?: components["schemas"]["RunnerBrief"];
+            /**
+             * @description What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+             * @enum {string}
+             */
+            standing: "not_provisioned" | "provisioning" | "provision_failed" | "live" | "deprovisioning" | "deprovision_failed" | "deprovisioned" | "forgotten";
+            workflow?: components["schemas"]["WorkflowBrief"];
+        };
+        InstallStatusPage: {
+            items: components["schemas"]["InstallStatus"][];
+            next?: components["schemas"]["Next"];
+        };
         InstallUpdate: {
             approval_option?: components["schemas"]["ApprovalOption"];
             component_toggles?: components["schemas"]["ComponentToggles"];
@@ -2383,6 +2455,20 @@ export interface components {
             kind: "artifact" | "script";
             /** @example greeting_is_up */
             name: string;
+        };
+        MayChange: {
+            /** @description It is not there yet. */
+            absent: boolean;
+            /**
+             * @description What makes it: a component, `sandbox` or `action NAME`.
+             * @example greeting
+             */
+            of: string;
+            /**
+             * @description The output; only its source when it may be any of them.
+             * @example greeting.text
+             */
+            reads: string;
         };
         /**
          * @example {
@@ -2502,6 +2588,21 @@ export interface components {
              */
             admin: string;
             name: components["schemas"]["Name"];
+        };
+        OtherWorkflow: {
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            id: string;
+            kind: components["schemas"]["WorkflowKind"];
+            /**
+             * @description `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+             * @enum {string}
+             */
+            meeting: "waits" | "supersedes" | "apart";
+            /** @description What both change, by name. */
+            resources?: string[];
+            state: components["schemas"]["WorkflowState"];
         };
         /**
          * @description How much a plan does. It is counted from the objects and outputs that the plan lists.
@@ -2651,6 +2752,7 @@ export interface components {
             config: components["schemas"]["NumberRef"];
             /** Format: date-time */
             created_at: string;
+            /** @description What is in it. Two releases of the same folder and builds have the same digest. */
             digest: components["schemas"]["Digest"];
             /** @example rel_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
@@ -2661,6 +2763,16 @@ export interface components {
             manifest?: components["schemas"]["ReleaseManifest"];
             /** @example 4 */
             number: number;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            synced_at: string;
+            /**
+             * @description Who synced the config.
+             * @example ann@initech.example
+             */
+            synced_by: string;
         };
         ReleaseItem: {
             artifact: components["schemas"]["Artifact"];
@@ -2719,6 +2831,8 @@ export interface components {
              * @enum {string}
              */
             state: "absent" | "live" | "changing" | "failed" | "unknown" | "orphaned";
+            /** @description The install has switched the component off. */
+            switched_off?: boolean;
             /** @example terraform_module */
             type: string;
             /** Format: date-time */
@@ -2796,11 +2910,11 @@ export interface components {
              * @enum {string}
              */
             state: "pending" | "active" | "revoked";
-            /**
-             * @description The customer's switch, which is above anything remote.
-             * @enum {string}
-             */
-            switch: "run" | "pause" | "read_only" | "stop_now" | "sever";
+            switch: components["schemas"]["RunnerSwitch"];
+            /** @description What the customer wrote when setting it. */
+            switch_reason?: string;
+            /** Format: date-time */
+            switch_since?: string;
             /**
              * @description `development`: jobs share the user of the agent.
              * @enum {string}
@@ -2808,10 +2922,29 @@ export interface components {
             trust: "development" | "isolated";
             version: string;
         };
+        /** @description The runner of an install in short. Absent before a machine has enrolled. */
+        RunnerBrief: {
+            id: string;
+            /** Format: date-time */
+            last_seen_at?: string;
+            online: boolean;
+            /** @description What keeps it from working, for people. */
+            problem?: string;
+            switch: components["schemas"]["RunnerSwitch"];
+            /** @description What the customer wrote when setting it. */
+            switch_reason?: string;
+            /** Format: date-time */
+            switch_since?: string;
+        };
         RunnerPage: {
             items: components["schemas"]["Runner"][];
             next?: components["schemas"]["Next"];
         };
+        /**
+         * @description The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+         * @enum {string}
+         */
+        RunnerSwitch: "run" | "pause" | "read_only" | "stop_now" | "sever";
         Stack: {
             /** Format: date-time */
             created_at: string;
@@ -2880,6 +3013,8 @@ export interface components {
              * @example deploy
              */
             kind: string;
+            /** @description In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped. */
+            may_change?: components["schemas"]["MayChange"][];
             /** @example deploy api */
             name: string;
             /**
@@ -2967,9 +3102,11 @@ export interface components {
             /** @description The bundle of the app folder: a JSON blob {format: "berth.bundle/v1", packs: [digest, …]}. Each pack is a blob, a tar.gz of some of the folder's files, so that a change of one file uploads one pack. */
             bundle_digest: components["schemas"]["Digest"];
             cli_version?: string;
+            /** @description The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation. */
+            confirm?: string;
             /** @description Make the app when there is none of this name. */
             create_app?: boolean;
-            /** @description Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete. */
+            /** @description Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete. */
             prune?: boolean;
             /** @description The archive of each local source, all of them, and those of mapped ones. */
             sources?: components["schemas"]["SyncSource"][];
@@ -3185,8 +3322,14 @@ export interface components {
             error?: string;
             /** Format: date-time */
             finished_at?: string;
+            /**
+             * @description Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+             * @example the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+             */
+            held?: string;
             /** @example wfl_01jd2x7q9zr8w3v5k6m4n0tgha */
             id: string;
+            /** @description Below 0 for inputs that only this preview uses. */
             inputs_version: number;
             install: components["schemas"]["Ref"];
             kind: components["schemas"]["WorkflowKind"];
@@ -3195,6 +3338,8 @@ export interface components {
              * @example 7
              */
             number: number;
+            /** @description The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request. */
+            others?: components["schemas"]["OtherWorkflow"][];
             plan_only: boolean;
             release?: components["schemas"]["NumberRef"];
             /** Format: date-time */
@@ -3207,6 +3352,29 @@ export interface components {
              * @description Number of its last event; rises whenever something moves.
              */
             version: number;
+            wait?: components["schemas"]["Waiting"];
+        };
+        /** @description A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended. */
+        WorkflowBrief: {
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            /** @description Why that step failed. */
+            error?: string;
+            /** Format: date-time */
+            finished_at?: string;
+            /** @example wfl_01jd2x7q9zr8w3v5k6m4n0tgha */
+            id: string;
+            kind: components["schemas"]["WorkflowKind"];
+            release?: components["schemas"]["NumberRef"];
+            state: components["schemas"]["WorkflowState"];
+            /**
+             * @description The step that failed.
+             * @example component/api
+             */
+            step?: string;
+            /** @description It failed because a newer request took its place. */
+            superseded?: boolean;
             wait?: components["schemas"]["Waiting"];
         };
         WorkflowEvent: {
@@ -3235,10 +3403,12 @@ export interface components {
         WorkflowRequest: {
             /** @description action_run; its name. */
             action?: string;
-            /** @description Approve all changes of this workflow. */
+            /** @description Approve all changes of this workflow. This confirms no teardown. */
             approve_all?: boolean;
-            /** @description deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all. */
+            /** @description deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components. */
             components?: string[];
+            /** @description The install's name, when the workflow tears something down. */
+            confirm?: string;
             /** @description action_run; the inputs of the action. */
             inputs?: {
                 [key: string]: string;
@@ -3246,6 +3416,8 @@ export interface components {
             kind: components["schemas"]["WorkflowKind"];
             /** @description Plan and show, apply nothing. */
             plan_only?: boolean;
+            /** @description provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set. */
+            preview_inputs?: components["schemas"]["InputsUpdate"];
             /** @description provision, deploy; by id or number. Absent for the newest of the app. */
             release?: string;
         };
@@ -3278,6 +3450,8 @@ export interface components {
         ChangeID: string;
         /** @description A config by id, or by app and number as in `hello@3`. */
         ConfigID: string;
+        /** @description The name of what is removed. The request is refused without it. */
+        Confirm: string;
         /** @description A customer by id or name. */
         CustomerIDOrName: string;
         /** @description The other one, as in the path, or only its number. */
@@ -3286,6 +3460,8 @@ export interface components {
         DryRun: boolean;
         /** @description A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409. */
         IdempotencyKey: string;
+        /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+        IfMatch: string;
         /** @description An install by id or name. */
         InstallIDOrName: string;
         /**
@@ -3316,7 +3492,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description The version of what PATCH changes, for `If-Match`. */
+        /** @description The version of what can be changed, for `If-Match`. */
         ETag: string;
     };
     pathItems: never;
@@ -3518,6 +3694,7 @@ export interface operations {
             /** @description The app. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3529,7 +3706,10 @@ export interface operations {
     };
     deleteApp: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The name of what is removed. The request is refused without it. */
+                confirm?: components["parameters"]["Confirm"];
+            };
             header?: never;
             path: {
                 /** @description An app by id or name. */
@@ -3552,7 +3732,10 @@ export interface operations {
     updateApp: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description An app by id or name. */
                 app: components["parameters"]["AppIDOrName"];
@@ -3573,6 +3756,7 @@ export interface operations {
             /** @description The app. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3852,6 +4036,7 @@ export interface operations {
             /** @description The variable. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3864,7 +4049,10 @@ export interface operations {
     setAppVariable: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description An app by id or name. */
                 app: components["parameters"]["AppIDOrName"];
@@ -3888,6 +4076,7 @@ export interface operations {
             /** @description The variable as it is now. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3900,7 +4089,10 @@ export interface operations {
     deleteAppVariable: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description An app by id or name. */
                 app: components["parameters"]["AppIDOrName"];
@@ -4515,7 +4707,10 @@ export interface operations {
     };
     forgetInstall: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The name of what is removed. The request is refused without it. */
+                confirm?: components["parameters"]["Confirm"];
+            };
             header?: never;
             path: {
                 /** @description An install by id or name. */
@@ -4539,8 +4734,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The `ETag` that the change is based on. */
-                "If-Match"?: string;
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
             };
             path: {
                 /** @description An install by id or name. */
@@ -4717,6 +4912,7 @@ export interface operations {
             /** @description The inputs. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4732,7 +4928,10 @@ export interface operations {
                 /** @description Validate and answer what would happen, change nothing. */
                 dry_run?: components["parameters"]["DryRun"];
             };
-            header?: never;
+            header?: {
+                /** @description The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`. */
+                "If-Match"?: components["parameters"]["IfMatch"];
+            };
             path: {
                 /** @description An install by id or name. */
                 install: components["parameters"]["InstallIDOrName"];
@@ -4758,6 +4957,7 @@ export interface operations {
             /** @description The inputs as they are now, or would be. */
             200: {
                 headers: {
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -4895,6 +5095,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StateTree"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    getInstallStatus: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An install by id or name. */
+                install: components["parameters"]["InstallIDOrName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The install and how it stands. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallStatus"];
                 };
             };
             default: components["responses"]["Problem"];
@@ -5272,6 +5496,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Runner"];
+                };
+            };
+            default: components["responses"]["Problem"];
+        };
+    };
+    listStatus: {
+        parameters: {
+            query?: {
+                /** @description Only those of this app, by id or name. */
+                app?: components["parameters"]["OfApp"];
+                /**
+                 * @description Only those with this label, as `key=value`; several must all hold.
+                 * @example [
+                 *       "ring=canary"
+                 *     ]
+                 */
+                label?: components["parameters"]["Label"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+                /** @description The `next` of the page before; absent on the first page. */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of installs, by name. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InstallStatusPage"];
                 };
             };
             default: components["responses"]["Problem"];

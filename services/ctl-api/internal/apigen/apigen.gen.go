@@ -575,6 +575,63 @@ func (e InstallState) Valid() bool {
 	}
 }
 
+// Defines values for InstallStatusPending.
+const (
+	InstallStatusPendingInputs  InstallStatusPending = "inputs"
+	InstallStatusPendingRelease InstallStatusPending = "release"
+	InstallStatusPendingToggles InstallStatusPending = "toggles"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusPending enum.
+func (e InstallStatusPending) Valid() bool {
+	switch e {
+	case InstallStatusPendingInputs:
+		return true
+	case InstallStatusPendingRelease:
+		return true
+	case InstallStatusPendingToggles:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InstallStatusStanding.
+const (
+	InstallStatusStandingDeprovisionFailed InstallStatusStanding = "deprovision_failed"
+	InstallStatusStandingDeprovisioned     InstallStatusStanding = "deprovisioned"
+	InstallStatusStandingDeprovisioning    InstallStatusStanding = "deprovisioning"
+	InstallStatusStandingForgotten         InstallStatusStanding = "forgotten"
+	InstallStatusStandingLive              InstallStatusStanding = "live"
+	InstallStatusStandingNotProvisioned    InstallStatusStanding = "not_provisioned"
+	InstallStatusStandingProvisionFailed   InstallStatusStanding = "provision_failed"
+	InstallStatusStandingProvisioning      InstallStatusStanding = "provisioning"
+)
+
+// Valid indicates whether the value is a known member of the InstallStatusStanding enum.
+func (e InstallStatusStanding) Valid() bool {
+	switch e {
+	case InstallStatusStandingDeprovisionFailed:
+		return true
+	case InstallStatusStandingDeprovisioned:
+		return true
+	case InstallStatusStandingDeprovisioning:
+		return true
+	case InstallStatusStandingForgotten:
+		return true
+	case InstallStatusStandingLive:
+		return true
+	case InstallStatusStandingNotProvisioned:
+		return true
+	case InstallStatusStandingProvisionFailed:
+		return true
+	case InstallStatusStandingProvisioning:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateCancelled JobState = "cancelled"
@@ -740,6 +797,27 @@ func (e MemberRequestRole) Valid() bool {
 	case MemberRequestRoleOperator:
 		return true
 	case MemberRequestRoleViewer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for OtherWorkflowMeeting.
+const (
+	OtherWorkflowMeetingApart      OtherWorkflowMeeting = "apart"
+	OtherWorkflowMeetingSupersedes OtherWorkflowMeeting = "supersedes"
+	OtherWorkflowMeetingWaits      OtherWorkflowMeeting = "waits"
+)
+
+// Valid indicates whether the value is a known member of the OtherWorkflowMeeting enum.
+func (e OtherWorkflowMeeting) Valid() bool {
+	switch e {
+	case OtherWorkflowMeetingApart:
+		return true
+	case OtherWorkflowMeetingSupersedes:
+		return true
+	case OtherWorkflowMeetingWaits:
 		return true
 	default:
 		return false
@@ -965,6 +1043,24 @@ func (e RunnerState) Valid() bool {
 	}
 }
 
+// Defines values for RunnerTrust.
+const (
+	RunnerTrustDevelopment RunnerTrust = "development"
+	RunnerTrustIsolated    RunnerTrust = "isolated"
+)
+
+// Valid indicates whether the value is a known member of the RunnerTrust enum.
+func (e RunnerTrust) Valid() bool {
+	switch e {
+	case RunnerTrustDevelopment:
+		return true
+	case RunnerTrustIsolated:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunnerSwitch.
 const (
 	RunnerSwitchPause    RunnerSwitch = "pause"
@@ -986,24 +1082,6 @@ func (e RunnerSwitch) Valid() bool {
 	case RunnerSwitchSever:
 		return true
 	case RunnerSwitchStopNow:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for RunnerTrust.
-const (
-	RunnerTrustDevelopment RunnerTrust = "development"
-	RunnerTrustIsolated    RunnerTrust = "isolated"
-)
-
-// Valid indicates whether the value is a known member of the RunnerTrust enum.
-func (e RunnerTrust) Valid() bool {
-	switch e {
-	case RunnerTrustDevelopment:
-		return true
-	case RunnerTrustIsolated:
 		return true
 	default:
 		return false
@@ -2314,6 +2392,43 @@ type InstallRequest struct {
 // InstallState `live` once it was provisioned; how well it does is `health`.
 type InstallState string
 
+// InstallStatus defines model for InstallStatus.
+type InstallStatus struct {
+	Install Install `json:"install"`
+
+	// Last A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Last *WorkflowBrief `json:"last,omitempty"`
+
+	// NewestRelease A config or release by id and number.
+	NewestRelease *NumberRef `json:"newest_release,omitempty"`
+
+	// Pending What a deploy would bring: `release`, another one is the newest; `inputs` and `toggles`, set and taken by no workflow yet.
+	Pending []InstallStatusPending `json:"pending"`
+
+	// Runner The runner of an install in short. Absent before a machine has enrolled.
+	Runner *RunnerBrief `json:"runner,omitempty"`
+
+	// Standing What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+	Standing InstallStatusStanding `json:"standing"`
+
+	// Workflow A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+	Workflow *WorkflowBrief `json:"workflow,omitempty"`
+}
+
+// InstallStatusPending defines model for InstallStatus.Pending.
+type InstallStatusPending string
+
+// InstallStatusStanding What its state means now: `provisioning` while a workflow provisions it, `provision_failed` when none does and it is not live, `deprovision_failed` when a removal ended before everything was gone.
+type InstallStatusStanding string
+
+// InstallStatusPage defines model for InstallStatusPage.
+type InstallStatusPage struct {
+	Items []InstallStatus `json:"items"`
+
+	// Next Pass it as `after` to get the next page; absent on the last page.
+	Next Next `json:"next,omitempty"`
+}
+
 // InstallUpdate defines model for InstallUpdate.
 type InstallUpdate struct {
 	// ApprovalOption Whether changes wait for a person (`prompt`) or pass by themselves.
@@ -2433,6 +2548,22 @@ type ManifestItem struct {
 
 // ManifestItemKind defines model for ManifestItem.Kind.
 type ManifestItemKind string
+
+// MayChange defines model for MayChange.
+type MayChange struct {
+	// Absent It is not there yet.
+	Absent bool `json:"absent"`
+
+	// Of What makes it: a component, `sandbox` or `action NAME`.
+	//
+	// Example: greeting
+	Of string `json:"of"`
+
+	// Reads The output; only its source when it may be any of them.
+	//
+	// Example: greeting.text
+	Reads string `json:"reads"`
+}
 
 // Me Example: {"account":{"id":"acc_01jd2x7q9zr8w3v5k6m4n0tgha","name":"ada"},"grants":[{"role":"admin"}],"kind":"user","log_url":"http://127.0.0.1:8702","org":{"id":"org_01jd2x7q9zr8w3v5k6m4n0tgha","name":"initech"},"token_id":"tok_01jd2x7q9zr8w3v5k6m4n0tgha","version":"0.1.0"}
 type Me struct {
@@ -2580,6 +2711,24 @@ type OrgRequest struct {
 	Name Name `json:"name"`
 }
 
+// OtherWorkflow defines model for OtherWorkflow.
+type OtherWorkflow struct {
+	CreatedAt time.Time    `json:"created_at"`
+	CreatedBy string       `json:"created_by"`
+	ID        string       `json:"id"`
+	Kind      WorkflowKind `json:"kind"`
+
+	// Meeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+	Meeting OtherWorkflowMeeting `json:"meeting"`
+
+	// Resources What both change, by name.
+	Resources []string      `json:"resources,omitempty"`
+	State     WorkflowState `json:"state"`
+}
+
+// OtherWorkflowMeeting `waits`: the new workflow waits while the other applies what both change, then plans it again; `supersedes`: what the other proposes and both change gives way to the new workflow; `apart`: they change nothing in common.
+type OtherWorkflowMeeting string
+
 // PlanCounts How much a plan does. It is counted from the objects and outputs that the plan lists.
 //
 // Example: {"create":1,"delete":0,"no_change":false,"outputs":1,"replace":0,"run":0,"update":2}
@@ -2709,7 +2858,7 @@ type Release struct {
 	Config    NumberRef `json:"config"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Digest Example: sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+	// Digest What is in it. Two releases of the same folder and builds have the same digest.
 	Digest Digest `json:"digest"`
 
 	// ID Example: rel_01jd2x7q9zr8w3v5k6m4n0tgha
@@ -2724,6 +2873,14 @@ type Release struct {
 
 	// Number Example: 4
 	Number int `json:"number"`
+
+	// SyncedAt When.
+	SyncedAt time.Time `json:"synced_at"`
+
+	// SyncedBy Who synced the config.
+	//
+	// Example: ann@initech.example
+	SyncedBy string `json:"synced_by"`
 }
 
 // ReleaseMadeBy defines model for Release.MadeBy.
@@ -2800,6 +2957,9 @@ type Resource struct {
 
 	// State `unknown` after an apply whose outcome is not known; `orphaned` when it runs and is no longer part of the app.
 	State ResourceState `json:"state"`
+
+	// SwitchedOff The install has switched the component off.
+	SwitchedOff bool `json:"switched_off,omitempty"`
 
 	// Type Example: terraform_module
 	Type      string    `json:"type"`
@@ -2893,8 +3053,12 @@ type Runner struct {
 	// State `pending` until a machine has enrolled.
 	State RunnerState `json:"state"`
 
-	// Switch The customer's switch, which is above anything remote.
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
 	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
 
 	// Trust `development`: jobs share the user of the agent.
 	Trust   RunnerTrust `json:"trust"`
@@ -2907,11 +3071,25 @@ type RunnerKind string
 // RunnerState `pending` until a machine has enrolled.
 type RunnerState string
 
-// RunnerSwitch The customer's switch, which is above anything remote.
-type RunnerSwitch string
-
 // RunnerTrust `development`: jobs share the user of the agent.
 type RunnerTrust string
+
+// RunnerBrief The runner of an install in short. Absent before a machine has enrolled.
+type RunnerBrief struct {
+	ID         string     `json:"id"`
+	LastSeenAt *time.Time `json:"last_seen_at,omitempty"`
+	Online     bool       `json:"online"`
+
+	// Problem What keeps it from working, for people.
+	Problem *string `json:"problem,omitempty"`
+
+	// Switch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+	Switch RunnerSwitch `json:"switch"`
+
+	// SwitchReason What the customer wrote when setting it.
+	SwitchReason *string    `json:"switch_reason,omitempty"`
+	SwitchSince  *time.Time `json:"switch_since,omitempty"`
+}
 
 // RunnerPage defines model for RunnerPage.
 type RunnerPage struct {
@@ -2920,6 +3098,9 @@ type RunnerPage struct {
 	// Next Pass it as `after` to get the next page; absent on the last page.
 	Next Next `json:"next,omitempty"`
 }
+
+// RunnerSwitch The customer's switch, which is above anything remote: `pause`, no new work; `read_only`, plans and checks only; `stop_now`, what runs stops too; `sever`, and nothing is sent.
+type RunnerSwitch string
 
 // Stack defines model for Stack.
 type Stack struct {
@@ -2992,6 +3173,9 @@ type Step struct {
 	//
 	// Example: deploy
 	Kind string `json:"kind"`
+
+	// MayChange In a preview; what the step reads and the preview changes before it. The step's own plan was made with what is there now; a step that reads something absent was skipped.
+	MayChange []MayChange `json:"may_change,omitempty"`
 
 	// Name Example: deploy api
 	Name string `json:"name"`
@@ -3083,10 +3267,13 @@ type SyncRequest struct {
 	BundleDigest Digest `json:"bundle_digest"`
 	CliVersion   string `json:"cli_version,omitempty"`
 
+	// Confirm The app's name, when `prune` removes something; else the sync is refused with 422 `not_confirmed`. A dry run needs no confirmation.
+	Confirm string `json:"confirm,omitempty"`
+
 	// CreateApp Make the app when there is none of this name.
 	CreateApp bool `json:"create_app,omitempty"`
 
-	// Prune Components that are no longer in the folder are taken out of the app. Without it such a sync is refused: absent never means delete.
+	// Prune Components that are no longer in the folder are taken out of the app, and their teardown is left to the deprovision of each install. Without it such a sync is refused: absent never means delete.
 	Prune bool `json:"prune,omitempty"`
 
 	// Sources The archive of each local source, all of them, and those of mapped ones.
@@ -3278,9 +3465,17 @@ type Workflow struct {
 	Error             *string    `json:"error,omitempty"`
 	FinishedAt        *time.Time `json:"finished_at,omitempty"`
 
+	// Held Why the runner takes none of its jobs now, for people: the customer's switch, since when and why, or that nothing is heard of it. Only where one workflow is shown.
+	//
+	//
+	// Example: the customer's switch is at pause since 2026-11-22T10:00:00Z: change freeze
+	Held *string `json:"held,omitempty"`
+
 	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
-	ID            string `json:"id"`
-	InputsVersion int    `json:"inputs_version"`
+	ID string `json:"id"`
+
+	// InputsVersion Below 0 for inputs that only this preview uses.
+	InputsVersion int `json:"inputs_version"`
 
 	// Install A thing by id and name.
 	Install Ref          `json:"install"`
@@ -3289,8 +3484,11 @@ type Workflow struct {
 	// Number Counted per install.
 	//
 	// Example: 7
-	Number   int  `json:"number"`
-	PlanOnly bool `json:"plan_only"`
+	Number int `json:"number"`
+
+	// Others The other unfinished workflows of the install as the request found them, and what becomes of the two. Only in the answer to the request.
+	Others   []OtherWorkflow `json:"others,omitempty"`
+	PlanOnly bool            `json:"plan_only"`
 
 	// Release A config or release by id and number.
 	Release   *NumberRef    `json:"release,omitempty"`
@@ -3302,6 +3500,35 @@ type Workflow struct {
 
 	// Version Number of its last event; rises whenever something moves.
 	Version int64 `json:"version"`
+
+	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
+	Wait *Waiting `json:"wait,omitempty"`
+}
+
+// WorkflowBrief A workflow in short: under `workflow` the newest that is not finished, under `last` the last provision, deploy or deprovision that ended.
+type WorkflowBrief struct {
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+
+	// Error Why that step failed.
+	Error      *string    `json:"error,omitempty"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+
+	// ID Example: wfl_01jd2x7q9zr8w3v5k6m4n0tgha
+	ID   string       `json:"id"`
+	Kind WorkflowKind `json:"kind"`
+
+	// Release A config or release by id and number.
+	Release *NumberRef    `json:"release,omitempty"`
+	State   WorkflowState `json:"state"`
+
+	// Step The step that failed.
+	//
+	// Example: component/api
+	Step *string `json:"step,omitempty"`
+
+	// Superseded It failed because a newer request took its place.
+	Superseded bool `json:"superseded,omitempty"`
 
 	// Wait For what something waits, on whom, until when, and when Berth looks again by itself.
 	Wait *Waiting `json:"wait,omitempty"`
@@ -3323,11 +3550,14 @@ type WorkflowRequest struct {
 	// Action action_run; its name.
 	Action *string `json:"action,omitempty"`
 
-	// ApproveAll Approve all changes of this workflow.
+	// ApproveAll Approve all changes of this workflow. This confirms no teardown.
 	ApproveAll bool `json:"approve_all,omitempty"`
 
-	// Components deploy; only these, by name (`sandbox` for the sandbox). Empty or absent for all.
+	// Components deploy; only these, by name, and `sandbox` for the sandbox unless a component has that name. Empty or absent for all components.
 	Components []string `json:"components,omitempty"`
+
+	// Confirm The install's name, when the workflow tears something down.
+	Confirm string `json:"confirm,omitempty"`
 
 	// Inputs action_run; the inputs of the action.
 	Inputs *map[string]string `json:"inputs,omitempty"`
@@ -3335,6 +3565,9 @@ type WorkflowRequest struct {
 
 	// PlanOnly Plan and show, apply nothing.
 	PlanOnly bool `json:"plan_only,omitempty"`
+
+	// PreviewInputs provision, deploy with plan_only; plan as if the inputs of the install were changed like this. They are not set.
+	PreviewInputs *InputsUpdate `json:"preview_inputs,omitempty"`
 
 	// Release provision, deploy; by id or number. Absent for the newest of the app.
 	Release *string `json:"release,omitempty"`
@@ -3364,6 +3597,9 @@ type ChangeID = string
 // ConfigID defines model for ConfigID.
 type ConfigID = string
 
+// Confirm defines model for Confirm.
+type Confirm = string
+
 // CustomerIDOrName defines model for CustomerIDOrName.
 type CustomerIDOrName = string
 
@@ -3375,6 +3611,9 @@ type DryRun = bool
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
+
+// IfMatch defines model for IfMatch.
+type IfMatch = string
 
 // InstallIDOrName defines model for InstallIDOrName.
 type InstallIDOrName = string
@@ -3460,6 +3699,18 @@ type CreateAppParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// DeleteAppParams defines parameters for DeleteApp.
+type DeleteAppParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
+// UpdateAppParams defines parameters for UpdateApp.
+type UpdateAppParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
 // ListConfigsParams defines parameters for ListConfigs.
 type ListConfigsParams struct {
 	// Limit How many items a page has at most.
@@ -3509,6 +3760,18 @@ type ListAppVariablesParams struct {
 
 	// After The `next` of the page before; absent on the first page.
 	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// DeleteAppVariableParams defines parameters for DeleteAppVariable.
+type DeleteAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// SetAppVariableParams defines parameters for SetAppVariable.
+type SetAppVariableParams struct {
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // FindMissingBlobsParams defines parameters for FindMissingBlobs.
@@ -3646,10 +3909,16 @@ type CreateInstallParams struct {
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ForgetInstallParams defines parameters for ForgetInstall.
+type ForgetInstallParams struct {
+	// Confirm The name of what is removed. The request is refused without it.
+	Confirm *Confirm `form:"confirm,omitempty" json:"confirm,omitempty"`
+}
+
 // UpdateInstallParams defines parameters for UpdateInstall.
 type UpdateInstallParams struct {
-	// IfMatch The `ETag` that the change is based on.
-	IfMatch *string `json:"If-Match,omitempty"`
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // RunActionParams defines parameters for RunAction.
@@ -3668,6 +3937,9 @@ type CreateEnrolmentParams struct {
 type SetInputsParams struct {
 	// DryRun Validate and answer what would happen, change nothing.
 	DryRun *DryRun `form:"dry_run,omitempty" json:"dry_run,omitempty"`
+
+	// IfMatch The `ETag` that the change is based on. When it is another one by now, the change is refused with 409 `precondition_failed`.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
 // CreateStackVersionParams defines parameters for CreateStackVersion.
@@ -3737,6 +4009,21 @@ type ListRunnersParams struct {
 type RevokeRunnerParams struct {
 	// IdempotencyKey A repeat with the same key and body gets the first answer again; the same key with another body is refused with 409.
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// ListStatusParams defines parameters for ListStatus.
+type ListStatusParams struct {
+	// App Only those of this app, by id or name.
+	App *OfApp `form:"app,omitempty" json:"app,omitempty"`
+
+	// Label Only those with this label, as `key=value`; several must all hold.
+	Label *Label `form:"label,omitempty" json:"label,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After The `next` of the page before; absent on the first page.
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // RetryStepParams defines parameters for RetryStep.
@@ -3899,13 +4186,13 @@ type ServerInterface interface {
 	CreateApp(c *gin.Context, params CreateAppParams)
 	// DeleteApp Delete an app
 	// (DELETE /apps/{app})
-	DeleteApp(c *gin.Context, app AppIDOrName)
+	DeleteApp(c *gin.Context, app AppIDOrName, params DeleteAppParams)
 	// GetApp Show an app
 	// (GET /apps/{app})
 	GetApp(c *gin.Context, app AppIDOrName)
 	// UpdateApp Change how an app is shown
 	// (PATCH /apps/{app})
-	UpdateApp(c *gin.Context, app AppIDOrName)
+	UpdateApp(c *gin.Context, app AppIDOrName, params UpdateAppParams)
 	// ListConfigs List the configs of an app
 	// (GET /apps/{app}/configs)
 	ListConfigs(c *gin.Context, app AppIDOrName, params ListConfigsParams)
@@ -3926,13 +4213,13 @@ type ServerInterface interface {
 	ListAppVariables(c *gin.Context, app AppIDOrName, params ListAppVariablesParams)
 	// DeleteAppVariable Delete a variable of an app
 	// (DELETE /apps/{app}/variables/{variable})
-	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	DeleteAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams)
 	// GetAppVariable Show a variable of an app
 	// (GET /apps/{app}/variables/{variable})
 	GetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
 	// SetAppVariable Set a variable of an app
 	// (PUT /apps/{app}/variables/{variable})
-	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName)
+	SetAppVariable(c *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams)
 	// FindMissingBlobs Ask which archives must be uploaded
 	// (POST /blobs/missing)
 	FindMissingBlobs(c *gin.Context, params FindMissingBlobsParams)
@@ -3989,7 +4276,7 @@ type ServerInterface interface {
 	CreateInstall(c *gin.Context, params CreateInstallParams)
 	// ForgetInstall Forget an install
 	// (DELETE /installs/{install})
-	ForgetInstall(c *gin.Context, install InstallIDOrName)
+	ForgetInstall(c *gin.Context, install InstallIDOrName, params ForgetInstallParams)
 	// GetInstall Show an install
 	// (GET /installs/{install})
 	GetInstall(c *gin.Context, install InstallIDOrName)
@@ -4029,6 +4316,9 @@ type ServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(c *gin.Context, install InstallIDOrName, params GetStateParams)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(c *gin.Context, install InstallIDOrName)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(c *gin.Context, install InstallIDOrName)
@@ -4071,6 +4361,9 @@ type ServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(c *gin.Context, runner RunnerID, params RevokeRunnerParams)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(c *gin.Context, params ListStatusParams)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(c *gin.Context, step StepID)
@@ -4381,6 +4674,17 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4388,7 +4692,7 @@ func (siw *ServerInterfaceWrapper) DeleteApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteApp(c, app)
+	siw.Handler.DeleteApp(c, app, params)
 }
 
 // GetApp operation middleware
@@ -4431,6 +4735,30 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params UpdateAppParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4438,7 +4766,7 @@ func (siw *ServerInterfaceWrapper) UpdateApp(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.UpdateApp(c, app)
+	siw.Handler.UpdateApp(c, app, params)
 }
 
 // ListConfigs operation middleware
@@ -4760,6 +5088,30 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4767,7 +5119,7 @@ func (siw *ServerInterfaceWrapper) DeleteAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.DeleteAppVariable(c, app, variable)
+	siw.Handler.DeleteAppVariable(c, app, variable, params)
 }
 
 // GetAppVariable operation middleware
@@ -4828,6 +5180,30 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SetAppVariableParams
+
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -4835,7 +5211,7 @@ func (siw *ServerInterfaceWrapper) SetAppVariable(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.SetAppVariable(c, app, variable)
+	siw.Handler.SetAppVariable(c, app, variable, params)
 }
 
 // FindMissingBlobs operation middleware
@@ -5599,6 +5975,17 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ForgetInstallParams
+
+	// ------------- Optional query parameter "confirm" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "confirm", c.Request.URL.Query(), &params.Confirm, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter confirm: %w", err), http.StatusBadRequest)
+		return
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -5606,7 +5993,7 @@ func (siw *ServerInterfaceWrapper) ForgetInstall(c *gin.Context) {
 		}
 	}
 
-	siw.Handler.ForgetInstall(c, install)
+	siw.Handler.ForgetInstall(c, install, params)
 }
 
 // GetInstall operation middleware
@@ -5656,7 +6043,7 @@ func (siw *ServerInterfaceWrapper) UpdateInstall(c *gin.Context) {
 
 	// ------------- Optional header parameter "If-Match" -------------
 	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
-		var IfMatch string
+		var IfMatch IfMatch
 		n := len(valueList)
 		if n != 1 {
 			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
@@ -5891,6 +6278,27 @@ func (siw *ServerInterfaceWrapper) SetInputs(c *gin.Context) {
 		return
 	}
 
+	headers := c.Request.Header
+
+	// ------------- Optional header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandler(c, fmt.Errorf("Expected one value for If-Match, got %d", n), http.StatusBadRequest)
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter If-Match: %w", err), http.StatusBadRequest)
+			return
+		}
+
+		params.IfMatch = &IfMatch
+
+	}
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -6068,6 +6476,31 @@ func (siw *ServerInterfaceWrapper) GetState(c *gin.Context) {
 	}
 
 	siw.Handler.GetState(c, install, params)
+}
+
+// GetInstallStatus operation middleware
+func (siw *ServerInterfaceWrapper) GetInstallStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "install" -------------
+	var install InstallIDOrName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "install", c.Param("install"), &install, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter install: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.GetInstallStatus(c, install)
 }
 
 // WhyInstall operation middleware
@@ -6513,6 +6946,57 @@ func (siw *ServerInterfaceWrapper) RevokeRunner(c *gin.Context) {
 	}
 
 	siw.Handler.RevokeRunner(c, runner, params)
+}
+
+// ListStatus operation middleware
+func (siw *ServerInterfaceWrapper) ListStatus(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListStatusParams
+
+	// ------------- Optional query parameter "app" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "app", c.Request.URL.Query(), &params.App, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter app: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "label" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "label", c.Request.URL.Query(), &params.Label, runtime.BindQueryParameterOptions{Type: "array", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter label: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "after" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "after", c.Request.URL.Query(), &params.After, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter after: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListStatus(c, params)
 }
 
 // GetStep operation middleware
@@ -7052,6 +7536,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/installs/:install/stack", wrapper.GetStack)
 	router.POST(options.BaseURL+"/installs/:install/stack/versions", wrapper.CreateStackVersion)
 	router.GET(options.BaseURL+"/installs/:install/state", wrapper.GetState)
+	router.GET(options.BaseURL+"/installs/:install/status", wrapper.GetInstallStatus)
 	router.GET(options.BaseURL+"/installs/:install/why", wrapper.WhyInstall)
 	router.POST(options.BaseURL+"/installs/:install/workflows", wrapper.CreateWorkflow)
 	router.GET(options.BaseURL+"/keys", wrapper.ListKeys)
@@ -7066,6 +7551,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 	router.GET(options.BaseURL+"/runners", wrapper.ListRunners)
 	router.GET(options.BaseURL+"/runners/:runner", wrapper.GetRunner)
 	router.POST(options.BaseURL+"/runners/:runner/revoke", wrapper.RevokeRunner)
+	router.GET(options.BaseURL+"/status", wrapper.ListStatus)
 	router.GET(options.BaseURL+"/steps/:step", wrapper.GetStep)
 	router.POST(options.BaseURL+"/steps/:step/retry", wrapper.RetryStep)
 	router.GET(options.BaseURL+"/tokens", wrapper.ListTokens)
@@ -7319,7 +7805,8 @@ func (response CreateAppdefaultApplicationProblemPlusJSONResponse) VisitCreateAp
 }
 
 type DeleteAppRequestObject struct {
-	App AppIDOrName `json:"app"`
+	App    AppIDOrName `json:"app"`
+	Params DeleteAppParams
 }
 
 type DeleteAppResponseObject interface {
@@ -7359,15 +7846,25 @@ type GetAppResponseObject interface {
 	VisitGetAppResponse(w http.ResponseWriter) error
 }
 
-type GetApp200JSONResponse App
+type GetApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetApp200JSONResponse struct {
+	Body    App
+	Headers GetApp200ResponseHeaders
+}
 
 func (response GetApp200JSONResponse) VisitGetAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7391,23 +7888,34 @@ func (response GetAppdefaultApplicationProblemPlusJSONResponse) VisitGetAppRespo
 }
 
 type UpdateAppRequestObject struct {
-	App  AppIDOrName `json:"app"`
-	Body *UpdateAppJSONRequestBody
+	App    AppIDOrName `json:"app"`
+	Params UpdateAppParams
+	Body   *UpdateAppJSONRequestBody
 }
 
 type UpdateAppResponseObject interface {
 	VisitUpdateAppResponse(w http.ResponseWriter) error
 }
 
-type UpdateApp200JSONResponse App
+type UpdateApp200ResponseHeaders struct {
+	ETag *string
+}
+
+type UpdateApp200JSONResponse struct {
+	Body    App
+	Headers UpdateApp200ResponseHeaders
+}
 
 func (response UpdateApp200JSONResponse) VisitUpdateAppResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7704,6 +8212,7 @@ func (response ListAppVariablesdefaultApplicationProblemPlusJSONResponse) VisitL
 type DeleteAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   DeleteAppVariableParams
 }
 
 type DeleteAppVariableResponseObject interface {
@@ -7750,15 +8259,25 @@ type GetAppVariableResponseObject interface {
 	VisitGetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type GetAppVariable200JSONResponse AppVariable
+type GetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers GetAppVariable200ResponseHeaders
+}
 
 func (response GetAppVariable200JSONResponse) VisitGetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -7784,6 +8303,7 @@ func (response GetAppVariabledefaultApplicationProblemPlusJSONResponse) VisitGet
 type SetAppVariableRequestObject struct {
 	App      AppIDOrName     `json:"app"`
 	Variable AppVariableName `json:"variable"`
+	Params   SetAppVariableParams
 	Body     *SetAppVariableJSONRequestBody
 }
 
@@ -7791,15 +8311,25 @@ type SetAppVariableResponseObject interface {
 	VisitSetAppVariableResponse(w http.ResponseWriter) error
 }
 
-type SetAppVariable200JSONResponse AppVariable
+type SetAppVariable200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetAppVariable200JSONResponse struct {
+	Body    AppVariable
+	Headers SetAppVariable200ResponseHeaders
+}
 
 func (response SetAppVariable200JSONResponse) VisitSetAppVariableResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8552,6 +9082,7 @@ func (response CreateInstalldefaultApplicationProblemPlusJSONResponse) VisitCrea
 
 type ForgetInstallRequestObject struct {
 	Install InstallIDOrName `json:"install"`
+	Params  ForgetInstallParams
 }
 
 type ForgetInstallResponseObject interface {
@@ -8852,15 +9383,25 @@ type GetInputsResponseObject interface {
 	VisitGetInputsResponse(w http.ResponseWriter) error
 }
 
-type GetInputs200JSONResponse Inputs
+type GetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers GetInputs200ResponseHeaders
+}
 
 func (response GetInputs200JSONResponse) VisitGetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -8893,15 +9434,25 @@ type SetInputsResponseObject interface {
 	VisitSetInputsResponse(w http.ResponseWriter) error
 }
 
-type SetInputs200JSONResponse Inputs
+type SetInputs200ResponseHeaders struct {
+	ETag *string
+}
+
+type SetInputs200JSONResponse struct {
+	Body    Inputs
+	Headers SetInputs200ResponseHeaders
+}
 
 func (response SetInputs200JSONResponse) VisitSetInputsResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
-	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
 	w.WriteHeader(200)
 	_, err := buf.WriteTo(w)
 	return err
@@ -9112,6 +9663,45 @@ type GetStatedefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetStatedefaultApplicationProblemPlusJSONResponse) VisitGetStateResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusRequestObject struct {
+	Install InstallIDOrName `json:"install"`
+}
+
+type GetInstallStatusResponseObject interface {
+	VisitGetInstallStatusResponse(w http.ResponseWriter) error
+}
+
+type GetInstallStatus200JSONResponse InstallStatus
+
+func (response GetInstallStatus200JSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetInstallStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetInstallStatusdefaultApplicationProblemPlusJSONResponse) VisitGetInstallStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -9656,6 +10246,45 @@ type RevokeRunnerdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response RevokeRunnerdefaultApplicationProblemPlusJSONResponse) VisitRevokeRunnerResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusRequestObject struct {
+	Params ListStatusParams
+}
+
+type ListStatusResponseObject interface {
+	VisitListStatusResponse(w http.ResponseWriter) error
+}
+
+type ListStatus200JSONResponse InstallStatusPage
+
+func (response ListStatus200JSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListStatusdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListStatusdefaultApplicationProblemPlusJSONResponse) VisitListStatusResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -10279,6 +10908,9 @@ type StrictServerInterface interface {
 	// GetState Show the state tree of an install
 	// (GET /installs/{install}/state)
 	GetState(ctx context.Context, request GetStateRequestObject) (GetStateResponseObject, error)
+	// GetInstallStatus How an install is
+	// (GET /installs/{install}/status)
+	GetInstallStatus(ctx context.Context, request GetInstallStatusRequestObject) (GetInstallStatusResponseObject, error)
 	// WhyInstall Why an install is not where it should be
 	// (GET /installs/{install}/why)
 	WhyInstall(ctx context.Context, request WhyInstallRequestObject) (WhyInstallResponseObject, error)
@@ -10321,6 +10953,9 @@ type StrictServerInterface interface {
 	// RevokeRunner Revoke a runner
 	// (POST /runners/{runner}/revoke)
 	RevokeRunner(ctx context.Context, request RevokeRunnerRequestObject) (RevokeRunnerResponseObject, error)
+	// ListStatus How the installs are
+	// (GET /status)
+	ListStatus(ctx context.Context, request ListStatusRequestObject) (ListStatusResponseObject, error)
 	// GetStep Show a step of a workflow
 	// (GET /steps/{step})
 	GetStep(ctx context.Context, request GetStepRequestObject) (GetStepResponseObject, error)
@@ -10607,10 +11242,11 @@ func (sh *strictHandler) CreateApp(ctx *gin.Context, params CreateAppParams) {
 }
 
 // DeleteApp operation middleware
-func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) DeleteApp(ctx *gin.Context, app AppIDOrName, params DeleteAppParams) {
 	var request DeleteAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteApp(ctx.Request.Context(), request.(DeleteAppRequestObject))
@@ -10659,10 +11295,11 @@ func (sh *strictHandler) GetApp(ctx *gin.Context, app AppIDOrName) {
 }
 
 // UpdateApp operation middleware
-func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName) {
+func (sh *strictHandler) UpdateApp(ctx *gin.Context, app AppIDOrName, params UpdateAppParams) {
 	var request UpdateAppRequestObject
 
 	request.App = app
+	request.Params = params
 
 	var body UpdateAppJSONRequestBody
 	var err error
@@ -10919,11 +11556,12 @@ func (sh *strictHandler) ListAppVariables(ctx *gin.Context, app AppIDOrName, par
 }
 
 // DeleteAppVariable operation middleware
-func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) DeleteAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params DeleteAppVariableParams) {
 	var request DeleteAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.DeleteAppVariable(ctx.Request.Context(), request.(DeleteAppVariableRequestObject))
@@ -10973,11 +11611,12 @@ func (sh *strictHandler) GetAppVariable(ctx *gin.Context, app AppIDOrName, varia
 }
 
 // SetAppVariable operation middleware
-func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName) {
+func (sh *strictHandler) SetAppVariable(ctx *gin.Context, app AppIDOrName, variable AppVariableName, params SetAppVariableParams) {
 	var request SetAppVariableRequestObject
 
 	request.App = app
 	request.Variable = variable
+	request.Params = params
 
 	var body SetAppVariableJSONRequestBody
 	var err error
@@ -11584,10 +12223,11 @@ func (sh *strictHandler) CreateInstall(ctx *gin.Context, params CreateInstallPar
 }
 
 // ForgetInstall operation middleware
-func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName) {
+func (sh *strictHandler) ForgetInstall(ctx *gin.Context, install InstallIDOrName, params ForgetInstallParams) {
 	var request ForgetInstallRequestObject
 
 	request.Install = install
+	request.Params = params
 
 	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
 		return sh.ssi.ForgetInstall(ctx.Request.Context(), request.(ForgetInstallRequestObject))
@@ -12045,6 +12685,32 @@ func (sh *strictHandler) GetState(ctx *gin.Context, install InstallIDOrName, par
 	}
 }
 
+// GetInstallStatus operation middleware
+func (sh *strictHandler) GetInstallStatus(ctx *gin.Context, install InstallIDOrName) {
+	var request GetInstallStatusRequestObject
+
+	request.Install = install
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.GetInstallStatus(ctx.Request.Context(), request.(GetInstallStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetInstallStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(GetInstallStatusResponseObject); ok {
+		if err := validResponse.VisitGetInstallStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // WhyInstall operation middleware
 func (sh *strictHandler) WhyInstall(ctx *gin.Context, install InstallIDOrName) {
 	var request WhyInstallRequestObject
@@ -12462,6 +13128,32 @@ func (sh *strictHandler) RevokeRunner(ctx *gin.Context, runner RunnerID, params 
 	}
 }
 
+// ListStatus operation middleware
+func (sh *strictHandler) ListStatus(ctx *gin.Context, params ListStatusParams) {
+	var request ListStatusRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListStatus(ctx.Request.Context(), request.(ListStatusRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListStatus")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListStatusResponseObject); ok {
+		if err := validResponse.VisitListStatusResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetStep operation middleware
 func (sh *strictHandler) GetStep(ctx *gin.Context, step StepID) {
 	var request GetStepRequestObject
@@ -12795,393 +13487,427 @@ func (sh *strictHandler) WhyWorkflow(ctx *gin.Context, workflow WorkflowID) {
 // const string: with thousands of chunks the chained `+` fold is several
 // times slower for the Go compiler than parsing a slice literal.
 var swaggerSpec = []string{
-	"5L2Lchs5kjb6Kgj+G9G2tyRR8p2Kif3Vt23PtNu9tnd8/rW8IlgFktUqAtUFUDTHvyL2afbB9klOIDOB",
-	"QpEosihRcvc5sRPbMuuGSyKRyPzyyy+9VM1KJYU0ujf40psKnokK/vzhPZ/Y/2ZCp1VemlzJ3qD3firY",
-	"lah0riRTY7aYcsN+PXv/3U8snXI5ETphY1Wx4avxwWtu0unwsJf0dDoVM25fZpal6A162lS5nPSur6+T",
-	"XskrPhOGvno2NqKKf3YoxWcztF81U8FKPhFsJMaqEqeMj7SQhikJl8Z5pQ3cYD+e2+d/n4tq2Ut6ks/s",
-	"9zl8JWzYjH/+WciJmfYGT49PkrWGJtiyv2PX1xv4ITdTNlzw3AwTxqVeiIpxzbRS0v7XBMOWazbNJ1NR",
-	"MTPltsW53tjOC3qw0d6xqmbc9Aa9XJpnT3qJ7UA+m896g5f9/vPjly9Pnj55/qT/8uVx0pvlEi/1fb9y",
-	"acREVNixsnz1/ZvqF/jkar/OJONlyUZLlmdMVcw2zLe25GYaNLYse0mvEr/P80pkvYGp5qJliI9PXkCz",
-	"/L+jA16Wf+dVzkeFiLfNCoX9thUJzq7o3gErhLHilLAsn+RGMy4zNpdWrlNVWQm1P0iFl1FaWrrk3rnX",
-	"fn07z4vs1ffx/thRtr0Z2ZtaWgXX9tqk72DtbmsTrvCWRuHF/bZKyXE+ibXqjKVwDeUysYI5WoKgwtTO",
-	"ZyNcfrlkw6koCvW/Hw/b2g0v2m+759qomag2rCqW0j2dVpa7ea+t/D4fj9+r+IwrY9WTkiKhUUSNa6Yw",
-	"1EoWS2YXFg50m/IyamN7xWc+Kwt741NUX7u1vlq+nUf08N95kWfcCBAE0sOwSS3UvMjYlJelkAmJMpPK",
-	"THM5aetBVi0vqnlT8WZizOeF6Q3GvNDCN22kVCG4hLa9ysSsVEbIdPk3sYzNfiVKYdtkNw07tNpqsUux",
-	"hFaPVLZkE2F0sJm5HWXCc3nafARewiVOGTyba1aJ8VyLDC8+6b88PJeuj7jF150MWntgm3sbmXolteFF",
-	"sXE7yfGeToJP9+5V7n/mI1Gst+yNFWozVVq4ack1K+y9sAaGl2L5lytezMXwlGlxJSpesNncTk1RsKlC",
-	"Ze1l+mPPfu8vKZe8WvY+xcUL3t4Y79yImV7p1MnTZ9ZIsluafcd/fvzPv3z6578cPvqn3lrvYBm9wncc",
-	"P/OXeVXxJfY9n+Vmve8/qQWbcWkXtZhpxtG4mnLNuGEzFWyPqz2A90WXx9N+YJM87fcDM+Q4aoa8FlaZ",
-	"bNKZM7ijk+DgrXuVmzfjs7LcKDdgmeba7kNJSytX7TswmdrbFGsFrbFOLaH107E19WrbpUVv51Laedts",
-	"O1RwV8ts4cW9ztY7I8ptbdJGlC0tspf22p736lLIbQ0y9qaEDY26vPif//rvYWI3KNhptUgr0WalwmN7",
-	"be0H3qYmCiUnsP/QjjTjSzYSbCqKjI14esnm0uSFvaMSdiPSaiZgj2VGMc2XoEw5+1fFsnnFDR0jSc2w",
-	"4bO+HtbHuYoN+3pInwJlpGQqgr1sRYDt8asXtzEe93XTynjRUKoPHjzr/9+PxwdPP/3Lx/7By08P9f99",
-	"8Kzf7zd+/HKcPLl+ONMPI6rXDpqqLseFWmyb5QXd1zKb7vIeJ/TavkqXSmoBu8uvlRoVYmb/TJU0QsJk",
-	"87Is8hTm5KjEO/75N42H3frL/1SJcW/Q+19HtePgCK/qI/de+OL6ANjuCG3YgmsQbC2qK5GhOQOGi+ZL",
-	"zRbT5SGMJ70VvAKpoVN3WalSVCbHjjS+8WV9O5wKXpjpRToV6WVwgzfW7ASUc3R9+L13Uw+xIa/sQ/bp",
-	"5gab9AquDViMnV5jDdhrN++hsJLAxzZ4q5jWu96zWyZ6EVwv1p5cbaup8smEvC479P09Prb+xutQXj9i",
-	"r5pSsDIfQRP8PLgOfvJvV6PfRAqDHY79zpLgBnntQt3mLzFbfmuX/A3tTf6VT8R6i/2Y7zD4sXmU4rPZ",
-	"9vQv9p7V7uB325tN56tmq7lfiZ3EFc9ZF3kWHfu0EtyI7IKbhkvLnt8OTA6D3frMaBl9pagqVcWvfM7N",
-	"RaqyUAy8/Zn0xrnM9XTHxmC/gpGo5EX/+Lfs5PPz31/+o3qxeHz19PLZ7Insm8mUR99QW3ObJvCtGNu7",
-	"1dw4dcWzLLdTwYtfgwnCfaI5oUnv88FEHdCPVqMfvuWL10JrK5cgFKWqdp0H27JsXuz6lOG7f8lwEzkP",
-	"DGe51iIbDmD/QBPSby32n9bo4IYZe/q374YDmrQHkI/WcJgL8KHhjVbxzNNUiAx+HfO8gD9SLlNR4N/4",
-	"vWDBhE2sBJ+1iTmpuYjT2DaNhoTlZmAPYXNeJCytrF1U2ZOYyq0lhD7vIh8Lli7TQjQOmz17e2zknCkR",
-	"b9iqOsh6SXAEoIVet95NRC2FjcXYWM0blcr+1CFtoPepEd+iDdO+AskttKI1y7JSV+Iiem47w4sww+SX",
-	"cue3ai4Pe2s+pmBBH+jLvDxQJbbjAKTFSprVAw3rJt7YhiH57OnTx8+SVsPBDcZ16/C8r+W82X0//i27",
-	"gJIXTp009emjo6fsEf5fr7VlX7auhJVphqvRWS54NYvseSM1Ny2rV3zmqSmWA8bZjKfTHFymrBKpqjL7",
-	"129q1FyreIk9fh7rEE8vpVoUIpvsqCMbD7ZsjSmfa9HSDfSLiuxw05a7S4MyYXhebNuomi15lemEfMoY",
-	"tMnyidBGB43quqWtbczF7E435stcrnwxnfJcXozE1F5JYnYn19FA4nTJcgNHZ2FM0TIllZiJbNkymUax",
-	"TDGQWpab+POwXXbfFy6xF7gSnCj5ZoTv81O/fUOwq+2sFtyZO4d216udB/GU/omrz+62GNNQ1eQbzWCu",
-	"Dpv+Aeey3OgnCceJ2tLa071se6Cg7mnLK7T6XqR5hmejHWalYfSHK2KyeQ1u8TUmPTEei9RcoFrY1t3v",
-	"8a7VDteNW31fdBDQ5bu6nUHIcNtwgyIj/XAzFbr5SJvluiz48mLdf/CTKArV6bxSljuqRYhZbJXTn/Gu",
-	"qHNj2ta4ShSC4w7VcVxjmsod0sPBWT2zUye2a6iy3MuqLcv7WrNleTMDdUXWgpX4pP8yZhSuCt/WtXtT",
-	"wdk4OvaeqJemZXD+vczoLPknHpvreN8cVqax2r74EIuYOH8VRwvx4xeyWgLzPAhM5b3rT0lPC6lzk18J",
-	"PzZzGELUZL2T/smzg/7jg/7J++P+4PjpoN//j159j/1Mjxd5apcgBE97g56YH6RCmopbE8FBmwaPr1eH",
-	"fV1z+D7EjCln9kbsIXtVgwGAm74UC6ENQUgSxgut2AICFsYhinKNKAdrnEh7UXoDQmaiQqus6+J3M/MW",
-	"I+8RVRAMc8xJHY55190jnIOmJYzTsfYAzc/a6ZRiMWPmG8mUFGig55IVedNCD17YhpX7Ts0loRsINAiB",
-	"kaLwGC7tPB68LE/xKKykYKmdGojON8zaMIoc8dfWg1u3qTE+jQGuhenT5nW2p53BL9t72yFWxHGtC/4s",
-	"Q74yzWU2Up/tdhkoCvIPxbxhkYBGmW89ldMRY5P6rlt+kz2uscg8TiF2EP0wFQbxmYLBsrArn7sgLPuQ",
-	"mymerRLUChEfTfuCei8+mzDm+ewJ+1v+7crpI+6LWRkx/EDLWFXqihdv/K4V76BbfgueG8DtclaKSivJ",
-	"HgzLSs1KM3zIVMVKrjUbLe2AzLQorjDW5AQE77QyEbi5YoJBnq6zorjZDEplRIctuKt/LLqRViYf87TN",
-	"3UPATDbjmUiah0i7O2lTLe3IrBgQO51X0B+vc6OqFdWtqk0HqCMwrI+iSy3p6fwf4mK0NNiiNfTwFk0a",
-	"tCjpbTgufVuoUSQ2t2P/m231/cep3rXp9PHGW9uajk3Qu9qH9VOdlH7d0QCt1e/3twRU3WeijQdE8Lrj",
-	"Ek+vHfxXPBD7jRuWu+/axUYuKKq/axgvdAl3aOBNDtDtscC9BPtGRbbj4fk3XB2buvtXNeqhKXwlpB3g",
-	"mPk0m9mtxyhVoBlmW6wBWeP9Wx5a6mb2Bk7ULd61BdeM60uR2Z2j6eTWal6lzrprcX86qWnxVldirkV2",
-	"Ma7ULA6nQUW8ALyb62RtKhqlLpm6QsjZujaE9m2bC1hV7/DW28Yut38H7txkNr/Ntd2q7VkEAMD2AbeD",
-	"215u1YwJAqS6tAYAYFH/CkIWQ0vQhQVr25oEx4/zynRv9btAE/ZhX6NevB/LGr514/Dg+nR/uwrZ3Anz",
-	"lawkdkXgQqdsSKb9EGw/RJXDD4fsh1lplhCCxvMfGIdF0Tj2bvVr1Pvb07XtbQcjLRx/O1Sto//OL+u1",
-	"+GMU9zzJzQCzA0idVUKr4kpkzKio3qgtmeaLCpXyAoEIeIs/v1bpNL8SLS+rROqsvEjDxqrIROWMzNoE",
-	"i75s9dAGLeol9k12ymZ2MX2K6uFxy+dHFZfpNGGGT6wc4BjaPWZR5cYI2RKXKlXrOItKMKvPT1kwXnW/",
-	"CKlRj5pVcTKD/BPaYTqcINuFw6nim2NAYgNYq8u1bv+oKPfEnRqgg1IB1nGhqku7VcHZSx+yVwYA91Kx",
-	"TPCsyKU4RanMjSZQLXqgfHPWDxqrwCw7ltA+9tYhrDfEIevn8EM4Pl41bH5RPBiW9FoiYt9NeS7fgrGy",
-	"vlzt+MT3fIi2MzDicTAXVqam3NpyCRtxLZ49aVoi4nH/L7Fu22fWv/Hup7ODk6fP3Oq1DUnYVHxuvvPl",
-	"+MWzrP/i+MWLJ+nz7NnTl/xkLDjvp0+f8qx//JQ/Ho2fjI9HJ6P+6MXJSZodP82epcdPR/1xv8/7L+LT",
-	"gIbbbtaF+L0xcccnu5+P7DtoOBIc+WZjtsyeXp++qeDZRXx8XxkNswWDesoEbDLOokHAuFQyri7htdTj",
-	"ld0M8/0cSIprQ3bwKeu3vL2DrbSbpREK9DZoLL4w6FESjFnLeMuYMUT+luxiLTC6DhC5yQHvRkFLiBjv",
-	"/Iy1HHc4QtMTMdMuy8djgjWvGFQCYAuYtp6nUzbORYGBAdz7IWUusbtOISDRsVAa0y84+dM6e/2/h0YI",
-	"mUb9ujhdu4FjPqwnMRL26HTN7sg1y1Q6n1nDLde4B5VClYWgnogbnAbXZGyj6ky5VDJPecHwucPdDuji",
-	"s0jnO5/3P5d5JTQ9s+bxpCzWSpVK23ZZ02JBrlzOnBA2tMPGz40FHc87KJO9OBy2AigiIKZybvRFcKSM",
-	"6LmdgE6/qVH3ZUrOjFXxd7bqFn0qJ+Jv9s7rpFcWfGtOxa8Fl+/msxmvluRBKZXeccR3hyCEUKyYNVzw",
-	"NBJFBmOGsJ5k9ZLfohKmyoUGp3vBpcaU3xZbu5sb4y3dR+3t5JLA4fc+CXhmsxhpI8o2AHQXt4M1ofcA",
-	"Ww6frRvlAWzOV7GyMFZ7GO5J9Y5C0r/VfRHI7jpqnaepKA2h1vGKphRJFD7GK8HwLpFR0MUlcn6jCeh+",
-	"yoZjVU2EfZE9lcHtaN4wLpdspirKk3OnnUyUhbLGnRG8ytQCs9rt5yGYZ59HzTcR4NSBWNeFXsrU2oWV",
-	"4JcXk4JrXYP9MGgaPRThCOzDg0OCWK/re/DkhMK/NoEHbFhWouS2q8MBG4lcTmCpSpGd2muodoYDOrph",
-	"VM2J0+m5PGBDZ7cNEzbEnc6+LIELRQ4PKwmGxwIyJmXGMiUFPizVBWoOkiH7bbvLgzF9yoaZkPgKrWaC",
-	"0uryjEmFj1NTQW60z0VEtIOeqoVGvZMwraxkwS5prWd8Ws9LUWl7Qh4OGAckRdUArRMxgdNNjFRgxnKD",
-	"b7A7blbxhVxtgbXB/NkWzK+US6kMmyg4JmPYn5phTbSh891oVuRXgs3skDKdy1T4gYH32M/Y8wymh4BR",
-	"59zj55K51BHkErJ9HokJl6eOHAIeypALQ2Z0CKdRJEIGaBPZjyv5KGCw2V5kCuLF9hWU5uhNUEYKBt8z",
-	"l6moDM/tAHFJ5hPk2U75lfBI7VMcfpz+cW6nSc1Nc817Qe3V+2EdpgUEpJM+/NkKXy/peRHr4dYrBeJ6",
-	"JV6uhcAqXDefqESJKweGInSi+F5t0BdulUf8d3NyY24zABBacuOA0WYTlyLAbi2DY1bvbNjeq426DxPy",
-	"Jjj47qbdvVoxfyYTZauRQTnN63xdgMyhyJiam1TNhAar4rd5Non5DXfKQK5ESmHbdZMWfC/uk4kD2tUM",
-	"W912fJFevsF3RLFyeSGkaV9AcD0VbMYvBRzu5xJQfN0XDWwh3bXGlaiyfLtn5SfIff473dyCVXPvco3w",
-	"w90qAm6k1p1DOyg+1ZIdX81lJwkH3Jy6jLfSDcWbK1FVebYr/HYqitkFQJ10lO5pTvBBa4ZUBqLg/+fs",
-	"9c9dAFXdE+nM+OKKV9EGBIhFzt6LquJ2zNlMZfMC+bN++u5na4b89d2bX/bZqusug70x+W/jMlybtjVO",
-	"h3rwdS4nhWD1a4Bxxsp0Qn76XEI0HlCedZynLMEYOmTvxawsuBGObGwG+sqBbVmRX4qQ2gYeJVunhjov",
-	"xGhNYOAMnqdcD9hjENsZ/xwOQhiYjAzjezWZFJsHcX3VrCola+jVQ9Ng5mF6kZt0KiAS9MBO60MwEdV4",
-	"zB7Acnh4yIDYp/ECa4dUgg0NNM/K39Bay2yE8GXg1LCD5e+0FihcwdOlbg7/6kDOhKny1C3I7oPm0mJi",
-	"lAFtUWg/oXjXIftZjGEPaYCLO9JadF/Q3aFRo7nMCnGxK4gtLfKIw+ROuQ92beJYWNHL2rIIp8KFoAFM",
-	"M67UjIlCCwzkOky8PR3ppUxFtm3qNjXqR2zKj3kECL1DuvOqtTu+mcO0ZURozWo4jGlhbtNhoDH5Xoxz",
-	"mUeJPXbotPtcxMMY6ONMlFabyjQXmiyyWzSfqDmNmN2i5Zjq25iyxzHn+U28sm2kERCIz+Vk6GPqGoPz",
-	"aCE7P/2pPc/DV7Mhinrtn1NjJ/cznolTNsRDrr8PY/34o933G46N5gHdtabnOxkcmj/tklNRg8MEbLMO",
-	"p6yu0JmMUAvsQI4t7xQHbYeA0ewlNcK2qSmbKjAGE9uFPSIQuHW8gO3qRfuZG6+3HPzw4g1weg0E65ZU",
-	"B2sT1Muv8cDHXjYCgsjOxE1d8jM+7Qv0uE6xYJyJe4Em7lYsSIgVvAyy4VcGJZin5qy0i8NeHMxotdyT",
-	"Z9kR+a67uG5gDqxtd3N979m8PJ1tl4AwMbdr7q0bqr3MsRv2+53lm4FBv36irEdXxEx5Va0IQBaVLHQg",
-	"dcVxnOHd+3Lbbl0pmUh3XCku9SjCpFHE7AxMoxqe+mDPBS+KYQKso1xmwE0FnT5lw0tRmmFSB0/I5Q/4",
-	"enLV+0oHQfgn8REKoxjibsBs4dmFksUSPgZMeytBAWjZSrZW0rvEAGDo+vevimwnUbsAZ3F1QhISGxor",
-	"GsutCmBFNoINjxqOIYlldK9zD98Qj13oCIr1TSNlLox2+RiW92zAz0SRmkMQMGGCp9M6L6PG6yA9uT1G",
-	"CSEP2VlR0MvRCUKIKohkAXwN6U+70YXUFB4rcOybH5xvuLBvxN2R3EHKX8NvGZfYFnEseCWygH55o0S1",
-	"8p4D/+04L7BsBZbXoHN2ht/QlN4cA/vx4kL5pM4tqcVhCmhosF6Y2qvVyQXovGBrWQU7ORDx+cAC2pDv",
-	"4KKbNe7BF0zINeMZpDitITs9+g1SJthZnbpgglIhAZ4icUcj/3ZD2QBTvuoWA1PnIFVVuXsuRu1W2OoT",
-	"QKfq3TJmwGEMo0ebbn5nb8I4XWfTIR+PVwgoyNNmt+DtfDNEP4EcMZ4/VANbBZY9ceuLdilXeAQD1ABx",
-	"IfgkojvhSSz3M+id986manneswcM2E/hN2DLgR+BiHn9hHN4xSt9aMAI/JR0YM1wSWvQ561OKOcGeWyt",
-	"U9XtuVHw3NPr6+TGiZ9+gL90B7a+8dO9aky7jnd202B/b0b3g24I+GSCxUZcZ9okkxoedyDEq8xQe9hq",
-	"fpTLoEc4iH2BQQ9pTXguCi1uxd6Yeti3t3wyBF1UYkYADif9n+I+B1gPN+uXrrMqc83wXS6xFIuNaGFM",
-	"Lif6Vp10y3TN2iLDiDrokgXGLqcGrGPYB1TFaDy6u5vtRwlVv8HDEvMB29FIwggK7d0peIZx43bTNROG",
-	"Z9zYRV47aXyxA9TBtDlcTCo1L92/PAAvTrqRWCN+lmvyozXReaUq8pQ4+UZKXdbYA30B6Vn2AS7TaS/p",
-	"2UUAhO8XlSrAB3M5H4lKCiP0BVDDfzYNClh6E/2dFvNMbKQAaY7gD80p9Hs3bt3NJJtdKUOSugIViVSb",
-	"FiBc/poWgMdW+ZxxBdRHmbWeTpRpAZRE6U5XeoDfpLvxZfFmO6s5yLGe8pOnzwZ7SEYKjJnnx42yCPSN",
-	"j/2Dl/xg/OnLsyfX0bIzP8hKFTMhzc3OW5tx0sSrGgD0cs0mSopTJiFZDy1BK0RTrpmwbWnyZu6qlWKR",
-	"dd/Fd7gw18Sniey6mQdPyGpHv0Q4dFH8RivNp1cx66kcU7WQTKoFVlPDgIKDoQf8B0JeuH918g+EJKFe",
-	"vfkONLBxsUUQxggjexocqQwxahMcUudZiBggXY1FzXAL8en0pMaDcOb6CSzLKqH1Cp2hMaUeHB3RL4ep",
-	"mh3pqT0pHiEG4XDJZ8XmZOKO4dpox99DjbDCd9OFbCHVFALsuaFjjtu+2ExUE+BAxTTnwINcf38hRodG",
-	"xVt+KVryMy/FsvnlUzbEsMMQP0o0bM2v4jhd2F587H86pJIkev80NjCC2PzEz2bSmSImtBrWXaOucOlN",
-	"IUbuRLI6rn999+aXhA0fePqqh0OojPMAuengu1a4i+XD4ToYtfv38fDTSAMmU2Tz0obnYsP1rxWP4QTP",
-	"mLU1PHnSYqoKoFDylQWthZmjPnfH8gRWr6rcuT3qHWmtMkEvabtO72y7bFu79TBl71nLgbY/xgYGkYCR",
-	"GNBUpJe7pEaI9DJmvjpIbfdXOXAttSyKurx/TGQNhqSRCbvWPrB/r7/tDHGCgPoKNMD5J93fMQN2FZ8R",
-	"KThDBHJxwsTBSs4x+0UZyK8ALoOASxFdQ4f7IABet03hTLGpHE692CeVEJQIsFONnK3klT6C7MLVTjF5",
-	"AIG9uZf0ihyU8G86SivYUotnE82vO1JRtNk/HjY5Jka1Hy5ySIjyEX3w7KFIF4iQa3tveBzUYPA4wUl6",
-	"VjA2np7+kBOxjSl03S2LWS8dxT4+zzSF5OwJGT031l8KPaq3K4IRRb4SxvWQ/XAlqmWDKhIeTBBVhYhO",
-	"aJS2pqcDAgdOUr/6BuCi7HXFXL7yjuXgZaTyPzppJcEjJ2Ww0OuBpmPZOt3vqjXhWHyplfFP8DK/QCNr",
-	"rYJd/YFGqSI30J8CiNPJmlvz1sGH/WMudwMiBJolsse2grv6BFbTaobpoVp04b+tkVbtWAUUoBvxYs+l",
-	"xtPj/RJCkQzuFk25jnbdR/JuTJv4x4jJ7V+swzBdh3GYeot2B2tv3f2RS30HBAd3BXIC96m84AWvYgBc",
-	"qNWhfRmWBvkTlFYOSvYc9vaIe90psNcxk47Wyi6EAHOp5yUWltuAMIdz3RjCDQ6eCumxQGs5zTWjb7BM",
-	"CSztxlPDlCQ4hZKpOKVjI5gc9tToIu25Rot7B8TEB17JFtjlSsrfuvODst2aYJAcG+1wxYc7YeWIa7Gu",
-	"/u9CBqt6J4TVrWmUGnpLy7QpuB3IEHYB6pKkbMSQRTe5oVTmghAQ2RDMqBo0QYsHPV0S2QvRl1WIsWG8",
-	"IF4nZ9tiIz2zOyYg+0Bx+KWohbtrVJQ6vS2sJMrIeRF34DpVRwtD0r/a5d3qu3ZXYw4CGQ93LbgkGgOX",
-	"be+GjhnFRoLo+VIxAPaDK5j2IRsR21JuyIO84DphQ4wj1pelqheM1YqGXwqkPkCpTBiJMbiHnDHHlmIt",
-	"1Z2+XOMAPrV09WITM+aH3Ex9KxGTF8u8ElLNJ9PTTeyY+8lUih+HfBzQCSoJ14YFueK8XO+13aaGqsiG",
-	"6EYGYgJXThOOc4nPRB9KsRjamZ0ouxClyDFmTPp2vVjEur8uEmyjI+EmR4QUi+jQqqItwrHhRNwSitvm",
-	"G4DR3Acq2dmf9wNKpq/dJUHteo2nHWFStzanN9bZxKVdq6jEoWshKbWB6+SmUaX95ggO2IYu2kFvZ1nW",
-	"xJ9tA7XdqjXdsHeHa6i3/w8A3ur9YT3caXiFxmjTdPOP6Ga5md0HPjDkY1Xx0ew1qv4ipE/TjIB139hp",
-	"6hpGh12q5u0D67dmi25QMS3EScMivxJDsNhd8NX3V2SnbKoWbCEKoLkFYz/XbIgW67C519tdIJhR3CuK",
-	"nBDhK78HP2BynaomyhghW9z+0IUb+UP+GM6A29cSozHQN9sqHNZoFy7PBrB6i5tobcdz3/u0sSuaYjU3",
-	"9fRk1fKimsu4Z70lBRe9wu4IU8MQPDnCDtnCzUPVLs5DzLIn2x2QAEhKNRIJsoqBThm+Gh+85iadDrcf",
-	"UVEVuBFJOvkZ/4qlL1ZDwWUuUmRkVdUlmddhLfdJfoVM46vcJkbMYoepn9SCqbGpU9OnXAJGcG4a29px",
-	"zN/iM0gjyY4YYR8w8TkHgImZa3YcZQXdB9Pnb2q0oyPMI/nWxwTQrQnRoUE3ADI5l6uAu7JYxl6NPOD3",
-	"V+Z/jZ/dJ0ZH6dlrsrHNRO2+Rn8LzKxQE4b3aOeRIjGzq6bIGkxGQfquNhsxWzuk9sY8QfW81m4cJ/2N",
-	"PoXzFFuAfxMRYjVeTFSVm+ksHHeRnTx9evzS2jf4x6c91QRflfJLsbwZGVkbVMO+MOadQxVoCKCUS6bz",
-	"ieRmXlEdszovMNelVYIHx+N+ejKKNaGcj4o8vSAIVP3o6+/U4tt/+z/f/+3k74uz5Q9n/zp6+cN3H2Y/",
-	"/GP87Md/G1Xf/sfLxfNCT/9t+rtamGr08/c/Lp5U/8/Z5/+Y//CX+HeqUm13/v5NLH+lO0F8jJWeHWYl",
-	"Wuwbh7FuQxIISmMEtnoDbfP2cFS2wns/x+RgPNctWCceQxAgIpVEX7XDwieeOMLdRP+EK7CxoW+Tdrlv",
-	"NMszIU1ulgkbasGLoafsrv2f32gqPqjJRcgLcL8lbOgs8iEDlkRRHcBnmxazO4AkXsIbQHQBpUIitn0t",
-	"jj97s7JDEP3k6fYQ+o+VILcmjB/G9BKwRRxVOYEGxnlhRKVXIuYVRstTLokYdiVe/uxJZHZfc5mPhTZx",
-	"HoldAZmrRAyeY98z63arjuk8Xhe5vqgBKx1R7xtSFl+v1gLmKchInY6Vpp3SsXjGEU7EwWf68QuB4no8",
-	"m+UyTIqaa5CoQk0u5lVB8NjB0dHxyfPD/mH/8Hjw4nn/xO5r1cQ3Y3Ndw7oZucyNSBGepi4FUtPZPzc/",
-	"7S3jXv/w+LDfW8+Wqoelw0nAjUJH1YUoyA40HjR0WlRXeRrHBflhjeOPQgsG6dN4ltQZx5CTDAMXRZvR",
-	"jHQYgXrwv+zAUGNtLBfMcy6tb0Vlph0OHDRBnj/EttXPRNCg8CziBiu+Mhzz0O1ZOLJc81GxK2XBjOdF",
-	"C2ZvP+K1Vuo/3ZXy4AYCGqvZDTvPwUiZnUKfNNF+irfYGTih+zA1SDTux9rAj+3RJ/8mAFDDCnPuhs2l",
-	"5DbiP7Z8ocZoNz/D3tIQeJ+l3TT87Z2a4ZdJw7h4spmmeEt7fer37qNyBytiR7+6A6PXCaF2A3bHRCDZ",
-	"uMoFchpssOfiLl5ac6249de51rmcfFtQDZCmPM7w6g3K4G48BbvXxhr0SzTL8Ge1ENVByrVghTDWdExY",
-	"lk9yAmJmXE+FPmVzmf8+F0EN521xj2ePV6cnyJT7yA/+0T94+ekB/XHw6ZH76eG/RHPmfhGLN1WMLhOm",
-	"tNtO3GHPtt9we/a2e9/bmyi/bXUecMt18oavi85JFEzwK9eQ+sM1G0LGypAZxSbCUDDjs2Elnwgf5lCy",
-	"ruVlL9wmsaXGR0UzoeU4n2AOMcZhUC1A5hs8uO59XN1aK1Hsyia0znz4pBv3Hj0ZG3nMbm/NT2qB3eDG",
-	"mjAEyiSuYEPCMlEII6KuQg+qWY/gxlLkaj6FjBu+McBfZ4PfOo97l/CcK4G4H1IZn1hGYx6drNjS34dT",
-	"bethqsMW5Q5auxhsWwy0N9Ve2PqcNrt70+xNNbmhXeb097oP0udo5pU2DG5c2XSATG1Hm+B2BHBOp8fG",
-	"IKioEY20zObplHEsQZIpgVVMrUkInqgMCTFgd3XJDxJCMTXgzRew8fSzgbuCQHy206iMeoN+yFDmxp/e",
-	"CDeS+oI7IV7X9xjAWEIBfSGGX3WfjF0L2hCLBwI9RgfO8MbX1iOHyLJB5RzstmQ0caprGHhA5U2ESYDm",
-	"1WrqeTmpiNm1tbrfFmXoB3PNkA7nDXvfBlumKYj1k2KoKwgMKoNlxWOq1KX2ycrVXOr4V+Y+RL9l2wwZ",
-	"7dZhoa6xfr6xifU4tK2LoFhNBDfpXJiVqCFxuFCw0q8qMqj1i17dFrnvb5N7XFVIcUTbe90zvxVv2H9v",
-	"zpGEucHXn64/Ndecm5bj+1prUpkLGOI6LbxFUdkpAChxrrEQFLFfJx6Myn0xLZo0e3acl9ZUfcFe598C",
-	"PY6dUs/xk2tGBxTEihpryQKAXavTsBDUpRClDhKecwS52glhvhD4IYMix0j/SASBqboSFdjORin06m9L",
-	"e99hsTsJ6rr9hibmzQ2uQMfcq5m3QS+Zdgw0zKtSwBUuijFWSbvNgeSuVFdUVVVqVIhZGzgFIA92ZQj4",
-	"Z6XmBllUYJVArsqDtz9+x14+efrc1adLIR59VOKb//k3reTw4SH7tVKTis80FY63R7hhqjIxPHXasBI8",
-	"Y8NMGJ4XQ1D2QyyeOTxkZ9KeukDtj0Sh5ETbVccl7oFGSI61bJGx0ZUEUZIoP3x2iPica4KGr+YOZqJl",
-	"gheQtlopu4i14SOruNNK6TB2V6iFqC605JdilTJDjgvMUo9EvAz5rzZ+FQfbGvhh/Kv5GYciOgfHxHmP",
-	"8cIO5xI7rFuLkEUTkwpXsAUykTURUebyihd5xio0e4FeFlWgt1k7A5ZI7KIFAho1U2PrTbFM+bypxEFi",
-	"MffAl3IKa5opZZU3yQpaSNYY0iLkesRXtA8XdTsKIPgR6uvBNNFtzm9UqEnNBYt+wGbrKvE7nMf66ePL",
-	"57M24Mu8BZTy0/v3vxLcqPHaJ/2XMaPI5KaNIyZ4k237QlXZCvjhuw2S7HLHVyVpYbe6IczVYFRweTnE",
-	"Xe8yhyI2jJQEYDlBGaycd+oHtx42KQUcu+hHLcGFvUH1uVjvqluYpD9xlSWhqGPqHYKg+4BxJKBrbfII",
-	"HXZUMoDynTt2Imt6jCp1KeQGrUKEFQSyWHfPq2I+ixjS38HvXjZzKZLmYey48ZnH8VLVMRH6lZtpfXwt",
-	"/DA1RyPKJMTLvJVJyDYx4sHNpf+A/djGThw/ifViRoXLG34NGlVAAZ3D8VeXqTjvDViWZ2yp5mwmuPSX",
-	"uL32L1FwjtvR1x2Kf3335hdG14FhiUpvoNawUtUcqCOEyh9VYoJxy82rwPUrJvAtLk60VAO3JoU7Njs1",
-	"t1K1dvAjuTSQrl6keKc8dv7GHKe+MFXnNNqbBYJ3g4/c3o28ofQPln+xhh0Pq4/dpuYPzcQti/7MeCYo",
-	"69wTkWCR6UogDytI5kytuE5DEgEE8XRsr8P83M7vvlLzhkSq7k7AIrbFExoO47pQOwjRtuQBd9+28ja7",
-	"Vam5aWmZO60SE5SF8cOzYWBfB+IROfJQxQR3sPNRH9soOnM0QsQ4rVRq2mPTXcH1mpOymksNpdcBOxxb",
-	"Z5FDyc4qYzcoQ4h22xZn9eLb7hKnAd6HH99p9fvx5dPXbubPx+pgkZw5rBpWM05SInSzTiUqioaOvSeW",
-	"lHrXWwlEgA5rtm9Telku85nVBsdRRRkZ67rO1IqwV/m4hZUNmLASvKMFvj92pL1tCR+wmvPJFA6QVJKe",
-	"kkAARYTkC1spI29MZoKPXexIlLduBOhbwrQcR0RX3V3kV+Jileg4tpXAjTiwbbsN3NKJk8XeeBN+k0Kl",
-	"l562JlLxEOfdeQtGAgrtYGF7JhvZvJsM15btMfBbxhUIclrFeRQm/ArKcZ8GufGIeg7CBFwD0ycvRNZg",
-	"81wP4/QGQNB2+JYvXtOZYEPZQ1pqQ0cXKikRqFEk3JGVwK2nbKiqcsqlr2xYb3IZ3skKJSeiYiWvzHpd",
-	"XodQAsVSJ2jCDFH0waXw1IrAfXJvVobzl+5mygeye6MKiU2INtkxaywsqBCdaguxq07QGq3/tEHbtlGK",
-	"3oqYae+qppXXcCeluX3AqdebBmw/RoxeqZN4x1YMfi56zLfKz63DVd6cRrgKXG5dME33vQ911MLbZj86",
-	"cirm0jpgw7LgxorccMBm/BJIZib69FwesCGgIoYDDIzQ6HmoYMJmgNwlnip1KaRmVA8hw+cdIrP5itHc",
-	"NB5FlzU6/L/R9CZ8AeI4hwMIm9BvPtmHfkVAI1T40jHe5BWOHOptgOPbETea9N5i0tC+kPPl3D7kl/8K",
-	"LMD+TO7/BbAjpEJroSF8Dh7bS7Ec+Cp4OaULW/svN0SZ6KICroiAgWn23l5fJGoxRfr4uiLFSqx1M5y/",
-	"VOm0JfRsz4RaaEckAdE1VQrZ2R61dtkNbQ6kUqNIinaDcAO7Yk097FyoIABod3DZrSoT9zR5A+KGLNfm",
-	"QgshdxLCHdj+ZNxbHZQCsnM7EkKyqeAVuN888pzArFaQZ7mcGxErm4OgiXjAFuYUYQQ51RpaqOoSoAd1",
-	"1HBASfQk9rRmCHBCSwZJAEIRwXxnUYxX1gOx6C1EUeByiETNrtTlrpnehWpFlNnV8psa6draNEAZEgcB",
-	"tZm7pZBhkW/ul/9qgZC6KKakOtw89cTC0LN4LvkiN7EF/z6g8vlGM7wtsYOZTmnzvRKMS9oNKjFTpsFb",
-	"h9ijks91swCn7aoqL6RaQL7BVYt2NtU85vgaZuJKFKqcCWmGAxxfqFEBcjnXtTuAT4RslDAKnuwlvVyr",
-	"gpvttcl3tticbUxrLLSFsU9+zJ34OKW73d8KO9Ze7D3c++7H2nvnWHtuv8/evDJNq5HXmV2045F5x+2o",
-	"nCopsoupmomdelV566XbPHfUL7lh0CKrZ2dii17B2cjwlJftsJoCvbfgudlOZZqbbatvvTp/ffIMJG1r",
-	"aR6Y8u8o+N0lJN5aYuiUDUeiMtMDcrS7YA87OAD8gDfgVmsRVWZ6fCiWfz1OZ4v8Tf4///Xfh+njv5uf",
-	"8yfz/a6JoAKXubzHak0bBCI2w/XUhmWXYDZ2KbpUL+bAGitUCowBdbE4K+AL+/8naWn//se8iufDATnY",
-	"+0rEJAV2vbjdM+OZaPABN6ffYcrVOCht2OLEu4kGNdTgPaqwYDp9P57vQOmeko0ATdu6Cb4zotyUE7Se",
-	"yJNiWcB5a6J3wMG0rqBqxO7mCjb2LoekDhmY7oZWSZtdMQ2/UapjRCRxWVnjuBJ08LRmOFTbCtmCbhFx",
-	"/6sa3SLSvqGKpVboKdJGlAPG7XZyAf6ahP6BnUuo7GfCjD3PqIVMKB0hYf/zX//dpM5B0t1OJyy8t22B",
-	"SiFi8TYk8XFQO4Nwaqsa5toevK4E8/RQFJZdIWqir2ajXTiZwuyw1YFc+qZY2z70gofkoevVJFnNRB3Z",
-	"IRwyMnKpjqx1cUvWjPA35+LabOeJ0hPC72SRrJGpdzgvhE+ssgSgxPipWmfKalOJ71Y5x2p7za4A/GtB",
-	"zW7yj9m1VzaZyDbzj71byjQoORHmewR81B+/hJANcoFiRoCvda170SLUTlB7YU1iMKqAoSVwwABvytZi",
-	"C478JZ2JlWoE8PxWuJID25xcbynksnqGVtpBJYGoEDvtCgCDO9C5/OCGzuo0mAHPnBmlztjJVbV7FDPO",
-	"YNlrFNePSmys/RGDexfEjxOtdTZ+sRhSTYXAwVrkV4IthTllQ5JFCg46bni4wRXglN4PRXC0aqVy9Ckb",
-	"zviSgspDV8eVEOf4jBFFgQWXIYUKkwvWg5NB6cs6MDmFOp8DxmkfY4XgV1iDEisGRGhl6yVWt2xbYPKm",
-	"sKl6awmA/muL9wbIKZpV/4VWaYqD0FpSxSM1z8GVyCUTvCpyP880/2gOhcdhB/CrhDVeY0MSgtmi5cUA",
-	"j51VS2t/hVoCHjyMg6V3WRAoKRdui940CI5HtS6OnlF5aQMizCFrs0bZBGZJ5PC3wcwIZUJZAV85/eJ+",
-	"v8ms2DNAjyLavgyB33hXRq9N7m6KxJJZIQKICi+KN2PYM7vA5z4lUZysfec6tt8qDYByjwo1Yl/QbBqw",
-	"c/Q0HOJjR1fH572ElTy91AP2ERsGpvGn60P2A0+ncA35/uyLEsaZ4dXh5B9gfavZStnebzTg3XXCtHJs",
-	"uARpUWOI7AH2fl4WimdYN91+wOoxK+hFHqJuQuqSJzfPViMO+yjd0Gt+KfzA3SV1fVnNY6GX7yKlOWr1",
-	"nze2BXB3Q3URexYL4CrMVb/IDSVWQwVoBsk+wC07cPA4dFTNBJea+DEaYZHd+xUUal2XTV6lU6igQShu",
-	"cLswfCRhNaf0LKGCMYQ7nHFrmfrCG51to3cezbAPBOKK+mgu3nbF4Ii6Q9pCFD2kLNyWlkBWK6YeNGCQ",
-	"8Hw6nnSzWh/XriIfY3Uc4KSd6jqLPvvabXD1NtYbFdnmL67b+6t7EH7e2/dt6n5NpV8nQdNwz+3etNFK",
-	"0xZiFGkaDYVvW1hmqbVZkDM+U1cgGZ/sCQuqbrnjT7aeAeUSnh67/KSWBCOM0B4/CRKAWrN+evVpu7cp",
-	"/+f60zpjpDXMtgO3G8jFHfJV6upTES6z0AA6ZODOQbND13wbZG8MqZ1UyAhBvachHmVdZ3fWGN/n4/Eb",
-	"v3hvDVLeNTWn3TKDHQc0OHiNH3jG+xm/FA8Zt+MQ4LLXTbHNXP9BfYOts/O+Tj/VoY1B/P8J44bNlDbs",
-	"pN+nRETKM6ADCz3jshTcfkrzG56PdyhyF3oibj51rl8XRhledBoOH+H3Y4KixyvYz8DmUVAUjGplx6P+",
-	"beUWGplObk8UjE5jyQZI/tbRas1j3h3B7DXfNmMGHMsxi+V09RDkHSZtp2CSLbsSXAkvsKiGK1Kz1Rla",
-	"a+ovtyyoGK0p4dZ2WF0CP1OPW9CINivinfeT7nC6aBwT27mbAgFTFRuScK3mNcM2vjXRY9f0HzTsNhuL",
-	"dPb2uSiCTXLDKlEqnRtVLWtBISXiSwve0IjdcEzcYOy9d3yEt6Fivl8wRHB2VrsGfgGbZo8S9N0VzfWZ",
-	"p5C2wgkbdtgZeQj5h3ZRx6UCAKUUJ7GbIfIpABopIM1Qc1PkVzX7IlgFwM3sOE/o4aaU7z4M66GgNOqE",
-	"KSsxzj9HamUaTeRp6ZRXPEVyT6NYJVI1kbleb+SoMhdPxu9f7ge8toEAj9qcBGzVW4KysAb2AUzCxXQ/",
-	"uCT41s38N27p5fIi40vd5uIbNGQTHwLWLDx901tYwQ0Ye1wSQ08g6TVEZMY/Y/ra42dP+5uz2eyZwaUH",
-	"r9B/gJOTgMRwzwp7cCN/zp67RTHuxCjcsiB2YgCMsfq1zhyxu64JnPa/dwTqrK8y96+Y+7Ez++w67Qf8",
-	"mrgGxjrm4orReVs0MyAWPId6PpItpmqWEIDLKjw0GAPVVwATHXSW2PdoVlfSGgXPHDC4HpCT/smzg+OT",
-	"g5P+++P+oG//9x+dlXrcD6xYyiUTZNXajqwYHdIVtKx6G4MN64OE2OEEHIoFIcRDgh3ngazBNefWxjnv",
-	"MQi9wnkldeV3I1821ZKU7OoIHbsRerrDCK2IiPc+kwua5iMuKmiOtsLUbkDB0o1O5cbUKN2JTrqDCdZs",
-	"NkCFbeIW+TBdrnjlau9XvQLaxB5db9MtrjcQx6YUBzFt7ZN6IXdDSkF0JusSOJejQqWXDhfo67xubYFV",
-	"FuEMOTEHl5V2jI8QEkdNAgr/uP72mqdot438w3TZdtTUbXyTb6Jrtr2J21aT+9AmJgDXzvUc70AZ7mJb",
-	"r5t5eTyYt001Niq1xpTfRu3UrclevKLwfzWb+fLtAo5iMaxqd5lc+zwKadTar7ktcs20maeX7Yxy60K+",
-	"TTLgwxtjyh8IpLMb1LBZtHnd5Ya4mgviUNrxvHeTM6J7ZhQHYt0xSnEx3pkHqEPG/c3yrzYqK5psB/Wv",
-	"yXVW/VrI3VVCSA5a0ZDE57FtzWp4TH2JQ6Vv4Hi7MyCcGwgPhgN0YkStScYlFo3DRVoJXQIv9hA2seFt",
-	"sKKA8L25N7e9fKynC7F7CeSwiSshzSmrcg2FZQWeCmobe6au0KPUIbnx1pkMNXrKkzMRCMaBAFdWRyhb",
-	"TeUTguYDFbD1HN9YCCGY0NccT2p4bA2sbhanjqJh3Jv34STwuvl+/ATuczck0W+BINWjd+rp0DsdtFc2",
-	"mRW/A+3FvCjIyNQ+1BJCeW9eeX8D3hEl49Tj3rTw9aHZA+9f9t5c+uHhIfsB8JCqCn0PpFvvm2uoLvff",
-	"oTrks6dPH2+vDxnONLK4ugwPiILA1fVE5htuXY3dZoX4srAnEplBQMrVTyZE5K1kItjCml/0KsHB708D",
-	"ZxOWpHFZuk26phDUsn1NxKpKblrI71rrM2+DSncCSF+Di2de5Wb5zs4SJUk5x9EaqSW4+wAS6jxyw1Fl",
-	"Lv7nv/4bYjEw02ht8yp0iEyNKXvX1yC0YxV79ZWQmarYo0d6KVP96BGx5VBgzfnP0cnIKYqSIP4QCRn4",
-	"uXz0iKb30aNDdubjt7musYLADcrDdOFHj2gze/TIzji8xqmfR48SIuvB1AerLu2/Hj0ihWU/9CvybCMh",
-	"BFPSKbNT+y5KqKPKSmGWsr0ZOZI0E595aoAYiKhqSXFmh+fStucXX7E1z/Tho0ds+IWX5fUwYcMv1Ppr",
-	"4vb+4r5xjVl7wEsCUsxRb5/L90inYQ9NIoQvVAJq4vKCAA4RSnD7WMAHfi6BEHyxTgY+YE/6T6j1P1uT",
-	"ys5oJaCsVDZgw38p8lluzuf9/skzLE2FaAl8MzAXfwF9mkCdquvhqQuinsuh/WWIVUw4uiZ8pj/ii+1X",
-	"yX6xo2V7A9YSHs1TXlV21If2n+wLnqwShksfT9IJcwfU6+HALvhzaTvZzYVJ0ZvAk3nI3gqeASvWuXTC",
-	"lQRlsBDBC+Hi4b/YZv3lcV8Ho+PsqL/IIbEK1IN1Ll0+rGZDug/KGU/zydQ564dyiO102Acwhe380nC9",
-	"FaXgbsCQpv7XN+/eU+anfcOrTMxKZYRMlwd/E8vhIQvZ7JG+Hhmcz+WQaKCHp3bNrDLUQ0uRmBo/jv5x",
-	"JyOuDEQqEk94jGJhgqxEB8ALveMQVy/yVEhU8QRLOyt5OhUHJ4f9XtKrK+TqwdHRYrE45HD5UFWTI3pW",
-	"H/386rsffnn3AzxTU3z3YIIb1W2PwT9SCsnLvDfoPT7sHz6mgh2gS49w0zyo5hL+PYn5+9/OJcEPXAkT",
-	"fUklHG0XK385qG1BB6umk9wXrn+VAaOzNmfwefsBaFXFZ8KISrfid+tbjt6Ma7xKFGcC7WrYBq7ubYA+",
-	"ze3tv88FOLd8dosrrg+mQQebybZgS3N/thql1+HGMyi6gng4XSo737YFJ/0++qSlITxCWHjhN/Jk1S3e",
-	"yBTrRh3OELDxrW54oLrUGAYxcbYE8f3D7UCU3vYh33JH+o97uXeW2qn384PDDfz7HPB+vR/tkeSTfSSU",
-	"z6Mv1Vxet0rpGSxC7YSwpnCnROBTNsRCyBd5NqQq43B8VZN12fxXUYtm7z5mIjYLyBEv9zHg76ZqgUy1",
-	"RAbmZXxlzNdW4XqT8gxtLCoBCCsIKgD5BVTRoDlLErGq7atpcyjzE8hBwatZu4pqZN86kJedoUoVEBkA",
-	"AFmeUnxAq5kAMn/YFxRshowbKDkCXwK+p1LImszB2hXppVSLQmQTkZ0i/BpqxzoGsG8gHOEUfUTZYR/2",
-	"qejOaoBcjQ8L29mu4+p7GprOCxqdwVf9bH82VWfHfLuaQ/G6I0XH3bzXa00I4xQcXDz6Av+9PgrmBZw7",
-	"HRcjiW3LeoRr+1yRSa9UMVKhd3ypa35Bv8Ls8hJg3OXG2aMug0kLYwq7nlyIohKpqjI4DK0tLPbB5fVB",
-	"4fopL0shXTzeQ5bdcQCHhL2RNflrKPbWRllqBvmALNexVXtW335GY7jb2g2s0r+JJYk6OL++VRiF3SLl",
-	"QXDVxz1t/x15lT2OVUIbVblKGHDQkPlkauw5TvJSTxUc2ndYMEG/geXpuukZ8N6Ku1y0bTsizGqyouRu",
-	"v1KDLvvl1LZky1J3MkPsjc4CpWLSkV3Bvm1XufpDqdiy7KBgy1J7H+b+NCuOnZuks7JEEyaqnF67syIm",
-	"jUOa1xkmBeDRts5qG3q8GFTYW5u37+DOM8Anfz2FkOW6LPjygrT8T1RZZTXbqfMsOrd8p9V+vE/5aV3r",
-	"ZbkPWXlNniYElDelxS3oI/BZodS4wpMrx2BM/ENhedJ/6fgQa2ZdCIg5xuyxqibKGAHVPfHAyUbCebWE",
-	"WJeq7+HDKFUro/2kBeBdlug/tA/uRQ1iG9oGK9ms85SkrE939CJzijxJ4CxAr2f8xBXref9PJGd4ymob",
-	"ut0UxVlZvvr+TYVFmj+ByybGLvkdhaawLJbw1Se4IyDCSAkYRBosnvWh/3fgE3ejf1NltDaoesaLQqCW",
-	"Dioy+pjw4U7KCRt575bIncsMTiCrJceXmt2iqo5wVW2wRNy6A5OY5bPZHApZJhQxEpkjTouXsVs3Vb6j",
-	"L/6ZrRXsw3aDhUb3jo6Eda6Nq7R5Jzojage9d3YQUgaIrJXwwHtS/J2UUeTYgc9lmH+uMbmR3ga5e/b0",
-	"t1jJQkOfPZxVRKEF8MlgMtq5hM00E5/t+zFTSPuzWzoV6aXIGuTeY2HSqciYfQd5/N21cyxdyqFEoJ28",
-	"U4jlU3lTqG0x4umlIxNOziVsW1hbsLBnK9t7hPQC18yTkxM2xEm7oLqoQ+gx8qubiktNfmawHs9lPcsJ",
-	"bIeVwCCupjOwYyobIbGNOWSr+X5ZnoExgUG7cwkJ23Ywc4rKnGJox/YsU0kjMTTXGIxwbMkwOXBuxok4",
-	"l3hu5sGJBS6T2nhw0u8/hBDIBzCPKf3uL1bnDoEvhx5c1IwreCLHM75DTdB0DewHzqWjQ0kFeN6CSLXT",
-	"VrLmEcIX2V9cdugQQ63nsl4BQKmN+UsuhXQ1V1aKhR+WlQTZc3lG4huUbdKYTbmSJTfjSztVfjHYzwlu",
-	"BdKOGiwHl3GHBwrMzUMhcd0zdrpckIxDr41PTSXPhe0d/OoiyuTQoCxVbPQwoPYYQjR0gVu99ImfmBUc",
-	"+EC5vtQYL3zw7Q9v3/908frVLxff/fzq4u8/vH336s0vDwOCC7JzQeiL/MIR0w5jfpJ3S5ne5DT0fbUE",
-	"33dyr+emFc6Ynp7yk6fPBi/HL55l/RfHL148SZ9nz56+5CdjwXk/ffqUZ/3jp/zxaPxkfDw6GfVHL05O",
-	"0uz4afYsPX466o/7fd5/0VthW+n1D48hpheypZDjzVF8RKndVhv2rP+4/5iLk5PRy5cvXjw7HqXi8ejk",
-	"xfjxYyHS45F4/vQFPzl+nL54lr58nPafP8tG4uX46dMX6fFx+vzpCbIVdNseQyaee7a1Aq6PyM78Cyl9",
-	"KRY1V32d8DxWc4kHoH0eTTc36azBGrCH48NSpk1gyTYTMCQeuKWpMG+1FGqtqn313cBqcdt6JtKC6ONn",
-	"rnRKEJnglTiXdiszuN+n/uDib8GtATUhsbIBJRvOtVRIdIS5yewV7LrnMth2B8wfwhPixAKRAc1ab/1u",
-	"w8cIDoWEha/0bLdtqnMfbJngy8b9cmVfA3X8Zr3CTq5dV8moqtQVLxhiv7wnwHHkaZ6jFZOw0fJckiSx",
-	"YVmpWWmGp6zgI1FAYutkQuMfbIHensg1U1eiqvIsQyxUfdO5zJQn91iGJ0TC0dV0SXwGtp5gWhhskKF6",
-	"1fDhj8TVRw9+evC/DJ8cUZTqyG8NR1qYV3DHw5p5AU+i5/beJXswvBSlGT5EF4nDBmGIzljjDOETtFmz",
-	"X5QfYtinIPkfXg2i5YxCD5YTgCxy6KoBI2gOlLdAiwEI2hdcGpab/Zk6h+wdpeSdyxrzArYId++Csm6v",
-	"xgev7bl+WI+PryVfb8QPnvRfnsthWYlUSYRSXiB+bvjQl2HDRmUqwFxb6xpcrmrRtmm/cgrkFjv3+tF4",
-	"pc9ihZuPa8YnlRAZM8pHrKaCo8Ij96Ubmp1gGLexCmpd+vFLzy3XCxUgMGelCfmPLmgpQsOEqfLUIZfX",
-	"0L0LMcLKa8XsAuv7AfkStEcP2GPYCHyNJczUOkhVVfZCHK0dM0xq7Z1N1RI5BKxWgOgQXki5JN7sJlWr",
-	"RxtNCjUSn3cxCZyMfCWzoP582z78wUlVBpuFXcEYnK/dsqSC0XIgisa9eZbNCqMP7YtUTUe7DdKqnWBD",
-	"d0H9tU2dDiqbHDvBEQ+whSq9xHMrD32t9hJgN1srf0e9PG/d9//Mbp6wLvFmgBP19g4dPe4T9+7poYhX",
-	"SBXlBeRBcPIm/mSJhF92838YwKcWkoDMCROfU1EixDwwPhCDjDLmXkAembOicCjoCCd7YF+lU5WngrV4",
-	"JFwHnEuiJSDnKkh/zaCcKw39cRvJ36ea6exxZ128UrX6nlWxr9DdglVzHhbuSbyKSvBsufdz2ZaGBO6e",
-	"vbjoQbiCdQS+y9RKvVsa2w5qV7zK+agQ3XADMixrwMvyG838CwDyb+1yOGg1IN7cBP6uwKOGZSHt7WBC",
-	"gwESINeKXJtWyFpZ/t03/U8OUnAd2b4nBIO9b8SCHXD/+jvbENqk7+iL+3NjpBtQhbUfUczKghuhmTZ5",
-	"UYA4uYyXIZSjGy29pe+g8KIo9ABlEsUvNyzl4AAIybFDeKWV6QAo3xIbd7PYux9haVMxbhz9WX+iJEUx",
-	"XGVNWGf7jMnXH90kN1sj9O4teOj22gA19lwWQms/I1SU/NT7UiYQ/YFO23562p9YMP8PNlV7xFF3mohb",
-	"LOCky+2u31t8eH71WvMfUmLWz0WwRsHPodnwUM6VPORleej1xuH5vN9/nFpNCH+JIZBvhSLiJCf0YWAd",
-	"UStYi1yLASOYItayT+i/zKjGce0bNDkvxZJKTaAszjW5emomUJe99Evt+vGKBUj2c33qvWKOHkaKz1gw",
-	"IHDXka8SDQdctrVligukzfW37lVZF/0bWpJ+aD0WG5rSG/TE/CAV0lS82AlC4Rr1lazHXbSqA+WC72of",
-	"69buLV2Wrd05R4Ua6aNZrrWjhYqermqLTWkfPG8ErZF63ji5X4rIifvHXGav8VPf2u9+ZUQhtB4of/YU",
-	"FOvuZ7Ld/54acM+i2ZiAFtn0M6soApzUCPWsrpYLIw956HvAJOtLsrM87sLhBVwQeoMAf8EWX2/NI3j3",
-	"09nBydNnrgejJRWijmQSUGiyYyrB82PArRlR2Tf9J4nUx/7BS34w/vTl2ZPrf+rFswtiO9k7u4o0edsA",
-	"I1IxjsU0VoNR32iPacFk+KBsAl+tmUApp8+esNf5twRhsUMQeCzqlV0nOtqBccGod3wskHK0FDx6mPp1",
-	"bqx0dd4PVGqEOcCEtaYcewKVUS6Rk2t1AO916UCvWpYM1Em5e2/A1iYA8ZVVwftYlP8OKw/kDYUqvgTJ",
-	"DbTltE++sTpHIHFFXawwq8r9q+YnXz+jf+s8ELumlQG4MZ47S+2qETGo6zzNfFtaGXm0dkydbW+A+yrw",
-	"9rR91JH6dJQW+2aiZfqTJbNB07e7L5y39k4c2i3+rjYX9LdOkFxUuYnbQq39zRpS3FrbjXI2ER/1gHGg",
-	"lcp87n4Fyl1bwwuratYJY0vndU6o2MMKSq7dqXzD5bVPswyQQ5TQ0QwtfgTI0A42lu3MTvb/yf1Ir3Pb",
-	"onjtQ1rhcw2MhKuc16Ksj77Af9szzBEbsOA50XvUbCBTUThfFpZ/5cafCDAuQifHqKvkWyoQtJuAfeA7",
-	"6KW/Eyjt7tVT60aMtfj25oJxVZVu53WBJr/6nlymTTk4Qmqi3bFV9UvbtOIZ4TAZt4YJ5KFRZUvyVjjS",
-	"yNUc1XUdBW28mQRFVdRdLv6NspGwkcjlhHlCKKvP3TjsJYwDL24VHSsAkGWsj77Af6+PMBW5W8yGzvh4",
-	"cvAleuD5unIfbEQpl/YEdyWqfJzbbo7HADd/MAQW2AO4sBw+xKNIkP5MsGF04s3mhhPWHAhnKjWfELfJ",
-	"2a+vTgP/ln8812xR5cYIx11OjAltwZ/v7FNvaQy2EEMg4wrei7Fj7hh+iJ+sjYgACIS0+D3OQtCPMEZ6",
-	"wv5+rDZ+V4vuTpNMwpGLCD1dsuYtOA9q+NdU8MyXlYGc9z1I/lv7Ung719MDeK3IaLbCdZCmQuvtJCBD",
-	"VU1q8kEUULWQ2F5X/dU5Vxs1EVq8CvDgvhlDgoppG3Zz2Kr/Qsxp2ZC8ji4siqkFgC5yrNk1qfhh26Kh",
-	"WsF7pjPaREIZW1ju+h4OY+7Td3Aaw+H6cx7HsO0dUslw+O7oQFYXp47QJ9FF2NHkRHRjTyJOfY8AwsrR",
-	"iGPOVDqfYT0gpb1TzPGCIS8gJjuVjiQTHqM1o5FgLbbj/KugtdO78ylrs0MIZ7w/I9WXCt/GsrRFmLHZ",
-	"3k5dndUjP7y7G6vBq1sTBmvvp3M/mwBsguLhTVenS5lUiwGTCpHzKBl1MuASHasQHRFCHrIzx+GIJ/xq",
-	"Ndl+iJ9xVUaHid1QkNpe1N/EZp7WJZJNU3tL5UUxeLVU5sJvAYfncsgLrYbEmUkRzKb+pdig07EuEgA/",
-	"NjISCEhBR8VUXXlukDQVpbEmKbFpkT/CrRhYPjimhrgwbYPj2Ajbzq/roYD+YS1eO9G+3vxdZFlJZexG",
-	"E7IK4WSeIda5oy74ngThK9FedFFFCcngfhhuiNEaUiLkcoN6iuoYK5Ct28d7J7E+ncYo5UL5Rnw2h4xY",
-	"NO1SyTE0WgnIuckO2ZP+E2LTqPkzKGAf9Zj8WvA7peWz739HA9cyQbZ5e9spFo2y7i6VY//7BmacH33B",
-	"PzpaA1RX1k1sC5YcN33KJIKMK6R1DDNbCIUsIdeWyLqUFFht3XnWUAICjxod2LGEgAvodXDfWoPChSP+",
-	"7K416kibsthfCiLZLW7cbuddw1a3it9Rlo/HW2VwsVKbVI3Z0KghlrCdcqpWiRS/HmvkagDm+lyihIG8",
-	"1blRgS+E9m7K0sDERWsn+ET1w3P5vaDkQTUOIE+BtMPvqOA86gOqFcf263w8vimVhn32vbpbYbPfaEdB",
-	"+PT9UwzH1EUIkDrAQGLJHtx1alZCPulC3QFVxqpoUu7VRjYVl56Y65reMJd0EqIKnygNxM4X5M4SWWrE",
-	"X+C//KdmVaFedDgMu/7uH1udBkMZ82m1Hm6Qv0Gzucx/n4uAeLKN+c1196va3HXun8nB9p6oIlvP/Ntx",
-	"Br+WNexGtG2Lo+t7MYSzLCiyEBOWhko4qosWbN2sAKvhmxqzSOqv3vlivI+xdAbDhsHcWTXTu1byGUKu",
-	"g61Ga5iOSWs5KHLOiwJ2+iXTMR4+q0xunBi9EVbTbFZep7wnLX7yVXhNPcy39en6ptyBU5cGbwevrlVl",
-	"vT+Z+5d6uX3Lc0O9/x0vr6V0Pa14Kw9qkAfg0ZNVsJiT2gVcCaKswWMekjMALMxHEb/RTMhKFTPPZuR5",
-	"GCB6jTxVUDnCqEP2imznSjhiLwRoUI4UsLO+GTs4RXqpEzYE4CZVkrmcj0QlhRF6yIh2pBKnYQkKcKs1",
-	"7kMknXOlwTknE4lVAuyj/9A32tHitRNbIKPPO3s7Hf82ZKW+8tXo/jAIIiQkqgkHMNy2QkCwjXsgNDOS",
-	"oLCdC97Z0QE3XbpLngKN1lcyQ3wMLr5z0oo5ZUPn+V0pJuFHwfFb7om5tq5oGKcPcIrgyBdc2sxki76U",
-	"YKck7vBcG50APa32tfSIjkWVOsQMsFeGGFh8OkxLHSmAP+Qm6tUPkoYCZpegBCLCQBb2mA9UMMGF2Ir7",
-	"UVUTYeoV141GN/h0zdq7h9nD1mybv6TdpYqkKGz4w3s+cWIGGaQ1bye4R349e//dTxsxZq1D0r/ntWNb",
-	"h92CBtietb2YbjuCe+ite+Hn3TwbO2ppfHIvXL1EScU142wxVYX3jHqeoJV19ADCVxuIgbyfAriAKHaG",
-	"gNqZ4BJ87ofsLCjiTxRFdTAOa6nXubt6kSPnphqPyWmP0UBJ/tx4Qp6qHGHTgFLtPps6fob8X3CvAzjV",
-	"TRpZQ1YzPlJzUxNmUTNiWgC5glv33QhhES6w+oTgq8qPuB1nJf84PEXr1ETNerXd+IlaiYN23ai/Di/z",
-	"H1/XfOfiz0CiZkCC1fhme/mRK5G1KfxG99TYQwyQeJl2mxz4zWvqO1/BudVDeebrc91xGazWk1RR1NGk",
-	"uyBkCIYuOj83jL6tbw2bp/foC/5xfeTK8d3ye0mrs3OtZG6sapArEXb3ZYMMrwxsem4/UGN2mdtjXl3y",
-	"dwj7lD0qYuU4onE8ZVwuCaJB7Mu5bsV/BOi9yL7xdi7PXKe/3lmtPnRdiWqktB1DO/A76GZfVu4rpXrU",
-	"dcXj+rnGLu4B3DqXmwratSw576rYxzprx/kznctJIQ7mWlB8ELUuZfX6Mk6ODrTpvgC/nNvL2JDwEnro",
-	"IKqpHRcZ5KTWrxsrz5wwUVIMPE+kp1IAtyiFPPEpKDwwJ2IPTyjqqPUAm08hLs3mMhWVaSFrQb/HD26I",
-	"v3LVLBw0L/TdJNg3/is5Ivz3ETbTtpBQppKgKO0+vQ5+kdB3djFZpoIXZrrRYrkSVZanpq7XaJW7ZiMx",
-	"zcGzOGBzia9ZMkgTYNoeDXjBRjyzUoprBqjaK7VImL8ZWeQaj0yUyoDuNWFzeSmBPgRvyAsK8sfOzT9h",
-	"N+7Q9qEvtEwwdmlvkRrjX9nBGL0zeydwK24K5Di2mnIelrGvzVagQzkN8BhIrboCwIh7Q6ABd3pAgS+0",
-	"nk/s1b3OKmFR7mNWW/gZHNskkOg0C8tg4wZElZJLNsSpGtYk0/WludTCDNlEYX0OLBKRV4xGKlkraBTz",
-	"N5zGnAxNnh9sYguHj5eQm9Ei32bHgv7bOZspY1TvE/H+xN3wOxzXbYe+1ml9+2Igdvklrd7F3ql63wnT",
-	"fZG0KC4fBtu4r0HkIyFQlMxG6jNscat4STIE0Z1VEDtJ3krK6758p/ye+JFNB3E/BHumyKW3fs1tyTfi",
-	"6Iv7sx3x8c7vOlRfHFUZ8pJpNnyA7GYPh6dMyWIZumAChjMF9WuBmjO2T7kJuY9Jb2d1xev7LENOr7yP",
-	"yU5i7Nn0+QbmAurD8/RymLAhLdshUko0+LJj5c7DWdpjBmNERCmo2oVDFnPNVjZiUk14uhPgNMkNK6cQ",
-	"aJuqWbwwIwS671IG8QNtZxx7cW/S5+ylACRQIyEmmKBwv2oH+nfkMAd36Y5wFlogFCsIiUA+0MGQidBh",
-	"sRLdTYu5Nh4zXQeHB8TcuF6EP9eOOfZSLIFLbSSKXFwJ+uZCeRg1eu5UdRlUL3ODhCFpurF2dqAXxT5k",
-	"poXQ+nY+Eyj6NsZsZn8Sbnd3hGiQr+nx+NO4OGDAvlNZew4UonPuwLWBgu2Q6+sSvYtNiNC4TfagqcQa",
-	"lXIleAZlYsiIcPWO4jZEm1Y2Ylt080ySk29lI7BtOmV8BGvBDQTuGa1MDaYZ43QsDMcRFoZPd7tZGPG+",
-	"Eq1yY6C68h7P1sjnA9P4Fc3TxXTZKmZB5cu69p/b1erwh6qYNvPZCNhVrkQFFJaAfLGnolJIf1imHK5K",
-	"zXErmIUxQzi0zOWoUOmlbknn/jBd3gPm5MN02W63cq2ky1LxVTJzzRaiKPYhHx+my9B4oLxFT1qsp3R6",
-	"vWcxcTN4l5bEeyo0mSlVgWSJFQGccUcbEQzR4FyeywMoaoYgruEAwR1sXq4dl+2Q1s08hQfRu+OfCsi9",
-	"HoCgR+qYGFUnV1sjg1HtU4YE94pVqijA04SfCAKOA6hZ5WNLvglB6xHSEvaeqOsyUQqZQdOQ7qEuLmYt",
-	"oQt7Jhw6pItHmziSajBv7DbgGK+xS7BO4pAXtEE+1JwfXy/iEuGnS3qXubTNxAkEjYAVPAa9J92xoa57",
-	"f/CoZoCb1kaU+/HzGl6ZIEIeD3Rao3pzjvZ8VOQpm/LiqqYyAFM8SJRwuG6nXCDw7pLfyhwdFizLNeDc",
-	"wI8B6FEsX6jQWz/iMmsjlvqbWHYjlKpbZhfHvCqVbk1RoMudkxT+Jpa/0iN3a6/YD21gPbR9TEAr7Z0a",
-	"hmb7Uix1W5bTTHTyJlB2o4vNgdVcCavfcl5gTgCQ17qQsVX/mfKOBjoLIkrD7hn1rH4rKjO1dm9LAO71",
-	"nTq/XrcfPiBJaD9mgmKvGJ+1T8FstDnzFO9AXEspKm3N+CpAD2A2g/SztCmB0QrGa/rinznjFPuwPfmG",
-	"RveOVhi93TlM8opNKi7NThmoZ1mmw9mD2bQ7PrxqAMHtwmelAi6YmKIrdC3bB3LZyD1MHH+0Q4+0mgw4",
-	"jl/VYCDbQIvqKgcvqvergo1wMFLAOK/s3dQHVXW3GrCHX8nJQcPbomRQfPaX0zpzk7lJ0Rx9wT82poh8",
-	"n2ssURVqfyvllbhSzttn1KWQ+pB9IK2f5Y6wVEmiF1xXQJh84sWuW4ZGrQEJRL4fWkQw3jcN267LAru1",
-	"ckhT1aRb1qq9MQCh+w0Ww0RxXf6mmtxpTPBNNdlkvdgm7zUSCGPg02P9EOyiUGs3t8xU9Y1mRkjuFKuV",
-	"29B0hTMhz2a5rN3e8M9v6OSGUp4QzQOB+PI6b5aovawmPmS/QLIExBesmrZnPTNW1WzYroDfVJOvmxpo",
-	"O9sb9HjGa9Wby9yIdNpdyb6pJl9Jw/4iFnYI2+XTTytMJAbZNc7xPsFyqpq0KV5XAPboC/3VjXnJ19N0",
-	"1EuO1r5LJV+IHrtyqF+5IuheQ8euT1v4X9pKJkPMF2ynEdASooMFKIqBZluyIaTJ/u8nw9Zwbz2se4z2",
-	"rgvJFn4kF8+albzKtXft55Wjy6HjV5v0nEs//IMwyl1XaVeuEgcV+gOfFCB1KJOsjd3oxiWk/+D0Rm4I",
-	"myyQ+6PfCjmPblI1+s8n9BAvbreOyCPN3uJ9XpUj6TSWeMBrLbApev/t2Jj/THXPocMdyp7jwNwRJ3Hl",
-	"h712Ugph3HaIV4++4B8dN0PEawSgOcM0zzNKC82NFsU4vg3Ck707H/TWTZDkc397oOvQ6uDuKuXYbk+C",
-	"tjovR3jW2z2OFLy3zUZ/ZTTTQiOaQ9A2ZXcYSGXWLu7hXVwzvmRzLdAvDWcCs3T1P9/aZgL+1+1Tmdpc",
-	"pBOeEF4w9l02434lK6Ez+Z7OxPZVm4TMSgqENY6+2P9cd6yOIQLgvg8MojL/TY0CuA+kW0dxsIB5EOXd",
-	"AtFE2Y5DE+UeVzEMCSCw2mM6u4qmbb5fzuEkHVXCVMvdV7J/Yds6/rXg0oH+w5RLh7tCsgPgJGBKQrYm",
-	"cxns9hR9KUqiBgqoxAmqZY0ru7rbOUNgDPHt8WVuqiWJzB+3NE73sOJEIcvKfha6qZaMu7nROEqRmCI6",
-	"+dpXuT1Ha+BQ8mdsbx6HzmpM2MADilrImhAaAP9A7tKSsGNNivfYij9zxAK6sN0ywxG8o3iFccO4szMN",
-	"nScAIpLC2lpMVYCQrN1niJXEIB95thnu8xt8ZqcUAbwUorTfmXI9bXeWwRh+VXeZ+FzmldAXubzI+FL3",
-	"Bi/7SY8cyKshC8fal3f3o0EHv5InDb69Od/U+UI9vgHu3iMw09AER/1oKL1HX+C/G8MXvq1EXGV1qNWd",
-	"TSsT8TcQn26zIs+lMyMZqiAyVEQlsPIWDQXEPSDJtK725RZNyiVApO2InUuoQ6m1qk7Z0L7hwr7hIjdD",
-	"H1rBVDijfPzclcywtydI+pSnU9v4c4miNyB2A/ygCxVWSk7YlMtMtxvBLStqNfFHK2qeq4ekG91PWJZX",
-	"IjXFEtIpVCuINOxxvOIX1bond8FIqUJwGYVoPNk07xAq2r9Z3Cqfu+okGHdvqzVAe5vp0D1A046iPfri",
-	"lkpIo9je+cG/fO9FqerW3AGNqGv3n7M6lGv99h3fD+IdeWMWwfxHDDx/+eiL+7Pboc4n1q7A3TaXc6g5",
-	"+IE8MHrMuzGO8Y9XueE+qVDoZLm/86Rr/LqeCmTliPjHDqye2PmE2fhEK0SmUT5qpchUuEkGdfHYIi8K",
-	"dyMruLHm6PtGLTKgQoKHqnlR+yMI+hXZMqkdZ1+ZzZUKIPFJJdzB+CydiYSZPL0Uhj15fnzc3eSsO/X/",
-	"A7YgVwQJ0OV1Ra9twNqo3N+0PnAnkSdOLEetOlMVCijXl5hmZ39Fz5kCI5dxZwoA64HmY8FKlUtzyM5W",
-	"iBY3FBiOnbygm/uFln91V8p91Rq+gViJK0dL1ZZ47osAw63EYzP0lXSH9YYcxPiQ8kkG2UBWpg7P5S9z",
-	"xDBSQT424aWGgHCR+2gwMIxKkRqizh7+zLU5+MF+/uDV90M2y7UODksgqZBM634wizwVhwz2XXT1XfmX",
-	"08A3jQqITgusqID3DoXMhjVGB10IdjBQrRN8ECIFonHTuRS8KnJRsQdwKquEtovr4SkOiC9FJRV+I8h/",
-	"xSGoex9lCzGV4DMnej/g7HVBt+NEf+1qyRFCDl+BGIghg5myx75KpCK/Etkp08YeMGE+uQzlr5UstSE1",
-	"jS6U3BhR2Wf+82P/4OWnL8fJ8Yvrf+q1cKduNNaM+GxwFR1omJvG9tnLswF7fi7hhgGYrOcy44YP2Jfz",
-	"nha/n/cGz5PzHjfnvcG5VU/PDo6PD07674/7g77933+c95JzQK3CHfAG+8tIZcvz3uCL+2lwTvkujJc5",
-	"3AHnH7hAGvy8d30NIlWPxGp/1xQZShgS3Nh2ezQQ4MMbcrgfEuuiaJiVyFXywK43UR1AAilK8sP7Mjh3",
-	"yYTMzcb8xw1JjbGUxmAX/IPkNDoFC53cW1ZjPdkulMomisX4FW83w/bLIp1XuVnCw+heGXz8ZJc5Shi+",
-	"dV4VVp8YUw6Ojo5Pnh/2D/uHx4MXz/t9MCmoVWtFvqeKclFgfgcAL03qpADnbA+qUl2KJRxKSWWRg2dd",
-	"U35wRNTTvCxFNqACGkUGb/EQLKhdqBMP5wlfHS0U88Hlj1ZzqQdB8RA07pDCKAkYc5Cen7wujpW61W3z",
-	"k1pARVm0fQeh8wFO70ldrtoflBLHkBt8AaY/1nrFUl5VOUDEmZqbgUODNB4Wwtj5/38DAAD//w==",
+	"5L2Lkhs3ki78KgiejfBlq7vZrYsldkzstm3NWDOW5ZW0o/+sW9sEq0Cy3EWgXACb4ugoYp9mH2yf5A9k",
+	"JlCoIoosdrMl+5w4J3bkZl1QQCKRly+//DBI1aJUUkijB6MPg7ngmajgn8/e8Jn930zotMpLkys5GA3e",
+	"zAW7EZXOlWRqylZzbljKJZsIls65nIksYVNVsfHz6dELbtL5+HiQDHQ6Fwtun2bWpRiMBtpUuZwNPn78",
+	"mAxKXvGFMPTai6kRVfy9Yynem7F9rZkLVvKZYBMxVZU4Z3yihTRMSfhpmlfawAX25bm9/7elqNaDZCD5",
+	"wr6fw1vCgS34+x+FnJn5YPTo9CzZGGiCI/s7fvvmAN/mZs7GK56bccK41CtRMa6ZVkra/zXBvOWazfPZ",
+	"XFTMzLkdca63jvOKbmyMd6qqBTeD0SCX5vHDQWI/IF8sF4PR0+Hwm9OnT88ePfzm4fDp09NksMgl/jT0",
+	"35VLI2aiwg8ry+ffv6x+gle2v+tCMl6WbLJmecZUxezA/GhLbubBYMtykAwq8dsyr0Q2GJlqKTqm+PTs",
+	"CQzL/3d0wsvy77zK+aQQ8bFZobDvtiLB2Q1dO2KFMFacEpbls9xoxmXGltIKdqoqoRP4g1T4M0pLxye5",
+	"Zx70u75d5kX2/Pv499hZtl8zsRd1jAp+O+iQvoO9u2tMuMM7BoU/HnZUSk7zWWxUFyyF31AuEyuYkzUI",
+	"KiztcjHB7ZdLNp6LolD/+mDcNW540OHHXS22CyyozlyzSizUjciOmf3RjkFo+vt0qUXGVrmZq6VhuelS",
+	"Eim9btuQI4NcaqMWotqy9VlK1/Ta/u7ig07l9/l0+kbFZ1IZq0OVFAktNR4LZg7yoGSxZnb3ozR0TZ5R",
+	"W8cr3vNFWdgLH6GO3W/01frVMnJY/J0XecaNAGmlwwLkYaWWRcbmvCyFTGi/ManMPJezri/IqvVVtWye",
+	"DpmY8mVhBqMpL7TwQ5soVQguYWzPM7EolREyXf9NrGOrX4lS2DHZk81OrbaSey3WMOqJytZsJowOTlx3",
+	"7M14Ls+bt8BDuMQlg3tbIs4eDp8eX0r3jWiI1B8ZjPbIDvcuMvV8CpZJh5Fh7Z6xPZkNfAGtQa7ZhNux",
+	"KnnM3s6FZDnsUvdJSgq7SaRaJa3b2h/JxmUlUiWz3L71asrzQmTjbZ9OltSe+/u51IYXxdaTPcdrem1v",
+	"uvagu/tHPhHF5she2q1r5koLJ3y5ZoW9Fnb6+Fqs/3TDi6UYnzMtbkTFC7ZYWgEsCjZXeG76nfvLwL7v",
+	"TymXvFoP3sU3ETy9McO5EQvd+qizR4+tvWqtC/uM//zlP//07p//dPz1Pw02vg6UxXN8xulj/zOvKr7G",
+	"b88Xudn89h/Uii24tKpLLDTjaOfOuWbcsIXSnadAAc+LKoFHw8A8fDQcBhbhadQifCGsytx2Mizgil6C",
+	"g5ceVG5eTi/KcqvcgJNg92dZJh2jbJvaYL3us8NeTmmP9RoJ7Z+eo6l32z4jerWU0q7bdjOugqs6Vgt/",
+	"POhqvTai3DUmbUTZMSL700HH80ZdC7lrQMZelLCxUddX//Nf/z1O7DEM9oQWaSW6HAa47aCjfcu71ESh",
+	"5AwOGzp3F3xt/fC5KDI24ek1W0qTF/aKCk4irRYCLAlmFNN8DcqUs78oli0rbsilJzXDxo+Helx71hUb",
+	"D/WYXgXKSMlUBMdWS4CtJzyIW1IPhrppSz1pKNUvv3w8/D+/nB49evcvvwyPnr77Sv+fLx8Ph8PGHz+c",
+	"Jg8/frXQX0VUr500VV1PC7Xatcoruq5jNd3PB1zQj/ZRulRSCzhdfq7UpBDgK6RKGiFhsXlZFnkKa3JS",
+	"4hX//KvGuEP95n+qxHQwGvyvkzqIc4K/6hP3XHjj5gQ4R2PFNQi2FtWNyNBoA/NM87Vmq/n6GOaTngoB",
+	"mtRQAKSsVCkqk+OHNN7xYfM4nAtemPlVOhfpdXCBN0ntApRLDEP5s3fbF+JAntub7N3NAzYZFFwbsIt7",
+	"Pcaa6R/duofCSgIfO+CtYtr89IE9MjGg475i4872WE2Vz2YUANvj29/gbZtP/BjK6y/4VU0paK1HMAS/",
+	"Du4D3/mnq8mvIoXJDud+b0lwk7zxQz3mDzGPZecn+Qu6h/wzn4nNEfs532PyY+soxXuz6+6f7DXtz8H3",
+	"dg+bvMjmqLnfib3EFV2SqzyLzn1aCW5EdsVNI7povdQjk8Nkd94zWUcfKapKVfFf3ufmKlVZKAbe/kwG",
+	"01zmer7nYPC7gpmo5NXw9Nfs7P03vz39R/Vk9eDm0fXjxUM5NLM5jz6htua2LeArMbVXq6Vx6opn6Mzx",
+	"4udggfCcaC5oMnh/NFNH9Eer0Y9f8dULobWVSxCKUlX7roMdWbYs9r3L8P3fZLiJ+APjRa61yMYjOD/Q",
+	"hPRHi/1Pa3SAQ23/T45mr5DWAfnFGg5LAeFMvNAqnmWaCpHBX9FBHiSDlMtUFPhvfF+wYcIhVoIvusSc",
+	"1Fwkfm+HRlPCcjOyTtiSFwlLK2sXVdYTU7m1hDD9UORTwdJ1WoiGszmwl8dmzpkS8YG11UE2SAIXgDZ6",
+	"PXq3ELUUNjZjYzdvVSqHU4d0gH5KjfgKbZjuHUjBr5bWLMtK3YirqN92gT+GIRznv1VLeTzYiKQFG/pI",
+	"X+flkSpxHEcgLVbSrB5oWDfxwTYMycePHj14nHQaDm4yPnZOz5tazpuf7+e/4xRQ8sqpk6Y+/frkEfsa",
+	"/9+gc2Qfdu6E1jLDr9FVLjhG0FurN1FL07F7xXuemmI9YpwteDrPITDMKpGqKrP/+lVNmnsVf2IPvol9",
+	"EE+vpVoVIpvtqSMbN3YcjSlfatHxGRj9FdnxtiN3nwFlwvC82HVQNUfyPNMJRc4xf5blM6GNDgbV90jb",
+	"OJiLxb0ezNe5bL0xnfNcXk3E3P6SxOxOrqM53fmawrxaGFN0LEklFiJbdyymUSxTDKSWMjib98Nx2f9c",
+	"uMavwJ3gRMkPI3yeX/rdB4LdbRe14C6cH9pfr/aexHP6T9x99rTFzI2qZl9oBmt13IwPuJDl1jhJOE80",
+	"ls4vPcixBwrqEx15hVbfizTP0DfaY1UaRn+4I2bb9+COWGMyENOpSM0VqoVdn/s9XtX+4Hpw7edFJwFD",
+	"vu3jDLK3u6YbFBnph9up0O0ubZbrsuDrq834wQ+iKFQvf6Us91SLkLPYKac/4lXR4Ma8a3CVKATHE6rn",
+	"vMY0lXPSw8lp++z0Ebs1VFkeZNeW5afas2V5OwO1JWvBTnw4fBozCtvCt3Pv3lZwts6OvSYapemYnH8v",
+	"M/Il/8Bz8zH+bQ621NhtH3yKRcxcvIqjhfjLB7JaAvM8SEzlg4/vkoEWUucmvxF+bpYwhajJBmfDs8dH",
+	"wwdHw7M3p8PR6aPRcPgfg/oa+5oBL/LUbkFIng5GA7E8SoU0FbcmgkOZjR58bE/7pubw3xAzppzZG7GH",
+	"7K8aDAA89KVYCW0IzZMwXmjFVpCwMA4rk2vEcljjRNofpTcgZCYqtMr6bn63Mq8wyR5RBcE0x4LU4Zz3",
+	"PT3CNWhawrgcGzfQ+mx4p5SLmTI/SKakQAM9l6zImxZ68MAu2OJ3aikJw4GnsYbESFF4OJ12EQ9elufo",
+	"CispWGqXBrLzDbM2zCJH4rX15NZjasxPY4JrYXq3fZ8d6GTw2/aTnRAtcdz4BO/LUKxMc5lN1Ht7XAaK",
+	"guJDsWhYJKFR5ju9cnIxtqnveuS3OeMam8zjFGKO6Nu5MAiVFQy2BaBuXBKWvfXouAS1QiRG072h3oj3",
+	"Jsx5Pn7I/pZ/2/I+4rGY1ozhCzrmqlI3vHjpT634B7rtt+K5AQg1Z6WotJLsy3FZqUVpxl8xVbGSa80m",
+	"azshCy2KG8w1OQHBK61MBGGumGBQpOuiKG63glIZ0eMI7hsfix6klcmnPO0K9xBGli14JpKmE2lPJ22q",
+	"tZ2ZlgGxl7+C8XidG1W1VLeqtjlQJ2BYn0S3WjLQ+T/E1WRtcEQbQO4dmjQYUTLY4i59W6hJJDe35/c3",
+	"x+q/H5d636HTyxtP7Ro6DkHvax/Wd/VS+vWHBmit4XC4I6HqXhMdPICzNwOX6L32iF/xQOy3Hljuuo8u",
+	"N3JFWf1903hhSLjHAG/jQHfnAg+S7JsU2Z7O86+4O7Z97l/VZICm8I2QdoJj5tNiYY8eo1SBZpgdsQZk",
+	"jY9veQCtW9lbBFF3RNdWXDOur0VmT45mkFurZZX66py4xe6kpiNaXYmlFtnVtFIdmHZUxCvAu7mPrE1F",
+	"o9Q1UzcIOdvUhjC+XWsBu+o1XnrX3OXu98CV28zmV7m2R7X1RQDmbG9wJ7j9yp2aMUGAVJ/RAAAsGl9B",
+	"yGJoCbq0YG1bk+D4eW4t9864CwzhEPY16sVPY1nDu26dHtxc7m/bkM29MF9Jq8guAhc6Z2My7cdg+yF2",
+	"Hv5wzJ4tSrOGFDT6f2AcFkXD7d0Z16jPt0cbx9seRlo4/3aqOmf/td/WG/nHKO55lpsR1cSgOquEVsWN",
+	"yJhRUb1RWzLNBxUq5QUCEfAS779W6Ty/ER0Pq0TqrLzIwKaqyETljMzaBIs+rO20wYgGiX2SXbKF3Uzv",
+	"onp42vH6ScVlOk+Y4TMrBziH9oxZVbkxQnbkpUrVOc+iEszq83MWzFf9XXX9A82aVXEygyobOmF6eJDd",
+	"wuFU8e0xILEJrNXlxmf/WVGFjfMa4AOlAqzjSlXX9qgC30sfs+cGAPdSsUzwrMilOEepzI0mUC1GoPxw",
+	"Nh2NNjDLziWMj71yCOstecj6PnwRzo9XDdsfFE+GJYOOjNh3c57LV2CsbG5XOz/xMx+y7QyMeJzMlZWp",
+	"Obe2XALFMo8fNi0R8WD4p9hn23s23/H6h4ujs0eP3e61A0nYXLxvPvPp9MnjbPjk9MmTh+k32eNHT/nZ",
+	"VHA+TB894tnw9BF/MJk+nJ5OzibDyZOzszQ7fZQ9Tk8fTYbT4ZAPn8SXAQ23/awL8Vtj4U7P9veP7DNo",
+	"OhKc+eZgdqye3ly+ueDZVXx+nxsNqwWTes4EHDLOokHAuFQyri7hsfTFrdMMSy8dSIprQ3bwORt2PL2H",
+	"rbSfpREK9C5oLD4w+KIkmLOO+ZYxY4jiLdnVRmJ0EyByGwfvVklLyBjvfY+1HPdwoemOmGmX5dMpwZpb",
+	"BpUA2ALWwebpnE1zUWBiAM9+qJlL7KlTCCjnLJTG8gtO8bTeUf/vYRBCptG4Li7XfuCYt5ulmoQ9Ot+w",
+	"O3LNMpUuF9ZwyzWeQaVQZSHoS8QtvMENGduqOlMulcxTXjC873g/B128F+lyb3//fZlXQtM9GxFPqtWt",
+	"VKm0HZc1LVyhM2dOCBvaYevrpoLc8x7K5CABh50AigiIqVwafRW4lBE9txfQ6Vc16b9NKZjRFn9nq+7Q",
+	"p3Im/mav/JgMyoLvrKn4ueDy9XKx4NWaIiil0nvO+P4QhBCKFbOGC55GsshgzBDWk6xeiltUwlS50BB0",
+	"L7jUWNjcYWv3C2O8outovL1CEjj9PiYB92wXI21E2QWA7hN2sCb0AWDL4b31oDyAzcUqWhuj/YXhmVSf",
+	"KCT9O8MXgexuotZ5morSEGodf9FUIonCx3glGF4lMkq6uELOLzQB3c/ZeKqqmbAPsl4ZXI7mDeNyzRaq",
+	"ojo55+1koiyUNe6M4FWmVli7b18PyTx7P2q+mYCgDuS6rvRaptYurAS/vpoVXOsa7IdJ06hThDNwiAgO",
+	"CWK9rz9BJCcU/o0FPIJa+pLbTx2P2ETkcgZbVYrs3P6Gamc8ItcNs2pOnM4v5REbO7ttnLAxnnT2YQn8",
+	"UORws5JgeKygYlJmLFNS4M1SXaHmIBmy77anPBjT52ycCYmP0GohqKwuz5hUeDsNFeRG+1pERDvouVpp",
+	"1DsJ08pKFpyS1nrGu/WyFJW2HvJ4xDggKaoGaJ3oF5xuYqQCM5YbfII9cbOKr2R7BNYG874tmF8pl1IZ",
+	"NlPgJmPan4ZhTbTxyPOZFPmNYEBpwnQuU+EnBp5jX2P9GSwPAaPOhccvJXOlI0jrZL95ImZcnjsKDLgp",
+	"Q8YPmZETTrNItBMwJrIfW/UoYLDZr8gU5IvtI6jM0ZugjBQMPmcpU1EZntsJ4pLMJ6iznfMb4ZHa5zj9",
+	"uPzT3C6TWprmnveCOqjPwzpNCwhIJ334Zyt8g2TgRWyAR68UiOuV+HMtBFbhuvVEJUq0RTAVYRDFf9UW",
+	"feF2eSR+t6Qw5i4DAKElt04YbTdxKQPs9jIEZvXehu0ntVEPYULeBgff37T7pFbMH8lE2WlkUE3zJnUa",
+	"IHMoM6aWJlULocGq+HWZzWJxw70qkCuRUtp206SF2It7ZeKAdjXZWb8TX6TXL/EZUaxcXghpujcQ/J4K",
+	"tuDXApz7pQQUX/9NA0dIf61xI6os3x1Z+QFqn/9OF3dg1dyz3CD8dHeKgJupzeDQHopPdVTHV0vZS8IB",
+	"N6eu46N0U/HyRlRVnu0Lv52LYnEFUCcdJbVaEnzQmiGVgSz4/7548WMfQFX/QjozvbrhVXQAAWKRszei",
+	"qridc7ZQ2bJAlrAfvvvRmiF/ff3yp0OO6mOfyd5a/Ld1G24s2wanQz35OpezQrD6McA4Y2U6oTh9LiEb",
+	"DyjPOs9TlmAMHbM3YlEW3AhHqbYAfeXAtqzIr0VIbQO3kq1TQ51XYrIhMOCD5ynXI/YAxHbB34eTECYm",
+	"I9P4Rs1mxfZJ3Nw1baVkDb16ahrMPEyvcpPOBWSCvrTL+hWYiGo6ZV/CdvjqmAGxT+MB1g6pBBsbGJ6V",
+	"v7FjRLWTDpwadrL8ldYChV/Qu9TN6W9P5EKYKk/dhuw/aa4sJkYZ0JWF9guKVx2zH8UUzpAGuLgnrUX/",
+	"Dd0fGjVZyqwQV/uC2NIijwRM7pX7YN8hToUVvayrinAuXAoawDTTSi2YKLTARK7DxFvvSK9lKrJdS7dt",
+	"UH/Gofw5jwCh9yh3blu709sFTDtmhPasBmdMC3OXDwYak+/FNJd5lNhjj492r4tEGAN9nInSalOZ5kKT",
+	"RXaH4RNLqhGLO4wcS30bS/YgFjy/TVS2izQCEvG5nI19Tl1jch4tZBenP7f+PLw1G6Oo1/E5NXVyv+CZ",
+	"OGdjolN012GuH/9oz/1GYKPpoLvRDPxHBk7zu31qKmpwmIBj1uGU1Q0GkxFqgR+Q48h75UG7IWC0ekmN",
+	"sG1qyqYKjMHE9mGPCARuEy9gP/Wq2+fG3zscP/zxFji9BoJ1R6mDtQnq7de44ZdBNgGCyN7ETX3qM94d",
+	"CvS4SbFgnIl7hSbuTixIiBW8DqrhW5MSrFNzVbrF4SABZrRaPlFk2dEVb4a4bmEObBx3S/3Jq3l5utgt",
+	"AWFhbt/aWzdVB1ljN+2fdpVvBwb9/IWyHl0RM+VV1RKALCpZGEDqi+O4wKsPFbbduVMyke65U1zpUYRJ",
+	"o4jZGVhGNT73yZ4rXhTjBFhHucyAmwo++pyNr0VpxkmdPKGQP+DrKVTvm04E6Z/EZyiMYoi7AbOFZ1dK",
+	"Fmt4GTDttZICMLJWtVYyuMYEYBj694+KHCdRuwBXsb0gCYkNzRXN5U4F0JKN4MCjgWNKYh0969zNt8Rj",
+	"FzqCYn3ZKJkLs10+h+UjG/BnokjNIQmYMMHTeV2XUeN1kITdulFCyGN2URT0cAyCEKIKMlkAX0P60350",
+	"ITWFRwuOfXvH+ZYb+1bcHck9lPw14pZxie0Qx4JXIgvol7dKVCfvOfDfTvMCO4hgpxPyszN8h6by5hjY",
+	"jxdXyhd17igtDktAQ4P1ytRRrV4hQBcF26gq2CuAiPcHFtCWegeX3axxD74tRK4Zz6DEaQPZ6dFvUDLB",
+	"LurSBRM0wQjwFIlzjfzTDVUDzHk7LAamzlGqqnL/Wow6rLAzJoBB1ftlzABnDLNH2y5+bS/CPF1v0yGf",
+	"TlsEFBRps0fwbr4Zop9AjhjPH6qBrQI70Lj9RaeU6wGDCWqAuBB8EtGdcCd2XhoNLgcXc7W+HFgHA85T",
+	"+Buw5cAfgYh508M5vuGVPjZgBL5LerBmuKI1+OadQSgXBnlgrVPV775JcN+jjx+TWxd++gn+0B/Y+tIv",
+	"d9uYdh/eO0yD33s7uh8MQ8ArE2yp4j6mSzJp4PEAQrzhD42HteujXAU9wkHsAwxGSGvCc1FocSf2xtTD",
+	"vr3lkyHogvr3+E+OB4vcfrjdd+m6qjLXDJ/lCkux/4gWxuRypu/0kW6bblhbrtEbfqArFpi6mhqwjuEc",
+	"UJXvZ9Q73GxfSqj6LRGWWAzYzkYSZlDo7E4hMowHt1uuhTA848Zu8jpI45sdoA6mw+FqVqll6f7LA/Di",
+	"pBuJNeIXuaY4WhOdV6oiT4mTb6LUdY090FdQnmVv4BJ6u9hNAITvV5UqIAZzvZyISgoj9BVQw783DQpY",
+	"ehL9Oy2WmdhKAdKcwWfNJfRnNx7dzSKbfSlDkroZGIlUlxYgXP6GFoDb2nzOuANqV2bjS2fKdABKonSn",
+	"rS/Ad9LV+LD4sJ3VHNRYz/nZo8ejAxQjBcbMN6eNtgj0jl+GR0/50fTdh8cPP0bbzjyTlSoWQprb+Vvb",
+	"cdLEqxoA9HLNZkqKcyahWA8tQStEc66ZsGNp8mbuq5VimXX/ia9xY26ITxPZdbsInpDVnnGJcOqi+I1O",
+	"mk+vYjZLOeZqJZlUK2xshwkFB0MP+A+EvHL/1Ss+EJKEevXmP6CBjYttgjBHGDnTwKUyxKhNcEidZyFi",
+	"gHQ1tm7DI8SX05MaD9KZmx5YllVC6xadoTGlHp2c0F+OU7U40XPrKZ4gBuF4zRfF9mLinuna6Ie/gU5o",
+	"hf9Ml7KFUlNIsOeG3Bx3fLGFqGbAgYplzkEEuX7/SkyOjYqP/Fp01Gdei3XzzedsjGmHMb6UaNiab8V5",
+	"urJf8cvw3TG1JNGHp7GBGcThJ341k94UMaHVsBkadT1kbwsxch5Je17/+vrlTwkbf+npq74aQ2ecL5Gb",
+	"Dt5rhbtYfzXeBKP2fz86P40yYDJFtm9tuC82XX+peAwneMGsreHJk1ZzVQCFku+faC3MHPW5c8sT2L2q",
+	"cn57NDrS2WWCHtL1Oz2z62c72p3OlL1mowba/jE2MYgEjOSA5iK93qc0QqTXMfPVQWr7P8qBa2lkUdTl",
+	"p8dE1mBImpnw07on9u/1u50hThBQ34EGOP+k+3fMgG3jMyINZ4hALk6YOGrVHLOflIH6CuAyCLgUMTR0",
+	"fAgC4E3bFHyKbe1w6s0+q4SgQoC9euTsJK/0GWSXrnaKyQMI7MWDZFDkoIR/1VFawY5ePNtofp1LRdlm",
+	"f3s45JgY1XG4iJMQ5SN669lDkS4QIdf22tAd1GDwOMFJBlYwtnpPv8uF2MUUuhmWxaqXnmIfX2daQgr2",
+	"hIyeW/svhRHVuzXBiCJfCeN6zJ7diGrdoIqEGxNEVSGiEwalrenpgMBBkNTvvhGEKAd9MZfPfWA5eBip",
+	"/F+ctJLgUZAy2Oj1RJNbtkn327YmHIsvjTL+Cl7mV2hkbXSwq1/QaFXkJvpdAHE62whr3jn5cHjM5X5A",
+	"hECzRM7YTnDXkMBqWi2wPFSLPvy3NdKqG6uAAnQrXuyl1Og9flpCKJLB/bIpH6Of7jN5t6ZN/H3k5A4v",
+	"1mGarsc8zL1Fu4e1txn+yKW+B4KD+wI5QfhUXvGCVzEALvTq0L4NS4P8CVorBy17jgcHxL3uldjrWUlH",
+	"e2UfQoCl1MsSG8ttQZiDXzeFdIODp0J5LNBaznPN6B0sUwJbu/HUMCUJTqFkKs7JbQSTw3qNLtOea7S4",
+	"90BMvOWV7IBdtkr+NoMfVO3WBIPkOGiHKz7eCytHXItuL9Ypg7beCWF1Gxqlht7SNm0Kbg8yhH2AuiQp",
+	"WzFk0UNuLJW5IgRENsY+934pafNgpEsieyHGsgoxNYwXxOvkbFscpGd2xwJknygO3xS1cPfNitJH70or",
+	"iTLiL+IJXJfqaGFI+tufvF9/1/5qzEEg4+muFZdEY+Cq7d3UMaPYRBA9XypGwH5wA8s+ZhNiW8oNRZBX",
+	"XCdsjHnE+mep6g1jtaLh1wKpD1AqE0ZiDOEhZ8yxtdgodac31ziAdx2ferWNGfNtbuZ+lIjJi1VeCamW",
+	"s/n5NnbMw1Qqxd0hnwd0gkrCtWVDtoKXm19tj6mxKrIxhpGBmMC10wR3LvGV6GMpVmO7sjNlN6IUOeaM",
+	"Sd9uNovYjNdFkm3kEm4LREixik6tKroyHFs84o5U3K7YAMzmIVDJzv78NKBkett9EtRu9njaEyZ1Z3N6",
+	"a59N3Nq1ikocuhaKUhu4Tm4aXdpvj+CAY+iqG/R2kWVN/NkuUNudRtMPe3e8gXr7vwDwVp8Pm+lOwys0",
+	"Rpumm79FN9vN7D/xgSEf64qPZq9R9RuhfJpWBKz7xklT9zA67tM17xBYvw1bdIuK6SBOGhf5jRiDxe6S",
+	"r/57RXbO5mrFVqIAmlsw9nPNxmixjptnvT0FghXFs6LICRHe+nvwByyuU9VMGSNkR9jff8IyQm3akwwl",
+	"0OwF353ifUti922VoxOHi3t1G/+vFFBcsIW8xlo2xEs0sZ898qWOViNKhHaBG6UDSTtnY9zTYzBOqfJc",
+	"j5PaXgXLbbJumHTeTvMnoltE93FB63/nsLxLdlu3hKLaFZ6Aq/y8utKLTmNXE6v+QnBpte8qtGmhanQ1",
+	"t+Y4r7+woSWS4PKrRlkoaHIQ65pEylpWVmzRLI7fxxHbhlxAvg6EWYt6XdNTzXxdgN8jylw1Bb+1L9rv",
+	"67eF6ov321duuvbcCm3rxnPo+JWsJX6HRlrqA9pspB8+qeV2qxjt7yNAeff+hjQH+nbmq8M/7sMv3Cj2",
+	"2BG67pDTrcupXwlN+ePbRp+zan1VLWU829dBC4CZKhdWqaFRnrBlDwaDZqBnn4QGMn9QPAHQSXQgiQSZ",
+	"DsHOGT+fHr3gJp2Pd4fN0DxxM5L0yn38FdvxtOEpZS5SZIlW1TW5/J7Pzyrb/Aa7H7T5loxYxAI8P6gV",
+	"U1NT02XMOahytTQNU/s0FgP2Ve2RAmxE/YyYeJ8D6M0sNTuNMhUfgn34VzXZMzjv0cWbcwKI+4QoGuEz",
+	"AMa9lG0QcFmsY4/G3gT7tuK5ffuejZ4Rnqwh2jKiJkDc3jxCm0rwxVWedUBfCzVjeI12UXISM7triqzB",
+	"rhZQCmizFUe6B91ALDpdr2sdWnbS3/imcJ1iG/BvIkL2yIuZqnIzX4TzLrKzR49On1qfC//xLjkMpU5b",
+	"yq/F+nYEiV3wMfvAWMYAVaAh0GQumc5nkptlRb0V61rlXJdWCR6dTofp2SQ2hHI5KfL0imCZ9a0vvlOr",
+	"b//tf3//t7O/ry7Wzy7+Mnn67Lu3i2f/mD7+879Nqm//4+nqm0LP/23+m1qZavLj939ePaz+v4v3/7F8",
+	"9qf4e6pS7XZI/ibWP9OVID7GSs8eqxKTOZrGegxJICiNGdiZobDDO4ApaIX30xiAwXxuetVOPMYgQER0",
+	"i16Gq89Jag+PLqL/hF/gYMN8C51yX2iWZ0Ka3KwTNtaCF2PfRqDOyXyhqSGqprQFLyAlkLCxixKMGTC3",
+	"iuoIXtv0UGoH0H1CozhGQPuiSLyhFscfvVnZA9hz9mg3rOfPlaBUC8wf4gwSsEVc+wQCMk3zwohKt1A8",
+	"FSJ4Ui6JrLqF4Xn8MLK6L7jMp0KbOLfNviDxNjmM7/vh2b77dex1UfirXF/VILqelThbyqhf8HUnghoi",
+	"XLGmMc5ZxrjoWph4w1017XDsHRXoiPE6m5ME7c+ssUm0qT9dvHg2bmrg7dBI3nV4q6Upl4ay0xBbQEps",
+	"x5y24Gs2Qbp2qvePv/bYVWHt6rgEJ66aWtWIUxldgHaDeJ7CJq1rdNO0V40uzzhiTDkk0n75QEjpAc8W",
+	"uQwrZZcatnShZlfLqqCaidHJyenZN8fD4+Hx6ejJN8MzO/Zq5oexvdltPYxc5kakiFlW1wL5Su0/t9/t",
+	"XZPB8Pj0eDjYLKGtp6WHK+ZmoefZgdD4HtxONHVaVDd5GgeL+mmNg1JDExI5NXmW1DQUQFQBExeFINOK",
+	"9JiBevI/7EFbZveJQ3i4PMe3ojLzHh4fLZAnlbJj9SsRDCh0Bt1kxXeGo6O7OzVTlms+KfblsVnwvOgA",
+	"ch9GvNrW7s69vrPPYA8B3Txc6Og/miizFx6GFtov8Q5DDxf0ELYeicanMffwZQdM1L4Mqmpgh7l4z/b+",
+	"oltBgTveUBfuNF/DXtEU+ESWPTT85b2G4bdJw7p7uJ27fsd4PR/I/rNyDztiz2Srq1CqWQLsAez8dGBe",
+	"uskFEt1sMajjeT/ac53FTC9yrXM5+7agxlBNeVzgr7fojb41DOEeGxvQT9HS8x/VSlRHKdeCFcJY2z1h",
+	"WT7LCZ2fcT0X+pwtZf7bUgSN/Xclwx8/aC9PUD79Cz/6x/Do6bsv6R9H7752f/rqX6KF1D+J1csqxqEM",
+	"S9rvJO5xZtt3uDN717Vv7EVU9NxeBzxynbzh46JrEkWY/cw11INyzcZQxjhmRrGZMJR3fG9YyWfC576V",
+	"rBs82h/uUu1YJ02j9Bhyms+QWAKT86gWoBwabtwM/7aP1koU+1LMbdLhPuxHyEp3xmYeKU86Xa4OLCYe",
+	"rAlD9GTiuvgkLBOFMCIaq/VIy01YT6xuuibZybjhW1FfNUXInck99sFsuL64h2Ea89XGNOfRxYpt/UNE",
+	"NXc6Uz2OKOdo7WOw7TDQXlYHoXB12uz+TbOX1eyWdpnT35tBYF+4n1faMLiwdegAw+aeNsHdWEGdTo/O",
+	"gZmL6m2Qz7+7uO6qseqIrPfoNeTG6YodFq7MbiOOCt3aqHmXFKuwLxm0KZsjvYQg7iNslkVB0YkycwIQ",
+	"AmRYUu9Ge7ZBg7CgcZp2bcvqZ1FrLrREgmdBphF6wNlzsT0woBblFbUSXLt7HCdoLqFlu5LNqCt8TdjD",
+	"C1SSfU5He/iglDwSWWt8eSyDfKh+Db2qVNxqU5lKNI8Qb7LUrmyoJSW2BYJOY9Fs72KZzhnH1myZEtjd",
+	"3XpFEA3PkCgM1t8VhcqMwoW65hCF2z0tfxCxo+IGu+/xPB6MhiFzq1NB9ES4kE5wuBIwA0NfGxErtKQ3",
+	"xOp63CtjvwVjiGESQNx79FJpvG0TvUA7EOO1E4ytYq8ZDRMP1QozYRKgv7fGyrKcVcR439n1eIcA+snc",
+	"8CXDdcOv7yrnoiWIfSfhOFrIVGoPasVjrtS19iQu1VLq+FuWHia0w3IMmX43y2XcYP164xDreejaF0ET",
+	"v4i+cGmUStSlArhRYI/MVZFpJhVlljrkfrhL7nFXIfUjWbj1l3lrdIsJenvuSORM+fju47vmnnPLcvqp",
+	"9ppU5gqmuKbL6VBUdgmgxCrX2CCTuoIkvkiH+yajtGiyWLNlaU+lJ+xF/i3QBtol9dyHuWbko2MNjbHO",
+	"HBT2aXUeNsi8FqLUARFMjsU/dkFYllciNapaH7M3c0+LTcTJqboRFRyxRik843bRAe2x2Z0E9bVAQy/r",
+	"9odcoGM+qaezRS+Z7towWFeloIeKKKbYPfYuPvl9qa6oqqrUpBCLLoAcwK7szgCgLavU0iC7HOwSqOH9",
+	"8tWfv2NPHz76xvXtTQETc1Lik//5V63k+Ktj9nOlZhVfaIasi0xJNk5VJsbnThtWgmdsnAnD84Lg1dhU",
+	"fHzMLiTLqRZwIgolZ9ruOgfTNkJy7PGPTNauVZqSRIXmq2bF+1wTFLvNqZCJjgVeAZ1Hpewm1oZPrOJO",
+	"K6VD/EChVqK60pJfizaVmJwWyN4TybobCuFufStOtnUawhx88zUOyXgJsbnLAeOFnc41frDubM4aLdgu",
+	"XCM7YGjRRNCdyxte5Bmr0PMD2n1Ugd5t6w2aJLGLNk5q9JKP7TfFMuXryRNXKoQ1mb7FZdjrVSmrvElW",
+	"0EKyxpAWIQc2PqJ7uuizoyCmP0PfYVgmusyFTgs1qznyMRTeHF0lfoOQxDB9cP3Nogt8t+zIrf/w5s3P",
+	"BHlsPPbh8GnMKDK56eLOC55kx75SVdYCYH23RZIdp05bklb2qBvDWo0mBZfXYzz1rPthp4WUBNS4gDJo",
+	"ufz1jTvjLUSNg5/oZy3Bjb1F9Tm8STszQtKfuI7b0Ow69TFx0H3AxBbQ2Df5FY97Khmoflo61kZrekwq",
+	"dS3kFq1CRF4E9NoMJKhiuYgY0t/B371s5lIkTWfstPGaaBeyOP3iz9zM6whO4aepORtRhkVe5p0Mi3aI",
+	"kSRGLv0L7Mu2fsTpw9hXLITWFHLbmFVAIl5CBEiXqbgcjFiWZ2ytllAQ43/i9rd/iQIE3Ym+GVP/6+uX",
+	"PzH6HZgnqSUZag0rVc2JOsGyoJNKzDB1v30XuO+KCXxHlB8t1SCyT7GL7XH9nRT2PUKprjy2byA1/lG+",
+	"OOzW3O++YWfv8rLbYSEchI0XxcspeFV9coDvkmiRlkYf4Zi9WSlviDTasRAFKkTTsLUfdM73v+OAjmOB",
+	"8v2zNlvaL2ILPmtE8rAD7F36LtKq37Hx4oJngoKtngxuLVOwnZELH3bBQrUyFSGRE4IWe47XYRz7p7mS",
+	"AbLwdvb53qOdNz5oErWrFLH9EtOD3RCto1jKf6XUx/FebMetLom02erJD3ln/QjDz96ZPgmFYVMNOODn",
+	"rpIvd92uRon79Tu8bZPCe+03GDQY9NOzZWJfBEIecRKp95ZzhX2q2A6KvLQGrgSXm6L/vqKIp6kojQ7Y",
+	"zaul1A4Vmke1RcSN2xcnvCf+KcQo7wJneLHuzqPRBB8i+efOwU+TAKS33S4JiIdRhH0BD6mau5wodZod",
+	"z2vl9Kn59mo7oZW9BN3WHN82ooJc5gurDU6jqIbIXNcdS1vCXuXTDn5f4FRN8IqOoqupa//QVaYHuzmf",
+	"zcHlprQale4B9BBpvHaSj9+aFg9vu9qTcnnTlNF3xHY6trG+urvIb8RVu2VG7CiBC3Fiu04buKQXu5+9",
+	"8DZMCYVKrzvMAuidjevu4isTAS0bIeubMdnghdlm6nccj0GkN65AkB01zsg1s9asWprzgGUJa1WCxArX",
+	"wBnPC5E1eOE3E1+DEVD9Hr/iqxfkRW1poE1bbeyI5yWVb65QVy1NqhbCFWzApedsrKpyzqUnNagPuQyv",
+	"ZIWSM1GxklcmiCc0U9dU1OB5CmCFKF/jCi9rReBeGa+7XOXQS+JKTafx5XfBsTnXzF3dZANjajq9EyvM",
+	"bUwdF+bezwMLNtCtGn43q3vImNogFUSt7PRriLp30t4Y/bstKr+LIf9OPKMH13edNN17ae7dE05fvW3C",
+	"DmNJ6Vbb73s2pfB10eiM3YJOGbRpIBtZRoiU9kFjfurDsOdRsGv1ozOnYpHIIzYuC26syI1HVPKmqpk+",
+	"v5RHbAx4rvEoJI6pQc4JW0DNAdGuqmshNaP2Xhne77DkzUdMlqZxK+GZIE/zhaYn4QMQgT4eQbaL/ubr",
+	"ROmvCMWGhrU61gakRflIXxsgkPdEvCeDV55G6CA1P+XS3uS3fwvNYf9MWZsVkH2lQmuhAfUAgfZrsR7V",
+	"AC5imrBGaG6IAdwlc1xPLEOVjRSk9z1PPVzNN1hrpci3FyKVKp13IAasY6qFdoxHcECqUsjeRrE1Dm9p",
+	"+CAzMCXAtJuEWxg3G+ph775bPZnAyNZsK5OayAjDbVFrmmtzpYWQewnhHuTVMp5kCDpb2rWdCCHZXPAK",
+	"Ipm+ZoZg+FaQF7lcGqHjNbllV54d1hTRHzm1zlyp6hoQI3Wyd0T8K9IjJe2eIZwQbRnkjwlFBKkyRDFt",
+	"7QcihV6JosDtEEl23qjrfUlCCtUJBLS75Vc10bXJa4ABL47d6rK5ieJq7JSA3/7tfnd1j3fHjsVT3ycD",
+	"vmyLOdyPTO01XuvvuqqB8h0YkZrbslKGFCBREzSJFdsD2tcDNtUyFqwbZ+JGFKpcCGnGI1wO6NAGo1vq",
+	"OoTBZ0I2GngGdw6SQa5VwbuiCptOan8Dz5nStCVD0xm/yS+Rkzano3fHiAMGvI4ELIQhm3ZWLq0XWRm/",
+	"fyg62S15MfPrQCqtVlQHVy9bhO8PvhuivD1OvOgLu+XlIO4EmlafyJkIVyMez6F5/8L584k9FNI5ORE3",
+	"QMSAllclFsoAnTlfAiumVB55f87G1lS9UrJYjxPC+VuzFVuUAS7onI21UeWVVKtxgicT6H77R2sUK3uB",
+	"taLH2BkpsPjsZmvRpADqFkYyQLoJeDdoDXwHFJvedBi4rx35693t29s3OL1V6UajSUXPeNmeZmA5V1Jk",
+	"V3O1EHt91T7ko3uc67lhMCJr3yzEjvMcVyPD6Eq2x7EU2Bsrnu8mp+W52XWMtTpHNCI+jaKKHR1eYcm/",
+	"I6xQHwRRZ6faczaeiMrMj+h4c/lqdnQEcCvvOLVb2lZmfnos1n89TRer/GX+P//138fpg7+bH/OHy8Pu",
+	"iaCRs7n+hE1/twhEbIXrpQ2798Jq7NO7t97MgRdUqBRInuqe41bAV/b/ztLS/vsfy0p0qTUj3lQiJimg",
+	"KruIgDLRaCvTXH5XgqOmQZi3I4J/Gw1qaMAHVGHBcvrv+GaPzmApHSwwtJ3W5Gsjym1VxJulvyl2l192",
+	"UsMEtJmbCqoucNjeCNVe5QpPQtLM+2HC1GZfCNivRI4QEUncVtYprQQFfKx9Ck2bQ4LHO4CG/qomdwAL",
+	"ubM6MnatMEKrjShHjNvj5AripAn9B35cQqzjCTOCV5layYSqtxL2P//13022Q+zdEs1lr4OCl3YPHcZZ",
+	"WYmbXKzO6/JKO64gsghFdXiRb/fgYRdYY2Lv+EIze6pAycuKa1QaAIZ1DXAwribV6hxaPYoSoxT4pjo8",
+	"TZlwaCl+nZelyPboRFUTpd1+6TaDQUT/3qHTpBAxfAJSVTqEncGCHatNl9ogtM6ToNJ8tuhI6a3ZZB/m",
+	"0bAEvy1763p5c93IGoZtO4IYGCWlWd0DKnKoOux9ZxVs3wxK3Yvt9oyz201jUfpWbHsZcRttzHq4jeEd",
+	"bSomlBi/VJt8sF2nyOs2s25t4lqlgf9a0bCbLLu0l8K073aW3ddrmQbNHsOKwqAT1C8fQogbZWuw5gyK",
+	"KXyjJSS1C1FmTlAHyOs/WeYFVX4DijWIFQM53c42h45hL12IVh9AuH8nSNVBLM8+7mih2naTlXZgfKDj",
+	"xo8+Z3Yl166PAXUdsBf0PoGCFfD88FF+sr2i6vujPjr7CQTTEpXY2PgjPso+CEknWpt98MRqTN0Mg8hA",
+	"kd8A9eU5G5MsEpjCHUpwAcDHNFPSh8wJhFxRbs5xwp6zcX2g0pN8TRPeY0RR6IRxrIOi8rVNMAcUIyDi",
+	"ugZyzLnj2yTdXwh+I5ARodhsVgENXeotFhz1O4Act4WZ1kdLUEq2sXlvgTSlVfVv6JSmOGi3g48nyMm4",
+	"IULWg0smeFXkfp1p/dGCDCMIDtZdCWvvx6YkBP9GG3tDxU9Wra3JGmoJuPE4Xo6zz4ZASblyR/S2SXDd",
+	"Aki6RMayfDoVlZAGRJgDL0CNSgzMkoi/vMXMCGVCWQFvBQyI0nWLWXFgQDOBb3wDQH/wtmavS+5ui1yV",
+	"WSGuDlbJgdUR9pmb1WNWaUCx0KRQE/YBzaYRu8TgzDHednJzejlIWMnTaz1iv+DAwJt49/GYPePpHH5D",
+	"Vmv7oIRxZnh1PPsHOCwq4N2Bt36hoaJKJ0wr1/OBIIBqCiAEqO5aloXioGAFvMDqMSvoRR6iFEN+uIe3",
+	"r4cG2a0W8Xg2L62jgkWdoIfHZbWUYoz9gkTgh5wzUVDJp17LlEGxJvQnQK/m4dkZg+ar9D6RjY/Zhd/p",
+	"YOJZ1U4/Q5Uz6u/t+OO92+RFyStf8GvhJeQ+u+PB9MVKBze7f9bnXN44/yCnCG2wrJ8eNlch9zOvvAvs",
+	"e9dSJVzQT8mXDJF9csxcf87cEMVJeyVHztnEGCj2r8Ly90ame/9p6eT/ASGs0jn0+KQBQ0SPeK4TVneY",
+	"WbgZIDz7glsL3rcG7W1DvvYAtUMg21tqtqnkuhWoa9sTcmij5CJ/9q4CQbLusQiwAa+H+9PprJ91/6CO",
+	"QnrYjOsIRFqcJjbkQXGGQH3cDyZFtv2Nm35R+6zG13s/qOtY3Dj6PibB0NA26T+0SWtoKzGJDI2mwo8t",
+	"bATdOSxgb7F61ErGO+uJQl9w5yZmm7XIrvT4gasU7ij1xVz26cOgFLez/nZQRyUG2ypxP77bpC+3Buzu",
+	"gqAGIn6PytG6P3aEWDc0FI8ZRArRPNM18xXZZWMaJ7Vadr0Gw/Z2Gyq/t8b4Pp9OX/rNe+fil32LZLst",
+	"WDiwQINDbPFL3/9qwa/FV4xDtrmu99k0Wbd3/gq6ne1cnQDrrkNbjLjcEsYNWyht2NlwmARRUO/Y0T2u",
+	"+s0dx7S+YRxhj+BnGLG5/dK577oyyvCi13R40JafExQ9XsF5BrahgrblBuss4kCuruZrjTpgbxUw8lqT",
+	"LaVeO2erk1Fk/8oYr/l22UKQs4gZPOdtZ9EHlrqiBSRbdie4JuNoz7akZmfQuNbUPXEqb/GGnWWN1ACX",
+	"9nbYaw5fU89bMIguK+K1jyfv4YU13OluItFAwFRVNzlpd1bL+5Cb71tWiobddmORYhS+xlGwWW5YJUql",
+	"c6OqdS0opETgrLuDbb/Fnd5i7L1x5Nh36QvyaXE2QYxB7YspAGyedSWiFffP3vMUXBVOcN/+5fdQ7243",
+	"dVwqoEaA8kn2MERmIwBmBfRVammK/KamAgerABqFOPYxurkp5ftPw2bKLI0Gq8pKTPP3sWZFmph80zmv",
+	"eIpM80axSqRqJnO9OchJZa4eTt88PQweeQsbM405CVqn7Mj3wx44BBgQN9OnwQLCu24X53JbL5dXGV/r",
+	"rlDoqCGbeBPwV6L3TU9hBTdg7HFJXHmBpNfoowV/j2XRDx4/Gm6vkrY+gyPPaBFxQTCYakPgmlYri0Zd",
+	"tvW7RTHt1d6iY0PsRUcdo5juXDlqNbAhcNr/vScGbHOXdfJ37NMKYZOAC/6auAHGPszlX6PrtmoWtQFD",
+	"c8KUZKu5WiSEDbQKDw3GQPUVwAkLH0s8uLSqrXJ5wTMHoa4n5Gx49vjo9OzobPjmdDga2v//H72Vejxe",
+	"rljKJRNk1doPaXOpMGxIDYVZW5Iym5OEeO0EAq8FFf2EVHcuUlvjti6tjXM5oPglh7oyHaWSgh6V1ZqU",
+	"bHuGTt0MPdpjhjabs2GUnkL1tB5xUUFztBMBeQsytH7EZrcmKetPOdYfdLFhswHgcBvL19v5uhWVq6Nf",
+	"9Q7oEnsMvc13hN5AHJtSHOT+tSeLgHI8KQURi21K4FJOCpVeO8ipeyDbOQKrLMIVcmIOISvtuJcBOkDM",
+	"9Vbhn9bv3ogU7XeQv52vu1xN3cX8/DK6Z7uHuGs3uRdtY5hx49zkDgmU4T629aaZl8eTnrtUY0eRR1e/",
+	"kZZ26jdkL17RSgi1WGDkgRs7og4YdH+Z3Hg9CmnU2q85k3LNtFmm193crptCvksy4MVbc+/djSu2oVhx",
+	"Jq4ImrIZckP80RWxGd6y+8UBO2YcGAA7F0XWDcMjiD0i6l1Ozm5rqLSTatUu6IwW4+i6OhqtHKzrBFEJ",
+	"YDC+EjU3xwzbuEGAzr7Wt+xwROWEMqndwdirIUdsGFTY0Cj8wX9WnxEjp9ynlRD/6OWEr6Z7kwluEN60",
+	"mKKE/bwh4jtk3XaAkDv23CF861KLjgYBt6tc3qfJSs3w1w4fIllpCYlTTG2G6/NNbLjg03R12AV/Zymd",
+	"UHsJ8KFsV9DIdYNudKqWaKQunE0N/NqpCoCuZqVIwhylK1BssyZz6R5B7WbjnNuHta1pgTVg8fKPW0R8",
+	"7w2p2urIYu8SpY4DuCX2LndYal1Ca5QxWE/ju+DfoWrh9vPduRtr/jOr7aAeXtwIac5ZlWvoDSTQHa2d",
+	"O4Bm9CRKuHN1Vg1v9CyUrfY3LX0Tylbz1AsLgbp65mw7bjsKkC8CnU0lxyO2lFYKxu6XcZAZ9JaDVIa5",
+	"XZ+4O+wKjIMWgQ5PkfhcVdWAWTgDyOHy772RlT+WYwcpkP+JkiGo+TjeCO8A1Sv7n0q3OQNuqYVuqVHi",
+	"x0NdmVHPacS6POnAI/oWWVH7n54Z9EixIlr5I8YodR0Qs9wFgnOoMs1dTa+2beB27Z7fRR5xMQirvfCv",
+	"/poY3tQ9+RDh5c5T9X4izO51t+wF2AHyrWfv3Le06hWibbknLRVLXpy1glzRk0vS+2IZ9sbn7KsFgP0c",
+	"TO1Ogrut2ACF5tyDznXdQA5tMp+49GlC+gNbykJozXgQ7MPWLNZVgC7Tz6BgQVVh0BsmwA+oZbd9SibV",
+	"LkQnHddNVGdY0wSLEhaYuQU6FA4TzYFtDdpCZOujRw8eR2HcXUKNBrmrsAWTGn7dJHC65aHTsIxbfRoK",
+	"jo6ldQwT4qwkv/KOsFFwuK6CueuFjX4O1/87Ni3aREhvGi+Aj/BfeI71iVyzfBqZWOf3AEKD8G7YGshu",
+	"fID9rAnKapgWhnDMwam9YzjnQXoJOyI7qpgm8W/I5rlbl7U0MMjANgW8UUX221IsAYGxq4isV+nYR0jq",
+	"LKvcrF/bZaOKe5cq2mgoAQk+KJZxObjxpDJX//Nf/w3oC1h6jK/xKkyBzI0pBx8/wg6cqtijb4TMVMW+",
+	"/lqvZaq//pp4VwlK4zLmmFbkhJtIXPcDK/b8Un79NS3v118fswuP2Mp1XUUBfTl4GCP5+msSpa+/tisO",
+	"j3H66OuvE6J9xaJQ6mPKvv6aDhr7op+xxxWy+jEl3SF0bp/lyIfkRlTIXux6rIr3PDUQ6aE2MXTgWbPd",
+	"jgfrU4FMNtPHX3/Nxh94WX4cJ2z8gUb/kfpqfXDv+IgUEEB6BFLM8ei4lG+QE5FhMKAGLFYiE9LkvCBI",
+	"Y6Qdl70t6MV1KWHHrTYbcY3Yw+FDGv2P1pe1K1oJ6Gqejdj4X4p8kZvL5XB49hg7oydhCCLX9svscZRA",
+	"m/SP43MHm7qUY/sXdIPs46heGV0irLyybyV70c6W/RpwUzEYn/KqsrMOHXHZB4ylJgy3PsbOE+ZC0h/H",
+	"I7vhL6X9yH5JS8JrBLnLY/ZK8Awqpi+lE64k6MKOtU2gAMf/Yof1pwdDHcyOc2D/JMdEDVdP1qV05Cqa",
+	"jem6MUQS89ncpefHkqh4HNoRbAm7vjRd3xHXMDNqBhhON3EQ1p/UOhYg+ZwGa5/87A2fjc/rahL75Eup",
+	"Ke4ONM3Pp0cvuEnn40ZpBhBDqYWAhktQwWFFf8q1ASJMO6pXohTcLSM2rvv55es3FIq1b3+eiUWpjJDp",
+	"+uhvYj0+ZmF/uzmFxewrLuWYGkONz+1Obvesg/nDVlX0cm4E7DZANZJkAv1eLtnY/vqjFWK7IoSpJNcI",
+	"35nyoqBCwUJM7QH0rVgrl5bAuquHZ0/JFnxl5e3oArYCvgStIwXblE2wFMcOC+EDbkO5fpWpSNphvIAP",
+	"xIUBQ/AA2IdFngqJ5yGh9i9Kns7F0dnxcJAMllVB2luPTk5Wq9Uxh5+PVTU7oXv1yY/Pv3v20+tncE/d",
+	"i2wAuyEIrIwGpxDvLIW0Dulo8OB4ePyAOovCwXOC5tJRtZTw37MYHOLVUpIp7Hqt6muRoQUsMySiqntW",
+	"oP6l8F8TQ4BcqrmSzzNoPaXNBbzevgBGVfGFMBCb7TB16ktOXk5rOG8UhgvjaliFuIUatT25vfy3pYDc",
+	"ny+Spko4NKx6GPN2BDuGC5I76HEhSCSVC+hS2fW2IzgbDjFlLw3BNcMOkb9Soq8e8dYGLW7WwVEGK6Ft",
+	"HYCeV1OYxMQZXtSYEC6Hjm5dL/Ijd90J0fDxuWS79H59cLqhUSCHcojBn63f/c7eEsrnyYdqKT92SukF",
+	"bELthLDuNUcUPEChVgm+uMqzMQJAMciqZpuy+RdRi+bgU6xEbBWIS/EQE/7aakxoEEO0jF7GW3O+sQsj",
+	"TmWGBikMjXYQtCr2G6iiSXNmN5bydO+m7UivdyAHBa8W3SqqwXvjMPB2hSpVgFsDbkmeEnzCH4JwXCmw",
+	"HBg30BsV3gQMx6WQNY2aNcLSa6lWhchmIjuncjodcF5/AWgNp+gjyg6/4ZCK7qKuH6jh8+E4u3VcfU1D",
+	"03lBo0BTOxv0R1N1ds53qzkUr3tSdNyte73XhDBOwcGPJx/gfz+eBOsCEcyem5HEtmM/wm+H3JHJoFQx",
+	"XtzX1ozyjPp+h9ntJcASzo0z3l0hvBbGFHY/uTxMJVJVZeA5bmws9tYFsKDr3pyXpZAOrugrupzvhFPC",
+	"Xsq650oo9tZGWWuId9jfYrv2or78guZwv70bGMt/E2sSdTBZv1UIUtsh5QH2zMPC7Pc70lxrwFdCG1W5",
+	"lp3glcl8NjfW6ZW81HMFEY49Nkzw3UBU/LEZRvFdvu9z03adiLCqSUvJ3X2nBp/st1PXli1L3csMsRc6",
+	"C1RVsw4T2D5tX7n6XanYsuyhYMtS+2j84TQrzp1bpIuyRBMmqpxeOBcWuYd4WR6zC6yZxDhAzRkw9nB6",
+	"ZpTaXLfv4MoLKN/6fAohy3VZ8PUVafkfqAVsuxi89yq63FOv3X56SPnp3OtleQhZeUFhOay3a0qL29An",
+	"EOBDqYEW/1GAJgaQdFJ3ibWn2Q2vcj4phGYz5fwOPOdc0s0jgaaVEMfsVYMsY/jUNROo6dIBAeJhCaqa",
+	"KWN85KuDYsNlscb0p7EL1NXEHrFD7nv43tsI83eUe4qol4edFCMYHbavPIjextF3rW6yXUkrSSQgzlck",
+	"+4/ihBDdwIWOu4jwxvtUrFs3BrRxygjK9uwN7ywpp8tO4Bp64gHcya4p30+ILsry+fcvq5+s1gLLkkcJ",
+	"17+jRDM2Khe+uyV3HKeYDERsH5h2m0uGqbFbqe0phFPvqK834SQLXhQCDzL8HAjq+3Ts8V7622X+PrGx",
+	"9ruVUhQZVsuqR/HuOAVOSM13G3lOQ4C3wfLFYmnsAZBQ5lJkjg16k4wqbgV+R2/8IxuC+A27bUF/iN6L",
+	"t11XeWvnGt+HloqamG+ciYmkXiLrpCTzQSp/JdWyu1ZDlzJkPsL8unsasEZYx3rV4j/ALA24gaLQAnDs",
+	"SINwKcG4yMR7+3ysUdfeLYZOEyJrdAqbCuxQaZ9BOR7326W84UUOHQJw8c4BCgNrp+v0ietMlFxKOGCn",
+	"ud0hhXVbob0FFJMBGyQYM7hoVzk+fAxfjM3aTMWlphA+GOaXsl7lBA7uSiCYQNfga+ASniD1pDlmbaaJ",
+	"LIc2GZREu5RAFUSMWpAdPKfSgaJgmUoalCQ5UTi71kuXEpO8m+ZDAFtwN9sTy+edqVW8ddpxiXEl7Qdu",
+	"XkGJJoxb00u+PBsOv4JXLahaAk8OdiEZCoV7okvl10wwmJ+EP7jBUYaEAiykFhwYwDU4ogbM9qvfgudE",
+	"xBV/smfNGHKQNNBVzemIwZqEOpvgYU6DhQqOS+kIF1OhHSS+OaG5rJlKyb6WbOx4VcY4yktZ72DoL4aV",
+	"/458pc0y0/j4JrXMpbyg7Rc00tbIQ9Lil1jwtRU1v5nt6wS3G8pOI2xnx1WBviayWqCQu88zVtxcspmb",
+	"evZhmTCoZb8O/uqQGRTrIn4XHPQ4IA8cA6pghcaR9JQpiM0LwuNcX2vMu3/57bNXb364evH8p6vvfnx+",
+	"9fdnr14/f/nTV3GSP/sm1y1kHPMuXq9lehuL6/tqDWmR5JO61C1WyoGe87NHj0dPp08eZ8Mnp0+ePEy/",
+	"yR4/esrPpoLzYfroEc+Gp4/4g8n04fR0cjYZTp6cnaXZ6aPscXr6aDKcDod8+GTQ4nMcDI9PId0b0hRS",
+	"TNaR40XJo9sDezx8MHzAxdnZ5OnTJ08en05S8WBy9mT64IEQ6elEfPPoCT87fZA+eZw+fZAOv3mcTcTT",
+	"6aNHT9LT0/SbR2fI89XveA+5Pj+xjRmw5EUsi5/o0JJiVTfuq6mCoDIHzItDRi22D+miwbd1AIdrLdMm",
+	"QGuXCRtSdt3R1Fl2Wjq1VnWOWSECq8uZJZlICzo7Fq6PbJC04pW4lPYoNmivpN7V85fg0YCakHifgfQZ",
+	"11oqpFJFVh/2HKyGSxmYDSPmgyoJse5iPwWrWWvTxRksmNzzZyHg7Vku7amca8C2UG8HCO2obE0piNa5",
+	"Bur45Wa7YdfvIXFGYaVueMEQEOpDRY6FW/McrbCETdaXkiSJjctKLUozPmcFn4gCKGFmM5r/4Aj09lCu",
+	"mboRVZVnGWIK64suZaY8OHgd+tRhSSCAO/kCbFXBtDA4IEy404t/8Y3n4MZ3X/4vw2cnlMA88UfDiRYG",
+	"4apf1Zxl6Ltf2mvX7MvxtSjN+KtjBnE31+IOsrfGGpeIrKHDmv2k6k6DmghrM3g0iJYzaj3oVGRUugMo",
+	"xREjiBvhgHIAKNk14NKw/ICmzjF7TWQWl7LGjoEtwt2zmgiuen5cHUhwEH/5cPj0Uo7LSqRKIr76CnGo",
+	"4698Y3wcVKYCmDeAvyZrJtWq69B+7hTIHU7uzZBA65tFi/2ba8ZnlRAZM8onMzEwUEe23dTshdC5i1VQ",
+	"69JfPgzcdr1SAZJ5UZqQOfSKtiIMTJgqT13lxkYJw0pMsA19sbi64cXS3gRdsPKU6xF7AAeBbziNHAdH",
+	"qarKQQiut3OGdDCDi7laI/uW1QqQOMQfUi6pmVGzGYQHos0KNRHv9zEJnIx8JrOgfn3XOfzWSVUGh4Xd",
+	"wSENcoNQ2VNmTsTBkg6mxYVJ5yK1FtbugLRqJzjQHd5j41B3WYctganARQWMrkqv0e/mbbcUMNCumQOx",
+	"Lfvvi0epXrn3/5HDVPQRPbBv9LX3GKjyaaRPHamiZGhIsuoF5MvA86YOLRKpcu3h/1WArFtJKghImHif",
+	"ihJLNQLjA7H8KGPuARRRuigKV00Q6foU2FfpXOWpIAuLB+l1+NV9AMRBYmcZ5mpp0T9rvha/FnjBt9Nj",
+	"v6s5gh/01sX0hZ9JFbv57YIxuggL9/S3RSV4tj64X7ZjIEG45xAbGYUr2EcQe02t1LutsctR88njXpAS",
+	"GTZOw7yufwCUzli7HBytRqkEN0G8K4ioYX85ezmY0GCABKDGInd0FFHcyt/90P/g+BX3IbvPhGCyDw1m",
+	"sRNeIwnu60Dokr6TD+6fW0EQADit44hiURbcCM20yYsCxMkFi7Gp9WTtLX1XJSGKQo+ohzWIXw4lL1KZ",
+	"RvudEHlrZTqooejAL7hVvGN29/7FrEs5uRXwUYKZkpS/wVYdGnfoIXET9Uu3SdxOFIV7CrrrXo+gridc",
+	"iltLqXMDzLvOMZ9B3gtph5amptqMAS6CRf49LNXnR2H0W8A7qIykz+VuvnZEDb2+sA4HlI1temJY7UaF",
+	"bMdyqeQxL8tjr6mOL5fD4YPU6l74lxgDUW4oWk7iwqgJhHYgxLTKtRgxwsxqwQuRJfS/zKiGg0iNW6+F",
+	"IwVDGV5qCi7VrP2u7vCnOtjkVdkEmbTOfRzOUTlK8R6boAUBQoqOoqmC2722hXFjdQUbN+M47S3zGVAv",
+	"flF8SQF8xGA0EMujVEhT8WIvmIv7nM9k6e6jxx22HOJsn1NT2POzj6Kw1sGkUBN9ssi1dqSxUQ+ytkqV",
+	"9gCHBrDAkwHgTluLSFThz7nMXuCrvrXv/cyAWhg9EIIeKPHXP5ZmP/97GsAnFunGAnTItF9ZRVnupC7Q",
+	"yJCyzP4HzDwQcBwAkq+vPfCAsDEO0+ES7VsE+AOO+OPOMprXP1wcnT167L5gsjbUQmyzkIbSrz0rab45",
+	"BTSjEZV90n+SSP0yPHrKj6bvPjx++PGfBvHimtjZ+druIk0RRcDxVIxjS8J2wu0L7XFHSJwRNFXj7Y5q",
+	"VJ7++CF7kX9LMCM7BUFUpt7ZdZ2vnRiXcHvNpwIbEpSCRx3Gn5fGSteg7+ZUqRHmCOs1m3LsGcomuUTG",
+	"3vYEftKtA1/VsWWg2+T9Rzx2DgFoca0KPsSm/HfYeSBvKFTxLUihrh0RDYr/1SUyiWuNaYVZVe6/6u5F",
+	"m3GIb12UZd+qSgCuxkvHaVw16gd1nW9C1VVVSVG7PSvHuwfg3go0a10vdRxsPaXFPpmY7v5gtZww9N0h",
+	"GheRvpegfUdMryvM/q0TJJc5b2LTUGt/sVF3YO37RrPLSBx+xDhwf2aeUaMC5a6t4WXyKU9NXS+5dpH1",
+	"pIX3IyRjd+D8ltvrkGYZoKOonqmZPv0FYFF72Fj2Y/byG84+jfS60DSK1yGkFV7XwIG4/uMdyvrkA/xv",
+	"N8EC4h9WPCcqoJo5aC4KF6+DvIzVLt6cwnGgrxoN6nxL7UP3E7C3fA+99HcC3t2/euo8iLGj+cGCPq7n",
+	"6t3iPDDk599TWLgpBydIY7Y/fqx+aJdWvCCsKePWMIEyTBQTF/f07NutEu1NHQVjvJ0ERVXUfW7+rbKR",
+	"sInI5Yx58jirz908HCRVBQ/uFB0rAFBkr08+wP9+PMFK/H55KfLx0XPwDTzh/rr/ORxExG51I6p8mtvP",
+	"nE6hJODLMfSIOIIf1uOv0BUJqv8JGo1hw8XScKoHAL6lSi1nRO1z8fPz8yCi5m/PNVtVuTHCdTYiwpCu",
+	"BNd39q5XNAc7eFGQcAivJaIuxwZGXIZdPBxANqbFb3ESjmGE1tu38xpuUnz3t+jutRAonLmI0NNP1ryF",
+	"4EENcZsLnvmmk0D5cADJf2UfCk/nen4EjxUZrVa4D9JUaL2bA2esqlnNIIsCqlYSxwswoiCc2+iY1hFV",
+	"gBsPTZgT9FPecprDUf0nYlnMxhStdKlfLJ8ABJXrqVO3HDru2jTw2oOzeXUSDXdsLPf7AZwx9+p78MZw",
+	"uv6Y7hiOvUe5H07fPTlkqRe4CHsY/QgnmpyJfuRhxKroUU5iOhWpQax2ptLlAruFKu2DYo4WDzlEE8fR",
+	"Lr1ac3tGI+1h7MT5i6C9M7j3JeuyQwhLfTgjNXUftItkbBfPADzH26ntVT3x07u/sRo8urOos45+uvCz",
+	"CQA1KB7edHW6lEm1GjGpsDoAJaMu2FxjYBWpkoU8ZheO7xU9/KpNEDHG11wRKeg4sQcKNr4S9TtxmC1q",
+	"0EB7S+VFMXi0VObKHwHHl3LMC63GxK9LOdOm/qVsZNhpw/+xUXVBYBFyFVN146lx0lSUxpqkRCbniiNp",
+	"x8D2cbydVA+Rm3kc/2HH+XkjFPB9UKUFCz1IBrRe91BJJpWxB01IqoWLeYF47p664HsShM/E+tJHFSUk",
+	"g4cheKKuBVD2Iddb1FNUx1iB7Dw+3jiJ9SVDRikHHjDivTlmRCJrt0qOqdFKQF1RdsweDh8SA0zN+UIQ",
+	"gWjE5OeC3ysrpX3+a5q4jgWywzvYSUEFe+7gpXKVw58byApw8gH/0dMawJCsX9gOvDwe+lQtBVVlyGoa",
+	"Vu8Q0lpCPTFx1SkpjlkYWUMJCCJq5LBjnyeX0OsRvrUGhUtH/NFDa/QhXcricGWWZLe4ebtbdA1H3Sl+",
+	"J1k+ne6UQU/x4LjLp2xs1Nj6sglwQEAve2S99ugm1yE815cSJQzkra7/CmIhdHZTJYojEWB1Mf7xpfxe",
+	"UIGkmgYgq0Da4e+o4Dzqo26X2Dqv8+n0tnQn9t436n6Fzb6jGwXhKQrOMR1Td5Kp+RIOEq5TixJqZlfq",
+	"HuhM2qJJ9WVbGW9cCWaua3bPXJInRP3/NTFRADllUB9MXMGReIF/8x+a+Ya+oocz7L738PjxNJjKWEyr",
+	"07lBjgrNljL/bSkC3tUu4kP3uZ/V5q7rG00OtvdMFdlmdeOeK/i5rGE3o11HHP1+EEM4y4KGLDFhaaiE",
+	"k7rByc7DCrAafqgxi6R+671vxk8xl85g2DKZe6tmelarZiPkc9hptIYlp7SXa+QWtclY8DXTQsTV8q2L",
+	"v7fCaprDyuuy/qQjTt6G19TTfNeYrh/KPQR1afL2iOpaVTb4g4V/6St3H3luqg9/4uW1lG6WTu+kAQ4q",
+	"Dzx6sgo2c1KHgCtBtDzo5iEBheN3xSziF5oJWali4RmbPNcEZK+RSwwapxh1zJ6T7Qy91IB8DQEaVAcG",
+	"5MQvpw5OkV7rhI0BuEldp66XE1FJYYQeO1quSpyHHVggrNa4DpF0LpQGfk4mEqsE2C/+RV9oR13YTd6B",
+	"rEWv7eXk/m2pvH3uWwb/bhBESLpUkypguq1FsrCLXyE0M5KgealL3tnZgTBduk99A83WZzJDfA4ufnLS",
+	"jjmvOym3eqn4WXDcpQcibq7bTscpEpwiOPHN2bbVML4SGEsJuxoidX6ujU6Ao1nX1M1IOaNKHWIG2HND",
+	"LDO+AKej5xzAH3ITjeoHZUoBe03Q5hZhICvr5gPdTfCDK3ra5GTryQrdbA4a28B/VtVMmNtu4P3ZoYM5",
+	"8JTXhxAj/I5dgpR0x3axIIc6r5G8Q7luTfIKcZqfL95898NWsFs9mfd9MO/YxL8H+ujtq7HncYF3HoRK",
+	"mvi/uGacreaq8CHaoK3eBg0T28bC1Oy65zr7AbJ3IbiE4P8xuwjaDxMfVJ0VlEJkOiiU1qscCVrVdErZ",
+	"A0xLSgosx2sRVeXYsUZUZfjeBO2AgWwNrnVIq3pIE2tRa8YnamlqdjIaRkx/ICH1rQ2AQ1QfbrI1ha2t",
+	"+1I2dXIp7Xuufx6K7t+/RvjOpauBV86AnKnp7Y7+E9dQblu2jq6poYqYT/FOsjuKIMxeswFCwziOzeu2",
+	"dTTU9980rtPxKoo6+XQfHBXB1EXX55bJuk0Fvn15Tz7gPz6euOaVd3xf0hkb3WgtHuux5Rrq3X+TLcMr",
+	"A0eT09pqyq5z6xXWrdHHcJpYzxL7LBKz5Tnjck2IDiLUznUnXCQA+0W0+6ulvHAf/flcu9pHuxHVRGk7",
+	"h3bi99DNvgnjZ6oMca3Hu/RzDXU8ABZ2Kbe1f+zYcj6ycYh91l0WwHQuZ4U4WmpB6UTUulQE7JueOYbU",
+	"ZrQDwnjuLGNjgldo7++kdl5kUMJaP26qPLXDTEkx8tSZnusBoqiUIcW7oJfEkhhLPMeqYxsEKD9lxDRb",
+	"ylRUpoO/BsMkz9wUf+YeczhpXuj7SbAf/GeKW/j3I8qmayOhTCVBC+dDBin8JqH37GOyzAUvzHyrxXIj",
+	"qixPTd3d1Cp3zSZinkMgcsSWEh+zZlBVwLQ14HnBJjyzUop7BtjrK7VKmL8YifUat8yUyoABN2FLeS2B",
+	"3wQvyAvCBMS82x/wM+7R9qE3dCwwftLBEjvGP7KHMXpv9k4QhdyW93F0OuXShGQ63mwF1pXzAL6BbLMt",
+	"vEY8ZgEDuFcHBd7Q6Z/YXz97wML4oXwSaeiggXgRdPFo9RjCwY2IkSWXbIxLPK75uuufllILM2Yzha1a",
+	"sN9GXjGaqWSjm1YsmnAeCyE0CYxwiB3kRF6ybhkZSHqTUd/lUISpssu7UMaowTtiMIonBvaICNhv/1wB",
+	"gd37jTj916QgVi2C5M9LZtR7H3boVJ/Q23rkQg4nIXiXzCbqPZy+beQn2agYDyuIZyXvpFB2b75XNlZ8",
+	"ybYYgZ+CAxMa01M/54npB3Hywf2zG7vy2h+Iaml8UpY43TQbf4nMcF+Nz5mSxbqVOnHscAoaUQORauwI",
+	"dQvyKRa9m4MXfz8g7sU98lMsdhLjOqfXN9Aj51DWmF6PEzambTtGcowGu3kkhlOFq3TAWsyIiFJ6uA/j",
+	"L1bNtc56Uk3oeAqI5+SGlXNIGc7VIt6wFFL29ymD+IIu98v+eDDpcyZZAHeoMR0zLLX4tGoHvu/EoSfu",
+	"M1LijMBAKFpYj0A+MPaRiTCW0spTp8VSG4/+rtPcI2K9pPBJ0C4s147n91qsgRVuIopc3Ah650p5QDgG",
+	"FVV1jR43e1MnThEu7C6s4zAY4LE3mXkhtL5bOAdaDE6xLts76d2RmBDX8jmDMX+Y6AtM2Hcq667mQpzR",
+	"PURdULAdBn9TovexCRHkt80eNJXYIL6uBM+gqQ8ZEa47VdyG6NLKRuximPDtHFsHgR3TOeMT2AtuIqhB",
+	"YxfnhGkCKB2fxGmET+Ld/R4WRrypRKfc2G87aDAHmYlgGT+jeWpHsdS9wNTuPLNC9JdnbxjdO4Y+0dsA",
+	"Jq/xHfefVKYXbU8tg5q3i5C7LpqHWNYfGigSlutPu4yr+bpzDYN2uXXDTTfQOsGmKqbNcjEBup8bUQGn",
+	"KnyLdW5LIX1YhYoKK7XEE30RZqXB91zKSaHSa93BL/B2vv4E2KO383W3+8G1kq5syrfWzTVbiaI4hDy8",
+	"na+b8gBxTc/brecUvPjEYuJW8D4NwjfU3TVTqgLJEi0BXHDHYxJM0ehSXsoj6CSIqMLxCEE+bFluRD3s",
+	"lNbDPIcbMQ7o7wrY5r4EQY80DzKqrva3tiKj7sQMu0ooVqmigJjkeWMI4HsHaTl4HI4iyHqPoJecT3D6",
+	"UQYfiOincIKIbjETpZAZjB4pSuqmf9bmvbIjGDtQFE5lQOUOhqw98B0vPH41bCWRHTPoRMaD5sTU/ALO",
+	"oQb3g0GkeM0cXlvh3POdJJdyvOBr4oMY126hKJHpXitqBtzEdhnBKx0UgmbWRPkSP6oxUdR12K8xUxU0",
+	"GnS/txwuKATELG39hdC+OoCpfQVVquArQB9jRKiOdkJT2Utf2JpHMa+XsgV6xdGPRVWpSo8R2FtnaEEP",
+	"oBwcs59EDrM/DoBh40spyZSqh9Lu00lvswt13hARROpJ5a4ARdrtb7ytmYo+X+I3wqqZDK5zaYeJEgDH",
+	"BvZWGg0e9ke0u8/7nYMrgmoPu4kOYqAAUicA6sTxFtaB3s4ssZwUecrmvLipCVjA7Q7Ku1w1ijuBAP/j",
+	"SnbLHIOTLMs1gGIhZgmYd2wsqzBpOOEy66LD+5tY96PBq0dm1eOyKpXuLKyin3uXVv1NrH+mW+7XN7Ev",
+	"2sLVar8xgaPr4IRWtNrXYq27ajMXolfkkGqyHUQAPORK2BMu5wVWMgHlttOL1kbIlA8qUtwHzyZrWNSr",
+	"+q2ozNz6uB04gBf3Guh+0R1ogNLGw9iSij1nfNG9BIvJ9np5vALhdaWotHXZqwDEhDVY0q/StrJrKxgv",
+	"6I1/5Dp5/IbdJYM0u/e0w+jpLjiaV2xWcWn2qpu/yDIdrh6spjXg4FEjwNgUvpYeigiI374iUza3Blij",
+	"YjpxrPcOxNZpMuA8flaDgWwDLaqbHDImPocCNsLRREGfDGWvpm9QVX+rAb/wMwU0aXo7lAyKz+Eq8Rdu",
+	"MbcpmpMP+I+thW3f5xqbB4ba30p5JW6Ui+wbdS2kJockNyzLHc2ykkSKuqmAsGTOi12/cq5aA1LFyWHI",
+	"XMF92zZt+24L/KyWJ6+qWb9ae3thUFzvD1hMCcd1+ctqdq+xuZfVbJv1Yod80Kw/zIEv6vdTsI9CrVNa",
+	"MlPVF5oZIblTrFZuQ9MVAgc8W+SyTnHBf35BvjtKeULkNIQlzutqfyIktJrYeoCCejSAzraunJmqajHu",
+	"VsAvq9nnLWi2HzsYDXjGa9Wby9wIgEX1F5PPpGF/Eis7hd3y6ZcVFhIBNRrX+JCYXVXNuhSva8198oH+",
+	"1Y8vznc6doRxrhlHnx7rgBRxjao/c6/mg8JE3DftYK3qamYP+A6wnSZApoohNiBWh0iZZGMo7v/Xh+NO",
+	"aEc9rQdEdmwKyQ5WN5e7XpS8yrVP4+WVI/ki96tLeoIA4qgRa6PSHY3W5WSZF9RIFaKSgOajstMuTrZb",
+	"N/f/nZOyuSlsctcejjQwZGq7TT//P57QAzak2zqitAV7hdd5VY5U+diYBn/rgEjS8+/GIf8Hcovxg3e7",
+	"xTTx98SkXvlpr4OUQhh3HOKvJx/wHz0PQ8RmBQBZwzTPM6ohz40WxTR+DMKdg3uf9M5DkOTzcGeg+6D2",
+	"5O4r5ThuT93YXpcT9PX2TzYGz+2y0Z8bzbTQiNwSdEzZEwZ4D7TLfPkQ14Kv2RKSNprl4BOYteuT/MoO",
+	"E8oJ3DmVqe3NjOEO4QXj0M1+Pq1kJeSTH8gnto/aJmRWUnrCTvbkj9vAIfho54pL7Bd7LdUKddWoCQJx",
+	"EMKAzbhGLyWu9Qi1/5eZy+i76pPEg+4dwBDItROPNoE+JlwHxSlCZqIzw+ExM7elvPu/mOYN5+Yzkb39",
+	"4KuvSCx5JTqRfZC9O/lg/+djz9ZVIiiT8yAJtFl+VZMAwSoyauARh/GJ8n6x1aLshlaL8oCHFUwJgIq7",
+	"U5f7bhM7fH9qhYt0UglTrfc/sPwDu46rnwsuXalcSHDgoMRIAAQ8PUxJ4Eaok/y5ZteiJN6+oM8H6SgN",
+	"uIRXWwi9YA7x6fHTzFRrEpnfb9+6/tnzmUIKtMOcZ6ZaM+7WRuMsRVLnGMvu3uXZIpcaCA59KMmfaWFO",
+	"Bssc0Q9XK1l3a4DaN2Be6yiPtefGGxzFHzkxB5+wW7vjDN5TWs64adw7ZowxQgBUSmFdCqYqAP3XUWKE",
+	"/2MumxI4DM3ZLaHhc0p0XwtR2vfMuZ53x4RhDj9rVFi8L/NK6KtcXmV8rQejp8NkQHmSdmbOUerm/cPF",
+	"8IGfKWAM797O7uBC/h7GA1cfsNbA0AJHw8UovScf4H+3Zun8WIlV0upQqzubzhQCDQGG0eUsXUrnLTFU",
+	"QWSoiEpgW0yaCkjvAaVD3YrTbZqUS6j6sTN2KaFJtNaqOmdj+4Qr+4Sr3Ix9BhELyI3yMBHXz8peniAR",
+	"Yp7O7eAvJYreiLiE8IUuI14pOWNzgIJ3+nodO6pdy6oVDa/2GMLPT1iWVyI1xRoqBFVnXUT4xfF2nMAH",
+	"56NiE6UKwWUUifRw27pDRvTw3l+nfO6rk2Deva3WADBv71Xiwep2FtXS0JFKgLrY2fnWP/zgHSPr0dwD",
+	"x7cb9x+zdaMb/e4T30/iPQUdV8H6Rww8//PJB/fPfk6d9/hbqM7tvZZqXDQw+0bdvFvDdX9/bZU+JfEY",
+	"eZaH8yfd4Df1VCArJwTqPrJ6Ym8Ps/GKTiRYo7djqwNkeEgGTWvZKi8KdyEruLHm6JtGo1AgHoSbqmVR",
+	"xyMI4Rg5MmkcF5+Zap26E/JZJZxjfJEuRMJMnl4Lwx5+c3ra3+SsP+r/AW4+16EQKm3qdpu78ONRub9t",
+	"8/5eIk8MlI73fKEqFFCur7Fy3P4VI2cKjFzGnSkAXEGaTwUrVS7NMWsXqGzp/h/zvOAzD1tB8dlDKRMB",
+	"xVTwaQVSNrspOUi+Gh58O7ESN44EsotLxXfoh0uJNW7s29yP6wM5SGUjwaIMKiOtTB1fyp+WCNWlbrls",
+	"xksNuIci96AHYN2WIjXU12L8I9fm6Jl9/dHz78dskWsdOEsgqcAP4f5gVnkqjhmcuxjqu/EPp4lvGhUA",
+	"whBYoYvXjoXMxjUUDUMIdjJQrRNKFnImonHRpRS8KnJRsS/BK6uEtpvrq3OcEN8nUip8R0DpgFNQf32U",
+	"Y8tUgi+c6D3D1etTxIEL7RqFzPPZXFS0Yp1l5W6N477TMBlMVbXgBuvLHz8cJHXp+TBSeh7l480zF7+D",
+	"xE6wUtbtq0Qq8huRnTNtrIMJ68llKH9+9MhLVQ+/ITWNTyi5MaKy9/znL8Ojp+8+nCanTz7+0yDK2bvD",
+	"WDPivcFddKRhbRrH5yDPRuybSwkXjMBkvZQZN3zEPlwOtPjtcjD6JrkccHM5GF1a9fT46PT06Gz45nQ4",
+	"Gtr//x+Xg+QSwNlwBTzB/mWisvXlYPTB/Wl0SWVdjJc5XAH+D/xAGvxy8PEjiFQ9E+3v3VBkKGFYuWnH",
+	"7UFvUAbRkMPDNHYoioZZifRbX9r9Jqoj4ERASf7qUxmc+1SF52ZrLfiWAu9YeXdwCv5O6rudgoWPPFiF",
+	"d73YDjHAZorF2IzvtsL2zSJdVrlZw80YXhn98s5uc5QwfOqyKqw+MaYcnZycnn1zPDweHp+OnnwzHIJJ",
+	"QaNqS8PbuaKSK1jfEaCok7r2xQXbg5aR12INTimpLArwbGrKt645wzwvS5GNqLtVkcFTPNIQGgvrxKPW",
+	"wkdHu7i9dbX01VLqUZDsReMOWfmSgAQOe+dQ1IUe3R22+QHBAWT7jsLgA3jvia9+rh2lxPHRB2+A5Y+N",
+	"XrGUV1UOlRBMLc3IgZ4aNwth7Pr//wEAAP//",
 }
 
 // decodeSpec returns the embedded OpenAPI spec as raw JSON bytes,
