@@ -2,10 +2,12 @@ package appconfig
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 
 	"github.com/berth-dev/berth/pkg/appconfig/place"
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // InputsFile is inputs.toml: all groups and all inputs.
@@ -87,26 +89,60 @@ func (in *Input) check(c *checker) {
 
 // Check tells what is wrong with a value of this type ("" when nothing is).
 // Lists and JSON may also be YAML or HCL, which only the engine can tell, so
-// they are checked only where they claim to be JSON. The value may be a secret,
-// so it is not repeated.
+// they are checked as far as all of these agree. The value may be a secret, so
+// it is not repeated.
 func (t InputType) Check(value string) string {
-	if strings.Contains(value, "{{") {
+	text := strings.TrimSpace(value)
+	if text == "" || strings.Contains(value, "{{") {
 		return ""
 	}
 	switch t {
 	case InputNumber:
-		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "" {
+		if n, err := strconv.ParseFloat(text, 64); err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
 			return "must be a number"
 		}
 	case InputBool:
-		if value != "" && value != "true" && value != "false" {
+		if value != "true" && value != "false" {
 			return `must be "true" or "false"`
 		}
 	case InputList:
-		var list []any
-		if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)) && json.Unmarshal([]byte(trimmed), &list) != nil {
+		switch {
+		case strings.HasPrefix(text, "{"):
 			return "must be a list, not an object"
+		case strings.HasPrefix(text, "["):
+			return unfinished(text, "list")
+		case !yamlList(text):
+			return `must be a list, such as ["a", "b"]`
+		}
+	case InputJSON:
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return unfinished(text, "value")
 		}
 	}
 	return ""
+}
+
+// unfinished tells of a text that begins with a bracket and ends before the other
+// half of it, in JSON, HCL and YAML alike.
+func unfinished(text, what string) string {
+	if json.Valid([]byte(text)) || strings.HasSuffix(text, "]") || strings.HasSuffix(text, "}") {
+		return ""
+	}
+	if problem := tfvars.Broken(text); problem != nil {
+		return "must be a whole " + what + ": it " + problem.Message
+	}
+	return ""
+}
+
+// yamlList tells whether the first line that says anything begins an element of
+// a list.
+func yamlList(text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line == "---" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		return line == "-" || strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "[")
+	}
+	return false
 }

@@ -15,12 +15,16 @@ import (
 	"github.com/berth-dev/berth/pkg/appconfig/place"
 	"github.com/berth-dev/berth/pkg/appconfig/template"
 	"github.com/berth-dev/berth/pkg/interpolate"
+	"github.com/berth-dev/berth/pkg/tfvars"
 )
 
 // contents checks that texts are what they claim to be: YAML, JSON, Kyverno or
 // Rego. A text that is a template is not looked at, since only rendering makes
 // it one or the other.
 func (v *validator) contents() {
+	if v.app.Sandbox != nil {
+		v.varFiles(v.app.Sandbox.At, v.app.Sandbox.VarFiles)
+	}
 	for i := range v.app.Components {
 		v.componentContents(&v.app.Components[i])
 	}
@@ -44,9 +48,7 @@ func (v *validator) contents() {
 		for name, override := range in.Components {
 			at := in.At.Below("components").Below(name)
 			v.document(at.Below("helm_values"), &place.Text{Contents: override.HelmValues}, yamlMapping)
-			if strings.HasPrefix(strings.TrimSpace(override.TFVars), "{") {
-				v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, jsonDocument)
-			}
+			v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, terraformValues)
 		}
 	}
 	if unchecked != "" {
@@ -57,7 +59,27 @@ func (v *validator) contents() {
 	}
 }
 
+// terraformValues looks at a file of variables: whether it can be read to its end.
+func terraformValues(contents string) *badDocument {
+	if strings.HasPrefix(strings.TrimSpace(contents), "{") {
+		return jsonDocument(contents)
+	}
+	if p := tfvars.BrokenValues(contents); p != nil {
+		return &badDocument{line: p.Line, message: "is not in Terraform's notation: line " + strconv.Itoa(p.Line) + " " + p.Message}
+	}
+	return nil
+}
+
+func (v *validator) varFiles(at place.Place, files []appconfig.VarFile) {
+	for i := range files {
+		v.document(at.Below("var_file").Item(i).Below("contents"), &files[i].Contents, terraformValues)
+	}
+}
+
 func (v *validator) componentContents(c *appconfig.Component) {
+	if c.TerraformModule != nil {
+		v.varFiles(c.At, c.TerraformModule.VarFiles)
+	}
 	if c.HelmChart != nil {
 		for i := range c.HelmChart.ValuesFiles {
 			v.document(c.At.Below("values_file").Item(i).Below("contents"), &c.HelmChart.ValuesFiles[i].Contents, yamlMapping)

@@ -35,6 +35,10 @@ var twins = []struct{ folder, rule string }{
 	{"two-versions-of-terraform", "modules of one app may pin two exact versions"},
 	{"misspelt-required-key", "a required key that is misspelt, or stands below a table, is one error at that key"},
 	{"scripts-of-repositories", "a script of a step's repository is looked for where the repository is at hand"},
+	{"fixed-parts", "the fixed parts of the template tree are checked at every level; outputs, inputs and other free maps are open"},
+	{"known-outputs", "the outputs of local modules are known"},
+	{"values-of-inputs", "defaults fit the type of their input"},
+	{"texts-of-terraform", "HCL that does not parse is told"},
 }
 
 func TestTwinsOfPublicApps(t *testing.T) {
