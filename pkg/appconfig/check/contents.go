@@ -37,11 +37,8 @@ func (v *validator) contents() {
 			}
 		}
 	}
-	unchecked := ""
 	for i := range v.app.Policies {
-		if p := &v.app.Policies[i]; v.policyContents(p) && unchecked == "" {
-			unchecked = p.At.File
-		}
+		v.policyContents(&v.app.Policies[i])
 	}
 	for i := range v.app.Installs {
 		in := &v.app.Installs[i]
@@ -50,9 +47,6 @@ func (v *validator) contents() {
 			v.document(at.Below("helm_values"), &place.Text{Contents: override.HelmValues}, yamlMapping)
 			v.document(at.Below("tf_vars"), &place.Text{Contents: override.TFVars}, terraformValues)
 		}
-	}
-	if unchecked != "" {
-		v.Add(place.Note, place.CodeUnchecked, place.Place{File: unchecked}, "the rules of policies are not run here; only that they are YAML of Kyverno or a Rego package is checked")
 	}
 	if v.skipped > 0 {
 		v.Add(place.Note, place.CodeUnchecked, v.firstSkipped, "%d texts of YAML or JSON are not checked: one is checked up to %d MiB, all up to %d MiB together", v.skipped, maxText>>20, maxParsed>>20)
@@ -90,19 +84,14 @@ func (v *validator) componentContents(c *appconfig.Component) {
 	}
 }
 
-// policyContents tells whether the policy is one that nothing here can run.
-func (v *validator) policyContents(p *appconfig.Policy) bool {
+func (v *validator) policyContents(p *appconfig.Policy) {
 	at := p.At.Below("contents")
-	if p.Contents.Contents == "" {
-		return false // or not fetched yet
-	}
 	switch p.Engine {
 	case "opa":
 		v.document(at, &p.Contents, regoPackage)
 	case "kyverno":
 		v.document(at, &p.Contents, kyvernoPolicy)
 	}
-	return true
 }
 
 // Limits on what is parsed: a byte of the worst YAML costs over a hundred in

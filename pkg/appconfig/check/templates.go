@@ -39,6 +39,9 @@ func templateBlocks(a *appconfig.App) []templateBlock {
 	if a.Stack != nil {
 		add(a.Stack.At, a.Stack, scope{beforeStack: true})
 	}
+	if a.Runner != nil {
+		add(a.Runner.At, a.Runner, scope{})
+	}
 	for i := range a.Secrets {
 		add(a.Secrets[i].At, &a.Secrets[i], scope{})
 	}
