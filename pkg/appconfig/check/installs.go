@@ -18,7 +18,7 @@ func (v *validator) installs() {
 				at := in.At.Below("inputs").Item(i).Below(name)
 				v.exists(at, name, inputs)
 				if def := v.app.Input(name); def != nil {
-					if problem := def.Type.Check(value); problem != "" {
+					if problem := def.Check(value); problem != "" {
 						v.Add(place.Error, place.CodeValue, at, "input %q %s", name, problem)
 					}
 				}

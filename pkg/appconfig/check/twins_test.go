@@ -39,7 +39,7 @@ var twins = []struct{ folder, rule string }{
 	{"scripts-of-repositories", "a script of a step's repository is looked for where the repository is at hand"},
 	{"fixed-parts", "the fixed parts of the template tree are checked at every level; outputs, inputs and other free maps are open"},
 	{"known-outputs", "the outputs of local modules are known"},
-	{"values-of-inputs", "defaults fit the type of their input"},
+	{"values-of-inputs", "defaults and values of installs fit the type, the bounds and the pattern of their input"},
 	{"texts-of-terraform", "HCL that does not parse is told"},
 }
 
